@@ -1,0 +1,1 @@
+//! The MLPerf load generator: scenarios, sample order, arrivals, latencies, verdict and logs.

@@ -1,0 +1,1 @@
+//! From queries to batches: a bounded queue, a batcher, and instances on their own threads.

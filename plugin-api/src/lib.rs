@@ -1,0 +1,1 @@
+//! The stable plugin ABI and the safe traits that a Rust plugin implements.

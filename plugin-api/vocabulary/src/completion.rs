@@ -1,0 +1,77 @@
+//! What crosses between the load generator and the system under test: samples out, responses back.
+
+use std::fmt;
+
+/// Position of a sample in the query sample library, counted from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct SampleIndex(pub u64);
+
+/// Opaque identity of one issued sample.
+///
+/// Only the load generator makes ids and reads them; everybody else hands them back unchanged, exactly once. An id
+/// is never an address and never 0, so a plugin that invents ids is found out instead of believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct ResponseId(pub u64);
+
+/// One sample of a query as it is issued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QuerySample {
+    /// Identity to complete the sample with.
+    pub id: ResponseId,
+    /// Which sample of the library to run.
+    pub index: SampleIndex,
+}
+
+/// How one sample ended, as a plugin reports it: 0 is success, anything else a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct SampleStatus(pub i32);
+
+impl SampleStatus {
+    /// The sample was computed and its response data are complete.
+    pub const OK: Self = Self(0);
+    /// The sample failed for a reason that has no code of its own.
+    pub const FAILED: Self = Self(1);
+
+    /// Whether the sample was computed.
+    #[must_use]
+    pub fn is_ok(self) -> bool {
+        self == Self::OK
+    }
+}
+
+/// The answer to one issued sample.
+#[derive(Debug, Clone, Copy)]
+pub struct QuerySampleResponse<'a> {
+    /// The id that the sample was issued with.
+    pub id: ResponseId,
+    /// Success or failure. A failed sample counts as completed and makes the run INVALID.
+    pub status: SampleStatus,
+    /// Output bytes, borrowed for the call only. Read only if the sample is to be logged.
+    pub data: &'a [u8],
+    /// Number of output tokens; 0 where tokens have no meaning.
+    pub token_count: u32,
+}
+
+/// Where responses go.
+///
+/// [any thread] Both functions are wait-free, do not allocate and make no system call, unless the response is
+/// selected for the accuracy log or a thread sleeps for this very completion.
+pub trait CompletionSink: Send + Sync {
+    /// Records that these samples are done, all at the instant of the call.
+    fn complete(&self, responses: &[QuerySampleResponse<'_>]);
+
+    /// Records the arrival of the first token of these samples. Does not complete them.
+    fn first_token(&self, responses: &[QuerySampleResponse<'_>]);
+}
+
+impl fmt::Display for SampleIndex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Display for ResponseId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}", self.0)
+    }
+}

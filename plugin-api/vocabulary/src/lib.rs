@@ -1,0 +1,19 @@
+//! The words that all of Proctor's crates share: scenarios, ids, tensors, completions.
+//!
+//! The load generator ([`Scenario`], [`QuerySample`], [`CompletionSink`]), the scheduler and the plugin boundary
+//! meet only in these types, so that none of them has to know another. There is no behaviour here beyond naming,
+//! parsing and sizes.
+
+#![forbid(unsafe_code)]
+
+mod completion;
+mod nearest;
+mod scenario;
+mod tensor;
+
+pub use completion::{
+    CompletionSink, QuerySample, QuerySampleResponse, ResponseId, SampleIndex, SampleStatus,
+};
+pub use nearest::{did_you_mean, nearest};
+pub use scenario::{ParseNameError, Scenario, TestMode};
+pub use tensor::{ElementType, TensorSpec};

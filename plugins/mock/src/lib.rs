@@ -1,0 +1,1 @@
+//! The mock plugin: the reference for plugin authors, with every behaviour an option.

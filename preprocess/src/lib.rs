@@ -1,0 +1,1 @@
+//! Untimed preprocessing: from a raw sample to the tensors that a model takes.

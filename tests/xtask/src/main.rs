@@ -1,0 +1,3 @@
+//! Development tasks: set up what the tests need, and run them all.
+
+fn main() {}
