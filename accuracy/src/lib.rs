@@ -1,1 +1,53 @@
 //! From an accuracy log and the labels to a metric and its verdict.
+//!
+//! An [`AccuracyCheck`] is what a benchmark's definition says: data set, metric, form of a response, target.
+//! [`AccuracyCheck::run`] reads `mlperf_log_accuracy.json` and the labels and gives an [`AccuracyResult`]: the value, and
+//! whether it passes, with the reasons if not.
+//!
+//! # Choices
+//! - Labels are read here and nowhere else, after the run, and this crate loads no plugin: so no plugin can see them. A
+//!   test holds every other crate to it.
+//! - A low accuracy or an incomplete log is a result with reasons; only what cannot be scored at all is an error.
+//! - The first record of a sample counts, as in the reference scripts. Here a second one also keeps the check from
+//!   passing, unless the scenario's padding explains it.
+//! - The form of a response is declared, not guessed from its size: 8 bytes are two logits or one class.
+//! - Metrics and labels register themselves through `inventory`, each by its name.
+//!
+//! # Example
+//! ```
+//! use proctor_accuracy::{AccuracyCheck, ResponseForm};
+//! use proctor_datasets::DataRoot;
+//!
+//! let check = AccuracyCheck {
+//!     dataset: "digits".into(),
+//!     metric: "top1".into(),
+//!     response: ResponseForm::LogitsF32 { class_count: 10 },
+//!     reference_value: 0.975,
+//!     target_ratio: 0.99,
+//!     padding_record_count: 0,
+//! };
+//! let folder = tempfile::tempdir()?;
+//! let log = folder.path().join("mlperf_log_accuracy.json");
+//! std::fs::write(&log, "[\n]\n")?;
+//! let result = check.run(&log, &DataRoot::search())?;
+//! assert!(!result.passed);
+//! assert_eq!(result.reasons[1], "samples without a record: 600 (0, 1, 2, 3, 4, ...)");
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Limits
+//! The log is held in memory, whole. Labels are classes; metrics of text, boxes or volumes need labels of their own.
+
+#![forbid(unsafe_code)]
+
+mod check;
+mod error;
+mod labels;
+mod log;
+mod metric;
+
+pub use check::{AccuracyCheck, AccuracyResult};
+pub use error::AccuracyError;
+pub use labels::{Labels, LabelsEntry};
+pub use log::{LogRecord, read_log};
+pub use metric::{MetricEntry, ResponseForm, Score, ScoreResponses, WrongSize, metric, metric_entries};

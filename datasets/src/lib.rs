@@ -1,1 +1,56 @@
 //! Reads data sets in their on-disk formats and keeps samples in RAM as the query sample library.
+//!
+//! A [`DataRoot`] knows the folders that may hold data. [`open_dataset`] finds a registered [`Dataset`] by name, opens
+//! it there with its files verified, and hands out [`RawSample`]s. The host preprocesses them into a [`SampleStore`],
+//! from which a plugin reads aligned tensors for as long as a set is loaded.
+//!
+//! # Choices
+//! - A data set has no labels. Nothing here can read them, so nothing here can pass them to a plugin; the accuracy
+//!   crate reads them itself, with [`VerifiedFolder`] and [`IdxArray`].
+//! - A file is read whole and its SHA-256 compared with `checksums.sha256` beside it before anything looks into it:
+//!   a damaged file is an error with its name, not a strange accuracy.
+//! - [`SampleStore`] holds one set at a time and insists that the list of the load comes back at the unload, because
+//!   that is what LoadGen does, and a deviation is a mistake worth hearing of. Its buffers never move while loaded.
+//! - Data sets register themselves through `inventory`: one more is one more file with a `submit!`.
+//!
+//! # Example
+//! ```
+//! use proctor_datasets::{DataRoot, SampleStore, open_dataset};
+//! use proctor_vocabulary::{ElementType, SampleIndex, TensorSpec};
+//!
+//! let digits = open_dataset("digits", &DataRoot::search())?;
+//! let input = TensorSpec { name: "image".into(), element_type: ElementType::U8, shape: vec![8, 8] };
+//! let mut store = SampleStore::new(vec![input], digits.sample_count(), 1 << 20);
+//!
+//! let set = [SampleIndex(7), SampleIndex(3), SampleIndex(7)];
+//! store.load(&set, |index, tensors| {
+//!     tensors[0].copy_from_slice(&digits.read(index)?.bytes);
+//!     Ok::<_, proctor_datasets::DatasetError>(())
+//! })?;
+//! assert_eq!(store.tensor(SampleIndex(3), 0)?, &*digits.read(SampleIndex(3))?.bytes);
+//! store.unload(&set)?;
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Limits
+//! Samples of one data set have tensors of one shape. IDX files of unsigned bytes are the only format read so far.
+
+#![forbid(unsafe_code)]
+
+mod aligned;
+mod checksum;
+mod dataset;
+mod digits;
+mod error;
+mod idx;
+mod root;
+mod store;
+
+pub use aligned::ALIGNMENT_BYTES;
+pub use checksum::{VerifiedFolder, read_file, read_verified, sha256_hex};
+pub use dataset::{Dataset, DatasetEntry, RawSample, dataset_entries, open_dataset};
+pub use digits::DigitsPart;
+pub use error::DatasetError;
+pub use idx::{IdxArray, IdxError};
+pub use root::DataRoot;
+pub use store::{FillError, SampleStore, StoreError};

@@ -1,1 +1,40 @@
 //! Untimed preprocessing: from a raw sample to the tensors that a model takes.
+//!
+//! [`build_pipeline`] makes the registered [`Pipeline`] of a name for a model with given inputs. The pipeline then
+//! writes the tensors of one [`RawSample`](proctor_datasets::RawSample) after the other into memory that it is given,
+//! which is the query sample library's.
+//!
+//! # Choices
+//! - A pipeline is built for the inputs that the benchmark declares and refuses those that it cannot make. So a
+//!   mismatch is found before anything is loaded, and the sizes of all tensors are known up front.
+//! - It writes in place and keeps nothing, so one pipeline serves any number of threads.
+//! - All of it happens before the first query. What a task counts as timed belongs to the plugin.
+//!
+//! # Example
+//! ```
+//! use proctor_datasets::{DataRoot, open_dataset};
+//! use proctor_preprocess::build_pipeline;
+//! use proctor_vocabulary::{ElementType, SampleIndex, TensorSpec};
+//!
+//! let input = TensorSpec { name: "image".into(), element_type: ElementType::F32, shape: vec![8, 8] };
+//! let pipeline = build_pipeline("digits", &[input])?;
+//! let digits = open_dataset("digits", &DataRoot::search())?;
+//!
+//! let mut tensor = vec![0; pipeline.outputs()[0].size_bytes()];
+//! pipeline.run(&digits.read(SampleIndex(0))?, &mut [&mut tensor])?;
+//! let (pixels, _) = tensor.as_chunks::<4>();
+//! assert!(pixels.iter().all(|pixel| (0.0..=1.0).contains(&f32::from_ne_bytes(*pixel))));
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Limits
+//! The shapes of the outputs are the same for all samples.
+
+#![forbid(unsafe_code)]
+
+mod digits;
+mod error;
+mod pipeline;
+
+pub use error::PreprocessError;
+pub use pipeline::{BuildPipeline, Pipeline, PipelineEntry, build_pipeline, pipeline_entries};

@@ -1,1 +1,86 @@
 //! Every setting of a run, with where its value came from.
+//!
+//! A [`Loader`] collects the sources; [`Loader::load`] checks and merges them into [`Settings`]: the
+//! [`RunSettings`] of the host and its scheduler, the `TestSettings` of the load generator, the [`Benchmark`], and the
+//! options of plugins. [`Settings::explain`] tells of every setting its value, its [`Origin`], and what it replaces.
+//!
+//! The sources, the weakest first:
+//!
+//! 1. defaults: LoadGen's own, with the seeds of `mlperf.conf`;
+//! 2. the preset: `quick`, a few seconds, or `official`, the rules' durations; both with the values of the built-in
+//!    `mlperf.conf` for the scenario and the model;
+//! 3. the benchmark definition, a TOML file (`benchmarks/*.toml` are built in);
+//! 4. the configuration file, `proctor.toml`: settings at the top level, options of plugins in tables;
+//! 5. `mlperf.conf`, then `user.conf`, in LoadGen's own format, only if they are given;
+//! 6. environment variables: `PROCTOR_MIN_DURATION_MS` for `min_duration_ms`;
+//! 7. flags, `--set` among them, the last one first.
+//!
+//! # Names
+//! The load generator's settings have LoadGen's names, letter for letter: `min_duration_ms`, `server_target_qps`.
+//! Besides, the short names of LoadGen's files mean the setting of the chosen scenario, in the unit of those files:
+//! `target_qps`, `target_latency` and `min_duration` (ms), `target_latency_percentile` (percent). `seed` sets the three seeds
+//! that decide what is issued and when. Where an exact and a short name meet in one layer, the exact one wins.
+//! A name with a dot is `plugin.option`; only the plugin knows whether it exists. [`keys()`] lists all the rest.
+//!
+//! # Choices
+//! - figment merges the layers and remembers, by its tags, which one each value came from. Lines, flags and the chain of
+//!   replaced values are kept beside it, because figment knows files but no lines, and forgets what loses.
+//! - A layer is checked before it is merged, so a wrong value is an error even if a later layer would replace it, and
+//!   all errors are reported at once ([`ConfigErrors`]).
+//! - An unknown name is an error that suggests the near one. Only LoadGen's own files keep LoadGen's rule, which is
+//!   silence; what they pass over comes back as a warning.
+//! - A [`Loader::new`] looks neither at the environment nor at the disk, so tests are hermetic; [`Loader::from_system`]
+//!   does.
+//!
+//! # Example
+//! ```
+//! use proctor_config::{Loader, Value};
+//!
+//! let settings = Loader::new()
+//!     .benchmark("digits-cnn")
+//!     .flag("--scenario", "scenario", "Server")
+//!     .set("target_qps=250")
+//!     .set("mock.latency_us=80")
+//!     .load()?;
+//!
+//! assert_eq!(settings.test.server_target_qps, 250.0);
+//! assert_eq!(settings.plugin_options["mock.latency_us"], "80");
+//! assert!(!settings.is_of_official_length());
+//!
+//! let rows = settings.explain();
+//! let row = rows.iter().find(|row| row.key == "server_target_qps").expect("it is a setting");
+//! assert_eq!(row.value, Value::Number(250.0));
+//! assert_eq!(row.origin.to_string(), "flag --set target_qps");
+//! assert!(row.overridden[0].origin.to_string().starts_with("benchmark digits-cnn"));
+//! # Ok::<(), proctor_config::ConfigErrors>(())
+//! ```
+//!
+//! # Limits
+//! Plugin options cannot be set by environment variables, whose names have no dots. The names of policies and plugins
+//! are not checked here: the scheduler and the plugin host know them. Whether the settings make a runnable test
+//! together is for the load generator to say.
+
+#![forbid(unsafe_code)]
+
+mod benchmark;
+mod check;
+mod error;
+mod file;
+mod keys;
+mod layer;
+mod loader;
+mod origin;
+mod preset;
+mod run_settings;
+mod settings;
+mod value;
+
+pub use benchmark::{BENCHMARK_SCHEMA_VERSION, Benchmark, Model, ModelFile, QslCounts, Quality, benchmarks};
+pub use error::{ConfigError, ConfigErrors};
+pub use keys::{Key, Kind, keys};
+pub use layer::{Effective, Overridden};
+pub use loader::{CONFIG_FILE, Loader};
+pub use origin::Origin;
+pub use run_settings::{IssueMode, RunSettings};
+pub use settings::{ExplainRow, SETTINGS_SCHEMA_VERSION, Settings};
+pub use value::Value;

@@ -1,3 +1,84 @@
 //! Development tasks: set up what the tests need, and run them all.
+//!
+//! Each task is a short list of commands. A command is printed before it runs, so that it can be repeated by hand, and the
+//! first one that fails ends the task with its exit status.
 
-fn main() {}
+#![forbid(unsafe_code)]
+
+mod check;
+mod command;
+mod setup;
+mod skipped;
+mod test;
+
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Sets up, checks and tests this workspace.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+const EXAMPLES: &str = "Examples:
+  cargo xtask test                     set up what is missing, then run every test
+  cargo xtask test -- early_stopping   run the tests whose name contains early_stopping
+  cargo xtask check                    format, lints and documentation, as CI checks them";
+
+#[derive(Subcommand)]
+enum Task {
+    /// Install what the tests need; touches only what is missing.
+    #[command(long_about = setup::LONG_ABOUT, after_help = "Examples:\n  cargo xtask setup")]
+    Setup,
+    /// Set up, build everything, and run all tests.
+    #[command(long_about = test::LONG_ABOUT, after_help = test::EXAMPLES)]
+    Test(TestArgs),
+    /// Check format, lints and documentation.
+    #[command(long_about = check::LONG_ABOUT, after_help = "Examples:\n  cargo xtask check")]
+    Check,
+}
+
+#[derive(Args)]
+struct TestArgs {
+    /// Arguments for `cargo nextest run`; with any, only the tests that they select run.
+    #[arg(last = true, value_name = "NEXTEST ARGS")]
+    nextest: Vec<String>,
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().task {
+        Task::Setup => setup::run(),
+        Task::Test(args) => test::run(&args.nextest),
+        Task::Check => check::run(),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, Parser};
+
+    use super::{Cli, Task};
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn what_follows_two_dashes_goes_to_nextest() {
+        let cli = Cli::try_parse_from(["cargo xtask", "test", "--", "-p", "host"]).unwrap();
+        let Task::Test(args) = cli.task else { panic!("not the test task") };
+        assert_eq!(args.nextest, ["-p", "host"]);
+        assert!(Cli::try_parse_from(["cargo xtask", "test", "-p", "host"]).is_err());
+    }
+}

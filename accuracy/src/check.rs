@@ -1,0 +1,273 @@
+//! From the log of an accuracy run to the verdict.
+
+use std::path::Path;
+
+use proctor_datasets::DataRoot;
+use serde::{Deserialize, Serialize};
+
+use crate::{AccuracyError, LogRecord, ResponseForm, labels::read_labels, log::read_log, metric};
+
+/// So many indices are named in a reason; the result has them all.
+const NAMED_INDICES: usize = 5;
+
+/// What a benchmark's definition says about its accuracy.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AccuracyCheck {
+    /// Name of the data set.
+    pub dataset: String,
+    /// Name of the metric.
+    pub metric: String,
+    /// How a response tells its class.
+    pub response: ResponseForm,
+    /// What the reference model reaches in FP32, in the metric's own unit.
+    pub reference_value: f64,
+    /// Share of the reference that must be reached, such as 0.99.
+    pub target_ratio: f64,
+    /// Number of second records of a sample that the scenario explains: MultiStream pads each loaded set by
+    /// `samples_per_query - 1`; 0 elsewhere.
+    pub padding_record_count: u64,
+}
+
+/// The accuracy of a run, and whether it is enough.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AccuracyResult {
+    /// Name of the metric.
+    pub metric: String,
+    /// The metric; larger is better.
+    pub value: f64,
+    /// Number of samples answered rightly.
+    pub correct_count: u64,
+    /// Number of samples in the data set, answered or not.
+    pub sample_count: u64,
+    /// What the value must reach: `reference_value * target_ratio`.
+    pub target: f64,
+    /// Whether it does, on a log that is whole.
+    pub passed: bool,
+    /// Why it did not pass; empty if it did.
+    pub reasons: Vec<String>,
+    /// Samples without a record, ascending.
+    pub missing_samples: Vec<u64>,
+    /// Samples with a response of the wrong size, ascending.
+    pub malformed_samples: Vec<u64>,
+    /// Samples of second and further records, in the order of the log. The first record of a sample counts.
+    pub duplicate_samples: Vec<u64>,
+    /// Indices in the log that the data set does not have, in the order of the log.
+    pub unknown_samples: Vec<u64>,
+}
+
+impl AccuracyCheck {
+    /// Reads the log and the labels and scores the one against the other.
+    ///
+    /// A sample without a record is wrong. Besides reaching the target, every sample must be in the log exactly once,
+    /// with a response of the right size, for the check to pass.
+    ///
+    /// # Errors
+    /// [`AccuracyError`] if there is nothing to score: no readable log, no labels, an unknown name, an absurd target.
+    pub fn run(&self, log: &Path, root: &DataRoot) -> Result<AccuracyResult, AccuracyError> {
+        for (key, value) in [("reference_value", self.reference_value), ("target_ratio", self.target_ratio)] {
+            if !(value.is_finite() && value > 0.0) {
+                return Err(AccuracyError::Target { key, value });
+            }
+        }
+        let score = metric(&self.metric)?.score;
+        let labels = read_labels(&self.dataset, root)?;
+        let records = read_log(log)?;
+
+        let Sorted { responses, duplicate_samples, unknown_samples } = Sorted::new(&records, labels.len());
+        let missing = (0..).zip(&responses).filter(|(_, response)| response.is_none());
+        let score = score(self.response, &responses, &labels);
+        let mut result = AccuracyResult {
+            metric: self.metric.clone(),
+            value: score.value,
+            correct_count: score.correct_count,
+            sample_count: labels.len() as u64,
+            target: self.reference_value * self.target_ratio,
+            passed: false,
+            reasons: Vec::new(),
+            missing_samples: missing.map(|(index, _)| index).collect(),
+            malformed_samples: score.malformed_samples,
+            duplicate_samples,
+            unknown_samples,
+        };
+        result.reasons = self.reasons(&result);
+        result.passed = result.reasons.is_empty();
+        Ok(result)
+    }
+
+    fn reasons(&self, result: &AccuracyResult) -> Vec<String> {
+        let mut reasons = Vec::new();
+        if result.value < result.target {
+            reasons.push(format!(
+                "{} is {}, below the target of {}",
+                result.metric, result.value, result.target
+            ));
+        }
+        let explained = result.duplicate_samples.len() as u64 <= self.padding_record_count;
+        let size_bytes = self.response.size_bytes();
+        for (indices, is_fine, what) in [
+            (&result.missing_samples, false, "without a record".to_owned()),
+            (&result.malformed_samples, false, format!("with a response that is not of {size_bytes} bytes")),
+            (&result.duplicate_samples, explained, "with a second record".to_owned()),
+            (&result.unknown_samples, false, "that the data set does not have".to_owned()),
+        ] {
+            if !indices.is_empty() && !is_fine {
+                reasons.push(format!("samples {what}: {}", named(indices)));
+            }
+        }
+        reasons
+    }
+}
+
+/// Describes a list of indices by its length and its first few.
+fn named(indices: &[u64]) -> String {
+    let first: Vec<_> = indices.iter().take(NAMED_INDICES).map(u64::to_string).collect();
+    let rest = if indices.len() > NAMED_INDICES { ", ..." } else { "" };
+    format!("{} ({}{rest})", indices.len(), first.join(", "))
+}
+
+/// The records of a log by sample.
+struct Sorted<'a> {
+    /// The first response of each sample.
+    responses: Vec<Option<&'a [u8]>>,
+    duplicate_samples: Vec<u64>,
+    unknown_samples: Vec<u64>,
+}
+
+impl<'a> Sorted<'a> {
+    fn new(records: &'a [LogRecord], sample_count: usize) -> Self {
+        let responses = vec![None; sample_count];
+        let mut sorted = Self { responses, duplicate_samples: Vec::new(), unknown_samples: Vec::new() };
+        for record in records {
+            let index = record.qsl_idx;
+            match usize::try_from(index).ok().and_then(|index| sorted.responses.get_mut(index)) {
+                None => sorted.unknown_samples.push(index),
+                Some(Some(_)) => sorted.duplicate_samples.push(index),
+                Some(empty) => *empty = Some(&record.data),
+            }
+        }
+        sorted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn check() -> AccuracyCheck {
+        AccuracyCheck {
+            dataset: "digits".into(),
+            metric: "top1".into(),
+            response: ResponseForm::LogitsF32 { class_count: 10 },
+            reference_value: 1.0,
+            target_ratio: 0.99,
+            padding_record_count: 0,
+        }
+    }
+
+    /// Qsl index and response of a run that is right throughout, in an order other than the samples'.
+    fn oracle() -> Vec<(u64, Vec<u8>)> {
+        let labels = read_labels("digits", &DataRoot::search()).unwrap();
+        let logits =
+            |label: u64| (0..10).flat_map(move |class| f32::from(class == label).to_le_bytes()).collect();
+        let mut records: Vec<_> = (0..).zip(labels).map(|(index, label)| (index, logits(label))).collect();
+        records.reverse();
+        records
+    }
+
+    fn run(check: &AccuracyCheck, records: &[(u64, Vec<u8>)]) -> AccuracyResult {
+        let lines: Vec<_> = (0..)
+            .zip(records)
+            .map(|(seq_id, (qsl_idx, data)): (u64, _)| {
+                let hex: String = data.iter().map(|byte| format!("{byte:02X}")).collect();
+                format!("{{ \"seq_id\" : {seq_id}, \"qsl_idx\" : {qsl_idx}, \"data\" : \"{hex}\" }}")
+            })
+            .collect();
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("mlperf_log_accuracy.json");
+        fs::write(&log, format!("[\n{}\n]\n", lines.join(",\n"))).unwrap();
+        check.run(&log, &DataRoot::search()).unwrap()
+    }
+
+    /// Makes the first `count` answers wrong.
+    fn spoil(records: &mut [(u64, Vec<u8>)], count: usize) {
+        records.iter_mut().take(count).for_each(|(_, data)| data.rotate_left(4));
+    }
+
+    #[test]
+    fn an_oracle_is_right_throughout() {
+        let result = run(&check(), &oracle());
+        assert!(result.passed, "{:?}", result.reasons);
+        assert_eq!((result.value, result.correct_count, result.sample_count), (1.0, 600, 600));
+        assert_eq!(result.target, 0.99);
+    }
+
+    #[test]
+    fn the_share_of_right_answers_is_exact_and_the_target_itself_passes() {
+        let mut records = oracle();
+        spoil(&mut records, 6);
+        let result = run(&check(), &records);
+        assert_eq!((result.value, result.passed), (0.99, true));
+        let mut records = oracle();
+        spoil(&mut records, 7);
+        let result = run(&check(), &records);
+        assert!(!result.passed);
+        assert_eq!(result.correct_count, 593);
+        assert!(result.reasons[0].starts_with("top1 is 0.988"), "{:?}", result.reasons);
+    }
+
+    #[test]
+    fn a_missing_sample_does_not_pass_however_good_the_rest() {
+        let mut records = oracle();
+        records.pop();
+        let result = run(&check(), &records);
+        assert_eq!((result.correct_count, result.passed), (599, false));
+        assert_eq!(result.reasons, ["samples without a record: 1 (0)"]);
+        assert_eq!(result.missing_samples, [0]);
+    }
+
+    #[test]
+    fn the_first_of_two_records_counts_and_only_padding_explains_the_second() {
+        let mut records = oracle();
+        records.push((0, vec![0; 40]));
+        let result = run(&check(), &records);
+        assert_eq!((result.correct_count, result.passed), (600, false));
+        assert_eq!(result.reasons, ["samples with a second record: 1 (0)"]);
+        let padded = run(&AccuracyCheck { padding_record_count: 7, ..check() }, &records);
+        assert!(padded.passed);
+        assert_eq!(padded.duplicate_samples, [0]);
+    }
+
+    #[test]
+    fn a_foreign_sample_or_a_short_response_does_not_pass() {
+        let mut records = oracle();
+        records.push((600, vec![0; 40]));
+        records.push((u64::MAX, vec![]));
+        records[0].1.truncate(36);
+        let result = run(&check(), &records);
+        assert_eq!(
+            result.reasons,
+            [
+                "samples with a response that is not of 40 bytes: 1 (599)",
+                "samples that the data set does not have: 2 (600, 18446744073709551615)",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_scored_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("absent.json");
+        let error = |check: AccuracyCheck| check.run(&log, &DataRoot::search()).unwrap_err().to_string();
+        assert!(
+            error(check()).starts_with("cannot read the accuracy log")
+                && error(check()).contains("absent.json")
+        );
+        let absurd = AccuracyCheck { target_ratio: f64::NAN, ..check() };
+        assert_eq!(error(absurd), "target_ratio is NaN, but must be a number above 0");
+        assert!(
+            error(AccuracyCheck { metric: "top2".into(), ..check() }).starts_with("unknown metric \"top2\"")
+        );
+    }
+}

@@ -1,0 +1,49 @@
+//! What keeps an accuracy from being computed at all. A low accuracy is a result, not an error.
+
+use std::{io, path::PathBuf};
+
+use proctor_datasets::DatasetError;
+
+/// Why there is no accuracy.
+#[derive(Debug, thiserror::Error)]
+pub enum AccuracyError {
+    /// The log cannot be read.
+    #[error("cannot read the accuracy log {}", path.display())]
+    ReadLog {
+        /// The log.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The log is not in LoadGen's form.
+    #[error("{} is not a whole accuracy log: {reason}", path.display())]
+    Log {
+        /// The log.
+        path: PathBuf,
+        /// The record, counted from 1, and what is wrong with it.
+        reason: String,
+    },
+    /// No registered metric, or no registered labels, have this name.
+    #[error("unknown {kind} \"{name}\"{hint}; known are {known}")]
+    Unknown {
+        /// What was being named.
+        kind: &'static str,
+        /// The name as given.
+        name: String,
+        /// A suggestion, or empty.
+        hint: String,
+        /// All registered names, separated by commas.
+        known: String,
+    },
+    /// The reference or the ratio is no usable number.
+    #[error("{key} is {value}, but must be a number above 0")]
+    Target {
+        /// `reference_value` or `target_ratio`.
+        key: &'static str,
+        /// The value as given.
+        value: f64,
+    },
+    /// The labels cannot be read.
+    #[error("the labels cannot be read")]
+    Labels(#[from] DatasetError),
+}

@@ -1,0 +1,155 @@
+//! Files that are read whole and verified before anything looks into them.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use sha2::{Digest, Sha256};
+
+use crate::DatasetError;
+
+/// SHA-256 of these bytes as 64 lower-case hexadecimal digits.
+#[must_use]
+pub fn sha256_hex(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("writing to a string cannot fail");
+        text
+    })
+}
+
+/// Reads a file whole.
+///
+/// # Errors
+/// [`DatasetError::Read`] with the path.
+pub fn read_file(path: &Path) -> Result<Vec<u8>, DatasetError> {
+    fs::read(path).map_err(|source| DatasetError::Read { path: path.to_owned(), source })
+}
+
+/// Reads a file whole and compares its SHA-256 with `expected` (hexadecimal, any case), which stands in `listed_in`.
+///
+/// # Errors
+/// [`DatasetError::Read`] or [`DatasetError::Checksum`].
+pub fn read_verified(path: &Path, expected: &str, listed_in: &str) -> Result<Vec<u8>, DatasetError> {
+    let bytes = read_file(path)?;
+    let got = sha256_hex(&bytes);
+    if got.eq_ignore_ascii_case(expected) {
+        return Ok(bytes);
+    }
+    Err(DatasetError::Checksum {
+        path: path.to_owned(),
+        listed_in: listed_in.to_owned(),
+        expected: expected.to_owned(),
+        got,
+    })
+}
+
+/// A folder whose files are listed in `checksums.sha256`, in the form that `sha256sum` writes and checks.
+#[derive(Debug, Clone)]
+pub struct VerifiedFolder {
+    folder: PathBuf,
+    sums: BTreeMap<String, String>,
+}
+
+impl VerifiedFolder {
+    /// Name of the list within the folder.
+    pub const LIST: &'static str = "checksums.sha256";
+
+    /// Reads the list of a folder.
+    ///
+    /// # Errors
+    /// [`DatasetError::Read`], or [`DatasetError::Malformed`] with the line.
+    pub fn open(folder: &Path) -> Result<Self, DatasetError> {
+        let list = folder.join(Self::LIST);
+        let malformed = |reason| DatasetError::Malformed { path: list.clone(), reason };
+        let text =
+            String::from_utf8(read_file(&list)?).map_err(|_| malformed("it is not UTF-8 text".into()))?;
+        let mut sums = BTreeMap::new();
+        for (number, line) in text.lines().enumerate() {
+            let (sum, name) = parse_line(line).ok_or_else(|| {
+                malformed(format!("line {} is not \"<64 hexadecimal digits>  <file name>\"", number + 1))
+            })?;
+            if sums.insert(name.to_owned(), sum.to_owned()).is_some() {
+                return Err(malformed(format!("line {} lists \"{name}\" a second time", number + 1)));
+            }
+        }
+        Ok(Self { folder: folder.to_owned(), sums })
+    }
+
+    /// Where a file of the folder is.
+    #[must_use]
+    pub fn path(&self, file: &str) -> PathBuf {
+        self.folder.join(file)
+    }
+
+    /// Reads a file of the folder and verifies it.
+    ///
+    /// # Errors
+    /// [`DatasetError::NotListed`], [`DatasetError::Read`] or [`DatasetError::Checksum`].
+    pub fn read(&self, file: &str) -> Result<Vec<u8>, DatasetError> {
+        let not_listed =
+            || DatasetError::NotListed { list: self.folder.join(Self::LIST), file: file.to_owned() };
+        let sum = self.sums.get(file).ok_or_else(not_listed)?;
+        read_verified(&self.path(file), sum, Self::LIST)
+    }
+}
+
+/// Splits `<sum>  <name>`; the second space is `*` for files that were read in binary mode.
+fn parse_line(line: &str) -> Option<(&str, &str)> {
+    let (sum, name) = line.split_once(' ')?;
+    let name = name.strip_prefix([' ', '*'])?;
+    let good = sum.len() == 64 && sum.bytes().all(|byte| byte.is_ascii_hexdigit()) && !name.is_empty();
+    good.then_some((sum, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // FIPS 180-2, example of the three-letter message.
+    const ABC: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+
+    fn folder(list: &str) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a.bin"), "abc").unwrap();
+        fs::write(folder.path().join(VerifiedFolder::LIST), list).unwrap();
+        folder
+    }
+
+    #[test]
+    fn a_file_as_listed_is_read() {
+        let folder = folder(&format!("{ABC}  a.bin\n"));
+        assert_eq!(VerifiedFolder::open(folder.path()).unwrap().read("a.bin").unwrap(), b"abc");
+    }
+
+    #[test]
+    fn a_changed_file_is_refused_by_name() {
+        let folder = folder(&format!("{ABC} *a.bin\n"));
+        fs::write(folder.path().join("a.bin"), "abd").unwrap();
+        let error = VerifiedFolder::open(folder.path()).unwrap().read("a.bin").unwrap_err();
+        assert!(matches!(error, DatasetError::Checksum { .. }));
+        let text = error.to_string();
+        assert!(text.contains("a.bin is damaged") && text.contains(ABC), "{text}");
+    }
+
+    #[test]
+    fn what_is_not_listed_or_not_there_is_refused() {
+        let folder = folder(&format!("{ABC}  b.bin\n"));
+        let opened = VerifiedFolder::open(folder.path()).unwrap();
+        assert!(matches!(opened.read("a.bin"), Err(DatasetError::NotListed { .. })));
+        assert!(matches!(opened.read("b.bin"), Err(DatasetError::Read { .. })));
+    }
+
+    #[test]
+    fn a_broken_list_is_refused_with_its_line() {
+        for bad in ["nothing", "abc  a.bin", &format!("{ABC} a.bin"), &format!("{ABC}  ")] {
+            let folder = folder(&format!("{ABC}  x\n{bad}\n"));
+            let text = VerifiedFolder::open(folder.path()).unwrap_err().to_string();
+            assert!(text.contains("line 2"), "{text}");
+        }
+        let twice = folder(&format!("{ABC}  x\n{ABC}  x\n"));
+        assert!(VerifiedFolder::open(twice.path()).unwrap_err().to_string().contains("second time"));
+    }
+}

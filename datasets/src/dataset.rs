@@ -1,0 +1,82 @@
+//! What a data set is to the rest of the host, and the list of those that there are.
+
+use std::borrow::Cow;
+
+use proctor_vocabulary::{ElementType, SampleIndex, did_you_mean};
+
+use crate::{DataRoot, DatasetError};
+
+/// One sample as it lies on disk, before preprocessing. It has no label.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RawSample<'a> {
+    /// Type of each element.
+    pub element_type: ElementType,
+    /// Extents, slowest first; row-major and contiguous.
+    pub shape: Cow<'a, [usize]>,
+    /// The elements, native byte order.
+    pub bytes: Cow<'a, [u8]>,
+}
+
+/// An opened data set: a fixed number of samples in a fixed order.
+pub trait Dataset: Send + Sync {
+    /// The name that it is registered by.
+    fn name(&self) -> &str;
+
+    /// Number of samples; valid indices are below it.
+    fn sample_count(&self) -> u64;
+
+    /// Returns a sample.
+    ///
+    /// # Errors
+    /// [`DatasetError::NoSuchSample`], or whatever kept the sample from being read.
+    fn read(&self, index: SampleIndex) -> Result<RawSample<'_>, DatasetError>;
+}
+
+/// A data set that can be opened, registered with `inventory::submit!`.
+#[derive(Debug, Clone, Copy)]
+pub struct DatasetEntry {
+    /// The name in benchmark definitions.
+    pub name: &'static str,
+    /// Opens the data set below a data root, its files verified.
+    pub open: fn(&DataRoot) -> Result<Box<dyn Dataset>, DatasetError>,
+}
+
+inventory::collect!(DatasetEntry);
+
+/// All registered data sets, by name.
+#[must_use]
+pub fn dataset_entries() -> Vec<&'static DatasetEntry> {
+    let mut entries: Vec<_> = inventory::iter::<DatasetEntry>().collect();
+    entries.sort_by_key(|entry| entry.name);
+    entries
+}
+
+/// Opens the data set of this name.
+///
+/// # Errors
+/// [`DatasetError::Unknown`] with a suggestion, or the error of opening it.
+pub fn open_dataset(name: &str, root: &DataRoot) -> Result<Box<dyn Dataset>, DatasetError> {
+    let entries = dataset_entries();
+    let entry = entries.iter().find(|entry| entry.name == name).ok_or_else(|| {
+        let names: Vec<_> = entries.iter().map(|entry| entry.name).collect();
+        DatasetError::Unknown {
+            name: name.to_owned(),
+            hint: did_you_mean(name, names.iter().copied()),
+            known: names.join(", "),
+        }
+    })?;
+    (entry.open)(root)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelled_name_is_answered_with_the_near_one() {
+        let error = open_dataset("digit", &DataRoot::search()).err().unwrap();
+        let expected =
+            "unknown data set \"digit\", did you mean \"digits\"?; known are digits, digits-calibration";
+        assert_eq!(error.to_string(), expected);
+    }
+}

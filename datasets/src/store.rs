@@ -1,0 +1,360 @@
+//! Preprocessed samples in RAM: what a query sample library loads and a plugin reads.
+
+use proctor_vocabulary::{SampleIndex, TensorSpec};
+
+use crate::aligned::{ALIGNMENT_BYTES, AlignedBuffer};
+
+/// Why one sample could not be made ready.
+pub type FillError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The loaded samples of one data set, as the tensors that a model takes.
+///
+/// One buffer for each input holds the loaded samples one after the other, each starting at a multiple of
+/// [`ALIGNMENT_BYTES`]. Between a load and its unload no byte of a buffer changes or moves, so that a plugin may pin
+/// them.
+///
+/// LoadGen loads one set, runs it and unloads it, so a store holds one set at a time, and an unload must give the list
+/// of the load again. A sample that is listed twice is stored once.
+#[derive(Debug)]
+pub struct SampleStore {
+    inputs: Vec<TensorSpec>,
+    sample_count: u64,
+    limit_bytes: u64,
+    loaded: Option<LoadedSet>,
+}
+
+#[derive(Debug)]
+struct LoadedSet {
+    /// As it was given, sorted.
+    list: Vec<SampleIndex>,
+    /// Position in the buffers by sample index; [`ABSENT`] if not loaded. Looked up in the timed part, hence flat.
+    positions: Vec<u32>,
+    /// One for each input.
+    buffers: Vec<AlignedBuffer>,
+}
+
+const ABSENT: u32 = u32::MAX;
+
+/// Why samples could not be loaded, unloaded or read.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// A set is still loaded.
+    #[error("a set of {loaded_count} samples is still loaded; unload it before the next")]
+    AlreadyLoaded {
+        /// Length of the list that was loaded.
+        loaded_count: usize,
+    },
+    /// The sample is not loaded, or less often than it is to be unloaded.
+    #[error("sample {0} is not loaded")]
+    NotLoaded(SampleIndex),
+    /// The sample was loaded more often than it is to be unloaded.
+    #[error("sample {0} is loaded, but missing from the list to unload; give the list of the load again")]
+    StillLoaded(SampleIndex),
+    /// The index is past the end of the data set.
+    #[error("there is no sample {index}: the data set has {sample_count} samples, counted from 0")]
+    NoSuchSample {
+        /// The index.
+        index: SampleIndex,
+        /// Number of samples of the data set.
+        sample_count: u64,
+    },
+    /// The model has no such input.
+    #[error("there is no input {number}: the model has {input_count} inputs, counted from 0")]
+    NoSuchInput {
+        /// Position of the input.
+        number: usize,
+        /// Number of inputs.
+        input_count: usize,
+    },
+    /// The set does not fit into memory.
+    #[error(
+        "{distinct_count} samples need {needed_bytes} bytes of memory, but {limit_bytes} are allowed; \
+         lower the performance sample count of the benchmark"
+    )]
+    TooLarge {
+        /// Number of different samples in the list.
+        distinct_count: usize,
+        /// Memory needed; saturated at the largest number.
+        needed_bytes: u64,
+        /// Memory allowed.
+        limit_bytes: u64,
+    },
+    /// The system refused the memory.
+    #[error("the system refused {needed_bytes} bytes of memory for the samples")]
+    OutOfMemory {
+        /// Memory asked for.
+        needed_bytes: u64,
+    },
+    /// Reading or preprocessing a sample failed.
+    #[error("sample {index} could not be prepared")]
+    Fill {
+        /// The sample.
+        index: SampleIndex,
+        /// What failed.
+        source: FillError,
+    },
+}
+
+impl SampleStore {
+    /// An empty store for samples of a data set of `sample_count`, as tensors `inputs`, in at most `limit_bytes`.
+    #[must_use]
+    pub fn new(inputs: Vec<TensorSpec>, sample_count: u64, limit_bytes: u64) -> Self {
+        Self { inputs, sample_count, limit_bytes, loaded: None }
+    }
+
+    /// The tensors of one sample, in the order of their numbers.
+    #[must_use]
+    pub fn inputs(&self) -> &[TensorSpec] {
+        &self.inputs
+    }
+
+    /// Loads a set of samples.
+    ///
+    /// Calls `fill` once for each different sample in the order of the list, with one slice for each input: exactly as
+    /// long as its tensor, aligned, and all zero.
+    ///
+    /// # Errors
+    /// [`StoreError::AlreadyLoaded`], [`StoreError::NoSuchSample`], [`StoreError::TooLarge`],
+    /// [`StoreError::OutOfMemory`] or [`StoreError::Fill`]; what was loaded before stays, and nothing is added.
+    pub fn load<F, E>(&mut self, samples: &[SampleIndex], mut fill: F) -> Result<(), StoreError>
+    where
+        F: FnMut(SampleIndex, &mut [&mut [u8]]) -> Result<(), E>,
+        E: Into<FillError>,
+    {
+        if let Some(set) = &self.loaded {
+            return Err(StoreError::AlreadyLoaded { loaded_count: set.list.len() });
+        }
+        let (positions, distinct) = self.place(samples)?;
+        let mut buffers = self.allocate(distinct.len())?;
+        for (position, &index) in distinct.iter().enumerate() {
+            let mut tensors: Vec<&mut [u8]> = buffers
+                .iter_mut()
+                .zip(&self.inputs)
+                .map(|(buffer, input)| buffer.item_mut(position, input.size_bytes()))
+                .collect();
+            fill(index, &mut tensors).map_err(|error| StoreError::Fill { index, source: error.into() })?;
+        }
+        let mut list = samples.to_vec();
+        list.sort_unstable();
+        self.loaded = Some(LoadedSet { list, positions, buffers });
+        Ok(())
+    }
+
+    /// Releases the loaded set and its memory; `samples` is the list that was loaded, in any order.
+    ///
+    /// # Errors
+    /// [`StoreError::NotLoaded`] or [`StoreError::StillLoaded`] for the first difference; the set stays loaded.
+    pub fn unload(&mut self, samples: &[SampleIndex]) -> Result<(), StoreError> {
+        let loaded = self.loaded.as_ref().map(|set| set.list.as_slice()).unwrap_or_default();
+        let mut list = samples.to_vec();
+        list.sort_unstable();
+        for position in 0..list.len().max(loaded.len()) {
+            match (list.get(position), loaded.get(position)) {
+                (Some(index), None) => return Err(StoreError::NotLoaded(*index)),
+                (None, Some(index)) => return Err(StoreError::StillLoaded(*index)),
+                (Some(index), Some(other)) if index < other => return Err(StoreError::NotLoaded(*index)),
+                (Some(index), Some(other)) if index > other => return Err(StoreError::StillLoaded(*other)),
+                _ => {}
+            }
+        }
+        self.loaded = None;
+        Ok(())
+    }
+
+    /// Returns input `number` of a loaded sample: row-major, contiguous, aligned to [`ALIGNMENT_BYTES`]. Two array
+    /// look-ups and no allocation. [any thread]
+    ///
+    /// # Errors
+    /// [`StoreError::NoSuchInput`] or [`StoreError::NotLoaded`].
+    pub fn tensor(&self, index: SampleIndex, number: usize) -> Result<&[u8], StoreError> {
+        let no_such_input = || StoreError::NoSuchInput { number, input_count: self.inputs.len() };
+        let input = self.inputs.get(number).ok_or_else(no_such_input)?;
+        let set = self.loaded.as_ref().ok_or(StoreError::NotLoaded(index))?;
+        let position = usize::try_from(index.0).ok().and_then(|index| set.positions.get(index));
+        match position {
+            Some(&position) if position != ABSENT => {
+                Ok(set.buffers[number].item(position as usize, input.size_bytes()))
+            }
+            _ => Err(StoreError::NotLoaded(index)),
+        }
+    }
+
+    /// The memory of each input, whole, for plugins that register or pin it; nothing while no set is loaded.
+    pub fn buffers(&self) -> impl Iterator<Item = &[u8]> {
+        self.loaded.iter().flat_map(|set| set.buffers.iter().map(AlignedBuffer::as_bytes))
+    }
+
+    /// Gives each different sample of the list its position, in the order of first appearance.
+    fn place(&self, samples: &[SampleIndex]) -> Result<(Vec<u32>, Vec<SampleIndex>), StoreError> {
+        let highest = samples.iter().max();
+        if let Some(&index) = highest.filter(|index| index.0 >= self.sample_count) {
+            return Err(StoreError::NoSuchSample { index, sample_count: self.sample_count });
+        }
+        let mut distinct = Vec::new();
+        let mut positions = vec![ABSENT; highest.map_or(0, |index| index.0 as usize + 1)];
+        for &index in samples {
+            let position = &mut positions[index.0 as usize];
+            if *position == ABSENT {
+                *position = u32::try_from(distinct.len()).unwrap_or(ABSENT);
+                distinct.push(index);
+            }
+        }
+        Ok((positions, distinct))
+    }
+
+    fn allocate(&self, distinct_count: usize) -> Result<Vec<AlignedBuffer>, StoreError> {
+        let strides: Vec<usize> =
+            self.inputs.iter().map(|input| input.size_bytes().next_multiple_of(ALIGNMENT_BYTES)).collect();
+        let sizes = strides.iter().map(|stride| (*stride as u64).saturating_mul(distinct_count as u64));
+        let needed_bytes = sizes.fold(0, u64::saturating_add);
+        if needed_bytes > self.limit_bytes || distinct_count >= ABSENT as usize {
+            let limit_bytes = self.limit_bytes;
+            return Err(StoreError::TooLarge { distinct_count, needed_bytes, limit_bytes });
+        }
+        let buffers = strides.iter().map(|stride| AlignedBuffer::zeroed(*stride, distinct_count));
+        buffers.collect::<Option<_>>().ok_or(StoreError::OutOfMemory { needed_bytes })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use proctor_vocabulary::ElementType;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Two inputs of 12 and 3 bytes; both are filled with the index.
+    fn store(limit_bytes: u64) -> SampleStore {
+        let input = |name: &str, element_type, count| TensorSpec {
+            name: name.into(),
+            element_type,
+            shape: vec![count],
+        };
+        let inputs = vec![input("a", ElementType::F32, 3), input("b", ElementType::U8, 3)];
+        SampleStore::new(inputs, 200, limit_bytes)
+    }
+
+    fn fill(index: SampleIndex, tensors: &mut [&mut [u8]]) -> Result<(), Infallible> {
+        assert_eq!(tensors.iter().map(|tensor| tensor.len()).collect::<Vec<_>>(), [12, 3]);
+        tensors.iter_mut().for_each(|tensor| tensor.fill(index.0 as u8));
+        Ok(())
+    }
+
+    fn indices(list: &[u64]) -> Vec<SampleIndex> {
+        list.iter().copied().map(SampleIndex).collect()
+    }
+
+    #[test]
+    fn a_sample_listed_twice_is_prepared_and_stored_once() {
+        let (mut store, mut filled) = (store(1 << 20), Vec::new());
+        let set = indices(&[5, 9, 5]);
+        store
+            .load(&set, |index, tensors| {
+                filled.push(index);
+                fill(index, tensors)
+            })
+            .unwrap();
+        assert_eq!(filled, indices(&[5, 9]));
+        assert_eq!(store.buffers().map(<[u8]>::len).collect::<Vec<_>>(), [128, 128]);
+        store.unload(&indices(&[9, 5, 5])).unwrap();
+        assert_eq!(store.buffers().count(), 0);
+    }
+
+    #[test]
+    fn a_second_load_is_refused_and_the_first_stays() {
+        let mut store = store(1 << 20);
+        store.load(&indices(&[1]), fill).unwrap();
+        let error = store.load(&indices(&[2]), fill).unwrap_err().to_string();
+        assert_eq!(error, "a set of 1 samples is still loaded; unload it before the next");
+        assert_eq!(store.tensor(SampleIndex(1), 1).unwrap(), [1, 1, 1]);
+    }
+
+    #[test]
+    fn an_unload_must_give_the_list_of_the_load() {
+        let mut store = store(1 << 20);
+        let error = store.unload(&indices(&[3])).unwrap_err().to_string();
+        assert_eq!(error, "sample 3 is not loaded");
+        store.load(&indices(&[4, 2, 4]), fill).unwrap();
+        for (list, expected) in [
+            (vec![2, 4], "sample 4 is loaded, but"),
+            (vec![2, 4, 4, 4], "sample 4 is not loaded"),
+            (vec![2, 3, 4], "sample 3 is not loaded"),
+            (vec![], "sample 2 is loaded, but"),
+        ] {
+            let error = store.unload(&indices(&list)).unwrap_err().to_string();
+            assert!(error.starts_with(expected), "{list:?}: {error}");
+        }
+        store.unload(&indices(&[2, 4, 4])).unwrap();
+    }
+
+    #[test]
+    fn what_is_not_there_cannot_be_read() {
+        let mut store = store(1 << 20);
+        assert!(matches!(store.tensor(SampleIndex(0), 0), Err(StoreError::NotLoaded(_))));
+        store.load(&indices(&[3]), fill).unwrap();
+        for index in [0, 4, u64::MAX] {
+            assert!(matches!(store.tensor(SampleIndex(index), 0), Err(StoreError::NotLoaded(_))));
+        }
+        assert!(matches!(store.tensor(SampleIndex(3), 2), Err(StoreError::NoSuchInput { .. })));
+    }
+
+    #[test]
+    fn a_set_that_does_not_fit_is_refused_before_anything_is_prepared() {
+        let mut store = store(300);
+        let error = store.load(&indices(&[0, 1, 2]), |_, _| -> Result<(), Infallible> { unreachable!() });
+        let expected = "3 samples need 384 bytes of memory, but 300 are allowed";
+        assert!(error.unwrap_err().to_string().starts_with(expected));
+        store.load(&indices(&[0, 1, 0]), fill).unwrap();
+    }
+
+    #[test]
+    fn an_absurd_tensor_is_refused_without_overflow() {
+        let huge = TensorSpec { name: "a".into(), element_type: ElementType::U8, shape: vec![1 << 62] };
+        let mut store = SampleStore::new(vec![huge], 8, u64::MAX);
+        let error = store.load(&indices(&[0, 1, 2, 3, 4, 5]), fill).unwrap_err();
+        assert!(matches!(error, StoreError::OutOfMemory { needed_bytes: u64::MAX }), "{error}");
+    }
+
+    #[test]
+    fn an_index_past_the_end_or_a_failing_sample_loads_nothing() {
+        let mut store = store(1 << 20);
+        for index in [200, u64::MAX] {
+            let error = store.load(&indices(&[0, index]), fill).unwrap_err();
+            assert!(matches!(error, StoreError::NoSuchSample { sample_count: 200, .. }));
+        }
+        let error = store.load(&indices(&[0, 1]), |_, _| Err("torn")).unwrap_err();
+        assert!(
+            matches!(&error, StoreError::Fill { index: SampleIndex(0), source } if source.to_string() == "torn")
+        );
+        assert!(matches!(store.unload(&indices(&[0])), Err(StoreError::NotLoaded(_))));
+        store.unload(&[]).unwrap();
+    }
+
+    proptest! {
+        #[test]
+        fn every_loaded_sample_is_aligned_right_and_stays_in_place(list in prop::collection::vec(0_u64..200, 0..60)) {
+            let (mut store, set) = (store(1 << 20), indices(&list));
+            store.load(&set, fill).unwrap();
+            let addresses = |store: &SampleStore| -> Vec<usize> {
+                set.iter().map(|index| store.tensor(*index, 0).unwrap().as_ptr() as usize).collect()
+            };
+            let before = addresses(&store);
+            for index in 0..200 {
+                for (number, size) in [(0, 12), (1, 3)] {
+                    match store.tensor(SampleIndex(index), number) {
+                        Ok(tensor) => {
+                            prop_assert!(list.contains(&index));
+                            prop_assert_eq!(tensor, vec![index as u8; size]);
+                            prop_assert_eq!(tensor.as_ptr().align_offset(ALIGNMENT_BYTES), 0);
+                        }
+                        Err(_) => prop_assert!(!list.contains(&index)),
+                    }
+                }
+            }
+            let moved = store;
+            prop_assert_eq!(addresses(&moved), before);
+        }
+    }
+}

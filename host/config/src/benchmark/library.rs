@@ -1,0 +1,56 @@
+//! The built-in definitions, and the way to any other one.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::LazyLock,
+};
+
+use include_dir::{Dir, include_dir};
+use proctor_vocabulary::did_you_mean;
+
+use super::Benchmark;
+use crate::{ConfigError, Origin};
+
+static FOLDER: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/benchmarks");
+
+/// The built-in benchmarks, in the order of their ids.
+#[must_use]
+pub fn benchmarks() -> &'static [Benchmark] {
+    static BENCHMARKS: LazyLock<Vec<Benchmark>> = LazyLock::new(|| {
+        let files = FOLDER.files().filter(|file| file.path().extension().is_some_and(|e| e == "toml"));
+        let mut benchmarks: Vec<_> = files
+            .map(|file| {
+                let text = file.contents_utf8().expect("definitions are UTF-8, as a test shows");
+                Benchmark::parse(text, file.path()).expect("definitions are right, as a test shows")
+            })
+            .collect();
+        benchmarks.sort_by(|a, b| a.id.cmp(&b.id));
+        benchmarks
+    });
+    &BENCHMARKS
+}
+
+/// The benchmark of this name, or of the definition at this path. Whatever has a `/` or ends with `.toml` is a path.
+pub(crate) fn find(name: &str, origin: &Origin) -> Result<Benchmark, Vec<ConfigError>> {
+    if let Some(benchmark) = benchmarks().iter().find(|benchmark| benchmark.id == name) {
+        return Ok(benchmark.clone());
+    }
+    if is_path(name) {
+        let path = PathBuf::from(name);
+        let text = fs::read_to_string(&path)
+            .map_err(|source| vec![ConfigError::CannotRead { path: path.clone(), source }])?;
+        return Benchmark::parse(&text, &path);
+    }
+    let known: Vec<_> = benchmarks().iter().map(|benchmark| benchmark.id.as_str()).collect();
+    Err(vec![ConfigError::UnknownBenchmark {
+        origin: origin.clone(),
+        name: name.to_owned(),
+        hint: did_you_mean(name, known.iter().copied()),
+        known: known.join(", "),
+    }])
+}
+
+fn is_path(name: &str) -> bool {
+    name.contains(std::path::is_separator) || Path::new(name).extension().is_some_and(|e| e == "toml")
+}

@@ -1,0 +1,117 @@
+//! Benchmark definitions: what is run on which data, how it is scored, and under which constraints.
+//!
+//! A definition is one TOML file. The built-in ones lie in the folder `benchmarks`; adding one is adding a file there.
+//! Any other one is given by its path. [`Benchmark`] is a definition that has been checked.
+
+mod definition;
+mod library;
+mod validate;
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use proctor_vocabulary::{Scenario, TensorSpec};
+
+pub use library::benchmarks;
+pub(crate) use library::find;
+
+use crate::{ConfigError, Value, check::Entry};
+
+/// Version of the form of a definition file.
+pub const BENCHMARK_SCHEMA_VERSION: u64 = 1;
+
+/// A checked benchmark definition.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Benchmark {
+    /// Its name, unique among the built-in ones.
+    pub id: String,
+    /// The kind of problem, such as `image classification`.
+    pub task: String,
+    /// A sentence or two for people.
+    pub description: String,
+    /// The model.
+    pub model: Model,
+    /// Name of the data set.
+    pub dataset: String,
+    /// Name of the pipeline that makes tensors of raw samples.
+    pub preprocessing: String,
+    /// Tensors of one sample that go into the model, without a batch dimension.
+    pub inputs: Vec<TensorSpec>,
+    /// Tensors of one sample that come out of it. The response data are these, one after the other.
+    pub outputs: Vec<TensorSpec>,
+    /// How good the answers have to be.
+    pub quality: Quality,
+    /// The query sample library.
+    pub qsl: QslCounts,
+    /// The scenarios that it may be run in, each with the settings that it asks for.
+    pub scenarios: BTreeMap<Scenario, BTreeMap<String, Value>>,
+    /// The file of the definition; for a built-in one just its name.
+    pub file: PathBuf,
+}
+
+/// The model of a benchmark.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Model {
+    /// Name by which plugins declare it, and by which `mlperf.conf` and `user.conf` may set values for it.
+    pub id: String,
+    /// Its files by format, such as `safetensors` or `onnx`: different forms of the same weights.
+    pub files: BTreeMap<String, ModelFile>,
+}
+
+/// One file of a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelFile {
+    /// Path below the data root.
+    pub path: PathBuf,
+    /// SHA-256 of its bytes, 64 hexadecimal digits in lower case.
+    pub sha256: String,
+}
+
+/// How good the answers have to be.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Quality {
+    /// Name of the accuracy metric.
+    pub metric: String,
+    /// What the reference model reaches in f32, in the metric's unit.
+    pub reference: f64,
+    /// The share of it that a run has to reach.
+    pub target_ratio: f64,
+}
+
+impl Quality {
+    /// The least value of the metric that passes.
+    #[must_use]
+    pub fn target(&self) -> f64 {
+        self.reference * self.target_ratio
+    }
+}
+
+/// The sizes of a query sample library.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QslCounts {
+    /// Samples of the whole library.
+    pub total_sample_count: u64,
+    /// Samples that are loaded for a performance run.
+    pub performance_sample_count: u64,
+}
+
+impl Benchmark {
+    /// Reads and checks a definition. `file` is named in errors and origins.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn parse(text: &str, file: &Path) -> Result<Self, Vec<ConfigError>> {
+        validate::validate(definition::parse(text, file)?, file)
+    }
+
+    /// The settings for a scenario, as a layer.
+    pub(crate) fn entries(&self, scenario: Scenario) -> Vec<Entry> {
+        let origin = crate::Origin::Benchmark { name: self.id.clone(), file: self.file.clone() };
+        let settings = self.scenarios.get(&scenario).into_iter().flatten();
+        settings
+            .map(|(key, value)| Entry { key: key.clone(), value: value.clone(), origin: origin.clone() })
+            .collect()
+    }
+}

@@ -1,0 +1,224 @@
+//! From the form of a definition to one that makes sense.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Component, Path, PathBuf},
+};
+
+use figment::value::Value as FigmentValue;
+use proctor_vocabulary::{ElementType, Scenario, TensorSpec, did_you_mean};
+
+use super::{
+    BENCHMARK_SCHEMA_VERSION, Benchmark, Model, ModelFile, QslCounts, Quality,
+    definition::{self, Definition},
+};
+use crate::{
+    ConfigError, Origin, Value,
+    check::{Form, Raw, check_value},
+    keys,
+};
+
+/// The largest tensor of one sample, in bytes: far above any real one, far below where sizes overflow.
+const MAX_TENSOR_BYTES: i64 = 1 << 31;
+/// The sample order draws indices of 32 bits.
+const MAX_SAMPLES: i64 = u32::MAX as i64;
+
+/// Checks a definition; every problem is reported.
+pub(super) fn validate(raw: Definition, file: &Path) -> Result<Benchmark, Vec<ConfigError>> {
+    let mut check = Checker { file, errors: Vec::new() };
+    if raw.schema_version != BENCHMARK_SCHEMA_VERSION {
+        check.report("schema_version", format!("{}: give {BENCHMARK_SCHEMA_VERSION}", raw.schema_version));
+    }
+    let names = [
+        ("id", &raw.id),
+        ("model.id", &raw.model.id),
+        ("dataset", &raw.dataset),
+        ("preprocessing", &raw.preprocessing),
+        ("quality.metric", &raw.quality.metric),
+    ];
+    names.into_iter().for_each(|(key, name)| check.name(key, name));
+    let benchmark = Benchmark {
+        model: check.model(raw.model),
+        inputs: check.tensors("inputs", raw.inputs),
+        outputs: check.tensors("outputs", raw.outputs),
+        quality: check.quality(raw.quality),
+        qsl: check.qsl(&raw.qsl),
+        scenarios: check.scenarios(&raw.id, raw.scenarios),
+        id: raw.id,
+        task: raw.task,
+        description: raw.description,
+        dataset: raw.dataset,
+        preprocessing: raw.preprocessing,
+        file: file.to_owned(),
+    };
+    if check.errors.is_empty() { Ok(benchmark) } else { Err(check.errors) }
+}
+
+struct Checker<'a> {
+    file: &'a Path,
+    errors: Vec<ConfigError>,
+}
+
+impl Checker<'_> {
+    fn report(&mut self, key: &str, problem: String) {
+        let (file, key) = (self.file.to_owned(), key.to_owned());
+        self.errors.push(ConfigError::Definition { file, key, problem });
+    }
+
+    fn name(&mut self, key: &str, name: &str) {
+        let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
+        if name.is_empty() || !name.chars().all(fits) {
+            self.report(
+                key,
+                format!("\"{name}\" is no name: use lower-case letters, digits, `-`, `_` and `.`"),
+            );
+        }
+    }
+
+    fn model(&mut self, raw: definition::Model) -> Model {
+        if raw.files.is_empty() {
+            self.report("model.files", "empty: give at least one file".to_owned());
+        }
+        let mut files = BTreeMap::new();
+        for (format, file) in raw.files {
+            let key = format!("model.files.{format}");
+            self.name(&key, &format);
+            let path = PathBuf::from(&file.path);
+            if file.path.is_empty() || !path.components().all(|part| matches!(part, Component::Normal(_))) {
+                self.report(
+                    &format!("{key}.path"),
+                    format!("\"{}\": give a path below the data root", file.path),
+                );
+            }
+            let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+            if file.sha256.len() != 64 || !file.sha256.bytes().all(hex) {
+                self.report(
+                    &format!("{key}.sha256"),
+                    format!("\"{}\": give 64 hexadecimal digits in lower case", file.sha256),
+                );
+            }
+            files.insert(format, ModelFile { path, sha256: file.sha256 });
+        }
+        Model { id: raw.id, files }
+    }
+
+    fn tensors(&mut self, list: &str, raw: Vec<definition::Tensor>) -> Vec<TensorSpec> {
+        if raw.is_empty() {
+            self.report(list, "empty: give at least one tensor".to_owned());
+        }
+        let mut seen = BTreeSet::new();
+        let mut tensors = Vec::new();
+        for (position, tensor) in raw.into_iter().enumerate() {
+            let key = |field| format!("{list}.{position}.{field}");
+            if tensor.name.is_empty() || !seen.insert(tensor.name.clone()) {
+                self.report(&key("name"), format!("\"{}\": give each tensor a name of its own", tensor.name));
+            }
+            let element_type = ElementType::from_name(&tensor.element_type);
+            if element_type.is_none() {
+                let known = ElementType::ALL.iter().map(|element| element.name());
+                let list = known.clone().collect::<Vec<_>>().join(", ");
+                let hint = did_you_mean(&tensor.element_type, known);
+                self.report(
+                    &key("element_type"),
+                    format!("\"{}\": give one of {list}{hint}", tensor.element_type),
+                );
+            }
+            let element_type = element_type.unwrap_or(ElementType::F32);
+            let shape = self.shape(&key("shape"), &tensor.shape, element_type);
+            tensors.push(TensorSpec { name: tensor.name, element_type, shape });
+        }
+        tensors
+    }
+
+    fn shape(&mut self, key: &str, raw: &[i64], element_type: ElementType) -> Vec<usize> {
+        let width = i64::try_from(element_type.size_bytes()).unwrap_or(i64::MAX);
+        let bytes = raw.iter().try_fold(width, |size, extent| size.checked_mul((*extent).max(0)));
+        if raw.iter().any(|extent| *extent < 1) || bytes.is_none_or(|bytes| bytes > MAX_TENSOR_BYTES) {
+            let limit = MAX_TENSOR_BYTES;
+            self.report(key, format!("{raw:?}: give extents from 1, together at most {limit} bytes"));
+        }
+        raw.iter().map(|extent| usize::try_from(*extent).unwrap_or(1)).collect()
+    }
+
+    fn quality(&mut self, raw: definition::Quality) -> Quality {
+        if !(raw.reference > 0.0 && raw.reference.is_finite()) {
+            self.report("quality.reference", format!("{}: give a number above 0", raw.reference));
+        }
+        if !(raw.target_ratio > 0.0 && raw.target_ratio <= 1.0) {
+            self.report(
+                "quality.target_ratio",
+                format!("{}: give a number above 0, at most 1", raw.target_ratio),
+            );
+        }
+        Quality { metric: raw.metric, reference: raw.reference, target_ratio: raw.target_ratio }
+    }
+
+    fn qsl(&mut self, raw: &definition::Qsl) -> QslCounts {
+        let total = self.count("qsl.total_sample_count", raw.total_sample_count, MAX_SAMPLES);
+        // Unlike the official load generator's, a performance set larger than the library makes no sense here.
+        let most = raw.total_sample_count.clamp(1, MAX_SAMPLES);
+        let performance = self.count("qsl.performance_sample_count", raw.performance_sample_count, most);
+        QslCounts { total_sample_count: total, performance_sample_count: performance }
+    }
+
+    fn count(&mut self, key: &str, value: i64, most: i64) -> u64 {
+        if !(1..=most).contains(&value) {
+            self.report(key, format!("{value}: give a whole number from 1 to {most}"));
+        }
+        value.unsigned_abs()
+    }
+
+    fn scenarios(
+        &mut self,
+        id: &str,
+        raw: BTreeMap<String, BTreeMap<String, FigmentValue>>,
+    ) -> BTreeMap<Scenario, BTreeMap<String, Value>> {
+        if raw.is_empty() {
+            self.report("scenarios", "empty: give at least one scenario".to_owned());
+        }
+        let mut scenarios = BTreeMap::new();
+        for (name, settings) in raw {
+            let table = format!("scenarios.{name}");
+            // Exact case, because the table's name is a key.
+            match Scenario::ALL.iter().find(|scenario| scenario.name() == name) {
+                Some(scenario) => {
+                    let settings = settings.into_iter();
+                    let checked = settings.filter_map(|(key, value)| {
+                        Some((key.clone(), self.setting(id, &format!("{table}.{key}"), &key, &value)?))
+                    });
+                    let checked = checked.collect();
+                    scenarios.insert(*scenario, checked);
+                }
+                None => {
+                    let known = Scenario::ALL.iter().map(|scenario| scenario.name());
+                    self.report(&table, format!("unknown scenario{}", did_you_mean(&name, known)));
+                }
+            }
+        }
+        scenarios
+    }
+
+    /// A setting of the load generator; the host's own are not the benchmark's business.
+    fn setting(&mut self, id: &str, path: &str, name: &str, value: &FigmentValue) -> Option<Value> {
+        let Some(key) =
+            keys::test_fields().find(|field| field.name == name).and_then(|field| keys::find(field.name))
+        else {
+            let known = keys::test_fields().map(|field| field.name);
+            self.report(path, format!("unknown setting{}", did_you_mean(name, known)));
+            return None;
+        };
+        let (text, form) = match value {
+            FigmentValue::String(_, text) => (text.clone(), Form::String),
+            FigmentValue::Bool(_, value) => (value.to_string(), Form::Bool),
+            FigmentValue::Num(_, number) => match (number.to_i128(), number.to_f64()) {
+                (Some(integer), _) => (integer.to_string(), Form::Number),
+                (None, Some(float)) => (float.to_string(), Form::Number),
+                (None, None) => (String::new(), Form::Other),
+            },
+            _ => (value.to_actual().to_string(), Form::Other),
+        };
+        let origin = Origin::Benchmark { name: id.to_owned(), file: self.file.to_owned() };
+        let raw = Raw { key: path.to_owned(), text, form, origin };
+        check_value(key, &raw).map_err(|error| self.errors.push(*error)).ok()
+    }
+}

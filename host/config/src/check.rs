@@ -1,0 +1,324 @@
+//! From what stands in a file, a variable or a flag to a checked value of a known setting.
+
+use proctor_loadgen::config_file::{config_keys, setting_of_key};
+use proctor_vocabulary::{Scenario, TestMode, did_you_mean};
+
+use crate::{
+    ConfigError, Kind, Origin, Value,
+    keys::{self, Key},
+};
+
+/// A setting as somebody wrote it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Raw {
+    pub(crate) key: String,
+    pub(crate) text: String,
+    pub(crate) form: Form,
+    pub(crate) origin: Origin,
+}
+
+/// How a value was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// As plain text, which says nothing about the type: variables and flags.
+    Plain,
+    /// As a TOML string. Numbers are accepted in it.
+    String,
+    /// As a TOML number.
+    Number,
+    /// As a TOML boolean.
+    Bool,
+    /// As something that is no value of any setting: a list, a date.
+    Other,
+}
+
+/// A checked value of a setting or a plugin option.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) key: String,
+    pub(crate) value: Value,
+    pub(crate) origin: Origin,
+}
+
+/// The seeds that the short name `seed` stands for.
+const SEEDS: [&str; 3] = ["qsl_rng_seed", "sample_index_rng_seed", "schedule_rng_seed"];
+
+/// Checks all settings of one layer and resolves the short names among them.
+///
+/// An exact name goes before a short name, whatever their order; else the last one wins, by coming last.
+pub(crate) fn check_layer(raws: &[Raw], scenario: Scenario, errors: &mut Vec<ConfigError>) -> Vec<Entry> {
+    let (exact, short): (Vec<_>, Vec<_>) = raws.iter().partition(|raw| keys::find(&raw.key).is_some());
+    let mut entries = Vec::new();
+    for raw in short.into_iter().chain(exact) {
+        match check(raw, scenario) {
+            Ok(checked) => entries.extend(checked),
+            Err(error) => errors.push(*error),
+        }
+    }
+    entries
+}
+
+fn check(raw: &Raw, scenario: Scenario) -> Result<Vec<Entry>, Box<ConfigError>> {
+    let entry = |key: &str, value| Entry { key: key.to_owned(), value, origin: raw.origin.clone() };
+    if let Some(key) = keys::find(&raw.key) {
+        return Ok(vec![entry(key.name, check_value(key, raw)?)]);
+    }
+    if raw.key == "seed" {
+        let seeds = SEEDS.iter().map(|name| {
+            let key = keys::find(name).expect("the seeds are settings");
+            Ok(entry(name, check_value(key, raw)?))
+        });
+        return seeds.collect();
+    }
+    if raw.key.split_once('.').is_some_and(|(plugin, option)| !plugin.is_empty() && !option.is_empty()) {
+        return match raw.form {
+            Form::Other => Err(wrong_type(raw, "a text, a number or a boolean")),
+            _ => Ok(vec![entry(&raw.key, Value::Text(raw.text.clone()))]),
+        };
+    }
+    if config_keys().any(|name| name == raw.key) {
+        let (setting, factor) =
+            setting_of_key(&raw.key, scenario).ok_or_else(|| not_in_scenario(raw, scenario))?;
+        let key = keys::find(setting).expect("LoadGen's keys stand for settings");
+        return Ok(vec![entry(setting, check_value(key, &scaled(raw, key, factor)?)?)]);
+    }
+    let known = keys::keys().iter().map(|key| key.name).chain(["seed"]).chain(config_keys());
+    Err(Box::new(ConfigError::UnknownKey {
+        origin: raw.origin.clone(),
+        key: raw.key.clone(),
+        hint: did_you_mean(&raw.key, known),
+    }))
+}
+
+/// The same value in the unit of the setting, under a name that shows both.
+fn scaled(raw: &Raw, key: &Key, factor: f64) -> Result<Raw, Box<ConfigError>> {
+    let name = format!("{} ({})", raw.key, key.name);
+    if factor == 1.0 {
+        return Ok(Raw { key: name, ..raw.clone() });
+    }
+    let number: f64 = raw.text.trim().parse().map_err(|_| wrong_type(raw, "a number"))?;
+    let scaled = number * factor;
+    let whole = matches!(key.kind, Kind::Integer { .. }) && scaled.is_finite();
+    let text = if whole { scaled.round().to_string() } else { scaled.to_string() };
+    Ok(Raw { key: name, text, ..raw.clone() })
+}
+
+/// Checks type and range of a value.
+pub(crate) fn check_value(key: &Key, raw: &Raw) -> Result<Value, Box<ConfigError>> {
+    let text = raw.text.trim();
+    let wrong = || wrong_type(raw, &key.expected());
+    match (key.kind, raw.form) {
+        (_, Form::Other) => Err(wrong()),
+        (Kind::Bool, Form::Plain | Form::Bool) => text.parse().map(Value::Bool).map_err(|_| wrong()),
+        (Kind::Integer { min, max }, Form::Plain | Form::String | Form::Number) => {
+            let value = parse_integer(text).ok_or_else(wrong)?;
+            let value = u64::try_from(value).ok().filter(|value| (min..=max).contains(value));
+            value.map(Value::Integer).ok_or_else(|| out_of_range(key, raw))
+        }
+        (Kind::Number { min, max, inclusive }, Form::Plain | Form::String | Form::Number) => {
+            let value: f64 = text.parse().map_err(|_| wrong())?;
+            let inside = if inclusive { min <= value && value <= max } else { min < value && value < max };
+            if inside { Ok(Value::Number(value)) } else { Err(out_of_range(key, raw)) }
+        }
+        (Kind::Text, Form::Plain | Form::String) if !text.is_empty() => Ok(Value::Text(raw.text.clone())),
+        (Kind::Choice(names), Form::Plain | Form::String | Form::Bool) => {
+            let name = names.iter().find(|name| name.eq_ignore_ascii_case(text));
+            let hint = || did_you_mean(text, names.iter().copied());
+            name.map(|name| Value::Text((*name).to_owned()))
+                .ok_or_else(|| wrong_type(raw, &(key.expected() + &hint())))
+        }
+        (Kind::Scenario, Form::Plain | Form::String) => {
+            let scenario: Result<Scenario, _> = text.parse();
+            scenario
+                .map(|value| Value::Text(value.name().to_owned()))
+                .map_err(|error| wrong_type(raw, &(key.expected() + &error.hint)))
+        }
+        (Kind::Mode, Form::Plain | Form::String) => {
+            let mode = match text.to_ascii_lowercase().as_str() {
+                "accuracy" => Ok(TestMode::AccuracyOnly),
+                "performance" => Ok(TestMode::PerformanceOnly),
+                _ => text.parse(),
+            };
+            mode.map(|value| Value::Text(value.name().to_owned()))
+                .map_err(|error| wrong_type(raw, &(key.expected() + &error.hint)))
+        }
+        _ => Err(wrong()),
+    }
+}
+
+/// A whole number, also written as `1e6` or `5.0`; what lies outside of 64 bits comes back as something too large.
+fn parse_integer(text: &str) -> Option<i128> {
+    if let Ok(value) = text.parse() {
+        return Some(value);
+    }
+    if text.strip_prefix(['+', '-']).unwrap_or(text).bytes().all(|b| b.is_ascii_digit()) && !text.is_empty() {
+        return Some(i128::MAX);
+    }
+    let value: f64 = text.parse().ok().filter(|value: &f64| value.is_finite() && value.fract() == 0.0)?;
+    // A double beyond 2^53 does not say which whole number was meant, and no setting that large is written so.
+    if value.abs() < 9_007_199_254_740_992.0 { format!("{value:.0}").parse().ok() } else { Some(i128::MAX) }
+}
+
+fn wrong_type(raw: &Raw, expected: &str) -> Box<ConfigError> {
+    Box::new(ConfigError::WrongType {
+        origin: raw.origin.clone(),
+        key: raw.key.clone(),
+        value: if raw.text.is_empty() { "\"\"".to_owned() } else { raw.text.clone() },
+        expected: expected.to_owned(),
+    })
+}
+
+fn out_of_range(key: &Key, raw: &Raw) -> Box<ConfigError> {
+    Box::new(ConfigError::OutOfRange {
+        origin: raw.origin.clone(),
+        key: raw.key.clone(),
+        value: raw.text.clone(),
+        allowed: key.expected(),
+    })
+}
+
+fn not_in_scenario(raw: &Raw, scenario: Scenario) -> Box<ConfigError> {
+    let meanings = Scenario::ALL.iter().filter_map(|scenario| {
+        let (setting, _) = setting_of_key(&raw.key, *scenario)?;
+        Some(format!("{setting} in {scenario}"))
+    });
+    Box::new(ConfigError::NotInScenario {
+        origin: raw.origin.clone(),
+        key: raw.key.clone(),
+        scenario,
+        meanings: meanings.collect::<Vec<_>>().join(", "),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn plain(key: &str, text: &str) -> Raw {
+        let origin = Origin::Flag { flag: "--set".to_owned() };
+        Raw { key: key.to_owned(), text: text.to_owned(), form: Form::Plain, origin }
+    }
+
+    fn value(key: &str, text: &str) -> Result<Value, String> {
+        let entries = check(&plain(key, text), Scenario::Server).map_err(|error| error.to_string())?;
+        Ok(entries[0].value.clone())
+    }
+
+    #[test]
+    fn values_are_checked_by_type_and_range() {
+        assert_eq!(value("min_duration_ms", "5000"), Ok(Value::Integer(5000)));
+        assert_eq!(value("min_query_count", "1e3"), Ok(Value::Integer(1000)));
+        assert_eq!(value("server_target_qps", "250.5"), Ok(Value::Number(250.5)));
+        assert_eq!(value("virtual_time", "true"), Ok(Value::Bool(true)));
+        assert_eq!(value("scenario", "offline"), Ok(Value::Text("Offline".to_owned())));
+        assert_eq!(value("mode", "accuracy"), Ok(Value::Text("AccuracyOnly".to_owned())));
+        assert_eq!(value("qsl_rng_seed", "18446744073709551615"), Ok(Value::Integer(u64::MAX)));
+        assert_eq!(value("mock.latency_us", "5"), Ok(Value::Text("5".to_owned())));
+    }
+
+    #[test]
+    fn absurd_numbers_name_the_place_the_key_the_value_and_the_range() {
+        let error = value("min_duration_ms", "-5").unwrap_err();
+        assert_eq!(
+            error,
+            "flag --set: min_duration_ms = -5 is out of range: give a whole number from 0 to 2592000000 (ms)"
+        );
+        let error = value("single_stream_target_latency_percentile", "1.5").unwrap_err();
+        assert_eq!(
+            error,
+            "flag --set: single_stream_target_latency_percentile = 1.5 is out of range: give a number above 0 and \
+             below 1 (fraction)"
+        );
+        for (key, text) in [
+            ("server_target_qps", "0"),
+            ("server_target_qps", "NaN"),
+            ("server_target_qps", "inf"),
+            ("server_target_qps", "1e300"),
+            ("min_query_count", "1e300"),
+            ("min_query_count", "99999999999999999999999999999999999999999999"),
+            ("batch_size", "0"),
+        ] {
+            assert!(value(key, text).unwrap_err().contains("is out of range"), "{key} {text}");
+        }
+        for (key, text) in [("min_duration_ms", "5s"), ("min_duration_ms", "2.5"), ("plugin", "")] {
+            assert!(value(key, text).unwrap_err().contains(": give a"), "{key} {text}");
+        }
+        let error = value("virtual_time", "yes").unwrap_err();
+        assert_eq!(error, "flag --set: virtual_time = yes: give true or false");
+    }
+
+    #[test]
+    fn unknown_names_suggest_the_near_ones() {
+        let error = value("min_duraton_ms", "5").unwrap_err();
+        assert_eq!(
+            error,
+            "flag --set: unknown setting \"min_duraton_ms\", did you mean \"min_duration_ms\"?"
+        );
+        let error = value("preset", "oficial").unwrap_err();
+        assert_eq!(
+            error,
+            "flag --set: preset = oficial: give one of quick, official, did you mean \"official\"?"
+        );
+        assert!(value("scenario", "Sever").unwrap_err().contains("did you mean \"Server\"?"));
+    }
+
+    #[test]
+    fn short_names_take_the_units_of_loadgens_files() {
+        let entries = |key, text| check(&plain(key, text), Scenario::Server).unwrap();
+        let entry = &entries("target_latency", "2.5")[0];
+        assert_eq!(
+            (entry.key.as_str(), &entry.value),
+            ("server_target_latency_ns", &Value::Integer(2_500_000))
+        );
+        let entry = &entries("target_latency_percentile", "99.9")[0];
+        // What LoadGen computes for 99.9 in a file.
+        assert_eq!(entry.value, Value::Number(0.9990000000000001));
+        assert_eq!(entries("min_duration", "7")[0].key, "min_duration_ms");
+        let seeds = entries("seed", "7");
+        assert_eq!(seeds.iter().map(|seed| seed.key.as_str()).collect::<Vec<_>>(), SEEDS);
+        let error = check(&plain("target_qps", "7"), Scenario::SingleStream).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "flag --set: target_qps means nothing in scenario SingleStream; it stands for server_target_qps in Server, \
+             offline_expected_qps in Offline"
+        );
+        let error = check(&plain("target_latency", "-1"), Scenario::Server).unwrap_err().to_string();
+        assert!(
+            error.contains("target_latency (server_target_latency_ns) = -1000000 is out of range"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn an_exact_name_goes_before_a_short_one() {
+        let raws = [plain("schedule_rng_seed", "1"), plain("seed", "2"), plain("seed", "3")];
+        let entries = check_layer(&raws, Scenario::Server, &mut Vec::new());
+        let last = |key| entries.iter().rfind(|entry| entry.key == key).unwrap().value.clone();
+        assert_eq!(last("schedule_rng_seed"), Value::Integer(1));
+        assert_eq!(last("qsl_rng_seed"), Value::Integer(3));
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_settings_never_panic(key in "[a-z_.]{0,12}|target_latency|min_duration|seed|batch_size", text in any::<String>()) {
+            for scenario in Scenario::ALL {
+                // An error is fine here, a panic is not.
+                let _ = check(&plain(&key, &text), *scenario);
+            }
+        }
+
+        #[test]
+        fn integers_within_the_range_survive(value in any::<u64>()) {
+            let entries = check(&plain("qsl_rng_seed", &value.to_string()), Scenario::Server).unwrap();
+            prop_assert_eq!(&entries[0].value, &Value::Integer(value));
+        }
+
+        #[test]
+        fn numbers_within_the_range_survive(value in 1e-6..=1e9_f64) {
+            let entries = check(&plain("server_target_qps", &value.to_string()), Scenario::Server).unwrap();
+            prop_assert_eq!(&entries[0].value, &Value::Number(value));
+        }
+    }
+}

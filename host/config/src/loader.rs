@@ -1,0 +1,307 @@
+//! From the sources of settings to [`Settings`].
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use proctor_loadgen::{
+    TestSettings,
+    config_file::{self, ConfigFileKind},
+};
+use proctor_vocabulary::Scenario;
+
+use crate::{
+    Benchmark, ConfigError, ConfigErrors, Origin, SETTINGS_SCHEMA_VERSION, Settings, Value,
+    benchmark::{benchmarks, find},
+    check::{Entry, Form, Raw, check_layer, check_value},
+    file, keys,
+    layer::Stack,
+    preset,
+};
+
+/// Name of the configuration file.
+pub const CONFIG_FILE: &str = "proctor.toml";
+/// What the environment variables of settings start with.
+const VARIABLE_PREFIX: &str = "PROCTOR_";
+/// Variables with that prefix that are no settings: the filter of the log.
+const OTHER_VARIABLES: &[&str] = &["PROCTOR_LOG"];
+
+/// Collects the sources of settings and makes [`Settings`] of them.
+///
+/// The weakest first: defaults, preset, benchmark definition, configuration file, `mlperf.conf`, `user.conf`,
+/// environment, flags. A later flag goes before an earlier one.
+#[derive(Debug, Clone, Default)]
+pub struct Loader {
+    config_file: Option<PathBuf>,
+    search_folder: Option<PathBuf>,
+    mlperf_conf: Option<PathBuf>,
+    user_conf: Option<PathBuf>,
+    environment: Vec<(String, String)>,
+    other_variables: BTreeSet<String>,
+    flags: Vec<Raw>,
+    /// Arguments of `--set` that are no assignments.
+    malformed: Vec<String>,
+}
+
+impl Loader {
+    /// A loader without any source but the defaults. It reads neither the environment nor the current folder.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { other_variables: OTHER_VARIABLES.iter().map(ToString::to_string).collect(), ..Self::default() }
+    }
+
+    /// A loader with the environment of the process and the `proctor.toml` of the current folder, if there is one.
+    #[must_use]
+    pub fn from_system() -> Self {
+        // A variable that is not UTF-8 can be no setting, since all names are.
+        let text = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
+        Self::new()
+            .search_folder(".")
+            .environment(std::env::vars_os().map(|(name, value)| (text(name), text(value))))
+    }
+
+    /// Reads this configuration file, which has to exist, instead of searching for one.
+    #[must_use]
+    pub fn config_file(self, path: impl Into<PathBuf>) -> Self {
+        Self { config_file: Some(path.into()), ..self }
+    }
+
+    /// Reads the `proctor.toml` of this folder if there is one.
+    #[must_use]
+    pub fn search_folder(self, folder: impl Into<PathBuf>) -> Self {
+        Self { search_folder: Some(folder.into()), ..self }
+    }
+
+    /// Applies an `mlperf.conf`, which may also set the seeds.
+    #[must_use]
+    pub fn mlperf_conf(self, path: impl Into<PathBuf>) -> Self {
+        Self { mlperf_conf: Some(path.into()), ..self }
+    }
+
+    /// Applies a `user.conf`.
+    #[must_use]
+    pub fn user_conf(self, path: impl Into<PathBuf>) -> Self {
+        Self { user_conf: Some(path.into()), ..self }
+    }
+
+    /// Reads these environment variables, name and value. Those that do not start with `PROCTOR_` are passed over.
+    #[must_use]
+    pub fn environment(mut self, variables: impl IntoIterator<Item = (String, String)>) -> Self {
+        self.environment.extend(variables);
+        self
+    }
+
+    /// Passes over this environment variable, although it starts with `PROCTOR_`.
+    #[must_use]
+    pub fn ignore_variable(mut self, name: impl Into<String>) -> Self {
+        self.other_variables.insert(name.into());
+        self
+    }
+
+    /// Chooses the benchmark by name, or by the path of its definition.
+    #[must_use]
+    pub fn benchmark(self, name: impl Into<String>) -> Self {
+        self.flag("--benchmark", "benchmark", name)
+    }
+
+    /// Sets a setting from the command line. `flag` is how the user wrote it, for the origin and for errors.
+    #[must_use]
+    pub fn flag(mut self, flag: impl Into<String>, key: impl Into<String>, value: impl Into<String>) -> Self {
+        let origin = Origin::Flag { flag: flag.into() };
+        self.flags.push(Raw { key: key.into(), text: value.into(), form: Form::Plain, origin });
+        self
+    }
+
+    /// Sets a setting from the command line if there is a value: the form that optional flags want.
+    #[must_use]
+    pub fn optional_flag(self, flag: &str, key: &str, value: Option<impl ToString>) -> Self {
+        match value {
+            Some(value) => self.flag(flag, key, value.to_string()),
+            None => self,
+        }
+    }
+
+    /// Sets a setting or a plugin option by an assignment, the argument of `--set`.
+    #[must_use]
+    pub fn set(mut self, assignment: &str) -> Self {
+        match assignment.split_once('=') {
+            Some((key, value)) if !key.trim().is_empty() => {
+                let key = key.trim();
+                self.flag(format!("--set {key}"), key, value.trim())
+            }
+            _ => {
+                self.malformed.push(assignment.to_owned());
+                self
+            }
+        }
+    }
+
+    /// Reads all sources, checks everything, and merges it.
+    ///
+    /// # Errors
+    /// Everything that is wrong, as far as one problem does not hide another.
+    pub fn load(self) -> Result<Settings, ConfigErrors> {
+        let malformed = self.malformed.iter().cloned();
+        let mut errors: Vec<_> = malformed
+            .map(|text| ConfigError::MalformedAssignment { flag: "--set".to_owned(), text })
+            .collect();
+        let file = self.read_config_file(&mut errors);
+        let environment = self.read_environment();
+        let upper = [&file, &environment, &self.flags];
+
+        // These three decide what the lower layers are, so they are looked up before there are layers.
+        let scenario = selected(&upper, "scenario").1.parse().unwrap_or(Scenario::SingleStream);
+        let preset_name = selected(&upper, "preset").1;
+        let known_preset = keys::PRESETS.iter().find(|name| name.eq_ignore_ascii_case(&preset_name));
+        let benchmark = choose_benchmark(&upper, scenario, &mut errors);
+
+        let mut stack = Stack::new(defaults());
+        stack.push(preset::preset(known_preset.unwrap_or(&"quick"), &benchmark.model.id, scenario));
+        stack.push(benchmark.entries(scenario));
+        stack.push(check_layer(&file, scenario, &mut errors));
+        let mut warnings = Vec::new();
+        let confs = [(&self.mlperf_conf, ConfigFileKind::Builtin), (&self.user_conf, ConfigFileKind::User)];
+        for (path, kind) in confs {
+            let Some(path) = path else { continue };
+            let entries = read_conf(path, kind, &benchmark, &stack, &mut warnings, &mut errors);
+            stack.push(entries);
+        }
+        stack.push(check_layer(&environment, scenario, &mut errors));
+        stack.push(check_layer(&self.flags, scenario, &mut errors));
+        if errors.is_empty() { Ok(resolve(&stack, benchmark, warnings)) } else { Err(ConfigErrors(errors)) }
+    }
+
+    fn read_config_file(&self, errors: &mut Vec<ConfigError>) -> Vec<Raw> {
+        let found = self.search_folder.as_ref().map(|folder| folder.join(CONFIG_FILE));
+        let Some(path) = self.config_file.clone().or(found) else { return Vec::new() };
+        // The current folder is left out of the name, as users do.
+        let path = path.strip_prefix(".").unwrap_or(&path);
+        match fs::read_to_string(path) {
+            Ok(text) => file::read(&text, path, errors),
+            Err(error) if self.config_file.is_none() && error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(source) => {
+                errors.push(ConfigError::CannotRead { path: path.to_owned(), source });
+                Vec::new()
+            }
+        }
+    }
+
+    fn read_environment(&self) -> Vec<Raw> {
+        let settings = self.environment.iter().filter(|(name, _)| !self.other_variables.contains(name));
+        let raws = settings.filter_map(|(name, value)| {
+            let key = name.strip_prefix(VARIABLE_PREFIX)?.to_ascii_lowercase();
+            let origin = Origin::Environment { variable: name.clone() };
+            Some(Raw { key, text: value.clone(), form: Form::Plain, origin })
+        });
+        raws.collect()
+    }
+}
+
+/// The layer of the defaults: LoadGen's own, with the seeds of `mlperf.conf`, and the host's.
+pub(crate) fn defaults() -> Vec<Entry> {
+    let test = TestSettings::default();
+    let fields =
+        keys::test_fields().map(|field| (field.name, test.get(field.name).expect("it is a field").into()));
+    let values = keys::run_defaults().chain(fields).chain(preset::seeds());
+    values.map(|(key, value)| Entry { key: key.to_owned(), value, origin: Origin::Default }).collect()
+}
+
+/// What the topmost of these layers says about a setting, unchecked, or the default.
+fn selected(layers: &[&Vec<Raw>], key: &str) -> (Origin, String) {
+    let found = layers.iter().rev().find_map(|layer| layer.iter().rfind(|raw| raw.key == key));
+    match found {
+        Some(raw) => (raw.origin.clone(), raw.text.trim().to_owned()),
+        None => {
+            let default = keys::run_defaults().find(|(name, _)| *name == key);
+            (Origin::Default, default.map(|(_, value)| value.to_string()).unwrap_or_default())
+        }
+    }
+}
+
+/// The chosen benchmark. After an error the first built-in one stands in for it, so that the rest can be checked.
+fn choose_benchmark(upper: &[&Vec<Raw>], scenario: Scenario, errors: &mut Vec<ConfigError>) -> Benchmark {
+    let (origin, name) = selected(upper, "benchmark");
+    let benchmark = match find(&name, &origin) {
+        Ok(benchmark) => benchmark,
+        Err(problems) => {
+            errors.extend(problems);
+            return benchmarks()[0].clone();
+        }
+    };
+    let (scenario_origin, scenario_text) = selected(upper, "scenario");
+    // A scenario that does not exist at all is reported with the layer that it stands in.
+    if scenario_text.parse() == Ok(scenario) && !benchmark.scenarios.contains_key(&scenario) {
+        let known: Vec<_> = benchmark.scenarios.keys().map(|scenario| scenario.name()).collect();
+        errors.push(ConfigError::NoSuchScenario {
+            origin: scenario_origin,
+            benchmark: benchmark.id.clone(),
+            scenario,
+            known: known.join(", "),
+        });
+    }
+    benchmark
+}
+
+/// The layer of a file in LoadGen's format, applied to what the layers below say.
+fn read_conf(
+    path: &Path,
+    kind: ConfigFileKind,
+    benchmark: &Benchmark,
+    below: &Stack,
+    warnings: &mut Vec<String>,
+    errors: &mut Vec<ConfigError>,
+) -> Vec<Entry> {
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(source) => {
+            errors.push(ConfigError::CannotRead { path: path.to_owned(), source });
+            return Vec::new();
+        }
+    };
+    let mut test = below.test_settings();
+    let (text, scenario) = (String::from_utf8_lossy(&bytes), test.scenario);
+    let report = match config_file::apply(&text, kind, &benchmark.model.id, scenario, &mut test) {
+        Ok(report) => report,
+        Err(lines) => {
+            let path = || path.to_owned();
+            errors.extend(lines.into_iter().map(|error| ConfigError::LoadGenSyntax { path: path(), error }));
+            return Vec::new();
+        }
+    };
+    warnings.extend(report.ignored.iter().map(|ignored| format!("{}: {ignored}", path.display())));
+    let mut entries = Vec::new();
+    for applied in report.applied {
+        let value: Value = test.get(applied.setting).expect("files set fields of the settings").into();
+        let origin = Origin::LoadGenConf { path: path.to_owned(), line: applied.line, key: applied.key };
+        // LoadGen turns -1 into 2^64 - 1 and computes on; here a value has to make sense wherever it stands.
+        let raw = Raw { key: applied.setting.to_owned(), text: value.to_string(), form: Form::Plain, origin };
+        let key = keys::find(applied.setting).expect("every field is a setting");
+        match check_value(key, &raw) {
+            Ok(value) => entries.push(Entry { key: raw.key, value, origin: raw.origin }),
+            Err(error) => errors.push(*error),
+        }
+    }
+    entries
+}
+
+fn resolve(stack: &Stack, benchmark: Benchmark, warnings: Vec<String>) -> Settings {
+    let names = keys::keys().iter().map(|key| key.name.to_owned());
+    let effective: BTreeMap<_, _> = names
+        .chain(stack.option_keys())
+        .filter_map(|name| stack.effective(&name).map(|effective| (name, effective)))
+        .collect();
+    let options = effective.iter().filter(|(name, _)| name.contains('.'));
+    Settings {
+        schema_version: SETTINGS_SCHEMA_VERSION,
+        run: stack.run_settings(),
+        test: stack.test_settings(),
+        plugin_options: options
+            .map(|(name, effective)| (name.clone(), effective.value.to_string()))
+            .collect(),
+        benchmark,
+        effective,
+        warnings,
+    }
+}

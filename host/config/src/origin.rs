@@ -1,0 +1,66 @@
+//! Where a value comes from.
+
+use std::{fmt, path::PathBuf};
+
+use serde::Serialize;
+
+/// Where a value comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Origin {
+    /// Nobody said anything.
+    Default,
+    /// The preset.
+    Preset {
+        /// Its name.
+        name: String,
+    },
+    /// The definition of the benchmark.
+    Benchmark {
+        /// Id of the benchmark.
+        name: String,
+        /// Its file; for a built-in definition just the name of the file.
+        file: PathBuf,
+    },
+    /// The configuration file, `proctor.toml`.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Line of the value, from 1.
+        line: usize,
+    },
+    /// A file in LoadGen's own format, `mlperf.conf` or `user.conf`.
+    LoadGenConf {
+        /// The file.
+        path: PathBuf,
+        /// Line of the value, from 1.
+        line: u64,
+        /// The key, as it stands there.
+        key: String,
+    },
+    /// An environment variable.
+    Environment {
+        /// Its name.
+        variable: String,
+    },
+    /// The command line.
+    Flag {
+        /// The flag, as it was written.
+        flag: String,
+    },
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self {
+            Self::Default => "default".to_owned(),
+            Self::Preset { name } => format!("preset {name}"),
+            Self::Benchmark { name, file } => format!("benchmark {name} ({})", file.display()),
+            Self::File { path, line } => format!("{}:{line}", path.display()),
+            Self::LoadGenConf { path, line, key } => format!("{}:{line} ({key})", path.display()),
+            Self::Environment { variable } => format!("environment variable {variable}"),
+            Self::Flag { flag } => format!("flag {flag}"),
+        };
+        f.pad(&text)
+    }
+}

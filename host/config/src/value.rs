@@ -1,0 +1,113 @@
+//! Values of settings, and their way through figment.
+
+use std::fmt;
+
+use figment::value::{Empty, Num, Tag, Value as FigmentValue};
+use proctor_loadgen::SettingValue;
+use serde::{Serialize, Serializer};
+
+/// The value of a setting.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// The setting is left to the host, which its help explains.
+    Unset,
+    /// A switch.
+    Bool(bool),
+    /// A count, a seed, or a whole number of a unit.
+    Integer(u64),
+    /// A rate, a fraction, or a time.
+    Number(f64),
+    /// A name, a path, or the value of a plugin option.
+    Text(String),
+}
+
+impl Value {
+    pub(crate) fn to_figment(&self) -> FigmentValue {
+        match self {
+            Self::Unset => FigmentValue::Empty(Tag::Default, Empty::None),
+            Self::Bool(value) => (*value).into(),
+            Self::Integer(value) => FigmentValue::Num(Tag::Default, Num::U64(*value)),
+            Self::Number(value) => FigmentValue::Num(Tag::Default, Num::F64(*value)),
+            Self::Text(value) => value.as_str().into(),
+        }
+    }
+
+    /// The inverse of [`Self::to_figment`]; `None` for what it never makes.
+    pub(crate) fn from_figment(value: &FigmentValue) -> Option<Self> {
+        Some(match value {
+            FigmentValue::Empty(..) => Self::Unset,
+            FigmentValue::Bool(_, value) => Self::Bool(*value),
+            FigmentValue::Num(_, Num::U64(value)) => Self::Integer(*value),
+            FigmentValue::Num(_, Num::F64(value)) => Self::Number(*value),
+            FigmentValue::String(_, value) => Self::Text(value.clone()),
+            _ => return None,
+        })
+    }
+
+    /// The value as the load generator takes it; `None` for text, which it takes in no setting but the two names.
+    pub(crate) fn to_setting(&self) -> Option<SettingValue> {
+        Some(match self {
+            Self::Bool(value) => SettingValue::Bool(*value),
+            Self::Integer(value) => SettingValue::Unsigned(*value),
+            Self::Number(value) => SettingValue::Float(*value),
+            Self::Text(_) | Self::Unset => return None,
+        })
+    }
+}
+
+impl From<SettingValue> for Value {
+    fn from(value: SettingValue) -> Self {
+        match value {
+            SettingValue::Bool(value) => Self::Bool(value),
+            SettingValue::Unsigned(value) => Self::Integer(value),
+            // The one signed setting counts decimals, and its range starts at 0.
+            SettingValue::Signed(value) => Self::Integer(value.unsigned_abs()),
+            SettingValue::Float(value) => Self::Number(value),
+            SettingValue::Scenario(value) => Self::Text(value.name().to_owned()),
+            SettingValue::Mode(value) => Self::Text(value.name().to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unset => f.pad("-"),
+            Self::Bool(value) => value.fmt(f),
+            Self::Integer(value) => value.fmt(f),
+            Self::Number(value) => value.fmt(f),
+            Self::Text(value) => f.pad(value),
+        }
+    }
+}
+
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Unset => serializer.serialize_none(),
+            Self::Bool(value) => serializer.serialize_bool(*value),
+            Self::Integer(value) => serializer.serialize_u64(*value),
+            Self::Number(value) => serializer.serialize_f64(*value),
+            Self::Text(value) => serializer.serialize_str(value),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_survive_the_way_through_figment() {
+        let values = [
+            Value::Unset,
+            Value::Bool(true),
+            Value::Integer(u64::MAX),
+            Value::Number(0.1),
+            Value::Text("a.b".to_owned()),
+        ];
+        for value in values {
+            assert_eq!(Value::from_figment(&value.to_figment()), Some(value));
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The built-in benchmark definitions, and bad ones.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use proctor_config::{Benchmark, Loader, benchmarks};
+use proctor_vocabulary::Scenario;
+
+const DIGITS_MLP: &str = include_str!("../benchmarks/digits-mlp.toml");
+
+/// The problems of the digits MLP with one piece of text replaced.
+fn problems(from: &str, to: &str) -> Vec<String> {
+    assert!(DIGITS_MLP.contains(from), "{from}");
+    let errors = Benchmark::parse(&DIGITS_MLP.replacen(from, to, 1), Path::new("b.toml"));
+    let errors = errors.expect_err("the replacement makes it wrong");
+    errors.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn every_built_in_file_is_a_valid_definition_named_after_its_id() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benchmarks");
+    let mut ids = Vec::new();
+    for file in fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        let benchmark = Benchmark::parse(&fs::read_to_string(&path).unwrap(), &path).unwrap();
+        assert_eq!(path.file_stem().unwrap().to_str(), Some(benchmark.id.as_str()));
+        ids.push(benchmark.id);
+    }
+    ids.sort();
+    assert_eq!(benchmarks().iter().map(|benchmark| benchmark.id.clone()).collect::<Vec<_>>(), ids);
+}
+
+#[test]
+fn the_digits_benchmarks_are_whole() {
+    let shapes: BTreeMap<&str, Vec<usize>> =
+        [("digits-cnn", vec![1, 8, 8]), ("digits-lstm", vec![8, 8]), ("digits-mlp", vec![64])].into();
+    for benchmark in benchmarks() {
+        assert_eq!(benchmark.inputs[0].shape, shapes[benchmark.id.as_str()]);
+        assert_eq!(benchmark.outputs[0].size_bytes(), 40);
+        assert_eq!(benchmark.scenarios.len(), Scenario::ALL.len());
+        // What the definition of the task asks for, before the one percent that f32 arithmetic may lose.
+        assert!(benchmark.quality.reference >= 0.95);
+        assert!(benchmark.quality.target() < benchmark.quality.reference);
+    }
+}
+
+#[test]
+fn the_checksums_and_accuracies_are_those_of_the_data() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets/digits");
+    let sums = fs::read_to_string(data.join("checksums.sha256")).unwrap();
+    let sums: BTreeMap<_, _> =
+        sums.lines().filter_map(|line| line.split_once("  ")).map(|(s, f)| (f, s)).collect();
+    let reference = fs::read_to_string(data.join("reference.json")).unwrap();
+    let reference: serde_json::Value = serde_json::from_str(&reference).unwrap();
+    for benchmark in benchmarks().iter().filter(|benchmark| benchmark.dataset == "digits") {
+        for file in benchmark.model.files.values() {
+            let name = file.path.strip_prefix("digits").unwrap().to_str().unwrap();
+            assert_eq!(sums[name], file.sha256, "{name}");
+        }
+        let model = &reference["models"][&benchmark.id];
+        assert_eq!(model["validation_top1"], benchmark.quality.reference, "{}", benchmark.id);
+        assert_eq!(model["sample_count"], benchmark.qsl.total_sample_count, "{}", benchmark.id);
+    }
+}
+
+#[test]
+fn every_benchmark_loads_in_every_scenario_and_preset() {
+    for benchmark in benchmarks() {
+        for scenario in benchmark.scenarios.keys() {
+            for preset in ["quick", "official"] {
+                let loader = Loader::new().benchmark(&benchmark.id).flag("", "preset", preset);
+                let settings = loader.flag("", "scenario", scenario.name()).load().unwrap();
+                assert_eq!(settings.test.scenario, *scenario);
+            }
+        }
+    }
+}
+
+#[test]
+fn unknown_missing_and_mistyped_keys_name_the_file_and_the_key() {
+    assert_eq!(
+        problems("dataset =", "datasett ="),
+        ["b.toml: datasett: unknown key, did you mean \"dataset\"?"]
+    );
+    assert_eq!(
+        problems("target_ratio", "target_ration"),
+        ["b.toml: quality.target_ration: unknown key, did you mean \"target_ratio\"?"]
+    );
+    assert_eq!(problems("dataset = \"digits\"", ""), ["b.toml: dataset: missing key"]);
+    assert_eq!(problems("metric = \"top1\"", ""), ["b.toml: quality.metric: missing key"]);
+    let problem = &problems("reference = ", "reference = \"high\" # ")[0];
+    assert!(problem.starts_with("b.toml: quality.reference: invalid type"), "{problem}");
+    let problem = &problems("shape = [64]", "shape = ")[0];
+    assert!(problem.starts_with("b.toml:") && !problem.starts_with("b.toml: "), "{problem}");
+}
+
+#[test]
+fn values_that_make_no_sense_name_the_file_and_the_key() {
+    let cases = [
+        ("schema_version = 1", "schema_version = 2", "b.toml: schema_version: 2: give 1"),
+        (
+            "id = \"digits-mlp\"",
+            "id = \"Digits MLP\"",
+            "b.toml: id: \"Digits MLP\" is no name: use lower-case letters, digits, `-`, `_` and `.`",
+        ),
+        (
+            "shape = [64]",
+            "shape = [0]",
+            "b.toml: inputs.0.shape: [0]: give extents from 1, together at most 2147483648 bytes",
+        ),
+        (
+            "shape = [64]",
+            "shape = [4294967296, 4294967296]",
+            "b.toml: inputs.0.shape: [4294967296, 4294967296]: give extents from 1, together at most 2147483648 bytes",
+        ),
+        (
+            "element_type = \"f32\"",
+            "element_type = \"f23\"",
+            "b.toml: inputs.0.element_type: \"f23\": give one of f32, f64, f16, bf16, i8, u8, i16, i32, i64, bool, did you \
+             mean \"f32\"?",
+        ),
+        (
+            "path = \"digits/",
+            "path = \"../digits/",
+            "b.toml: model.files.safetensors.path: \"../digits/digits-mlp.safetensors\": give a path below the data root",
+        ),
+        (
+            "target_ratio = 0.99",
+            "target_ratio = 99.0",
+            "b.toml: quality.target_ratio: 99: give a number above 0, at most 1",
+        ),
+        (
+            "performance_sample_count = 600",
+            "performance_sample_count = 601",
+            "b.toml: qsl.performance_sample_count: 601: give a whole number from 1 to 600",
+        ),
+        (
+            "[scenarios.Server]",
+            "[scenarios.Sever]",
+            "b.toml: scenarios.Sever: unknown scenario, did you mean \"Server\"?",
+        ),
+        (
+            "server_target_qps =",
+            "server_target_qqs =",
+            "b.toml: scenarios.Server.server_target_qqs: unknown setting, did you mean \"server_target_qps\"?",
+        ),
+        (
+            "server_target_qps = 1_000",
+            "server_target_qps = 0",
+            "benchmark digits-mlp (b.toml): scenarios.Server.server_target_qps = 0 is out of range: give a number from \
+             0.000001 to 1000000000 (1/s)",
+        ),
+    ];
+    for (from, to, expected) in cases {
+        assert_eq!(problems(from, to), [expected]);
+    }
+    assert!(problems("sha256 = \"", "sha256 = \"x")[0].contains("give 64 hexadecimal digits"));
+}
+
+#[test]
+fn several_problems_are_reported_at_once() {
+    let text = DIGITS_MLP.replace("reference = 0", "reference = -0").replace("shape = [10]", "shape = [-10]");
+    assert_eq!(Benchmark::parse(&text, Path::new("b.toml")).unwrap_err().len(), 2);
+}

@@ -1,0 +1,35 @@
+//! LoadGen's configuration files: `mlperf.conf`, `user.conf`, `audit.config`.
+//!
+//! [`apply`] reads the text of one file and changes a [`TestSettings`](crate::TestSettings) exactly as LoadGen
+//! would, quirks included, and says besides what LoadGen keeps to itself: which setting came from which line
+//! ([`Applied`]) and which lines had no effect and why ([`Ignored`]). [`ConfigFiles`] adds what LoadGen does around
+//! one file: opening it, the built-in text before the first `user.conf`, the return codes.
+//!
+//! [`BUILTIN`] is the built-in `mlperf.conf`: the values of LoadGen 6.0.17, in a file of our own making.
+
+mod apply;
+mod files;
+mod number;
+mod parse;
+mod rules;
+
+pub use apply::{Applied, ConfigFileReport, Ignored, IgnoredReason, apply};
+pub use files::{ConfigFiles, FromConfigError, FromConfigReport};
+pub use parse::{ConfigFileError, ConfigFileErrorKind};
+pub use rules::{config_keys, setting_of_key};
+
+/// The built-in `mlperf.conf`, with the values of LoadGen 6.0.17.
+pub const BUILTIN: &str = include_str!("mlperf.conf");
+
+/// Which privileges a file has.
+///
+/// Source: LoadGen 6.0.17, the `conf_type` argument of `FromConfig`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConfigFileKind {
+    /// `mlperf.conf`: the only kind that may set the seeds, the accuracy-log probability and test 05. Code 0.
+    Builtin,
+    /// `user.conf`. Code 1.
+    User,
+    /// Any other file, such as `audit.config`. Code 2.
+    Other,
+}

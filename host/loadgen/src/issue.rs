@@ -1,0 +1,375 @@
+//! The issue loop: when each query of a phase leaves, and when the loop ends.
+//!
+//! | scenario | before a query is issued | its latency counts from |
+//! |---|---|---|
+//! | SingleStream, MultiStream | all samples of the last query are complete | the issue |
+//! | Server | its scheduled instant has come | the scheduled instant, however late the issue |
+//! | Offline | nothing | the start |
+//!
+//! Source: LoadGen 6.0.17, `issue_query_controller.cc`.
+
+use std::fmt;
+
+use proctor_vocabulary::{QuerySample, Scenario};
+
+use crate::{
+    EffectiveSettings, SystemUnderTest,
+    accuracy_sampling::AccuracySampler,
+    clock::Clock,
+    plan::PhaseMode,
+    query_generator::{GeneratedQuery, QueryGenerator},
+    recorder::{Phase, response_id},
+    wake::Wake,
+};
+
+/// Why a phase stopped issuing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IssueEnd {
+    /// The minimum query count and the duration are reached. Not in Server.
+    Naturally,
+    /// Every generated query is issued, as Server and an accuracy phase want it.
+    AllIssued,
+    /// Every generated query is issued, before the minimum query count and the duration were reached.
+    RanOut,
+    /// More queries are outstanding than `max_async_queries` allows.
+    TooManyOutstanding {
+        /// Queries issued.
+        issued_count: u64,
+        /// Queries of them that are not complete.
+        outstanding_count: u64,
+    },
+    /// `max_query_count` is reached.
+    MaxQueryCount {
+        /// Queries issued.
+        issued_count: u64,
+    },
+    /// `max_duration_ms` is exceeded.
+    MaxDuration {
+        /// From the start to the last issue.
+        duration_ns: u64,
+    },
+    /// The test was stopped from outside.
+    Stopped,
+    /// Nothing completed for so long that the watchdog ended the wait for the last query.
+    Stalled,
+}
+
+impl IssueEnd {
+    /// Whether it is an error in the log. A stop and a stall are reported on their own.
+    #[must_use]
+    pub fn is_error(self) -> bool {
+        !matches!(self, Self::Naturally | Self::AllIssued | Self::Stopped | Self::Stalled)
+    }
+}
+
+impl fmt::Display for IssueEnd {
+    /// The text of the detail log, as LoadGen words it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Naturally => f.write_str("Ending naturally: Minimum query count and test duration met."),
+            Self::AllIssued => f.write_str("All generated queries were issued."),
+            Self::RanOut => f.write_str(
+                "Ending early: Ran out of generated queries to issue before the minimum query count and test \
+                 duration were reached. Please update the relevant expected latency or target qps in the \
+                 TestSettings so they are more accurate.",
+            ),
+            Self::TooManyOutstanding { issued_count, outstanding_count } => write!(
+                f,
+                "IssueQueryThread 0 Ending early: Too many outstanding queries. issued {issued_count} \
+                 outstanding {outstanding_count}"
+            ),
+            Self::MaxQueryCount { issued_count } => write!(
+                f,
+                "IssueQueryThread 0 Ending early: Max query count reached. query_count {issued_count}"
+            ),
+            Self::MaxDuration { duration_ns } => write!(
+                f,
+                "IssueQueryThread 0 Ending early: Max test duration reached. duration_ns {duration_ns}"
+            ),
+            Self::Stopped => f.write_str("Issuing was stopped from outside."),
+            Self::Stalled => f.write_str("Issuing ended because the last query did not complete."),
+        }
+    }
+}
+
+/// How much later than scheduled queries were issued. Only Server has a schedule; 0 otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct IssueDelay {
+    /// The longest delay in ns.
+    pub max_ns: u64,
+    /// The mean delay in ns, rounded down.
+    pub mean_ns: u64,
+}
+
+/// What the loop did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Issued {
+    pub end: IssueEnd,
+    pub query_count: u64,
+    pub delay: IssueDelay,
+    /// The query issued last, if any.
+    pub last: Option<IssuedQuery>,
+}
+
+/// One query. Instants are in ns from the start of the phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct IssuedQuery {
+    pub first_sequence: u64,
+    pub sample_count: u64,
+    /// The instant from which its latency counts.
+    pub scheduled_ns: u64,
+    pub issued_ns: u64,
+}
+
+/// How a wait for completions ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waited {
+    Complete,
+    Stopped,
+    Stalled,
+}
+
+/// Waiting for all that is outstanding, but not for a system that has died.
+#[derive(Debug)]
+pub(crate) struct Watchdog<'a, C> {
+    pub clock: &'a C,
+    pub wake: &'a Wake,
+    pub timeout_ns: u64,
+}
+
+impl<C: Clock> Watchdog<'_, C> {
+    /// Waits until every issued sample of the phase is complete, or until the `stop_count`th stop of the test.
+    ///
+    /// It is a stall if nothing completes during one whole timeout, or if, in virtual time, nothing can complete any
+    /// more.
+    pub(crate) fn wait_all(&self, phase: &Phase, stop_count: u64) -> Waited {
+        let target = phase.signals_after(phase.issued_count());
+        let is_complete = || self.wake.count() >= target;
+        self.wake.wake_at(target);
+        loop {
+            if is_complete() {
+                return Waited::Complete;
+            }
+            if self.wake.stop_count() >= stop_count {
+                return Waited::Stopped;
+            }
+            let seen = self.wake.count();
+            let deadline_ns = self.clock.now_ns().saturating_add(self.timeout_ns);
+            let over = || is_complete() || self.wake.stop_count() >= stop_count;
+            if !self.clock.wait_for(self.wake, Some(deadline_ns), &over) {
+                let no_event_left = self.clock.is_virtual() && self.clock.now_ns() < deadline_ns;
+                if no_event_left || self.wake.count() == seen {
+                    return Waited::Stalled;
+                }
+            }
+        }
+    }
+}
+
+/// The issuing of one phase.
+pub(crate) struct IssueLoop<'a, C> {
+    settings: &'a EffectiveSettings,
+    sut: &'a dyn SystemUnderTest,
+    watchdog: &'a Watchdog<'a, C>,
+    phase: &'a Phase,
+    queries: QueryGenerator,
+    sampler: &'a mut AccuracySampler,
+    /// Drawn, but not among `samples` yet: what follows the merged queries of a coalescing Server.
+    pending: Option<GeneratedQuery>,
+    /// The samples of the next issue call, and whether each one's response is to be logged.
+    samples: Vec<QuerySample>,
+    logged: Vec<bool>,
+    next_sequence: u64,
+    start_ns: u64,
+    query_count: u64,
+    delay_sum_ns: u128,
+    delay_max_ns: u64,
+    last: Option<IssuedQuery>,
+}
+
+impl<'a, C: Clock> IssueLoop<'a, C> {
+    pub(crate) fn new(
+        settings: &'a EffectiveSettings,
+        sut: &'a dyn SystemUnderTest,
+        watchdog: &'a Watchdog<'a, C>,
+        phase: &'a Phase,
+        queries: QueryGenerator,
+        sampler: &'a mut AccuracySampler,
+    ) -> Self {
+        Self {
+            settings,
+            sut,
+            watchdog,
+            phase,
+            queries,
+            sampler,
+            pending: None,
+            samples: Vec::new(),
+            logged: Vec::new(),
+            next_sequence: 0,
+            start_ns: 0,
+            query_count: 0,
+            delay_sum_ns: 0,
+            delay_max_ns: 0,
+            last: None,
+        }
+    }
+
+    /// Issues the whole phase.
+    pub(crate) fn run(mut self) -> Issued {
+        let end = self.issue_all();
+        let mean_ns = self.delay_sum_ns / u128::from(self.query_count.max(1));
+        Issued {
+            end,
+            query_count: self.query_count,
+            delay: IssueDelay {
+                max_ns: self.delay_max_ns,
+                mean_ns: u64::try_from(mean_ns).expect("a mean is not above the maximum"),
+            },
+            last: self.last,
+        }
+    }
+
+    /// Each query is drawn before the wait for its turn, so that drawing delays no issue; the first even before the
+    /// start.
+    fn issue_all(&mut self) -> IssueEnd {
+        let mut next = self.draw();
+        self.start_ns = self.watchdog.clock.now_ns();
+        self.phase.start(self.start_ns);
+        while let Some(query) = next {
+            let issued = match self.wait_for_turn(query) {
+                Ok(issued) => issued,
+                Err(end) => return end,
+            };
+            self.stamp(issued);
+            if self.settings.server_coalesce_queries && self.settings.scenario == Scenario::Server {
+                self.merge_overdue(issued.issued_ns);
+            }
+            self.sut.issue(&self.samples);
+            if let Some(end) = self.end_after(issued.issued_ns) {
+                return end;
+            }
+            next = self.draw();
+        }
+        let ran_out = self.phase.mode == PhaseMode::Performance && self.settings.scenario != Scenario::Server;
+        if ran_out { IssueEnd::RanOut } else { IssueEnd::AllIssued }
+    }
+
+    /// Puts the samples of the next query, and only those, into the buffer.
+    fn draw(&mut self) -> Option<GeneratedQuery> {
+        let query = self.pending.take().or_else(|| self.queries.next_query())?;
+        self.samples.clear();
+        self.logged.clear();
+        self.append();
+        if self.settings.scenario == Scenario::Offline {
+            // All samples count from the start, so there is no need to stamp them in the timed part.
+            self.stamp_samples(0, 0);
+        }
+        Some(query)
+    }
+
+    /// Puts the samples of the generator's current query into the buffer.
+    fn append(&mut self) {
+        for index in self.queries.samples() {
+            let id = response_id(self.phase.number, self.next_sequence);
+            self.next_sequence += 1;
+            self.samples.push(QuerySample { id, index });
+            self.logged.push(self.sampler.select(self.phase.mode));
+        }
+    }
+
+    /// Waits as the scenario demands, and returns the instants of the query.
+    fn wait_for_turn(&self, query: GeneratedQuery) -> Result<IssuedQuery, IssueEnd> {
+        let Watchdog { clock, wake, .. } = self.watchdog;
+        match self.settings.scenario {
+            Scenario::SingleStream | Scenario::MultiStream => match self.watchdog.wait_all(self.phase, 1) {
+                Waited::Complete => {}
+                Waited::Stopped => return Err(IssueEnd::Stopped),
+                Waited::Stalled => return Err(IssueEnd::Stalled),
+            },
+            Scenario::Server => clock.wait_until(self.start_ns + query.offset_ns, wake),
+            Scenario::Offline => {}
+        }
+        // The samples of Offline are outstanding already, so its query has to leave.
+        if wake.is_stopped() && self.settings.scenario != Scenario::Offline {
+            return Err(IssueEnd::Stopped);
+        }
+        let issued_ns = clock.now_ns() - self.start_ns;
+        let scheduled_ns = match self.settings.scenario {
+            Scenario::SingleStream | Scenario::MultiStream => issued_ns,
+            Scenario::Server => query.offset_ns,
+            Scenario::Offline => 0,
+        };
+        let first_sequence = self.next_sequence - query.sample_count;
+        Ok(IssuedQuery { first_sequence, sample_count: query.sample_count, scheduled_ns, issued_ns })
+    }
+
+    /// Makes the samples of the query outstanding and counts it.
+    fn stamp(&mut self, query: IssuedQuery) {
+        if self.settings.scenario == Scenario::Server {
+            let delay_ns = query.issued_ns - query.scheduled_ns;
+            self.delay_sum_ns += u128::from(delay_ns);
+            self.delay_max_ns = self.delay_max_ns.max(delay_ns);
+        }
+        if self.settings.scenario != Scenario::Offline {
+            let first = self.samples.len() - query.sample_count as usize;
+            self.stamp_samples(first, query.scheduled_ns);
+        }
+        self.query_count += 1;
+        self.last = Some(query);
+    }
+
+    fn stamp_samples(&self, first: usize, scheduled_ns: u64) {
+        for (sample, logged) in self.samples.iter().zip(&self.logged).skip(first) {
+            let sequence = self.phase.issue(scheduled_ns, *logged);
+            debug_assert_eq!(sample.id, response_id(self.phase.number, sequence), "ids follow the slots");
+        }
+    }
+
+    /// Adds the following queries that are due by `issued_ns` to the buffer; each keeps its own scheduled instant.
+    fn merge_overdue(&mut self, issued_ns: u64) {
+        while let Some(query) = self.queries.next_query() {
+            if query.offset_ns > issued_ns {
+                self.pending = Some(query);
+                return;
+            }
+            let first_sequence = self.next_sequence;
+            self.append();
+            self.stamp(IssuedQuery {
+                first_sequence,
+                sample_count: query.sample_count,
+                scheduled_ns: query.offset_ns,
+                issued_ns,
+            });
+        }
+    }
+
+    /// Whether the query just issued was the last; an accuracy phase issues all of them.
+    fn end_after(&self, duration_ns: u64) -> Option<IssueEnd> {
+        const NS_PER_MS: u64 = 1_000_000;
+        if self.phase.mode == PhaseMode::Accuracy {
+            return None;
+        }
+        let EffectiveSettings { max_async_queries, max_query_count, max_duration_ms, .. } = *self.settings;
+        let issued_count = self.query_count;
+        if self.settings.scenario == Scenario::Server {
+            // A Server query is one sample.
+            let completed_count = self.watchdog.wake.count() - self.phase.signals_after(0);
+            let outstanding_count = issued_count - completed_count;
+            if max_async_queries != 0 && outstanding_count > max_async_queries {
+                return Some(IssueEnd::TooManyOutstanding { issued_count, outstanding_count });
+            }
+        } else if issued_count >= self.settings.min_query_count
+            && duration_ns >= self.settings.target_duration_ms * NS_PER_MS
+        {
+            return Some(IssueEnd::Naturally);
+        }
+        if max_query_count != 0 && issued_count >= max_query_count {
+            return Some(IssueEnd::MaxQueryCount { issued_count });
+        }
+        if max_duration_ms != 0 && duration_ns > max_duration_ms * NS_PER_MS {
+            return Some(IssueEnd::MaxDuration { duration_ns });
+        }
+        None
+    }
+}

@@ -1,0 +1,95 @@
+//! The part of the detail log about the result.
+
+use super::DetailLog;
+use crate::{LatencyStatistics, PerformanceResult, REPORTED_QUANTILES, Recommendation, ScenarioFigures};
+
+impl DetailLog {
+    /// Appends the result of the performance phase and the number of errors so far.
+    pub fn result(&mut self, time_ns: u64, result: &PerformanceResult) {
+        self.verdict(time_ns, result);
+        self.entry(time_ns, "result_query_count", result.issued_query_count);
+        self.figures(time_ns, result);
+        self.latencies(time_ns, &result.sample_latencies, "latency_ns");
+        match result.figures {
+            ScenarioFigures::Server { inferred_tokens_per_second: Some(rate), .. } => {
+                self.entry(time_ns, "result_inferred_completed_tokens_per_second", rate);
+            }
+            ScenarioFigures::Offline { inferred_tokens_per_second: Some(rate), .. } => {
+                self.entry(time_ns, "result_inferred_tokens_per_second", rate);
+            }
+            _ => {}
+        }
+        self.entry(time_ns, "num_errors", self.error_count());
+    }
+
+    fn verdict(&mut self, time_ns: u64, result: &PerformanceResult) {
+        self.entry(time_ns, "result_validity", result.validity());
+        if matches!(result.figures, ScenarioFigures::Server { .. }) {
+            self.entry(time_ns, "result_perf_constraints_met", result.perf_constraints_met);
+        }
+        self.entry(time_ns, "result_min_duration_met", result.min_duration_met);
+        self.entry(time_ns, "result_min_queries_met", result.min_queries_met);
+        self.entry(time_ns, "early_stopping_met", result.early_stopping.met);
+        if !result.valid {
+            self.entry(time_ns, "result_invalid_reason", invalid_reason(result));
+        }
+        self.entry(time_ns, "early_stopping_result", result.early_stopping.text.replace('\n', " "));
+    }
+
+    fn figures(&mut self, time_ns: u64, result: &PerformanceResult) {
+        match &result.figures {
+            ScenarioFigures::SingleStream { qps_with_loadgen_overhead, qps_without_loadgen_overhead } => {
+                self.entry(time_ns, "result_qps_with_loadgen_overhead", *qps_with_loadgen_overhead);
+                self.entry(time_ns, "result_qps_without_loadgen_overhead", *qps_without_loadgen_overhead);
+                let early = &result.early_stopping;
+                self.entry(time_ns, "early_stopping_latency_ss", early.estimate_ns.unwrap_or(0));
+                self.entry(time_ns, "early_stopping_latency_ms", early.estimate_ns_p99.unwrap_or(0));
+            }
+            ScenarioFigures::MultiStream { query_latencies } => {
+                self.latencies(time_ns, query_latencies, "query_latency_ns");
+                let estimate_ns = result.early_stopping.estimate_ns.unwrap_or(0);
+                self.entry(time_ns, "early_stopping_latency_ms", estimate_ns);
+            }
+            ScenarioFigures::Server {
+                scheduled_samples_per_second,
+                completed_samples_per_second,
+                over_latency_count,
+                ..
+            } => {
+                self.entry(time_ns, "result_overlatency_query_count", *over_latency_count);
+                self.entry(time_ns, "result_scheduled_samples_per_sec", *scheduled_samples_per_second);
+                self.entry(time_ns, "result_completed_samples_per_sec", *completed_samples_per_second);
+            }
+            ScenarioFigures::Offline { samples_per_second, .. } => {
+                self.entry(time_ns, "result_samples_per_second", *samples_per_second);
+            }
+        }
+    }
+
+    /// Appends minimum, maximum, mean and percentiles. `what` is `latency_ns`, or `query_latency_ns`, whose percentiles
+    /// LoadGen calls `per_query_latency_ns`.
+    fn latencies(&mut self, time_ns: u64, latencies: &LatencyStatistics, what: &str) {
+        self.entry(time_ns, format!("result_min_{what}"), latencies.min_ns);
+        self.entry(time_ns, format!("result_max_{what}"), latencies.max_ns);
+        self.entry(time_ns, format!("result_mean_{what}"), latencies.mean_ns);
+        let per = if what == "query_latency_ns" { "per_" } else { "" };
+        for (quantile, latency_ns) in REPORTED_QUANTILES.iter().zip(latencies.percentiles_ns) {
+            let key = format!("result_{:.2}_percentile_{per}{what}", quantile * 100.0);
+            self.entry(time_ns, key, latency_ns);
+        }
+    }
+}
+
+/// LoadGen's recommendations on one line, each but the last possible one with a space behind it, empty if only early
+/// stopping failed; then what LoadGen has no rule for.
+fn invalid_reason(result: &PerformanceResult) -> String {
+    let mut reason = String::new();
+    for recommendation in &result.recommendations {
+        let space = if *recommendation == Recommendation::ExitedEarly { "" } else { " " };
+        reason.push_str(&format!("{recommendation}{space}"));
+    }
+    if !reason.is_empty() && !result.violations.is_empty() && !reason.ends_with(' ') {
+        reason.push(' ');
+    }
+    reason + &result.violations.join("; ")
+}

@@ -1,0 +1,174 @@
+//! `mlperf_log_summary.txt`: the verdict and the figures, for people and for submission tools.
+
+use std::io::{self, Write};
+
+use super::format::{f2, g6};
+use crate::{
+    EffectiveSettings, LatencyStatistics, PerformanceResult, REPORTED_QUANTILES, Recommendation,
+    ScenarioFigures,
+};
+
+const RULE: &str = "================================================";
+
+/// What the summary is written from.
+#[derive(Debug, Clone, Copy)]
+pub struct Summary<'a> {
+    /// The name that the SUT gives itself.
+    pub sut_name: &'a str,
+    /// The settings of the test.
+    pub settings: &'a EffectiveSettings,
+    /// The result of the performance phase; `None` after an accuracy run, whose summary is two lines.
+    pub result: Option<&'a PerformanceResult>,
+    /// Warnings in the detail log.
+    pub warning_count: u64,
+    /// Errors in the detail log.
+    pub error_count: u64,
+}
+
+impl Summary<'_> {
+    /// Writes the summary.
+    ///
+    /// # Errors
+    /// What writing gives.
+    ///
+    /// Source: LoadGen 6.0.17, `PerformanceSummary::LogSummary`.
+    pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        if let Some(result) = self.result {
+            write!(out, "{RULE}\nMLPerf Results Summary\n{RULE}\n")?;
+            self.headline(result, out)?;
+            self.verdict(result, out)?;
+            write!(out, "\n{RULE}\nAdditional Stats\n{RULE}\n")?;
+            statistics(result, out)?;
+            write!(out, "\n{RULE}\nTest Parameters Used\n{RULE}\n")?;
+            self.parameters(out)?;
+        }
+        match self.warning_count {
+            0 => write!(out, "\nNo warnings encountered during test.\n")?,
+            1 => write!(out, "\n1 warning encountered. See detailed log.\n")?,
+            count => write!(out, "\n{count} warnings encountered. See detailed log.\n")?,
+        }
+        match self.error_count {
+            0 => write!(out, "\nNo errors encountered during test.\n"),
+            1 => write!(out, "\n1 ERROR encountered. See detailed log.\n"),
+            count => write!(out, "\n{count} ERRORS encountered. See detailed log.\n"),
+        }
+    }
+
+    fn headline(&self, result: &PerformanceResult, out: &mut impl Write) -> io::Result<()> {
+        writeln!(out, "SUT name : {}", self.sut_name)?;
+        writeln!(out, "Scenario : {}", self.settings.scenario)?;
+        writeln!(out, "Mode     : {}", self.settings.mode)?;
+        let percentile = self.settings.target_latency_percentile * 100.0;
+        match &result.figures {
+            ScenarioFigures::SingleStream { .. } => {
+                let latency_ns = result.sample_latencies.target_ns;
+                writeln!(out, "{percentile:.1}th percentile latency (ns) : {latency_ns}")
+            }
+            ScenarioFigures::MultiStream { query_latencies } => {
+                let latency_ns = query_latencies.target_ns;
+                writeln!(out, "{percentile:.1}th percentile latency (ns) : {latency_ns}")
+            }
+            ScenarioFigures::Server { completed_samples_per_second, inferred_tokens_per_second, .. } => {
+                writeln!(out, "Completed samples per second    : {}", f2(*completed_samples_per_second))?;
+                inferred_tokens_per_second.map_or(Ok(()), |rate| {
+                    writeln!(out, "Completed tokens per second (inferred): {}", f2(rate))
+                })
+            }
+            ScenarioFigures::Offline { samples_per_second, inferred_tokens_per_second } => {
+                writeln!(out, "Samples per second: {}", g6(*samples_per_second))?;
+                inferred_tokens_per_second
+                    .map_or(Ok(()), |rate| writeln!(out, "Tokens per second (inferred): {}", g6(rate)))
+            }
+        }
+    }
+
+    fn verdict(&self, result: &PerformanceResult, out: &mut impl Write) -> io::Result<()> {
+        let answer = |met: bool| if met { "Yes" } else { "NO" };
+        writeln!(out, "Result is : {}", result.validity())?;
+        if matches!(result.figures, ScenarioFigures::Server { .. }) {
+            writeln!(out, "  Performance constraints satisfied : {}", answer(result.perf_constraints_met))?;
+        }
+        writeln!(out, "  Min duration satisfied : {}", answer(result.min_duration_met))?;
+        writeln!(out, "  Min queries satisfied : {}", answer(result.min_queries_met))?;
+        writeln!(out, "  Early stopping satisfied: {}", answer(result.early_stopping.met))?;
+        if !result.valid {
+            writeln!(out, "Recommendations:")?;
+            for recommendation in &result.recommendations {
+                writeln!(out, " * {recommendation}")?;
+                if *recommendation == Recommendation::ExitedEarly {
+                    writeln!(out, "   See the detailed log for why this may have occurred.")?;
+                }
+            }
+            // LoadGen has no such rule. It goes where people look for what was wrong.
+            for violation in &result.violations {
+                writeln!(out, " * {violation}")?;
+            }
+        }
+        if !matches!(result.figures, ScenarioFigures::Offline { .. }) {
+            write!(out, "Early Stopping Result:\n{}\n", result.early_stopping.text)?;
+        }
+        Ok(())
+    }
+
+    fn parameters(&self, out: &mut impl Write) -> io::Result<()> {
+        let settings = self.settings;
+        writeln!(out, "samples_per_query : {}", settings.samples_per_query)?;
+        writeln!(out, "target_qps : {}", g6(settings.target_qps))?;
+        writeln!(out, "target_latency (ns): {}", settings.target_latency_ns)?;
+        writeln!(out, "max_async_queries : {}", settings.max_async_queries)?;
+        writeln!(out, "min_duration (ms): {}", settings.min_duration_ms)?;
+        writeln!(out, "max_duration (ms): {}", settings.max_duration_ms)?;
+        writeln!(out, "min_query_count : {}", settings.min_query_count)?;
+        writeln!(out, "max_query_count : {}", settings.max_query_count)?;
+        writeln!(out, "qsl_rng_seed : {}", settings.qsl_rng_seed)?;
+        writeln!(out, "sample_index_rng_seed : {}", settings.sample_index_rng_seed)?;
+        writeln!(out, "schedule_rng_seed : {}", settings.schedule_rng_seed)?;
+        writeln!(out, "accuracy_log_rng_seed : {}", settings.accuracy_log_rng_seed)?;
+        writeln!(out, "accuracy_log_probability : {}", g6(settings.accuracy_log_probability))?;
+        writeln!(out, "accuracy_log_sampling_target : {}", settings.accuracy_log_sampling_target)?;
+        writeln!(out, "print_timestamps : {}", u8::from(settings.print_timestamps))?;
+        writeln!(out, "performance_issue_unique : {}", u8::from(settings.performance_issue_unique))?;
+        writeln!(out, "performance_issue_same : {}", u8::from(settings.performance_issue_same))?;
+        writeln!(out, "performance_issue_same_index : {}", settings.performance_issue_same_index)?;
+        writeln!(out, "performance_sample_count : {}", settings.performance_sample_count)?;
+        writeln!(out, "accuracy_sample_count : {}", settings.accuracy_sample_count)?;
+        if settings.sample_concatenate_permutation {
+            // The space at the end of the first line is LoadGen's.
+            writeln!(out, "WARNING: sample_concatenate_permutation was set to true. ")?;
+            writeln!(out, "Generated samples per query might be different as the one in the setting.")?;
+            writeln!(out, "Check the generated_samples_per_query line in the detailed log for the real")?;
+            writeln!(out, "samples_per_query value")?;
+        }
+        Ok(())
+    }
+}
+
+fn statistics(result: &PerformanceResult, out: &mut impl Write) -> io::Result<()> {
+    let latencies = match &result.figures {
+        ScenarioFigures::SingleStream { qps_with_loadgen_overhead, qps_without_loadgen_overhead } => {
+            writeln!(out, "QPS w/ loadgen overhead         : {}", f2(*qps_with_loadgen_overhead))?;
+            write!(out, "QPS w/o loadgen overhead        : {}\n\n", f2(*qps_without_loadgen_overhead))?;
+            &result.sample_latencies
+        }
+        ScenarioFigures::MultiStream { query_latencies } => {
+            writeln!(out, "Per-query latency:  ")?;
+            query_latencies
+        }
+        ScenarioFigures::Server { scheduled_samples_per_second, .. } => {
+            writeln!(out, "Scheduled samples per second : {}", f2(*scheduled_samples_per_second))?;
+            &result.sample_latencies
+        }
+        ScenarioFigures::Offline { .. } => &result.sample_latencies,
+    };
+    latency_block(latencies, out)
+}
+
+fn latency_block(latencies: &LatencyStatistics, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "Min latency (ns)                : {}", latencies.min_ns)?;
+    writeln!(out, "Max latency (ns)                : {}", latencies.max_ns)?;
+    writeln!(out, "Mean latency (ns)               : {}", latencies.mean_ns)?;
+    for (quantile, latency_ns) in REPORTED_QUANTILES.iter().zip(latencies.percentiles_ns) {
+        writeln!(out, "{:.2} percentile latency (ns)   : {latency_ns}", quantile * 100.0)?;
+    }
+    Ok(())
+}

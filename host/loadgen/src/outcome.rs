@@ -1,0 +1,97 @@
+//! Everything that a test leaves behind.
+//!
+//! # The samples file
+//! [`TestOutcome::write_samples`] writes 16 bytes a sample, in the order of their issue, without a header. Sample `k`
+//! stands at byte `16 * k`; both numbers are unsigned 64-bit, little-endian:
+//!
+//! | bytes | content |
+//! |---|---|
+//! | 0 to 7 | the instant from which the latency counts, in ns from the start of issuing |
+//! | 8 to 15 | the latency in ns; bit 63 is set if the sample failed; all ones: never completed |
+
+use std::io;
+
+use proctor_vocabulary::SampleIndex;
+
+use crate::{
+    EffectiveSettings, PerformanceResult, TestSettings, phase_outcome::PhaseOutcome, plan::PhaseMode,
+    slots::SampleRecord, violations::Violation,
+};
+
+/// A logged response.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccuracyRecord {
+    /// Number of the sample in its test (`seq_id`).
+    pub sample_id: u64,
+    /// Which sample of the library it was (`qsl_idx`).
+    pub index: SampleIndex,
+    /// The response as it came.
+    pub data: Vec<u8>,
+}
+
+/// VALID or INVALID.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// Whether the result counts.
+    pub valid: bool,
+    /// Why not, one sentence each; empty if VALID.
+    pub reasons: Vec<String>,
+}
+
+/// The outcome of a test, complete or not. An INVALID test has one, too, with everything that was recorded.
+///
+/// The verdict is stricter than the official one, which leaves violations of the completion rules to the reader of the
+/// log: here a sample that failed, is missing, or was completed twice, late or unasked makes the test INVALID.
+#[derive(Debug, Clone)]
+pub struct TestOutcome {
+    /// The settings as they were asked for.
+    pub requested: TestSettings,
+    /// The settings as they were applied.
+    pub effective: EffectiveSettings,
+    /// Name of the system under test.
+    pub sut_name: String,
+    /// Name of the query sample library.
+    pub qsl_name: String,
+    /// The library's own performance sample count.
+    pub qsl_performance_count: u64,
+    /// The phases that took place, in order.
+    pub phases: Vec<PhaseOutcome>,
+    /// The result of the performance phase, if there was one.
+    pub performance: Option<PerformanceResult>,
+    /// Whether the test counts.
+    pub verdict: Verdict,
+    /// Contradictions in the settings, which do not end a test.
+    pub setting_errors: Vec<String>,
+    /// What the system under test did against the rules of completion.
+    pub violations: Vec<Violation>,
+    /// Why the test was stopped from outside, if it was.
+    pub interrupted: Option<String>,
+    /// The logged responses: all in accuracy phases, a chosen few in a performance phase. By sample number.
+    pub accuracy: Vec<AccuracyRecord>,
+}
+
+impl TestOutcome {
+    /// All errors: what made the test INVALID beyond its figures, and what only ended it early or lost something.
+    #[must_use]
+    pub fn errors(&self) -> Vec<String> {
+        let phases = self.phases.iter().flat_map(|phase| phase.record.violations.iter().chain(&phase.errors));
+        self.setting_errors.iter().chain(phases).cloned().collect()
+    }
+
+    /// The samples of the performance phase; in a test without one, those of all accuracy phases.
+    pub fn samples(&self) -> impl Iterator<Item = SampleRecord> {
+        let timed = self.phases.iter().any(|phase| phase.record.mode == PhaseMode::Performance);
+        let wanted = if timed { PhaseMode::Performance } else { PhaseMode::Accuracy };
+        let phases = self.phases.iter().filter(move |phase| phase.record.mode == wanted);
+        phases.flat_map(|phase| phase.phase.samples(0))
+    }
+
+    /// Writes [`samples`](Self::samples), 16 bytes each: two little-endian `u64`, the instant from which the latency
+    /// counts and the latency, both in ns. See [`SampleRecord`] for the special values of the latency.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_samples(&self, out: &mut impl io::Write) -> io::Result<()> {
+        self.samples().try_for_each(|sample| out.write_all(&sample.to_bytes()))
+    }
+}

@@ -1,0 +1,146 @@
+//! The outcome of a test as LoadGen's log files.
+
+use std::{
+    fs::File,
+    io::{self, BufWriter, Write},
+    path::Path,
+};
+
+use crate::{
+    LogOutputSettings, PhaseOutcome, TestOutcome,
+    issue::IssueEnd,
+    log::{AccuracyLogWriter, DetailLog, LogFile, LogIdentity, Summary, TestNames},
+    plan::PhaseMode,
+};
+
+impl TestOutcome {
+    /// Writes `mlperf_log_summary.txt`, `mlperf_log_detail.txt` and `mlperf_log_accuracy.json` into a folder, which
+    /// must exist. The summary comes last: where it is, the others are whole.
+    ///
+    /// # Errors
+    /// Those of creating and writing the files.
+    pub fn write_logs(&self, folder: &Path, identity: &LogIdentity) -> io::Result<()> {
+        let settings = LogOutputSettings { outdir: folder.to_owned(), ..LogOutputSettings::default() };
+        let create = |file| File::create(settings.path(file, &identity.test_datetime)).map(BufWriter::new);
+
+        let mut accuracy = AccuracyLogWriter::new(create(LogFile::Accuracy)?)?;
+        for record in &self.accuracy {
+            accuracy.record(record.sample_id, record.index, &record.data)?;
+        }
+        accuracy.finish()?;
+
+        let detail = self.detail_log(identity);
+        let mut out = create(LogFile::Detail)?;
+        detail.write(identity, &mut out)?;
+        out.flush()?;
+
+        let summary = Summary {
+            sut_name: &self.sut_name,
+            settings: &self.effective,
+            result: self.performance.as_ref(),
+            warning_count: detail.warning_count(),
+            error_count: detail.error_count(),
+        };
+        let mut out = create(LogFile::Summary)?;
+        summary.write(&mut out)?;
+        out.flush()
+    }
+
+    /// The detail log, in LoadGen's order.
+    #[must_use]
+    pub fn detail_log(&self, identity: &LogIdentity) -> DetailLog {
+        let mut log = DetailLog::default();
+        log.start(
+            0,
+            identity,
+            TestNames {
+                sut_name: &self.sut_name,
+                get_sut_name_duration_ns: 0,
+                qsl_name: &self.qsl_name,
+                qsl_total_count: self.effective.qsl_total_count,
+                qsl_performance_count: self.qsl_performance_count,
+            },
+        );
+        if self.requested.test05 {
+            log.warning(0, "Test05 flag detected Overriding random seeds");
+        }
+        for error in &self.setting_errors {
+            log.error(0, "error_invalid_test_settings", error);
+        }
+        log.requested(0, &self.requested.clone().with_test05_applied());
+        log.effective(0, &self.effective);
+        let mut mode = None;
+        for phase in &self.phases {
+            if mode.replace(phase.record.mode) != Some(phase.record.mode) {
+                log.message(phase.start_ns, starting(phase.record.mode));
+            }
+            log_phase(&mut log, phase, identity);
+        }
+        if let (Some(result), Some(last)) = (&self.performance, self.phases.last()) {
+            log.result(last.start_ns + last.duration_ns, result);
+        }
+        log
+    }
+}
+
+fn starting(mode: PhaseMode) -> &'static str {
+    match mode {
+        PhaseMode::Accuracy => "Starting accuracy mode",
+        PhaseMode::Performance => "Starting performance mode",
+    }
+}
+
+fn log_phase(log: &mut DetailLog, phase: &PhaseOutcome, identity: &LogIdentity) {
+    log.phase_start(phase.start_ns, &phase.record);
+    let end_ns = phase.start_ns + phase.duration_ns;
+    if phase.end == IssueEnd::Naturally {
+        log.message(phase.start_ns + phase.record.final_query_issued_ns, phase.end.to_string());
+    }
+    for error in phase.errors.iter().chain(&phase.record.violations) {
+        log.error(end_ns, "error_runtime", error);
+    }
+    let wall_clock = |at_ns: u64| utc(identity.start_unix_ms + at_ns / 1_000_000);
+    log.phase_end(end_ns, &wall_clock(phase.start_ns), &wall_clock(end_ns));
+}
+
+/// `MM-DD-YYYY hh:mm:ss.mmm` in UTC. The calendar repeats every 400 years of 146,097 days; years are counted from March
+/// here, so that a leap day is the last of its year.
+fn utc(unix_ms: u64) -> String {
+    const DAYS_OF_400_YEARS: u64 = 146_097;
+    const DAYS_BEFORE_1970_SINCE_MARCH_OF_YEAR_0: u64 = 719_468;
+    let (seconds, ms) = (unix_ms / 1000, unix_ms % 1000);
+    let days = seconds / 86_400 + DAYS_BEFORE_1970_SINCE_MARCH_OF_YEAR_0;
+    let (era, day) = (days / DAYS_OF_400_YEARS, days % DAYS_OF_400_YEARS);
+    // Take out the leap days passed so far: one in 4 years, none in 100, one in 400.
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    // From March on, months have 31, 30, 31, 30, 31 days, again and again: 153 days in five months.
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (month, next_year) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    let year = era * 400 + year + next_year;
+    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    format!("{month:02}-{day:02}-{year:04} {hour:02}:{minute:02}:{second:02}.{ms:03}")
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_of_all_kinds_of_years() {
+        // From `date -u -d @SECONDS`.
+        for (seconds, expected) in [
+            (0, "01-01-1970 00:00:00"),
+            (951_782_400, "02-29-2000 00:00:00"),
+            (951_868_799, "02-29-2000 23:59:59"),
+            (951_868_800, "03-01-2000 00:00:00"),
+            (1_709_164_800, "02-29-2024 00:00:00"),
+            (1_735_689_599, "12-31-2024 23:59:59"),
+            (4_107_542_400, "03-01-2100 00:00:00"),
+            (1_795_253_839, "11-21-2026 09:37:19"),
+        ] {
+            assert_eq!(utc(seconds * 1000 + 431), format!("{expected}.431"), "{seconds}");
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! One phase after its end: from slots to the record that results are computed from.
+
+use std::sync::Arc;
+
+use proctor_vocabulary::{SampleIndex, Scenario};
+
+use crate::{
+    EffectiveSettings, PhaseRecord,
+    issue::{IssueDelay, IssueEnd, Issued, IssuedQuery},
+    outcome::AccuracyRecord,
+    plan::PhasePlan,
+    query_generator::QueryGenerator,
+    recorder::Phase,
+    slots::SampleRecord,
+    violations::list_first,
+};
+
+/// How many missing samples are kept by name.
+const MISSING_KEPT: usize = 8;
+
+/// One phase of a test: what was measured, and how it ended.
+#[derive(Debug, Clone)]
+pub struct PhaseOutcome {
+    /// What was measured, and what was wrong.
+    pub record: PhaseRecord,
+    /// Start of issuing, in ns from the start of the test.
+    pub start_ns: u64,
+    /// From the start of issuing to the last completion, in ns.
+    pub duration_ns: u64,
+    /// Why issuing ended.
+    pub end: IssueEnd,
+    /// How late Server queries were issued.
+    pub issue_delay: IssueDelay,
+    /// Samples that were issued and never completed.
+    pub missing: Option<MissingSamples>,
+    /// Number of the phase's first sample in the logs.
+    pub first_sample_id: u64,
+    /// What else is an error, but does not change the verdict: sentences for the detail log.
+    pub errors: Vec<String>,
+    pub(crate) phase: Arc<Phase>,
+}
+
+/// Samples that were issued and not completed before the phase was given up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingSamples {
+    /// How many.
+    pub count: u64,
+    /// The first few: number in the logs (`seq_id`), and library index.
+    pub first: Vec<(u64, SampleIndex)>,
+}
+
+impl std::fmt::Display for MissingSamples {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names = self.first.iter().map(|(id, index)| format!("sample {id} (library index {index})"));
+        let noun = if self.count == 1 { "sample was" } else { "samples were" };
+        write!(f, "{} {noun} never completed: {}", self.count, list_first(names, self.count))
+    }
+}
+
+/// What a phase leaves behind when it is over.
+pub(crate) struct Finished<'a> {
+    pub settings: &'a EffectiveSettings,
+    pub plan: PhasePlan,
+    /// The generator as it was before the first query.
+    pub queries: QueryGenerator,
+    pub phase: Arc<Phase>,
+    pub issued: Issued,
+    pub start_ns: u64,
+    /// Sequence numbers of the samples that were given up.
+    pub missing: Vec<u64>,
+}
+
+impl Finished<'_> {
+    /// The measurements of the phase.
+    pub(crate) fn into_outcome(self) -> PhaseOutcome {
+        let missing = self.missing();
+        let samples: Vec<_> = self.phase.samples(0).collect();
+        let latencies: Vec<_> = samples.iter().filter_map(|sample| sample.completed_latency_ns()).collect();
+        let last = self.issued.last.unwrap_or(IssuedQuery {
+            first_sequence: 0,
+            sample_count: 0,
+            scheduled_ns: 0,
+            issued_ns: 0,
+        });
+        let mut violations: Vec<_> = missing.iter().map(ToString::to_string).collect();
+        if self.issued.end == IssueEnd::Stalled {
+            violations.push(self.issued.end.to_string());
+        }
+        let record = PhaseRecord {
+            mode: self.phase.mode,
+            generated: self.queries.totals(),
+            issued_query_count: self.issued.query_count,
+            issued_sample_count: samples.len() as u64,
+            query_latencies_ns: match self.settings.scenario {
+                Scenario::MultiStream => query_latencies(&samples, last.sample_count),
+                _ => Vec::new(),
+            },
+            max_latency_ns: latencies.iter().copied().max().unwrap_or(0),
+            sample_latencies_ns: latencies,
+            final_query_scheduled_ns: last.scheduled_ns,
+            final_query_issued_ns: last.issued_ns,
+            final_query_all_samples_done_ns: done_ns(
+                self.phase.samples(last.first_sequence).take(last.sample_count as usize),
+            ),
+            violations,
+            loaded_set: self.plan.set.indices,
+        };
+        PhaseOutcome {
+            record,
+            start_ns: self.start_ns,
+            duration_ns: done_ns(self.phase.samples(0)),
+            end: self.issued.end,
+            issue_delay: self.issued.delay,
+            missing,
+            first_sample_id: self.phase.first_sample_id,
+            errors: Vec::new(),
+            phase: self.phase,
+        }
+    }
+
+    /// The logged responses of the phase, by sample number.
+    pub(crate) fn accuracy_records(&self) -> Vec<AccuracyRecord> {
+        let responses = self.phase.responses.take();
+        let sequences = responses.iter().map(|response| response.sequence);
+        let indices = library_indices(self.queries.clone(), sequences);
+        let records = responses.into_iter().zip(indices).map(|(response, index)| AccuracyRecord {
+            sample_id: self.phase.first_sample_id + response.sequence,
+            index,
+            data: response.data,
+        });
+        records.collect()
+    }
+
+    fn missing(&self) -> Option<MissingSamples> {
+        let named = || self.missing.iter().copied().take(MISSING_KEPT);
+        let ids = named().map(|sequence| self.phase.first_sample_id + sequence);
+        let first = ids.zip(library_indices(self.queries.clone(), named())).collect();
+        (!self.missing.is_empty()).then_some(MissingSamples { count: self.missing.len() as u64, first })
+    }
+}
+
+/// When the last of these samples to complete did so, in ns from the start of the phase.
+fn done_ns(samples: impl Iterator<Item = SampleRecord>) -> u64 {
+    let done = samples.filter_map(|sample| Some(sample.scheduled_ns + sample.completed_latency_ns()?));
+    done.max().unwrap_or(0)
+}
+
+/// The latency of each query whose samples are all complete: that of its slowest.
+fn query_latencies(samples: &[SampleRecord], samples_per_query: u64) -> Vec<u64> {
+    let queries = samples.chunks((samples_per_query as usize).max(1));
+    let latency = |query: &[SampleRecord]| {
+        let latencies: Option<Vec<_>> = query.iter().map(|sample| sample.completed_latency_ns()).collect();
+        latencies?.into_iter().max()
+    };
+    queries.filter_map(latency).collect()
+}
+
+/// The library indices of some samples, given by ascending sequence numbers. They are drawn once more, so that nobody
+/// has to store them.
+fn library_indices(mut queries: QueryGenerator, sequences: impl Iterator<Item = u64>) -> Vec<SampleIndex> {
+    let mut indices = Vec::new();
+    let mut next_sequence = 0;
+    for sequence in sequences {
+        let found = loop {
+            let skip = usize::try_from(sequence - next_sequence).expect("bounded by what is in memory");
+            let mut passed = 0;
+            let found = queries.samples().inspect(|_| passed += 1).nth(skip);
+            next_sequence += passed;
+            match found {
+                Some(index) => break index,
+                None => queries.next_query().expect("only what was generated was issued"),
+            };
+        };
+        indices.push(found);
+    }
+    indices
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::{TestSettings, phases};
+
+    #[test]
+    fn library_indices_are_those_of_the_queries() {
+        let request = TestSettings {
+            scenario: Scenario::MultiStream,
+            multi_stream_samples_per_query: 3,
+            min_query_count: 50,
+            min_duration_ms: 0,
+            sample_index_rng_seed: 7,
+            ..TestSettings::default()
+        };
+        let settings = EffectiveSettings::new(&request, 20, 20).unwrap().0;
+        let queries = QueryGenerator::new(&settings, &phases(&settings)[0]);
+        let mut all = Vec::new();
+        let mut walk = queries.clone();
+        while walk.next_query().is_some() {
+            all.extend(walk.samples());
+        }
+        assert_eq!(all.len(), 150);
+        assert_eq!(library_indices(queries.clone(), 0..150), all);
+        let some = [0, 2, 3, 77, 148];
+        let expected: Vec<_> = some.iter().map(|sequence| all[*sequence as usize]).collect();
+        assert_eq!(library_indices(queries, some.into_iter()), expected);
+    }
+
+    #[test]
+    fn a_query_takes_as_long_as_its_slowest_sample() {
+        let done = |latency_ns| SampleRecord { scheduled_ns: 5, latency_ns };
+        let missing = done(SampleRecord::NOT_COMPLETED);
+        let samples = [done(3), done(9), done(1), missing, done(2), done(2 | SampleRecord::FAILED_BIT)];
+        assert_eq!(query_latencies(&samples, 2), [9, 2]);
+    }
+}

@@ -1,0 +1,406 @@
+//! The completion side of a test: once-only slots of every phase, and the sink that any thread completes into.
+//!
+//! A response id is the number of the phase (from 1) in the upper 16 bits and the sequence number of the sample within
+//! the phase in the lower 48. So an id is never 0, an id of an earlier phase is recognised, and none is an address.
+
+use std::{
+    fmt,
+    sync::{
+        Arc, OnceLock,
+        atomic::{
+            AtomicU64,
+            Ordering::{Acquire, Relaxed, Release},
+        },
+    },
+};
+
+use proctor_vocabulary::{CompletionSink, QuerySampleResponse, ResponseId};
+
+use crate::{
+    clock::Clock,
+    plan::PhaseMode,
+    responses::{ResponseArena, ResponseStore},
+    slots::{Completion, SampleRecord, Segments, Slot},
+    violations::{Violation, ViolationKind, Violations},
+    wake::Wake,
+};
+
+const SEQUENCE_BITS: u32 = 48;
+
+/// The most phases of a test: their numbers have 16 bits.
+pub(crate) const MAX_PHASE_COUNT: u64 = (1 << 16) - 1;
+
+/// The most samples for which slots are made before the start of a phase: 64 MiB. Beyond it segments are made while
+/// issuing, each as large as all before it.
+const MAX_RESERVED_SAMPLES: u64 = 1 << 22;
+
+/// The id of the sample with this sequence number in this phase.
+pub(crate) fn response_id(phase_number: u64, sequence: u64) -> ResponseId {
+    debug_assert!((1..=MAX_PHASE_COUNT).contains(&phase_number), "phase {phase_number} has no ids");
+    debug_assert!(sequence < 1 << SEQUENCE_BITS, "sample {sequence} has no id");
+    ResponseId(phase_number << SEQUENCE_BITS | sequence)
+}
+
+/// What is known before a phase starts.
+#[derive(Debug)]
+pub(crate) struct PhaseStart {
+    pub mode: PhaseMode,
+    /// The number of its first sample in the logs.
+    pub first_sample_id: u64,
+    /// How many samples were generated for it.
+    pub expected_sample_count: u64,
+    /// Size of the memory for the responses that a performance phase keeps.
+    pub arena_bytes: u64,
+}
+
+/// Everything recorded of one phase.
+pub(crate) struct Phase {
+    pub number: u64,
+    pub mode: PhaseMode,
+    pub first_sample_id: u64,
+    pub responses: ResponseStore,
+    slots: Segments<Slot>,
+    issued_count: AtomicU64,
+    /// The count of the test's [`Wake`] when the phase began.
+    first_signal: u64,
+    /// On the test's clock. `u64::MAX` before the start.
+    start_ns: AtomicU64,
+    end_ns: AtomicU64,
+}
+
+impl Phase {
+    /// Sets the instant from which the phase's times count. [issuing thread, before the first issue]
+    pub(crate) fn start(&self, now_ns: u64) {
+        self.start_ns.store(now_ns, Relaxed);
+    }
+
+    /// The instant from which the phase's times count, on the test's clock.
+    pub(crate) fn start_ns(&self) -> u64 {
+        self.start_ns.load(Relaxed)
+    }
+
+    /// Sets the instant at which elapsed time ends to grow. [issuing thread]
+    pub(crate) fn end(&self, now_ns: u64) {
+        self.end_ns.store(now_ns, Relaxed);
+    }
+
+    /// Makes the next sample outstanding, and returns its sequence number. [issuing thread]
+    pub(crate) fn issue(&self, scheduled_ns: u64, logged: bool) -> u64 {
+        let sequence = self.issued_count.load(Relaxed);
+        self.slots.get_or_make(sequence).issue(scheduled_ns, logged);
+        self.issued_count.store(sequence + 1, Release);
+        sequence
+    }
+
+    /// Samples issued so far. [any thread]
+    pub(crate) fn issued_count(&self) -> u64 {
+        self.issued_count.load(Acquire)
+    }
+
+    /// The count of the test's [`Wake`] at which the phase's first `sample_count` completions have come.
+    pub(crate) fn signals_after(&self, sample_count: u64) -> u64 {
+        self.first_signal + sample_count
+    }
+
+    /// Time from the start until `now_ns`, or until the end if that was earlier.
+    pub(crate) fn elapsed_ns(&self, now_ns: u64) -> u64 {
+        now_ns.min(self.end_ns.load(Relaxed)).saturating_sub(self.start_ns.load(Relaxed))
+    }
+
+    /// The sample with this sequence number, if it is issued. [any thread]
+    pub(crate) fn sample(&self, sequence: u64) -> Option<SampleRecord> {
+        self.slots.get(sequence)?.read()
+    }
+
+    /// The samples issued so far, in issue order. [any thread]
+    pub(crate) fn samples(&self, from: u64) -> impl DoubleEndedIterator<Item = SampleRecord> {
+        let issued = (from..self.issued_count()).map(|sequence| self.sample(sequence));
+        issued.map(|sample| sample.expect("samples below the issued count are issued"))
+    }
+
+    /// Closes all samples that are still outstanding, and returns their sequence numbers.
+    pub(crate) fn give_up(&self) -> Vec<u64> {
+        let is_missing = |sequence: &u64| self.slots.get(*sequence).is_some_and(Slot::give_up);
+        (0..self.issued_count()).filter(is_missing).collect()
+    }
+}
+
+impl fmt::Debug for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Phase")
+            .field("number", &self.number)
+            .field("mode", &self.mode)
+            .field("issued_count", &self.issued_count())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The sink of a test.
+pub(crate) struct Recorder<C> {
+    clock: Arc<C>,
+    wake: Arc<Wake>,
+    phases: Segments<OnceLock<Arc<Phase>>>,
+    phase_count: AtomicU64,
+    violations: Violations,
+}
+
+impl<C: Clock> Recorder<C> {
+    pub(crate) fn new(clock: Arc<C>, wake: Arc<Wake>) -> Self {
+        Self {
+            clock,
+            wake,
+            phases: Segments::new(),
+            phase_count: AtomicU64::new(0),
+            violations: Violations::default(),
+        }
+    }
+
+    /// Begins the next phase; the ones before it are over. [issuing thread]
+    pub(crate) fn open(&self, start: PhaseStart) -> Arc<Phase> {
+        let index = self.phase_count.load(Relaxed);
+        assert!(index < MAX_PHASE_COUNT, "the number of phases is checked before the test starts");
+        let responses = match start.mode {
+            PhaseMode::Accuracy => ResponseStore::growing(),
+            PhaseMode::Performance => ResponseStore::Arena(ResponseArena::new(start.arena_bytes)),
+        };
+        let phase = Arc::new(Phase {
+            number: index + 1,
+            mode: start.mode,
+            first_sample_id: start.first_sample_id,
+            responses,
+            slots: Segments::new(),
+            issued_count: AtomicU64::new(0),
+            first_signal: self.wake.count(),
+            start_ns: AtomicU64::new(u64::MAX),
+            end_ns: AtomicU64::new(u64::MAX),
+        });
+        phase.slots.reserve(start.expected_sample_count.min(MAX_RESERVED_SAMPLES));
+        let place = self.phases.get_or_make(index);
+        place.set(Arc::clone(&phase)).expect("only one thread opens phases, each once");
+        self.phase_count.store(index + 1, Release);
+        phase
+    }
+
+    /// What was wrong so far. [any thread]
+    pub(crate) fn violations(&self) -> Vec<Violation> {
+        self.violations.report(|id| {
+            let (number, sequence) = split(id);
+            self.phase(number).map(|phase| phase.first_sample_id + sequence)
+        })
+    }
+
+    fn phase(&self, number: u64) -> Option<&Arc<Phase>> {
+        self.phases.get(number.checked_sub(1)?)?.get()
+    }
+
+    fn is_current(&self, phase: &Phase) -> bool {
+        phase.number == self.phase_count.load(Acquire)
+    }
+
+    /// Returns whether the response completed a sample.
+    fn complete_one(&self, now_ns: u64, response: &QuerySampleResponse<'_>) -> bool {
+        let (number, sequence) = split(response.id);
+        let note = |kind| self.violations.note(kind, response.id, response.status);
+        let Some(phase) = self.phase(number) else {
+            note(ViolationKind::UnknownId);
+            return false;
+        };
+        let failed = !response.status.is_ok();
+        let slot = phase.slots.get(sequence);
+        match slot.map_or(Completion::NotIssued, |slot| slot.complete(phase.elapsed_ns(now_ns), failed)) {
+            Completion::Accepted { logged } => {
+                if failed {
+                    note(ViolationKind::Failed);
+                } else if logged {
+                    phase.responses.keep(sequence, response.data);
+                }
+                return true;
+            }
+            Completion::NotIssued => note(ViolationKind::NotIssued),
+            Completion::Duplicate if self.is_current(phase) => note(ViolationKind::Duplicate),
+            Completion::Duplicate | Completion::GivenUp => note(ViolationKind::Late),
+        }
+        false
+    }
+
+    /// First tokens are checked, not yet measured.
+    fn first_token_one(&self, response: &QuerySampleResponse<'_>) {
+        let (number, sequence) = split(response.id);
+        let note = |kind| self.violations.note(kind, response.id, response.status);
+        let Some(phase) = self.phase(number) else { return note(ViolationKind::UnknownId) };
+        match phase.sample(sequence) {
+            None => note(ViolationKind::NotIssued),
+            Some(_) if !self.is_current(phase) => note(ViolationKind::Late),
+            Some(sample) if sample.completed_latency_ns().is_some() => {
+                note(ViolationKind::FirstTokenAfterCompletion);
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+impl<C> fmt::Debug for Recorder<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recorder").field("phase_count", &self.phase_count).finish_non_exhaustive()
+    }
+}
+
+impl<C: Clock> CompletionSink for Recorder<C> {
+    fn complete(&self, responses: &[QuerySampleResponse<'_>]) {
+        let now_ns = self.clock.now_ns();
+        let accepted_count = responses.iter().filter(|response| self.complete_one(now_ns, response)).count();
+        if accepted_count > 0 {
+            self.wake.signal(accepted_count as u64);
+        }
+    }
+
+    fn first_token(&self, responses: &[QuerySampleResponse<'_>]) {
+        responses.iter().for_each(|response| self.first_token_one(response));
+    }
+}
+
+/// What a display reads while the test runs, whatever its clock is.
+pub(crate) trait Observed: Send + Sync {
+    fn now_ns(&self) -> u64;
+    fn current_phase(&self) -> Option<&Arc<Phase>>;
+    fn signal_count(&self) -> u64;
+}
+
+impl<C: Clock> Observed for Recorder<C> {
+    fn now_ns(&self) -> u64 {
+        self.clock.now_ns()
+    }
+
+    fn current_phase(&self) -> Option<&Arc<Phase>> {
+        self.phase(self.phase_count.load(Acquire))
+    }
+
+    fn signal_count(&self) -> u64 {
+        self.wake.count()
+    }
+}
+
+fn split(id: ResponseId) -> (u64, u64) {
+    (id.0 >> SEQUENCE_BITS, id.0 & ((1 << SEQUENCE_BITS) - 1))
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use proctor_vocabulary::SampleStatus;
+
+    use super::*;
+    use crate::virtual_clock::VirtualClock;
+
+    struct Fixture {
+        clock: Arc<VirtualClock>,
+        wake: Arc<Wake>,
+        recorder: Recorder<VirtualClock>,
+    }
+
+    impl Fixture {
+        fn new() -> Self {
+            let clock = Arc::new(VirtualClock::new());
+            let wake = Arc::new(Wake::new());
+            let recorder = Recorder::new(Arc::clone(&clock), Arc::clone(&wake));
+            Self { clock, wake, recorder }
+        }
+
+        fn open(&self, mode: PhaseMode, first_sample_id: u64) -> Arc<Phase> {
+            let start = PhaseStart { mode, first_sample_id, expected_sample_count: 4, arena_bytes: 64 };
+            let phase = self.recorder.open(start);
+            phase.start(self.clock.now_ns());
+            phase
+        }
+
+        fn complete(&self, id: ResponseId, status: SampleStatus) {
+            self.recorder.complete(&[QuerySampleResponse { id, status, data: b"out", token_count: 0 }]);
+        }
+
+        fn violations(&self) -> Vec<(ViolationKind, u64, Option<u64>)> {
+            let report = self.recorder.violations();
+            report.iter().map(|found| (found.kind, found.count, found.first[0].sample_id)).collect()
+        }
+    }
+
+    #[test]
+    fn a_completion_is_timed_counted_and_kept() {
+        let fixture = Fixture::new();
+        fixture.clock.wait_until(1_000, &fixture.wake);
+        let phase = fixture.open(PhaseMode::Accuracy, 0);
+        assert_eq!(phase.issue(5, true), 0);
+        fixture.clock.wait_until(1_025, &fixture.wake);
+        fixture.complete(response_id(1, 0), SampleStatus::OK);
+        assert_eq!(phase.sample(0), Some(SampleRecord { scheduled_ns: 5, latency_ns: 20 }));
+        assert_eq!(fixture.wake.count(), phase.signals_after(1));
+        assert_eq!(phase.responses.take()[0].data, b"out");
+        assert_eq!(fixture.violations(), []);
+    }
+
+    #[test]
+    fn wrong_ids_are_told_apart_and_change_nothing() {
+        let fixture = Fixture::new();
+        fixture.complete(response_id(1, 0), SampleStatus::OK);
+        let first = fixture.open(PhaseMode::Performance, 0);
+        let sequence = first.issue(0, false);
+        fixture.complete(response_id(1, 1), SampleStatus::OK);
+        fixture.complete(response_id(1, (1 << 48) - 1), SampleStatus::OK);
+        for _ in 0..3 {
+            fixture.complete(response_id(1, sequence), SampleStatus::OK);
+        }
+        let second = fixture.open(PhaseMode::Performance, 100);
+        second.issue(0, false);
+        fixture.complete(response_id(1, sequence), SampleStatus::OK);
+        assert_eq!(second.give_up(), [0]);
+        fixture.complete(response_id(2, 0), SampleStatus::OK);
+        fixture.complete(ResponseId(0), SampleStatus::OK);
+        fixture.complete(ResponseId(u64::MAX), SampleStatus::OK);
+        assert_eq!(
+            fixture.violations(),
+            [
+                // The first of them came before its phase existed, so it was unknown then.
+                (ViolationKind::UnknownId, 3, Some(0)),
+                (ViolationKind::NotIssued, 2, Some(1)),
+                (ViolationKind::Duplicate, 2, Some(0)),
+                (ViolationKind::Late, 2, Some(0)),
+            ]
+        );
+        assert_eq!(fixture.wake.count(), 1);
+    }
+
+    #[test]
+    fn a_failed_sample_is_complete_but_its_data_are_not_kept() {
+        let fixture = Fixture::new();
+        let phase = fixture.open(PhaseMode::Performance, 40);
+        phase.issue(0, true);
+        phase.issue(0, true);
+        fixture.complete(response_id(1, 1), SampleStatus(9));
+        assert_eq!(fixture.violations(), [(ViolationKind::Failed, 1, Some(41))]);
+        assert_eq!(fixture.wake.count(), 1);
+        assert!(phase.responses.take().is_empty());
+    }
+
+    #[test]
+    fn first_tokens_are_checked() {
+        let fixture = Fixture::new();
+        let phase = fixture.open(PhaseMode::Performance, 0);
+        phase.issue(0, false);
+        let token = |id| {
+            let response = QuerySampleResponse { id, status: SampleStatus::OK, data: &[], token_count: 1 };
+            fixture.recorder.first_token(&[response]);
+        };
+        token(response_id(1, 0));
+        assert_eq!(fixture.violations(), []);
+        fixture.complete(response_id(1, 0), SampleStatus::OK);
+        token(response_id(1, 0));
+        token(response_id(1, 1));
+        token(ResponseId(7));
+        assert_eq!(
+            fixture.violations(),
+            [
+                (ViolationKind::UnknownId, 1, None),
+                (ViolationKind::NotIssued, 1, Some(1)),
+                (ViolationKind::FirstTokenAfterCompletion, 1, Some(0)),
+            ]
+        );
+    }
+}

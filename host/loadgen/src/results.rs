@@ -1,0 +1,282 @@
+//! From what was measured to figures and the verdict.
+
+mod early;
+mod recommendation;
+
+use proctor_vocabulary::Scenario;
+
+pub use early::EarlyStopping;
+pub use recommendation::Recommendation;
+
+use crate::{EffectiveSettings, PhaseRecord, statistics::LatencyStatistics};
+
+/// The result of a performance phase.
+///
+/// Source: LoadGen 6.0.17, `PerformanceSummary`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PerformanceResult {
+    /// Queries that were issued.
+    pub issued_query_count: u64,
+    /// Latencies of the completed samples.
+    pub sample_latencies: LatencyStatistics,
+    /// What is reported for this scenario only.
+    pub figures: ScenarioFigures,
+    /// Whether the run was long enough.
+    pub min_duration_met: bool,
+    /// Whether enough queries were issued and enough samples completed.
+    pub min_queries_met: bool,
+    /// Whether the latency bound was met. Always true where there is none, which is everywhere but in Server.
+    pub perf_constraints_met: bool,
+    /// Whether enough queries were seen to believe the percentile.
+    pub early_stopping: EarlyStopping,
+    /// What to change, one for each rule of the three above that was not met.
+    pub recommendations: Vec<Recommendation>,
+    /// What made the run INVALID whatever its figures are. See [`PhaseRecord::violations`].
+    pub violations: Vec<String>,
+    /// The verdict: true is VALID.
+    pub valid: bool,
+    /// Why the run is INVALID, for people, empty if it is VALID.
+    pub reasons: Vec<String>,
+}
+
+/// Figures that one scenario alone has. Rates are per second, NaN or infinite where a run is too short for them.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ScenarioFigures {
+    /// The metric is a percentile of the sample latency.
+    SingleStream {
+        /// Queries over the time until the last was issued.
+        qps_with_loadgen_overhead: f64,
+        /// One over the mean latency.
+        qps_without_loadgen_overhead: f64,
+    },
+    /// The metric is a percentile of the query latency.
+    MultiStream {
+        /// Latencies of the completed queries.
+        query_latencies: LatencyStatistics,
+    },
+    /// The metric is the rate that was asked for, if the latency bound is met.
+    Server {
+        /// Samples over the time until the last was scheduled.
+        scheduled_samples_per_second: f64,
+        /// Samples over the time until the last was completed.
+        completed_samples_per_second: f64,
+        /// Samples over the latency bound.
+        over_latency_count: u64,
+        /// Completed samples times a factor, if tokens are to be inferred from samples.
+        inferred_tokens_per_second: Option<f64>,
+    },
+    /// The metric is the throughput.
+    Offline {
+        /// Samples over the time until the slowest was completed.
+        samples_per_second: f64,
+        /// The same times a factor, if tokens are to be inferred from samples.
+        inferred_tokens_per_second: Option<f64>,
+    },
+}
+
+impl PerformanceResult {
+    /// Computes the result of a phase.
+    #[must_use]
+    pub fn new(record: &PhaseRecord, settings: &EffectiveSettings) -> Self {
+        let samples_ns = sorted(&record.sample_latencies_ns);
+        let queries_ns = sorted(&record.query_latencies_ns);
+        let quantile = settings.target_latency_percentile;
+        let sample_latencies = LatencyStatistics::of_sorted(&samples_ns, quantile);
+        let over_latency_count =
+            samples_ns.len() - samples_ns.partition_point(|latency| *latency <= settings.target_latency_ns);
+        let judged_ns = match settings.scenario {
+            Scenario::MultiStream => &queries_ns,
+            _ => &samples_ns,
+        };
+        let early_stopping =
+            EarlyStopping::new(settings, record.issued_query_count, judged_ns, over_latency_count as u64);
+
+        let mut result = Self {
+            issued_query_count: record.issued_query_count,
+            figures: match settings.scenario {
+                Scenario::SingleStream => single_stream(record, &sample_latencies),
+                Scenario::MultiStream => ScenarioFigures::MultiStream {
+                    query_latencies: LatencyStatistics::of_sorted(&queries_ns, quantile),
+                },
+                Scenario::Server => server(record, settings, over_latency_count as u64),
+                Scenario::Offline => offline(record, settings),
+            },
+            min_duration_met: deciding_duration_ns(record, settings) >= settings.min_duration_ms * 1_000_000,
+            min_queries_met: record.issued_query_count >= settings.min_query_count
+                && sample_latencies.count >= settings.min_sample_count,
+            perf_constraints_met: settings.scenario != Scenario::Server
+                || sample_latencies.target_ns <= settings.target_latency_ns,
+            sample_latencies,
+            early_stopping,
+            recommendations: Vec::new(),
+            violations: record.violations.clone(),
+            valid: false,
+            reasons: Vec::new(),
+        };
+        result.judge(record, settings);
+        result
+    }
+
+    fn judge(&mut self, record: &PhaseRecord, settings: &EffectiveSettings) {
+        self.recommendations = Recommendation::of(self, settings.scenario);
+        if !self.perf_constraints_met {
+            self.reasons.push(format!(
+                "the {:.1}th percentile of the latency is {} ns, over the bound of {} ns",
+                settings.target_latency_percentile * 100.0,
+                self.sample_latencies.target_ns,
+                settings.target_latency_ns
+            ));
+        }
+        if !self.min_duration_met {
+            self.reasons.push(format!(
+                "the run took {:.3} s of at least {:.3} s",
+                seconds(deciding_duration_ns(record, settings)),
+                settings.min_duration_ms as f64 / 1e3
+            ));
+        }
+        if !self.min_queries_met {
+            self.reasons.push(format!(
+                "{} queries were issued and {} samples completed of at least {} and {}",
+                self.issued_query_count,
+                self.sample_latencies.count,
+                settings.min_query_count,
+                settings.min_sample_count
+            ));
+        }
+        if !self.early_stopping.met {
+            self.reasons.push(format!("early stopping: {}", one_line(&self.early_stopping.text)));
+        }
+        self.reasons.extend(self.violations.iter().cloned());
+        self.valid = self.reasons.is_empty();
+    }
+
+    /// The verdict's word.
+    #[must_use]
+    pub fn validity(&self) -> &'static str {
+        if self.valid { "VALID" } else { "INVALID" }
+    }
+}
+
+/// The time that the minimum duration is about.
+fn deciding_duration_ns(record: &PhaseRecord, settings: &EffectiveSettings) -> u64 {
+    match settings.scenario {
+        Scenario::SingleStream | Scenario::MultiStream => record.final_query_issued_ns,
+        Scenario::Server => record.final_query_scheduled_ns,
+        Scenario::Offline => record.max_latency_ns,
+    }
+}
+
+fn single_stream(record: &PhaseRecord, latencies: &LatencyStatistics) -> ScenarioFigures {
+    ScenarioFigures::SingleStream {
+        qps_with_loadgen_overhead: intervals(record) / seconds(record.final_query_issued_ns),
+        qps_without_loadgen_overhead: 1.0 / seconds(latencies.mean_ns),
+    }
+}
+
+fn server(record: &PhaseRecord, settings: &EffectiveSettings, over_latency_count: u64) -> ScenarioFigures {
+    let done_s = seconds(record.final_query_all_samples_done_ns);
+    ScenarioFigures::Server {
+        scheduled_samples_per_second: intervals(record) / seconds(record.final_query_scheduled_ns),
+        completed_samples_per_second: intervals(record) / done_s,
+        over_latency_count,
+        inferred_tokens_per_second: settings
+            .infer_token_latencies
+            .then(|| settings.token_latency_scaling_factor as f64 * intervals(record) / done_s),
+    }
+}
+
+fn offline(record: &PhaseRecord, settings: &EffectiveSettings) -> ScenarioFigures {
+    let samples = record.sample_latencies_ns.len() as f64;
+    let duration_s = seconds(record.max_latency_ns);
+    ScenarioFigures::Offline {
+        samples_per_second: samples / duration_s,
+        inferred_tokens_per_second: settings
+            .infer_token_latencies
+            .then(|| settings.token_latency_scaling_factor as f64 * samples / duration_s),
+    }
+}
+
+/// How many gaps there are between the completed samples: the times run from the first of them.
+fn intervals(record: &PhaseRecord) -> f64 {
+    record.sample_latencies_ns.len().saturating_sub(1) as f64
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+fn sorted(latencies_ns: &[u64]) -> Vec<u64> {
+    let mut sorted = latencies_ns.to_vec();
+    sorted.sort_unstable();
+    sorted
+}
+
+/// A text of several list items as one phrase.
+fn one_line(text: &str) -> String {
+    text.lines().map(|line| line.trim_start_matches([' ', '*'])).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{GeneratedTotals, PhaseMode, TestSettings};
+
+    fn record(latencies_ns: Vec<u64>) -> PhaseRecord {
+        let count = latencies_ns.len() as u64;
+        PhaseRecord {
+            mode: PhaseMode::Performance,
+            loaded_set: Vec::new(),
+            generated: GeneratedTotals { query_count: count, samples_per_query: 1, duration_ns: 0 },
+            issued_query_count: count,
+            issued_sample_count: count,
+            max_latency_ns: latencies_ns.iter().copied().max().unwrap_or(0),
+            sample_latencies_ns: latencies_ns,
+            query_latencies_ns: Vec::new(),
+            final_query_scheduled_ns: 10_000_000_000,
+            final_query_issued_ns: 10_000_000_000,
+            final_query_all_samples_done_ns: 10_000_000_000,
+            violations: Vec::new(),
+        }
+    }
+
+    fn server_settings() -> EffectiveSettings {
+        let request = TestSettings { scenario: Scenario::Server, ..TestSettings::default() };
+        EffectiveSettings::new(&request, 4, 10).unwrap().0
+    }
+
+    #[test]
+    fn a_latency_on_the_bound_is_under_it() {
+        let settings = server_settings();
+        let result = PerformanceResult::new(&record(vec![settings.target_latency_ns; 500]), &settings);
+        assert!(result.valid, "{:?}", result.reasons);
+        let result = PerformanceResult::new(&record(vec![settings.target_latency_ns + 1; 500]), &settings);
+        assert!(!result.valid);
+        assert_eq!(
+            result.reasons[0],
+            "the 99.0th percentile of the latency is 100000001 ns, over the bound of 100000000 ns"
+        );
+        assert!(matches!(result.figures, ScenarioFigures::Server { over_latency_count: 500, .. }));
+    }
+
+    #[test]
+    fn a_violation_makes_a_good_run_invalid() {
+        let mut record = record(vec![1; 500]);
+        record.violations.push("sample 3 was completed twice".to_owned());
+        let result = PerformanceResult::new(&record, &server_settings());
+        assert_eq!(
+            (result.validity(), &result.reasons[..]),
+            ("INVALID", &["sample 3 was completed twice".to_owned()][..])
+        );
+    }
+
+    #[test]
+    fn a_run_without_completions_is_invalid_but_has_a_result() {
+        let mut record = record(Vec::new());
+        record.issued_query_count = 500;
+        for scenario in Scenario::ALL {
+            let request = TestSettings { scenario: *scenario, ..TestSettings::default() };
+            let settings = EffectiveSettings::new(&request, 4, 10).unwrap().0;
+            assert!(!PerformanceResult::new(&record, &settings).valid);
+        }
+    }
+}

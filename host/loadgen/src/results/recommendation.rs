@@ -1,0 +1,57 @@
+//! What to change so that the next run is VALID, in LoadGen's words.
+
+use std::fmt;
+
+use proctor_vocabulary::Scenario;
+
+use super::PerformanceResult;
+
+/// Advice for one rule that was not met. Displays as LoadGen's sentence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recommendation {
+    /// The latency bound was not met.
+    ReduceTargetQps,
+    /// SingleStream, MultiStream: the run was too short.
+    DecreaseExpectedLatency,
+    /// Server: the run was too short.
+    IncreaseTargetQps,
+    /// Offline: the run was too short.
+    IncreaseExpectedQps,
+    /// There were too few queries or samples.
+    ExitedEarly,
+}
+
+impl Recommendation {
+    /// LoadGen's order: latency, duration, queries.
+    pub(super) fn of(result: &PerformanceResult, scenario: Scenario) -> Vec<Self> {
+        let for_duration = match scenario {
+            Scenario::SingleStream | Scenario::MultiStream => Self::DecreaseExpectedLatency,
+            Scenario::Server => Self::IncreaseTargetQps,
+            Scenario::Offline => Self::IncreaseExpectedQps,
+        };
+        [
+            (result.perf_constraints_met, Self::ReduceTargetQps),
+            (result.min_duration_met, for_duration),
+            (result.min_queries_met, Self::ExitedEarly),
+        ]
+        .into_iter()
+        .filter_map(|(met, recommendation)| (!met).then_some(recommendation))
+        .collect()
+    }
+}
+
+impl fmt::Display for Recommendation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ReduceTargetQps => "Reduce target QPS to improve latency.",
+            Self::DecreaseExpectedLatency => {
+                "Decrease the expected latency so the loadgen pre-generates more queries."
+            }
+            Self::IncreaseTargetQps => "Increase the target QPS so the loadgen pre-generates more queries.",
+            Self::IncreaseExpectedQps => {
+                "Increase expected QPS so the loadgen pre-generates a larger (coalesced) query."
+            }
+            Self::ExitedEarly => "The test exited early, before enough queries were issued.",
+        })
+    }
+}

@@ -1,0 +1,51 @@
+//! What the load generator drives: the system under test, and the library that its samples come from.
+
+use proctor_vocabulary::{QuerySample, SampleIndex};
+
+/// Everything behind the issue call: scheduler, plugin and device.
+///
+/// The load generator hands out queries and learns of their end through the
+/// [`CompletionSink`](proctor_vocabulary::CompletionSink) of the same test.
+pub trait SystemUnderTest: Sync {
+    /// The name for reports. [any thread, before, during and after a test]
+    fn name(&self) -> &str;
+
+    /// Takes one query, or several overdue ones merged, whose samples are to be completed in any order.
+    ///
+    /// May complete samples inside the call, and must not block until they are complete. The time spent in here
+    /// delays the next issue. [issuing thread]
+    fn issue(&self, samples: &[QuerySample]);
+
+    /// Announces that no further sample comes in this phase, so that nothing is held back to fill a batch.
+    /// [issuing thread, once a phase, right after the last issue]
+    fn flush(&self);
+}
+
+/// Why a library could not load or unload its samples.
+pub type LibraryError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The samples of a data set, preprocessed, and loaded into memory by the set.
+///
+/// All functions are called on the thread that runs the test, and outside the timed part.
+pub trait QuerySampleLibrary {
+    /// The name for reports.
+    fn name(&self) -> &str;
+
+    /// Number of samples in the library; valid indices are below it.
+    fn total_sample_count(&self) -> u64;
+
+    /// Number of samples that surely fit into memory together.
+    fn performance_sample_count(&self) -> u64;
+
+    /// Makes these samples ready to be issued. An index may be listed more than once (MultiStream padding).
+    ///
+    /// # Errors
+    /// Whatever kept the samples from being loaded; it ends the test.
+    fn load(&self, samples: &[SampleIndex]) -> Result<(), LibraryError>;
+
+    /// Releases these samples; always the same list as the load before.
+    ///
+    /// # Errors
+    /// Whatever kept the samples from being unloaded; it makes the test INVALID, and what was measured is kept.
+    fn unload(&self, samples: &[SampleIndex]) -> Result<(), LibraryError>;
+}

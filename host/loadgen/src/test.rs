@@ -1,0 +1,310 @@
+//! One test from its settings to its outcome.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use proctor_vocabulary::{CompletionSink, TestMode};
+
+use crate::{
+    EffectiveSettings, PerformanceResult, SettingsError, TestSettings,
+    accuracy_sampling::AccuracySampler,
+    clock::Clock,
+    issue::{IssueEnd, IssueLoop, Waited, Watchdog},
+    outcome::{AccuracyRecord, TestOutcome, Verdict},
+    phase_outcome::{Finished, PhaseOutcome},
+    plan::{PhaseMode, PhasePlan, phases},
+    progress::{Progress, StopHandle},
+    query_generator::QueryGenerator,
+    recorder::{MAX_PHASE_COUNT, PhaseStart, Recorder},
+    system::{LibraryError, QuerySampleLibrary, SystemUnderTest},
+    wake::Wake,
+};
+
+/// What is not LoadGen's to set: the limits of this load generator itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoadGenOptions {
+    /// How long nothing may complete while something is waited for before the phase is given up, in ms. A stall is
+    /// noticed after one to two times this.
+    pub watchdog_ms: u64,
+    /// Memory for the responses that a performance phase logs, in bytes, made before its start if any are to be
+    /// logged. Each response takes 16 bytes more than its data.
+    pub response_arena_bytes: u64,
+}
+
+impl Default for LoadGenOptions {
+    fn default() -> Self {
+        Self { watchdog_ms: 60_000, response_arena_bytes: 16 << 20 }
+    }
+}
+
+/// Why a test could not take place.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadGenError {
+    /// The settings make no test.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// The search for the peak is not there yet.
+    #[error(
+        "setting mode = FindPeakPerformance is not supported yet: run PerformanceOnly at several values of server_target_qps"
+    )]
+    FindPeakNotSupported,
+    /// Registered issuing threads are not there yet.
+    #[error("setting server_num_issue_query_threads = {count} is not supported yet: set it to 0")]
+    IssueThreadsNotSupported {
+        /// The setting.
+        count: u64,
+    },
+    /// The accuracy run has too many sets.
+    #[error(
+        "the accuracy run has {count} sets of samples, and at most {MAX_PHASE_COUNT} are possible: raise performance_sample_count_override"
+    )]
+    TooManyPhases {
+        /// Its sets.
+        count: usize,
+    },
+    /// The library failed to load samples.
+    #[error("library {library} failed to load {sample_count} samples: {source}")]
+    Load {
+        /// Name of the library.
+        library: String,
+        /// How many samples were to be loaded.
+        sample_count: usize,
+        /// What the library says.
+        source: LibraryError,
+    },
+    /// A load generator makes one test.
+    #[error("this load generator has already run its test: make a new one")]
+    AlreadyRun,
+}
+
+/// One test: made with its settings, run once.
+///
+/// Hand [`sink`](Self::sink) to the system under test, keep [`progress`](Self::progress) and
+/// [`stop_handle`](Self::stop_handle) for other threads, then [`run`](Self::run).
+#[derive(Debug)]
+pub struct LoadGen<C: Clock> {
+    settings: TestSettings,
+    options: LoadGenOptions,
+    clock: Arc<C>,
+    wake: Arc<Wake>,
+    recorder: Arc<Recorder<C>>,
+    stop: StopHandle,
+    has_run: AtomicBool,
+}
+
+impl<C: Clock> LoadGen<C> {
+    /// A test that has not begun.
+    #[must_use]
+    pub fn new(settings: TestSettings, clock: Arc<C>, options: LoadGenOptions) -> Self {
+        let wake = Arc::new(Wake::new());
+        let recorder = Arc::new(Recorder::new(Arc::clone(&clock), Arc::clone(&wake)));
+        let stop = StopHandle::new(Arc::clone(&wake));
+        Self { settings, options, clock, wake, recorder, stop, has_run: AtomicBool::new(false) }
+    }
+
+    /// Where the system under test completes its samples. [any thread]
+    #[must_use]
+    pub fn sink(&self) -> Arc<dyn CompletionSink> {
+        Arc::clone(&self.recorder) as Arc<dyn CompletionSink>
+    }
+
+    /// A view of the test for other threads.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        Progress::new(Arc::clone(&self.recorder) as _)
+    }
+
+    /// A handle for other threads to end the test early.
+    #[must_use]
+    pub fn stop_handle(&self) -> StopHandle {
+        self.stop.clone()
+    }
+
+    /// Runs the test on the calling thread.
+    ///
+    /// A run that went wrong is a value, an INVALID [`TestOutcome`], not an error.
+    ///
+    /// # Errors
+    /// [`LoadGenError`] if the test cannot take place as asked, or the library fails to load.
+    pub fn run(
+        &self,
+        sut: &dyn SystemUnderTest,
+        qsl: &dyn QuerySampleLibrary,
+    ) -> Result<TestOutcome, LoadGenError> {
+        let (effective, setting_errors) = self.resolve(qsl)?;
+        let plans = phases(&effective);
+        if plans.len() as u64 > MAX_PHASE_COUNT {
+            return Err(LoadGenError::TooManyPhases { count: plans.len() });
+        }
+        if self.has_run.swap(true, Ordering::Relaxed) {
+            return Err(LoadGenError::AlreadyRun);
+        }
+        let mut run = Run {
+            test: self,
+            settings: &effective,
+            sut,
+            qsl,
+            origin_ns: self.clock.now_ns(),
+            sampler: AccuracySampler::new(&effective),
+            next_sample_id: 0,
+            phases: Vec::new(),
+            accuracy: Vec::new(),
+        };
+        for plan in plans {
+            if run.is_broken() {
+                break;
+            }
+            run.phase(plan)?;
+        }
+        let (phases, accuracy) = (run.phases, run.accuracy);
+        Ok(self.conclude(effective, setting_errors, sut, qsl, phases, accuracy))
+    }
+
+    fn resolve(
+        &self,
+        qsl: &dyn QuerySampleLibrary,
+    ) -> Result<(EffectiveSettings, Vec<String>), LoadGenError> {
+        let (performance_count, total_count) = (qsl.performance_sample_count(), qsl.total_sample_count());
+        let (effective, errors) = EffectiveSettings::new(&self.settings, performance_count, total_count)?;
+        if effective.mode == TestMode::FindPeakPerformance {
+            return Err(LoadGenError::FindPeakNotSupported);
+        }
+        match self.settings.server_num_issue_query_threads {
+            0 => Ok((effective, errors)),
+            count => Err(LoadGenError::IssueThreadsNotSupported { count }),
+        }
+    }
+
+    /// Turns phases into an outcome. What cannot be ascribed to a phase is told at the last one.
+    fn conclude(
+        &self,
+        effective: EffectiveSettings,
+        setting_errors: Vec<String>,
+        sut: &dyn SystemUnderTest,
+        qsl: &dyn QuerySampleLibrary,
+        mut phases: Vec<PhaseOutcome>,
+        accuracy: Vec<AccuracyRecord>,
+    ) -> TestOutcome {
+        let violations = self.recorder.violations();
+        let interrupted = self.stop.reason();
+        let mut general: Vec<_> = violations.iter().map(ToString::to_string).collect();
+        general.extend(interrupted.iter().map(|reason| format!("interrupted: {reason}")));
+        let mut reasons = Vec::new();
+        match phases.last_mut() {
+            Some(last) => last.record.violations.extend(general),
+            None => reasons = general,
+        }
+        let performance = phases.iter().find(|phase| phase.record.mode == PhaseMode::Performance);
+        let performance = performance.map(|phase| PerformanceResult::new(&phase.record, &effective));
+        let untimed = phases.iter().filter(|phase| phase.record.mode == PhaseMode::Accuracy);
+        reasons.extend(untimed.flat_map(|phase| phase.record.violations.clone()));
+        reasons.extend(performance.iter().flat_map(|result| result.reasons.clone()));
+        TestOutcome {
+            requested: self.settings.clone(),
+            effective,
+            sut_name: sut.name().to_owned(),
+            qsl_name: qsl.name().to_owned(),
+            qsl_performance_count: qsl.performance_sample_count(),
+            phases,
+            performance,
+            verdict: Verdict { valid: reasons.is_empty(), reasons },
+            setting_errors,
+            violations,
+            interrupted,
+            accuracy,
+        }
+    }
+}
+
+/// The state of a test from phase to phase.
+struct Run<'a, C: Clock> {
+    test: &'a LoadGen<C>,
+    settings: &'a EffectiveSettings,
+    sut: &'a dyn SystemUnderTest,
+    qsl: &'a dyn QuerySampleLibrary,
+    origin_ns: u64,
+    sampler: AccuracySampler,
+    next_sample_id: u64,
+    phases: Vec<PhaseOutcome>,
+    accuracy: Vec<AccuracyRecord>,
+}
+
+impl<C: Clock> Run<'_, C> {
+    /// Load, generate, issue, flush, wait, unload.
+    fn phase(&mut self, plan: PhasePlan) -> Result<(), LoadGenError> {
+        let test = self.test;
+        self.qsl.load(&plan.set.indices).map_err(|source| LoadGenError::Load {
+            library: self.qsl.name().to_owned(),
+            sample_count: plan.set.indices.len(),
+            source,
+        })?;
+        let queries = QueryGenerator::new(self.settings, &plan);
+        let totals = queries.totals();
+        let sample_count = totals.query_count.saturating_mul(totals.samples_per_query);
+        let phase = test.recorder.open(PhaseStart {
+            mode: plan.mode,
+            first_sample_id: self.next_sample_id,
+            expected_sample_count: sample_count,
+            arena_bytes: if self.logs_responses() { test.options.response_arena_bytes } else { 0 },
+        });
+        self.next_sample_id += sample_count;
+
+        let watchdog = Watchdog {
+            clock: &*test.clock,
+            wake: &test.wake,
+            timeout_ns: test.options.watchdog_ms.saturating_mul(1_000_000),
+        };
+        let sampler = &mut self.sampler;
+        let issue = IssueLoop::new(self.settings, self.sut, &watchdog, &phase, queries.clone(), sampler);
+        let issued = issue.run();
+        self.sut.flush();
+        // After a stall there is nothing to wait for, beyond what the flush itself brought. A first stop has only
+        // ended the issuing; the second ends this wait.
+        let waited = match issued.end {
+            IssueEnd::Stalled => Waited::Stalled,
+            _ => watchdog.wait_all(&phase, 2),
+        };
+        phase.end(test.clock.now_ns());
+        let missing = if waited == Waited::Complete { Vec::new() } else { phase.give_up() };
+
+        let unloaded = self.qsl.unload(&plan.set.indices);
+        let start_ns = phase.start_ns() - self.origin_ns;
+        let finished = Finished { settings: self.settings, plan, queries, phase, issued, start_ns, missing };
+        self.accuracy.extend(finished.accuracy_records());
+        let mut outcome = finished.into_outcome();
+        if let Err(error) = unloaded {
+            let name = self.qsl.name();
+            outcome.record.violations.push(format!("library {name} failed to unload its samples: {error}"));
+        }
+        outcome.errors = self.errors_of(&outcome);
+        self.phases.push(outcome);
+        Ok(())
+    }
+
+    /// Whether a performance phase logs any responses.
+    fn logs_responses(&self) -> bool {
+        self.settings.accuracy_log_probability > 0.0 || self.settings.accuracy_log_sampling_target > 0
+    }
+
+    /// Whether the next phase would be pointless.
+    fn is_broken(&self) -> bool {
+        self.test.wake.is_stopped() || self.phases.iter().any(|phase| phase.missing.is_some())
+    }
+
+    fn errors_of(&self, outcome: &PhaseOutcome) -> Vec<String> {
+        let mut errors = Vec::new();
+        if outcome.end.is_error() {
+            errors.push(outcome.end.to_string());
+        }
+        let lost_count = outcome.phase.responses.overflow_count();
+        if lost_count > 0 {
+            errors.push(format!(
+                "{lost_count} responses did not fit into the accuracy log: raise response_arena_bytes = {}",
+                self.test.options.response_arena_bytes
+            ));
+        }
+        errors
+    }
+}

@@ -1,0 +1,236 @@
+//! The queue and the decision: a pure state machine, without threads, clocks or input and output.
+//!
+//! Events go in ([`Batcher::arrive`], [`Batcher::instance_free`], [`Batcher::flush`], and the time with each), batches
+//! come out ([`Batcher::take_batch`]). After each event the driver takes batches until there is none, and then
+//! calls again at [`Batcher::next_deadline_ns`] or at the next event, whichever comes first.
+//!
+//! Invariants: a sample that was accepted leaves once, in order of arrival; a batch has `1..=batch_size` samples; no
+//! more batches are out than there are instances.
+
+use std::collections::VecDeque;
+
+use proctor_vocabulary::{QuerySample, ResponseId, SampleIndex};
+
+use crate::config::{SchedulerConfig, SchedulerError};
+use crate::policy::{BatchDone, Decision, Policy, QueueState};
+
+/// The queue is full: the last `rejected` samples of the slice were not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Busy {
+    /// Number of samples that did not fit, at least 1.
+    pub rejected: usize,
+}
+
+/// What goes with a batch that was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FormedBatch {
+    /// When its oldest sample arrived, in ns.
+    pub oldest_arrived_ns: u64,
+    /// Number of busy instances, the one for this batch included.
+    pub busy_instances: u32,
+}
+
+/// A bounded queue of samples, and the state that a [`Policy`] decides on.
+pub struct Batcher {
+    queue: VecDeque<Waiting>,
+    policy: Box<dyn Policy>,
+    batch_size: usize,
+    queue_capacity: usize,
+    instances: usize,
+    busy: usize,
+    flushing: bool,
+    more_coming: bool,
+    batches: u64,
+    batch_size_histogram: Vec<u64>,
+    samples_issued: u64,
+    samples_rejected: u64,
+    queue_depth_max: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Waiting {
+    sample: QuerySample,
+    arrived_ns: u64,
+}
+
+impl Batcher {
+    /// Makes an empty queue with all instances idle. Allocates everything that it will ever need.
+    ///
+    /// # Errors
+    /// Those of [`SchedulerConfig::validate`].
+    pub fn new(config: &SchedulerConfig) -> Result<Self, SchedulerError> {
+        Ok(Self {
+            policy: config.make_policy()?,
+            queue: touched_queue(config.queue_capacity),
+            batch_size: config.batch_size,
+            queue_capacity: config.queue_capacity,
+            instances: config.instances,
+            busy: 0,
+            flushing: false,
+            more_coming: false,
+            batches: 0,
+            batch_size_histogram: vec![0; config.batch_size + 1],
+            samples_issued: 0,
+            samples_rejected: 0,
+            queue_depth_max: 0,
+        })
+    }
+
+    /// Samples have arrived. `more_coming` says that the rest of their query follows at once.
+    ///
+    /// # Errors
+    /// [`Busy`] if not all of them fit; those that fit are taken.
+    pub fn arrive(&mut self, now_ns: u64, samples: &[QuerySample], more_coming: bool) -> Result<(), Busy> {
+        let room = self.queue_capacity - self.queue.len();
+        let taken = &samples[..samples.len().min(room)];
+        self.queue.extend(taken.iter().map(|&sample| Waiting { sample, arrived_ns: now_ns }));
+        self.flushing = false;
+        self.more_coming = more_coming;
+
+        let rejected = samples.len() - taken.len();
+        self.samples_issued += samples.len() as u64;
+        self.samples_rejected += rejected as u64;
+        self.queue_depth_max = self.queue_depth_max.max(self.queue.len());
+        if rejected == 0 { Ok(()) } else { Err(Busy { rejected }) }
+    }
+
+    /// An instance has finished its batch and is idle again.
+    ///
+    /// # Panics
+    /// If no batch is out.
+    pub fn instance_free(&mut self, done: &BatchDone) {
+        assert!(self.busy > 0, "an instance became free though none was busy");
+        self.busy -= 1;
+        self.policy.observe(done);
+    }
+
+    /// Nothing more will come for now: what waits may go in batches that are not full. Holds until the next arrival.
+    pub fn flush(&mut self) {
+        self.flushing = true;
+        self.more_coming = false;
+    }
+
+    /// Replaces the contents of `batch` with the next batch, if one is to start now, and counts an instance busy.
+    ///
+    /// `batch` must have room for `batch_size` samples, or it allocates.
+    pub fn take_batch(&mut self, now_ns: u64, batch: &mut Vec<QuerySample>) -> Option<FormedBatch> {
+        let size = self.batch_now(now_ns)?;
+        let oldest_arrived_ns = self.queue.front()?.arrived_ns;
+        batch.clear();
+        batch.extend(self.queue.drain(..size).map(|waiting| waiting.sample));
+        self.busy += 1;
+        self.batches += 1;
+        self.batch_size_histogram[size] += 1;
+        let busy_instances = u32::try_from(self.busy).expect("busy <= instances <= INSTANCES_MAX");
+        Some(FormedBatch { oldest_arrived_ns, busy_instances })
+    }
+
+    /// The instant, in ns, at which a batch starts if nothing else happens before; `now_ns` if one is to start now.
+    /// `None` if only an event can start a batch.
+    #[must_use]
+    pub fn next_deadline_ns(&self, now_ns: u64) -> Option<u64> {
+        match self.decide(now_ns) {
+            Decision::Take(_) => Some(now_ns),
+            Decision::WaitUntil(deadline_ns) => Some(deadline_ns.max(now_ns)),
+            Decision::Wait => None,
+        }
+    }
+
+    /// Takes all samples out of the queue, for a scheduler that ends before its queue is empty.
+    pub(crate) fn abandon_queue(&mut self) -> Vec<QuerySample> {
+        self.queue.drain(..).map(|waiting| waiting.sample).collect()
+    }
+
+    /// Number of samples that wait.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Number of batches that are out.
+    #[must_use]
+    pub fn busy_instances(&self) -> usize {
+        self.busy
+    }
+
+    /// Most samples in one batch.
+    #[must_use]
+    pub fn batch_size(&self) -> usize {
+        self.batch_size
+    }
+
+    /// Room in the queue, in samples.
+    #[must_use]
+    pub fn queue_capacity(&self) -> usize {
+        self.queue_capacity
+    }
+
+    /// Number of batches taken so far.
+    #[must_use]
+    pub fn batches(&self) -> u64 {
+        self.batches
+    }
+
+    /// Number of batches of each size, by size.
+    #[must_use]
+    pub fn batch_size_histogram(&self) -> &[u64] {
+        &self.batch_size_histogram
+    }
+
+    /// Number of samples that arrived so far, those that did not fit included.
+    #[must_use]
+    pub fn samples_issued(&self) -> u64 {
+        self.samples_issued
+    }
+
+    /// Number of samples that did not fit so far.
+    #[must_use]
+    pub fn samples_rejected(&self) -> u64 {
+        self.samples_rejected
+    }
+
+    /// Most samples that waited at once so far.
+    #[must_use]
+    pub fn queue_depth_max(&self) -> usize {
+        self.queue_depth_max
+    }
+
+    /// Size of the batch that is to start now.
+    fn batch_now(&self, now_ns: u64) -> Option<usize> {
+        let wanted = match self.decide(now_ns) {
+            Decision::Take(wanted) => wanted,
+            // Not after the deadline either, or a driver that comes back at the deadline would come back for ever.
+            Decision::WaitUntil(deadline_ns) if deadline_ns <= now_ns => self.batch_size,
+            Decision::WaitUntil(_) | Decision::Wait => return None,
+        };
+        Some(wanted.clamp(1, self.batch_size).min(self.queue.len()))
+    }
+
+    fn decide(&self, now_ns: u64) -> Decision {
+        let idle_instances = self.instances - self.busy;
+        match self.queue.front() {
+            Some(oldest) if idle_instances > 0 => self.policy.decide(&QueueState {
+                now_ns,
+                waiting: self.queue.len(),
+                oldest_arrived_ns: oldest.arrived_ns,
+                idle_instances,
+                busy_instances: self.busy,
+                flushing: self.flushing,
+                more_coming: self.more_coming,
+            }),
+            _ => Decision::Wait,
+        }
+    }
+}
+
+/// An empty queue whose memory is already there, so that a page fault is not measured as latency.
+fn touched_queue(capacity: usize) -> VecDeque<Waiting> {
+    let nobody = QuerySample { id: ResponseId::default(), index: SampleIndex::default() };
+    let mut queue = VecDeque::with_capacity(capacity);
+    queue.resize(capacity, Waiting { sample: nobody, arrived_ns: 1 });
+    queue.clear();
+    queue
+}
+
+#[cfg(test)]
+mod tests;

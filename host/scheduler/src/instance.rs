@@ -1,0 +1,68 @@
+//! What runs a batch, and what happens when it does not.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, ResponseId, SampleStatus};
+
+/// One co-located copy of the model on a device.
+///
+/// An instance belongs to one thread of the scheduler, but not to the one that made it.
+pub trait Instance: Send {
+    /// Runs one batch to its end on the calling (instance) thread.
+    ///
+    /// # Errors
+    /// Fails every sample of the batch.
+    fn execute(&mut self, batch: &[QuerySample]) -> Result<(), BatchError>;
+
+    /// Does the same without sleeping, in virtual time: returns the service time in ns.
+    ///
+    /// `busy_instances` is the number of instances that run a batch at this instant, this one included.
+    ///
+    /// # Errors
+    /// Fails every sample of the batch, at once.
+    fn execute_virtual(&mut self, batch: &[QuerySample], busy_instances: u32) -> Result<u64, BatchError>;
+
+    /// Hands the responses of the batch that was just executed to the sink, each sample exactly once.
+    fn complete(&mut self, batch: &[QuerySample], sink: &dyn CompletionSink);
+}
+
+/// Why a batch failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct BatchError {
+    /// The reason in words, a lower-case fragment.
+    pub message: String,
+}
+
+/// Calls into an instance and turns a panic into an error.
+///
+/// The instance may be left in a state that its author did not foresee. That harms only its own answers, and the
+/// samples of this batch have failed already, so the run is INVALID whatever it does later.
+pub(crate) fn guard<T>(call: impl FnOnce() -> Result<T, BatchError>) -> Result<T, BatchError> {
+    catch_unwind(AssertUnwindSafe(call))
+        .unwrap_or_else(|payload| Err(BatchError { message: format!("panicked: {}", text_of(&*payload)) }))
+}
+
+fn text_of(payload: &(dyn Any + Send)) -> &str {
+    if let Some(text) = payload.downcast_ref::<&str>() {
+        text
+    } else if let Some(text) = payload.downcast_ref::<String>() {
+        text
+    } else {
+        "(a payload that is no text)"
+    }
+}
+
+/// Completes all samples as failed, without allocation.
+pub(crate) fn fail_samples(samples: &[QuerySample], sink: &dyn CompletionSink) {
+    const AT_ONCE: usize = 64;
+    let failed = |id| QuerySampleResponse { id, status: SampleStatus::FAILED, data: &[], token_count: 0 };
+    let mut responses = [failed(ResponseId::default()); AT_ONCE];
+    for samples in samples.chunks(AT_ONCE) {
+        for (response, sample) in responses.iter_mut().zip(samples) {
+            *response = failed(sample.id);
+        }
+        sink.complete(&responses[..samples.len()]);
+    }
+}

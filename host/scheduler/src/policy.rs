@@ -1,0 +1,108 @@
+//! How batches are formed: the trait, and the registry of the policies in the files of this folder.
+
+mod fixed;
+mod size_or_timeout;
+
+use crate::config::SchedulerConfig;
+
+/// Decides when samples leave the queue, and how many.
+///
+/// A policy is told the time and never reads a clock, so it acts the same in virtual time.
+pub trait Policy: Send {
+    /// Returns what to do now. Asked only while at least one sample waits and at least one instance is idle.
+    ///
+    /// [under the scheduler's lock] Short, without allocation. The answer may depend only on the arguments and on
+    /// what was observed, because it is asked as often as is convenient.
+    fn decide(&self, queue: &QueueState) -> Decision;
+
+    /// Learns how a batch went. Does nothing by default.
+    ///
+    /// [under the scheduler's lock] Short, without allocation.
+    fn observe(&mut self, done: &BatchDone) {
+        let _ = done;
+    }
+}
+
+/// What a policy decides on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueState {
+    /// The present, in ns of the scheduler's clock.
+    pub now_ns: u64,
+    /// Number of samples that wait, at least 1.
+    pub waiting: usize,
+    /// When the oldest of them arrived, in ns of the same clock.
+    pub oldest_arrived_ns: u64,
+    /// Number of instances without a batch, at least 1.
+    pub idle_instances: usize,
+    /// Number of instances that run a batch.
+    pub busy_instances: usize,
+    /// The load generator has flushed and nothing has arrived since: nothing more will come to fill a batch.
+    pub flushing: bool,
+    /// The rest of a query is being taken into the queue at this very moment.
+    pub more_coming: bool,
+}
+
+/// What a policy decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// Start a batch of this many samples now. Limited by the batcher to what waits and to the batch size.
+    Take(usize),
+    /// Nothing before this instant, in ns, unless something happens. An instant that has passed means now.
+    WaitUntil(u64),
+    /// Nothing until something happens: an arrival, a flush, an instance that becomes free.
+    Wait,
+}
+
+/// How one batch went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BatchDone {
+    /// Number of samples of the batch.
+    pub samples: usize,
+    /// When the oldest of them arrived, in ns.
+    pub oldest_arrived_ns: u64,
+    /// When the instance got the batch, in ns.
+    pub started_ns: u64,
+    /// When its last sample was completed, in ns.
+    pub completed_ns: u64,
+    /// Number of busy instances when the batch started, this one included.
+    pub busy_instances: u32,
+    /// Whether the instance failed.
+    pub failed: bool,
+}
+
+/// A policy by name. A file registers its own with `inventory::submit!`.
+#[derive(Debug)]
+pub struct PolicyEntry {
+    /// The name in settings, in kebab case.
+    pub name: &'static str,
+    /// One sentence for lists.
+    pub help: &'static str,
+    /// Makes the policy from checked settings.
+    pub make: fn(&SchedulerConfig) -> Box<dyn Policy>,
+}
+
+inventory::collect!(PolicyEntry);
+
+/// Returns all policies, sorted by name.
+#[must_use]
+pub fn policies() -> Vec<&'static PolicyEntry> {
+    let mut entries: Vec<_> = inventory::iter::<PolicyEntry>().collect();
+    entries.sort_by_key(|entry| entry.name);
+    entries
+}
+
+/// Returns the policy of this name.
+pub(crate) fn find(name: &str) -> Option<&'static PolicyEntry> {
+    inventory::iter::<PolicyEntry>().find(|entry| entry.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn policies_register_themselves_under_unique_names() {
+        let names: Vec<_> = policies().iter().map(|entry| entry.name).collect();
+        assert_eq!(names, ["fixed", "size-or-timeout"]);
+    }
+}

@@ -1,0 +1,42 @@
+//! `fixed`: batches of one size.
+
+use super::{Decision, Policy, PolicyEntry, QueueState};
+use crate::config::SchedulerConfig;
+
+inventory::submit! {
+    PolicyEntry {
+        name: "fixed",
+        help: "batches of exactly batch_size samples; fewer only if nothing runs or nothing more comes",
+        make: |config| Box::new(Fixed::new(config)),
+    }
+}
+
+/// Batches of exactly `batch_size` samples while that many wait.
+///
+/// A smaller batch goes in two cases: after a flush, and when every instance is idle. The second one is needed because
+/// the load generator says that nothing more will come only at the end of a run: SingleStream issues no query before
+/// the last one is complete, so fewer than `batch_size` samples would wait for ever. While an instance is busy there
+/// is no such danger, because its completion is an event of its own, and waiting may fill the batch.
+///
+/// The price is that the first samples that reach an idle system go alone. That is what a server that never waits
+/// would do, too; `size-or-timeout` is the policy that waits.
+struct Fixed {
+    batch_size: usize,
+}
+
+impl Fixed {
+    fn new(config: &SchedulerConfig) -> Self {
+        Self { batch_size: config.batch_size }
+    }
+}
+
+impl Policy for Fixed {
+    fn decide(&self, queue: &QueueState) -> Decision {
+        let nothing_runs = queue.busy_instances == 0 && !queue.more_coming;
+        if queue.waiting >= self.batch_size || queue.flushing || nothing_runs {
+            Decision::Take(self.batch_size)
+        } else {
+            Decision::Wait
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The scheduler in real time: one thread for each instance.
+
+mod dispatch;
+mod worker;
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use proctor_loadgen::{RealClock, SystemUnderTest};
+use proctor_vocabulary::{CompletionSink, QuerySample};
+
+use crate::batcher::{Batcher, Busy};
+use crate::config::{SchedulerConfig, SchedulerError};
+use crate::instance::{Instance, fail_samples};
+use crate::lock::lock;
+use crate::statistics::{FailureLog, Statistics};
+use dispatch::Dispatcher;
+use worker::{Shared, Slot};
+
+/// How many samples of a query are taken into the queue under one lock: some microseconds of copying.
+const SAMPLES_PER_LOCK: usize = 4096;
+
+/// How long dropping a scheduler that was not shut down waits for its instances.
+const DROP_LIMIT: Duration = Duration::from_secs(1);
+
+/// A scheduler with one thread for each instance.
+///
+/// [`shutdown`](Self::shutdown) ends the threads; to drop the scheduler does so too, with a limit of a second.
+pub struct ThreadedScheduler {
+    name: String,
+    shared: Arc<Shared>,
+}
+
+/// What an instance is doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InFlight {
+    /// Number of the instance, from 0.
+    pub instance: usize,
+    /// The batch that it runs. Empty only in a [`ShutdownReport`], for an instance that does not close.
+    pub samples: Vec<QuerySample>,
+    /// Since when, in ns of the scheduler's clock.
+    pub since_ns: u64,
+}
+
+/// How a scheduler ended.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[must_use]
+pub struct ShutdownReport {
+    /// The instances that did not return within the limit, and what they were doing. Their threads are left behind.
+    pub hung: Vec<InFlight>,
+    /// Number of samples that were still in the queue and were failed.
+    pub samples_unstarted: usize,
+}
+
+impl ThreadedScheduler {
+    /// Starts one thread for each instance. `name` is the name of the SUT for reports.
+    ///
+    /// # Errors
+    /// Those of [`SchedulerConfig::validate`], [`SchedulerError::InstanceCount`] and [`SchedulerError::Spawn`].
+    pub fn start(
+        name: impl Into<String>,
+        config: &SchedulerConfig,
+        instances: Vec<Box<dyn Instance>>,
+        sink: Arc<dyn CompletionSink>,
+        clock: Arc<RealClock>,
+    ) -> Result<Self, SchedulerError> {
+        let batcher = Batcher::new(config)?;
+        config.check_instance_count(instances.len())?;
+        let shared = Arc::new(Shared {
+            dispatcher: Dispatcher::new(batcher, Arc::clone(&clock)),
+            slots: instances.iter().map(|_| Slot::new(config.batch_size)).collect(),
+            failures: Mutex::new(FailureLog::default()),
+            sink,
+            clock,
+        });
+        // If a thread does not start, dropping this ends those before it.
+        let scheduler = Self { name: name.into(), shared };
+        for (index, instance) in instances.into_iter().enumerate() {
+            scheduler.spawn(index, instance)?;
+        }
+        Ok(scheduler)
+    }
+
+    fn spawn(&self, index: usize, instance: Box<dyn Instance>) -> Result<(), SchedulerError> {
+        let shared = Arc::clone(&self.shared);
+        let thread = thread::Builder::new().name(format!("instance-{index}"));
+        self.shared.dispatcher.enter();
+        // The handle is dropped: a thread that has run foreign code is never joined, because what that code left to
+        // run at the end of the thread could hang, too. The dispatcher counts who has returned instead.
+        match thread.spawn(move || worker::run(&shared, index, instance)) {
+            Ok(_) => Ok(()),
+            Err(source) => {
+                self.shared.dispatcher.leave();
+                self.shared.slots[index].left.store(true, Ordering::Release);
+                Err(SchedulerError::Spawn { instance: index, source })
+            }
+        }
+    }
+
+    /// Returns the batches that run at this moment, by instance. [any thread; never waits for an instance]
+    #[must_use]
+    pub fn in_flight(&self) -> Vec<InFlight> {
+        let slots = self.shared.slots.iter().enumerate();
+        slots.map(|(index, slot)| slot.in_flight(index)).filter(|it| !it.samples.is_empty()).collect()
+    }
+
+    /// Returns what was counted so far. Complete after [`shutdown`](Self::shutdown): while an instance runs, its
+    /// last batch may not be counted in `busy_ns` yet.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        let busy_ns = self.shared.slots.iter().map(|slot| slot.busy_ns.load(Ordering::Relaxed)).collect();
+        let failures = lock(&self.shared.failures).clone();
+        self.shared.dispatcher.with_batcher(|batcher| Statistics::new(batcher, busy_ns, failures))
+    }
+
+    /// Ends all instances: no further batch starts, samples that still wait are failed, and the instances are dropped
+    /// on their threads when their batch is over. Waits for that up to `limit`, then leaves behind whoever hangs.
+    ///
+    /// A second call only waits again and reports who hangs now.
+    pub fn shutdown(&self, limit: Duration) -> ShutdownReport {
+        let unstarted = self.shared.dispatcher.stop();
+        fail_samples(&unstarted, &*self.shared.sink);
+        self.shared.dispatcher.wait_until_all_left(limit);
+
+        let slots = self.shared.slots.iter().enumerate();
+        // Acquire: pairs with the release at the end of the worker, so that its counts are seen.
+        let hung = slots.filter(|(_, slot)| !slot.left.load(Ordering::Acquire));
+        let hung: Vec<_> = hung.map(|(index, slot)| slot.in_flight(index)).collect();
+        for it in &hung {
+            let sample_count = it.samples.len();
+            tracing::warn!(instance = it.instance, sample_count, "an instance hangs and is left behind");
+        }
+        ShutdownReport { hung, samples_unstarted: unstarted.len() }
+    }
+}
+
+impl Drop for ThreadedScheduler {
+    fn drop(&mut self) {
+        if !self.shared.dispatcher.is_stopping() {
+            // Who hangs has been logged, and nobody is left to be told.
+            let _ = self.shutdown(DROP_LIMIT);
+        }
+    }
+}
+
+impl SystemUnderTest for ThreadedScheduler {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn issue(&self, samples: &[QuerySample]) {
+        let mut rest = samples;
+        while !rest.is_empty() {
+            let (head, tail) = rest.split_at(rest.len().min(SAMPLES_PER_LOCK));
+            if let Err(Busy { rejected }) = self.shared.dispatcher.arrive(head, !tail.is_empty()) {
+                fail_samples(&head[head.len() - rejected..], &*self.shared.sink);
+            }
+            rest = tail;
+        }
+    }
+
+    fn flush(&self) {
+        self.shared.dispatcher.flush();
+    }
+}

@@ -1,0 +1,228 @@
+//! Batches to idle threads: the batcher behind a lock, and who wakes whom.
+//!
+//! # Protocol
+//!
+//! Everything that changes is in [`State`], under one lock. A thread without a batch takes one if the batcher gives
+//! one; otherwise it waits in one of three ways, and looks again whenever a wait ends for any reason:
+//!
+//! - **It spins**, if it has just become idle or a deadline is very near, and nobody else spins. It gives the lock
+//!   back and watches `signal`, which every event changes under the lock. So an event need not wake anybody while
+//!   `spinning` is set: the spinner takes the lock after its spin, however that ended, and finds what came.
+//! - **It sleeps until the deadline** of the batcher, if no other thread sleeps until that or an earlier one
+//!   (`armed_ns`).
+//! - **It sleeps** until it is woken.
+//!
+//! Whoever changes the batcher so that somebody could act (a batch can start, or there is a deadline before
+//! `armed_ns`) wakes one sleeper, unless somebody spins. A thread that takes a batch is such a changer, too: it is
+//! busy now and no longer looks, so it passes the baton. A thread that ends its spin without a batch goes on to sleep
+//! under the same lock, having looked first. Hence at every instant at which work could start, some thread is awake
+//! and about to look.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use proctor_loadgen::{Clock, RealClock};
+use proctor_vocabulary::QuerySample;
+
+use crate::batcher::{Batcher, Busy, FormedBatch};
+use crate::lock::lock;
+use crate::policy::BatchDone;
+
+/// How long an idle thread spins before it sleeps, and how long before a deadline it wakes to spin: about what a
+/// sleep and a wake-up cost, so that spinning costs at most twice what the better of the two would have.
+const SPIN_NS: u64 = 50_000;
+
+/// The batcher, and the threads that wait for it.
+pub(super) struct Dispatcher {
+    clock: Arc<RealClock>,
+    state: Mutex<State>,
+    work: Condvar,
+    left: Condvar,
+    /// Changes with every event. Only a hint to the spinner to look: the lock orders the data.
+    signal: AtomicU64,
+}
+
+struct State {
+    batcher: Batcher,
+    stopping: bool,
+    /// Number of threads that have not left.
+    threads: usize,
+    sleepers: usize,
+    spinning: bool,
+    /// The instant at which the earliest sleeper wakes by itself; `u64::MAX` if none does.
+    armed_ns: u64,
+}
+
+impl State {
+    /// Whether a sleeper should look at the batcher now.
+    fn needs_waking(&self, now_ns: u64) -> bool {
+        let acts_before_armed = |deadline_ns| deadline_ns <= now_ns || deadline_ns < self.armed_ns;
+        self.sleepers > 0
+            && !self.spinning
+            && self.batcher.next_deadline_ns(now_ns).is_some_and(acts_before_armed)
+    }
+}
+
+impl Dispatcher {
+    pub(super) fn new(batcher: Batcher, clock: Arc<RealClock>) -> Self {
+        let state =
+            State { batcher, stopping: false, threads: 0, sleepers: 0, spinning: false, armed_ns: u64::MAX };
+        Self {
+            clock,
+            state: Mutex::new(state),
+            work: Condvar::new(),
+            left: Condvar::new(),
+            signal: AtomicU64::new(0),
+        }
+    }
+
+    /// Puts samples into the queue. After a stop nothing fits.
+    pub(super) fn arrive(&self, samples: &[QuerySample], more_coming: bool) -> Result<(), Busy> {
+        let now_ns = self.clock.now_ns();
+        let mut state = lock(&self.state);
+        if state.stopping {
+            return Err(Busy { rejected: samples.len() });
+        }
+        let taken = state.batcher.arrive(now_ns, samples, more_coming);
+        self.announce(state, now_ns);
+        taken
+    }
+
+    pub(super) fn flush(&self) {
+        let mut state = lock(&self.state);
+        state.batcher.flush();
+        self.announce(state, self.clock.now_ns());
+    }
+
+    /// Makes all threads leave after their batch, and returns what still waited.
+    pub(super) fn stop(&self) -> Vec<QuerySample> {
+        let mut state = lock(&self.state);
+        state.stopping = true;
+        self.signal.fetch_add(1, Ordering::Relaxed);
+        self.work.notify_all();
+        state.batcher.abandon_queue()
+    }
+
+    /// Whether it was told to stop.
+    pub(super) fn is_stopping(&self) -> bool {
+        lock(&self.state).stopping
+    }
+
+    /// Returns the next batch for a thread that has finished `done`; `None` if the thread is to leave.
+    ///
+    /// [instance thread] Waits as long as there is none. Does not allocate.
+    pub(super) fn next_batch(
+        &self,
+        done: Option<BatchDone>,
+        batch: &mut Vec<QuerySample>,
+    ) -> Option<FormedBatch> {
+        let mut state = lock(&self.state);
+        if let Some(done) = done {
+            state.batcher.instance_free(&done);
+        }
+        let mut fresh = true;
+        while !state.stopping {
+            let now_ns = self.clock.now_ns();
+            if let Some(formed) = state.batcher.take_batch(now_ns, batch) {
+                self.wake_one_if_needed(state, now_ns);
+                return Some(formed);
+            }
+            let deadline_ns = state.batcher.next_deadline_ns(now_ns).unwrap_or(u64::MAX);
+            let spin_until_ns = now_ns + SPIN_NS;
+            state = if !state.spinning && (fresh || deadline_ns <= spin_until_ns) {
+                self.spin(state, deadline_ns.min(spin_until_ns))
+            } else {
+                self.sleep(state, now_ns, deadline_ns)
+            };
+            fresh = false;
+        }
+        None
+    }
+
+    /// A thread starts.
+    pub(super) fn enter(&self) {
+        lock(&self.state).threads += 1;
+    }
+
+    /// A thread ends.
+    pub(super) fn leave(&self) {
+        lock(&self.state).threads -= 1;
+        self.left.notify_all();
+    }
+
+    /// Waits until all threads have left, at most for `limit`.
+    pub(super) fn wait_until_all_left(&self, limit: Duration) {
+        let state = lock(&self.state);
+        let waited = self.left.wait_timeout_while(state, limit, |state| state.threads > 0);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+    }
+
+    pub(super) fn with_batcher<T>(&self, read: impl FnOnce(&Batcher) -> T) -> T {
+        read(&lock(&self.state).batcher)
+    }
+
+    /// After an event: lets the spinner look, or wakes a sleeper.
+    fn announce(&self, state: MutexGuard<'_, State>, now_ns: u64) {
+        self.signal.fetch_add(1, Ordering::Relaxed);
+        self.wake_one_if_needed(state, now_ns);
+    }
+
+    fn wake_one_if_needed(&self, state: MutexGuard<'_, State>, now_ns: u64) {
+        let needed = state.needs_waking(now_ns);
+        drop(state);
+        if needed {
+            self.work.notify_one();
+        }
+    }
+
+    /// Gives the lock back until an event or `until_ns`.
+    ///
+    /// Between looks it offers the processor to others: if the issuing thread happens to sit on the same one, the
+    /// event that is waited for could not come before the spin ends. With nobody else to run this costs less than a
+    /// microsecond.
+    fn spin<'a>(&'a self, mut state: MutexGuard<'a, State>, until_ns: u64) -> MutexGuard<'a, State> {
+        const LOOKS_PER_YIELD: u32 = 64;
+        state.spinning = true;
+        let seen = self.signal.load(Ordering::Relaxed);
+        drop(state);
+        let unchanged = || {
+            std::hint::spin_loop();
+            self.signal.load(Ordering::Relaxed) == seen
+        };
+        while (0..LOOKS_PER_YIELD).all(|_| unchanged()) && self.clock.now_ns() < until_ns {
+            thread::yield_now();
+        }
+        let mut state = lock(&self.state);
+        state.spinning = false;
+        state
+    }
+
+    /// Gives the lock back until woken or shortly before `deadline_ns`.
+    fn sleep<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        now_ns: u64,
+        deadline_ns: u64,
+    ) -> MutexGuard<'a, State> {
+        state.sleepers += 1;
+        let armed = deadline_ns < state.armed_ns;
+        if armed {
+            state.armed_ns = deadline_ns;
+            // Not if a spin would not follow, because somebody else spins: then it is better to sleep to the end.
+            let early_ns = if state.spinning { 0 } else { SPIN_NS };
+            let sleep_ns = deadline_ns.saturating_sub(now_ns.saturating_add(early_ns)).max(1);
+            let waited = self.work.wait_timeout(state, Duration::from_nanos(sleep_ns));
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            // An earlier deadline may have been armed meanwhile; that one is not ours.
+            if state.armed_ns == deadline_ns {
+                state.armed_ns = u64::MAX;
+            }
+        } else {
+            state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.sleepers -= 1;
+        state
+    }
+}

@@ -1,0 +1,138 @@
+//! The thread of one instance.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use proctor_loadgen::{Clock, RealClock};
+use proctor_vocabulary::{CompletionSink, QuerySample};
+
+use super::InFlight;
+use super::dispatch::Dispatcher;
+use crate::batcher::FormedBatch;
+use crate::instance::{BatchError, Instance, fail_samples, guard};
+use crate::lock::lock;
+use crate::policy::BatchDone;
+use crate::statistics::FailureLog;
+
+/// What the scheduler and its threads share.
+pub(super) struct Shared {
+    pub(super) dispatcher: Dispatcher,
+    pub(super) slots: Vec<Slot>,
+    pub(super) failures: Mutex<FailureLog>,
+    pub(super) sink: Arc<dyn CompletionSink>,
+    pub(super) clock: Arc<RealClock>,
+}
+
+/// What one thread shows of itself.
+pub(super) struct Slot {
+    current: Mutex<Current>,
+    pub(super) busy_ns: AtomicU64,
+    /// The instance is dropped and the thread ends.
+    pub(super) left: AtomicBool,
+}
+
+/// A copy of the batch that runs, empty if none does. It has its own lock, held only to copy, so that a watchdog can
+/// look at it while the instance hangs.
+struct Current {
+    samples: Vec<QuerySample>,
+    since_ns: u64,
+}
+
+impl Slot {
+    pub(super) fn new(batch_size: usize) -> Self {
+        Self {
+            current: Mutex::new(Current { samples: Vec::with_capacity(batch_size), since_ns: 0 }),
+            busy_ns: AtomicU64::new(0),
+            left: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn in_flight(&self, instance: usize) -> InFlight {
+        let current = lock(&self.current);
+        InFlight { instance, samples: current.samples.clone(), since_ns: current.since_ns }
+    }
+
+    fn show(&self, samples: &[QuerySample], since_ns: u64) {
+        let mut current = lock(&self.current);
+        current.samples.clear();
+        current.samples.extend_from_slice(samples);
+        current.since_ns = since_ns;
+    }
+}
+
+/// Runs batches until the scheduler stops, then drops the instance.
+pub(super) fn run(shared: &Shared, index: usize, mut instance: Box<dyn Instance>) {
+    let _leave = Leave { shared, index };
+    let mut batch = Vec::with_capacity(shared.dispatcher.with_batcher(|batcher| batcher.batch_size()));
+    let mut done = None;
+    while let Some(formed) = shared.dispatcher.next_batch(done.take(), &mut batch) {
+        done = Some(shared.run_batch(index, &mut *instance, &batch, formed));
+    }
+    let closed = guard(|| {
+        drop(instance);
+        Ok(())
+    });
+    if let Err(error) = closed {
+        tracing::warn!(instance = index, %error, "an instance failed to close");
+    }
+}
+
+/// Tells that a thread has left, also if it does so by a panic.
+struct Leave<'a> {
+    shared: &'a Shared,
+    index: usize,
+}
+
+impl Drop for Leave<'_> {
+    fn drop(&mut self) {
+        // Release: pairs with the acquire in `shutdown`.
+        self.shared.slots[self.index].left.store(true, Ordering::Release);
+        self.shared.dispatcher.leave();
+    }
+}
+
+impl Shared {
+    /// Runs one batch to its end and completes each of its samples, one way or the other.
+    fn run_batch(
+        &self,
+        index: usize,
+        instance: &mut dyn Instance,
+        batch: &[QuerySample],
+        formed: FormedBatch,
+    ) -> BatchDone {
+        let slot = &self.slots[index];
+        let started_ns = self.clock.now_ns();
+        slot.show(batch, started_ns);
+        let result = self.execute_and_complete(instance, batch);
+        let failed = result.is_err();
+        if let Err(error) = result {
+            lock(&self.failures).record(index, batch.len(), error.message);
+            // If it was the completion that panicked, some samples are completed twice now, and are counted so. The
+            // run is INVALID already; without this it would also wait for samples that never come.
+            fail_samples(batch, &*self.sink);
+        }
+        let completed_ns = self.clock.now_ns();
+        slot.show(&[], completed_ns);
+        slot.busy_ns.fetch_add(completed_ns - started_ns, Ordering::Relaxed);
+        BatchDone {
+            samples: batch.len(),
+            oldest_arrived_ns: formed.oldest_arrived_ns,
+            started_ns,
+            completed_ns,
+            busy_instances: formed.busy_instances,
+            failed,
+        }
+    }
+
+    fn execute_and_complete(
+        &self,
+        instance: &mut dyn Instance,
+        batch: &[QuerySample],
+    ) -> Result<(), BatchError> {
+        guard(|| {
+            instance.execute(batch)?;
+            instance.complete(batch, &*self.sink);
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,7 @@
+//! The two schedulers from outside, each against what its policy promises.
+
+#![expect(clippy::unwrap_used, reason = "clippy allows it in test functions, but not in their helpers")]
+
+mod simulated;
+mod support;
+mod threaded;

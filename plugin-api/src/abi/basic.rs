@@ -1,0 +1,63 @@
+//! Versions, strings, status codes and error messages.
+
+use abi_stable::StableAbi;
+
+/// Major version of the ABI. A different major means a different, incompatible table.
+pub const PROCTOR_ABI_MAJOR: u32 = 1;
+
+/// Minor version of the ABI. A higher minor only appends fields and adds extensions.
+pub const PROCTOR_ABI_MINOR: u32 = 0;
+
+/// UTF-8 text that is borrowed: it stays the property of whoever made it.
+///
+/// `data` need not end with a zero byte. It may be null if `length` is 0; a null `data` also means "not given".
+/// Valid for the duration of the call that it was passed to, unless the place that uses it says otherwise.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, StableAbi)]
+pub struct ProctorString {
+    /// First byte.
+    pub data: *const u8,
+    /// Number of bytes.
+    pub length: usize,
+}
+
+/// Outcome of a call: one of the PROCTOR_STATUS constants. Any other value is read as PROCTOR_STATUS_INTERNAL.
+pub type ProctorStatus = i32;
+
+/// The call did what it says.
+pub const PROCTOR_STATUS_OK: i32 = 0;
+/// The call failed for a reason that has no code of its own; the message says why.
+pub const PROCTOR_STATUS_FAILED: i32 = 1;
+/// An argument makes no sense: null where that is not allowed, a size that is too small, an unknown code.
+pub const PROCTOR_STATUS_INVALID_ARGUMENT: i32 = 2;
+/// The plugin cannot do this (model, precision, shape, device); the message gives the reason.
+pub const PROCTOR_STATUS_UNSUPPORTED: i32 = 3;
+/// The call does not fit the state of the object, see the life cycle in ProctorPlugin.
+pub const PROCTOR_STATUS_WRONG_STATE: i32 = 4;
+/// Host or device memory ran out.
+pub const PROCTOR_STATUS_OUT_OF_MEMORY: i32 = 5;
+/// The device is absent or stopped answering.
+pub const PROCTOR_STATUS_DEVICE_LOST: i32 = 6;
+/// The host asked for an end of the work, see ProctorHost.is_cancelled.
+pub const PROCTOR_STATUS_CANCELLED: i32 = 7;
+/// The plugin panicked or threw, and caught it at the boundary.
+pub const PROCTOR_STATUS_PANICKED: i32 = 8;
+/// A bounded queue is full; try again later.
+pub const PROCTOR_STATUS_BUSY: i32 = 9;
+/// A defect of the plugin itself.
+pub const PROCTOR_STATUS_INTERNAL: i32 = 10;
+
+/// Room for a message that explains a status other than OK.
+///
+/// The caller owns it; it is valid for the duration of the call. The callee writes at most `capacity` bytes of UTF-8
+/// to `message` (no terminating zero is needed) and their number to `length`. This structure never grows.
+#[repr(C)]
+#[derive(Debug, StableAbi)]
+pub struct ProctorError {
+    /// Where to write the message.
+    pub message: *mut u8,
+    /// How many bytes fit.
+    pub capacity: usize,
+    /// How many bytes were written; 0 before the call.
+    pub length: usize,
+}

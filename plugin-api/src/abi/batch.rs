@@ -1,0 +1,141 @@
+//! Samples, batches, outputs and responses.
+
+use std::ffi::c_void;
+
+use abi_stable::StableAbi;
+
+use super::ProctorString;
+
+/// A view of one input tensor of one sample.
+///
+/// The bytes belong to the host, are aligned to 64, are row-major without gaps, and stay where they are from
+/// ProctorPlugin.prepare_samples to ProctorPlugin.release_samples, so a plugin may pin or register them.
+/// This structure never grows.
+#[repr(C)]
+#[derive(Debug, StableAbi)]
+pub struct ProctorTensor {
+    /// First byte.
+    pub data: *const c_void,
+    /// Number of bytes.
+    pub size_bytes: usize,
+    /// Extent of each dimension.
+    pub shape: *const u64,
+    /// Number of dimensions.
+    pub rank: u32,
+    /// One of the PROCTOR_ELEMENT constants.
+    pub element_type: u32,
+}
+
+/// One sample that will be used between prepare_samples and release_samples. This structure never grows.
+#[repr(C)]
+#[derive(Debug, StableAbi)]
+pub struct ProctorPreparedSample {
+    /// Position in the query sample library.
+    pub index: u64,
+    /// The input tensors, in the order of the model request; valid until release_samples.
+    pub inputs: *const ProctorTensor,
+    /// Number of elements of `inputs`.
+    pub input_count: usize,
+}
+
+/// Where one output tensor of one sample goes.
+///
+/// Either the plugin writes up to `capacity_bytes` to `data`, or it lends memory of its own: it sets `lent`,
+/// `release` and `private_data`, and the host calls `release(private_data)` exactly once when it has read the bytes.
+/// In both cases the plugin sets `size_bytes`. This structure never grows.
+#[repr(C)]
+#[derive(Debug, StableAbi)]
+pub struct ProctorOutput {
+    /// Memory of the host, aligned to 4 at least.
+    pub data: *mut c_void,
+    /// How many bytes fit.
+    pub capacity_bytes: usize,
+    /// How many bytes the output has; 0 before the call.
+    pub size_bytes: usize,
+    /// Memory of the plugin, or null.
+    pub lent: *const c_void,
+    /// Gives the lent memory back. [instance thread]
+    pub release: Option<unsafe extern "C" fn(private_data: *mut c_void)>,
+    /// Handed to `release`.
+    pub private_data: *mut c_void,
+}
+
+/// One sample of a batch. This structure never grows.
+#[repr(C)]
+#[derive(Debug, StableAbi)]
+pub struct ProctorBatchSample {
+    /// Identity of the issued sample, for ProctorHost.first_token.
+    pub id: u64,
+    /// Position in the query sample library.
+    pub index: u64,
+    /// The input tensors, in the order of the model request.
+    pub inputs: *const ProctorTensor,
+    /// Number of elements of `inputs`.
+    pub input_count: usize,
+    /// The output tensors, in the order of the model request.
+    pub outputs: *mut ProctorOutput,
+    /// Number of elements of `outputs`.
+    pub output_count: usize,
+    /// Written by the plugin: PROCTOR_STATUS_OK, as it is before the call, or why this one sample failed.
+    pub status: i32,
+    /// Written by the plugin: number of output tokens; 0 where tokens have no meaning.
+    pub token_count: u32,
+}
+
+/// Instants of one batch, in the time of ProctorHost.now_ns; 0 where the plugin has no such instant.
+/// This structure never grows.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, StableAbi)]
+pub struct ProctorStamps {
+    /// The inputs begin to move to the device.
+    pub copy_in_ns: u64,
+    /// The computation begins.
+    pub compute_ns: u64,
+    /// The outputs begin to move to the host.
+    pub copy_out_ns: u64,
+    /// The outputs have arrived.
+    pub end_ns: u64,
+}
+
+/// A batch for one instance. Owned by the host, valid for the duration of the call.
+#[repr(C)]
+#[derive(Debug, StableAbi)]
+pub struct ProctorBatch {
+    /// Size of this structure in bytes, as the host was compiled.
+    pub size: usize,
+    /// The samples.
+    pub samples: *mut ProctorBatchSample,
+    /// Number of elements of `samples`; at least 1.
+    pub sample_count: usize,
+    /// Written by the plugin if it can.
+    pub stamps: ProctorStamps,
+}
+
+/// One sample of a query that is issued to a plugin. This structure never grows.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, StableAbi)]
+pub struct ProctorQuerySample {
+    /// Identity to complete the sample with, exactly once.
+    pub id: u64,
+    /// Position in the query sample library.
+    pub index: u64,
+}
+
+/// The answer to one issued sample. The data belong to the plugin and are read before the call returns.
+/// This structure never grows.
+#[repr(C)]
+#[derive(Debug, StableAbi)]
+pub struct ProctorResponse {
+    /// The id that the sample was issued with.
+    pub id: u64,
+    /// The output tensors one after the other; may be null if `size_bytes` is 0.
+    pub data: *const c_void,
+    /// Number of bytes.
+    pub size_bytes: usize,
+    /// PROCTOR_STATUS_OK, or why this sample failed.
+    pub status: i32,
+    /// Number of output tokens; 0 where tokens have no meaning.
+    pub token_count: u32,
+    /// Why the sample failed; may be null.
+    pub message: ProctorString,
+}

@@ -1,0 +1,55 @@
+//! Optional features of a plugin, asked for by id through ProctorPlugin.extension.
+//!
+//! An id names one structure for ever; a changed feature gets a new id.
+
+use abi_stable::StableAbi;
+
+use super::{
+    ProctorBatch, ProctorError, ProctorInstance, ProctorModel, ProctorQuerySample, ProctorStatus,
+};
+
+/// Id of ProctorIssue: "proctor.issue/1".
+pub const PROCTOR_EXTENSION_ISSUE: &str = "proctor.issue/1";
+
+/// Id of ProctorVirtualTime: "proctor.virtual_time/1".
+pub const PROCTOR_EXTENSION_VIRTUAL_TIME: &str = "proctor.virtual_time/1";
+
+/// The plugin takes whole queries as LoadGen issues them, and completes them from its own threads in any order by
+/// ProctorHost.complete. The host then forms no batches.
+#[repr(C)]
+#[derive(Debug, StableAbi)]
+pub struct ProctorIssue {
+    /// Size of this structure in bytes, as the plugin was compiled.
+    pub size: usize,
+    /// Takes a query. Returns without waiting for its completion; may complete inside the call. The array is valid
+    /// for the duration of the call. A status other than OK fails every sample that was not yet completed.
+    /// [issuing thread]
+    pub issue: Option<
+        unsafe extern "C" fn(
+            model: *mut ProctorModel,
+            samples: *const ProctorQuerySample,
+            sample_count: usize,
+            error: *mut ProctorError,
+        ) -> ProctorStatus,
+    >,
+}
+
+/// The plugin can say how long a batch takes instead of taking that long, so that the host simulates a long run in
+/// a short time.
+#[repr(C)]
+#[derive(Debug, StableAbi)]
+pub struct ProctorVirtualTime {
+    /// Size of this structure in bytes, as the plugin was compiled.
+    pub size: usize,
+    /// As ProctorPlugin.execute, but returns at once and writes the service time in ns. `busy_instances` counts the
+    /// instances that are executing, this one included. [issuing thread]
+    pub execute: Option<
+        unsafe extern "C" fn(
+            instance: *mut ProctorInstance,
+            batch: *mut ProctorBatch,
+            busy_instances: u32,
+            service_time_ns: *mut u64,
+            error: *mut ProctorError,
+        ) -> ProctorStatus,
+    >,
+}

@@ -1,0 +1,60 @@
+//! What a plugin may ask of the host.
+
+use std::ffi::c_void;
+
+use abi_stable::StableAbi;
+
+use super::{ProctorResponse, ProctorString};
+
+/// Something is broken.
+pub const PROCTOR_LOG_ERROR: u32 = 1;
+/// Something is odd.
+pub const PROCTOR_LOG_WARN: u32 = 2;
+/// Worth knowing.
+pub const PROCTOR_LOG_INFO: u32 = 3;
+/// For whoever develops the plugin.
+pub const PROCTOR_LOG_DEBUG: u32 = 4;
+/// Everything.
+pub const PROCTOR_LOG_TRACE: u32 = 5;
+
+/// Services of the host. Owned by the host, valid from ProctorPlugin.open to the end of the process.
+///
+/// Every function takes `context` as its first argument and may be called from any thread.
+#[repr(C)]
+#[derive(Debug, StableAbi)]
+pub struct ProctorHost {
+    /// Size of this structure in bytes, as the host was compiled. Read no field that lies beyond it.
+    pub size: usize,
+    /// Major version of the ABI that this host speaks.
+    pub abi_major: u32,
+    /// Minor version of the ABI that this host speaks.
+    pub abi_minor: u32,
+    /// First argument of all functions below.
+    pub context: *mut c_void,
+    /// Logs a message. Not for the timed path. [any thread]
+    pub log: Option<
+        unsafe extern "C" fn(context: *mut c_void, level: u32, target: ProctorString, message: ProctorString),
+    >,
+    /// The most detailed PROCTOR_LOG level that is kept. [any thread]
+    pub log_level: Option<unsafe extern "C" fn(context: *mut c_void) -> u32>,
+    /// The host's clock in ns: monotonic, and the one that latencies are measured with. [any thread]
+    pub now_ns: Option<unsafe extern "C" fn(context: *mut c_void) -> u64>,
+    /// Completes issued samples, each exactly once, all at the instant of the call. Only for samples that came by
+    /// the issue extension. Wait-free. [any thread]
+    pub complete: Option<
+        unsafe extern "C" fn(context: *mut c_void, responses: *const ProctorResponse, response_count: usize),
+    >,
+    /// Reports the first token of issued or executing samples. Does not complete them. Wait-free. [any thread]
+    pub first_token: Option<
+        unsafe extern "C" fn(context: *mut c_void, responses: *const ProctorResponse, response_count: usize),
+    >,
+    /// Adds a figure to the result under a name, such as `gpu_power_w`; the last value counts. [any thread]
+    pub metric: Option<unsafe extern "C" fn(context: *mut c_void, name: ProctorString, value: f64)>,
+    /// Not 0 once the host wants all work to end soon. [any thread]
+    pub is_cancelled: Option<unsafe extern "C" fn(context: *mut c_void) -> u32>,
+    /// A folder for compiled kernels and tuning results that outlives the run, or a null string if there is none.
+    /// Valid for the rest of the process. [any thread]
+    pub cache_folder: Option<unsafe extern "C" fn(context: *mut c_void) -> ProctorString>,
+    /// An optional feature of the host by its id, or null if this host does not have it. [any thread]
+    pub extension: Option<unsafe extern "C" fn(context: *mut c_void, id: ProctorString) -> *const c_void>,
+}

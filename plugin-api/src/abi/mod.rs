@@ -1,0 +1,19 @@
+//! The canonical table: `#[repr(C)]` types, and nothing else.
+//!
+//! `include/proctor_plugin.h` is generated from these files, so their comments speak to C programmers, too.
+
+mod batch;
+mod basic;
+mod extensions;
+mod host;
+mod manifest;
+mod model;
+mod plugin;
+
+pub use basic::*;
+pub use batch::*;
+pub use extensions::*;
+pub use host::*;
+pub use manifest::*;
+pub use model::*;
+pub use plugin::*;

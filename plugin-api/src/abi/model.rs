@@ -1,0 +1,100 @@
+//! What the host asks a plugin to load.
+
+use abi_stable::StableAbi;
+
+use super::ProctorString;
+
+/// Element types of tensors: IEEE binary32.
+pub const PROCTOR_ELEMENT_F32: u32 = 1;
+/// IEEE binary64.
+pub const PROCTOR_ELEMENT_F64: u32 = 2;
+/// IEEE binary16.
+pub const PROCTOR_ELEMENT_F16: u32 = 3;
+/// Upper half of a binary32.
+pub const PROCTOR_ELEMENT_BF16: u32 = 4;
+/// Signed 8-bit integer.
+pub const PROCTOR_ELEMENT_I8: u32 = 5;
+/// Unsigned 8-bit integer.
+pub const PROCTOR_ELEMENT_U8: u32 = 6;
+/// Signed 16-bit integer.
+pub const PROCTOR_ELEMENT_I16: u32 = 7;
+/// Signed 32-bit integer.
+pub const PROCTOR_ELEMENT_I32: u32 = 8;
+/// Signed 64-bit integer.
+pub const PROCTOR_ELEMENT_I64: u32 = 9;
+/// One byte, 0 or 1.
+pub const PROCTOR_ELEMENT_BOOL: u32 = 10;
+
+/// Name, type and shape of one tensor of one sample; there is no batch dimension. This structure never grows.
+#[repr(C)]
+#[derive(Debug, StableAbi)]
+pub struct ProctorTensorSpec {
+    /// Name as the model knows it.
+    pub name: ProctorString,
+    /// Extent of each dimension, row-major; null for a scalar.
+    pub shape: *const u64,
+    /// Number of dimensions.
+    pub rank: u32,
+    /// One of the PROCTOR_ELEMENT constants.
+    pub element_type: u32,
+}
+
+/// One file of a model. This structure never grows.
+#[repr(C)]
+#[derive(Debug, StableAbi)]
+pub struct ProctorFile {
+    /// Format of the file: `safetensors`, `onnx`, ...
+    pub format: ProctorString,
+    /// Absolute path; the host has verified its checksum.
+    pub path: ProctorString,
+}
+
+/// Which model to load, and how it will be used. Valid for the duration of the call.
+#[repr(C)]
+#[derive(Debug, StableAbi)]
+pub struct ProctorModelRequest {
+    /// Size of this structure in bytes, as the host was compiled.
+    pub size: usize,
+    /// Model id, such as `digits-lstm`.
+    pub model: ProctorString,
+    /// Precision asked for; one that the manifest declares.
+    pub precision: ProctorString,
+    /// Kind of device asked for; one that the manifest declares.
+    pub device: ProctorString,
+    /// The model's files, in formats that the manifest declares; may be empty.
+    pub files: *const ProctorFile,
+    /// Number of elements of `files`.
+    pub file_count: usize,
+    /// The tensors of one sample that the host will hand in, in order.
+    pub inputs: *const ProctorTensorSpec,
+    /// Number of elements of `inputs`.
+    pub input_count: usize,
+    /// The tensors of one sample that the host expects back, in order.
+    pub outputs: *const ProctorTensorSpec,
+    /// Number of elements of `outputs`.
+    pub output_count: usize,
+    /// One PROCTOR_SCENARIO bit.
+    pub scenario: u32,
+    /// Largest batch that will be asked for.
+    pub batch_size_max: u32,
+    /// Number of instances that will be created.
+    pub instance_count: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+/// Hints for one instance.
+#[repr(C)]
+#[derive(Debug, StableAbi)]
+pub struct ProctorPlacement {
+    /// Size of this structure in bytes, as the host was compiled.
+    pub size: usize,
+    /// Number of this instance, counted from 0.
+    pub instance_index: u32,
+    /// Number of instances that will be created.
+    pub instance_count: u32,
+    /// Processors that the instance should keep to; null for any.
+    pub cpus: *const u32,
+    /// Number of elements of `cpus`.
+    pub cpu_count: usize,
+}

@@ -1,0 +1,159 @@
+//! The table of a plugin, and how the host gets it.
+
+use std::ffi::c_void;
+
+use abi_stable::StableAbi;
+
+use super::{
+    ProctorBatch, ProctorError, ProctorHost, ProctorManifest, ProctorModelRequest, ProctorOptionValue,
+    ProctorPlacement, ProctorPreparedSample, ProctorStatus, ProctorString,
+};
+
+macro_rules! opaque {
+    ($($(#[$doc:meta])* $name:ident)*) => {$(
+        $(#[$doc])*
+        #[repr(C)]
+        #[derive(Debug, StableAbi)]
+        pub struct $name {
+            _private: [u8; 0],
+        }
+    )*};
+}
+
+opaque! {
+    /// An opened plugin; defined by the plugin alone.
+    ProctorBackend
+    /// A loaded model; defined by the plugin alone.
+    ProctorModel
+    /// One co-located copy of a model; defined by the plugin alone.
+    ProctorInstance
+}
+
+/// The range of ABI versions that a host speaks.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, StableAbi)]
+pub struct ProctorVersionRange {
+    /// Size of this structure in bytes, as the host was compiled.
+    pub size: usize,
+    /// Lowest major version.
+    pub major_min: u32,
+    /// Highest major version.
+    pub major_max: u32,
+    /// Highest minor version within `major_max`; lower minors are always spoken.
+    pub minor_max: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+/// The functions of a plugin. Owned by the plugin, valid for the rest of the process: a plugin is never unloaded.
+///
+/// Life cycle, in this order: describe; open; load_model; create_instance (once for each instance); prepare_samples;
+/// warm_up; start; execute (or the issue extension) any number of times; flush; stop; release_samples;
+/// destroy_instance; unload_model; close. From prepare_samples to release_samples may repeat. The host checks all
+/// values that come back and holds back calls that do not fit the order.
+///
+/// Threads. [main thread] is the thread that called open. [instance thread] is one thread for each instance, the same
+/// for all its calls to execute. [issuing thread] is the thread that issues queries; it may be the main thread.
+/// Two calls for one object never run at the same time, except execute of different instances and the issue
+/// extension beside the completions that it causes.
+///
+/// No function may let an exception or a panic out. Each function that returns a status may write a message to
+/// `error`, which is never null. Every function is required unless it says "optional".
+#[repr(C)]
+#[derive(Debug, StableAbi)]
+pub struct ProctorPlugin {
+    /// Size of this structure in bytes, as the plugin was compiled.
+    pub size: usize,
+    /// Major version of the ABI that this table follows.
+    pub abi_major: u32,
+    /// Minor version of the ABI that this table follows.
+    pub abi_minor: u32,
+    /// Says what the plugin is and can run, without touching a device. [any thread]
+    pub describe: Option<unsafe extern "C" fn() -> *const ProctorManifest>,
+    /// Opens the device or the library below. `options` holds each option that has a value, and is valid for the
+    /// duration of the call. [main thread]
+    pub open: Option<
+        unsafe extern "C" fn(
+            host: *const ProctorHost,
+            options: *const ProctorOptionValue,
+            option_count: usize,
+            backend: *mut *mut ProctorBackend,
+            error: *mut ProctorError,
+        ) -> ProctorStatus,
+    >,
+    /// Loads a model, or says UNSUPPORTED with the reason. [main thread]
+    pub load_model: Option<
+        unsafe extern "C" fn(
+            backend: *mut ProctorBackend,
+            request: *const ProctorModelRequest,
+            model: *mut *mut ProctorModel,
+            error: *mut ProctorError,
+        ) -> ProctorStatus,
+    >,
+    /// Makes one co-located copy of the model. [main thread]
+    pub create_instance: Option<
+        unsafe extern "C" fn(
+            model: *mut ProctorModel,
+            placement: *const ProctorPlacement,
+            instance: *mut *mut ProctorInstance,
+            error: *mut ProctorError,
+        ) -> ProctorStatus,
+    >,
+    /// Announces the samples that will be used next, to be pinned, registered or copied. Optional. [main thread]
+    pub prepare_samples: Option<
+        unsafe extern "C" fn(
+            model: *mut ProctorModel,
+            samples: *const ProctorPreparedSample,
+            sample_count: usize,
+            error: *mut ProctorError,
+        ) -> ProctorStatus,
+    >,
+    /// Ends the use of all prepared samples. Optional. [main thread]
+    pub release_samples: Option<unsafe extern "C" fn(model: *mut ProctorModel)>,
+    /// Runs a batch whose outputs are thrown away. Optional: without it the host calls execute. [instance thread]
+    pub warm_up: Option<
+        unsafe extern "C" fn(
+            instance: *mut ProctorInstance,
+            batch: *mut ProctorBatch,
+            error: *mut ProctorError,
+        ) -> ProctorStatus,
+    >,
+    /// The timed part begins. Optional. [main thread]
+    pub start: Option<
+        unsafe extern "C" fn(model: *mut ProctorModel, error: *mut ProctorError) -> ProctorStatus,
+    >,
+    /// Runs a batch to its end. [instance thread]
+    pub execute: Option<
+        unsafe extern "C" fn(
+            instance: *mut ProctorInstance,
+            batch: *mut ProctorBatch,
+            error: *mut ProctorError,
+        ) -> ProctorStatus,
+    >,
+    /// No more queries will be issued in this phase: complete what waits. Optional. [issuing thread]
+    pub flush: Option<unsafe extern "C" fn(model: *mut ProctorModel)>,
+    /// The timed part is over. Optional. [main thread]
+    pub stop: Option<
+        unsafe extern "C" fn(model: *mut ProctorModel, error: *mut ProctorError) -> ProctorStatus,
+    >,
+    /// Ends an instance. [main thread]
+    pub destroy_instance: Option<unsafe extern "C" fn(instance: *mut ProctorInstance)>,
+    /// Unloads a model that has no instances left. [main thread]
+    pub unload_model: Option<unsafe extern "C" fn(model: *mut ProctorModel)>,
+    /// Closes a backend that has no models left. [main thread]
+    pub close: Option<unsafe extern "C" fn(backend: *mut ProctorBackend)>,
+    /// An optional feature by its id, or null if the plugin does not have it. Valid for the rest of the process.
+    /// Optional. [any thread]
+    pub extension: Option<unsafe extern "C" fn(id: ProctorString) -> *const c_void>,
+}
+
+/// Name of the function that every plugin exports: "proctor_plugin_entry".
+pub const PROCTOR_PLUGIN_ENTRY: &str = "proctor_plugin_entry";
+
+/// Type of the function that every plugin exports under the name `proctor_plugin_entry`.
+///
+/// Returns the table of a version within `speaks`, or null and the reason in `refusal`. [any thread]
+pub type ProctorPluginEntry = unsafe extern "C" fn(
+    speaks: *const ProctorVersionRange,
+    refusal: *mut ProctorError,
+) -> *const ProctorPlugin;

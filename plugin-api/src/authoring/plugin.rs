@@ -1,0 +1,110 @@
+//! The three traits of a plugin: the plugin opens, a model loads, an instance executes.
+
+use proctor_vocabulary::QuerySample;
+
+use crate::{Batch, Host, Manifest, ModelRequest, Options, Placement, PluginError, PreparedSample};
+
+/// An opened plugin. Implement it, then name the type in [`export_plugin!`](crate::export_plugin).
+pub trait Plugin: Sized + Send + Sync + 'static {
+    /// What it loads.
+    type Model: Model;
+
+    /// Says what the plugin is and can run. Touches no device. Called once.
+    fn manifest() -> Manifest;
+
+    /// Opens the device or library below. `options` were checked against the manifest. [main thread]
+    ///
+    /// # Errors
+    /// A message for the user: what is missing and how to get it.
+    fn open(host: Host, options: &Options) -> Result<Self, PluginError>;
+
+    /// Loads a model. The request was checked against the manifest. [main thread]
+    ///
+    /// # Errors
+    /// [`PluginError::unsupported`] with the reason, or what is wrong with the files.
+    fn load_model(&self, request: &ModelRequest) -> Result<Self::Model, PluginError>;
+}
+
+/// A loaded model.
+pub trait Model: Send + Sync + 'static {
+    /// What runs it.
+    type Instance: Instance;
+
+    /// Makes one co-located copy, with everything that `execute` needs allocated. [main thread]
+    ///
+    /// # Errors
+    /// What could not be had for it.
+    fn create_instance(&self, placement: &Placement) -> Result<Self::Instance, PluginError>;
+
+    /// Announces the samples that will be used next, to be pinned or copied; their memory stays where it is until
+    /// [`release_samples`](Model::release_samples). [main thread]
+    ///
+    /// # Errors
+    /// Why the samples cannot be used.
+    fn prepare_samples(&self, _samples: &[PreparedSample]) -> Result<(), PluginError> {
+        Ok(())
+    }
+
+    /// Ends the use of all prepared samples. [main thread]
+    fn release_samples(&self) {}
+
+    /// The timed part begins. [main thread]
+    ///
+    /// # Errors
+    /// Why it cannot.
+    fn start(&self) -> Result<(), PluginError> {
+        Ok(())
+    }
+
+    /// Takes a whole query and returns at once; each sample is completed by [`Host::complete`], in any order, from
+    /// any thread. Only called if the manifest says [`with_issue`](Manifest::with_issue). [issuing thread]
+    ///
+    /// # Errors
+    /// Fails every sample of the query that was not yet completed.
+    fn issue(&self, _samples: &[QuerySample]) -> Result<(), PluginError> {
+        Err(PluginError::unsupported("this plugin takes no whole queries"))
+    }
+
+    /// No more queries will come in this phase: complete what waits. [issuing thread]
+    fn flush(&self) {}
+
+    /// The timed part is over. [main thread]
+    ///
+    /// # Errors
+    /// What went wrong while ending.
+    fn stop(&self) -> Result<(), PluginError> {
+        Ok(())
+    }
+}
+
+/// One co-located copy of a model. Lives on one thread.
+pub trait Instance: Send + 'static {
+    /// Runs a batch to its end: reads each sample's inputs, writes its outputs. Should not allocate.
+    /// [instance thread]
+    ///
+    /// # Errors
+    /// Fails every sample of the batch.
+    fn execute(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError>;
+
+    /// Runs a batch whose outputs are thrown away. [instance thread]
+    ///
+    /// # Errors
+    /// Why the instance cannot run.
+    fn warm_up(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
+        self.execute(batch)
+    }
+
+    /// As [`execute`](Instance::execute), but returns at once with the service time in ns. `busy_instances` counts
+    /// the instances that are executing, this one included. Only called if the manifest says
+    /// [`with_virtual_time`](Manifest::with_virtual_time). [issuing thread]
+    ///
+    /// # Errors
+    /// Fails every sample of the batch.
+    fn execute_virtual(
+        &mut self,
+        _batch: &mut Batch<'_>,
+        _busy_instances: u32,
+    ) -> Result<u64, PluginError> {
+        Err(PluginError::unsupported("this plugin does not run in virtual time"))
+    }
+}

@@ -1,0 +1,124 @@
+//! What a plugin says about itself, as both sides of the boundary handle it in Rust.
+
+use proctor_vocabulary::Scenario;
+
+use crate::OptionSpec;
+
+/// What a plugin is and what it can run.
+///
+/// Made with [`Manifest::new`] and the functions that add to it; the export macro turns it into the ABI's
+/// [`ProctorManifest`](crate::abi::ProctorManifest).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Manifest {
+    /// Short name, lower-case letters, digits and hyphens: `cpu-rnn`.
+    pub name: String,
+    /// Who made it.
+    pub vendor: String,
+    /// Version of the plugin.
+    pub version: String,
+    /// Licence, as an SPDX expression or `proprietary`.
+    pub license: String,
+    /// What it is, in a sentence.
+    pub description: String,
+    /// Takes whole queries, too ([`Model::issue`](crate::Model::issue)).
+    pub issue: bool,
+    /// Runs in virtual time, too ([`Instance::execute_virtual`](crate::Instance::execute_virtual)).
+    pub virtual_time: bool,
+    /// What it can run; at least one row.
+    pub models: Vec<ModelSupport>,
+    /// The options that it takes.
+    pub options: Vec<OptionSpec>,
+}
+
+/// One row of the list of what a plugin can run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelSupport {
+    /// Model id, or `*` for every model that comes in this format.
+    pub model: String,
+    /// File format that the plugin reads, `none` if it needs no file, or `*` for any.
+    pub format: String,
+    /// Precision that it computes in: `f32`, `bf16`, `int8`, ...
+    pub precision: String,
+    /// Kind of device: `cpu`, `cuda`, `opencl`, ...
+    pub device: String,
+    /// Scenarios; at least one.
+    pub scenarios: Vec<Scenario>,
+    /// Largest batch in samples; 0 means no limit.
+    pub batch_size_max: u32,
+    /// Takes samples whose shapes differ from sample to sample.
+    pub dynamic_shapes: bool,
+    /// Device memory that one instance needs, in bytes; 0 means not known.
+    pub memory_bytes: u64,
+}
+
+impl Manifest {
+    /// A manifest with a name, a version and a description.
+    #[must_use]
+    pub fn new(name: &str, version: &str, description: &str) -> Self {
+        Self {
+            name: name.into(),
+            vendor: String::new(),
+            version: version.into(),
+            license: "proprietary".into(),
+            description: description.into(),
+            issue: false,
+            virtual_time: false,
+            models: Vec::new(),
+            options: Vec::new(),
+        }
+    }
+
+    /// Says who made it and under which licence (an SPDX expression or `proprietary`).
+    #[must_use]
+    pub fn vendor(mut self, vendor: &str, license: &str) -> Self {
+        self.vendor = vendor.into();
+        self.license = license.into();
+        self
+    }
+
+    /// Adds a row to what it can run.
+    #[must_use]
+    pub fn model(mut self, model: ModelSupport) -> Self {
+        self.models.push(model);
+        self
+    }
+
+    /// Adds an option.
+    #[must_use]
+    pub fn option(mut self, option: OptionSpec) -> Self {
+        self.options.push(option);
+        self
+    }
+
+    /// Says that [`Model::issue`](crate::Model::issue) is there.
+    #[must_use]
+    pub fn with_issue(mut self) -> Self {
+        self.issue = true;
+        self
+    }
+
+    /// Says that [`Instance::execute_virtual`](crate::Instance::execute_virtual) is there.
+    #[must_use]
+    pub fn with_virtual_time(mut self) -> Self {
+        self.virtual_time = true;
+        self
+    }
+}
+
+impl ModelSupport {
+    /// A model (`*` for any) in a file format (`*` for any, `none` for no file), in f32 on the CPU, in all
+    /// scenarios, with batches of any size. Change the fields that differ.
+    #[must_use]
+    pub fn new(model: &str, format: &str) -> Self {
+        Self {
+            model: model.into(),
+            format: format.into(),
+            precision: "f32".into(),
+            device: "cpu".into(),
+            scenarios: Scenario::ALL.to_vec(),
+            batch_size_max: 0,
+            dynamic_shapes: false,
+            memory_bytes: 0,
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! `cargo xtask setup`: installs what the tests need and this machine lacks.
+//!
+//! What is needed stands in the three tables below; a new need is one line there.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::command::{cargo, run as run_command, succeeds};
+
+pub(crate) const LONG_ABOUT: &str = "Install what the tests need; touches only what is missing.
+
+Programs come from apt (through sudo unless run as root), Python modules from pip, cargo-nextest from cargo install. \
+Each command is printed before it runs. On a system without apt, the error names what to install by hand.";
+
+/// Programs from apt: the program, the packages that bring it, and what needs it.
+const PROGRAMS: &[(&str, &[&str], &str)] = &[
+    ("cc", &["gcc", "libc6-dev"], "compiles the plugins and header tests in C"),
+    ("c++", &["g++"], "compiles the header test in C++"),
+];
+
+/// Python modules from pip: the module as one imports it, the package that brings it, and what needs it.
+const PYTHON_MODULES: &[(&str, &str, &str)] = &[];
+
+/// Cargo commands from cargo install: the command, the version to install, and what it does.
+const CARGO_COMMANDS: &[(&str, &str, &str)] = &[("nextest", "0.9.143", "runs the tests")];
+
+/// Installs what is missing, and says for each need whether it was there.
+///
+/// # Errors
+/// The first installation that fails or that has no way to run here.
+pub(crate) fn run() -> Result<()> {
+    set_up_programs(PROGRAMS)?;
+    set_up_python_modules(PYTHON_MODULES)?;
+    set_up_cargo_commands(CARGO_COMMANDS)
+}
+
+fn set_up_programs(programs: &[(&str, &[&'static str], &str)]) -> Result<()> {
+    let packages = missing_packages(programs);
+    if packages.is_empty() { Ok(()) } else { apt_install(&packages) }
+}
+
+/// Returns the packages that bring those of `programs` that do not run here.
+fn missing_packages(programs: &[(&str, &[&'static str], &str)]) -> Vec<&'static str> {
+    let mut packages = Vec::new();
+    for (program, brought_by, purpose) in programs {
+        let present = succeeds(Command::new(program).arg("--version"));
+        report(program, purpose, present);
+        if !present {
+            packages.extend_from_slice(brought_by);
+        }
+    }
+    packages
+}
+
+fn apt_install(packages: &[&str]) -> Result<()> {
+    let list = packages.join(" ");
+    if !succeeds(Command::new("apt-get").arg("--version")) {
+        bail!("this system has no apt-get; install what Debian calls `{list}` by hand, then run this again");
+    }
+    let is_root = user_id()? == "0";
+    if !is_root && !succeeds(Command::new("sudo").arg("--version")) {
+        bail!(
+            "installing needs root and there is no sudo; run `apt-get install {list}` as root, then run this again"
+        );
+    }
+    // A fresh container has no package lists.
+    run_command(&mut apt_get(is_root, &["update"]))?;
+    run_command(apt_get(is_root, &["install", "--yes", "--no-install-recommends"]).args(packages))
+}
+
+/// Returns the apt-get command that never asks a question; sudo drops the environment, so `env` sets it behind sudo.
+fn apt_get(is_root: bool, args: &[&str]) -> Command {
+    let mut command = Command::new(if is_root { "env" } else { "sudo" });
+    if !is_root {
+        command.arg("env");
+    }
+    command.args(["DEBIAN_FRONTEND=noninteractive", "apt-get"]).args(args);
+    command
+}
+
+fn user_id() -> Result<String> {
+    let output = Command::new("id").arg("-u").output().context("cannot start `id -u`")?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+fn set_up_python_modules(modules: &[(&str, &str, &str)]) -> Result<()> {
+    for (module, package, purpose) in modules {
+        let present = succeeds(Command::new("python3").args(["-c", &format!("import {module}")]));
+        report(&format!("python module {module}"), purpose, present);
+        if !present {
+            run_command(Command::new("python3").args(["-m", "pip", "install", package]))
+                .with_context(|| format!("cannot install the python package `{package}`"))?;
+        }
+    }
+    Ok(())
+}
+
+fn set_up_cargo_commands(commands: &[(&str, &str, &str)]) -> Result<()> {
+    for (command, version, purpose) in commands {
+        let present = succeeds(&mut cargo(&format!("{command} --version")));
+        let package = format!("cargo-{command}");
+        report(&package, purpose, present);
+        if !present {
+            println!("setup: building {package} from source takes several minutes, once");
+            // In a folder of its own, which cargo deletes afterwards, rather than among the files of this workspace.
+            run_command(
+                cargo(&format!("install {package} --locked --version {version}"))
+                    .env_remove("CARGO_TARGET_DIR"),
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn report(what: &str, purpose: &str, present: bool) {
+    println!("setup: {what} ({purpose}): {}", if present { "found" } else { "missing" });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{apt_get, missing_packages};
+
+    #[test]
+    fn root_needs_no_sudo() {
+        assert_eq!(apt_get(true, &["update"]).get_program(), "env");
+        let command = apt_get(false, &["update"]);
+        assert_eq!(command.get_program(), "sudo");
+        assert_eq!(
+            command.get_args().collect::<Vec<_>>(),
+            ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "update"]
+        );
+    }
+
+    #[test]
+    fn only_what_is_missing_is_asked_for() {
+        let programs: &[(&str, &[&'static str], &str)] = &[
+            ("cargo", &["not-asked-for"], "is there, since it runs this test"),
+            ("no-such-program-anywhere", &["first", "second"], "is not there"),
+        ];
+        assert_eq!(missing_packages(programs), ["first", "second"]);
+    }
+}
