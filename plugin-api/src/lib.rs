@@ -1,1 +1,105 @@
 //! The stable plugin ABI and the safe traits that a Rust plugin implements.
+//!
+//! Two things live here. [`abi`] is the canonical table: `#[repr(C)]` types that the header
+//! `include/proctor_plugin.h` mirrors, for plugins in any language. Above it are three traits for plugins in Rust:
+//! a [`Plugin`] opens and loads a [`Model`], a model makes each [`Instance`], an instance executes batches;
+//! [`export_plugin!`] puts them behind the table.
+//!
+//! # Life of a plugin
+//! 1. The host finds the entry point (C symbol `proctor_plugin_entry`, or the registry of linked-in plugins) and says
+//!    which ABI versions it speaks; the plugin answers with its table or a reason.
+//! 2. [`Plugin::manifest`]: what it can run and which options it takes. No device is touched.
+//! 3. [`Plugin::open`], [`Plugin::load_model`], [`Model::create_instance`] for each instance.
+//! 4. [`Model::prepare_samples`], [`Instance::warm_up`], [`Model::start`].
+//! 5. [`Instance::execute`] with batches that the host forms, or [`Model::issue`] with whole queries.
+//! 6. [`Model::flush`], [`Model::stop`], [`Model::release_samples`]; then everything is dropped, instances first.
+//!
+//! # Choices
+//! - **One table for every language.** A Rust plugin also exports an abi_stable root module, from which the host
+//!   explains a layout mismatch field by field; everything else goes through the table.
+//! - **Versions grow by sizes.** Structures that may grow begin with their size, and fields are only appended.
+//!   abi_stable's own rule would refuse every plugin that is older than the host.
+//! - **Nothing unwinds and nothing shares an allocator.** The shims catch panics and return a status; memory is freed
+//!   by whoever made it.
+//! - **`tracing` events of a plugin reach the host** through the table, because a library has a `tracing` of its own.
+//!
+//! # A whole plugin
+//! ```
+//! use proctor_plugin_api::{
+//!     Batch, Host, Instance, Manifest, Model, ModelRequest, ModelSupport, Options, Placement, Plugin, PluginError,
+//!     export_plugin,
+//! };
+//!
+//! struct Zeros;
+//! struct ZerosModel;
+//! struct ZerosInstance;
+//!
+//! impl Plugin for Zeros {
+//!     type Model = ZerosModel;
+//!
+//!     fn manifest() -> Manifest {
+//!         Manifest::new("zeros", "1.0.0", "Answers every sample with zeros.")
+//!             .vendor("Example Ltd", "proprietary")
+//!             .model(ModelSupport::new("*", "*"))
+//!     }
+//!
+//!     fn open(_host: Host, _options: &Options) -> Result<Self, PluginError> {
+//!         Ok(Self)
+//!     }
+//!
+//!     fn load_model(&self, _request: &ModelRequest) -> Result<ZerosModel, PluginError> {
+//!         Ok(ZerosModel)
+//!     }
+//! }
+//!
+//! impl Model for ZerosModel {
+//!     type Instance = ZerosInstance;
+//!
+//!     fn create_instance(&self, _placement: &Placement) -> Result<ZerosInstance, PluginError> {
+//!         Ok(ZerosInstance)
+//!     }
+//! }
+//!
+//! impl Instance for ZerosInstance {
+//!     fn execute(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
+//!         for mut sample in batch.samples() {
+//!             sample.output_mut(0).fill(0);
+//!         }
+//!         Ok(())
+//!     }
+//! }
+//!
+//! export_plugin!(Zeros);
+//!
+//! let linked: Vec<String> = proctor_plugin_api::linked_plugins().map(|plugin| (plugin.name)()).collect();
+//! assert_eq!(linked, ["zeros"]);
+//! ```
+//! Build it with `crate-type = ["cdylib"]` and name it `<name>_sut`, so that `--plugin <name>` finds it.
+//!
+//! # Limits
+//! One crate that exports a plugin can be linked into a program. Spans of `tracing` do not cross the boundary.
+
+pub mod abi;
+mod authoring;
+mod manifest;
+mod options;
+
+pub use authoring::{
+    Batch, BatchSample, Host, Instance, LinkedPlugin, Model, ModelFile, ModelRequest, Placement, Plugin,
+    PluginError, PreparedSample, PreparedTensor, Response, Root, RootModuleRef, linked_plugins,
+};
+pub use manifest::{Manifest, ModelSupport};
+pub use options::{OptionError, OptionKind, OptionSpec, OptionValue, Options};
+pub use proctor_vocabulary as vocabulary;
+
+/// What [`export_plugin!`] expands to. Not for direct use.
+#[doc(hidden)]
+pub mod __private {
+    pub use abi_stable::library::{LibHeader, RootModuleResult};
+    pub use inventory;
+
+    pub use crate::authoring::{
+        entry,
+        export::{call, header, root_module},
+    };
+}

@@ -266,7 +266,8 @@ fn unknown_option(name: &str, specs: &[OptionSpec]) -> OptionError {
     let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
     let mut hint = did_you_mean(name, names.iter().copied());
     if hint.is_empty() {
-        hint = if names.is_empty() { "; it has none".into() } else { format!("; it has {}", names.join(", ")) };
+        hint =
+            if names.is_empty() { "; it has none".into() } else { format!("; it has {}", names.join(", ")) };
     }
     OptionError::Unknown { name: name.to_owned(), hint }
 }

@@ -4,9 +4,7 @@
 
 use abi_stable::StableAbi;
 
-use super::{
-    ProctorBatch, ProctorError, ProctorInstance, ProctorModel, ProctorQuerySample, ProctorStatus,
-};
+use super::{ProctorBatch, ProctorError, ProctorInstance, ProctorModel, ProctorQuerySample, ProctorStatus};
 
 /// Id of ProctorIssue: "proctor.issue/1".
 pub const PROCTOR_EXTENSION_ISSUE: &str = "proctor.issue/1";

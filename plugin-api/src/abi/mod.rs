@@ -2,8 +2,8 @@
 //!
 //! `include/proctor_plugin.h` is generated from these files, so their comments speak to C programmers, too.
 
-mod batch;
 mod basic;
+mod batch;
 mod extensions;
 mod host;
 mod manifest;

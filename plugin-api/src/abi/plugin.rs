@@ -119,9 +119,8 @@ pub struct ProctorPlugin {
         ) -> ProctorStatus,
     >,
     /// The timed part begins. Optional. [main thread]
-    pub start: Option<
-        unsafe extern "C" fn(model: *mut ProctorModel, error: *mut ProctorError) -> ProctorStatus,
-    >,
+    pub start:
+        Option<unsafe extern "C" fn(model: *mut ProctorModel, error: *mut ProctorError) -> ProctorStatus>,
     /// Runs a batch to its end. [instance thread]
     pub execute: Option<
         unsafe extern "C" fn(
@@ -133,10 +132,9 @@ pub struct ProctorPlugin {
     /// No more queries will be issued in this phase: complete what waits. Optional. [issuing thread]
     pub flush: Option<unsafe extern "C" fn(model: *mut ProctorModel)>,
     /// The timed part is over. Optional. [main thread]
-    pub stop: Option<
-        unsafe extern "C" fn(model: *mut ProctorModel, error: *mut ProctorError) -> ProctorStatus,
-    >,
-    /// Ends an instance. [main thread]
+    pub stop:
+        Option<unsafe extern "C" fn(model: *mut ProctorModel, error: *mut ProctorError) -> ProctorStatus>,
+    /// Ends an instance. [instance thread or main thread, after the last execute]
     pub destroy_instance: Option<unsafe extern "C" fn(instance: *mut ProctorInstance)>,
     /// Unloads a model that has no instances left. [main thread]
     pub unload_model: Option<unsafe extern "C" fn(model: *mut ProctorModel)>,

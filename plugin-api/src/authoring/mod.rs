@@ -3,7 +3,7 @@
 mod batch;
 mod entry;
 mod error;
-mod export;
+pub(crate) mod export;
 mod forward;
 mod host;
 mod manifest;
@@ -14,7 +14,7 @@ mod shims;
 pub use batch::{Batch, BatchSample};
 pub use entry::{LinkedPlugin, entry, linked_plugins};
 pub use error::PluginError;
-pub use export::{Root, RootModule, RootModuleRef, header};
+pub use export::{Root, RootModuleRef};
 pub use host::{Host, Response};
 pub use plugin::{Instance, Model, Plugin};
 pub use request::{ModelFile, ModelRequest, Placement, PreparedSample, PreparedTensor};

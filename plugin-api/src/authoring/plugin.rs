@@ -100,11 +100,7 @@ pub trait Instance: Send + 'static {
     ///
     /// # Errors
     /// Fails every sample of the batch.
-    fn execute_virtual(
-        &mut self,
-        _batch: &mut Batch<'_>,
-        _busy_instances: u32,
-    ) -> Result<u64, PluginError> {
+    fn execute_virtual(&mut self, _batch: &mut Batch<'_>, _busy_instances: u32) -> Result<u64, PluginError> {
         Err(PluginError::unsupported("this plugin does not run in virtual time"))
     }
 }

@@ -7,6 +7,7 @@
 
 mod check;
 mod command;
+mod header;
 mod setup;
 mod skipped;
 mod test;
@@ -39,6 +40,9 @@ enum Task {
     /// Check format, lints and documentation.
     #[command(long_about = check::LONG_ABOUT, after_help = "Examples:\n  cargo xtask check")]
     Check,
+    /// Write the C header of the plugin ABI again, after a change of plugin-api/src/abi.
+    #[command(after_help = "Examples:\n  cargo xtask header")]
+    Header,
 }
 
 #[derive(Args)]
@@ -53,6 +57,7 @@ fn main() -> ExitCode {
         Task::Setup => setup::run(),
         Task::Test(args) => test::run(&args.nextest),
         Task::Check => check::run(),
+        Task::Header => header::run(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,1037 @@
+/*
+ * The plugin ABI of Proctor, for C99 and C++11. Generated from plugin-api/src/abi; do not edit.
+ *
+ * A plugin is a shared library that exports one function, `proctor_plugin_entry`, and answers with a ProctorPlugin.
+ * Every structure that may grow begins with its size; fields are only ever appended.
+ */
+
+#ifndef PROCTOR_PLUGIN_H
+#define PROCTOR_PLUGIN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Objects of the plugin, which only the plugin looks into. */
+typedef struct ProctorBackend ProctorBackend;
+typedef struct ProctorModel ProctorModel;
+typedef struct ProctorInstance ProctorInstance;
+
+
+/*
+ Major version of the ABI. A different major means a different, incompatible table.
+ */
+#define PROCTOR_ABI_MAJOR 1
+
+/*
+ Minor version of the ABI. A higher minor only appends fields and adds extensions.
+ */
+#define PROCTOR_ABI_MINOR 0
+
+/*
+ The call did what it says.
+ */
+#define PROCTOR_STATUS_OK 0
+
+/*
+ The call failed for a reason that has no code of its own; the message says why.
+ */
+#define PROCTOR_STATUS_FAILED 1
+
+/*
+ An argument makes no sense: null where that is not allowed, a size that is too small, an unknown code.
+ */
+#define PROCTOR_STATUS_INVALID_ARGUMENT 2
+
+/*
+ The plugin cannot do this (model, precision, shape, device); the message gives the reason.
+ */
+#define PROCTOR_STATUS_UNSUPPORTED 3
+
+/*
+ The call does not fit the state of the object, see the life cycle in ProctorPlugin.
+ */
+#define PROCTOR_STATUS_WRONG_STATE 4
+
+/*
+ Host or device memory ran out.
+ */
+#define PROCTOR_STATUS_OUT_OF_MEMORY 5
+
+/*
+ The device is absent or stopped answering.
+ */
+#define PROCTOR_STATUS_DEVICE_LOST 6
+
+/*
+ The host asked for an end of the work, see ProctorHost.is_cancelled.
+ */
+#define PROCTOR_STATUS_CANCELLED 7
+
+/*
+ The plugin panicked or threw, and caught it at the boundary.
+ */
+#define PROCTOR_STATUS_PANICKED 8
+
+/*
+ A bounded queue is full; try again later.
+ */
+#define PROCTOR_STATUS_BUSY 9
+
+/*
+ A defect of the plugin itself.
+ */
+#define PROCTOR_STATUS_INTERNAL 10
+
+/*
+ The plugin runs batches that the host forms: ProctorPlugin.execute. Every plugin has to.
+ */
+#define PROCTOR_CAPABILITY_EXECUTE 1
+
+/*
+ The plugin can take whole queries: the extension PROCTOR_EXTENSION_ISSUE.
+ */
+#define PROCTOR_CAPABILITY_ISSUE 2
+
+/*
+ The plugin can run in virtual time: the extension PROCTOR_EXTENSION_VIRTUAL_TIME.
+ */
+#define PROCTOR_CAPABILITY_VIRTUAL_TIME 4
+
+/*
+ The model takes samples whose shapes differ from sample to sample.
+ */
+#define PROCTOR_MODEL_DYNAMIC_SHAPES 1
+
+/*
+ Bit of SingleStream in a set of scenarios.
+ */
+#define PROCTOR_SCENARIO_SINGLE_STREAM 1
+
+/*
+ Bit of MultiStream in a set of scenarios.
+ */
+#define PROCTOR_SCENARIO_MULTI_STREAM 2
+
+/*
+ Bit of Server in a set of scenarios.
+ */
+#define PROCTOR_SCENARIO_SERVER 4
+
+/*
+ Bit of Offline in a set of scenarios.
+ */
+#define PROCTOR_SCENARIO_OFFLINE 8
+
+/*
+ `true` or `false`.
+ */
+#define PROCTOR_OPTION_BOOLEAN 1
+
+/*
+ A 64-bit signed integer.
+ */
+#define PROCTOR_OPTION_INTEGER 2
+
+/*
+ A finite double.
+ */
+#define PROCTOR_OPTION_FLOAT 3
+
+/*
+ Any text.
+ */
+#define PROCTOR_OPTION_TEXT 4
+
+/*
+ The path of a file or folder; the host makes it absolute.
+ */
+#define PROCTOR_OPTION_PATH 5
+
+/*
+ One of a fixed list of words.
+ */
+#define PROCTOR_OPTION_CHOICE 6
+
+/*
+ Element types of tensors: IEEE binary32.
+ */
+#define PROCTOR_ELEMENT_F32 1
+
+/*
+ IEEE binary64.
+ */
+#define PROCTOR_ELEMENT_F64 2
+
+/*
+ IEEE binary16.
+ */
+#define PROCTOR_ELEMENT_F16 3
+
+/*
+ Upper half of a binary32.
+ */
+#define PROCTOR_ELEMENT_BF16 4
+
+/*
+ Signed 8-bit integer.
+ */
+#define PROCTOR_ELEMENT_I8 5
+
+/*
+ Unsigned 8-bit integer.
+ */
+#define PROCTOR_ELEMENT_U8 6
+
+/*
+ Signed 16-bit integer.
+ */
+#define PROCTOR_ELEMENT_I16 7
+
+/*
+ Signed 32-bit integer.
+ */
+#define PROCTOR_ELEMENT_I32 8
+
+/*
+ Signed 64-bit integer.
+ */
+#define PROCTOR_ELEMENT_I64 9
+
+/*
+ One byte, 0 or 1.
+ */
+#define PROCTOR_ELEMENT_BOOL 10
+
+/*
+ Something is broken.
+ */
+#define PROCTOR_LOG_ERROR 1
+
+/*
+ Something is odd.
+ */
+#define PROCTOR_LOG_WARN 2
+
+/*
+ Worth knowing.
+ */
+#define PROCTOR_LOG_INFO 3
+
+/*
+ For whoever develops the plugin.
+ */
+#define PROCTOR_LOG_DEBUG 4
+
+/*
+ Everything.
+ */
+#define PROCTOR_LOG_TRACE 5
+
+/*
+ UTF-8 text that is borrowed: it stays the property of whoever made it.
+
+ `data` need not end with a zero byte. It may be null if `length` is 0; a null `data` also means "not given".
+ Valid for the duration of the call that it was passed to, unless the place that uses it says otherwise.
+ */
+typedef struct ProctorString {
+  /*
+   First byte.
+   */
+  const uint8_t *data;
+  /*
+   Number of bytes.
+   */
+  size_t length;
+} ProctorString;
+
+/*
+ One row of the list of what a plugin can run: model or file format, precision, scenarios, device.
+ */
+typedef struct ProctorModelSupport {
+  /*
+   Size of this structure in bytes, as the plugin was compiled. The same for every element of the list.
+   */
+  size_t size;
+  /*
+   Model id such as `digits-lstm`, or `*` for every model that comes in this format.
+   */
+  struct ProctorString model;
+  /*
+   File format that the plugin reads: `safetensors`, `onnx`, ..., `none` if it needs no file, or `*` for any.
+   */
+  struct ProctorString format;
+  /*
+   Precision that it computes in: `f32`, `bf16`, `f16`, `int8`, ...
+   */
+  struct ProctorString precision;
+  /*
+   Kind of device: `cpu`, `cuda`, `opencl`, ...
+   */
+  struct ProctorString device;
+  /*
+   Set of PROCTOR_SCENARIO bits; at least one.
+   */
+  uint32_t scenarios;
+  /*
+   Largest batch in samples; 0 means no limit.
+   */
+  uint32_t batch_size_max;
+  /*
+   Set of PROCTOR_MODEL bits.
+   */
+  uint64_t flags;
+  /*
+   Device memory that one instance needs, in bytes; 0 means not known.
+   */
+  uint64_t memory_bytes;
+} ProctorModelSupport;
+
+/*
+ One option that a plugin takes, set by `--set plugin.<name>=<value>`.
+ */
+typedef struct ProctorOptionSpec {
+  /*
+   Size of this structure in bytes, as the plugin was compiled. The same for every element of the list.
+   */
+  size_t size;
+  /*
+   Name: lower-case letters, digits and underscores.
+   */
+  struct ProctorString name;
+  /*
+   What it does, in a sentence, with the unit.
+   */
+  struct ProctorString help;
+  /*
+   Value if the user gives none, as text; null if the option is then left out.
+   */
+  struct ProctorString default_value;
+  /*
+   One of the PROCTOR_OPTION constants.
+   */
+  uint32_t kind;
+  /*
+   Number of choices.
+   */
+  uint32_t choice_count;
+  /*
+   The allowed words of a choice; null for other kinds.
+   */
+  const struct ProctorString *choices;
+  /*
+   Smallest integer that is allowed.
+   */
+  int64_t integer_min;
+  /*
+   Largest integer that is allowed.
+   */
+  int64_t integer_max;
+  /*
+   Smallest float that is allowed.
+   */
+  double float_min;
+  /*
+   Largest float that is allowed.
+   */
+  double float_max;
+} ProctorOptionSpec;
+
+/*
+ What a plugin is and what it can run. Owned by the plugin, valid for the rest of the process.
+ */
+typedef struct ProctorManifest {
+  /*
+   Size of this structure in bytes, as the plugin was compiled.
+   */
+  size_t size;
+  /*
+   Short name, lower-case letters, digits and hyphens: `cpu-rnn`.
+   */
+  struct ProctorString name;
+  /*
+   Who made it.
+   */
+  struct ProctorString vendor;
+  /*
+   Version of the plugin.
+   */
+  struct ProctorString version;
+  /*
+   Licence, as an SPDX expression or `proprietary`.
+   */
+  struct ProctorString license;
+  /*
+   What it is, in a sentence.
+   */
+  struct ProctorString description;
+  /*
+   Set of PROCTOR_CAPABILITY bits.
+   */
+  uint64_t capabilities;
+  /*
+   What it can run; at least one element.
+   */
+  const struct ProctorModelSupport *models;
+  /*
+   Number of elements of `models`.
+   */
+  size_t model_count;
+  /*
+   The options that it takes; may be null if there are none.
+   */
+  const struct ProctorOptionSpec *options;
+  /*
+   Number of elements of `options`.
+   */
+  size_t option_count;
+} ProctorManifest;
+
+/*
+ Outcome of a call: one of the PROCTOR_STATUS constants. Any other value is read as PROCTOR_STATUS_INTERNAL.
+ */
+typedef int32_t ProctorStatus;
+
+/*
+ The answer to one issued sample. The data belong to the plugin and are read before the call returns.
+ This structure never grows.
+ */
+typedef struct ProctorResponse {
+  /*
+   The id that the sample was issued with.
+   */
+  uint64_t id;
+  /*
+   The output tensors one after the other; may be null if `size_bytes` is 0.
+   */
+  const void *data;
+  /*
+   Number of bytes.
+   */
+  size_t size_bytes;
+  /*
+   PROCTOR_STATUS_OK, or why this sample failed.
+   */
+  int32_t status;
+  /*
+   Number of output tokens; 0 where tokens have no meaning.
+   */
+  uint32_t token_count;
+  /*
+   Why the sample failed; may be null.
+   */
+  struct ProctorString message;
+} ProctorResponse;
+
+/*
+ Services of the host. Owned by the host, valid from ProctorPlugin.open to the end of the process.
+
+ Every function takes `context` as its first argument and may be called from any thread.
+ */
+typedef struct ProctorHost {
+  /*
+   Size of this structure in bytes, as the host was compiled. Read no field that lies beyond it.
+   */
+  size_t size;
+  /*
+   Major version of the ABI that this host speaks.
+   */
+  uint32_t abi_major;
+  /*
+   Minor version of the ABI that this host speaks.
+   */
+  uint32_t abi_minor;
+  /*
+   First argument of all functions below.
+   */
+  void *context;
+  /*
+   Logs a message. Not for the timed path. [any thread]
+   */
+  void (*log)(void *context, uint32_t level, struct ProctorString target, struct ProctorString message);
+  /*
+   The most detailed PROCTOR_LOG level that is kept. [any thread]
+   */
+  uint32_t (*log_level)(void *context);
+  /*
+   The host's clock in ns: monotonic, and the one that latencies are measured with. [any thread]
+   */
+  uint64_t (*now_ns)(void *context);
+  /*
+   Completes issued samples, each exactly once, all at the instant of the call. Only for samples that came by
+   the issue extension. Wait-free. [any thread]
+   */
+  void (*complete)(void *context, const struct ProctorResponse *responses, size_t response_count);
+  /*
+   Reports the first token of issued or executing samples. Does not complete them. Wait-free. [any thread]
+   */
+  void (*first_token)(void *context, const struct ProctorResponse *responses, size_t response_count);
+  /*
+   Adds a figure to the result under a name, such as `gpu_power_w`; the last value counts. [any thread]
+   */
+  void (*metric)(void *context, struct ProctorString name, double value);
+  /*
+   Not 0 once the host wants all work to end soon. [any thread]
+   */
+  uint32_t (*is_cancelled)(void *context);
+  /*
+   A folder for compiled kernels and tuning results that outlives the run, or a null string if there is none.
+   Valid for the rest of the process. [any thread]
+   */
+  struct ProctorString (*cache_folder)(void *context);
+  /*
+   An optional feature of the host by its id, or null if this host does not have it. [any thread]
+   */
+  const void *(*extension)(void *context, struct ProctorString id);
+} ProctorHost;
+
+/*
+ The value of one option, checked by the host against its ProctorOptionSpec. This structure never grows.
+ */
+typedef struct ProctorOptionValue {
+  /*
+   Which option.
+   */
+  struct ProctorString name;
+  /*
+   The value of a text, a path or a choice.
+   */
+  struct ProctorString text;
+  /*
+   The value of an integer; 0 or 1 for a boolean.
+   */
+  int64_t integer;
+  /*
+   The value of a float.
+   */
+  double number;
+  /*
+   One of the PROCTOR_OPTION constants.
+   */
+  uint32_t kind;
+  /*
+   Zero.
+   */
+  uint32_t reserved;
+} ProctorOptionValue;
+
+/*
+ Room for a message that explains a status other than OK.
+
+ The caller owns it; it is valid for the duration of the call. The callee writes at most `capacity` bytes of UTF-8
+ to `message` (no terminating zero is needed) and their number to `length`. This structure never grows.
+ */
+typedef struct ProctorError {
+  /*
+   Where to write the message.
+   */
+  uint8_t *message;
+  /*
+   How many bytes fit.
+   */
+  size_t capacity;
+  /*
+   How many bytes were written; 0 before the call.
+   */
+  size_t length;
+} ProctorError;
+
+/*
+ One file of a model. This structure never grows.
+ */
+typedef struct ProctorFile {
+  /*
+   Format of the file: `safetensors`, `onnx`, ...
+   */
+  struct ProctorString format;
+  /*
+   Absolute path; the host has verified its checksum.
+   */
+  struct ProctorString path;
+} ProctorFile;
+
+/*
+ Name, type and shape of one tensor of one sample; there is no batch dimension. This structure never grows.
+ */
+typedef struct ProctorTensorSpec {
+  /*
+   Name as the model knows it.
+   */
+  struct ProctorString name;
+  /*
+   Extent of each dimension, row-major; null for a scalar.
+   */
+  const uint64_t *shape;
+  /*
+   Number of dimensions.
+   */
+  uint32_t rank;
+  /*
+   One of the PROCTOR_ELEMENT constants.
+   */
+  uint32_t element_type;
+} ProctorTensorSpec;
+
+/*
+ Which model to load, and how it will be used. Valid for the duration of the call.
+ */
+typedef struct ProctorModelRequest {
+  /*
+   Size of this structure in bytes, as the host was compiled.
+   */
+  size_t size;
+  /*
+   Model id, such as `digits-lstm`.
+   */
+  struct ProctorString model;
+  /*
+   Precision asked for; one that the manifest declares.
+   */
+  struct ProctorString precision;
+  /*
+   Kind of device asked for; one that the manifest declares.
+   */
+  struct ProctorString device;
+  /*
+   The model's files, in formats that the manifest declares; may be empty.
+   */
+  const struct ProctorFile *files;
+  /*
+   Number of elements of `files`.
+   */
+  size_t file_count;
+  /*
+   The tensors of one sample that the host will hand in, in order.
+   */
+  const struct ProctorTensorSpec *inputs;
+  /*
+   Number of elements of `inputs`.
+   */
+  size_t input_count;
+  /*
+   The tensors of one sample that the host expects back, in order.
+   */
+  const struct ProctorTensorSpec *outputs;
+  /*
+   Number of elements of `outputs`.
+   */
+  size_t output_count;
+  /*
+   One PROCTOR_SCENARIO bit.
+   */
+  uint32_t scenario;
+  /*
+   Largest batch that will be asked for.
+   */
+  uint32_t batch_size_max;
+  /*
+   Number of instances that will be created.
+   */
+  uint32_t instance_count;
+  /*
+   Zero.
+   */
+  uint32_t reserved;
+} ProctorModelRequest;
+
+/*
+ Hints for one instance.
+ */
+typedef struct ProctorPlacement {
+  /*
+   Size of this structure in bytes, as the host was compiled.
+   */
+  size_t size;
+  /*
+   Number of this instance, counted from 0.
+   */
+  uint32_t instance_index;
+  /*
+   Number of instances that will be created.
+   */
+  uint32_t instance_count;
+  /*
+   Processors that the instance should keep to; null for any.
+   */
+  const uint32_t *cpus;
+  /*
+   Number of elements of `cpus`.
+   */
+  size_t cpu_count;
+} ProctorPlacement;
+
+/*
+ A view of one input tensor of one sample.
+
+ The bytes belong to the host, are aligned to 64, are row-major without gaps, and stay where they are from
+ ProctorPlugin.prepare_samples to ProctorPlugin.release_samples, so a plugin may pin or register them.
+ This structure never grows.
+ */
+typedef struct ProctorTensor {
+  /*
+   First byte.
+   */
+  const void *data;
+  /*
+   Number of bytes.
+   */
+  size_t size_bytes;
+  /*
+   Extent of each dimension.
+   */
+  const uint64_t *shape;
+  /*
+   Number of dimensions.
+   */
+  uint32_t rank;
+  /*
+   One of the PROCTOR_ELEMENT constants.
+   */
+  uint32_t element_type;
+} ProctorTensor;
+
+/*
+ One sample that will be used between prepare_samples and release_samples. This structure never grows.
+ */
+typedef struct ProctorPreparedSample {
+  /*
+   Position in the query sample library.
+   */
+  uint64_t index;
+  /*
+   The input tensors, in the order of the model request; valid until release_samples.
+   */
+  const struct ProctorTensor *inputs;
+  /*
+   Number of elements of `inputs`.
+   */
+  size_t input_count;
+} ProctorPreparedSample;
+
+/*
+ Where one output tensor of one sample goes.
+
+ Either the plugin writes up to `capacity_bytes` to `data`, or it lends memory of its own: it sets `lent`,
+ `release` and `private_data`, and the host calls `release(private_data)` exactly once when it has read the bytes.
+ In both cases the plugin sets `size_bytes`. This structure never grows.
+ */
+typedef struct ProctorOutput {
+  /*
+   Memory of the host, aligned to 4 at least.
+   */
+  void *data;
+  /*
+   How many bytes fit.
+   */
+  size_t capacity_bytes;
+  /*
+   How many bytes the output has; 0 before the call.
+   */
+  size_t size_bytes;
+  /*
+   Memory of the plugin, or null.
+   */
+  const void *lent;
+  /*
+   Gives the lent memory back. [instance thread]
+   */
+  void (*release)(void *private_data);
+  /*
+   Handed to `release`.
+   */
+  void *private_data;
+} ProctorOutput;
+
+/*
+ One sample of a batch. This structure never grows.
+ */
+typedef struct ProctorBatchSample {
+  /*
+   Identity of the issued sample, for ProctorHost.first_token.
+   */
+  uint64_t id;
+  /*
+   Position in the query sample library.
+   */
+  uint64_t index;
+  /*
+   The input tensors, in the order of the model request.
+   */
+  const struct ProctorTensor *inputs;
+  /*
+   Number of elements of `inputs`.
+   */
+  size_t input_count;
+  /*
+   The output tensors, in the order of the model request.
+   */
+  struct ProctorOutput *outputs;
+  /*
+   Number of elements of `outputs`.
+   */
+  size_t output_count;
+  /*
+   Written by the plugin: PROCTOR_STATUS_OK, as it is before the call, or why this one sample failed.
+   */
+  int32_t status;
+  /*
+   Written by the plugin: number of output tokens; 0 where tokens have no meaning.
+   */
+  uint32_t token_count;
+} ProctorBatchSample;
+
+/*
+ Instants of one batch, in the time of ProctorHost.now_ns; 0 where the plugin has no such instant.
+ This structure never grows.
+ */
+typedef struct ProctorStamps {
+  /*
+   The inputs begin to move to the device.
+   */
+  uint64_t copy_in_ns;
+  /*
+   The computation begins.
+   */
+  uint64_t compute_ns;
+  /*
+   The outputs begin to move to the host.
+   */
+  uint64_t copy_out_ns;
+  /*
+   The outputs have arrived.
+   */
+  uint64_t end_ns;
+} ProctorStamps;
+
+/*
+ A batch for one instance. Owned by the host, valid for the duration of the call.
+ */
+typedef struct ProctorBatch {
+  /*
+   Size of this structure in bytes, as the host was compiled.
+   */
+  size_t size;
+  /*
+   The samples.
+   */
+  struct ProctorBatchSample *samples;
+  /*
+   Number of elements of `samples`; at least 1.
+   */
+  size_t sample_count;
+  /*
+   Written by the plugin if it can.
+   */
+  struct ProctorStamps stamps;
+} ProctorBatch;
+
+/*
+ The functions of a plugin. Owned by the plugin, valid for the rest of the process: a plugin is never unloaded.
+
+ Life cycle, in this order: describe; open; load_model; create_instance (once for each instance); prepare_samples;
+ warm_up; start; execute (or the issue extension) any number of times; flush; stop; release_samples;
+ destroy_instance; unload_model; close. From prepare_samples to release_samples may repeat. The host checks all
+ values that come back and holds back calls that do not fit the order.
+
+ Threads. [main thread] is the thread that called open. [instance thread] is one thread for each instance, the same
+ for all its calls to execute. [issuing thread] is the thread that issues queries; it may be the main thread.
+ Two calls for one object never run at the same time, except execute of different instances and the issue
+ extension beside the completions that it causes.
+
+ No function may let an exception or a panic out. Each function that returns a status may write a message to
+ `error`, which is never null. Every function is required unless it says "optional".
+ */
+typedef struct ProctorPlugin {
+  /*
+   Size of this structure in bytes, as the plugin was compiled.
+   */
+  size_t size;
+  /*
+   Major version of the ABI that this table follows.
+   */
+  uint32_t abi_major;
+  /*
+   Minor version of the ABI that this table follows.
+   */
+  uint32_t abi_minor;
+  /*
+   Says what the plugin is and can run, without touching a device. [any thread]
+   */
+  const struct ProctorManifest *(*describe)(void);
+  /*
+   Opens the device or the library below. `options` holds each option that has a value, and is valid for the
+   duration of the call. [main thread]
+   */
+  ProctorStatus (*open)(const struct ProctorHost *host,
+                        const struct ProctorOptionValue *options,
+                        size_t option_count,
+                        ProctorBackend **backend,
+                        struct ProctorError *error);
+  /*
+   Loads a model, or says UNSUPPORTED with the reason. [main thread]
+   */
+  ProctorStatus (*load_model)(ProctorBackend *backend,
+                              const struct ProctorModelRequest *request,
+                              ProctorModel **model,
+                              struct ProctorError *error);
+  /*
+   Makes one co-located copy of the model. [main thread]
+   */
+  ProctorStatus (*create_instance)(ProctorModel *model,
+                                   const struct ProctorPlacement *placement,
+                                   ProctorInstance **instance,
+                                   struct ProctorError *error);
+  /*
+   Announces the samples that will be used next, to be pinned, registered or copied. Optional. [main thread]
+   */
+  ProctorStatus (*prepare_samples)(ProctorModel *model,
+                                   const struct ProctorPreparedSample *samples,
+                                   size_t sample_count,
+                                   struct ProctorError *error);
+  /*
+   Ends the use of all prepared samples. Optional. [main thread]
+   */
+  void (*release_samples)(ProctorModel *model);
+  /*
+   Runs a batch whose outputs are thrown away. Optional: without it the host calls execute. [instance thread]
+   */
+  ProctorStatus (*warm_up)(ProctorInstance *instance, struct ProctorBatch *batch, struct ProctorError *error);
+  /*
+   The timed part begins. Optional. [main thread]
+   */
+  ProctorStatus (*start)(ProctorModel *model, struct ProctorError *error);
+  /*
+   Runs a batch to its end. [instance thread]
+   */
+  ProctorStatus (*execute)(ProctorInstance *instance, struct ProctorBatch *batch, struct ProctorError *error);
+  /*
+   No more queries will be issued in this phase: complete what waits. Optional. [issuing thread]
+   */
+  void (*flush)(ProctorModel *model);
+  /*
+   The timed part is over. Optional. [main thread]
+   */
+  ProctorStatus (*stop)(ProctorModel *model, struct ProctorError *error);
+  /*
+   Ends an instance. [instance thread or main thread, after the last execute]
+   */
+  void (*destroy_instance)(ProctorInstance *instance);
+  /*
+   Unloads a model that has no instances left. [main thread]
+   */
+  void (*unload_model)(ProctorModel *model);
+  /*
+   Closes a backend that has no models left. [main thread]
+   */
+  void (*close)(ProctorBackend *backend);
+  /*
+   An optional feature by its id, or null if the plugin does not have it. Valid for the rest of the process.
+   Optional. [any thread]
+   */
+  const void *(*extension)(struct ProctorString id);
+} ProctorPlugin;
+
+/*
+ The range of ABI versions that a host speaks.
+ */
+typedef struct ProctorVersionRange {
+  /*
+   Size of this structure in bytes, as the host was compiled.
+   */
+  size_t size;
+  /*
+   Lowest major version.
+   */
+  uint32_t major_min;
+  /*
+   Highest major version.
+   */
+  uint32_t major_max;
+  /*
+   Highest minor version within `major_max`; lower minors are always spoken.
+   */
+  uint32_t minor_max;
+  /*
+   Zero.
+   */
+  uint32_t reserved;
+} ProctorVersionRange;
+
+/*
+ Type of the function that every plugin exports under the name `proctor_plugin_entry`.
+
+ Returns the table of a version within `speaks`, or null and the reason in `refusal`. [any thread]
+ */
+typedef const struct ProctorPlugin *(*ProctorPluginEntry)(const struct ProctorVersionRange *speaks,
+                                                          struct ProctorError *refusal);
+
+/*
+ One sample of a query that is issued to a plugin. This structure never grows.
+ */
+typedef struct ProctorQuerySample {
+  /*
+   Identity to complete the sample with, exactly once.
+   */
+  uint64_t id;
+  /*
+   Position in the query sample library.
+   */
+  uint64_t index;
+} ProctorQuerySample;
+
+/*
+ The plugin takes whole queries as LoadGen issues them, and completes them from its own threads in any order by
+ ProctorHost.complete. The host then forms no batches.
+ */
+typedef struct ProctorIssue {
+  /*
+   Size of this structure in bytes, as the plugin was compiled.
+   */
+  size_t size;
+  /*
+   Takes a query. Returns without waiting for its completion; may complete inside the call. The array is valid
+   for the duration of the call. A status other than OK fails every sample that was not yet completed.
+   [issuing thread]
+   */
+  ProctorStatus (*issue)(ProctorModel *model,
+                         const struct ProctorQuerySample *samples,
+                         size_t sample_count,
+                         struct ProctorError *error);
+} ProctorIssue;
+
+/*
+ The plugin can say how long a batch takes instead of taking that long, so that the host simulates a long run in
+ a short time.
+ */
+typedef struct ProctorVirtualTime {
+  /*
+   Size of this structure in bytes, as the plugin was compiled.
+   */
+  size_t size;
+  /*
+   As ProctorPlugin.execute, but returns at once and writes the service time in ns. `busy_instances` counts the
+   instances that are executing, this one included. [issuing thread]
+   */
+  ProctorStatus (*execute)(ProctorInstance *instance,
+                           struct ProctorBatch *batch,
+                           uint32_t busy_instances,
+                           uint64_t *service_time_ns,
+                           struct ProctorError *error);
+} ProctorVirtualTime;
+
+#endif  /* PROCTOR_PLUGIN_H */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The function that a plugin exports. */
+#if defined(_WIN32)
+__declspec(dllexport)
+#elif defined(__GNUC__)
+__attribute__((visibility("default")))
+#endif
+const ProctorPlugin *proctor_plugin_entry(const ProctorVersionRange *speaks, ProctorError *refusal);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,47 @@
+//! How a host gets the table: the negotiation, and the list of plugins that are linked in.
+
+use super::shims::{Shims, write_message};
+use crate::{Plugin, abi};
+
+/// A plugin that is linked into this program instead of loaded from a library.
+#[derive(Debug, Clone, Copy)]
+pub struct LinkedPlugin {
+    /// Its entry point, which is used as that of a library would be.
+    pub entry: abi::ProctorPluginEntry,
+    /// The name in its manifest.
+    pub name: fn() -> String,
+}
+
+inventory::collect!(LinkedPlugin);
+
+/// The plugins that are linked into this program.
+pub fn linked_plugins() -> impl Iterator<Item = &'static LinkedPlugin> {
+    inventory::iter::<LinkedPlugin>.into_iter()
+}
+
+/// The body of `proctor_plugin_entry` for a plugin in Rust: the table, or null and the reason.
+///
+/// # Safety
+/// `speaks` is null or points to the versions that a host speaks; `refusal` is null or points to room for a message.
+/// Both are valid for the call.
+pub unsafe fn entry<P: Plugin>(
+    speaks: *const abi::ProctorVersionRange,
+    refusal: *mut abi::ProctorError,
+) -> *const abi::ProctorPlugin {
+    // SAFETY: the caller promises null or a valid range.
+    let reason = match unsafe { speaks.as_ref() } {
+        None => "the host did not say which ABI versions it speaks".to_owned(),
+        Some(range) if !(range.major_min..=range.major_max).contains(&abi::PROCTOR_ABI_MAJOR) => format!(
+            "this plugin speaks ABI {}.{}, the host speaks {} to {}.{}",
+            abi::PROCTOR_ABI_MAJOR,
+            abi::PROCTOR_ABI_MINOR,
+            range.major_min,
+            range.major_max,
+            range.minor_max
+        ),
+        Some(_) => return Shims::<P>::TABLE,
+    };
+    // SAFETY: the caller promises null or room for a message.
+    unsafe { write_message(refusal, &reason) };
+    std::ptr::null()
+}

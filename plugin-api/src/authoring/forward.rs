@@ -1,0 +1,73 @@
+//! Events of `tracing` inside a plugin's library, sent through the host's table: the library has a `tracing` of its
+//! own, which the host's subscriber never sees.
+
+use std::fmt::{self, Write};
+
+use tracing::{
+    Event, Level, Metadata, Subscriber,
+    field::{Field, Visit},
+    span,
+};
+
+use super::host::Host;
+use crate::abi;
+
+/// Sends this image's events to `host`, unless the image has a subscriber already: a plugin that is linked into the
+/// host shares the host's.
+pub(super) fn install(host: Host) {
+    // An error means that a subscriber is there, and that is fine.
+    let _ = tracing::subscriber::set_global_default(Forward { host });
+}
+
+struct Forward {
+    host: Host,
+}
+
+impl Subscriber for Forward {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        code(*metadata.level()) <= self.host.log_level()
+    }
+
+    fn new_span(&self, _span: &span::Attributes<'_>) -> span::Id {
+        // Spans do not cross the boundary; one id for all is enough to keep `tracing` content.
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _span: &span::Id, _values: &span::Record<'_>) {}
+
+    fn record_follows_from(&self, _span: &span::Id, _follows: &span::Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        let mut line = Line(String::new());
+        event.record(&mut line);
+        self.host.log(code(*event.metadata().level()), event.metadata().target(), &line.0);
+    }
+
+    fn enter(&self, _span: &span::Id) {}
+
+    fn exit(&self, _span: &span::Id) {}
+}
+
+fn code(level: Level) -> u32 {
+    match level {
+        Level::ERROR => abi::PROCTOR_LOG_ERROR,
+        Level::WARN => abi::PROCTOR_LOG_WARN,
+        Level::INFO => abi::PROCTOR_LOG_INFO,
+        Level::DEBUG => abi::PROCTOR_LOG_DEBUG,
+        Level::TRACE => abi::PROCTOR_LOG_TRACE,
+    }
+}
+
+/// The message, and then each field as `name=value`.
+struct Line(String);
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        // Writing to a String does not fail.
+        let _ = if field.name() == "message" {
+            write!(self.0, "{value:?}")
+        } else {
+            write!(self.0, " {}={value:?}", field.name())
+        };
+    }
+}

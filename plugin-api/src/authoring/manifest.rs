@@ -1,0 +1,98 @@
+//! From the manifest in Rust to the one of the ABI, made once for each plugin and kept for ever.
+
+use std::{any::TypeId, collections::HashMap, ptr, sync::Mutex};
+
+use super::shims::text;
+use crate::{Manifest, ModelSupport, OptionKind, OptionSpec, Plugin, abi};
+
+/// The manifest of `P` in the form of the ABI. Valid for the rest of the process.
+pub(super) fn manifest_of<P: Plugin>() -> *const abi::ProctorManifest {
+    // Addresses of leaked manifests; a static inside a generic function would be one for all plugins.
+    static MADE: Mutex<Option<HashMap<TypeId, usize>>> = Mutex::new(None);
+    let mut made = MADE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let manifests = made.get_or_insert_default();
+    let address = *manifests.entry(TypeId::of::<P>()).or_insert_with(|| {
+        ptr::from_ref(Box::leak(Box::new(raw_manifest(P::manifest())))).expose_provenance()
+    });
+    ptr::with_exposed_provenance(address)
+}
+
+fn raw_manifest(manifest: Manifest) -> abi::ProctorManifest {
+    let manifest: &'static Manifest = Box::leak(Box::new(manifest));
+    let mut capabilities = abi::PROCTOR_CAPABILITY_EXECUTE;
+    if manifest.issue {
+        capabilities |= abi::PROCTOR_CAPABILITY_ISSUE;
+    }
+    if manifest.virtual_time {
+        capabilities |= abi::PROCTOR_CAPABILITY_VIRTUAL_TIME;
+    }
+    abi::ProctorManifest {
+        size: size_of::<abi::ProctorManifest>(),
+        name: text(&manifest.name),
+        vendor: text(&manifest.vendor),
+        version: text(&manifest.version),
+        license: text(&manifest.license),
+        description: text(&manifest.description),
+        capabilities,
+        models: leak(manifest.models.iter().map(raw_model)),
+        model_count: manifest.models.len(),
+        options: leak(manifest.options.iter().map(raw_option)),
+        option_count: manifest.options.len(),
+    }
+}
+
+fn raw_model(model: &'static ModelSupport) -> abi::ProctorModelSupport {
+    abi::ProctorModelSupport {
+        size: size_of::<abi::ProctorModelSupport>(),
+        model: text(&model.model),
+        format: text(&model.format),
+        precision: text(&model.precision),
+        device: text(&model.device),
+        scenarios: model.scenarios.iter().fold(0, |bits, scenario| bits | 1 << (*scenario as u32)),
+        batch_size_max: model.batch_size_max,
+        flags: if model.dynamic_shapes { abi::PROCTOR_MODEL_DYNAMIC_SHAPES } else { 0 },
+        memory_bytes: model.memory_bytes,
+    }
+}
+
+fn raw_option(option: &'static OptionSpec) -> abi::ProctorOptionSpec {
+    let mut raw = abi::ProctorOptionSpec {
+        size: size_of::<abi::ProctorOptionSpec>(),
+        name: text(&option.name),
+        help: text(&option.help),
+        default_value: option
+            .default
+            .as_deref()
+            .map_or(abi::ProctorString { data: ptr::null(), length: 0 }, text),
+        kind: 0,
+        choice_count: 0,
+        choices: ptr::null(),
+        integer_min: i64::MIN,
+        integer_max: i64::MAX,
+        float_min: f64::MIN,
+        float_max: f64::MAX,
+    };
+    raw.kind = match &option.kind {
+        OptionKind::Boolean => abi::PROCTOR_OPTION_BOOLEAN,
+        OptionKind::Integer(range) => {
+            (raw.integer_min, raw.integer_max) = (*range.start(), *range.end());
+            abi::PROCTOR_OPTION_INTEGER
+        }
+        OptionKind::Float(range) => {
+            (raw.float_min, raw.float_max) = (*range.start(), *range.end());
+            abi::PROCTOR_OPTION_FLOAT
+        }
+        OptionKind::Text => abi::PROCTOR_OPTION_TEXT,
+        OptionKind::Path => abi::PROCTOR_OPTION_PATH,
+        OptionKind::Choice(words) => {
+            raw.choices = leak(words.iter().map(|word| text(word)));
+            raw.choice_count = u32::try_from(words.len()).expect("nobody lists four billion words");
+            abi::PROCTOR_OPTION_CHOICE
+        }
+    };
+    raw
+}
+
+fn leak<T>(items: impl Iterator<Item = T>) -> *const T {
+    Box::leak(items.collect::<Box<[T]>>()).as_ptr()
+}

@@ -1,0 +1,366 @@
+//! The functions of the table for a plugin in Rust: each catches panics and turns results into statuses.
+
+use std::{
+    any::Any,
+    ffi::c_void,
+    marker::PhantomData,
+    panic::{AssertUnwindSafe, catch_unwind},
+    ptr, slice,
+};
+
+use proctor_vocabulary::{QuerySample, ResponseId, SampleIndex};
+
+use super::{
+    batch::Batch,
+    forward,
+    host::Host,
+    manifest::manifest_of,
+    request::{self, ModelRequest, Placement, PreparedSample},
+};
+use crate::{Instance, Model, Plugin, PluginError, abi};
+
+/// The table of plugin `P`, and the tables of its extensions.
+pub(super) struct Shims<P>(PhantomData<P>);
+
+impl<P: Plugin> Shims<P> {
+    pub(super) const TABLE: &'static abi::ProctorPlugin = &abi::ProctorPlugin {
+        size: size_of::<abi::ProctorPlugin>(),
+        abi_major: abi::PROCTOR_ABI_MAJOR,
+        abi_minor: abi::PROCTOR_ABI_MINOR,
+        describe: Some(describe::<P>),
+        open: Some(open::<P>),
+        load_model: Some(load_model::<P>),
+        create_instance: Some(create_instance::<P>),
+        prepare_samples: Some(prepare_samples::<P>),
+        release_samples: Some(release_samples::<P>),
+        warm_up: Some(warm_up::<P>),
+        start: Some(start::<P>),
+        execute: Some(execute::<P>),
+        flush: Some(flush::<P>),
+        stop: Some(stop::<P>),
+        destroy_instance: Some(destroy_instance::<P>),
+        unload_model: Some(unload_model::<P>),
+        close: Some(close::<P>),
+        extension: Some(extension::<P>),
+    };
+    const ISSUE: &'static abi::ProctorIssue =
+        &abi::ProctorIssue { size: size_of::<abi::ProctorIssue>(), issue: Some(issue::<P>) };
+    const VIRTUAL_TIME: &'static abi::ProctorVirtualTime = &abi::ProctorVirtualTime {
+        size: size_of::<abi::ProctorVirtualTime>(),
+        execute: Some(execute_virtual::<P>),
+    };
+}
+
+type ModelOf<P> = <P as Plugin>::Model;
+type InstanceOf<P> = <ModelOf<P> as Model>::Instance;
+
+unsafe extern "C" fn describe<P: Plugin>() -> *const abi::ProctorManifest {
+    catch_unwind(manifest_of::<P>).unwrap_or(ptr::null())
+}
+
+unsafe extern "C" fn open<P: Plugin>(
+    host: *const abi::ProctorHost,
+    options: *const abi::ProctorOptionValue,
+    option_count: usize,
+    backend: *mut *mut abi::ProctorBackend,
+    error: *mut abi::ProctorError,
+) -> abi::ProctorStatus {
+    guard(error, || {
+        // SAFETY: the host passes null or a table that is valid for the rest of the process.
+        let table = unsafe { host.as_ref() }.ok_or_else(|| PluginError::invalid_argument("host is null"))?;
+        request::check_size("ProctorHost", table.size, size_of::<abi::ProctorHost>())?;
+        // SAFETY: not null, large enough, and valid for the rest of the process by the ABI.
+        let host = unsafe { Host::from_table(host) };
+        forward::install(host);
+        // SAFETY: the ABI says that the array is valid for the call.
+        let options = unsafe { request::read_options(options, option_count) }?;
+        // SAFETY: `backend` is where the host wants the new object.
+        unsafe { put(backend, P::open(host, &options)?) }
+    })
+}
+
+unsafe extern "C" fn load_model<P: Plugin>(
+    backend: *mut abi::ProctorBackend,
+    request: *const abi::ProctorModelRequest,
+    model: *mut *mut abi::ProctorModel,
+    error: *mut abi::ProctorError,
+) -> abi::ProctorStatus {
+    guard(error, || {
+        // SAFETY: the host passes the object that `open` made and has not closed; the request is valid for the call.
+        let (backend, request) = unsafe { (get::<P>(backend.cast())?, ModelRequest::read(request)?) };
+        // SAFETY: `model` is where the host wants the new object.
+        unsafe { put(model, backend.load_model(&request)?) }
+    })
+}
+
+unsafe extern "C" fn create_instance<P: Plugin>(
+    model: *mut abi::ProctorModel,
+    placement: *const abi::ProctorPlacement,
+    instance: *mut *mut abi::ProctorInstance,
+    error: *mut abi::ProctorError,
+) -> abi::ProctorStatus {
+    guard(error, || {
+        // SAFETY: the host passes a model that is loaded; the placement is valid for the call.
+        let (model, placement) = unsafe { (get::<ModelOf<P>>(model.cast())?, Placement::read(placement)?) };
+        // SAFETY: `instance` is where the host wants the new object.
+        unsafe { put(instance, model.create_instance(&placement)?) }
+    })
+}
+
+unsafe extern "C" fn prepare_samples<P: Plugin>(
+    model: *mut abi::ProctorModel,
+    samples: *const abi::ProctorPreparedSample,
+    sample_count: usize,
+    error: *mut abi::ProctorError,
+) -> abi::ProctorStatus {
+    guard(error, || {
+        // SAFETY: the host passes a model that is loaded and samples that are valid for the call.
+        let (model, samples) =
+            unsafe { (get::<ModelOf<P>>(model.cast())?, PreparedSample::read_all(samples, sample_count)?) };
+        model.prepare_samples(&samples)
+    })
+}
+
+unsafe extern "C" fn release_samples<P: Plugin>(model: *mut abi::ProctorModel) {
+    // SAFETY: the host passes a model that is loaded.
+    quietly(|| unsafe { get::<ModelOf<P>>(model.cast()) }.map(Model::release_samples));
+}
+
+unsafe extern "C" fn start<P: Plugin>(
+    model: *mut abi::ProctorModel,
+    error: *mut abi::ProctorError,
+) -> abi::ProctorStatus {
+    // SAFETY: the host passes a model that is loaded.
+    guard(error, || unsafe { get::<ModelOf<P>>(model.cast()) }?.start())
+}
+
+unsafe extern "C" fn flush<P: Plugin>(model: *mut abi::ProctorModel) {
+    // SAFETY: the host passes a model that is loaded.
+    quietly(|| unsafe { get::<ModelOf<P>>(model.cast()) }.map(Model::flush));
+}
+
+unsafe extern "C" fn stop<P: Plugin>(
+    model: *mut abi::ProctorModel,
+    error: *mut abi::ProctorError,
+) -> abi::ProctorStatus {
+    // SAFETY: the host passes a model that is loaded.
+    guard(error, || unsafe { get::<ModelOf<P>>(model.cast()) }?.stop())
+}
+
+unsafe extern "C" fn issue<P: Plugin>(
+    model: *mut abi::ProctorModel,
+    samples: *const abi::ProctorQuerySample,
+    sample_count: usize,
+    error: *mut abi::ProctorError,
+) -> abi::ProctorStatus {
+    guard(error, || {
+        // SAFETY: the host passes a model that is loaded and samples that are valid for the call.
+        let (model, samples) =
+            unsafe { (get::<ModelOf<P>>(model.cast())?, slice_of(samples, sample_count)?) };
+        // Queries of a few samples, which is most of them, need no allocation.
+        const ON_STACK: usize = 16;
+        let convert = |sample: &abi::ProctorQuerySample| QuerySample {
+            id: ResponseId(sample.id),
+            index: SampleIndex(sample.index),
+        };
+        if samples.len() <= ON_STACK {
+            let empty = QuerySample { id: ResponseId(0), index: SampleIndex(0) };
+            let few: [QuerySample; ON_STACK] = std::array::from_fn(|i| samples.get(i).map_or(empty, convert));
+            model.issue(&few[..samples.len()])
+        } else {
+            model.issue(&samples.iter().map(convert).collect::<Vec<_>>())
+        }
+    })
+}
+
+unsafe extern "C" fn warm_up<P: Plugin>(
+    instance: *mut abi::ProctorInstance,
+    batch: *mut abi::ProctorBatch,
+    error: *mut abi::ProctorError,
+) -> abi::ProctorStatus {
+    // SAFETY: the host passes an instance that lives and that no other call uses, and a batch that is ours.
+    guard(error, || unsafe { get_mut::<InstanceOf<P>>(instance)?.warm_up(&mut Batch::read(batch)?) })
+}
+
+unsafe extern "C" fn execute<P: Plugin>(
+    instance: *mut abi::ProctorInstance,
+    batch: *mut abi::ProctorBatch,
+    error: *mut abi::ProctorError,
+) -> abi::ProctorStatus {
+    // SAFETY: the host passes an instance that lives and that no other call uses, and a batch that is ours.
+    guard(error, || unsafe { get_mut::<InstanceOf<P>>(instance)?.execute(&mut Batch::read(batch)?) })
+}
+
+unsafe extern "C" fn execute_virtual<P: Plugin>(
+    instance: *mut abi::ProctorInstance,
+    batch: *mut abi::ProctorBatch,
+    busy_instances: u32,
+    service_time_ns: *mut u64,
+    error: *mut abi::ProctorError,
+) -> abi::ProctorStatus {
+    guard(error, || {
+        // SAFETY: the host passes an instance that lives and that no other call uses, a batch that is ours, and
+        // null or a place for the service time.
+        let (instance, mut batch, service_time) =
+            unsafe { (get_mut::<InstanceOf<P>>(instance)?, Batch::read(batch)?, service_time_ns.as_mut()) };
+        let service_time =
+            service_time.ok_or_else(|| PluginError::invalid_argument("service_time_ns is null"))?;
+        *service_time = instance.execute_virtual(&mut batch, busy_instances)?;
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn destroy_instance<P: Plugin>(instance: *mut abi::ProctorInstance) {
+    // SAFETY: the host passes an instance that `create_instance` made, once.
+    unsafe { destroy::<InstanceOf<P>>(instance.cast()) }
+}
+
+unsafe extern "C" fn unload_model<P: Plugin>(model: *mut abi::ProctorModel) {
+    // SAFETY: the host passes a model that `load_model` made, once.
+    unsafe { destroy::<ModelOf<P>>(model.cast()) }
+}
+
+unsafe extern "C" fn close<P: Plugin>(backend: *mut abi::ProctorBackend) {
+    // SAFETY: the host passes the object that `open` made, once.
+    unsafe { destroy::<P>(backend.cast()) }
+}
+
+unsafe extern "C" fn extension<P: Plugin>(id: abi::ProctorString) -> *const c_void {
+    let find = || {
+        // SAFETY: the ABI says that the text is valid for the call.
+        let id = unsafe { str_of(id) }.ok()?;
+        let manifest = P::manifest();
+        match id {
+            abi::PROCTOR_EXTENSION_ISSUE if manifest.issue => Some(ptr::from_ref(Shims::<P>::ISSUE).cast()),
+            abi::PROCTOR_EXTENSION_VIRTUAL_TIME if manifest.virtual_time => {
+                Some(ptr::from_ref(Shims::<P>::VIRTUAL_TIME).cast())
+            }
+            _ => None,
+        }
+    };
+    catch_unwind(find).ok().flatten().unwrap_or(ptr::null())
+}
+
+/// Runs the body of a function that returns a status.
+fn guard(
+    error: *mut abi::ProctorError,
+    body: impl FnOnce() -> Result<(), PluginError>,
+) -> abi::ProctorStatus {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => abi::PROCTOR_STATUS_OK,
+        Ok(Err(failure)) => {
+            // SAFETY: the host passes null or room for a message, for the duration of the call.
+            unsafe { write_message(error, &failure.message) };
+            failure.status
+        }
+        Err(panic) => {
+            // SAFETY: as above.
+            unsafe { write_message(error, &format!("the plugin panicked: {}", panic_text(&*panic))) };
+            abi::PROCTOR_STATUS_PANICKED
+        }
+    }
+}
+
+/// Runs the body of a function that returns nothing; a failure can only be logged.
+fn quietly(body: impl FnOnce() -> Result<(), PluginError>) {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => {}
+        Ok(Err(failure)) => tracing::error!("{failure}"),
+        Err(panic) => tracing::error!("the plugin panicked: {}", panic_text(&*panic)),
+    }
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message")
+}
+
+/// # Safety
+/// `error` is null or points to room for a message.
+pub(super) unsafe fn write_message(error: *mut abi::ProctorError, message: &str) {
+    // SAFETY: the caller promises null or a valid structure.
+    let Some(error) = (unsafe { error.as_mut() }) else { return };
+    if error.message.is_null() {
+        return;
+    }
+    let length = message.floor_char_boundary(error.capacity);
+    // SAFETY: `capacity` bytes fit, and `length` is at most that.
+    unsafe { ptr::copy_nonoverlapping(message.as_ptr(), error.message, length) };
+    error.length = length;
+}
+
+/// # Safety
+/// `place` is null or where the address of the new object goes.
+unsafe fn put<T, O>(place: *mut *mut O, object: T) -> Result<(), PluginError> {
+    // SAFETY: the caller promises null or a valid place.
+    let place = unsafe { place.as_mut() };
+    let place = place.ok_or_else(|| PluginError::invalid_argument("no place for the new object"))?;
+    *place = Box::into_raw(Box::new(object)).cast();
+    Ok(())
+}
+
+/// # Safety
+/// `object` is null or comes from `put::<T, _>` and lives for `'a`.
+unsafe fn get<'a, T>(object: *mut c_void) -> Result<&'a T, PluginError> {
+    // SAFETY: the caller promises null or a living T.
+    unsafe { object.cast::<T>().as_ref() }.ok_or_else(|| PluginError::invalid_argument("object is null"))
+}
+
+/// # Safety
+/// `object` is null or comes from `put::<T, _>`, lives for `'a`, and nobody else uses it meanwhile.
+unsafe fn get_mut<'a, T>(object: *mut abi::ProctorInstance) -> Result<&'a mut T, PluginError> {
+    // SAFETY: the caller promises null or a living T that is ours alone.
+    unsafe { object.cast::<T>().as_mut() }.ok_or_else(|| PluginError::invalid_argument("instance is null"))
+}
+
+/// # Safety
+/// `object` is null or comes from `put::<T, _>`, and is not used again.
+unsafe fn destroy<T>(object: *mut c_void) {
+    if object.is_null() {
+        return;
+    }
+    quietly(|| {
+        // SAFETY: the caller promises that this is the box that `put` leaked, and that this is its last use.
+        drop(unsafe { Box::from_raw(object.cast::<T>()) });
+        Ok(())
+    });
+}
+
+/// A text for the ABI, borrowed from `text`.
+pub(super) fn text(text: &str) -> abi::ProctorString {
+    abi::ProctorString { data: text.as_ptr(), length: text.len() }
+}
+
+/// # Safety
+/// `items` is null with a `count` of 0, or points to `count` items that are valid for `'a`.
+pub(super) unsafe fn slice_of<'a, T>(items: *const T, count: usize) -> Result<&'a [T], PluginError> {
+    if count == 0 {
+        return Ok(&[]);
+    }
+    if items.is_null() {
+        return Err(PluginError::invalid_argument(format!("an array of {count} elements is null")));
+    }
+    // SAFETY: not null, and valid for `count` items by the caller's promise.
+    Ok(unsafe { slice::from_raw_parts(items, count) })
+}
+
+/// # Safety
+/// `text` is null or valid for `'a`.
+pub(super) unsafe fn str_of<'a>(text: abi::ProctorString) -> Result<&'a str, PluginError> {
+    if text.data.is_null() {
+        return Ok("");
+    }
+    // SAFETY: not null, and valid for `length` bytes by the caller's promise.
+    let bytes = unsafe { slice::from_raw_parts(text.data, text.length) };
+    std::str::from_utf8(bytes).map_err(|_| PluginError::invalid_argument("a text is not UTF-8"))
+}
+
+/// # Safety
+/// `text` is null or valid for the call.
+pub(super) unsafe fn string_of(text: abi::ProctorString) -> Result<String, PluginError> {
+    // SAFETY: the caller's promise is the one that is asked for.
+    unsafe { str_of(text) }.map(str::to_owned)
+}

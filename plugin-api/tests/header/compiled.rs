@@ -1,0 +1,66 @@
+use std::{fmt::Write, fs, path::Path, process::Command};
+
+use super::layout::layouts;
+
+/// A program that exits with the number of sizes and offsets that differ from those of the Rust types.
+fn program() -> String {
+    let mut text = String::from("#include \"proctor_plugin.h\"\n#include <stdio.h>\n");
+    text += "static int check(const char *what, size_t c, size_t rust) {\n";
+    text += "  if (c == rust) return 0;\n";
+    text += "  printf(\"%s: C %lu, Rust %lu\\n\", what, (unsigned long)c, (unsigned long)rust);\n  return 1;\n}\n";
+    for layout in layouts() {
+        writeln!(text, "struct Align{0} {{ char first; {0} second; }};", layout.name).unwrap();
+    }
+    text += "int main(void) {\n  int wrong = 0;\n";
+    for layout in layouts() {
+        let name = layout.name;
+        writeln!(text, "  wrong += check(\"size of {name}\", sizeof({name}), {});", layout.size).unwrap();
+        writeln!(
+            text,
+            "  wrong += check(\"alignment of {name}\", offsetof(struct Align{name}, second), {});",
+            layout.alignment
+        )
+        .unwrap();
+        for (field, offset) in layout.fields {
+            writeln!(text, "  wrong += check(\"{name}.{field}\", offsetof({name}, {field}), {offset});")
+                .unwrap();
+        }
+    }
+    text += "  return wrong;\n}\n";
+    text
+}
+
+/// Compiles the program with all warnings as errors, runs it, and fails with what it printed.
+fn compile_and_run(compiler: &str, extension: &str, standard: &str) {
+    if Command::new(compiler).arg("--version").output().is_err() {
+        println!("skipped: no {compiler}; `cargo xtask setup` installs one");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join(format!("layout.{extension}"));
+    let binary = folder.path().join("layout");
+    fs::write(&source, program()).unwrap();
+    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");
+    let compiled = Command::new(compiler)
+        .arg(format!("-std={standard}"))
+        .args(["-pedantic", "-Wall", "-Wextra", "-Werror", "-I"])
+        .arg(&include)
+        .arg("-o")
+        .arg(&binary)
+        .arg(&source)
+        .output()
+        .unwrap();
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    let output = Command::new(&binary).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[test]
+fn c99_sees_the_same_layout() {
+    compile_and_run("cc", "c", "c99");
+}
+
+#[test]
+fn cpp11_sees_the_same_layout() {
+    compile_and_run("c++", "cpp", "c++11");
+}

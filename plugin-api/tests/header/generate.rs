@@ -1,0 +1,31 @@
+use std::{fs, path::Path};
+
+const HEADER: &str = "include/proctor_plugin.h";
+
+/// The header that the Rust types make now.
+fn generated() -> String {
+    let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let config = cbindgen::Config::from_file(crate_folder.join("cbindgen.toml")).unwrap();
+    let mut builder = cbindgen::Builder::new().with_config(config);
+    for file in ["basic", "manifest", "model", "batch", "host", "plugin", "extensions"] {
+        builder = builder.with_src(crate_folder.join(format!("src/abi/{file}.rs")));
+    }
+    let mut text = Vec::new();
+    builder.generate().unwrap().write(&mut text);
+    String::from_utf8(text).unwrap()
+}
+
+/// Fails if the committed header is not the one that the Rust types make. With `PROCTOR_WRITE_HEADER` set it writes
+/// the header instead; that is what `cargo xtask header` does.
+#[test]
+fn the_committed_header_is_the_generated_one() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(HEADER);
+    let generated = generated();
+    if std::env::var_os("PROCTOR_WRITE_HEADER").is_some() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, generated).unwrap();
+        return;
+    }
+    let committed = fs::read_to_string(&path).unwrap();
+    assert!(committed == generated, "{HEADER} is not up to date: run `cargo xtask header`");
+}

@@ -1,0 +1,67 @@
+//! Sizes and offsets as Rust sees them, to be compared with what C sees.
+
+use std::mem::offset_of;
+
+use proctor_plugin_api::abi::*;
+
+/// One structure: its name, size, alignment, and the offset of each field, in bytes.
+pub struct Layout {
+    pub name: &'static str,
+    pub size: usize,
+    pub alignment: usize,
+    pub fields: Vec<(&'static str, usize)>,
+}
+
+macro_rules! layouts {
+    ($($name:ident { $($field:ident),* });* $(;)?) => {
+        /// All structures of the ABI.
+        pub fn layouts() -> Vec<Layout> {
+            // A pattern without `..` does not compile if a field is missing from the list.
+            $(let _ = |value: $name| { let $name { $($field: _),* } = value; };)*
+            vec![$(Layout {
+                name: stringify!($name),
+                size: size_of::<$name>(),
+                alignment: align_of::<$name>(),
+                fields: vec![$((stringify!($field), offset_of!($name, $field))),*],
+            }),*]
+        }
+    };
+}
+
+layouts! {
+    ProctorString { data, length };
+    ProctorError { message, capacity, length };
+    ProctorModelSupport { size, model, format, precision, device, scenarios, batch_size_max, flags, memory_bytes };
+    ProctorOptionSpec { size, name, help, default_value, kind, choice_count, choices, integer_min, integer_max, float_min, float_max };
+    ProctorManifest { size, name, vendor, version, license, description, capabilities, models, model_count, options, option_count };
+    ProctorOptionValue { name, text, integer, number, kind, reserved };
+    ProctorTensorSpec { name, shape, rank, element_type };
+    ProctorFile { format, path };
+    ProctorModelRequest { size, model, precision, device, files, file_count, inputs, input_count, outputs, output_count, scenario, batch_size_max, instance_count, reserved };
+    ProctorPlacement { size, instance_index, instance_count, cpus, cpu_count };
+    ProctorTensor { data, size_bytes, shape, rank, element_type };
+    ProctorPreparedSample { index, inputs, input_count };
+    ProctorOutput { data, capacity_bytes, size_bytes, lent, release, private_data };
+    ProctorBatchSample { id, index, inputs, input_count, outputs, output_count, status, token_count };
+    ProctorStamps { copy_in_ns, compute_ns, copy_out_ns, end_ns };
+    ProctorBatch { size, samples, sample_count, stamps };
+    ProctorQuerySample { id, index };
+    ProctorResponse { id, data, size_bytes, status, token_count, message };
+    ProctorHost { size, abi_major, abi_minor, context, log, log_level, now_ns, complete, first_token, metric, is_cancelled, cache_folder, extension };
+    ProctorVersionRange { size, major_min, major_max, minor_max, reserved };
+    ProctorPlugin { size, abi_major, abi_minor, describe, open, load_model, create_instance, prepare_samples, release_samples, warm_up, start, execute, flush, stop, destroy_instance, unload_model, close, extension };
+    ProctorIssue { size, issue };
+    ProctorVirtualTime { size, execute };
+}
+
+/// Fails if a structure of the header is not in the list above.
+#[test]
+fn every_structure_of_the_header_is_compared() {
+    let header = include_str!("../../include/proctor_plugin.h");
+    let opaque = ["ProctorBackend", "ProctorModel", "ProctorInstance"];
+    let listed: Vec<_> = layouts().iter().map(|layout| layout.name).collect();
+    for line in header.lines().filter_map(|line| line.strip_prefix("typedef struct ")) {
+        let name = line.split([' ', '{']).next().unwrap();
+        assert!(opaque.contains(&name) || listed.contains(&name), "{name} is not compared");
+    }
+}

@@ -1,0 +1,5 @@
+//! The C header: it is the one that the Rust types make, it compiles alone, and C sees the same sizes and offsets.
+
+mod compiled;
+mod generate;
+mod layout;
