@@ -1,6 +1,7 @@
 //! The CPU RNN plugin: LSTM and GRU inference in f32 on the CPU, from safetensors files with PyTorch's names.
 //!
-//! A [`Model`] holds the parameters: a stack of recurrent layers, in one direction or in both, and an optional linear
+//! [`CpuRnn`] is the plugin as the host sees it, exported by the crate's one macro call. Behind it, and usable without it:
+//! a [`Model`] holds the parameters: a stack of recurrent layers, in one direction or in both, and an optional linear
 //! layer on the last hidden state. An [`Instance`] shares a model and owns the memory that a batch needs; one batch is
 //! samples `[time, feature]` in, a row of outputs for each sample out.
 //!
@@ -12,7 +13,7 @@
 //!   in one loop over time, and that loop is the seam for faster code: whatever takes its place, a packed layout, fused
 //!   steps or a split over cores, is unseen from outside.
 //! - **Weights are transposed once, at load**, to the order in which the product reads them.
-//! - **One unsafe call**, to the `gemm` crate, in `matmul`, behind a function that checks every length.
+//! - **One unsafe call of our own**, to the `gemm` crate, in `matmul`, behind a function that checks every length.
 //! - **A file is believed only when it is understood whole.** Sizes follow from shapes, shapes must fit each other, every
 //!   weight must be finite, and a tensor without a place in the model is an error ([`WeightsError`]), because to leave
 //!   it out would be to run another model.
@@ -61,9 +62,11 @@ mod layer;
 mod linear;
 mod matmul;
 mod model;
+mod plugin;
 mod weights;
 
 pub use cell::GruReset;
 pub use error::WeightsError;
 pub use matmul::Threads;
 pub use model::{Instance, InstanceError, InstanceSettings, Model};
+pub use plugin::{CpuRnn, LoadedInstance, LoadedModel};
