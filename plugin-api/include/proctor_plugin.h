@@ -287,7 +287,7 @@ typedef struct ProctorModelSupport {
 } ProctorModelSupport;
 
 /*
- One option that a plugin takes, set by `--set plugin.<name>=<value>`.
+ One option that a plugin takes, set by `--set <plugin>.<option>=<value>`.
  */
 typedef struct ProctorOptionSpec {
   /*

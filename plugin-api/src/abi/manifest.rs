@@ -60,7 +60,7 @@ pub const PROCTOR_OPTION_PATH: u32 = 5;
 /// One of a fixed list of words.
 pub const PROCTOR_OPTION_CHOICE: u32 = 6;
 
-/// One option that a plugin takes, set by `--set plugin.<name>=<value>`.
+/// One option that a plugin takes, set by `--set <plugin>.<option>=<value>`.
 #[repr(C)]
 #[derive(Debug, StableAbi)]
 pub struct ProctorOptionSpec {
