@@ -1,3 +1,81 @@
 //! The benchmark host: the command line and one run, from settings to verdict.
+//!
+//! [`run`] reads from top to bottom as a run goes: settings, plugin, data, model, accuracy run, performance run,
+//! result, verdict. Around it: `bench` makes one test with the load generator, `sut` and `library` are the glue between
+//! the load generator, the scheduler and the plugin, `folder`, `journal`, `result` and `verdict` are what a run leaves,
+//! `watchdog` and `interrupt` end it when the plugin or the user wants no more.
 
-fn main() {}
+#![forbid(unsafe_code)]
+
+mod bench;
+mod cli;
+mod describe;
+mod exit;
+mod explain;
+mod figures;
+mod folder;
+mod interrupt;
+mod journal;
+mod library;
+mod list;
+mod machine;
+mod observer;
+mod plugin;
+mod progress;
+mod result;
+mod run;
+mod score;
+mod sut;
+mod text;
+mod verdict;
+mod watchdog;
+
+use std::{
+    io::{self, IsTerminal, Write},
+    process,
+};
+
+use clap::Parser;
+// The default plugin is linked in. It registers itself, for which the linker has to see it used.
+use cpu_rnn_sut as _;
+use tracing_subscriber::{EnvFilter, filter::LevelFilter};
+
+use crate::cli::{Cli, Command};
+
+fn main() {
+    let cli = Cli::parse();
+    start_log();
+    let done = match &cli.command {
+        Command::Run(flags) => run::run(flags),
+        Command::List { kind } => list::list(*kind).map(print),
+        Command::Describe { plugin } => describe::describe(plugin).map(print),
+        Command::Explain(flags) => explain::explain(flags).map(print),
+    };
+    let code = done.unwrap_or_else(|error| {
+        eprintln!("{}", error.report());
+        error.code()
+    });
+    // Not by returning: threads of a plugin may still be running, and nobody waits for them.
+    process::exit(code)
+}
+
+/// Prints a text, and gives the exit code.
+fn print(text: String) -> i32 {
+    // Whoever closes the pipe has seen enough.
+    let _ = io::stdout().write_all(text.as_bytes());
+    exit::EXIT_GOOD
+}
+
+/// Logs to stderr, those of plugins included, at the level of `PROCTOR_LOG`.
+fn start_log() {
+    let filter = EnvFilter::builder()
+        .with_default_directive(LevelFilter::WARN.into())
+        .with_env_var("PROCTOR_LOG")
+        .from_env_lossy();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal())
+        .without_time()
+        .init();
+}

@@ -1,1 +1,35 @@
-//! End-to-end tests of the host program and the conformance suite for plugins.
+//! Runs the built `host` program from tests, and looks at what it leaves.
+//!
+//! A [`Bench`] is a folder in which a test runs the program; a [`Run`] is one run of a benchmark there, with its exit
+//! code, its output and its run folder. The tests themselves are in `tests/`, a file for each part of the program's
+//! promise.
+//!
+//! # Choices
+//! - The program is used as a user uses it: by its command line, in a process of its own, so that a crash or a hang is
+//!   the failure of one test, with the output shown.
+//! - It is not built here. Cargo does not build the program of another package for a test, and a test that builds would
+//!   measure the build; `cargo xtask test` builds everything first. The program and the plugins are those in the target
+//!   folder of the running test.
+//! - No test asserts on time. A time limit only turns a hang into a failure.
+//!
+//! # Example
+//! ```no_run
+//! let bench = proctor_tests::Bench::new();
+//! let run = bench.run("--plugin mock --scenario Offline --mode performance");
+//! assert_eq!(run.result()["scenario"], "Offline");
+//! ```
+//!
+//! # Limits
+//! Linux only, like the plugins' file names.
+
+#![forbid(unsafe_code)]
+
+mod bench;
+mod compile;
+mod place;
+mod run;
+
+pub use bench::{Bench, Finished, Started};
+pub use compile::compile;
+pub use place::{datasets, plugin, workspace};
+pub use run::Run;

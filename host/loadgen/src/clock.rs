@@ -47,7 +47,7 @@ impl RealClock {
         Self { origin: Instant::now() }
     }
 
-    fn spin(&self, until_ns: u64, mut done: impl FnMut() -> bool) -> bool {
+    fn spin(&self, until_ns: u64, pause: fn(), mut done: impl FnMut() -> bool) -> bool {
         loop {
             if done() {
                 return true;
@@ -55,7 +55,7 @@ impl RealClock {
             if self.now_ns() >= until_ns {
                 return false;
             }
-            std::hint::spin_loop();
+            pause();
         }
     }
 }
@@ -79,7 +79,7 @@ impl Clock for RealClock {
             }
             wake.park_unless_stopped(Duration::from_nanos(left_ns - Self::SPIN_BEFORE_DEADLINE_NS));
         }
-        self.spin(deadline_ns, || wake.is_stopped());
+        self.spin(deadline_ns, std::hint::spin_loop, || wake.is_stopped());
     }
 
     fn wait_for(&self, wake: &Wake, deadline_ns: Option<u64>, ready: &dyn Fn() -> bool) -> bool {
@@ -88,7 +88,8 @@ impl Clock for RealClock {
         }
         let deadline_ns = deadline_ns.unwrap_or(u64::MAX);
         let spin_until_ns = self.now_ns().saturating_add(Self::SPIN_BEFORE_PARK_NS).min(deadline_ns);
-        if self.spin(spin_until_ns, ready) {
+        // The thread that completes may need this very processor: on a full machine a bare spin keeps it waiting.
+        if self.spin(spin_until_ns, std::thread::yield_now, ready) {
             return true;
         }
         loop {

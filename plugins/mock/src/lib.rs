@@ -1,1 +1,70 @@
 //! The mock plugin: the reference for plugin authors, with every behaviour an option.
+//!
+//! It computes nothing. It takes as long as it is told to and answers what it is told to, so it stands in for a device
+//! wherever the host itself is looked at: its own floor (the null backend), the scheduler's policies against a known
+//! service time, the accuracy scripts against answers that are wrong by a known share.
+//!
+//! # A tour for plugin authors
+//! Read the files in this order; each is one thing that a plugin does.
+//! 1. `plugin`: [`Mock`], what the host sees first. The manifest says what the plugin can run and which options it
+//!    takes; `open` reads the options; `load_model` checks what the host wants. The export macro stands at its top.
+//! 2. `model`: [`MockModel`], the life cycle of a loaded model, and what all of its instances share.
+//! 3. `instance`: [`MockInstance`], where a batch is executed. The smallest file, and for a real plugin the heart.
+//! 4. `issue`: the optional second way to take work, whole queries on threads of the plugin's own. Leave it out, and
+//!    the host does the queueing, the batching and the scaling.
+//!
+//! The other files are this plugin's own business, in place of a device: `service` (how long), `answers` (what),
+//! `table` and `lines` (its two kinds of files), `random` (numbers that depend on a key alone).
+//!
+//! # Make it yours
+//! 1. Copy this folder to `plugins/<name>`, and keep `plugin`, `model` and `instance`.
+//! 2. In `Cargo.toml` name the library `<name>_sut` (hyphens become underscores) with the crate type `cdylib`; add
+//!    `rlib` if tests or a program should link it, too. Its one dependency of ours is `proctor-plugin-api`.
+//! 3. Change the manifest: name, vendor, licence, and a row for each model, format, precision and device.
+//! 4. `cargo build --release -p <package>`, then `host describe <name>` and `host run --plugin <name>`. A library that
+//!    lies elsewhere is named by its path, or its folder stands in `PROCTOR_PLUGIN_PATH`.
+//!
+//! # Choices
+//! - **Everything is drawn by key.** The k-th service time of an instance depends on the seed, the instance and k, and
+//!   nothing else: not on threads, not on what was asked for before. The same holds for answers.
+//! - **All memory before the timed part.** `execute` does not allocate; `issue` does only while its queue still grows.
+//! - **A warm-up takes no draw**, so the number of warm-up batches does not change a run.
+//! - **No unsafe code.** The ABI's pointers end in `proctor-plugin-api`.
+//!
+//! # Example
+//! The plugin as a test of a plugin would use it, without a host:
+//! ```
+//! use std::collections::BTreeMap;
+//!
+//! use mock_sut::Mock;
+//! use proctor_plugin_api::{Host, Options, Plugin};
+//!
+//! let options = |name: &str, text: &str| {
+//!     let given = BTreeMap::from([(name.to_owned(), text.to_owned())]);
+//!     Options::resolve(&Mock::manifest().options, &given)
+//! };
+//! assert!(Mock::open(Host::detached(), &options("service", "fixed")?).is_ok());
+//!
+//! let error = options("service", "fast").unwrap_err().to_string();
+//! assert!(error.contains("one of null, fixed, uniform, normal, log-normal, table"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Limits
+//! It keeps time by sleeping and then spinning for a last tenth of a millisecond, so more instances or threads than
+//! processors disturb each other. It never reads its inputs.
+
+mod answers;
+mod instance;
+mod issue;
+mod lines;
+mod model;
+mod plugin;
+mod random;
+mod service;
+mod table;
+mod wait;
+
+pub use instance::MockInstance;
+pub use model::MockModel;
+pub use plugin::Mock;

@@ -1,0 +1,219 @@
+//! An opened plugin.
+
+use std::{
+    collections::BTreeMap,
+    ptr::{self, NonNull},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use proctor_plugin_api::{
+    OptionError, OptionValue, Options,
+    abi::{self, ProctorBackend, ProctorOptionValue, ProctorString},
+    vocabulary::{CompletionSink, did_you_mean},
+};
+
+use crate::{
+    HostServices, Model, ModelDemand, PluginHostError, PluginLibrary,
+    activity::Activity,
+    call::{Call, checked},
+    library::required,
+    services::HostContext,
+};
+
+/// A handle that a plugin gave out. The host never looks behind it.
+#[derive(Debug)]
+pub(crate) struct Handle<T>(NonNull<T>);
+
+// SAFETY: the handle is only ever passed back to the plugin that made it. Which thread may do that with which function
+// is part of the ABI, and is kept by the types: exclusive functions take `&mut`, or are those of the owner's thread.
+unsafe impl<T> Send for Handle<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for Handle<T> {}
+
+impl<T> Handle<T> {
+    /// Checks what a call wrote.
+    pub(crate) fn new(pointer: *mut T, plugin: &str, call: Call) -> Result<Self, PluginHostError> {
+        NonNull::new(pointer)
+            .map(Self)
+            .ok_or_else(|| PluginHostError::NullHandle { plugin: plugin.to_owned(), call })
+    }
+
+    pub(crate) fn get(&self) -> *mut T {
+        self.0.as_ptr()
+    }
+}
+
+/// A text of the host as the ABI has it, valid as long as `text`.
+pub(crate) fn borrowed(text: &str) -> ProctorString {
+    ProctorString { data: text.as_ptr(), length: text.len() }
+}
+
+/// An opened plugin. Clones share it; when the last one and all its models are gone, it is closed, but not unloaded.
+///
+/// One thread should open it, load and control its models, and drop it: the ABI promises that to plugins.
+#[derive(Clone)]
+pub struct Backend {
+    pub(crate) inner: Arc<BackendInner>,
+}
+
+pub(crate) struct BackendInner {
+    pub(crate) library: PluginLibrary,
+    pub(crate) handle: Handle<ProctorBackend>,
+    pub(crate) host: &'static HostContext,
+    pub(crate) activity: &'static Activity,
+    /// Whether a model is loaded; one at a time, so that the size of a response is known.
+    pub(crate) has_model: AtomicBool,
+}
+
+impl PluginLibrary {
+    /// Opens the device or the library below the plugin. [main thread]
+    ///
+    /// # Errors
+    /// [`PluginHostError::Option`] for an option that the manifest does not allow, or why the plugin cannot open.
+    pub fn open(&self, options: &Options, services: HostServices) -> Result<Backend, PluginHostError> {
+        let name = &self.manifest().name;
+        let values = self.check_options(options)?;
+        let raw: Vec<ProctorOptionValue> =
+            values.iter().map(|(name, value, text)| raw_option(name, value, text)).collect();
+        let activity = Activity::new(name, None);
+        let (context, host) = HostContext::leak(activity.plugin(), services);
+        let mut backend = ptr::null_mut();
+        let open = required!(self.table(), open);
+        checked(activity, Call::Open, |error| {
+            // SAFETY: the function is that of a checked table. The host table lives for ever; the options, the room
+            // for the handle and `error` live for the call.
+            unsafe { open(host, raw.as_ptr(), raw.len(), &raw mut backend, error) }
+        })?;
+        Ok(Backend {
+            inner: Arc::new(BackendInner {
+                library: self.clone(),
+                handle: Handle::new(backend, name, Call::Open)?,
+                host: context,
+                activity,
+                has_model: AtomicBool::new(false),
+            }),
+        })
+    }
+
+    /// Name, value and text of each option; paths are made absolute.
+    fn check_options(
+        &self,
+        options: &Options,
+    ) -> Result<Vec<(String, OptionValue, String)>, PluginHostError> {
+        let specs = &self.manifest().options;
+        let wrap = |error| PluginHostError::Option { plugin: self.manifest().name.clone(), error };
+        let check = |(name, value): (&str, &OptionValue)| {
+            let spec = specs.iter().find(|spec| spec.name == name).ok_or_else(|| OptionError::Unknown {
+                name: name.to_owned(),
+                hint: did_you_mean(name, specs.iter().map(|spec| spec.name.as_str())),
+            })?;
+            let mut value = spec.parse(&value.to_string())?;
+            if let OptionValue::Path(path) = &mut value {
+                *path = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
+            }
+            let text = value.to_string();
+            Ok((name.to_owned(), value, text))
+        };
+        options.iter().map(check).collect::<Result<_, _>>().map_err(wrap)
+    }
+}
+
+/// The ABI's form of an option; borrows `name` and `text`.
+fn raw_option(name: &str, value: &OptionValue, text: &str) -> ProctorOptionValue {
+    let mut raw = ProctorOptionValue {
+        name: borrowed(name),
+        text: ProctorString { data: ptr::null(), length: 0 },
+        integer: 0,
+        number: 0.0,
+        kind: 0,
+        reserved: 0,
+    };
+    raw.kind = match value {
+        OptionValue::Boolean(value) => {
+            raw.integer = i64::from(*value);
+            abi::PROCTOR_OPTION_BOOLEAN
+        }
+        OptionValue::Integer(value) => {
+            raw.integer = *value;
+            abi::PROCTOR_OPTION_INTEGER
+        }
+        OptionValue::Float(value) => {
+            raw.number = *value;
+            abi::PROCTOR_OPTION_FLOAT
+        }
+        OptionValue::Text(_) => abi::PROCTOR_OPTION_TEXT,
+        OptionValue::Path(_) => abi::PROCTOR_OPTION_PATH,
+        OptionValue::Choice(_) => abi::PROCTOR_OPTION_CHOICE,
+    };
+    if matches!(value, OptionValue::Text(_) | OptionValue::Path(_) | OptionValue::Choice(_)) {
+        raw.text = borrowed(text);
+    }
+    raw
+}
+
+impl Backend {
+    /// Loads a model, after checking the demand against the manifest. One model at a time. [main thread]
+    ///
+    /// # Errors
+    /// [`PluginHostError::NotDeclared`] with what the plugin does declare, or why the plugin cannot load it.
+    pub fn load_model(&self, demand: &ModelDemand) -> Result<Model, PluginHostError> {
+        Model::load(&self.inner, demand)
+    }
+
+    /// Says where the completions of issued samples and first tokens go; `None` between runs.
+    pub fn set_sink(&self, sink: Option<Arc<dyn CompletionSink>>) {
+        self.inner.host.set_sink(sink);
+    }
+
+    /// Tells the plugin that all work should end soon.
+    pub fn cancel(&self) {
+        self.inner.host.cancel();
+    }
+
+    /// The figures that the plugin has reported so far.
+    #[must_use]
+    pub fn metrics(&self) -> BTreeMap<String, f64> {
+        self.inner.host.metrics()
+    }
+
+    /// Misbehaviour noticed at the boundary, in words; at most the first 32.
+    #[must_use]
+    pub fn faults(&self) -> Vec<String> {
+        self.inner.host.faults.kept()
+    }
+
+    /// How many faults there were.
+    #[must_use]
+    pub fn fault_count(&self) -> u64 {
+        self.inner.host.faults.count()
+    }
+}
+
+impl BackendInner {
+    pub(crate) fn plugin(&self) -> &str {
+        self.activity.plugin()
+    }
+
+    pub(crate) fn wrong_state(
+        &self,
+        call: Call,
+        object: &'static str,
+        state: &'static str,
+    ) -> PluginHostError {
+        PluginHostError::WrongState { plugin: self.plugin().to_owned(), call, object, state }
+    }
+}
+
+impl Drop for BackendInner {
+    fn drop(&mut self) {
+        debug_assert!(!self.has_model.load(Ordering::Relaxed), "a model keeps its backend");
+        let close = required!(self.library.table(), close);
+        let _scope = self.activity.enter(Call::Close);
+        // SAFETY: the function is that of a checked table; the handle came from `open` of the same table, has no
+        // models left, as each of them holds this backend, and is not used again.
+        unsafe { close(self.handle.get()) }
+    }
+}

@@ -1,0 +1,155 @@
+//! One call into a plugin: what it is, who watches it, and what comes back.
+
+use std::fmt;
+
+use proctor_plugin_api::abi::{self, ProctorError, ProctorStatus};
+
+use crate::{PluginHostError, activity::Activity, error::status_name};
+
+macro_rules! calls {
+    ($($variant:ident $name:literal,)+) => {
+        /// A call from the host into a plugin.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum Call {
+            $(#[doc = concat!("`", $name, "`")] $variant,)+
+        }
+
+        impl Call {
+            const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The name, as the ABI has it.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name),+ }
+            }
+        }
+    };
+}
+
+calls! {
+    Load "loading the library",
+    Entry "proctor_plugin_entry",
+    Extension "extension",
+    Describe "describe",
+    Open "open",
+    LoadModel "load_model",
+    CreateInstance "create_instance",
+    PrepareSamples "prepare_samples",
+    ReleaseSamples "release_samples",
+    WarmUp "warm_up",
+    Start "start",
+    Execute "execute",
+    ExecuteVirtual "execute in virtual time",
+    ReleaseOutput "release of a lent output",
+    Issue "issue",
+    Flush "flush",
+    Stop "stop",
+    DestroyInstance "destroy_instance",
+    UnloadModel "unload_model",
+    Close "close",
+}
+
+impl Call {
+    /// The call with this number, as [`Activity`] keeps it; numbers start at 1.
+    pub(crate) fn from_code(code: u32) -> Option<Self> {
+        Self::ALL.get(usize::try_from(code).ok()?.checked_sub(1)?).copied()
+    }
+
+    /// The number of the call.
+    pub(crate) fn code(self) -> u32 {
+        self as u32 + 1
+    }
+}
+
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// How many bytes of a plugin's message are kept.
+const MESSAGE_CAPACITY: usize = 4096;
+
+/// Room for the message of one call. Lives on the stack, so that a call allocates nothing.
+pub(crate) struct Message([u8; MESSAGE_CAPACITY]);
+
+impl Message {
+    pub(crate) fn new() -> Self {
+        Self([0; MESSAGE_CAPACITY])
+    }
+
+    /// Runs `call` with this buffer, and returns what it returned and the message, which is empty if the plugin
+    /// claims to have written more than fits.
+    pub(crate) fn collect<R>(&mut self, call: impl FnOnce(*mut ProctorError) -> R) -> (R, &[u8]) {
+        let mut error = ProctorError { message: self.0.as_mut_ptr(), capacity: MESSAGE_CAPACITY, length: 0 };
+        let result = call(&raw mut error);
+        (result, self.0.get(..error.length).unwrap_or_default())
+    }
+}
+
+/// Makes one call that returns a status, with `activity` telling a crash report what goes on.
+pub(crate) fn checked(
+    activity: &'static Activity,
+    call: Call,
+    invoke: impl FnOnce(*mut ProctorError) -> ProctorStatus,
+) -> Result<(), PluginHostError> {
+    let mut buffer = Message::new();
+    let (status, message) = {
+        let _scope = activity.enter(call);
+        buffer.collect(invoke)
+    };
+    if status == abi::PROCTOR_STATUS_OK {
+        return Ok(());
+    }
+    Err(PluginHostError::CallFailed {
+        plugin: activity.plugin().to_owned(),
+        call,
+        status: status_name(status),
+        message: readable(message),
+    })
+}
+
+/// A plugin's message as text on one line's end: lossy UTF-8 without white space around it.
+pub(crate) fn readable(message: &[u8]) -> String {
+    String::from_utf8_lossy(message).trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_of_calls_round_trip() {
+        for &call in Call::ALL {
+            assert_eq!(Call::from_code(call.code()), Some(call));
+        }
+        assert_eq!(Call::from_code(0), None);
+        assert_eq!(Call::from_code(99), None);
+    }
+
+    #[test]
+    fn a_message_longer_than_its_room_is_dropped() {
+        let mut buffer = Message::new();
+        // SAFETY: the pointer is to the structure that `collect` made for this call.
+        let (_, message) = buffer.collect(|error| unsafe { (*error).length = MESSAGE_CAPACITY + 1 });
+        assert_eq!(message, b"");
+    }
+
+    #[test]
+    fn a_failed_call_has_the_name_the_status_and_the_message() {
+        let activity = Activity::new("p", None);
+        let write = |error: *mut ProctorError| {
+            // SAFETY: the structure and its buffer of 4096 bytes live for this call.
+            unsafe {
+                (*error).message.copy_from_nonoverlapping(b"no \xff room\n".as_ptr(), 10);
+                (*error).length = 10;
+            }
+            99
+        };
+        let error = checked(activity, Call::Open, write).unwrap_err();
+        assert_eq!(error.to_string(), "plugin p: open failed (INTERNAL): no \u{fffd} room");
+        let error = checked(activity, Call::Stop, |_| abi::PROCTOR_STATUS_BUSY).unwrap_err();
+        assert_eq!(error.to_string(), "plugin p: stop failed (BUSY), without a message");
+    }
+}

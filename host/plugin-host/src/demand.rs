@@ -1,0 +1,206 @@
+//! What the host wants of a plugin, held against what the plugin declares.
+
+use std::{collections::BTreeSet, path::PathBuf};
+
+use proctor_plugin_api::{
+    Manifest, ModelSupport,
+    vocabulary::{Scenario, TensorSpec},
+};
+
+use crate::PluginHostError;
+
+/// Which model to load, and how it will be used.
+#[derive(Debug, Clone)]
+pub struct ModelDemand {
+    /// Model id, such as `digits-lstm`.
+    pub model: String,
+    /// Precision to compute in; `None` leaves it to the order of the plugin's list.
+    pub precision: Option<String>,
+    /// Kind of device; `None` leaves it to the order of the plugin's list.
+    pub device: Option<String>,
+    /// Format and path of each file of the model. Those that the plugin does not read are not passed on.
+    pub files: Vec<(String, PathBuf)>,
+    /// Tensors of one sample that go in.
+    pub inputs: Vec<TensorSpec>,
+    /// Tensors of one sample that come out.
+    pub outputs: Vec<TensorSpec>,
+    /// How queries will arrive.
+    pub scenario: Scenario,
+    /// Largest batch in samples; at least 1.
+    pub batch_size_max: u32,
+    /// Number of instances; at least 1.
+    pub instance_count: u32,
+}
+
+/// The row of the manifest that meets a demand.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Match {
+    pub(crate) precision: String,
+    pub(crate) device: String,
+    /// Format and path of the files that the plugin reads.
+    pub(crate) files: Vec<(String, PathBuf)>,
+}
+
+/// Finds the first row of the manifest that meets the demand.
+///
+/// # Errors
+/// [`PluginHostError::NotDeclared`] for the first of model, format, precision, device, scenario and batch size that
+/// no row declares together with those before it; [`PluginHostError::BadDemand`] for a demand without sense.
+pub(crate) fn match_demand(manifest: &Manifest, demand: &ModelDemand) -> Result<Match, PluginHostError> {
+    check_sense(manifest, demand)?;
+    let mut rows: Vec<&ModelSupport> = manifest.models.iter().collect();
+    let mut narrow = |what: &'static str,
+                      wanted: String,
+                      meets: &dyn Fn(&ModelSupport) -> bool,
+                      say: &dyn Fn(&ModelSupport) -> Vec<String>| {
+        let left: Vec<&ModelSupport> = rows.iter().copied().filter(|row| meets(row)).collect();
+        if left.is_empty() {
+            let declared: BTreeSet<String> = rows.iter().flat_map(|row| say(row)).collect();
+            let declared = declared.into_iter().collect::<Vec<_>>().join(", ");
+            return Err(PluginHostError::NotDeclared {
+                plugin: manifest.name.clone(),
+                what,
+                wanted,
+                declared,
+            });
+        }
+        rows = left;
+        Ok(())
+    };
+    let formats: Vec<&str> = demand.files.iter().map(|(format, _)| format.as_str()).collect();
+    let any_format = if formats.is_empty() { "none".into() } else { formats.join(" or ") };
+    narrow("model", demand.model.clone(), &|row| is(&row.model, &demand.model), &|row| {
+        vec![row.model.clone()]
+    })?;
+    narrow("file format", any_format, &|row| reads(row, &formats), &|row| vec![row.format.clone()])?;
+    if let Some(precision) = &demand.precision {
+        narrow("precision", precision.clone(), &|row| row.precision == *precision, &|row| {
+            vec![row.precision.clone()]
+        })?;
+    }
+    if let Some(device) = &demand.device {
+        narrow("device", device.clone(), &|row| row.device == *device, &|row| vec![row.device.clone()])?;
+    }
+    narrow(
+        "scenario",
+        demand.scenario.to_string(),
+        &|row| row.scenarios.contains(&demand.scenario),
+        &|row| row.scenarios.iter().map(Scenario::to_string).collect(),
+    )?;
+    narrow(
+        "a batch size of",
+        demand.batch_size_max.to_string(),
+        &|row| row.batch_size_max == 0 || row.batch_size_max >= demand.batch_size_max,
+        &|row| vec![format!("at most {}", row.batch_size_max)],
+    )?;
+    let row = rows.first().expect("the last narrowing left at least one row");
+    let is_read = |(format, _): &&(String, PathBuf)| is(&row.format, format);
+    Ok(Match {
+        precision: row.precision.clone(),
+        device: row.device.clone(),
+        files: demand.files.iter().filter(is_read).cloned().collect(),
+    })
+}
+
+fn is(declared: &str, wanted: &str) -> bool {
+    declared == "*" || declared == wanted
+}
+
+fn reads(row: &ModelSupport, formats: &[&str]) -> bool {
+    row.format == "none" || row.format == "*" || formats.contains(&row.format.as_str())
+}
+
+fn check_sense(manifest: &Manifest, demand: &ModelDemand) -> Result<(), PluginHostError> {
+    let what = if demand.batch_size_max == 0 {
+        "the largest batch has no samples".to_owned()
+    } else if demand.instance_count == 0 {
+        "there is no instance".to_owned()
+    } else if demand.outputs.is_empty() {
+        "the model has no outputs".to_owned()
+    } else if let Some((_, path)) = demand.files.iter().find(|(_, path)| path.to_str().is_none()) {
+        format!("the path {} is not UTF-8", path.display())
+    } else {
+        return Ok(());
+    };
+    Err(PluginHostError::BadDemand { plugin: manifest.name.clone(), what })
+}
+
+#[cfg(test)]
+mod tests {
+    use proctor_plugin_api::vocabulary::ElementType;
+
+    use super::*;
+
+    fn manifest() -> Manifest {
+        let support = |model: &str, format: &str| ModelSupport::new(model, format);
+        Manifest::new("p", "1", "")
+            .model(ModelSupport {
+                precision: "int8".into(),
+                batch_size_max: 4,
+                ..support("digits-cnn", "onnx")
+            })
+            .model(ModelSupport {
+                scenarios: vec![Scenario::Offline],
+                device: "cuda".into(),
+                ..support("*", "safetensors")
+            })
+    }
+
+    fn demand(model: &str, format: &str) -> ModelDemand {
+        let output = TensorSpec { name: "logits".into(), element_type: ElementType::F32, shape: vec![10] };
+        ModelDemand {
+            model: model.into(),
+            precision: None,
+            device: None,
+            files: vec![(format.into(), "/m".into()), ("other".into(), "/o".into())],
+            inputs: vec![output.clone()],
+            outputs: vec![output],
+            scenario: Scenario::Offline,
+            batch_size_max: 1,
+            instance_count: 1,
+        }
+    }
+
+    fn refusal(demand: &ModelDemand) -> String {
+        match_demand(&manifest(), demand).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_first_row_that_fits_is_taken_with_the_files_that_it_reads() {
+        let found = match_demand(&manifest(), &demand("digits-cnn", "onnx")).unwrap();
+        let files = vec![("onnx".to_owned(), PathBuf::from("/m"))];
+        assert_eq!(found, Match { precision: "int8".into(), device: "cpu".into(), files });
+        let found = match_demand(&manifest(), &demand("digits-lstm", "safetensors")).unwrap();
+        assert_eq!((found.precision.as_str(), found.device.as_str()), ("f32", "cuda"));
+    }
+
+    #[test]
+    fn each_refusal_names_what_is_declared() {
+        let base = demand("digits-cnn", "onnx");
+        assert_eq!(
+            refusal(&demand("digits-lstm", "onnx")),
+            "plugin p does not declare file format onnx or other; it declares safetensors"
+        );
+        assert_eq!(
+            refusal(&ModelDemand { precision: Some("bf16".into()), ..base.clone() }),
+            "plugin p does not declare precision bf16; it declares int8"
+        );
+        assert_eq!(
+            refusal(&ModelDemand { device: Some("cuda".into()), ..base.clone() }),
+            "plugin p does not declare device cuda; it declares cpu"
+        );
+        assert_eq!(
+            refusal(&ModelDemand { batch_size_max: 5, ..base.clone() }),
+            "plugin p does not declare a batch size of 5; it declares at most 4"
+        );
+        let server = ModelDemand { scenario: Scenario::Server, ..demand("x", "safetensors") };
+        assert_eq!(refusal(&server), "plugin p does not declare scenario Server; it declares Offline");
+        let narrow = Manifest { models: manifest().models[..1].to_vec(), ..manifest() };
+        let error = match_demand(&narrow, &demand("x", "onnx")).unwrap_err();
+        assert_eq!(error.to_string(), "plugin p does not declare model x; it declares digits-cnn");
+        assert_eq!(
+            refusal(&ModelDemand { batch_size_max: 0, ..base }),
+            "cannot ask plugin p for that: the largest batch has no samples"
+        );
+    }
+}

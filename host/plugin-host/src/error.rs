@@ -1,0 +1,260 @@
+//! Everything that can go wrong at the plugin boundary.
+
+use std::path::PathBuf;
+
+use proctor_plugin_api::{OptionError, abi};
+
+use crate::call::Call;
+
+/// Why a plugin cannot be found, loaded, believed or used.
+///
+/// `source_name` is the path of the library, or the name of the linked-in plugin; `plugin` is the name that the
+/// plugin gives itself.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PluginHostError {
+    /// No plugin has this name.
+    #[error("found no plugin \"{name}\"{hint}; looked in {looked}")]
+    NotFound {
+        /// The name as given.
+        name: String,
+        /// A suggestion, or empty.
+        hint: String,
+        /// Every place that was searched.
+        looked: String,
+    },
+    /// The file is not there or cannot be read.
+    #[error("cannot read the plugin {}: {reason}", path.display())]
+    FileMissing {
+        /// Which file.
+        path: PathBuf,
+        /// What the operating system says.
+        reason: String,
+    },
+    /// The dynamic linker does not take the file.
+    #[error("{} is not a shared library that can be loaded here: {reason}", path.display())]
+    NotALibrary {
+        /// Which file.
+        path: PathBuf,
+        /// What the dynamic linker says.
+        reason: String,
+    },
+    /// The library does not export the entry.
+    #[error("{} is a shared library, but no plugin: it does not export `{}`", path.display(), abi::PROCTOR_PLUGIN_ENTRY)]
+    NoEntry {
+        /// Which file.
+        path: PathBuf,
+    },
+    /// The plugin says that it does not speak the host's version.
+    #[error("{source_name} refuses this host: {reason}")]
+    Refused {
+        /// Which plugin.
+        source_name: String,
+        /// The plugin's own words.
+        reason: String,
+    },
+    /// The entry returned null and no reason.
+    #[error("{source_name} returned no table and gave no reason; it should write one to `refusal`")]
+    NullTable {
+        /// Which plugin.
+        source_name: String,
+    },
+    /// The table follows another major version of the ABI.
+    #[error(
+        "{source_name} follows ABI {major}.{minor}, this host speaks {}.x only: rebuild the plugin",
+        abi::PROCTOR_ABI_MAJOR
+    )]
+    WrongMajor {
+        /// Which plugin.
+        source_name: String,
+        /// Major version that the table names.
+        major: u32,
+        /// Minor version that the table names.
+        minor: u32,
+    },
+    /// A structure says that it is shorter than its first version, or longer than can be.
+    #[error("{source_name}: {structure}.size is {size}, which is not between {least} and {most}")]
+    StructureSize {
+        /// Which plugin.
+        source_name: String,
+        /// Name of the ABI structure.
+        structure: &'static str,
+        /// What it says.
+        size: usize,
+        /// Size of the first version of the structure, in bytes.
+        least: usize,
+        /// Largest size that is believed, in bytes.
+        most: usize,
+    },
+    /// A function that every plugin has to have is null.
+    #[error("{source_name}: the required function {function} is null")]
+    NullFunction {
+        /// Which plugin.
+        source_name: String,
+        /// Structure and field.
+        function: &'static str,
+    },
+    /// A pointer is null or not aligned.
+    #[error("{source_name}: {what} is {problem}")]
+    BadPointer {
+        /// Which plugin.
+        source_name: String,
+        /// What it should point to.
+        what: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// A text is null, too long, or not UTF-8.
+    #[error("{source_name}: {what} is {problem}")]
+    BadText {
+        /// Which plugin.
+        source_name: String,
+        /// Which text.
+        what: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The manifest contradicts itself or says something that has no meaning.
+    #[error("{source_name}: the manifest is wrong: {what}")]
+    BadManifest {
+        /// Which plugin.
+        source_name: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// The manifest promises an extension that the plugin does not have.
+    #[error("{source_name}: the manifest promises \"{id}\", but {problem}")]
+    MissingExtension {
+        /// Which plugin.
+        source_name: String,
+        /// Id of the extension.
+        id: &'static str,
+        /// What is missing.
+        problem: &'static str,
+    },
+    /// Host and plugin were compiled with different ideas of one ABI version.
+    #[error(
+        "{source_name} says that it follows ABI {}.{}, but its types differ: {detail}",
+        abi::PROCTOR_ABI_MAJOR,
+        abi::PROCTOR_ABI_MINOR
+    )]
+    Layout {
+        /// Which plugin.
+        source_name: String,
+        /// The innermost difference.
+        detail: String,
+    },
+    /// An option is unknown or has a wrong value.
+    #[error("plugin {plugin}: {error}")]
+    Option {
+        /// Which plugin.
+        plugin: String,
+        /// What is wrong with the option.
+        #[source]
+        error: OptionError,
+    },
+    /// The plugin does not declare what is asked of it.
+    #[error("plugin {plugin} does not declare {what} {wanted}; it declares {declared}")]
+    NotDeclared {
+        /// Which plugin.
+        plugin: String,
+        /// Model, format, precision, device, scenario or batch size.
+        what: &'static str,
+        /// What was asked for.
+        wanted: String,
+        /// What the manifest says, for everything else that was asked for.
+        declared: String,
+    },
+    /// The host's own request makes no sense.
+    #[error("cannot ask plugin {plugin} for that: {what}")]
+    BadDemand {
+        /// Which plugin.
+        plugin: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// A call returned a status other than OK.
+    #[error("plugin {plugin}: {call} failed ({status}){}", prefixed(message))]
+    CallFailed {
+        /// Which plugin.
+        plugin: String,
+        /// Which call.
+        call: Call,
+        /// Name of the status.
+        status: &'static str,
+        /// The plugin's own words, or empty.
+        message: String,
+    },
+    /// A call returned OK and a null handle.
+    #[error("plugin {plugin}: {call} returned OK and a null handle")]
+    NullHandle {
+        /// Which plugin.
+        plugin: String,
+        /// Which call.
+        call: Call,
+    },
+    /// The call does not fit the life cycle.
+    #[error("plugin {plugin}: {call} does not fit the state \"{state}\" of the {object}")]
+    WrongState {
+        /// Which plugin.
+        plugin: String,
+        /// Which call.
+        call: Call,
+        /// Backend, model or instance.
+        object: &'static str,
+        /// Where in its life the object is.
+        state: &'static str,
+    },
+    /// An output does not have the size that the model was asked for.
+    #[error("plugin {plugin}: output \"{tensor}\" of sample {sample} has {got} bytes instead of {expected}")]
+    OutputSize {
+        /// Which plugin.
+        plugin: String,
+        /// Name of the tensor.
+        tensor: String,
+        /// Sample index.
+        sample: u64,
+        /// Size of the declared shape, in bytes.
+        expected: usize,
+        /// What the plugin says, in bytes.
+        got: usize,
+    },
+    /// The crash report cannot be set up.
+    #[error("cannot set up the crash report {}: {reason}", path.display())]
+    CrashReport {
+        /// Path of the report.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+}
+
+fn prefixed(message: &str) -> String {
+    if message.is_empty() { ", without a message".into() } else { format!(": {message}") }
+}
+
+/// The name of a status; unknown codes are read as INTERNAL.
+pub(crate) fn status_name(status: abi::ProctorStatus) -> &'static str {
+    match status {
+        abi::PROCTOR_STATUS_OK => "OK",
+        abi::PROCTOR_STATUS_FAILED => "FAILED",
+        abi::PROCTOR_STATUS_INVALID_ARGUMENT => "INVALID_ARGUMENT",
+        abi::PROCTOR_STATUS_UNSUPPORTED => "UNSUPPORTED",
+        abi::PROCTOR_STATUS_WRONG_STATE => "WRONG_STATE",
+        abi::PROCTOR_STATUS_OUT_OF_MEMORY => "OUT_OF_MEMORY",
+        abi::PROCTOR_STATUS_DEVICE_LOST => "DEVICE_LOST",
+        abi::PROCTOR_STATUS_CANCELLED => "CANCELLED",
+        abi::PROCTOR_STATUS_PANICKED => "PANICKED",
+        abi::PROCTOR_STATUS_BUSY => "BUSY",
+        _ => "INTERNAL",
+    }
+}
+
+/// The status itself if it is known, else INTERNAL.
+pub(crate) fn known_status(status: abi::ProctorStatus) -> abi::ProctorStatus {
+    if (abi::PROCTOR_STATUS_OK..=abi::PROCTOR_STATUS_INTERNAL).contains(&status) {
+        status
+    } else {
+        abi::PROCTOR_STATUS_INTERNAL
+    }
+}

@@ -1,0 +1,297 @@
+//! One co-located copy of a model: batches in, responses out, without allocation.
+
+use std::{mem, ptr, sync::Arc};
+
+use proctor_plugin_api::{
+    abi::{
+        PROCTOR_STATUS_OK, ProctorBatch, ProctorBatchSample, ProctorError, ProctorInstance, ProctorOutput,
+        ProctorPlacement, ProctorStamps, ProctorStatus, ProctorTensor,
+    },
+    vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, ResponseId, SampleIndex, SampleStatus},
+};
+
+use crate::{
+    PluginHostError,
+    activity::Activity,
+    backend::Handle,
+    call::{Call, checked},
+    error::known_status,
+    library::required,
+    model::{ModelInner, State},
+    output::OutputBuffer,
+};
+
+/// One co-located copy of a model. Its own thread executes; dropped elsewhere or early, it is destroyed in due order.
+pub struct Instance {
+    model: Arc<ModelInner>,
+    index: u32,
+    /// Only taken by `drop`.
+    handle: Option<Handle<ProctorInstance>>,
+    activity: &'static Activity,
+    scratch: Scratch,
+    buffer: OutputBuffer,
+    /// The batch that was executed last and not yet completed.
+    batch: Vec<QuerySample>,
+    /// How each of its samples ended, and its number of tokens.
+    results: Vec<(SampleStatus, u32)>,
+    /// Always empty between calls; kept for its room.
+    responses: Vec<QuerySampleResponse<'static>>,
+    stamps: ProctorStamps,
+}
+
+/// The arrays of the batch that the plugin sees. Filled anew for each call.
+struct Scratch {
+    samples: Vec<ProctorBatchSample>,
+    outputs: Vec<ProctorOutput>,
+}
+
+// SAFETY: the pointers in the arrays are written before each call and read only right after it, on the same thread.
+unsafe impl Send for Scratch {}
+
+impl Instance {
+    pub(crate) fn create(model: &Arc<ModelInner>, index: u32) -> Result<Self, PluginHostError> {
+        let demand = &model.demand;
+        let plugin = model.backend.plugin();
+        let batch_size_max = usize::try_from(demand.batch_size_max).unwrap_or(usize::MAX);
+        let buffer =
+            OutputBuffer::new(&demand.outputs, batch_size_max).ok_or_else(|| PluginHostError::BadDemand {
+                plugin: plugin.to_owned(),
+                what: format!("the outputs of {batch_size_max} samples are more than the memory can hold"),
+            })?;
+        let activity = Activity::new(plugin, Some(index));
+        let placement = ProctorPlacement {
+            size: size_of::<ProctorPlacement>(),
+            instance_index: index,
+            instance_count: demand.instance_count,
+            cpus: ptr::null(),
+            cpu_count: 0,
+        };
+        let mut instance = ptr::null_mut();
+        let create = required!(model.table(), create_instance);
+        checked(activity, Call::CreateInstance, |error| {
+            // SAFETY: the function is that of a checked table; the model is live; the placement, the room for the
+            // instance and `error` live for the call.
+            unsafe { create(model.raw(), &raw const placement, &raw mut instance, error) }
+        })?;
+        let handle = Handle::new(instance, plugin, Call::CreateInstance)?;
+        model.lock_instances().insert(index, None);
+        Ok(Self {
+            model: Arc::clone(model),
+            index,
+            handle: Some(handle),
+            activity,
+            scratch: Scratch {
+                samples: Vec::with_capacity(batch_size_max),
+                outputs: Vec::with_capacity(batch_size_max * demand.outputs.len()),
+            },
+            buffer,
+            batch: Vec::with_capacity(batch_size_max),
+            results: Vec::with_capacity(batch_size_max),
+            responses: Vec::with_capacity(batch_size_max),
+            stamps: ProctorStamps::default(),
+        })
+    }
+
+    /// Number of this instance, counted from 0.
+    #[must_use]
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// Runs prepared samples as one batch and throws the outputs away. [instance thread]
+    ///
+    /// # Errors
+    /// A wrong state, a sample that is not prepared, more samples than demanded, or why the plugin cannot.
+    pub fn warm_up(&mut self, samples: &[SampleIndex]) -> Result<(), PluginHostError> {
+        let batch: Vec<QuerySample> =
+            samples.iter().map(|&index| QuerySample { id: ResponseId(0), index }).collect();
+        let execute = required!(self.model.table(), execute);
+        let warm_up = self.model.table().raw.warm_up.unwrap_or(execute);
+        self.model.expect_at_least(Call::WarmUp, State::Prepared)?;
+        // SAFETY: the function is that of a checked table; `run` hands in a live instance and batch.
+        let result = self
+            .run(Call::WarmUp, &batch, |instance, batch, error| unsafe { warm_up(instance, batch, error) });
+        self.batch.clear();
+        result
+    }
+
+    /// Runs a batch to its end. Does not allocate. [instance thread]
+    ///
+    /// An output of wrong size fails its sample alone, and is a fault of the backend.
+    ///
+    /// # Errors
+    /// A wrong state, a sample that is not prepared, more samples than demanded, or the plugin's failure: then every
+    /// sample of the batch has failed.
+    pub fn execute(&mut self, batch: &[QuerySample]) -> Result<(), PluginHostError> {
+        self.model.expect_at_least(Call::Execute, State::Running)?;
+        let execute = required!(self.model.table(), execute);
+        // SAFETY: the function is that of a checked table; `run` hands in a live instance and batch.
+        self.run(Call::Execute, batch, |instance, batch, error| unsafe { execute(instance, batch, error) })
+    }
+
+    /// Runs a batch in virtual time: returns at once, with the service time in ns. `busy_instances` counts the
+    /// instances that are executing, this one included. [issuing thread]
+    ///
+    /// # Errors
+    /// As [`execute`](Self::execute), and [`PluginHostError::NotDeclared`] without virtual time.
+    pub fn execute_virtual(
+        &mut self,
+        batch: &[QuerySample],
+        busy_instances: u32,
+    ) -> Result<u64, PluginHostError> {
+        self.model.expect_at_least(Call::ExecuteVirtual, State::Running)?;
+        let execute = self.model.table().execute_virtual;
+        let execute = execute.ok_or_else(|| self.model.not_declared("batches in virtual time"))?;
+        let mut service_time_ns = 0;
+        let time = &raw mut service_time_ns;
+        self.run(Call::ExecuteVirtual, batch, |instance, batch, error| {
+            // SAFETY: the function is that of a checked extension; `run` hands in a live instance and batch, and the
+            // room for the time lives for the call.
+            unsafe { execute(instance, batch, busy_instances, time, error) }
+        })?;
+        Ok(service_time_ns)
+    }
+
+    /// Hands the responses of the batch just executed to the sink, all in one call. Does not allocate.
+    ///
+    /// Samples of any other batch, or of one that failed as a whole, are completed as failed.
+    pub fn complete(&mut self, batch: &[QuerySample], sink: &dyn CompletionSink) {
+        let is_this = !batch.is_empty() && self.batch == batch;
+        if !is_this {
+            let plugin = self.model.backend.plugin();
+            self.model.backend.host.faults.record(|| {
+                format!(
+                    "plugin {plugin}: a batch was completed that instance {} had not executed",
+                    self.index
+                )
+            });
+        }
+        let mut responses: Vec<QuerySampleResponse<'_>> = mem::take(&mut self.responses);
+        responses.extend(batch.iter().enumerate().map(|(position, sample)| {
+            let (status, token_count) =
+                if is_this { self.results[position] } else { (SampleStatus::FAILED, 0) };
+            let data = if status.is_ok() { self.buffer.response(position) } else { &[] };
+            QuerySampleResponse { id: sample.id, status, data, token_count }
+        }));
+        sink.complete(&responses);
+        responses.clear();
+        // SAFETY: the vector is empty, so nothing in it has the shorter lifetime; a lifetime does not change a layout.
+        self.responses = unsafe {
+            mem::transmute::<Vec<QuerySampleResponse<'_>>, Vec<QuerySampleResponse<'static>>>(responses)
+        };
+        self.batch.clear();
+    }
+
+    /// Instants within the batch executed last, as the plugin reports them; 0 where it does not.
+    #[must_use]
+    pub fn stamps(&self) -> ProctorStamps {
+        self.stamps
+    }
+
+    /// Fills the arrays, makes the call, and settles every output.
+    fn run(
+        &mut self,
+        call: Call,
+        batch: &[QuerySample],
+        invoke: impl FnOnce(*mut ProctorInstance, *mut ProctorBatch, *mut ProctorError) -> ProctorStatus,
+    ) -> Result<(), PluginHostError> {
+        self.batch.clear();
+        self.results.clear();
+        // Held for the call, so that the inputs stay even if the samples are released meanwhile.
+        let prepared = self.model.prepared.load();
+        self.fill(batch, |index| prepared.as_ref().and_then(|prepared| prepared.inputs(index))).map_err(
+            |what| PluginHostError::BadDemand { plugin: self.model.backend.plugin().to_owned(), what },
+        )?;
+        let mut raw = ProctorBatch {
+            size: size_of::<ProctorBatch>(),
+            samples: self.scratch.samples.as_mut_ptr(),
+            sample_count: batch.len(),
+            stamps: ProctorStamps::default(),
+        };
+        let handle = self.handle.as_ref().map_or(ptr::null_mut(), Handle::get);
+        let result = checked(self.activity, call, |error| invoke(handle, &raw mut raw, error));
+        self.stamps = raw.stamps;
+        self.settle(batch, result.is_ok());
+        self.batch.extend_from_slice(batch);
+        result
+    }
+
+    fn fill(
+        &mut self,
+        batch: &[QuerySample],
+        inputs_of: impl Fn(SampleIndex) -> Option<*const ProctorTensor>,
+    ) -> Result<(), String> {
+        let demand = &self.model.demand;
+        let output_count = demand.outputs.len();
+        let Scratch { samples, outputs } = &mut self.scratch;
+        let Some(first) = batch.first() else { return Err("the batch has no samples".into()) };
+        if batch.len() > samples.capacity() {
+            return Err(format!(
+                "a batch of {} samples is larger than {}",
+                batch.len(),
+                demand.batch_size_max
+            ));
+        }
+        self.activity.set_first_sample(first.index.0);
+        samples.clear();
+        outputs.clear();
+        for sample in 0..batch.len() {
+            outputs.extend((0..output_count).map(|output| self.buffer.fresh(sample, output)));
+        }
+        // From here to the end of the call `outputs` is touched through this pointer only.
+        let outputs = outputs.as_mut_ptr();
+        for (position, sample) in batch.iter().enumerate() {
+            let inputs = inputs_of(sample.index)
+                .ok_or_else(|| format!("sample {} is not among the prepared ones", sample.index))?;
+            samples.push(ProctorBatchSample {
+                id: sample.id.0,
+                index: sample.index.0,
+                inputs,
+                input_count: demand.inputs.len(),
+                outputs: outputs.wrapping_add(position * output_count),
+                output_count,
+                status: PROCTOR_STATUS_OK,
+                token_count: 0,
+            });
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self, batch: &[QuerySample], is_ok: bool) {
+        let outputs = &self.model.demand.outputs;
+        let backend = &self.model.backend;
+        for (position, sample) in batch.iter().enumerate() {
+            let raw = &self.scratch.samples[position];
+            let mut status =
+                if is_ok { SampleStatus(known_status(raw.status)) } else { SampleStatus::FAILED };
+            let written = &self.scratch.outputs[position * outputs.len()..][..outputs.len()];
+            let wrong = |output: usize, got: usize| {
+                backend.host.faults.record(|| {
+                    let error = PluginHostError::OutputSize {
+                        plugin: backend.plugin().to_owned(),
+                        tensor: outputs[output].name.clone(),
+                        sample: sample.index.0,
+                        expected: outputs[output].size_bytes(),
+                        got,
+                    };
+                    error.to_string()
+                });
+            };
+            // SAFETY: the plugin vouches for what it wrote during the call, and each call is settled once.
+            let is_whole =
+                unsafe { self.buffer.settle(position, written, status.is_ok(), self.activity, wrong) };
+            if status.is_ok() && !is_whole {
+                status = SampleStatus::FAILED;
+            }
+            self.results.push((status, raw.token_count));
+        }
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        if let Some(handle) = self.handle.take() {
+            self.model.retire(self.index, handle);
+        }
+    }
+}

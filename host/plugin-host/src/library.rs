@@ -1,0 +1,443 @@
+//! Loading a library, agreeing on a version, and checking the table that it hands out.
+
+use std::{
+    ffi::c_void,
+    fmt::Write as _,
+    fs::File,
+    io::{self, Read as _},
+    mem::ManuallyDrop,
+    path::Path,
+    sync::Arc,
+};
+
+use abi_stable::library::{ROOT_MODULE_LOADER_NAME, lib_header_from_path};
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use proctor_plugin_api::{
+    Manifest, Options, RootModuleRef,
+    abi::{
+        self, ProctorBatch, ProctorError, ProctorInstance, ProctorIssue, ProctorModel, ProctorPlugin,
+        ProctorPluginEntry, ProctorQuerySample, ProctorStatus, ProctorString, ProctorVersionRange,
+        ProctorVirtualTime,
+    },
+    linked_plugins,
+};
+use sha2::{Digest as _, Sha256};
+
+use crate::{
+    PluginHostError, PluginLocation,
+    activity::Activity,
+    call::{Call, Message, readable},
+    foreign::Reader,
+    manifest::read_manifest,
+};
+
+type IssueFunction = unsafe extern "C" fn(
+    *mut ProctorModel,
+    *const ProctorQuerySample,
+    usize,
+    *mut ProctorError,
+) -> ProctorStatus;
+type VirtualFunction = unsafe extern "C" fn(
+    *mut ProctorInstance,
+    *mut ProctorBatch,
+    u32,
+    *mut u64,
+    *mut ProctorError,
+) -> ProctorStatus;
+
+/// Who a plugin is, for the result of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PluginIdentity {
+    /// Name in its manifest.
+    pub name: String,
+    /// Who made it.
+    pub vendor: String,
+    /// Its version.
+    pub version: String,
+    /// Its licence.
+    pub license: String,
+    /// Major version of the ABI that its table follows.
+    pub abi_major: u32,
+    /// Minor version of the ABI that its table follows.
+    pub abi_minor: u32,
+    /// Absolute path of the library, or `linked in`.
+    pub source: String,
+    /// SHA-256 of the library in hexadecimal; `None` if it is linked in.
+    pub sha256: Option<String>,
+    /// Whether the types of host and plugin were compared field by field.
+    pub layout_checked: bool,
+}
+
+/// The functions of a plugin, checked: those that are required are there.
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub(crate) raw: ProctorPlugin,
+    pub(crate) issue: Option<IssueFunction>,
+    pub(crate) execute_virtual: Option<VirtualFunction>,
+}
+
+/// A required function of a [`Table`].
+macro_rules! required {
+    ($table:expr, $name:ident) => {
+        $table.raw.$name.expect("a table without a required function is refused when it is read")
+    };
+}
+pub(crate) use required;
+
+/// A loaded, negotiated and checked plugin. It stays loaded to the end of the process. Clones share it.
+#[derive(Debug, Clone)]
+pub struct PluginLibrary {
+    loaded: Arc<Loaded>,
+}
+
+#[derive(Debug)]
+struct Loaded {
+    table: Table,
+    manifest: Manifest,
+    identity: PluginIdentity,
+}
+
+/// What is known of a plugin before its table is.
+pub(crate) struct Origin {
+    /// Path of the library, or name of the linked-in plugin.
+    pub(crate) source: String,
+    pub(crate) sha256: Option<String>,
+    /// The library, to look for the root module in. Never closed, not even if the plugin is refused: threads that it
+    /// has started and destructors that it has registered may still run its code.
+    library: Option<ManuallyDrop<Library>>,
+}
+
+impl Origin {
+    pub(crate) fn linked() -> Self {
+        Self { source: "linked in".into(), sha256: None, library: None }
+    }
+}
+
+impl PluginLibrary {
+    /// Loads a plugin, negotiates the version, and reads and checks its table and manifest. No device is touched.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the file, the table or the manifest.
+    pub fn load(location: &PluginLocation) -> Result<Self, PluginHostError> {
+        match location {
+            PluginLocation::Linked(name) => {
+                let linked = linked_plugins().find(|plugin| (plugin.name)() == *name).ok_or_else(|| {
+                    PluginHostError::NotFound {
+                        name: (*name).to_owned(),
+                        hint: String::new(),
+                        looked: "the plugins that are linked in".into(),
+                    }
+                })?;
+                Self::from_entry(linked.entry, name, Origin::linked())
+            }
+            PluginLocation::Library(path) => Self::from_library(path),
+        }
+    }
+
+    /// What the plugin says that it is and can run.
+    #[must_use]
+    pub fn manifest(&self) -> &Manifest {
+        &self.loaded.manifest
+    }
+
+    /// Who the plugin is.
+    #[must_use]
+    pub fn identity(&self) -> &PluginIdentity {
+        &self.loaded.identity
+    }
+
+    /// Checks options given as text against the manifest, and fills in the defaults.
+    ///
+    /// # Errors
+    /// [`PluginHostError::Option`] for the first that is unknown or has a wrong value.
+    pub fn options(
+        &self,
+        given: &std::collections::BTreeMap<String, String>,
+    ) -> Result<Options, PluginHostError> {
+        Options::resolve(&self.manifest().options, given)
+            .map_err(|error| PluginHostError::Option { plugin: self.manifest().name.clone(), error })
+    }
+
+    pub(crate) fn table(&self) -> &Table {
+        &self.loaded.table
+    }
+
+    fn from_library(path: &Path) -> Result<Self, PluginHostError> {
+        let sha256 = sha256_of(path).map_err(|error| PluginHostError::FileMissing {
+            path: path.to_owned(),
+            reason: error.to_string(),
+        })?;
+        let source = path.display().to_string();
+        let library = {
+            let _scope = Activity::new(&source, None).enter(Call::Load);
+            // RTLD_NOW: a symbol that is missing shows here and not in the timed part.
+            // SAFETY: this runs the library's constructors, which nobody can prove harmless; loading a plugin is what
+            // the user asked for, and a crash in it is reported as its own.
+            unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }
+        }
+        .map(ManuallyDrop::new)
+        .map_err(|error| PluginHostError::NotALibrary { path: path.to_owned(), reason: innermost(&error) })?;
+        // SAFETY: the type of this symbol is fixed by the ABI; `Option` allows for a symbol whose value is null.
+        let entry = unsafe { library.get::<Option<ProctorPluginEntry>>(abi::PROCTOR_PLUGIN_ENTRY) };
+        let entry = entry.ok().and_then(|symbol| *symbol);
+        let Some(entry) = entry else { return Err(PluginHostError::NoEntry { path: path.to_owned() }) };
+        Self::from_entry(
+            entry,
+            &source,
+            Origin { source: source.clone(), sha256: Some(sha256), library: Some(library) },
+        )
+    }
+
+    /// Negotiates with an entry, wherever it comes from. `source_name` is for the errors.
+    pub(crate) fn from_entry(
+        entry: ProctorPluginEntry,
+        source_name: &str,
+        origin: Origin,
+    ) -> Result<Self, PluginHostError> {
+        let reader = Reader { source_name };
+        let activity = Activity::new(source_name, None);
+        let raw = negotiate(entry, reader, activity)?;
+        let layout_checked = match &origin.library {
+            Some(library) if same_version(&raw) => {
+                check_layout(library, Path::new(&origin.source), source_name)?
+            }
+            _ => false,
+        };
+        check_functions(&raw, reader)?;
+        let describe = raw.describe.expect("checked just now");
+        let described = {
+            let _scope = activity.enter(Call::Describe);
+            // SAFETY: the function is that of a checked table, and takes no arguments.
+            unsafe { describe() }
+        };
+        // SAFETY: the plugin vouches for the manifest that it returns and for what it points to.
+        let manifest = unsafe { read_manifest(reader, described, raw.abi_minor > abi::PROCTOR_ABI_MINOR) }?;
+        let table = Table {
+            issue: manifest.issue.then(|| issue_extension(&raw, reader, activity)).transpose()?,
+            execute_virtual: manifest
+                .virtual_time
+                .then(|| virtual_extension(&raw, reader, activity))
+                .transpose()?,
+            raw,
+        };
+        let identity = PluginIdentity {
+            name: manifest.name.clone(),
+            vendor: manifest.vendor.clone(),
+            version: manifest.version.clone(),
+            license: manifest.license.clone(),
+            abi_major: table.raw.abi_major,
+            abi_minor: table.raw.abi_minor,
+            source: origin.source,
+            sha256: origin.sha256,
+            layout_checked,
+        };
+        Ok(Self { loaded: Arc::new(Loaded { table, manifest, identity }) })
+    }
+}
+
+fn negotiate(
+    entry: ProctorPluginEntry,
+    reader: Reader<'_>,
+    activity: &'static Activity,
+) -> Result<ProctorPlugin, PluginHostError> {
+    let source_name = || reader.source_name.to_owned();
+    let speaks = ProctorVersionRange {
+        size: size_of::<ProctorVersionRange>(),
+        major_min: abi::PROCTOR_ABI_MAJOR,
+        major_max: abi::PROCTOR_ABI_MAJOR,
+        minor_max: abi::PROCTOR_ABI_MINOR,
+        reserved: 0,
+    };
+    let mut buffer = Message::new();
+    let (table, refusal) = {
+        let _scope = activity.enter(Call::Entry);
+        // SAFETY: the entry has the type that the ABI gives it; both pointers are valid for the call.
+        buffer.collect(|refusal| unsafe { entry(&raw const speaks, refusal) })
+    };
+    if table.is_null() {
+        let reason = readable(refusal);
+        return Err(if reason.is_empty() {
+            PluginHostError::NullTable { source_name: source_name() }
+        } else {
+            PluginHostError::Refused { source_name: source_name(), reason }
+        });
+    }
+    // SAFETY: the plugin vouches for the table that it returns.
+    let table = unsafe { reader.structure(table) }?;
+    if table.abi_major != abi::PROCTOR_ABI_MAJOR {
+        return Err(PluginHostError::WrongMajor {
+            source_name: source_name(),
+            major: table.abi_major,
+            minor: table.abi_minor,
+        });
+    }
+    Ok(table)
+}
+
+fn same_version(table: &ProctorPlugin) -> bool {
+    (table.abi_major, table.abi_minor) == (abi::PROCTOR_ABI_MAJOR, abi::PROCTOR_ABI_MINOR)
+}
+
+fn check_functions(table: &ProctorPlugin, reader: Reader<'_>) -> Result<(), PluginHostError> {
+    let functions = [
+        ("ProctorPlugin.describe", table.describe.is_some()),
+        ("ProctorPlugin.open", table.open.is_some()),
+        ("ProctorPlugin.load_model", table.load_model.is_some()),
+        ("ProctorPlugin.create_instance", table.create_instance.is_some()),
+        ("ProctorPlugin.execute", table.execute.is_some()),
+        ("ProctorPlugin.destroy_instance", table.destroy_instance.is_some()),
+        ("ProctorPlugin.unload_model", table.unload_model.is_some()),
+        ("ProctorPlugin.close", table.close.is_some()),
+    ];
+    match functions.iter().find(|(_, is_there)| !is_there) {
+        None => Ok(()),
+        Some((function, _)) => {
+            Err(PluginHostError::NullFunction { source_name: reader.source_name.to_owned(), function })
+        }
+    }
+}
+
+fn issue_extension(
+    table: &ProctorPlugin,
+    reader: Reader<'_>,
+    activity: &'static Activity,
+) -> Result<IssueFunction, PluginHostError> {
+    let pointer = extension(table, reader, activity, abi::PROCTOR_EXTENSION_ISSUE)?;
+    // SAFETY: the id names this structure, and the plugin vouches for what it returns under the id.
+    let extension = unsafe { reader.structure(pointer.cast::<ProctorIssue>()) }?;
+    let null = || null_extension_function(reader, "ProctorIssue.issue");
+    extension.issue.ok_or_else(null)
+}
+
+fn virtual_extension(
+    table: &ProctorPlugin,
+    reader: Reader<'_>,
+    activity: &'static Activity,
+) -> Result<VirtualFunction, PluginHostError> {
+    let pointer = extension(table, reader, activity, abi::PROCTOR_EXTENSION_VIRTUAL_TIME)?;
+    // SAFETY: the id names this structure, and the plugin vouches for what it returns under the id.
+    let extension = unsafe { reader.structure(pointer.cast::<ProctorVirtualTime>()) }?;
+    let null = || null_extension_function(reader, "ProctorVirtualTime.execute");
+    extension.execute.ok_or_else(null)
+}
+
+fn null_extension_function(reader: Reader<'_>, function: &'static str) -> PluginHostError {
+    PluginHostError::NullFunction { source_name: reader.source_name.to_owned(), function }
+}
+
+fn extension(
+    table: &ProctorPlugin,
+    reader: Reader<'_>,
+    activity: &'static Activity,
+    id: &'static str,
+) -> Result<*const c_void, PluginHostError> {
+    let missing = |problem| PluginHostError::MissingExtension {
+        source_name: reader.source_name.to_owned(),
+        id,
+        problem,
+    };
+    let ask = table.extension.ok_or_else(|| missing("its table has no function `extension`"))?;
+    let pointer = {
+        let _scope = activity.enter(Call::Extension);
+        // SAFETY: the function is that of the plugin's table; the text lives for ever.
+        unsafe { ask(ProctorString { data: id.as_ptr(), length: id.len() }) }
+    };
+    if pointer.is_null() { Err(missing("its function `extension` returns null for it")) } else { Ok(pointer) }
+}
+
+/// Compares the layout of all types, if the library has a root module. Returns whether it has.
+fn check_layout(library: &Library, path: &Path, source_name: &str) -> Result<bool, PluginHostError> {
+    // SAFETY: the address is only compared, never read through.
+    if unsafe { library.get::<*const c_void>(ROOT_MODULE_LOADER_NAME) }.is_err() {
+        return Ok(false);
+    }
+    let layout = |error: &dyn std::fmt::Display| PluginHostError::Layout {
+        source_name: source_name.to_owned(),
+        detail: innermost_difference(&error.to_string()),
+    };
+    // Not `load_from_file`: it remembers the first library of a type and returns it for every later path.
+    let header = lib_header_from_path(path).map_err(|error| layout(&error))?;
+    header.ensure_layout::<RootModuleRef>().map_err(|error| layout(&error))?;
+    Ok(true)
+}
+
+/// The useful end of a layout error, which can be a thousand lines long: the innermost field, and what it should be.
+fn innermost_difference(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let tail = lines.len().saturating_sub(40);
+    tracing::debug!(error = text, "layout of a plugin");
+    let find = |prefix: &str| lines[tail..].iter().rev().find(|line| line.starts_with(prefix));
+    let parts: Vec<String> = ["field_name:", "Error:", "Expected:", "Found:"]
+        .iter()
+        .filter_map(|prefix| find(prefix).map(|line| (*line).to_owned()))
+        .collect();
+    if parts.is_empty() { lines[lines.len().saturating_sub(6)..].join("; ") } else { parts.join("; ") }
+}
+
+fn sha256_of(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let mut hash = Sha256::new();
+    let mut block = vec![0; 64 << 10];
+    loop {
+        let count = file.read(&mut block)?;
+        if count == 0 {
+            break;
+        }
+        hash.update(&block[..count]);
+    }
+    let mut text = String::new();
+    for byte in hash.finalize() {
+        write!(text, "{byte:02x}").expect("writing to a string cannot fail");
+    }
+    Ok(text)
+}
+
+/// The dynamic linker's own words, without the wrapping.
+fn innermost(error: &dyn std::error::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), innermost)
+}
+
+#[cfg(test)]
+mod tests {
+    use abi_stable::{StableAbi, abi_stability::check_layout_compatibility};
+
+    use super::*;
+
+    mod host {
+        #[repr(C)]
+        #[derive(abi_stable::StableAbi)]
+        pub struct Table {
+            size: usize,
+            inner: Inner,
+        }
+
+        #[repr(C)]
+        #[derive(abi_stable::StableAbi)]
+        pub struct Inner {
+            count: u64,
+        }
+    }
+
+    mod plugin {
+        #[repr(C)]
+        #[derive(abi_stable::StableAbi)]
+        pub struct Table {
+            size: usize,
+            inner: Inner,
+        }
+
+        #[repr(C)]
+        #[derive(abi_stable::StableAbi)]
+        pub struct Inner {
+            count: u32,
+        }
+    }
+
+    #[test]
+    fn a_layout_mismatch_is_told_by_its_innermost_field() {
+        let result = check_layout_compatibility(host::Table::LAYOUT, plugin::Table::LAYOUT);
+        let text = result.into_result().unwrap_err().to_string();
+        println!("{text}");
+        assert_eq!(innermost_difference(&text), "");
+    }
+}

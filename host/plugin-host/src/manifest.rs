@@ -1,0 +1,170 @@
+//! From the ABI's manifest to [`Manifest`], with every value checked.
+
+use proctor_plugin_api::{
+    Manifest, ModelSupport, OptionKind, OptionSpec,
+    abi::{self, ProctorManifest, ProctorModelSupport, ProctorOptionSpec},
+    vocabulary::Scenario,
+};
+
+use crate::{PluginHostError, foreign::Reader};
+
+const CAPABILITIES: u64 =
+    abi::PROCTOR_CAPABILITY_EXECUTE | abi::PROCTOR_CAPABILITY_ISSUE | abi::PROCTOR_CAPABILITY_VIRTUAL_TIME;
+
+const SCENARIOS: [(u32, Scenario); 4] = [
+    (abi::PROCTOR_SCENARIO_SINGLE_STREAM, Scenario::SingleStream),
+    (abi::PROCTOR_SCENARIO_MULTI_STREAM, Scenario::MultiStream),
+    (abi::PROCTOR_SCENARIO_SERVER, Scenario::Server),
+    (abi::PROCTOR_SCENARIO_OFFLINE, Scenario::Offline),
+];
+
+/// The bit of a scenario in the ABI.
+pub(crate) fn scenario_bit(scenario: Scenario) -> u32 {
+    SCENARIOS.iter().find(|(_, known)| *known == scenario).map_or(0, |(bit, _)| *bit)
+}
+
+/// Reads and checks the manifest. `newer` is true for a plugin whose minor version is above the host's: it may set
+/// bits that the host does not know, which are then ignored.
+///
+/// # Safety
+/// `raw` is null, or the plugin vouches for the manifest there and all that it points to.
+pub(crate) unsafe fn read_manifest(
+    reader: Reader<'_>,
+    raw: *const ProctorManifest,
+    newer: bool,
+) -> Result<Manifest, PluginHostError> {
+    // SAFETY: the caller's promise covers the structure, and below everything that it points to.
+    let raw = unsafe { reader.structure(raw) }?;
+    let unknown = raw.capabilities & !CAPABILITIES;
+    if unknown != 0 && !newer {
+        return Err(reader.bad_manifest(format!("unknown capability bits {unknown:#x}")));
+    }
+    if raw.capabilities & abi::PROCTOR_CAPABILITY_EXECUTE == 0 {
+        return Err(
+            reader.bad_manifest("the capability EXECUTE is missing, which every plugin has to have".into())
+        );
+    }
+    // SAFETY: see above.
+    let (name, vendor, version, license, description) = unsafe {
+        (
+            reader.required_text("manifest.name", raw.name)?,
+            reader.text("manifest.vendor", raw.vendor)?.unwrap_or_default(),
+            reader.required_text("manifest.version", raw.version)?,
+            reader.required_text("manifest.license", raw.license)?,
+            reader.text("manifest.description", raw.description)?.unwrap_or_default(),
+        )
+    };
+    if !name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-') {
+        let what = format!("the name {name:?} has more than lower-case letters, digits and hyphens");
+        return Err(reader.bad_manifest(what));
+    }
+    // SAFETY: see above.
+    let rows = unsafe { reader.list("manifest.models", raw.models, raw.model_count) }?;
+    if rows.is_empty() {
+        return Err(reader.bad_manifest("it declares no models".into()));
+    }
+    // SAFETY: see above.
+    let specs = unsafe { reader.list("manifest.options", raw.options, raw.option_count) }?;
+    let mut manifest = Manifest::new(&name, &version, &description).vendor(&vendor, &license);
+    manifest.issue = raw.capabilities & abi::PROCTOR_CAPABILITY_ISSUE != 0;
+    manifest.virtual_time = raw.capabilities & abi::PROCTOR_CAPABILITY_VIRTUAL_TIME != 0;
+    for (index, row) in rows.iter().enumerate() {
+        // SAFETY: see above.
+        manifest.models.push(unsafe { read_model(reader, index, row, newer) }?);
+    }
+    for (index, spec) in specs.iter().enumerate() {
+        // SAFETY: see above.
+        let spec = unsafe { read_option(reader, index, spec) }?;
+        if manifest.options.iter().any(|other| other.name == spec.name) {
+            return Err(reader.bad_manifest(format!("option \"{}\" is declared twice", spec.name)));
+        }
+        manifest.options.push(spec);
+    }
+    Ok(manifest)
+}
+
+/// # Safety
+/// The plugin vouches for what `row` points to.
+unsafe fn read_model(
+    reader: Reader<'_>,
+    index: usize,
+    row: &ProctorModelSupport,
+    newer: bool,
+) -> Result<ModelSupport, PluginHostError> {
+    let unknown = row.scenarios & !SCENARIOS.iter().fold(0, |bits, (bit, _)| bits | bit);
+    if unknown != 0 && !newer {
+        return Err(reader.bad_manifest(format!("models[{index}] has unknown scenario bits {unknown:#x}")));
+    }
+    let unknown = row.flags & !abi::PROCTOR_MODEL_DYNAMIC_SHAPES;
+    if unknown != 0 && !newer {
+        return Err(reader.bad_manifest(format!("models[{index}] has unknown flags {unknown:#x}")));
+    }
+    let scenarios: Vec<Scenario> =
+        SCENARIOS.iter().filter(|(bit, _)| row.scenarios & bit != 0).map(|(_, scenario)| *scenario).collect();
+    if scenarios.is_empty() {
+        return Err(reader.bad_manifest(format!("models[{index}] has no scenario")));
+    }
+    // SAFETY: the caller promises it for every text of the row.
+    let text = |field: &str, text| unsafe { reader.required_text(&format!("models[{index}].{field}"), text) };
+    Ok(ModelSupport {
+        model: text("model", row.model)?,
+        format: text("format", row.format)?,
+        precision: text("precision", row.precision)?,
+        device: text("device", row.device)?,
+        scenarios,
+        batch_size_max: row.batch_size_max,
+        dynamic_shapes: row.flags & abi::PROCTOR_MODEL_DYNAMIC_SHAPES != 0,
+        memory_bytes: row.memory_bytes,
+    })
+}
+
+/// # Safety
+/// The plugin vouches for what `raw` points to.
+unsafe fn read_option(
+    reader: Reader<'_>,
+    index: usize,
+    raw: &ProctorOptionSpec,
+) -> Result<OptionSpec, PluginHostError> {
+    // SAFETY: the caller promises it for every text of the option.
+    let (name, help, default) = unsafe {
+        (
+            reader.required_text(&format!("options[{index}].name"), raw.name)?,
+            reader.text(&format!("options[{index}].help"), raw.help)?.unwrap_or_default(),
+            reader.text(&format!("options[{index}].default_value"), raw.default_value)?,
+        )
+    };
+    let bad = |what: &str| reader.bad_manifest(format!("option \"{name}\" {what}"));
+    if !name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_') {
+        return Err(bad("has more in its name than lower-case letters, digits and underscores"));
+    }
+    let kind = match raw.kind {
+        abi::PROCTOR_OPTION_BOOLEAN => OptionKind::Boolean,
+        abi::PROCTOR_OPTION_INTEGER if raw.integer_min <= raw.integer_max => {
+            OptionKind::Integer(raw.integer_min..=raw.integer_max)
+        }
+        abi::PROCTOR_OPTION_FLOAT if raw.float_min <= raw.float_max => {
+            OptionKind::Float(raw.float_min..=raw.float_max)
+        }
+        abi::PROCTOR_OPTION_INTEGER | abi::PROCTOR_OPTION_FLOAT => {
+            return Err(bad("has a range whose smallest value is above the largest"));
+        }
+        abi::PROCTOR_OPTION_TEXT => OptionKind::Text,
+        abi::PROCTOR_OPTION_PATH => OptionKind::Path,
+        abi::PROCTOR_OPTION_CHOICE => {
+            let count = usize::try_from(raw.choice_count).unwrap_or(usize::MAX);
+            // SAFETY: the caller promises it for the choices, too.
+            let words =
+                unsafe { reader.texts(&format!("choices of option \"{name}\""), raw.choices, count) }?;
+            if words.is_empty() {
+                return Err(bad("is a choice without words"));
+            }
+            OptionKind::Choice(words)
+        }
+        unknown => return Err(bad(&format!("has the unknown kind {unknown}"))),
+    };
+    let spec = OptionSpec { name: name.clone(), kind, default, help };
+    if let Some(error) = spec.default.as_deref().and_then(|text| spec.parse(text).err()) {
+        return Err(bad(&format!("has a default that it does not take: {error}")));
+    }
+    Ok(spec)
+}

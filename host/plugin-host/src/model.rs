@@ -1,0 +1,419 @@
+//! A loaded model: its life cycle, its samples and the issue of whole queries.
+
+use std::{
+    collections::BTreeMap,
+    ptr,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU8, Ordering},
+    },
+    thread::ThreadId,
+};
+
+use arc_swap::ArcSwapOption;
+use proctor_plugin_api::{
+    abi::{
+        ProctorError, ProctorFile, ProctorInstance, ProctorModel, ProctorModelRequest, ProctorQuerySample,
+        ProctorStatus, ProctorTensorSpec,
+    },
+    vocabulary::{QuerySample, SampleIndex, TensorSpec},
+};
+
+use crate::{
+    Instance, ModelDemand, PluginHostError, SampleBuffers,
+    activity::Activity,
+    backend::{BackendInner, Handle, borrowed},
+    call::{Call, checked},
+    demand::{Match, match_demand},
+    library::{Table, required},
+    manifest::scenario_bit,
+    samples::{Prepared, Shapes},
+    services::ANY_SIZE,
+};
+
+/// Where a model is in its life. The numbers are ordered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub(crate) enum State {
+    Loaded,
+    Prepared,
+    Running,
+}
+
+impl State {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Loaded => "loaded",
+            Self::Prepared => "samples prepared",
+            Self::Running => "started",
+        }
+    }
+}
+
+/// A loaded model. Clones share it; when the last one and all instances are gone, it is unloaded.
+///
+/// loaded -> [`create_instance`](Self::create_instance) for each -> [`prepare`](Self::prepare) ->
+/// [`Instance::warm_up`] -> [`start`](Self::start) -> [`Instance::execute`] or [`issue`](Self::issue) ->
+/// [`flush`](Self::flush) -> [`stop`](Self::stop) -> [`release`](Self::release), and again from `prepare`. A call out
+/// of order is [`PluginHostError::WrongState`] and does not reach the plugin.
+#[derive(Clone)]
+pub struct Model {
+    inner: Arc<ModelInner>,
+}
+
+pub(crate) struct ModelInner {
+    pub(crate) backend: Arc<BackendInner>,
+    handle: Handle<ProctorModel>,
+    activity: &'static Activity,
+    pub(crate) demand: ModelDemand,
+    precision: String,
+    shapes: Shapes,
+    state: AtomicU8,
+    pub(crate) prepared: ArcSwapOption<Prepared>,
+    /// The thread that loaded the model and is to destroy its instances.
+    home: ThreadId,
+    /// Instances that exist: `None` in use, else dropped by their owner and to be destroyed.
+    instances: Mutex<BTreeMap<u32, Option<Handle<ProctorInstance>>>>,
+    /// Room for the query that is being issued; grows to the largest one.
+    query: Mutex<Vec<ProctorQuerySample>>,
+}
+
+impl Model {
+    pub(crate) fn load(backend: &Arc<BackendInner>, demand: &ModelDemand) -> Result<Self, PluginHostError> {
+        let found = match_demand(backend.library.manifest(), demand)?;
+        if backend.has_model.swap(true, Ordering::AcqRel) {
+            return Err(backend.wrong_state(Call::LoadModel, "backend", "has a model already"));
+        }
+        let activity = Activity::new(backend.plugin(), None);
+        let handle = load_handle(backend, activity, demand, &found)
+            .inspect_err(|_| backend.has_model.store(false, Ordering::Release))?;
+        let size = demand.outputs.iter().map(TensorSpec::size_bytes).sum();
+        backend.host.response_size_bytes.store(size, Ordering::Relaxed);
+        Ok(Self {
+            inner: Arc::new(ModelInner {
+                backend: Arc::clone(backend),
+                handle,
+                activity,
+                demand: demand.clone(),
+                precision: found.precision,
+                shapes: shapes_of(&demand.inputs).into(),
+                state: AtomicU8::new(State::Loaded as u8),
+                prepared: ArcSwapOption::empty(),
+                home: std::thread::current().id(),
+                instances: Mutex::default(),
+                query: Mutex::default(),
+            }),
+        })
+    }
+
+    /// Precision that the model computes in.
+    #[must_use]
+    pub fn precision(&self) -> &str {
+        &self.inner.precision
+    }
+
+    /// Whether [`issue`](Self::issue) is there.
+    #[must_use]
+    pub fn has_issue(&self) -> bool {
+        self.inner.table().issue.is_some()
+    }
+
+    /// Whether [`Instance::execute_virtual`] is there.
+    #[must_use]
+    pub fn has_virtual_time(&self) -> bool {
+        self.inner.table().execute_virtual.is_some()
+    }
+
+    /// Makes instance number `index` of the demanded number, before samples are prepared. [main thread]
+    ///
+    /// # Errors
+    /// A wrong state or number, or why the plugin cannot make it.
+    pub fn create_instance(&self, index: u32) -> Result<Instance, PluginHostError> {
+        self.inner.expect(Call::CreateInstance, State::Loaded)?;
+        self.inner.destroy_retired();
+        if index >= self.inner.demand.instance_count || self.inner.lock_instances().contains_key(&index) {
+            return Err(self.inner.backend.wrong_state(
+                Call::CreateInstance,
+                "model",
+                "has this instance already, or as many as demanded",
+            ));
+        }
+        Instance::create(&self.inner, index)
+    }
+
+    /// Announces the samples that will be used next. [main thread]
+    ///
+    /// # Errors
+    /// A wrong state, a tensor of wrong size or alignment, or why the plugin cannot use them.
+    pub fn prepare(
+        &self,
+        samples: &[SampleIndex],
+        buffers: Arc<dyn SampleBuffers>,
+    ) -> Result<(), PluginHostError> {
+        let model = &*self.inner;
+        model.expect(Call::PrepareSamples, State::Loaded)?;
+        let prepared = Prepared::new(samples, buffers, &model.demand.inputs, Arc::clone(&model.shapes))
+            .map_err(|what| PluginHostError::BadDemand { plugin: model.backend.plugin().to_owned(), what })?;
+        if let Some(prepare) = model.table().raw.prepare_samples {
+            let samples = prepared.samples();
+            checked(model.activity, Call::PrepareSamples, |error| {
+                // SAFETY: the function is that of a checked table; the handle is live; the samples and what they point
+                // to live until `release`, which is kept by `model.prepared` or, on an error, ends the use at once.
+                unsafe { prepare(model.handle.get(), samples.as_ptr(), samples.len(), error) }
+            })?;
+        }
+        model.prepared.store(Some(Arc::new(prepared)));
+        model.set(State::Prepared);
+        Ok(())
+    }
+
+    /// Ends the use of the prepared samples. [main thread]
+    ///
+    /// # Errors
+    /// A wrong state.
+    pub fn release(&self) -> Result<(), PluginHostError> {
+        self.inner.expect(Call::ReleaseSamples, State::Prepared)?;
+        self.inner.release();
+        self.inner.destroy_retired();
+        Ok(())
+    }
+
+    /// Begins the timed part. [main thread]
+    ///
+    /// # Errors
+    /// A wrong state, or why the plugin cannot.
+    pub fn start(&self) -> Result<(), PluginHostError> {
+        let model = &*self.inner;
+        model.expect(Call::Start, State::Prepared)?;
+        model.optional(Call::Start, model.table().raw.start)?;
+        model.set(State::Running);
+        Ok(())
+    }
+
+    /// Hands a whole query to the plugin, which completes it through the sink. [issuing thread]
+    ///
+    /// # Errors
+    /// A wrong state, no issue extension, or the plugin's refusal: then the caller fails every sample that was not
+    /// completed yet.
+    pub fn issue(&self, samples: &[QuerySample]) -> Result<(), PluginHostError> {
+        let model = &*self.inner;
+        model.expect(Call::Issue, State::Running)?;
+        let issue = model.table().issue.ok_or_else(|| model.not_declared("whole queries"))?;
+        // Taken out, so that the lock is not held while the plugin runs.
+        let mut query = std::mem::take(&mut *model.query.lock().unwrap_or_else(PoisonError::into_inner));
+        query.clear();
+        query.extend(
+            samples.iter().map(|sample| ProctorQuerySample { id: sample.id.0, index: sample.index.0 }),
+        );
+        if let Some(first) = samples.first() {
+            model.activity.set_first_sample(first.index.0);
+        }
+        let result = checked(model.activity, Call::Issue, |error| {
+            // SAFETY: the function is that of a checked extension; the handle is live; the query lives for the call.
+            unsafe { issue(model.handle.get(), query.as_ptr(), query.len(), error) }
+        });
+        *model.query.lock().unwrap_or_else(PoisonError::into_inner) = query;
+        result
+    }
+
+    /// Says that no more queries will come in this phase. [issuing thread]
+    ///
+    /// # Errors
+    /// A wrong state.
+    pub fn flush(&self) -> Result<(), PluginHostError> {
+        let model = &*self.inner;
+        model.expect(Call::Flush, State::Running)?;
+        if let Some(flush) = model.table().raw.flush {
+            let _scope = model.activity.enter(Call::Flush);
+            // SAFETY: the function is that of a checked table; the handle is live.
+            unsafe { flush(model.handle.get()) }
+        }
+        Ok(())
+    }
+
+    /// Ends the timed part; the model is then no longer started, even on an error. [main thread]
+    ///
+    /// # Errors
+    /// A wrong state, or what the plugin says went wrong.
+    pub fn stop(&self) -> Result<(), PluginHostError> {
+        self.inner.expect(Call::Stop, State::Running)?;
+        self.inner.stop()
+    }
+}
+
+impl ModelInner {
+    pub(crate) fn table(&self) -> &Table {
+        self.backend.library.table()
+    }
+
+    pub(crate) fn raw(&self) -> *mut ProctorModel {
+        self.handle.get()
+    }
+
+    pub(crate) fn state(&self) -> State {
+        match self.state.load(Ordering::Acquire) {
+            0 => State::Loaded,
+            1 => State::Prepared,
+            _ => State::Running,
+        }
+    }
+
+    fn set(&self, state: State) {
+        self.state.store(state as u8, Ordering::Release);
+    }
+
+    fn expect(&self, call: Call, expected: State) -> Result<(), PluginHostError> {
+        let state = self.state();
+        if state == expected { Ok(()) } else { Err(self.backend.wrong_state(call, "model", state.name())) }
+    }
+
+    /// As [`expect`](Self::expect), but allows later states, too.
+    pub(crate) fn expect_at_least(&self, call: Call, expected: State) -> Result<(), PluginHostError> {
+        let state = self.state();
+        if state >= expected { Ok(()) } else { Err(self.backend.wrong_state(call, "model", state.name())) }
+    }
+
+    pub(crate) fn not_declared(&self, what: &'static str) -> PluginHostError {
+        PluginHostError::NotDeclared {
+            plugin: self.backend.plugin().to_owned(),
+            what: "that it takes",
+            wanted: what.into(),
+            declared: "batches".into(),
+        }
+    }
+
+    fn optional(
+        &self,
+        call: Call,
+        function: Option<unsafe extern "C" fn(*mut ProctorModel, *mut ProctorError) -> ProctorStatus>,
+    ) -> Result<(), PluginHostError> {
+        function.map_or(Ok(()), |function| {
+            checked(self.activity, call, |error| {
+                // SAFETY: the function is that of a checked table; the handle is live.
+                unsafe { function(self.handle.get(), error) }
+            })
+        })
+    }
+
+    fn stop(&self) -> Result<(), PluginHostError> {
+        self.set(State::Prepared);
+        self.optional(Call::Stop, self.table().raw.stop)
+    }
+
+    fn release(&self) {
+        self.set(State::Loaded);
+        if let Some(release) = self.table().raw.release_samples {
+            let _scope = self.activity.enter(Call::ReleaseSamples);
+            // SAFETY: the function is that of a checked table; the handle is live.
+            unsafe { release(self.handle.get()) }
+        }
+        self.prepared.store(None);
+    }
+
+    pub(crate) fn lock_instances(&self) -> MutexGuard<'_, BTreeMap<u32, Option<Handle<ProctorInstance>>>> {
+        self.instances.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes an instance back from its owner, and destroys it now or, if this is another thread than that of the
+    /// model or samples are still prepared, as soon as the order of the life cycle allows.
+    pub(crate) fn retire(&self, index: u32, handle: Handle<ProctorInstance>) {
+        self.lock_instances().insert(index, Some(handle));
+        if std::thread::current().id() == self.home && self.state() == State::Loaded {
+            self.destroy_retired();
+        }
+    }
+
+    fn destroy_retired(&self) {
+        let destroy = required!(self.table(), destroy_instance);
+        self.lock_instances().retain(|_, retired| {
+            let Some(handle) = retired else { return true };
+            let _scope = self.activity.enter(Call::DestroyInstance);
+            // SAFETY: the function is that of a checked table; the handle came from `create_instance` of the same
+            // table, its owner has given it back, and it leaves the list with this call.
+            unsafe { destroy(handle.get()) };
+            false
+        });
+    }
+}
+
+impl Drop for ModelInner {
+    fn drop(&mut self) {
+        if self.state() == State::Running
+            && let Err(error) = self.stop()
+        {
+            self.backend.host.faults.record(|| error.to_string());
+        }
+        if self.state() == State::Prepared {
+            self.release();
+        }
+        self.destroy_retired();
+        let unload = required!(self.table(), unload_model);
+        {
+            let _scope = self.activity.enter(Call::UnloadModel);
+            // SAFETY: the function is that of a checked table; the handle came from `load_model` of the same table.
+            // Each instance holds this model, so none is left, and the handle is not used again.
+            unsafe { unload(self.handle.get()) }
+        }
+        self.backend.host.response_size_bytes.store(ANY_SIZE, Ordering::Relaxed);
+        self.backend.has_model.store(false, Ordering::Release);
+    }
+}
+
+fn shapes_of(specs: &[TensorSpec]) -> Vec<Box<[u64]>> {
+    specs.iter().map(|spec| spec.shape.iter().map(|&extent| extent as u64).collect()).collect()
+}
+
+fn raw_specs(specs: &[TensorSpec], shapes: &[Box<[u64]>]) -> Vec<ProctorTensorSpec> {
+    let raw = |(spec, shape): (&TensorSpec, &Box<[u64]>)| ProctorTensorSpec {
+        name: borrowed(&spec.name),
+        shape: shape.as_ptr(),
+        rank: u32::try_from(shape.len()).expect("a tensor has few dimensions"),
+        element_type: spec.element_type as u32,
+    };
+    specs.iter().zip(shapes).map(raw).collect()
+}
+
+/// Sends the request, and returns the handle of the model.
+fn load_handle(
+    backend: &BackendInner,
+    activity: &'static Activity,
+    demand: &ModelDemand,
+    found: &Match,
+) -> Result<Handle<ProctorModel>, PluginHostError> {
+    let absolute = |(format, path): &(String, std::path::PathBuf)| {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        (format.clone(), path.to_string_lossy().into_owned())
+    };
+    let files: Vec<(String, String)> = found.files.iter().map(absolute).collect();
+    let raw_files: Vec<ProctorFile> = files
+        .iter()
+        .map(|(format, path)| ProctorFile { format: borrowed(format), path: borrowed(path) })
+        .collect();
+    let (input_shapes, output_shapes) = (shapes_of(&demand.inputs), shapes_of(&demand.outputs));
+    let inputs = raw_specs(&demand.inputs, &input_shapes);
+    let outputs = raw_specs(&demand.outputs, &output_shapes);
+    let request = ProctorModelRequest {
+        size: size_of::<ProctorModelRequest>(),
+        model: borrowed(&demand.model),
+        precision: borrowed(&found.precision),
+        device: borrowed(&found.device),
+        files: raw_files.as_ptr(),
+        file_count: raw_files.len(),
+        inputs: inputs.as_ptr(),
+        input_count: inputs.len(),
+        outputs: outputs.as_ptr(),
+        output_count: outputs.len(),
+        scenario: scenario_bit(demand.scenario),
+        batch_size_max: demand.batch_size_max,
+        instance_count: demand.instance_count,
+        reserved: 0,
+    };
+    let mut model = ptr::null_mut();
+    let load = required!(backend.library.table(), load_model);
+    checked(activity, Call::LoadModel, |error| {
+        // SAFETY: the function is that of a checked table; the handle is live; the request and all that it points to,
+        // the room for the model and `error` live for the call.
+        unsafe { load(backend.handle.get(), &raw const request, &raw mut model, error) }
+    })?;
+    Handle::new(model, backend.plugin(), Call::LoadModel)
+}

@@ -1,0 +1,96 @@
+//! The samples that a model may be asked for, as the plugin sees them.
+
+use std::sync::Arc;
+
+use proctor_plugin_api::{
+    abi::{ProctorPreparedSample, ProctorTensor},
+    vocabulary::{SampleIndex, TensorSpec},
+};
+
+/// What ProctorTensor.data is aligned to, in bytes.
+const ALIGNMENT: usize = 64;
+
+/// The preprocessed input tensors of the samples that are loaded.
+pub trait SampleBuffers: Send + Sync {
+    /// The bytes of one input tensor of one loaded sample: row-major, without gaps, aligned to 64.
+    fn tensor(&self, index: SampleIndex, input: usize) -> &[u8];
+}
+
+/// Extents of each input tensor, at addresses that stay.
+pub(crate) type Shapes = Arc<[Box<[u64]>]>;
+
+/// Views of all tensors of the prepared samples. Owns what they point to.
+pub(crate) struct Prepared {
+    /// Sorted by index, each index once.
+    samples: Box<[ProctorPreparedSample]>,
+    _tensors: Box<[ProctorTensor]>,
+    _shapes: Shapes,
+    _buffers: Arc<dyn SampleBuffers>,
+}
+
+// SAFETY: the pointers lead to tensors, shapes and bytes that this structure owns and nobody changes while it lives.
+unsafe impl Send for Prepared {}
+// SAFETY: as above; shared access only reads.
+unsafe impl Sync for Prepared {}
+
+impl Prepared {
+    /// Makes the views.
+    ///
+    /// # Errors
+    /// A sentence about the first tensor that does not have the size of its spec, or is not aligned.
+    pub(crate) fn new(
+        indices: &[SampleIndex],
+        buffers: Arc<dyn SampleBuffers>,
+        specs: &[TensorSpec],
+        shapes: Shapes,
+    ) -> Result<Self, String> {
+        let mut indices = indices.to_vec();
+        indices.sort_unstable();
+        indices.dedup();
+        let mut tensors = Vec::with_capacity(indices.len() * specs.len());
+        for &index in &indices {
+            for (input, (spec, shape)) in specs.iter().zip(shapes.iter()).enumerate() {
+                let bytes = buffers.tensor(index, input);
+                if bytes.len() != spec.size_bytes() || !bytes.as_ptr().addr().is_multiple_of(ALIGNMENT) {
+                    let (expected, got) = (spec.size_bytes(), bytes.len());
+                    let name = &spec.name;
+                    return Err(format!(
+                        "input \"{name}\" of sample {index} has {got} bytes at {:p} instead of {expected} aligned to {ALIGNMENT}",
+                        bytes.as_ptr()
+                    ));
+                }
+                tensors.push(ProctorTensor {
+                    data: bytes.as_ptr().cast(),
+                    size_bytes: bytes.len(),
+                    shape: shape.as_ptr(),
+                    rank: u32::try_from(shape.len()).expect("a tensor has few dimensions"),
+                    element_type: spec.element_type as u32,
+                });
+            }
+        }
+        let tensors = tensors.into_boxed_slice();
+        let sample = |(position, index): (usize, &SampleIndex)| ProctorPreparedSample {
+            index: index.0,
+            inputs: tensors[position * specs.len()..].as_ptr(),
+            input_count: specs.len(),
+        };
+        let samples = indices.iter().enumerate().map(sample).collect();
+        Ok(Self { samples, _tensors: tensors, _shapes: shapes, _buffers: buffers })
+    }
+
+    pub(crate) fn samples(&self) -> &[ProctorPreparedSample] {
+        &self.samples
+    }
+
+    /// The input tensors of a sample. At once if the indices are without gaps, else a binary search.
+    pub(crate) fn inputs(&self, index: SampleIndex) -> Option<*const ProctorTensor> {
+        let first = self.samples.first()?.index;
+        let guess =
+            usize::try_from(index.0.wrapping_sub(first)).ok().and_then(|guess| self.samples.get(guess));
+        if let Some(sample) = guess.filter(|sample| sample.index == index.0) {
+            return Some(sample.inputs);
+        }
+        let position = self.samples.binary_search_by_key(&index.0, |sample| sample.index).ok()?;
+        Some(self.samples[position].inputs)
+    }
+}

@@ -1,0 +1,215 @@
+//! Where plugins are found.
+
+use std::{
+    collections::BTreeSet,
+    ffi::OsStr,
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use proctor_plugin_api::{linked_plugins, vocabulary::did_you_mean};
+
+use crate::PluginHostError;
+
+/// Environment variable with further folders, separated by colons.
+const PATH_VARIABLE: &str = "PROCTOR_PLUGIN_PATH";
+
+/// Where one plugin is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PluginLocation {
+    /// Linked into this program, under this name.
+    Linked(&'static str),
+    /// A shared library, by its absolute path.
+    Library(PathBuf),
+}
+
+impl PluginLocation {
+    /// The name to ask for: of a linked-in plugin its own, of a library the one in its file name.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::Linked(name) => (*name).to_owned(),
+            Self::Library(path) => plugin_name(path).unwrap_or_else(|| path.display().to_string()),
+        }
+    }
+}
+
+impl fmt::Display for PluginLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Linked(name) => write!(f, "{name} (linked in)"),
+            Self::Library(path) => path.display().fmt(f),
+        }
+    }
+}
+
+/// The folders that are searched, in order.
+#[derive(Debug, Clone, Default)]
+pub struct SearchPath {
+    folders: Vec<PathBuf>,
+}
+
+impl SearchPath {
+    /// `extra`; the folders in `PROCTOR_PLUGIN_PATH`; the folder of the executable, its `deps`, and the folder above
+    /// if it is itself called `deps`; and `target/release` and `target/debug` of the current folder and all above.
+    #[must_use]
+    pub fn standard(extra: &[PathBuf]) -> Self {
+        let mut folders = extra.to_vec();
+        if let Some(value) = std::env::var_os(PATH_VARIABLE) {
+            folders.extend(std::env::split_paths(&value).filter(|folder| !folder.as_os_str().is_empty()));
+        }
+        if let Some(home) = std::env::current_exe().ok().as_deref().and_then(Path::parent) {
+            folders.push(home.to_owned());
+            folders.push(home.join("deps"));
+            if home.ends_with("deps") {
+                folders.extend(home.parent().map(Path::to_owned));
+            }
+        }
+        if let Ok(here) = std::env::current_dir() {
+            let targets = here.ancestors().map(|folder| folder.join("target"));
+            folders.extend(targets.flat_map(|target| [target.join("release"), target.join("debug")]));
+        }
+        Self::new(&folders)
+    }
+
+    /// These folders alone; those that do not exist are left out.
+    #[must_use]
+    pub fn new(folders: &[PathBuf]) -> Self {
+        let mut known = Vec::new();
+        for folder in folders.iter().filter_map(|folder| std::fs::canonicalize(folder).ok()) {
+            if folder.is_dir() && !known.contains(&folder) {
+                known.push(folder);
+            }
+        }
+        Self { folders: known }
+    }
+
+    /// Finds a plugin.
+    ///
+    /// What contains a `/` or ends with `.so` is the path of a library; a bare file name is also looked for in the
+    /// folders. Anything else is a name: first of a linked-in plugin, then of a file `lib<name>_sut.so`, with
+    /// underscores for the hyphens of the name.
+    ///
+    /// # Errors
+    /// [`PluginHostError::FileMissing`] for a path, [`PluginHostError::NotFound`] for a name, with a suggestion.
+    pub fn find(&self, name_or_path: &str) -> Result<PluginLocation, PluginHostError> {
+        if name_or_path.contains('/') {
+            return absolute_file(Path::new(name_or_path)).map(PluginLocation::Library);
+        }
+        if let Some(linked) = linked_names().find(|linked| *linked == name_or_path) {
+            return Ok(PluginLocation::Linked(linked.leak()));
+        }
+        let file = if name_or_path.ends_with(".so") {
+            if let Ok(path) = absolute_file(Path::new(name_or_path)) {
+                return Ok(PluginLocation::Library(path));
+            }
+            name_or_path.to_owned()
+        } else {
+            format!("lib{}_sut.so", name_or_path.replace('-', "_"))
+        };
+        let found = self.folders.iter().map(|folder| folder.join(&file)).find(|path| path.is_file());
+        found.map(PluginLocation::Library).ok_or_else(|| self.not_found(name_or_path))
+    }
+
+    /// All plugins that there are: the linked-in ones, then every `lib*_sut.so`. Of files with one name only the
+    /// first is listed, which is the one that [`find`](Self::find) returns.
+    #[must_use]
+    pub fn list(&self) -> Vec<PluginLocation> {
+        let mut names: BTreeSet<String> = linked_names().collect();
+        let mut found: Vec<PluginLocation> =
+            names.iter().map(|name| PluginLocation::Linked(name.clone().leak())).collect();
+        for folder in &self.folders {
+            let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+            let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+            files.sort();
+            for path in files {
+                if plugin_name(&path).is_some_and(|name| names.insert(name)) && path.is_file() {
+                    found.push(PluginLocation::Library(path));
+                }
+            }
+        }
+        found
+    }
+
+    fn not_found(&self, name: &str) -> PluginHostError {
+        let known: Vec<String> = self.list().iter().map(PluginLocation::name).collect();
+        let mut hint = did_you_mean(name, known.iter().map(String::as_str));
+        if hint.is_empty() && !known.is_empty() {
+            hint = format!(" (there are {})", known.join(", "));
+        }
+        let folders = self.folders.iter().map(|folder| folder.display().to_string());
+        let mut looked = vec!["the plugins that are linked in".to_owned()];
+        looked.extend(folders);
+        PluginHostError::NotFound { name: name.to_owned(), hint, looked: looked.join(", ") }
+    }
+}
+
+fn linked_names() -> impl Iterator<Item = String> {
+    linked_plugins().map(|plugin| (plugin.name)())
+}
+
+/// `cpu-rnn` for `/a/b/libcpu_rnn_sut.so`.
+fn plugin_name(path: &Path) -> Option<String> {
+    let file = path.file_name().and_then(OsStr::to_str)?;
+    let stem = file.strip_prefix("lib")?.strip_suffix("_sut.so")?;
+    Some(stem.replace('_', "-"))
+}
+
+fn absolute_file(path: &Path) -> Result<PathBuf, PluginHostError> {
+    let error = |reason: String| PluginHostError::FileMissing { path: path.to_owned(), reason };
+    let absolute = std::fs::canonicalize(path).map_err(|cause| error(cause.to_string()))?;
+    if absolute.is_file() { Ok(absolute) } else { Err(error("it is not a file".into())) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder_with(files: &[&str]) -> (tempfile::TempDir, SearchPath) {
+        let folder = tempfile::tempdir().unwrap();
+        for file in files {
+            std::fs::write(folder.path().join(file), "").unwrap();
+        }
+        let path = SearchPath::new(&[folder.path().to_owned()]);
+        (folder, path)
+    }
+
+    #[test]
+    fn a_name_is_a_file_with_underscores() {
+        let (_folder, path) = folder_with(&["libcpu_rnn_sut.so", "libm.so", "notes.txt"]);
+        let found = path.find("cpu-rnn").unwrap();
+        assert_eq!(found.name(), "cpu-rnn");
+        assert!(found.to_string().ends_with("/libcpu_rnn_sut.so"));
+        assert_eq!(path.find("libcpu_rnn_sut.so").unwrap(), found);
+        assert_eq!(path.find(&found.to_string()).unwrap(), found);
+        assert_eq!(path.list(), [found]);
+    }
+
+    #[test]
+    fn the_first_folder_wins() {
+        let (first, _) = folder_with(&["liba_sut.so"]);
+        let (second, _) = folder_with(&["liba_sut.so", "libb_sut.so"]);
+        let path = SearchPath::new(&[first.path().to_owned(), second.path().to_owned()]);
+        assert_eq!(path.list().iter().map(PluginLocation::name).collect::<Vec<_>>(), ["a", "b"]);
+        assert!(
+            path.find("a")
+                .unwrap()
+                .to_string()
+                .starts_with(first.path().canonicalize().unwrap().to_str().unwrap())
+        );
+    }
+
+    #[test]
+    fn what_is_not_found_lists_where_it_looked_and_what_is_near() {
+        let (folder, path) = folder_with(&["libcpu_rnn_sut.so"]);
+        let message = path.find("cpu-rn").unwrap_err().to_string();
+        assert!(message.contains("did you mean \"cpu-rnn\"?"), "{message}");
+        assert!(message.contains(folder.path().canonicalize().unwrap().to_str().unwrap()), "{message}");
+        let message = path.find("opencl").unwrap_err().to_string();
+        assert!(message.contains("(there are cpu-rnn)"), "{message}");
+        let message = path.find("./no.so").unwrap_err().to_string();
+        assert!(message.starts_with("cannot read the plugin ./no.so: "), "{message}");
+        let message = path.find("/").unwrap_err().to_string();
+        assert_eq!(message, "cannot read the plugin /: it is not a file");
+    }
+}

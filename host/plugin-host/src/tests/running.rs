@@ -1,0 +1,248 @@
+//! A hand-made plugin through its whole life, well behaved and not.
+
+use super::*;
+
+/// A model that is started, with samples 2 to 5 prepared, and one instance.
+fn running(backend: &Backend) -> (Model, crate::Instance) {
+    let model = backend.load_model(&demand()).unwrap();
+    let instance = model.create_instance(0).unwrap();
+    prepare(&model, &[5, 2, 3, 4]).unwrap();
+    model.start().unwrap();
+    (model, instance)
+}
+
+#[test]
+fn a_whole_life_reaches_the_plugin_in_order() {
+    let backend = good_backend();
+    let (model, mut instance) = running(&backend);
+    let batch = query(&[3, 5]);
+    instance.execute(&batch).unwrap();
+    let sink = Kept::default();
+    instance.complete(&batch, &sink);
+    assert_eq!(
+        sink.take(),
+        [(103, 0, vec![3, 3, 3, 3, 3, 3, 3, 3, 3]), (105, 0, vec![5, 5, 5, 5, 5, 5, 5, 5, 5])]
+    );
+    model.flush().unwrap();
+    model.stop().unwrap();
+    model.release().unwrap();
+    drop((instance, model, backend));
+    let expected = [
+        "open [2]",
+        "load_model",
+        "create_instance",
+        "prepare 4",
+        "start",
+        "execute",
+        "flush",
+        "stop",
+        "release_samples",
+        "destroy_instance",
+        "unload_model",
+        "close",
+    ];
+    assert_eq!(calls(), expected);
+}
+
+#[test]
+fn what_is_dropped_early_ends_in_due_order() {
+    let backend = good_backend();
+    let (model, instance) = running(&backend);
+    calls();
+    std::thread::spawn(|| drop(instance)).join().unwrap();
+    assert!(calls().is_empty());
+    drop((backend, model));
+    assert_eq!(calls(), ["stop", "release_samples", "destroy_instance", "unload_model", "close"]);
+}
+
+#[test]
+fn calls_out_of_order_do_not_reach_the_plugin() {
+    let backend = good_backend();
+    let model = backend.load_model(&demand()).unwrap();
+    let mut instance = model.create_instance(1).unwrap();
+    calls();
+    let message = |result: Result<(), PluginHostError>| result.unwrap_err().to_string();
+    assert_eq!(
+        message(model.start()),
+        "plugin hand-made: start does not fit the state \"loaded\" of the model"
+    );
+    assert!(message(instance.execute(&query(&[1]))).contains("execute does not fit the state \"loaded\""));
+    assert!(message(instance.warm_up(&[SampleIndex(1)])).contains("warm_up does not fit"));
+    assert!(message(model.create_instance(1).map(drop)).contains("create_instance does not fit"));
+    assert!(message(model.create_instance(2).map(drop)).contains("create_instance does not fit"));
+    let second = backend.load_model(&demand());
+    assert!(message(second.map(drop)).contains("\"has a model already\" of the backend"));
+    prepare(&model, &[1]).unwrap();
+    instance.warm_up(&[SampleIndex(1)]).unwrap();
+    assert!(message(instance.execute(&query(&[1]))).contains("\"samples prepared\""));
+    assert!(message(model.stop()).contains("stop does not fit"));
+    model.start().unwrap();
+    assert!(message(model.release()).contains("release_samples does not fit the state \"started\""));
+    assert_eq!(calls(), ["prepare 1", "execute", "start"]);
+}
+
+#[test]
+fn a_model_may_follow_another_and_a_refusal_keeps_its_words() {
+    let backend = good_backend();
+    let error = backend.load_model(&ModelDemand { instance_count: 3, ..demand() }).err().unwrap();
+    assert_eq!(error.to_string(), "plugin hand-made: load_model failed (UNSUPPORTED): too many instances");
+    let error = backend.load_model(&ModelDemand { batch_size_max: 5, ..demand() }).err().unwrap();
+    assert_eq!(
+        error.to_string(),
+        "plugin hand-made does not declare a batch size of 5; it declares at most 4"
+    );
+    drop(backend.load_model(&demand()).unwrap());
+    assert_eq!(backend.load_model(&demand()).unwrap().precision(), "f32");
+}
+
+#[test]
+fn an_output_of_wrong_size_fails_its_sample_alone() {
+    let backend = good_backend();
+    let (_model, mut instance) = running(&backend);
+    BEHAVIOUR.set(Behaviour::Short);
+    let batch = query(&[2, 3, 4]);
+    instance.execute(&batch).unwrap();
+    let sink = Kept::default();
+    instance.complete(&batch, &sink);
+    assert_eq!(sink.take().iter().map(|(_, status, _)| *status).collect::<Vec<_>>(), [0, 1, 0]);
+    let expected = "plugin hand-made: output \"logits\" of sample 3 has 7 bytes instead of 8";
+    assert_eq!(backend.faults(), [expected]);
+    for _ in 0..40 {
+        instance.execute(&batch).unwrap();
+    }
+    assert_eq!((backend.faults().len(), backend.fault_count()), (32, 41));
+}
+
+#[test]
+fn lent_outputs_are_copied_and_given_back_once() {
+    let backend = good_backend();
+    let (_model, mut instance) = running(&backend);
+    BEHAVIOUR.set(Behaviour::Lends);
+    let batch = query(&[2, 4]);
+    calls();
+    instance.execute(&batch).unwrap();
+    assert_eq!(calls(), ["execute", "release_output", "release_output"]);
+    let sink = Kept::default();
+    instance.complete(&batch, &sink);
+    assert_eq!(sink.take()[1], (104, 0, vec![4; 9]));
+    BEHAVIOUR.set(Behaviour::LendsAndFails);
+    let error = instance.execute(&batch).unwrap_err();
+    assert_eq!(error.to_string(), "plugin hand-made: execute failed (FAILED): out of luck");
+    assert_eq!(calls(), ["execute", "release_output", "release_output"]);
+    instance.complete(&batch, &sink);
+    assert_eq!(sink.take(), [(102, 1, vec![]), (104, 1, vec![])]);
+    assert!(backend.faults().is_empty());
+}
+
+#[test]
+fn an_unknown_status_is_internal() {
+    let backend = good_backend();
+    let (_model, mut instance) = running(&backend);
+    BEHAVIOUR.set(Behaviour::UnknownStatus);
+    let batch = query(&[2, 4]);
+    instance.execute(&batch).unwrap();
+    let sink = Kept::default();
+    instance.complete(&batch, &sink);
+    assert_eq!(sink.take(), [(102, PROCTOR_STATUS_INTERNAL, vec![]), (104, 0, vec![4; 9])]);
+}
+
+#[test]
+fn a_batch_has_to_be_prepared_fit_and_be_executed() {
+    let backend = good_backend();
+    let (_model, mut instance) = running(&backend);
+    let message = |result: Result<(), PluginHostError>| result.unwrap_err().to_string();
+    assert!(message(instance.execute(&query(&[9]))).ends_with("sample 9 is not among the prepared ones"));
+    assert!(
+        message(instance.execute(&query(&[2, 2, 2, 2]))).ends_with("a batch of 4 samples is larger than 3")
+    );
+    assert!(message(instance.execute(&[])).ends_with("the batch has no samples"));
+    let sink = Kept::default();
+    instance.complete(&query(&[2]), &sink);
+    assert_eq!(sink.take(), [(102, 1, vec![])]);
+    assert_eq!(backend.fault_count(), 1);
+}
+
+#[test]
+fn virtual_time_returns_the_service_time() {
+    let backend = good_backend();
+    let (model, mut instance) = running(&backend);
+    assert!(model.has_virtual_time());
+    let batch = query(&[2]);
+    assert_eq!(instance.execute_virtual(&batch, 3).unwrap(), 3000);
+    let sink = Kept::default();
+    instance.complete(&batch, &sink);
+    assert_eq!(sink.take(), [(102, 0, vec![2; 9])]);
+}
+
+#[test]
+fn issued_samples_are_completed_through_the_sink_and_checked() {
+    let backend = good_backend();
+    let (model, _instance) = running(&backend);
+    assert!(model.has_issue());
+    let sink = Arc::new(Kept::default());
+    backend.set_sink(Some(sink.clone()));
+    // More than are converted at a time, with sample 1 in the second part.
+    let mut indices = vec![0; 99];
+    indices[70] = 1;
+    model.issue(&query(&indices)).unwrap();
+    let responses = sink.take();
+    assert_eq!((responses.len(), *sink.first_tokens.lock().unwrap()), (99, 99));
+    assert_eq!(responses[70], (101, 1, vec![]));
+    assert!(responses.iter().filter(|response| response.0 == 100).all(|response| response.2 == [7; 9]));
+    assert_eq!(backend.faults(), ["plugin hand-made: response 0x65 has 8 bytes instead of 9"]);
+    backend.set_sink(None);
+    model.issue(&query(&[0])).unwrap();
+    assert_eq!(backend.faults()[1], "plugin hand-made: answered samples while no test was running");
+}
+
+#[test]
+fn the_host_table_checks_what_it_is_given() {
+    let backend = good_backend();
+    backend.set_sink(Some(Arc::new(Kept::default())));
+    // SAFETY: the host table is valid for ever, and the texts are static; wrong arguments are what is tested.
+    unsafe {
+        let host = &*HOST.get();
+        assert_eq!(host.now_ns.unwrap()(host.context), 42);
+        assert_eq!(host.now_ns.unwrap()(ptr::null_mut()), 0);
+        assert_eq!(host.is_cancelled.unwrap()(host.context), 0);
+        backend.cancel();
+        assert_eq!(host.is_cancelled.unwrap()(host.context), 1);
+        let folder = host.cache_folder.unwrap()(host.context);
+        assert_eq!(std::slice::from_raw_parts(folder.data, folder.length), b"/cache");
+        assert!(host.extension.unwrap()(host.context, text("x")).is_null());
+        host.log.unwrap()(host.context, 99, NULL, text("hello"));
+        host.metric.unwrap()(host.context, text("power_w"), 5.0);
+        host.metric.unwrap()(host.context, text("power_w"), 6.0);
+        for (name, value) in [("power_w", f64::NAN), ("", 1.0), ("a b", 1.0)] {
+            host.metric.unwrap()(host.context, text(name), value);
+        }
+        host.complete.unwrap()(host.context, ptr::null(), 3);
+        host.complete.unwrap()(host.context, ptr::null(), 0);
+    }
+    assert_eq!(backend.metrics(), BTreeMap::from([("power_w".to_owned(), 6.0)]));
+    assert_eq!(backend.fault_count(), 4);
+}
+
+#[test]
+fn samples_are_checked_before_the_plugin_sees_them() {
+    struct Wrong;
+    impl SampleBuffers for Wrong {
+        fn tensor(&self, _: SampleIndex, _: usize) -> &[u8] {
+            &[0; 7]
+        }
+    }
+    let backend = good_backend();
+    let model = backend.load_model(&demand()).unwrap();
+    let message = model.prepare(&[SampleIndex(4)], Arc::new(Wrong)).unwrap_err().to_string();
+    assert!(message.contains("input \"image\" of sample 4 has 7 bytes"), "{message}");
+    let message = good_library().open(&unknown_options(), services()).err().unwrap().to_string();
+    assert_eq!(message, "plugin hand-made: the plugin has no option \"colour\"");
+}
+
+fn services() -> HostServices {
+    HostServices { now_ns: Arc::new(|| 0), cache_folder: None }
+}
+
+fn unknown_options() -> Options {
+    Options::from_values([("colour".to_owned(), proctor_plugin_api::OptionValue::Boolean(true))])
+}

@@ -1,0 +1,252 @@
+//! Every way in which a file, a table or a manifest can be wrong has its own words.
+
+use std::path::{Path, PathBuf};
+
+use proctor_plugin_api::{OptionKind, vocabulary::Scenario};
+
+use super::*;
+use crate::PluginLocation;
+
+fn refused(table: ProctorPlugin, manifest: ProctorManifest) -> String {
+    load(table, manifest).unwrap_err().to_string()
+}
+
+fn bad_table(change: impl FnOnce(&mut ProctorPlugin)) -> String {
+    let mut table = table();
+    change(&mut table);
+    refused(table, good_manifest())
+}
+
+fn bad_manifest(change: impl FnOnce(&mut ProctorManifest)) -> String {
+    let mut manifest = good_manifest();
+    change(&mut manifest);
+    refused(table(), manifest)
+}
+
+fn bad_model(change: impl FnOnce(&mut ProctorModelSupport)) -> String {
+    let mut row = model_row();
+    change(&mut row);
+    refused(table(), manifest(vec![model_row(), row], vec![]))
+}
+
+fn bad_option(change: impl FnOnce(&mut ProctorOptionSpec)) -> String {
+    let mut row = option_row();
+    row.name = text("other");
+    change(&mut row);
+    refused(table(), manifest(vec![model_row()], vec![option_row(), row]))
+}
+
+fn good_manifest() -> ProctorManifest {
+    manifest(vec![model_row()], vec![option_row()])
+}
+
+fn load_file(path: &Path) -> String {
+    PluginLibrary::load(&PluginLocation::Library(path.to_owned())).unwrap_err().to_string()
+}
+
+#[test]
+fn a_good_table_is_read_into_rust() {
+    let library = good_library();
+    let identity = library.identity();
+    assert_eq!((identity.name.as_str(), identity.version.as_str()), ("hand-made", "1.2.3"));
+    assert_eq!((identity.abi_major, identity.layout_checked, &identity.sha256), (1, false, &None));
+    let manifest = library.manifest();
+    assert_eq!(manifest.models[0].scenarios, [Scenario::Server, Scenario::Offline]);
+    assert_eq!(manifest.options[0].kind, OptionKind::Integer(1..=8));
+    assert!(manifest.issue);
+    assert!(manifest.virtual_time);
+    assert_eq!(manifest.vendor, "");
+}
+
+#[test]
+fn what_is_no_plugin_file_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x_sut.so");
+    assert!(load_file(&path).starts_with(&format!("cannot read the plugin {}: ", path.display())));
+    std::fs::write(&path, "hello").unwrap();
+    let message = load_file(&path);
+    assert!(message.contains("is not a shared library that can be loaded here: "), "{message}");
+    assert!(message.contains("file too short") || message.contains("invalid ELF"), "{message}");
+}
+
+#[test]
+fn a_library_without_the_entry_is_no_plugin() {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let is_libc = |path: &&str| path.contains("/libc.so") || path.contains("/libc-");
+    let path: PathBuf = maps.split_whitespace().find(is_libc).unwrap().into();
+    let expected = format!(
+        "{} is a shared library, but no plugin: it does not export `proctor_plugin_entry`",
+        path.display()
+    );
+    assert_eq!(load_file(&path), expected);
+}
+
+#[test]
+fn a_refusal_is_the_plugins_own_words() {
+    TABLE.set(ptr::null());
+    let refuse = || PluginLibrary::from_entry(entry, "hand", Origin::linked()).unwrap_err().to_string();
+    REFUSAL.set("speaks 7.0 only");
+    assert_eq!(refuse(), "hand refuses this host: speaks 7.0 only");
+    REFUSAL.set("");
+    assert_eq!(refuse(), "hand returned no table and gave no reason; it should write one to `refusal`");
+}
+
+#[test]
+fn another_version_or_size_is_refused() {
+    assert_eq!(
+        bad_table(|table| table.abi_major = 2),
+        "hand follows ABI 2.0, this host speaks 1.x only: rebuild the plugin"
+    );
+    for size in [0, size_of::<ProctorPlugin>() - 1, 1 << 40] {
+        let message = bad_table(|table| table.size = size);
+        assert!(
+            message.starts_with(&format!("hand: ProctorPlugin.size is {size}, which is not between ")),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn a_newer_minor_version_is_taken_with_what_both_know() {
+    #[repr(C)]
+    struct Longer {
+        table: ProctorPlugin,
+        more: [usize; 9],
+    }
+    let mut longer = Longer { table: table(), more: [usize::MAX; 9] };
+    (longer.table.size, longer.table.abi_minor) = (size_of::<Longer>(), 9);
+    TABLE.set(&raw const leak(longer).table);
+    MANIFEST.set(leak(ProctorManifest {
+        capabilities: good_manifest().capabilities | 1 << 40,
+        ..good_manifest()
+    }));
+    let library = PluginLibrary::from_entry(entry, "hand", Origin::linked()).unwrap();
+    assert_eq!(library.identity().abi_minor, 9);
+}
+
+#[test]
+fn a_missing_function_is_named() {
+    assert_eq!(
+        bad_table(|table| table.execute = None),
+        "hand: the required function ProctorPlugin.execute is null"
+    );
+    assert_eq!(
+        bad_table(|table| table.close = None),
+        "hand: the required function ProctorPlugin.close is null"
+    );
+    assert_eq!(
+        bad_table(|table| table.extension = None),
+        "hand: the manifest promises \"proctor.issue/1\", but its table has no function `extension`"
+    );
+}
+
+#[test]
+fn a_wrong_pointer_is_refused() {
+    TABLE.set(leak(table()));
+    MANIFEST.set(ptr::null());
+    let refuse = || PluginLibrary::from_entry(entry, "hand", Origin::linked()).unwrap_err().to_string();
+    assert_eq!(refuse(), "hand: ProctorManifest is null");
+    MANIFEST.set(ptr::from_ref(leak(good_manifest())).wrapping_byte_add(1));
+    assert_eq!(refuse(), "hand: ProctorManifest is not aligned");
+    assert_eq!(bad_manifest(|manifest| manifest.models = ptr::null()), "hand: manifest.models is null");
+    assert_eq!(bad_manifest(|manifest| manifest.options = ptr::null()), "hand: manifest.options is null");
+}
+
+#[test]
+fn texts_are_checked() {
+    assert_eq!(bad_manifest(|manifest| manifest.name = NULL), "hand: manifest.name is null");
+    assert_eq!(bad_manifest(|manifest| manifest.name = text("")), "hand: manifest.name is empty");
+    assert_eq!(
+        bad_manifest(|manifest| manifest.name = text("Hand made")),
+        "hand: the manifest is wrong: the name \"Hand made\" has more than lower-case letters, digits and hyphens"
+    );
+    let bytes: &[u8] = b"a\xff";
+    let message = bad_manifest(|manifest| {
+        manifest.vendor = ProctorString { data: bytes.as_ptr(), length: bytes.len() }
+    });
+    assert!(message.starts_with("hand: manifest.vendor is not UTF-8: "), "{message}");
+    let message = bad_manifest(|manifest| manifest.version.length = usize::MAX);
+    assert!(message.contains("manifest.version is 18446744073709551615 bytes long"), "{message}");
+    let null = ProctorString { data: ptr::null(), length: 3 };
+    assert_eq!(
+        bad_manifest(|manifest| manifest.description = null),
+        "hand: manifest.description is null with a length of 3"
+    );
+}
+
+#[test]
+fn a_manifest_has_to_make_sense() {
+    let starts = |message: String, what: &str| {
+        assert_eq!(message, format!("hand: the manifest is wrong: {what}"));
+    };
+    starts(bad_manifest(|manifest| manifest.model_count = 0), "it declares no models");
+    starts(
+        bad_manifest(|manifest| manifest.capabilities |= 1 << 40),
+        "unknown capability bits 0x10000000000",
+    );
+    starts(
+        bad_manifest(|manifest| manifest.capabilities = PROCTOR_CAPABILITY_ISSUE),
+        "the capability EXECUTE is missing, which every plugin has to have",
+    );
+    starts(
+        bad_manifest(|manifest| manifest.model_count = 70_000),
+        "70000 manifest.models are more than 65536",
+    );
+    starts(bad_model(|row| row.scenarios = 16), "models[1] has unknown scenario bits 0x10");
+    starts(bad_model(|row| row.scenarios = 0), "models[1] has no scenario");
+    starts(bad_model(|row| row.flags = 2), "models[1] has unknown flags 0x2");
+    starts(bad_model(|row| row.size += 8), "manifest.models[1].size is 104, the first element says 96");
+    assert_eq!(bad_model(|row| row.device = NULL), "hand: models[1].device is null");
+}
+
+#[test]
+fn an_option_has_to_make_sense() {
+    let starts = |message: String, what: &str| {
+        assert_eq!(message, format!("hand: the manifest is wrong: option {what}"));
+    };
+    starts(bad_option(|row| row.kind = 9), "\"other\" has the unknown kind 9");
+    starts(
+        bad_option(|row| row.integer_min = 9),
+        "\"other\" has a range whose smallest value is above the largest",
+    );
+    starts(
+        bad_option(|row| row.default_value = text("9")),
+        "\"other\" has a default that it does not take: option \"other\" cannot be \"9\": it takes an integer from 1 to 8",
+    );
+    starts(bad_option(|row| row.name = text("threads")), "\"threads\" is declared twice");
+    starts(bad_option(|row| row.kind = PROCTOR_OPTION_CHOICE), "\"other\" is a choice without words");
+    starts(
+        bad_option(|row| row.name = text("No-thing")),
+        "\"No-thing\" has more in its name than lower-case letters, digits and underscores",
+    );
+    starts(
+        bad_option(|row| (row.kind, row.float_min) = (PROCTOR_OPTION_FLOAT, f64::NAN)),
+        "\"other\" has a range whose smallest value is above the largest",
+    );
+}
+
+#[test]
+fn choices_are_copied() {
+    let words = leak([text("fifo"), text("shuffled")]);
+    let row = ProctorOptionSpec {
+        kind: PROCTOR_OPTION_CHOICE,
+        choices: words.as_ptr(),
+        choice_count: 2,
+        default_value: text("fifo"),
+        ..option_row()
+    };
+    let library = load(table(), manifest(vec![model_row()], vec![row])).unwrap();
+    assert_eq!(
+        library.manifest().options[0].kind,
+        OptionKind::Choice(vec!["fifo".into(), "shuffled".into()])
+    );
+}
+
+#[test]
+fn a_wrong_option_names_the_plugin() {
+    let library = good_library();
+    let message = library.options(&given("thread", "1")).unwrap_err().to_string();
+    assert_eq!(message, "plugin hand-made: the plugin has no option \"thread\", did you mean \"threads\"?");
+    let message = library.options(&given("threads", "0")).unwrap_err().to_string();
+    assert!(message.starts_with("plugin hand-made: option \"threads\" cannot be \"0\""), "{message}");
+}

@@ -1,0 +1,293 @@
+//! One test: instances made and warmed up, the load generator run over them, the logs written.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use chrono::{DateTime, Local};
+use proctor_config::{RunSettings, Settings};
+use proctor_loadgen::{
+    Clock, EffectiveSettings, LoadGen, LoadGenError, LoadGenOptions, Progress, QuerySampleLibrary, RealClock,
+    TestOutcome, TestSettings, VirtualClock, log::LogIdentity,
+};
+use proctor_plugin_host::Model;
+use proctor_scheduler::{Instance, SchedulerConfig, SimulatedScheduler, ThreadedScheduler};
+use proctor_vocabulary::{CompletionSink, SampleIndex, Scenario, TestMode};
+
+use crate::{
+    exit::HostError,
+    folder::{output, write_whole},
+    interrupt::Interrupt,
+    journal::{Journal, SAMPLES},
+    library::Library,
+    plugin::{Dispatch, Plugin},
+    progress::ProgressLine,
+    sut::{PluginInstance, System, SystemReport, WholeQueries},
+    watchdog::{Call, Watchdog},
+};
+
+/// How long a hung instance is waited for once the test has given it up.
+const HUNG_LIMIT: Duration = Duration::from_secs(1);
+
+type BoxedInstances = Vec<Box<dyn Instance>>;
+
+/// The clock of a run.
+#[derive(Clone)]
+pub(crate) enum HostClock {
+    Real(Arc<RealClock>),
+    Virtual(Arc<VirtualClock>),
+}
+
+impl HostClock {
+    pub(crate) fn new(is_virtual: bool) -> Self {
+        if is_virtual { Self::Virtual(Arc::default()) } else { Self::Real(Arc::default()) }
+    }
+
+    /// What plugins are told when they ask for the time.
+    pub(crate) fn reader(&self) -> Arc<dyn Fn() -> u64 + Send + Sync> {
+        match self.clone() {
+            Self::Real(clock) => Arc::new(move || clock.now_ns()),
+            Self::Virtual(clock) => Arc::new(move || clock.now_ns()),
+        }
+    }
+}
+
+/// Everything that a test needs, ready.
+pub(crate) struct Bench<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) clock: HostClock,
+    pub(crate) plugin: Plugin,
+    pub(crate) model: Model,
+    pub(crate) library: Library,
+    pub(crate) watchdog: Watchdog,
+    pub(crate) interrupt: Interrupt,
+}
+
+/// A test that has been made.
+pub(crate) struct Test {
+    pub(crate) outcome: TestOutcome,
+    /// Where its logs are.
+    pub(crate) folder: PathBuf,
+    pub(crate) system: SystemReport,
+    /// Whether the plugin is left alone: it hangs, or has not completed what it was given.
+    pub(crate) is_abandoned: bool,
+    /// What could not be written, if anything.
+    pub(crate) write_error: Option<HostError>,
+}
+
+impl Test {
+    /// Whether another test makes sense.
+    pub(crate) fn may_go_on(&self) -> bool {
+        self.outcome.interrupted.is_none() && !self.is_abandoned && self.write_error.is_none()
+    }
+}
+
+impl Bench<'_> {
+    /// Makes a test in this mode, with its logs in `folder`, which exists.
+    ///
+    /// # Errors
+    /// If it could not begin. What goes wrong later is in the outcome.
+    pub(crate) fn test(&self, mode: TestMode, folder: &Path) -> Result<Test, HostError> {
+        let settings = TestSettings { mode, ..self.settings.test.clone() };
+        match &self.clock {
+            HostClock::Real(clock) => self.test_on(clock, settings, folder, |make| {
+                let journal = Journal::start(folder, make.progress.clone())?;
+                Ok((self.real_system(clock, make)?, Some(journal)))
+            }),
+            // A journal would be written by the wall clock.
+            HostClock::Virtual(clock) => {
+                self.test_on(clock, settings, folder, |make| Ok((self.virtual_system(clock, make)?, None)))
+            }
+        }
+    }
+
+    fn test_on<C: Clock>(
+        &self,
+        clock: &Arc<C>,
+        settings: TestSettings,
+        folder: &Path,
+        make_system: impl FnOnce(Make) -> Result<(System, Option<Journal>), HostError>,
+    ) -> Result<Test, HostError> {
+        let config = self.scheduler_config(&settings)?;
+        let instances = self.instances()?;
+        let (instances, mut problems) = self.warm_up(instances)?;
+        let options =
+            LoadGenOptions { watchdog_ms: self.settings.run.watchdog_ms, ..LoadGenOptions::default() };
+        let loadgen = LoadGen::new(settings, Arc::clone(clock), options);
+        let progress = loadgen.progress();
+        let identity = identity(clock.is_virtual());
+        self.plugin.backend.set_sink(Some(loadgen.sink()));
+        self.library.watch(progress.clone());
+        let make = Make { config, instances, sink: loadgen.sink(), progress: progress.clone() };
+        let (system, journal) = make_system(make)?;
+        let line = ProgressLine::start(progress, self.settings.run.scenario);
+        let fault_count = self.plugin.backend.faults().len();
+        self.interrupt.testing(loadgen.stop_handle());
+
+        let outcome = loadgen.run(system.sut(), &self.library);
+
+        self.interrupt.writing();
+        line.stop();
+        if let Some(journal) = journal {
+            journal.stop();
+        }
+        let mut outcome = outcome?;
+        let is_abandoned = self.library.is_abandoned();
+        let limit = if is_abandoned { HUNG_LIMIT } else { self.watchdog_limit() };
+        let system = system.end(limit);
+        problems.extend(system.problems.iter().cloned());
+        problems.extend(self.plugin.backend.faults().into_iter().skip(fault_count));
+        for problem in problems {
+            make_invalid(&mut outcome, problem);
+        }
+        let write_error = write_logs(&outcome, folder, &identity).err();
+        let is_abandoned = is_abandoned || system.hangs;
+        Ok(Test { outcome, folder: folder.to_owned(), system, is_abandoned, write_error })
+    }
+
+    fn real_system(&self, clock: &Arc<RealClock>, make: Make) -> Result<System, HostError> {
+        let name = self.plugin.title();
+        match self.plugin.dispatch {
+            Dispatch::Batches => {
+                let clock = Arc::clone(clock);
+                Ok(System::Threaded(ThreadedScheduler::start(
+                    name,
+                    &make.config,
+                    make.instances,
+                    make.sink,
+                    clock,
+                )?))
+            }
+            Dispatch::WholeQueries => {
+                let (model, watchdog) = (self.model.clone(), self.watchdog.clone());
+                Ok(System::Whole(WholeQueries::new(name, model, make.sink, make.progress, watchdog)))
+            }
+        }
+    }
+
+    fn virtual_system(&self, clock: &Arc<VirtualClock>, make: Make) -> Result<System, HostError> {
+        let (name, clock) = (self.plugin.title(), Arc::clone(clock));
+        let scheduler = SimulatedScheduler::new(name, &make.config, make.instances, make.sink, clock)?;
+        Ok(System::Simulated(scheduler))
+    }
+
+    fn instances(&self) -> Result<Vec<PluginInstance>, HostError> {
+        let count = match self.plugin.dispatch {
+            Dispatch::Batches => u32::try_from(self.settings.run.instances).expect("settings allow 1024"),
+            Dispatch::WholeQueries => 0,
+        };
+        let make = |number| {
+            let made = self.watchdog.during(Call::CreateInstance, || self.model.create_instance(number));
+            Ok(PluginInstance { instance: made?, watchdog: self.watchdog.clone() })
+        };
+        (0..count).map(make).collect()
+    }
+
+    /// Has each instance run some batches, and returns what went wrong: the test is made all the same, and tells more.
+    /// In virtual time there is nothing to warm up.
+    fn warm_up(
+        &self,
+        mut instances: Vec<PluginInstance>,
+    ) -> Result<(BoxedInstances, Vec<String>), HostError> {
+        let RunSettings { warm_up_batches, batch_size, .. } = self.settings.run;
+        let mut problems = Vec::new();
+        if warm_up_batches > 0 && !instances.is_empty() && matches!(self.clock, HostClock::Real(_)) {
+            let sample_count = self.library.performance_sample_count();
+            let samples: Vec<_> = (0..sample_count).take(batch_size).map(SampleIndex).collect();
+            let warm_up = |instance: &mut PluginInstance| {
+                for _ in 0..warm_up_batches {
+                    self.watchdog.during(Call::WarmUp, || instance.instance.warm_up(&samples))?;
+                }
+                Ok::<_, proctor_plugin_host::PluginHostError>(())
+            };
+            let prepared = self.library.with_prepared(&samples, || {
+                let failed = instances.iter_mut().filter_map(|instance| warm_up(instance).err());
+                problems.extend(failed.map(|error| format!("an instance failed to warm up: {error}")));
+            });
+            let sample_count = samples.len();
+            let library = self.library.name().to_owned();
+            prepared.map_err(|source| LoadGenError::Load { library, sample_count, source })?;
+        }
+        let boxed = instances.into_iter().map(|instance| Box::new(instance) as Box<dyn Instance>);
+        Ok((boxed.collect(), problems))
+    }
+
+    /// The scheduler's settings. For Offline the queue has to hold the one query.
+    fn scheduler_config(&self, test: &TestSettings) -> Result<SchedulerConfig, HostError> {
+        let run = &self.settings.run;
+        let mut queue_capacity = run.queue_capacity.max(run.batch_size);
+        if run.scenario == Scenario::Offline {
+            let (performance, total) =
+                (self.library.performance_sample_count(), self.library.total_sample_count());
+            let (effective, _) =
+                EffectiveSettings::new(test, performance, total).map_err(LoadGenError::Settings)?;
+            let samples = usize::try_from(effective.samples_per_query.max(total)).unwrap_or(usize::MAX);
+            queue_capacity = queue_capacity.max(samples);
+        }
+        let config = SchedulerConfig {
+            policy: run.policy.clone(),
+            batch_size: run.batch_size,
+            instances: run.instances,
+            batch_timeout_us: run.batch_timeout_us,
+            queue_capacity,
+        };
+        config.validate()?;
+        Ok(config)
+    }
+
+    fn watchdog_limit(&self) -> Duration {
+        Duration::from_millis(self.settings.run.watchdog_ms)
+    }
+}
+
+/// What a system is made of.
+struct Make {
+    config: SchedulerConfig,
+    instances: BoxedInstances,
+    sink: Arc<dyn CompletionSink>,
+    progress: Progress,
+}
+
+/// Adds a reason that the load generator does not know of, so that its logs say the same as the verdict.
+fn make_invalid(outcome: &mut TestOutcome, reason: String) {
+    outcome.verdict.valid = false;
+    outcome.verdict.reasons.push(reason.clone());
+    if let Some(phase) = outcome.phases.last_mut() {
+        phase.record.violations.push(reason.clone());
+    }
+    if let Some(result) = &mut outcome.performance {
+        result.valid = false;
+        result.reasons.push(reason.clone());
+        result.violations.push(reason);
+    }
+}
+
+/// Writes what it can: the samples even if there is no room for the logs.
+fn write_logs(outcome: &TestOutcome, folder: &Path, identity: &LogIdentity) -> Result<(), HostError> {
+    let samples = write_whole(&folder.join(SAMPLES), |out| outcome.write_samples(out));
+    let logs = outcome.write_logs(folder, identity).map_err(|source| output(folder, source));
+    logs.and(samples)
+}
+
+/// Who wrote the logs and when; nobody and never in virtual time, so that they are the same again.
+fn identity(is_virtual: bool) -> LogIdentity {
+    let (pid, now) = match is_virtual {
+        true => (0, DateTime::UNIX_EPOCH.naive_utc()),
+        false => (std::process::id(), Local::now().naive_local()),
+    };
+    let since_1970 = if is_virtual { Duration::ZERO } else { since_1970() };
+    LogIdentity {
+        pid,
+        // The load generator runs on the main thread, whose id is that of the process.
+        tid: pid.into(),
+        test_datetime: now.format("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        start_unix_ms: u64::try_from(since_1970.as_millis()).unwrap_or(0),
+    }
+}
+
+/// Zero on a machine whose clock stands before 1970.
+fn since_1970() -> Duration {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
+}

@@ -1,0 +1,276 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use proctor_config::{Loader, Settings};
+
+use crate::exit::{EXIT_CODES, HostError};
+
+/// Proctor: measures how fast and how well a plugin runs a machine-learning model.
+///
+/// A benchmark is a model with its data; a plugin is what runs the model. Queries arrive in one of four scenarios;
+/// the result is a metric, VALID or INVALID by the rules of MLPerf Inference, and the accuracy of the answers.
+#[derive(Debug, Parser)]
+#[command(name = "host", version, arg_required_else_help = true, after_help = EXIT_CODES, after_long_help = HELP)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a benchmark: accuracy, then performance, then the verdict.
+    #[command(after_help = EXIT_CODES, after_long_help = RUN_HELP)]
+    Run(RunFlags),
+    /// List what there is to choose from.
+    #[command(after_help = LIST_HELP)]
+    List {
+        /// What to list; all if left out.
+        kind: Option<ListKind>,
+    },
+    /// Show what a plugin can run, and its options.
+    #[command(after_help = DESCRIBE_HELP)]
+    Describe {
+        /// Name of a plugin, or path of its library.
+        plugin: String,
+    },
+    /// Show each setting that a run with these flags would have, and where it comes from.
+    #[command(after_help = EXPLAIN_HELP)]
+    Explain(RunFlags),
+}
+
+/// What can be listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ListKind {
+    Plugins,
+    Benchmarks,
+    Datasets,
+    Policies,
+}
+
+/// The flags of a run. They are names for settings; `host explain` shows all of those, and `--set` reaches them.
+#[derive(Debug, Default, Args)]
+pub(crate) struct RunFlags {
+    /// Name of the plugin, or path of its library [default: cpu-rnn]
+    #[arg(long, value_name = "NAME|PATH")]
+    plugin: Option<String>,
+    /// Name of the benchmark, or path of its definition [default: digits-lstm]
+    #[arg(long, value_name = "NAME|PATH")]
+    benchmark: Option<String>,
+    /// SingleStream, MultiStream, Server or Offline [default: SingleStream]
+    #[arg(long)]
+    scenario: Option<String>,
+    /// Only one part: accuracy or performance [default: both]
+    #[arg(long)]
+    mode: Option<String>,
+    /// quick takes some seconds, official as long as the rules want [default: quick]
+    #[arg(long)]
+    preset: Option<String>,
+    /// How long to issue queries at least: 10 (seconds), 500ms, 2m
+    #[arg(long, value_parser = duration_ms)]
+    duration: Option<u64>,
+    /// Server: queries per second that arrive; Offline: samples per second to expect
+    #[arg(long, value_name = "QPS")]
+    target_qps: Option<String>,
+    /// Seed of the choice of samples, their order, and the arrivals
+    #[arg(long)]
+    seed: Option<String>,
+    /// Folder for the results [default: a new one below runs/]
+    #[arg(long, short, value_name = "FOLDER")]
+    output: Option<String>,
+    /// Configuration file [default: proctor.toml of the current folder, if there is one]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// File in LoadGen's format with the settings of the rules
+    #[arg(long, value_name = "FILE")]
+    mlperf_conf: Option<PathBuf>,
+    /// File in LoadGen's format with the settings of the submitter
+    #[arg(long, value_name = "FILE")]
+    user_conf: Option<PathBuf>,
+    /// Simulate: time passes only in the model of the plugin, and the same seed gives the same result
+    #[arg(long)]
+    virtual_time: bool,
+    /// Folder of the data sets and models
+    #[arg(long, value_name = "FOLDER")]
+    data_root: Option<String>,
+    /// How batches are formed; `host list policies` shows the ways [default: fixed]
+    #[arg(long)]
+    policy: Option<String>,
+    /// Most samples in a batch [default: 1]
+    #[arg(long, value_name = "SAMPLES")]
+    batch_size: Option<String>,
+    /// Number of instances of the model that run at the same time [default: 1]
+    #[arg(long, value_name = "COUNT")]
+    instances: Option<String>,
+    /// Set any setting, or an option of a plugin as PLUGIN.OPTION; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+}
+
+impl RunFlags {
+    /// Merges the flags with all other sources of settings.
+    ///
+    /// # Errors
+    /// [`HostError::Settings`] with everything that is wrong.
+    pub(crate) fn load(&self) -> Result<Settings, HostError> {
+        Ok(self.apply(Loader::from_system()).load()?)
+    }
+
+    fn apply(&self, mut loader: Loader) -> Loader {
+        if let Some(path) = &self.config {
+            loader = loader.config_file(path);
+        }
+        if let Some(path) = &self.mlperf_conf {
+            loader = loader.mlperf_conf(path);
+        }
+        if let Some(path) = &self.user_conf {
+            loader = loader.user_conf(path);
+        }
+        let flags = [
+            ("--plugin", "plugin", &self.plugin),
+            ("--benchmark", "benchmark", &self.benchmark),
+            ("--scenario", "scenario", &self.scenario),
+            ("--mode", "mode", &self.mode),
+            ("--preset", "preset", &self.preset),
+            ("--duration", "min_duration_ms", &self.duration.map(|ms| ms.to_string())),
+            ("--target-qps", "target_qps", &self.target_qps),
+            ("--seed", "seed", &self.seed),
+            ("--output", "output_folder", &self.output),
+            ("--virtual-time", "virtual_time", &self.virtual_time.then(|| "true".to_owned())),
+            ("--data-root", "data_root", &self.data_root),
+            ("--policy", "policy", &self.policy),
+            ("--batch-size", "batch_size", &self.batch_size),
+            ("--instances", "instances", &self.instances),
+        ];
+        let loader = flags
+            .into_iter()
+            .fold(loader, |loader, (flag, key, value)| loader.optional_flag(flag, key, value.as_ref()));
+        self.set.iter().fold(loader, |loader, assignment| loader.set(assignment))
+    }
+}
+
+/// Milliseconds of `10`, `10s`, `1.5s`, `500ms`, `2m` or `1h`. A fraction of a millisecond is cut off.
+fn duration_ms(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, f64); 5] = [("ms", 1.0), ("s", 1e3), ("m", 60e3), ("h", 3600e3), ("", 1e3)];
+    let text = text.trim();
+    let found = UNITS.iter().find_map(|(unit, ms)| Some((text.strip_suffix(unit)?, ms)));
+    let (number, ms) = found.expect("every text ends with the empty one");
+    match number.trim().parse::<f64>() {
+        // Far below 2^53, so the cast is exact.
+        Ok(number) if number >= 0.0 && number * ms < 1e12 => Ok((number * ms) as u64),
+        _ => Err("give a time such as 10 (seconds), 500ms, 2m or 1h".to_owned()),
+    }
+}
+
+const HELP: &str = "\
+Examples:
+  host run                                      digits, LSTM, the CPU plugin: a few seconds
+  host run --plugin ./libmine_sut.so --scenario Server --target-qps 500
+  host describe mock                            what a plugin can run, and its options
+  host explain --scenario Offline               every setting, and where it comes from
+
+Settings come, the weakest first, from defaults, the preset, the benchmark, proctor.toml, --mlperf-conf, --user-conf,
+environment variables (PROCTOR_BATCH_SIZE=8) and flags. PROCTOR_LOG=info shows more of what happens (error, warn,
+info, debug, trace); PROCTOR_PLUGIN_PATH names folders with plugins.
+
+Exit codes: see `host run --help`.";
+
+const RUN_HELP: &str = "\
+Examples:
+  host run
+  host run --scenario Server --target-qps 800 --duration 10s
+  host run --plugin mock --scenario Offline --batch-size 32 --instances 4 --set mock.latency=fixed
+  host run --benchmark digits-cnn --mode accuracy -o results/cnn
+  host run --plugin mock --scenario Server --virtual-time --duration 10m
+  host run --preset official
+
+A plugin that takes whole queries is handed them, unless a setting of the scheduler (policy, batch_size, instances,
+batch_timeout_us) is given; --set issue=true and --set issue=false decide it.
+
+The verdict goes to stdout, progress and messages to stderr. The run folder holds result.json, LoadGen's logs, and
+samples.bin; its name ends in .partial until it is whole.
+
+Exit codes:
+  0    VALID, and the accuracy passed
+  1    the run is complete, but INVALID, or its accuracy failed
+  2    a flag or a setting is wrong
+  3    the plugin cannot be loaded or used
+  4    a data set, a model or another input file is missing or damaged
+  5    the results cannot be written
+  70   the plugin crashed; the report is in the run folder
+  130  interrupted";
+
+const LIST_HELP: &str = "\
+Examples:
+  host list
+  host list plugins";
+
+const DESCRIBE_HELP: &str = "\
+Examples:
+  host describe cpu-rnn
+  host describe target/release/libmock_sut.so";
+
+const EXPLAIN_HELP: &str = "\
+Examples:
+  host explain
+  host explain --scenario Server --set target_latency=15 --user-conf user.conf";
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+        assert!(RUN_HELP.ends_with(EXIT_CODES));
+    }
+
+    #[test]
+    fn durations_have_units() {
+        for (text, ms) in [
+            ("10", 10_000),
+            ("10s", 10_000),
+            ("1.5s", 1500),
+            ("500ms", 500),
+            ("2m", 120_000),
+            (" 1 h", 3_600_000),
+            ("0", 0),
+        ] {
+            assert_eq!(duration_ms(text), Ok(ms), "{text}");
+        }
+        for text in ["", "s", "-1s", "ten", "10 days", "1e300", "NaN", "inf"] {
+            assert!(duration_ms(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn flags_are_settings() {
+        let cli = Cli::try_parse_from([
+            "host",
+            "run",
+            "--scenario",
+            "server",
+            "--target-qps",
+            "7",
+            "--duration",
+            "3s",
+            "--set",
+            "mock.sigma=1",
+            "--set",
+            "batch_size=4",
+            "-o",
+            "out",
+            "--virtual-time",
+        ]);
+        let Command::Run(flags) = cli.unwrap().command else { panic!("it is a run") };
+        let settings = flags.apply(Loader::new()).load().unwrap();
+        assert_eq!((settings.test.server_target_qps, settings.test.min_duration_ms), (7.0, 3000));
+        assert_eq!((settings.run.batch_size, settings.run.virtual_time), (4, true));
+        assert_eq!(settings.run.output_folder, Some("out".into()));
+        assert_eq!(settings.plugin_options["mock.sigma"], "1");
+        assert_eq!(settings.origin("min_duration_ms").unwrap().to_string(), "flag --duration");
+    }
+}

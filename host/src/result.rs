@@ -1,0 +1,389 @@
+//! `result.json`: everything about a run, for programs.
+//!
+//! Units are in the names of the keys. In virtual time there is nothing in it that another run with the same settings
+//! would not have: no time of day, no load of the machine, no name of the folder, no figures of the plugin's own.
+//! A key that is added leaves [`RESULT_SCHEMA_VERSION`] as it is; one that is removed or changes its meaning raises it.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, Write},
+};
+
+use chrono::{SecondsFormat, Utc};
+use proctor_accuracy::AccuracyResult;
+use proctor_config::{Effective, Settings};
+use proctor_loadgen::{EarlyStopping, PerformanceResult, ScenarioFigures};
+use proctor_scheduler::Statistics;
+use serde::Serialize;
+
+use crate::{
+    bench::Test,
+    exit::{EXIT_BAD_RESULT, EXIT_GOOD, EXIT_INTERRUPTED},
+    figures::{Latencies, Metric, metric, query_latencies},
+    machine::Machine,
+    plugin::{Dispatch, Plugin},
+};
+
+/// Version of the form of the file.
+pub(crate) const RESULT_SCHEMA_VERSION: u32 = 1;
+
+/// The tests of a run and what became of the answers.
+pub(crate) struct Tests<'a> {
+    pub(crate) accuracy_run: Option<&'a Test>,
+    pub(crate) performance_run: Option<&'a Test>,
+    pub(crate) accuracy: Option<AccuracyResult>,
+}
+
+/// Everything about a run.
+#[derive(Debug, Serialize)]
+pub(crate) struct RunResult {
+    pub(crate) schema_version: u32,
+    pub(crate) program: Program,
+    /// When the result was made; not in virtual time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) finished_at_utc: Option<String>,
+    pub(crate) verdict: Verdict,
+    pub(crate) scenario: &'static str,
+    pub(crate) virtual_time: bool,
+    pub(crate) preset: String,
+    /// Whether the run was as long as the rules want it.
+    pub(crate) official_length: bool,
+    pub(crate) metric: Option<Metric>,
+    pub(crate) accuracy: Option<AccuracyResult>,
+    pub(crate) performance_run: Option<TestPart>,
+    pub(crate) accuracy_run: Option<TestPart>,
+    pub(crate) benchmark: BenchmarkPart,
+    pub(crate) plugin: PluginPart,
+    pub(crate) seeds: BTreeMap<&'static str, u64>,
+    pub(crate) machine: Machine,
+    /// Each setting with its origin and what it replaced.
+    pub(crate) settings: BTreeMap<String, Effective>,
+    pub(crate) setting_warnings: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Program {
+    pub(crate) name: &'static str,
+    pub(crate) version: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Verdict {
+    pub(crate) valid: bool,
+    /// Null if it was not measured.
+    pub(crate) accuracy_passed: Option<bool>,
+    pub(crate) interrupted: bool,
+    /// Why the run is not valid.
+    pub(crate) reasons: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct BenchmarkPart {
+    pub(crate) id: String,
+    pub(crate) task: String,
+    pub(crate) model: String,
+    pub(crate) dataset: String,
+    pub(crate) preprocessing: String,
+    pub(crate) total_sample_count: u64,
+    pub(crate) performance_sample_count: u64,
+    /// What the reference model reaches.
+    pub(crate) accuracy_reference: f64,
+    pub(crate) accuracy_target_ratio: f64,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct PluginPart {
+    pub(crate) name: String,
+    pub(crate) vendor: String,
+    pub(crate) version: String,
+    pub(crate) license: String,
+    /// Path of the library, or that it is linked in.
+    pub(crate) source: String,
+    pub(crate) sha256: Option<String>,
+    pub(crate) abi_version: String,
+    pub(crate) layout_checked: bool,
+    pub(crate) precision: String,
+    /// `batches` or `whole queries`: what the plugin was given.
+    pub(crate) dispatch: &'static str,
+    pub(crate) options: BTreeMap<String, String>,
+    /// Figures of the plugin's own; not in virtual time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) metrics: Option<BTreeMap<String, f64>>,
+}
+
+/// One test.
+#[derive(Debug, Serialize)]
+pub(crate) struct TestPart {
+    pub(crate) mode: &'static str,
+    pub(crate) valid: bool,
+    pub(crate) reasons: Vec<String>,
+    /// From the start of issuing to the last completion, over all phases.
+    pub(crate) duration_ns: u64,
+    pub(crate) issued_query_count: u64,
+    pub(crate) issued_sample_count: u64,
+    /// How late Server queries were issued.
+    pub(crate) issue_delay_max_ns: u64,
+    pub(crate) issue_delay_mean_ns: u64,
+    pub(crate) figures: Option<FiguresPart>,
+    pub(crate) scheduler: Option<SchedulerPart>,
+}
+
+/// What only a performance run has.
+#[derive(Debug, Serialize)]
+pub(crate) struct FiguresPart {
+    pub(crate) query_latency: Latencies,
+    pub(crate) sample_latency: Latencies,
+    /// SingleStream: queries over the time until the last was issued.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) queries_per_second: Option<f64>,
+    /// Server: samples over the time until the last was scheduled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) scheduled_samples_per_second: Option<f64>,
+    /// Server: samples over the time until the last was completed. Offline: over the time of the slowest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) completed_samples_per_second: Option<f64>,
+    /// Server: samples over the latency bound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) over_latency_count: Option<u64>,
+    pub(crate) min_duration_met: bool,
+    pub(crate) min_queries_met: bool,
+    pub(crate) latency_bound_met: bool,
+    pub(crate) early_stopping_met: bool,
+    pub(crate) early_stopping_estimate_ns: Option<u64>,
+    pub(crate) recommendations: Vec<String>,
+}
+
+/// What the scheduler counted.
+#[derive(Debug, Serialize)]
+pub(crate) struct SchedulerPart {
+    pub(crate) batch_count: u64,
+    pub(crate) batch_size_mean: f64,
+    /// Number of batches by their size.
+    pub(crate) batch_sizes: BTreeMap<usize, u64>,
+    pub(crate) rejected_sample_count: u64,
+    pub(crate) queue_depth_max: usize,
+    pub(crate) queue_capacity: usize,
+    /// Time that each instance spent on batches.
+    pub(crate) instance_busy_ns: Vec<u64>,
+    pub(crate) failed_batch_count: u64,
+}
+
+impl RunResult {
+    /// Puts everything together.
+    pub(crate) fn new(settings: &Settings, plugin: PluginPart, machine: Machine, tests: Tests<'_>) -> Self {
+        let Tests { accuracy_run, performance_run, accuracy } = tests;
+        let is_virtual = settings.run.virtual_time;
+        let measured = performance_run.and_then(|test| {
+            let quantile = test.outcome.effective.target_latency_percentile;
+            test.outcome.performance.as_ref().map(|result| metric(result, quantile))
+        });
+        let mut effective = settings.effective.clone();
+        if is_virtual {
+            effective.remove("output_folder");
+        }
+        Self {
+            schema_version: RESULT_SCHEMA_VERSION,
+            program: Program { name: "proctor", version: env!("CARGO_PKG_VERSION") },
+            finished_at_utc: (!is_virtual).then(|| Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true)),
+            verdict: Verdict::new(settings, accuracy_run, performance_run, accuracy.as_ref()),
+            scenario: settings.run.scenario.name(),
+            virtual_time: is_virtual,
+            preset: settings.run.preset.clone(),
+            official_length: settings.is_of_official_length(),
+            metric: measured,
+            accuracy,
+            performance_run: performance_run.map(TestPart::new),
+            accuracy_run: accuracy_run.map(TestPart::new),
+            benchmark: BenchmarkPart::new(settings),
+            plugin,
+            seeds: seeds(settings),
+            machine: if is_virtual { Machine { load_average: None, ..machine } } else { machine },
+            settings: effective,
+            setting_warnings: settings.warnings.clone(),
+        }
+    }
+
+    /// Writes it as JSON, indented, with a line end.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        serde_json::to_writer_pretty(&mut *out, self)?;
+        out.write_all(b"\n")
+    }
+
+    /// The exit code that tells the verdict.
+    pub(crate) fn exit_code(&self) -> i32 {
+        let Verdict { valid, accuracy_passed, interrupted, .. } = self.verdict;
+        match (interrupted, valid && accuracy_passed != Some(false)) {
+            (true, _) => EXIT_INTERRUPTED,
+            (false, true) => EXIT_GOOD,
+            (false, false) => EXIT_BAD_RESULT,
+        }
+    }
+}
+
+impl Verdict {
+    fn new(
+        settings: &Settings,
+        accuracy_run: Option<&Test>,
+        performance_run: Option<&Test>,
+        accuracy: Option<&AccuracyResult>,
+    ) -> Self {
+        let mut reasons = Vec::new();
+        if let Some(test) = accuracy_run {
+            let own = test.outcome.verdict.reasons.iter();
+            reasons.extend(own.map(|reason| format!("accuracy run: {reason}")));
+        }
+        if let Some(test) = performance_run {
+            reasons.extend(test.outcome.verdict.reasons.iter().cloned());
+        } else if settings.run.mode.is_none() {
+            reasons.push(
+                "there was no performance run, because the accuracy run did not come to its end".to_owned(),
+            );
+        }
+        let tests = [accuracy_run, performance_run];
+        Self {
+            valid: reasons.is_empty(),
+            accuracy_passed: accuracy.map(|accuracy| accuracy.passed),
+            interrupted: tests.into_iter().flatten().any(|test| test.outcome.interrupted.is_some()),
+            reasons,
+        }
+    }
+}
+
+impl BenchmarkPart {
+    fn new(settings: &Settings) -> Self {
+        let benchmark = &settings.benchmark;
+        Self {
+            id: benchmark.id.clone(),
+            task: benchmark.task.clone(),
+            model: benchmark.model.id.clone(),
+            dataset: benchmark.dataset.clone(),
+            preprocessing: benchmark.preprocessing.clone(),
+            total_sample_count: benchmark.qsl.total_sample_count,
+            performance_sample_count: benchmark.qsl.performance_sample_count,
+            accuracy_reference: benchmark.quality.reference,
+            accuracy_target_ratio: benchmark.quality.target_ratio,
+        }
+    }
+}
+
+impl PluginPart {
+    /// What is known of the plugin at the end of a run.
+    pub(crate) fn new(plugin: &Plugin, precision: &str, is_virtual: bool) -> Self {
+        let identity = plugin.identity();
+        Self {
+            name: identity.name.clone(),
+            vendor: identity.vendor.clone(),
+            version: identity.version.clone(),
+            license: identity.license.clone(),
+            source: identity.source.clone(),
+            sha256: identity.sha256.clone(),
+            abi_version: format!("{}.{}", identity.abi_major, identity.abi_minor),
+            layout_checked: identity.layout_checked,
+            precision: precision.to_owned(),
+            dispatch: match plugin.dispatch {
+                Dispatch::Batches => "batches",
+                Dispatch::WholeQueries => "whole queries",
+            },
+            options: plugin
+                .options
+                .iter()
+                .map(|(name, value)| (name.to_owned(), value.to_string()))
+                .collect(),
+            metrics: (!is_virtual).then(|| plugin.backend.metrics()),
+        }
+    }
+}
+
+impl TestPart {
+    fn new(test: &Test) -> Self {
+        let outcome = &test.outcome;
+        let sum = |part: fn(&proctor_loadgen::PhaseOutcome) -> u64| outcome.phases.iter().map(part).sum();
+        let delays = || outcome.phases.iter().map(|phase| phase.issue_delay);
+        Self {
+            mode: outcome.effective.mode.name(),
+            valid: outcome.verdict.valid,
+            reasons: outcome.verdict.reasons.clone(),
+            duration_ns: sum(|phase| phase.duration_ns),
+            issued_query_count: sum(|phase| phase.record.issued_query_count),
+            issued_sample_count: sum(|phase| phase.record.issued_sample_count),
+            issue_delay_max_ns: delays().map(|delay| delay.max_ns).max().unwrap_or(0),
+            issue_delay_mean_ns: delays().map(|delay| delay.mean_ns).max().unwrap_or(0),
+            figures: outcome.performance.as_ref().map(FiguresPart::new),
+            scheduler: test.system.statistics.as_ref().map(SchedulerPart::new),
+        }
+    }
+}
+
+impl FiguresPart {
+    fn new(result: &PerformanceResult) -> Self {
+        let EarlyStopping { met: early_stopping_met, estimate_ns: early_stopping_estimate_ns, .. } =
+            result.early_stopping;
+        let mut part = Self {
+            query_latency: query_latencies(result).into(),
+            sample_latency: (&result.sample_latencies).into(),
+            queries_per_second: None,
+            scheduled_samples_per_second: None,
+            completed_samples_per_second: None,
+            over_latency_count: None,
+            min_duration_met: result.min_duration_met,
+            min_queries_met: result.min_queries_met,
+            latency_bound_met: result.perf_constraints_met,
+            early_stopping_met,
+            early_stopping_estimate_ns,
+            recommendations: result.recommendations.iter().map(ToString::to_string).collect(),
+        };
+        match &result.figures {
+            ScenarioFigures::SingleStream { qps_with_loadgen_overhead, .. } => {
+                part.queries_per_second = Some(*qps_with_loadgen_overhead);
+            }
+            ScenarioFigures::MultiStream { .. } => {}
+            ScenarioFigures::Server {
+                scheduled_samples_per_second,
+                completed_samples_per_second,
+                over_latency_count,
+                ..
+            } => {
+                part.scheduled_samples_per_second = Some(*scheduled_samples_per_second);
+                part.completed_samples_per_second = Some(*completed_samples_per_second);
+                part.over_latency_count = Some(*over_latency_count);
+            }
+            ScenarioFigures::Offline { samples_per_second, .. } => {
+                part.completed_samples_per_second = Some(*samples_per_second);
+            }
+        }
+        part
+    }
+}
+
+impl SchedulerPart {
+    fn new(statistics: &Statistics) -> Self {
+        let sizes = statistics.batch_size_histogram.iter().copied().enumerate();
+        Self {
+            batch_count: statistics.batches,
+            batch_size_mean: statistics.batch_size_mean(),
+            batch_sizes: sizes.filter(|(_, count)| *count > 0).collect(),
+            rejected_sample_count: statistics.samples_rejected,
+            queue_depth_max: statistics.queue_depth_max,
+            queue_capacity: statistics.queue_capacity,
+            instance_busy_ns: statistics.busy_ns.clone(),
+            failed_batch_count: statistics.failures.batches,
+        }
+    }
+}
+
+/// The seeds in effect, test 05 included if it is on.
+fn seeds(settings: &Settings) -> BTreeMap<&'static str, u64> {
+    let test = settings.test.clone().with_test05_applied();
+    BTreeMap::from([
+        ("qsl_rng_seed", test.qsl_rng_seed),
+        ("sample_index_rng_seed", test.sample_index_rng_seed),
+        ("schedule_rng_seed", test.schedule_rng_seed),
+        ("accuracy_log_rng_seed", test.accuracy_log_rng_seed),
+    ])
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,202 @@
+//! Results of simulated tests: a model that takes 1 ms for each sample.
+
+use std::sync::Arc;
+
+use proctor_config::Loader;
+use proctor_loadgen::{
+    Clock, LibraryError, LoadGen, LoadGenOptions, QuerySampleLibrary, SystemUnderTest, TestSettings,
+    VirtualClock,
+};
+use proctor_scheduler::{BatchError, Instance, SchedulerConfig, SimulatedScheduler};
+use proctor_vocabulary::{
+    CompletionSink, QuerySample, QuerySampleResponse, SampleIndex, SampleStatus, TestMode,
+};
+
+use super::*;
+use crate::sut::SystemReport;
+
+struct OneMs;
+
+impl Instance for OneMs {
+    fn execute(&mut self, _: &[QuerySample]) -> Result<(), BatchError> {
+        Ok(())
+    }
+
+    fn execute_virtual(&mut self, batch: &[QuerySample], _: u32) -> Result<u64, BatchError> {
+        Ok(1_000_000 * batch.len() as u64)
+    }
+
+    fn complete(&mut self, batch: &[QuerySample], sink: &dyn CompletionSink) {
+        for sample in batch {
+            let status = SampleStatus::OK;
+            sink.complete(&[QuerySampleResponse { id: sample.id, status, data: &[], token_count: 0 }]);
+        }
+    }
+}
+
+struct Samples;
+
+impl QuerySampleLibrary for Samples {
+    fn name(&self) -> &str {
+        "samples"
+    }
+
+    fn total_sample_count(&self) -> u64 {
+        600
+    }
+
+    fn performance_sample_count(&self) -> u64 {
+        600
+    }
+
+    fn load(&self, _: &[SampleIndex]) -> Result<(), LibraryError> {
+        Ok(())
+    }
+
+    fn unload(&self, _: &[SampleIndex]) -> Result<(), LibraryError> {
+        Ok(())
+    }
+}
+
+fn settings() -> Settings {
+    let loader = Loader::new().set("scenario=Server").set("target_qps=200").set("virtual_time=true");
+    loader.set("output_folder=here").set("mock.sigma=1").load().unwrap()
+}
+
+fn test(settings: &Settings, mode: TestMode, interrupted: bool) -> Test {
+    let clock = Arc::new(VirtualClock::new());
+    let request = TestSettings { mode, ..settings.test.clone() };
+    let loadgen = LoadGen::new(request, Arc::clone(&clock), LoadGenOptions::default());
+    let config = SchedulerConfig::default();
+    let system =
+        SimulatedScheduler::new("one ms", &config, vec![Box::new(OneMs)], loadgen.sink(), clock).unwrap();
+    if interrupted {
+        loadgen.stop_handle().stop("Ctrl-C or SIGTERM");
+    }
+    let outcome = loadgen.run(&system as &dyn SystemUnderTest, &Samples).unwrap();
+    let system = SystemReport { statistics: Some(system.statistics()), ..SystemReport::default() };
+    Test { outcome, folder: "here".into(), system, is_abandoned: false, write_error: None }
+}
+
+fn plugin() -> PluginPart {
+    PluginPart {
+        name: "one-ms".into(),
+        vendor: "nobody".into(),
+        version: "1.0.0".into(),
+        license: "Apache-2.0".into(),
+        source: "linked in".into(),
+        sha256: None,
+        abi_version: "1.0".into(),
+        layout_checked: true,
+        precision: "f32".into(),
+        dispatch: "batches",
+        options: BTreeMap::from([("sigma".to_owned(), "1".to_owned())]),
+        metrics: None,
+    }
+}
+
+fn machine() -> Machine {
+    Machine {
+        cpu_model: Some("Some CPU".into()),
+        cpu_count: Some(2),
+        memory_bytes: Some(1 << 30),
+        os: None,
+        kernel: None,
+        architecture: "x86_64",
+        load_average: Some([0.5, 0.0, 0.0]),
+    }
+}
+
+fn accuracy(passed: bool) -> AccuracyResult {
+    AccuracyResult {
+        metric: "top1".into(),
+        value: 0.975,
+        correct_count: 585,
+        sample_count: 600,
+        target: 0.96525,
+        passed,
+        reasons: if passed { Vec::new() } else { vec!["too low".to_owned()] },
+        missing_samples: Vec::new(),
+        malformed_samples: Vec::new(),
+        duplicate_samples: Vec::new(),
+        unknown_samples: Vec::new(),
+    }
+}
+
+fn result(accuracy_passed: bool) -> RunResult {
+    let settings = settings();
+    let accuracy_run = test(&settings, TestMode::AccuracyOnly, false);
+    let performance_run = test(&settings, TestMode::PerformanceOnly, false);
+    let tests = Tests {
+        accuracy_run: Some(&accuracy_run),
+        performance_run: Some(&performance_run),
+        accuracy: Some(accuracy(accuracy_passed)),
+    };
+    RunResult::new(&settings, plugin(), machine(), tests)
+}
+
+pub(crate) fn server_result() -> RunResult {
+    result(true)
+}
+
+pub(crate) fn interrupted_result() -> RunResult {
+    let settings = settings();
+    let performance_run = test(&settings, TestMode::PerformanceOnly, true);
+    let tests = Tests { accuracy_run: None, performance_run: Some(&performance_run), accuracy: None };
+    RunResult::new(&settings, plugin(), machine(), tests)
+}
+
+fn bytes(result: &RunResult) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    result.write(&mut bytes).unwrap();
+    bytes
+}
+
+/// The paths of all keys; settings by name are left out, and elements of lists.
+fn key_paths(value: &serde_json::Value, path: &str, paths: &mut Vec<String>) {
+    let serde_json::Value::Object(fields) = value else { return };
+    for (key, value) in fields {
+        let below = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+        paths.push(below.clone());
+        if !matches!(key.as_str(), "settings" | "options" | "batch_sizes") {
+            key_paths(value, &below, paths);
+        }
+    }
+}
+
+#[test]
+fn no_key_disappears_without_a_new_version() {
+    let value = serde_json::from_slice(&bytes(&server_result())).unwrap();
+    let mut paths = Vec::new();
+    key_paths(&value, "", &mut paths);
+    let golden = include_str!("../../tests/golden/result-keys-1.txt");
+    assert_eq!(paths.join("\n") + "\n", golden, "schema version {RESULT_SCHEMA_VERSION}");
+}
+
+#[test]
+fn in_virtual_time_the_bytes_are_the_same_again() {
+    let (first, second) = (server_result(), server_result());
+    assert_eq!(bytes(&first), bytes(&second));
+    assert_eq!((first.finished_at_utc, first.machine.load_average), (None, None));
+    assert!(!second.settings.contains_key("output_folder"));
+    assert_eq!(second.settings["mock.sigma"].origin.to_string(), "flag --set mock.sigma");
+}
+
+#[test]
+fn the_exit_code_tells_the_verdict() {
+    assert_eq!(server_result().exit_code(), EXIT_GOOD);
+    assert_eq!(result(false).exit_code(), EXIT_BAD_RESULT);
+    let interrupted = interrupted_result();
+    assert_eq!(interrupted.exit_code(), EXIT_INTERRUPTED);
+    assert_eq!(interrupted.verdict.accuracy_passed, None);
+}
+
+#[test]
+fn the_virtual_clock_is_the_one_that_counts() {
+    assert!(VirtualClock::new().is_virtual());
+    let result = server_result();
+    let test = result.performance_run.unwrap();
+    assert!(test.valid && test.duration_ns > 2_000_000_000, "{:?}", test.reasons);
+    assert_eq!(test.figures.unwrap().query_latency.min_ns, 1_000_000);
+    assert_eq!(test.scheduler.unwrap().batch_sizes.into_keys().collect::<Vec<_>>(), [1]);
+}

@@ -1,0 +1,192 @@
+//! One run, from top to bottom.
+
+use std::{mem::ManuallyDrop, path::PathBuf, time::Duration};
+
+use chrono::Local;
+use proctor_config::Settings;
+use proctor_datasets::DataRoot;
+use proctor_plugin_host::crash;
+use proctor_vocabulary::TestMode;
+use tempfile::TempDir;
+
+use crate::{
+    bench::{Bench, HostClock},
+    cli::RunFlags,
+    exit::HostError,
+    folder::{RunFolder, output, write_whole},
+    interrupt::Interrupt,
+    library::{Data, Library},
+    machine::Machine,
+    plugin::Plugin,
+    result::{PluginPart, RunResult, Tests},
+    score::{response_form, score},
+    verdict::verdict,
+    watchdog::{Call, Watchdog},
+};
+
+/// Name of the file with everything about a run.
+const RESULT: &str = "result.json";
+
+/// Runs a benchmark and prints the verdict. Returns the exit code.
+///
+/// # Errors
+/// Whatever keeps the run from having a result. What was recorded until then stays in the run folder.
+pub(crate) fn run(flags: &RunFlags) -> Result<i32, HostError> {
+    let settings = flags.load()?;
+    for warning in &settings.warnings {
+        eprintln!("warning: {warning}");
+    }
+    let interrupt = Interrupt::install()?;
+    let time = Local::now().format("%Y-%m-%dT%H-%M-%S").to_string();
+    let chosen = settings.run.output_folder.as_deref();
+    let folder = RunFolder::create(chosen, &time, &settings.benchmark.id, settings.run.scenario)?;
+    let cleanup = folder.clone();
+    interrupt.on_exit(move || _ = cleanup.remove_if_empty());
+    run_in(&folder, &settings, &interrupt).inspect_err(|error| {
+        if !folder.remove_if_empty() {
+            folder.note(&error.report());
+            eprintln!("what was recorded is in {}", folder.partial().display());
+        }
+    })
+}
+
+fn run_in(folder: &RunFolder, settings: &Settings, interrupt: &Interrupt) -> Result<i32, HostError> {
+    // Whatever the plugin does from here on, there is a report of it.
+    crash::install(&folder.path("crash.txt"))?;
+    let limit = Duration::from_millis(settings.run.watchdog_ms);
+    let last_words = folder.clone();
+    let watchdog = Watchdog::start(limit, &settings.run.plugin, move |text| last_words.note(text));
+
+    // The plugin.
+    let cache = CacheFolder::new(settings)?;
+    let clock = HostClock::new(settings.run.virtual_time);
+    let plugin = Plugin::open(settings, &watchdog, clock.reader(), cache.path())?;
+    let backend = plugin.backend.clone();
+    interrupt.on_second(move || backend.cancel());
+
+    // The data and the model.
+    let machine = Machine::read();
+    let root = DataRoot::new(settings.run.data_root.as_deref());
+    response_form(&settings.benchmark)?;
+    let data = Data::open(settings, &root, &machine)?;
+    let model = plugin.load_model(settings, &root, &watchdog)?;
+    let library = Library::new(data, model.clone(), watchdog.clone());
+    let interrupt = interrupt.clone();
+    // Not to be dropped unless the plugin has come to its end: what hangs must not be waited for.
+    let bench = ManuallyDrop::new(Bench {
+        settings,
+        clock,
+        plugin,
+        model,
+        library,
+        watchdog: watchdog.clone(),
+        interrupt,
+    });
+
+    // The accuracy run, then the performance run.
+    let modes = Modes::of(settings.run.mode);
+    let accuracy_run = match modes.accuracy {
+        Some(mode) => Some(bench.test(mode, &folder.subfolder("accuracy")?)?),
+        None => None,
+    };
+    let may_go_on = accuracy_run.as_ref().is_none_or(|test| test.may_go_on());
+    let performance_run = match modes.performance {
+        Some(mode) if may_go_on => Some(bench.test(mode, folder.partial())?),
+        _ => None,
+    };
+    let scored = accuracy_run.as_ref().or(performance_run.as_ref().filter(|_| modes.scores_performance));
+    let accuracy = match scored.filter(|test| test.write_error.is_none()) {
+        Some(test) => Some(score(settings, &test.outcome, &test.folder, &root)?),
+        None => None,
+    };
+
+    // The result and the verdict.
+    let tests =
+        Tests { accuracy_run: accuracy_run.as_ref(), performance_run: performance_run.as_ref(), accuracy };
+    let plugin = PluginPart::new(&bench.plugin, bench.model.precision(), settings.run.virtual_time);
+    let result = RunResult::new(settings, plugin, machine, tests);
+    write_whole(&folder.path(RESULT), |out| result.write(out))?;
+    let is_abandoned = [&accuracy_run, &performance_run].into_iter().flatten().any(|test| test.is_abandoned);
+    let write_errors =
+        [accuracy_run, performance_run].into_iter().flatten().filter_map(|test| test.write_error);
+    if let Some(error) = write_errors.into_iter().next() {
+        return Err(error);
+    }
+    folder.finish()?;
+    crate::print(verdict(&result, folder.name()));
+    if !is_abandoned {
+        watchdog.during(Call::Close, || drop(ManuallyDrop::into_inner(bench)));
+    }
+    cache.remove();
+    Ok(result.exit_code())
+}
+
+/// Which tests a run consists of.
+#[derive(Debug, PartialEq, Eq)]
+struct Modes {
+    accuracy: Option<TestMode>,
+    performance: Option<TestMode>,
+    /// Whether the second test has the answers to score.
+    scores_performance: bool,
+}
+
+impl Modes {
+    fn of(mode: Option<TestMode>) -> Self {
+        let (accuracy, performance) = match mode {
+            None => (Some(TestMode::AccuracyOnly), Some(TestMode::PerformanceOnly)),
+            Some(TestMode::AccuracyOnly) => (Some(TestMode::AccuracyOnly), None),
+            Some(mode) => (None, Some(mode)),
+        };
+        Self { accuracy, performance, scores_performance: mode == Some(TestMode::SubmissionRun) }
+    }
+}
+
+/// The folder in which a plugin may keep what is costly to make again.
+enum CacheFolder {
+    Lasting(PathBuf),
+    Temporary(TempDir),
+}
+
+impl CacheFolder {
+    fn new(settings: &Settings) -> Result<Self, HostError> {
+        match &settings.run.cache_folder {
+            Some(path) => {
+                std::fs::create_dir_all(path).map_err(|source| output(path, source))?;
+                Ok(Self::Lasting(std::path::absolute(path).map_err(|source| output(path, source))?))
+            }
+            None => {
+                let made = tempfile::Builder::new().prefix("proctor-cache-").tempdir();
+                Ok(Self::Temporary(made.map_err(|source| output(&std::env::temp_dir(), source))?))
+            }
+        }
+    }
+
+    fn path(&self) -> &std::path::Path {
+        match self {
+            Self::Lasting(path) => path,
+            Self::Temporary(folder) => folder.path(),
+        }
+    }
+
+    fn remove(self) {
+        if let Self::Temporary(folder) = self
+            && let Err(error) = folder.close()
+        {
+            tracing::warn!(%error, "cannot remove the temporary cache folder");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_mode_there_are_two_tests() {
+        let modes = Modes::of(None);
+        assert_eq!(modes.accuracy, Some(TestMode::AccuracyOnly));
+        assert_eq!(modes.performance, Some(TestMode::PerformanceOnly));
+        assert_eq!(Modes::of(Some(TestMode::AccuracyOnly)).performance, None);
+        assert!(Modes::of(Some(TestMode::SubmissionRun)).scores_performance);
+    }
+}

@@ -1,0 +1,204 @@
+//! The system under test: the scheduler over instances of the plugin, or the plugin alone if it takes whole queries.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use proctor_loadgen::{Progress, SampleRecord, SystemUnderTest};
+use proctor_plugin_host as plugin_host;
+use proctor_scheduler::{BatchError, Instance, SimulatedScheduler, Statistics, ThreadedScheduler};
+use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, SampleStatus};
+
+use crate::{
+    text::counted,
+    watchdog::{Call, Watchdog},
+};
+
+/// Whatever the load generator drives in one test.
+pub(crate) enum System {
+    /// Batches on threads.
+    Threaded(ThreadedScheduler),
+    /// Batches in virtual time.
+    Simulated(SimulatedScheduler),
+    /// Whole queries.
+    Whole(WholeQueries),
+}
+
+/// What a system says of a test when it is over.
+#[derive(Debug, Default)]
+pub(crate) struct SystemReport {
+    /// What the scheduler counted, if there was one.
+    pub(crate) statistics: Option<Statistics>,
+    /// Each reason why the test is INVALID.
+    pub(crate) problems: Vec<String>,
+    /// Whether a thread is still in the plugin, so that nothing can be taken down.
+    pub(crate) hangs: bool,
+}
+
+impl System {
+    pub(crate) fn sut(&self) -> &dyn SystemUnderTest {
+        match self {
+            Self::Threaded(scheduler) => scheduler,
+            Self::Simulated(scheduler) => scheduler,
+            Self::Whole(queries) => queries,
+        }
+    }
+
+    /// Ends the system. Waits for instances that are still at work, up to `limit`.
+    pub(crate) fn end(self, limit: Duration) -> SystemReport {
+        match self {
+            Self::Threaded(scheduler) => {
+                let end = scheduler.shutdown(limit);
+                let statistics = scheduler.statistics();
+                let mut problems = statistics.problems();
+                problems.extend(end.hung.iter().map(|hung| {
+                    let sample_count = counted(hung.samples.len() as u64, "sample");
+                    let first = hung
+                        .samples
+                        .first()
+                        .map(|sample| format!(", the first of library index {}", sample.index));
+                    format!(
+                        "instance {} did not return from a batch of {sample_count}{}",
+                        hung.instance,
+                        first.unwrap_or_default()
+                    )
+                }));
+                SystemReport { statistics: Some(statistics), problems, hangs: !end.hung.is_empty() }
+            }
+            Self::Simulated(scheduler) => {
+                let statistics = scheduler.statistics();
+                let problems = statistics.problems();
+                SystemReport { statistics: Some(statistics), problems, hangs: false }
+            }
+            Self::Whole(queries) => SystemReport { problems: queries.problems(), ..SystemReport::default() },
+        }
+    }
+}
+
+/// An instance of the plugin, as the scheduler knows instances.
+pub(crate) struct PluginInstance {
+    pub(crate) instance: plugin_host::Instance,
+    pub(crate) watchdog: Watchdog,
+}
+
+impl Instance for PluginInstance {
+    fn execute(&mut self, batch: &[QuerySample]) -> Result<(), BatchError> {
+        self.instance.execute(batch).map_err(|error| BatchError { message: error.to_string() })
+    }
+
+    fn execute_virtual(&mut self, batch: &[QuerySample], busy_instances: u32) -> Result<u64, BatchError> {
+        let execute = || self.instance.execute_virtual(batch, busy_instances);
+        let time_ns = self.watchdog.during(Call::ExecuteVirtual, execute);
+        time_ns.map_err(|error| BatchError { message: error.to_string() })
+    }
+
+    fn complete(&mut self, batch: &[QuerySample], sink: &dyn CompletionSink) {
+        self.instance.complete(batch, sink);
+    }
+}
+
+/// A model that takes whole queries.
+pub(crate) struct WholeQueries {
+    name: String,
+    model: plugin_host::Model,
+    sink: Arc<dyn CompletionSink>,
+    progress: Progress,
+    watchdog: Watchdog,
+    refused: Mutex<Refused>,
+}
+
+/// Queries that the plugin refused, or the flush.
+#[derive(Debug, Default)]
+struct Refused {
+    call_count: u64,
+    first_reason: String,
+}
+
+impl WholeQueries {
+    /// `sink` and `progress` are those of the test.
+    pub(crate) fn new(
+        name: String,
+        model: plugin_host::Model,
+        sink: Arc<dyn CompletionSink>,
+        progress: Progress,
+        watchdog: Watchdog,
+    ) -> Self {
+        Self { name, model, sink, progress, watchdog, refused: Mutex::default() }
+    }
+
+    fn problems(&self) -> Vec<String> {
+        let refused = self.refused();
+        match refused.call_count {
+            0 => Vec::new(),
+            1 => vec![refused.first_reason.clone()],
+            count => vec![format!("the plugin refused {count} queries; the first: {}", refused.first_reason)],
+        }
+    }
+
+    fn refused(&self) -> MutexGuard<'_, Refused> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn refuse(&self, error: &plugin_host::PluginHostError) {
+        let mut refused = self.refused();
+        if refused.call_count == 0 {
+            refused.first_reason = error.to_string();
+        }
+        refused.call_count += 1;
+    }
+
+    /// Fails the samples of the query that was issued last, except those that the plugin has completed all the same.
+    fn fail_outstanding(&self, samples: &[QuerySample]) {
+        let issued_count = self.progress.current().map_or(0, |phase| phase.issued_count);
+        let mut records = Vec::new();
+        self.progress.read_samples(issued_count.saturating_sub(samples.len() as u64), &mut records);
+        for id in outstanding(samples, &records).map(|sample| sample.id) {
+            let status = SampleStatus::FAILED;
+            self.sink.complete(&[QuerySampleResponse { id, status, data: &[], token_count: 0 }]);
+        }
+    }
+}
+
+/// The samples of a query that are not complete, by their records.
+fn outstanding<'a>(
+    samples: &'a [QuerySample],
+    records: &'a [SampleRecord],
+) -> impl Iterator<Item = &'a QuerySample> {
+    let pairs = samples.iter().zip(records);
+    pairs.filter(|(_, record)| record.latency_ns == SampleRecord::NOT_COMPLETED).map(|(sample, _)| sample)
+}
+
+impl SystemUnderTest for WholeQueries {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn issue(&self, samples: &[QuerySample]) {
+        if let Err(error) = self.watchdog.during(Call::Issue, || self.model.issue(samples)) {
+            self.refuse(&error);
+            self.fail_outstanding(samples);
+        }
+    }
+
+    fn flush(&self) {
+        if let Err(error) = self.watchdog.during(Call::Flush, || self.model.flush()) {
+            self.refuse(&error);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proctor_vocabulary::{ResponseId, SampleIndex};
+
+    use super::*;
+
+    #[test]
+    fn only_what_is_not_complete_is_failed() {
+        let samples = [1, 2, 3].map(|id| QuerySample { id: ResponseId(id), index: SampleIndex(0) });
+        let record = |latency_ns| SampleRecord { scheduled_ns: 0, latency_ns };
+        let records = [record(5), record(SampleRecord::NOT_COMPLETED), record(6)];
+        assert_eq!(outstanding(&samples, &records).collect::<Vec<_>>(), [&samples[1]]);
+    }
+}

@@ -1,0 +1,135 @@
+//! The verdict for people: a block of text for stdout.
+
+use std::path::Path;
+
+use crate::{
+    result::{FiguresPart, RunResult},
+    text::{self, counted, duration},
+};
+
+/// How many reasons are shown. All of them are in the result.
+const REASONS_SHOWN: usize = 6;
+
+/// The text of the verdict. `folder` is where the run is kept.
+pub(crate) fn verdict(result: &RunResult, folder: &Path) -> String {
+    let mut rows = vec![
+        row("model", format!("{} ({})", result.benchmark.model, result.plugin.precision)),
+        row("data set", format!("{}, {}", result.benchmark.dataset, samples(result))),
+        row("plugin", plugin(result)),
+        row("work in", work(result)),
+        row("accuracy", accuracy(result)),
+    ];
+    if let Some(metric) = &result.metric {
+        rows.push(row("metric", format!("{}, the {}", metric.shown(), metric.name)));
+    }
+    if let Some(figures) = result.performance_run.as_ref().and_then(|test| test.figures.as_ref()) {
+        rows.push(row("latency", latency(figures)));
+    }
+    if let Some(test) = &result.performance_run {
+        let queries = counted_queries(test.issued_query_count);
+        let time = if result.virtual_time { "virtual time" } else { "time" };
+        rows.push(row("length", format!("{queries}, {} of {time}", duration(test.duration_ns))));
+    }
+    rows.push(row("verdict", judgement(result)));
+    rows.extend(reasons(result).into_iter().map(|reason| row("", format!("- {reason}"))));
+    if !result.official_length {
+        let preset = &result.preset;
+        rows.push(row(
+            "note",
+            format!("not of official length (preset {preset}): for comparing runs of your own only"),
+        ));
+    }
+    rows.push(row("run folder", folder.display().to_string()));
+    format!("{} on {}\n{}", result.benchmark.id, result.scenario, text::table(&rows))
+}
+
+fn row(name: &str, value: String) -> Vec<String> {
+    vec![name.to_owned(), value]
+}
+
+fn samples(result: &RunResult) -> String {
+    counted(result.benchmark.total_sample_count, "sample")
+}
+
+fn counted_queries(count: u64) -> String {
+    if count == 1 { "1 query".to_owned() } else { format!("{count} queries") }
+}
+
+fn plugin(result: &RunResult) -> String {
+    let plugin = &result.plugin;
+    format!("{} {} ({})", plugin.name, plugin.version, plugin.source)
+}
+
+/// What the plugin was given.
+fn work(result: &RunResult) -> String {
+    let tests = [&result.performance_run, &result.accuracy_run];
+    match tests.into_iter().flatten().find_map(|test| test.scheduler.as_ref()) {
+        Some(scheduler) => format!(
+            "batches of {} samples on average, on {}",
+            text::four_digits(scheduler.batch_size_mean),
+            counted(scheduler.instance_busy_ns.len() as u64, "instance")
+        ),
+        None => result.plugin.dispatch.to_owned(),
+    }
+}
+
+fn accuracy(result: &RunResult) -> String {
+    let Some(accuracy) = &result.accuracy else { return "not measured".to_owned() };
+    let word = if accuracy.passed { "PASS" } else { "FAIL" };
+    format!(
+        "{word}: {} {:.4} ({} of {}), the target is {:.4}",
+        accuracy.metric, accuracy.value, accuracy.correct_count, accuracy.sample_count, accuracy.target
+    )
+}
+
+fn latency(figures: &FiguresPart) -> String {
+    let latency = &figures.query_latency;
+    let percentiles = [
+        ("p50", latency.p50_ns),
+        ("p90", latency.p90_ns),
+        ("p99", latency.p99_ns),
+        ("p99.9", latency.p99_9_ns),
+    ];
+    percentiles.map(|(name, ns)| format!("{name} {}", duration(ns))).join("   ")
+}
+
+fn judgement(result: &RunResult) -> String {
+    match (result.verdict.valid, result.verdict.interrupted) {
+        (true, _) => "VALID".to_owned(),
+        (false, true) => "INVALID (interrupted)".to_owned(),
+        (false, false) => "INVALID".to_owned(),
+    }
+}
+
+/// Why the run is INVALID or its accuracy failed.
+fn reasons(result: &RunResult) -> Vec<String> {
+    let accuracy = result.accuracy.iter().flat_map(|accuracy| &accuracy.reasons);
+    let accuracy = accuracy.map(|reason| format!("accuracy: {reason}"));
+    let all: Vec<_> = result.verdict.reasons.iter().cloned().chain(accuracy).collect();
+    let mut shown: Vec<_> = all.iter().take(REASONS_SHOWN).cloned().collect();
+    if all.len() > shown.len() {
+        shown.push(format!("and {} more, in result.json", all.len() - shown.len()));
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::tests::{interrupted_result, server_result};
+
+    #[test]
+    fn a_good_run_reads_well() {
+        let text = verdict(&server_result(), Path::new("runs/a"));
+        let expected = include_str!("../tests/golden/verdict-server.txt");
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn an_interrupted_run_says_so() {
+        let text = verdict(&interrupted_result(), Path::new("runs/a"));
+        assert!(text.contains("  verdict     INVALID (interrupted)\n"), "{text}");
+        assert!(text.contains("              - interrupted: Ctrl-C or SIGTERM\n"), "{text}");
+        assert!(text.contains("  accuracy    not measured\n"), "{text}");
+    }
+}

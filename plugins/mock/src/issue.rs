@@ -1,0 +1,346 @@
+//! Fourth stop, and optional: taking whole queries, on threads of the plugin's own.
+//!
+//! `issue` puts the samples of a query in a queue and returns. Each thread takes one sample at a time, serves it as a
+//! batch of one, and completes it through the host. With no threads at all, `issue` itself completes the samples: the
+//! least that any system can do, and so the floor of every measurement.
+
+use std::{
+    collections::VecDeque,
+    mem,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    thread::{self, JoinHandle},
+    time::Instant,
+};
+
+use proctor_plugin_api::{
+    OptionSpec, Options, PluginError, Response, abi,
+    vocabulary::{QuerySample, SampleStatus},
+};
+use rand::Rng;
+
+use crate::{
+    model::Shared,
+    plugin::required,
+    random::{Keyed, Use},
+    service::Draw,
+    wait,
+};
+
+/// Most samples that wait at once. An Offline query has some ten thousand; a queue that reaches this is lost.
+const QUEUE_CAPACITY: usize = 1 << 24;
+
+/// What the options say about issue.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct IssueSettings {
+    pub(crate) threads: usize,
+    order: Order,
+}
+
+/// Which of the waiting samples is taken next.
+#[derive(Debug, Clone, Copy)]
+enum Order {
+    /// The oldest. With several threads it may still be overtaken before it is complete.
+    Fifo,
+    /// Any of the `window` oldest, so that one is seldom complete before the one issued after it.
+    Shuffled { seed: u64, window: usize },
+}
+
+impl IssueSettings {
+    pub(crate) fn options() -> Vec<OptionSpec> {
+        vec![
+            OptionSpec::integer(
+                "threads",
+                1,
+                0..=1024,
+                "Threads that serve issued queries; 0 completes inside issue, for the null service only.",
+            ),
+            OptionSpec::choice(
+                "order",
+                &["fifo", "shuffled"],
+                "Order in which issued samples are taken; with one thread, that of completion, too.",
+            ),
+            OptionSpec::integer(
+                "shuffle_window",
+                16,
+                2..=65_536,
+                "How many of the oldest waiting samples shuffled chooses from.",
+            ),
+        ]
+    }
+
+    pub(crate) fn open(seed: u64, options: &Options) -> Result<Self, PluginError> {
+        let count = |name| {
+            let value = required(name, options.integer(name))?;
+            usize::try_from(value).map_err(|_| PluginError::invalid_argument(format!("{name} is {value}")))
+        };
+        let order = match required("order", options.text("order"))? {
+            "shuffled" => Order::Shuffled { seed, window: count("shuffle_window")? },
+            _ => Order::Fifo,
+        };
+        Ok(Self { threads: count("threads")?, order })
+    }
+}
+
+/// The way of a query through a model.
+#[derive(Debug)]
+pub(crate) enum IssuePath {
+    /// Completes inside `issue`. The lock is never contended: only the issuing thread comes here.
+    Inside(Mutex<Server>),
+    /// Completes on threads, which run from start to stop.
+    Threads { shared: Arc<Shared>, settings: IssueSettings, pool: Mutex<Option<Pool>> },
+}
+
+impl IssuePath {
+    pub(crate) fn new(shared: Arc<Shared>, settings: IssueSettings) -> Self {
+        if settings.threads == 0 {
+            Self::Inside(Mutex::new(Server::new(shared)))
+        } else {
+            Self::Threads { shared, settings, pool: Mutex::new(None) }
+        }
+    }
+
+    /// Starts the threads. They idle if the host chooses to execute batches.
+    pub(crate) fn start(&self) -> Result<(), PluginError> {
+        let Self::Threads { shared, settings, pool } = self else { return Ok(()) };
+        let fresh = Pool::start(shared, *settings)?;
+        // A pool that was never stopped ends here.
+        drop(lock(pool).replace(fresh));
+        Ok(())
+    }
+
+    pub(crate) fn issue(&self, samples: &[QuerySample]) -> Result<(), PluginError> {
+        match self {
+            Self::Inside(server) => {
+                let mut server = lock(server);
+                samples.iter().for_each(|sample| server.complete(*sample));
+                Ok(())
+            }
+            Self::Threads { pool, .. } => match &*lock(pool) {
+                Some(pool) => pool.queue.push(samples),
+                None => Err(PluginError {
+                    status: abi::PROCTOR_STATUS_WRONG_STATE,
+                    message: "a query was issued before start or after stop".into(),
+                }),
+            },
+        }
+    }
+
+    /// Returns when everything that was issued is complete.
+    pub(crate) fn flush(&self) {
+        if let Self::Threads { pool, .. } = self
+            && let Some(pool) = &*lock(pool)
+        {
+            pool.queue.wait_until_drained();
+        }
+    }
+
+    /// Completes what waits, and ends the threads.
+    pub(crate) fn stop(&self) -> Result<(), PluginError> {
+        let Self::Threads { pool, .. } = self else { return Ok(()) };
+        let running = lock(pool).take();
+        running.map_or(Ok(()), Pool::stop)
+    }
+}
+
+/// The threads, and the queue that feeds them. They end, and are joined, when the pool is dropped.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    queue: Arc<Queue>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Pool {
+    fn start(shared: &Arc<Shared>, settings: IssueSettings) -> Result<Self, PluginError> {
+        let mut pool = Self { queue: Arc::new(Queue::new(settings.order)), threads: Vec::new() };
+        for number in 0..settings.threads {
+            let (queue, mut server) = (Arc::clone(&pool.queue), Server::new(Arc::clone(shared)));
+            let thread = thread::Builder::new().name(format!("mock-{number}")).spawn(move || {
+                while let Some(taken) = queue.take() {
+                    server.serve(taken.waiting);
+                }
+            });
+            // If one cannot be had, dropping the pool ends those before it.
+            pool.threads.push(thread?);
+        }
+        Ok(pool)
+    }
+
+    fn stop(mut self) -> Result<(), PluginError> {
+        self.join()
+    }
+
+    fn join(&mut self) -> Result<(), PluginError> {
+        self.queue.close();
+        let ended = mem::take(&mut self.threads).into_iter().map(JoinHandle::join);
+        let failed = ended.filter(Result::is_err).count();
+        if failed == 0 {
+            return Ok(());
+        }
+        Err(PluginError::failed(format!("{failed} of the threads that serve queries panicked")))
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        // After a stop there is nothing left to join. Otherwise nobody is there to hear of a panic.
+        let _ = self.join();
+    }
+}
+
+/// Serves samples one at a time, with everything that takes memory made beforehand.
+#[derive(Debug)]
+pub(crate) struct Server {
+    shared: Arc<Shared>,
+    /// Room for all outputs of one sample.
+    outputs: Vec<u8>,
+}
+
+impl Server {
+    fn new(shared: Arc<Shared>) -> Self {
+        let outputs = vec![0; shared.answers.size_bytes()];
+        Self { shared, outputs }
+    }
+
+    /// Takes the service time, then completes the sample.
+    fn serve(&mut self, waiting: Waiting) {
+        let begin = Instant::now();
+        let busy = self.shared.serve();
+        let service_time = self.shared.service.time(waiting.draw, 1, busy.count);
+        wait::until(begin, service_time, &self.shared.host);
+        // Before the completion, after which the host may already look at whether anybody is busy.
+        drop(busy);
+        self.complete(waiting.sample);
+    }
+
+    fn complete(&mut self, sample: QuerySample) {
+        let known = self.shared.answers.knows(sample.index);
+        if known {
+            self.shared.write_outputs(sample.index, &mut self.outputs);
+        }
+        self.shared.host.complete(&[Response {
+            id: sample.id,
+            status: if known { SampleStatus::OK } else { SampleStatus::FAILED },
+            data: if known { &self.outputs } else { &[] },
+            token_count: 0,
+        }]);
+    }
+}
+
+/// Samples on their way from `issue` to the threads.
+#[derive(Debug)]
+struct Queue {
+    order: Order,
+    state: Mutex<State>,
+    /// Signalled when samples come and when the queue is closed.
+    came: Condvar,
+    /// Signalled when no sample waits or is being served.
+    drained: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    waiting: VecDeque<Waiting>,
+    in_service: usize,
+    next_draw: Draw,
+    taken_count: u64,
+    is_closed: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    sample: QuerySample,
+    /// Given when the sample is issued, so that its service time does not depend on which thread takes it when.
+    draw: Draw,
+}
+
+/// A sample that is being served until this is dropped.
+struct Taken<'a> {
+    waiting: Waiting,
+    queue: &'a Queue,
+}
+
+impl Queue {
+    fn new(order: Order) -> Self {
+        let state = State {
+            waiting: VecDeque::new(),
+            in_service: 0,
+            next_draw: Draw::of_issue(),
+            taken_count: 0,
+            is_closed: false,
+        };
+        Self { order, state: Mutex::new(state), came: Condvar::new(), drained: Condvar::new() }
+    }
+
+    fn push(&self, samples: &[QuerySample]) -> Result<(), PluginError> {
+        let mut state = lock(&self.state);
+        if samples.len() > QUEUE_CAPACITY - state.waiting.len() {
+            return Err(PluginError {
+                status: abi::PROCTOR_STATUS_BUSY,
+                message: format!("more than {QUEUE_CAPACITY} samples wait: issue fewer, or set threads higher"),
+            });
+        }
+        let State { waiting, next_draw, .. } = &mut *state;
+        waiting.extend(samples.iter().map(|sample| Waiting { sample: *sample, draw: next_draw.advance() }));
+        drop(state);
+        match samples {
+            [_] => self.came.notify_one(),
+            _ => self.came.notify_all(),
+        }
+        Ok(())
+    }
+
+    /// The next sample; waits for one. None once the queue is closed and empty.
+    fn take(&self) -> Option<Taken<'_>> {
+        let state = lock(&self.state);
+        let idle = |state: &mut State| state.waiting.is_empty() && !state.is_closed;
+        let mut state = self.came.wait_while(state, idle).unwrap_or_else(PoisonError::into_inner);
+        let position = self.order.choose(state.taken_count, state.waiting.len());
+        let waiting = state.waiting.remove(position)?;
+        state.taken_count += 1;
+        state.in_service += 1;
+        Some(Taken { waiting, queue: self })
+    }
+
+    fn wait_until_drained(&self) {
+        let state = lock(&self.state);
+        let at_work = |state: &mut State| !state.waiting.is_empty() || state.in_service > 0;
+        drop(self.drained.wait_while(state, at_work).unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Lets the threads end when nothing waits any more.
+    fn close(&self) {
+        lock(&self.state).is_closed = true;
+        self.came.notify_all();
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        let mut state = lock(&self.queue.state);
+        state.in_service -= 1;
+        if state.in_service == 0 && state.waiting.is_empty() {
+            self.queue.drained.notify_all();
+        }
+    }
+}
+
+impl Order {
+    /// Position of the sample to take as number `taken_count`, among `waiting_count`; 0 if none waits.
+    fn choose(self, taken_count: u64, waiting_count: usize) -> usize {
+        match self {
+            Self::Shuffled { seed, window } if waiting_count > 1 => {
+                Keyed::new(seed, Use::Order, 0, taken_count).random_range(0..waiting_count.min(window))
+            }
+            Self::Shuffled { .. } | Self::Fifo => 0,
+        }
+    }
+}
+
+/// Locks whether or not another thread panicked while it held the lock: no state here is ever left half-changed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+#[path = "issue_tests.rs"]
+mod tests;

@@ -1,0 +1,120 @@
+//! First stop: what the plugin is, which options it takes, and how it is opened.
+
+use proctor_plugin_api::{
+    Host, Manifest, ModelRequest, ModelSupport, OptionSpec, Options, Plugin, PluginError, export_plugin,
+};
+
+use crate::{
+    MockModel,
+    answers::{AnswerSettings, Answers},
+    issue::IssueSettings,
+    service::Service,
+};
+
+// This is all that makes a library a plugin. It exports the C symbol and registers the plugin for linking.
+export_plugin!(Mock);
+
+/// The opened plugin: its options, read and checked.
+#[derive(Debug)]
+pub struct Mock {
+    host: Host,
+    service: Service,
+    answers: AnswerSettings,
+    issue: IssueSettings,
+}
+
+impl Plugin for Mock {
+    type Model = MockModel;
+
+    /// The host reads this for `list` and `describe`, too, so it must not touch a device or the disk.
+    fn manifest() -> Manifest {
+        let manifest = Manifest::new(
+            "mock",
+            env!("CARGO_PKG_VERSION"),
+            "Computes nothing: takes as long and answers as its options say.",
+        );
+        let manifest = manifest
+            .vendor("Proctor", env!("CARGO_PKG_LICENSE"))
+            // Any model with any files or none. A real plugin has a row for each that it knows.
+            .model(ModelSupport { dynamic_shapes: true, ..ModelSupport::new("*", "*") })
+            // Only with these two does the host call `Model::issue` and `Instance::execute_virtual`.
+            .with_issue()
+            .with_virtual_time();
+        // Each part declares its own options. The host checks type and range of what the user gives.
+        let seed = OptionSpec::integer("seed", 0, 0..=i64::MAX, "Seed of all that is random.");
+        let parts = [vec![seed], Service::options(), AnswerSettings::options(), IssueSettings::options()];
+        parts.into_iter().flatten().fold(manifest, Manifest::option)
+    }
+
+    /// What the options say together is checked here: files that are missing, values that contradict each other.
+    fn open(host: Host, options: &Options) -> Result<Self, PluginError> {
+        let seed = required("seed", options.integer("seed"))?.unsigned_abs();
+        let service = Service::open(seed, options)?;
+        let answers = AnswerSettings::open(seed, options)?;
+        let issue = IssueSettings::open(seed, options)?;
+        if issue.threads == 0 && !service.is_null() {
+            return Err(PluginError::invalid_argument(
+                "threads is 0, which completes samples inside issue, where nothing may wait: \
+                 set threads to 1 or more, or service to null and per_sample_us to 0",
+            ));
+        }
+        Ok(Self { host, service, answers, issue })
+    }
+
+    fn load_model(&self, request: &ModelRequest) -> Result<MockModel, PluginError> {
+        let answers = Answers::load(&self.answers, &request.outputs)?;
+        // The events of `tracing` arrive in the host's log. They are not for the timed part.
+        tracing::info!(model = request.model, service = %self.service, answers = %self.answers, "model loaded");
+        Ok(MockModel::new(self.host, self.service.clone(), answers, self.issue))
+    }
+}
+
+/// The value of an option that has a default, which the host fills in.
+pub(crate) fn required<T>(name: &str, value: Option<T>) -> Result<T, PluginError> {
+    value.ok_or_else(|| PluginError::invalid_argument(format!("the host gave no value for option \"{name}\"")))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// The options of the plugin with some of them given.
+    pub(crate) fn options(given: &[(&str, &str)]) -> Options {
+        let given: BTreeMap<_, _> =
+            given.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+        Options::resolve(&Mock::manifest().options, &given).unwrap()
+    }
+
+    fn refusal(given: &[(&str, &str)]) -> String {
+        Mock::open(Host::detached(), &options(given)).unwrap_err().message
+    }
+
+    #[test]
+    fn every_option_has_a_name_of_its_own_and_a_sentence_of_help() {
+        let options = Mock::manifest().options;
+        let names: std::collections::BTreeSet<_> = options.iter().map(|option| &option.name).collect();
+        assert_eq!(names.len(), options.len());
+        assert!(options.iter().all(|option| option.help.ends_with('.')));
+    }
+
+    #[test]
+    fn the_defaults_open() {
+        assert!(Mock::open(Host::detached(), &options(&[])).is_ok());
+    }
+
+    #[test]
+    fn nothing_may_wait_inside_issue() {
+        assert!(refusal(&[("threads", "0"), ("service", "fixed")]).contains("set threads to 1 or more"));
+        assert!(refusal(&[("threads", "0"), ("per_sample_us", "5")]).contains("threads is 0"));
+        assert!(Mock::open(Host::detached(), &options(&[("threads", "0")])).is_ok());
+    }
+
+    #[test]
+    fn options_that_need_a_file_say_so() {
+        assert!(refusal(&[("service", "table")]).contains("set table"));
+        assert!(refusal(&[("answers", "file")]).contains("set answer_file"));
+        assert!(refusal(&[("service", "table"), ("table", "/no/such.csv")]).contains("/no/such.csv"));
+    }
+}

@@ -1,0 +1,276 @@
+//! What a user can get wrong, and what can be wrong with the machine: a message that says what to do, and an exit code.
+
+#![forbid(unsafe_code)]
+
+use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
+
+use proctor_datasets::sha256_hex;
+use proctor_tests::{Bench, Finished, Run, workspace};
+
+const SETTINGS: i32 = 2;
+const DATA: i32 = 4;
+const OUTPUT: i32 = 5;
+
+/// A run of the mock that leaves some 100,000 samples, of 16 bytes each.
+const LARGE: &str = "--plugin mock --scenario Offline --mode performance --set min_query_count=100000";
+
+fn refused(flags: &str, code: i32, texts: &[&str]) {
+    let run = Bench::new().run(flags);
+    run.finished.assert_error(code, texts);
+    assert!(!run.folder().exists(), "a run that could not begin left {}", run.folder().display());
+}
+
+/// Changes one bit in the middle of a file.
+fn damage(path: &Path) {
+    let mut bytes = fs::read(path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(path, bytes).unwrap();
+}
+
+/// The definition of the default benchmark.
+fn digits_lstm() -> String {
+    fs::read_to_string(workspace().join("host/config/benchmarks/digits-lstm.toml")).unwrap()
+}
+
+/// Runs the default benchmark with a data root in which something is wrong.
+fn run_with_data(spoil: impl FnOnce(&Path)) -> Run {
+    let bench = Bench::new();
+    let root = bench.copy_of_datasets();
+    spoil(&root);
+    bench.run(&format!("--data-root {}", root.display()))
+}
+
+#[test]
+fn a_benchmark_that_nobody_knows() {
+    refused(
+        "--benchmark digits-lsmt",
+        SETTINGS,
+        &["unknown benchmark \"digits-lsmt\"", "did you mean \"digits-lstm\"?"],
+    );
+    refused("--benchmark ./none.toml", SETTINGS, &["none.toml"]);
+}
+
+#[test]
+fn a_configuration_file_that_is_not_there() {
+    refused("--config none.toml", SETTINGS, &["cannot read", "none.toml"]);
+    refused("--user-conf user.conf", SETTINGS, &["cannot read", "user.conf"]);
+    refused("--mlperf-conf mlperf.conf", SETTINGS, &["cannot read", "mlperf.conf"]);
+}
+
+#[test]
+fn a_configuration_file_in_error_is_named_with_its_line() {
+    let bench = Bench::new();
+    bench.write("proctor.toml", "scenario = \"Server\"\nmin_duration_ms = [\n");
+    bench.run("").finished.assert_error(SETTINGS, &["proctor.toml:2"]);
+    bench.write("proctor.toml", "scenario = \"Server\"\nwatchdog_sm = 4\n");
+    bench
+        .run("")
+        .finished
+        .assert_error(SETTINGS, &["proctor.toml", "watchdog_sm", "did you mean \"watchdog_ms\"?"]);
+}
+
+#[test]
+fn an_unknown_setting_is_met_with_the_near_one() {
+    refused("--set min_duraton_ms=5", SETTINGS, &["min_duraton_ms", "did you mean \"min_duration_ms\"?"]);
+    refused("--set nonsense", SETTINGS, &["\"nonsense\" is no assignment"]);
+    refused("--secnario Server", SETTINGS, &["--secnario", "--scenario"]);
+}
+
+#[test]
+fn an_unknown_environment_variable_is_met_with_the_near_one() {
+    let bench = Bench::new();
+    let mut command = bench.command("explain");
+    command.env("PROCTOR_BATCH_SIZ", "4");
+    let finished = bench.start_command(command).finish();
+    finished.assert_error(SETTINGS, &["PROCTOR_BATCH_SIZ", "BATCH_SIZE"]);
+}
+
+#[test]
+fn numbers_that_make_no_sense() {
+    for (flags, texts) in [
+        ("--target-qps -5 --scenario Server", ["target-qps", "-5"]),
+        ("--target-qps 0 --scenario Server", ["target-qps", "0"]),
+        ("--target-qps NaN --scenario Server", ["target-qps", "NaN"]),
+        ("--target-qps 1e300 --scenario Server", ["target-qps", "out of range"]),
+        ("--duration -1s", ["duration", "-1s"]),
+        ("--duration soon", ["duration", "soon"]),
+        ("--duration 10000h", ["duration", "out of range"]),
+        ("--batch-size 0", ["batch-size", "out of range"]),
+        ("--instances 1000000", ["instances", "out of range"]),
+        ("--instances two", ["instances", "two"]),
+        ("--set watchdog_ms=0", ["watchdog_ms", "out of range"]),
+        ("--set single_stream_target_latency_percentile=1.5", ["percentile", "out of range"]),
+        ("--set min_query_count=99999999999999999999999", ["min_query_count", "9999"]),
+        ("--scenario Sever", ["scenario", "Server"]),
+        ("--mode fast", ["mode", "fast"]),
+        ("--preset slow", ["preset", "quick"]),
+        ("--policy best", ["policy", "fixed"]),
+    ] {
+        refused(flags, SETTINGS, &texts);
+    }
+}
+
+#[test]
+fn a_data_root_without_data() {
+    let bench = Bench::new();
+    let run = bench.run(&format!("--data-root {}", bench.path().display()));
+    run.finished.assert_error(DATA, &["not found in", "data_root"]);
+}
+
+#[test]
+fn a_model_that_is_not_there() {
+    let run = run_with_data(|root| fs::remove_file(root.join("digits/digits-lstm.safetensors")).unwrap());
+    run.finished.assert_error(DATA, &["digits-lstm.safetensors", "not found"]);
+    assert!(!run.folder().exists());
+}
+
+#[test]
+fn a_model_that_was_damaged() {
+    let run = run_with_data(|root| damage(&root.join("digits/digits-lstm.safetensors")));
+    run.finished.assert_error(
+        DATA,
+        &["digits-lstm.safetensors is damaged or was changed", "sha256", "restore the file"],
+    );
+    assert!(!run.folder().exists());
+}
+
+#[test]
+fn images_that_were_damaged() {
+    let run = run_with_data(|root| damage(&root.join("digits/images.idx3-ubyte")));
+    run.finished.assert_error(DATA, &["images.idx3-ubyte is damaged or was changed", "checksums.sha256"]);
+    assert!(!run.folder().exists());
+}
+
+#[test]
+fn a_data_set_that_is_cut_off() {
+    let run = run_with_data(|root| {
+        let path = root.join("digits/images.idx3-ubyte");
+        let bytes = fs::read(&path).unwrap();
+        fs::write(&path, &bytes[..100]).unwrap();
+    });
+    run.finished.assert_error(DATA, &["images.idx3-ubyte"]);
+}
+
+#[test]
+fn a_list_of_checksums_that_is_not_there() {
+    let run = run_with_data(|root| fs::remove_file(root.join("digits/checksums.sha256")).unwrap());
+    run.finished.assert_error(DATA, &["checksums.sha256"]);
+}
+
+#[test]
+fn a_model_file_that_is_no_safetensors() {
+    // The checksum of the definition is right, what is in the file is not.
+    let bench = Bench::new();
+    let root = bench.copy_of_datasets();
+    let file = root.join("digits/digits-lstm.safetensors");
+    let right_sum = sha256_hex(&fs::read(&file).unwrap());
+    fs::write(&file, "no weights\n").unwrap();
+    let definition = digits_lstm().replace(&right_sum, &sha256_hex(b"no weights\n"));
+    let path = bench.write("mine.toml", definition);
+    let run = bench.run(&format!("--data-root {} --benchmark {}", root.display(), path.display()));
+    run.finished.assert_error(3, &["plugin cpu-rnn: load_model failed", "digits-lstm.safetensors"]);
+}
+
+#[test]
+fn a_benchmark_definition_with_a_wrong_key() {
+    let bench = Bench::new();
+    let text = digits_lstm().replace("[quality]", "[qualty]");
+    let path = bench.write("mine.toml", text);
+    let run = bench.run(&format!("--benchmark {}", path.display()));
+    run.finished.assert_error(SETTINGS, &["mine.toml", "qualty", "quality"]);
+}
+
+#[test]
+fn an_output_folder_below_a_file() {
+    let bench = Bench::new();
+    bench.write("file", "");
+    let finished = bench.host("run --output file/results");
+    finished.assert_error(OUTPUT, &["file"]);
+    bench.host("run --output file").assert_error(OUTPUT, &["file is a file"]);
+}
+
+#[test]
+fn an_output_folder_that_is_not_empty() {
+    let bench = Bench::new();
+    let precious = bench.write("results/precious.txt", "mine");
+    bench.host("run --output results").assert_error(OUTPUT, &["results is not empty"]);
+    assert_eq!(fs::read_to_string(precious).unwrap(), "mine");
+}
+
+#[test]
+fn an_output_folder_without_permission() {
+    let bench = Bench::new();
+    let closed = bench.file("closed");
+    fs::create_dir(&closed).unwrap();
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o555)).unwrap();
+    if fs::write(closed.join("probe"), "").is_ok() {
+        println!("skipped: permissions deny this user nothing");
+        return;
+    }
+    bench.host("run --output closed/results").assert_error(OUTPUT, &["cannot write", "closed"]);
+}
+
+#[test]
+fn a_disk_that_is_full_from_the_start() {
+    let bench = Bench::new();
+    let Some(finished) = host_on_small_disk(&bench, 64, "run") else { return };
+    finished.assert_error(OUTPUT, &["cannot write", "the disk is full; make room, or choose another folder"]);
+    assert_eq!(fs::read_dir(bench.file("kept/runs")).map_or(0, Iterator::count), 0);
+}
+
+#[test]
+fn a_disk_that_becomes_full() {
+    let bench = Bench::new();
+    let Some(finished) = host_on_small_disk(&bench, 1200, &format!("run --output out {LARGE}")) else {
+        return;
+    };
+    finished
+        .assert_error(OUTPUT, &["cannot write", "the disk is full", "what was recorded is in out.partial"]);
+    assert!(bench.file("kept/out.partial").is_dir(), "{finished}");
+    assert!(!bench.file("kept/out").exists(), "a run that is not whole looks whole: {finished}");
+}
+
+#[test]
+fn a_file_that_cannot_grow() {
+    // Works where nothing can be mounted: a limit for the size of files, in blocks of 512 bytes.
+    let bench = Bench::new();
+    let script = "trap '' XFSZ; ulimit -f 2400; exec \"$0\" \"$@\"";
+    let finished = in_shell(&bench, &["sh", "-c", script], &format!("run --output out {LARGE}"));
+    finished.assert_error(OUTPUT, &["cannot write", "what was recorded is in out.partial"]);
+    assert!(bench.file("out.partial/error.txt").is_file(), "{finished}");
+    assert!(!bench.file("out").exists());
+}
+
+/// Runs the program in a folder that has so little room, if this machine lets us make one. What is left there is copied
+/// to `kept`.
+fn host_on_small_disk(bench: &Bench, size_kib: u32, arguments: &str) -> Option<Finished> {
+    let unshare = ["unshare", "--map-root-user", "--mount"];
+    fs::create_dir(bench.file("disk")).unwrap();
+    let mount = format!("mount -t tmpfs -o size={size_kib}k tmpfs disk");
+    let tried = Command::new(unshare[0])
+        .args(&unshare[1..])
+        .args(["sh", "-c", &mount])
+        .current_dir(bench.path())
+        .output();
+    if !tried.is_ok_and(|tried| tried.status.success()) {
+        println!("skipped: this user cannot mount a small disk");
+        return None;
+    }
+    let script = format!("{mount} && cd disk && {{ \"$0\" \"$@\"; code=$?; cp -r . ../kept; exit $code; }}");
+    Some(in_shell(bench, &[&unshare[..], &["sh", "-c", &script]].concat(), arguments))
+}
+
+/// Runs the program by way of another command.
+fn in_shell(bench: &Bench, wrapper: &[&str], arguments: &str) -> Finished {
+    let host = bench.command(arguments);
+    let mut command = Command::new(wrapper[0]);
+    command.args(&wrapper[1..]).arg(host.get_program()).args(host.get_args()).current_dir(bench.path());
+    for (name, value) in host.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    bench.start_command(command).finish()
+}

@@ -1,0 +1,76 @@
+//! Ctrl-C: nothing more is issued, what is outstanding is waited for, what there is is written.
+
+#![forbid(unsafe_code)]
+
+use std::{fs, path::Path};
+
+use proctor_tests::{Bench, Run, Started};
+
+const INTERRUPTED: i32 = 130;
+
+/// A run that goes on for ten minutes unless it is interrupted.
+const LONG: &str = "--scenario Server --target-qps 200 --duration 10m";
+
+/// Waits until some samples are in the file.
+fn wait_for_samples(started: &mut Started, file: &Path) {
+    started.wait_until("some samples are recorded", |_| fs::metadata(file).is_ok_and(|file| file.len() > 16));
+}
+
+fn interrupted(bench: &Bench, flags: &str, signal: &str) -> Run {
+    let (mut started, output) = bench.start_run(&format!("--mode performance {LONG} {flags}"));
+    wait_for_samples(&mut started, &output.with_added_extension("partial").join("samples.bin"));
+    started.signal(signal);
+    Run::new(started.finish(), output)
+}
+
+fn assert_interrupted(run: &Run) {
+    assert_eq!(run.finished.code(), INTERRUPTED, "{}", run.finished);
+    assert!(run.is_whole());
+    let verdict = &run.result()["verdict"];
+    assert_eq!(verdict["valid"], false);
+    assert_eq!(verdict["interrupted"], true);
+    assert!(run.finished.stdout.contains("INVALID (interrupted)"), "{}", run.finished);
+    assert!(run.reasons().contains("interrupted"), "{}", run.reasons());
+    let samples = run.samples();
+    assert!(!samples.is_empty());
+    assert!(
+        samples.iter().all(|(_, latency_ns)| *latency_ns != u64::MAX),
+        "not waited for: {}",
+        run.finished
+    );
+    assert_eq!(run.result()["performance_run"]["issued_sample_count"], samples.len());
+    assert!(run.text("mlperf_log_summary.txt").contains("INVALID"));
+    assert!(!run.text("mlperf_log_detail.txt").is_empty());
+}
+
+#[test]
+fn an_interrupted_run_is_invalid_and_recorded() {
+    for plugin in ["cpu-rnn", "mock"] {
+        assert_interrupted(&interrupted(&Bench::new(), &format!("--plugin {plugin}"), "INT"));
+    }
+}
+
+#[test]
+fn the_end_of_a_terminal_session_is_an_interruption_too() {
+    assert_interrupted(&interrupted(&Bench::new(), "--plugin mock", "TERM"));
+}
+
+#[test]
+fn what_is_outstanding_is_waited_for() {
+    // Each sample takes 20 ms, and 200 of them arrive in a second: there is a queue.
+    let flags = "--plugin faulty --set issue=false --set faulty.fault=slow --set faulty.after=0";
+    assert_interrupted(&interrupted(&Bench::new(), flags, "INT"));
+}
+
+#[test]
+fn an_interruption_of_the_accuracy_run_is_the_end_of_both() {
+    let bench = Bench::new();
+    let slow = "--plugin faulty --set issue=false --set faulty.fault=slow --set faulty.after=0";
+    let (mut started, output) = bench.start_run(slow);
+    wait_for_samples(&mut started, &output.with_added_extension("partial").join("accuracy/samples.bin"));
+    started.signal("INT");
+    let run = Run::new(started.finish(), output);
+    assert_eq!(run.finished.code(), INTERRUPTED, "{}", run.finished);
+    assert_eq!(run.result()["performance_run"], serde_json::Value::Null);
+    assert!(run.reasons().contains("accuracy run: "), "{}", run.reasons());
+}

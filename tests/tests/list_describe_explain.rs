@@ -1,0 +1,116 @@
+//! The commands that tell what there is.
+
+#![forbid(unsafe_code)]
+
+use proctor_tests::{Bench, plugin};
+
+/// Runs the program and asserts that it succeeds and prints all of `texts`.
+fn assert_prints(arguments: &str, texts: &[&str]) {
+    let finished = Bench::new().host(arguments);
+    assert_eq!(finished.code(), 0, "{finished}");
+    for text in texts {
+        assert!(finished.stdout.contains(text), "no \"{text}\" in {finished}");
+    }
+}
+
+#[test]
+fn every_command_has_help() {
+    assert_prints("--help", &["Examples:", "run", "list", "describe", "explain", "PROCTOR_LOG"]);
+    assert_prints(
+        "run --help",
+        &["--plugin", "--scenario", "--target-qps", "--set", "Exit codes:", "130  interrupted"],
+    );
+    assert_prints("list --help", &["plugins", "benchmarks", "datasets", "policies"]);
+    assert_prints("describe --help", &["Name of a plugin"]);
+    assert_prints("explain --help", &["--user-conf", "Examples:"]);
+    assert_prints("--version", &["host 0."]);
+}
+
+#[test]
+fn no_command_at_all_is_met_with_the_help() {
+    let finished = Bench::new().host("");
+    finished.assert_error(2, &["Usage: host", "Commands:"]);
+}
+
+#[test]
+fn all_lists_together() {
+    assert_prints(
+        "list",
+        &[
+            "cpu-rnn",
+            "linked in",
+            "mock",
+            "digits-lstm",
+            "digits-cnn",
+            "digits-mlp",
+            "fixed",
+            "size-or-timeout",
+        ],
+    );
+}
+
+#[test]
+fn one_list() {
+    let bench = Bench::new();
+    let plugins = bench.host("list plugins");
+    assert!(
+        plugins.stdout.contains("libmock_sut.so") && !plugins.stdout.contains("digits-lstm"),
+        "{plugins}"
+    );
+    let datasets = bench.host("list datasets");
+    assert!(datasets.stdout.contains("digits-calibration"), "{datasets}");
+    bench.host("list everything").assert_error(2, &["everything", "plugins"]);
+}
+
+#[test]
+fn a_plugin_is_described_by_name_and_by_path() {
+    let path = plugin("mock");
+    for name in ["mock", &path.display().to_string()] {
+        assert_prints(
+            &format!("describe {name}"),
+            &[
+                "mock ",
+                "Models",
+                "whole queries",
+                "virtual time",
+                "Options (--set mock.OPTION=VALUE)",
+                "SingleStream",
+            ],
+        );
+    }
+    assert_prints("describe cpu-rnn", &["cpu-rnn ", "safetensors", "f32", "linked in"]);
+    assert_prints("describe faulty", &["one of none, open-error, ", "an integer of at least 0"]);
+    Bench::new().host("describe nobody").assert_error(3, &["found no plugin \"nobody\""]);
+}
+
+#[test]
+fn settings_are_explained_with_their_origin() {
+    let bench = Bench::new();
+    bench.write("proctor.toml", "batch_size = 4\n");
+    bench.write("user.conf", "digits-lstm.Server.target_qps = 321\n");
+    let arguments = "explain --scenario Server --user-conf user.conf --batch-size 8 --set mock.seed=3";
+    let finished = bench.host(arguments);
+    assert_eq!(finished.code(), 0, "{finished}");
+    let line = |key: &str| {
+        let found = finished.stdout.lines().find(|line| line.split_whitespace().next() == Some(key));
+        found
+            .unwrap_or_else(|| panic!("no {key} in {finished}"))
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let batch_size = line("batch_size");
+    assert!(batch_size.starts_with("batch_size 8 ") && batch_size.contains("--batch-size"), "{batch_size}");
+    assert!(batch_size.contains("4 (") && batch_size.contains("proctor.toml"), "{batch_size}");
+    let qps = line("server_target_qps");
+    assert!(qps.contains(" 321 ") && qps.contains("user.conf"), "{qps}");
+    assert!(line("scenario").contains("--scenario"));
+    assert!(line("mock.seed").contains(" 3 "));
+    assert!(line("watchdog_ms").contains("60000 ms default"));
+    assert!(finished.stdout.contains("length of the run: not official"));
+}
+
+#[test]
+fn the_official_preset_is_of_official_length() {
+    assert_prints("explain --preset official", &["600000", "length of the run: official"]);
+}

@@ -1,0 +1,98 @@
+//! What `host run` does without a single flag, and what it leaves.
+
+#![forbid(unsafe_code)]
+
+use std::fs;
+
+use proctor_tests::{Bench, Run, datasets};
+
+/// Files of every run of both parts.
+const FILES: [&str; 9] = [
+    "accuracy/mlperf_log_accuracy.json",
+    "accuracy/mlperf_log_detail.txt",
+    "accuracy/mlperf_log_summary.txt",
+    "accuracy/samples.bin",
+    "mlperf_log_accuracy.json",
+    "mlperf_log_detail.txt",
+    "mlperf_log_summary.txt",
+    "result.json",
+    "samples.bin",
+];
+
+/// Runs the program without flags, and finds the one folder below `runs/`.
+fn run(bench: &Bench) -> Run {
+    let finished = bench.host("run");
+    let folders: Vec<_> = fs::read_dir(bench.file("runs"))
+        .unwrap_or_else(|error| panic!("runs: {error}: {finished}"))
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    assert_eq!(folders.len(), 1, "{folders:?}");
+    let name = folders[0].file_name().unwrap().to_string_lossy();
+    assert!(name.ends_with("-digits-lstm-SingleStream"), "{name}");
+    Run::new(finished, folders[0].clone())
+}
+
+#[test]
+fn the_default_run_is_valid_accurate_and_complete() {
+    let bench = Bench::new();
+    let run = run(&bench);
+    run.assert_valid();
+    assert_eq!(run.files(), FILES);
+
+    let result = run.result();
+    assert_eq!(result["schema_version"], 1);
+    assert_eq!(result["scenario"], "SingleStream");
+    assert_eq!(result["preset"], "quick");
+    assert_eq!(result["official_length"], false);
+    let accuracy = &result["accuracy"];
+    assert!(accuracy["value"].as_f64().unwrap() >= 0.95, "{accuracy}");
+    assert_eq!(accuracy["passed"], true);
+    assert_eq!(accuracy["sample_count"], 600);
+    assert_eq!(result["benchmark"]["model"], "digits-lstm");
+    assert_eq!(result["plugin"]["name"], "cpu-rnn");
+    assert_eq!(result["plugin"]["precision"], "f32");
+    assert!(result["machine"]["cpu_count"].as_u64().unwrap() >= 1);
+    assert!(result["seeds"].as_object().unwrap().len() >= 3, "{}", result["seeds"]);
+    assert!(result["metric"]["value"].as_f64().unwrap() > 0.0);
+
+    let latency = &result["performance_run"]["figures"]["query_latency"];
+    let percentiles: Vec<_> = ["p50_ns", "p90_ns", "p99_ns", "p99_9_ns", "max_ns"]
+        .map(|key| latency[key].as_u64().unwrap())
+        .to_vec();
+    assert!(percentiles[0] > 0 && percentiles.is_sorted(), "{latency}");
+    let samples = run.samples();
+    assert_eq!(samples.len() as u64, result["performance_run"]["issued_sample_count"].as_u64().unwrap());
+    assert_eq!(samples.iter().map(|(_, latency_ns)| *latency_ns).max(), latency["max_ns"].as_u64());
+    assert!(run.text("mlperf_log_summary.txt").contains("Result is : VALID"));
+
+    let stdout = &run.finished.stdout;
+    for text in ["digits-lstm on SingleStream", "VALID", "PASS: top1", "p99.9 ", "not of official length"] {
+        assert!(stdout.contains(text), "no \"{text}\" in {}", run.finished);
+    }
+}
+
+#[test]
+fn every_setting_of_the_result_has_its_origin() {
+    let bench = Bench::new();
+    bench.write("proctor.toml", "plugin = \"mock\"\nmin_query_count = 90\n");
+    let mut command = bench.command("run --mode performance --duration 20ms --seed 7 --output out");
+    command.env("PROCTOR_WATCHDOG_MS", "50000");
+    let finished = bench.start_command(command).finish();
+    let run = Run::new(finished, bench.file("out"));
+    let settings = &run.assert_valid().result()["settings"];
+    for (key, value, origin) in [
+        ("plugin", "\"mock\"", "proctor.toml"),
+        ("min_query_count", "90", "proctor.toml"),
+        ("min_duration_ms", "20", "--duration"),
+        ("watchdog_ms", "50000", "PROCTOR_WATCHDOG_MS"),
+        ("data_root", &format!("{:?}", datasets().display().to_string()), "PROCTOR_DATA_ROOT"),
+        ("qsl_rng_seed", "7", "--seed"),
+        ("scenario", "\"SingleStream\"", "default"),
+        ("single_stream_expected_latency_ns", "100", "benchmark"),
+    ] {
+        let setting = &settings[key];
+        assert_eq!(setting["value"].to_string().trim_end_matches(".0"), value, "{key}: {setting}");
+        let told = setting.to_string();
+        assert!(told.contains(origin), "{key}: {told}");
+    }
+}

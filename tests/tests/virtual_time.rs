@@ -1,0 +1,57 @@
+//! Virtual time: a long run in a short time, and the same bytes again.
+
+#![forbid(unsafe_code)]
+
+use std::{fs, time::Instant};
+
+use proctor_tests::{Bench, Run};
+
+const TEN_MINUTES: &str = "--plugin mock --scenario Server --virtual-time --duration 10m --mode performance";
+
+/// Asserts that two runs left the same files with the same bytes.
+fn assert_same_bytes(first: &Run, second: &Run) {
+    assert_eq!(first.files(), second.files());
+    for name in first.files() {
+        let bytes = |run: &Run| fs::read(run.folder().join(&name)).unwrap();
+        assert!(bytes(first) == bytes(second), "{name} differs");
+    }
+}
+
+#[test]
+fn ten_minutes_of_server_are_the_same_twice() {
+    let bench = Bench::new();
+    let run = || {
+        let start = Instant::now();
+        let run = bench.run(TEN_MINUTES);
+        println!("ten virtual minutes took {:?}", start.elapsed());
+        run
+    };
+    let (first, second) = (run(), run());
+    let result = first.assert_valid().result();
+    assert_eq!(result["virtual_time"], true);
+    assert!(result["performance_run"]["duration_ns"].as_u64().unwrap() >= 600_000_000_000, "{result}");
+    assert_same_bytes(&first, &second);
+}
+
+#[test]
+fn every_scenario_is_the_same_twice_and_the_seed_matters() {
+    let bench = Bench::new();
+    for scenario in ["SingleStream", "MultiStream", "Server", "Offline"] {
+        let flags = format!(
+            "--plugin mock --scenario {scenario} --virtual-time --duration 1s --batch-size 4 --instances 3 \
+             --set min_query_count=700 --mode performance"
+        );
+        let (first, second) = (bench.run(&flags), bench.run(&flags));
+        assert_eq!(first.result()["virtual_time"], true);
+        assert_same_bytes(&first, &second);
+        let other = bench.run(&format!("{flags} --seed 99"));
+        assert_ne!(first.text("mlperf_log_detail.txt"), other.text("mlperf_log_detail.txt"), "{scenario}");
+    }
+}
+
+#[test]
+fn a_plugin_without_virtual_time_says_so() {
+    let run = Bench::new().run("--plugin cpu-rnn --virtual-time");
+    run.finished.assert_error(3, &["plugin cpu-rnn does not run in virtual time", "such as mock"]);
+    assert!(!run.folder().exists());
+}
