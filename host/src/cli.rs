@@ -165,14 +165,15 @@ fn duration_ms(text: &str) -> Result<u64, String> {
 
 const HELP: &str = "\
 Examples:
-  host run                                      digits, LSTM, the CPU plugin: a few seconds
+  host run                           digits, LSTM, the CPU plugin: a few seconds
   host run --plugin ./libmine_sut.so --scenario Server --target-qps 500
-  host describe mock                            what a plugin can run, and its options
-  host explain --scenario Offline               every setting, and where it comes from
+  host describe mock                 what a plugin can run, and its options
+  host explain --scenario Offline    every setting, and where it comes from
 
-Settings come, the weakest first, from defaults, the preset, the benchmark, proctor.toml, --mlperf-conf, --user-conf,
-environment variables (PROCTOR_BATCH_SIZE=8) and flags. PROCTOR_LOG=info shows more of what happens (error, warn,
-info, debug, trace); PROCTOR_PLUGIN_PATH names folders with plugins.
+Settings come, the weakest first, from defaults, the preset, the benchmark,
+proctor.toml, --mlperf-conf, --user-conf, environment variables
+(PROCTOR_BATCH_SIZE=8) and flags. PROCTOR_LOG shows more of what happens (error,
+warn, info, debug, trace); PROCTOR_PLUGIN_PATH names folders with plugins.
 
 Exit codes: see `host run --help`.";
 
@@ -180,16 +181,18 @@ const RUN_HELP: &str = "\
 Examples:
   host run
   host run --scenario Server --target-qps 800 --duration 10s
-  host run --plugin mock --scenario Offline --batch-size 32 --instances 4 --set mock.latency=fixed
+  host run --plugin mock --scenario Offline --batch-size 32 --instances 4
   host run --benchmark digits-cnn --mode accuracy -o results/cnn
   host run --plugin mock --scenario Server --virtual-time --duration 10m
   host run --preset official
 
-A plugin that takes whole queries is handed them, unless a setting of the scheduler (policy, batch_size, instances,
-batch_timeout_us) is given; --set issue=true and --set issue=false decide it.
+A plugin that takes whole queries is handed them, unless a setting of the
+scheduler (policy, batch_size, instances, batch_timeout_us) is given;
+--set issue=true and --set issue=false decide it.
 
-The verdict goes to stdout, progress and messages to stderr. The run folder holds result.json, LoadGen's logs, and
-samples.bin; its name ends in .partial until it is whole.
+The verdict goes to stdout, progress and messages to stderr. The run folder
+holds result.json, LoadGen's logs, and samples.bin; its name ends in .partial
+until it is whole.
 
 Exit codes:
   0    VALID, and the accuracy passed

@@ -20,7 +20,7 @@ pub(crate) fn verdict(result: &RunResult, folder: &Path) -> String {
         row("accuracy", accuracy(result)),
     ];
     if let Some(metric) = &result.metric {
-        rows.push(row("metric", format!("{}, the {}", metric.shown(), metric.name)));
+        rows.push(row("metric", format!("{} ({})", metric.shown(), metric.name)));
     }
     if let Some(figures) = result.performance_run.as_ref().and_then(|test| test.figures.as_ref()) {
         rows.push(row("latency", latency(figures)));
@@ -65,8 +65,8 @@ fn work(result: &RunResult) -> String {
     let tests = [&result.performance_run, &result.accuracy_run];
     match tests.into_iter().flatten().find_map(|test| test.scheduler.as_ref()) {
         Some(scheduler) => format!(
-            "batches of {} samples on average, on {}",
-            text::four_digits(scheduler.batch_size_mean),
+            "batches of {:.2} samples on average, on {}",
+            scheduler.batch_size_mean,
             counted(scheduler.instance_busy_ns.len() as u64, "instance")
         ),
         None => result.plugin.dispatch.to_owned(),
@@ -77,7 +77,7 @@ fn accuracy(result: &RunResult) -> String {
     let Some(accuracy) = &result.accuracy else { return "not measured".to_owned() };
     let word = if accuracy.passed { "PASS" } else { "FAIL" };
     format!(
-        "{word}: {} {:.4} ({} of {}), the target is {:.4}",
+        "{word}: {} {:.5} ({} of {}), the target is {:.5}",
         accuracy.metric, accuracy.value, accuracy.correct_count, accuracy.sample_count, accuracy.target
     )
 }

@@ -19,7 +19,7 @@ use std::{
 
 use crate::{PluginHostError, activity::Activity};
 
-/// Exit code of a process that a plugin has crashed. Chosen among the codes that neither the shell nor signals use.
+/// Exit code of a process that a plugin has crashed: `EX_SOFTWARE` of `sysexits.h`.
 pub const EXIT_PLUGIN_CRASHED: i32 = 70;
 
 const SIGNALS: [(c_int, &str); 5] = [

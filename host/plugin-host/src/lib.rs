@@ -1,4 +1,51 @@
 //! Finds, loads, negotiates, checks and guards a plugin: the host's only unsafe code.
+//!
+//! A [`SearchPath`] turns a name into a [`PluginLocation`]; a [`PluginLibrary`] is the loaded plugin with its manifest;
+//! [`PluginLibrary::open`] makes a [`Backend`], [`Backend::load_model`] a [`Model`], [`Model::create_instance`] each
+//! [`Instance`]. All of them are safe to use; what a plugin does behind them is checked here and nowhere else.
+//!
+//! # Life of a plugin
+//! 1. [`PluginLibrary::load`]: open the library, negotiate the version through its entry, check the table and copy
+//!    the manifest. No device is touched.
+//! 2. [`PluginLibrary::open`] with checked options and the [`HostServices`] that the plugin may call.
+//! 3. [`Backend::load_model`] with a [`ModelDemand`], which is held against the manifest first;
+//!    [`Model::create_instance`] for each instance.
+//! 4. [`Model::prepare`] with the samples of the phase, [`Instance::warm_up`], [`Model::start`].
+//! 5. Per batch [`Instance::execute`] and [`Instance::complete`]; or [`Model::issue`] with whole queries, which the
+//!    plugin completes into the sink of [`Backend::set_sink`].
+//! 6. [`Model::flush`], [`Model::stop`], [`Model::release`], and again from 4. Dropping everything, in any order, does
+//!    what is left in due order.
+//!
+//! # Choices
+//! - **Nothing that a plugin says is believed.** Sizes, pointers, texts, codes, counts and the sizes of outputs are
+//!   checked; each defect is an error with words of its own ([`PluginHostError`]), or, where a run goes on, a fault of
+//!   the backend ([`Backend::faults`]). Pointers that are not null and aligned have to be trusted: no process can
+//!   check more of native code that it runs.
+//! - **Structures are copied by their size,** as much as both sides know, so that an older or newer plugin of the same
+//!   major version works.
+//! - **Nothing is unloaded.** Threads and destructors of a plugin may run to the end of the process; for the same reason
+//!   the host table of each backend is leaked.
+//! - **The timed path does not allocate.** The arrays of a batch are made with the instance; outputs go into one buffer in
+//!   which the outputs of a sample lie side by side, so that a response is one slice.
+//! - **A crash leaves words.** Each call is noted before it is made, so that [`crash`] can say in a signal handler
+//!   which plugin, call, instance and sample it was, and [`activities`] can say the same of a hang.
+//!
+//! # Example
+//! ```
+//! use proctor_plugin_host::{PluginHostError, SearchPath};
+//!
+//! let path = SearchPath::standard(&[]);
+//! let error = path.find("no-such-accelerator").unwrap_err();
+//! assert!(matches!(error, PluginHostError::NotFound { .. }));
+//! assert!(error.to_string().starts_with("found no plugin \"no-such-accelerator\""));
+//! for location in path.list() {
+//!     println!("{location}");
+//! }
+//! ```
+//!
+//! # Limits
+//! One model at a time for each backend. Tensors have the shapes of their specs; a plugin that takes dynamic shapes is
+//! served with these. Instances get no processors assigned. Signals and `dlopen` are those of Linux.
 
 mod activity;
 mod backend;
@@ -8,10 +55,12 @@ mod demand;
 mod error;
 mod foreign;
 mod instance;
+mod layout;
 mod library;
 mod manifest;
 mod model;
 mod output;
+mod request;
 mod samples;
 mod search;
 mod services;

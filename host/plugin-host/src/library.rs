@@ -10,10 +10,9 @@ use std::{
     sync::Arc,
 };
 
-use abi_stable::library::{ROOT_MODULE_LOADER_NAME, lib_header_from_path};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use proctor_plugin_api::{
-    Manifest, Options, RootModuleRef,
+    Manifest, Options,
     abi::{
         self, ProctorBatch, ProctorError, ProctorInstance, ProctorIssue, ProctorModel, ProctorPlugin,
         ProctorPluginEntry, ProctorQuerySample, ProctorStatus, ProctorString, ProctorVersionRange,
@@ -28,6 +27,7 @@ use crate::{
     activity::Activity,
     call::{Call, Message, readable},
     foreign::Reader,
+    layout::check_layout,
     manifest::read_manifest,
 };
 
@@ -345,35 +345,6 @@ fn extension(
     if pointer.is_null() { Err(missing("its function `extension` returns null for it")) } else { Ok(pointer) }
 }
 
-/// Compares the layout of all types, if the library has a root module. Returns whether it has.
-fn check_layout(library: &Library, path: &Path, source_name: &str) -> Result<bool, PluginHostError> {
-    // SAFETY: the address is only compared, never read through.
-    if unsafe { library.get::<*const c_void>(ROOT_MODULE_LOADER_NAME) }.is_err() {
-        return Ok(false);
-    }
-    let layout = |error: &dyn std::fmt::Display| PluginHostError::Layout {
-        source_name: source_name.to_owned(),
-        detail: innermost_difference(&error.to_string()),
-    };
-    // Not `load_from_file`: it remembers the first library of a type and returns it for every later path.
-    let header = lib_header_from_path(path).map_err(|error| layout(&error))?;
-    header.ensure_layout::<RootModuleRef>().map_err(|error| layout(&error))?;
-    Ok(true)
-}
-
-/// The useful end of a layout error, which can be a thousand lines long: the innermost field, and what it should be.
-fn innermost_difference(text: &str) -> String {
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let tail = lines.len().saturating_sub(40);
-    tracing::debug!(error = text, "layout of a plugin");
-    let find = |prefix: &str| lines[tail..].iter().rev().find(|line| line.starts_with(prefix));
-    let parts: Vec<String> = ["field_name:", "Error:", "Expected:", "Found:"]
-        .iter()
-        .filter_map(|prefix| find(prefix).map(|line| (*line).to_owned()))
-        .collect();
-    if parts.is_empty() { lines[lines.len().saturating_sub(6)..].join("; ") } else { parts.join("; ") }
-}
-
 fn sha256_of(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     let mut hash = Sha256::new();
@@ -395,49 +366,4 @@ fn sha256_of(path: &Path) -> io::Result<String> {
 /// The dynamic linker's own words, without the wrapping.
 fn innermost(error: &dyn std::error::Error) -> String {
     error.source().map_or_else(|| error.to_string(), innermost)
-}
-
-#[cfg(test)]
-mod tests {
-    use abi_stable::{StableAbi, abi_stability::check_layout_compatibility};
-
-    use super::*;
-
-    mod host {
-        #[repr(C)]
-        #[derive(abi_stable::StableAbi)]
-        pub struct Table {
-            size: usize,
-            inner: Inner,
-        }
-
-        #[repr(C)]
-        #[derive(abi_stable::StableAbi)]
-        pub struct Inner {
-            count: u64,
-        }
-    }
-
-    mod plugin {
-        #[repr(C)]
-        #[derive(abi_stable::StableAbi)]
-        pub struct Table {
-            size: usize,
-            inner: Inner,
-        }
-
-        #[repr(C)]
-        #[derive(abi_stable::StableAbi)]
-        pub struct Inner {
-            count: u32,
-        }
-    }
-
-    #[test]
-    fn a_layout_mismatch_is_told_by_its_innermost_field() {
-        let result = check_layout_compatibility(host::Table::LAYOUT, plugin::Table::LAYOUT);
-        let text = result.into_result().unwrap_err().to_string();
-        println!("{text}");
-        assert_eq!(innermost_difference(&text), "");
-    }
 }

@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    ptr,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU8, Ordering},
@@ -12,21 +11,18 @@ use std::{
 
 use arc_swap::ArcSwapOption;
 use proctor_plugin_api::{
-    abi::{
-        ProctorError, ProctorFile, ProctorInstance, ProctorModel, ProctorModelRequest, ProctorQuerySample,
-        ProctorStatus, ProctorTensorSpec,
-    },
+    abi::{ProctorError, ProctorInstance, ProctorModel, ProctorQuerySample, ProctorStatus},
     vocabulary::{QuerySample, SampleIndex, TensorSpec},
 };
 
 use crate::{
     Instance, ModelDemand, PluginHostError, SampleBuffers,
     activity::Activity,
-    backend::{BackendInner, Handle, borrowed},
+    backend::{BackendInner, Handle},
     call::{Call, checked},
-    demand::{Match, match_demand},
+    demand::match_demand,
     library::{Table, required},
-    manifest::scenario_bit,
+    request::{load_handle, shapes_of},
     samples::{Prepared, Shapes},
     services::ANY_SIZE,
 };
@@ -357,63 +353,4 @@ impl Drop for ModelInner {
         self.backend.host.response_size_bytes.store(ANY_SIZE, Ordering::Relaxed);
         self.backend.has_model.store(false, Ordering::Release);
     }
-}
-
-fn shapes_of(specs: &[TensorSpec]) -> Vec<Box<[u64]>> {
-    specs.iter().map(|spec| spec.shape.iter().map(|&extent| extent as u64).collect()).collect()
-}
-
-fn raw_specs(specs: &[TensorSpec], shapes: &[Box<[u64]>]) -> Vec<ProctorTensorSpec> {
-    let raw = |(spec, shape): (&TensorSpec, &Box<[u64]>)| ProctorTensorSpec {
-        name: borrowed(&spec.name),
-        shape: shape.as_ptr(),
-        rank: u32::try_from(shape.len()).expect("a tensor has few dimensions"),
-        element_type: spec.element_type as u32,
-    };
-    specs.iter().zip(shapes).map(raw).collect()
-}
-
-/// Sends the request, and returns the handle of the model.
-fn load_handle(
-    backend: &BackendInner,
-    activity: &'static Activity,
-    demand: &ModelDemand,
-    found: &Match,
-) -> Result<Handle<ProctorModel>, PluginHostError> {
-    let absolute = |(format, path): &(String, std::path::PathBuf)| {
-        let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-        (format.clone(), path.to_string_lossy().into_owned())
-    };
-    let files: Vec<(String, String)> = found.files.iter().map(absolute).collect();
-    let raw_files: Vec<ProctorFile> = files
-        .iter()
-        .map(|(format, path)| ProctorFile { format: borrowed(format), path: borrowed(path) })
-        .collect();
-    let (input_shapes, output_shapes) = (shapes_of(&demand.inputs), shapes_of(&demand.outputs));
-    let inputs = raw_specs(&demand.inputs, &input_shapes);
-    let outputs = raw_specs(&demand.outputs, &output_shapes);
-    let request = ProctorModelRequest {
-        size: size_of::<ProctorModelRequest>(),
-        model: borrowed(&demand.model),
-        precision: borrowed(&found.precision),
-        device: borrowed(&found.device),
-        files: raw_files.as_ptr(),
-        file_count: raw_files.len(),
-        inputs: inputs.as_ptr(),
-        input_count: inputs.len(),
-        outputs: outputs.as_ptr(),
-        output_count: outputs.len(),
-        scenario: scenario_bit(demand.scenario),
-        batch_size_max: demand.batch_size_max,
-        instance_count: demand.instance_count,
-        reserved: 0,
-    };
-    let mut model = ptr::null_mut();
-    let load = required!(backend.library.table(), load_model);
-    checked(activity, Call::LoadModel, |error| {
-        // SAFETY: the function is that of a checked table; the handle is live; the request and all that it points to,
-        // the room for the model and `error` live for the call.
-        unsafe { load(backend.handle.get(), &raw const request, &raw mut model, error) }
-    })?;
-    Handle::new(model, backend.plugin(), Call::LoadModel)
 }

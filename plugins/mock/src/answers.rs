@@ -87,7 +87,9 @@ impl AnswerSettings {
             "random" => Kind::Random,
             "file" => {
                 let path = options.path("answer_file").ok_or_else(|| {
-                    PluginError::invalid_argument("answers is file, but there is none: set answer_file to a path")
+                    PluginError::invalid_argument(
+                        "answers is file, but there is none: set answer_file to a path",
+                    )
                 })?;
                 let accuracy = required("accuracy", options.float("accuracy"))?;
                 Kind::File { path: path.to_owned(), accuracy }
@@ -116,7 +118,8 @@ impl Answers {
             Kind::Random => Classes::Random,
             Kind::File { path, accuracy } => {
                 // All outputs must be able to say the class.
-                let classes = outputs.iter().filter(|output| output.has_classes()).map(|output| output.classes);
+                let classes =
+                    outputs.iter().filter(|output| output.has_classes()).map(|output| output.classes);
                 let listed = read_classes(&Lines::read(path)?, classes.min().unwrap_or(settings.classes))?;
                 Classes::Listed(with_mistakes(settings.seed, listed, *accuracy)?)
             }
@@ -228,7 +231,8 @@ impl Output {
 fn read_classes(lines: &Lines, classes: u64) -> Result<(Vec<u64>, u64), PluginError> {
     let read = |(number, line): (usize, &str)| {
         let class = line.parse::<u64>();
-        let class = class.map_err(|error| lines.error(number, format!("\"{line}\" is not a class: {error}")))?;
+        let class =
+            class.map_err(|error| lines.error(number, format!("\"{line}\" is not a class: {error}")))?;
         if class < classes {
             return Ok(class);
         }

@@ -28,7 +28,10 @@ fn bytes(answers: &Answers, index: u64, output: usize) -> Vec<u8> {
 }
 
 fn logits(answers: &Answers, index: u64) -> Vec<f32> {
-    bytes(answers, index, 0).chunks(4).map(|element| f32::from_ne_bytes(element.try_into().unwrap())).collect()
+    bytes(answers, index, 0)
+        .chunks(4)
+        .map(|element| f32::from_ne_bytes(element.try_into().unwrap()))
+        .collect()
 }
 
 fn argmax(logits: &[f32]) -> usize {
@@ -53,8 +56,7 @@ fn a_constant_answer_is_class_0_in_every_type() {
 
 #[test]
 fn random_answers_depend_on_the_sample_and_fit_the_type() {
-    let specs =
-        [spec(ElementType::F32, &[10]), spec(ElementType::I64, &[64]), spec(ElementType::Bool, &[9])];
+    let specs = [spec(ElementType::F32, &[10]), spec(ElementType::I64, &[64]), spec(ElementType::Bool, &[9])];
     let answers = answers(&[("answers", "random"), ("classes", "4")], &specs).unwrap();
     assert_eq!(logits(&answers, 1), logits(&answers, 1));
     assert_ne!(logits(&answers, 1), logits(&answers, 2));

@@ -151,7 +151,8 @@ pub(crate) struct Pool {
 
 impl Pool {
     fn start(shared: &Arc<Shared>, settings: IssueSettings) -> Result<Self, PluginError> {
-        let mut pool = Self { queue: Arc::new(Queue::new(settings.order)), threads: Vec::new() };
+        let mut pool =
+            Self { queue: Arc::new(Queue::new(settings.order, QUEUE_CAPACITY)), threads: Vec::new() };
         for number in 0..settings.threads {
             let (queue, mut server) = (Arc::clone(&pool.queue), Server::new(Arc::clone(shared)));
             let thread = thread::Builder::new().name(format!("mock-{number}")).spawn(move || {
@@ -207,7 +208,7 @@ impl Server {
         let busy = self.shared.serve();
         let service_time = self.shared.service.time(waiting.draw, 1, busy.count);
         wait::until(begin, service_time, &self.shared.host);
-        // Before the completion, after which the host may already look at whether anybody is busy.
+        // Before the completion, which may bring the next query at once: it should not find this thread busy.
         drop(busy);
         self.complete(waiting.sample);
     }
@@ -230,6 +231,8 @@ impl Server {
 #[derive(Debug)]
 struct Queue {
     order: Order,
+    /// Most samples that wait at once.
+    capacity: usize,
     state: Mutex<State>,
     /// Signalled when samples come and when the queue is closed.
     came: Condvar,
@@ -260,7 +263,7 @@ struct Taken<'a> {
 }
 
 impl Queue {
-    fn new(order: Order) -> Self {
+    fn new(order: Order, capacity: usize) -> Self {
         let state = State {
             waiting: VecDeque::new(),
             in_service: 0,
@@ -268,15 +271,18 @@ impl Queue {
             taken_count: 0,
             is_closed: false,
         };
-        Self { order, state: Mutex::new(state), came: Condvar::new(), drained: Condvar::new() }
+        Self { order, capacity, state: Mutex::new(state), came: Condvar::new(), drained: Condvar::new() }
     }
 
     fn push(&self, samples: &[QuerySample]) -> Result<(), PluginError> {
         let mut state = lock(&self.state);
-        if samples.len() > QUEUE_CAPACITY - state.waiting.len() {
+        if samples.len() > self.capacity - state.waiting.len() {
             return Err(PluginError {
                 status: abi::PROCTOR_STATUS_BUSY,
-                message: format!("more than {QUEUE_CAPACITY} samples wait: issue fewer, or set threads higher"),
+                message: format!(
+                    "more than {} samples would wait: issue fewer, or set threads higher",
+                    self.capacity
+                ),
             });
         }
         let State { waiting, next_draw, .. } = &mut *state;

@@ -15,7 +15,7 @@ fn samples(count: u64) -> Vec<QuerySample> {
 
 /// The order in which one thread takes samples that all wait.
 fn order_of(order: Order, count: u64) -> Vec<u64> {
-    let queue = Queue::new(order);
+    let queue = Queue::new(order, 1000);
     queue.push(&samples(count)).unwrap();
     queue.close();
     std::iter::from_fn(|| queue.take().map(|taken| taken.waiting.sample.index.0)).collect()
@@ -67,7 +67,7 @@ fn shuffled_does_shuffle() {
 
 #[test]
 fn service_times_follow_the_order_of_issue() {
-    let queue = Queue::new(Order::Shuffled { seed: 1, window: 8 });
+    let queue = Queue::new(Order::Shuffled { seed: 1, window: 8 }, 20);
     queue.push(&samples(10)).unwrap();
     queue.push(&samples(20)[10..]).unwrap();
     queue.close();
@@ -81,11 +81,11 @@ fn service_times_follow_the_order_of_issue() {
 
 #[test]
 fn a_full_queue_says_busy_and_takes_none_of_the_query() {
-    let queue = Queue::new(Order::Fifo);
-    let query = vec![QuerySample { id: ResponseId(1), index: SampleIndex(0) }; QUEUE_CAPACITY / 2 + 1];
-    queue.push(&query).unwrap();
-    assert_eq!(queue.push(&query).unwrap_err().status, abi::PROCTOR_STATUS_BUSY);
-    assert_eq!(lock(&queue.state).waiting.len(), query.len());
+    let queue = Queue::new(Order::Fifo, 5);
+    queue.push(&samples(3)).unwrap();
+    assert_eq!(queue.push(&samples(3)).unwrap_err().status, abi::PROCTOR_STATUS_BUSY);
+    assert_eq!(lock(&queue.state).waiting.len(), 3);
+    queue.push(&samples(2)).unwrap();
 }
 
 #[test]

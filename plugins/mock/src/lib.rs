@@ -54,6 +54,8 @@
 //! It keeps time by sleeping and then spinning for a last tenth of a millisecond, so more instances or threads than
 //! processors disturb each other. It never reads its inputs.
 
+#![deny(unsafe_code)]
+
 mod answers;
 mod instance;
 mod issue;

@@ -66,7 +66,10 @@ mod tests {
         // The first numbers of the published algorithm for the seed 1234567.
         let mut generator = Keyed(1_234_567);
         let numbers: Vec<u64> = (0..3).map(|_| generator.next_u64()).collect();
-        assert_eq!(numbers, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
+        assert_eq!(
+            numbers,
+            [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]
+        );
     }
 
     #[test]

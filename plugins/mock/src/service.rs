@@ -65,7 +65,11 @@ impl Service {
                 &["null", "fixed", "uniform", "normal", "log-normal", "table"],
                 "How the time of a batch comes about; null takes none.",
             ),
-            time("service_us", 1000.0, "Time of fixed, mean of normal, median of log-normal, in microseconds."),
+            time(
+                "service_us",
+                1000.0,
+                "Time of fixed, mean of normal, median of log-normal, in microseconds.",
+            ),
             time("service_min_us", 500.0, "Shortest time of uniform, in microseconds."),
             time("service_max_us", 1500.0, "Longest time of uniform, in microseconds."),
             time("service_sigma_us", 100.0, "Standard deviation of normal, in microseconds."),
@@ -93,7 +97,9 @@ impl Service {
                 .map_err(|error| PluginError::invalid_argument(format!("service log-normal: {error}")))?,
             "table" => {
                 let path = options.path("table").ok_or_else(|| {
-                    PluginError::invalid_argument("service is table, but there is no file: set table to a path")
+                    PluginError::invalid_argument(
+                        "service is table, but there is no file: set table to a path",
+                    )
                 })?;
                 OfBatch::Table(Table::read(path)?)
             }
@@ -124,8 +130,8 @@ impl Service {
         };
         // Exact, as no batch has 2^32 samples; one that did would take the longest time.
         let samples = u32::try_from(sample_count).map_or(f64::MAX, f64::from);
-        // A normal draw may lie below 0. It counts as 0, as `max` also makes of a number that is none.
-        let time_us = self.per_sample_us.mul_add(samples, batch_us).max(0.0).min(LONGEST_US);
+        // A normal draw may lie below 0. No draw is NaN, because all options are finite.
+        let time_us = self.per_sample_us.mul_add(samples, batch_us).clamp(0.0, LONGEST_US);
         Duration::from_secs_f64(time_us / 1e6)
     }
 }
@@ -219,6 +225,9 @@ mod tests {
         assert!((quantile(&times, 500) - 200.0).abs() < 5.0);
         // The quantile 0.8413 lies one deviation of 0.5 above the median: 200 * e^0.5.
         assert!((quantile(&times, 841) - 329.7).abs() < 10.0);
+        let nothing =
+            times_us(&service(&[("service", "log-normal"), ("service_us", "0"), ("service_sigma", "10")]));
+        assert_eq!(nothing[nothing.len() - 1], 0.0);
     }
 
     #[test]
@@ -240,7 +249,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("latency.csv");
         std::fs::write(&path, "batch,1,2\n1,10,20\n4,30,40\n").unwrap();
-        let table = service(&[("service", "table"), ("table", path.to_str().unwrap()), ("per_sample_us", "1")]);
+        let table =
+            service(&[("service", "table"), ("table", path.to_str().unwrap()), ("per_sample_us", "1")]);
         let time_us = |samples, busy| table.time(Draw::of_instance(0), samples, busy).as_micros();
         assert_eq!((time_us(1, 1), time_us(1, 2), time_us(2, 1), time_us(9, 9)), (11, 21, 32, 49));
     }

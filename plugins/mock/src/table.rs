@@ -106,7 +106,8 @@ mod tests {
 
     #[test]
     fn looks_up_the_next_larger_entry_or_the_largest() {
-        let table = table("# ResNet on a card\nbatch,1, 2,4\n\n1,800,900,1300\n8,2100,2600.5,4100\n").unwrap();
+        let table =
+            table("# ResNet on a card\nbatch,1, 2,4\n\n1,800,900,1300\n8,2100,2600.5,4100\n").unwrap();
         for (batch, instances, latency_us) in [
             (1, 1, 800.0),
             (1, 2, 900.0),
@@ -116,7 +117,11 @@ mod tests {
             (9, 1, 2100.0),
             (usize::MAX, u32::MAX, 4100.0),
         ] {
-            assert_eq!(table.latency_us(batch, instances), latency_us, "batch {batch}, instances {instances}");
+            assert_eq!(
+                table.latency_us(batch, instances),
+                latency_us,
+                "batch {batch}, instances {instances}"
+            );
         }
     }
 
@@ -129,7 +134,10 @@ mod tests {
             ("batch,2,1\n", "line 1: numbers of instances must ascend from 1 or more, so 1 cannot"),
             ("batch,0\n", "so 0 cannot stand here"),
             ("batch,1\n", "latency.csv holds no line with a batch size"),
-            ("batch,1,2\n# note\n4,1\n", "line 3: expected 2 latencies, one for each number of instances, got 1"),
+            (
+                "batch,1,2\n# note\n4,1\n",
+                "line 3: expected 2 latencies, one for each number of instances, got 1",
+            ),
             ("batch,1\n4,1\n4,1\n", "line 3: batch sizes must ascend"),
             ("batch,1\n4,fast\n", "line 2: \"fast\" is not a latency"),
             ("batch,1\n4,-3\n", "line 2: \"-3\" is not a latency"),

@@ -1,0 +1,106 @@
+//! Comparing the types of host and plugin field by field, for plugins in Rust that name the host's own ABI version.
+
+use std::{ffi::c_void, path::Path};
+
+use abi_stable::library::{ROOT_MODULE_LOADER_NAME, lib_header_from_path};
+use libloading::os::unix::Library;
+use proctor_plugin_api::RootModuleRef;
+
+use crate::PluginHostError;
+
+/// Compares the layout of all types, if the library has a root module. Returns whether it has.
+pub(crate) fn check_layout(
+    library: &Library,
+    path: &Path,
+    source_name: &str,
+) -> Result<bool, PluginHostError> {
+    // SAFETY: the address is only compared, never read through.
+    if unsafe { library.get::<*const c_void>(ROOT_MODULE_LOADER_NAME) }.is_err() {
+        return Ok(false);
+    }
+    let layout = |error: &dyn std::fmt::Display| PluginHostError::Layout {
+        source_name: source_name.to_owned(),
+        detail: innermost_difference(&error.to_string()),
+    };
+    // Not `load_from_file`: it remembers the first library of a type and returns it for every later path.
+    let header = lib_header_from_path(path).map_err(|error| layout(&error))?;
+    header.ensure_layout::<RootModuleRef>().map_err(|error| layout(&error))?;
+    Ok(true)
+}
+
+/// The useful end of a layout error, which can be a thousand lines long: the path of the innermost field, and what it
+/// should be. The whole text goes to the log.
+fn innermost_difference(text: &str) -> String {
+    tracing::debug!(error = text, "layout of a plugin");
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let place = lines.iter().rposition(|line| line.ends_with("inside:")).unwrap_or(0);
+    let path: Vec<&str> = lines[place..]
+        .iter()
+        .take_while(|line| !line.starts_with("Layout of"))
+        .filter_map(|line| line.strip_prefix("field_name:"))
+        .collect();
+    let error = lines.iter().rposition(|line| line.starts_with("Error:"));
+    let after = |label: &str| {
+        let lines = &lines[error?..];
+        lines.iter().position(|line| *line == label).and_then(|at| lines.get(at + 1))
+    };
+    match (error, after("Expected:"), after("Found:")) {
+        (Some(error), Some(expected), Some(found)) => {
+            let error = lines[error].trim_start_matches("Error:");
+            format!("field {}: {error}, the host has {expected}, the plugin {found}", path.join("."))
+        }
+        _ => lines[lines.len().saturating_sub(6)..].join("; "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use abi_stable::{StableAbi, abi_stability::check_layout_compatibility};
+
+    use super::*;
+
+    mod host {
+        #[repr(C)]
+        #[derive(abi_stable::StableAbi)]
+        pub struct Table {
+            size: usize,
+            inner: Inner,
+        }
+
+        #[repr(C)]
+        #[derive(abi_stable::StableAbi)]
+        pub struct Inner {
+            count: u64,
+        }
+    }
+
+    mod plugin {
+        #[repr(C)]
+        #[derive(abi_stable::StableAbi)]
+        pub struct Table {
+            size: usize,
+            inner: Inner,
+        }
+
+        #[repr(C)]
+        #[derive(abi_stable::StableAbi)]
+        pub struct Inner {
+            count: u32,
+        }
+    }
+
+    #[test]
+    fn a_layout_mismatch_is_told_by_its_innermost_field() {
+        let result = check_layout_compatibility(host::Table::LAYOUT, plugin::Table::LAYOUT);
+        let text = result.into_result().unwrap_err().to_string();
+        assert_eq!(
+            innermost_difference(&text),
+            "field inner.count: mismatched type, the host has u64, the plugin u32"
+        );
+    }
+
+    #[test]
+    fn a_text_of_another_form_is_cut_to_its_end() {
+        assert_eq!(innermost_difference("1\n\n2\n3\n4\n5\n6\n7\n"), "2; 3; 4; 5; 6; 7");
+    }
+}

@@ -1,0 +1,78 @@
+//! From a demand to the request of the ABI.
+
+use std::{path::PathBuf, ptr};
+
+use proctor_plugin_api::{
+    abi::{ProctorFile, ProctorModel, ProctorModelRequest, ProctorTensorSpec},
+    vocabulary::TensorSpec,
+};
+
+use crate::{
+    ModelDemand, PluginHostError,
+    activity::Activity,
+    backend::{BackendInner, Handle, borrowed},
+    call::{Call, checked},
+    demand::Match,
+    library::required,
+    manifest::scenario_bit,
+};
+
+/// The extents of each tensor as the ABI has them.
+pub(crate) fn shapes_of(specs: &[TensorSpec]) -> Vec<Box<[u64]>> {
+    specs.iter().map(|spec| spec.shape.iter().map(|&extent| extent as u64).collect()).collect()
+}
+
+fn raw_specs(specs: &[TensorSpec], shapes: &[Box<[u64]>]) -> Vec<ProctorTensorSpec> {
+    let raw = |spec: &TensorSpec, shape: &[u64]| ProctorTensorSpec {
+        name: borrowed(&spec.name),
+        shape: shape.as_ptr(),
+        rank: u32::try_from(shape.len()).expect("a tensor has few dimensions"),
+        element_type: spec.element_type as u32,
+    };
+    specs.iter().zip(shapes).map(|(spec, shape)| raw(spec, shape)).collect()
+}
+
+/// Sends the request, and returns the handle of the model.
+pub(crate) fn load_handle(
+    backend: &BackendInner,
+    activity: &'static Activity,
+    demand: &ModelDemand,
+    found: &Match,
+) -> Result<Handle<ProctorModel>, PluginHostError> {
+    let absolute = |(format, path): &(String, PathBuf)| {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        (format.clone(), path.to_string_lossy().into_owned())
+    };
+    let files: Vec<(String, String)> = found.files.iter().map(absolute).collect();
+    let raw_files: Vec<ProctorFile> = files
+        .iter()
+        .map(|(format, path)| ProctorFile { format: borrowed(format), path: borrowed(path) })
+        .collect();
+    let (input_shapes, output_shapes) = (shapes_of(&demand.inputs), shapes_of(&demand.outputs));
+    let inputs = raw_specs(&demand.inputs, &input_shapes);
+    let outputs = raw_specs(&demand.outputs, &output_shapes);
+    let request = ProctorModelRequest {
+        size: size_of::<ProctorModelRequest>(),
+        model: borrowed(&demand.model),
+        precision: borrowed(&found.precision),
+        device: borrowed(&found.device),
+        files: raw_files.as_ptr(),
+        file_count: raw_files.len(),
+        inputs: inputs.as_ptr(),
+        input_count: inputs.len(),
+        outputs: outputs.as_ptr(),
+        output_count: outputs.len(),
+        scenario: scenario_bit(demand.scenario),
+        batch_size_max: demand.batch_size_max,
+        instance_count: demand.instance_count,
+        reserved: 0,
+    };
+    let mut model = ptr::null_mut();
+    let load = required!(backend.library.table(), load_model);
+    checked(activity, Call::LoadModel, |error| {
+        // SAFETY: the function is that of a checked table; the handle is live; the request and all that it points to,
+        // the room for the model and `error` live for the call.
+        unsafe { load(backend.handle.get(), &raw const request, &raw mut model, error) }
+    })?;
+    Handle::new(model, backend.plugin(), Call::LoadModel)
+}
