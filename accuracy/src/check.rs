@@ -98,7 +98,7 @@ impl AccuracyCheck {
         let mut reasons = Vec::new();
         if result.value < result.target {
             reasons.push(format!(
-                "{} is {}, below the target of {}",
+                "{} is {:.5}, below the target of {:.5}",
                 result.metric, result.value, result.target
             ));
         }

@@ -1,6 +1,7 @@
 //! One test: instances made and warmed up, the load generator run over them, the logs written.
 
 use std::{
+    cell::Cell,
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, SystemTime},
@@ -63,6 +64,8 @@ pub(crate) struct Bench<'a> {
     pub(crate) library: Library,
     pub(crate) watchdog: Watchdog,
     pub(crate) interrupt: Interrupt,
+    /// Phases that the plugin has been through: its late responses must not be taken for those of a later test.
+    pub(crate) phase_count: Cell<u64>,
 }
 
 /// A test that has been made.
@@ -113,8 +116,11 @@ impl Bench<'_> {
         let config = self.scheduler_config(&settings)?;
         let instances = self.instances()?;
         let (instances, mut problems) = self.warm_up(instances)?;
-        let options =
-            LoadGenOptions { watchdog_ms: self.settings.run.watchdog_ms, ..LoadGenOptions::default() };
+        let options = LoadGenOptions {
+            watchdog_ms: self.settings.run.watchdog_ms,
+            earlier_phase_count: self.phase_count.get(),
+            ..LoadGenOptions::default()
+        };
         let loadgen = LoadGen::new(settings, Arc::clone(clock), options);
         let progress = loadgen.progress();
         let identity = identity(clock.is_virtual());
@@ -134,6 +140,7 @@ impl Bench<'_> {
             journal.stop();
         }
         let mut outcome = outcome?;
+        self.phase_count.update(|count| count + outcome.phases.len() as u64);
         let is_abandoned = self.library.is_abandoned();
         let limit = if is_abandoned { HUNG_LIMIT } else { self.watchdog_limit() };
         let system = system.end(limit);
@@ -161,8 +168,9 @@ impl Bench<'_> {
                 )?))
             }
             Dispatch::WholeQueries => {
-                let (model, watchdog) = (self.model.clone(), self.watchdog.clone());
-                Ok(System::Whole(WholeQueries::new(name, model, make.sink, make.progress, watchdog)))
+                let (model, flush) = (self.model.clone(), self.library.flush().clone());
+                let watchdog = self.watchdog.clone();
+                Ok(System::Whole(WholeQueries::new(name, model, make.sink, make.progress, flush, watchdog)))
             }
         }
     }
@@ -216,30 +224,38 @@ impl Bench<'_> {
 
     /// The scheduler's settings. For Offline the queue has to hold the one query.
     fn scheduler_config(&self, test: &TestSettings) -> Result<SchedulerConfig, HostError> {
-        let run = &self.settings.run;
-        let mut queue_capacity = run.queue_capacity.max(run.batch_size);
-        if run.scenario == Scenario::Offline {
+        let mut config = scheduler_config(&self.settings.run)?;
+        if test.scenario == Scenario::Offline {
             let (performance, total) =
                 (self.library.performance_sample_count(), self.library.total_sample_count());
             let (effective, _) =
                 EffectiveSettings::new(test, performance, total).map_err(LoadGenError::Settings)?;
             let samples = usize::try_from(effective.samples_per_query.max(total)).unwrap_or(usize::MAX);
-            queue_capacity = queue_capacity.max(samples);
+            config.queue_capacity = config.queue_capacity.max(samples);
+            config.validate()?;
         }
-        let config = SchedulerConfig {
-            policy: run.policy.clone(),
-            batch_size: run.batch_size,
-            instances: run.instances,
-            batch_timeout_us: run.batch_timeout_us,
-            queue_capacity,
-        };
-        config.validate()?;
         Ok(config)
     }
 
     fn watchdog_limit(&self) -> Duration {
         Duration::from_millis(self.settings.run.watchdog_ms)
     }
+}
+
+/// The scheduler's settings as they were given, checked.
+///
+/// # Errors
+/// If the policy is unknown or a number is out of range.
+pub(crate) fn scheduler_config(run: &RunSettings) -> Result<SchedulerConfig, HostError> {
+    let config = SchedulerConfig {
+        policy: run.policy.clone(),
+        batch_size: run.batch_size,
+        instances: run.instances,
+        batch_timeout_us: run.batch_timeout_us,
+        queue_capacity: run.queue_capacity.max(run.batch_size),
+    };
+    config.validate()?;
+    Ok(config)
 }
 
 /// What a system is made of.

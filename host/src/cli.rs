@@ -21,7 +21,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run a benchmark: accuracy, then performance, then the verdict.
-    #[command(after_help = EXIT_CODES, after_long_help = RUN_HELP)]
+    #[command(allow_negative_numbers = true, after_help = EXIT_CODES, after_long_help = RUN_HELP)]
     Run(RunFlags),
     /// List what there is to choose from.
     #[command(after_help = LIST_HELP)]
@@ -36,7 +36,7 @@ pub(crate) enum Command {
         plugin: String,
     },
     /// Show each setting that a run with these flags would have, and where it comes from.
-    #[command(after_help = EXPLAIN_HELP)]
+    #[command(allow_negative_numbers = true, after_help = EXPLAIN_HELP)]
     Explain(RunFlags),
 }
 

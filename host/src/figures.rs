@@ -49,11 +49,9 @@ pub(crate) fn metric(result: &PerformanceResult, quantile: f64) -> Metric {
         ScenarioFigures::SingleStream { .. } => latency("query", result.sample_latencies.target_ns),
         ScenarioFigures::MultiStream { query_latencies } => latency("query", query_latencies.target_ns),
         ScenarioFigures::Server { completed_samples_per_second, .. } => {
-            rate("completed samples per second", *completed_samples_per_second)
+            rate("throughput of completed samples", *completed_samples_per_second)
         }
-        ScenarioFigures::Offline { samples_per_second, .. } => {
-            rate("samples per second", *samples_per_second)
-        }
+        ScenarioFigures::Offline { samples_per_second, .. } => rate("throughput", *samples_per_second),
     }
 }
 

@@ -164,9 +164,10 @@ impl RunFolder {
     /// Removes a folder in which nothing was recorded. Says whether it is gone.
     pub(crate) fn remove_if_empty(&self) -> bool {
         let contents = fs::read_dir(&self.partial).into_iter().flatten().flatten();
-        for empty_folder in contents.filter(|entry| entry.path().is_dir()) {
-            // One that is not empty stays, and so does the run folder then.
-            let _ = fs::remove_dir(empty_folder.path());
+        for entry in contents {
+            let is_empty = entry.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0);
+            // Whatever cannot be removed stays, and so does the run folder then.
+            let _ = if is_empty { fs::remove_file(entry.path()) } else { fs::remove_dir(entry.path()) };
         }
         fs::remove_dir(&self.partial).is_ok()
     }
@@ -245,6 +246,7 @@ mod tests {
         let error = create(&wanted).unwrap_err().to_string();
         assert!(error.contains("run.partial is there already"), "{error}");
         first.subfolder("accuracy").unwrap();
+        fs::write(first.path("samples.bin"), "").unwrap();
         assert!(first.remove_if_empty());
         create(&wanted).unwrap();
     }

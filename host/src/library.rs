@@ -15,6 +15,7 @@ use proctor_vocabulary::{SampleIndex, TensorSpec};
 
 use crate::{
     exit::HostError,
+    flush::Flush,
     machine::Machine,
     watchdog::{Call, Watchdog},
 };
@@ -78,6 +79,7 @@ impl Data {
 pub(crate) struct Library {
     data: Data,
     model: Model,
+    flush: Flush,
     watchdog: Watchdog,
     state: Mutex<State>,
 }
@@ -101,7 +103,12 @@ impl SampleBuffers for Buffers {
 
 impl Library {
     pub(crate) fn new(data: Data, model: Model, watchdog: Watchdog) -> Self {
-        Self { data, model, watchdog, state: Mutex::default() }
+        Self { data, flush: Flush::new(model.clone()), model, watchdog, state: Mutex::default() }
+    }
+
+    /// What flushes the model. An unload waits for its end.
+    pub(crate) fn flush(&self) -> &Flush {
+        &self.flush
     }
 
     /// A test begins whose samples this is to watch.
@@ -178,8 +185,10 @@ impl QuerySampleLibrary for Library {
             return Ok(());
         }
         drop(state);
+        let flushed = self.watchdog.during(Call::Flush, || self.flush.wait());
         let stopped = self.watchdog.during(Call::Stop, || self.model.stop());
         self.release()?;
+        flushed?;
         Ok(stopped?)
     }
 }

@@ -13,6 +13,7 @@ mod describe;
 mod exit;
 mod explain;
 mod figures;
+mod flush;
 mod folder;
 mod interrupt;
 mod journal;

@@ -242,6 +242,8 @@ impl Verdict {
                 "there was no performance run, because the accuracy run did not come to its end".to_owned(),
             );
         }
+        // What the user did comes before what followed from it.
+        reasons.sort_by_key(|reason| !reason.contains("interrupted: "));
         let tests = [accuracy_run, performance_run];
         Self {
             valid: reasons.is_empty(),

@@ -1,6 +1,6 @@
 //! One run, from top to bottom.
 
-use std::{mem::ManuallyDrop, path::PathBuf, time::Duration};
+use std::{cell::Cell, mem::ManuallyDrop, path::PathBuf, time::Duration};
 
 use chrono::Local;
 use proctor_config::Settings;
@@ -10,7 +10,7 @@ use proctor_vocabulary::TestMode;
 use tempfile::TempDir;
 
 use crate::{
-    bench::{Bench, HostClock},
+    bench::{Bench, HostClock, scheduler_config},
     cli::RunFlags,
     exit::HostError,
     folder::{RunFolder, output, write_whole},
@@ -36,6 +36,7 @@ pub(crate) fn run(flags: &RunFlags) -> Result<i32, HostError> {
     for warning in &settings.warnings {
         eprintln!("warning: {warning}");
     }
+    scheduler_config(&settings.run)?;
     let interrupt = Interrupt::install()?;
     let time = Local::now().format("%Y-%m-%dT%H-%M-%S").to_string();
     let chosen = settings.run.output_folder.as_deref();
@@ -81,6 +82,7 @@ fn run_in(folder: &RunFolder, settings: &Settings, interrupt: &Interrupt) -> Res
         library,
         watchdog: watchdog.clone(),
         interrupt,
+        phase_count: Cell::new(0),
     });
 
     // The accuracy run, then the performance run.

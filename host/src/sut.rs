@@ -11,6 +11,7 @@ use proctor_scheduler::{BatchError, Instance, SimulatedScheduler, Statistics, Th
 use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, SampleStatus};
 
 use crate::{
+    flush::Flush,
     text::counted,
     watchdog::{Call, Watchdog},
 };
@@ -104,6 +105,7 @@ pub(crate) struct WholeQueries {
     model: plugin_host::Model,
     sink: Arc<dyn CompletionSink>,
     progress: Progress,
+    flush: Flush,
     watchdog: Watchdog,
     refused: Mutex<Refused>,
 }
@@ -122,9 +124,10 @@ impl WholeQueries {
         model: plugin_host::Model,
         sink: Arc<dyn CompletionSink>,
         progress: Progress,
+        flush: Flush,
         watchdog: Watchdog,
     ) -> Self {
-        Self { name, model, sink, progress, watchdog, refused: Mutex::default() }
+        Self { name, model, sink, progress, flush, watchdog, refused: Mutex::default() }
     }
 
     fn problems(&self) -> Vec<String> {
@@ -182,7 +185,7 @@ impl SystemUnderTest for WholeQueries {
     }
 
     fn flush(&self) {
-        if let Err(error) = self.watchdog.during(Call::Flush, || self.model.flush()) {
+        if let Err(error) = self.flush.start() {
             self.refuse(&error);
         }
     }

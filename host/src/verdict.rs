@@ -19,10 +19,9 @@ pub(crate) fn verdict(result: &RunResult, folder: &Path) -> String {
         row("work in", work(result)),
         row("accuracy", accuracy(result)),
     ];
-    if let Some(metric) = &result.metric {
+    let figures = result.performance_run.as_ref().and_then(|test| test.figures.as_ref());
+    if let (Some(metric), Some(figures)) = (&result.metric, figures.filter(|it| it.query_latency.count > 0)) {
         rows.push(row("metric", format!("{} ({})", metric.shown(), metric.name)));
-    }
-    if let Some(figures) = result.performance_run.as_ref().and_then(|test| test.figures.as_ref()) {
         rows.push(row("latency", latency(figures)));
     }
     if let Some(test) = &result.performance_run {
@@ -103,7 +102,11 @@ fn judgement(result: &RunResult) -> String {
 
 /// Why the run is INVALID or its accuracy failed.
 fn reasons(result: &RunResult) -> Vec<String> {
-    let accuracy = result.accuracy.iter().flat_map(|accuracy| &accuracy.reasons);
+    // A value below the target is seen already, and is the first reason then.
+    let accuracy = result.accuracy.iter().flat_map(|accuracy| {
+        let seen_count = usize::from(accuracy.value < accuracy.target);
+        accuracy.reasons.iter().skip(seen_count)
+    });
     let accuracy = accuracy.map(|reason| format!("accuracy: {reason}"));
     let all: Vec<_> = result.verdict.reasons.iter().cloned().chain(accuracy).collect();
     let mut shown: Vec<_> = all.iter().take(REASONS_SHOWN).cloned().collect();
@@ -123,6 +126,12 @@ mod tests {
         let text = verdict(&server_result(), Path::new("runs/a"));
         let expected = include_str!("../tests/golden/verdict-server.txt");
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn without_a_completed_sample_there_are_no_figures_to_show() {
+        let text = verdict(&interrupted_result(), Path::new("runs/a"));
+        assert!(!text.contains("  metric ") && !text.contains("  latency "), "{text}");
     }
 
     #[test]

@@ -892,7 +892,8 @@ typedef struct ProctorPlugin {
    */
   void (*release_samples)(ProctorModel *model);
   /*
-   Runs a batch whose outputs are thrown away. Optional: without it the host calls execute. [instance thread]
+   Runs a batch whose outputs are thrown away, before start. Optional: without it the host calls execute.
+   [main thread]
    */
   ProctorStatus (*warm_up)(ProctorInstance *instance, struct ProctorBatch *batch, struct ProctorError *error);
   /*
@@ -904,7 +905,9 @@ typedef struct ProctorPlugin {
    */
   ProctorStatus (*execute)(ProctorInstance *instance, struct ProctorBatch *batch, struct ProctorError *error);
   /*
-   No more queries will be issued in this phase: complete what waits. Optional. [issuing thread]
+   No more queries will be issued in this phase: complete what waits. May return before or after that is done.
+   Only called where whole queries were issued. Optional. [a thread of its own; no other call for the model or its instances comes until it returns, except
+   those to execute that have begun]
    */
   void (*flush)(ProctorModel *model);
   /*
@@ -912,7 +915,7 @@ typedef struct ProctorPlugin {
    */
   ProctorStatus (*stop)(ProctorModel *model, struct ProctorError *error);
   /*
-   Ends an instance. [instance thread or main thread, after the last execute]
+   Ends an instance. [main thread, after the last execute]
    */
   void (*destroy_instance)(ProctorInstance *instance);
   /*

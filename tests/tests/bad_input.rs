@@ -1,6 +1,7 @@
 //! What a user can get wrong, and what can be wrong with the machine: a message that says what to do, and an exit code.
 
 #![forbid(unsafe_code)]
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
@@ -83,17 +84,17 @@ fn an_unknown_environment_variable_is_met_with_the_near_one() {
     let mut command = bench.command("explain");
     command.env("PROCTOR_BATCH_SIZ", "4");
     let finished = bench.start_command(command).finish();
-    finished.assert_error(SETTINGS, &["PROCTOR_BATCH_SIZ", "BATCH_SIZE"]);
+    finished.assert_error(SETTINGS, &["PROCTOR_BATCH_SIZ", "did you mean \"batch_size\"?"]);
 }
 
 #[test]
 fn numbers_that_make_no_sense() {
     for (flags, texts) in [
-        ("--target-qps -5 --scenario Server", ["target-qps", "-5"]),
+        ("--target-qps=-5 --scenario Server", ["target-qps", "-5"]),
         ("--target-qps 0 --scenario Server", ["target-qps", "0"]),
         ("--target-qps NaN --scenario Server", ["target-qps", "NaN"]),
         ("--target-qps 1e300 --scenario Server", ["target-qps", "out of range"]),
-        ("--duration -1s", ["duration", "-1s"]),
+        ("--duration=-1s", ["duration", "-1s"]),
         ("--duration soon", ["duration", "soon"]),
         ("--duration 10000h", ["duration", "out of range"]),
         ("--batch-size 0", ["batch-size", "out of range"]),

@@ -8,10 +8,10 @@ use proctor_tests::{Bench, compile};
 fn a_plugin_in_c_runs_batches_and_whole_queries() {
     let bench = Bench::new();
     let Some(library) = compile("null_plugin.c", &[], bench.path(), "null") else { return };
-    for scenario in ["SingleStream", "Offline"] {
+    for scenario in ["SingleStream --duration 100ms", "Offline"] {
         for (issue, dispatch) in [(false, "batches"), (true, "whole queries")] {
             let run = bench.run(&format!(
-                "--plugin {} --scenario {scenario} --set issue={issue} --mode performance --duration 100ms \
+                "--plugin {} --scenario {scenario} --set issue={issue} --mode performance \
                  --set min_query_count=700",
                 library.display()
             ));

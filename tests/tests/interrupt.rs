@@ -74,3 +74,18 @@ fn an_interruption_of_the_accuracy_run_is_the_end_of_both() {
     assert_eq!(run.result()["performance_run"], serde_json::Value::Null);
     assert!(run.reasons().contains("accuracy run: "), "{}", run.reasons());
 }
+
+#[test]
+fn the_second_signal_gives_up_the_wait() {
+    let bench = Bench::new();
+    let flags = "--plugin faulty --set issue=false --set faulty.fault=hang --mode performance";
+    let (mut started, output) = bench.start_run(flags);
+    wait_for_samples(&mut started, &output.with_added_extension("partial").join("samples.bin"));
+    started.signal("INT");
+    started.wait_until("it waits", |started| started.stderr().contains("press Ctrl-C again to give it up"));
+    started.signal("INT");
+    let run = Run::new(started.finish(), output);
+    assert_eq!(run.finished.code(), INTERRUPTED, "{}", run.finished);
+    assert!(run.reasons().contains("1 sample was never completed: sample 5 "), "{}", run.reasons());
+    assert_eq!(run.samples().len(), 6);
+}

@@ -77,7 +77,7 @@ fn an_error_of_execute() {
 #[test]
 fn an_error_of_issue() {
     let run = run(Way::Issue, "error");
-    run.assert_invalid(&["1 sample failed: sample 5 (status 1)", "the plugin refused a query", ASKED_FOR]);
+    run.assert_invalid(&["1 sample failed: sample 5 (status 1)", "plugin faulty: issue failed", ASKED_FOR]);
     assert_only_sample_5_failed(&run);
 }
 

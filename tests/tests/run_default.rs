@@ -1,6 +1,7 @@
 //! What `host run` does without a single flag, and what it leaves.
 
 #![forbid(unsafe_code)]
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::fs;
 
@@ -64,6 +65,10 @@ fn the_default_run_is_valid_accurate_and_complete() {
     assert_eq!(samples.len() as u64, result["performance_run"]["issued_sample_count"].as_u64().unwrap());
     assert_eq!(samples.iter().map(|(_, latency_ns)| *latency_ns).max(), latency["max_ns"].as_u64());
     assert!(run.text("mlperf_log_summary.txt").contains("Result is : VALID"));
+
+    // Whoever reads along through a pipe gets plain lines.
+    let progress: Vec<_> = run.finished.stderr.lines().filter(|line| line.contains(" QPS ")).collect();
+    assert!(!progress.is_empty() && progress.iter().all(|line| !line.contains('\r')), "{}", run.finished);
 
     let stdout = &run.finished.stdout;
     for text in ["digits-lstm on SingleStream", "VALID", "PASS: top1", "p99.9 ", "not of official length"] {

@@ -1,6 +1,7 @@
 //! Virtual time: a long run in a short time, and the same bytes again.
 
 #![forbid(unsafe_code)]
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::{fs, time::Instant};
 
@@ -39,10 +40,11 @@ fn every_scenario_is_the_same_twice_and_the_seed_matters() {
     for scenario in ["SingleStream", "MultiStream", "Server", "Offline"] {
         let flags = format!(
             "--plugin mock --scenario {scenario} --virtual-time --duration 1s --batch-size 4 --instances 3 \
-             --set min_query_count=700 --mode performance"
+             --set min_query_count=700 --set mock.service=log-normal"
         );
         let (first, second) = (bench.run(&flags), bench.run(&flags));
         assert_eq!(first.result()["virtual_time"], true);
+        assert!(first.files().contains(&"accuracy/mlperf_log_accuracy.json".to_owned()));
         assert_same_bytes(&first, &second);
         let other = bench.run(&format!("{flags} --seed 99"));
         assert_ne!(first.text("mlperf_log_detail.txt"), other.text("mlperf_log_detail.txt"), "{scenario}");

@@ -271,7 +271,7 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
     /// Puts the samples of the generator's current query into the buffer.
     fn append(&mut self) {
         for index in self.queries.samples() {
-            let id = response_id(self.phase.number, self.next_sequence);
+            let id = response_id(self.phase.generation, self.next_sequence);
             self.next_sequence += 1;
             self.samples.push(QuerySample { id, index });
             self.logged.push(self.sampler.select(self.phase.mode));
@@ -322,7 +322,7 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
     fn stamp_samples(&self, first: usize, scheduled_ns: u64) {
         for (sample, logged) in self.samples.iter().zip(&self.logged).skip(first) {
             let sequence = self.phase.issue(scheduled_ns, *logged);
-            debug_assert_eq!(sample.id, response_id(self.phase.number, sequence), "ids follow the slots");
+            debug_assert_eq!(sample.id, response_id(self.phase.generation, sequence), "ids follow the slots");
         }
     }
 

@@ -1,6 +1,6 @@
 //! The completion side of a test: once-only slots of every phase, and the sink that any thread completes into.
 //!
-//! A response id is the number of the phase (from 1) in the upper 16 bits and the sequence number of the sample within
+//! A response id is the generation of the phase (from 1) in the upper 16 bits and the sequence number of the sample within
 //! the phase in the lower 48. So an id is never 0, an id of an earlier phase is recognised, and none is an address.
 
 use std::{
@@ -27,18 +27,18 @@ use crate::{
 
 const SEQUENCE_BITS: u32 = 48;
 
-/// The most phases of a test: their numbers have 16 bits.
+/// The most phases of a test and those before it: their generations have 16 bits.
 pub(crate) const MAX_PHASE_COUNT: u64 = (1 << 16) - 1;
 
 /// The most samples for which slots are made before the start of a phase: 64 MiB. Beyond it segments are made while
 /// issuing, each as large as all before it.
 const MAX_RESERVED_SAMPLES: u64 = 1 << 22;
 
-/// The id of the sample with this sequence number in this phase.
-pub(crate) fn response_id(phase_number: u64, sequence: u64) -> ResponseId {
-    debug_assert!((1..=MAX_PHASE_COUNT).contains(&phase_number), "phase {phase_number} has no ids");
+/// The id of the sample with this sequence number in the phase of this generation.
+pub(crate) fn response_id(generation: u64, sequence: u64) -> ResponseId {
+    debug_assert!((1..=MAX_PHASE_COUNT).contains(&generation), "generation {generation} has no ids");
     debug_assert!(sequence < 1 << SEQUENCE_BITS, "sample {sequence} has no id");
-    ResponseId(phase_number << SEQUENCE_BITS | sequence)
+    ResponseId(generation << SEQUENCE_BITS | sequence)
 }
 
 /// What is known before a phase starts.
@@ -55,7 +55,10 @@ pub(crate) struct PhaseStart {
 
 /// Everything recorded of one phase.
 pub(crate) struct Phase {
+    /// Counted from 1 within the test.
     pub number: u64,
+    /// What its response ids carry: counted from 1 over all tests of the same system.
+    pub generation: u64,
     pub mode: PhaseMode,
     pub first_sample_id: u64,
     pub responses: ResponseStore,
@@ -141,16 +144,19 @@ pub(crate) struct Recorder<C> {
     wake: Arc<Wake>,
     phases: Segments<OnceLock<Arc<Phase>>>,
     phase_count: AtomicU64,
+    /// Phases of earlier tests of the same system, whose ids may still come back.
+    earlier_phase_count: u64,
     violations: Violations,
 }
 
 impl<C: Clock> Recorder<C> {
-    pub(crate) fn new(clock: Arc<C>, wake: Arc<Wake>) -> Self {
+    pub(crate) fn new(clock: Arc<C>, wake: Arc<Wake>, earlier_phase_count: u64) -> Self {
         Self {
             clock,
             wake,
             phases: Segments::new(),
             phase_count: AtomicU64::new(0),
+            earlier_phase_count,
             violations: Violations::default(),
         }
     }
@@ -165,6 +171,7 @@ impl<C: Clock> Recorder<C> {
         };
         let phase = Arc::new(Phase {
             number: index + 1,
+            generation: self.earlier_phase_count + index + 1,
             mode: start.mode,
             first_sample_id: start.first_sample_id,
             responses,
@@ -184,13 +191,22 @@ impl<C: Clock> Recorder<C> {
     /// What was wrong so far. [any thread]
     pub(crate) fn violations(&self) -> Vec<Violation> {
         self.violations.report(|id| {
-            let (number, sequence) = split(id);
-            self.phase(number).map(|phase| phase.first_sample_id + sequence)
+            let (generation, sequence) = split(id);
+            self.phase(generation).map(|phase| phase.first_sample_id + sequence)
         })
     }
 
-    fn phase(&self, number: u64) -> Option<&Arc<Phase>> {
-        self.phases.get(number.checked_sub(1)?)?.get()
+    fn phase(&self, generation: u64) -> Option<&Arc<Phase>> {
+        self.phases.get(generation.checked_sub(self.earlier_phase_count + 1)?)?.get()
+    }
+
+    /// What it is to respond with an id of a generation that is no phase of this test.
+    fn kind_without_phase(&self, generation: u64) -> ViolationKind {
+        if (1..=self.earlier_phase_count).contains(&generation) {
+            ViolationKind::Late
+        } else {
+            ViolationKind::UnknownId
+        }
     }
 
     fn is_current(&self, phase: &Phase) -> bool {
@@ -199,10 +215,10 @@ impl<C: Clock> Recorder<C> {
 
     /// Returns whether the response completed a sample.
     fn complete_one(&self, now_ns: u64, response: &QuerySampleResponse<'_>) -> bool {
-        let (number, sequence) = split(response.id);
+        let (generation, sequence) = split(response.id);
         let note = |kind| self.violations.note(kind, response.id, response.status);
-        let Some(phase) = self.phase(number) else {
-            note(ViolationKind::UnknownId);
+        let Some(phase) = self.phase(generation) else {
+            note(self.kind_without_phase(generation));
             return false;
         };
         let failed = !response.status.is_ok();
@@ -225,9 +241,9 @@ impl<C: Clock> Recorder<C> {
 
     /// First tokens are checked, not yet measured.
     fn first_token_one(&self, response: &QuerySampleResponse<'_>) {
-        let (number, sequence) = split(response.id);
+        let (generation, sequence) = split(response.id);
         let note = |kind| self.violations.note(kind, response.id, response.status);
-        let Some(phase) = self.phase(number) else { return note(ViolationKind::UnknownId) };
+        let Some(phase) = self.phase(generation) else { return note(self.kind_without_phase(generation)) };
         match phase.sample(sequence) {
             None => note(ViolationKind::NotIssued),
             Some(_) if !self.is_current(phase) => note(ViolationKind::Late),
@@ -299,9 +315,14 @@ mod tests {
 
     impl Fixture {
         fn new() -> Self {
+            Self::after(0)
+        }
+
+        /// A test before which the system had this many phases.
+        fn after(earlier_phase_count: u64) -> Self {
             let clock = Arc::new(VirtualClock::new());
             let wake = Arc::new(Wake::new());
-            let recorder = Recorder::new(Arc::clone(&clock), Arc::clone(&wake));
+            let recorder = Recorder::new(Arc::clone(&clock), Arc::clone(&wake), earlier_phase_count);
             Self { clock, wake, recorder }
         }
 
@@ -334,6 +355,22 @@ mod tests {
         assert_eq!(fixture.wake.count(), phase.signals_after(1));
         assert_eq!(phase.responses.take()[0].data, b"out");
         assert_eq!(fixture.violations(), []);
+    }
+
+    #[test]
+    fn a_response_to_an_earlier_test_is_late() {
+        let fixture = Fixture::after(2);
+        let phase = fixture.open(PhaseMode::Performance, 0);
+        phase.issue(0, false);
+        for generation in [1, 2, 4] {
+            fixture.complete(response_id(generation, 0), SampleStatus::OK);
+        }
+        assert_eq!(
+            fixture.violations(),
+            [(ViolationKind::UnknownId, 1, None), (ViolationKind::Late, 2, None)]
+        );
+        fixture.complete(response_id(3, 0), SampleStatus::OK);
+        assert_eq!(fixture.wake.count(), phase.signals_after(1));
     }
 
     #[test]

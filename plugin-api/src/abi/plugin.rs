@@ -110,7 +110,8 @@ pub struct ProctorPlugin {
     >,
     /// Ends the use of all prepared samples. Optional. [main thread]
     pub release_samples: Option<unsafe extern "C" fn(model: *mut ProctorModel)>,
-    /// Runs a batch whose outputs are thrown away. Optional: without it the host calls execute. [instance thread]
+    /// Runs a batch whose outputs are thrown away, before start. Optional: without it the host calls execute.
+    /// [main thread]
     pub warm_up: Option<
         unsafe extern "C" fn(
             instance: *mut ProctorInstance,
@@ -129,12 +130,14 @@ pub struct ProctorPlugin {
             error: *mut ProctorError,
         ) -> ProctorStatus,
     >,
-    /// No more queries will be issued in this phase: complete what waits. Optional. [issuing thread]
+    /// No more queries will be issued in this phase: complete what waits. May return before or after that is done.
+    /// Only called where whole queries were issued. Optional. [a thread of its own; no other call for the model or its instances comes until it returns, except
+    /// those to execute that have begun]
     pub flush: Option<unsafe extern "C" fn(model: *mut ProctorModel)>,
     /// The timed part is over. Optional. [main thread]
     pub stop:
         Option<unsafe extern "C" fn(model: *mut ProctorModel, error: *mut ProctorError) -> ProctorStatus>,
-    /// Ends an instance. [instance thread or main thread, after the last execute]
+    /// Ends an instance. [main thread, after the last execute]
     pub destroy_instance: Option<unsafe extern "C" fn(instance: *mut ProctorInstance)>,
     /// Unloads a model that has no instances left. [main thread]
     pub unload_model: Option<unsafe extern "C" fn(model: *mut ProctorModel)>,

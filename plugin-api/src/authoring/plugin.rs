@@ -65,7 +65,8 @@ pub trait Model: Send + Sync + 'static {
         Err(PluginError::unsupported("this plugin takes no whole queries"))
     }
 
-    /// No more queries will come in this phase: complete what waits. [issuing thread]
+    /// No more queries will come in this phase: complete what waits. May return before or after that is done.
+    /// [a thread of its own]
     fn flush(&self) {}
 
     /// The timed part is over. [main thread]
@@ -86,7 +87,7 @@ pub trait Instance: Send + 'static {
     /// Fails every sample of the batch.
     fn execute(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError>;
 
-    /// Runs a batch whose outputs are thrown away. [instance thread]
+    /// Runs a batch whose outputs are thrown away, before the start. [main thread]
     ///
     /// # Errors
     /// Why the instance cannot run.

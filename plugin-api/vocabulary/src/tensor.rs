@@ -135,8 +135,7 @@ mod tests {
 
     #[test]
     fn size_is_elements_times_width() {
-        let spec =
-            TensorSpec { name: "image".into(), element_type: ElementType::F32, shape: vec![8, 8] };
+        let spec = TensorSpec { name: "image".into(), element_type: ElementType::F32, shape: vec![8, 8] };
         assert_eq!(spec.size_bytes(), 256);
         assert_eq!(spec.to_string(), "image f32[8, 8]");
     }

@@ -177,7 +177,7 @@ fn with_batch<T>(
     body: impl FnOnce(&mut ProctorBatch) -> Result<T, String>,
 ) -> Result<(T, Vec<Answer>), String> {
     let mut rooms = vec![[f32::NAN; CLASSES]; indices.len()];
-    let mut outputs: Vec<ProctorOutput> = rooms.iter_mut().map(|room| raw_output(room)).collect();
+    let mut outputs: Vec<ProctorOutput> = rooms.iter_mut().map(raw_output).collect();
     let mut samples: Vec<ProctorBatchSample> = outputs
         .iter_mut()
         .zip(indices)
