@@ -68,7 +68,7 @@ pub(crate) struct RunFlags {
     #[arg(long)]
     preset: Option<String>,
     /// How long to issue queries at least: 10 (seconds), 500ms, 2m
-    #[arg(long, value_parser = duration_ms)]
+    #[arg(long, value_parser = duration_ms, allow_hyphen_values = true)]
     duration: Option<u64>,
     /// Server: queries per second that arrive; Offline: samples per second to expect
     #[arg(long, value_name = "QPS")]

@@ -2,7 +2,7 @@
 
 use proctor_config::Loader;
 use proctor_plugin_api::{Manifest, ModelSupport, OptionSpec};
-use proctor_plugin_host::{PluginIdentity, PluginLibrary, SearchPath};
+use proctor_plugin_host::{PluginIdentity, PluginLibrary, SearchPath, crash};
 
 use crate::{exit::HostError, text};
 
@@ -10,6 +10,8 @@ use crate::{exit::HostError, text};
 pub(crate) fn describe(plugin: &str) -> Result<String, HostError> {
     let settings = Loader::from_system().load()?;
     let location = SearchPath::standard(&settings.run.plugin_path).find(plugin)?;
+    // There is no run folder for the report.
+    crash::install(&std::env::temp_dir().join(format!("proctor-crash-{}.txt", std::process::id())))?;
     let library = PluginLibrary::load(&location)?;
     Ok(description(library.manifest(), library.identity()))
 }

@@ -163,14 +163,22 @@ impl RunFolder {
 
     /// Removes a folder in which nothing was recorded. Says whether it is gone.
     pub(crate) fn remove_if_empty(&self) -> bool {
-        let contents = fs::read_dir(&self.partial).into_iter().flatten().flatten();
-        for entry in contents {
-            let is_empty = entry.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0);
-            // Whatever cannot be removed stays, and so does the run folder then.
-            let _ = if is_empty { fs::remove_file(entry.path()) } else { fs::remove_dir(entry.path()) };
-        }
-        fs::remove_dir(&self.partial).is_ok()
+        remove_empty(&self.partial)
     }
+}
+
+/// Removes a folder that holds nothing but empty files and such folders, and says whether it did.
+fn remove_empty(folder: &Path) -> bool {
+    let contents = fs::read_dir(folder).into_iter().flatten().flatten();
+    for entry in contents {
+        match entry.metadata() {
+            Ok(metadata) if metadata.is_dir() => _ = remove_empty(&entry.path()),
+            // Whatever cannot be removed stays, and so does the folder then.
+            Ok(metadata) if metadata.len() == 0 => _ = fs::remove_file(entry.path()),
+            _ => {}
+        }
+    }
+    fs::remove_dir(folder).is_ok()
 }
 
 /// Writes a file whole or not at all: to a temporary name, flushed to the disk, then renamed.

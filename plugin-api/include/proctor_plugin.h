@@ -16,6 +16,10 @@ typedef struct ProctorBackend ProctorBackend;
 typedef struct ProctorModel ProctorModel;
 typedef struct ProctorInstance ProctorInstance;
 
+/* Ids of the optional features of a plugin, for ProctorPlugin.extension. */
+#define PROCTOR_EXTENSION_ISSUE "proctor.issue/1"
+#define PROCTOR_EXTENSION_VIRTUAL_TIME "proctor.virtual_time/1"
+
 
 /*
  Major version of the ABI. A different major means a different, incompatible table.

@@ -90,7 +90,7 @@ fn an_unknown_environment_variable_is_met_with_the_near_one() {
 #[test]
 fn numbers_that_make_no_sense() {
     for (flags, texts) in [
-        ("--target-qps=-5 --scenario Server", ["target-qps", "-5"]),
+        ("--target-qps -5 --scenario Server", ["target-qps", "-5"]),
         ("--target-qps 0 --scenario Server", ["target-qps", "0"]),
         ("--target-qps NaN --scenario Server", ["target-qps", "NaN"]),
         ("--target-qps 1e300 --scenario Server", ["target-qps", "out of range"]),

@@ -22,6 +22,9 @@ use crate::{
     wake::Wake,
 };
 
+/// So many queries without any time between them mean that no time will pass.
+const TIMELESS_QUERY_COUNT: u64 = 1_000_000;
+
 /// Why a phase stopped issuing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IssueEnd {
@@ -47,6 +50,11 @@ pub enum IssueEnd {
     MaxDuration {
         /// From the start to the last issue.
         duration_ns: u64,
+    },
+    /// In virtual time, many queries were complete at the instant of their issue: no time passes.
+    TimeStandsStill {
+        /// Queries issued.
+        issued_count: u64,
     },
     /// The test was stopped from outside.
     Stopped,
@@ -85,6 +93,11 @@ impl fmt::Display for IssueEnd {
             Self::MaxDuration { duration_ns } => write!(
                 f,
                 "IssueQueryThread 0 Ending early: Max test duration reached. duration_ns {duration_ns}"
+            ),
+            Self::TimeStandsStill { issued_count } => write!(
+                f,
+                "Ending early: no virtual time passed during {issued_count} queries. The system under test has to \
+                 take some time, or the test would not end."
             ),
             Self::Stopped => f.write_str("Issuing was stopped from outside."),
             Self::Stalled => f.write_str("Issuing ended because the last query did not complete."),
@@ -363,6 +376,9 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
             && duration_ns >= self.settings.target_duration_ms * NS_PER_MS
         {
             return Some(IssueEnd::Naturally);
+        }
+        if self.watchdog.clock.is_virtual() && duration_ns == 0 && issued_count >= TIMELESS_QUERY_COUNT {
+            return Some(IssueEnd::TimeStandsStill { issued_count });
         }
         if max_query_count != 0 && issued_count >= max_query_count {
             return Some(IssueEnd::MaxQueryCount { issued_count });

@@ -288,7 +288,7 @@ impl<C: Clock> Observed for Recorder<C> {
     }
 
     fn current_phase(&self) -> Option<&Arc<Phase>> {
-        self.phase(self.phase_count.load(Acquire))
+        self.phases.get(self.phase_count.load(Acquire).checked_sub(1)?)?.get()
     }
 
     fn signal_count(&self) -> u64 {

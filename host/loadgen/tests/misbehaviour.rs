@@ -306,3 +306,12 @@ fn progress_shows_a_running_test() {
     proctor_loadgen::Clock::wait_until(&*bench.clock, 900 * MS, &proctor_loadgen::Wake::new());
     assert_eq!(progress.current().unwrap().elapsed_ns, end.elapsed_ns, "time stands still after the end");
 }
+
+#[test]
+fn a_system_that_takes_no_virtual_time_ends_the_test() {
+    // Expected to take 1 ns, so that a hundred million queries are at hand.
+    let request = TestSettings { single_stream_expected_latency_ns: 1.0, ..settings(Scenario::SingleStream) };
+    let outcome = Bench::new(request, |_, sample| after(0, sample)).run();
+    assert_eq!(outcome.phases[0].end, IssueEnd::TimeStandsStill { issued_count: 1_000_000 });
+    assert!(!outcome.verdict.valid);
+}

@@ -52,6 +52,7 @@ mod backend;
 mod call;
 pub mod crash;
 mod demand;
+mod elf;
 mod error;
 mod foreign;
 mod instance;

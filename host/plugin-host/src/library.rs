@@ -26,6 +26,7 @@ use crate::{
     PluginHostError, PluginLocation,
     activity::Activity,
     call::{Call, Message, readable},
+    elf::missing_end,
     foreign::Reader,
     layout::check_layout,
     manifest::read_manifest,
@@ -167,6 +168,10 @@ impl PluginLibrary {
             path: path.to_owned(),
             reason: error.to_string(),
         })?;
+        if let Ok(Some((needed, got))) = missing_end(path) {
+            let reason = format!("it is cut off: it has {got} of at least {needed} bytes");
+            return Err(PluginHostError::NotALibrary { path: path.to_owned(), reason });
+        }
         let source = path.display().to_string();
         let library = {
             let _scope = Activity::new(&source, None).enter(Call::Load);

@@ -1,11 +1,21 @@
 use std::{fs, path::Path};
 
+use proctor_plugin_api::abi;
+
 const HEADER: &str = "include/proctor_plugin.h";
 
 /// The header that the Rust types make now.
 fn generated() -> String {
     let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let config = cbindgen::Config::from_file(crate_folder.join("cbindgen.toml")).unwrap();
+    let mut config = cbindgen::Config::from_file(crate_folder.join("cbindgen.toml")).unwrap();
+    // cbindgen leaves out constants that are texts.
+    let ids = format!(
+        "\n/* Ids of the optional features of a plugin, for ProctorPlugin.extension. */\n\
+         #define PROCTOR_EXTENSION_ISSUE {:?}\n#define PROCTOR_EXTENSION_VIRTUAL_TIME {:?}\n",
+        abi::PROCTOR_EXTENSION_ISSUE,
+        abi::PROCTOR_EXTENSION_VIRTUAL_TIME
+    );
+    config.after_includes.get_or_insert_default().push_str(&ids);
     let mut builder = cbindgen::Builder::new().with_config(config);
     for file in ["basic", "manifest", "model", "batch", "host", "plugin", "extensions"] {
         builder = builder.with_src(crate_folder.join(format!("src/abi/{file}.rs")));

@@ -154,7 +154,7 @@ impl Answers {
             return Ok(());
         }
         Err(PluginError::failed(format!(
-            "the answer file has no line for sample {index}: it needs one for each sample of the library"
+            "the file of option answer_file has no line for sample {index}: it needs one for each sample of the library"
         )))
     }
 
