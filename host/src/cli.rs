@@ -94,6 +94,9 @@ pub(crate) struct RunFlags {
     /// Folder of the data sets and models
     #[arg(long, value_name = "FOLDER")]
     data_root: Option<String>,
+    /// Precision to compute in: f32, bf16, int8, ... [default: the plugin's first for the model]
+    #[arg(long)]
+    precision: Option<String>,
     /// How batches are formed; `host list policies` shows the ways [default: fixed]
     #[arg(long)]
     policy: Option<String>,
@@ -139,6 +142,7 @@ impl RunFlags {
             ("--output", "output_folder", &self.output),
             ("--virtual-time", "virtual_time", &self.virtual_time.then(|| "true".to_owned())),
             ("--data-root", "data_root", &self.data_root),
+            ("--precision", "precision", &self.precision),
             ("--policy", "policy", &self.policy),
             ("--batch-size", "batch_size", &self.batch_size),
             ("--instances", "instances", &self.instances),

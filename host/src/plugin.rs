@@ -76,8 +76,8 @@ impl Plugin {
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         let demand = ModelDemand {
             model: benchmark.model.id.clone(),
-            precision: None,
-            device: None,
+            precision: settings.run.precision.clone(),
+            device: settings.run.device.clone(),
             files,
             inputs: benchmark.inputs.clone(),
             outputs: benchmark.outputs.clone(),

@@ -159,6 +159,15 @@ fn a_scenario_that_the_plugin_does_not_declare() {
 }
 
 #[test]
+fn a_precision_and_a_device_that_the_plugin_does_not_declare() {
+    let bench = Bench::new();
+    let precision = bench.run("--plugin cpu-rnn --precision int8");
+    precision.finished.assert_error(PLUGIN, &["does not declare precision int8; it declares f32"]);
+    let device = bench.run("--plugin cpu-rnn --set device=cuda");
+    device.finished.assert_error(PLUGIN, &["does not declare device cuda; it declares cpu"]);
+}
+
+#[test]
 fn a_batch_that_is_larger_than_the_plugin_declares() {
     let run = Bench::new().run("--plugin faulty --batch-size 65");
     run.finished.assert_error(PLUGIN, &["faulty", "batch", "65", "64"]);

@@ -168,6 +168,20 @@ const RUN_KEYS: &[(Key, Default)] = &[
         "Folders in which to look for plugins, separated as in PATH.",
     ),
     key(
+        "precision",
+        Kind::Text,
+        "",
+        Default::Unset,
+        "Precision to compute in, such as f32 or int8; unset takes the first that the plugin declares for the model.",
+    ),
+    key(
+        "device",
+        Kind::Text,
+        "",
+        Default::Unset,
+        "Kind of device to run on, such as cpu or cuda; unset takes the first that the plugin declares for the model.",
+    ),
+    key(
         "cache_folder",
         Kind::Text,
         "",

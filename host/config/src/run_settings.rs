@@ -27,6 +27,10 @@ pub struct RunSettings {
     /// Folders in which to look for plugins, first to last.
     #[serde(deserialize_with = "folders")]
     pub plugin_path: Vec<PathBuf>,
+    /// Precision to compute in; `None` is the plugin's choice.
+    pub precision: Option<String>,
+    /// Kind of device to run on; `None` is the plugin's choice.
+    pub device: Option<String>,
     /// Folder in which plugins may keep what is costly to make again; `None` is a temporary one.
     pub cache_folder: Option<PathBuf>,
     /// Simulate the run in virtual time.
