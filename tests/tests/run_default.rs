@@ -52,6 +52,7 @@ fn the_default_run_is_valid_accurate_and_complete() {
     assert_eq!(result["benchmark"]["model"], "digits-lstm");
     assert_eq!(result["plugin"]["name"], "cpu-rnn");
     assert_eq!(result["plugin"]["precision"], "f32");
+    assert_eq!(result["plugin"]["sha256"].as_str().map(str::len), Some(64));
     assert!(result["machine"]["cpu_count"].as_u64().unwrap() >= 1);
     assert!(result["seeds"].as_object().unwrap().len() >= 3, "{}", result["seeds"]);
     assert!(result["metric"]["value"].as_f64().unwrap() > 0.0);

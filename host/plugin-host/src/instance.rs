@@ -98,7 +98,7 @@ impl Instance {
         self.index
     }
 
-    /// Runs prepared samples as one batch and throws the outputs away. [instance thread]
+    /// Runs prepared samples as one batch and throws the outputs away. [main thread]
     ///
     /// # Errors
     /// A wrong state, a sample that is not prepared, more samples than demanded, or why the plugin cannot.

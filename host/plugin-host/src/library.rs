@@ -63,7 +63,8 @@ pub struct PluginIdentity {
     pub abi_minor: u32,
     /// Absolute path of the library, or `linked in`.
     pub source: String,
-    /// SHA-256 of the library in hexadecimal; `None` if it is linked in.
+    /// SHA-256, in hexadecimal, of the library, or of the program if the plugin is linked in; `None` if that
+    /// cannot be read.
     pub sha256: Option<String>,
     /// Whether the types of host and plugin were compared field by field.
     pub layout_checked: bool,
@@ -129,7 +130,9 @@ impl PluginLibrary {
                         looked: "the plugins that are linked in".into(),
                     }
                 })?;
-                Self::from_entry(linked.entry, name, Origin::linked())
+                // The code of the plugin is in the program itself.
+                let sha256 = std::env::current_exe().and_then(|program| sha256_of(&program)).ok();
+                Self::from_entry(linked.entry, name, Origin { sha256, ..Origin::linked() })
             }
             PluginLocation::Library(path) => Self::from_library(path),
         }
