@@ -16,9 +16,10 @@ use crate::{
     EffectiveSettings, SystemUnderTest,
     accuracy_sampling::AccuracySampler,
     clock::Clock,
+    phase::Phase,
     plan::PhaseMode,
     query_generator::{GeneratedQuery, QueryGenerator},
-    recorder::{Phase, response_id},
+    recorder::response_id,
     wake::Wake,
 };
 

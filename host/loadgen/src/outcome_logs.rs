@@ -25,7 +25,7 @@ impl TestOutcome {
 
         let mut accuracy = AccuracyLogWriter::new(create(LogFile::Accuracy)?)?;
         for record in &self.accuracy {
-            accuracy.record(record.sample_id, record.index, &record.data)?;
+            accuracy.record(record)?;
         }
         accuracy.finish()?;
 

@@ -1,17 +1,18 @@
 //! One phase after its end: from slots to the record that results are computed from.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use proctor_vocabulary::{SampleIndex, Scenario};
 
 use crate::{
     EffectiveSettings, PhaseRecord,
     issue::{IssueDelay, IssueEnd, Issued, IssuedQuery},
-    outcome::AccuracyRecord,
+    outcome::{AccuracyRecord, AccuracyTokens},
+    phase::Phase,
     plan::PhasePlan,
     query_generator::QueryGenerator,
-    recorder::Phase,
     slots::SampleRecord,
+    token_recorder::TokenRecorder,
     violations::list_first,
 };
 
@@ -95,6 +96,7 @@ impl Finished<'_> {
                 Scenario::MultiStream => query_latencies(&samples, last.sample_count),
                 _ => Vec::new(),
             },
+            tokens: self.phase.tokens(),
             max_latency_ns: latencies.iter().copied().max().unwrap_or(0),
             sample_latencies_ns: latencies,
             final_query_scheduled_ns: last.scheduled_ns,
@@ -123,10 +125,17 @@ impl Finished<'_> {
         let responses = self.phase.responses.take();
         let sequences = responses.iter().map(|response| response.sequence);
         let indices = library_indices(self.queries.clone(), sequences);
+        let mut first_tokens: HashMap<_, _> = self.phase.tokens.iter().flat_map(first_token_data).collect();
         let records = responses.into_iter().zip(indices).map(|(response, index)| AccuracyRecord {
             sample_id: self.phase.first_sample_id + response.sequence,
             index,
             data: response.data,
+            tokens: self.phase.tokens.as_ref().map(|tokens| AccuracyTokens {
+                first_token_data: tokens
+                    .has_first_tokens()
+                    .then(|| first_tokens.remove(&response.sequence).unwrap_or_default()),
+                token_count: tokens.token_count(response.sequence),
+            }),
         });
         records.collect()
     }
@@ -137,6 +146,10 @@ impl Finished<'_> {
         let first = ids.zip(library_indices(self.queries.clone(), named())).collect();
         (!self.missing.is_empty()).then_some(MissingSamples { count: self.missing.len() as u64, first })
     }
+}
+
+fn first_token_data(tokens: &TokenRecorder) -> impl Iterator<Item = (u64, Vec<u8>)> + use<> {
+    tokens.data.take().into_iter().map(|response| (response.sequence, response.data))
 }
 
 /// When the last of these samples to complete did so, in ns from the start of the phase.

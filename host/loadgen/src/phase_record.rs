@@ -2,7 +2,7 @@
 
 use proctor_vocabulary::SampleIndex;
 
-use crate::{GeneratedTotals, PhaseMode};
+use crate::{GeneratedTotals, PhaseMode, PhaseTokens};
 
 /// Everything that was measured in one phase. Times are in ns from the start of issuing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub struct PhaseRecord {
     pub sample_latencies_ns: Vec<u64>,
     /// MultiStream: latency of each completed query (of its last sample), in the order of their issue. Else empty.
     pub query_latencies_ns: Vec<u64>,
+    /// What was measured of tokens, in token runs.
+    pub tokens: Option<PhaseTokens>,
     /// The largest sample latency, 0 without samples.
     pub max_latency_ns: u64,
     /// Scheduled instant of the last issued query.

@@ -18,9 +18,8 @@ use proctor_vocabulary::{CompletionSink, QuerySampleResponse, ResponseId};
 
 use crate::{
     clock::Clock,
-    plan::PhaseMode,
-    responses::{ResponseArena, ResponseStore},
-    slots::{Completion, SampleRecord, Segments, Slot},
+    phase::{Phase, PhaseStart},
+    slots::{Completion, Segments},
     violations::{Violation, ViolationKind, Violations},
     wake::Wake,
 };
@@ -30,112 +29,11 @@ const SEQUENCE_BITS: u32 = 48;
 /// The most phases of a test and those before it: their generations have 16 bits.
 pub(crate) const MAX_PHASE_COUNT: u64 = (1 << 16) - 1;
 
-/// The most samples for which slots are made before the start of a phase: 64 MiB. Beyond it segments are made while
-/// issuing, each as large as all before it.
-const MAX_RESERVED_SAMPLES: u64 = 1 << 22;
-
 /// The id of the sample with this sequence number in the phase of this generation.
 pub(crate) fn response_id(generation: u64, sequence: u64) -> ResponseId {
     debug_assert!((1..=MAX_PHASE_COUNT).contains(&generation), "generation {generation} has no ids");
     debug_assert!(sequence < 1 << SEQUENCE_BITS, "sample {sequence} has no id");
     ResponseId(generation << SEQUENCE_BITS | sequence)
-}
-
-/// What is known before a phase starts.
-#[derive(Debug)]
-pub(crate) struct PhaseStart {
-    pub mode: PhaseMode,
-    /// The number of its first sample in the logs.
-    pub first_sample_id: u64,
-    /// How many samples were generated for it.
-    pub expected_sample_count: u64,
-    /// Size of the memory for the responses that a performance phase keeps.
-    pub arena_bytes: u64,
-}
-
-/// Everything recorded of one phase.
-pub(crate) struct Phase {
-    /// Counted from 1 within the test.
-    pub number: u64,
-    /// What its response ids carry: counted from 1 over all tests of the same system.
-    pub generation: u64,
-    pub mode: PhaseMode,
-    pub first_sample_id: u64,
-    pub responses: ResponseStore,
-    slots: Segments<Slot>,
-    issued_count: AtomicU64,
-    /// The count of the test's [`Wake`] when the phase began.
-    first_signal: u64,
-    /// On the test's clock. `u64::MAX` before the start.
-    start_ns: AtomicU64,
-    end_ns: AtomicU64,
-}
-
-impl Phase {
-    /// Sets the instant from which the phase's times count. [issuing thread, before the first issue]
-    pub(crate) fn start(&self, now_ns: u64) {
-        self.start_ns.store(now_ns, Relaxed);
-    }
-
-    /// The instant from which the phase's times count, on the test's clock.
-    pub(crate) fn start_ns(&self) -> u64 {
-        self.start_ns.load(Relaxed)
-    }
-
-    /// Sets the instant at which elapsed time ends to grow. [issuing thread]
-    pub(crate) fn end(&self, now_ns: u64) {
-        self.end_ns.store(now_ns, Relaxed);
-    }
-
-    /// Makes the next sample outstanding, and returns its sequence number. [issuing thread]
-    pub(crate) fn issue(&self, scheduled_ns: u64, logged: bool) -> u64 {
-        let sequence = self.issued_count.load(Relaxed);
-        self.slots.get_or_make(sequence).issue(scheduled_ns, logged);
-        self.issued_count.store(sequence + 1, Release);
-        sequence
-    }
-
-    /// Samples issued so far. [any thread]
-    pub(crate) fn issued_count(&self) -> u64 {
-        self.issued_count.load(Acquire)
-    }
-
-    /// The count of the test's [`Wake`] at which the phase's first `sample_count` completions have come.
-    pub(crate) fn signals_after(&self, sample_count: u64) -> u64 {
-        self.first_signal + sample_count
-    }
-
-    /// Time from the start until `now_ns`, or until the end if that was earlier.
-    pub(crate) fn elapsed_ns(&self, now_ns: u64) -> u64 {
-        now_ns.min(self.end_ns.load(Relaxed)).saturating_sub(self.start_ns.load(Relaxed))
-    }
-
-    /// The sample with this sequence number, if it is issued. [any thread]
-    pub(crate) fn sample(&self, sequence: u64) -> Option<SampleRecord> {
-        self.slots.get(sequence)?.read()
-    }
-
-    /// The samples issued so far, in issue order. [any thread]
-    pub(crate) fn samples(&self, from: u64) -> impl DoubleEndedIterator<Item = SampleRecord> {
-        let issued = (from..self.issued_count()).map(|sequence| self.sample(sequence));
-        issued.map(|sample| sample.expect("samples below the issued count are issued"))
-    }
-
-    /// Closes all samples that are still outstanding, and returns their sequence numbers.
-    pub(crate) fn give_up(&self) -> Vec<u64> {
-        let is_missing = |sequence: &u64| self.slots.get(*sequence).is_some_and(Slot::give_up);
-        (0..self.issued_count()).filter(is_missing).collect()
-    }
-}
-
-impl fmt::Debug for Phase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Phase")
-            .field("number", &self.number)
-            .field("mode", &self.mode)
-            .field("issued_count", &self.issued_count())
-            .finish_non_exhaustive()
-    }
 }
 
 /// The sink of a test.
@@ -162,26 +60,11 @@ impl<C: Clock> Recorder<C> {
     }
 
     /// Begins the next phase; the ones before it are over. [issuing thread]
-    pub(crate) fn open(&self, start: PhaseStart) -> Arc<Phase> {
+    pub(crate) fn open(&self, start: &PhaseStart) -> Arc<Phase> {
         let index = self.phase_count.load(Relaxed);
         assert!(index < MAX_PHASE_COUNT, "the number of phases is checked before the test starts");
-        let responses = match start.mode {
-            PhaseMode::Accuracy => ResponseStore::growing(),
-            PhaseMode::Performance => ResponseStore::Arena(ResponseArena::new(start.arena_bytes)),
-        };
-        let phase = Arc::new(Phase {
-            number: index + 1,
-            generation: self.earlier_phase_count + index + 1,
-            mode: start.mode,
-            first_sample_id: start.first_sample_id,
-            responses,
-            slots: Segments::new(),
-            issued_count: AtomicU64::new(0),
-            first_signal: self.wake.count(),
-            start_ns: AtomicU64::new(u64::MAX),
-            end_ns: AtomicU64::new(u64::MAX),
-        });
-        phase.slots.reserve(start.expected_sample_count.min(MAX_RESERVED_SAMPLES));
+        let generation = self.earlier_phase_count + index + 1;
+        let phase = Arc::new(Phase::new(start, index + 1, generation, self.wake.count()));
         let place = self.phases.get_or_make(index);
         place.set(Arc::clone(&phase)).expect("only one thread opens phases, each once");
         self.phase_count.store(index + 1, Release);
@@ -222,12 +105,17 @@ impl<C: Clock> Recorder<C> {
             return false;
         };
         let failed = !response.status.is_ok();
-        let slot = phase.slots.get(sequence);
+        let slot = phase.slot(sequence);
         match slot.map_or(Completion::NotIssued, |slot| slot.complete(phase.elapsed_ns(now_ns), failed)) {
             Completion::Accepted { logged } => {
                 if failed {
                     note(ViolationKind::Failed);
-                } else if logged {
+                    return true;
+                }
+                if let Some(tokens) = &phase.tokens {
+                    tokens.complete(sequence, response.token_count, note);
+                }
+                if logged {
                     phase.responses.keep(sequence, response.data);
                 }
                 return true;
@@ -239,18 +127,24 @@ impl<C: Clock> Recorder<C> {
         false
     }
 
-    /// First tokens are checked, not yet measured.
-    fn first_token_one(&self, response: &QuerySampleResponse<'_>) {
+    /// Outside of token runs a first token is checked, and nothing is recorded of it.
+    fn first_token_one(&self, now_ns: u64, response: &QuerySampleResponse<'_>) {
         let (generation, sequence) = split(response.id);
         let note = |kind| self.violations.note(kind, response.id, response.status);
         let Some(phase) = self.phase(generation) else { return note(self.kind_without_phase(generation)) };
-        match phase.sample(sequence) {
-            None => note(ViolationKind::NotIssued),
-            Some(_) if !self.is_current(phase) => note(ViolationKind::Late),
-            Some(sample) if sample.completed_latency_ns().is_some() => {
-                note(ViolationKind::FirstTokenAfterCompletion);
+        let slot = phase.slot(sequence);
+        let Some((slot, sample)) = slot.and_then(|slot| Some((slot, slot.read()?))) else {
+            return note(ViolationKind::NotIssued);
+        };
+        if !self.is_current(phase) {
+            note(ViolationKind::Late);
+        } else if sample.completed_latency_ns().is_some() {
+            note(ViolationKind::FirstTokenAfterCompletion);
+        } else if let Some(tokens) = &phase.tokens {
+            let data = slot.is_logged().then_some(response.data);
+            if let Err(kind) = tokens.first_token(sequence, phase.elapsed_ns(now_ns), data) {
+                note(kind);
             }
-            Some(_) => {}
         }
     }
 }
@@ -271,7 +165,8 @@ impl<C: Clock> CompletionSink for Recorder<C> {
     }
 
     fn first_token(&self, responses: &[QuerySampleResponse<'_>]) {
-        responses.iter().for_each(|response| self.first_token_one(response));
+        let now_ns = self.clock.now_ns();
+        responses.iter().for_each(|response| self.first_token_one(now_ns, response));
     }
 }
 
@@ -305,7 +200,9 @@ mod tests {
     use proctor_vocabulary::SampleStatus;
 
     use super::*;
-    use crate::virtual_clock::VirtualClock;
+    use crate::{
+        plan::PhaseMode, slots::SampleRecord, token_recorder::FirstTokens, virtual_clock::VirtualClock,
+    };
 
     struct Fixture {
         clock: Arc<VirtualClock>,
@@ -327,8 +224,18 @@ mod tests {
         }
 
         fn open(&self, mode: PhaseMode, first_sample_id: u64) -> Arc<Phase> {
-            let start = PhaseStart { mode, first_sample_id, expected_sample_count: 4, arena_bytes: 64 };
-            let phase = self.recorder.open(start);
+            self.open_with(mode, first_sample_id, None)
+        }
+
+        fn open_with(
+            &self,
+            mode: PhaseMode,
+            first_sample_id: u64,
+            first_tokens: Option<FirstTokens>,
+        ) -> Arc<Phase> {
+            let start =
+                PhaseStart { mode, first_sample_id, expected_sample_count: 4, arena_bytes: 64, first_tokens };
+            let phase = self.recorder.open(&start);
             phase.start(self.clock.now_ns());
             phase
         }
@@ -439,5 +346,19 @@ mod tests {
                 (ViolationKind::FirstTokenAfterCompletion, 1, Some(0)),
             ]
         );
+    }
+
+    #[test]
+    fn a_failed_sample_needs_no_tokens() {
+        let fixture = Fixture::new();
+        let phase = fixture.open_with(PhaseMode::Performance, 0, Some(FirstTokens::Required));
+        phase.issue(0, false);
+        phase.issue(0, false);
+        fixture.complete(response_id(1, 0), SampleStatus::FAILED);
+        assert_eq!(fixture.violations(), [(ViolationKind::Failed, 1, Some(0))]);
+        fixture.complete(response_id(1, 1), SampleStatus::OK);
+        let tokens = [(ViolationKind::NoFirstToken, 1, Some(1)), (ViolationKind::NoTokenCount, 1, Some(1))];
+        assert_eq!(fixture.violations()[1..], tokens);
+        assert_eq!(phase.tokens().unwrap().token_count, 0);
     }
 }

@@ -8,6 +8,8 @@ use std::sync::{
     },
 };
 
+use crate::plan::PhaseMode;
+
 /// The response of one sample.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeptResponse {
@@ -27,8 +29,12 @@ pub(crate) enum ResponseStore {
 }
 
 impl ResponseStore {
-    pub(crate) fn growing() -> Self {
-        Self::Growing(Mutex::new(Vec::new()))
+    /// The store that a phase of this kind needs.
+    pub(crate) fn new(mode: PhaseMode, arena_bytes: u64) -> Self {
+        match mode {
+            PhaseMode::Accuracy => Self::Growing(Mutex::new(Vec::new())),
+            PhaseMode::Performance => Self::Arena(ResponseArena::new(arena_bytes)),
+        }
     }
 
     /// Keeps a copy of `data`. [any thread; wait-free in an arena]
@@ -124,7 +130,8 @@ mod tests {
 
     #[test]
     fn both_stores_return_what_was_kept_in_order() {
-        for store in [ResponseStore::growing(), ResponseStore::Arena(ResponseArena::new(1024))] {
+        for store in [PhaseMode::Accuracy, PhaseMode::Performance].map(|mode| ResponseStore::new(mode, 1024))
+        {
             store.keep(2, &[1, 2, 3, 4, 5, 6, 7, 8, 9]);
             store.keep(0, &[]);
             store.keep(1, &[0; 8]);
@@ -136,20 +143,20 @@ mod tests {
 
     #[test]
     fn an_arena_counts_what_does_not_fit_and_keeps_the_rest() {
-        let store = ResponseStore::Arena(ResponseArena::new(24));
+        let store = ResponseStore::new(PhaseMode::Performance, 24);
         store.keep(0, &[7]);
         store.keep(1, &[8]);
         assert_eq!(store.take(), [KeptResponse { sequence: 0, data: vec![7] }]);
         assert_eq!(store.overflow_count(), 1);
         // Not even the header fits.
-        let store = ResponseStore::Arena(ResponseArena::new(8));
+        let store = ResponseStore::new(PhaseMode::Performance, 8);
         store.keep(0, &[]);
         assert_eq!((store.take().len(), store.overflow_count()), (0, 1));
     }
 
     #[test]
     fn threads_append_side_by_side() {
-        let store = ResponseStore::Arena(ResponseArena::new(1 << 16));
+        let store = ResponseStore::new(PhaseMode::Performance, 1 << 16);
         std::thread::scope(|scope| {
             for thread in 0..4_u64 {
                 let store = &store;

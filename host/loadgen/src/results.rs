@@ -2,11 +2,13 @@
 
 mod early;
 mod recommendation;
+mod tokens;
 
 use proctor_vocabulary::Scenario;
 
 pub use early::EarlyStopping;
 pub use recommendation::Recommendation;
+pub use tokens::{TokenLatencies, TokenResult};
 
 use crate::{EffectiveSettings, PhaseRecord, statistics::LatencyStatistics};
 
@@ -21,15 +23,19 @@ pub struct PerformanceResult {
     pub sample_latencies: LatencyStatistics,
     /// What is reported for this scenario only.
     pub figures: ScenarioFigures,
+    /// What was measured of tokens, in token runs.
+    pub tokens: Option<TokenResult>,
     /// Whether the run was long enough.
     pub min_duration_met: bool,
     /// Whether enough queries were issued and enough samples completed.
     pub min_queries_met: bool,
-    /// Whether the latency bound was met. Always true where there is none, which is everywhere but in Server.
+    /// Whether the latency bound was met, in token runs those of the first and of the further tokens. Always true
+    /// where there is none, which is everywhere but in Server.
     pub perf_constraints_met: bool,
-    /// Whether enough queries were seen to believe the percentile.
+    /// Whether enough queries were seen to believe the percentile. In token runs this is about the time to the first
+    /// token, or, if that has failed already, about the time per output token.
     pub early_stopping: EarlyStopping,
-    /// What to change, one for each rule of the three above that was not met.
+    /// What to change, for the bounds, the duration and the queries as far as they were not met.
     pub recommendations: Vec<Recommendation>,
     /// What made the run INVALID whatever its figures are. See [`PhaseRecord::violations`].
     pub violations: Vec<String>,
@@ -82,14 +88,21 @@ impl PerformanceResult {
         let queries_ns = sorted(&record.query_latencies_ns);
         let quantile = settings.target_latency_percentile;
         let sample_latencies = LatencyStatistics::of_sorted(&samples_ns, quantile);
-        let over_latency_count =
-            samples_ns.len() - samples_ns.partition_point(|latency| *latency <= settings.target_latency_ns);
-        let judged_ns = match settings.scenario {
-            Scenario::MultiStream => &queries_ns,
-            _ => &samples_ns,
-        };
-        let early_stopping =
-            EarlyStopping::new(settings, record.issued_query_count, judged_ns, over_latency_count as u64);
+        let over_latency_count = over_count(&samples_ns, settings.target_latency_ns);
+        let tokens = record.tokens.as_ref();
+        let tokens = tokens.map(|tokens| TokenResult::new(record, tokens, settings, &sample_latencies));
+        let (perf_constraints_met, early_stopping) =
+            match tokens.as_ref().and_then(|tokens| tokens.latencies.as_ref()) {
+                Some(token) => (token.ttft_met && token.tpot_met, token.early_stopping().clone()),
+                None => {
+                    let is_met = settings.scenario != Scenario::Server
+                        || sample_latencies.target_ns <= settings.target_latency_ns;
+                    let is_multi_stream = settings.scenario == Scenario::MultiStream;
+                    let judged_ns = if is_multi_stream { &queries_ns } else { &samples_ns };
+                    let query_count = record.issued_query_count;
+                    (is_met, EarlyStopping::new(settings, query_count, judged_ns, over_latency_count))
+                }
+            };
 
         let mut result = Self {
             issued_query_count: record.issued_query_count,
@@ -98,14 +111,14 @@ impl PerformanceResult {
                 Scenario::MultiStream => ScenarioFigures::MultiStream {
                     query_latencies: LatencyStatistics::of_sorted(&queries_ns, quantile),
                 },
-                Scenario::Server => server(record, settings, over_latency_count as u64),
+                Scenario::Server => server(record, settings, over_latency_count),
                 Scenario::Offline => offline(record, settings),
             },
             min_duration_met: deciding_duration_ns(record, settings) >= settings.min_duration_ms * 1_000_000,
             min_queries_met: record.issued_query_count >= settings.min_query_count
                 && sample_latencies.count >= settings.min_sample_count,
-            perf_constraints_met: settings.scenario != Scenario::Server
-                || sample_latencies.target_ns <= settings.target_latency_ns,
+            perf_constraints_met,
+            tokens,
             sample_latencies,
             early_stopping,
             recommendations: Vec::new(),
@@ -119,7 +132,9 @@ impl PerformanceResult {
 
     fn judge(&mut self, record: &PhaseRecord, settings: &EffectiveSettings) {
         self.recommendations = Recommendation::of(self, settings.scenario);
-        if !self.perf_constraints_met {
+        if let Some(token_latencies) = self.token_latencies() {
+            self.reasons = token_latencies.reasons(settings);
+        } else if !self.perf_constraints_met {
             self.reasons.push(format!(
                 "the {:.1}th percentile of the latency is {} ns, over the bound of {} ns",
                 settings.target_latency_percentile * 100.0,
@@ -148,6 +163,21 @@ impl PerformanceResult {
         }
         self.reasons.extend(self.violations.iter().cloned());
         self.valid = self.reasons.is_empty();
+    }
+
+    /// Times of first and further tokens, in token runs but Offline.
+    #[must_use]
+    pub fn token_latencies(&self) -> Option<&TokenLatencies> {
+        self.tokens.as_ref()?.latencies.as_ref()
+    }
+
+    /// What early stopping says of the first and of the further tokens. Empty in Offline, and for the first if the others
+    /// have failed.
+    pub(crate) fn token_early_stopping_texts(&self) -> [&str; 2] {
+        self.token_latencies().map_or(["", ""], |latencies| {
+            let ttft = latencies.ttft_early_stopping.as_ref();
+            [ttft.map_or("", |early| &early.text), &latencies.tpot_early_stopping.text]
+        })
     }
 
     /// The verdict's word.
@@ -211,6 +241,11 @@ fn sorted(latencies_ns: &[u64]) -> Vec<u64> {
     sorted
 }
 
+/// How many of these are over the bound.
+fn over_count(sorted_ns: &[u64], bound_ns: u64) -> u64 {
+    (sorted_ns.len() - sorted_ns.partition_point(|latency_ns| *latency_ns <= bound_ns)) as u64
+}
+
 /// A text of several list items as one phrase.
 fn one_line(text: &str) -> String {
     text.lines().map(|line| line.trim_start_matches([' ', '*'])).collect::<Vec<_>>().join(" ")
@@ -232,6 +267,7 @@ mod tests {
             max_latency_ns: latencies_ns.iter().copied().max().unwrap_or(0),
             sample_latencies_ns: latencies_ns,
             query_latencies_ns: Vec::new(),
+            tokens: None,
             final_query_scheduled_ns: 10_000_000_000,
             final_query_issued_ns: 10_000_000_000,
             final_query_all_samples_done_ns: 10_000_000_000,

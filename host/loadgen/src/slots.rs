@@ -116,6 +116,11 @@ impl Slot {
         closed.is_ok()
     }
 
+    /// Whether the response of the sample, which is issued, is to be logged.
+    pub(crate) fn is_logged(&self) -> bool {
+        self.issued.load(Ordering::Acquire) & FLAG != 0
+    }
+
     /// What is known by now, or `None` if the sample is not issued.
     pub(crate) fn read(&self) -> Option<SampleRecord> {
         let issued = self.issued.load(Ordering::Acquire);

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use proctor_vocabulary::{CompletionSink, TestMode};
+use proctor_vocabulary::{CompletionSink, Scenario, TestMode};
 
 use crate::{
     EffectiveSettings, PerformanceResult, SettingsError, TestSettings,
@@ -13,12 +13,14 @@ use crate::{
     clock::Clock,
     issue::{IssueEnd, IssueLoop, Waited, Watchdog},
     outcome::{AccuracyRecord, TestOutcome, Verdict},
+    phase::PhaseStart,
     phase_outcome::{Finished, PhaseOutcome},
     plan::{PhaseMode, PhasePlan, phases},
     progress::{Progress, StopHandle},
     query_generator::QueryGenerator,
-    recorder::{MAX_PHASE_COUNT, PhaseStart, Recorder},
+    recorder::{MAX_PHASE_COUNT, Recorder},
     system::{LibraryError, QuerySampleLibrary, SystemUnderTest},
+    token_recorder::FirstTokens,
     wake::Wake,
 };
 
@@ -29,7 +31,8 @@ pub struct LoadGenOptions {
     /// noticed after one to two times this.
     pub watchdog_ms: u64,
     /// Memory for the responses that a performance phase logs, in bytes, made before its start if any are to be
-    /// logged. Each response takes 16 bytes more than its data.
+    /// logged. Each response takes 16 bytes more than its data. A token run, but in Offline, makes as much again for
+    /// what comes with first tokens.
     pub response_arena_bytes: u64,
     /// Phases of earlier tests of the same system, so that a response that belongs to one of them is recognised as
     /// late instead of completing a sample of this test.
@@ -247,11 +250,15 @@ impl<C: Clock> Run<'_, C> {
         let queries = QueryGenerator::new(self.settings, &plan);
         let totals = queries.totals();
         let sample_count = totals.query_count.saturating_mul(totals.samples_per_query);
-        let phase = test.recorder.open(PhaseStart {
+        let phase = test.recorder.open(&PhaseStart {
             mode: plan.mode,
             first_sample_id: self.next_sample_id,
             expected_sample_count: sample_count,
             arena_bytes: if self.logs_responses() { test.options.response_arena_bytes } else { 0 },
+            first_tokens: self.settings.use_token_latencies.then_some(match self.settings.scenario {
+                Scenario::Offline => FirstTokens::Optional,
+                _ => FirstTokens::Required,
+            }),
         });
         self.next_sample_id += sample_count;
 
@@ -302,7 +309,7 @@ impl<C: Clock> Run<'_, C> {
         if outcome.end.is_error() {
             errors.push(outcome.end.to_string());
         }
-        let lost_count = outcome.phase.responses.overflow_count();
+        let lost_count = outcome.phase.lost_response_count();
         if lost_count > 0 {
             errors.push(format!(
                 "{lost_count} responses did not fit into the accuracy log: raise response_arena_bytes = {}",

@@ -25,17 +25,29 @@ pub enum ViolationKind {
     Failed,
     /// A first token came after the sample was complete.
     FirstTokenAfterCompletion,
+    /// Token runs: a first token came twice.
+    FirstTokenTwice,
+    /// Token runs but Offline: the sample was completed, and no first token had come.
+    NoFirstToken,
+    /// Token runs: the sample was completed with 0 tokens, which is what a system says that counts none.
+    NoTokenCount,
+    /// Token runs: the sample was completed with one token, of which no time per output token can be told.
+    SingleToken,
 }
 
 impl ViolationKind {
     /// All kinds.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 10] = [
         Self::UnknownId,
         Self::NotIssued,
         Self::Duplicate,
         Self::Late,
         Self::Failed,
         Self::FirstTokenAfterCompletion,
+        Self::FirstTokenTwice,
+        Self::NoFirstToken,
+        Self::NoTokenCount,
+        Self::SingleToken,
     ];
 
     fn description(self) -> &'static str {
@@ -46,6 +58,10 @@ impl ViolationKind {
             Self::Late => "completed after the end of their phase",
             Self::Failed => "failed",
             Self::FirstTokenAfterCompletion => "given a first token after their completion",
+            Self::FirstTokenTwice => "given a first token more than once",
+            Self::NoFirstToken => "completed before their first token",
+            Self::NoTokenCount => "completed without a number of tokens",
+            Self::SingleToken => "completed with one token where at least two are needed",
         }
     }
 }

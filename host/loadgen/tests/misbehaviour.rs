@@ -11,7 +11,7 @@ use proctor_loadgen::{
     log::LogIdentity,
 };
 use proctor_vocabulary::{QuerySample, ResponseId, SampleStatus, Scenario, TestMode};
-use scripted::{Answer, Bench, MS, NotingLibrary, after};
+use scripted::{Answer, Bench, MS, NotingLibrary, after, answer};
 
 fn settings(scenario: Scenario) -> TestSettings {
     TestSettings {
@@ -104,7 +104,7 @@ fn a_double_completion_counts_once_and_makes_the_run_invalid() {
 #[test]
 fn an_invented_id_is_counted_and_harmless() {
     let invent = |sample: QuerySample| {
-        let invented = |id| Answer { after_ns: MS, id: ResponseId(id), status: SampleStatus::OK };
+        let invented = |id| answer(MS, ResponseId(id));
         vec![after(MS, sample)[0], invented(0), invented(u64::MAX), invented(sample.id.0 + 1_000_000)]
     };
     let request = TestSettings { min_query_count: 700, ..settings(Scenario::SingleStream) };
@@ -123,7 +123,7 @@ fn a_completion_of_an_earlier_phase_is_late() {
     // The first sample of the second set (of four) also completes the first of the first set again.
     let late = |sample: QuerySample| {
         let id = ResponseId(1 << 48);
-        vec![Answer { after_ns: MS / 2, id, status: SampleStatus::OK }, after(MS, sample)[0]]
+        vec![answer(MS / 2, id), after(MS, sample)[0]]
     };
     let outcome = Bench::new(request, except(4, late)).run();
     assert_eq!(kinds(&outcome), [(ViolationKind::Late, 1)]);

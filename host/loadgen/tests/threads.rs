@@ -51,9 +51,10 @@ impl Shared {
                     id: sample.id,
                     status: SampleStatus::OK,
                     data,
-                    token_count: 0,
+                    token_count: 2,
                 })
                 .collect();
+            sink.first_token(&responses);
             sink.complete(&responses);
         }
     }
@@ -94,18 +95,22 @@ impl Drop for Pool {
 }
 
 fn run(scenario: Scenario, mode: TestMode) -> TestOutcome {
+    run_with(TestSettings { scenario, mode, ..TestSettings::default() })
+}
+
+fn run_with(settings: TestSettings) -> TestOutcome {
     let settings = TestSettings {
-        scenario,
-        mode,
         single_stream_expected_latency_ns: 1e6,
         multi_stream_expected_latency_ns: 1e6,
         server_target_qps: 20_000.0,
         // A machine may be busy: these tests are not about speed.
         server_target_latency_ns: 60_000_000_000,
+        server_ttft_latency: 60_000_000_000,
+        server_tpot_latency: 60_000_000_000,
         min_duration_ms: 0,
         min_query_count: 2000,
         accuracy_log_probability: 0.5,
-        ..TestSettings::default()
+        ..settings
     };
     let loadgen = LoadGen::new(settings, Arc::new(RealClock::new()), LoadGenOptions::default());
     let pool = Pool::new(&loadgen.sink());
@@ -123,6 +128,30 @@ fn every_scenario_is_valid_with_a_pool_of_threads() {
         assert!(outcome.samples().all(|sample| sample.completed_latency_ns().is_some()));
         assert!(!outcome.accuracy.is_empty(), "half of the responses are logged");
         assert!(outcome.accuracy.iter().all(|record| record.data == record.index.0.to_le_bytes()));
+    }
+}
+
+#[test]
+fn token_runs_are_valid_with_a_pool_of_threads() {
+    for scenario in Scenario::ALL {
+        let settings =
+            TestSettings { scenario: *scenario, use_token_latencies: true, ..TestSettings::default() };
+        let outcome = run_with(settings);
+        assert!(outcome.verdict.valid, "{scenario}: {:?}", outcome.verdict.reasons);
+        let record = &outcome.phases[0].record;
+        let tokens = record.tokens.as_ref().expect("a token run");
+        assert_eq!(tokens.token_count, record.issued_sample_count * 2);
+        if *scenario != Scenario::Offline {
+            assert_eq!(tokens.times_per_output_token_ns.len() as u64, record.issued_sample_count);
+            let sums = tokens.first_token_latencies_ns.iter().zip(&tokens.times_per_output_token_ns);
+            // With two tokens, the time to the first and the time per output token make the latency.
+            assert!(sums.map(|(ttft_ns, tpot_ns)| ttft_ns + tpot_ns).eq(record.sample_latencies_ns.clone()));
+        }
+        for record in &outcome.accuracy {
+            let logged = record.tokens.as_ref().expect("a token run");
+            assert_eq!(logged.token_count, 2);
+            assert!(logged.first_token_data.as_ref().is_none_or(|data| *data == record.data));
+        }
     }
 }
 

@@ -1,7 +1,10 @@
 //! The part of the detail log about the result.
 
 use super::DetailLog;
-use crate::{LatencyStatistics, PerformanceResult, REPORTED_QUANTILES, Recommendation, ScenarioFigures};
+use crate::{
+    LatencyStatistics, PerformanceResult, REPORTED_QUANTILES, Recommendation, ScenarioFigures,
+    TokenLatencies, TokenResult,
+};
 
 impl DetailLog {
     /// Appends the result of the performance phase and the number of errors so far.
@@ -10,6 +13,9 @@ impl DetailLog {
         self.entry(time_ns, "result_query_count", result.issued_query_count);
         self.figures(time_ns, result);
         self.latencies(time_ns, &result.sample_latencies, "latency_ns");
+        if let Some(tokens) = &result.tokens {
+            self.tokens(time_ns, tokens);
+        }
         match result.figures {
             ScenarioFigures::Server { inferred_tokens_per_second: Some(rate), .. } => {
                 self.entry(time_ns, "result_inferred_completed_tokens_per_second", rate);
@@ -33,7 +39,13 @@ impl DetailLog {
         if !result.valid {
             self.entry(time_ns, "result_invalid_reason", invalid_reason(result));
         }
-        self.entry(time_ns, "early_stopping_result", result.early_stopping.text.replace('\n', " "));
+        if result.tokens.is_some() {
+            let [ttft, tpot] = result.token_early_stopping_texts().map(one_line);
+            self.entry(time_ns, "early_stopping_ttft_result", ttft);
+            self.entry(time_ns, "early_stopping_tpot_result", tpot);
+        } else {
+            self.entry(time_ns, "early_stopping_result", one_line(&result.early_stopping.text));
+        }
     }
 
     fn figures(&mut self, time_ns: u64, result: &PerformanceResult) {
@@ -66,6 +78,33 @@ impl DetailLog {
         }
     }
 
+    fn tokens(&mut self, time_ns: u64, tokens: &TokenResult) {
+        let Some(latencies) = &tokens.latencies else {
+            return self.entry(time_ns, "result_tokens_per_second", tokens.completed_tokens_per_second);
+        };
+        let TokenLatencies { first_token, per_output_token, .. } = latencies;
+        self.entry(time_ns, "result_first_token_min_latency_ns", first_token.min_ns);
+        self.entry(time_ns, "result_first_token_max_latency_ns", first_token.max_ns);
+        self.entry(time_ns, "result_first_token_mean_latency_ns", first_token.mean_ns);
+        for (quantile, latency_ns) in REPORTED_QUANTILES.iter().zip(first_token.percentiles_ns) {
+            let key = format!("result_first_token_{:.2}_percentile_latency_ns", quantile * 100.0);
+            self.entry(time_ns, key, latency_ns);
+        }
+        let rate = latencies.tokens_per_second_with_loadgen_overhead;
+        self.entry(time_ns, "result_token_throughput_with_loadgen_overhead", rate);
+        // LoadGen's readers expect it per nanosecond.
+        let rate = latencies.tokens_per_ns_without_loadgen_overhead;
+        self.entry(time_ns, "result_token_throughput", rate);
+        for (quantile, latency_ns) in REPORTED_QUANTILES.iter().zip(per_output_token.percentiles_ns) {
+            let key = format!("result_time_per_output_token_{:.2}_percentile_ns", quantile * 100.0);
+            self.entry(time_ns, key, latency_ns);
+        }
+        self.entry(time_ns, "result_time_to_output_token_min", per_output_token.min_ns);
+        self.entry(time_ns, "result_time_to_output_token_max", per_output_token.max_ns);
+        self.entry(time_ns, "result_time_to_output_token_mean", per_output_token.mean_ns);
+        self.entry(time_ns, "result_completed_tokens_per_second", tokens.completed_tokens_per_second);
+    }
+
     /// Appends minimum, maximum, mean and percentiles. `what` is `latency_ns`, or `query_latency_ns`, whose percentiles
     /// LoadGen calls `per_query_latency_ns`.
     fn latencies(&mut self, time_ns: u64, latencies: &LatencyStatistics, what: &str) {
@@ -85,6 +124,10 @@ impl DetailLog {
 fn invalid_reason(result: &PerformanceResult) -> String {
     let mut reason = String::new();
     for recommendation in &result.recommendations {
+        if *recommendation == Recommendation::ReduceTargetQpsForTpot && !reason.is_empty() {
+            // LoadGen makes one text of both bounds, with the list's bullet inside.
+            reason.push_str(" * ");
+        }
         let space = if *recommendation == Recommendation::ExitedEarly { "" } else { " " };
         reason.push_str(&format!("{recommendation}{space}"));
     }
@@ -92,4 +135,8 @@ fn invalid_reason(result: &PerformanceResult) -> String {
         reason.push(' ');
     }
     reason + &result.violations.join("; ")
+}
+
+fn one_line(text: &str) -> String {
+    text.replace('\n', " ")
 }

@@ -25,6 +25,9 @@ const REQUESTED_OF_ALL: &[&str] = &[
     "sample_concatenate_permutation",
 ];
 
+/// What a token run logs besides; Offline only the first of them.
+const REQUESTED_OF_TOKENS: &[&str] = &["use_token_latencies", "server_ttft_latency", "server_tpot_latency"];
+
 /// Which settings of its own a scenario logs.
 fn requested_of(scenario: Scenario) -> &'static [&'static str] {
     match scenario {
@@ -55,7 +58,12 @@ impl DetailLog {
     pub fn requested(&mut self, time_ns: u64, request: &TestSettings) {
         self.entry(time_ns, "requested_scenario", request.scenario);
         self.entry(time_ns, "requested_test_mode", request.mode);
-        for name in requested_of(request.scenario).iter().chain(REQUESTED_OF_ALL) {
+        let of_tokens = match (request.use_token_latencies, request.scenario) {
+            (false, _) => &[],
+            (true, Scenario::Offline) => &REQUESTED_OF_TOKENS[..1],
+            (true, _) => REQUESTED_OF_TOKENS,
+        };
+        for name in requested_of(request.scenario).iter().chain(REQUESTED_OF_ALL).chain(of_tokens) {
             let value = request.get(name).expect("the lists above name fields of the settings");
             self.entry(time_ns, format!("requested_{name}"), value);
         }

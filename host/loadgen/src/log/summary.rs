@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::format::{f2, g6};
 use crate::{
     EffectiveSettings, LatencyStatistics, PerformanceResult, REPORTED_QUANTILES, Recommendation,
-    ScenarioFigures,
+    ScenarioFigures, TokenLatencies, TokenResult,
 };
 
 const RULE: &str = "================================================";
@@ -62,23 +62,50 @@ impl Summary<'_> {
         match &result.figures {
             ScenarioFigures::SingleStream { .. } => {
                 let latency_ns = result.sample_latencies.target_ns;
-                writeln!(out, "{percentile:.1}th percentile latency (ns) : {latency_ns}")
+                writeln!(out, "{percentile:.1}th percentile latency (ns) : {latency_ns}")?;
             }
             ScenarioFigures::MultiStream { query_latencies } => {
                 let latency_ns = query_latencies.target_ns;
-                writeln!(out, "{percentile:.1}th percentile latency (ns) : {latency_ns}")
+                writeln!(out, "{percentile:.1}th percentile latency (ns) : {latency_ns}")?;
             }
-            ScenarioFigures::Server { completed_samples_per_second, inferred_tokens_per_second, .. } => {
+            ScenarioFigures::Server { completed_samples_per_second, .. } => {
                 writeln!(out, "Completed samples per second    : {}", f2(*completed_samples_per_second))?;
-                inferred_tokens_per_second.map_or(Ok(()), |rate| {
-                    writeln!(out, "Completed tokens per second (inferred): {}", f2(rate))
-                })
             }
-            ScenarioFigures::Offline { samples_per_second, inferred_tokens_per_second } => {
+            ScenarioFigures::Offline { samples_per_second, .. } => {
                 writeln!(out, "Samples per second: {}", g6(*samples_per_second))?;
-                inferred_tokens_per_second
-                    .map_or(Ok(()), |rate| writeln!(out, "Tokens per second (inferred): {}", g6(rate)))
             }
+        }
+        if let Some(tokens) = &result.tokens {
+            self.token_headline(result, tokens, out)?;
+        }
+        match result.figures {
+            ScenarioFigures::Server { inferred_tokens_per_second: Some(rate), .. } => {
+                writeln!(out, "Completed tokens per second (inferred): {}", f2(rate))
+            }
+            ScenarioFigures::Offline { inferred_tokens_per_second: Some(rate), .. } => {
+                writeln!(out, "Tokens per second (inferred): {}", g6(rate))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn token_headline(
+        &self,
+        result: &PerformanceResult,
+        tokens: &TokenResult,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        let rate = tokens.completed_tokens_per_second;
+        match (&result.figures, &tokens.latencies) {
+            (ScenarioFigures::Server { .. }, _) => {
+                writeln!(out, "Completed tokens per second: {}", f2(rate))
+            }
+            (_, Some(TokenLatencies { first_token, .. })) => {
+                let percentile = self.settings.target_latency_percentile * 100.0;
+                let latency_ns = first_token.target_ns;
+                writeln!(out, "{percentile:.1}th first token percentile latency (ns) : {latency_ns}")
+            }
+            (_, None) => writeln!(out, "Tokens per second: {}", g6(rate)),
         }
     }
 
@@ -104,17 +131,26 @@ impl Summary<'_> {
                 writeln!(out, " * {violation}")?;
             }
         }
-        if !matches!(result.figures, ScenarioFigures::Offline { .. }) {
-            write!(out, "Early Stopping Result:\n{}\n", result.early_stopping.text)?;
+        match (&result.figures, &result.tokens) {
+            (ScenarioFigures::Offline { .. }, _) => Ok(()),
+            (_, None) => write!(out, "Early Stopping Result:\n{}\n", result.early_stopping.text),
+            (_, Some(_)) => {
+                let [ttft, tpot] = result.token_early_stopping_texts();
+                write!(out, "TTFT Early Stopping Result:\n{ttft}\nTPOT Early Stopping Result:\n{tpot}\n")
+            }
         }
-        Ok(())
     }
 
     fn parameters(&self, out: &mut impl Write) -> io::Result<()> {
         let settings = self.settings;
         writeln!(out, "samples_per_query : {}", settings.samples_per_query)?;
         writeln!(out, "target_qps : {}", g6(settings.target_qps))?;
-        writeln!(out, "target_latency (ns): {}", settings.target_latency_ns)?;
+        if settings.use_token_latencies {
+            writeln!(out, "ttft_latency (ns): {}", settings.server_ttft_latency)?;
+            writeln!(out, "tpot_latency (ns): {}", settings.server_tpot_latency)?;
+        } else {
+            writeln!(out, "target_latency (ns): {}", settings.target_latency_ns)?;
+        }
         writeln!(out, "max_async_queries : {}", settings.max_async_queries)?;
         writeln!(out, "min_duration (ms): {}", settings.min_duration_ms)?;
         writeln!(out, "max_duration (ms): {}", settings.max_duration_ms)?;
@@ -160,7 +196,48 @@ fn statistics(result: &PerformanceResult, out: &mut impl Write) -> io::Result<()
         }
         ScenarioFigures::Offline { .. } => &result.sample_latencies,
     };
-    latency_block(latencies, out)
+    latency_block(latencies, out)?;
+    result.tokens.as_ref().map_or(Ok(()), |tokens| token_statistics(result, tokens, out))
+}
+
+fn token_statistics(
+    result: &PerformanceResult,
+    tokens: &TokenResult,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    writeln!(out)?;
+    let Some(latencies) = &tokens.latencies else { return Ok(()) };
+    match result.figures {
+        ScenarioFigures::SingleStream { .. } => {
+            let with = f2(latencies.tokens_per_second_with_loadgen_overhead);
+            let without = f2(latencies.tokens_per_second_without_loadgen_overhead);
+            writeln!(out, "TPS w/ loadgen overhead         : {with}")?;
+            writeln!(out, "TPS w/o loadgen overhead        : {without}")?;
+        }
+        ScenarioFigures::Server { .. } => {
+            let rate = f2(tokens.completed_tokens_per_second);
+            writeln!(out, "Completed tokens per second                 : {rate}")?;
+        }
+        _ => {}
+    }
+    token_block(&latencies.first_token, "First Token latency", "first token latency", out)?;
+    writeln!(out)?;
+    token_block(&latencies.per_output_token, "Time per Output Token", "time to output token", out)
+}
+
+fn token_block(
+    latencies: &LatencyStatistics,
+    name: &str,
+    percentile_name: &str,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    writeln!(out, "Min {name} (ns)                : {}", latencies.min_ns)?;
+    writeln!(out, "Max {name} (ns)                : {}", latencies.max_ns)?;
+    writeln!(out, "Mean {name} (ns)               : {}", latencies.mean_ns)?;
+    for (quantile, latency_ns) in REPORTED_QUANTILES.iter().zip(latencies.percentiles_ns) {
+        writeln!(out, "{:.2} percentile {percentile_name} (ns)   : {latency_ns}", quantile * 100.0)?;
+    }
+    Ok(())
 }
 
 fn latency_block(latencies: &LatencyStatistics, out: &mut impl Write) -> io::Result<()> {

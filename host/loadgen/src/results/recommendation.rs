@@ -11,6 +11,10 @@ use super::PerformanceResult;
 pub enum Recommendation {
     /// The latency bound was not met.
     ReduceTargetQps,
+    /// The bound of the time to the first token was not met.
+    ReduceTargetQpsForTtft,
+    /// The bound of the time per output token was not met.
+    ReduceTargetQpsForTpot,
     /// SingleStream, MultiStream: the run was too short.
     DecreaseExpectedLatency,
     /// Server: the run was too short.
@@ -29,8 +33,14 @@ impl Recommendation {
             Scenario::Server => Self::IncreaseTargetQps,
             Scenario::Offline => Self::IncreaseExpectedQps,
         };
+        let (latency_met, ttft_met, tpot_met) = match result.token_latencies() {
+            Some(token_latencies) => (true, token_latencies.ttft_met, token_latencies.tpot_met),
+            None => (result.perf_constraints_met, true, true),
+        };
         [
-            (result.perf_constraints_met, Self::ReduceTargetQps),
+            (latency_met, Self::ReduceTargetQps),
+            (ttft_met, Self::ReduceTargetQpsForTtft),
+            (tpot_met, Self::ReduceTargetQpsForTpot),
             (result.min_duration_met, for_duration),
             (result.min_queries_met, Self::ExitedEarly),
         ]
@@ -44,6 +54,9 @@ impl fmt::Display for Recommendation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::ReduceTargetQps => "Reduce target QPS to improve latency.",
+            // The spelling is LoadGen's.
+            Self::ReduceTargetQpsForTtft => "TTFT constrain not met: Reduce target QPS to improve latency.",
+            Self::ReduceTargetQpsForTpot => "TPOT constrain not met: Reduce target QPS to improve latency.",
             Self::DecreaseExpectedLatency => {
                 "Decrease the expected latency so the loadgen pre-generates more queries."
             }

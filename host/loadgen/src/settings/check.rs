@@ -70,14 +70,6 @@ pub enum SettingsError {
         /// In which case, or empty.
         why: &'static str,
     },
-    /// A setting asks for what this load generator does not do.
-    #[error("setting {key} = {value} is not supported by this version: leave it out")]
-    Unsupported {
-        /// The setting.
-        key: &'static str,
-        /// Its value.
-        value: SettingValue,
-    },
 }
 
 impl EffectiveSettings {
@@ -223,12 +215,7 @@ pub(super) fn check_ranges(request: &TestSettings) -> Result<(), SettingsError> 
     if request.scenario != Scenario::Offline {
         check_integer(request, "min_query_count", 0..=MAX_MIN_QUERIES)?;
     }
-    match request.use_token_latencies {
-        true => {
-            Err(SettingsError::Unsupported { key: "use_token_latencies", value: SettingValue::Bool(true) })
-        }
-        false => Ok(()),
-    }
+    Ok(())
 }
 
 /// Refuses a float out of the range, and with it NaN.

@@ -48,6 +48,12 @@ impl Numbers {
 pub fn settings(case: &Value) -> TestSettings {
     let mut settings = TestSettings::default();
     let mut set = |name: &str, value: &Value| {
+        // Two fields have another name in LoadGen's Python module, with which the cases were recorded.
+        let name = match name {
+            "ttft_latency" => "server_ttft_latency",
+            "tpot_latency" => "server_tpot_latency",
+            name => name,
+        };
         let kind = TestSettings::FIELDS.iter().find(|field| field.name == name).unwrap().kind;
         settings.set(name, setting(kind, value)).unwrap();
     };

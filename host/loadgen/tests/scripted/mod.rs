@@ -23,14 +23,28 @@ pub struct Answer {
     pub after_ns: u64,
     pub id: ResponseId,
     pub status: SampleStatus,
+    /// How many output tokens the sample had; or, instead of completing it, report its first token.
+    pub tokens: Tokens,
+}
+
+/// The part of an answer that is about tokens.
+#[derive(Debug, Clone, Copy)]
+pub enum Tokens {
+    First,
+    Count(u32),
 }
 
 /// What to do with the n-th sample of the test, n from 0.
 pub type Script = dyn Fn(u64, QuerySample) -> Vec<Answer> + Sync;
 
+/// Completes what has this id, without tokens.
+pub fn answer(after_ns: u64, id: ResponseId) -> Answer {
+    Answer { after_ns, id, status: SampleStatus::OK, tokens: Tokens::Count(0) }
+}
+
 /// Completes `sample` once, well, after some time.
 pub fn after(delay_ns: u64, sample: QuerySample) -> Vec<Answer> {
-    vec![Answer { after_ns: delay_ns, id: sample.id, status: SampleStatus::OK }]
+    vec![answer(delay_ns, sample.id)]
 }
 
 pub struct ScriptedSut {
@@ -58,7 +72,7 @@ impl SystemUnderTest for ScriptedSut {
         for sample in samples {
             for answer in (self.script)(self.sample_count.fetch_add(1, Relaxed), *sample) {
                 let (sink, index) = (Arc::clone(&self.sink), sample.index);
-                let complete = move || respond(&*sink, answer.id, answer.status, index);
+                let complete = move || respond(&*sink, answer, index);
                 match answer.after_ns {
                     0 => complete(),
                     delay_ns => self.clock.schedule(now_ns + delay_ns, complete),
@@ -72,10 +86,18 @@ impl SystemUnderTest for ScriptedSut {
     }
 }
 
-/// The response to a sample is its library index.
-pub fn respond(sink: &dyn CompletionSink, id: ResponseId, status: SampleStatus, index: SampleIndex) {
+/// The response to a sample is its library index; with its first token comes one byte of it.
+pub fn respond(sink: &dyn CompletionSink, answer: Answer, index: SampleIndex) {
+    let Answer { id, status, tokens, .. } = answer;
     let data = index.0.to_le_bytes();
-    sink.complete(&[QuerySampleResponse { id, status, data: &data, token_count: 0 }]);
+    match tokens {
+        Tokens::First => {
+            sink.first_token(&[QuerySampleResponse { id, status, data: &data[..1], token_count: 0 }]);
+        }
+        Tokens::Count(token_count) => {
+            sink.complete(&[QuerySampleResponse { id, status, data: &data, token_count }]);
+        }
+    }
 }
 
 #[derive(Default)]

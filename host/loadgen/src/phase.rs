@@ -1,0 +1,173 @@
+//! One phase while it runs: a slot for each issued sample, which any thread completes, and what it keeps of responses.
+
+use std::{
+    fmt,
+    sync::atomic::{
+        AtomicU64,
+        Ordering::{Acquire, Relaxed, Release},
+    },
+};
+
+use crate::{
+    phase_tokens::PhaseTokens,
+    plan::PhaseMode,
+    responses::ResponseStore,
+    slots::{SampleRecord, Segments, Slot},
+    token_recorder::{FirstTokens, TokenRecorder},
+};
+
+/// The most samples for which slots are made before the start of a phase: 64 MiB, twice that in a token run. Beyond it
+/// segments are made while issuing, each as large as all before it.
+const MAX_RESERVED_SAMPLES: u64 = 1 << 22;
+
+/// What is known before a phase starts.
+#[derive(Debug)]
+pub(crate) struct PhaseStart {
+    pub mode: PhaseMode,
+    /// The number of its first sample in the logs.
+    pub first_sample_id: u64,
+    /// How many samples were generated for it.
+    pub expected_sample_count: u64,
+    /// Size of the memory for the responses that a performance phase keeps.
+    pub arena_bytes: u64,
+    /// What is recorded of tokens; `None` if the run is none of tokens.
+    pub first_tokens: Option<FirstTokens>,
+}
+
+/// Everything recorded of one phase.
+pub(crate) struct Phase {
+    /// Counted from 1 within the test.
+    pub number: u64,
+    /// What its response ids carry: counted from 1 over all tests of the same system.
+    pub generation: u64,
+    pub mode: PhaseMode,
+    pub first_sample_id: u64,
+    pub responses: ResponseStore,
+    /// In a token run, what is recorded of the tokens of each sample.
+    pub tokens: Option<TokenRecorder>,
+    slots: Segments<Slot>,
+    issued_count: AtomicU64,
+    /// The count of the test's [`Wake`] when the phase began.
+    first_signal: u64,
+    /// On the test's clock. `u64::MAX` before the start.
+    start_ns: AtomicU64,
+    end_ns: AtomicU64,
+}
+
+impl Phase {
+    pub(crate) fn new(start: &PhaseStart, number: u64, generation: u64, first_signal: u64) -> Self {
+        let reserved_count = start.expected_sample_count.min(MAX_RESERVED_SAMPLES);
+        let tokens = start.first_tokens.map(|first_tokens| {
+            let arena_bytes = match first_tokens {
+                FirstTokens::Required => start.arena_bytes,
+                FirstTokens::Optional => 0,
+            };
+            TokenRecorder::new(first_tokens, ResponseStore::new(start.mode, arena_bytes))
+        });
+        if let Some(tokens) = &tokens {
+            tokens.reserve(reserved_count);
+        }
+        let slots = Segments::new();
+        slots.reserve(reserved_count);
+        Self {
+            number,
+            generation,
+            mode: start.mode,
+            first_sample_id: start.first_sample_id,
+            responses: ResponseStore::new(start.mode, start.arena_bytes),
+            tokens,
+            slots,
+            issued_count: AtomicU64::new(0),
+            first_signal,
+            start_ns: AtomicU64::new(u64::MAX),
+            end_ns: AtomicU64::new(u64::MAX),
+        }
+    }
+
+    /// Sets the instant from which the phase's times count. [issuing thread, before the first issue]
+    pub(crate) fn start(&self, now_ns: u64) {
+        self.start_ns.store(now_ns, Relaxed);
+    }
+
+    /// The instant from which the phase's times count, on the test's clock.
+    pub(crate) fn start_ns(&self) -> u64 {
+        self.start_ns.load(Relaxed)
+    }
+
+    /// Sets the instant at which elapsed time ends to grow. [issuing thread]
+    pub(crate) fn end(&self, now_ns: u64) {
+        self.end_ns.store(now_ns, Relaxed);
+    }
+
+    /// Makes the next sample outstanding, and returns its sequence number. [issuing thread]
+    pub(crate) fn issue(&self, scheduled_ns: u64, logged: bool) -> u64 {
+        let sequence = self.issued_count.load(Relaxed);
+        if let Some(tokens) = &self.tokens {
+            tokens.reserve_one(sequence);
+        }
+        // The sample's slot comes last: who finds the sample issued finds its place for tokens, too.
+        self.slots.get_or_make(sequence).issue(scheduled_ns, logged);
+        self.issued_count.store(sequence + 1, Release);
+        sequence
+    }
+
+    /// Samples issued so far. [any thread]
+    pub(crate) fn issued_count(&self) -> u64 {
+        self.issued_count.load(Acquire)
+    }
+
+    /// The count of the test's [`Wake`] at which the phase's first `sample_count` completions have come.
+    pub(crate) fn signals_after(&self, sample_count: u64) -> u64 {
+        self.first_signal + sample_count
+    }
+
+    /// Time from the start until `now_ns`, or until the end if that was earlier.
+    pub(crate) fn elapsed_ns(&self, now_ns: u64) -> u64 {
+        now_ns.min(self.end_ns.load(Relaxed)).saturating_sub(self.start_ns.load(Relaxed))
+    }
+
+    /// The sample's slot, if its segment exists. [any thread, wait-free]
+    pub(crate) fn slot(&self, sequence: u64) -> Option<&Slot> {
+        self.slots.get(sequence)
+    }
+
+    /// The sample with this sequence number, if it is issued. [any thread]
+    pub(crate) fn sample(&self, sequence: u64) -> Option<SampleRecord> {
+        self.slots.get(sequence)?.read()
+    }
+
+    /// The samples issued so far, in issue order. [any thread]
+    pub(crate) fn samples(&self, from: u64) -> impl DoubleEndedIterator<Item = SampleRecord> {
+        let issued = (from..self.issued_count()).map(|sequence| self.sample(sequence));
+        issued.map(|sample| sample.expect("samples below the issued count are issued"))
+    }
+
+    /// What is measured of tokens so far, in a token run.
+    pub(crate) fn tokens(&self) -> Option<PhaseTokens> {
+        let tokens = self.tokens.as_ref()?;
+        let samples = (0..).zip(self.samples(0));
+        Some(samples.filter_map(|(sequence, sample)| tokens.sample(sequence, sample)).collect())
+    }
+
+    /// Responses, and data of first tokens, that were to be logged and did not fit.
+    pub(crate) fn lost_response_count(&self) -> u64 {
+        let tokens = self.tokens.as_ref().map_or(0, |tokens| tokens.data.overflow_count());
+        self.responses.overflow_count() + tokens
+    }
+
+    /// Closes all samples that are still outstanding, and returns their sequence numbers.
+    pub(crate) fn give_up(&self) -> Vec<u64> {
+        let is_missing = |sequence: &u64| self.slots.get(*sequence).is_some_and(Slot::give_up);
+        (0..self.issued_count()).filter(is_missing).collect()
+    }
+}
+
+impl fmt::Debug for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Phase")
+            .field("number", &self.number)
+            .field("mode", &self.mode)
+            .field("issued_count", &self.issued_count())
+            .finish_non_exhaustive()
+    }
+}
