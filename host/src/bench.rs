@@ -144,7 +144,7 @@ impl Bench<'_> {
         let is_abandoned = self.library.is_abandoned();
         let limit = if is_abandoned { HUNG_LIMIT } else { self.watchdog_limit() };
         let system = system.end(limit);
-        problems.extend(system.problems.iter().cloned());
+        problems.extend(problems_of(&system, &outcome));
         problems.extend(self.plugin.backend.faults().into_iter().skip(fault_count));
         for problem in problems {
             make_invalid(&mut outcome, problem);
@@ -264,6 +264,15 @@ struct Make {
     instances: BoxedInstances,
     sink: Arc<dyn CompletionSink>,
     progress: Progress,
+}
+
+/// What the system's own figures say against the test. Samples that it failed above the peak that a search found are
+/// not among it: no sample of the reported run failed.
+fn problems_of(system: &SystemReport, outcome: &TestOutcome) -> Vec<String> {
+    let peak_found = outcome.peak_search.as_ref().is_some_and(|search| search.peak_qps().is_some());
+    let excused = system.statistics.as_ref().filter(|_| peak_found).map(|statistics| statistics.problems());
+    let excused = excused.unwrap_or_default();
+    system.problems.iter().filter(|problem| !excused.contains(problem)).cloned().collect()
 }
 
 /// Adds a reason that the load generator does not know of, so that its logs say the same as the verdict.

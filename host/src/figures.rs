@@ -55,6 +55,11 @@ pub(crate) fn metric(result: &PerformanceResult, quantile: f64) -> Metric {
     }
 }
 
+/// What a search for the peak is about.
+pub(crate) fn peak_metric(qps: f64) -> Metric {
+    Metric { name: "peak rate".to_owned(), value: qps, unit: "queries/s" }
+}
+
 /// The latencies that people want to see: those of queries.
 pub(crate) fn query_latencies(result: &PerformanceResult) -> &LatencyStatistics {
     match &result.figures {

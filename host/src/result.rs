@@ -19,7 +19,7 @@ use serde::Serialize;
 use crate::{
     bench::Test,
     exit::{EXIT_BAD_RESULT, EXIT_GOOD, EXIT_INTERRUPTED},
-    figures::{Latencies, Metric, metric, query_latencies},
+    figures::{Latencies, Metric, metric, peak_metric, query_latencies},
     machine::Machine,
     plugin::{Dispatch, Plugin},
 };
@@ -111,7 +111,7 @@ pub(crate) struct PluginPart {
     pub(crate) metrics: Option<BTreeMap<String, f64>>,
 }
 
-/// One test.
+/// One test; of a search for the peak, its reported run.
 #[derive(Debug, Serialize)]
 pub(crate) struct TestPart {
     pub(crate) mode: &'static str,
@@ -174,6 +174,9 @@ impl RunResult {
         let Tests { accuracy_run, performance_run, accuracy } = tests;
         let is_virtual = settings.run.virtual_time;
         let measured = performance_run.and_then(|test| {
+            if let Some(search) = &test.outcome.peak_search {
+                return search.peak_qps().map(peak_metric);
+            }
             let quantile = test.outcome.effective.target_latency_percentile;
             test.outcome.performance.as_ref().map(|result| metric(result, quantile))
         });
@@ -302,8 +305,8 @@ impl PluginPart {
 impl TestPart {
     fn new(test: &Test) -> Self {
         let outcome = &test.outcome;
-        let sum = |part: fn(&proctor_loadgen::PhaseOutcome) -> u64| outcome.phases.iter().map(part).sum();
-        let delays = || outcome.phases.iter().map(|phase| phase.issue_delay);
+        let sum = |part: fn(&proctor_loadgen::PhaseOutcome) -> u64| outcome.reported_phases().map(part).sum();
+        let delays = || outcome.reported_phases().map(|phase| phase.issue_delay);
         Self {
             mode: outcome.effective.mode.name(),
             valid: outcome.verdict.valid,

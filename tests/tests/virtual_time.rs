@@ -52,6 +52,22 @@ fn every_scenario_is_the_same_twice_and_the_seed_matters() {
 }
 
 #[test]
+fn the_search_for_the_peak_is_the_same_twice_and_finds_what_the_plugin_can_do() {
+    let bench = Bench::new();
+    // One instance that takes 1 ms for each sample; a short queue fails samples above the peak.
+    let flags = "--plugin mock --scenario Server --mode FindPeakPerformance --virtual-time --duration 5s \
+                 --set target_qps=100 --set queue_capacity=8 --set mock.service=fixed --set mock.service_us=1000";
+    let (first, second) = (bench.run(flags), bench.run(flags));
+    let result = first.assert_valid().result();
+    assert_eq!(result["metric"]["name"], "peak rate");
+    let peak_qps = result["metric"]["value"].as_f64().unwrap();
+    assert!((400.0..1000.0).contains(&peak_qps), "{peak_qps}");
+    let found = format!("FindPeakPerformance: Found peak performance field: {peak_qps:.6}");
+    assert!(first.text("mlperf_log_detail.txt").contains(&found));
+    assert_same_bytes(&first, &second);
+}
+
+#[test]
 fn a_plugin_without_virtual_time_says_so() {
     let run = Bench::new().run("--plugin cpu-rnn --virtual-time");
     run.finished.assert_error(3, &["plugin cpu-rnn does not run in virtual time", "such as mock"]);

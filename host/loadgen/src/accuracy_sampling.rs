@@ -30,6 +30,11 @@ impl AccuracySampler {
         }
     }
 
+    /// Goes on to a phase with other settings: the share to log may depend on their rate, the variates do not.
+    pub(crate) fn go_on(&mut self, settings: &EffectiveSettings) {
+        self.probability = probability(settings);
+    }
+
     /// Returns whether the response of the next sample is to be logged. An accuracy phase logs all.
     pub fn select(&mut self, mode: PhaseMode) -> bool {
         let sum = self.variates.canonical() + self.offset;

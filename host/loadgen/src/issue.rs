@@ -123,6 +123,8 @@ pub(crate) struct Issued {
     pub delay: IssueDelay,
     /// The query issued last, if any.
     pub last: Option<IssuedQuery>,
+    /// Samples that took their variate, issued or not.
+    pub drawn_sample_count: u64,
 }
 
 /// One query. Instants are in ns from the start of the phase.
@@ -241,6 +243,7 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
                 mean_ns: u64::try_from(mean_ns).expect("a mean is not above the maximum"),
             },
             last: self.last,
+            drawn_sample_count: self.next_sequence,
         }
     }
 

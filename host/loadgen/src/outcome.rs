@@ -14,8 +14,8 @@ use std::io;
 use proctor_vocabulary::SampleIndex;
 
 use crate::{
-    EffectiveSettings, PerformanceResult, TestSettings, phase_outcome::PhaseOutcome, plan::PhaseMode,
-    slots::SampleRecord, violations::Violation,
+    EffectiveSettings, PeakSearch, PerformanceResult, TestSettings, phase_outcome::PhaseOutcome,
+    plan::PhaseMode, slots::SampleRecord, violations::Violation,
 };
 
 /// A logged response.
@@ -67,8 +67,10 @@ pub struct TestOutcome {
     pub qsl_performance_count: u64,
     /// The phases that took place, in order.
     pub phases: Vec<PhaseOutcome>,
-    /// The result of the performance phase, if there was one.
+    /// The result of the performance phase, if there was one; of a search for the peak, that of the reported run.
     pub performance: Option<PerformanceResult>,
+    /// What the search for the peak did, if that was the mode.
+    pub peak_search: Option<PeakSearch>,
     /// Whether the test counts.
     pub verdict: Verdict,
     /// Contradictions in the settings, which do not end a test.
@@ -89,11 +91,30 @@ impl TestOutcome {
         self.setting_errors.iter().chain(phases).cloned().collect()
     }
 
-    /// The samples of the performance phase; in a test without one, those of all accuracy phases.
+    /// The phases that the figures are about: all, or the reported run of a search for the peak.
+    pub fn reported_phases(&self) -> impl Iterator<Item = &PhaseOutcome> {
+        let chosen = self.peak_search.as_ref().map(|search| search.reported_step);
+        let phases = self.phases.iter().enumerate();
+        let is_reported = move |number| chosen.is_none_or(|step| step == Some(number));
+        phases.filter(move |(number, _)| is_reported(*number)).map(|(_, phase)| phase)
+    }
+
+    /// The settings that the figures are about: those of the test, with the rate of the reported run of a search.
+    #[must_use]
+    pub fn reported_settings(&self) -> EffectiveSettings {
+        let mut settings = self.effective.clone();
+        if let Some(qps) = self.peak_search.as_ref().and_then(PeakSearch::reported_qps) {
+            settings.target_qps = qps;
+        }
+        settings
+    }
+
+    /// The samples of the performance phase; in a test without one, those of all accuracy phases. Of a search for the
+    /// peak, those of the reported run.
     pub fn samples(&self) -> impl Iterator<Item = SampleRecord> {
         let timed = self.phases.iter().any(|phase| phase.record.mode == PhaseMode::Performance);
         let wanted = if timed { PhaseMode::Performance } else { PhaseMode::Accuracy };
-        let phases = self.phases.iter().filter(move |phase| phase.record.mode == wanted);
+        let phases = self.reported_phases().filter(move |phase| phase.record.mode == wanted);
         phases.flat_map(|phase| phase.phase.samples(0))
     }
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    LogOutputSettings, PhaseOutcome, TestOutcome,
+    LogOutputSettings, PeakEnd, PeakSearch, PeakStep, PhaseOutcome, TestOutcome,
     issue::IssueEnd,
     log::{AccuracyLogWriter, DetailLog, LogFile, LogIdentity, Summary, TestNames},
     plan::PhaseMode,
@@ -36,7 +36,7 @@ impl TestOutcome {
 
         let summary = Summary {
             sut_name: &self.sut_name,
-            settings: &self.effective,
+            settings: &self.reported_settings(),
             result: self.performance.as_ref(),
             warning_count: detail.warning_count(),
             error_count: detail.error_count(),
@@ -69,12 +69,9 @@ impl TestOutcome {
         }
         log.requested(0, &self.requested.clone().with_test05_applied());
         log.effective(0, &self.effective);
-        let mut mode = None;
-        for phase in &self.phases {
-            if mode.replace(phase.record.mode) != Some(phase.record.mode) {
-                log.message(phase.start_ns, starting(phase.record.mode));
-            }
-            log_phase(&mut log, phase, identity);
+        match &self.peak_search {
+            Some(search) => log_search(&mut log, search, &self.phases, identity),
+            None => log_phases(&mut log, &self.phases, identity),
         }
         if let (Some(result), Some(last)) = (&self.performance, self.phases.last()) {
             log.result(last.start_ns + last.duration_ns, result);
@@ -90,8 +87,47 @@ fn starting(mode: PhaseMode) -> &'static str {
     }
 }
 
-fn log_phase(log: &mut DetailLog, phase: &PhaseOutcome, identity: &LogIdentity) {
-    log.phase_start(phase.start_ns, &phase.record);
+fn log_phases(log: &mut DetailLog, phases: &[PhaseOutcome], identity: &LogIdentity) {
+    let mut mode = None;
+    for phase in phases {
+        if mode.replace(phase.record.mode) != Some(phase.record.mode) {
+            log.message(phase.start_ns, starting(phase.record.mode));
+        }
+        log.loaded_set(phase.start_ns, &phase.record);
+        log_issue(log, phase, identity);
+    }
+}
+
+/// The runs of a search for the peak. Those of the narrowing share one load.
+fn log_search(log: &mut DetailLog, search: &PeakSearch, phases: &[PhaseOutcome], identity: &LogIdentity) {
+    let is_wide = |step: &PeakStep| !matches!(step, PeakStep::Middle { .. });
+    let wide_count = search.steps.iter().take_while(|step| is_wide(step)).count();
+    let mut runs = search.steps.iter().zip(phases);
+    log.message(phases.first().map_or(0, |phase| phase.start_ns), "Starting FindPeakPerformance mode");
+    let mut end_ns = 0;
+    for (step, phase) in runs.by_ref().take(wide_count) {
+        log.message(phase.start_ns, step.to_string());
+        log.loaded_set(phase.start_ns, &phase.record);
+        end_ns = log_issue(log, phase, identity);
+    }
+    if let (Some((lower_qps, upper_qps)), Some(phase)) = (search.boundaries_qps, phases.first()) {
+        let found = format!("FindPeakPerformance: Found boundaries: [{lower_qps:.6}, {upper_qps:.6})");
+        log.message(end_ns, found);
+        log.loaded_set(end_ns, &phase.record);
+    }
+    for (step, phase) in runs {
+        log.message(phase.start_ns, step.to_string());
+        end_ns = log_issue(log, phase, identity);
+    }
+    match &search.end {
+        end @ PeakEnd::Found { .. } => log.message(end_ns, end.to_string()),
+        end => log.error(end_ns, "error_runtime", end.to_string()),
+    }
+}
+
+/// A phase from what it generated to its end, which is returned.
+fn log_issue(log: &mut DetailLog, phase: &PhaseOutcome, identity: &LogIdentity) -> u64 {
+    log.generated(phase.start_ns, &phase.record);
     let end_ns = phase.start_ns + phase.duration_ns;
     if phase.end == IssueEnd::Naturally {
         log.message(phase.start_ns + phase.record.final_query_issued_ns, phase.end.to_string());
@@ -101,6 +137,7 @@ fn log_phase(log: &mut DetailLog, phase: &PhaseOutcome, identity: &LogIdentity) 
     }
     let wall_clock = |at_ns: u64| utc(identity.start_unix_ms + at_ns / 1_000_000);
     log.phase_end(end_ns, &wall_clock(phase.start_ns), &wall_clock(end_ns));
+    end_ns
 }
 
 /// `MM-DD-YYYY hh:mm:ss.mmm` in UTC. The calendar repeats every 400 years of 146,097 days; years are counted from March

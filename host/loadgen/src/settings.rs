@@ -11,6 +11,7 @@ use std::path::PathBuf;
 
 use proctor_vocabulary::{Scenario, TestMode, did_you_mean};
 
+pub(crate) use check::MAX_QPS;
 pub use check::SettingsError;
 pub use effective::EffectiveSettings;
 use value::Setting;

@@ -1,11 +1,15 @@
 //! One test from its settings to its outcome.
 
+mod find_peak;
+
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
 };
 
 use proctor_vocabulary::{CompletionSink, Scenario, TestMode};
+
+pub use find_peak::{PeakEnd, PeakSearch, PeakStep};
 
 use crate::{
     EffectiveSettings, PerformanceResult, SettingsError, TestSettings,
@@ -21,6 +25,7 @@ use crate::{
     recorder::{MAX_PHASE_COUNT, Recorder},
     system::{LibraryError, QuerySampleLibrary, SystemUnderTest},
     token_recorder::FirstTokens,
+    violations::ViolationKind,
     wake::Wake,
 };
 
@@ -51,11 +56,15 @@ pub enum LoadGenError {
     /// The settings make no test.
     #[error(transparent)]
     Settings(#[from] SettingsError),
-    /// The search for the peak is not there yet.
+    /// Only Server has a rate to search for. LoadGen logs this as `error_invalid_config`.
     #[error(
-        "setting mode = FindPeakPerformance is not supported yet: run PerformanceOnly at several values of server_target_qps"
+        "setting mode = FindPeakPerformance needs scenario = Server, not {scenario}: Finding peak performance is only \
+         supported in Server scenarios."
     )]
-    FindPeakNotSupported,
+    FindPeakNeedsServer {
+        /// The setting.
+        scenario: Scenario,
+    },
     /// Registered issuing threads are not there yet.
     #[error("setting server_num_issue_query_threads = {count} is not supported yet: set it to 0")]
     IssueThreadsNotSupported {
@@ -156,17 +165,20 @@ impl<C: Clock> LoadGen<C> {
             origin_ns: self.clock.now_ns(),
             sampler: AccuracySampler::new(&effective),
             next_sample_id: 0,
+            undrawn_sample_count: 0,
             phases: Vec::new(),
             accuracy: Vec::new(),
         };
+        let mut peak_search = None;
         for plan in plans {
-            if run.is_broken() {
-                break;
+            if effective.mode == TestMode::FindPeakPerformance {
+                peak_search = Some(run.find_peak(&plan)?);
+            } else if !run.is_broken() {
+                run.phase(&plan)?;
             }
-            run.phase(plan)?;
         }
-        let (phases, accuracy) = (run.phases, run.accuracy);
-        Ok(self.conclude(effective, setting_errors, sut, qsl, phases, accuracy))
+        let made = Made { phases: run.phases, accuracy: run.accuracy, peak_search };
+        Ok(self.conclude(effective, setting_errors, sut, qsl, made))
     }
 
     fn resolve(
@@ -175,8 +187,8 @@ impl<C: Clock> LoadGen<C> {
     ) -> Result<(EffectiveSettings, Vec<String>), LoadGenError> {
         let (performance_count, total_count) = (qsl.performance_sample_count(), qsl.total_sample_count());
         let (effective, errors) = EffectiveSettings::new(&self.settings, performance_count, total_count)?;
-        if effective.mode == TestMode::FindPeakPerformance {
-            return Err(LoadGenError::FindPeakNotSupported);
+        if effective.mode == TestMode::FindPeakPerformance && effective.scenario != Scenario::Server {
+            return Err(LoadGenError::FindPeakNeedsServer { scenario: effective.scenario });
         }
         match self.settings.server_num_issue_query_threads {
             0 => Ok((effective, errors)),
@@ -191,22 +203,37 @@ impl<C: Clock> LoadGen<C> {
         setting_errors: Vec<String>,
         sut: &dyn SystemUnderTest,
         qsl: &dyn QuerySampleLibrary,
-        mut phases: Vec<PhaseOutcome>,
-        accuracy: Vec<AccuracyRecord>,
+        made: Made,
     ) -> TestOutcome {
+        let Made { mut phases, accuracy, peak_search } = made;
+        let peak_found = peak_search.as_ref().is_some_and(|search| search.peak_qps().is_some());
         let violations = self.recorder.violations();
         let interrupted = self.stop.reason();
-        let mut general: Vec<_> = violations.iter().map(ToString::to_string).collect();
+        // Samples that fail above the peak are what the search looks for, and errors of their runs.
+        let counted = violations.iter().filter(|it| !(peak_found && it.kind == ViolationKind::Failed));
+        let mut general: Vec<_> = counted.map(ToString::to_string).collect();
         general.extend(interrupted.iter().map(|reason| format!("interrupted: {reason}")));
         let mut reasons = Vec::new();
         match phases.last_mut() {
             Some(last) => last.record.violations.extend(general),
             None => reasons = general,
         }
-        let performance = phases.iter().find(|phase| phase.record.mode == PhaseMode::Performance);
-        let performance = performance.map(|phase| PerformanceResult::new(&phase.record, &effective));
-        let untimed = phases.iter().filter(|phase| phase.record.mode == PhaseMode::Accuracy);
-        reasons.extend(untimed.flat_map(|phase| phase.record.violations.clone()));
+        let timed = match &peak_search {
+            Some(search) => search.reported_step,
+            None => phases.iter().position(|phase| phase.record.mode == PhaseMode::Performance),
+        };
+        let others = phases.iter().enumerate().filter(|(number, _)| Some(*number) != timed);
+        let mut of_others: Vec<_> =
+            others.flat_map(|(_, phase)| phase.record.violations.iter().cloned()).collect();
+        let mut performance = timed.map(|number| PerformanceResult::new(&phases[number].record, &effective));
+        if let (Some(search), Some(result)) = (&peak_search, &mut performance) {
+            // The runs of a search make one result.
+            of_others.extend((!peak_found).then(|| search.end.to_string()));
+            result.violations.extend(of_others.iter().cloned());
+            result.reasons.append(&mut of_others);
+            result.valid = result.reasons.is_empty();
+        }
+        reasons.extend(of_others);
         reasons.extend(performance.iter().flat_map(|result| result.reasons.clone()));
         TestOutcome {
             requested: self.settings.clone(),
@@ -216,6 +243,7 @@ impl<C: Clock> LoadGen<C> {
             qsl_performance_count: qsl.performance_sample_count(),
             phases,
             performance,
+            peak_search,
             verdict: Verdict { valid: reasons.is_empty(), reasons },
             setting_errors,
             violations,
@@ -223,6 +251,13 @@ impl<C: Clock> LoadGen<C> {
             accuracy,
         }
     }
+}
+
+/// What was made of a test.
+struct Made {
+    phases: Vec<PhaseOutcome>,
+    accuracy: Vec<AccuracyRecord>,
+    peak_search: Option<PeakSearch>,
 }
 
 /// The state of a test from phase to phase.
@@ -234,20 +269,41 @@ struct Run<'a, C: Clock> {
     origin_ns: u64,
     sampler: AccuracySampler,
     next_sample_id: u64,
+    /// Samples of the last phase that were generated and took no variate of the sampler yet.
+    undrawn_sample_count: u64,
     phases: Vec<PhaseOutcome>,
     accuracy: Vec<AccuracyRecord>,
 }
 
 impl<C: Clock> Run<'_, C> {
     /// Load, generate, issue, flush, wait, unload.
-    fn phase(&mut self, plan: PhasePlan) -> Result<(), LoadGenError> {
-        let test = self.test;
+    fn phase(&mut self, plan: &PhasePlan) -> Result<(), LoadGenError> {
+        self.load(plan)?;
+        self.measure(self.settings, plan);
+        self.unload(plan);
+        Ok(())
+    }
+
+    fn load(&self, plan: &PhasePlan) -> Result<(), LoadGenError> {
         self.qsl.load(&plan.set.indices).map_err(|source| LoadGenError::Load {
             library: self.qsl.name().to_owned(),
             sample_count: plan.set.indices.len(),
             source,
-        })?;
-        let queries = QueryGenerator::new(self.settings, &plan);
+        })
+    }
+
+    /// A failure is told at the last phase.
+    fn unload(&mut self, plan: &PhasePlan) {
+        if let (Err(error), Some(last)) = (self.qsl.unload(&plan.set.indices), self.phases.last_mut()) {
+            let name = self.qsl.name();
+            last.record.violations.push(format!("library {name} failed to unload its samples: {error}"));
+        }
+    }
+
+    /// What lies between load and unload.
+    fn measure(&mut self, settings: &EffectiveSettings, plan: &PhasePlan) {
+        let test = self.test;
+        let queries = QueryGenerator::new(settings, plan);
         let totals = queries.totals();
         let sample_count = totals.query_count.saturating_mul(totals.samples_per_query);
         let phase = test.recorder.open(&PhaseStart {
@@ -267,8 +323,9 @@ impl<C: Clock> Run<'_, C> {
             wake: &test.wake,
             timeout_ns: test.options.watchdog_ms.saturating_mul(1_000_000),
         };
-        let sampler = &mut self.sampler;
-        let issue = IssueLoop::new(self.settings, self.sut, &watchdog, &phase, queries.clone(), sampler);
+        self.sampler.skip(std::mem::take(&mut self.undrawn_sample_count));
+        self.sampler.go_on(settings);
+        let issue = IssueLoop::new(settings, self.sut, &watchdog, &phase, queries.clone(), &mut self.sampler);
         let issued = issue.run();
         self.sut.flush();
         // After a stall there is nothing to wait for, beyond what the flush itself brought. A first stop has only
@@ -280,18 +337,14 @@ impl<C: Clock> Run<'_, C> {
         phase.end(test.clock.now_ns());
         let missing = if waited == Waited::Complete { Vec::new() } else { phase.give_up() };
 
-        let unloaded = self.qsl.unload(&plan.set.indices);
+        self.undrawn_sample_count = sample_count - issued.drawn_sample_count;
         let start_ns = phase.start_ns() - self.origin_ns;
-        let finished = Finished { settings: self.settings, plan, queries, phase, issued, start_ns, missing };
+        let plan = plan.clone();
+        let finished = Finished { settings, plan, queries, phase, issued, start_ns, missing };
         self.accuracy.extend(finished.accuracy_records());
         let mut outcome = finished.into_outcome();
-        if let Err(error) = unloaded {
-            let name = self.qsl.name();
-            outcome.record.violations.push(format!("library {name} failed to unload its samples: {error}"));
-        }
         outcome.errors = self.errors_of(&outcome);
         self.phases.push(outcome);
-        Ok(())
     }
 
     /// Whether a performance phase logs any responses.

@@ -258,8 +258,14 @@ fn what_cannot_be_run_is_refused() {
         bench.loadgen.run(&bench.sut, library).unwrap_err()
     };
     let library = NotingLibrary::new(10, 4);
-    let find_peak = TestSettings { mode: TestMode::FindPeakPerformance, ..settings(Scenario::Server) };
-    assert!(matches!(run(find_peak, &library), LoadGenError::FindPeakNotSupported));
+    let find_peak = TestSettings { mode: TestMode::FindPeakPerformance, ..settings(Scenario::Offline) };
+    let error = run(find_peak, &library);
+    assert!(matches!(error, LoadGenError::FindPeakNeedsServer { scenario: Scenario::Offline }));
+    assert_eq!(
+        error.to_string(),
+        "setting mode = FindPeakPerformance needs scenario = Server, not Offline: Finding peak performance is only \
+         supported in Server scenarios."
+    );
     let threads = TestSettings { server_num_issue_query_threads: 2, ..settings(Scenario::Server) };
     let error = run(threads, &library).to_string();
     assert!(error.starts_with("setting server_num_issue_query_threads = 2 is not supported"), "{error}");

@@ -146,6 +146,24 @@ pub(crate) fn interrupted_result() -> RunResult {
     RunResult::new(&settings, plugin(), machine(), tests)
 }
 
+/// The model does 1000 samples a second one after the other, and may take 20 ms for one.
+#[test]
+fn the_metric_of_a_search_is_the_peak_rate() {
+    let mut settings = settings();
+    settings.test.min_duration_ms = 1000;
+    let performance_run = test(&settings, TestMode::FindPeakPerformance, false);
+    let search = performance_run.outcome.peak_search.clone().unwrap();
+    let tests = Tests { accuracy_run: None, performance_run: Some(&performance_run), accuracy: None };
+    let result = RunResult::new(&settings, plugin(), machine(), tests);
+    let metric = result.metric.unwrap();
+    assert_eq!((metric.name.as_str(), metric.unit), ("peak rate", "queries/s"));
+    assert_eq!(Some(metric.value), search.peak_qps());
+    let reported = &performance_run.outcome.phases[search.reported_step.unwrap()];
+    let part = result.performance_run.unwrap();
+    assert_eq!(part.mode, "FindPeakPerformance");
+    assert_eq!(part.issued_query_count, reported.record.issued_query_count);
+}
+
 fn bytes(result: &RunResult) -> Vec<u8> {
     let mut bytes = Vec::new();
     result.write(&mut bytes).unwrap();

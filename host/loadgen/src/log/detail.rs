@@ -163,8 +163,18 @@ impl DetailLog {
 
     /// Appends what a phase loaded and generated.
     pub fn phase_start(&mut self, time_ns: u64, record: &PhaseRecord) {
+        self.loaded_set(time_ns, record);
+        self.generated(time_ns, record);
+    }
+
+    /// Appends what a phase loaded.
+    pub fn loaded_set(&mut self, time_ns: u64, record: &PhaseRecord) {
         let loaded = record.loaded_set.iter().map(|index| index.0).collect();
         self.entry(time_ns, "loaded_qsl_set", DetailValue::List(loaded));
+    }
+
+    /// Appends what a phase generated.
+    pub fn generated(&mut self, time_ns: u64, record: &PhaseRecord) {
         self.entry(time_ns, "generated_query_count", record.generated.query_count);
         self.entry(time_ns, "generated_samples_per_query", record.generated.samples_per_query);
         self.entry(time_ns, "generated_query_duration", record.generated.duration_ns);

@@ -17,7 +17,13 @@ const MAX_DURATION_MS: u64 = 1_000_000_000_000;
 /// The largest query that is not Offline's. The loaded set is padded by this many entries.
 const MAX_SAMPLES_PER_QUERY: u64 = 1 << 20;
 /// Rates outside of this range make arrival gaps that are no longer whole, representable nanoseconds.
-const QPS_RANGE: RangeInclusive<f64> = 1e-6..=1e9;
+const QPS_RANGE: RangeInclusive<f64> = 1e-6..=MAX_QPS;
+/// The highest rate.
+pub(crate) const MAX_QPS: f64 = 1e9;
+/// By how much the search for the peak may widen its boundaries at a time.
+const PEAK_STEP_RANGE: RangeInclusive<f64> = 0.001..=1000.0;
+/// To how many decimals the search for the peak may go; a rate has no more than that.
+const PEAK_DECIMALS: RangeInclusive<i32> = 0..=9;
 /// Shares of queries that a percentile can be of. Early stopping needs some queries below and some above it.
 const QUANTILE_RANGE: RangeInclusive<f64> = 0.000_001..=0.999_999;
 /// Expected latencies, a nanosecond to eleven days, for the same reason.
@@ -215,7 +221,20 @@ pub(super) fn check_ranges(request: &TestSettings) -> Result<(), SettingsError> 
     if request.scenario != Scenario::Offline {
         check_integer(request, "min_query_count", 0..=MAX_MIN_QUERIES)?;
     }
+    if request.mode == TestMode::FindPeakPerformance {
+        check_peak_search(request)?;
+    }
     Ok(())
+}
+
+fn check_peak_search(request: &TestSettings) -> Result<(), SettingsError> {
+    check_float(request, "server_find_peak_qps_boundary_step_size", PEAK_STEP_RANGE)?;
+    let (key, value) = field(request, "server_find_peak_qps_decimals_of_precision");
+    if PEAK_DECIMALS.contains(&request.server_find_peak_qps_decimals_of_precision) {
+        return Ok(());
+    }
+    let expected = format!("a whole number from {} to {}", PEAK_DECIMALS.start(), PEAK_DECIMALS.end());
+    Err(SettingsError::OutOfRange { key, value, expected })
 }
 
 /// Refuses a float out of the range, and with it NaN.
