@@ -11,7 +11,7 @@ use chrono::{DateTime, Local};
 use proctor_config::{RunSettings, Settings};
 use proctor_loadgen::{
     Clock, EffectiveSettings, LoadGen, LoadGenError, LoadGenOptions, Progress, QuerySampleLibrary, RealClock,
-    TestOutcome, TestSettings, VirtualClock, log::LogIdentity,
+    TestOutcome, TestSettings, VirtualClock, config_file, log::LogIdentity,
 };
 use proctor_plugin_host::Model;
 use proctor_scheduler::{Instance, SchedulerConfig, SimulatedScheduler, ThreadedScheduler};
@@ -64,6 +64,8 @@ pub(crate) struct Bench<'a> {
     pub(crate) library: Library,
     pub(crate) watchdog: Watchdog,
     pub(crate) interrupt: Interrupt,
+    /// What overrides settings of the performance run.
+    pub(crate) audit_config: Option<String>,
     /// Phases that the plugin has been through: its late responses must not be taken for those of a later test.
     pub(crate) phase_count: Cell<u64>,
 }
@@ -113,12 +115,15 @@ impl Bench<'_> {
         folder: &Path,
         make_system: impl FnOnce(Make) -> Result<(System, Option<Journal>), HostError>,
     ) -> Result<Test, HostError> {
-        let config = self.scheduler_config(&settings)?;
+        // An accuracy run is the same in an audit, or there would be nothing to compare.
+        let audit_config = self.audit_config.clone().filter(|_| settings.mode != TestMode::AccuracyOnly);
+        let config = self.scheduler_config(&settings, audit_config.as_deref())?;
         let instances = self.instances()?;
         let (instances, mut problems) = self.warm_up(instances)?;
         let options = LoadGenOptions {
             watchdog_ms: self.settings.run.watchdog_ms,
             earlier_phase_count: self.phase_count.get(),
+            audit_config,
             ..LoadGenOptions::default()
         };
         let loadgen = LoadGen::new(settings, Arc::clone(clock), options);
@@ -223,13 +228,21 @@ impl Bench<'_> {
     }
 
     /// The scheduler's settings. For Offline the queue has to hold the one query.
-    fn scheduler_config(&self, test: &TestSettings) -> Result<SchedulerConfig, HostError> {
+    fn scheduler_config(
+        &self,
+        test: &TestSettings,
+        audit_config: Option<&str>,
+    ) -> Result<SchedulerConfig, HostError> {
+        let mut test = test.clone();
+        if let Some(text) = audit_config {
+            config_file::apply_audit(text, &mut test).expect("it was checked when it was read");
+        }
         let mut config = scheduler_config(&self.settings.run)?;
         if test.scenario == Scenario::Offline {
             let (performance, total) =
                 (self.library.performance_sample_count(), self.library.total_sample_count());
             let (effective, _) =
-                EffectiveSettings::new(test, performance, total).map_err(LoadGenError::Settings)?;
+                EffectiveSettings::new(&test, performance, total).map_err(LoadGenError::Settings)?;
             let samples = usize::try_from(effective.samples_per_query.max(total)).unwrap_or(usize::MAX);
             config.queue_capacity = config.queue_capacity.max(samples);
             config.validate()?;

@@ -5,6 +5,7 @@ use std::{cell::Cell, mem::ManuallyDrop, path::PathBuf, time::Duration};
 use chrono::Local;
 use proctor_config::Settings;
 use proctor_datasets::DataRoot;
+use proctor_loadgen::config_file;
 use proctor_plugin_host::crash;
 use proctor_vocabulary::TestMode;
 use tempfile::TempDir;
@@ -66,6 +67,7 @@ fn run_in(folder: &RunFolder, settings: &Settings, interrupt: &Interrupt) -> Res
     interrupt.on_second(move || backend.cancel());
 
     // The data and the model.
+    let audit_config = audit_config(settings)?;
     let machine = Machine::read();
     let root = DataRoot::new(settings.run.data_root.as_deref());
     response_form(&settings.benchmark)?;
@@ -82,6 +84,7 @@ fn run_in(folder: &RunFolder, settings: &Settings, interrupt: &Interrupt) -> Res
         library,
         watchdog: watchdog.clone(),
         interrupt,
+        audit_config,
         phase_count: Cell::new(0),
     });
 
@@ -121,6 +124,19 @@ fn run_in(folder: &RunFolder, settings: &Settings, interrupt: &Interrupt) -> Res
     }
     cache.remove();
     Ok(result.exit_code())
+}
+
+/// The content of the audit file, if the settings name one.
+fn audit_config(settings: &Settings) -> Result<Option<String>, HostError> {
+    let Some(path) = &settings.run.audit_config else { return Ok(None) };
+    let wrong = |why: String| HostError::Usage(format!("setting audit_config = {}: {why}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(format!("cannot read it: {error}")))?;
+    let applied = config_file::apply_audit(&text, &mut settings.test.clone());
+    let lines = |errors: Vec<_>| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    let report = applied.map_err(|errors| wrong(lines(errors)))?;
+    let changed: Vec<_> = report.applied.iter().map(|applied| applied.setting).collect();
+    eprintln!("warning: {} overrides in the performance run: {}", path.display(), changed.join(", "));
+    Ok(Some(text))
 }
 
 /// Which tests a run consists of.

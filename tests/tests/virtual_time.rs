@@ -68,6 +68,24 @@ fn the_search_for_the_peak_is_the_same_twice_and_finds_what_the_plugin_can_do() 
 }
 
 #[test]
+fn an_audit_file_overrides_the_performance_run_and_one_with_an_error_is_refused() {
+    let bench = Bench::new();
+    let audit =
+        bench.write("audit.config", "*.*.accuracy_log_sampling_target = 50\n*.*.min_duration = 2000\n");
+    let flags = "--plugin mock --scenario Server --virtual-time --mode performance --duration 1s";
+    let run = bench.run(&format!("{flags} --set audit_config={}", audit.display()));
+    assert!(run.result()["performance_run"]["duration_ns"].as_u64().unwrap() >= 2_000_000_000);
+    assert!(
+        run.text("mlperf_log_detail.txt").contains("\"Found Audit Config file (audit.config). Overriding")
+    );
+    assert!(run.text("mlperf_log_accuracy.json").contains("seq_id"));
+
+    let broken = bench.write("broken.config", "*.*.min_duration 2000\n");
+    let refused = bench.run(&format!("{flags} --set audit_config={}", broken.display()));
+    refused.finished.assert_error(2, &["broken.config: line 1: expected `key = value`"]);
+}
+
+#[test]
 fn a_plugin_without_virtual_time_says_so() {
     let run = Bench::new().run("--plugin cpu-rnn --virtual-time");
     run.finished.assert_error(3, &["plugin cpu-rnn does not run in virtual time", "such as mock"]);

@@ -189,6 +189,13 @@ const RUN_KEYS: &[(Key, Default)] = &[
         "Folder in which plugins may keep what is costly to make again; unset is a temporary one.",
     ),
     key(
+        "audit_config",
+        Kind::Text,
+        "",
+        Default::Unset,
+        "File that overrides settings of the performance run, the audit.config of an MLPerf audit; unset is none.",
+    ),
+    key(
         "virtual_time",
         Kind::Bool,
         "",

@@ -33,6 +33,8 @@ pub struct RunSettings {
     pub device: Option<String>,
     /// Folder in which plugins may keep what is costly to make again; `None` is a temporary one.
     pub cache_folder: Option<PathBuf>,
+    /// File that overrides settings of the performance run, as the audit tests of MLPerf want it.
+    pub audit_config: Option<PathBuf>,
     /// Simulate the run in virtual time.
     pub virtual_time: bool,
     /// Time without any completion after which the plugin counts as hung, in ms.

@@ -136,7 +136,7 @@ pub use accuracy_sampling::AccuracySampler;
 pub use clock::{Clock, RealClock};
 pub use early_stopping::{min_under_latency_queries, over_latency_allowance};
 pub use issue::{IssueDelay, IssueEnd};
-pub use outcome::{AccuracyRecord, AccuracyTokens, TestOutcome, Verdict};
+pub use outcome::{AccuracyRecord, AccuracyTokens, Audit, TestOutcome, Verdict};
 pub use phase_outcome::{MissingSamples, PhaseOutcome};
 pub use phase_record::PhaseRecord;
 pub use phase_tokens::{PhaseTokens, SampleTokens};

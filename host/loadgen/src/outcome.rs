@@ -14,8 +14,12 @@ use std::io;
 use proctor_vocabulary::SampleIndex;
 
 use crate::{
-    EffectiveSettings, PeakSearch, PerformanceResult, TestSettings, phase_outcome::PhaseOutcome,
-    plan::PhaseMode, slots::SampleRecord, violations::Violation,
+    EffectiveSettings, PeakSearch, PerformanceResult, TestSettings,
+    config_file::{ConfigFileError, ConfigFileReport},
+    phase_outcome::PhaseOutcome,
+    plan::PhaseMode,
+    slots::SampleRecord,
+    violations::Violation,
 };
 
 /// A logged response.
@@ -40,6 +44,9 @@ pub struct AccuracyTokens {
     pub token_count: u64,
 }
 
+/// What an audit file did: the settings it changed, or its lines in error, with which it changes nothing.
+pub type Audit = Result<ConfigFileReport, Vec<ConfigFileError>>;
+
 /// VALID or INVALID.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
@@ -55,8 +62,10 @@ pub struct Verdict {
 /// log: here a sample that failed, is missing, or was completed twice, late or unasked makes the test INVALID.
 #[derive(Debug, Clone)]
 pub struct TestOutcome {
-    /// The settings as they were asked for.
+    /// The settings as they were asked for, after the audit file.
     pub requested: TestSettings,
+    /// What the audit file did, if there was one; or its lines in error.
+    pub audit: Option<Audit>,
     /// The settings as they were applied.
     pub effective: EffectiveSettings,
     /// Name of the system under test.

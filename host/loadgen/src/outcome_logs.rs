@@ -61,6 +61,12 @@ impl TestOutcome {
                 qsl_performance_count: self.qsl_performance_count,
             },
         );
+        if let Some(audit) = &self.audit {
+            log.warning(0, AUDIT_WARNING);
+            for error in audit.as_ref().err().into_iter().flatten() {
+                log.error(0, "error_invalid_config", error.log_text());
+            }
+        }
         if self.requested.test05 {
             log.warning(0, "Test05 flag detected Overriding random seeds");
         }
@@ -79,6 +85,10 @@ impl TestOutcome {
         log
     }
 }
+
+/// LoadGen's words, with its name of the file.
+const AUDIT_WARNING: &str =
+    "Found Audit Config file (audit.config). Overriding TestSettings from audit.config file.";
 
 fn starting(mode: PhaseMode) -> &'static str {
     match mode {

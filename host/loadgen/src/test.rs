@@ -15,8 +15,9 @@ use crate::{
     EffectiveSettings, PerformanceResult, SettingsError, TestSettings,
     accuracy_sampling::AccuracySampler,
     clock::Clock,
+    config_file,
     issue::{IssueEnd, IssueLoop, Waited, Watchdog},
-    outcome::{AccuracyRecord, TestOutcome, Verdict},
+    outcome::{AccuracyRecord, Audit, TestOutcome, Verdict},
     phase::PhaseStart,
     phase_outcome::{Finished, PhaseOutcome},
     plan::{PhaseMode, PhasePlan, phases},
@@ -42,11 +43,19 @@ pub struct LoadGenOptions {
     /// Phases of earlier tests of the same system, so that a response that belongs to one of them is recognised as
     /// late instead of completing a sample of this test.
     pub earlier_phase_count: u64,
+    /// Content of an `audit.config`, which changes the settings at the start of the test. LoadGen looks for such a file
+    /// in the current folder; here the caller does.
+    pub audit_config: Option<String>,
 }
 
 impl Default for LoadGenOptions {
     fn default() -> Self {
-        Self { watchdog_ms: 60_000, response_arena_bytes: 16 << 20, earlier_phase_count: 0 }
+        Self {
+            watchdog_ms: 60_000,
+            response_arena_bytes: 16 << 20,
+            earlier_phase_count: 0,
+            audit_config: None,
+        }
     }
 }
 
@@ -149,7 +158,8 @@ impl<C: Clock> LoadGen<C> {
         sut: &dyn SystemUnderTest,
         qsl: &dyn QuerySampleLibrary,
     ) -> Result<TestOutcome, LoadGenError> {
-        let (effective, setting_errors) = self.resolve(qsl)?;
+        let (request, audit) = self.request();
+        let (effective, setting_errors) = Self::resolve(&request, qsl)?;
         let plans = phases(&effective);
         if (plans.len() as u64).saturating_add(self.options.earlier_phase_count) > MAX_PHASE_COUNT {
             return Err(LoadGenError::TooManyPhases { count: plans.len() });
@@ -159,6 +169,7 @@ impl<C: Clock> LoadGen<C> {
         }
         let mut run = Run {
             test: self,
+            request: &request,
             settings: &effective,
             sut,
             qsl,
@@ -177,20 +188,29 @@ impl<C: Clock> LoadGen<C> {
                 run.phase(&plan)?;
             }
         }
-        let made = Made { phases: run.phases, accuracy: run.accuracy, peak_search };
+        let (phases, accuracy) = (run.phases, run.accuracy);
+        let made = Made { request, audit, phases, accuracy, peak_search };
         Ok(self.conclude(effective, setting_errors, sut, qsl, made))
     }
 
+    /// The settings as the audit file leaves them, and what it did. One with a line in error changes nothing.
+    fn request(&self) -> (TestSettings, Option<Audit>) {
+        let mut request = self.settings.clone();
+        let text = self.options.audit_config.as_ref();
+        let audit = text.map(|text| config_file::apply_audit(text, &mut request));
+        (request, audit)
+    }
+
     fn resolve(
-        &self,
+        request: &TestSettings,
         qsl: &dyn QuerySampleLibrary,
     ) -> Result<(EffectiveSettings, Vec<String>), LoadGenError> {
         let (performance_count, total_count) = (qsl.performance_sample_count(), qsl.total_sample_count());
-        let (effective, errors) = EffectiveSettings::new(&self.settings, performance_count, total_count)?;
+        let (effective, errors) = EffectiveSettings::new(request, performance_count, total_count)?;
         if effective.mode == TestMode::FindPeakPerformance && effective.scenario != Scenario::Server {
             return Err(LoadGenError::FindPeakNeedsServer { scenario: effective.scenario });
         }
-        match self.settings.server_num_issue_query_threads {
+        match request.server_num_issue_query_threads {
             0 => Ok((effective, errors)),
             count => Err(LoadGenError::IssueThreadsNotSupported { count }),
         }
@@ -205,7 +225,7 @@ impl<C: Clock> LoadGen<C> {
         qsl: &dyn QuerySampleLibrary,
         made: Made,
     ) -> TestOutcome {
-        let Made { mut phases, accuracy, peak_search } = made;
+        let Made { request: requested, audit, mut phases, accuracy, peak_search } = made;
         let peak_found = peak_search.as_ref().is_some_and(|search| search.peak_qps().is_some());
         let violations = self.recorder.violations();
         let interrupted = self.stop.reason();
@@ -236,7 +256,8 @@ impl<C: Clock> LoadGen<C> {
         reasons.extend(of_others);
         reasons.extend(performance.iter().flat_map(|result| result.reasons.clone()));
         TestOutcome {
-            requested: self.settings.clone(),
+            requested,
+            audit,
             effective,
             sut_name: sut.name().to_owned(),
             qsl_name: qsl.name().to_owned(),
@@ -255,6 +276,8 @@ impl<C: Clock> LoadGen<C> {
 
 /// What was made of a test.
 struct Made {
+    request: TestSettings,
+    audit: Option<Audit>,
     phases: Vec<PhaseOutcome>,
     accuracy: Vec<AccuracyRecord>,
     peak_search: Option<PeakSearch>,
@@ -263,6 +286,7 @@ struct Made {
 /// The state of a test from phase to phase.
 struct Run<'a, C: Clock> {
     test: &'a LoadGen<C>,
+    request: &'a TestSettings,
     settings: &'a EffectiveSettings,
     sut: &'a dyn SystemUnderTest,
     qsl: &'a dyn QuerySampleLibrary,
