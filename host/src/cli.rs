@@ -61,7 +61,7 @@ pub(crate) struct RunFlags {
     /// SingleStream, MultiStream, Server or Offline [default: SingleStream]
     #[arg(long)]
     scenario: Option<String>,
-    /// Only one part: accuracy or performance [default: both]
+    /// accuracy, performance, SubmissionRun or FindPeakPerformance [default: accuracy, then performance]
     #[arg(long)]
     mode: Option<String>,
     /// quick takes some seconds, official as long as the rules want [default: quick]
