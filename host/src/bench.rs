@@ -131,6 +131,7 @@ impl Bench<'_> {
         let identity = identity(clock.is_virtual());
         self.plugin.backend.set_sink(Some(loadgen.sink()));
         self.library.watch(progress.clone());
+        self.watchdog.follow(progress.clone());
         let make = Make { config, instances, sink: loadgen.sink(), progress: progress.clone() };
         let (system, journal) = make_system(make)?;
         let line = ProgressLine::start(progress, self.settings.run.scenario);

@@ -7,12 +7,14 @@
 use std::{
     process,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     thread,
     time::{Duration, Instant},
 };
+
+use proctor_loadgen::Progress;
 
 use crate::exit::EXIT_PLUGIN;
 
@@ -50,12 +52,16 @@ const CALLS: [(Call, &str); 13] = [
     (Call::Close, "close"),
 ];
 
+/// What grows as long as the plugin gets on.
+type Pulse = Box<dyn Fn() -> u64 + Send>;
+
 /// Marks when the plugin has the main thread. Cheap to clone.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Watchdog {
     /// Number of the call times 16, plus its position in [`CALLS`] and 1; 0 outside of the plugin.
     current: Arc<AtomicU64>,
     count: Arc<AtomicU64>,
+    pulse: Arc<Mutex<Option<Pulse>>>,
 }
 
 impl Watchdog {
@@ -83,6 +89,20 @@ impl Watchdog {
         watchdog
     }
 
+    /// From now on a call during which samples complete does not hang: a plugin may complete a long query inside the
+    /// call that issues it.
+    pub(crate) fn follow(&self, progress: Progress) {
+        self.set_pulse(move || progress.current().map_or(0, |phase| phase.completed_count));
+    }
+
+    fn set_pulse(&self, pulse: impl Fn() -> u64 + Send + 'static) {
+        *self.pulse.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(pulse));
+    }
+
+    fn pulse(&self) -> u64 {
+        self.pulse.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map_or(0, |pulse| pulse())
+    }
+
     /// Makes a call under watch. Two stores beside the call itself.
     pub(crate) fn during<T>(&self, call: Call, ask: impl FnOnce() -> T) -> T {
         let number = self.count.fetch_add(1, Relaxed) + 1;
@@ -92,15 +112,16 @@ impl Watchdog {
         answer
     }
 
-    /// Returns when one call has been seen for `limit`, with its description.
+    /// Returns when one call has been seen for `limit` without any progress, with its description.
     fn wait_for_hang(&self, limit: Duration) -> &'static str {
         let pause = (limit / 8).clamp(Duration::from_millis(1), Duration::from_millis(250));
-        let mut seen = (0, Instant::now());
+        let mut seen = ((0, 0), Instant::now());
         loop {
             thread::sleep(pause);
             let current = self.current.load(Relaxed);
-            if current != seen.0 {
-                seen = (current, Instant::now());
+            let now = (current, self.pulse());
+            if now != seen.0 {
+                seen = (now, Instant::now());
             } else if current != 0 && seen.1.elapsed() >= limit {
                 let position = usize::try_from(current % 16 - 1).expect("it has four bits");
                 return CALLS[position].1;
@@ -129,5 +150,18 @@ mod tests {
             assert_eq!(watchdog.wait_for_hang(Duration::from_millis(5)), "load the model");
         });
         assert_eq!(watchdog.current.load(Relaxed), 0);
+    }
+
+    #[test]
+    fn a_call_during_which_samples_complete_does_not_hang() {
+        let watchdog = Watchdog::default();
+        // Another sample at each of the first hundred looks.
+        let looks = Arc::new(AtomicU64::new(0));
+        let seen = Arc::clone(&looks);
+        watchdog.set_pulse(move || seen.fetch_add(1, Relaxed).min(100));
+        watchdog.during(Call::Issue, || {
+            assert_eq!(watchdog.wait_for_hang(Duration::from_millis(5)), "take a query (issue)");
+        });
+        assert!(looks.load(Relaxed) > 100);
     }
 }

@@ -221,3 +221,14 @@ fn a_crash_leaves_a_report_and_the_samples() {
         assert!(!run.folder().join("result.json").exists());
     }
 }
+
+#[test]
+fn a_query_that_takes_long_inside_issue_is_no_hang_while_samples_complete() {
+    // Offline is one query: 100 samples of 20 ms each, all completed before the call returns.
+    let flags = "--plugin faulty --scenario Offline --mode performance --set issue=true --set watchdog_ms=800 \
+                 --set faulty.fault=slow --set faulty.after=0 --set min_query_count=100 \
+                 --set offline_expected_qps=10 --set min_duration_ms=0";
+    let bench = Bench::new();
+    let run = bench.run(flags);
+    assert_eq!(run.assert_valid().samples().len(), 100);
+}
