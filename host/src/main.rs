@@ -1,13 +1,12 @@
 //! The benchmark host: the command line and one run, from settings to verdict.
 //!
 //! [`run`] reads from top to bottom as a run goes: settings, plugin, data, model, accuracy run, performance run,
-//! result, verdict. Around it: `bench` makes one test with the load generator, `sut` and `library` are the glue between
+//! result, verdict. Around it: `test_bed` makes one test with the load generator, `sut` and `library` are the glue between
 //! the load generator, the scheduler and the plugin, `folder`, `journal`, `result` and `verdict` are what a run leaves,
 //! `watchdog` and `interrupt` end it when the plugin or the user wants no more.
 
 #![forbid(unsafe_code)]
 
-mod bench;
 mod cli;
 mod describe;
 mod exit;
@@ -27,6 +26,7 @@ mod result;
 mod run;
 mod score;
 mod sut;
+mod test_bed;
 mod text;
 mod verdict;
 mod watchdog;

@@ -17,11 +17,11 @@ use proctor_scheduler::Statistics;
 use serde::Serialize;
 
 use crate::{
-    bench::Test,
     exit::{EXIT_BAD_RESULT, EXIT_GOOD, EXIT_INTERRUPTED},
     figures::{Latencies, Metric, metric, peak_metric, query_latencies},
     machine::Machine,
     plugin::{Dispatch, Plugin},
+    test_bed::Test,
 };
 
 /// Version of the form of the file.

@@ -11,7 +11,6 @@ use proctor_vocabulary::TestMode;
 use tempfile::TempDir;
 
 use crate::{
-    bench::{Bench, HostClock, scheduler_config},
     cli::RunFlags,
     exit::HostError,
     folder::{RunFolder, output, write_whole},
@@ -21,6 +20,7 @@ use crate::{
     plugin::Plugin,
     result::{PluginPart, RunResult, Tests},
     score::{response_form, score},
+    test_bed::{HostClock, TestBed, scheduler_config},
     verdict::verdict,
     watchdog::{Call, Watchdog},
 };
@@ -76,7 +76,7 @@ fn run_in(folder: &RunFolder, settings: &Settings, interrupt: &Interrupt) -> Res
     let library = Library::new(data, model.clone(), watchdog.clone());
     let interrupt = interrupt.clone();
     // Not to be dropped unless the plugin has come to its end: what hangs must not be waited for.
-    let bench = ManuallyDrop::new(Bench {
+    let bed = ManuallyDrop::new(TestBed {
         settings,
         clock,
         plugin,
@@ -91,12 +91,12 @@ fn run_in(folder: &RunFolder, settings: &Settings, interrupt: &Interrupt) -> Res
     // The accuracy run, then the performance run.
     let modes = Modes::of(settings.run.mode);
     let accuracy_run = match modes.accuracy {
-        Some(mode) => Some(bench.test(mode, &folder.subfolder("accuracy")?)?),
+        Some(mode) => Some(bed.test(mode, &folder.subfolder("accuracy")?)?),
         None => None,
     };
     let may_go_on = accuracy_run.as_ref().is_none_or(|test| test.may_go_on());
     let performance_run = match modes.performance {
-        Some(mode) if may_go_on => Some(bench.test(mode, folder.partial())?),
+        Some(mode) if may_go_on => Some(bed.test(mode, folder.partial())?),
         _ => None,
     };
     let scored = accuracy_run.as_ref().or(performance_run.as_ref().filter(|_| modes.scores_performance));
@@ -108,7 +108,7 @@ fn run_in(folder: &RunFolder, settings: &Settings, interrupt: &Interrupt) -> Res
     // The result and the verdict.
     let tests =
         Tests { accuracy_run: accuracy_run.as_ref(), performance_run: performance_run.as_ref(), accuracy };
-    let plugin = PluginPart::new(&bench.plugin, bench.model.precision(), settings.run.virtual_time);
+    let plugin = PluginPart::new(&bed.plugin, bed.model.precision(), settings.run.virtual_time);
     let result = RunResult::new(settings, plugin, machine, tests);
     write_whole(&folder.path(RESULT), |out| result.write(out))?;
     let is_abandoned = [&accuracy_run, &performance_run].into_iter().flatten().any(|test| test.is_abandoned);
@@ -120,7 +120,7 @@ fn run_in(folder: &RunFolder, settings: &Settings, interrupt: &Interrupt) -> Res
     folder.finish()?;
     crate::print(verdict(&result, folder.name()));
     if !is_abandoned {
-        watchdog.during(Call::Close, || drop(ManuallyDrop::into_inner(bench)));
+        watchdog.during(Call::Close, || drop(ManuallyDrop::into_inner(bed)));
     }
     cache.remove();
     Ok(result.exit_code())

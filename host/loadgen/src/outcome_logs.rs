@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     LogOutputSettings, PeakEnd, PeakSearch, PeakStep, PhaseOutcome, TestOutcome,
-    issue::IssueEnd,
+    issue_end::IssueEnd,
     log::{AccuracyLogWriter, DetailLog, LogFile, LogIdentity, Summary, TestNames},
     plan::PhaseMode,
 };

@@ -6,7 +6,8 @@ use proctor_vocabulary::{SampleIndex, Scenario};
 
 use crate::{
     EffectiveSettings, PhaseRecord,
-    issue::{IssueDelay, IssueEnd, Issued, IssuedQuery},
+    issue::{IssueDelay, Issued, IssuedQuery},
+    issue_end::IssueEnd,
     outcome::{AccuracyRecord, AccuracyTokens},
     phase::Phase,
     plan::PhasePlan,

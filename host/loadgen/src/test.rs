@@ -1,5 +1,6 @@
 //! One test from its settings to its outcome.
 
+mod error;
 mod find_peak;
 
 use std::sync::{
@@ -9,14 +10,16 @@ use std::sync::{
 
 use proctor_vocabulary::{CompletionSink, Scenario, TestMode};
 
+pub use error::LoadGenError;
 pub use find_peak::{PeakEnd, PeakSearch, PeakStep};
 
 use crate::{
-    EffectiveSettings, PerformanceResult, SettingsError, TestSettings,
+    EffectiveSettings, PerformanceResult, TestSettings,
     accuracy_sampling::AccuracySampler,
     clock::Clock,
     config_file,
-    issue::{IssueEnd, IssueLoop, Waited, Watchdog},
+    issue::IssueLoop,
+    issue_end::IssueEnd,
     outcome::{AccuracyRecord, Audit, TestOutcome, Verdict},
     phase::PhaseStart,
     phase_outcome::{Finished, PhaseOutcome},
@@ -24,10 +27,11 @@ use crate::{
     progress::{Progress, StopHandle},
     query_generator::QueryGenerator,
     recorder::{MAX_PHASE_COUNT, Recorder},
-    system::{LibraryError, QuerySampleLibrary, SystemUnderTest},
+    system::{QuerySampleLibrary, SystemUnderTest},
     token_recorder::FirstTokens,
     violations::ViolationKind,
     wake::Wake,
+    watchdog::{Waited, Watchdog},
 };
 
 /// What is not LoadGen's to set: the limits of this load generator itself.
@@ -57,50 +61,6 @@ impl Default for LoadGenOptions {
             audit_config: None,
         }
     }
-}
-
-/// Why a test could not take place.
-#[derive(Debug, thiserror::Error)]
-pub enum LoadGenError {
-    /// The settings make no test.
-    #[error(transparent)]
-    Settings(#[from] SettingsError),
-    /// Only Server has a rate to search for. LoadGen logs this as `error_invalid_config`.
-    #[error(
-        "setting mode = FindPeakPerformance needs scenario = Server, not {scenario}: Finding peak performance is only \
-         supported in Server scenarios."
-    )]
-    FindPeakNeedsServer {
-        /// The setting.
-        scenario: Scenario,
-    },
-    /// Registered issuing threads are not there yet.
-    #[error("setting server_num_issue_query_threads = {count} is not supported yet: set it to 0")]
-    IssueThreadsNotSupported {
-        /// The setting.
-        count: u64,
-    },
-    /// The accuracy run has too many sets.
-    #[error(
-        "the accuracy run has {count} sets of samples, and at most {MAX_PHASE_COUNT} are possible: raise performance_sample_count_override"
-    )]
-    TooManyPhases {
-        /// Its sets.
-        count: usize,
-    },
-    /// The library failed to load samples.
-    #[error("library {library} failed to load {sample_count} samples: {source}")]
-    Load {
-        /// Name of the library.
-        library: String,
-        /// How many samples were to be loaded.
-        sample_count: usize,
-        /// What the library says.
-        source: LibraryError,
-    },
-    /// A load generator makes one test.
-    #[error("this load generator has already run its test: make a new one")]
-    AlreadyRun,
 }
 
 /// One test: made with its settings, run once.

@@ -17,7 +17,7 @@ use std::fmt;
 use super::{LoadGenError, Run};
 use crate::{
     EffectiveSettings, PerformanceResult, Recommendation, SampleRecord, TestSettings, clock::Clock,
-    issue::IssueEnd, phase_outcome::PhaseOutcome, plan::PhasePlan, recorder::MAX_PHASE_COUNT,
+    issue_end::IssueEnd, phase_outcome::PhaseOutcome, plan::PhasePlan, recorder::MAX_PHASE_COUNT,
     settings::MAX_QPS,
 };
 

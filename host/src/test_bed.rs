@@ -56,7 +56,7 @@ impl HostClock {
 }
 
 /// Everything that a test needs, ready.
-pub(crate) struct Bench<'a> {
+pub(crate) struct TestBed<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) clock: HostClock,
     pub(crate) plugin: Plugin,
@@ -89,7 +89,7 @@ impl Test {
     }
 }
 
-impl Bench<'_> {
+impl TestBed<'_> {
     /// Makes a test in this mode, with its logs in `folder`, which exists.
     ///
     /// # Errors
