@@ -9,6 +9,7 @@
 //! 1. [`EffectiveSettings`] are derived from the request and checked; [`phases`] says which sets are loaded when.
 //! 2. Each phase loads its set, issues what the [`QueryGenerator`] draws, flushes, waits for the rest, and unloads.
 //! 3. [`PerformanceResult`] turns what was measured into figures; every rule that is not met is a reason.
+//! 4. A [`Finding`] for each rule says by how much it was met or broken, and what would make the next run VALID.
 //!
 //! # Choices
 //! - **Sample order, arrival times and choice of logged responses are LoadGen's, bit for bit**, but drawn lazily: memory
@@ -105,6 +106,7 @@ mod accuracy_sampling;
 mod clock;
 pub mod config_file;
 mod early_stopping;
+mod findings;
 mod issue;
 mod issue_end;
 pub mod log;
@@ -137,6 +139,7 @@ mod watchdog;
 pub use accuracy_sampling::AccuracySampler;
 pub use clock::{Clock, RealClock};
 pub use early_stopping::{min_under_latency_queries, over_latency_allowance};
+pub use findings::{Finding, Measure, Remedy, Rule, Standing, Unit};
 pub use issue::IssueDelay;
 pub use issue_end::IssueEnd;
 pub use outcome::{AccuracyRecord, AccuracyTokens, Audit, TestOutcome, Verdict};

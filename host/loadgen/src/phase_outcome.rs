@@ -5,7 +5,8 @@ use std::{collections::HashMap, sync::Arc};
 use proctor_vocabulary::{SampleIndex, Scenario};
 
 use crate::{
-    EffectiveSettings, PhaseRecord,
+    EffectiveSettings, Finding, PerformanceResult, PhaseRecord,
+    findings::Evidence,
     issue::{IssueDelay, Issued, IssuedQuery},
     issue_end::IssueEnd,
     outcome::{AccuracyRecord, AccuracyTokens},
@@ -40,6 +41,15 @@ pub struct PhaseOutcome {
     /// What else is an error, but does not change the verdict: sentences for the detail log.
     pub errors: Vec<String>,
     pub(crate) phase: Arc<Phase>,
+}
+
+impl PhaseOutcome {
+    /// What the figures of a performance phase say about the rules, and what to do about those that are broken.
+    pub(crate) fn findings(&self, result: &PerformanceResult, settings: &EffectiveSettings) -> Vec<Finding> {
+        let completed = |sample: SampleRecord| Some((sample.scheduled_ns, sample.completed_latency_ns()?));
+        let samples = self.phase.samples(0).filter_map(completed);
+        Evidence::new(settings, result, &self.record, self.end, samples).findings()
+    }
 }
 
 /// Samples that were issued and not completed before the phase was given up.

@@ -10,7 +10,7 @@ pub use early::EarlyStopping;
 pub use recommendation::Recommendation;
 pub use tokens::{TokenLatencies, TokenResult};
 
-use crate::{EffectiveSettings, PhaseRecord, statistics::LatencyStatistics};
+use crate::{EffectiveSettings, Finding, PhaseRecord, Standing, statistics::LatencyStatistics};
 
 /// The result of a performance phase.
 ///
@@ -163,6 +163,13 @@ impl PerformanceResult {
         }
         self.reasons.extend(self.violations.iter().cloned());
         self.valid = self.reasons.is_empty();
+    }
+
+    /// Takes the findings for the reasons, which say more.
+    pub(crate) fn explain(&mut self, findings: &[Finding]) {
+        let broken = findings.iter().filter(|finding| finding.standing == Standing::Broken);
+        self.reasons = broken.map(ToString::to_string).chain(self.violations.iter().cloned()).collect();
+        debug_assert_eq!(self.valid, self.reasons.is_empty(), "each rule has a finding: {:?}", self.reasons);
     }
 
     /// Times of first and further tokens, in token runs but Offline.
