@@ -19,7 +19,7 @@ struct Servers {
     sink: Arc<dyn CompletionSink>,
     /// When each server is free, and how many queries there were.
     state: Mutex<(Vec<u64>, u64)>,
-    service_ns: fn(u64) -> u64,
+    service_ns: Service,
     has_tokens: bool,
 }
 
@@ -53,7 +53,10 @@ impl SystemUnderTest for Servers {
     fn flush(&self) {}
 }
 
-fn run(settings: &TestSettings, server_count: usize, service_ns: fn(u64) -> u64) -> TestOutcome {
+/// How long the n-th query takes, in ns.
+type Service = fn(u64) -> u64;
+
+fn run(settings: &TestSettings, server_count: usize, service_ns: Service) -> TestOutcome {
     let clock = Arc::new(VirtualClock::new());
     let loadgen = LoadGen::new(settings.clone(), Arc::clone(&clock), LoadGenOptions::default());
     let state = Mutex::new((vec![0; server_count], 0));
@@ -138,8 +141,7 @@ fn is_valid_at(settings: &TestSettings, qps: f64, run: impl Fn(&TestSettings) ->
 
 #[test]
 fn the_lower_rate_is_valid_and_not_much_too_low() {
-    let systems: [(usize, fn(u64) -> u64); 4] =
-        [(1, one_ms), (1, exponential), (4, eight_ms), (3, exponential)];
+    let systems: [(usize, Service); 4] = [(1, one_ms), (1, exponential), (4, eight_ms), (3, exponential)];
     for (server_count, service_ns) in systems {
         let run = |settings: &TestSettings| run(settings, server_count, service_ns);
         let bound_ns = if service_ns(0) == 8 * MS { 20 * MS } else { 10 * MS };
@@ -162,7 +164,7 @@ fn the_lower_rate_is_valid_and_not_much_too_low() {
 }
 
 /// Queries per second that the servers can do.
-fn capacity(server_count: usize, service_ns: fn(u64) -> u64) -> f64 {
+fn capacity(server_count: usize, service_ns: Service) -> f64 {
     let mean_ns = (0..10_000).map(service_ns).sum::<u64>() as f64 / 1e4;
     server_count as f64 * 1e9 / mean_ns
 }
