@@ -3,6 +3,7 @@
 //! | scenario | before a query is issued | its latency counts from |
 //! |---|---|---|
 //! | SingleStream, MultiStream | all samples of the last query are complete | the issue |
+//! | MultiStream, older rules | the next interval starts at which they are complete | the start of the interval |
 //! | Server | its scheduled instant has come | the scheduled instant, however late the issue |
 //! | Offline | nothing | the start |
 //!
@@ -14,6 +15,7 @@ use crate::{
     EffectiveSettings, SystemUnderTest,
     accuracy_sampling::AccuracySampler,
     clock::Clock,
+    interval::IntervalGrid,
     issue_end::IssueEnd,
     phase::Phase,
     plan::PhaseMode,
@@ -25,7 +27,8 @@ use crate::{
 /// So many queries without any time between them mean that no time will pass.
 const TIMELESS_QUERY_COUNT: u64 = 1_000_000;
 
-/// How much later than scheduled queries were issued. Only Server has a schedule; 0 otherwise.
+/// How much later than scheduled queries were issued. Only Server, and MultiStream under the older rules, have a
+/// schedule; 0 otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct IssueDelay {
     /// The longest delay in ns.
@@ -64,6 +67,8 @@ pub(crate) struct IssueLoop<'a, C> {
     phase: &'a Phase,
     queries: QueryGenerator,
     sampler: &'a mut AccuracySampler,
+    /// MultiStream under the older rules: when queries leave.
+    grid: Option<IntervalGrid>,
     /// Drawn, but not among `samples` yet: what follows the merged queries of a coalescing Server.
     pending: Option<GeneratedQuery>,
     /// The samples of the next issue call, and whether each one's response is to be logged.
@@ -93,6 +98,7 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
             phase,
             queries,
             sampler,
+            grid: settings.interval_ns.map(IntervalGrid::new),
             pending: None,
             samples: Vec::new(),
             logged: Vec::new(),
@@ -170,8 +176,10 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
     }
 
     /// Waits as the scenario demands, and returns the instants of the query.
-    fn wait_for_turn(&self, query: GeneratedQuery) -> Result<IssuedQuery, IssueEnd> {
+    fn wait_for_turn(&mut self, query: GeneratedQuery) -> Result<IssuedQuery, IssueEnd> {
         let Watchdog { clock, wake, .. } = self.watchdog;
+        let grid = self.grid.as_mut();
+        let interval_ns = grid.map(|grid| grid.wait(self.watchdog, self.phase, self.last)).transpose()?;
         match self.settings.scenario {
             Scenario::SingleStream | Scenario::MultiStream => match self.watchdog.wait_all(self.phase, 1) {
                 Waited::Complete => {}
@@ -187,7 +195,7 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
         }
         let issued_ns = clock.now_ns() - self.start_ns;
         let scheduled_ns = match self.settings.scenario {
-            Scenario::SingleStream | Scenario::MultiStream => issued_ns,
+            Scenario::SingleStream | Scenario::MultiStream => interval_ns.unwrap_or(issued_ns),
             Scenario::Server => query.offset_ns,
             Scenario::Offline => 0,
         };
@@ -197,7 +205,7 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
 
     /// Makes the samples of the query outstanding and counts it.
     fn stamp(&mut self, query: IssuedQuery) {
-        if self.settings.scenario == Scenario::Server {
+        if self.settings.has_schedule() {
             let delay_ns = query.issued_ns - query.scheduled_ns;
             self.delay_sum_ns += u128::from(delay_ns);
             self.delay_max_ns = self.delay_max_ns.max(delay_ns);
