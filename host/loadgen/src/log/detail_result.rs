@@ -58,13 +58,17 @@ impl DetailLog {
                 self.entry(time_ns, "result_qps_with_loadgen_overhead", *qps_with_loadgen_overhead);
                 self.entry(time_ns, "result_qps_without_loadgen_overhead", *qps_without_loadgen_overhead);
                 let early = &result.early_stopping;
-                self.entry(time_ns, "early_stopping_latency_ss", early.estimate_ns.unwrap_or(0));
-                self.entry(time_ns, "early_stopping_latency_ms", early.estimate_ns_p99.unwrap_or(0));
+                if !result.rules.are_older() {
+                    self.entry(time_ns, "early_stopping_latency_ss", early.estimate_ns.unwrap_or(0));
+                    self.entry(time_ns, "early_stopping_latency_ms", early.estimate_ns_p99.unwrap_or(0));
+                }
             }
             ScenarioFigures::MultiStream { query_latencies } => {
                 self.latencies(time_ns, query_latencies, "query_latency_ns");
                 let estimate_ns = result.early_stopping.estimate_ns.unwrap_or(0);
-                self.entry(time_ns, "early_stopping_latency_ms", estimate_ns);
+                if !result.rules.are_older() {
+                    self.entry(time_ns, "early_stopping_latency_ms", estimate_ns);
+                }
             }
             ScenarioFigures::Server {
                 scheduled_samples_per_second,
