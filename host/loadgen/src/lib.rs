@@ -27,6 +27,8 @@
 //! - **[`Rules`] choose the round.** Under v0.5 and v0.7 MultiStream sends its queries at fixed intervals
 //!   ([`IntervalRecord`]), nothing stops early, and [`statistical_query_count`] says how many queries it takes. LoadGen 6
 //!   knows no such rules; under v5.0, the default, they change nothing.
+//! - **How a thread waits is a setting**, [`WaitPolicy`]: asleep to the very instant, awake all the time, or, by default,
+//!   asleep until shortly before. While a test runs, its thread has exact timers (a slack of 1 ns on Linux).
 //!
 //! # Example
 //! A system that takes 2 ms for each sample, in virtual time:
@@ -111,6 +113,7 @@ mod early_stopping;
 mod interval;
 mod interval_record;
 mod issue;
+mod issue_delay;
 mod issue_end;
 pub mod log;
 mod outcome;
@@ -135,9 +138,11 @@ mod statistics;
 mod sync;
 mod system;
 mod test;
+mod timer_slack;
 mod token_recorder;
 mod violations;
 mod virtual_clock;
+mod wait_policy;
 mod wake;
 mod watchdog;
 
@@ -145,7 +150,7 @@ pub use accuracy_sampling::AccuracySampler;
 pub use clock::{Clock, RealClock};
 pub use early_stopping::{min_under_latency_queries, over_latency_allowance};
 pub use interval_record::IntervalRecord;
-pub use issue::IssueDelay;
+pub use issue_delay::IssueDelay;
 pub use issue_end::IssueEnd;
 pub use outcome::{AccuracyRecord, AccuracyTokens, Audit, TestOutcome, Verdict};
 pub use phase_outcome::{MissingSamples, PhaseOutcome};
@@ -172,4 +177,5 @@ pub use system::{LibraryError, QuerySampleLibrary, SystemUnderTest};
 pub use test::{LoadGen, LoadGenError, LoadGenOptions, PeakEnd, PeakSearch, PeakStep};
 pub use violations::{Violation, ViolationKind, ViolationSample};
 pub use virtual_clock::VirtualClock;
+pub use wait_policy::{Wait, WaitPolicy};
 pub use wake::Wake;
