@@ -47,7 +47,7 @@ impl From<&LatencyStatistics> for Latencies {
 pub(crate) fn metric(result: &PerformanceResult, settings: &EffectiveSettings) -> Metric {
     let quantile = settings.target_latency_percentile;
     if let Some(intervals) = &result.intervals {
-        let name = "streams, the samples of each query".to_owned();
+        let name = "samples of each query".to_owned();
         return Metric { name, value: intervals.stream_count as f64, unit: STREAMS };
     }
     let latency = |what: &str, ns: u64| Metric {

@@ -47,6 +47,11 @@ impl PerformanceRuns {
         invalid.or_else(|| self.tests.iter().min_by(|a, b| rate(a).total_cmp(&rate(b))))
     }
 
+    /// All that were made, if there should be several.
+    pub(crate) fn several(&self) -> &[Test] {
+        if self.planned_count > 1 { &self.tests } else { &[] }
+    }
+
     /// A reason of the deciding run, which is the last one made if there is any, with its number if there are several.
     pub(crate) fn with_number(&self, reason: &str) -> String {
         match self.planned_count {

@@ -54,9 +54,9 @@ pub(crate) struct RunResult {
     pub(crate) official_length: bool,
     pub(crate) metric: Option<Metric>,
     pub(crate) accuracy: Option<AccuracyResult>,
-    /// The run that decides, where there were several.
+    /// The run that decides, where there should be several.
     pub(crate) performance_run: Option<TestPart>,
-    /// All of them, where there were several.
+    /// All that were made, where there should be several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) performance_runs: Vec<TestPart>,
     pub(crate) accuracy_run: Option<TestPart>,
@@ -212,10 +212,7 @@ impl RunResult {
             metric: measured,
             accuracy,
             performance_run: performance_run.map(TestPart::new),
-            performance_runs: match &performance_runs.tests[..] {
-                [] | [_] => Vec::new(),
-                several => several.iter().map(TestPart::new).collect(),
-            },
+            performance_runs: performance_runs.several().iter().map(TestPart::new).collect(),
             accuracy_run: accuracy_run.map(TestPart::new),
             benchmark: BenchmarkPart::new(settings),
             plugin,

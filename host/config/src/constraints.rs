@@ -33,7 +33,7 @@ const fn row(
     Row { rules, model, task, constraints: Constraints { interval_ms, server_latency_ms, tail } }
 }
 
-/// Source of v0.5: MLPerf Inference Benchmark, table 3 and section 4.2. Source of v0.7: MLPerf Inference rules v0.7, the
+/// Source of v0.5: MLPerf Inference Benchmark, table 3 and section 4.5. Source of v0.7: MLPerf Inference rules v0.7, the
 /// tables of the suites for data centers and for the edge, and the table of scenarios.
 const ROWS: &[Row] = &[
     row(V05, "resnet50", "image classification", Some(50), Some(15), 0.99),

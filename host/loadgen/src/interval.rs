@@ -5,7 +5,7 @@
 //! one. Whether it was complete is told by the instant of its completion, not by when the issuing thread looked. A thread
 //! that wakes late issues late, which is an issue delay and part of the query's latency.
 //!
-//! Source: MLPerf Inference Benchmark, section 4.2; MLPerf Inference rules v0.7, section 3 and FAQ.
+//! Source: MLPerf Inference Benchmark, section 4.5; MLPerf Inference rules v0.7, table of scenarios and FAQ.
 
 use crate::{
     clock::Clock,

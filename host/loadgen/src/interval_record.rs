@@ -7,7 +7,7 @@ use crate::slots::SampleRecord;
 /// Each query starts an interval, and each interval from the start to the last query has one or is skipped:
 /// `elapsed_interval_count` is `query_count + skipped_interval_count`.
 ///
-/// Source: MLPerf Inference Benchmark, section 4.2; MLPerf Inference rules v0.7, FAQ.
+/// Source: MLPerf Inference Benchmark, section 4.5; MLPerf Inference rules v0.7, FAQ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IntervalRecord {
     /// From one interval to the next, in ns. Also the latency bound of a query.

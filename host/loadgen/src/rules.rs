@@ -11,8 +11,8 @@ use crate::query_count::statistical_query_count;
 /// Those before v5.0 are *older*: MultiStream sends its queries at fixed intervals, a run is judged by its counts, its
 /// duration and its percentile, and there is no early stopping.
 ///
-/// Source: MLPerf Inference Benchmark (the paper of v0.5), sections 4.2 to 4.6; MLPerf Inference rules v0.7, sections 3
-/// and 5; rules v5.0, section 3.
+/// Source: MLPerf Inference Benchmark (the paper of v0.5), sections 4.5 and 4.6; MLPerf Inference rules v0.7, table of
+/// scenarios; rules v5.0, section 3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Rules {
     /// The first round, as the paper describes it.
