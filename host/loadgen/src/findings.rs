@@ -65,6 +65,8 @@ pub enum Rule {
         /// The quantile, as a fraction.
         quantile: f64,
     },
+    /// MultiStream under the older rules: the queries that may be over their interval.
+    Intervals,
     /// Enough queries for the percentile to be believed.
     EarlyStopping {
         /// Which latency.
@@ -166,6 +168,7 @@ impl Rule {
             Self::Bound { measure: Measure::Latency, .. } => "latency_bound",
             Self::Bound { measure: Measure::FirstToken, .. } => "ttft_bound",
             Self::Bound { measure: Measure::PerOutputToken, .. } => "tpot_bound",
+            Self::Intervals => "late_queries",
             Self::EarlyStopping { measure: Measure::Latency } => "early_stopping",
             Self::EarlyStopping { measure: Measure::FirstToken } => "ttft_early_stopping",
             Self::EarlyStopping { measure: Measure::PerOutputToken } => "tpot_early_stopping",
@@ -264,6 +267,7 @@ impl<'a> Evidence<'a> {
     /// The rules about figures, in the order of the summary: bounds, duration, queries, early stopping.
     pub(crate) fn findings(&self) -> Vec<Finding> {
         let mut findings = bounds::bounds(self);
+        findings.extend(bounds::intervals(self));
         findings.extend(length::lengths(self));
         findings.extend(bounds::early_stopping(self));
         mark_limits(&mut findings, self);

@@ -25,6 +25,11 @@
 //! - **The loop is generic over the clock.** With a [`VirtualClock`] and a simulated system, ten minutes of Server take
 //!   a fraction of a second and repeat to the byte.
 //! - **Server latency counts from the scheduled instant**, however late the issue; [`IssueDelay`] says how late.
+//! - **[`Rules`] choose the round.** Under v0.5 and v0.7 MultiStream sends its queries at fixed intervals
+//!   ([`IntervalRecord`]), nothing stops early, and [`statistical_query_count`] says how many queries it takes. LoadGen 6
+//!   knows no such rules; under v5.0, the default, they change nothing.
+//! - **How a thread waits is a setting**, [`WaitPolicy`]: asleep to the very instant, awake all the time, or, by default,
+//!   asleep until shortly before. While a test runs, its thread has exact timers (a slack of 1 ns on Linux).
 //!
 //! # Example
 //! A system that takes 2 ms for each sample, in virtual time:
@@ -107,7 +112,10 @@ mod clock;
 pub mod config_file;
 mod early_stopping;
 mod findings;
+mod interval;
+mod interval_record;
 mod issue;
+mod issue_delay;
 mod issue_end;
 pub mod log;
 mod outcome;
@@ -118,11 +126,13 @@ mod phase_record;
 mod phase_tokens;
 mod plan;
 mod progress;
+mod query_count;
 mod query_generator;
 mod recorder;
 mod responses;
 mod results;
 mod rng;
+mod rules;
 mod schedule;
 mod settings;
 mod slots;
@@ -130,9 +140,11 @@ mod statistics;
 mod sync;
 mod system;
 mod test;
+mod timer_slack;
 mod token_recorder;
 mod violations;
 mod virtual_clock;
+mod wait_policy;
 mod wake;
 mod watchdog;
 
@@ -140,7 +152,8 @@ pub use accuracy_sampling::AccuracySampler;
 pub use clock::{Clock, RealClock};
 pub use early_stopping::{min_under_latency_queries, over_latency_allowance};
 pub use findings::{Finding, Measure, Remedy, Rule, Standing, Unit};
-pub use issue::IssueDelay;
+pub use interval_record::IntervalRecord;
+pub use issue_delay::IssueDelay;
 pub use issue_end::IssueEnd;
 pub use outcome::{AccuracyRecord, AccuracyTokens, Audit, TestOutcome, Verdict};
 pub use phase_outcome::{MissingSamples, PhaseOutcome};
@@ -148,11 +161,14 @@ pub use phase_record::PhaseRecord;
 pub use phase_tokens::{PhaseTokens, SampleTokens};
 pub use plan::{LoadedSet, PhaseMode, PhasePlan, phases};
 pub use progress::{PhaseProgress, Progress, StopHandle};
+pub use query_count::{required_query_count, statistical_query_count, tail_margin};
 pub use query_generator::{GeneratedQuery, QueryGenerator};
 pub use results::{
-    EarlyStopping, PerformanceResult, Recommendation, ScenarioFigures, TokenLatencies, TokenResult,
+    EarlyStopping, IntervalResult, PerformanceResult, Recommendation, ScenarioFigures, TokenLatencies,
+    TokenResult,
 };
 pub use rng::Mt19937;
+pub use rules::Rules;
 pub use schedule::{GeneratedTotals, Schedule};
 pub use settings::{
     EffectiveSettings, FieldInfo, LogOutputSettings, SettingError, SettingKind, SettingValue, SettingsError,
@@ -164,4 +180,5 @@ pub use system::{LibraryError, QuerySampleLibrary, SystemUnderTest};
 pub use test::{LoadGen, LoadGenError, LoadGenOptions, PeakEnd, PeakSearch, PeakStep};
 pub use violations::{Violation, ViolationKind, ViolationSample};
 pub use virtual_clock::VirtualClock;
+pub use wait_policy::{Wait, WaitPolicy};
 pub use wake::Wake;

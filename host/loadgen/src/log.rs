@@ -12,6 +12,7 @@ mod detail_read;
 mod detail_result;
 mod detail_settings;
 mod format;
+mod older_rules;
 mod summary;
 
 use std::path::PathBuf;

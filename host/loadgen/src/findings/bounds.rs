@@ -65,11 +65,36 @@ pub(super) fn bounds(evidence: &Evidence<'_>) -> Vec<Finding> {
     bounded(evidence).into_iter().map(finding).collect()
 }
 
-/// Whether enough queries were seen. Offline asks for none.
+/// The share of queries over their interval, for MultiStream under the older rules.
+pub(super) fn intervals(evidence: &Evidence<'_>) -> Option<Finding> {
+    let result = evidence.result.intervals?;
+    let (late_count, allowed_count) = (result.record.late_query_count, result.allowed_late_query_count);
+    let (measured, bound) = (late_count as f64, allowed_count as f64);
+    let finding = Finding::compared(Rule::Intervals, result.met(), measured, bound, Unit::Queries);
+    if result.met() {
+        return Some(finding);
+    }
+    let mut latencies_ns = evidence.record.query_latencies_ns.clone();
+    latencies_ns.sort_unstable();
+    let latency_ns = percentile(&latencies_ns, evidence.settings.target_latency_percentile);
+    // Taken for proportional to the number of samples.
+    let share = result.record.interval_ns as f64 / latency_ns as f64;
+    let stream_count = (result.stream_count as f64 * share * MARGIN) as u64;
+    let remedy = match result.stream_count {
+        1 => Remedy::Do("one stream is too many already, so the system has to be faster"),
+        most => {
+            Remedy::Set { setting: "multi_stream_samples_per_query", value: stream_count.clamp(1, most - 1) }
+        }
+    };
+    Some(Finding { what: Some(result.reason()), ..finding }.with(Some((remedy, None))))
+}
+
+/// Whether enough queries were seen. Offline asks for none, nor do the older rules, which state a number.
 pub(super) fn early_stopping(evidence: &Evidence<'_>) -> Option<Finding> {
     let Evidence { settings, result, record, .. } = evidence;
     let (count, quantile) = (record.issued_query_count, settings.target_latency_percentile);
     let (measure, over_count, bound_met) = match settings.scenario {
+        _ if settings.rules.are_older() => return None,
         Scenario::Offline => return None,
         Scenario::Server => {
             // Of two latencies the one that decided is told.
@@ -184,6 +209,9 @@ fn rate_by_replay(evidence: &Evidence<'_>, replay: &Replay, bound_ns: u64) -> Re
     };
     // Another run has other queries over the bound: one standard deviation more of them.
     let is_believed = |it: Replayed| {
+        if settings.rules.are_older() {
+            return true;
+        }
         let over_count = it.over_count + (it.over_count as f64).sqrt().ceil() as u64;
         min_under_latency_queries(over_count, quantile).saturating_add(over_count) <= it.count
     };

@@ -71,6 +71,10 @@ fn remedy(evidence: &Evidence<'_>) -> Option<(Remedy, Option<u64>)> {
         }
         IssueEnd::Naturally | IssueEnd::AllIssued | IssueEnd::RanOut => match settings.scenario {
             Scenario::SingleStream => set("single_stream_expected_latency_ns", (1e9 / qps) as u64),
+            // With fixed intervals the expected latency has no say.
+            Scenario::MultiStream if settings.rules.are_older() => {
+                set("min_query_count", with_reserve(needed_count))
+            }
             Scenario::MultiStream => set("multi_stream_expected_latency_ns", (1e9 / qps) as u64),
             Scenario::Offline => per_second("offline_expected_qps"),
             Scenario::Server => per_second("server_target_qps"),

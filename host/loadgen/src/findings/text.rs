@@ -77,6 +77,7 @@ impl Finding {
                 format!("the minimum query count: {measured_text} of at least {bound_text}")
             }
             Rule::MinSampleCount => format!("the run completed {measured_text} of at least {bound_text}"),
+            Rule::Intervals => format!("late queries: {measured_text} of at most {bound_text}"),
             Rule::TargetRate => format!("the rate asked for: {bound_text}"),
             Rule::Completion(_) | Rule::Missing | Rule::Stalled | Rule::Interrupted | Rule::Other => {
                 self.rule.name().to_owned()
