@@ -248,8 +248,10 @@ pub(crate) struct Evidence<'a> {
     pub(crate) settings: &'a EffectiveSettings,
     pub(crate) result: &'a PerformanceResult,
     pub(crate) record: &'a PhaseRecord,
-    pub(crate) end: IssueEnd,
-    /// Scheduled instant and latency of completed samples in the order of issue, in ns.
+    /// Why issuing ended, if it is known; else nothing can be said about what kept the run short.
+    pub(crate) end: Option<IssueEnd>,
+    /// Scheduled instant and latency of completed samples in the order of issue, in ns; without any, no rate can be
+    /// advised.
     pub(crate) samples: Vec<(u64, u64)>,
 }
 
@@ -258,7 +260,7 @@ impl<'a> Evidence<'a> {
         settings: &'a EffectiveSettings,
         result: &'a PerformanceResult,
         record: &'a PhaseRecord,
-        end: IssueEnd,
+        end: Option<IssueEnd>,
         samples: impl Iterator<Item = (u64, u64)>,
     ) -> Self {
         Self { settings, result, record, end, samples: samples.take(SAMPLES_MAX).collect() }

@@ -50,7 +50,7 @@ impl PhaseOutcome {
     pub(crate) fn findings(&self, result: &PerformanceResult, settings: &EffectiveSettings) -> Vec<Finding> {
         let completed = |sample: SampleRecord| Some((sample.scheduled_ns, sample.completed_latency_ns()?));
         let samples = self.phase.samples(0).filter_map(completed);
-        Evidence::new(settings, result, &self.record, self.end, samples).findings()
+        Evidence::new(settings, result, &self.record, Some(self.end), samples).findings()
     }
 }
 

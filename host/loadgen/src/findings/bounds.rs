@@ -168,7 +168,7 @@ pub(super) fn lower_rate(
     bound_ns: u64,
 ) -> Option<(Remedy, Option<u64>)> {
     let latencies_ns = latencies_ns(evidence, measure);
-    if latencies_ns.len() < evidence.samples.len() {
+    if evidence.samples.is_empty() || latencies_ns.len() < evidence.samples.len() {
         // Some sample has no such latency, which is a finding of its own.
         return None;
     }

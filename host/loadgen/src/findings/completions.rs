@@ -17,7 +17,7 @@ pub(super) fn objection(sentence: &str, missing: &[&MissingSamples], violations:
     } else if sentence == IssueEnd::Stalled.to_string() {
         (Rule::Stalled, Some("find out why the system stopped; if it is only slow, raise watchdog_ms"))
     } else if sentence.starts_with("interrupted: ") {
-        (Rule::Interrupted, Some("let the test come to its end"))
+        (Rule::Interrupted, None)
     } else {
         (Rule::Other, None)
     };
