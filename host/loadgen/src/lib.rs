@@ -103,7 +103,9 @@
 
 mod accuracy_sampling;
 mod clock;
+mod clock_check;
 pub mod config_file;
+mod console;
 mod early_stopping;
 mod issue;
 mod issue_end;
@@ -136,6 +138,7 @@ mod watchdog;
 
 pub use accuracy_sampling::AccuracySampler;
 pub use clock::{Clock, RealClock};
+pub use clock_check::{ClockCheck, ClockFinding};
 pub use early_stopping::{min_under_latency_queries, over_latency_allowance};
 pub use issue::IssueDelay;
 pub use issue_end::IssueEnd;

@@ -16,6 +16,7 @@ use std::path::PathBuf;
 
 pub use accuracy::AccuracyLogWriter;
 pub use detail::{DetailEntry, DetailLog, DetailValue, LogIdentity, TestNames};
+pub(crate) use format::g6;
 pub use summary::Summary;
 
 use crate::LogOutputSettings;

@@ -6,6 +6,7 @@ use proctor_vocabulary::{SampleIndex, Scenario};
 
 use crate::{
     EffectiveSettings, PhaseRecord,
+    clock_check::ClockCheck,
     issue::{IssueDelay, Issued, IssuedQuery},
     issue_end::IssueEnd,
     outcome::{AccuracyRecord, AccuracyTokens},
@@ -33,6 +34,8 @@ pub struct PhaseOutcome {
     pub end: IssueEnd,
     /// How late Server queries were issued.
     pub issue_delay: IssueDelay,
+    /// The wall clock at both ends of the phase, but in virtual time.
+    pub clock_check: Option<ClockCheck>,
     /// Samples that were issued and never completed.
     pub missing: Option<MissingSamples>,
     /// Number of the phase's first sample in the logs.
@@ -67,6 +70,7 @@ pub(crate) struct Finished<'a> {
     pub queries: QueryGenerator,
     pub phase: Arc<Phase>,
     pub issued: Issued,
+    pub clock_check: Option<ClockCheck>,
     pub start_ns: u64,
     /// Sequence numbers of the samples that were given up.
     pub missing: Vec<u64>,
@@ -114,6 +118,7 @@ impl Finished<'_> {
             duration_ns: done_ns(self.phase.samples(0)),
             end: self.issued.end,
             issue_delay: self.issued.delay,
+            clock_check: self.clock_check,
             missing,
             first_sample_id: self.phase.first_sample_id,
             errors: Vec::new(),

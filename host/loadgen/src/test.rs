@@ -17,7 +17,9 @@ use crate::{
     EffectiveSettings, PerformanceResult, TestSettings,
     accuracy_sampling::AccuracySampler,
     clock::Clock,
+    clock_check::{ClockCheck, Stopwatch},
     config_file,
+    console::Console,
     issue::IssueLoop,
     issue_end::IssueEnd,
     outcome::{AccuracyRecord, Audit, TestOutcome, Verdict},
@@ -50,6 +52,10 @@ pub struct LoadGenOptions {
     /// Content of an `audit.config`, which changes the settings at the start of the test. LoadGen looks for such a file
     /// in the current folder; here the caller does.
     pub audit_config: Option<String>,
+    /// What was wrong with configuration files that made the settings, in LoadGen's words
+    /// ([`config_file::ConfigFileError::log_text`], [`config_file::REPEATED_USER_FILE`]): it opens the detail log and
+    /// counts as errors. The caller decides whether to run all the same, as LoadGen does.
+    pub config_errors: Vec<String>,
 }
 
 impl Default for LoadGenOptions {
@@ -59,6 +65,7 @@ impl Default for LoadGenOptions {
             response_arena_bytes: 16 << 20,
             earlier_phase_count: 0,
             audit_config: None,
+            config_errors: Vec::new(),
         }
     }
 }
@@ -75,6 +82,7 @@ pub struct LoadGen<C: Clock> {
     wake: Arc<Wake>,
     recorder: Arc<Recorder<C>>,
     stop: StopHandle,
+    console: Console,
     has_run: AtomicBool,
 }
 
@@ -86,7 +94,14 @@ impl<C: Clock> LoadGen<C> {
         let recorder =
             Arc::new(Recorder::new(Arc::clone(&clock), Arc::clone(&wake), options.earlier_phase_count));
         let stop = StopHandle::new(Arc::clone(&wake));
-        Self { settings, options, clock, wake, recorder, stop, has_run: AtomicBool::new(false) }
+        let has_run = AtomicBool::new(false);
+        Self { settings, options, clock, wake, recorder, stop, console: Console::default(), has_run }
+    }
+
+    /// Hands what `print_timestamps` prints, line by line, to `print` instead of stdout.
+    #[must_use]
+    pub fn with_console(self, print: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self { console: Console::new(print), ..self }
     }
 
     /// Where the system under test completes its samples. [any thread]
@@ -118,6 +133,11 @@ impl<C: Clock> LoadGen<C> {
         sut: &dyn SystemUnderTest,
         qsl: &dyn QuerySampleLibrary,
     ) -> Result<TestOutcome, LoadGenError> {
+        let sut_name_duration_ns = {
+            let asked_ns = self.clock.now_ns();
+            sut.name();
+            self.clock.now_ns() - asked_ns
+        };
         let (request, audit) = self.request();
         let (effective, setting_errors) = Self::resolve(&request, qsl)?;
         let plans = phases(&effective);
@@ -149,7 +169,7 @@ impl<C: Clock> LoadGen<C> {
             }
         }
         let (phases, accuracy) = (run.phases, run.accuracy);
-        let made = Made { request, audit, phases, accuracy, peak_search };
+        let made = Made { request, audit, sut_name_duration_ns, phases, accuracy, peak_search };
         Ok(self.conclude(effective, setting_errors, sut, qsl, made))
     }
 
@@ -185,7 +205,8 @@ impl<C: Clock> LoadGen<C> {
         qsl: &dyn QuerySampleLibrary,
         made: Made,
     ) -> TestOutcome {
-        let Made { request: requested, audit, mut phases, accuracy, peak_search } = made;
+        let Made { request: requested, audit, sut_name_duration_ns, mut phases, accuracy, peak_search } =
+            made;
         let peak_found = peak_search.as_ref().is_some_and(|search| search.peak_qps().is_some());
         let violations = self.recorder.violations();
         let interrupted = self.stop.reason();
@@ -220,12 +241,14 @@ impl<C: Clock> LoadGen<C> {
             audit,
             effective,
             sut_name: sut.name().to_owned(),
+            sut_name_duration_ns,
             qsl_name: qsl.name().to_owned(),
             qsl_performance_count: qsl.performance_sample_count(),
             phases,
             performance,
             peak_search,
             verdict: Verdict { valid: reasons.is_empty(), reasons },
+            config_errors: self.options.config_errors.clone(),
             setting_errors,
             violations,
             interrupted,
@@ -238,6 +261,7 @@ impl<C: Clock> LoadGen<C> {
 struct Made {
     request: TestSettings,
     audit: Option<Audit>,
+    sut_name_duration_ns: u64,
     phases: Vec<PhaseOutcome>,
     accuracy: Vec<AccuracyRecord>,
     peak_search: Option<PeakSearch>,
@@ -309,6 +333,7 @@ impl<C: Clock> Run<'_, C> {
         };
         self.sampler.skip(std::mem::take(&mut self.undrawn_sample_count));
         self.sampler.go_on(settings);
+        let stopwatch = self.start_stopwatch(plan.mode);
         let issue = IssueLoop::new(settings, self.sut, &watchdog, &phase, queries.clone(), &mut self.sampler);
         let issued = issue.run();
         self.sut.flush();
@@ -319,16 +344,37 @@ impl<C: Clock> Run<'_, C> {
             _ => watchdog.wait_all(&phase, 2),
         };
         phase.end(test.clock.now_ns());
+        let clock_check = self.stop_stopwatch(stopwatch);
         let missing = if waited == Waited::Complete { Vec::new() } else { phase.give_up() };
 
         self.undrawn_sample_count = sample_count - issued.drawn_sample_count;
         let start_ns = phase.start_ns() - self.origin_ns;
         let plan = plan.clone();
-        let finished = Finished { settings, plan, queries, phase, issued, start_ns, missing };
+        let finished = Finished { settings, plan, queries, phase, issued, clock_check, start_ns, missing };
         self.accuracy.extend(finished.accuracy_records());
         let mut outcome = finished.into_outcome();
         outcome.errors = self.errors_of(&outcome);
         self.phases.push(outcome);
+    }
+
+    /// Reads both clocks before a performance phase, and prints the time if that is wanted. The runs of a search are not
+    /// checked, as in LoadGen.
+    fn start_stopwatch(&self, mode: PhaseMode) -> Option<Stopwatch> {
+        let is_checked =
+            mode == PhaseMode::Performance && self.settings.mode != TestMode::FindPeakPerformance;
+        let stopwatch = Stopwatch::start(&*self.test.clock).filter(|_| is_checked)?;
+        if self.settings.print_timestamps {
+            self.test.console.print(&stopwatch.console_line());
+        }
+        Some(stopwatch)
+    }
+
+    fn stop_stopwatch(&self, stopwatch: Option<Stopwatch>) -> Option<ClockCheck> {
+        let check = stopwatch?.stop(&*self.test.clock)?;
+        if self.settings.print_timestamps {
+            check.console_lines().iter().for_each(|line| self.test.console.print(line));
+        }
+        Some(check)
     }
 
     /// Whether a performance phase logs any responses.

@@ -14,7 +14,7 @@ mod parse;
 mod rules;
 
 pub use apply::{Applied, ConfigFileReport, Ignored, IgnoredReason, apply};
-pub use files::{ConfigFiles, FromConfigError, FromConfigReport, apply_audit};
+pub use files::{ConfigFiles, FromConfigError, FromConfigReport, REPEATED_USER_FILE, apply_audit};
 pub use parse::{ConfigFileError, ConfigFileErrorKind};
 pub use rules::{config_keys, setting_of_key};
 
