@@ -196,6 +196,27 @@ const RUN_KEYS: &[(Key, Default)] = &[
         "File that overrides settings of the performance run, the audit.config of an MLPerf audit; unset is none.",
     ),
     key(
+        "strict",
+        Kind::Bool,
+        "",
+        Default::Bool(false),
+        "Refuse to run wherever there would be a warning about settings.",
+    ),
+    key(
+        "copy_summary_to_stdout",
+        Kind::Bool,
+        "",
+        Default::Bool(false),
+        "Print mlperf_log_summary.txt after each test, too.",
+    ),
+    key(
+        "copy_detail_to_stdout",
+        Kind::Bool,
+        "",
+        Default::Bool(false),
+        "Print mlperf_log_detail.txt after each test, too.",
+    ),
+    key(
         "virtual_time",
         Kind::Bool,
         "",

@@ -191,7 +191,7 @@ impl EffectiveSettings {
     }
 
     /// LoadGen's own checks, which are logged only.
-    fn contradictions(&self) -> Vec<String> {
+    pub(super) fn contradictions(&self) -> Vec<String> {
         let mut errors = Vec::new();
         if self.performance_issue_same && self.performance_issue_same_index >= self.performance_sample_count {
             errors.push(format!(
