@@ -7,7 +7,8 @@ use proctor_vocabulary::{SampleIndex, Scenario};
 use crate::{
     EffectiveSettings, PhaseRecord,
     clock_check::ClockCheck,
-    issue::{IssueDelay, Issued, IssuedQuery},
+    issue::{Issued, IssuedQuery},
+    issue_delay::IssueDelay,
     issue_end::IssueEnd,
     outcome::{AccuracyRecord, AccuracyTokens},
     phase::Phase,
