@@ -58,8 +58,7 @@ fn logs_are_copied_to_stdout_where_that_is_wanted() {
 fn print_timestamps_prints_the_lines_of_loadgen() {
     let flags = "--plugin mock --mode performance --duration 1s --set print_timestamps=true";
     let run = Bench::new().run(flags);
-    let lines: Vec<_> =
-        run.finished.stdout.lines().filter(|line| line.starts_with("Loadgen :: ")).collect();
+    let lines: Vec<_> = run.finished.stdout.lines().filter(|line| line.starts_with("Loadgen :: ")).collect();
     let starts = [
         "Loadgen :: Perf mode start. system_clock Timestamp = 1",
         "Loadgen :: Perf mode stop. systme_clock Timestamp = 1",
