@@ -130,6 +130,7 @@ impl TestBed<'_> {
             watchdog_ms: self.settings.run.watchdog_ms,
             earlier_phase_count: self.phase_count.get(),
             audit_config,
+            enable_trace: self.settings.run.enable_trace,
             ..LoadGenOptions::default()
         };
         let loadgen = LoadGen::new(settings, Arc::clone(clock), options);

@@ -203,6 +203,13 @@ const RUN_KEYS: &[(Key, Default)] = &[
         "Refuse to run wherever there would be a warning about settings.",
     ),
     key(
+        "enable_trace",
+        Kind::Bool,
+        "",
+        Default::Bool(true),
+        "Write mlperf_log_trace.json, for viewers of Chrome traces: some 3,000 samples and issue calls of each phase.",
+    ),
+    key(
         "copy_summary_to_stdout",
         Kind::Bool,
         "",

@@ -38,6 +38,8 @@ pub struct RunSettings {
     pub audit_config: Option<PathBuf>,
     /// Refuse to run wherever there would be a warning about settings.
     pub strict: bool,
+    /// Write a trace of each test.
+    pub enable_trace: bool,
     /// Print the summary log of each test.
     pub copy_summary_to_stdout: bool,
     /// Print the detail log of each test.

@@ -39,7 +39,7 @@ impl TestOutcome {
     ) -> io::Result<()> {
         let create = |file| File::create(settings.path(file, &identity.test_datetime)).map(BufWriter::new);
         // Without a trace the file is empty, as LoadGen leaves it.
-        create(LogFile::Trace)?.flush()?;
+        self.write_trace(identity, create(LogFile::Trace)?)?;
 
         let mut accuracy = AccuracyLogWriter::new(create(LogFile::Accuracy)?)?;
         for record in &self.accuracy {

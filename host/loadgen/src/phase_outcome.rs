@@ -11,6 +11,7 @@ use crate::{
     issue_delay::IssueDelay,
     issue_end::IssueEnd,
     outcome::{AccuracyRecord, AccuracyTokens},
+    outcome_trace::PhaseTrace,
     phase::Phase,
     plan::PhasePlan,
     query_generator::QueryGenerator,
@@ -44,6 +45,8 @@ pub struct PhaseOutcome {
     /// What else is an error, but does not change the verdict: sentences for the detail log.
     pub errors: Vec<String>,
     pub(crate) phase: Arc<Phase>,
+    /// What the trace shows besides the samples, if the test is traced.
+    pub(crate) trace: Option<PhaseTrace>,
 }
 
 /// Samples that were issued and not completed before the phase was given up.
@@ -72,6 +75,7 @@ pub(crate) struct Finished<'a> {
     pub phase: Arc<Phase>,
     pub issued: Issued,
     pub clock_check: Option<ClockCheck>,
+    pub trace: Option<PhaseTrace>,
     pub start_ns: u64,
     /// Sequence numbers of the samples that were given up.
     pub missing: Vec<u64>,
@@ -123,6 +127,7 @@ impl Finished<'_> {
             missing,
             first_sample_id: self.phase.first_sample_id,
             errors: Vec::new(),
+            trace: self.trace,
             phase: self.phase,
         }
     }
@@ -177,7 +182,10 @@ fn query_latencies(samples: &[SampleRecord], samples_per_query: u64) -> Vec<u64>
 
 /// The library indices of some samples, given by ascending sequence numbers. They are drawn once more, so that nobody
 /// has to store them.
-fn library_indices(mut queries: QueryGenerator, sequences: impl Iterator<Item = u64>) -> Vec<SampleIndex> {
+pub(crate) fn library_indices(
+    mut queries: QueryGenerator,
+    sequences: impl Iterator<Item = u64>,
+) -> Vec<SampleIndex> {
     let mut indices = Vec::new();
     let mut next_sequence = 0;
     for sequence in sequences {

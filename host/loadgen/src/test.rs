@@ -2,6 +2,7 @@
 
 mod error;
 mod find_peak;
+mod options;
 
 use std::sync::{
     Arc,
@@ -12,6 +13,7 @@ use proctor_vocabulary::{CompletionSink, Scenario, TestMode};
 
 pub use error::LoadGenError;
 pub use find_peak::{PeakEnd, PeakSearch, PeakStep};
+pub use options::LoadGenOptions;
 
 use crate::{
     EffectiveSettings, PerformanceResult, TestSettings,
@@ -22,7 +24,9 @@ use crate::{
     console::Console,
     issue::IssueLoop,
     issue_end::IssueEnd,
+    issue_trace::IssueTrace,
     outcome::{AccuracyRecord, Audit, TestOutcome, Verdict},
+    outcome_trace::PhaseTrace,
     phase::PhaseStart,
     phase_outcome::{Finished, PhaseOutcome},
     plan::{PhaseMode, PhasePlan, phases},
@@ -36,40 +40,6 @@ use crate::{
     wake::Wake,
     watchdog::{Waited, Watchdog},
 };
-
-/// What is not LoadGen's to set: the limits of this load generator itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LoadGenOptions {
-    /// How long nothing may complete while something is waited for before the phase is given up, in ms. A stall is
-    /// noticed after one to two times this.
-    pub watchdog_ms: u64,
-    /// Memory for the responses that a performance phase logs, in bytes, made before its start if any are to be
-    /// logged. Each response takes 16 bytes more than its data. A token run, but in Offline, makes as much again for
-    /// what comes with first tokens.
-    pub response_arena_bytes: u64,
-    /// Phases of earlier tests of the same system, so that a response that belongs to one of them is recognised as
-    /// late instead of completing a sample of this test.
-    pub earlier_phase_count: u64,
-    /// Content of an `audit.config`, which changes the settings at the start of the test. LoadGen looks for such a file
-    /// in the current folder; here the caller does.
-    pub audit_config: Option<String>,
-    /// What was wrong with configuration files that made the settings, in LoadGen's words
-    /// ([`config_file::ConfigFileError::log_text`], [`config_file::REPEATED_USER_FILE`]): it opens the detail log and
-    /// counts as errors. The caller decides whether to run all the same, as LoadGen does.
-    pub config_errors: Vec<String>,
-}
-
-impl Default for LoadGenOptions {
-    fn default() -> Self {
-        Self {
-            watchdog_ms: 60_000,
-            response_arena_bytes: 16 << 20,
-            earlier_phase_count: 0,
-            audit_config: None,
-            config_errors: Vec::new(),
-        }
-    }
-}
 
 /// One test: made with its settings, run once.
 ///
@@ -336,7 +306,11 @@ impl<C: Clock> Run<'_, C> {
         self.sampler.skip(std::mem::take(&mut self.undrawn_sample_count));
         self.sampler.go_on(settings);
         let stopwatch = self.start_stopwatch(plan.mode);
-        let issue = IssueLoop::new(settings, self.sut, &watchdog, &phase, queries.clone(), &mut self.sampler);
+        let is_traced = test.options.enable_trace;
+        let mut trace = if is_traced { IssueTrace::new() } else { IssueTrace::off() };
+        let sampler = &mut self.sampler;
+        let issue =
+            IssueLoop::new(settings, self.sut, &watchdog, &phase, queries.clone(), sampler, &mut trace);
         let issued = issue.run();
         self.sut.flush();
         // After a stall there is nothing to wait for, beyond what the flush itself brought. A first stop has only
@@ -352,7 +326,13 @@ impl<C: Clock> Run<'_, C> {
         self.undrawn_sample_count = sample_count - issued.drawn_sample_count;
         let start_ns = phase.start_ns() - self.origin_ns;
         let plan = plan.clone();
-        let finished = Finished { settings, plan, queries, phase, issued, clock_check, start_ns, missing };
+        let trace = is_traced.then(|| PhaseTrace {
+            spans: trace.into_spans(),
+            queries: queries.clone(),
+            first_query_id: self.phases.iter().map(|phase| phase.record.generated.query_count).sum(),
+        });
+        let finished =
+            Finished { settings, plan, queries, phase, issued, clock_check, trace, start_ns, missing };
         self.accuracy.extend(finished.accuracy_records());
         let mut outcome = finished.into_outcome();
         outcome.errors = self.errors_of(&outcome);

@@ -236,6 +236,65 @@ fn check(name: &'static str, rows: Vec<Row>) {
     }
 }
 
+/// Compares what the traces say of samples, in the order of their issue. The first query of a Server phase cannot be
+/// late in virtual time.
+fn check_trace(name: &'static str, sample_line_count: usize) {
+    let recording = Recording::read(name);
+    let recorded = common::text(&format!("runs/{name}/mlperf_log_trace.json"));
+    let mut outcome = recording.replay(rows_of_trace(name));
+    // Where the phases began on the recorded clock: it has nothing but time stamps of samples.
+    let starts_ns = starts_of_phases(&recorded, &outcome);
+    for (phase, start_ns) in outcome.phases.iter_mut().zip(starts_ns) {
+        phase.start_ns = start_ns;
+    }
+    let mut text = Vec::new();
+    outcome.write_trace(&recording.identity(), &mut text).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    serde_json::from_str::<Value>(&text).unwrap();
+    let is_server = outcome.effective.scenario == Scenario::Server;
+    let of_samples = |text: &str| {
+        let of_sample = |line: &&str| {
+            ["\"Sample\"", "\"Latency\"", "\"Token_Latency\"", "\"Token\""]
+                .iter()
+                .any(|name| line.contains(name))
+        };
+        let lines = text.lines().filter(of_sample).skip(if is_server { 3 } else { 0 });
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(of_samples(&text), of_samples(&recorded), "{name}");
+    assert_eq!(of_samples(&text).len(), sample_line_count, "{name}");
+    let calls = |text: &str| text.matches("{\"name\":\"IssueQuery\",\"ph\":\"X\",\"pid\":").count();
+    assert_eq!(calls(&text).min(1), 1, "{name}");
+    assert!(calls(&text) <= calls(&recorded), "{name}");
+    let frame = |text: &str| {
+        let lines: Vec<_> = text.lines().filter(|line| !line.starts_with("\"ts\"")).collect();
+        [&lines[..1], &lines[lines.len() - 7..]].concat().join("\n")
+    };
+    assert_eq!(frame(&text), frame(&recorded), "{name}");
+}
+
+/// When the issuing of each phase began on the clock of the recording: the scheduled instant of its first sample.
+fn starts_of_phases(recorded: &str, outcome: &TestOutcome) -> Vec<u64> {
+    let first_ns = |phase: &proctor_loadgen::PhaseOutcome| {
+        let id = format!("\"ph\":\"b\",\"pid\":{},\"id\":{},\"ts\":", pid(recorded), phase.first_sample_id);
+        let ts = recorded.split(&id).nth(1).unwrap().split(',').next().unwrap();
+        ts.replace('.', "").parse().unwrap()
+    };
+    outcome.phases.iter().map(first_ns).collect()
+}
+
+fn pid(recorded: &str) -> &str {
+    recorded.split("\"pid\":").nth(1).unwrap().split(',').next().unwrap()
+}
+
+#[test]
+fn traces_show_samples_as_loadgen_does() {
+    // Two lines a sample; in Server one more for its latency and one for that of its token.
+    check_trace("audit_config", 12 * 2);
+    check_trace("submission_multistream", 33 * 2);
+    check_trace("accuracy_tokens_server", 6 * 4 - 3);
+}
+
 #[test]
 fn single_stream() {
     check("singlestream_valid", rows_of_samples("singlestream_valid"));
