@@ -3,7 +3,9 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
-use proctor_tests::Bench;
+use std::{fs, path::Path};
+
+use proctor_tests::{Bench, workspace};
 
 const SETTINGS: i32 = 2;
 /// A short run of the simulated mock.
@@ -69,4 +71,35 @@ fn print_timestamps_prints_the_lines_of_loadgen() {
     assert_eq!(lines.len(), starts.len(), "{}", run.finished);
     assert!(lines.iter().zip(starts).all(|(line, start)| line.starts_with(start)), "{lines:?}");
     assert!(run.text("mlperf_log_summary.txt").contains("print_timestamps : 1"));
+}
+
+/// Appends the text of all Rust files below a folder.
+fn read_sources(folder: &Path, text: &mut String) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            read_sources(&path, text);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            text.push_str(&fs::read_to_string(&path).unwrap());
+        }
+    }
+}
+
+#[test]
+fn the_page_of_differences_names_tests_that_exist() {
+    let page = fs::read_to_string(workspace().join("docs/loadgen-compat.md")).unwrap();
+    let mut sources = String::new();
+    for folder in ["host", "tests"] {
+        read_sources(&workspace().join(folder), &mut sources);
+    }
+    // Names of tests are sentences; those of settings have at most four words, and no verb.
+    let names = page.split('`').skip(1).step_by(2);
+    let tests: Vec<_> =
+        names.filter(|name| name.matches('_').count() >= 4 && !name.contains([' ', '.', '='])).collect();
+    assert!(tests.len() > 30, "{tests:?}");
+    for test in tests {
+        let is_setting =
+            sources.contains(&format!("pub {test}:")) || sources.contains(&format!("    {test}: "));
+        assert!(is_setting || sources.contains(&format!("fn {test}(")), "{test}");
+    }
 }

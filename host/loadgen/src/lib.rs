@@ -23,6 +23,7 @@
 //!   output tokens is named and makes the test INVALID, for its time per output token is undefined.
 //! - **The loop is generic over the clock.** With a [`VirtualClock`] and a simulated system, ten minutes of Server take
 //!   a fraction of a second and repeat to the byte.
+//! - **Logs are made after the run**, the trace too, from the slots and a bounded selection of timed issue calls.
 //! - **Server latency counts from the scheduled instant**, however late the issue; [`IssueDelay`] says how late.
 //! - **How a thread waits is a setting**, [`WaitPolicy`]: asleep to the very instant, awake all the time, or, by default,
 //!   asleep until shortly before. While a test runs, its thread has exact timers (a slack of 1 ns on Linux).
@@ -96,8 +97,7 @@
 //! ```
 //!
 //! # Limits
-//! Several issuing threads and the trace log are not there yet; settings that ask for the first are refused. The samples
-//! file has no token times. The search for the peak rate keeps the times of every run it makes, 24 bytes a sample.
+//! Several issuing threads are not there yet; settings that ask for them are refused. The samples file has no token times. The search for the peak rate keeps the times of every run it makes, 24 bytes a sample.
 //!
 //! Source: LoadGen 6.0.17.
 

@@ -37,7 +37,13 @@ impl TestOutcome {
         identity: &LogIdentity,
         stdout: &mut impl Write,
     ) -> io::Result<()> {
-        let create = |file| File::create(settings.path(file, &identity.test_datetime)).map(BufWriter::new);
+        let create = |file| {
+            let path = settings.path(file, &identity.test_datetime);
+            let named = |error: io::Error| {
+                io::Error::new(error.kind(), format!("cannot create {}: {error}", path.display()))
+            };
+            File::create(&path).map(BufWriter::new).map_err(named)
+        };
         // Without a trace the file is empty, as LoadGen leaves it.
         self.write_trace(identity, create(LogFile::Trace)?)?;
 

@@ -215,6 +215,15 @@ fn a_second_user_file_is_an_error_in_the_log() {
     assert_eq!(outcome.errors(), [config_file::REPEATED_USER_FILE]);
 }
 
+#[test]
+fn a_folder_that_is_not_there_is_an_error() {
+    let outcome = run(settings(Scenario::Server));
+    let folder = tempfile::tempdir().unwrap().path().join("none");
+    let error = outcome.write_logs(&folder, &LogIdentity::default()).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+    assert!(error.to_string().contains("mlperf_log_"), "{error}");
+}
+
 /// A system on the real clock that completes inside of the issue call.
 struct AtOnce(Arc<dyn proctor_vocabulary::CompletionSink>);
 
