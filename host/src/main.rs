@@ -20,6 +20,8 @@ mod library;
 mod list;
 mod machine;
 mod observer;
+mod older_rules;
+mod performance_runs;
 mod plugin;
 mod progress;
 mod result;
