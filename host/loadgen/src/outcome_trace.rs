@@ -63,7 +63,8 @@ fn write_phase<W: Write>(
 ) -> io::Result<()> {
     let chosen = choose(phase, &trace.spans);
     let indices = library_indices(trace.queries.clone(), chosen.keys().copied());
-    let is_stream = matches!(settings.scenario, Scenario::SingleStream | Scenario::MultiStream);
+    let is_stream = matches!(settings.scenario, Scenario::SingleStream | Scenario::MultiStream)
+        && phase.record.intervals.is_none();
     let samples_per_query = phase.record.generated.samples_per_query.max(1);
     let is_server = settings.scenario == Scenario::Server;
     let mut spans = trace.spans.iter().peekable();
