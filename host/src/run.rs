@@ -1,6 +1,11 @@
 //! One run, from top to bottom.
 
-use std::{cell::Cell, mem::ManuallyDrop, path::PathBuf, time::Duration};
+use std::{
+    cell::Cell,
+    mem::ManuallyDrop,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use chrono::Local;
 use proctor_config::Settings;
@@ -29,6 +34,9 @@ use crate::{
 
 /// Name of the file with everything about a run.
 const RESULT: &str = "result.json";
+
+/// What LoadGen calls its audit file.
+const AUDIT_CONFIG: &str = "audit.config";
 
 /// Runs a benchmark and prints the verdict. Returns the exit code.
 ///
@@ -132,7 +140,15 @@ fn run_in(
 
 /// The content of the audit file, if the settings name one. What it says without effect is a warning of the settings.
 fn audit_config(settings: &mut Settings) -> Result<Option<String>, HostError> {
-    let Some(path) = &settings.run.audit_config else { return Ok(None) };
+    let Some(path) = &settings.run.audit_config else {
+        // LoadGen would apply it without being asked.
+        if Path::new(AUDIT_CONFIG).exists() {
+            let text =
+                format!("{AUDIT_CONFIG} of the current folder is not applied: name it with audit_config");
+            settings.warnings.push(text);
+        }
+        return Ok(None);
+    };
     let wrong = |why: String| HostError::Usage(format!("setting audit_config = {}: {why}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| wrong(format!("cannot read it: {error}")))?;
     let applied = config_file::apply_audit(&text, &mut settings.test.clone());

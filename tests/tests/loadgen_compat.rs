@@ -46,6 +46,16 @@ fn settings_and_audit_files_are_looked_through_too() {
 }
 
 #[test]
+fn an_audit_file_that_nobody_named_is_told() {
+    let bench = Bench::new();
+    bench.write("audit.config", "*.*.min_query_count = 10\n");
+    let told = "audit.config of the current folder is not applied: name it with audit_config";
+    let run = bench.run(RUN);
+    assert!(run.finished.stderr.contains(told), "{}", run.finished);
+    bench.host(&format!("run {RUN} --strict")).assert_error(SETTINGS, &[told]);
+}
+
+#[test]
 fn logs_are_copied_to_stdout_where_that_is_wanted() {
     let bench = Bench::new();
     let flags = format!("{RUN} --set copy_summary_to_stdout=true --set copy_detail_to_stdout=true");

@@ -101,7 +101,9 @@ impl TestOutcome {
     #[must_use]
     pub fn errors(&self) -> Vec<String> {
         let phases = self.phases.iter().flat_map(|phase| phase.record.violations.iter().chain(&phase.errors));
-        self.config_errors.iter().chain(&self.setting_errors).chain(phases).cloned().collect()
+        let clocks = self.phases.iter().filter_map(|phase| phase.clock_check?.finding());
+        let clocks = clocks.filter(|finding| finding.is_error).map(|finding| finding.text);
+        self.config_errors.iter().chain(&self.setting_errors).chain(phases).cloned().chain(clocks).collect()
     }
 
     /// The phases that the figures are about: all, or the reported run of a search for the peak.

@@ -236,6 +236,43 @@ fn check(name: &'static str, rows: Vec<Row>) {
     }
 }
 
+/// Makes a run again that came without times, and compares all logs but for the numbers of latencies and rates.
+fn check_without_times(name: &'static str) {
+    let recording = Recording::read(name);
+    let mut outcome = recording.replay(Vec::new());
+    recording.set_wall_clock(&mut outcome, false);
+    let folder = tempfile::tempdir().unwrap();
+    outcome.write_logs(folder.path(), &recording.identity()).unwrap();
+    let written = |file: &str| fs::read_to_string(folder.path().join(file)).unwrap();
+    let recorded = |file: &str| common::text(&format!("runs/{name}/{file}"));
+    let summary = "mlperf_log_summary.txt";
+    let lines = |text: &str| {
+        masked(text, " : ", |label| label.contains("latency (ns)") || label.starts_with("QPS w"))
+    };
+    same(name, summary, &lines(&written(summary)), &lines(&recorded(summary))).unwrap();
+    let accuracy = "mlperf_log_accuracy.json";
+    same(name, accuracy, &written(accuracy), &recorded(accuracy)).unwrap();
+    let of_times = |start: &str| {
+        start.contains("latency_ns\"") && start.contains("result_") || start.contains("result_qps_")
+    };
+    let entries = |text: &str| masked(&normalised(text), ", \"value\": ", of_times);
+    let detail = "mlperf_log_detail.txt";
+    same(name, detail, &entries(&without_build(&written(detail))), &entries(&recording.detail)).unwrap();
+}
+
+/// The text with the number after the separator hidden in lines whose start is one of those.
+fn masked(text: &str, separator: &str, is_one: impl Fn(&str) -> bool) -> String {
+    let line = |line: &str| match line.split_once(separator) {
+        Some((start, rest)) if is_one(start) => {
+            let number = rest.split(',').next().unwrap();
+            assert!(number.parse::<f64>().is_ok(), "{line}");
+            format!("{start}{separator}NUMBER{}\n", &rest[number.len()..])
+        }
+        _ => format!("{line}\n"),
+    };
+    text.lines().map(line).collect()
+}
+
 /// Compares what the traces say of samples, in the order of their issue. The first query of a Server phase cannot be
 /// late in virtual time.
 fn check_trace(name: &'static str, sample_line_count: usize) {
@@ -333,6 +370,11 @@ fn tokens() {
 fn accuracy() {
     check("accuracy_offline", Vec::new());
     check("accuracy_tokens_server", rows_of_trace("accuracy_tokens_server"));
+}
+
+#[test]
+fn test05() {
+    check_without_times("test05");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::fs;
 
 use proctor_loadgen::{LoadGenOptions, TestOutcome, TestSettings, log::LogIdentity};
 use proctor_vocabulary::{Scenario, TestMode};
-use scripted::{Bench, MS, after};
+use scripted::{Answer, Bench, MS, Tokens, after, answer};
 use serde_json::Value;
 
 const SLOW_SAMPLE: u64 = 54_321;
@@ -84,4 +84,36 @@ fn without_a_trace_its_file_is_empty_and_the_rest_the_same() {
     assert_eq!(trace(&without), "");
     assert!(!trace(&with).is_empty());
     assert_eq!(with.phases[0].record, without.phases[0].record);
+}
+
+#[test]
+fn first_tokens_of_streams_are_shown_like_samples() {
+    let request =
+        TestSettings { use_token_latencies: true, min_query_count: 1, ..request(Scenario::SingleStream) };
+    let outcome = Bench::new(request, |_, sample| {
+        let first = Answer { tokens: Tokens::First, ..answer(39_314, sample.id) };
+        vec![first, Answer { tokens: Tokens::Count(5), ..answer(45_827, sample.id) }]
+    })
+    .run();
+    let text = trace(&outcome);
+    let lines: Vec<_> = text.lines().filter(|line| line.contains("\"cat\"")).collect();
+    let index = outcome.phases[0]
+        .record
+        .loaded_set
+        .iter()
+        .map(|index| index.0)
+        .find(|index| lines[0].contains(&format!("\"sample_idx\":{index},")));
+    let index = index.unwrap();
+    let args = format!("\"sample_seq\":0,\"query_seq\":0,\"sample_idx\":{index},\"issue_start_ns\":0");
+    let start = "\"cat\":\"default\",\"ph\":\"b\",\"pid\":0,\"id\":0,\"ts\":0.000";
+    let end = "\"cat\":\"default\",\"ph\":\"e\", \"pid\":0,\"id\":0";
+    assert_eq!(
+        lines,
+        [
+            format!("{{\"name\":\"Token\",{start},\"args\":{{{args},\"complete_ns\":39314}}}},"),
+            format!("{{\"name\":\"Token\",{end},\"ts\":39.314}},"),
+            format!("{{\"name\":\"Sample\",{start},\"args\":{{{args},\"complete_ns\":45827}}}},"),
+            format!("{{\"name\":\"Sample\",{end},\"ts\":45.827}},"),
+        ]
+    );
 }
