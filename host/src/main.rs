@@ -31,6 +31,7 @@ mod sut;
 mod test_bed;
 mod text;
 mod verdict;
+mod warnings;
 mod watchdog;
 
 use std::{
