@@ -12,7 +12,7 @@ use std::{
 use chrono::{SecondsFormat, Utc};
 use proctor_accuracy::AccuracyResult;
 use proctor_config::{Effective, Settings};
-use proctor_loadgen::{EarlyStopping, PerformanceResult, ScenarioFigures};
+use proctor_loadgen::{EarlyStopping, IssueDelay, PerformanceResult, ScenarioFigures};
 use proctor_scheduler::Statistics;
 use serde::Serialize;
 
@@ -124,6 +124,9 @@ pub(crate) struct TestPart {
     /// How late Server queries were issued.
     pub(crate) issue_delay_max_ns: u64,
     pub(crate) issue_delay_mean_ns: u64,
+    pub(crate) issue_delay_p50_ns: u64,
+    pub(crate) issue_delay_p99_ns: u64,
+    pub(crate) issue_delay_p99_9_ns: u64,
     pub(crate) figures: Option<FiguresPart>,
     pub(crate) scheduler: Option<SchedulerPart>,
 }
@@ -306,7 +309,10 @@ impl TestPart {
     fn new(test: &Test) -> Self {
         let outcome = &test.outcome;
         let sum = |part: fn(&proctor_loadgen::PhaseOutcome) -> u64| outcome.reported_phases().map(part).sum();
-        let delays = || outcome.reported_phases().map(|phase| phase.issue_delay);
+        // Of several phases, the worst.
+        let delay = |part: fn(&IssueDelay) -> u64| {
+            outcome.reported_phases().map(|phase| part(&phase.issue_delay)).max().unwrap_or(0)
+        };
         Self {
             mode: outcome.effective.mode.name(),
             valid: outcome.verdict.valid,
@@ -314,8 +320,11 @@ impl TestPart {
             duration_ns: sum(|phase| phase.duration_ns),
             issued_query_count: sum(|phase| phase.record.issued_query_count),
             issued_sample_count: sum(|phase| phase.record.issued_sample_count),
-            issue_delay_max_ns: delays().map(|delay| delay.max_ns).max().unwrap_or(0),
-            issue_delay_mean_ns: delays().map(|delay| delay.mean_ns).max().unwrap_or(0),
+            issue_delay_max_ns: delay(|delay| delay.max_ns),
+            issue_delay_mean_ns: delay(|delay| delay.mean_ns),
+            issue_delay_p50_ns: delay(|delay| delay.p50_ns),
+            issue_delay_p99_ns: delay(|delay| delay.p99_ns),
+            issue_delay_p99_9_ns: delay(|delay| delay.p99_9_ns),
             figures: outcome.performance.as_ref().map(FiguresPart::new),
             scheduler: test.system.statistics.as_ref().map(SchedulerPart::new),
         }

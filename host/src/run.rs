@@ -61,7 +61,7 @@ fn run_in(folder: &RunFolder, settings: &Settings, interrupt: &Interrupt) -> Res
 
     // The plugin.
     let cache = CacheFolder::new(settings)?;
-    let clock = HostClock::new(settings.run.virtual_time);
+    let clock = HostClock::new(settings.run.virtual_time, settings.run.wait_policy());
     let plugin = Plugin::open(settings, &watchdog, clock.reader(), cache.path())?;
     let backend = plugin.backend.clone();
     interrupt.on_second(move || backend.cancel());

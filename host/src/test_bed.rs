@@ -11,7 +11,7 @@ use chrono::{DateTime, Local};
 use proctor_config::{RunSettings, Settings};
 use proctor_loadgen::{
     Clock, EffectiveSettings, LoadGen, LoadGenError, LoadGenOptions, Progress, QuerySampleLibrary, RealClock,
-    TestOutcome, TestSettings, VirtualClock, config_file, log::LogIdentity,
+    TestOutcome, TestSettings, VirtualClock, WaitPolicy, config_file, log::LogIdentity,
 };
 use proctor_plugin_host::Model;
 use proctor_scheduler::{Instance, SchedulerConfig, SimulatedScheduler, ThreadedScheduler};
@@ -42,8 +42,13 @@ pub(crate) enum HostClock {
 }
 
 impl HostClock {
-    pub(crate) fn new(is_virtual: bool) -> Self {
-        if is_virtual { Self::Virtual(Arc::default()) } else { Self::Real(Arc::default()) }
+    /// A clock at 0. Only real time is waited for in the way of `policy`.
+    pub(crate) fn new(is_virtual: bool, policy: WaitPolicy) -> Self {
+        if is_virtual {
+            Self::Virtual(Arc::default())
+        } else {
+            Self::Real(Arc::new(RealClock::with_policy(policy)))
+        }
     }
 
     /// What plugins are told when they ask for the time.

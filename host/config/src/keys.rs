@@ -210,6 +210,20 @@ const RUN_KEYS: &[(Key, Default)] = &[
         "Time without any completion after which the plugin counts as hung.",
     ),
     key(
+        "wait",
+        Kind::Choice(&["sleep", "hybrid", "spin"]),
+        "",
+        Default::Text("hybrid"),
+        "How the issuing thread waits: asleep, awake (which takes a processor), or asleep until shortly before.",
+    ),
+    key(
+        "wait_spin_us",
+        integer(0, 1_000_000),
+        "us",
+        Default::Integer(100),
+        "With wait = hybrid: how long before its instant a query is waited for awake, and at first a completion.",
+    ),
+    key(
         "issue",
         Kind::Choice(&["auto", "true", "false"]),
         "",
@@ -334,6 +348,17 @@ mod tests {
             assert!(key.help.ends_with('.'), "{}", key.name);
             assert!(!key.name.contains('.'), "{}: dots are for plugin options", key.name);
         }
+    }
+
+    #[test]
+    fn waiting_has_the_names_and_the_default_of_the_load_generator() {
+        let wait = find("wait").unwrap();
+        let names: Vec<_> = proctor_loadgen::Wait::ALL.iter().map(|wait| wait.name()).collect();
+        assert_eq!(wait.kind, Kind::Choice(names.leak()));
+        let default = |name| run_defaults().find(|(key, _)| *key == name).unwrap().1;
+        let policy = proctor_loadgen::WaitPolicy::default();
+        assert_eq!(default("wait"), Value::Text(policy.wait.name().to_owned()));
+        assert_eq!(default("wait_spin_us"), Value::Integer(policy.spin_ns / 1000));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::{path::PathBuf, str::FromStr};
 
+use proctor_loadgen::{Wait, WaitPolicy};
 use proctor_vocabulary::{Scenario, TestMode};
 use serde::{Deserialize, Deserializer, de::Error};
 
@@ -39,6 +40,11 @@ pub struct RunSettings {
     pub virtual_time: bool,
     /// Time without any completion after which the plugin counts as hung, in ms.
     pub watchdog_ms: u64,
+    /// How the issuing thread waits.
+    #[serde(deserialize_with = "name")]
+    pub wait: Wait,
+    /// How long it waits awake with [`Wait::Hybrid`], in microseconds.
+    pub wait_spin_us: u64,
     /// Hand whole queries to the plugin?
     pub issue: IssueMode,
     /// Name of the scheduler's policy. The scheduler knows which there are.
@@ -53,6 +59,14 @@ pub struct RunSettings {
     pub queue_capacity: usize,
     /// Batches that each instance runs before the test.
     pub warm_up_batches: u64,
+}
+
+impl RunSettings {
+    /// How the clock of a run waits.
+    #[must_use]
+    pub fn wait_policy(&self) -> WaitPolicy {
+        WaitPolicy { wait: self.wait, spin_ns: self.wait_spin_us.saturating_mul(1000) }
+    }
 }
 
 /// Whether the plugin is handed whole queries, which only some plugins take, or batches.

@@ -14,6 +14,7 @@ use crate::{
     EffectiveSettings, SystemUnderTest,
     accuracy_sampling::AccuracySampler,
     clock::Clock,
+    issue_delay::{DelayHistogram, IssueDelay},
     issue_end::IssueEnd,
     phase::Phase,
     plan::PhaseMode,
@@ -24,15 +25,6 @@ use crate::{
 
 /// So many queries without any time between them mean that no time will pass.
 const TIMELESS_QUERY_COUNT: u64 = 1_000_000;
-
-/// How much later than scheduled queries were issued. Only Server has a schedule; 0 otherwise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct IssueDelay {
-    /// The longest delay in ns.
-    pub max_ns: u64,
-    /// The mean delay in ns, rounded down.
-    pub mean_ns: u64,
-}
 
 /// What the loop did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,8 +64,7 @@ pub(crate) struct IssueLoop<'a, C> {
     next_sequence: u64,
     start_ns: u64,
     query_count: u64,
-    delay_sum_ns: u128,
-    delay_max_ns: u64,
+    delay: DelayHistogram,
     last: Option<IssuedQuery>,
 }
 
@@ -99,8 +90,7 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
             next_sequence: 0,
             start_ns: 0,
             query_count: 0,
-            delay_sum_ns: 0,
-            delay_max_ns: 0,
+            delay: DelayHistogram::new(),
             last: None,
         }
     }
@@ -108,14 +98,10 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
     /// Issues the whole phase.
     pub(crate) fn run(mut self) -> Issued {
         let end = self.issue_all();
-        let mean_ns = self.delay_sum_ns / u128::from(self.query_count.max(1));
         Issued {
             end,
             query_count: self.query_count,
-            delay: IssueDelay {
-                max_ns: self.delay_max_ns,
-                mean_ns: u64::try_from(mean_ns).expect("a mean is not above the maximum"),
-            },
+            delay: self.delay.summary(),
             last: self.last,
             drawn_sample_count: self.next_sequence,
         }
@@ -172,20 +158,20 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
     /// Waits as the scenario demands, and returns the instants of the query.
     fn wait_for_turn(&self, query: GeneratedQuery) -> Result<IssuedQuery, IssueEnd> {
         let Watchdog { clock, wake, .. } = self.watchdog;
-        match self.settings.scenario {
+        let now_ns = match self.settings.scenario {
             Scenario::SingleStream | Scenario::MultiStream => match self.watchdog.wait_all(self.phase, 1) {
-                Waited::Complete => {}
+                Waited::Complete => clock.now_ns(),
                 Waited::Stopped => return Err(IssueEnd::Stopped),
                 Waited::Stalled => return Err(IssueEnd::Stalled),
             },
             Scenario::Server => clock.wait_until(self.start_ns + query.offset_ns, wake),
-            Scenario::Offline => {}
-        }
+            Scenario::Offline => clock.now_ns(),
+        };
         // The samples of Offline are outstanding already, so its query has to leave.
         if wake.is_stopped() && self.settings.scenario != Scenario::Offline {
             return Err(IssueEnd::Stopped);
         }
-        let issued_ns = clock.now_ns() - self.start_ns;
+        let issued_ns = now_ns - self.start_ns;
         let scheduled_ns = match self.settings.scenario {
             Scenario::SingleStream | Scenario::MultiStream => issued_ns,
             Scenario::Server => query.offset_ns,
@@ -198,9 +184,7 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
     /// Makes the samples of the query outstanding and counts it.
     fn stamp(&mut self, query: IssuedQuery) {
         if self.settings.scenario == Scenario::Server {
-            let delay_ns = query.issued_ns - query.scheduled_ns;
-            self.delay_sum_ns += u128::from(delay_ns);
-            self.delay_max_ns = self.delay_max_ns.max(delay_ns);
+            self.delay.add(query.issued_ns - query.scheduled_ns);
         }
         if self.settings.scenario != Scenario::Offline {
             let first = self.samples.len() - query.sample_count as usize;

@@ -24,6 +24,8 @@
 //! - **The loop is generic over the clock.** With a [`VirtualClock`] and a simulated system, ten minutes of Server take
 //!   a fraction of a second and repeat to the byte.
 //! - **Server latency counts from the scheduled instant**, however late the issue; [`IssueDelay`] says how late.
+//! - **How a thread waits is a setting**, [`WaitPolicy`]: asleep to the very instant, awake all the time, or, by default,
+//!   asleep until shortly before. While a test runs, its thread has exact timers (a slack of 1 ns on Linux).
 //!
 //! # Example
 //! A system that takes 2 ms for each sample, in virtual time:
@@ -106,6 +108,7 @@ mod clock;
 pub mod config_file;
 mod early_stopping;
 mod issue;
+mod issue_delay;
 mod issue_end;
 pub mod log;
 mod outcome;
@@ -128,16 +131,18 @@ mod statistics;
 mod sync;
 mod system;
 mod test;
+mod timer_slack;
 mod token_recorder;
 mod violations;
 mod virtual_clock;
+mod wait_policy;
 mod wake;
 mod watchdog;
 
 pub use accuracy_sampling::AccuracySampler;
 pub use clock::{Clock, RealClock};
 pub use early_stopping::{min_under_latency_queries, over_latency_allowance};
-pub use issue::IssueDelay;
+pub use issue_delay::IssueDelay;
 pub use issue_end::IssueEnd;
 pub use outcome::{AccuracyRecord, AccuracyTokens, Audit, TestOutcome, Verdict};
 pub use phase_outcome::{MissingSamples, PhaseOutcome};
@@ -161,4 +166,5 @@ pub use system::{LibraryError, QuerySampleLibrary, SystemUnderTest};
 pub use test::{LoadGen, LoadGenError, LoadGenOptions, PeakEnd, PeakSearch, PeakStep};
 pub use violations::{Violation, ViolationKind, ViolationSample};
 pub use virtual_clock::VirtualClock;
+pub use wait_policy::{Wait, WaitPolicy};
 pub use wake::Wake;

@@ -6,7 +6,8 @@ use proctor_vocabulary::{SampleIndex, Scenario};
 
 use crate::{
     EffectiveSettings, PhaseRecord,
-    issue::{IssueDelay, Issued, IssuedQuery},
+    issue::{Issued, IssuedQuery},
+    issue_delay::IssueDelay,
     issue_end::IssueEnd,
     outcome::{AccuracyRecord, AccuracyTokens},
     phase::Phase,

@@ -28,6 +28,7 @@ use crate::{
     query_generator::QueryGenerator,
     recorder::{MAX_PHASE_COUNT, Recorder},
     system::{QuerySampleLibrary, SystemUnderTest},
+    timer_slack::ExactTimers,
     token_recorder::FirstTokens,
     violations::ViolationKind,
     wake::Wake,
@@ -127,6 +128,7 @@ impl<C: Clock> LoadGen<C> {
         if self.has_run.swap(true, Ordering::Relaxed) {
             return Err(LoadGenError::AlreadyRun);
         }
+        let _exact_timers = (!self.clock.is_virtual()).then(ExactTimers::set);
         let mut run = Run {
             test: self,
             request: &request,
