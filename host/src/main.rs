@@ -7,11 +7,13 @@
 
 #![forbid(unsafe_code)]
 
+mod bench;
 mod cli;
 mod describe;
 mod exit;
 mod explain;
 mod figures;
+mod floor;
 mod flush;
 mod folder;
 mod interrupt;
@@ -19,6 +21,7 @@ mod journal;
 mod library;
 mod list;
 mod machine;
+mod null_bed;
 mod observer;
 mod plugin;
 mod progress;
@@ -37,8 +40,10 @@ use std::{
 };
 
 use clap::Parser;
-// The default plugin is linked in. It registers itself, for which the linker has to see it used.
+// The default plugin is linked in, and the one that the harness measures itself with. They register themselves, for which
+// the linker has to see them used.
 use cpu_rnn_sut as _;
+use proctor_null as _;
 use tracing_subscriber::{EnvFilter, filter::LevelFilter};
 
 use crate::cli::{Cli, Command};
@@ -50,6 +55,7 @@ fn main() {
         Command::Run(flags) => run::run(flags),
         Command::List { kind } => list::list(*kind).map(print),
         Command::Describe { plugin } => describe::describe(plugin).map(print),
+        Command::Bench(flags) => bench::bench(flags),
         Command::Explain(flags) => explain::explain(flags).map(print),
     };
     let code = done.unwrap_or_else(|error| {

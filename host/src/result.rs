@@ -19,6 +19,7 @@ use serde::Serialize;
 use crate::{
     exit::{EXIT_BAD_RESULT, EXIT_GOOD, EXIT_INTERRUPTED},
     figures::{Latencies, Metric, metric, peak_metric, query_latencies},
+    floor::Floor,
     machine::Machine,
     plugin::{Dispatch, Plugin},
     test_bed::Test,
@@ -52,6 +53,9 @@ pub(crate) struct RunResult {
     pub(crate) accuracy: Option<AccuracyResult>,
     pub(crate) performance_run: Option<TestPart>,
     pub(crate) accuracy_run: Option<TestPart>,
+    /// What the latencies would be if the plugin took no time; not in virtual time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) harness_floor: Option<Floor>,
     pub(crate) benchmark: BenchmarkPart,
     pub(crate) plugin: PluginPart,
     pub(crate) seeds: BTreeMap<&'static str, u64>,
@@ -171,6 +175,12 @@ pub(crate) struct SchedulerPart {
     pub(crate) failed_batch_count: u64,
 }
 
+impl Program {
+    pub(crate) fn this() -> Self {
+        Self { name: "proctor", version: env!("CARGO_PKG_VERSION") }
+    }
+}
+
 impl RunResult {
     /// Puts everything together.
     pub(crate) fn new(settings: &Settings, plugin: PluginPart, machine: Machine, tests: Tests<'_>) -> Self {
@@ -189,7 +199,7 @@ impl RunResult {
         }
         Self {
             schema_version: RESULT_SCHEMA_VERSION,
-            program: Program { name: "proctor", version: env!("CARGO_PKG_VERSION") },
+            program: Program::this(),
             finished_at_utc: (!is_virtual).then(|| Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true)),
             verdict: Verdict::new(settings, accuracy_run, performance_run, accuracy.as_ref()),
             scenario: settings.run.scenario.name(),
@@ -200,6 +210,7 @@ impl RunResult {
             accuracy,
             performance_run: performance_run.map(TestPart::new),
             accuracy_run: accuracy_run.map(TestPart::new),
+            harness_floor: None,
             benchmark: BenchmarkPart::new(settings),
             plugin,
             seeds: seeds(settings),
@@ -207,6 +218,16 @@ impl RunResult {
             settings: effective,
             setting_warnings: settings.warnings.clone(),
         }
+    }
+
+    /// Adds the harness's own floor, with marks where the latencies of the run are near it.
+    pub(crate) fn with_floor(self, floor: Option<Floor>) -> Self {
+        let latencies = self.performance_run.as_ref().and_then(|test| test.figures.as_ref());
+        let marked = floor.map(|mut floor| {
+            latencies.inspect(|figures| floor.mark(&figures.query_latency));
+            floor
+        });
+        Self { harness_floor: marked, ..self }
     }
 
     /// Writes it as JSON, indented, with a line end.

@@ -13,6 +13,7 @@ use tempfile::TempDir;
 use crate::{
     cli::RunFlags,
     exit::HostError,
+    floor::Floor,
     folder::{RunFolder, output, write_whole},
     interrupt::Interrupt,
     library::{Data, Library},
@@ -95,6 +96,8 @@ fn run_in(folder: &RunFolder, settings: &Settings, interrupt: &Interrupt) -> Res
         None => None,
     };
     let may_go_on = accuracy_run.as_ref().is_none_or(|test| test.may_go_on());
+    let performs = modes.performance.is_some() && may_go_on;
+    let floor = performs.then(|| Floor::of_run(settings, bed.plugin.dispatch, &bed.interrupt)).flatten();
     let performance_run = match modes.performance {
         Some(mode) if may_go_on => Some(bed.test(mode, folder.partial())?),
         _ => None,
@@ -109,7 +112,7 @@ fn run_in(folder: &RunFolder, settings: &Settings, interrupt: &Interrupt) -> Res
     let tests =
         Tests { accuracy_run: accuracy_run.as_ref(), performance_run: performance_run.as_ref(), accuracy };
     let plugin = PluginPart::new(&bed.plugin, bed.model.precision(), settings.run.virtual_time);
-    let result = RunResult::new(settings, plugin, machine, tests);
+    let result = RunResult::new(settings, plugin, machine, tests).with_floor(floor);
     write_whole(&folder.path(RESULT), |out| result.write(out))?;
     let is_abandoned = [&accuracy_run, &performance_run].into_iter().flatten().any(|test| test.is_abandoned);
     let write_errors =

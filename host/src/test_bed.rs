@@ -100,22 +100,30 @@ impl TestBed<'_> {
     /// # Errors
     /// If it could not begin. What goes wrong later is in the outcome.
     pub(crate) fn test(&self, mode: TestMode, folder: &Path) -> Result<Test, HostError> {
-        self.test_in(mode, Some(folder))
+        self.test_in(mode, Some(folder), &|_| ())
     }
 
-    /// Makes a test that leaves nothing on the disk or the screen, only its outcome.
+    /// Makes a test that leaves nothing on the disk or the screen, only its outcome. `watch` gets its progress before it
+    /// starts.
     ///
     /// # Errors
     /// If it could not begin.
-    pub(crate) fn test_silently(&self, mode: TestMode) -> Result<Test, HostError> {
-        self.test_in(mode, None)
+    pub(crate) fn test_silently(&self, mode: TestMode, watch: &dyn Fn(Progress)) -> Result<Test, HostError> {
+        self.test_in(mode, None, watch)
     }
 
-    fn test_in(&self, mode: TestMode, folder: Option<&Path>) -> Result<Test, HostError> {
+    fn test_in(
+        &self,
+        mode: TestMode,
+        folder: Option<&Path>,
+        watch: &dyn Fn(Progress),
+    ) -> Result<Test, HostError> {
         let settings = TestSettings { mode, ..self.settings.test.clone() };
         match &self.clock {
             HostClock::Real(clock) => self.test_on(clock, settings, folder, |make| {
-                let journal = folder.map(|folder| Journal::start(folder, make.progress.clone())).transpose()?;
+                watch(make.progress.clone());
+                let journal =
+                    folder.map(|folder| Journal::start(folder, make.progress.clone())).transpose()?;
                 Ok((self.real_system(clock, make)?, journal))
             }),
             // A journal would be written by the wall clock.

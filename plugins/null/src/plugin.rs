@@ -1,7 +1,8 @@
 //! What the plugin is, its option, and how a model is loaded.
 
-use proctor_plugin_api::{Host, Manifest, ModelRequest, ModelSupport, OptionSpec, Options, Plugin, PluginError,
-    register_plugin};
+use proctor_plugin_api::{
+    Host, Manifest, ModelRequest, ModelSupport, OptionSpec, Options, Plugin, PluginError, register_plugin,
+};
 
 use crate::NullModel;
 

@@ -61,7 +61,8 @@ impl Worker {
         self.shared.is_stopping.store(false, Relaxed);
         let shared = Arc::clone(&self.shared);
         let spawned = thread::Builder::new().name("null".to_owned()).spawn(move || shared.serve());
-        let thread = spawned.map_err(|error| PluginError::failed(format!("cannot start a thread: {error}")))?;
+        let thread =
+            spawned.map_err(|error| PluginError::failed(format!("cannot start a thread: {error}")))?;
         *self.thread() = Some(thread);
         Ok(())
     }
