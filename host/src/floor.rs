@@ -25,7 +25,7 @@ const SHORT_MS: u64 = 50;
 const LONG_MS: u64 = 250;
 /// Server: queries that a percentile should be made of. At lower rates than these in [`LONG_MS`] the floor is measured
 /// at this rate instead of the run's.
-const SERVER_QUERIES: f64 = 100.0;
+const SERVER_QUERIES: f64 = 250.0;
 /// Offline: samples at most. A longer query is extrapolated.
 const OFFLINE_SAMPLES: u64 = 1 << 20;
 
@@ -68,11 +68,17 @@ impl Floor {
 
     fn measure(settings: &Settings, dispatch: Dispatch, interrupt: &Interrupt) -> Result<Self, HostError> {
         let (test, longer) = test_settings(settings)?;
-        let null_test =
-            NullTest { settings: test.clone(), dispatch, on_thread: false, wait: settings.run.wait_policy() };
+        let null_test = NullTest {
+            settings: test.clone(),
+            dispatch,
+            on_thread: false,
+            wait: settings.run.wait_policy(),
+            batch_size: settings.run.batch_size,
+            instances: settings.run.instances,
+        };
         let outcome = null_test.run(interrupt)?;
         let way = match dispatch {
-            Dispatch::Batches => "the scheduler with batches of one sample",
+            Dispatch::Batches => "batches that nothing waits for to fill",
             Dispatch::WholeQueries => "whole queries",
         };
         let wait = settings.run.wait.name();
@@ -236,9 +242,9 @@ mod tests {
             let (test, _) = test_settings(&settings(&["scenario=Server", qps])).unwrap();
             (test.server_target_qps, test.min_duration_ms)
         };
-        assert_eq!(server("target_qps=1000"), (1000.0, 100));
+        assert_eq!(server("target_qps=2500"), (2500.0, 100));
         assert_eq!(server("target_qps=100000"), (100_000.0, SHORT_MS));
-        assert_eq!(server("target_qps=1"), (400.0, LONG_MS));
+        assert_eq!(server("target_qps=1"), (1000.0, LONG_MS));
     }
 
     #[test]

@@ -30,6 +30,9 @@ pub(crate) struct NullTest {
     /// Whether issued samples are completed by a thread of the plugin's own, instead of inside the issue call.
     pub(crate) on_thread: bool,
     pub(crate) wait: WaitPolicy,
+    /// Of batches: most samples in one, and instances that execute them. Nothing waits for a batch to fill.
+    pub(crate) batch_size: usize,
+    pub(crate) instances: usize,
 }
 
 impl NullTest {
@@ -85,6 +88,7 @@ impl NullTest {
             Dispatch::Batches => IssueMode::Never,
             Dispatch::WholeQueries => IssueMode::Always,
         };
+        (settings.run.batch_size, settings.run.instances) = (self.batch_size, self.instances);
         let complete = if self.on_thread { "thread" } else { "inline" };
         settings.plugin_options = BTreeMap::from([(format!("{NAME}.complete"), complete.to_owned())]);
         Ok(settings)

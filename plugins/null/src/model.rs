@@ -31,8 +31,7 @@ pub(crate) struct Answers {
 
 impl NullModel {
     pub(crate) fn new(host: Host, complete: Complete, response_size_bytes: usize) -> Self {
-        let zeros = vec![0; response_size_bytes].into_boxed_slice();
-        let answers = Arc::new(Answers { host, zeros });
+        let answers = Arc::new(Answers::new(host, response_size_bytes));
         let worker = (complete == Complete::Thread).then(|| Worker::new(Arc::clone(&answers)));
         Self { answers, worker }
     }
@@ -76,6 +75,10 @@ impl Instance for NullInstance {
 }
 
 impl Answers {
+    pub(crate) fn new(host: Host, response_size_bytes: usize) -> Self {
+        Self { host, zeros: vec![0; response_size_bytes].into_boxed_slice() }
+    }
+
     /// Completes samples with zeros.
     pub(crate) fn complete(&self, ids: impl Iterator<Item = ResponseId>) {
         let respond = |id| Response { id, status: SampleStatus::OK, data: &self.zeros, token_count: 0 };

@@ -166,3 +166,53 @@ impl Shared {
         self.is_parked.store(false, Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proctor_plugin_api::{
+        Host,
+        vocabulary::{ResponseId, SampleIndex},
+    };
+
+    use super::*;
+
+    fn worker() -> Worker {
+        Worker::new(Arc::new(Answers::new(Host::detached(), 4)))
+    }
+
+    fn samples(count: usize) -> Vec<QuerySample> {
+        vec![QuerySample { id: ResponseId(1), index: SampleIndex(0) }; count]
+    }
+
+    #[test]
+    fn a_query_larger_than_the_queue_passes_through_and_nothing_is_left_at_the_stop() {
+        let worker = worker();
+        for _ in 0..2 {
+            worker.start().unwrap();
+            worker.push(&samples(10 * QUEUE_CAPACITY)).unwrap();
+            worker.stop().unwrap();
+            assert!(worker.shared.queue.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_parked_thread_is_woken_by_one_sample() {
+        let worker = worker();
+        worker.start().unwrap();
+        for _ in 0..3 {
+            while !worker.shared.is_parked.load(Relaxed) {
+                thread::yield_now();
+            }
+            worker.push(&samples(1)).unwrap();
+            while !worker.shared.queue.is_empty() {
+                thread::yield_now();
+            }
+        }
+    }
+
+    #[test]
+    fn without_the_thread_a_full_queue_is_an_error_instead_of_a_wait() {
+        let error = worker().push(&samples(QUEUE_CAPACITY + 1)).unwrap_err();
+        assert_eq!(error.status, abi::PROCTOR_STATUS_WRONG_STATE);
+    }
+}
