@@ -23,6 +23,8 @@ mod list;
 mod machine;
 mod null_bed;
 mod observer;
+mod older_rules;
+mod performance_runs;
 mod plugin;
 mod progress;
 mod result;

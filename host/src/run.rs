@@ -18,6 +18,7 @@ use crate::{
     interrupt::Interrupt,
     library::{Data, Library},
     machine::Machine,
+    performance_runs::PerformanceRuns,
     plugin::Plugin,
     result::{PluginPart, RunResult, Tests},
     score::{response_form, score},
@@ -89,7 +90,7 @@ fn run_in(folder: &RunFolder, settings: &Settings, interrupt: &Interrupt) -> Res
         phase_count: Cell::new(0),
     });
 
-    // The accuracy run, then the performance run.
+    // The accuracy run, then the performance runs, of which most rules want one.
     let modes = Modes::of(settings.run.mode);
     let accuracy_run = match modes.accuracy {
         Some(mode) => Some(bed.test(mode, &folder.subfolder("accuracy")?)?),
@@ -98,26 +99,25 @@ fn run_in(folder: &RunFolder, settings: &Settings, interrupt: &Interrupt) -> Res
     let may_go_on = accuracy_run.as_ref().is_none_or(|test| test.may_go_on());
     let performs = modes.performance.is_some() && may_go_on;
     let floor = performs.then(|| Floor::of_run(settings, bed.plugin.dispatch, &bed.interrupt)).flatten();
-    let performance_run = match modes.performance {
-        Some(mode) if may_go_on => Some(bed.test(mode, folder.partial())?),
-        _ => None,
+    let performance_runs = match modes.performance {
+        Some(mode) if may_go_on => PerformanceRuns::make(&bed, mode, folder)?,
+        _ => PerformanceRuns::default(),
     };
-    let scored = accuracy_run.as_ref().or(performance_run.as_ref().filter(|_| modes.scores_performance));
+    let performance_run = performance_runs.tests.first();
+    let scored = accuracy_run.as_ref().or(performance_run.filter(|_| modes.scores_performance));
     let accuracy = match scored.filter(|test| test.write_error.is_none()) {
         Some(test) => Some(score(settings, &test.outcome, &test.folder, &root)?),
         None => None,
     };
 
     // The result and the verdict.
-    let tests =
-        Tests { accuracy_run: accuracy_run.as_ref(), performance_run: performance_run.as_ref(), accuracy };
+    let tests = Tests { accuracy_run: accuracy_run.as_ref(), performance_runs: &performance_runs, accuracy };
     let plugin = PluginPart::new(&bed.plugin, bed.model.precision(), settings.run.virtual_time);
     let result = RunResult::new(settings, plugin, machine, tests).with_floor(floor);
     write_whole(&folder.path(RESULT), |out| result.write(out))?;
-    let is_abandoned = [&accuracy_run, &performance_run].into_iter().flatten().any(|test| test.is_abandoned);
-    let write_errors =
-        [accuracy_run, performance_run].into_iter().flatten().filter_map(|test| test.write_error);
-    if let Some(error) = write_errors.into_iter().next() {
+    let tests: Vec<_> = accuracy_run.into_iter().chain(performance_runs.tests).collect();
+    let is_abandoned = tests.iter().any(|test| test.is_abandoned);
+    if let Some(error) = tests.into_iter().find_map(|test| test.write_error) {
         return Err(error);
     }
     folder.finish()?;

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, str::FromStr};
 
-use proctor_loadgen::{Wait, WaitPolicy};
+use proctor_loadgen::{Rules, Wait, WaitPolicy};
 use proctor_vocabulary::{Scenario, TestMode};
 use serde::{Deserialize, Deserializer, de::Error};
 
@@ -21,6 +21,11 @@ pub struct RunSettings {
     pub mode: Option<TestMode>,
     /// `quick` or `official`.
     pub preset: String,
+    /// The round of rules that a run is made and judged by.
+    #[serde(deserialize_with = "name")]
+    pub rules: Rules,
+    /// Server: performance runs that make one result, from 1.
+    pub server_run_count: u64,
     /// Folder of the data sets and models; `None` is the one that comes with the program.
     pub data_root: Option<PathBuf>,
     /// Folder of the results; `None` is a new one below `runs/`.

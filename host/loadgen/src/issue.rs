@@ -3,6 +3,7 @@
 //! | scenario | before a query is issued | its latency counts from |
 //! |---|---|---|
 //! | SingleStream, MultiStream | all samples of the last query are complete | the issue |
+//! | MultiStream, older rules | the next interval starts at which they are complete | the start of the interval |
 //! | Server | its scheduled instant has come | the scheduled instant, however late the issue |
 //! | Offline | nothing | the start |
 //!
@@ -14,6 +15,7 @@ use crate::{
     EffectiveSettings, SystemUnderTest,
     accuracy_sampling::AccuracySampler,
     clock::Clock,
+    interval::IntervalGrid,
     issue_delay::{DelayHistogram, IssueDelay},
     issue_end::IssueEnd,
     phase::Phase,
@@ -56,6 +58,8 @@ pub(crate) struct IssueLoop<'a, C> {
     phase: &'a Phase,
     queries: QueryGenerator,
     sampler: &'a mut AccuracySampler,
+    /// MultiStream under the older rules: when queries leave.
+    grid: Option<IntervalGrid>,
     /// Drawn, but not among `samples` yet: what follows the merged queries of a coalescing Server.
     pending: Option<GeneratedQuery>,
     /// The samples of the next issue call, and whether each one's response is to be logged.
@@ -84,6 +88,7 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
             phase,
             queries,
             sampler,
+            grid: settings.interval_ns.map(IntervalGrid::new),
             pending: None,
             samples: Vec::new(),
             logged: Vec::new(),
@@ -156,8 +161,10 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
     }
 
     /// Waits as the scenario demands, and returns the instants of the query.
-    fn wait_for_turn(&self, query: GeneratedQuery) -> Result<IssuedQuery, IssueEnd> {
+    fn wait_for_turn(&mut self, query: GeneratedQuery) -> Result<IssuedQuery, IssueEnd> {
         let Watchdog { clock, wake, .. } = self.watchdog;
+        let grid = self.grid.as_mut();
+        let interval_ns = grid.map(|grid| grid.wait(self.watchdog, self.phase, self.last)).transpose()?;
         let now_ns = match self.settings.scenario {
             Scenario::SingleStream | Scenario::MultiStream => match self.watchdog.wait_all(self.phase, 1) {
                 Waited::Complete => clock.now_ns(),
@@ -173,7 +180,7 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
         }
         let issued_ns = now_ns - self.start_ns;
         let scheduled_ns = match self.settings.scenario {
-            Scenario::SingleStream | Scenario::MultiStream => issued_ns,
+            Scenario::SingleStream | Scenario::MultiStream => interval_ns.unwrap_or(issued_ns),
             Scenario::Server => query.offset_ns,
             Scenario::Offline => 0,
         };
@@ -183,7 +190,7 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
 
     /// Makes the samples of the query outstanding and counts it.
     fn stamp(&mut self, query: IssuedQuery) {
-        if self.settings.scenario == Scenario::Server {
+        if self.settings.has_schedule() {
             self.delay.add(query.issued_ns - query.scheduled_ns);
         }
         if self.settings.scenario != Scenario::Offline {

@@ -10,6 +10,7 @@ mod detail;
 mod detail_result;
 mod detail_settings;
 mod format;
+mod older_rules;
 mod summary;
 
 use std::path::PathBuf;

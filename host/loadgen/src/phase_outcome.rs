@@ -6,6 +6,7 @@ use proctor_vocabulary::{SampleIndex, Scenario};
 
 use crate::{
     EffectiveSettings, PhaseRecord,
+    interval_record::IntervalRecord,
     issue::{Issued, IssuedQuery},
     issue_delay::IssueDelay,
     issue_end::IssueEnd,
@@ -32,7 +33,7 @@ pub struct PhaseOutcome {
     pub duration_ns: u64,
     /// Why issuing ended.
     pub end: IssueEnd,
-    /// How late Server queries were issued.
+    /// How late queries with a schedule were issued.
     pub issue_delay: IssueDelay,
     /// Samples that were issued and never completed.
     pub missing: Option<MissingSamples>,
@@ -98,6 +99,10 @@ impl Finished<'_> {
                 Scenario::MultiStream => query_latencies(&samples, last.sample_count),
                 _ => Vec::new(),
             },
+            intervals: self
+                .settings
+                .interval_ns
+                .map(|interval_ns| IntervalRecord::new(&samples, last.sample_count, interval_ns)),
             tokens: self.phase.tokens(),
             max_latency_ns: latencies.iter().copied().max().unwrap_or(0),
             sample_latencies_ns: latencies,
@@ -155,7 +160,7 @@ fn first_token_data(tokens: &TokenRecorder) -> impl Iterator<Item = (u64, Vec<u8
 }
 
 /// When the last of these samples to complete did so, in ns from the start of the phase.
-fn done_ns(samples: impl Iterator<Item = SampleRecord>) -> u64 {
+pub(crate) fn done_ns(samples: impl Iterator<Item = SampleRecord>) -> u64 {
     let done = samples.filter_map(|sample| Some(sample.scheduled_ns + sample.completed_latency_ns()?));
     done.max().unwrap_or(0)
 }

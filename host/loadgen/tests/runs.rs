@@ -82,6 +82,7 @@ fn record(settings: &EffectiveSettings, plan: PhasePlan, rows: &[Row]) -> PhaseR
         issued_sample_count: rows.len() as u64,
         sample_latencies_ns: rows.iter().map(|row| row.5).collect(),
         query_latencies_ns,
+        intervals: None,
         tokens: settings.use_token_latencies.then(|| {
             let sample = |row: &Row| SampleTokens {
                 latency_ns: row.5,

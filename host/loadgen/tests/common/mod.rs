@@ -73,5 +73,6 @@ fn setting(kind: SettingKind, value: &Value) -> SettingValue {
         SettingKind::Float => SettingValue::Float(value.as_f64().unwrap()),
         SettingKind::Scenario => SettingValue::Scenario(value.as_str().unwrap().parse().unwrap()),
         SettingKind::Mode => SettingValue::Mode(value.as_str().unwrap().parse().unwrap()),
+        SettingKind::Rules => SettingValue::Rules(value.as_str().unwrap().parse().unwrap()),
     }
 }
