@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use super::{
     experiment::{
-        self, Lengths, at_rate, closed_loop, latency_p50_us, latency_p99_us, one_query, query_us,
-        samples_per_second, saturated,
+        self, Lengths, SAMPLES_PER_QUERY, at_rate, closed_loop, latency_p50_us, latency_p99_us, one_query,
+        query_us, samples_per_second, saturated,
     },
     flags::HarnessFlags,
     report::{Spread, bare, shown},
@@ -159,40 +159,24 @@ impl Comparison {
         let theirs_query_us =
             |measured: &Measured| Some(measured.seconds * 1e6 / measured.sample_count as f64);
         let theirs_rate = |measured: &Measured| Some(measured.sample_count as f64 / measured.seconds);
+        let theirs_multi_us = |measured: &Measured| {
+            Some(measured.seconds * 1e6 * SAMPLES_PER_QUERY as f64 / measured.sample_count as f64)
+        };
         let mut all = vec![
-            Self {
-                name: "single_stream_query_us".to_owned(),
-                what: "time of a query".to_owned(),
-                unit: "us",
-                from_cpp: "1.2 to 1.3 us",
-                settings: closed_loop(Scenario::SingleStream, duration_ms),
-                of_ours: query_us,
-                of_theirs: theirs_query_us,
-                ours: Vec::new(),
-                theirs: Vec::new(),
-            },
-            Self {
-                name: "server_queries_per_second".to_owned(),
-                what: "saturated, completed inside the issue call".to_owned(),
-                unit: "queries/s",
-                from_cpp: "0.78 to 0.81 M queries/s",
-                settings: saturated(count),
-                of_ours: samples_per_second,
-                of_theirs: theirs_rate,
-                ours: Vec::new(),
-                theirs: Vec::new(),
-            },
-            Self {
-                name: "offline_samples_per_second".to_owned(),
-                what: "samples issued and completed".to_owned(),
-                unit: "samples/s",
-                from_cpp: "45 to 49 M samples/s",
-                settings: one_query(count),
-                of_ours: samples_per_second,
-                of_theirs: theirs_rate,
-                ours: Vec::new(),
-                theirs: Vec::new(),
-            },
+            Self::new("single_stream_query_us", "time of a query", "us")
+                .of(closed_loop(Scenario::SingleStream, duration_ms), query_us, theirs_query_us)
+                .with_cpp("1.2 to 1.3 us"),
+            Self::new("multi_stream_query_us", "time of a query of 8 samples", "us").of(
+                closed_loop(Scenario::MultiStream, duration_ms),
+                query_us,
+                theirs_multi_us,
+            ),
+            Self::new("server_queries_per_second", "saturated, completed inside the issue call", "queries/s")
+                .of(saturated(count), samples_per_second, theirs_rate)
+                .with_cpp("0.78 to 0.81 M queries/s"),
+            Self::new("offline_samples_per_second", "samples issued and completed", "samples/s")
+                .of(one_query(count), samples_per_second, theirs_rate)
+                .with_cpp("45 to 49 M samples/s"),
         ];
         for qps in [1e3, 1e4] {
             all.extend(Self::of_latencies(qps, duration_ms));
@@ -203,25 +187,50 @@ impl Comparison {
 
     /// The latency that the load generator itself adds in Server, where it counts from the scheduled instant.
     fn of_latencies(qps: f64, duration_ms: u64) -> [Self; 2] {
-        let of = |quantile: &str, from_cpp, of_ours, of_theirs| Self {
-            name: format!("server_latency_{qps}_{quantile}_us"),
-            what: format!("latency at {qps} queries/s, {quantile}"),
-            unit: "us",
-            from_cpp,
-            settings: at_rate(qps, duration_ms),
-            of_ours,
-            of_theirs,
+        let new = |quantile: &str| {
+            let (name, what) = (
+                format!("server_latency_{qps}_{quantile}_us"),
+                format!("latency at {qps} queries/s, {quantile}"),
+            );
+            Self::new(&name, &what, "us")
+        };
+        let settings = at_rate(qps, duration_ms);
+        [
+            new("p50")
+                .of(settings.clone(), latency_p50_us, |measured| Some(measured.latency_p50_ns? as f64 / 1e3))
+                .with_cpp("82 to 100 us"),
+            new("p99")
+                .of(settings, latency_p99_us, |measured| Some(measured.latency_p99_ns? as f64 / 1e3))
+                .with_cpp("150 to 205 us"),
+        ]
+    }
+
+    fn new(name: &str, what: &str, unit: &'static str) -> Self {
+        Self {
+            name: name.to_owned(),
+            what: what.to_owned(),
+            unit,
+            from_cpp: "",
+            settings: TestSettings::default(),
+            of_ours: query_us,
+            of_theirs: |_| None,
             ours: Vec::new(),
             theirs: Vec::new(),
-        };
-        [
-            of("p50", "82 to 100 us", latency_p50_us as fn(&TestOutcome) -> f64, |measured: &Measured| {
-                measured.latency_p50_ns.map(|ns| ns as f64 / 1e3)
-            }),
-            of("p99", "150 to 205 us", latency_p99_us, |measured| {
-                measured.latency_p99_ns.map(|ns| ns as f64 / 1e3)
-            }),
-        ]
+        }
+    }
+
+    /// The test, and the figure on either side.
+    fn of(
+        self,
+        settings: TestSettings,
+        of_ours: fn(&TestOutcome) -> f64,
+        of_theirs: fn(&Measured) -> Option<f64>,
+    ) -> Self {
+        Self { settings, of_ours, of_theirs, ..self }
+    }
+
+    fn with_cpp(self, from_cpp: &'static str) -> Self {
+        Self { from_cpp, ..self }
     }
 
     pub(super) fn title(&self) -> String {

@@ -13,7 +13,7 @@ use crate::{
 /// A rate that no harness keeps up with, so that every query is overdue.
 const SATURATING_QPS: f64 = 2e7;
 /// Samples of a MultiStream query, as the rules have it.
-const SAMPLES_PER_QUERY: u64 = 8;
+pub(super) const SAMPLES_PER_QUERY: u64 = 8;
 
 /// One test and the figures that are taken from it.
 pub(super) struct Experiment {
