@@ -4,7 +4,7 @@
 //! result, verdict. Around it: `test_bed` makes one test with the load generator, `sut` and `library` are the glue between
 //! the load generator, the scheduler and the plugin, `folder`, `journal`, `result` and `verdict` are what a run leaves,
 //! `watchdog` and `interrupt` end it when the plugin or the user wants no more. `null_bed` is the same path with a plugin
-//! that takes no time: `floor` measures with it what the harness itself adds to each run, [`bench`] makes a table of it.
+//! that takes no time: `floor` measures with it what the harness itself adds to each run, `bench` makes a table of it.
 
 #![forbid(unsafe_code)]
 
