@@ -18,6 +18,7 @@ use tempfile::TempDir;
 use crate::{
     cli::RunFlags,
     exit::HostError,
+    floor::Floor,
     folder::{RunFolder, output, write_whole},
     interrupt::Interrupt,
     library::{Data, Library},
@@ -108,6 +109,8 @@ fn run_in(
         None => None,
     };
     let may_go_on = accuracy_run.as_ref().is_none_or(|test| test.may_go_on());
+    let performs = modes.performance.is_some() && may_go_on;
+    let floor = performs.then(|| Floor::of_run(settings, bed.plugin.dispatch, &bed.interrupt)).flatten();
     let performance_runs = match modes.performance {
         Some(mode) if may_go_on => PerformanceRuns::make(&bed, mode, folder)?,
         _ => PerformanceRuns::default(),
@@ -122,7 +125,7 @@ fn run_in(
     // The result and the verdict.
     let tests = Tests { accuracy_run: accuracy_run.as_ref(), performance_runs: &performance_runs, accuracy };
     let plugin = PluginPart::new(&bed.plugin, bed.model.precision(), settings.run.virtual_time);
-    let result = RunResult::new(settings, plugin, machine, tests);
+    let result = RunResult::new(settings, plugin, machine, tests).with_floor(floor);
     write_whole(&folder.path(RESULT), |out| result.write(out))?;
     let tests: Vec<_> = accuracy_run.into_iter().chain(performance_runs.tests).collect();
     let is_abandoned = tests.iter().any(|test| test.is_abandoned);
