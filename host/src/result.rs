@@ -23,6 +23,7 @@ pub(crate) use test_part::{FiguresPart, TestPart};
 use crate::{
     exit::{EXIT_BAD_RESULT, EXIT_GOOD, EXIT_INTERRUPTED},
     figures::{Metric, metric, peak_metric},
+    floor::Floor,
     machine::Machine,
     performance_runs::PerformanceRuns,
     plugin::{Dispatch, Plugin},
@@ -63,6 +64,9 @@ pub(crate) struct RunResult {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) performance_runs: Vec<TestPart>,
     pub(crate) accuracy_run: Option<TestPart>,
+    /// What the latencies would be if the plugin took no time; not in virtual time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) harness_floor: Option<Floor>,
     pub(crate) benchmark: BenchmarkPart,
     pub(crate) plugin: PluginPart,
     pub(crate) seeds: BTreeMap<&'static str, u64>,
@@ -122,6 +126,12 @@ pub(crate) struct PluginPart {
     pub(crate) metrics: Option<BTreeMap<String, f64>>,
 }
 
+impl Program {
+    pub(crate) fn this() -> Self {
+        Self { name: "proctor", version: env!("CARGO_PKG_VERSION") }
+    }
+}
+
 impl RunResult {
     /// Puts everything together.
     pub(crate) fn new(settings: &Settings, plugin: PluginPart, machine: Machine, tests: Tests<'_>) -> Self {
@@ -141,7 +151,7 @@ impl RunResult {
         }
         Self {
             schema_version: RESULT_SCHEMA_VERSION,
-            program: Program { name: "proctor", version: env!("CARGO_PKG_VERSION") },
+            program: Program::this(),
             finished_at_utc: (!is_virtual).then(|| Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true)),
             verdict: Verdict::new(settings, accuracy_run, performance_runs, accuracy.as_ref()),
             scenario: settings.run.scenario.name(),
@@ -154,6 +164,7 @@ impl RunResult {
             performance_run: performance_run.map(TestPart::new),
             performance_runs: performance_runs.several().iter().map(TestPart::new).collect(),
             accuracy_run: accuracy_run.map(TestPart::new),
+            harness_floor: None,
             benchmark: BenchmarkPart::new(settings),
             plugin,
             seeds: seeds(settings),
@@ -161,6 +172,16 @@ impl RunResult {
             settings: effective,
             setting_warnings: settings.warnings.clone(),
         }
+    }
+
+    /// Adds the harness's own floor, with marks where the latencies of the run are near it.
+    pub(crate) fn with_floor(self, floor: Option<Floor>) -> Self {
+        let latencies = self.performance_run.as_ref().and_then(|test| test.figures.as_ref());
+        let marked = floor.map(|mut floor| {
+            latencies.inspect(|figures| floor.mark(&figures.query_latency));
+            floor
+        });
+        Self { harness_floor: marked, ..self }
     }
 
     /// Writes it as JSON, indented, with a line end.

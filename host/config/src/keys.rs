@@ -210,6 +210,34 @@ const RUN_KEYS: &[(Key, Default)] = &[
         "File that overrides settings of the performance run, the audit.config of an MLPerf audit; unset is none.",
     ),
     key(
+        "strict",
+        Kind::Bool,
+        "",
+        Default::Bool(false),
+        "Refuse to run wherever there would be a warning about settings.",
+    ),
+    key(
+        "enable_trace",
+        Kind::Bool,
+        "",
+        Default::Bool(true),
+        "Write mlperf_log_trace.json, for viewers of Chrome traces: some 3,000 samples and issue calls of each phase.",
+    ),
+    key(
+        "copy_summary_to_stdout",
+        Kind::Bool,
+        "",
+        Default::Bool(false),
+        "Print mlperf_log_summary.txt after each test, too.",
+    ),
+    key(
+        "copy_detail_to_stdout",
+        Kind::Bool,
+        "",
+        Default::Bool(false),
+        "Print mlperf_log_detail.txt after each test, too.",
+    ),
+    key(
         "virtual_time",
         Kind::Bool,
         "",
@@ -222,6 +250,13 @@ const RUN_KEYS: &[(Key, Default)] = &[
         "ms",
         Default::Integer(60_000),
         "Time without any completion after which the plugin counts as hung.",
+    ),
+    key(
+        "floor",
+        Kind::Bool,
+        "",
+        Default::Bool(true),
+        "Measure the harness's own floor before the performance run, for a fraction of a second; not in virtual time.",
     ),
     key(
         "wait",

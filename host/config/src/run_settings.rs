@@ -41,10 +41,20 @@ pub struct RunSettings {
     pub cache_folder: Option<PathBuf>,
     /// File that overrides settings of the performance run, as the audit tests of MLPerf want it.
     pub audit_config: Option<PathBuf>,
+    /// Refuse to run wherever there would be a warning about settings.
+    pub strict: bool,
+    /// Write a trace of each test.
+    pub enable_trace: bool,
+    /// Print the summary log of each test.
+    pub copy_summary_to_stdout: bool,
+    /// Print the detail log of each test.
+    pub copy_detail_to_stdout: bool,
     /// Simulate the run in virtual time.
     pub virtual_time: bool,
     /// Time without any completion after which the plugin counts as hung, in ms.
     pub watchdog_ms: u64,
+    /// Measure the harness's own floor.
+    pub floor: bool,
     /// How the issuing thread waits.
     #[serde(deserialize_with = "name")]
     pub wait: Wait,

@@ -18,6 +18,7 @@ use crate::{
     interval::IntervalGrid,
     issue_delay::{DelayHistogram, IssueDelay},
     issue_end::IssueEnd,
+    issue_trace::{IssueSpan, IssueTrace},
     phase::Phase,
     plan::PhaseMode,
     query_generator::{GeneratedQuery, QueryGenerator},
@@ -70,6 +71,7 @@ pub(crate) struct IssueLoop<'a, C> {
     query_count: u64,
     delay: DelayHistogram,
     last: Option<IssuedQuery>,
+    trace: &'a mut IssueTrace,
 }
 
 impl<'a, C: Clock> IssueLoop<'a, C> {
@@ -80,6 +82,7 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
         phase: &'a Phase,
         queries: QueryGenerator,
         sampler: &'a mut AccuracySampler,
+        trace: &'a mut IssueTrace,
     ) -> Self {
         Self {
             settings,
@@ -97,6 +100,7 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
             query_count: 0,
             delay: DelayHistogram::new(),
             last: None,
+            trace,
         }
     }
 
@@ -128,6 +132,9 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
                 self.merge_overdue(issued.issued_ns);
             }
             self.sut.issue(&self.samples);
+            if self.trace.wants(self.query_count, issued.issued_ns - issued.scheduled_ns) {
+                self.trace_call(issued);
+            }
             if let Some(end) = self.end_after(issued.issued_ns) {
                 return end;
             }
@@ -224,6 +231,15 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
                 issued_ns,
             });
         }
+    }
+
+    /// Keeps the call that has just returned for the trace.
+    fn trace_call(&mut self, issued: IssuedQuery) {
+        let IssuedQuery { first_sequence, scheduled_ns, issued_ns, .. } = issued;
+        let (sample_count, returned_ns) =
+            (self.samples.len() as u64, self.watchdog.clock.now_ns() - self.start_ns);
+        let span = IssueSpan { first_sequence, sample_count, issued_ns, returned_ns };
+        self.trace.keep(self.query_count, issued_ns - scheduled_ns, span);
     }
 
     /// Whether the query just issued was the last; an accuracy phase issues all of them.

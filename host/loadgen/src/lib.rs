@@ -24,6 +24,7 @@
 //!   output tokens is named and makes the test INVALID, for its time per output token is undefined.
 //! - **The loop is generic over the clock.** With a [`VirtualClock`] and a simulated system, ten minutes of Server take
 //!   a fraction of a second and repeat to the byte.
+//! - **Logs are made after the run**, the trace too, from the slots and a bounded selection of timed issue calls.
 //! - **Server latency counts from the scheduled instant**, however late the issue; [`IssueDelay`] says how late.
 //! - **[`Rules`] choose the round.** Under v0.5 and v0.7 MultiStream sends its queries at fixed intervals
 //!   ([`IntervalRecord`]), nothing stops early, and [`statistical_query_count`] says how many queries it takes. LoadGen 6
@@ -100,8 +101,7 @@
 //! ```
 //!
 //! # Limits
-//! Several issuing threads and the trace log are not there yet; settings that ask for the first are refused. The samples
-//! file has no token times. The search for the peak rate keeps the times of every run it makes, 24 bytes a sample.
+//! Several issuing threads are not there yet; settings that ask for them are refused. The samples file has no token times. The search for the peak rate keeps the times of every run it makes, 24 bytes a sample.
 //!
 //! Source: LoadGen 6.0.17.
 
@@ -109,7 +109,9 @@
 
 mod accuracy_sampling;
 mod clock;
+mod clock_check;
 pub mod config_file;
+mod console;
 mod early_stopping;
 mod findings;
 mod interval;
@@ -117,9 +119,11 @@ mod interval_record;
 mod issue;
 mod issue_delay;
 mod issue_end;
+mod issue_trace;
 pub mod log;
 mod outcome;
 mod outcome_logs;
+mod outcome_trace;
 mod phase;
 mod phase_outcome;
 mod phase_record;
@@ -150,6 +154,7 @@ mod watchdog;
 
 pub use accuracy_sampling::AccuracySampler;
 pub use clock::{Clock, RealClock};
+pub use clock_check::{ClockCheck, ClockFinding};
 pub use early_stopping::{min_under_latency_queries, over_latency_allowance};
 pub use findings::{Finding, Measure, Remedy, Rule, Standing, Unit};
 pub use interval_record::IntervalRecord;

@@ -6,12 +6,14 @@ use proctor_vocabulary::{SampleIndex, Scenario};
 
 use crate::{
     EffectiveSettings, Finding, PerformanceResult, PhaseRecord,
+    clock_check::ClockCheck,
     findings::Evidence,
     interval_record::IntervalRecord,
     issue::{Issued, IssuedQuery},
     issue_delay::IssueDelay,
     issue_end::IssueEnd,
     outcome::{AccuracyRecord, AccuracyTokens},
+    outcome_trace::PhaseTrace,
     phase::Phase,
     plan::PhasePlan,
     query_generator::QueryGenerator,
@@ -36,6 +38,8 @@ pub struct PhaseOutcome {
     pub end: IssueEnd,
     /// How late queries with a schedule were issued.
     pub issue_delay: IssueDelay,
+    /// The wall clock at both ends of the phase, but in virtual time.
+    pub clock_check: Option<ClockCheck>,
     /// Samples that were issued and never completed.
     pub missing: Option<MissingSamples>,
     /// Number of the phase's first sample in the logs.
@@ -43,6 +47,8 @@ pub struct PhaseOutcome {
     /// What else is an error, but does not change the verdict: sentences for the detail log.
     pub errors: Vec<String>,
     pub(crate) phase: Arc<Phase>,
+    /// What the trace shows besides the samples, if the test is traced.
+    pub(crate) trace: Option<PhaseTrace>,
 }
 
 impl PhaseOutcome {
@@ -79,6 +85,8 @@ pub(crate) struct Finished<'a> {
     pub queries: QueryGenerator,
     pub phase: Arc<Phase>,
     pub issued: Issued,
+    pub clock_check: Option<ClockCheck>,
+    pub trace: Option<PhaseTrace>,
     pub start_ns: u64,
     /// Sequence numbers of the samples that were given up.
     pub missing: Vec<u64>,
@@ -130,9 +138,11 @@ impl Finished<'_> {
             duration_ns: done_ns(self.phase.samples(0)),
             end: self.issued.end,
             issue_delay: self.issued.delay,
+            clock_check: self.clock_check,
             missing,
             first_sample_id: self.phase.first_sample_id,
             errors: Vec::new(),
+            trace: self.trace,
             phase: self.phase,
         }
     }
@@ -187,7 +197,10 @@ fn query_latencies(samples: &[SampleRecord], samples_per_query: u64) -> Vec<u64>
 
 /// The library indices of some samples, given by ascending sequence numbers. They are drawn once more, so that nobody
 /// has to store them.
-fn library_indices(mut queries: QueryGenerator, sequences: impl Iterator<Item = u64>) -> Vec<SampleIndex> {
+pub(crate) fn library_indices(
+    mut queries: QueryGenerator,
+    sequences: impl Iterator<Item = u64>,
+) -> Vec<SampleIndex> {
     let mut indices = Vec::new();
     let mut next_sequence = 0;
     for sequence in sequences {

@@ -6,6 +6,7 @@
 mod check;
 mod effective;
 mod value;
+mod warnings;
 
 use std::path::PathBuf;
 

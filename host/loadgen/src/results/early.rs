@@ -44,8 +44,12 @@ impl EarlyStopping {
         }
     }
 
+    /// LoadGen tries the 99th percentile only if there are enough queries for the target percentile.
     fn single_stream(query_count: u64, sorted_ns: &[u64], quantile: f64) -> Self {
         let mut result = Self::estimated(query_count, sorted_ns, quantile);
+        if !result.met {
+            return result;
+        }
         result.estimate_ns_p99 =
             over_latency_allowance(query_count, MULTI_STREAM_QUANTILE).map(|t| nth_largest(sorted_ns, t));
         result.text.push_str(&match result.estimate_ns_p99 {
