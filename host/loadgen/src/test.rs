@@ -1,6 +1,7 @@
 //! One test from its settings to its outcome.
 
 mod error;
+mod explain;
 mod find_peak;
 mod options;
 
@@ -14,6 +15,8 @@ use proctor_vocabulary::{CompletionSink, Scenario, TestMode};
 pub use error::LoadGenError;
 pub use find_peak::{PeakEnd, PeakSearch, PeakStep};
 pub use options::LoadGenOptions;
+
+use explain::{explain, object};
 
 use crate::{
     EffectiveSettings, PerformanceResult, TestSettings,
@@ -199,6 +202,10 @@ impl<C: Clock> LoadGen<C> {
         let mut of_others: Vec<_> =
             others.flat_map(|(_, phase)| phase.record.violations.iter().cloned()).collect();
         let mut performance = timed.map(|number| PerformanceResult::new(&phases[number].record, &effective));
+        let mut findings = Vec::new();
+        if let (Some(number), Some(result)) = (timed, &mut performance) {
+            findings = explain(result, &phases[number], peak_search.as_ref(), &effective);
+        }
         if let (Some(search), Some(result)) = (&peak_search, &mut performance) {
             // The runs of a search make one result.
             of_others.extend((!peak_found).then(|| search.end.to_string()));
@@ -207,6 +214,7 @@ impl<C: Clock> LoadGen<C> {
             result.valid = result.reasons.is_empty();
         }
         reasons.extend(of_others);
+        findings.extend(object(&reasons, performance.as_ref(), &phases, &violations));
         reasons.extend(performance.iter().flat_map(|result| result.reasons.clone()));
         TestOutcome {
             requested,
@@ -220,6 +228,7 @@ impl<C: Clock> LoadGen<C> {
             performance,
             peak_search,
             verdict: Verdict { valid: reasons.is_empty(), reasons },
+            findings,
             config_errors: self.options.config_errors.clone(),
             setting_errors,
             violations,
