@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use proctor_vocabulary::{SampleIndex, Scenario};
 
 use crate::{
-    EffectiveSettings, PhaseRecord,
+    EffectiveSettings, GeneratedTotals, PhaseRecord,
     issue::{Issued, IssuedQuery},
     issue_delay::IssueDelay,
     issue_end::IssueEnd,
@@ -68,6 +68,8 @@ pub(crate) struct Finished<'a> {
     pub queries: QueryGenerator,
     pub phase: Arc<Phase>,
     pub issued: Issued,
+    /// What was generated in all, issued or not.
+    pub generated: GeneratedTotals,
     pub start_ns: u64,
     /// Sequence numbers of the samples that were given up.
     pub missing: Vec<u64>,
@@ -91,7 +93,7 @@ impl Finished<'_> {
         }
         let record = PhaseRecord {
             mode: self.phase.mode,
-            generated: self.queries.totals(),
+            generated: self.generated,
             issued_query_count: self.issued.query_count,
             issued_sample_count: samples.len() as u64,
             query_latencies_ns: match self.settings.scenario {

@@ -290,19 +290,15 @@ impl<C: Clock> Run<'_, C> {
     fn measure(&mut self, settings: &EffectiveSettings, plan: &PhasePlan) {
         let test = self.test;
         let queries = QueryGenerator::new(settings, plan);
-        let totals = queries.totals();
-        let sample_count = totals.query_count.saturating_mul(totals.samples_per_query);
         let phase = test.recorder.open(&PhaseStart {
             mode: plan.mode,
             first_sample_id: self.next_sample_id,
-            expected_sample_count: sample_count,
             arena_bytes: if self.logs_responses() { test.options.response_arena_bytes } else { 0 },
             first_tokens: self.settings.use_token_latencies.then_some(match self.settings.scenario {
                 Scenario::Offline => FirstTokens::Optional,
                 _ => FirstTokens::Required,
             }),
         });
-        self.next_sample_id += sample_count;
 
         let watchdog = Watchdog {
             clock: &*test.clock,
@@ -323,10 +319,14 @@ impl<C: Clock> Run<'_, C> {
         phase.end(test.clock.now_ns());
         let missing = if waited == Waited::Complete { Vec::new() } else { phase.give_up() };
 
+        // The generator has drawn most of it by now, so this takes no time; before the start it would.
+        let generated = issued.queries.totals();
+        let sample_count = generated.query_count.saturating_mul(generated.samples_per_query);
+        self.next_sample_id += sample_count;
         self.undrawn_sample_count = sample_count - issued.drawn_sample_count;
         let start_ns = phase.start_ns() - self.origin_ns;
         let plan = plan.clone();
-        let finished = Finished { settings, plan, queries, phase, issued, start_ns, missing };
+        let finished = Finished { settings, plan, queries, phase, issued, generated, start_ns, missing };
         self.accuracy.extend(finished.accuracy_records());
         let mut outcome = finished.into_outcome();
         outcome.errors = self.errors_of(&outcome);
