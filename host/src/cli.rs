@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use proctor_config::{Loader, Settings};
 
-use crate::exit::{EXIT_CODES, HostError};
+use crate::{
+    bench::{BENCH_HELP, BenchFlags},
+    exit::{EXIT_CODES, HostError},
+};
 
 /// Proctor: measures how fast and how well a plugin runs a machine-learning model.
 ///
@@ -38,6 +41,9 @@ pub(crate) enum Command {
     /// Show each setting that a run with these flags would have, and where it comes from.
     #[command(allow_negative_numbers = true, after_help = EXPLAIN_HELP)]
     Explain(RunFlags),
+    /// Measure the harness itself: what it adds to what it measures.
+    #[command(after_help = BENCH_HELP)]
+    Bench(BenchFlags),
 }
 
 /// What can be listed.
@@ -106,6 +112,9 @@ pub(crate) struct RunFlags {
     /// Number of instances of the model that run at the same time [default: 1]
     #[arg(long, value_name = "COUNT")]
     instances: Option<String>,
+    /// Refuse to run wherever there would be a warning about settings
+    #[arg(long)]
+    strict: bool,
     /// Set any setting, or an option of a plugin as PLUGIN.OPTION; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
@@ -146,6 +155,7 @@ impl RunFlags {
             ("--policy", "policy", &self.policy),
             ("--batch-size", "batch_size", &self.batch_size),
             ("--instances", "instances", &self.instances),
+            ("--strict", "strict", &self.strict.then(|| "true".to_owned())),
         ];
         let loader = flags
             .into_iter()
@@ -173,6 +183,7 @@ Examples:
   host run --plugin ./libmine_sut.so --scenario Server --target-qps 500
   host describe mock                 what a plugin can run, and its options
   host explain --scenario Offline    every setting, and where it comes from
+  host bench                         what the harness itself costs
 
 Settings come, the weakest first, from defaults, the preset, the benchmark,
 proctor.toml, --mlperf-conf, --user-conf, environment variables

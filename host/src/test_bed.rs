@@ -10,8 +10,9 @@ use std::{
 use chrono::{DateTime, Local};
 use proctor_config::{RunSettings, Settings};
 use proctor_loadgen::{
-    Clock, EffectiveSettings, LoadGen, LoadGenError, LoadGenOptions, Progress, QuerySampleLibrary, RealClock,
-    TestOutcome, TestSettings, VirtualClock, WaitPolicy, config_file, log::LogIdentity,
+    Clock, EffectiveSettings, LoadGen, LoadGenError, LoadGenOptions, LogOutputSettings, Progress,
+    QuerySampleLibrary, RealClock, TestOutcome, TestSettings, VirtualClock, WaitPolicy, config_file,
+    log::LogIdentity,
 };
 use proctor_plugin_host::Model;
 use proctor_scheduler::{Instance, SchedulerConfig, SimulatedScheduler, ThreadedScheduler};
@@ -100,11 +101,31 @@ impl TestBed<'_> {
     /// # Errors
     /// If it could not begin. What goes wrong later is in the outcome.
     pub(crate) fn test(&self, mode: TestMode, folder: &Path) -> Result<Test, HostError> {
+        self.test_in(mode, Some(folder), &|_| ())
+    }
+
+    /// Makes a test that leaves nothing on the disk or the screen, only its outcome. `watch` gets its progress before it
+    /// starts.
+    ///
+    /// # Errors
+    /// If it could not begin.
+    pub(crate) fn test_silently(&self, mode: TestMode, watch: &dyn Fn(Progress)) -> Result<Test, HostError> {
+        self.test_in(mode, None, watch)
+    }
+
+    fn test_in(
+        &self,
+        mode: TestMode,
+        folder: Option<&Path>,
+        watch: &dyn Fn(Progress),
+    ) -> Result<Test, HostError> {
         let settings = TestSettings { mode, ..self.settings.test.clone() };
         match &self.clock {
             HostClock::Real(clock) => self.test_on(clock, settings, folder, |make| {
-                let journal = Journal::start(folder, make.progress.clone())?;
-                Ok((self.real_system(clock, make)?, Some(journal)))
+                watch(make.progress.clone());
+                let journal =
+                    folder.map(|folder| Journal::start(folder, make.progress.clone())).transpose()?;
+                Ok((self.real_system(clock, make)?, journal))
             }),
             // A journal would be written by the wall clock.
             HostClock::Virtual(clock) => {
@@ -117,7 +138,7 @@ impl TestBed<'_> {
         &self,
         clock: &Arc<C>,
         settings: TestSettings,
-        folder: &Path,
+        folder: Option<&Path>,
         make_system: impl FnOnce(Make) -> Result<(System, Option<Journal>), HostError>,
     ) -> Result<Test, HostError> {
         // An accuracy run is the same in an audit, or there would be nothing to compare.
@@ -129,6 +150,7 @@ impl TestBed<'_> {
             watchdog_ms: self.settings.run.watchdog_ms,
             earlier_phase_count: self.phase_count.get(),
             audit_config,
+            enable_trace: self.settings.run.enable_trace,
             ..LoadGenOptions::default()
         };
         let loadgen = LoadGen::new(settings, Arc::clone(clock), options);
@@ -139,14 +161,16 @@ impl TestBed<'_> {
         self.watchdog.follow(progress.clone());
         let make = Make { config, instances, sink: loadgen.sink(), progress: progress.clone() };
         let (system, journal) = make_system(make)?;
-        let line = ProgressLine::start(progress, self.settings.run.scenario);
+        let line = folder.map(|_| ProgressLine::start(progress, self.settings.run.scenario));
         let fault_count = self.plugin.backend.faults().len();
         self.interrupt.testing(loadgen.stop_handle());
 
         let outcome = loadgen.run(system.sut(), &self.library);
 
         self.interrupt.writing();
-        line.stop();
+        if let Some(line) = line {
+            line.stop();
+        }
         if let Some(journal) = journal {
             journal.stop();
         }
@@ -160,9 +184,11 @@ impl TestBed<'_> {
         for problem in problems {
             make_invalid(&mut outcome, problem);
         }
-        let write_error = write_logs(&outcome, folder, &identity).err();
+        let write_error =
+            folder.and_then(|folder| write_logs(&outcome, folder, &identity, &self.settings.run).err());
         let is_abandoned = is_abandoned || system.hangs;
-        Ok(Test { outcome, folder: folder.to_owned(), system, is_abandoned, write_error })
+        let folder = folder.map(Path::to_owned).unwrap_or_default();
+        Ok(Test { outcome, folder, system, is_abandoned, write_error })
     }
 
     fn real_system(&self, clock: &Arc<RealClock>, make: Make) -> Result<System, HostError> {
@@ -309,9 +335,22 @@ fn make_invalid(outcome: &mut TestOutcome, reason: String) {
 }
 
 /// Writes what it can: the samples even if there is no room for the logs.
-fn write_logs(outcome: &TestOutcome, folder: &Path, identity: &LogIdentity) -> Result<(), HostError> {
+fn write_logs(
+    outcome: &TestOutcome,
+    folder: &Path,
+    identity: &LogIdentity,
+    run: &RunSettings,
+) -> Result<(), HostError> {
     let samples = write_whole(&folder.join(SAMPLES), |out| outcome.write_samples(out));
-    let logs = outcome.write_logs(folder, identity).map_err(|source| output(folder, source));
+    // Names and place are fixed: whoever reads a run folder looks for them.
+    let settings = LogOutputSettings {
+        outdir: folder.to_owned(),
+        copy_summary_to_stdout: run.copy_summary_to_stdout,
+        copy_detail_to_stdout: run.copy_detail_to_stdout,
+        ..LogOutputSettings::default()
+    };
+    let written = outcome.write_logs_as(&settings, identity, &mut std::io::stdout());
+    let logs = written.map_err(|source| output(folder, source));
     logs.and(samples)
 }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::{
+    older_rules,
     result::{FiguresPart, RunResult},
     text::{self, counted, duration},
 };
@@ -19,16 +20,20 @@ pub(crate) fn verdict(result: &RunResult, folder: &Path) -> String {
         row("work in", work(result)),
         row("accuracy", accuracy(result)),
     ];
+    let mut remarks = Vec::new();
     let figures = result.performance_run.as_ref().and_then(|test| test.figures.as_ref());
     if let (Some(metric), Some(figures)) = (&result.metric, figures.filter(|it| it.query_latency.count > 0)) {
         rows.push(row("metric", format!("{} ({})", metric.shown(), metric.name)));
         rows.push(row("latency", latency(figures)));
+        let remark = result.harness_floor.as_ref().and_then(|floor| floor.remark(&figures.query_latency));
+        remarks.extend(remark);
     }
     if let Some(test) = &result.performance_run {
         let queries = counted_queries(test.issued_query_count);
         let time = if result.virtual_time { "virtual time" } else { "time" };
         rows.push(row("length", format!("{queries}, {} of {time}", duration(test.duration_ns))));
     }
+    rows.extend(older_rules::rows(result));
     rows.push(row("verdict", judgement(result)));
     rows.extend(reasons(result).into_iter().map(|reason| row("", format!("- {reason}"))));
     if !result.official_length {
@@ -38,6 +43,7 @@ pub(crate) fn verdict(result: &RunResult, folder: &Path) -> String {
             format!("not of official length (preset {preset}): for comparing runs of your own only"),
         ));
     }
+    rows.extend(remarks.into_iter().map(|remark| row("note", remark)));
     rows.push(row("run folder", folder.display().to_string()));
     format!("{} on {}\n{}", result.benchmark.id, result.scenario, text::table(&rows))
 }
