@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+mod advice;
 mod bench;
 mod cli;
 mod describe;

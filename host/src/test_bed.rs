@@ -10,15 +10,16 @@ use std::{
 use chrono::{DateTime, Local};
 use proctor_config::{RunSettings, Settings};
 use proctor_loadgen::{
-    Clock, EffectiveSettings, LoadGen, LoadGenError, LoadGenOptions, LogOutputSettings, Progress,
-    QuerySampleLibrary, RealClock, TestOutcome, TestSettings, VirtualClock, WaitPolicy, config_file,
-    log::LogIdentity,
+    Clock, EffectiveSettings, Finding, LoadGen, LoadGenError, LoadGenOptions, LogOutputSettings, Progress,
+    QuerySampleLibrary, RealClock, Remedy, Rule, TestOutcome, TestSettings, VirtualClock, WaitPolicy,
+    config_file, log::LogIdentity,
 };
 use proctor_plugin_host::Model;
 use proctor_scheduler::{Instance, SchedulerConfig, SimulatedScheduler, ThreadedScheduler};
 use proctor_vocabulary::{CompletionSink, SampleIndex, Scenario, TestMode};
 
 use crate::{
+    advice::advice,
     exit::HostError,
     folder::{output, write_whole},
     interrupt::Interrupt,
@@ -324,6 +325,7 @@ fn problems_of(system: &SystemReport, outcome: &TestOutcome) -> Vec<String> {
 fn make_invalid(outcome: &mut TestOutcome, reason: String) {
     outcome.verdict.valid = false;
     outcome.verdict.reasons.push(reason.clone());
+    outcome.findings.push(Finding::stated(Rule::Other, reason.clone(), advice(&reason).map(Remedy::Do)));
     if let Some(phase) = outcome.phases.last_mut() {
         phase.record.violations.push(reason.clone());
     }

@@ -9,6 +9,7 @@
 //! 1. [`EffectiveSettings`] are derived from the request and checked; [`phases`] says which sets are loaded when.
 //! 2. Each phase loads its set, issues what the [`QueryGenerator`] draws, flushes, waits for the rest, and unloads.
 //! 3. [`PerformanceResult`] turns what was measured into figures; every rule that is not met is a reason.
+//! 4. A [`Finding`] for each rule says by how much it was met or broken, and what would make the next run VALID.
 //!
 //! # Choices
 //! - **Sample order, arrival times and choice of logged responses are LoadGen's, bit for bit**, but drawn lazily: memory
@@ -112,6 +113,7 @@ mod clock_check;
 pub mod config_file;
 mod console;
 mod early_stopping;
+mod findings;
 mod interval;
 mod interval_record;
 mod issue;
@@ -155,6 +157,7 @@ pub use accuracy_sampling::AccuracySampler;
 pub use clock::{Clock, RealClock};
 pub use clock_check::{ClockCheck, ClockFinding};
 pub use early_stopping::{min_under_latency_queries, over_latency_allowance};
+pub use findings::{Finding, Measure, Remedy, Rule, Standing, Unit};
 pub use interval_record::IntervalRecord;
 pub use issue_delay::IssueDelay;
 pub use issue_end::IssueEnd;

@@ -5,8 +5,9 @@ use std::{collections::HashMap, sync::Arc};
 use proctor_vocabulary::{SampleIndex, Scenario};
 
 use crate::{
-    EffectiveSettings, GeneratedTotals, PhaseRecord,
+    EffectiveSettings, Finding, GeneratedTotals, PerformanceResult, PhaseRecord,
     clock_check::ClockCheck,
+    findings::Evidence,
     interval_record::IntervalRecord,
     issue::{Issued, IssuedQuery},
     issue_delay::IssueDelay,
@@ -48,6 +49,15 @@ pub struct PhaseOutcome {
     pub(crate) phase: Arc<Phase>,
     /// What the trace shows besides the samples, if the test is traced.
     pub(crate) trace: Option<PhaseTrace>,
+}
+
+impl PhaseOutcome {
+    /// What the figures of a performance phase say about the rules, and what to do about those that are broken.
+    pub(crate) fn findings(&self, result: &PerformanceResult, settings: &EffectiveSettings) -> Vec<Finding> {
+        let completed = |sample: SampleRecord| Some((sample.scheduled_ns, sample.completed_latency_ns()?));
+        let samples = self.phase.samples(0).filter_map(completed);
+        Evidence::new(settings, result, &self.record, Some(self.end), samples).findings()
+    }
 }
 
 /// Samples that were issued and not completed before the phase was given up.

@@ -22,6 +22,7 @@ use crate::{
     clock_check::{ClockCheck, Stopwatch},
     config_file,
     console::Console,
+    findings::objections,
     issue::IssueLoop,
     issue_end::IssueEnd,
     issue_trace::IssueTrace,
@@ -199,6 +200,14 @@ impl<C: Clock> LoadGen<C> {
         let mut of_others: Vec<_> =
             others.flat_map(|(_, phase)| phase.record.violations.iter().cloned()).collect();
         let mut performance = timed.map(|number| PerformanceResult::new(&phases[number].record, &effective));
+        let mut findings = Vec::new();
+        if let (Some(number), Some(result)) = (timed, &mut performance) {
+            let mut settings = effective.clone();
+            settings.target_qps =
+                peak_search.as_ref().and_then(PeakSearch::reported_qps).unwrap_or(settings.target_qps);
+            findings = phases[number].findings(result, &settings);
+            result.explain(&findings);
+        }
         if let (Some(search), Some(result)) = (&peak_search, &mut performance) {
             // The runs of a search make one result.
             of_others.extend((!peak_found).then(|| search.end.to_string()));
@@ -207,6 +216,14 @@ impl<C: Clock> LoadGen<C> {
             result.valid = result.reasons.is_empty();
         }
         reasons.extend(of_others);
+        let missing: Vec<_> = phases.iter().filter_map(|phase| phase.missing.as_ref()).collect();
+        let of_figures = performance.iter().flat_map(|result| result.violations.clone());
+        // Those of other phases are among the violations of a search.
+        let against: Vec<_> = match &peak_search {
+            Some(_) => of_figures.collect(),
+            None => reasons.iter().cloned().chain(of_figures).collect(),
+        };
+        findings.extend(objections(&against, &missing, &violations));
         reasons.extend(performance.iter().flat_map(|result| result.reasons.clone()));
         TestOutcome {
             requested,
@@ -220,6 +237,7 @@ impl<C: Clock> LoadGen<C> {
             performance,
             peak_search,
             verdict: Verdict { valid: reasons.is_empty(), reasons },
+            findings,
             config_errors: self.options.config_errors.clone(),
             setting_errors,
             violations,

@@ -36,7 +36,7 @@ impl IntervalResult {
     }
 
     /// Why the bound is not met, for people.
-    pub(super) fn reason(&self) -> String {
+    pub(crate) fn reason(&self) -> String {
         let IntervalRecord { interval_ns, query_count, late_query_count, .. } = self.record;
         format!(
             "{late_query_count} of {query_count} queries caused skipped intervals or took longer than the interval of {} ms, of at most {}",

@@ -105,18 +105,4 @@ impl TokenLatencies {
     pub(super) fn early_stopping(&self) -> &EarlyStopping {
         self.ttft_early_stopping.as_ref().unwrap_or(&self.tpot_early_stopping)
     }
-
-    /// Why the bounds are not met, one sentence each.
-    pub(super) fn reasons(&self, settings: &EffectiveSettings) -> Vec<String> {
-        let percent = settings.target_latency_percentile * 100.0;
-        let reason = |what: &str, statistics: &LatencyStatistics, bound_ns: u64| {
-            format!(
-                "the {percent:.1}th percentile of the time {what} is {} ns, over the bound of {bound_ns} ns",
-                statistics.target_ns
-            )
-        };
-        let ttft = || reason("to the first token", &self.first_token, settings.server_ttft_latency);
-        let tpot = || reason("per output token", &self.per_output_token, settings.server_tpot_latency);
-        [(!self.ttft_met).then(ttft), (!self.tpot_met).then(tpot)].into_iter().flatten().collect()
-    }
 }
