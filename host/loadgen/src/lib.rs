@@ -13,7 +13,7 @@
 //!
 //! # Choices
 //! - **Sample order, arrival times and choice of logged responses are LoadGen's, bit for bit**, but drawn lazily: memory
-//!   grows by 16 bytes for each sample that is issued, in segments that double, and by 16 more in a token run.
+//!   grows by 16 bytes for each sample that is issued, a page at a time, and by 16 more in a token run.
 //! - **A completion is wait-free from any thread**: one compare-exchange on the sample's slot and one addition. A lock is
 //!   taken, and the issuing thread woken, only by the completion that this thread sleeps for. In an accuracy phase,
 //!   which is not timed, responses are allocated.
@@ -138,6 +138,7 @@ mod results;
 mod rng;
 mod rules;
 mod schedule;
+mod segments;
 mod settings;
 mod slots;
 mod statistics;

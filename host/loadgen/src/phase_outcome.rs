@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use proctor_vocabulary::{SampleIndex, Scenario};
 
 use crate::{
-    EffectiveSettings, Finding, PerformanceResult, PhaseRecord,
+    EffectiveSettings, Finding, GeneratedTotals, PerformanceResult, PhaseRecord,
     clock_check::ClockCheck,
     findings::Evidence,
     interval_record::IntervalRecord,
@@ -85,6 +85,8 @@ pub(crate) struct Finished<'a> {
     pub queries: QueryGenerator,
     pub phase: Arc<Phase>,
     pub issued: Issued,
+    /// What was generated in all, issued or not.
+    pub generated: GeneratedTotals,
     pub clock_check: Option<ClockCheck>,
     pub trace: Option<PhaseTrace>,
     pub start_ns: u64,
@@ -110,7 +112,7 @@ impl Finished<'_> {
         }
         let record = PhaseRecord {
             mode: self.phase.mode,
-            generated: self.queries.totals(),
+            generated: self.generated,
             issued_query_count: self.issued.query_count,
             issued_sample_count: samples.len() as u64,
             query_latencies_ns: match self.settings.scenario {

@@ -293,19 +293,15 @@ impl<C: Clock> Run<'_, C> {
     fn measure(&mut self, settings: &EffectiveSettings, plan: &PhasePlan) {
         let test = self.test;
         let queries = QueryGenerator::new(settings, plan);
-        let totals = queries.totals();
-        let sample_count = totals.query_count.saturating_mul(totals.samples_per_query);
         let phase = test.recorder.open(&PhaseStart {
             mode: plan.mode,
             first_sample_id: self.next_sample_id,
-            expected_sample_count: sample_count,
             arena_bytes: if self.logs_responses() { test.options.response_arena_bytes } else { 0 },
             first_tokens: self.settings.use_token_latencies.then_some(match self.settings.scenario {
                 Scenario::Offline => FirstTokens::Optional,
                 _ => FirstTokens::Required,
             }),
         });
-        self.next_sample_id += sample_count;
 
         let watchdog = Watchdog {
             clock: &*test.clock,
@@ -332,6 +328,10 @@ impl<C: Clock> Run<'_, C> {
         let clock_check = self.stop_stopwatch(stopwatch);
         let missing = if waited == Waited::Complete { Vec::new() } else { phase.give_up() };
 
+        // The generator has drawn most of it by now, so this takes no time; before the start it would.
+        let generated = issued.queries.totals();
+        let sample_count = generated.query_count.saturating_mul(generated.samples_per_query);
+        self.next_sample_id += sample_count;
         self.undrawn_sample_count = sample_count - issued.drawn_sample_count;
         let start_ns = phase.start_ns() - self.origin_ns;
         let plan = plan.clone();
@@ -340,8 +340,18 @@ impl<C: Clock> Run<'_, C> {
             queries: queries.clone(),
             first_query_id: self.phases.iter().map(|phase| phase.record.generated.query_count).sum(),
         });
-        let finished =
-            Finished { settings, plan, queries, phase, issued, clock_check, trace, start_ns, missing };
+        let finished = Finished {
+            settings,
+            plan,
+            queries,
+            phase,
+            issued,
+            generated,
+            clock_check,
+            trace,
+            start_ns,
+            missing,
+        };
         self.accuracy.extend(finished.accuracy_records());
         let mut outcome = finished.into_outcome();
         outcome.errors = self.errors_of(&outcome);
