@@ -5,6 +5,8 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use proctor_vocabulary::ResponseId;
+
 use crate::{plan::PhaseMode, recorder::Observed, slots::SampleRecord, wake::Wake};
 
 /// A view of a running test. Cheap to clone; reading it takes nothing from the completion path.
@@ -51,11 +53,18 @@ impl Progress {
 
     /// Appends the current phase's samples from sequence number `from` up to the last issued one.
     ///
-    /// Those still outstanding come with [`SampleRecord::NOT_COMPLETED`]; read them again later.
+    /// Those still outstanding come with [`SampleRecord::NOT_COMPLETED`], those that another issuing thread has still to
+    /// issue as [`SampleRecord::NOT_ISSUED`]; read them again later.
     pub fn read_samples(&self, from: u64, samples: &mut Vec<SampleRecord>) {
         if let Some(phase) = self.observed.current_phase() {
-            samples.extend(phase.samples(from));
+            samples.extend(phase.records(from));
         }
+    }
+
+    /// Whether this sample of the current phase is issued and not complete.
+    #[must_use]
+    pub fn is_outstanding(&self, id: ResponseId) -> bool {
+        self.observed.is_outstanding(id)
     }
 
     /// Appends the latencies in ns of those of the current phase's last `window` issued samples that are complete.
@@ -63,7 +72,7 @@ impl Progress {
     /// For a live display: while samples are outstanding, the slow ones among them are not seen yet.
     pub fn recent_latencies(&self, window: u64, latencies_ns: &mut Vec<u64>) {
         if let Some(phase) = self.observed.current_phase() {
-            let from = phase.issued_count().saturating_sub(window);
+            let from = phase.issued_end().saturating_sub(window);
             latencies_ns.extend(phase.samples(from).filter_map(SampleRecord::completed_latency_ns));
         }
     }

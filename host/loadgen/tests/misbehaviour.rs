@@ -266,9 +266,9 @@ fn what_cannot_be_run_is_refused() {
         "setting mode = FindPeakPerformance needs scenario = Server, not Offline: Finding peak performance is only \
          supported in Server scenarios."
     );
-    let threads = TestSettings { server_num_issue_query_threads: 2, ..settings(Scenario::Server) };
+    let threads = TestSettings { server_num_issue_query_threads: 1025, ..settings(Scenario::Server) };
     let error = run(threads, &library).to_string();
-    assert!(error.starts_with("setting server_num_issue_query_threads = 2 is not supported"), "{error}");
+    assert!(error.starts_with("setting server_num_issue_query_threads = 1025 is out of range"), "{error}");
     let broken = NotingLibrary { fails_to_load: true, ..NotingLibrary::new(10, 4) };
     let error = run(settings(Scenario::Server), &broken).to_string();
     assert_eq!(error, "library noting failed to load 4 samples: disk on fire");
