@@ -154,13 +154,14 @@ impl TestBed<'_> {
             enable_trace: self.settings.run.enable_trace,
             ..LoadGenOptions::default()
         };
+        let issuer_count = settings.server_num_issue_query_threads;
         let loadgen = LoadGen::new(settings, Arc::clone(clock), options);
         let progress = loadgen.progress();
         let identity = identity(clock.is_virtual());
         self.plugin.backend.set_sink(Some(loadgen.sink()));
         self.library.watch(progress.clone());
         self.watchdog.follow(progress.clone());
-        let make = Make { config, instances, sink: loadgen.sink(), progress: progress.clone() };
+        let make = Make { config, instances, sink: loadgen.sink(), progress: progress.clone(), issuer_count };
         let (system, journal) = make_system(make)?;
         let line = folder.map(|_| ProgressLine::start(progress, self.settings.run.scenario));
         let fault_count = self.plugin.backend.faults().len();
@@ -208,7 +209,9 @@ impl TestBed<'_> {
             Dispatch::WholeQueries => {
                 let (model, flush) = (self.model.clone(), self.library.flush().clone());
                 let watchdog = self.watchdog.clone();
-                Ok(System::Whole(WholeQueries::new(name, model, make.sink, make.progress, flush, watchdog)))
+                let Make { sink, progress, issuer_count, .. } = make;
+                let queries = WholeQueries::new(name, model, sink, progress, flush, watchdog, issuer_count);
+                Ok(System::Whole(queries))
             }
         }
     }
@@ -310,6 +313,8 @@ struct Make {
     instances: BoxedInstances,
     sink: Arc<dyn CompletionSink>,
     progress: Progress,
+    /// How many threads issue, as it is set.
+    issuer_count: u64,
 }
 
 /// What the system's own figures say against the test. Samples that it failed above the peak that a search found are

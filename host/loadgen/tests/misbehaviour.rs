@@ -295,6 +295,10 @@ fn progress_shows_a_running_test() {
         let (mut samples, mut latencies_ns) = (Vec::new(), Vec::new());
         reader.read_samples(8, &mut samples);
         reader.recent_latencies(4, &mut latencies_ns);
+        let outstanding: Vec<_> =
+            (0..13).filter(|n| reader.is_outstanding(ResponseId(1 << 48 | n))).collect();
+        assert_eq!(outstanding, [10]);
+        assert!(!reader.is_outstanding(ResponseId(2 << 48 | 10)), "that is another phase");
         *place.lock().unwrap() = Some((reader.current().unwrap(), samples, latencies_ns));
     });
     let outcome = bench.run();
