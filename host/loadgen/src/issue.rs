@@ -86,8 +86,7 @@ pub(crate) struct IssueLoop<'a, C> {
     pass_over_count: u64,
     /// Drawn, but not among `samples` yet: what follows the merged queries of a coalescing Server.
     pending: Option<GeneratedQuery>,
-    /// The next query. Its samples, and whether each one's response is to be logged, are in the buffers below.
-    next: Option<GeneratedQuery>,
+    /// The samples of the next issue call, and whether each one's response is to be logged.
     samples: Vec<QuerySample>,
     logged: Vec<bool>,
     next_sequence: u64,
@@ -97,18 +96,62 @@ pub(crate) struct IssueLoop<'a, C> {
     delay: DelayHistogram,
     last: Option<IssuedQuery>,
     trace: IssueTrace,
-    end: Option<IssueEnd>,
+}
+
+/// A loop whose first query is drawn already, so that this is not done after the start.
+pub(crate) struct Prepared<'a, C> {
+    issue_loop: IssueLoop<'a, C>,
+    first: Option<GeneratedQuery>,
+}
+
+impl<'a, C: Clock> Prepared<'a, C> {
+    /// The loop of one share.
+    pub(crate) fn new(common: &Common<'a, C>, share: Share) -> Self {
+        let mut issue_loop = IssueLoop::new(common, share);
+        let first = issue_loop.draw();
+        Self { issue_loop, first }
+    }
+
+    /// Issues the whole share, from this start of the phase on.
+    pub(crate) fn run(self, start_ns: u64) -> Issued {
+        let Self { mut issue_loop, mut first } = self;
+        issue_loop.start_ns = start_ns;
+        let end = loop {
+            match issue_loop.step(first) {
+                Ok(next) => first = next,
+                Err(end) => break end,
+            }
+        };
+        issue_loop.finish(end)
+    }
+
+    /// Issues the shares of several loops in turn on this thread, always the query that comes first.
+    pub(crate) fn run_in_turn(loops: Vec<Self>, start_ns: u64) -> Vec<Issued> {
+        let start = |Self { issue_loop, first }| (IssueLoop { start_ns, ..issue_loop }, Ok(first));
+        let mut loops: Vec<(IssueLoop<'a, C>, Result<_, IssueEnd>)> = loops.into_iter().map(start).collect();
+        let going_on = |(issue_loop, next): &mut (IssueLoop<'a, C>, Result<_, IssueEnd>)| {
+            next.is_ok().then_some(issue_loop.next_sequence)
+        };
+        loop {
+            let turns = loops.iter_mut().filter_map(|it| Some((going_on(it)?, it)));
+            let Some((_, (issue_loop, next))) = turns.min_by_key(|(sequence, _)| *sequence) else { break };
+            *next = next.and_then(|query| issue_loop.step(query));
+        }
+        let finish = |(issue_loop, next): (IssueLoop<'_, C>, Result<_, _>)| {
+            next.err().map(|end| issue_loop.finish(end))
+        };
+        loops.into_iter().filter_map(finish).collect()
+    }
 }
 
 impl<'a, C: Clock> IssueLoop<'a, C> {
-    /// The loop of one share. The first query is drawn, so that this is not done after the start.
-    pub(crate) fn new(common: &Common<'a, C>, share: Share) -> Self {
+    fn new(common: &Common<'a, C>, share: Share) -> Self {
         let Common { settings, sut, watchdog, phase, queries, sampler, is_traced } = *common;
         debug_assert!(
             share == Share::WHOLE || settings.samples_per_query == 1,
             "samples are dealt out as queries are"
         );
-        let mut this = Self {
+        Self {
             settings,
             sut,
             watchdog,
@@ -120,7 +163,6 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
             grid: settings.interval_ns.map(IntervalGrid::new),
             pass_over_count: share.index,
             pending: None,
-            next: None,
             samples: Vec::new(),
             logged: Vec::new(),
             next_sequence: share.index,
@@ -130,35 +172,12 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
             delay: DelayHistogram::new(),
             last: None,
             trace: if is_traced { IssueTrace::new() } else { IssueTrace::off() },
-            end: None,
-        };
-        this.next = this.draw();
-        this
-    }
-
-    /// Issues the whole share, from this start of the phase on.
-    pub(crate) fn run(mut self, start_ns: u64) -> Issued {
-        self.start_ns = start_ns;
-        while self.end.is_none() {
-            self.step();
         }
-        self.finish()
     }
 
-    /// Issues the shares of several loops in turn on this thread, always the query that comes first.
-    pub(crate) fn run_in_turn(mut loops: Vec<Self>, start_ns: u64) -> Vec<Issued> {
-        loops.iter_mut().for_each(|it| it.start_ns = start_ns);
-        let first = |loops: &mut Vec<Self>| {
-            let going_on = loops.iter_mut().filter(|it| it.end.is_none());
-            going_on.min_by_key(|it| it.next_sequence).map(Self::step)
-        };
-        while first(&mut loops).is_some() {}
-        loops.into_iter().map(Self::finish).collect()
-    }
-
-    fn finish(self) -> Issued {
+    fn finish(self, end: IssueEnd) -> Issued {
         Issued {
-            end: self.end.expect("the loop has ended"),
+            end,
             query_count: self.query_count,
             delay: self.delay,
             last: self.last,
@@ -169,20 +188,12 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
         }
     }
 
-    /// Issues the next query when its turn comes, and sets `end` if it was the last. The query after it is drawn before
-    /// the wait for its turn, so that drawing delays no issue.
-    fn step(&mut self) {
-        let Some(query) = self.next.take() else {
-            self.end = Some(self.end_of_queries());
-            return;
-        };
-        let issued = match self.wait_for_turn(query) {
-            Ok(issued) => issued,
-            Err(end) => {
-                self.end = Some(end);
-                return;
-            }
-        };
+    /// Issues a query when its turn comes, and draws the next: before the wait for that one's turn, so that drawing
+    /// delays no issue.
+    #[inline]
+    fn step(&mut self, query: Option<GeneratedQuery>) -> Result<Option<GeneratedQuery>, IssueEnd> {
+        let Some(query) = query else { return Err(self.end_of_queries()) };
+        let issued = self.wait_for_turn(query)?;
         self.stamp(issued);
         if self.settings.server_coalesce_queries && self.settings.scenario == Scenario::Server {
             self.merge_overdue(issued.issued_ns);
@@ -191,9 +202,9 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
         if self.trace.wants(self.query_count, issued.issued_ns - issued.scheduled_ns) {
             self.trace_call(issued);
         }
-        self.end = self.end_after(issued.issued_ns);
-        if self.end.is_none() {
-            self.next = self.draw();
+        match self.end_after(issued.issued_ns) {
+            Some(end) => Err(end),
+            None => Ok(self.draw()),
         }
     }
 

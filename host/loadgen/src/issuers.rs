@@ -17,7 +17,7 @@ use crate::{
     LoadGenError,
     accuracy_sampling::AccuracySampler,
     clock::Clock,
-    issue::{Common, IssueLoop, Issued, IssuedQuery},
+    issue::{Common, Issued, IssuedQuery, Prepared},
     issue_delay::{DelayHistogram, IssueDelay},
     issue_end::IssueEnd,
     issue_trace::{IssueSpan, IssueTrace},
@@ -80,14 +80,14 @@ pub(crate) fn issue_phase<C: Clock>(common: &Common<'_, C>) -> Result<PhaseIssue
     let ended = if issuer_count > 1 && !is_virtual {
         side_by_side(common, thread_id)?
     } else {
-        let mut loops: Vec<_> = Share::all(issuer_count).map(|share| IssueLoop::new(common, share)).collect();
+        let mut loops: Vec<_> = Share::all(issuer_count).map(|share| Prepared::new(common, share)).collect();
         let start_ns = clock.now_ns();
         common.phase.start(start_ns);
         let issued = match loops.pop() {
             Some(only) if loops.is_empty() => vec![only.run(start_ns)],
             last => {
                 loops.extend(last);
-                IssueLoop::run_in_turn(loops, start_ns)
+                Prepared::run_in_turn(loops, start_ns)
             }
         };
         issued.into_iter().map(|issued| Ended { thread_id, issued }).collect()
@@ -107,7 +107,7 @@ fn side_by_side<C: Clock>(common: &Common<'_, C>, thread_id: u64) -> Result<Vec<
             starts.push(tell_start);
             let tell_ready = tell_ready.clone();
             let run = move || {
-                let issue_loop = IssueLoop::new(common, share);
+                let issue_loop = Prepared::new(common, share);
                 // Whoever waits for it has gone if another thread could not be started.
                 let _ = tell_ready.send(());
                 drop(tell_ready);
@@ -120,7 +120,7 @@ fn side_by_side<C: Clock>(common: &Common<'_, C>, thread_id: u64) -> Result<Vec<
         }
         drop(tell_ready);
         let first =
-            IssueLoop::new(common, Share::all(common.settings.issuer_count).next().unwrap_or(Share::WHOLE));
+            Prepared::new(common, Share::all(common.settings.issuer_count).next().unwrap_or(Share::WHOLE));
         others.iter().for_each(|_| {
             // An error is a panic of theirs, which is met below.
             let _ = ready.recv();
@@ -142,7 +142,7 @@ fn side_by_side<C: Clock>(common: &Common<'_, C>, thread_id: u64) -> Result<Vec<
 }
 
 /// A thread beside the first one: waits for the start, and issues. `None` if there is no start.
-fn run_other<C: Clock>(issue_loop: IssueLoop<'_, C>, wake: &Wake, start: &Receiver<u64>) -> Option<Ended> {
+fn run_other<C: Clock>(issue_loop: Prepared<'_, C>, wake: &Wake, start: &Receiver<u64>) -> Option<Ended> {
     let _exact_timers = ExactTimers::set();
     let _on_panic = StopOnPanic(wake);
     let _enlisted = wake.enlist();
