@@ -38,39 +38,50 @@ impl Share {
     }
 }
 
-/// How many samples each issuer has issued.
+/// How many samples each issuer has issued. The first has its count at hand, as it is mostly the only one.
 #[derive(Debug)]
-pub(crate) struct IssuedCounts(Box<[Apart<AtomicU64>]>);
+pub(crate) struct IssuedCounts {
+    first: Apart<AtomicU64>,
+    others: Box<[Apart<AtomicU64>]>,
+}
 
 impl IssuedCounts {
     /// Nothing is issued yet.
     pub(crate) fn new(issuer_count: u64) -> Self {
-        Self((0..issuer_count).map(|_| Apart(AtomicU64::new(0))).collect())
-    }
-
-    /// How many issuers there are.
-    pub(crate) fn issuer_count(&self) -> u64 {
-        self.0.len() as u64
+        let zero = || Apart(AtomicU64::new(0));
+        Self { first: zero(), others: (1..issuer_count).map(|_| zero()).collect() }
     }
 
     /// The count that this issuer alone writes.
     pub(crate) fn of(&self, share: Share) -> &AtomicU64 {
         debug_assert_eq!(share.issuer_count, self.issuer_count(), "shares are those of this phase");
-        &self.0[share.index as usize].0
+        match share.index {
+            0 => &self.first.0,
+            index => &self.others[index as usize - 1].0,
+        }
     }
 
     /// Samples issued so far. [any thread]
+    #[inline]
     pub(crate) fn total(&self) -> u64 {
-        self.0.iter().map(|count| count.0.load(Ordering::Acquire)).sum()
+        let first = self.first.0.load(Ordering::Acquire);
+        if self.others.is_empty() {
+            return first;
+        }
+        first + self.others.iter().map(|count| count.0.load(Ordering::Acquire)).sum::<u64>()
     }
 
     /// The sequence number after the last sample issued so far, which not all before it need to be. [any thread]
     pub(crate) fn end(&self) -> u64 {
-        let end = |(index, count): (u64, &Apart<AtomicU64>)| match count.0.load(Ordering::Acquire) {
+        let end = |share| match self.of(share).load(Ordering::Acquire) {
             0 => 0,
-            count => index + (count - 1) * self.issuer_count() + 1,
+            count => share.index + (count - 1) * share.issuer_count + 1,
         };
-        (0..).zip(&self.0).map(end).max().unwrap_or(0)
+        Share::all(self.issuer_count()).map(end).max().unwrap_or(0)
+    }
+
+    fn issuer_count(&self) -> u64 {
+        self.others.len() as u64 + 1
     }
 }
 
@@ -81,7 +92,11 @@ mod tests {
     use super::*;
 
     fn counts(issued: &[u64]) -> IssuedCounts {
-        IssuedCounts(issued.iter().map(|count| Apart(AtomicU64::new(*count))).collect())
+        let counts = IssuedCounts::new(issued.len() as u64);
+        for (share, count) in Share::all(counts.issuer_count()).zip(issued) {
+            counts.of(share).store(*count, Ordering::Relaxed);
+        }
+        counts
     }
 
     #[test]
