@@ -190,7 +190,7 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
 
     /// Issues a query when its turn comes, and draws the next: before the wait for that one's turn, so that drawing
     /// delays no issue.
-    #[inline]
+    #[inline(always)] // A query costs some hundred instructions; handing one in and out of a call is ten of them.
     fn step(&mut self, query: Option<GeneratedQuery>) -> Result<Option<GeneratedQuery>, IssueEnd> {
         let Some(query) = query else { return Err(self.end_of_queries()) };
         let issued = self.wait_for_turn(query)?;
