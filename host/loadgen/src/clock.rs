@@ -1,6 +1,6 @@
 //! The one place where time is read and waited for.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::{
     wait_policy::{Wait, WaitPolicy},
@@ -26,6 +26,12 @@ pub trait Clock: Send + Sync + 'static {
 
     /// Whether time passes only inside the wait functions, so that runs repeat exactly.
     fn is_virtual(&self) -> bool;
+
+    /// The wall clock in ns since 1970, UTC; `None` in virtual time, which has none. Only read around a phase, for the
+    /// logs. [any thread]
+    fn unix_ns(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// Real time: CLOCK_MONOTONIC, as [`Instant`] reads it. The origin is the instant of its making.
@@ -132,6 +138,11 @@ impl Clock for RealClock {
 
     fn is_virtual(&self) -> bool {
         false
+    }
+
+    fn unix_ns(&self) -> Option<u64> {
+        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        u64::try_from(since_1970.as_nanos()).ok()
     }
 }
 

@@ -1,6 +1,7 @@
 //! How late queries were issued: a histogram of fixed size, and what is told of it.
 
-/// How much later than scheduled queries were issued. Only Server has a schedule; 0 otherwise.
+/// How much later than scheduled queries were issued. Only Server, and MultiStream under the older rules, have a
+/// schedule; 0 otherwise.
 ///
 /// The maximum and the mean are exact. A percentile is the delay at position `floor(count * quantile)` of all, in
 /// ascending order, rounded up by at most 3.2 %.
