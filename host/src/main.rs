@@ -21,6 +21,7 @@ mod list;
 mod machine;
 mod observer;
 mod older_rules;
+mod opened;
 mod performance_runs;
 mod plugin;
 mod progress;
@@ -32,6 +33,7 @@ mod test_bed;
 mod text;
 mod verdict;
 mod warnings;
+mod watch;
 mod watchdog;
 
 use std::{

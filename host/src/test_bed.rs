@@ -27,6 +27,7 @@ use crate::{
     plugin::{Dispatch, Plugin},
     progress::ProgressLine,
     sut::{PluginInstance, System, SystemReport, WholeQueries},
+    watch::{Watch, WatchedSystem},
     watchdog::{Call, Watchdog},
 };
 
@@ -79,7 +80,7 @@ pub(crate) struct TestBed<'a> {
 /// A test that has been made.
 pub(crate) struct Test {
     pub(crate) outcome: TestOutcome,
-    /// Where its logs are.
+    /// Where its logs are; empty if there are none.
     pub(crate) folder: PathBuf,
     pub(crate) system: SystemReport,
     /// Whether the plugin is left alone: it hangs, or has not completed what it was given.
@@ -102,14 +103,29 @@ impl TestBed<'_> {
     /// If it could not begin. What goes wrong later is in the outcome.
     pub(crate) fn test(&self, mode: TestMode, folder: &Path) -> Result<Test, HostError> {
         let settings = TestSettings { mode, ..self.settings.test.clone() };
+        self.test_with(settings, Some(folder), None)
+    }
+
+    /// Makes a test with other settings; without logs if there is no folder for them. The `watch` may end it early.
+    ///
+    /// # Errors
+    /// As of [`test`](Self::test).
+    pub(crate) fn test_with(
+        &self,
+        settings: TestSettings,
+        folder: Option<&Path>,
+        watch: Option<&dyn Watch>,
+    ) -> Result<Test, HostError> {
+        let wanted = Wanted { settings, folder, watch };
         match &self.clock {
-            HostClock::Real(clock) => self.test_on(clock, settings, folder, |make| {
-                let journal = Journal::start(folder, make.progress.clone())?;
-                Ok((self.real_system(clock, make)?, Some(journal)))
+            HostClock::Real(clock) => self.test_on(clock, wanted, |make| {
+                let journal =
+                    folder.map(|folder| Journal::start(folder, make.progress.clone())).transpose()?;
+                Ok((self.real_system(clock, make)?, journal))
             }),
             // A journal would be written by the wall clock.
             HostClock::Virtual(clock) => {
-                self.test_on(clock, settings, folder, |make| Ok((self.virtual_system(clock, make)?, None)))
+                self.test_on(clock, wanted, |make| Ok((self.virtual_system(clock, make)?, None)))
             }
         }
     }
@@ -117,10 +133,10 @@ impl TestBed<'_> {
     fn test_on<C: Clock>(
         &self,
         clock: &Arc<C>,
-        settings: TestSettings,
-        folder: &Path,
+        wanted: Wanted<'_>,
         make_system: impl FnOnce(Make) -> Result<(System, Option<Journal>), HostError>,
     ) -> Result<Test, HostError> {
+        let Wanted { settings, folder, watch } = wanted;
         // An accuracy run is the same in an audit, or there would be nothing to compare.
         let audit_config = self.audit_config.clone().filter(|_| settings.mode != TestMode::AccuracyOnly);
         let config = self.scheduler_config(&settings, audit_config.as_deref())?;
@@ -130,7 +146,7 @@ impl TestBed<'_> {
             watchdog_ms: self.settings.run.watchdog_ms,
             earlier_phase_count: self.phase_count.get(),
             audit_config,
-            enable_trace: self.settings.run.enable_trace,
+            enable_trace: self.settings.run.enable_trace && folder.is_some(),
             ..LoadGenOptions::default()
         };
         let loadgen = LoadGen::new(settings, Arc::clone(clock), options);
@@ -141,11 +157,17 @@ impl TestBed<'_> {
         self.watchdog.follow(progress.clone());
         let make = Make { config, instances, sink: loadgen.sink(), progress: progress.clone() };
         let (system, journal) = make_system(make)?;
-        let line = ProgressLine::start(progress, self.settings.run.scenario);
+        let line = ProgressLine::start(progress.clone(), self.settings.run.scenario);
         let fault_count = self.plugin.backend.faults().len();
         self.interrupt.testing(loadgen.stop_handle());
 
-        let outcome = loadgen.run(system.sut(), &self.library);
+        let outcome = match watch {
+            None => loadgen.run(system.sut(), &self.library),
+            Some(watch) => {
+                let stop = loadgen.stop_handle();
+                loadgen.run(&WatchedSystem { system: system.sut(), watch, progress, stop }, &self.library)
+            }
+        };
 
         self.interrupt.writing();
         line.stop();
@@ -162,9 +184,11 @@ impl TestBed<'_> {
         for problem in problems {
             make_invalid(&mut outcome, problem);
         }
-        let write_error = write_logs(&outcome, folder, &identity, &self.settings.run).err();
+        let write_error =
+            folder.and_then(|folder| write_logs(&outcome, folder, &identity, &self.settings.run).err());
         let is_abandoned = is_abandoned || system.hangs;
-        Ok(Test { outcome, folder: folder.to_owned(), system, is_abandoned, write_error })
+        let folder = folder.map(Path::to_owned).unwrap_or_default();
+        Ok(Test { outcome, folder, system, is_abandoned, write_error })
     }
 
     fn real_system(&self, clock: &Arc<RealClock>, make: Make) -> Result<System, HostError> {
@@ -277,6 +301,13 @@ pub(crate) fn scheduler_config(run: &RunSettings) -> Result<SchedulerConfig, Hos
     };
     config.validate()?;
     Ok(config)
+}
+
+/// What kind of test it is to be.
+struct Wanted<'a> {
+    settings: TestSettings,
+    folder: Option<&'a Path>,
+    watch: Option<&'a dyn Watch>,
 }
 
 /// What a system is made of.

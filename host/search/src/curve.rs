@@ -61,7 +61,8 @@ impl Bracket<'_> {
 /// By how much the logarithm of the share of misses grows with that of the load, near the limit: a line through all that
 /// tells, each as heavy as its independent misses. What is usual where too little is known.
 pub(crate) fn steepness<'a>(records: impl Iterator<Item = &'a ProbeRecord>) -> f64 {
-    let points: Vec<_> = records.filter(|record| record.end != ProbeEnd::Hopeless).filter_map(point).collect();
+    let points: Vec<_> =
+        records.filter(|record| record.end != ProbeEnd::Hopeless).filter_map(point).collect();
     let weight: f64 = points.iter().map(|[_, _, weight]| weight).sum();
     let mean = |axis: usize| points.iter().map(|point| point[axis] * point[2]).sum::<f64>() / weight;
     let (load, share) = (mean(0), mean(1));

@@ -70,4 +70,4 @@ pub use blocks::Blocks;
 pub use monitor::{Backlog, Constraint, Judgement, ProbeMonitor};
 pub use record::{Confirmation, ConstraintSeen, ProbeEnd, ProbeRecord};
 pub use search::{Axis, Search, SearchEnd, SearchSettings, Step};
-pub use sequential::{ERROR_PROBABILITY, INDIFFERENCE, Side, SequentialTest, confidence};
+pub use sequential::{ERROR_PROBABILITY, INDIFFERENCE, SequentialTest, Side, confidence};

@@ -119,7 +119,8 @@ impl ProbeMonitor {
             return false;
         }
         // Wait of the newest query: outstanding / (completed / elapsed).
-        let wait_ns = u128::from(outstanding_count) * u128::from(elapsed_ns) / u128::from(completed_count.max(1));
+        let wait_ns =
+            u128::from(outstanding_count) * u128::from(elapsed_ns) / u128::from(completed_count.max(1));
         let is_long = wait_ns >= u128::from(self.longest_bound_ns.saturating_mul(HOPELESS_BOUNDS));
         let is_flood = completed_count >= FLOOD_QUERIES && outstanding_count >= FLOOD * completed_count;
         is_long && (is_flood || elapsed_ns >= self.longest_bound_ns.saturating_mul(2))

@@ -331,7 +331,8 @@ impl Search {
         let deviation = nearest.and_then(|probe| {
             // The probe is the beginning of the full run, which may differ in what the probe has not seen.
             let seen = probe.limiting()?;
-            let unseen = 1.0 / seen.judged_count as f64 - 1.0 / probe.full_query_count.max(seen.judged_count) as f64;
+            let unseen =
+                1.0 / seen.judged_count as f64 - 1.0 / probe.full_query_count.max(seen.judged_count) as f64;
             Some((seen.dispersion / seen.limit_share * unseen).sqrt() / self.steepness())
         });
         let margin = deviation.unwrap_or(resolution).min(3.0 * resolution) * MARGIN_DEVIATIONS;
