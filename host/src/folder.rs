@@ -194,6 +194,12 @@ impl RunFolder {
         }
     }
 
+    /// Removes the message that an attempt has left which was gone on with.
+    pub(crate) fn forget_note(&self) {
+        // Mostly there is none, and one that stays does no harm.
+        let _ = fs::remove_file(self.path("error.txt"));
+    }
+
     /// Gives the whole folder its name.
     pub(crate) fn finish(&self) -> Result<(), HostError> {
         let made_safe = || {

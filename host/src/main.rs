@@ -12,6 +12,7 @@ mod describe;
 mod exit;
 mod explain;
 mod figures;
+mod find_max;
 mod flush;
 mod folder;
 mod interrupt;
@@ -53,6 +54,7 @@ fn main() {
     start_log();
     let done = match &cli.command {
         Command::Run(flags) => run::run(flags),
+        Command::FindMax(flags) => find_max::find_max(flags),
         Command::List { kind } => list::list(*kind).map(print),
         Command::Describe { plugin } => describe::describe(plugin).map(print),
         Command::Explain(flags) => explain::explain(flags).map(print),

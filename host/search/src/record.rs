@@ -74,21 +74,27 @@ impl ProbeRecord {
         self.side == Side::Under
     }
 
-    /// The constraint that is nearest to its limit, or furthest beyond.
+    /// The constraint that is nearest to its limit, or furthest beyond; the first of several.
     #[must_use]
     pub fn limiting(&self) -> Option<&ConstraintSeen> {
-        let pressure = |seen: &ConstraintSeen| match (seen.tail_ratio, seen.log_ratio) {
-            (_, log_ratio) if log_ratio == f64::INFINITY => f64::INFINITY,
-            (Some(ratio), _) => ratio,
-            (None, log_ratio) => log_ratio.exp().min(1.0),
+        let pressure = |seen: &ConstraintSeen| match seen.tail_ratio {
+            _ if seen.log_ratio == f64::INFINITY => f64::INFINITY,
+            Some(ratio) => ratio,
+            // A limit of 0 that is kept presses nobody.
+            None if seen.limit_share == 0.0 => 0.0,
+            None => seen.missed_count as f64 / seen.judged_count.max(1) as f64 / seen.limit_share,
         };
-        self.constraints.iter().max_by(|a, b| pressure(a).total_cmp(&pressure(b)))
+        self.constraints.iter().rev().max_by(|a, b| pressure(a).total_cmp(&pressure(b)))
     }
 
-    /// The largest of the tail ratios; `None` if what is limiting has none.
+    /// The largest of the tail ratios; `None` if a constraint that has none is broken, so that they are not what counts.
     #[must_use]
     pub(crate) fn tail_ratio(&self) -> Option<f64> {
-        self.limiting()?.tail_ratio
+        let mut without = self.constraints.iter().filter(|seen| seen.tail_ratio.is_none());
+        if without.any(|seen| seen.log_ratio > 0.0) {
+            return None;
+        }
+        self.constraints.iter().filter_map(|seen| seen.tail_ratio).max_by(f64::total_cmp)
     }
 
     /// As [`ConstraintSeen::log_share`], of the constraint whose share is largest for its limit.

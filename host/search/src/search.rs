@@ -15,6 +15,8 @@ const GROWTH_MAX: f64 = 4.0;
 const GROWTH_MIN: f64 = 1.3;
 /// A lower load helps if it takes at least this share off the tail of the latency.
 const HELP: f64 = 0.05;
+/// What the logarithm of the share of misses is taken for where there are too few to tell.
+const NO_MISSES: f64 = 2.0;
 /// The rate that is tried in full runs lies so many standard deviations below the limit that is expected, so that most
 /// first runs are VALID.
 const MARGIN_DEVIATIONS: f64 = 0.5;
@@ -171,13 +173,17 @@ impl Search {
     /// The next higher load for a full run, if the best good one leaves room for one.
     fn raised(&self, full_runs: &FullRuns<'_>, good: &ProbeRecord) -> Option<f64> {
         let Axis::Rate { resolution } = self.settings.axis else { return None };
-        // Without misses enough to tell there is room, and nothing says how much.
-        let room = good.log_share().map_or(2.0, |log_share| -log_share).max(0.0);
-        let mut limit = good.load * (room / self.steepness()).exp();
-        if let Some(bad) = full_runs.bad {
-            let bracket = Bracket { lower: good, upper: bad };
-            limit = bracket.limit().min(bad.load * (1.0 - resolution / 2.0));
-        }
+        let (_, above) = self.ends();
+        let limit = match (full_runs.bad, good.log_share(), above) {
+            (Some(bad), _, _) => {
+                Bracket { lower: good, upper: bad }.limit().min(bad.load * (1.0 - resolution / 2.0))
+            }
+            // Most queries of all have said so; probes above it had fewer.
+            (None, Some(log_share), _) => good.load * (-log_share.min(0.0) / self.steepness()).exp(),
+            (None, None, Some(above)) => Bracket { lower: good, upper: above }.limit(),
+            // Nothing says how much room there is.
+            (None, None, None) => good.load * (NO_MISSES / self.steepness()).exp(),
+        };
         let next = self.allowed(limit * (1.0 - resolution / 2.0));
         (next > good.load * (1.0 + resolution)).then_some(next)
     }
