@@ -131,7 +131,7 @@ pub(crate) struct FindMaxFlags {
     /// Highest rate, or most samples of a query, to look at
     #[arg(long, value_name = "LOAD")]
     pub(crate) to: Option<f64>,
-    /// Full runs that have to be VALID at the result [default: as the rules want it]
+    /// Full runs that have to be VALID at the result [default: server_run_count, which is that of the rules]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) confirm_runs: Option<u32>,
     /// MultiStream: the latency that a query may take: 50ms
@@ -289,12 +289,13 @@ Examples:
                 --set mock.service_us=1000 --target-qps 100
   host find-max --preset official --from 500 --to 2000 --resolution 0.005
   host find-max --scenario MultiStream --latency-bound 20ms
-  host find-max --set rules=v0.7               five full runs at the result
+  host find-max --preset official --set rules=v0.7    five full runs at the result
   host find-max --resume runs/2026-01-31T12-00-00-digits-lstm-Server-find-max.partial
 
 Probes are the beginnings of runs at other rates. Each ends when a sequential
-test knows with a confidence of 95% on which side of the bound its rate is, when
-the queue grows without end, or after a fifth of a full run. Full runs, as long as
+test knows, with a confidence of 95% and of 99.8% near the limit, on which side of
+the bound its rate is, when the queue grows without end, or after a fifth of a full
+run. Full runs, as long as
 the preset wants them, decide; docs/find-max.md tells how.
 
 A line for each probe and the result go to stdout. The folder holds probes.json,

@@ -94,7 +94,7 @@ fn search_in(
     }
     let end = loop {
         match seeker.state.search.next_step() {
-            Step::Probe { load } => seeker.probe(load)?,
+            Step::Probe { load, error_probability } => seeker.probe(load, error_probability)?,
             Step::Confirm { load, .. } => seeker.full_run(load)?,
             Step::Done(end) => break end,
         }
@@ -129,8 +129,8 @@ struct Seeker<'a> {
 }
 
 impl Seeker<'_> {
-    fn probe(&mut self, load: f64) -> Result<(), HostError> {
-        let lookout = Lookout::of_probe(self.plan, load);
+    fn probe(&mut self, load: f64, error_probability: f64) -> Result<(), HostError> {
+        let lookout = Lookout::of_probe(self.plan, load, error_probability);
         let test = self.opened.bed.test_with(self.plan.probe_at(load), None, Some(&lookout))?;
         self.check(&test)?;
         let record = self.record(load, &test.outcome, lookout.conclude());

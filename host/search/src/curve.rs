@@ -77,9 +77,14 @@ pub(crate) fn steepness<'a>(records: impl Iterator<Item = &'a ProbeRecord>) -> f
     }
 }
 
+/// Whether the record says by how much its load differs from the limit: it has some misses, and is not far away.
+pub(crate) fn is_telling(record: &ProbeRecord) -> bool {
+    record.log_share().is_some_and(|log_share| log_share.abs() <= FAR)
+}
+
 /// Logarithms of load and share, and the weight. Far from the limit the line is bent.
 fn point(record: &ProbeRecord) -> Option<[f64; 3]> {
-    let log_share = record.log_share().filter(|log_share| log_share.abs() <= FAR)?;
+    let log_share = record.log_share().filter(|_| is_telling(record))?;
     let seen = record.limiting()?;
     Some([record.load.ln(), log_share, seen.missed_count as f64 / seen.dispersion])
 }

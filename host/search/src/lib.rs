@@ -42,7 +42,7 @@
 //! });
 //! let end = loop {
 //!     match search.next_step() {
-//!         Step::Probe { load } => search.probes.push(see(load)),
+//!         Step::Probe { load, .. } => search.probes.push(see(load)),
 //!         Step::Confirm { load, .. } => {
 //!             let seen = see(load);
 //!             search.confirmations.push(Confirmation { is_valid: seen.is_under(), reasons: Vec::new(), seen });
@@ -67,7 +67,7 @@ mod search;
 mod sequential;
 
 pub use blocks::Blocks;
-pub use monitor::{Backlog, Constraint, Judgement, ProbeMonitor};
+pub use monitor::{Backlog, Constraint, Judgement, ProbeLimits, ProbeMonitor};
 pub use record::{Confirmation, ConstraintSeen, ProbeEnd, ProbeRecord};
 pub use search::{Axis, Search, SearchEnd, SearchSettings, Step};
-pub use sequential::{ERROR_PROBABILITY, INDIFFERENCE, SequentialTest, Side, confidence};
+pub use sequential::{INDIFFERENCE, SequentialTest, Side, confidence};

@@ -37,6 +37,17 @@ pub struct Constraint {
     pub limit_share: f64,
 }
 
+/// How long a probe may be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ProbeLimits {
+    /// The longest of its latency bounds.
+    pub longest_bound_ns: u64,
+    /// Queries after which it ends in any case.
+    pub max_query_count: u64,
+    /// The probability with which it may be wrong when it ends as decided.
+    pub error_probability: f64,
+}
+
 /// What a probe came to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
@@ -52,20 +63,19 @@ pub struct Judgement {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProbeMonitor {
     tests: Vec<(Constraint, SequentialTest)>,
-    longest_bound_ns: u64,
-    max_query_count: u64,
+    limits: ProbeLimits,
     end: Option<ProbeEnd>,
 }
 
 impl ProbeMonitor {
-    /// A monitor of a probe of at most `max_query_count` queries. `longest_bound_ns` is that of all latency bounds.
+    /// A monitor of a probe.
     #[must_use]
-    pub fn new(constraints: Vec<Constraint>, longest_bound_ns: u64, max_query_count: u64) -> Self {
+    pub fn new(constraints: Vec<Constraint>, limits: ProbeLimits) -> Self {
         let tests = constraints.into_iter().map(|constraint| {
-            let test = SequentialTest::new(constraint.limit_share);
+            let test = SequentialTest::new(constraint.limit_share, limits.error_probability);
             (constraint, test)
         });
-        Self { tests: tests.collect(), longest_bound_ns, max_query_count, end: None }
+        Self { tests: tests.collect(), limits, end: None }
     }
 
     /// Takes the next query: whether it misses each of the constraints, in their order.
@@ -89,11 +99,11 @@ impl ProbeMonitor {
         }
         let judged_count = self.tests.first().map_or(0, |(_, test)| test.blocks().seen());
         let is_warm = judged_count >= FEWEST_QUERIES
-            && now.elapsed_ns >= self.longest_bound_ns.saturating_mul(WARM_UP_BOUNDS);
+            && now.elapsed_ns >= self.limits.longest_bound_ns.saturating_mul(WARM_UP_BOUNDS);
         match self.decision() {
             Some(Side::Over) => Some(ProbeEnd::Decided),
             Some(Side::Under) if is_warm => Some(ProbeEnd::Decided),
-            _ if now.issued_count >= self.max_query_count => Some(ProbeEnd::Budget),
+            _ if now.issued_count >= self.limits.max_query_count => Some(ProbeEnd::Budget),
             _ => None,
         }
     }
@@ -121,9 +131,9 @@ impl ProbeMonitor {
         // Wait of the newest query: outstanding / (completed / elapsed).
         let wait_ns =
             u128::from(outstanding_count) * u128::from(elapsed_ns) / u128::from(completed_count.max(1));
-        let is_long = wait_ns >= u128::from(self.longest_bound_ns.saturating_mul(HOPELESS_BOUNDS));
+        let is_long = wait_ns >= u128::from(self.limits.longest_bound_ns.saturating_mul(HOPELESS_BOUNDS));
         let is_flood = completed_count >= FLOOD_QUERIES && outstanding_count >= FLOOD * completed_count;
-        is_long && (is_flood || elapsed_ns >= self.longest_bound_ns.saturating_mul(2))
+        is_long && (is_flood || elapsed_ns >= self.limits.longest_bound_ns.saturating_mul(2))
     }
 
     /// Why the probe ended, if it has.
@@ -173,7 +183,9 @@ mod tests {
 
     fn monitor(limits: &[f64]) -> ProbeMonitor {
         let constraint = |limit_share: &f64| Constraint { name: "c".to_owned(), limit_share: *limit_share };
-        ProbeMonitor::new(limits.iter().map(constraint).collect(), 10 * MS, 10_000)
+        let limits_of_probe =
+            ProbeLimits { longest_bound_ns: 10 * MS, max_query_count: 10_000, error_probability: 0.05 };
+        ProbeMonitor::new(limits.iter().map(constraint).collect(), limits_of_probe)
     }
 
     fn backlog(issued_count: u64, completed_count: u64, elapsed_ms: u64) -> Backlog {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    curve::{Bracket, steepness},
+    curve::{Bracket, is_telling, steepness},
     record::{Confirmation, ProbeEnd, ProbeRecord},
     sequential::Side,
 };
@@ -15,11 +15,18 @@ const GROWTH_MAX: f64 = 4.0;
 const GROWTH_MIN: f64 = 1.3;
 /// A lower load helps if it takes at least this share off the tail of the latency.
 const HELP: f64 = 0.05;
+/// The probability with which a probe may be wrong: while the limit is sought, and once it lies within this ratio, where
+/// full runs depend on it.
+const FAR_ERROR: f64 = 0.05;
+const NEAR: f64 = 1.15;
+const NEAR_ERROR: f64 = 0.002;
+/// A higher load is worth another full run if it is higher by so many times the resolution.
+const WORTH_A_RUN: f64 = 1.5;
 /// What the logarithm of the share of misses is taken for where there are too few to tell.
 const NO_MISSES: f64 = 2.0;
 /// The rate that is tried in full runs lies so many standard deviations below the limit that is expected, so that most
 /// first runs are VALID.
-const MARGIN_DEVIATIONS: f64 = 0.5;
+const MARGIN_DEVIATIONS: f64 = 1.0;
 
 /// What is searched over.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -58,6 +65,8 @@ pub enum Step {
     Probe {
         /// Queries per second, or samples per query.
         load: f64,
+        /// The probability with which it may be wrong: the smaller the nearer the limit is.
+        error_probability: f64,
     },
     /// A full run at this load.
     Confirm {
@@ -162,9 +171,12 @@ impl Search {
         match self.settings.axis {
             Axis::Count => bad.load - 1.0,
             Axis::Rate { resolution } => {
-                let missed_by = bad.log_share().map_or(0.0, |log_share| log_share.max(0.0));
-                // Half of it in any case, in case that the share grows more steeply than expected.
-                let limit = bad.load * (-missed_by / self.steepness()).exp();
+                let Some(log_share) = bad.log_share() else {
+                    // Nothing says by how much it is too high, so each step is twice the last.
+                    let doubled = 2_f64.powi(i32::try_from(full_runs.load_count()).unwrap_or(i32::MAX) - 1);
+                    return bad.load * (1.0 - (resolution * doubled).min(0.5));
+                };
+                let limit = bad.load * (-log_share.max(0.0) / self.steepness()).exp();
                 (limit * (1.0 - resolution / 2.0)).min(bad.load * (1.0 - resolution))
             }
         }
@@ -185,7 +197,7 @@ impl Search {
             (None, None, None) => good.load * (NO_MISSES / self.steepness()).exp(),
         };
         let next = self.allowed(limit * (1.0 - resolution / 2.0));
-        (next > good.load * (1.0 + resolution)).then_some(next)
+        (next > good.load * (1.0 + WORTH_A_RUN * resolution)).then_some(next)
     }
 
     fn steepness(&self) -> f64 {
@@ -199,7 +211,7 @@ impl Search {
 
     fn seek(&self) -> Step {
         let Some(first) = self.probes.first() else {
-            return Step::Probe { load: self.allowed(self.settings.start) };
+            return explore(self.allowed(self.settings.start));
         };
         if self.probes.iter().any(|probe| probe.is_under() && probe.tail_ratio() == Some(0.0)) {
             return Step::Done(SearchEnd::Timeless);
@@ -228,7 +240,8 @@ impl Search {
             if good.load < bad.load {
                 return (lower, upper);
             }
-            let lighter = if weight(good) <= weight(bad) { good } else { bad };
+            // Full runs put right what is hoped for wrongly.
+            let lighter = if weight(good) < weight(bad) { good } else { bad };
             records.retain(|record| !std::ptr::eq(*record, lighter));
         }
     }
@@ -242,11 +255,11 @@ impl Search {
         let lower_helps = self.lower_helps(lowest);
         let next = self.allowed(self.below(lowest));
         if lower_helps && next < lowest.load && self.probes.len() < MAX_PROBES {
-            return Step::Probe { load: next };
+            return explore(next);
         }
         let next = self.allowed(highest.load * 2.0);
         if highest.end != ProbeEnd::Hopeless && next > highest.load && self.probes.len() < MAX_PROBES {
-            return Step::Probe { load: next };
+            return explore(next);
         }
         Step::Done(SearchEnd::NothingGood { lowest: lowest.load, lower_helps })
     }
@@ -286,7 +299,7 @@ impl Search {
         let room = lower.tail_ratio().map_or(1.0, |ratio| 1.0 / ratio);
         // A little beyond, since a bad end is what is missing.
         let next = lower.load * (1.1 * room.sqrt()).clamp(GROWTH_MIN, GROWTH_MAX);
-        Step::Probe { load: self.allowed(self.rounded(next).max(self.above(lower.load))) }
+        explore(self.allowed(self.rounded(next).max(self.above(lower.load))))
     }
 
     /// Between a good and a bad load: to where the limit is expected, until that is known well enough.
@@ -297,7 +310,7 @@ impl Search {
             Axis::Count => upper.load - lower.load <= 1.0,
             Axis::Rate { resolution } => {
                 let is_near = |probe: &&ProbeRecord| {
-                    probe.log_share().is_some() && (probe.load / limit).ln().abs() <= resolution / 2.0
+                    is_telling(probe) && (probe.load / limit).ln().abs() <= resolution / 2.0
                 };
                 upper.load / lower.load <= 1.0 + resolution || self.probes.iter().any(|probe| is_near(&probe))
             }
@@ -305,7 +318,9 @@ impl Search {
         if is_narrow || self.probes.len() >= MAX_PROBES {
             return Step::Confirm { load: self.candidate(bracket, limit), run: 1 };
         }
-        Step::Probe { load: self.inside(bracket, limit) }
+        let is_near = upper.load / lower.load <= NEAR;
+        let error_probability = if is_near { NEAR_ERROR } else { FAR_ERROR };
+        Step::Probe { load: self.inside(bracket, limit), error_probability }
     }
 
     /// The next load to probe: the expected one, moved away from the ends, and towards the end that has not moved for a
@@ -331,7 +346,7 @@ impl Search {
     /// The load for the first full run: below the expected limit by what the probes do not know about it.
     fn candidate(&self, bracket: Bracket<'_>, limit: f64) -> f64 {
         let Axis::Rate { resolution } = self.settings.axis else { return bracket.lower.load };
-        let telling = self.probes.iter().filter(|probe| probe.log_share().is_some());
+        let telling = self.probes.iter().filter(|probe| is_telling(probe));
         let distance = |probe: &ProbeRecord| (probe.load / limit).ln().abs();
         let nearest = telling.min_by(|a, b| distance(a).total_cmp(&distance(b)));
         let deviation = nearest.and_then(|probe| {
@@ -341,7 +356,9 @@ impl Search {
                 1.0 / seen.judged_count as f64 - 1.0 / probe.full_query_count.max(seen.judged_count) as f64;
             Some((seen.dispersion / seen.limit_share * unseen).sqrt() / self.steepness())
         });
-        let margin = deviation.unwrap_or(resolution).min(3.0 * resolution) * MARGIN_DEVIATIONS;
+        // Where nothing misses up to the limit, the best that was good is all that is known.
+        let Some(deviation) = deviation else { return bracket.lower.load };
+        let margin = deviation.min(3.0 * resolution) * MARGIN_DEVIATIONS;
         self.allowed(limit * (-margin).exp())
     }
 
@@ -363,6 +380,11 @@ impl Search {
             Axis::Count => load + 1.0,
         }
     }
+}
+
+/// A probe far from what is known.
+fn explore(load: f64) -> Step {
+    Step::Probe { load, error_probability: FAR_ERROR }
 }
 
 /// The full runs so far, by load.

@@ -1,11 +1,11 @@
 //! The sequential test of one share against its limit.
 //!
 //! Wald's sequential probability ratio test: after each query the likelihood of what was seen is compared under two
-//! shares of misses, `limit / 1.25` and `limit * 1.25`. Where one of them has become 19 times as likely as the other, the
-//! test says so, and is wrong with a probability of at most one in twenty; between the two shares either answer is as
-//! good, since the rates that they belong to hardly differ. No test with these errors needs fewer queries on average.
-//! The logarithm of the ratio is divided by the dispersion of the misses, as is usual for counts that scatter more than
-//! independent ones (quasi-likelihood: Wedderburn 1974).
+//! shares of misses, `limit / 1.25` and `limit * 1.25`. Where one of them has become so many times as likely as the other
+//! that an error has the wanted probability (19 times for one in twenty), the test says so; between the two shares either
+//! answer is as good, since the rates that they belong to hardly differ. No test with these errors needs fewer queries on
+//! average. The logarithm of the ratio is divided by the dispersion of the misses, as is usual for counts that scatter
+//! more than independent ones (quasi-likelihood: Wedderburn 1974).
 //!
 //! Source: A. Wald, *Sequential Tests of Statistical Hypotheses*, Annals of Mathematical Statistics 16 (1945).
 
@@ -23,8 +23,6 @@ pub enum Side {
     Over,
 }
 
-/// The probability with which a decided probe may be wrong. The threshold of the test follows from it.
-pub const ERROR_PROBABILITY: f64 = 0.05;
 /// The two shares that the test tells apart are the limit divided and multiplied by this. Where queues are about to
 /// overflow, the share of misses grows like the tenth to thirtieth power of the rate, so that they lie 1 to 2 % of the rate
 /// to both sides.
@@ -34,6 +32,7 @@ pub const INDIFFERENCE: f64 = 1.25;
 #[derive(Debug, Clone, PartialEq)]
 pub struct SequentialTest {
     limit: f64,
+    threshold: f64,
     /// What a miss, and what a hit, adds to the logarithm of the ratio.
     miss_step: f64,
     hit_step: f64,
@@ -41,15 +40,17 @@ pub struct SequentialTest {
 }
 
 impl SequentialTest {
-    /// A test against `limit`, a share in `[0, 1)`. Against 0 a single miss decides.
+    /// A test against `limit`, a share in `[0, 1)`, that may be wrong with this probability, in `(0, 0.5)`. Against 0 a
+    /// single miss decides.
     #[must_use]
-    pub fn new(limit: f64) -> Self {
+    pub fn new(limit: f64, error_probability: f64) -> Self {
         let (lower, upper) = (limit / INDIFFERENCE, (limit * INDIFFERENCE).min((1.0 + limit) / 2.0));
         let (miss_step, hit_step) = match limit {
             0.0 => (f64::INFINITY, 0.0),
             _ => ((upper / lower).ln(), ((1.0 - upper) / (1.0 - lower)).ln()),
         };
-        Self { limit, miss_step, hit_step, blocks: Blocks::default() }
+        let threshold = ((1.0 - error_probability) / error_probability).ln();
+        Self { limit, threshold, miss_step, hit_step, blocks: Blocks::default() }
     }
 
     /// Takes the next query.
@@ -86,11 +87,10 @@ impl SequentialTest {
         if self.limit == 0.0 {
             return Some(if self.blocks.missed() > 0 { Side::Over } else { Side::Under });
         }
-        let threshold = ((1.0 - ERROR_PROBABILITY) / ERROR_PROBABILITY).ln();
         let log_ratio = self.log_ratio();
         match self.blocks.is_telling() {
-            true if log_ratio >= threshold => Some(Side::Over),
-            true if log_ratio <= -threshold => Some(Side::Under),
+            true if log_ratio >= self.threshold => Some(Side::Over),
+            true if log_ratio <= -self.threshold => Some(Side::Under),
             _ => None,
         }
     }
@@ -111,7 +111,7 @@ mod tests {
     /// Runs a test on rows of `row` equal outcomes, and returns what it says and after how many.
     fn run(seed: u64, limit: f64, share: f64, row: usize) -> (Option<Side>, u64) {
         let mut random = StdRng::seed_from_u64(seed);
-        let mut test = SequentialTest::new(limit);
+        let mut test = SequentialTest::new(limit, 0.05);
         while test.blocks().seen() < 400_000 {
             let is_miss = random.random_bool(share);
             (0..row).for_each(|_| test.push(is_miss));
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_limit_of_zero_is_kept_until_it_is_broken() {
-        let mut test = SequentialTest::new(0.0);
+        let mut test = SequentialTest::new(0.0, 0.05);
         assert_eq!(test.decision(), Some(Side::Under));
         (0..5).for_each(|_| test.push(false));
         assert_eq!((test.decision(), test.log_ratio()), (Some(Side::Under), 0.0));

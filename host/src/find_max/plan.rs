@@ -4,7 +4,7 @@ use proctor_config::{Effective, Origin, Overridden, Settings, Value};
 use proctor_loadgen::{
     EffectiveSettings, LoadGenError, QueryGenerator, TestSettings, over_latency_allowance, phases,
 };
-use proctor_search::{Axis, Constraint, SearchSettings};
+use proctor_search::{Axis, Constraint, ProbeLimits, SearchSettings};
 use proctor_vocabulary::{Scenario, TestMode};
 
 use crate::{cli::FindMaxFlags, exit::HostError};
@@ -175,6 +175,12 @@ impl Plan {
     pub(crate) fn probe_query_count(&self, load: f64) -> u64 {
         let full = self.full_query_count(load);
         (full / PROBE_PART).max(PROBE_QUERIES).min(full)
+    }
+
+    /// How long a probe may be.
+    pub(crate) fn probe_limits(&self, load: f64, error_probability: f64) -> ProbeLimits {
+        let max_query_count = self.probe_query_count(load);
+        ProbeLimits { longest_bound_ns: self.longest_bound_ns(), max_query_count, error_probability }
     }
 
     /// About how many queries a full run has. In MultiStream a query at the limit takes about as long as its bound.

@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use proctor_loadgen::{Progress, SampleRecord, SampleTokens, StopHandle};
-use proctor_search::{Backlog, Judgement, ProbeEnd, ProbeMonitor};
+use proctor_search::{Backlog, Judgement, ProbeEnd, ProbeLimits, ProbeMonitor};
 
 use super::plan::{Bound, Bounded, Plan};
 use crate::watch::Watch;
@@ -15,6 +15,9 @@ use crate::watch::Watch;
 const LOOKS_PER_S: f64 = 50.0;
 /// After so many queries at the latest, so that a look is short: some microseconds for their slots.
 const QUERIES_PER_LOOK: f64 = 64.0;
+
+/// Full runs are not ended by the test.
+const UNUSED: f64 = 0.5;
 
 /// What a probe says when it ends early.
 const SEEN_ENOUGH: &str = "the probe has seen enough";
@@ -55,23 +58,23 @@ pub(crate) struct Shown {
 
 impl Lookout {
     /// For a probe.
-    pub(crate) fn of_probe(plan: &Plan, load: f64) -> Self {
-        Self::new(plan, load, plan.probe_query_count(load), Goal::Probe)
+    pub(crate) fn of_probe(plan: &Plan, load: f64, error_probability: f64) -> Self {
+        Self::new(plan, load, plan.probe_limits(load, error_probability), Goal::Probe)
     }
 
     /// For a full run, which is ended when it cannot be VALID any more.
     pub(crate) fn of_full_run(plan: &Plan, load: f64, allowed_counts: Option<Vec<u64>>) -> Self {
-        Self::new(plan, load, u64::MAX, Goal::FullRun { allowed_counts })
+        Self::new(plan, load, plan.probe_limits(load, UNUSED), Goal::FullRun { allowed_counts })
     }
 
-    fn new(plan: &Plan, load: f64, max_query_count: u64, goal: Goal) -> Self {
+    fn new(plan: &Plan, load: f64, limits: ProbeLimits, goal: Goal) -> Self {
         // How fast queries of MultiStream come is not known.
         let rate = if plan.is_server() { load } else { QUERIES_PER_LOOK };
         let interval = (rate / LOOKS_PER_S).clamp(1.0, QUERIES_PER_LOOK) as u64;
         let constraints = plan.constraints(load);
         let state = State {
             misses: Vec::with_capacity(constraints.len()),
-            monitor: ProbeMonitor::new(constraints, plan.longest_bound_ns(), max_query_count),
+            monitor: ProbeMonitor::new(constraints, limits),
             goal,
             judge: Judge {
                 bounds: plan.bounds.clone(),

@@ -2,22 +2,23 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
-use std::{cmp::Reverse, collections::BinaryHeap};
+use std::{cmp::Reverse, collections::BinaryHeap, rc::Rc};
 
 use proctor_search::{
-    Backlog, Confirmation, Constraint, ProbeEnd, ProbeMonitor, ProbeRecord, Search, SearchEnd, Side, Step,
+    Backlog, Confirmation, Constraint, ProbeEnd, ProbeLimits, ProbeMonitor, ProbeRecord, Search, SearchEnd,
+    Side, Step,
 };
-use rand::{SeedableRng, rngs::StdRng};
+use rand::{SeedableRng, rngs::SmallRng};
 use rand_distr::{Distribution, Exp1};
 
 /// Draws the service time of a query in seconds.
-pub type Service = fn(&mut StdRng) -> f64;
+pub type Service = fn(&mut SmallRng) -> f64;
 
 /// Poisson arrivals, first in first out, some servers.
 #[derive(Debug, Clone)]
 pub struct Queue {
-    pub seed: u64,
-    pub service: Service,
+    /// Gap at a rate of 1, and service time, of each query: the same at each rate, as LoadGen has it.
+    pub draws: Rc<[(f64, f64)]>,
     pub servers: usize,
     pub bound_s: f64,
     pub run_s: f64,
@@ -28,11 +29,9 @@ const QUANTILE: f64 = 0.99;
 /// As in the smallest run that early stopping takes.
 const FEWEST_QUERIES: u64 = 662;
 
-/// Arrival and completion of each query in seconds; the same random numbers at each rate, as LoadGen has it.
-pub struct Queries {
-    arrivals: StdRng,
-    services: StdRng,
-    service: Service,
+/// Arrival and completion of each query in seconds.
+pub struct Queries<'a> {
+    draws: &'a [(f64, f64)],
     free: BinaryHeap<Reverse<Time>>,
     rate: f64,
     now: f64,
@@ -49,29 +48,30 @@ impl Ord for Time {
     }
 }
 
-impl Iterator for Queries {
+impl Iterator for Queries<'_> {
     type Item = (f64, f64);
 
     fn next(&mut self) -> Option<(f64, f64)> {
-        let gap: f64 = Exp1.sample(&mut self.arrivals);
+        let ((gap, service_s), rest) = self.draws.split_first()?;
+        self.draws = rest;
         self.now += gap / self.rate;
         let Reverse(Time(free)) = self.free.pop().unwrap();
-        let done = free.max(self.now) + (self.service)(&mut self.services);
+        let done = free.max(self.now) + service_s;
         self.free.push(Reverse(Time(done)));
         Some((self.now, done))
     }
 }
 
+/// The random numbers of so many queries.
+pub fn draws(seed: u64, count: usize, service: Service) -> Rc<[(f64, f64)]> {
+    let mut random = SmallRng::seed_from_u64(seed);
+    (0..count).map(|_| (Exp1.sample(&mut random), service(&mut random))).collect()
+}
+
 impl Queue {
-    pub fn queries(&self, rate: f64) -> Queries {
-        Queries {
-            arrivals: StdRng::seed_from_u64(self.seed),
-            services: StdRng::seed_from_u64(self.seed + 1_000_000),
-            service: self.service,
-            free: (0..self.servers).map(|_| Reverse(Time(0.0))).collect(),
-            rate,
-            now: 0.0,
-        }
+    pub fn queries(&self, rate: f64) -> Queries<'_> {
+        let free = (0..self.servers).map(|_| Reverse(Time(0.0))).collect();
+        Queries { draws: &self.draws, free, rate, now: 0.0 }
     }
 
     pub fn full_count(&self, rate: f64) -> u64 {
@@ -90,23 +90,30 @@ impl Queue {
     }
 
     /// A probe, as a host makes it: looks at the running queue, and ends it.
-    pub fn probe(&self, rate: f64) -> ProbeRecord {
+    pub fn probe(&self, rate: f64, error_probability: f64) -> ProbeRecord {
         let full_count = self.full_count(rate);
-        self.run(rate, (full_count / 5).max(2048).min(full_count), true)
+        self.run(rate, (full_count / 5).max(2048).min(full_count), error_probability)
     }
 
-    pub fn full_run(&self, rate: f64, ends_early: bool) -> Confirmation {
-        let mut seen = self.run(rate, u64::MAX, ends_early);
+    pub fn full_run(&self, rate: f64) -> Confirmation {
+        let mut seen = self.run(rate, u64::MAX, 0.5);
         let is_valid = seen.constraints[0].missed_count <= self.allowed_count(rate);
         seen.side = if is_valid { Side::Under } else { Side::Over };
         Confirmation { is_valid, reasons: Vec::new(), seen }
     }
 
-    fn run(&self, rate: f64, max_count: u64, ends_early: bool) -> ProbeRecord {
+    fn run(&self, rate: f64, max_count: u64, error_probability: f64) -> ProbeRecord {
         let is_full = max_count == u64::MAX;
         let limit_share = self.limit_share(rate);
         let constraint = Constraint { name: "latency".to_owned(), limit_share };
-        let mut monitor = ProbeMonitor::new(vec![constraint], (self.bound_s * 1e9) as u64, max_count);
+        let mut monitor = ProbeMonitor::new(
+            vec![constraint],
+            ProbeLimits {
+                longest_bound_ns: (self.bound_s * 1e9) as u64,
+                max_query_count: max_count,
+                error_probability,
+            },
+        );
         let mut queries = self.queries(rate);
         let mut issued: Vec<(f64, f64)> = Vec::new();
         let mut outstanding = BinaryHeap::new();
@@ -122,7 +129,7 @@ impl Queue {
             if is_full {
                 late += u64::from(done - arrived > self.bound_s);
                 // A host ends a full run that cannot be VALID any more.
-                if count == self.full_count(rate) || (ends_early && late > self.allowed_count(rate)) {
+                if count == self.full_count(rate) || late > self.allowed_count(rate) {
                     break ProbeEnd::Budget;
                 }
                 continue;
@@ -130,7 +137,8 @@ impl Queue {
             if count % 64 != 0 && count != max_count {
                 continue;
             }
-            while let Some((from, to)) = issued.get(frontier).filter(|(from, to)| *to <= arrived || from + self.bound_s < arrived)
+            while let Some((from, to)) =
+                issued.get(frontier).filter(|(from, to)| *to <= arrived || from + self.bound_s < arrived)
             {
                 monitor.push(&[to - from > self.bound_s]);
                 frontier += 1;
@@ -170,8 +178,10 @@ impl Queue {
     pub fn search(&self, search: &mut Search) -> SearchEnd {
         loop {
             match search.next_step() {
-                Step::Probe { load } => search.probes.push(self.probe(load)),
-                Step::Confirm { load, .. } => search.confirmations.push(self.full_run(load, true)),
+                Step::Probe { load, error_probability } => {
+                    search.probes.push(self.probe(load, error_probability))
+                }
+                Step::Confirm { load, .. } => search.confirmations.push(self.full_run(load)),
                 Step::Done(end) => return end,
             }
         }
@@ -182,9 +192,15 @@ impl Queue {
     pub fn plain_search(&self, start: f64) -> (f64, u64) {
         let (mut lower, mut upper, mut rate, mut queries) = (None, None, start, 0);
         loop {
-            let run = self.full_run(rate, false);
-            queries += run.seen.query_count;
-            if run.is_valid { lower = Some(rate) } else { upper = Some(rate) }
+            let count = self.full_count(rate);
+            let is_late = |(from, to): &(f64, f64)| to - from > self.bound_s;
+            let late_count = self.queries(rate).take(count as usize).filter(is_late).count();
+            queries += count;
+            if late_count as u64 <= self.allowed_count(rate) {
+                lower = Some(rate)
+            } else {
+                upper = Some(rate)
+            }
             rate = match (lower, upper) {
                 (Some(lower), Some(upper)) if upper / lower <= 1.01 => return (lower, queries),
                 (Some(lower), Some(upper)) => (lower + upper) / 2.0,
@@ -194,10 +210,13 @@ impl Queue {
         }
     }
 
-    /// The share of late queries in the long run, by another sequence of random numbers, after the queue has filled.
-    pub fn long_run_share(&self, rate: f64, count: usize) -> f64 {
-        let other = Self { seed: self.seed + 77, ..self.clone() };
-        let late = other.queries(rate).skip(10_000).take(count).filter(|(from, to)| to - from > self.bound_s);
-        late.count() as f64 / count as f64
+    /// The share of late queries in the long run, after the queue has filled.
+    pub fn long_run_share(&self, rate: f64) -> f64 {
+        let (mut count, mut late_count) = (0_u32, 0_u32);
+        for (from, to) in self.queries(rate).skip(10_000) {
+            count += 1;
+            late_count += u32::from(to - from > self.bound_s);
+        }
+        f64::from(late_count) / f64::from(count)
     }
 }
