@@ -195,13 +195,13 @@ impl EffectiveSettings {
         let mut errors = Vec::new();
         if self.performance_issue_same && self.performance_issue_same_index >= self.performance_sample_count {
             errors.push(format!(
-                "Sample Idx to be repeated in performance_issue_same mode cannot be greater than loaded performance_sample_count: performance_issue_same_index = {}, performance_sample_count = {}",
+                "Sample Idx to be repeated in performance_issue_same mode cannot be greater than loaded performance_sample_count. performance_issue_same_index: {} performance_sample_count: {}",
                 self.performance_issue_same_index, self.performance_sample_count
             ));
         }
         if self.performance_issue_unique && self.performance_issue_same {
             errors.push(
-                "performance_issue_unique and performance_issue_same can not be true at the same time: unique wins"
+                "Performance_issue_unique and performance_issue_same, both cannot be true at the same time. performance_issue_unique: 1 performance_issue_same: 1"
                     .to_owned(),
             );
         }
