@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 /// How long the official program may take for one case before it counts as hanging, in seconds.
-const LIMIT_S: u64 = 30;
+const LIMIT_S: u64 = 10;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Case {
@@ -61,7 +61,7 @@ pub struct Script {
     pub early_tokens: bool,
     /// Whether to complete a sample once more, which is against the rules.
     pub again: Vec<u64>,
-    /// By how much to be busy longer in each phase, in us; the last goes on.
+    /// By how much to be busy longer before the first completion of each phase, in us; the last goes on.
     pub slow_phases: Vec<u64>,
 }
 

@@ -34,6 +34,7 @@ class System:
         self.held = []
         self.sample_count = 0
         self.phase_count = 0
+        self.is_phase_fresh = True
 
     def load(self, indices):
         self.calls.append({"kind": "load", "indices": list(indices)})
@@ -58,6 +59,7 @@ class System:
         while self.held:
             self.complete(self.held.pop(0), call["actions"])
         self.phase_count += 1
+        self.is_phase_fresh = True
 
     def complete(self, query, actions):
         if self.script["reverse"]:
@@ -95,7 +97,8 @@ class System:
     def work(self, ordinal):
         busy_us = self.pattern("busy_us", ordinal)
         slow = self.script["slow_phases"]
-        if slow:
+        if slow and self.is_phase_fresh:
+            self.is_phase_fresh = False
             busy_us += slow[min(self.phase_count, len(slow) - 1)]
         end = time.perf_counter_ns() + busy_us * 1000
         while time.perf_counter_ns() < end:

@@ -25,7 +25,10 @@ mod start;
 mod timeline;
 mod trace;
 
-use std::{cell::RefCell, env};
+use std::{
+    cell::{Cell, RefCell},
+    env,
+};
 
 use proctor_vocabulary::Scenario;
 use proptest::{
@@ -36,8 +39,9 @@ use proptest::{
 use crate::{case::Case, compare::check, differences::Differences, official::Official};
 
 const DEFAULT_CASES: u32 = 80;
-/// How many smaller cases to try after a failure.
+/// How many smaller cases to try after a failure, and for how long.
 const MAX_SHRINKS: u32 = 300;
+const MAX_SHRINK_MS: u32 = 60_000;
 
 #[test]
 fn single_stream_matches_the_official_package() {
@@ -78,7 +82,7 @@ fn one_case_matches_the_official_package() {
 }
 
 fn run(name: &str, cases: &BoxedStrategy<Case>) {
-    let mut official = match Official::start() {
+    let official = match Official::start() {
         Ok(official) => RefCell::new(official),
         Err(reason) => {
             println!("skipped: {reason}");
@@ -88,20 +92,30 @@ fn run(name: &str, cases: &BoxedStrategy<Case>) {
     let differences = RefCell::new(Differences::read());
     let count = number("PROCTOR_DIFFERENTIAL_CASES").map_or(DEFAULT_CASES, |count| u32::try_from(count).expect("a count of cases"));
     let seed = number("PROCTOR_DIFFERENTIAL_SEED").unwrap_or(0);
-    let config = Config { cases: count, max_shrink_iters: MAX_SHRINKS, failure_persistence: None, ..Config::default() };
+    let config = Config { cases: count, max_shrink_iters: MAX_SHRINKS, max_shrink_time: MAX_SHRINK_MS, failure_persistence: None, ..Config::default() };
+    let is_first = Cell::new(true);
     let mut runner = TestRunner::new_with_rng(config, rng(name, seed));
     let result = runner.run(cases, |case| {
-        check(&case, &mut official.borrow_mut(), &mut differences.borrow_mut()).map_err(TestCaseError::fail)
+        let result = check(&case, &mut official.borrow_mut(), &mut differences.borrow_mut());
+        if let (Err(difference), true) = (&result, is_first.get()) {
+            println!("{difference}; looking for a smaller case than\n{}", line(&case));
+            is_first.set(false);
+        }
+        result.map_err(TestCaseError::fail)
     });
     let seen = differences.borrow().report();
     println!("{name}: {count} cases with seed {seed}; listed differences: {seen}");
     if let Err(TestError::Fail(reason, case)) = result {
-        let line = serde_json::to_string(&case).expect("a case is plain data");
-        panic!("{reason}\nPROCTOR_DIFFERENTIAL_CASE='{}'", line.replace('\'', "'\\''"));
+        panic!("{reason}\n{}", line(&case));
     } else if let Err(error) = result {
         panic!("{error}");
     }
-    official.get_mut();
+}
+
+/// How to run the case alone.
+fn line(case: &Case) -> String {
+    let case = serde_json::to_string(case).expect("a case is plain data");
+    format!("PROCTOR_DIFFERENTIAL_CASE='{}'", case.replace('\'', "'\\''"))
 }
 
 fn number(variable: &str) -> Option<u64> {

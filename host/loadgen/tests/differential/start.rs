@@ -69,30 +69,39 @@ fn of_performance(phase: &TimedPhase, settings: &EffectiveSettings, logs: &Logs)
     })
 }
 
-/// A rate in the summary that divides by the time from the start to the last issue.
+/// A rate that divides by the time from the start to the last issue.
 struct Rate {
     count: f64,
     printed: String,
+    /// The summary has two decimals, the detail log six digits.
+    format: fn(f64) -> String,
 }
 
 impl Rate {
     fn fits(&self, duration_ns: u64) -> bool {
         let rate = self.count / (duration_ns as f64 / 1e9);
+        let printed = self.printed.parse().map(self.format);
         // One query at no distance from the start has no rate.
-        !rate.is_finite() || format!("{rate:.2}") == self.printed
+        !rate.is_finite() || printed.is_ok_and(|printed| printed == (self.format)(rate))
     }
 }
 
 fn printed_rates(phase: &TimedPhase, logs: &Logs) -> Vec<Rate> {
-    let counted = [
-        ("QPS w/ loadgen overhead         : ", phase.issues_ns.len() as f64 - 1.0),
-        ("TPS w/ loadgen overhead         : ", phase.token_count as f64),
-    ];
-    let rate = |line: &str| {
-        let printed = |(prefix, count)| Some(Rate { count, printed: line.strip_prefix(prefix)?.to_owned() });
-        counted.into_iter().find_map(printed)
+    let query_count = phase.issues_ns.len() as f64 - 1.0;
+    let token_count = phase.token_count as f64;
+    let lines = [("QPS w/ loadgen overhead         : ", query_count), ("TPS w/ loadgen overhead         : ", token_count)];
+    let in_summary = |(prefix, count)| {
+        let printed = logs.summary.lines().find_map(|line| line.strip_prefix(prefix))?;
+        Some(Rate { count, printed: printed.to_owned(), format: |rate| format!("{rate:.2}") })
     };
-    logs.summary.lines().filter_map(rate).collect()
+    let mut rates: Vec<_> = lines.into_iter().filter_map(in_summary).collect();
+    let key = "result_token_throughput_with_loadgen_overhead";
+    rates.extend(logs.value(key).map(|printed| Rate {
+        count: token_count,
+        printed: printed.to_owned(),
+        format: |rate| format!("{rate:.5e}"),
+    }));
+    rates
 }
 
 /// The start at which the finest of the rates comes next to what was printed, by bisection: a later start makes a higher
