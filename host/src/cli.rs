@@ -106,6 +106,9 @@ pub(crate) struct RunFlags {
     /// Number of instances of the model that run at the same time [default: 1]
     #[arg(long, value_name = "COUNT")]
     instances: Option<String>,
+    /// Refuse to run wherever there would be a warning about settings
+    #[arg(long)]
+    strict: bool,
     /// Set any setting, or an option of a plugin as PLUGIN.OPTION; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
@@ -146,6 +149,7 @@ impl RunFlags {
             ("--policy", "policy", &self.policy),
             ("--batch-size", "batch_size", &self.batch_size),
             ("--instances", "instances", &self.instances),
+            ("--strict", "strict", &self.strict.then(|| "true".to_owned())),
         ];
         let loader = flags
             .into_iter()

@@ -1,9 +1,12 @@
 //! The figures of a performance run under the names that people and `result.json` use.
 
-use proctor_loadgen::{LatencyStatistics, PerformanceResult, ScenarioFigures};
+use proctor_loadgen::{EffectiveSettings, LatencyStatistics, PerformanceResult, ScenarioFigures};
 use serde::Serialize;
 
 use crate::text;
+
+/// The unit of a whole number of streams.
+const STREAMS: &str = "streams";
 
 /// The one number of a scenario.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -37,8 +40,16 @@ impl From<&LatencyStatistics> for Latencies {
     }
 }
 
-/// The metric of the scenario. `quantile` is that of the latency that counts, as a fraction.
-pub(crate) fn metric(result: &PerformanceResult, quantile: f64) -> Metric {
+/// The metric of the scenario under the rules of the test.
+///
+/// Under the older rules that of MultiStream is the number of streams, and that of Server the rate at which samples were
+/// scheduled (MLPerf Inference rules v0.7, FAQ).
+pub(crate) fn metric(result: &PerformanceResult, settings: &EffectiveSettings) -> Metric {
+    let quantile = settings.target_latency_percentile;
+    if let Some(intervals) = &result.intervals {
+        let name = "samples of each query".to_owned();
+        return Metric { name, value: intervals.stream_count as f64, unit: STREAMS };
+    }
     let latency = |what: &str, ns: u64| Metric {
         name: format!("{} percentile of the {what} latency", ordinal(quantile * 100.0)),
         value: ns as f64,
@@ -48,6 +59,9 @@ pub(crate) fn metric(result: &PerformanceResult, quantile: f64) -> Metric {
     match &result.figures {
         ScenarioFigures::SingleStream { .. } => latency("query", result.sample_latencies.target_ns),
         ScenarioFigures::MultiStream { query_latencies } => latency("query", query_latencies.target_ns),
+        ScenarioFigures::Server { scheduled_samples_per_second, .. } if result.rules.are_older() => {
+            rate("rate of scheduled samples", *scheduled_samples_per_second)
+        }
         ScenarioFigures::Server { completed_samples_per_second, .. } => {
             rate("throughput of completed samples", *completed_samples_per_second)
         }
@@ -73,6 +87,7 @@ impl Metric {
     pub(crate) fn shown(&self) -> String {
         match self.unit {
             "ns" => text::duration(self.value as u64),
+            STREAMS => text::counted(self.value as u64, "stream"),
             unit => format!("{} {unit}", text::four_digits(self.value)),
         }
     }
@@ -99,6 +114,7 @@ mod tests {
     fn a_metric_is_shown_with_its_unit() {
         let metric = |value, unit| Metric { name: String::new(), value, unit };
         assert_eq!(metric(1_500_000.0, "ns").shown(), "1.500 ms");
+        assert_eq!(metric(8.0, STREAMS).shown(), "8 streams");
         assert_eq!(metric(12_345.6, "samples/s").shown(), "12346 samples/s");
     }
 }

@@ -6,6 +6,7 @@
 //!     mlperf_log_summary.txt    the performance run, in LoadGen's form
 //!     mlperf_log_detail.txt
 //!     mlperf_log_accuracy.json
+//!     mlperf_log_trace.json
 //!     samples.bin               its samples, 16 bytes each, see the crate of the load generator
 //!     accuracy/                 the accuracy run: the same logs and its samples.bin
 //!     crash.txt                 only in a `.partial` folder: the plugin crashed

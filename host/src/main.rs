@@ -20,6 +20,8 @@ mod library;
 mod list;
 mod machine;
 mod observer;
+mod older_rules;
+mod performance_runs;
 mod plugin;
 mod progress;
 mod result;
@@ -29,6 +31,7 @@ mod sut;
 mod test_bed;
 mod text;
 mod verdict;
+mod warnings;
 mod watchdog;
 
 use std::{

@@ -12,7 +12,7 @@ use std::{
 use chrono::{SecondsFormat, Utc};
 use proctor_accuracy::AccuracyResult;
 use proctor_config::{Effective, Settings};
-use proctor_loadgen::{EarlyStopping, PerformanceResult, ScenarioFigures};
+use proctor_loadgen::{EarlyStopping, IssueDelay, PerformanceResult, ScenarioFigures};
 use proctor_scheduler::Statistics;
 use serde::Serialize;
 
@@ -20,6 +20,8 @@ use crate::{
     exit::{EXIT_BAD_RESULT, EXIT_GOOD, EXIT_INTERRUPTED},
     figures::{Latencies, Metric, metric, peak_metric, query_latencies},
     machine::Machine,
+    older_rules::IntervalPart,
+    performance_runs::PerformanceRuns,
     plugin::{Dispatch, Plugin},
     test_bed::Test,
 };
@@ -30,7 +32,7 @@ pub(crate) const RESULT_SCHEMA_VERSION: u32 = 1;
 /// The tests of a run and what became of the answers.
 pub(crate) struct Tests<'a> {
     pub(crate) accuracy_run: Option<&'a Test>,
-    pub(crate) performance_run: Option<&'a Test>,
+    pub(crate) performance_runs: &'a PerformanceRuns,
     pub(crate) accuracy: Option<AccuracyResult>,
 }
 
@@ -46,11 +48,17 @@ pub(crate) struct RunResult {
     pub(crate) scenario: &'static str,
     pub(crate) virtual_time: bool,
     pub(crate) preset: String,
+    /// The round of rules that it was judged by.
+    pub(crate) rules: &'static str,
     /// Whether the run was as long as the rules want it.
     pub(crate) official_length: bool,
     pub(crate) metric: Option<Metric>,
     pub(crate) accuracy: Option<AccuracyResult>,
+    /// The run that decides, where there should be several.
     pub(crate) performance_run: Option<TestPart>,
+    /// All that were made, where there should be several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) performance_runs: Vec<TestPart>,
     pub(crate) accuracy_run: Option<TestPart>,
     pub(crate) benchmark: BenchmarkPart,
     pub(crate) plugin: PluginPart,
@@ -121,9 +129,12 @@ pub(crate) struct TestPart {
     pub(crate) duration_ns: u64,
     pub(crate) issued_query_count: u64,
     pub(crate) issued_sample_count: u64,
-    /// How late Server queries were issued.
+    /// How late queries with a schedule were issued.
     pub(crate) issue_delay_max_ns: u64,
     pub(crate) issue_delay_mean_ns: u64,
+    pub(crate) issue_delay_p50_ns: u64,
+    pub(crate) issue_delay_p99_ns: u64,
+    pub(crate) issue_delay_p99_9_ns: u64,
     pub(crate) figures: Option<FiguresPart>,
     pub(crate) scheduler: Option<SchedulerPart>,
 }
@@ -151,6 +162,9 @@ pub(crate) struct FiguresPart {
     pub(crate) early_stopping_met: bool,
     pub(crate) early_stopping_estimate_ns: Option<u64>,
     pub(crate) recommendations: Vec<String>,
+    /// MultiStream under the older rules.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) intervals: Option<IntervalPart>,
 }
 
 /// What the scheduler counted.
@@ -171,14 +185,15 @@ pub(crate) struct SchedulerPart {
 impl RunResult {
     /// Puts everything together.
     pub(crate) fn new(settings: &Settings, plugin: PluginPart, machine: Machine, tests: Tests<'_>) -> Self {
-        let Tests { accuracy_run, performance_run, accuracy } = tests;
+        let Tests { accuracy_run, performance_runs, accuracy } = tests;
+        let performance_run = performance_runs.deciding();
         let is_virtual = settings.run.virtual_time;
         let measured = performance_run.and_then(|test| {
             if let Some(search) = &test.outcome.peak_search {
                 return search.peak_qps().map(peak_metric);
             }
-            let quantile = test.outcome.effective.target_latency_percentile;
-            test.outcome.performance.as_ref().map(|result| metric(result, quantile))
+            let measured = test.outcome.performance.as_ref()?;
+            Some(performance_runs.name(metric(measured, &test.outcome.effective)))
         });
         let mut effective = settings.effective.clone();
         if is_virtual {
@@ -188,14 +203,16 @@ impl RunResult {
             schema_version: RESULT_SCHEMA_VERSION,
             program: Program { name: "proctor", version: env!("CARGO_PKG_VERSION") },
             finished_at_utc: (!is_virtual).then(|| Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true)),
-            verdict: Verdict::new(settings, accuracy_run, performance_run, accuracy.as_ref()),
+            verdict: Verdict::new(settings, accuracy_run, performance_runs, accuracy.as_ref()),
             scenario: settings.run.scenario.name(),
             virtual_time: is_virtual,
             preset: settings.run.preset.clone(),
+            rules: settings.run.rules.name(),
             official_length: settings.is_of_official_length(),
             metric: measured,
             accuracy,
             performance_run: performance_run.map(TestPart::new),
+            performance_runs: performance_runs.several().iter().map(TestPart::new).collect(),
             accuracy_run: accuracy_run.map(TestPart::new),
             benchmark: BenchmarkPart::new(settings),
             plugin,
@@ -230,7 +247,7 @@ impl Verdict {
     fn new(
         settings: &Settings,
         accuracy_run: Option<&Test>,
-        performance_run: Option<&Test>,
+        performance_runs: &PerformanceRuns,
         accuracy: Option<&AccuracyResult>,
     ) -> Self {
         let mut reasons = Vec::new();
@@ -238,8 +255,10 @@ impl Verdict {
             let own = test.outcome.verdict.reasons.iter();
             reasons.extend(own.map(|reason| format!("accuracy run: {reason}")));
         }
+        let performance_run = performance_runs.deciding();
         if let Some(test) = performance_run {
-            reasons.extend(test.outcome.verdict.reasons.iter().cloned());
+            let own = test.outcome.verdict.reasons.iter();
+            reasons.extend(own.map(|reason| performance_runs.with_number(reason)));
         } else if settings.run.mode.is_none() {
             reasons.push(
                 "there was no performance run, because the accuracy run did not come to its end".to_owned(),
@@ -306,7 +325,10 @@ impl TestPart {
     fn new(test: &Test) -> Self {
         let outcome = &test.outcome;
         let sum = |part: fn(&proctor_loadgen::PhaseOutcome) -> u64| outcome.reported_phases().map(part).sum();
-        let delays = || outcome.reported_phases().map(|phase| phase.issue_delay);
+        // Of several phases, the worst.
+        let delay = |part: fn(&IssueDelay) -> u64| {
+            outcome.reported_phases().map(|phase| part(&phase.issue_delay)).max().unwrap_or(0)
+        };
         Self {
             mode: outcome.effective.mode.name(),
             valid: outcome.verdict.valid,
@@ -314,8 +336,11 @@ impl TestPart {
             duration_ns: sum(|phase| phase.duration_ns),
             issued_query_count: sum(|phase| phase.record.issued_query_count),
             issued_sample_count: sum(|phase| phase.record.issued_sample_count),
-            issue_delay_max_ns: delays().map(|delay| delay.max_ns).max().unwrap_or(0),
-            issue_delay_mean_ns: delays().map(|delay| delay.mean_ns).max().unwrap_or(0),
+            issue_delay_max_ns: delay(|delay| delay.max_ns),
+            issue_delay_mean_ns: delay(|delay| delay.mean_ns),
+            issue_delay_p50_ns: delay(|delay| delay.p50_ns),
+            issue_delay_p99_ns: delay(|delay| delay.p99_ns),
+            issue_delay_p99_9_ns: delay(|delay| delay.p99_9_ns),
             figures: outcome.performance.as_ref().map(FiguresPart::new),
             scheduler: test.system.statistics.as_ref().map(SchedulerPart::new),
         }
@@ -339,6 +364,7 @@ impl FiguresPart {
             early_stopping_met,
             early_stopping_estimate_ns,
             recommendations: result.recommendations.iter().map(ToString::to_string).collect(),
+            intervals: result.intervals.as_ref().map(IntervalPart::from),
         };
         match &result.figures {
             ScenarioFigures::SingleStream { qps_with_loadgen_overhead, .. } => {

@@ -1,6 +1,11 @@
 //! One run, from top to bottom.
 
-use std::{cell::Cell, mem::ManuallyDrop, path::PathBuf, time::Duration};
+use std::{
+    cell::Cell,
+    mem::ManuallyDrop,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use chrono::Local;
 use proctor_config::Settings;
@@ -17,26 +22,30 @@ use crate::{
     interrupt::Interrupt,
     library::{Data, Library},
     machine::Machine,
+    performance_runs::PerformanceRuns,
     plugin::Plugin,
     result::{PluginPart, RunResult, Tests},
     score::{response_form, score},
     test_bed::{HostClock, TestBed, scheduler_config},
     verdict::verdict,
+    warnings,
     watchdog::{Call, Watchdog},
 };
 
 /// Name of the file with everything about a run.
 const RESULT: &str = "result.json";
 
+/// What LoadGen calls its audit file.
+const AUDIT_CONFIG: &str = "audit.config";
+
 /// Runs a benchmark and prints the verdict. Returns the exit code.
 ///
 /// # Errors
 /// Whatever keeps the run from having a result. What was recorded until then stays in the run folder.
 pub(crate) fn run(flags: &RunFlags) -> Result<i32, HostError> {
-    let settings = flags.load()?;
-    for warning in &settings.warnings {
-        eprintln!("warning: {warning}");
-    }
+    let mut settings = flags.load()?;
+    let audit_config = audit_config(&mut settings)?;
+    warnings::check(&mut settings)?;
     scheduler_config(&settings.run)?;
     let interrupt = Interrupt::install()?;
     let time = Local::now().format("%Y-%m-%dT%H-%M-%S").to_string();
@@ -44,7 +53,7 @@ pub(crate) fn run(flags: &RunFlags) -> Result<i32, HostError> {
     let folder = RunFolder::create(chosen, &time, &settings.benchmark.id, settings.run.scenario)?;
     let cleanup = folder.clone();
     interrupt.on_exit(move || _ = cleanup.remove_if_empty());
-    run_in(&folder, &settings, &interrupt).inspect_err(|error| {
+    run_in(&folder, &settings, audit_config, &interrupt).inspect_err(|error| {
         if !folder.remove_if_empty() {
             folder.note(&error.report());
             eprintln!("what was recorded is in {}", folder.partial().display());
@@ -52,7 +61,12 @@ pub(crate) fn run(flags: &RunFlags) -> Result<i32, HostError> {
     })
 }
 
-fn run_in(folder: &RunFolder, settings: &Settings, interrupt: &Interrupt) -> Result<i32, HostError> {
+fn run_in(
+    folder: &RunFolder,
+    settings: &Settings,
+    audit_config: Option<String>,
+    interrupt: &Interrupt,
+) -> Result<i32, HostError> {
     // Whatever the plugin does from here on, there is a report of it.
     crash::install(&folder.path("crash.txt"))?;
     let limit = Duration::from_millis(settings.run.watchdog_ms);
@@ -61,13 +75,12 @@ fn run_in(folder: &RunFolder, settings: &Settings, interrupt: &Interrupt) -> Res
 
     // The plugin.
     let cache = CacheFolder::new(settings)?;
-    let clock = HostClock::new(settings.run.virtual_time);
+    let clock = HostClock::new(settings.run.virtual_time, settings.run.wait_policy());
     let plugin = Plugin::open(settings, &watchdog, clock.reader(), cache.path())?;
     let backend = plugin.backend.clone();
     interrupt.on_second(move || backend.cancel());
 
     // The data and the model.
-    let audit_config = audit_config(settings)?;
     let machine = Machine::read();
     let root = DataRoot::new(settings.run.data_root.as_deref());
     response_form(&settings.benchmark)?;
@@ -88,33 +101,32 @@ fn run_in(folder: &RunFolder, settings: &Settings, interrupt: &Interrupt) -> Res
         phase_count: Cell::new(0),
     });
 
-    // The accuracy run, then the performance run.
+    // The accuracy run, then the performance runs, of which most rules want one.
     let modes = Modes::of(settings.run.mode);
     let accuracy_run = match modes.accuracy {
         Some(mode) => Some(bed.test(mode, &folder.subfolder("accuracy")?)?),
         None => None,
     };
     let may_go_on = accuracy_run.as_ref().is_none_or(|test| test.may_go_on());
-    let performance_run = match modes.performance {
-        Some(mode) if may_go_on => Some(bed.test(mode, folder.partial())?),
-        _ => None,
+    let performance_runs = match modes.performance {
+        Some(mode) if may_go_on => PerformanceRuns::make(&bed, mode, folder)?,
+        _ => PerformanceRuns::default(),
     };
-    let scored = accuracy_run.as_ref().or(performance_run.as_ref().filter(|_| modes.scores_performance));
+    let performance_run = performance_runs.tests.first();
+    let scored = accuracy_run.as_ref().or(performance_run.filter(|_| modes.scores_performance));
     let accuracy = match scored.filter(|test| test.write_error.is_none()) {
         Some(test) => Some(score(settings, &test.outcome, &test.folder, &root)?),
         None => None,
     };
 
     // The result and the verdict.
-    let tests =
-        Tests { accuracy_run: accuracy_run.as_ref(), performance_run: performance_run.as_ref(), accuracy };
+    let tests = Tests { accuracy_run: accuracy_run.as_ref(), performance_runs: &performance_runs, accuracy };
     let plugin = PluginPart::new(&bed.plugin, bed.model.precision(), settings.run.virtual_time);
     let result = RunResult::new(settings, plugin, machine, tests);
     write_whole(&folder.path(RESULT), |out| result.write(out))?;
-    let is_abandoned = [&accuracy_run, &performance_run].into_iter().flatten().any(|test| test.is_abandoned);
-    let write_errors =
-        [accuracy_run, performance_run].into_iter().flatten().filter_map(|test| test.write_error);
-    if let Some(error) = write_errors.into_iter().next() {
+    let tests: Vec<_> = accuracy_run.into_iter().chain(performance_runs.tests).collect();
+    let is_abandoned = tests.iter().any(|test| test.is_abandoned);
+    if let Some(error) = tests.into_iter().find_map(|test| test.write_error) {
         return Err(error);
     }
     folder.finish()?;
@@ -126,9 +138,17 @@ fn run_in(folder: &RunFolder, settings: &Settings, interrupt: &Interrupt) -> Res
     Ok(result.exit_code())
 }
 
-/// The content of the audit file, if the settings name one.
-fn audit_config(settings: &Settings) -> Result<Option<String>, HostError> {
-    let Some(path) = &settings.run.audit_config else { return Ok(None) };
+/// The content of the audit file, if the settings name one. What it says without effect is a warning of the settings.
+fn audit_config(settings: &mut Settings) -> Result<Option<String>, HostError> {
+    let Some(path) = &settings.run.audit_config else {
+        // LoadGen would apply it without being asked.
+        if Path::new(AUDIT_CONFIG).exists() {
+            let text =
+                format!("{AUDIT_CONFIG} of the current folder is not applied: name it with audit_config");
+            settings.warnings.push(text);
+        }
+        return Ok(None);
+    };
     let wrong = |why: String| HostError::Usage(format!("setting audit_config = {}: {why}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| wrong(format!("cannot read it: {error}")))?;
     let applied = config_file::apply_audit(&text, &mut settings.test.clone());
@@ -136,6 +156,9 @@ fn audit_config(settings: &Settings) -> Result<Option<String>, HostError> {
     let report = applied.map_err(|errors| wrong(lines(errors)))?;
     let changed: Vec<_> = report.applied.iter().map(|applied| applied.setting).collect();
     eprintln!("warning: {} overrides in the performance run: {}", path.display(), changed.join(", "));
+    let ignored: Vec<_> =
+        report.ignored.iter().map(|ignored| format!("{}: {ignored}", path.display())).collect();
+    settings.warnings.extend(ignored);
     Ok(Some(text))
 }
 

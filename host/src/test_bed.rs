@@ -10,8 +10,9 @@ use std::{
 use chrono::{DateTime, Local};
 use proctor_config::{RunSettings, Settings};
 use proctor_loadgen::{
-    Clock, EffectiveSettings, LoadGen, LoadGenError, LoadGenOptions, Progress, QuerySampleLibrary, RealClock,
-    TestOutcome, TestSettings, VirtualClock, config_file, log::LogIdentity,
+    Clock, EffectiveSettings, LoadGen, LoadGenError, LoadGenOptions, LogOutputSettings, Progress,
+    QuerySampleLibrary, RealClock, TestOutcome, TestSettings, VirtualClock, WaitPolicy, config_file,
+    log::LogIdentity,
 };
 use proctor_plugin_host::Model;
 use proctor_scheduler::{Instance, SchedulerConfig, SimulatedScheduler, ThreadedScheduler};
@@ -42,8 +43,13 @@ pub(crate) enum HostClock {
 }
 
 impl HostClock {
-    pub(crate) fn new(is_virtual: bool) -> Self {
-        if is_virtual { Self::Virtual(Arc::default()) } else { Self::Real(Arc::default()) }
+    /// A clock at 0. Only real time is waited for in the way of `policy`.
+    pub(crate) fn new(is_virtual: bool, policy: WaitPolicy) -> Self {
+        if is_virtual {
+            Self::Virtual(Arc::default())
+        } else {
+            Self::Real(Arc::new(RealClock::with_policy(policy)))
+        }
     }
 
     /// What plugins are told when they ask for the time.
@@ -124,6 +130,7 @@ impl TestBed<'_> {
             watchdog_ms: self.settings.run.watchdog_ms,
             earlier_phase_count: self.phase_count.get(),
             audit_config,
+            enable_trace: self.settings.run.enable_trace,
             ..LoadGenOptions::default()
         };
         let loadgen = LoadGen::new(settings, Arc::clone(clock), options);
@@ -155,7 +162,7 @@ impl TestBed<'_> {
         for problem in problems {
             make_invalid(&mut outcome, problem);
         }
-        let write_error = write_logs(&outcome, folder, &identity).err();
+        let write_error = write_logs(&outcome, folder, &identity, &self.settings.run).err();
         let is_abandoned = is_abandoned || system.hangs;
         Ok(Test { outcome, folder: folder.to_owned(), system, is_abandoned, write_error })
     }
@@ -304,9 +311,22 @@ fn make_invalid(outcome: &mut TestOutcome, reason: String) {
 }
 
 /// Writes what it can: the samples even if there is no room for the logs.
-fn write_logs(outcome: &TestOutcome, folder: &Path, identity: &LogIdentity) -> Result<(), HostError> {
+fn write_logs(
+    outcome: &TestOutcome,
+    folder: &Path,
+    identity: &LogIdentity,
+    run: &RunSettings,
+) -> Result<(), HostError> {
     let samples = write_whole(&folder.join(SAMPLES), |out| outcome.write_samples(out));
-    let logs = outcome.write_logs(folder, identity).map_err(|source| output(folder, source));
+    // Names and place are fixed: whoever reads a run folder looks for them.
+    let settings = LogOutputSettings {
+        outdir: folder.to_owned(),
+        copy_summary_to_stdout: run.copy_summary_to_stdout,
+        copy_detail_to_stdout: run.copy_detail_to_stdout,
+        ..LogOutputSettings::default()
+    };
+    let written = outcome.write_logs_as(&settings, identity, &mut std::io::stdout());
+    let logs = written.map_err(|source| output(folder, source));
     logs.and(samples)
 }
 

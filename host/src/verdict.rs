@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::{
+    older_rules,
     result::{FiguresPart, RunResult},
     text::{self, counted, duration},
 };
@@ -29,6 +30,7 @@ pub(crate) fn verdict(result: &RunResult, folder: &Path) -> String {
         let time = if result.virtual_time { "virtual time" } else { "time" };
         rows.push(row("length", format!("{queries}, {} of {time}", duration(test.duration_ns))));
     }
+    rows.extend(older_rules::rows(result));
     rows.push(row("verdict", judgement(result)));
     rows.extend(reasons(result).into_iter().map(|reason| row("", format!("- {reason}"))));
     if !result.official_length {

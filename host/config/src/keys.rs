@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use proctor_loadgen::{FieldInfo, SettingKind, TestSettings};
+use proctor_loadgen::{FieldInfo, Rules, SettingKind, TestSettings};
 use proctor_vocabulary::{Scenario, TestMode};
 
 use crate::Value;
@@ -73,10 +73,10 @@ pub(crate) fn find(name: &str) -> Option<&'static Key> {
     keys().iter().find(|key| key.name == name)
 }
 
-/// The fields of [`TestSettings`] that are settings of their own. Scenario and mode are the host's, which runs the
-/// accuracy and the performance of a benchmark in one go.
+/// The fields of [`TestSettings`] that are settings of their own. Scenario, mode and rules are the host's, which runs the
+/// accuracy and the performance of a benchmark in one go, by rules that decide more than the load generator.
 pub(crate) fn test_fields() -> impl Iterator<Item = &'static FieldInfo> {
-    TestSettings::FIELDS.iter().filter(|field| !matches!(field.name, "scenario" | "mode"))
+    TestSettings::FIELDS.iter().filter(|field| !matches!(field.name, "scenario" | "mode" | "rules"))
 }
 
 /// The defaults of all settings but those of [`TestSettings`].
@@ -147,6 +147,20 @@ const RUN_KEYS: &[(Key, Default)] = &[
         "How long a run is: a few seconds, or as the rules want it.",
     ),
     key(
+        "rules",
+        Kind::Choice(Rules::NAMES),
+        "",
+        Default::Text("v5.0"),
+        "The round of rules that a run is made and judged by; v5.0 is that and all later ones.",
+    ),
+    key(
+        "server_run_count",
+        integer(1, 100),
+        "",
+        Default::Integer(1),
+        "Server: performance runs that make one result, which is their lowest.",
+    ),
+    key(
         "data_root",
         Kind::Text,
         "",
@@ -196,6 +210,34 @@ const RUN_KEYS: &[(Key, Default)] = &[
         "File that overrides settings of the performance run, the audit.config of an MLPerf audit; unset is none.",
     ),
     key(
+        "strict",
+        Kind::Bool,
+        "",
+        Default::Bool(false),
+        "Refuse to run wherever there would be a warning about settings.",
+    ),
+    key(
+        "enable_trace",
+        Kind::Bool,
+        "",
+        Default::Bool(true),
+        "Write mlperf_log_trace.json, for viewers of Chrome traces: some 3,000 samples and issue calls of each phase.",
+    ),
+    key(
+        "copy_summary_to_stdout",
+        Kind::Bool,
+        "",
+        Default::Bool(false),
+        "Print mlperf_log_summary.txt after each test, too.",
+    ),
+    key(
+        "copy_detail_to_stdout",
+        Kind::Bool,
+        "",
+        Default::Bool(false),
+        "Print mlperf_log_detail.txt after each test, too.",
+    ),
+    key(
         "virtual_time",
         Kind::Bool,
         "",
@@ -208,6 +250,20 @@ const RUN_KEYS: &[(Key, Default)] = &[
         "ms",
         Default::Integer(60_000),
         "Time without any completion after which the plugin counts as hung.",
+    ),
+    key(
+        "wait",
+        Kind::Choice(&["sleep", "hybrid", "spin"]),
+        "",
+        Default::Text("hybrid"),
+        "How the issuing thread waits: asleep, awake (which takes a processor), or asleep until shortly before.",
+    ),
+    key(
+        "wait_spin_us",
+        integer(0, 1_000_000),
+        "us",
+        Default::Integer(100),
+        "With wait = hybrid: how long before its instant a query is waited for awake, and at first a completion.",
     ),
     key(
         "issue",
@@ -269,6 +325,7 @@ fn kind_of_field(field: &FieldInfo) -> Kind {
         "server_find_peak_qps_boundary_step_size" => Kind::Number { min: 1e-6, max: 1000.0, inclusive: true },
         "server_num_issue_query_threads" => integer(0, 1024),
         "multi_stream_samples_per_query" => integer(1, 1 << 20),
+        "multi_stream_interval_ms" => Kind::Number { min: 0.001, max: 3_600_000.0, inclusive: true },
         "accuracy_log_probability" => Kind::Number { min: 0.0, max: 1.0, inclusive: true },
         "server_max_async_queries" => integer(0, u64::MAX),
         "server_target_latency_ns" | "server_ttft_latency" | "server_tpot_latency" => {
@@ -296,6 +353,7 @@ fn kind_of_type(kind: SettingKind) -> Kind {
         SettingKind::Float => Kind::Number { min: f64::MIN, max: f64::MAX, inclusive: true },
         SettingKind::Scenario => Kind::Scenario,
         SettingKind::Mode => Kind::Mode,
+        SettingKind::Rules => Kind::Choice(Rules::NAMES),
     }
 }
 
@@ -334,6 +392,17 @@ mod tests {
             assert!(key.help.ends_with('.'), "{}", key.name);
             assert!(!key.name.contains('.'), "{}: dots are for plugin options", key.name);
         }
+    }
+
+    #[test]
+    fn waiting_has_the_names_and_the_default_of_the_load_generator() {
+        let wait = find("wait").unwrap();
+        let names: Vec<_> = proctor_loadgen::Wait::ALL.iter().map(|wait| wait.name()).collect();
+        assert_eq!(wait.kind, Kind::Choice(names.leak()));
+        let default = |name| run_defaults().find(|(key, _)| *key == name).unwrap().1;
+        let policy = proctor_loadgen::WaitPolicy::default();
+        assert_eq!(default("wait"), Value::Text(policy.wait.name().to_owned()));
+        assert_eq!(default("wait_spin_us"), Value::Integer(policy.spin_ns / 1000));
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //!
 //! 1. defaults: LoadGen's own, with the seeds of `mlperf.conf`;
 //! 2. the preset: `quick`, a few seconds, or `official`, the rules' durations; both with the values of the built-in
-//!    `mlperf.conf` for the scenario and the model;
+//!    `mlperf.conf` for the scenario and the model, or, if `rules` names an older round, with those of its tables;
 //! 3. the benchmark definition, a TOML file (`benchmarks/*.toml` are built in);
 //! 4. the configuration file, `proctor.toml`: settings at the top level, options of plugins in tables;
 //! 5. `mlperf.conf`, then `user.conf`, in LoadGen's own format, only if they are given;
@@ -64,6 +64,7 @@
 
 mod benchmark;
 mod check;
+mod constraints;
 mod error;
 mod file;
 mod keys;

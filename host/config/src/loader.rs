@@ -7,7 +7,7 @@ use std::{
 };
 
 use proctor_loadgen::{
-    TestSettings,
+    Rules, TestSettings,
     config_file::{self, ConfigFileKind},
 };
 use proctor_vocabulary::Scenario;
@@ -151,14 +151,15 @@ impl Loader {
         let environment = self.read_environment();
         let upper = [&file, &environment, &self.flags];
 
-        // These three decide what the lower layers are, so they are looked up before there are layers.
+        // These four decide what the lower layers are, so they are looked up before there are layers.
         let scenario = selected(&upper, "scenario").1.parse().unwrap_or(Scenario::SingleStream);
         let preset_name = selected(&upper, "preset").1;
         let known_preset = keys::PRESETS.iter().find(|name| name.eq_ignore_ascii_case(&preset_name));
+        let rules = selected(&upper, "rules").1.parse().unwrap_or(Rules::V50);
         let benchmark = choose_benchmark(&upper, scenario, &mut errors);
 
         let mut stack = Stack::new(defaults());
-        stack.push(preset::preset(known_preset.unwrap_or(&"quick"), &benchmark.model.id, scenario));
+        stack.push(preset::preset(known_preset.unwrap_or(&"quick"), rules, &benchmark, scenario));
         stack.push(benchmark.entries(scenario));
         stack.push(check_layer(&file, scenario, &mut errors));
         let mut warnings = Vec::new();

@@ -1,56 +1,130 @@
-//! The presets: the values of LoadGen's built-in `mlperf.conf`, with the rules' durations or with short ones.
+//! The presets: the values of LoadGen's built-in `mlperf.conf`, or of an older round of rules, with the rules' durations
+//! or with short ones.
 
 use proctor_loadgen::{
-    TestSettings,
+    Rules, TestSettings,
     config_file::{self, ConfigFileKind, ConfigFileReport},
 };
 use proctor_vocabulary::Scenario::{self, MultiStream, Offline, Server, SingleStream};
 
-use crate::{Origin, Value, check::Entry};
+use crate::{
+    Benchmark, Origin, Value,
+    check::Entry,
+    constraints::{Constraints, constraints},
+};
 
 /// Name of the preset with the rules' durations.
 pub(crate) const OFFICIAL: &str = "official";
 
-/// The settings of a preset for a scenario, and for a model that `mlperf.conf` may know.
-pub(crate) fn preset(name: &str, model: &str, scenario: Scenario) -> Vec<Entry> {
-    let (mut settings, report) = builtin(model, scenario);
+/// How long a run has to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Length {
+    pub(crate) duration_ms: u64,
+    /// In Offline, samples.
+    pub(crate) queries: u64,
+    /// Server: performance runs that make a result.
+    pub(crate) runs: u64,
+}
+
+/// The settings of a preset under some rules, for a scenario of a benchmark, whose model `mlperf.conf` may know.
+pub(crate) fn preset(name: &str, rules: Rules, benchmark: &Benchmark, scenario: Scenario) -> Vec<Entry> {
+    let values = if rules.are_older() {
+        older(name, rules, benchmark, scenario)
+    } else {
+        newest(name, benchmark, scenario)
+    };
+    let origin = Origin::Preset { name: name.to_owned() };
+    let entry = |(key, value): (&str, Value)| Entry { key: key.to_owned(), value, origin: origin.clone() };
+    values.into_iter().map(entry).collect()
+}
+
+/// The values of `mlperf.conf`.
+fn newest(name: &str, benchmark: &Benchmark, scenario: Scenario) -> Vec<(&'static str, Value)> {
+    let (mut settings, report) = builtin(&benchmark.model.id, scenario);
     let applied = report.applied.iter().map(|applied| applied.setting);
     // The seeds of that file are defaults: they do not depend on how long a run is.
     let mut fields: Vec<_> = applied.filter(|field| !field.ends_with("_rng_seed")).collect();
     if name != OFFICIAL {
-        shorten(&mut settings);
+        (settings.min_duration_ms, settings.min_query_count) = short(Rules::V50, scenario);
         fields.extend(["min_duration_ms", "min_query_count"]);
         fields.sort_unstable();
         fields.dedup();
     }
-    let value = |field| settings.get(field).expect("the file sets fields of the settings");
-    let origin = Origin::Preset { name: name.to_owned() };
-    let entry = |field: &'static str| Entry {
-        key: field.to_owned(),
-        value: value(field).into(),
-        origin: origin.clone(),
-    };
-    fields.into_iter().map(entry).collect()
+    let value = |field| settings.get(field).expect("the file sets fields of the settings").into();
+    fields.into_iter().map(|field| (field, value(field))).collect()
 }
 
-/// A few seconds instead of ten minutes, with the queries that early stopping needs.
+/// The values of an older round's tables. `mlperf.conf` is of a later one, and has no say.
+fn older(name: &str, rules: Rules, benchmark: &Benchmark, scenario: Scenario) -> Vec<(&'static str, Value)> {
+    let Constraints { interval_ms, server_latency_ms, tail } =
+        constraints(rules, &benchmark.model.id, &benchmark.task);
+    let mut values = Vec::new();
+    let tail_key = match scenario {
+        SingleStream => Some("single_stream_target_latency_percentile"),
+        MultiStream => Some("multi_stream_target_latency_percentile"),
+        Server => Some("server_target_latency_percentile"),
+        Offline => None,
+    };
+    let mut tail = if scenario == SingleStream { 0.9 } else { tail };
+    if let Some(key) = tail_key {
+        values.push((key, Value::Number(tail)));
+        // A benchmark with a tail of its own needs the queries for that one.
+        let own = benchmark.scenarios.get(&scenario).and_then(|settings| settings.get(key));
+        if let Some(Value::Number(own)) = own {
+            tail = *own;
+        }
+    }
+    match scenario {
+        MultiStream => {
+            values.extend(interval_ms.map(|ms| ("multi_stream_interval_ms", Value::Number(ms as f64))));
+        }
+        Server => values
+            .extend(server_latency_ms.map(|ms| ("server_target_latency_ns", Value::Integer(ms * 1_000_000)))),
+        SingleStream | Offline => {}
+    }
+    let official = rules.min_query_count(scenario, tail).map(|queries| (rules.min_duration_ms(), queries));
+    let (duration_ms, queries) =
+        official.filter(|_| name == OFFICIAL).unwrap_or_else(|| short(rules, scenario));
+    values.push(("min_duration_ms", Value::Integer(duration_ms)));
+    values.push(("min_query_count", Value::Integer(queries)));
+    if name == OFFICIAL && scenario == Server {
+        values.push(("server_run_count", Value::Integer(rules.run_count(scenario))));
+    }
+    values
+}
+
+/// A few seconds and the queries for them, instead of the rules' duration in ms and number of queries.
 ///
-/// SingleStream needs 64 at its 90th percentile, MultiStream 662 at its 99th; Server needs 459 at its 99th with none over the
-/// bound, 662 with one. Offline is measured over a fixed number of samples, whatever time they take.
+/// Early stopping needs 64 queries in SingleStream, for its 90th percentile, and 662 in MultiStream, for its 99th; Server
+/// needs 459 at its 99th with none over the bound, 662 with one. Under the older rules one of 100 queries may be over the
+/// bound. Offline is measured over a fixed number of samples, whatever time they take.
 ///
 /// Source of the counts: MLPerf Inference rules, appendix on early stopping.
-fn shorten(settings: &mut TestSettings) {
-    (settings.min_duration_ms, settings.min_query_count) = match settings.scenario {
+fn short(rules: Rules, scenario: Scenario) -> (u64, u64) {
+    match scenario {
         SingleStream => (2000, 100),
+        MultiStream if rules.are_older() => (2000, 100),
         MultiStream | Server => (2000, 662),
         Offline => (0, 4096),
-    };
+    }
 }
 
-/// The fewest milliseconds and queries of a run of official length.
-pub(crate) fn official_length(model: &str, scenario: Scenario) -> (u64, u64) {
-    let (settings, _) = builtin(model, scenario);
-    (settings.min_duration_ms, settings.min_query_count)
+/// How long a run with these settings has to be at least, by the rules among them.
+pub(crate) fn official_length(model: &str, test: &TestSettings) -> Length {
+    let TestSettings { rules, scenario, .. } = *test;
+    let runs = rules.run_count(scenario);
+    let tail = match scenario {
+        MultiStream => test.multi_stream_target_latency_percentile,
+        Server => test.server_target_latency_percentile,
+        SingleStream | Offline => 0.9,
+    };
+    match rules.min_query_count(scenario, tail) {
+        Some(queries) => Length { duration_ms: rules.min_duration_ms(), queries, runs },
+        None => {
+            let (settings, _) = builtin(model, scenario);
+            Length { duration_ms: settings.min_duration_ms, queries: settings.min_query_count, runs }
+        }
+    }
 }
 
 /// The seeds of `mlperf.conf`, which are the defaults: two runs issue the same samples unless told otherwise.
@@ -72,10 +146,27 @@ fn builtin(model: &str, scenario: Scenario) -> (TestSettings, ConfigFileReport) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::benchmarks;
+
+    /// A benchmark around a model, without settings of its own.
+    fn benchmark(model: &str, task: &str) -> Benchmark {
+        let mut benchmark = benchmarks()[0].clone();
+        benchmark.model.id = model.to_owned();
+        benchmark.task = task.to_owned();
+        benchmark.scenarios.values_mut().for_each(|settings| settings.clear());
+        benchmark
+    }
+
+    fn value_of(entries: Vec<Entry>, key: &str) -> Option<Value> {
+        entries.into_iter().rfind(|entry| entry.key == key).map(|entry| entry.value)
+    }
 
     fn value(name: &str, model: &str, scenario: Scenario, key: &str) -> Option<Value> {
-        let entries = preset(name, model, scenario);
-        entries.into_iter().rfind(|entry| entry.key == key).map(|entry| entry.value)
+        value_of(preset(name, Rules::V50, &benchmark(model, ""), scenario), key)
+    }
+
+    fn older_value(rules: Rules, model: &str, scenario: Scenario, key: &str) -> Option<Value> {
+        value_of(preset(OFFICIAL, rules, &benchmark(model, ""), scenario), key)
     }
 
     #[test]
@@ -88,14 +179,66 @@ mod tests {
             value("official", "resnet50", Server, "server_target_latency_ns"),
             Some(Value::Integer(15_000_000))
         );
-        assert_eq!(official_length("resnet50", Offline), (600_000, 24576));
+        let offline = TestSettings { scenario: Offline, ..TestSettings::default() };
+        let length = Length { duration_ms: 600_000, queries: 24576, runs: 1 };
+        assert_eq!(official_length("resnet50", &offline), length);
+    }
+
+    /// Tables 2, 3 and 5 of the paper, and the tables of the rules v0.7.
+    #[test]
+    fn the_official_preset_under_older_rules_has_their_counts_bounds_and_durations() {
+        for rules in [Rules::V05, Rules::V07] {
+            for (scenario, count) in
+                [(SingleStream, 1024), (MultiStream, 270_336), (Server, 270_336), (Offline, 24_576)]
+            {
+                let value = |key| older_value(rules, "resnet50", scenario, key);
+                assert_eq!(value("min_query_count"), Some(Value::Integer(count)), "{rules} {scenario}");
+                assert_eq!(value("min_duration_ms"), Some(Value::Integer(60_000)));
+                let runs = (scenario == Server).then_some(Value::Integer(5));
+                assert_eq!(value("server_run_count"), runs);
+            }
+        }
+        let of_05 = |model, scenario, key| older_value(Rules::V05, model, scenario, key);
+        for (model, interval_ms, server_ms, tail, count) in [
+            ("resnet50", 50, 15, 0.99, 270_336),
+            ("mobilenet", 50, 10, 0.99, 270_336),
+            ("ssd-resnet34", 66, 100, 0.99, 270_336),
+            ("ssd-mobilenet", 50, 10, 0.99, 270_336),
+            ("gnmt", 100, 250, 0.97, 90_112),
+        ] {
+            let interval = of_05(model, MultiStream, "multi_stream_interval_ms");
+            assert_eq!(interval, Some(Value::Number(f64::from(interval_ms))));
+            let bound = of_05(model, Server, "server_target_latency_ns");
+            assert_eq!(bound, Some(Value::Integer(server_ms * 1_000_000)));
+            for (scenario, key) in [
+                (MultiStream, "multi_stream_target_latency_percentile"),
+                (Server, "server_target_latency_percentile"),
+            ] {
+                assert_eq!(of_05(model, scenario, key), Some(Value::Number(tail)));
+                assert_eq!(of_05(model, scenario, "min_query_count"), Some(Value::Integer(count)));
+            }
+        }
+        let percentile = of_05("gnmt", SingleStream, "single_stream_target_latency_percentile");
+        assert_eq!(percentile, Some(Value::Number(0.9)));
+    }
+
+    #[test]
+    fn a_benchmark_with_a_tail_of_its_own_needs_the_queries_for_that() {
+        let mut benchmark = benchmark("gnmt", "");
+        let settings = benchmark.scenarios.get_mut(&Server).unwrap();
+        settings.insert("server_target_latency_percentile".to_owned(), Value::Number(0.95));
+        let entries = preset(OFFICIAL, Rules::V05, &benchmark, Server);
+        assert_eq!(value_of(entries, "min_query_count"), Some(Value::Integer(57_344)));
     }
 
     #[test]
     fn the_quick_preset_differs_in_length_only() {
-        for scenario in Scenario::ALL {
-            let official = preset("official", "resnet50", *scenario);
-            for entry in preset("quick", "resnet50", *scenario) {
+        for (rules, scenario) in
+            Rules::ALL.iter().flat_map(|rules| Scenario::ALL.iter().map(move |it| (*rules, *it)))
+        {
+            let benchmark = benchmark("resnet50", "");
+            let official = preset("official", rules, &benchmark, scenario);
+            for entry in preset("quick", rules, &benchmark, scenario) {
                 let length = matches!(entry.key.as_str(), "min_duration_ms" | "min_query_count");
                 let same = official.iter().any(|other| other.key == entry.key && other.value == entry.value);
                 assert!(same || length, "{}", entry.key);

@@ -2,6 +2,7 @@
 
 use std::{path::PathBuf, str::FromStr};
 
+use proctor_loadgen::{Rules, Wait, WaitPolicy};
 use proctor_vocabulary::{Scenario, TestMode};
 use serde::{Deserialize, Deserializer, de::Error};
 
@@ -20,6 +21,11 @@ pub struct RunSettings {
     pub mode: Option<TestMode>,
     /// `quick` or `official`.
     pub preset: String,
+    /// The round of rules that a run is made and judged by.
+    #[serde(deserialize_with = "name")]
+    pub rules: Rules,
+    /// Server: performance runs that make one result, from 1.
+    pub server_run_count: u64,
     /// Folder of the data sets and models; `None` is the one that comes with the program.
     pub data_root: Option<PathBuf>,
     /// Folder of the results; `None` is a new one below `runs/`.
@@ -35,10 +41,23 @@ pub struct RunSettings {
     pub cache_folder: Option<PathBuf>,
     /// File that overrides settings of the performance run, as the audit tests of MLPerf want it.
     pub audit_config: Option<PathBuf>,
+    /// Refuse to run wherever there would be a warning about settings.
+    pub strict: bool,
+    /// Write a trace of each test.
+    pub enable_trace: bool,
+    /// Print the summary log of each test.
+    pub copy_summary_to_stdout: bool,
+    /// Print the detail log of each test.
+    pub copy_detail_to_stdout: bool,
     /// Simulate the run in virtual time.
     pub virtual_time: bool,
     /// Time without any completion after which the plugin counts as hung, in ms.
     pub watchdog_ms: u64,
+    /// How the issuing thread waits.
+    #[serde(deserialize_with = "name")]
+    pub wait: Wait,
+    /// How long it waits awake with [`Wait::Hybrid`], in microseconds.
+    pub wait_spin_us: u64,
     /// Hand whole queries to the plugin?
     pub issue: IssueMode,
     /// Name of the scheduler's policy. The scheduler knows which there are.
@@ -53,6 +72,14 @@ pub struct RunSettings {
     pub queue_capacity: usize,
     /// Batches that each instance runs before the test.
     pub warm_up_batches: u64,
+}
+
+impl RunSettings {
+    /// How the clock of a run waits.
+    #[must_use]
+    pub fn wait_policy(&self) -> WaitPolicy {
+        WaitPolicy { wait: self.wait, spin_ns: self.wait_spin_us.saturating_mul(1000) }
+    }
 }
 
 /// Whether the plugin is handed whole queries, which only some plugins take, or batches.

@@ -69,13 +69,15 @@ impl Settings {
         self.effective.get(key).map(|effective| &effective.origin)
     }
 
-    /// Whether a run with these settings may be as long as the rules want it: at least their duration and their
-    /// number of queries, and no limit below.
+    /// Whether a run with these settings may be as long as the rules want it: at least their duration, their number of
+    /// queries and of runs, and no limit below.
     #[must_use]
     pub fn is_of_official_length(&self) -> bool {
-        let (duration_ms, queries) = preset::official_length(&self.benchmark.model.id, self.test.scenario);
+        let preset::Length { duration_ms, queries, runs } =
+            preset::official_length(&self.benchmark.model.id, &self.test);
         let no_limit_below = |limit: u64, wanted: u64| limit == 0 || limit >= wanted;
-        self.test.min_duration_ms >= duration_ms
+        self.run.server_run_count >= runs
+            && self.test.min_duration_ms >= duration_ms
             && self.test.min_query_count >= queries
             && no_limit_below(self.test.max_duration_ms, duration_ms)
             && no_limit_below(self.test.max_query_count, queries)

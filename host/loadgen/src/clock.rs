@@ -1,8 +1,11 @@
 //! The one place where time is read and waited for.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use crate::wake::Wake;
+use crate::{
+    wait_policy::{Wait, WaitPolicy},
+    wake::Wake,
+};
 
 /// A monotonic clock and the two ways in which an issuing thread waits.
 ///
@@ -12,8 +15,9 @@ pub trait Clock: Send + Sync + 'static {
     /// Nanoseconds since the clock's origin; never decreases. [any thread]
     fn now_ns(&self) -> u64;
 
-    /// Returns at `deadline_ns`, or earlier once `wake` is stopped. Completions do not wake it.
-    fn wait_until(&self, deadline_ns: u64, wake: &Wake);
+    /// Waits for `deadline_ns`, or shorter once `wake` is stopped. Completions do not wake it. Returns the time as it
+    /// was read last, at or after the deadline unless stopped, so that nobody has to read it again.
+    fn wait_until(&self, deadline_ns: u64, wake: &Wake) -> u64;
 
     /// Waits until `ready()` holds and returns true, or returns false once `deadline_ns` has passed (`None`: never).
     ///
@@ -22,6 +26,12 @@ pub trait Clock: Send + Sync + 'static {
 
     /// Whether time passes only inside the wait functions, so that runs repeat exactly.
     fn is_virtual(&self) -> bool;
+
+    /// The wall clock in ns since 1970, UTC; `None` in virtual time, which has none. Only read around a phase, for the
+    /// logs. [any thread]
+    fn unix_ns(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// Real time: CLOCK_MONOTONIC, as [`Instant`] reads it. The origin is the instant of its making.
@@ -30,32 +40,43 @@ pub trait Clock: Send + Sync + 'static {
 #[derive(Debug)]
 pub struct RealClock {
     origin: Instant,
+    policy: WaitPolicy,
 }
 
 impl RealClock {
-    /// How long before a deadline sleep ends and spinning starts: more than a timer usually oversleeps (some 50 us),
-    /// and little against the time between queries.
-    const SPIN_BEFORE_DEADLINE_NS: u64 = 150_000;
+    /// How long to wait for a completion without giving way to other threads: about what it takes to hear of one that
+    /// is already on its way from another processor.
+    const SPIN_BEFORE_YIELD_NS: u64 = 5_000;
 
-    /// How long to spin for a completion before parking: about the price of a wake-up, so that waiting costs at most
-    /// twice what the better of the two would have.
-    const SPIN_BEFORE_PARK_NS: u64 = 20_000;
-
-    /// Starts a clock at 0 ns.
+    /// Starts a clock at 0 ns that waits in the default way.
     #[must_use]
     pub fn new() -> Self {
-        Self { origin: Instant::now() }
+        Self::with_policy(WaitPolicy::default())
     }
 
-    fn spin(&self, until_ns: u64, pause: fn(), mut done: impl FnMut() -> bool) -> bool {
+    /// Starts a clock at 0 ns that waits in this way.
+    #[must_use]
+    pub fn with_policy(policy: WaitPolicy) -> Self {
+        Self { origin: Instant::now(), policy }
+    }
+
+    /// Waits awake until `ready()` holds, at most until `until_ns`.
+    ///
+    /// The thread that completes may need this very processor: on a full machine a bare spin would keep it waiting, so
+    /// after a while every look is followed by a yield.
+    fn spin_for(&self, until_ns: u64, ready: &dyn Fn() -> bool) -> bool {
+        let yield_from_ns = self.now_ns().saturating_add(Self::SPIN_BEFORE_YIELD_NS);
         loop {
-            if done() {
+            if ready() {
                 return true;
             }
-            if self.now_ns() >= until_ns {
+            let now_ns = self.now_ns();
+            if now_ns >= until_ns {
                 return false;
             }
-            pause();
+            if now_ns >= yield_from_ns {
+                std::thread::yield_now();
+            }
         }
     }
 }
@@ -71,15 +92,22 @@ impl Clock for RealClock {
         u64::try_from(self.origin.elapsed().as_nanos()).expect("584 years do not pass in a process")
     }
 
-    fn wait_until(&self, deadline_ns: u64, wake: &Wake) {
+    fn wait_until(&self, deadline_ns: u64, wake: &Wake) -> u64 {
+        let awake_ns = match self.policy.wait {
+            Wait::Sleep => 0,
+            Wait::Hybrid => self.policy.spin_ns,
+            Wait::Spin => u64::MAX,
+        };
         loop {
-            let left_ns = deadline_ns.saturating_sub(self.now_ns());
-            if left_ns <= Self::SPIN_BEFORE_DEADLINE_NS || wake.is_stopped() {
-                break;
+            let now_ns = self.now_ns();
+            if now_ns >= deadline_ns || wake.is_stopped() {
+                return now_ns;
             }
-            wake.park_unless_stopped(Duration::from_nanos(left_ns - Self::SPIN_BEFORE_DEADLINE_NS));
+            let asleep_ns = (deadline_ns - now_ns).saturating_sub(awake_ns);
+            if asleep_ns > 0 {
+                wake.park_unless_stopped(Duration::from_nanos(asleep_ns));
+            }
         }
-        self.spin(deadline_ns, std::hint::spin_loop, || wake.is_stopped());
     }
 
     fn wait_for(&self, wake: &Wake, deadline_ns: Option<u64>, ready: &dyn Fn() -> bool) -> bool {
@@ -87,9 +115,14 @@ impl Clock for RealClock {
             return true;
         }
         let deadline_ns = deadline_ns.unwrap_or(u64::MAX);
-        let spin_until_ns = self.now_ns().saturating_add(Self::SPIN_BEFORE_PARK_NS).min(deadline_ns);
-        // The thread that completes may need this very processor: on a full machine a bare spin keeps it waiting.
-        if self.spin(spin_until_ns, std::thread::yield_now, ready) {
+        let awake_ns = match self.policy.wait {
+            Wait::Sleep => None,
+            Wait::Hybrid => Some(self.policy.spin_ns),
+            Wait::Spin => Some(u64::MAX),
+        };
+        if let Some(awake_ns) = awake_ns
+            && self.spin_for(self.now_ns().saturating_add(awake_ns).min(deadline_ns), ready)
+        {
             return true;
         }
         loop {
@@ -106,6 +139,11 @@ impl Clock for RealClock {
     fn is_virtual(&self) -> bool {
         false
     }
+
+    fn unix_ns(&self) -> Option<u64> {
+        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        u64::try_from(since_1970.as_nanos()).ok()
+    }
 }
 
 #[cfg(all(test, not(loom)))]
@@ -114,31 +152,42 @@ mod tests {
 
     use super::*;
 
+    /// One clock for each way to wait.
+    fn clocks() -> impl Iterator<Item = RealClock> {
+        let policies = Wait::ALL.iter().map(|wait| WaitPolicy { wait: *wait, ..WaitPolicy::default() });
+        policies.map(RealClock::with_policy)
+    }
+
     #[test]
     fn wait_until_never_returns_early() {
-        let clock = RealClock::new();
-        let wake = Wake::new();
-        for delay_ns in [0, 1_000, 100_000, 2_000_000] {
-            let deadline_ns = clock.now_ns() + delay_ns;
-            clock.wait_until(deadline_ns, &wake);
-            assert!(clock.now_ns() >= deadline_ns);
+        for clock in clocks() {
+            let wake = Wake::new();
+            for delay_ns in [0, 1_000, 100_000, 2_000_000] {
+                let deadline_ns = clock.now_ns() + delay_ns;
+                let returned_ns = clock.wait_until(deadline_ns, &wake);
+                assert!(returned_ns >= deadline_ns && returned_ns <= clock.now_ns());
+            }
         }
     }
 
     #[test]
     fn a_stop_ends_a_long_wait() {
-        let clock = RealClock::new();
-        let wake = Wake::new();
-        std::thread::scope(|scope| {
-            scope.spawn(|| wake.stop());
-            clock.wait_until(u64::MAX, &wake);
-        });
-        assert!(wake.is_stopped());
+        for clock in clocks() {
+            let wake = Wake::new();
+            std::thread::scope(|scope| {
+                scope.spawn(|| wake.stop());
+                assert!(clock.wait_until(u64::MAX, &wake) < u64::MAX);
+            });
+            assert!(wake.is_stopped());
+        }
     }
 
     #[test]
     fn wait_for_returns_what_ready_says() {
-        let clock = RealClock::new();
+        clocks().for_each(|clock| wait_for_in_vain_and_with_success(&clock));
+    }
+
+    fn wait_for_in_vain_and_with_success(clock: &RealClock) {
         let wake = Wake::new();
         let done = AtomicBool::new(false);
         let ready = || done.load(Ordering::Acquire);

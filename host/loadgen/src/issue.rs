@@ -3,6 +3,7 @@
 //! | scenario | before a query is issued | its latency counts from |
 //! |---|---|---|
 //! | SingleStream, MultiStream | all samples of the last query are complete | the issue |
+//! | MultiStream, older rules | the next interval starts at which they are complete | the start of the interval |
 //! | Server | its scheduled instant has come | the scheduled instant, however late the issue |
 //! | Offline | nothing | the start |
 //!
@@ -14,7 +15,10 @@ use crate::{
     EffectiveSettings, SystemUnderTest,
     accuracy_sampling::AccuracySampler,
     clock::Clock,
+    interval::IntervalGrid,
+    issue_delay::{DelayHistogram, IssueDelay},
     issue_end::IssueEnd,
+    issue_trace::{IssueSpan, IssueTrace},
     phase::Phase,
     plan::PhaseMode,
     query_generator::{GeneratedQuery, QueryGenerator},
@@ -24,15 +28,6 @@ use crate::{
 
 /// So many queries without any time between them mean that no time will pass.
 const TIMELESS_QUERY_COUNT: u64 = 1_000_000;
-
-/// How much later than scheduled queries were issued. Only Server has a schedule; 0 otherwise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct IssueDelay {
-    /// The longest delay in ns.
-    pub max_ns: u64,
-    /// The mean delay in ns, rounded down.
-    pub mean_ns: u64,
-}
 
 /// What the loop did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +59,8 @@ pub(crate) struct IssueLoop<'a, C> {
     phase: &'a Phase,
     queries: QueryGenerator,
     sampler: &'a mut AccuracySampler,
+    /// MultiStream under the older rules: when queries leave.
+    grid: Option<IntervalGrid>,
     /// Drawn, but not among `samples` yet: what follows the merged queries of a coalescing Server.
     pending: Option<GeneratedQuery>,
     /// The samples of the next issue call, and whether each one's response is to be logged.
@@ -72,9 +69,9 @@ pub(crate) struct IssueLoop<'a, C> {
     next_sequence: u64,
     start_ns: u64,
     query_count: u64,
-    delay_sum_ns: u128,
-    delay_max_ns: u64,
+    delay: DelayHistogram,
     last: Option<IssuedQuery>,
+    trace: &'a mut IssueTrace,
 }
 
 impl<'a, C: Clock> IssueLoop<'a, C> {
@@ -85,6 +82,7 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
         phase: &'a Phase,
         queries: QueryGenerator,
         sampler: &'a mut AccuracySampler,
+        trace: &'a mut IssueTrace,
     ) -> Self {
         Self {
             settings,
@@ -93,29 +91,26 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
             phase,
             queries,
             sampler,
+            grid: settings.interval_ns.map(IntervalGrid::new),
             pending: None,
             samples: Vec::new(),
             logged: Vec::new(),
             next_sequence: 0,
             start_ns: 0,
             query_count: 0,
-            delay_sum_ns: 0,
-            delay_max_ns: 0,
+            delay: DelayHistogram::new(),
             last: None,
+            trace,
         }
     }
 
     /// Issues the whole phase.
     pub(crate) fn run(mut self) -> Issued {
         let end = self.issue_all();
-        let mean_ns = self.delay_sum_ns / u128::from(self.query_count.max(1));
         Issued {
             end,
             query_count: self.query_count,
-            delay: IssueDelay {
-                max_ns: self.delay_max_ns,
-                mean_ns: u64::try_from(mean_ns).expect("a mean is not above the maximum"),
-            },
+            delay: self.delay.summary(),
             last: self.last,
             drawn_sample_count: self.next_sequence,
         }
@@ -137,6 +132,9 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
                 self.merge_overdue(issued.issued_ns);
             }
             self.sut.issue(&self.samples);
+            if self.trace.wants(self.query_count, issued.issued_ns - issued.scheduled_ns) {
+                self.trace_call(issued);
+            }
             if let Some(end) = self.end_after(issued.issued_ns) {
                 return end;
             }
@@ -170,24 +168,26 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
     }
 
     /// Waits as the scenario demands, and returns the instants of the query.
-    fn wait_for_turn(&self, query: GeneratedQuery) -> Result<IssuedQuery, IssueEnd> {
+    fn wait_for_turn(&mut self, query: GeneratedQuery) -> Result<IssuedQuery, IssueEnd> {
         let Watchdog { clock, wake, .. } = self.watchdog;
-        match self.settings.scenario {
+        let grid = self.grid.as_mut();
+        let interval_ns = grid.map(|grid| grid.wait(self.watchdog, self.phase, self.last)).transpose()?;
+        let now_ns = match self.settings.scenario {
             Scenario::SingleStream | Scenario::MultiStream => match self.watchdog.wait_all(self.phase, 1) {
-                Waited::Complete => {}
+                Waited::Complete => clock.now_ns(),
                 Waited::Stopped => return Err(IssueEnd::Stopped),
                 Waited::Stalled => return Err(IssueEnd::Stalled),
             },
             Scenario::Server => clock.wait_until(self.start_ns + query.offset_ns, wake),
-            Scenario::Offline => {}
-        }
+            Scenario::Offline => clock.now_ns(),
+        };
         // The samples of Offline are outstanding already, so its query has to leave.
         if wake.is_stopped() && self.settings.scenario != Scenario::Offline {
             return Err(IssueEnd::Stopped);
         }
-        let issued_ns = clock.now_ns() - self.start_ns;
+        let issued_ns = now_ns - self.start_ns;
         let scheduled_ns = match self.settings.scenario {
-            Scenario::SingleStream | Scenario::MultiStream => issued_ns,
+            Scenario::SingleStream | Scenario::MultiStream => interval_ns.unwrap_or(issued_ns),
             Scenario::Server => query.offset_ns,
             Scenario::Offline => 0,
         };
@@ -197,10 +197,8 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
 
     /// Makes the samples of the query outstanding and counts it.
     fn stamp(&mut self, query: IssuedQuery) {
-        if self.settings.scenario == Scenario::Server {
-            let delay_ns = query.issued_ns - query.scheduled_ns;
-            self.delay_sum_ns += u128::from(delay_ns);
-            self.delay_max_ns = self.delay_max_ns.max(delay_ns);
+        if self.settings.has_schedule() {
+            self.delay.add(query.issued_ns - query.scheduled_ns);
         }
         if self.settings.scenario != Scenario::Offline {
             let first = self.samples.len() - query.sample_count as usize;
@@ -233,6 +231,15 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
                 issued_ns,
             });
         }
+    }
+
+    /// Keeps the call that has just returned for the trace.
+    fn trace_call(&mut self, issued: IssuedQuery) {
+        let IssuedQuery { first_sequence, scheduled_ns, issued_ns, .. } = issued;
+        let (sample_count, returned_ns) =
+            (self.samples.len() as u64, self.watchdog.clock.now_ns() - self.start_ns);
+        let span = IssueSpan { first_sequence, sample_count, issued_ns, returned_ns };
+        self.trace.keep(self.query_count, issued_ns - scheduled_ns, span);
     }
 
     /// Whether the query just issued was the last; an accuracy phase issues all of them.

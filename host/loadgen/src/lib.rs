@@ -23,7 +23,13 @@
 //!   output tokens is named and makes the test INVALID, for its time per output token is undefined.
 //! - **The loop is generic over the clock.** With a [`VirtualClock`] and a simulated system, ten minutes of Server take
 //!   a fraction of a second and repeat to the byte.
+//! - **Logs are made after the run**, the trace too, from the slots and a bounded selection of timed issue calls.
 //! - **Server latency counts from the scheduled instant**, however late the issue; [`IssueDelay`] says how late.
+//! - **[`Rules`] choose the round.** Under v0.5 and v0.7 MultiStream sends its queries at fixed intervals
+//!   ([`IntervalRecord`]), nothing stops early, and [`statistical_query_count`] says how many queries it takes. LoadGen 6
+//!   knows no such rules; under v5.0, the default, they change nothing.
+//! - **How a thread waits is a setting**, [`WaitPolicy`]: asleep to the very instant, awake all the time, or, by default,
+//!   asleep until shortly before. While a test runs, its thread has exact timers (a slack of 1 ns on Linux).
 //!
 //! # Example
 //! A system that takes 2 ms for each sample, in virtual time:
@@ -94,8 +100,7 @@
 //! ```
 //!
 //! # Limits
-//! Several issuing threads and the trace log are not there yet; settings that ask for the first are refused. The samples
-//! file has no token times. The search for the peak rate keeps the times of every run it makes, 24 bytes a sample.
+//! Several issuing threads are not there yet; settings that ask for them are refused. The samples file has no token times. The search for the peak rate keeps the times of every run it makes, 24 bytes a sample.
 //!
 //! Source: LoadGen 6.0.17.
 
@@ -103,24 +108,33 @@
 
 mod accuracy_sampling;
 mod clock;
+mod clock_check;
 pub mod config_file;
+mod console;
 mod early_stopping;
+mod interval;
+mod interval_record;
 mod issue;
+mod issue_delay;
 mod issue_end;
+mod issue_trace;
 pub mod log;
 mod outcome;
 mod outcome_logs;
+mod outcome_trace;
 mod phase;
 mod phase_outcome;
 mod phase_record;
 mod phase_tokens;
 mod plan;
 mod progress;
+mod query_count;
 mod query_generator;
 mod recorder;
 mod responses;
 mod results;
 mod rng;
+mod rules;
 mod schedule;
 mod settings;
 mod slots;
@@ -128,16 +142,20 @@ mod statistics;
 mod sync;
 mod system;
 mod test;
+mod timer_slack;
 mod token_recorder;
 mod violations;
 mod virtual_clock;
+mod wait_policy;
 mod wake;
 mod watchdog;
 
 pub use accuracy_sampling::AccuracySampler;
 pub use clock::{Clock, RealClock};
+pub use clock_check::{ClockCheck, ClockFinding};
 pub use early_stopping::{min_under_latency_queries, over_latency_allowance};
-pub use issue::IssueDelay;
+pub use interval_record::IntervalRecord;
+pub use issue_delay::IssueDelay;
 pub use issue_end::IssueEnd;
 pub use outcome::{AccuracyRecord, AccuracyTokens, Audit, TestOutcome, Verdict};
 pub use phase_outcome::{MissingSamples, PhaseOutcome};
@@ -145,11 +163,14 @@ pub use phase_record::PhaseRecord;
 pub use phase_tokens::{PhaseTokens, SampleTokens};
 pub use plan::{LoadedSet, PhaseMode, PhasePlan, phases};
 pub use progress::{PhaseProgress, Progress, StopHandle};
+pub use query_count::{required_query_count, statistical_query_count, tail_margin};
 pub use query_generator::{GeneratedQuery, QueryGenerator};
 pub use results::{
-    EarlyStopping, PerformanceResult, Recommendation, ScenarioFigures, TokenLatencies, TokenResult,
+    EarlyStopping, IntervalResult, PerformanceResult, Recommendation, ScenarioFigures, TokenLatencies,
+    TokenResult,
 };
 pub use rng::Mt19937;
+pub use rules::Rules;
 pub use schedule::{GeneratedTotals, Schedule};
 pub use settings::{
     EffectiveSettings, FieldInfo, LogOutputSettings, SettingError, SettingKind, SettingValue, SettingsError,
@@ -161,4 +182,5 @@ pub use system::{LibraryError, QuerySampleLibrary, SystemUnderTest};
 pub use test::{LoadGen, LoadGenError, LoadGenOptions, PeakEnd, PeakSearch, PeakStep};
 pub use violations::{Violation, ViolationKind, ViolationSample};
 pub use virtual_clock::VirtualClock;
+pub use wait_policy::{Wait, WaitPolicy};
 pub use wake::Wake;

@@ -1,5 +1,5 @@
 //! The logs in LoadGen's form, from plain data: `mlperf_log_summary.txt`, `mlperf_log_detail.txt`,
-//! `mlperf_log_accuracy.json`.
+//! `mlperf_log_accuracy.json`, `mlperf_log_trace.json`.
 //!
 //! The writers take everything from the caller, wall-clock texts and process ids too, so that a run in virtual time
 //! gives the same bytes twice. Tools for MLPerf submissions read these files: keys, order and number formats are kept
@@ -10,13 +10,17 @@ mod detail;
 mod detail_result;
 mod detail_settings;
 mod format;
+mod older_rules;
 mod summary;
+mod trace;
 
 use std::path::PathBuf;
 
 pub use accuracy::AccuracyLogWriter;
 pub use detail::{DetailEntry, DetailLog, DetailValue, LogIdentity, TestNames};
+pub(crate) use format::g6;
 pub use summary::Summary;
+pub use trace::{TraceSample, TraceWriter};
 
 use crate::LogOutputSettings;
 
@@ -29,7 +33,7 @@ pub enum LogFile {
     Detail,
     /// Responses, for the accuracy script.
     Accuracy,
-    /// Each sample's times.
+    /// When what happened, for a viewer of Chrome's traces.
     Trace,
 }
 

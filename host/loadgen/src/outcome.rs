@@ -70,6 +70,8 @@ pub struct TestOutcome {
     pub effective: EffectiveSettings,
     /// Name of the system under test.
     pub sut_name: String,
+    /// How long it took to ask the system for its name, in ns; 0 in virtual time.
+    pub sut_name_duration_ns: u64,
     /// Name of the query sample library.
     pub qsl_name: String,
     /// The library's own performance sample count.
@@ -82,6 +84,8 @@ pub struct TestOutcome {
     pub peak_search: Option<PeakSearch>,
     /// Whether the test counts.
     pub verdict: Verdict,
+    /// What was wrong with configuration files before the test, in LoadGen's words.
+    pub config_errors: Vec<String>,
     /// Contradictions in the settings, which do not end a test.
     pub setting_errors: Vec<String>,
     /// What the system under test did against the rules of completion.
@@ -97,7 +101,9 @@ impl TestOutcome {
     #[must_use]
     pub fn errors(&self) -> Vec<String> {
         let phases = self.phases.iter().flat_map(|phase| phase.record.violations.iter().chain(&phase.errors));
-        self.setting_errors.iter().chain(phases).cloned().collect()
+        let clocks = self.phases.iter().filter_map(|phase| phase.clock_check?.finding());
+        let clocks = clocks.filter(|finding| finding.is_error).map(|finding| finding.text);
+        self.config_errors.iter().chain(&self.setting_errors).chain(phases).cloned().chain(clocks).collect()
     }
 
     /// The phases that the figures are about: all, or the reported run of a search for the peak.

@@ -7,21 +7,45 @@ use std::{
 };
 
 use crate::{
-    LogOutputSettings, PeakEnd, PeakSearch, PeakStep, PhaseOutcome, TestOutcome,
+    ClockFinding, LogOutputSettings, PeakEnd, PeakSearch, PeakStep, PhaseOutcome, TestOutcome,
     issue_end::IssueEnd,
     log::{AccuracyLogWriter, DetailLog, LogFile, LogIdentity, Summary, TestNames},
     plan::PhaseMode,
 };
 
 impl TestOutcome {
-    /// Writes `mlperf_log_summary.txt`, `mlperf_log_detail.txt` and `mlperf_log_accuracy.json` into a folder, which
-    /// must exist. The summary comes last: where it is, the others are whole.
+    /// Writes the logs into a folder, which must exist, under LoadGen's usual names. See
+    /// [`write_logs_as`](Self::write_logs_as).
     ///
     /// # Errors
     /// Those of creating and writing the files.
     pub fn write_logs(&self, folder: &Path, identity: &LogIdentity) -> io::Result<()> {
         let settings = LogOutputSettings { outdir: folder.to_owned(), ..LogOutputSettings::default() };
-        let create = |file| File::create(settings.path(file, &identity.test_datetime)).map(BufWriter::new);
+        self.write_logs_as(&settings, identity, &mut io::sink())
+    }
+
+    /// Writes `mlperf_log_summary.txt`, `mlperf_log_detail.txt`, `mlperf_log_accuracy.json` and
+    /// `mlperf_log_trace.json`, with the folder and the names that the settings say. The summary comes last: where it
+    /// is, the others are whole. What the settings copy to stdout goes to `stdout` then, whose errors are no errors of
+    /// the logs.
+    ///
+    /// # Errors
+    /// Those of creating and writing the files.
+    pub fn write_logs_as(
+        &self,
+        settings: &LogOutputSettings,
+        identity: &LogIdentity,
+        stdout: &mut impl Write,
+    ) -> io::Result<()> {
+        let create = |file| {
+            let path = settings.path(file, &identity.test_datetime);
+            let named = |error: io::Error| {
+                io::Error::new(error.kind(), format!("cannot create {}: {error}", path.display()))
+            };
+            File::create(&path).map(BufWriter::new).map_err(named)
+        };
+        // Without a trace the file is empty, as LoadGen leaves it.
+        self.write_trace(identity, create(LogFile::Trace)?)?;
 
         let mut accuracy = AccuracyLogWriter::new(create(LogFile::Accuracy)?)?;
         for record in &self.accuracy {
@@ -30,8 +54,10 @@ impl TestOutcome {
         accuracy.finish()?;
 
         let detail = self.detail_log(identity);
+        let mut detail_text = Vec::new();
+        detail.write(identity, &mut detail_text)?;
         let mut out = create(LogFile::Detail)?;
-        detail.write(identity, &mut out)?;
+        out.write_all(&detail_text)?;
         out.flush()?;
 
         let summary = Summary {
@@ -41,21 +67,34 @@ impl TestOutcome {
             warning_count: detail.warning_count(),
             error_count: detail.error_count(),
         };
+        let mut summary_text = Vec::new();
+        summary.write(&mut summary_text)?;
         let mut out = create(LogFile::Summary)?;
-        summary.write(&mut out)?;
-        out.flush()
+        out.write_all(&summary_text)?;
+        out.flush()?;
+
+        let copies =
+            [(settings.copy_detail_to_stdout, detail_text), (settings.copy_summary_to_stdout, summary_text)];
+        for (_, text) in copies.iter().filter(|(is_wanted, _)| *is_wanted) {
+            // Whoever closes the pipe has seen enough.
+            let _ = stdout.write_all(text).and_then(|()| stdout.flush());
+        }
+        Ok(())
     }
 
     /// The detail log, in LoadGen's order.
     #[must_use]
     pub fn detail_log(&self, identity: &LogIdentity) -> DetailLog {
         let mut log = DetailLog::default();
+        for error in &self.config_errors {
+            log.error(0, "error_invalid_config", error);
+        }
         log.start(
             0,
             identity,
             TestNames {
                 sut_name: &self.sut_name,
-                get_sut_name_duration_ns: 0,
+                get_sut_name_duration_ns: self.sut_name_duration_ns,
                 qsl_name: &self.qsl_name,
                 qsl_total_count: self.effective.qsl_total_count,
                 qsl_performance_count: self.qsl_performance_count,
@@ -145,8 +184,20 @@ fn log_issue(log: &mut DetailLog, phase: &PhaseOutcome, identity: &LogIdentity) 
     for error in phase.errors.iter().chain(&phase.record.violations) {
         log.error(end_ns, "error_runtime", error);
     }
-    let wall_clock = |at_ns: u64| utc(identity.start_unix_ms + at_ns / 1_000_000);
-    log.phase_end(end_ns, &wall_clock(phase.start_ns), &wall_clock(end_ns));
+    // Power meters are read by the wall clock, which may have been set since the start of the test.
+    let begin_unix_ns = match phase.clock_check {
+        Some(check) => check.start_unix_ns,
+        None => identity.start_unix_ms * 1_000_000 + phase.start_ns,
+    };
+    let end_unix_ns = begin_unix_ns + phase.duration_ns;
+    log.phase_end(end_ns, &utc(begin_unix_ns / 1_000_000), &utc(end_unix_ns / 1_000_000));
+    if let Some(ClockFinding { is_error, text }) = phase.clock_check.and_then(|check| check.finding()) {
+        if is_error {
+            log.error(end_ns, "error_runtime", text);
+        } else {
+            log.warning(end_ns, text);
+        }
+    }
     end_ns
 }
 

@@ -6,9 +6,13 @@ use proctor_vocabulary::{SampleIndex, Scenario};
 
 use crate::{
     EffectiveSettings, PhaseRecord,
-    issue::{IssueDelay, Issued, IssuedQuery},
+    clock_check::ClockCheck,
+    interval_record::IntervalRecord,
+    issue::{Issued, IssuedQuery},
+    issue_delay::IssueDelay,
     issue_end::IssueEnd,
     outcome::{AccuracyRecord, AccuracyTokens},
+    outcome_trace::PhaseTrace,
     phase::Phase,
     plan::PhasePlan,
     query_generator::QueryGenerator,
@@ -31,8 +35,10 @@ pub struct PhaseOutcome {
     pub duration_ns: u64,
     /// Why issuing ended.
     pub end: IssueEnd,
-    /// How late Server queries were issued.
+    /// How late queries with a schedule were issued.
     pub issue_delay: IssueDelay,
+    /// The wall clock at both ends of the phase, but in virtual time.
+    pub clock_check: Option<ClockCheck>,
     /// Samples that were issued and never completed.
     pub missing: Option<MissingSamples>,
     /// Number of the phase's first sample in the logs.
@@ -40,6 +46,8 @@ pub struct PhaseOutcome {
     /// What else is an error, but does not change the verdict: sentences for the detail log.
     pub errors: Vec<String>,
     pub(crate) phase: Arc<Phase>,
+    /// What the trace shows besides the samples, if the test is traced.
+    pub(crate) trace: Option<PhaseTrace>,
 }
 
 /// Samples that were issued and not completed before the phase was given up.
@@ -67,6 +75,8 @@ pub(crate) struct Finished<'a> {
     pub queries: QueryGenerator,
     pub phase: Arc<Phase>,
     pub issued: Issued,
+    pub clock_check: Option<ClockCheck>,
+    pub trace: Option<PhaseTrace>,
     pub start_ns: u64,
     /// Sequence numbers of the samples that were given up.
     pub missing: Vec<u64>,
@@ -97,6 +107,10 @@ impl Finished<'_> {
                 Scenario::MultiStream => query_latencies(&samples, last.sample_count),
                 _ => Vec::new(),
             },
+            intervals: self
+                .settings
+                .interval_ns
+                .map(|interval_ns| IntervalRecord::new(&samples, last.sample_count, interval_ns)),
             tokens: self.phase.tokens(),
             max_latency_ns: latencies.iter().copied().max().unwrap_or(0),
             sample_latencies_ns: latencies,
@@ -114,9 +128,11 @@ impl Finished<'_> {
             duration_ns: done_ns(self.phase.samples(0)),
             end: self.issued.end,
             issue_delay: self.issued.delay,
+            clock_check: self.clock_check,
             missing,
             first_sample_id: self.phase.first_sample_id,
             errors: Vec::new(),
+            trace: self.trace,
             phase: self.phase,
         }
     }
@@ -154,7 +170,7 @@ fn first_token_data(tokens: &TokenRecorder) -> impl Iterator<Item = (u64, Vec<u8
 }
 
 /// When the last of these samples to complete did so, in ns from the start of the phase.
-fn done_ns(samples: impl Iterator<Item = SampleRecord>) -> u64 {
+pub(crate) fn done_ns(samples: impl Iterator<Item = SampleRecord>) -> u64 {
     let done = samples.filter_map(|sample| Some(sample.scheduled_ns + sample.completed_latency_ns()?));
     done.max().unwrap_or(0)
 }
@@ -171,7 +187,10 @@ fn query_latencies(samples: &[SampleRecord], samples_per_query: u64) -> Vec<u64>
 
 /// The library indices of some samples, given by ascending sequence numbers. They are drawn once more, so that nobody
 /// has to store them.
-fn library_indices(mut queries: QueryGenerator, sequences: impl Iterator<Item = u64>) -> Vec<SampleIndex> {
+pub(crate) fn library_indices(
+    mut queries: QueryGenerator,
+    sequences: impl Iterator<Item = u64>,
+) -> Vec<SampleIndex> {
     let mut indices = Vec::new();
     let mut next_sequence = 0;
     for sequence in sequences {

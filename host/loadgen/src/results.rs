@@ -1,28 +1,34 @@
 //! From what was measured to figures and the verdict.
 
 mod early;
+mod interval;
 mod recommendation;
 mod tokens;
 
 use proctor_vocabulary::Scenario;
 
 pub use early::EarlyStopping;
+pub use interval::IntervalResult;
 pub use recommendation::Recommendation;
 pub use tokens::{TokenLatencies, TokenResult};
 
-use crate::{EffectiveSettings, PhaseRecord, statistics::LatencyStatistics};
+use crate::{EffectiveSettings, PhaseRecord, Rules, statistics::LatencyStatistics};
 
 /// The result of a performance phase.
 ///
 /// Source: LoadGen 6.0.17, `PerformanceSummary`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PerformanceResult {
+    /// By what it is judged.
+    pub rules: Rules,
     /// Queries that were issued.
     pub issued_query_count: u64,
     /// Latencies of the completed samples.
     pub sample_latencies: LatencyStatistics,
     /// What is reported for this scenario only.
     pub figures: ScenarioFigures,
+    /// MultiStream under the older rules: whether the system kept up with the intervals.
+    pub intervals: Option<IntervalResult>,
     /// What was measured of tokens, in token runs.
     pub tokens: Option<TokenResult>,
     /// Whether the run was long enough.
@@ -30,7 +36,7 @@ pub struct PerformanceResult {
     /// Whether enough queries were issued and enough samples completed.
     pub min_queries_met: bool,
     /// Whether the latency bound was met, in token runs those of the first and of the further tokens. Always true
-    /// where there is none, which is everywhere but in Server.
+    /// where there is none, which is everywhere but in Server and in MultiStream under the older rules.
     pub perf_constraints_met: bool,
     /// Whether enough queries were seen to believe the percentile. In token runs this is about the time to the first
     /// token, or, if that has failed already, about the time per output token.
@@ -55,7 +61,7 @@ pub enum ScenarioFigures {
         /// One over the mean latency.
         qps_without_loadgen_overhead: f64,
     },
-    /// The metric is a percentile of the query latency.
+    /// The metric is a percentile of the query latency; under the older rules see [`PerformanceResult::intervals`].
     MultiStream {
         /// Latencies of the completed queries.
         query_latencies: LatencyStatistics,
@@ -89,14 +95,17 @@ impl PerformanceResult {
         let quantile = settings.target_latency_percentile;
         let sample_latencies = LatencyStatistics::of_sorted(&samples_ns, quantile);
         let over_latency_count = over_count(&samples_ns, settings.target_latency_ns);
+        let intervals = IntervalResult::new(record, settings);
         let tokens = record.tokens.as_ref();
         let tokens = tokens.map(|tokens| TokenResult::new(record, tokens, settings, &sample_latencies));
         let (perf_constraints_met, early_stopping) =
             match tokens.as_ref().and_then(|tokens| tokens.latencies.as_ref()) {
                 Some(token) => (token.ttft_met && token.tpot_met, token.early_stopping().clone()),
                 None => {
-                    let is_met = settings.scenario != Scenario::Server
-                        || sample_latencies.target_ns <= settings.target_latency_ns;
+                    let is_met = match (settings.scenario, &intervals) {
+                        (Scenario::Server, _) => sample_latencies.target_ns <= settings.target_latency_ns,
+                        (_, intervals) => intervals.is_none_or(|intervals| intervals.met()),
+                    };
                     let is_multi_stream = settings.scenario == Scenario::MultiStream;
                     let judged_ns = if is_multi_stream { &queries_ns } else { &samples_ns };
                     let query_count = record.issued_query_count;
@@ -105,6 +114,7 @@ impl PerformanceResult {
             };
 
         let mut result = Self {
+            rules: settings.rules,
             issued_query_count: record.issued_query_count,
             figures: match settings.scenario {
                 Scenario::SingleStream => single_stream(record, &sample_latencies),
@@ -118,6 +128,7 @@ impl PerformanceResult {
             min_queries_met: record.issued_query_count >= settings.min_query_count
                 && sample_latencies.count >= settings.min_sample_count,
             perf_constraints_met,
+            intervals,
             tokens,
             sample_latencies,
             early_stopping,
@@ -134,6 +145,8 @@ impl PerformanceResult {
         self.recommendations = Recommendation::of(self, settings.scenario);
         if let Some(token_latencies) = self.token_latencies() {
             self.reasons = token_latencies.reasons(settings);
+        } else if let Some(intervals) = self.intervals.filter(|intervals| !intervals.met()) {
+            self.reasons.push(intervals.reason());
         } else if !self.perf_constraints_met {
             self.reasons.push(format!(
                 "the {:.1}th percentile of the latency is {} ns, over the bound of {} ns",
@@ -267,6 +280,7 @@ mod tests {
             max_latency_ns: latencies_ns.iter().copied().max().unwrap_or(0),
             sample_latencies_ns: latencies_ns,
             query_latencies_ns: Vec::new(),
+            intervals: None,
             tokens: None,
             final_query_scheduled_ns: 10_000_000_000,
             final_query_issued_ns: 10_000_000_000,

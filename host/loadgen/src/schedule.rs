@@ -46,8 +46,8 @@ impl GenerationRule {
             samples_per_query = phase.set.end as u64;
         }
         // Twice the wanted duration, so that a system which is faster than expected does not run out of queries.
-        // Server queries come at fixed times, however fast the system is.
-        let reserve = if settings.scenario == Scenario::Server { 1 } else { 2 };
+        // Queries with a schedule come at fixed times, however fast the system is.
+        let reserve = if settings.has_schedule() { 1 } else { 2 };
         let mut duration_ns = settings.target_duration_ms * reserve * 1_000_000;
         let mut min_query_count = settings.min_query_count;
         if accuracy || settings.performance_issue_unique {
@@ -99,7 +99,9 @@ impl Schedule {
             },
             // The reciprocal is taken twice (here and in the effective settings), as LoadGen does it: the gap can be
             // 1 ns below the expected latency.
-            _ => Arrivals::Constant(((1.0 / settings.target_qps) * 1e9) as u64),
+            _ => {
+                Arrivals::Constant(settings.interval_ns.unwrap_or(((1.0 / settings.target_qps) * 1e9) as u64))
+            }
         };
         Self { rule: GenerationRule::new(settings, phase), arrivals, query_count: 0, last_ns: 0, next_ns: 0 }
     }

@@ -6,6 +6,7 @@
 mod check;
 mod effective;
 mod value;
+mod warnings;
 
 use std::path::PathBuf;
 
@@ -16,6 +17,8 @@ pub use check::SettingsError;
 pub use effective::EffectiveSettings;
 use value::Setting;
 pub use value::{SettingError, SettingKind, SettingValue};
+
+use crate::Rules;
 
 /// What is known of one field of [`TestSettings`] without an instance at hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +35,8 @@ pub struct FieldInfo {
 
 macro_rules! test_settings {
     ($($(#[doc = $help:literal])+ $name:ident: $type:ident = $default:expr, $unit:literal;)+) => {
-        /// What a test is asked to do. Field names, units and defaults are LoadGen's.
+        /// What a test is asked to do. Field names, units and defaults are LoadGen's, but those of `rules` and of
+        /// `multi_stream_interval_ms`, which it does not have any more.
         ///
         /// A plain value: nothing is checked here. [`EffectiveSettings::new`] checks it and derives what really
         /// applies.
@@ -91,6 +95,8 @@ test_settings! {
     scenario: Scenario = Scenario::SingleStream, "";
     /// Accuracy, performance, both, or the search for the highest rate.
     mode: TestMode = TestMode::PerformanceOnly, "";
+    /// The round of rules that a run is made and judged by.
+    rules: Rules = Rules::V50, "";
     /// SingleStream: expected latency of a query; decides how many queries are generated.
     single_stream_expected_latency_ns: f64 = 1_000_000.0, "ns";
     /// SingleStream: quantile that is reported and that early stopping estimates.
@@ -101,6 +107,8 @@ test_settings! {
     multi_stream_target_latency_percentile: f64 = 0.99, "fraction";
     /// MultiStream: samples in each query.
     multi_stream_samples_per_query: u64 = 8, "";
+    /// MultiStream under the older rules: from one query to the next, and the latency bound of each.
+    multi_stream_interval_ms: f64 = 50.0, "ms";
     /// Server: mean rate of the Poisson arrivals; where the search for the peak starts.
     server_target_qps: f64 = 1.0, "1/s";
     /// Server: latency bound.
@@ -219,7 +227,7 @@ mod tests {
             assert!(!field.help.is_empty() && !field.help.starts_with(' '), "{}", field.name);
         }
         assert_eq!(settings, TestSettings::default());
-        assert_eq!(TestSettings::FIELDS.len(), 42);
+        assert_eq!(TestSettings::FIELDS.len(), 44);
     }
 
     #[test]

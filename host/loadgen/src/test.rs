@@ -2,6 +2,7 @@
 
 mod error;
 mod find_peak;
+mod options;
 
 use std::sync::{
     Arc,
@@ -12,15 +13,20 @@ use proctor_vocabulary::{CompletionSink, Scenario, TestMode};
 
 pub use error::LoadGenError;
 pub use find_peak::{PeakEnd, PeakSearch, PeakStep};
+pub use options::LoadGenOptions;
 
 use crate::{
     EffectiveSettings, PerformanceResult, TestSettings,
     accuracy_sampling::AccuracySampler,
     clock::Clock,
+    clock_check::{ClockCheck, Stopwatch},
     config_file,
+    console::Console,
     issue::IssueLoop,
     issue_end::IssueEnd,
+    issue_trace::IssueTrace,
     outcome::{AccuracyRecord, Audit, TestOutcome, Verdict},
+    outcome_trace::PhaseTrace,
     phase::PhaseStart,
     phase_outcome::{Finished, PhaseOutcome},
     plan::{PhaseMode, PhasePlan, phases},
@@ -28,40 +34,12 @@ use crate::{
     query_generator::QueryGenerator,
     recorder::{MAX_PHASE_COUNT, Recorder},
     system::{QuerySampleLibrary, SystemUnderTest},
+    timer_slack::ExactTimers,
     token_recorder::FirstTokens,
     violations::ViolationKind,
     wake::Wake,
     watchdog::{Waited, Watchdog},
 };
-
-/// What is not LoadGen's to set: the limits of this load generator itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LoadGenOptions {
-    /// How long nothing may complete while something is waited for before the phase is given up, in ms. A stall is
-    /// noticed after one to two times this.
-    pub watchdog_ms: u64,
-    /// Memory for the responses that a performance phase logs, in bytes, made before its start if any are to be
-    /// logged. Each response takes 16 bytes more than its data. A token run, but in Offline, makes as much again for
-    /// what comes with first tokens.
-    pub response_arena_bytes: u64,
-    /// Phases of earlier tests of the same system, so that a response that belongs to one of them is recognised as
-    /// late instead of completing a sample of this test.
-    pub earlier_phase_count: u64,
-    /// Content of an `audit.config`, which changes the settings at the start of the test. LoadGen looks for such a file
-    /// in the current folder; here the caller does.
-    pub audit_config: Option<String>,
-}
-
-impl Default for LoadGenOptions {
-    fn default() -> Self {
-        Self {
-            watchdog_ms: 60_000,
-            response_arena_bytes: 16 << 20,
-            earlier_phase_count: 0,
-            audit_config: None,
-        }
-    }
-}
 
 /// One test: made with its settings, run once.
 ///
@@ -75,6 +53,7 @@ pub struct LoadGen<C: Clock> {
     wake: Arc<Wake>,
     recorder: Arc<Recorder<C>>,
     stop: StopHandle,
+    console: Console,
     has_run: AtomicBool,
 }
 
@@ -86,7 +65,14 @@ impl<C: Clock> LoadGen<C> {
         let recorder =
             Arc::new(Recorder::new(Arc::clone(&clock), Arc::clone(&wake), options.earlier_phase_count));
         let stop = StopHandle::new(Arc::clone(&wake));
-        Self { settings, options, clock, wake, recorder, stop, has_run: AtomicBool::new(false) }
+        let has_run = AtomicBool::new(false);
+        Self { settings, options, clock, wake, recorder, stop, console: Console::default(), has_run }
+    }
+
+    /// Hands what `print_timestamps` prints, line by line, to `print` instead of stdout.
+    #[must_use]
+    pub fn with_console(self, print: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self { console: Console::new(print), ..self }
     }
 
     /// Where the system under test completes its samples. [any thread]
@@ -118,6 +104,11 @@ impl<C: Clock> LoadGen<C> {
         sut: &dyn SystemUnderTest,
         qsl: &dyn QuerySampleLibrary,
     ) -> Result<TestOutcome, LoadGenError> {
+        let sut_name_duration_ns = {
+            let asked_ns = self.clock.now_ns();
+            sut.name();
+            self.clock.now_ns() - asked_ns
+        };
         let (request, audit) = self.request();
         let (effective, setting_errors) = Self::resolve(&request, qsl)?;
         let plans = phases(&effective);
@@ -127,6 +118,7 @@ impl<C: Clock> LoadGen<C> {
         if self.has_run.swap(true, Ordering::Relaxed) {
             return Err(LoadGenError::AlreadyRun);
         }
+        let _exact_timers = (!self.clock.is_virtual()).then(ExactTimers::set);
         let mut run = Run {
             test: self,
             request: &request,
@@ -149,7 +141,7 @@ impl<C: Clock> LoadGen<C> {
             }
         }
         let (phases, accuracy) = (run.phases, run.accuracy);
-        let made = Made { request, audit, phases, accuracy, peak_search };
+        let made = Made { request, audit, sut_name_duration_ns, phases, accuracy, peak_search };
         Ok(self.conclude(effective, setting_errors, sut, qsl, made))
     }
 
@@ -185,7 +177,8 @@ impl<C: Clock> LoadGen<C> {
         qsl: &dyn QuerySampleLibrary,
         made: Made,
     ) -> TestOutcome {
-        let Made { request: requested, audit, mut phases, accuracy, peak_search } = made;
+        let Made { request: requested, audit, sut_name_duration_ns, mut phases, accuracy, peak_search } =
+            made;
         let peak_found = peak_search.as_ref().is_some_and(|search| search.peak_qps().is_some());
         let violations = self.recorder.violations();
         let interrupted = self.stop.reason();
@@ -220,12 +213,14 @@ impl<C: Clock> LoadGen<C> {
             audit,
             effective,
             sut_name: sut.name().to_owned(),
+            sut_name_duration_ns,
             qsl_name: qsl.name().to_owned(),
             qsl_performance_count: qsl.performance_sample_count(),
             phases,
             performance,
             peak_search,
             verdict: Verdict { valid: reasons.is_empty(), reasons },
+            config_errors: self.options.config_errors.clone(),
             setting_errors,
             violations,
             interrupted,
@@ -238,6 +233,7 @@ impl<C: Clock> LoadGen<C> {
 struct Made {
     request: TestSettings,
     audit: Option<Audit>,
+    sut_name_duration_ns: u64,
     phases: Vec<PhaseOutcome>,
     accuracy: Vec<AccuracyRecord>,
     peak_search: Option<PeakSearch>,
@@ -309,7 +305,12 @@ impl<C: Clock> Run<'_, C> {
         };
         self.sampler.skip(std::mem::take(&mut self.undrawn_sample_count));
         self.sampler.go_on(settings);
-        let issue = IssueLoop::new(settings, self.sut, &watchdog, &phase, queries.clone(), &mut self.sampler);
+        let stopwatch = self.start_stopwatch(plan.mode);
+        let is_traced = test.options.enable_trace;
+        let mut trace = if is_traced { IssueTrace::new() } else { IssueTrace::off() };
+        let sampler = &mut self.sampler;
+        let issue =
+            IssueLoop::new(settings, self.sut, &watchdog, &phase, queries.clone(), sampler, &mut trace);
         let issued = issue.run();
         self.sut.flush();
         // After a stall there is nothing to wait for, beyond what the flush itself brought. A first stop has only
@@ -319,16 +320,43 @@ impl<C: Clock> Run<'_, C> {
             _ => watchdog.wait_all(&phase, 2),
         };
         phase.end(test.clock.now_ns());
+        let clock_check = self.stop_stopwatch(stopwatch);
         let missing = if waited == Waited::Complete { Vec::new() } else { phase.give_up() };
 
         self.undrawn_sample_count = sample_count - issued.drawn_sample_count;
         let start_ns = phase.start_ns() - self.origin_ns;
         let plan = plan.clone();
-        let finished = Finished { settings, plan, queries, phase, issued, start_ns, missing };
+        let trace = is_traced.then(|| PhaseTrace {
+            spans: trace.into_spans(),
+            queries: queries.clone(),
+            first_query_id: self.phases.iter().map(|phase| phase.record.generated.query_count).sum(),
+        });
+        let finished =
+            Finished { settings, plan, queries, phase, issued, clock_check, trace, start_ns, missing };
         self.accuracy.extend(finished.accuracy_records());
         let mut outcome = finished.into_outcome();
         outcome.errors = self.errors_of(&outcome);
         self.phases.push(outcome);
+    }
+
+    /// Reads both clocks before a performance phase, and prints the time if that is wanted. The runs of a search are not
+    /// checked, as in LoadGen.
+    fn start_stopwatch(&self, mode: PhaseMode) -> Option<Stopwatch> {
+        let is_checked =
+            mode == PhaseMode::Performance && self.settings.mode != TestMode::FindPeakPerformance;
+        let stopwatch = Stopwatch::start(&*self.test.clock).filter(|_| is_checked)?;
+        if self.settings.print_timestamps {
+            self.test.console.print(&stopwatch.console_line());
+        }
+        Some(stopwatch)
+    }
+
+    fn stop_stopwatch(&self, stopwatch: Option<Stopwatch>) -> Option<ClockCheck> {
+        let check = stopwatch?.stop(&*self.test.clock)?;
+        if self.settings.print_timestamps {
+            check.console_lines().iter().for_each(|line| self.test.console.print(line));
+        }
+        Some(check)
     }
 
     /// Whether a performance phase logs any responses.

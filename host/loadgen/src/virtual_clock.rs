@@ -77,13 +77,14 @@ impl Clock for VirtualClock {
         self.now_ns.load(Relaxed)
     }
 
-    fn wait_until(&self, deadline_ns: u64, wake: &Wake) {
+    fn wait_until(&self, deadline_ns: u64, wake: &Wake) -> u64 {
         while !wake.is_stopped() {
             if !self.run_next(deadline_ns) {
                 self.now_ns.fetch_max(deadline_ns, Relaxed);
-                return;
+                break;
             }
         }
+        self.now_ns()
     }
 
     /// Returns false also once no event is left, at the time of the last one: nothing could happen any more.

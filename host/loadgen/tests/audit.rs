@@ -7,7 +7,7 @@ mod common;
 mod scripted;
 
 use proctor_loadgen::{LoadGenOptions, TestOutcome, log::LogIdentity};
-use scripted::{Bench, after};
+use scripted::{Answer, Bench, Tokens, after, answer};
 use serde_json::Value;
 
 fn entries(text: &str) -> Vec<Value> {
@@ -85,4 +85,18 @@ fn an_audit_file_with_an_error_changes_nothing_and_is_told_of() {
     let log = detail(&outcome);
     let error = log.iter().find(|entry| entry["key"] == "error_invalid_config").unwrap();
     assert_eq!(error["value"], "expected 'key=value', line=2");
+}
+
+#[test]
+fn an_audit_file_may_switch_token_latencies_on() {
+    let case: Value = common::read("runs/test05/case.json");
+    let audit_config = Some("*.*.use_token_latencies = 1\n".to_owned());
+    let options = LoadGenOptions { audit_config, ..LoadGenOptions::default() };
+    let bench = Bench::with_options(common::settings(&case), options, |_, sample| {
+        let first = Answer { tokens: Tokens::First, ..answer(1000, sample.id) };
+        vec![first, Answer { tokens: Tokens::Count(5), ..answer(5000, sample.id) }]
+    });
+    let outcome = bench.run();
+    let tokens = outcome.performance.as_ref().unwrap().token_latencies().unwrap();
+    assert_eq!((tokens.first_token.min_ns, tokens.per_output_token.min_ns), (1000, 1000));
 }

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use proctor_loadgen::{
-    EffectiveSettings, QueryGenerator, SettingKind, SettingValue, SettingsError, TestSettings, phases,
+    EffectiveSettings, QueryGenerator, Rules, SettingKind, SettingValue, SettingsError, TestSettings, phases,
 };
 use proctor_vocabulary::{Scenario, TestMode};
 use proptest::prelude::*;
@@ -122,6 +122,7 @@ fn any_value(kind: SettingKind) -> BoxedStrategy<SettingValue> {
             proptest::sample::select(Scenario::ALL).prop_map(SettingValue::Scenario).boxed()
         }
         SettingKind::Mode => proptest::sample::select(TestMode::ALL).prop_map(SettingValue::Mode).boxed(),
+        SettingKind::Rules => proptest::sample::select(Rules::ALL).prop_map(SettingValue::Rules).boxed(),
     }
 }
 

@@ -9,7 +9,9 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use proctor_loadgen::{LoadGen, LoadGenOptions, RealClock, SystemUnderTest, TestOutcome, TestSettings};
+use proctor_loadgen::{
+    LoadGen, LoadGenOptions, RealClock, Rules, SystemUnderTest, TestOutcome, TestSettings,
+};
 use proctor_vocabulary::{
     CompletionSink, QuerySample, QuerySampleResponse, SampleStatus, Scenario, TestMode,
 };
@@ -152,6 +154,30 @@ fn token_runs_are_valid_with_a_pool_of_threads() {
             assert_eq!(logged.token_count, 2);
             assert!(logged.first_token_data.as_ref().is_none_or(|data| *data == record.data));
         }
+    }
+}
+
+#[test]
+fn queries_at_fixed_intervals_are_on_the_grid_however_the_threads_run() {
+    let settings = TestSettings {
+        scenario: Scenario::MultiStream,
+        rules: Rules::V05,
+        multi_stream_interval_ms: 0.2,
+        ..TestSettings::default()
+    };
+    let outcome = run_with(settings);
+    let record = outcome.phases[0].record.intervals.expect("it has intervals");
+    assert_eq!(record.query_count, 2000);
+    assert_eq!(record.elapsed_interval_count, record.query_count + record.skipped_interval_count);
+    let samples: Vec<_> = outcome.samples().collect();
+    let queries: Vec<_> = samples.chunk_by(|a, b| a.scheduled_ns == b.scheduled_ns).collect();
+    assert_eq!(queries.len(), 2000, "no interval has two queries");
+    for (query, next) in queries.iter().zip(&queries[1..]) {
+        assert_eq!((query.len(), query[0].scheduled_ns % 200_000), (8, 0));
+        // The next leaves at the first interval by whose start this one is complete.
+        let latency_ns = query.iter().filter_map(|sample| sample.completed_latency_ns()).max();
+        let interval_count = latency_ns.expect("it is complete").div_ceil(200_000).max(1);
+        assert_eq!(next[0].scheduled_ns, query[0].scheduled_ns + interval_count * 200_000);
     }
 }
 

@@ -123,13 +123,17 @@ fn accuracy(passed: bool) -> AccuracyResult {
     }
 }
 
+fn single(test: Test) -> PerformanceRuns {
+    PerformanceRuns { tests: vec![test], planned_count: 1 }
+}
+
 fn result(accuracy_passed: bool) -> RunResult {
     let settings = settings();
     let accuracy_run = test(&settings, TestMode::AccuracyOnly, false);
     let performance_run = test(&settings, TestMode::PerformanceOnly, false);
     let tests = Tests {
         accuracy_run: Some(&accuracy_run),
-        performance_run: Some(&performance_run),
+        performance_runs: &single(performance_run),
         accuracy: Some(accuracy(accuracy_passed)),
     };
     RunResult::new(&settings, plugin(), machine(), tests)
@@ -142,7 +146,8 @@ pub(crate) fn server_result() -> RunResult {
 pub(crate) fn interrupted_result() -> RunResult {
     let settings = settings();
     let performance_run = test(&settings, TestMode::PerformanceOnly, true);
-    let tests = Tests { accuracy_run: None, performance_run: Some(&performance_run), accuracy: None };
+    let performance_runs = single(performance_run);
+    let tests = Tests { accuracy_run: None, performance_runs: &performance_runs, accuracy: None };
     RunResult::new(&settings, plugin(), machine(), tests)
 }
 
@@ -153,15 +158,58 @@ fn the_metric_of_a_search_is_the_peak_rate() {
     settings.test.min_duration_ms = 1000;
     let performance_run = test(&settings, TestMode::FindPeakPerformance, false);
     let search = performance_run.outcome.peak_search.clone().unwrap();
-    let tests = Tests { accuracy_run: None, performance_run: Some(&performance_run), accuracy: None };
+    let performance_runs = single(performance_run);
+    let tests = Tests { accuracy_run: None, performance_runs: &performance_runs, accuracy: None };
     let result = RunResult::new(&settings, plugin(), machine(), tests);
     let metric = result.metric.unwrap();
     assert_eq!((metric.name.as_str(), metric.unit), ("peak rate", "queries/s"));
     assert_eq!(Some(metric.value), search.peak_qps());
-    let reported = &performance_run.outcome.phases[search.reported_step.unwrap()];
+    let reported = &performance_runs.tests[0].outcome.phases[search.reported_step.unwrap()];
     let part = result.performance_run.unwrap();
     assert_eq!(part.mode, "FindPeakPerformance");
     assert_eq!(part.issued_query_count, reported.record.issued_query_count);
+}
+
+/// Runs of Server at these rates, in queries per second. The model does 1000 of them.
+fn several(rates_qps: &[f64]) -> RunResult {
+    let loader = Loader::new().set("scenario=Server").set("rules=v0.5").set("virtual_time=true");
+    let mut settings = loader.load().unwrap();
+    let runs = rates_qps.iter().map(|rate_qps| {
+        settings.test.server_target_qps = *rate_qps;
+        test(&settings, TestMode::PerformanceOnly, false)
+    });
+    let performance_runs = PerformanceRuns { tests: runs.collect(), planned_count: 5 };
+    let tests = Tests { accuracy_run: None, performance_runs: &performance_runs, accuracy: None };
+    RunResult::new(&settings, plugin(), machine(), tests)
+}
+
+#[test]
+fn the_lowest_of_several_runs_is_the_result() {
+    let rates_qps = [250.0, 220.0, 180.0, 210.0, 240.0];
+    let result = several(&rates_qps);
+    assert!(result.verdict.valid, "{:?}", result.verdict.reasons);
+    assert_eq!((result.rules, result.performance_runs.len()), ("v0.5", 5));
+    let rate = |test: &TestPart| test.figures.as_ref().unwrap().scheduled_samples_per_second.unwrap();
+    let metric = result.metric.unwrap();
+    assert_eq!(metric.name, "rate of scheduled samples, lowest of 5 runs");
+    assert_eq!(metric.value, rate(result.performance_run.as_ref().unwrap()));
+    assert_eq!(metric.value, rate(&result.performance_runs[2]));
+    assert!(result.performance_runs.iter().all(|test| rate(test) >= metric.value));
+}
+
+#[test]
+fn an_invalid_one_of_several_runs_makes_the_result_invalid() {
+    // At twice what the model does, latencies grow over the bound.
+    let result = several(&[200.0, 2000.0]);
+    assert!(!result.verdict.valid);
+    assert_eq!(result.verdict.reasons.len(), 1);
+    assert!(
+        result.verdict.reasons[0].starts_with("run 2 of 5: the 99.0th percentile"),
+        "{:?}",
+        result.verdict
+    );
+    assert_eq!(result.exit_code(), EXIT_BAD_RESULT);
+    assert!(!result.performance_run.unwrap().valid);
 }
 
 fn bytes(result: &RunResult) -> Vec<u8> {

@@ -3,7 +3,9 @@
 use proctor_vocabulary::{Scenario, TestMode, did_you_mean};
 
 use super::{
-    ConfigFileKind, number,
+    ConfigFileKind,
+    ignored::{Ignored, IgnoredReason},
+    number,
     parse::{ConfigFileError, Entry, Table},
     rules::{Conversion, RULES, Rule, config_keys},
 };
@@ -18,63 +20,6 @@ pub struct Applied {
     pub key: String,
     /// Line in the file, from 1.
     pub line: u64,
-}
-
-/// A line that LoadGen passes over in silence.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}: {key} {reason}")]
-pub struct Ignored {
-    /// Line in the file, from 1.
-    pub line: u64,
-    /// The key, as it stands in the file.
-    pub key: String,
-    /// Why it has no effect, or not the one that it seems to have.
-    pub reason: IgnoredReason,
-}
-
-/// Why a line has no effect, or not the one that it seems to have.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum IgnoredReason {
-    /// `key=value` is one word to LoadGen.
-    #[error("is ignored: write it with spaces around the `=`")]
-    NoSpaces,
-    /// There is a key, but no value.
-    #[error("is ignored: it has no value")]
-    NoValue,
-    /// The key is none that LoadGen reads.
-    #[error("is ignored: unknown key{hint}")]
-    UnknownKey {
-        /// A suggestion, or empty.
-        hint: String,
-    },
-    /// LoadGen reads the key, but not in this scenario.
-    #[error("is ignored: this key is not read for that scenario")]
-    NotForScenario,
-    /// Only the built-in file may set the key.
-    #[error("is ignored: only mlperf.conf may set this key")]
-    BuiltinOnly,
-    /// The key needs a switch that is off.
-    #[error("is ignored: it needs {switch} = 1")]
-    Needs {
-        /// The switch.
-        switch: &'static str,
-    },
-    /// Not the number of a mode. LoadGen logs this one as an error.
-    #[error(
-        "is ignored: {word} is no mode; 0 is SubmissionRun, 1 AccuracyOnly, 2 PerformanceOnly, 3 FindPeakPerformance"
-    )]
-    InvalidMode {
-        /// The value as it stands in the file.
-        word: String,
-    },
-    /// The setting takes whole numbers, so LoadGen uses only the start of the value.
-    #[error("takes a whole number: {word} counts as {used}")]
-    CutToInteger {
-        /// The value as it stands in the file.
-        word: String,
-        /// The integer that LoadGen reads from it, before any conversion of units.
-        used: u64,
-    },
 }
 
 /// What a file did.
@@ -109,6 +54,7 @@ pub fn apply(
         let wanted = rule.scenario.unwrap_or(scenario).name();
         if let Some(entry) = table.find(model, wanted, rule.name) {
             apply_rule(rule, entry, kind, settings, &mut report);
+            report.ignored.extend(table.shadowed(model, wanted, rule.name));
         }
     }
     if kind != ConfigFileKind::Builtin {
@@ -136,13 +82,11 @@ fn apply_rule(
     {
         return ignore(IgnoredReason::Needs { switch });
     }
-    let word = entry.word.to_owned();
-    let (used, whole) = number::unsigned(entry.word);
     let Some(value) = convert(rule.conversion, entry.word) else {
-        return ignore(IgnoredReason::InvalidMode { word });
+        return ignore(IgnoredReason::InvalidMode { word: entry.word.to_owned() });
     };
-    if !whole && !matches!(rule.conversion, Conversion::Double(_)) {
-        ignore(IgnoredReason::CutToInteger { word, used });
+    if let Some(reason) = surprise(rule, entry.word, &value) {
+        ignore(reason);
     }
     settings.set(rule.setting, value).expect("the rules name fields and give them values of their kind");
     report.applied.push(Applied { setting: rule.setting, key: entry.key.to_owned(), line: entry.line });
@@ -164,6 +108,30 @@ fn convert(conversion: Conversion, word: &str) -> Option<SettingValue> {
             SettingValue::Unsigned(i64::from(low.cast_signed()).cast_unsigned())
         }
     })
+}
+
+/// What is surprising about the value that came of a word, if anything.
+fn surprise(rule: &Rule, word: &str, value: &SettingValue) -> Option<IgnoredReason> {
+    let (used, whole) = number::unsigned(word);
+    let factor = match rule.conversion {
+        Conversion::Double(_) => return None,
+        Conversion::Integer(factor) => factor,
+        _ => 1,
+    };
+    let of_word = || word.to_owned();
+    let exact = number::double(word)?.trunc() * factor as f64;
+    match *value {
+        _ if !whole => Some(IgnoredReason::CutToInteger { word: of_word(), used }),
+        _ if number::is_octal(word) => Some(IgnoredReason::Octal { word: of_word(), used }),
+        // Beyond 2^53 a double does not tell, but then it is far too large only if it wraps.
+        SettingValue::Unsigned(value) if (value as f64 - exact).abs() > 1e-9 * exact.abs() => {
+            Some(IgnoredReason::Wrapped { word: of_word(), setting: rule.setting, used: value })
+        }
+        SettingValue::Bool(false) if rule.conversion == Conversion::IsOne && used != 0 => {
+            Some(IgnoredReason::NotOne { word: of_word() })
+        }
+        _ => None,
+    }
 }
 
 /// Why LoadGen would read this key in no run at all, if so.
@@ -241,6 +209,46 @@ mod tests {
                 "line 9: *.*.min_query_count takes a whole number: 1e3 counts as 1",
             ]
         );
+    }
+
+    #[test]
+    fn values_that_mean_something_else_are_told() {
+        let (settings, report) = user(
+            "*.*.min_query_count = 010\n*.*.max_query_count = -1\n*.Server.target_latency = 99999999999999\n\
+             *.*.use_token_latencies = 2\n*.*.min_duration = 5 6\n*.*.max_duration = 1\n*.*.max_duration = 2\n\
+             m.*.performance_issue_same = 1\n*.Server.performance_issue_same = 0\n",
+        );
+        assert_eq!((settings.min_query_count, settings.max_query_count), (8, u64::MAX));
+        assert_eq!((settings.min_duration_ms, settings.max_duration_ms), (6, 2));
+        assert_eq!((settings.use_token_latencies, settings.performance_issue_same), (false, false));
+        let texts: Vec<_> = report.ignored.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            texts,
+            [
+                "line 1: *.*.min_query_count is octal with its leading 0: 010 counts as 8",
+                "line 2: *.*.max_query_count does not fit: with -1, max_query_count is 18446744073709551615",
+                "line 3: *.Server.target_latency does not fit: with 99999999999999, server_target_latency_ns is \
+                 7766279631451241920",
+                "line 4: *.*.use_token_latencies is off: only 1 switches it on, not 2",
+                "line 5: *.*.min_duration has several values: only the last one, 6, counts",
+                "line 6: *.*.max_duration is ignored: line 7 sets it again",
+                "line 8: m.*.performance_issue_same is ignored: line 9 goes before it with \
+                 *.Server.performance_issue_same, for a wildcard model wins over a wildcard scenario",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_built_in_file_surprises_nobody() {
+        for scenario in Scenario::ALL {
+            for model in ["resnet50", "gptj", "llama2-70b", "retinanet", "none"] {
+                let mut settings = TestSettings::default();
+                let builtin = super::super::BUILTIN;
+                let report =
+                    apply(builtin, ConfigFileKind::Builtin, model, *scenario, &mut settings).unwrap();
+                assert_eq!(report.ignored, [], "{model} {scenario}");
+            }
+        }
     }
 
     #[test]

@@ -10,6 +10,10 @@ use proctor_vocabulary::Scenario;
 use super::{BUILTIN, ConfigFileError, ConfigFileKind, ConfigFileReport, apply};
 use crate::TestSettings;
 
+/// What LoadGen logs when a process applies more than one `user.conf`, under `error_invalid_config`.
+pub const REPEATED_USER_FILE: &str =
+    "Multiple conf files are used. This is not valid for official submission.";
+
 /// The memory that LoadGen keeps of the configuration files of a process.
 ///
 /// LoadGen has one of these for the whole process, which makes a second settings object lose the built-in values.

@@ -9,12 +9,14 @@
 
 mod apply;
 mod files;
+mod ignored;
 mod number;
 mod parse;
 mod rules;
 
-pub use apply::{Applied, ConfigFileReport, Ignored, IgnoredReason, apply};
-pub use files::{ConfigFiles, FromConfigError, FromConfigReport, apply_audit};
+pub use apply::{Applied, ConfigFileReport, apply};
+pub use files::{ConfigFiles, FromConfigError, FromConfigReport, REPEATED_USER_FILE, apply_audit};
+pub use ignored::{Ignored, IgnoredReason};
 pub use parse::{ConfigFileError, ConfigFileErrorKind};
 pub use rules::{config_keys, setting_of_key};
 

@@ -42,6 +42,15 @@ pub(super) fn unsigned(word: &str) -> (u64, bool) {
     (value, length == digits.len())
 }
 
+/// Whether `strtoull` takes `word` for octal digits, and this makes a difference.
+pub(super) fn is_octal(word: &str) -> bool {
+    let (_, magnitude) = split_sign(word);
+    let digits = magnitude.trim_start_matches('0');
+    magnitude.starts_with('0')
+        && digits.len() > 1
+        && digits.bytes().all(|digit| (b'0'..b'8').contains(&digit))
+}
+
 fn split_sign(word: &str) -> (bool, &str) {
     match word.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -127,6 +136,16 @@ mod tests {
             ["", "abc", "12ms", "1e", "+-5", "0x", "0xp1", "0x1p", "1_000", "--1", ".", "1,5", "nan(-)", "#"]
         {
             assert_eq!(double(word), None, "{word}");
+        }
+    }
+
+    #[test]
+    fn octal_is_told_where_it_makes_a_difference() {
+        for word in ["010", "-017", "0010", "+0777"] {
+            assert!(is_octal(word), "{word}");
+        }
+        for word in ["0", "00", "007", "10", "0x10", "08", "0.5", "01e3"] {
+            assert!(!is_octal(word), "{word}");
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{
-    apply::{Ignored, IgnoredReason},
+    ignored::{Ignored, IgnoredReason},
     number,
 };
 
@@ -80,6 +80,18 @@ impl<'a> Table<'a> {
             .copied()
     }
 
+    /// The entry for this model in any scenario, if one for any model in this scenario goes before it.
+    pub(super) fn shadowed(&self, model: &str, scenario: &str, name: &str) -> Option<Ignored> {
+        let get = |model, scenario| self.entries.get(format!("{model}.{scenario}.{name}").as_str());
+        let (winner, loser) = (get("*", scenario)?, get(model, "*")?);
+        // Where both are beaten, nothing is surprising.
+        if model == "*" || get(model, scenario).is_some() {
+            return None;
+        }
+        let reason = IgnoredReason::Shadowed { key: winner.key.to_owned(), line: winner.line };
+        Some(Ignored { line: loser.line, key: loser.key.to_owned(), reason })
+    }
+
     /// All entries in the order of their lines.
     pub(super) fn entries(&self) -> Vec<Entry<'a>> {
         let mut entries: Vec<_> = self.entries.values().copied().collect();
@@ -101,13 +113,21 @@ impl<'a> Table<'a> {
             Some(word) => return Err((ConfigFileErrorKind::ExpectedAssignment, word)),
         }
         let mut value = None;
+        let mut count = 0;
         for word in words {
             number::double(word).ok_or((ConfigFileErrorKind::NotANumber, word))?;
             value = Some(word);
+            count += 1;
         }
-        match value {
-            Some(word) => drop(self.entries.insert(key, Entry { key, word, line })),
-            None => self.ignored.push(Ignored { line, key: key.to_owned(), reason: IgnoredReason::NoValue }),
+        let Some(word) = value else {
+            self.ignore(line, key, IgnoredReason::NoValue);
+            return Ok(());
+        };
+        if count > 1 {
+            self.ignore(line, key, IgnoredReason::SeveralValues { word: word.to_owned() });
+        }
+        if let Some(earlier) = self.entries.insert(key, Entry { key, word, line }) {
+            self.ignore(earlier.line, key, IgnoredReason::Repeated { line });
         }
         Ok(())
     }
@@ -116,8 +136,12 @@ impl<'a> Table<'a> {
     fn ignore_lone_word(&mut self, line: u64, word: &str) {
         if !word.starts_with('#') {
             let reason = if word.contains('=') { IgnoredReason::NoSpaces } else { IgnoredReason::NoValue };
-            self.ignored.push(Ignored { line, key: word.to_owned(), reason });
+            self.ignore(line, word, reason);
         }
+    }
+
+    fn ignore(&mut self, line: u64, key: &str, reason: IgnoredReason) {
+        self.ignored.push(Ignored { line, key: key.to_owned(), reason });
     }
 }
 

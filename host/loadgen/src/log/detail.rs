@@ -8,7 +8,7 @@ use std::{
 use proctor_vocabulary::{Scenario, TestMode};
 
 use super::format::{g6, json_string};
-use crate::{PhaseRecord, SettingValue};
+use crate::{PhaseRecord, Rules, SettingValue};
 
 /// What the official revision number stands for here: the behaviour, not the program.
 const VERSION: &str = concat!("6.0.17-compatible, Proctor ", env!("CARGO_PKG_VERSION"));
@@ -272,6 +272,7 @@ detail_value_from! {
     bool => |value| Self::Bool(value);
     Scenario => |value| Self::Text(value.name().to_owned());
     TestMode => |value| Self::Text(value.name().to_owned());
+    Rules => |value| Self::Text(value.name().to_owned());
     SettingValue => |value| match value {
         SettingValue::Bool(value) => Self::Bool(value),
         SettingValue::Unsigned(value) => Self::Unsigned(value),
@@ -279,6 +280,7 @@ detail_value_from! {
         SettingValue::Float(value) => Self::Float(value),
         SettingValue::Scenario(value) => value.into(),
         SettingValue::Mode(value) => value.into(),
+        SettingValue::Rules(value) => value.into(),
     };
 }
 

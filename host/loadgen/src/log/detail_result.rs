@@ -25,17 +25,21 @@ impl DetailLog {
             }
             _ => {}
         }
+        self.result_of_older_rules(time_ns, result);
         self.entry(time_ns, "num_errors", self.error_count());
     }
 
     fn verdict(&mut self, time_ns: u64, result: &PerformanceResult) {
         self.entry(time_ns, "result_validity", result.validity());
-        if matches!(result.figures, ScenarioFigures::Server { .. }) {
+        if matches!(result.figures, ScenarioFigures::Server { .. }) || result.intervals.is_some() {
             self.entry(time_ns, "result_perf_constraints_met", result.perf_constraints_met);
         }
         self.entry(time_ns, "result_min_duration_met", result.min_duration_met);
         self.entry(time_ns, "result_min_queries_met", result.min_queries_met);
-        self.entry(time_ns, "early_stopping_met", result.early_stopping.met);
+        let stops_early = !result.rules.are_older();
+        if stops_early {
+            self.entry(time_ns, "early_stopping_met", result.early_stopping.met);
+        }
         if !result.valid {
             self.entry(time_ns, "result_invalid_reason", invalid_reason(result));
         }
@@ -43,7 +47,7 @@ impl DetailLog {
             let [ttft, tpot] = result.token_early_stopping_texts().map(one_line);
             self.entry(time_ns, "early_stopping_ttft_result", ttft);
             self.entry(time_ns, "early_stopping_tpot_result", tpot);
-        } else {
+        } else if stops_early {
             self.entry(time_ns, "early_stopping_result", one_line(&result.early_stopping.text));
         }
     }
@@ -54,13 +58,17 @@ impl DetailLog {
                 self.entry(time_ns, "result_qps_with_loadgen_overhead", *qps_with_loadgen_overhead);
                 self.entry(time_ns, "result_qps_without_loadgen_overhead", *qps_without_loadgen_overhead);
                 let early = &result.early_stopping;
-                self.entry(time_ns, "early_stopping_latency_ss", early.estimate_ns.unwrap_or(0));
-                self.entry(time_ns, "early_stopping_latency_ms", early.estimate_ns_p99.unwrap_or(0));
+                if !result.rules.are_older() {
+                    self.entry(time_ns, "early_stopping_latency_ss", early.estimate_ns.unwrap_or(0));
+                    self.entry(time_ns, "early_stopping_latency_ms", early.estimate_ns_p99.unwrap_or(0));
+                }
             }
             ScenarioFigures::MultiStream { query_latencies } => {
                 self.latencies(time_ns, query_latencies, "query_latency_ns");
                 let estimate_ns = result.early_stopping.estimate_ns.unwrap_or(0);
-                self.entry(time_ns, "early_stopping_latency_ms", estimate_ns);
+                if !result.rules.are_older() {
+                    self.entry(time_ns, "early_stopping_latency_ms", estimate_ns);
+                }
             }
             ScenarioFigures::Server {
                 scheduled_samples_per_second,

@@ -2,7 +2,10 @@
 
 use std::io::{self, Write};
 
-use super::format::{f2, g6};
+use super::{
+    format::{f2, g6},
+    older_rules,
+};
 use crate::{
     EffectiveSettings, LatencyStatistics, PerformanceResult, REPORTED_QUANTILES, Recommendation,
     ScenarioFigures, TokenLatencies, TokenResult,
@@ -39,6 +42,7 @@ impl Summary<'_> {
             self.verdict(result, out)?;
             write!(out, "\n{RULE}\nAdditional Stats\n{RULE}\n")?;
             statistics(result, out)?;
+            older_rules::summary(result, out)?;
             write!(out, "\n{RULE}\nTest Parameters Used\n{RULE}\n")?;
             self.parameters(out)?;
         }
@@ -112,12 +116,14 @@ impl Summary<'_> {
     fn verdict(&self, result: &PerformanceResult, out: &mut impl Write) -> io::Result<()> {
         let answer = |met: bool| if met { "Yes" } else { "NO" };
         writeln!(out, "Result is : {}", result.validity())?;
-        if matches!(result.figures, ScenarioFigures::Server { .. }) {
+        if matches!(result.figures, ScenarioFigures::Server { .. }) || result.intervals.is_some() {
             writeln!(out, "  Performance constraints satisfied : {}", answer(result.perf_constraints_met))?;
         }
         writeln!(out, "  Min duration satisfied : {}", answer(result.min_duration_met))?;
         writeln!(out, "  Min queries satisfied : {}", answer(result.min_queries_met))?;
-        writeln!(out, "  Early stopping satisfied: {}", answer(result.early_stopping.met))?;
+        if !result.rules.are_older() {
+            writeln!(out, "  Early stopping satisfied: {}", answer(result.early_stopping.met))?;
+        }
         if !result.valid {
             writeln!(out, "Recommendations:")?;
             for recommendation in &result.recommendations {
@@ -133,6 +139,7 @@ impl Summary<'_> {
         }
         match (&result.figures, &result.tokens) {
             (ScenarioFigures::Offline { .. }, _) => Ok(()),
+            _ if result.rules.are_older() => Ok(()),
             (_, None) => write!(out, "Early Stopping Result:\n{}\n", result.early_stopping.text),
             (_, Some(_)) => {
                 let [ttft, tpot] = result.token_early_stopping_texts();

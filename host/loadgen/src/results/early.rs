@@ -13,9 +13,9 @@ const MULTI_STREAM_QUANTILE: f64 = 0.99;
 /// Whether enough queries were seen to believe the percentile, and what it is at least believed to be.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EarlyStopping {
-    /// Whether enough were seen. Offline always says yes.
+    /// Whether enough were seen. Offline always says yes, and so do the older rules, which count queries instead.
     pub met: bool,
-    /// LoadGen's explanation, of several lines; empty for Offline.
+    /// LoadGen's explanation, of several lines; empty for Offline and under the older rules.
     pub text: String,
     /// SingleStream and MultiStream: the conservative estimate of the target percentile, in ns, if there are enough
     /// queries.
@@ -33,6 +33,9 @@ impl EarlyStopping {
         over_latency_count: u64,
     ) -> Self {
         let quantile = settings.target_latency_percentile;
+        if settings.rules.are_older() {
+            return Self { met: true, ..Self::default() };
+        }
         match settings.scenario {
             Scenario::SingleStream => Self::single_stream(query_count, sorted_ns, quantile),
             Scenario::MultiStream => Self::estimated(query_count, sorted_ns, quantile),
@@ -41,9 +44,9 @@ impl EarlyStopping {
         }
     }
 
+    /// LoadGen tries the 99th percentile only if there are enough queries for the target percentile.
     fn single_stream(query_count: u64, sorted_ns: &[u64], quantile: f64) -> Self {
         let mut result = Self::estimated(query_count, sorted_ns, quantile);
-        // LoadGen says nothing of the other percentile then, also if there are enough queries for that one.
         if !result.met {
             return result;
         }

@@ -11,6 +11,8 @@ use super::PerformanceResult;
 pub enum Recommendation {
     /// The latency bound was not met.
     ReduceTargetQps,
+    /// MultiStream under the older rules: the system did not keep up with the intervals.
+    ReduceSamplesPerQuery,
     /// The bound of the time to the first token was not met.
     ReduceTargetQpsForTtft,
     /// The bound of the time per output token was not met.
@@ -33,12 +35,16 @@ impl Recommendation {
             Scenario::Server => Self::IncreaseTargetQps,
             Scenario::Offline => Self::IncreaseExpectedQps,
         };
+        let for_latency = match scenario {
+            Scenario::MultiStream => Self::ReduceSamplesPerQuery,
+            _ => Self::ReduceTargetQps,
+        };
         let (latency_met, ttft_met, tpot_met) = match result.token_latencies() {
             Some(token_latencies) => (true, token_latencies.ttft_met, token_latencies.tpot_met),
             None => (result.perf_constraints_met, true, true),
         };
         [
-            (latency_met, Self::ReduceTargetQps),
+            (latency_met, for_latency),
             (ttft_met, Self::ReduceTargetQpsForTtft),
             (tpot_met, Self::ReduceTargetQpsForTpot),
             (result.min_duration_met, for_duration),
@@ -54,6 +60,7 @@ impl fmt::Display for Recommendation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::ReduceTargetQps => "Reduce target QPS to improve latency.",
+            Self::ReduceSamplesPerQuery => "Reduce samples per query to improve latency.",
             // The spelling is LoadGen's.
             Self::ReduceTargetQpsForTtft => "TTFT constrain not met: Reduce target QPS to improve latency.",
             Self::ReduceTargetQpsForTpot => "TPOT constrain not met: Reduce target QPS to improve latency.",

@@ -29,6 +29,11 @@ const QUANTILE_RANGE: RangeInclusive<f64> = 0.000_001..=0.999_999;
 /// Expected latencies, a nanosecond to eleven days, for the same reason.
 const LATENCY_NS_RANGE: RangeInclusive<f64> = 1.0..=1e15;
 
+/// Intervals of the older MultiStream, a microsecond to an hour, in ms.
+const INTERVAL_MS_RANGE: RangeInclusive<f64> = 0.001..=3_600_000.0;
+/// The longest phase of the older MultiStream, in ns: as [`MAX_DURATION_MS`].
+const MAX_INTERVALS_NS: u64 = MAX_DURATION_MS * 1_000_000;
+
 /// Settings that no run can be made of.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SettingsError {
@@ -86,6 +91,13 @@ impl EffectiveSettings {
         };
         let min_query_count = SettingValue::Unsigned(request.min_query_count);
         let min_duration_ms = SettingValue::Unsigned(request.min_duration_ms);
+        if let Some(interval_ns) = self.interval_ns {
+            let query_count = self.min_query_count.max(self.accuracy_sample_count.min(self.qsl_total_count));
+            if query_count.saturating_mul(interval_ns) > MAX_INTERVALS_NS {
+                let value = SettingValue::Float(request.multi_stream_interval_ms);
+                return too_large("multi_stream_interval_ms", value, "a run of at most 30 years");
+            }
+        }
         match self.scenario {
             Scenario::Offline if self.performance_issue_unique => Ok(()),
             Scenario::Offline if request.min_query_count > MAX_PHASE_SAMPLES => {
@@ -200,7 +212,10 @@ pub(super) fn check_ranges(request: &TestSettings) -> Result<(), SettingsError> 
             &["single_stream_target_latency_percentile"],
         ),
         Scenario::MultiStream => (
-            &[("multi_stream_expected_latency_ns", LATENCY_NS_RANGE)],
+            &[
+                ("multi_stream_expected_latency_ns", LATENCY_NS_RANGE),
+                ("multi_stream_interval_ms", INTERVAL_MS_RANGE),
+            ],
             &["multi_stream_target_latency_percentile"],
         ),
         Scenario::Server => (&[("server_target_qps", QPS_RANGE)], &["server_target_latency_percentile"]),
@@ -220,6 +235,11 @@ pub(super) fn check_ranges(request: &TestSettings) -> Result<(), SettingsError> 
     }
     if request.scenario != Scenario::Offline {
         check_integer(request, "min_query_count", 0..=MAX_MIN_QUERIES)?;
+    }
+    if request.rules.are_older() && request.use_token_latencies {
+        let (key, value) = field(request, "rules");
+        let expected = "v5.0, or turn use_token_latencies off: the older rules know no tokens".to_owned();
+        return Err(SettingsError::OutOfRange { key, value, expected });
     }
     if request.mode == TestMode::FindPeakPerformance {
         check_peak_search(request)?;

@@ -2,6 +2,8 @@
 
 use proctor_vocabulary::{Scenario, TestMode};
 
+use crate::Rules;
+
 use super::{
     SettingsError, TestSettings,
     check::{check_library, check_ranges},
@@ -17,11 +19,14 @@ use super::{
 pub struct EffectiveSettings {
     pub scenario: Scenario,
     pub mode: TestMode,
+    pub rules: Rules,
+    /// MultiStream under the older rules: from one query to the next, in ns. `None` elsewhere.
+    pub interval_ns: Option<u64>,
     /// Samples in each query; for Offline, in the one query.
     pub samples_per_query: u64,
     /// Queries per second that are expected or, for Server, sent.
     pub target_qps: f64,
-    /// Latency bound of Server, else 0.
+    /// Latency bound of Server, and of MultiStream under the older rules; else 0.
     pub target_latency_ns: u64,
     /// Quantile of the latency that is reported, as a fraction.
     pub target_latency_percentile: f64,
@@ -76,6 +81,13 @@ impl TestSettings {
 }
 
 impl EffectiveSettings {
+    /// Whether queries have scheduled instants, from which their latencies count: in Server, and in MultiStream under the
+    /// older rules.
+    #[must_use]
+    pub fn has_schedule(&self) -> bool {
+        self.scenario == Scenario::Server || self.interval_ns.is_some()
+    }
+
     /// Derives the effective settings from a request and the two counts that the library reports.
     ///
     /// The strings returned beside are LoadGen's `error_invalid_test_settings`: contradictions that are logged as
@@ -116,6 +128,8 @@ impl EffectiveSettings {
         Self {
             scenario: request.scenario,
             mode: request.mode,
+            rules: request.rules,
+            interval_ns: None,
             samples_per_query: 1,
             target_qps: 1.0,
             target_latency_ns: 0,
@@ -169,6 +183,12 @@ impl EffectiveSettings {
         self.target_qps = 1e9 / request.multi_stream_expected_latency_ns;
         self.target_latency_percentile = request.multi_stream_target_latency_percentile;
         self.samples_per_query = request.multi_stream_samples_per_query;
+        if self.rules.are_older() {
+            let interval_ns = (request.multi_stream_interval_ms * 1e6).round() as u64;
+            self.interval_ns = Some(interval_ns);
+            self.target_qps = 1e9 / interval_ns as f64;
+            self.target_latency_ns = interval_ns;
+        }
     }
 
     fn server(&mut self, request: &TestSettings) {
@@ -191,7 +211,7 @@ impl EffectiveSettings {
     }
 
     /// LoadGen's own checks, which are logged only.
-    fn contradictions(&self) -> Vec<String> {
+    pub(super) fn contradictions(&self) -> Vec<String> {
         let mut errors = Vec::new();
         if self.performance_issue_same && self.performance_issue_same_index >= self.performance_sample_count {
             errors.push(format!(

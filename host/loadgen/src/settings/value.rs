@@ -4,6 +4,8 @@ use std::fmt;
 
 use proctor_vocabulary::{Scenario, TestMode};
 
+use crate::Rules;
+
 /// What values a setting takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SettingKind {
@@ -19,6 +21,8 @@ pub enum SettingKind {
     Scenario,
     /// The name of a mode.
     Mode,
+    /// The name of a round of rules.
+    Rules,
 }
 
 /// The value of a setting.
@@ -36,6 +40,8 @@ pub enum SettingValue {
     Scenario(Scenario),
     /// A mode.
     Mode(TestMode),
+    /// Rules.
+    Rules(Rules),
 }
 
 /// A value that a setting cannot take, or a setting that does not exist.
@@ -72,6 +78,7 @@ impl SettingValue {
             Self::Float(_) => SettingKind::Float,
             Self::Scenario(_) => SettingKind::Scenario,
             Self::Mode(_) => SettingKind::Mode,
+            Self::Rules(_) => SettingKind::Rules,
         }
     }
 }
@@ -85,6 +92,7 @@ impl fmt::Display for SettingValue {
             Self::Float(value) => value.fmt(f),
             Self::Scenario(value) => value.fmt(f),
             Self::Mode(value) => value.fmt(f),
+            Self::Rules(value) => value.fmt(f),
         }
     }
 }
@@ -98,6 +106,7 @@ impl fmt::Display for SettingKind {
             Self::Float => "a number",
             Self::Scenario => "the name of a scenario",
             Self::Mode => "the name of a mode",
+            Self::Rules => "the name of a round of rules",
         })
     }
 }
@@ -139,6 +148,7 @@ macro_rules! setting {
 setting!(bool, Bool, value => value, { SettingValue::Bool(value) => Some(value), });
 setting!(Scenario, Scenario, value => value, { SettingValue::Scenario(value) => Some(value), });
 setting!(TestMode, Mode, value => value, { SettingValue::Mode(value) => Some(value), });
+setting!(Rules, Rules, value => value, { SettingValue::Rules(value) => Some(value), });
 setting!(u64, Unsigned, value => value, {
     SettingValue::Unsigned(value) => Some(value),
     SettingValue::Signed(value) => u64::try_from(value).ok(),

@@ -46,7 +46,11 @@ impl Numbers {
 
 /// The settings of a recorded case: the defaults, changed.
 pub fn settings(case: &Value) -> TestSettings {
-    let mut settings = TestSettings::default();
+    settings_from(TestSettings::default(), case)
+}
+
+/// The settings of a recorded case that changed these.
+pub fn settings_from(mut settings: TestSettings, case: &Value) -> TestSettings {
     let mut set = |name: &str, value: &Value| {
         // Two fields have another name in LoadGen's Python module, with which the cases were recorded.
         let name = match name {
@@ -73,5 +77,6 @@ fn setting(kind: SettingKind, value: &Value) -> SettingValue {
         SettingKind::Float => SettingValue::Float(value.as_f64().unwrap()),
         SettingKind::Scenario => SettingValue::Scenario(value.as_str().unwrap().parse().unwrap()),
         SettingKind::Mode => SettingValue::Mode(value.as_str().unwrap().parse().unwrap()),
+        SettingKind::Rules => SettingValue::Rules(value.as_str().unwrap().parse().unwrap()),
     }
 }

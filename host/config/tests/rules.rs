@@ -1,0 +1,60 @@
+//! The choice of the rules, and what follows from it.
+
+use proctor_config::{Loader, Settings};
+use proctor_loadgen::Rules;
+
+fn load(assignments: &[&str]) -> Settings {
+    let loader = assignments.iter().fold(Loader::new(), |loader, assignment| loader.set(assignment));
+    loader.load().expect("the settings are well formed")
+}
+
+#[test]
+fn the_default_rules_are_the_newest() {
+    let settings = load(&[]);
+    assert_eq!((settings.run.rules, settings.test.rules), (Rules::V50, Rules::V50));
+    assert_eq!(settings.origin("rules").unwrap().to_string(), "default");
+}
+
+#[test]
+fn unknown_rules_suggest_the_near_ones() {
+    let error = Loader::new().set("rules=v0.4").load().unwrap_err().to_string();
+    assert!(error.contains("rules = v0.4: give one of v5.0, v0.7, v0.5, did you mean \"v"), "{error}");
+}
+
+#[test]
+fn rules_may_come_from_any_layer_and_choose_the_preset() {
+    let variable = [("PROCTOR_RULES".to_owned(), "V0.7".to_owned())];
+    let settings = Loader::new()
+        .environment(variable)
+        .set("scenario=MultiStream")
+        .set("preset=official")
+        .load()
+        .expect("the settings are well formed");
+    assert_eq!((settings.run.rules, settings.test.rules), (Rules::V07, Rules::V07));
+    assert_eq!(settings.test.min_query_count, 270_336);
+    assert_eq!(settings.test.min_duration_ms, 60_000);
+    assert_eq!(settings.test.multi_stream_interval_ms, 50.0);
+    assert_eq!(settings.origin("multi_stream_interval_ms").unwrap().to_string(), "preset official");
+    assert!(settings.is_of_official_length());
+}
+
+#[test]
+fn the_official_length_is_that_of_the_rules() {
+    let of = |more: &[&str]| load(&[&["rules=v0.5", "scenario=Server", "preset=official"], more].concat());
+    assert!(of(&[]).is_of_official_length());
+    assert_eq!(of(&[]).run.server_run_count, 5);
+    for shorter in ["server_run_count=4", "min_query_count=270335", "min_duration_ms=59999"] {
+        assert!(!of(&[shorter]).is_of_official_length(), "{shorter}");
+    }
+    // A sharper tail needs more queries, a duller one fewer.
+    assert!(!of(&["server_target_latency_percentile=0.999"]).is_of_official_length());
+    let duller = ["server_target_latency_percentile=0.97", "min_query_count=90112"];
+    assert!(of(&duller).is_of_official_length());
+}
+
+#[test]
+fn the_interval_has_a_range() {
+    let error = Loader::new().set("multi_stream_interval_ms=0").load().unwrap_err().to_string();
+    assert!(error.contains("give a number from 0.001 to 3600000 (ms)"), "{error}");
+    assert_eq!(load(&["multi_stream_interval_ms=33.3"]).test.multi_stream_interval_ms, 33.3);
+}

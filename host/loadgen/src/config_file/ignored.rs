@@ -1,0 +1,104 @@
+//! What LoadGen passes over in silence, or takes otherwise than it looks.
+
+/// A line that LoadGen passes over in silence.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {key} {reason}")]
+pub struct Ignored {
+    /// Line in the file, from 1.
+    pub line: u64,
+    /// The key, as it stands in the file.
+    pub key: String,
+    /// Why it has no effect, or not the one that it seems to have.
+    pub reason: IgnoredReason,
+}
+
+/// Why a line has no effect, or not the one that it seems to have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum IgnoredReason {
+    /// `key=value` is one word to LoadGen.
+    #[error("is ignored: write it with spaces around the `=`")]
+    NoSpaces,
+    /// There is a key, but no value.
+    #[error("is ignored: it has no value")]
+    NoValue,
+    /// The key is none that LoadGen reads.
+    #[error("is ignored: unknown key{hint}")]
+    UnknownKey {
+        /// A suggestion, or empty.
+        hint: String,
+    },
+    /// LoadGen reads the key, but not in this scenario.
+    #[error("is ignored: this key is not read for that scenario")]
+    NotForScenario,
+    /// Only the built-in file may set the key.
+    #[error("is ignored: only mlperf.conf may set this key")]
+    BuiltinOnly,
+    /// The key needs a switch that is off.
+    #[error("is ignored: it needs {switch} = 1")]
+    Needs {
+        /// The switch.
+        switch: &'static str,
+    },
+    /// Not the number of a mode. LoadGen logs this one as an error.
+    #[error(
+        "is ignored: {word} is no mode; 0 is SubmissionRun, 1 AccuracyOnly, 2 PerformanceOnly, 3 FindPeakPerformance"
+    )]
+    InvalidMode {
+        /// The value as it stands in the file.
+        word: String,
+    },
+    /// The setting takes whole numbers, so LoadGen uses only the start of the value.
+    #[error("takes a whole number: {word} counts as {used}")]
+    CutToInteger {
+        /// The value as it stands in the file.
+        word: String,
+        /// The integer that LoadGen reads from it, before any conversion of units.
+        used: u64,
+    },
+    /// A number with a leading 0 is octal, as in C.
+    #[error("is octal with its leading 0: {word} counts as {used}")]
+    Octal {
+        /// The value as it stands in the file.
+        word: String,
+        /// The integer that LoadGen reads from it, before any conversion of units.
+        used: u64,
+    },
+    /// The number is negative, or too large in the unit of the setting, and wraps around.
+    #[error("does not fit: with {word}, {setting} is {used}")]
+    Wrapped {
+        /// The value as it stands in the file.
+        word: String,
+        /// The setting.
+        setting: &'static str,
+        /// What the setting becomes.
+        used: u64,
+    },
+    /// A switch that only a 1 turns on.
+    #[error("is off: only 1 switches it on, not {word}")]
+    NotOne {
+        /// The value as it stands in the file.
+        word: String,
+    },
+    /// There are several numbers on the line.
+    #[error("has several values: only the last one, {word}, counts")]
+    SeveralValues {
+        /// The last.
+        word: String,
+    },
+    /// The same key stands further down.
+    #[error("is ignored: line {line} sets it again")]
+    Repeated {
+        /// The later line.
+        line: u64,
+    },
+    /// A wildcard model goes before a wildcard scenario.
+    #[error(
+        "is ignored: line {line} goes before it with {key}, for a wildcard model wins over a wildcard scenario"
+    )]
+    Shadowed {
+        /// The key that wins.
+        key: String,
+        /// Its line.
+        line: u64,
+    },
+}

@@ -1,0 +1,116 @@
+//! `mlperf_log_trace.json`: events in the form of Chrome's tracing, for `chrome://tracing` and Perfetto.
+
+use std::io::{self, Write};
+
+use super::LogIdentity;
+
+/// Writes a trace event by event, in LoadGen's spelling and spacing. Times are in ns from the start of the test.
+///
+/// LoadGen's own file is no JSON where it repeats entries of other logs, whose quotes it doubles; those entries are not
+/// written here.
+#[derive(Debug)]
+pub struct TraceWriter<W: Write> {
+    out: W,
+    pid: u32,
+    tid: u64,
+    start_unix_ms: u64,
+}
+
+impl<W: Write> TraceWriter<W> {
+    /// Opens the list of events.
+    ///
+    /// # Errors
+    /// What writing gives.
+    pub fn new(mut out: W, identity: &LogIdentity) -> io::Result<Self> {
+        out.write_all(b"{\"traceEvents\":[\n")?;
+        let LogIdentity { pid, tid, start_unix_ms, .. } = *identity;
+        Ok(Self { out, pid, tid, start_unix_ms })
+    }
+
+    /// Something that took time on the issuing thread.
+    ///
+    /// # Errors
+    /// What writing gives.
+    pub fn span(&mut self, name: &str, start_ns: u64, duration_ns: u64, args: &str) -> io::Result<()> {
+        writeln!(
+            self.out,
+            "{{\"name\":\"{name}\",\"ph\":\"X\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},\"args\":{{{args}}}}},",
+            self.pid,
+            self.tid,
+            us(start_ns),
+            us(duration_ns),
+        )
+    }
+
+    /// The two parts of a latency, as a counter: from the scheduled instant to the issue, from there to the end.
+    ///
+    /// # Errors
+    /// What writing gives.
+    pub fn latency(
+        &mut self,
+        name: &str,
+        scheduled_ns: u64,
+        issue_delay_ns: u64,
+        issue_to_done_ns: u64,
+    ) -> io::Result<()> {
+        writeln!(
+            self.out,
+            "{{\"name\":\"{name}\",\"ph\": \"C\",\"pid\":{},\"ts\":{},\"args\":{{ \"issue_delay\":{issue_delay_ns},\"issue_to_done\":{issue_to_done_ns}}}}},",
+            self.pid,
+            us(scheduled_ns),
+        )
+    }
+
+    /// A sample, or its first token, from its scheduled instant to its end.
+    ///
+    /// # Errors
+    /// What writing gives.
+    pub fn sample(&mut self, name: &str, sample: &TraceSample) -> io::Result<()> {
+        let TraceSample { id, query_id, index, scheduled_ns, issue_start_ns, complete_ns } = *sample;
+        let issue_start = issue_start_ns.map(|ns| format!("\"issue_start_ns\":{ns},")).unwrap_or_default();
+        writeln!(
+            self.out,
+            "{{\"name\":\"{name}\",\"cat\":\"default\",\"ph\":\"b\",\"pid\":{pid},\"id\":{id},\"ts\":{},\"args\":{{\"sample_seq\":{id},\"query_seq\":{query_id},\"sample_idx\":{index},{issue_start}\"complete_ns\":{complete_ns}}}}},\n\
+             {{\"name\":\"{name}\",\"cat\":\"default\",\"ph\":\"e\", \"pid\":{pid},\"id\":{id},\"ts\":{}}},",
+            us(scheduled_ns),
+            us(scheduled_ns + complete_ns),
+            pid = self.pid,
+        )
+    }
+
+    /// Closes the file and returns the writer, flushed.
+    ///
+    /// # Errors
+    /// What writing gives.
+    pub fn finish(mut self) -> io::Result<W> {
+        write!(
+            self.out,
+            "{{\"name\":\"LastTrace\"}}\n],\n\"displayTimeUnit\":\"ns\",\n\"otherData\":{{\n\"ts\":{}.000,\n\"version\":\"MLPerf LoadGen v1.0\"\n}}\n}}\n",
+            self.start_unix_ms * 1000,
+        )?;
+        self.out.flush()?;
+        Ok(self.out)
+    }
+}
+
+/// A sample as the trace shows it. Numbers count over the whole test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TraceSample {
+    /// Number of the sample (`seq_id` of the accuracy log).
+    pub id: u64,
+    /// Number of its query.
+    pub query_id: u64,
+    /// Library index.
+    pub index: u64,
+    /// From when its latency counts, in ns from the start of the test.
+    pub scheduled_ns: u64,
+    /// How much later it was issued, in ns, if that is known.
+    pub issue_start_ns: Option<u64>,
+    /// Its latency in ns.
+    pub complete_ns: u64,
+}
+
+/// Microseconds with three decimals.
+fn us(ns: u64) -> String {
+    format!("{}.{:03}", ns / 1000, ns % 1000)
+}

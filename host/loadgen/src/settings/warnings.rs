@@ -1,0 +1,196 @@
+//! What LoadGen does without a word although the settings look as if they asked for something else.
+
+use proctor_vocabulary::{Scenario, TestMode};
+
+use super::{EffectiveSettings, TestSettings};
+
+/// An accuracy run that is paced for longer than this deserves a word, in seconds.
+const LONG_ACCURACY_RUN_S: f64 = 3600.0;
+
+impl EffectiveSettings {
+    /// What a user should know before the run: settings without effect, settings that say two things, and settings with
+    /// which the run cannot become VALID. Nothing of it changes what is done. Empty for settings as the rules want them.
+    ///
+    /// `request` is what these settings were derived from.
+    #[must_use]
+    pub fn warnings(&self, request: &TestSettings) -> Vec<String> {
+        let mut warnings = self.contradictions();
+        warnings.extend(self.without_effect(request));
+        if self.mode != TestMode::AccuracyOnly {
+            warnings.extend(self.limits());
+        }
+        if matches!(self.mode, TestMode::AccuracyOnly | TestMode::SubmissionRun) {
+            warnings.extend(self.long_accuracy_run());
+        }
+        warnings
+    }
+
+    fn without_effect(&self, request: &TestSettings) -> Vec<String> {
+        let mut warnings = Vec::new();
+        let mut tell = |is_so: bool, text: String| warnings.extend(is_so.then_some(text));
+        let scenario = self.scenario;
+        let not_server = scenario != Scenario::Server;
+        tell(
+            not_server && request.server_coalesce_queries,
+            format!("server_coalesce_queries has no effect in {scenario}"),
+        );
+        tell(
+            not_server && request.server_max_async_queries != 0,
+            format!("server_max_async_queries has no effect in {scenario}"),
+        );
+        tell(
+            not_server && request.server_num_issue_query_threads != 0,
+            format!("server_num_issue_query_threads has no effect in {scenario}"),
+        );
+        let infers = self.infer_token_latencies;
+        let can_infer = matches!(scenario, Scenario::Server | Scenario::Offline);
+        tell(infers && !can_infer, format!("infer_token_latencies has no effect in {scenario}"));
+        tell(
+            infers && can_infer && self.token_latency_scaling_factor == 0,
+            "infer_token_latencies makes 0 tokens per second of everything: set token_latency_scaling_factor"
+                .to_owned(),
+        );
+        tell(
+            self.accuracy_log_sampling_target > 0 && self.accuracy_log_probability > 0.0,
+            "accuracy_log_probability has no effect: accuracy_log_sampling_target replaces it".to_owned(),
+        );
+        tell(
+            !self.performance_issue_same && self.performance_issue_same_index != 0,
+            "performance_issue_same_index has no effect without performance_issue_same".to_owned(),
+        );
+        for (key, count) in [
+            ("performance_sample_count_override", request.performance_sample_count_override),
+            ("accuracy_sample_count_override", request.accuracy_sample_count_override),
+        ] {
+            let total = self.qsl_total_count;
+            tell(
+                count > total,
+                format!("{key} = {count} is more than the library has: {total} samples are used"),
+            );
+        }
+        warnings
+    }
+
+    /// Limits below what the run has to reach. Offline has one query, which always ends naturally.
+    fn limits(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        let mut tell = |key: &str, limit: u64, least_key: &str, least: u64| {
+            if self.scenario != Scenario::Offline && limit != 0 && limit < least {
+                warnings.push(format!(
+                    "{key} = {limit} is below {least_key} = {least}: the run ends early with an error, and is INVALID"
+                ));
+            }
+        };
+        tell("max_query_count", self.max_query_count, "min_query_count", self.min_query_count);
+        tell("max_duration_ms", self.max_duration_ms, "min_duration_ms", self.min_duration_ms);
+        warnings
+    }
+
+    /// LoadGen paces the accuracy run of Server, too.
+    fn long_accuracy_run(&self) -> Option<String> {
+        let sample_count = self.accuracy_sample_count.min(self.qsl_total_count);
+        let duration_s = sample_count as f64 / self.target_qps;
+        (self.scenario == Scenario::Server && duration_s > LONG_ACCURACY_RUN_S).then(|| {
+            format!(
+                "the accuracy run issues its {sample_count} samples at server_target_qps = {}, too: about {:.1} h",
+                self.target_qps,
+                duration_s / 3600.0
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn warnings(request: TestSettings) -> Vec<String> {
+        let (effective, errors) = EffectiveSettings::new(&request, 100, 50_000).unwrap();
+        let warnings = effective.warnings(&request);
+        assert!(errors.iter().all(|error| warnings.contains(error)));
+        warnings
+    }
+
+    #[test]
+    fn the_defaults_need_no_word() {
+        for scenario in Scenario::ALL {
+            for mode in [TestMode::PerformanceOnly, TestMode::AccuracyOnly] {
+                let request = TestSettings {
+                    scenario: *scenario,
+                    mode,
+                    server_target_qps: 100.0,
+                    ..TestSettings::default()
+                };
+                assert_eq!(warnings(request), [""; 0], "{scenario} {mode}");
+            }
+        }
+    }
+
+    #[test]
+    fn settings_without_effect_are_told() {
+        let request = TestSettings {
+            scenario: Scenario::MultiStream,
+            server_coalesce_queries: true,
+            server_max_async_queries: 5,
+            infer_token_latencies: true,
+            accuracy_log_probability: 0.5,
+            accuracy_log_sampling_target: 5,
+            performance_issue_same_index: 1,
+            performance_sample_count_override: 60_000,
+            ..TestSettings::default()
+        };
+        assert_eq!(
+            warnings(request),
+            [
+                "server_coalesce_queries has no effect in MultiStream",
+                "server_max_async_queries has no effect in MultiStream",
+                "infer_token_latencies has no effect in MultiStream",
+                "accuracy_log_probability has no effect: accuracy_log_sampling_target replaces it",
+                "performance_issue_same_index has no effect without performance_issue_same",
+                "performance_sample_count_override = 60000 is more than the library has: 50000 samples are used",
+            ]
+        );
+    }
+
+    #[test]
+    fn limits_that_make_a_run_invalid_are_told() {
+        let request = TestSettings {
+            scenario: Scenario::Server,
+            max_query_count: 99,
+            max_duration_ms: 9_999,
+            infer_token_latencies: true,
+            ..TestSettings::default()
+        };
+        assert_eq!(
+            warnings(request.clone()),
+            [
+                "infer_token_latencies makes 0 tokens per second of everything: set token_latency_scaling_factor",
+                "max_query_count = 99 is below min_query_count = 100: the run ends early with an error, and is INVALID",
+                "max_duration_ms = 9999 is below min_duration_ms = 10000: the run ends early with an error, and is \
+                 INVALID",
+            ]
+        );
+        let scenario = Scenario::Offline;
+        assert_eq!(warnings(TestSettings { scenario, token_latency_scaling_factor: 1, ..request }), [""; 0]);
+    }
+
+    #[test]
+    fn contradictions_and_long_accuracy_runs_are_told() {
+        let request = TestSettings {
+            scenario: Scenario::Server,
+            mode: TestMode::AccuracyOnly,
+            performance_issue_unique: true,
+            performance_issue_same: true,
+            ..TestSettings::default()
+        };
+        let warnings = warnings(request);
+        assert!(
+            warnings[0].starts_with("Performance_issue_unique and performance_issue_same"),
+            "{warnings:?}"
+        );
+        assert_eq!(
+            warnings[1],
+            "the accuracy run issues its 50000 samples at server_target_qps = 1, too: about 13.9 h"
+        );
+    }
+}

@@ -1,0 +1,39 @@
+//! The limits of a load generator, and what its caller adds to the settings.
+
+/// What is not LoadGen's to set: the limits of this load generator itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoadGenOptions {
+    /// How long nothing may complete while something is waited for before the phase is given up, in ms. A stall is
+    /// noticed after one to two times this.
+    pub watchdog_ms: u64,
+    /// Memory for the responses that a performance phase logs, in bytes, made before its start if any are to be
+    /// logged. Each response takes 16 bytes more than its data. A token run, but in Offline, makes as much again for
+    /// what comes with first tokens.
+    pub response_arena_bytes: u64,
+    /// Phases of earlier tests of the same system, so that a response that belongs to one of them is recognised as
+    /// late instead of completing a sample of this test.
+    pub earlier_phase_count: u64,
+    /// Content of an `audit.config`, which changes the settings at the start of the test. LoadGen looks for such a file
+    /// in the current folder; here the caller does.
+    pub audit_config: Option<String>,
+    /// What was wrong with configuration files that made the settings, in LoadGen's words
+    /// ([`crate::config_file::ConfigFileError::log_text`], [`crate::config_file::REPEATED_USER_FILE`]): it opens the detail log and
+    /// counts as errors. The caller decides whether to run all the same, as LoadGen does.
+    pub config_errors: Vec<String>,
+    /// Keep what the trace shows: times of issue calls, all of a short phase, at most 1,536 of a long one, among them the
+    /// latest. LoadGen's trace has everything, and costs several times what is measured.
+    pub enable_trace: bool,
+}
+
+impl Default for LoadGenOptions {
+    fn default() -> Self {
+        Self {
+            watchdog_ms: 60_000,
+            response_arena_bytes: 16 << 20,
+            earlier_phase_count: 0,
+            audit_config: None,
+            config_errors: Vec::new(),
+            enable_trace: true,
+        }
+    }
+}

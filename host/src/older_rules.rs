@@ -1,0 +1,78 @@
+//! What a result says besides under the older rules, for programs and for people.
+
+use proctor_loadgen::{IntervalResult, Rules};
+use serde::Serialize;
+
+use crate::{
+    result::RunResult,
+    text::{counted, duration},
+};
+
+/// The fixed intervals of MultiStream.
+#[derive(Debug, Serialize)]
+pub(crate) struct IntervalPart {
+    /// Samples in each query: the metric.
+    pub(crate) stream_count: u64,
+    pub(crate) interval_ns: u64,
+    /// From the start to the last query; each had one or was skipped.
+    pub(crate) interval_count: u64,
+    pub(crate) skipped_interval_count: u64,
+    /// The most in a row.
+    pub(crate) longest_skip_count: u64,
+    /// Queries that caused skipped intervals.
+    pub(crate) skipping_query_count: u64,
+    /// Those, and queries that took longer than an interval.
+    pub(crate) late_query_count: u64,
+    pub(crate) allowed_late_query_count: u64,
+}
+
+impl From<&IntervalResult> for IntervalPart {
+    fn from(result: &IntervalResult) -> Self {
+        let record = result.record;
+        Self {
+            stream_count: result.stream_count,
+            interval_ns: record.interval_ns,
+            interval_count: record.elapsed_interval_count,
+            skipped_interval_count: record.skipped_interval_count,
+            longest_skip_count: record.longest_skip_count,
+            skipping_query_count: record.skipping_query_count,
+            late_query_count: record.late_query_count,
+            allowed_late_query_count: result.allowed_late_query_count,
+        }
+    }
+}
+
+/// Lines of the verdict; none of a single run under the newest rules.
+pub(crate) fn rows(result: &RunResult) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);
+    if !result.performance_runs.is_empty() {
+        let valid_count = result.performance_runs.iter().filter(|test| test.valid).count();
+        row("runs", format!("{} made, {valid_count} of them VALID", result.performance_runs.len()));
+    }
+    let figures = result.performance_run.as_ref().and_then(|test| test.figures.as_ref());
+    if let Some(intervals) = figures.and_then(|figures| figures.intervals.as_ref()) {
+        row(
+            "intervals",
+            format!(
+                "{} of {} skipped; {} over it, {} may be",
+                intervals.skipped_interval_count,
+                counted_intervals(intervals),
+                counted_queries(intervals.late_query_count),
+                intervals.allowed_late_query_count
+            ),
+        );
+    }
+    if result.rules != Rules::V50.name() {
+        row("rules", result.rules.to_owned());
+    }
+    rows
+}
+
+fn counted_intervals(intervals: &IntervalPart) -> String {
+    format!("{} of {}", counted(intervals.interval_count, "interval"), duration(intervals.interval_ns))
+}
+
+fn counted_queries(count: u64) -> String {
+    if count == 1 { "1 query".to_owned() } else { format!("{count} queries") }
+}
