@@ -9,6 +9,9 @@ use serde_json::{Map, Value, json};
 /// How long the official program may take for one case before it counts as hanging, in seconds.
 const LIMIT_S: u64 = 10;
 
+/// Settings of the older rules, which the official program knows no more.
+const OURS_ALONE: &[&str] = &["rules", "multi_stream_interval_ms"];
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Case {
     /// Samples in the library.
@@ -69,7 +72,7 @@ impl Case {
     /// The case as the driver takes it.
     pub fn request(&self, folder: &Path) -> String {
         let mut request = serde_json::to_value(self).expect("a case is plain data");
-        let fields: Vec<_> = TestSettings::FIELDS.iter().map(|field| field.name).collect();
+        let fields: Vec<_> = fields().collect();
         request["folder"] = json!(folder);
         request["fields"] = json!(fields);
         request["limit_s"] = json!(LIMIT_S);
@@ -95,10 +98,17 @@ fn setting(kind: SettingKind, value: &Value) -> Option<SettingValue> {
         SettingKind::Float => SettingValue::Float(value.as_f64()?),
         SettingKind::Scenario => SettingValue::Scenario(value.as_str()?.parse().ok()?),
         SettingKind::Mode => SettingValue::Mode(value.as_str()?.parse().ok()?),
+        SettingKind::Rules => return None,
     })
 }
 
-/// Settings as the driver reports them: a float by its bits, an enumerator by its name. NaN is NaN, whatever its bits.
+/// The settings that the official LoadGen has, too.
+fn fields() -> impl Iterator<Item = &'static str> {
+    let names = TestSettings::FIELDS.iter().map(|field| field.name);
+    names.filter(|name| !OURS_ALONE.contains(name))
+}
+
+/// Settings as the driver reports them: a float by its bits, an enumerator by its name.
 pub fn reported(settings: &TestSettings) -> Map<String, Value> {
     let value = |name| match settings.get(name).expect("the field is listed") {
         SettingValue::Bool(value) => json!(value),
@@ -107,6 +117,7 @@ pub fn reported(settings: &TestSettings) -> Map<String, Value> {
         SettingValue::Float(value) => json!(value.to_bits()),
         SettingValue::Scenario(value) => json!(value.name()),
         SettingValue::Mode(value) => json!(value.name()),
+        SettingValue::Rules(value) => json!(value.to_string()),
     };
-    TestSettings::FIELDS.iter().map(|field| (field.name.to_owned(), value(field.name))).collect()
+    fields().map(|name| (name.to_owned(), value(name))).collect()
 }

@@ -43,11 +43,15 @@ pub fn check(case: &Case, official: &mut Official, differences: &mut Differences
             return Ok(());
         }
     }
-    if let Some(error) = refusal(case, &configured.settings)? {
+    if let Some(error) = refusal(case, &configured)? {
         return differences.refused(&error, outcome.name());
     }
     match outcome {
         Outcome::Ran(run) => compare_test(case, run, &configured, folder.path(), differences),
+        Outcome::Crash { .. } if logs_absent_first_tokens(case, &audited(case, &configured.settings)) => {
+            differences.note("logged-without-first-token");
+            Ok(())
+        }
         Outcome::Crash { detail } => {
             let console = text(folder.path(), "console.txt").unwrap_or_default();
             Err(format!("the official program crashes ({detail}), ours runs: {console}"))
@@ -70,17 +74,29 @@ fn compare_settings(run: &Run, ours: &Configured) -> Result<(), String> {
 }
 
 /// Why ours does not run the test, if it does not.
-fn refusal(case: &Case, settings: &TestSettings) -> Result<Option<String>, String> {
-    let effective = EffectiveSettings::new(&audited(case, settings), case.performance_count, case.total_count);
+fn refusal(case: &Case, configured: &Configured) -> Result<Option<String>, String> {
+    let request = audited(case, &configured.settings);
+    let effective = EffectiveSettings::new(&request, case.performance_count, case.total_count);
     let is_taken = |it: &EffectiveSettings| it.mode != TestMode::FindPeakPerformance || it.scenario == Scenario::Server;
     if effective.is_ok_and(|(effective, _)| is_taken(&effective)) {
         return Ok(None);
     }
     let nothing = Timeline { calls: Vec::new(), phases: Vec::new(), samples: Vec::new() };
-    match replay(case, settings.clone(), &nothing, &[])? {
+    match replay(case, configured, &nothing, &[])? {
         Err(error) => Ok(Some(error.to_string())),
         Ok(_) => Err("ours runs settings that it says it refuses".to_owned()),
     }
+}
+
+/// Whether responses of samples without a first token are to be logged with their first tokens.
+fn logs_absent_first_tokens(case: &Case, request: &TestSettings) -> bool {
+    let first_tokens = &case.script.first_tokens;
+    request.use_token_latencies
+        && request.scenario != Scenario::Offline
+        && (first_tokens.is_empty() || first_tokens.contains(&0))
+        && (request.mode != TestMode::PerformanceOnly
+            || request.accuracy_log_probability > 0.0
+            || request.accuracy_log_sampling_target > 0)
 }
 
 /// The settings as the audit file leaves them.
@@ -104,13 +120,6 @@ fn compare_test(
     let effective = EffectiveSettings::new(&request, case.performance_count, case.total_count);
     let (effective, _) = effective.map_err(|error| error.to_string())?;
     let mut official = Logs::read(folder)?;
-    let before = std::mem::take(&mut official.before);
-    let before_texts: Vec<_> = before.iter().map(|entry| entry.value.clone()).collect();
-    same("errors before the test", &configured.log_texts, &before_texts)?;
-    official.uncount(&before);
-    if !before.is_empty() {
-        differences.note("errors-before-the-test");
-    }
     remove_of_its_own(&mut official, differences);
     let completion_errors =
         official.remove(|entry| entry.is_error && COMPLETION_ERRORS.contains(&&*entry.value));
@@ -120,7 +129,7 @@ fn compare_test(
     compare_schedule(&effective, &plans, &timeline)?;
     let modes: Vec<PhaseMode> = plans.iter().map(|plan| plan.mode).collect();
     let starts_ns = starts_ns(&timeline, &modes, &effective, &official)?;
-    let outcome = replay(case, configured.settings.clone(), &timeline, &starts_ns)?;
+    let outcome = replay(case, configured, &timeline, &starts_ns)?;
     let mut outcome = outcome.map_err(|error: LoadGenError| format!("ours does not run: {error}"))?;
     compare_ids(&outcome, &timeline)?;
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use proctor_loadgen::{
     TestSettings,
-    config_file::{ConfigFileKind, ConfigFiles, FromConfigError, IgnoredReason},
+    config_file::{ConfigFileKind, ConfigFiles, FromConfigError, REPEATED_USER_FILE},
 };
 
 use crate::case::{Case, apply};
@@ -33,8 +33,7 @@ pub fn configure(case: &Case, folder: &Path) -> Configured {
         };
         if kind == ConfigFileKind::User {
             if user_file_count > 0 {
-                let text = "Multiple conf files are used. This is not valid for official submission.";
-                configured.log_texts.push(text.to_owned());
+                configured.log_texts.push(REPEATED_USER_FILE.to_owned());
             }
             user_file_count += 1;
         }
@@ -44,9 +43,8 @@ pub fn configure(case: &Case, folder: &Path) -> Configured {
         configured.codes.push(result.as_ref().map_or_else(FromConfigError::return_code, |_| 0));
         match result {
             Ok(report) => {
-                let modes = report.file.ignored.iter();
-                let modes = modes.filter(|ignored| matches!(ignored.reason, IgnoredReason::InvalidMode { .. }));
-                configured.log_texts.extend(modes.map(|_| "Invalid value passed to Mode key in config.".to_owned()));
+                let texts = report.file.ignored.iter().filter_map(|ignored| ignored.reason.log_text());
+                configured.log_texts.extend(texts.map(str::to_owned));
             }
             Err(FromConfigError::Syntax { errors, .. }) => {
                 configured.log_texts.extend(errors.iter().map(|error| error.log_text()));

@@ -6,9 +6,6 @@ use serde_json::Value;
 
 use crate::official::text;
 
-/// Later than any test takes: the time of an entry that was made before the log was opened has wrapped around.
-const WRAPPED_MS: f64 = 1e13;
-
 /// Keys whose values are those of the program, the machine or the day.
 const OF_THE_MACHINE: &[&str] =
     &["loadgen_", "test_datetime", "get_sut_name_duration_ns", "logger_", "power_begin", "power_end"];
@@ -16,8 +13,6 @@ const OF_THE_MACHINE: &[&str] =
 #[derive(Debug)]
 pub struct Logs {
     pub detail: Vec<Entry>,
-    /// Entries that were made before the test.
-    pub before: Vec<Entry>,
     pub summary: String,
     /// Records without the comma at their end, by the number of the sample.
     pub accuracy: Vec<String>,
@@ -44,14 +39,11 @@ impl Logs {
     pub fn read(folder: &Path) -> Result<Self, String> {
         let mut logs = Self {
             detail: Vec::new(),
-            before: Vec::new(),
             summary: text(folder, "mlperf_log_summary.txt")?,
             accuracy: accuracy(&text(folder, "mlperf_log_accuracy.json")?)?,
         };
         for line in text(folder, "mlperf_log_detail.txt")?.lines() {
-            let (entry, time_ms) = entry(line).ok_or_else(|| format!("not a detail entry: {line}"))?;
-            let list = if time_ms > WRAPPED_MS { &mut logs.before } else { &mut logs.detail };
-            list.push(entry);
+            logs.detail.push(entry(line).ok_or_else(|| format!("not a detail entry: {line}"))?);
         }
         Ok(logs)
     }
@@ -69,8 +61,7 @@ impl Logs {
         removed
     }
 
-    /// Takes errors and warnings that are not compared out of all counts.
-    pub fn uncount(&mut self, removed: &[Entry]) {
+    fn uncount(&mut self, removed: &[Entry]) {
         let error_count = removed.iter().filter(|entry| entry.is_error).count();
         let warning_count = removed.iter().filter(|entry| entry.is_warning).count();
         for entry in self.detail.iter_mut().filter(|entry| entry.key == "num_errors") {
@@ -99,13 +90,13 @@ fn reduced(line: &str, one: &str, many: &str, none: &str, removed: usize) -> Opt
     })
 }
 
-/// A line of the detail log and its time in ms. Strings are not escaped in the official one, and numbers that JSON does
+/// A line of the detail log. Strings are not escaped in the official one, and numbers that JSON does
 /// not have are bare.
-fn entry(line: &str) -> Option<(Entry, f64)> {
+fn entry(line: &str) -> Option<Entry> {
     let line = line.strip_prefix(":::MLLOG {\"key\": \"")?;
     let (key, rest) = line.split_once("\", \"value\": ")?;
     let (value, rest) = rest.rsplit_once(", \"time_ms\": ")?;
-    let (time_ms, rest) = rest.split_once(", \"namespace\": \"mlperf::logging\", \"event_type\": \"POINT_IN_TIME\", ")?;
+    let (_time_ms, rest) = rest.split_once(", \"namespace\": \"mlperf::logging\", \"event_type\": \"POINT_IN_TIME\", ")?;
     let metadata: Value = serde_json::from_str(&format!("{{{rest}")).ok()?;
     let metadata = &metadata["metadata"];
     let is_ours = metadata["file"] == "proctor-loadgen";
@@ -115,13 +106,12 @@ fn entry(line: &str) -> Option<(Entry, f64)> {
         None => value.to_owned(),
     };
     let is_of_the_machine = OF_THE_MACHINE.iter().any(|start| key.starts_with(start));
-    let entry = Entry {
+    Some(Entry {
         key: key.to_owned(),
         value: if is_of_the_machine { String::new() } else { value },
         is_error: metadata["is_error"].as_bool()?,
         is_warning: metadata["is_warning"].as_bool()?,
-    };
-    Some((entry, time_ms.parse().ok()?))
+    })
 }
 
 fn accuracy(text: &str) -> Result<Vec<String>, String> {

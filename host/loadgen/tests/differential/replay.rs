@@ -7,7 +7,7 @@ use std::sync::{
 
 use proctor_loadgen::{
     Clock, LibraryError, LoadGen, LoadGenError, LoadGenOptions, QuerySampleLibrary, SystemUnderTest,
-    TestOutcome, TestSettings, Wake,
+    TestOutcome, Wake,
 };
 use proctor_vocabulary::{
     CompletionSink, QuerySample, QuerySampleResponse, ResponseId, SampleIndex, SampleStatus, Scenario,
@@ -15,6 +15,7 @@ use proctor_vocabulary::{
 
 use crate::{
     case::Case,
+    config::Configured,
     official::ActionKind,
     timeline::{TimedAction, TimedCall, Timeline},
 };
@@ -40,9 +41,10 @@ impl Clock for ReplayClock {
         self.now_ns.load(Relaxed)
     }
 
-    fn wait_until(&self, deadline_ns: u64, _wake: &Wake) {
+    fn wait_until(&self, deadline_ns: u64, _wake: &Wake) -> u64 {
         self.advance_to(deadline_ns);
         self.advance_to(self.next_issue_ns.load(Relaxed));
+        self.now_ns()
     }
 
     fn wait_for(&self, _wake: &Wake, _deadline_ns: Option<u64>, ready: &dyn Fn() -> bool) -> bool {
@@ -80,13 +82,17 @@ struct State {
 /// make.
 pub fn replay(
     case: &Case,
-    settings: TestSettings,
+    configured: &Configured,
     timeline: &Timeline,
     starts_ns: &[u64],
 ) -> Result<Result<TestOutcome, LoadGenError>, String> {
     let clock = Arc::new(ReplayClock::default());
-    let options = LoadGenOptions { audit_config: case.audit_config.clone(), ..LoadGenOptions::default() };
-    let loadgen = LoadGen::new(settings, Arc::clone(&clock), options);
+    let options = LoadGenOptions {
+        audit_config: case.audit_config.clone(),
+        config_errors: configured.log_texts.clone(),
+        ..LoadGenOptions::default()
+    };
+    let loadgen = LoadGen::new(configured.settings.clone(), Arc::clone(&clock), options);
     let replay =
         Replay { case, timeline, starts_ns, clock, sink: loadgen.sink(), state: Mutex::default() };
     let outcome = loadgen.run(&replay, &replay);

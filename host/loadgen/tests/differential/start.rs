@@ -58,28 +58,32 @@ fn of_performance(phase: &TimedPhase, settings: &EffectiveSettings, logs: &Logs)
         return Err(format!("no start of the phase agrees with its end {end:?}: {low} to {high} ns"));
     }
     let rates = printed_rates(phase, logs);
-    let start_ns = nearest(&rates, low, high, last_ns);
+    let start_ns = nearest(&rates, low, high);
     let mut candidates = (0..=REACH_NS).flat_map(|by| [start_ns.saturating_sub(by), start_ns + by]);
-    let fits = |start_ns: &u64| {
-        (low..=high).contains(start_ns) && rates.iter().all(|rate| rate.fits(last_ns - start_ns))
-    };
+    let fits =
+        |start_ns: &u64| (low..=high).contains(start_ns) && rates.iter().all(|rate| rate.fits(*start_ns));
     candidates.find(fits).ok_or_else(|| {
         let rates: Vec<_> = rates.iter().map(|rate| rate.printed.clone()).collect();
         format!("no start of the phase from {low} to {high} ns agrees with {}", rates.join(", "))
     })
 }
 
-/// A rate that divides by the time from the start to the last issue.
+/// A rate that divides by the time from the start.
 struct Rate {
     count: f64,
+    until_ns: u64,
     printed: String,
     /// The summary has two decimals, the detail log six digits.
     format: fn(f64) -> String,
 }
 
 impl Rate {
-    fn fits(&self, duration_ns: u64) -> bool {
-        let rate = self.count / (duration_ns as f64 / 1e9);
+    fn value(&self, start_ns: u64) -> f64 {
+        self.count / ((self.until_ns - start_ns) as f64 / 1e9)
+    }
+
+    fn fits(&self, start_ns: u64) -> bool {
+        let rate = self.value(start_ns);
         let printed = self.printed.parse().map(self.format);
         // One query at no distance from the start has no rate.
         !rate.is_finite() || printed.is_ok_and(|printed| printed == (self.format)(rate))
@@ -87,33 +91,35 @@ impl Rate {
 }
 
 fn printed_rates(phase: &TimedPhase, logs: &Logs) -> Vec<Rate> {
+    let until_ns = phase.issues_ns.last().copied().unwrap_or(0);
     let query_count = phase.issues_ns.len() as f64 - 1.0;
     let token_count = phase.token_count as f64;
-    let lines = [("QPS w/ loadgen overhead         : ", query_count), ("TPS w/ loadgen overhead         : ", token_count)];
     let in_summary = |(prefix, count)| {
-        let printed = logs.summary.lines().find_map(|line| line.strip_prefix(prefix))?;
-        Some(Rate { count, printed: printed.to_owned(), format: |rate| format!("{rate:.2}") })
+        let printed = logs.summary.lines().find_map(|line| line.strip_prefix(prefix))?.to_owned();
+        Some(Rate { count, until_ns, printed, format: |rate| format!("{rate:.2}") })
     };
-    let mut rates: Vec<_> = lines.into_iter().filter_map(in_summary).collect();
-    let key = "result_token_throughput_with_loadgen_overhead";
-    rates.extend(logs.value(key).map(|printed| Rate {
-        count: token_count,
-        printed: printed.to_owned(),
-        format: |rate| format!("{rate:.5e}"),
-    }));
-    rates
+    let in_detail = |(key, until_ns)| {
+        let printed = logs.value(key)?.to_owned();
+        Some(Rate { count: token_count, until_ns, printed, format: |rate| format!("{rate:.5e}") })
+    };
+    let lines = [("QPS w/ loadgen overhead         : ", query_count), ("TPS w/ loadgen overhead         : ", token_count)];
+    let keys = [
+        ("result_token_throughput_with_loadgen_overhead", until_ns),
+        ("result_completed_tokens_per_second", phase.done_ns),
+    ];
+    lines.into_iter().filter_map(in_summary).chain(keys.into_iter().filter_map(in_detail)).collect()
 }
 
 /// The start at which the finest of the rates comes next to what was printed, by bisection: a later start makes a higher
 /// rate.
-fn nearest(rates: &[Rate], low: u64, high: u64, last_ns: u64) -> u64 {
-    let finest = rates.iter().max_by(|a, b| a.count.total_cmp(&b.count));
-    let printed = finest.and_then(|rate| Some((rate.count, rate.printed.parse::<f64>().ok()?)));
-    let Some((count, printed)) = printed.filter(|(count, _)| *count > 0.0) else { return high };
+fn nearest(rates: &[Rate], low: u64, high: u64) -> u64 {
+    let finest = rates.iter().max_by(|a, b| a.printed.len().cmp(&b.printed.len()));
+    let finest = finest.and_then(|rate| Some((rate, rate.printed.parse::<f64>().ok()?)));
+    let Some((rate, printed)) = finest.filter(|(rate, _)| rate.count > 0.0) else { return high };
     let (mut low, mut high) = (low, high);
     while low < high {
         let middle = low + (high - low) / 2;
-        match count / ((last_ns - middle) as f64 / 1e9) < printed {
+        match rate.value(middle) < printed {
             true => low = middle + 1,
             false => high = middle,
         }

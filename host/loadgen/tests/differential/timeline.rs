@@ -1,5 +1,7 @@
 //! What LoadGen called and when: the driver's notes, joined with the trace.
 
+use std::collections::HashSet;
+
 use crate::{
     official::{Action, ActionKind, Call},
     trace::{Times, Trace},
@@ -34,6 +36,8 @@ pub struct TimedPhase {
     pub start_ns: (u64, u64),
     /// The instant of each issue call.
     pub issues_ns: Vec<u64>,
+    /// When all samples of the last issue call were complete.
+    pub done_ns: u64,
     /// Which of the samples were issued in this phase.
     pub samples: std::ops::Range<usize>,
     /// Output tokens of the completed samples.
@@ -105,21 +109,26 @@ fn phases(calls: &[TimedCall], samples: &[Times], trace: &Trace) -> Result<Vec<T
     let mut sample_count = 0;
     let mut first_sample = 0;
     let mut token_count = 0;
+    let mut counted = HashSet::new();
     for call in calls {
         match call {
             TimedCall::Issue { first_sample, indices, actions } => {
-                token_count += tokens(actions);
+                token_count += tokens(actions, &mut counted);
                 issues_ns.push(samples[*first_sample].issued_ns);
                 sample_count += indices.len();
             }
             TimedCall::Flush { actions } => {
-                token_count += tokens(actions);
+                token_count += tokens(actions, &mut counted);
                 let generated_ns = trace.generated_ns.get(phases.len());
                 let generated_ns = *generated_ns.ok_or("the trace lacks a generation of queries")?;
                 let loops_ns = trace.loops_ns.iter().filter(|at_ns| **at_ns >= generated_ns);
                 let first_loop_ns = *loops_ns.min().ok_or("the trace lacks the issue loop")?;
+                let last_ns = issues_ns.last().copied();
+                let last = samples[first_sample..sample_count].iter();
+                let last = last.filter(|times| Some(times.issued_ns) == last_ns);
                 phases.push(TimedPhase {
                     start_ns: (generated_ns, first_loop_ns),
+                    done_ns: last.map(|times| times.completed_ns).max().unwrap_or(0),
                     issues_ns: std::mem::take(&mut issues_ns),
                     samples: first_sample..sample_count,
                     token_count: std::mem::take(&mut token_count),
@@ -132,9 +141,10 @@ fn phases(calls: &[TimedCall], samples: &[Times], trace: &Trace) -> Result<Vec<T
     Ok(phases)
 }
 
-/// Output tokens; a single one counts as none.
-fn tokens(actions: &[TimedAction]) -> u64 {
+/// Output tokens of what is completed for the first time; a single one counts as none.
+fn tokens(actions: &[TimedAction], counted: &mut HashSet<u64>) -> u64 {
     let completions = actions.iter().filter(|timed| timed.action.kind == ActionKind::Complete);
-    let counts = completions.flat_map(|timed| &timed.action.responses).map(|response| u64::from(response.2));
+    let responses = completions.flat_map(|timed| &timed.action.responses);
+    let counts = responses.filter(|response| counted.insert(response.0)).map(|response| u64::from(response.2));
     counts.filter(|count| *count > 1).sum()
 }
