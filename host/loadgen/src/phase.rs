@@ -150,6 +150,21 @@ impl Phase {
         issued.map(|sample| sample.expect("samples below the issued count are issued"))
     }
 
+    /// Calls `take` with each sample issued so far, in issue order; faster than [`samples`](Self::samples) over many.
+    /// [any thread]
+    pub(crate) fn for_each_sample(&self, mut take: impl FnMut(SampleRecord)) {
+        let (mut next, end) = (0, self.issued_count());
+        while next < end {
+            let (range, pairs) = self.slots_around(next).expect("samples below the issued count have slots");
+            let count =
+                usize::try_from(end.min(range.end) - next).expect("an existing segment fits into memory");
+            for pair in &pairs[..count] {
+                take(Slot::from(pair).read().expect("samples below the issued count are issued"));
+            }
+            next = range.end;
+        }
+    }
+
     /// What is measured of tokens so far, in a token run.
     pub(crate) fn tokens(&self) -> Option<PhaseTokens> {
         let tokens = self.tokens.as_ref()?;

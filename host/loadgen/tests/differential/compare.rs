@@ -77,7 +77,8 @@ fn compare_settings(run: &Run, ours: &Configured) -> Result<(), String> {
 fn refusal(case: &Case, configured: &Configured) -> Result<Option<String>, String> {
     let request = audited(case, &configured.settings);
     let effective = EffectiveSettings::new(&request, case.performance_count, case.total_count);
-    let is_taken = |it: &EffectiveSettings| it.mode != TestMode::FindPeakPerformance || it.scenario == Scenario::Server;
+    let is_taken =
+        |it: &EffectiveSettings| it.mode != TestMode::FindPeakPerformance || it.scenario == Scenario::Server;
     if effective.is_ok_and(|(effective, _)| is_taken(&effective)) {
         return Ok(None);
     }
@@ -156,7 +157,9 @@ fn compare_test(
         // The official program computes with undefined times per output token, and takes a query in which a sample is
         // completed twice for complete too early.
         for logs in [&mut ours, &mut official] {
-            logs.detail.retain(|entry| !entry.key.starts_with("result_") && !entry.key.starts_with("early_stopping"));
+            logs.detail.retain(|entry| {
+                !entry.key.starts_with("result_") && !entry.key.starts_with("early_stopping")
+            });
         }
     } else {
         compare_summary(&ours.summary, &official.summary)?;

@@ -47,7 +47,8 @@ impl Differences {
 
     /// Notes that ours refuses with this error what the official one did so; an error if that is not listed.
     pub fn refused(&mut self, error: &str, official: &str) -> Result<(), String> {
-        let is_listed = |it: &&Refusal| error.contains(&it.error) && it.official.iter().any(|how| how == official);
+        let is_listed =
+            |it: &&Refusal| error.contains(&it.error) && it.official.iter().any(|how| how == official);
         let found = self.refusal.iter().find(is_listed);
         let found = found.ok_or_else(|| format!("ours refuses ({error}), the official one: {official}"))?;
         *self.seen.entry(found.id.clone()).or_default() += 1;

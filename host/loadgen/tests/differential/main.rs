@@ -72,7 +72,8 @@ fn configuration_files_match_the_official_package() {
 #[test]
 fn one_case_matches_the_official_package() {
     let Ok(text) = env::var("PROCTOR_DIFFERENTIAL_CASE") else { return };
-    let case: Case = serde_json::from_str(&text).expect("PROCTOR_DIFFERENTIAL_CASE is a case as a failure prints it");
+    let case: Case =
+        serde_json::from_str(&text).expect("PROCTOR_DIFFERENTIAL_CASE is a case as a failure prints it");
     let mut official = Official::start().expect("one case was asked for");
     let mut differences = Differences::read();
     if let Err(difference) = check(&case, &mut official, &mut differences) {
@@ -90,9 +91,16 @@ fn run(name: &str, cases: &BoxedStrategy<Case>) {
         }
     };
     let differences = RefCell::new(Differences::read());
-    let count = number("PROCTOR_DIFFERENTIAL_CASES").map_or(DEFAULT_CASES, |count| u32::try_from(count).expect("a count of cases"));
+    let count = number("PROCTOR_DIFFERENTIAL_CASES")
+        .map_or(DEFAULT_CASES, |count| u32::try_from(count).expect("a count of cases"));
     let seed = number("PROCTOR_DIFFERENTIAL_SEED").unwrap_or(0);
-    let config = Config { cases: count, max_shrink_iters: MAX_SHRINKS, max_shrink_time: MAX_SHRINK_MS, failure_persistence: None, ..Config::default() };
+    let config = Config {
+        cases: count,
+        max_shrink_iters: MAX_SHRINKS,
+        max_shrink_time: MAX_SHRINK_MS,
+        failure_persistence: None,
+        ..Config::default()
+    };
     let is_first = Cell::new(true);
     let mut runner = TestRunner::new_with_rng(config, rng(name, seed));
     let result = runner.run(cases, |case| {

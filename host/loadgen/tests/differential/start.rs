@@ -102,7 +102,10 @@ fn printed_rates(phase: &TimedPhase, logs: &Logs) -> Vec<Rate> {
         let printed = logs.value(key)?.to_owned();
         Some(Rate { count: token_count, until_ns, printed, format: |rate| format!("{rate:.5e}") })
     };
-    let lines = [("QPS w/ loadgen overhead         : ", query_count), ("TPS w/ loadgen overhead         : ", token_count)];
+    let lines = [
+        ("QPS w/ loadgen overhead         : ", query_count),
+        ("TPS w/ loadgen overhead         : ", token_count),
+    ];
     let keys = [
         ("result_token_throughput_with_loadgen_overhead", until_ns),
         ("result_completed_tokens_per_second", phase.done_ns),
