@@ -49,5 +49,5 @@ mod metric;
 pub use check::{AccuracyCheck, AccuracyResult};
 pub use error::AccuracyError;
 pub use labels::{Labels, LabelsEntry};
-pub use log::{LogRecord, read_log};
+pub use log::{LogRecord, parse_log, read_log};
 pub use metric::{MetricEntry, ResponseForm, Score, ScoreResponses, WrongSize, metric, metric_entries};

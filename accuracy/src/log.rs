@@ -32,8 +32,11 @@ pub fn read_log(path: &Path) -> Result<Vec<LogRecord>, AccuracyError> {
     parse_log(&text).map_err(|reason| AccuracyError::Log { path: path.to_owned(), reason })
 }
 
-/// Reads an accuracy log from its text; the error says which record is wrong, and how.
-pub(crate) fn parse_log(text: &[u8]) -> Result<Vec<LogRecord>, String> {
+/// Reads an accuracy log from its text.
+///
+/// # Errors
+/// A sentence that says which record is wrong, counted from 1, and how.
+pub fn parse_log(text: &[u8]) -> Result<Vec<LogRecord>, String> {
     serde_json::from_slice::<Log>(text).map(|log| log.0).map_err(|error| error.to_string())
 }
 

@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use proctor_config::{Loader, Origin, Settings};
 
-use crate::exit::{EXIT_CODES, HostError};
+use crate::{
+    bench::{BENCH_HELP, BenchFlags},
+    exit::{EXIT_CODES, HostError},
+};
 
 /// Proctor: measures how fast and how well a plugin runs a machine-learning model.
 ///
@@ -41,6 +44,9 @@ pub(crate) enum Command {
     /// Show each setting that a run with these flags would have, and where it comes from.
     #[command(allow_negative_numbers = true, after_help = EXPLAIN_HELP)]
     Explain(RunFlags),
+    /// Measure the harness itself: what it adds to what it measures.
+    #[command(after_help = BENCH_HELP)]
+    Bench(BenchFlags),
 }
 
 /// What can be listed.
@@ -256,6 +262,7 @@ Examples:
   host describe mock                 what a plugin can run, and its options
   host find-max --plugin mock        the highest rate that is VALID
   host explain --scenario Offline    every setting, and where it comes from
+  host bench                         what the harness itself costs
 
 Settings come, the weakest first, from defaults, the preset, the benchmark,
 proctor.toml, --mlperf-conf, --user-conf, environment variables

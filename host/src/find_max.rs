@@ -247,17 +247,21 @@ impl Seeker<'_> {
     /// What is bounded, at the percentile, over its bound.
     fn tail_ratio(&self, seen: &ConstraintSeen, outcome: &TestOutcome) -> Option<f64> {
         let bound = self.plan.bounds.iter().find(|bound| bound.what.name() == seen.name)?;
-        let record = &outcome.reported_phases().last()?.record;
-        let tokens = record.tokens.as_ref();
-        let values_ns = match bound.what {
-            Bounded::Latency if record.query_latencies_ns.is_empty() => Some(&record.sample_latencies_ns),
-            Bounded::Latency => Some(&record.query_latencies_ns),
-            Bounded::FirstToken => tokens.map(|tokens| &tokens.first_token_latencies_ns),
-            Bounded::PerToken => tokens.map(|tokens| &tokens.times_per_output_token_ns),
+        let tokens = || outcome.reported_phases().last()?.record.tokens.as_ref();
+        let at_percentile = |values_ns: &[u64]| {
+            let mut sorted_ns = values_ns.to_vec();
+            sorted_ns.sort_unstable();
+            (!sorted_ns.is_empty()).then(|| percentile(&sorted_ns, self.plan.percentile() / 100.0))
         };
-        let mut sorted_ns = values_ns.filter(|values_ns| !values_ns.is_empty())?.clone();
-        sorted_ns.sort_unstable();
-        Some(percentile(&sorted_ns, self.plan.percentile() / 100.0) as f64 / bound.bound_ns.max(1) as f64)
+        let tail_ns = match bound.what {
+            Bounded::Latency => {
+                let latencies = query_latencies(outcome.performance.as_ref()?);
+                (latencies.count > 0).then_some(latencies.target_ns)
+            }
+            Bounded::FirstToken => at_percentile(&tokens()?.first_token_latencies_ns),
+            Bounded::PerToken => at_percentile(&tokens()?.times_per_output_token_ns),
+        };
+        Some(tail_ns? as f64 / bound.bound_ns.max(1) as f64)
     }
 
     fn point(&self, kind: PointKind, record: &ProbeRecord, outcome: &TestOutcome) -> Point {

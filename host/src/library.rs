@@ -59,6 +59,16 @@ impl Data {
         })
     }
 
+    /// Samples that come from the program itself.
+    pub(crate) fn made(
+        dataset: Box<dyn Dataset>,
+        pipeline: Box<dyn Pipeline>,
+        inputs: Vec<TensorSpec>,
+        counts: QslCounts,
+    ) -> Self {
+        Self { dataset, pipeline, inputs, counts, limit_bytes: DEFAULT_LIMIT_BYTES }
+    }
+
     /// Reads and preprocesses samples.
     fn load(&self, samples: &[SampleIndex]) -> Result<SampleStore, LibraryError> {
         let mut store = SampleStore::new(self.inputs.clone(), self.dataset.sample_count(), self.limit_bytes);

@@ -3,16 +3,20 @@
 //! [`run`] reads from top to bottom as a run goes: settings, plugin, data, model, accuracy run, performance run,
 //! result, verdict. Around it: `test_bed` makes one test with the load generator, `sut` and `library` are the glue between
 //! the load generator, the scheduler and the plugin, `folder`, `journal`, `result` and `verdict` are what a run leaves,
-//! `watchdog` and `interrupt` end it when the plugin or the user wants no more.
+//! `watchdog` and `interrupt` end it when the plugin or the user wants no more. `null_bed` is the same path with a plugin
+//! that takes no time: `floor` measures with it what the harness itself adds to each run, `bench` makes a table of it.
 
 #![forbid(unsafe_code)]
 
+mod advice;
+mod bench;
 mod cli;
 mod describe;
 mod exit;
 mod explain;
 mod figures;
 mod find_max;
+mod floor;
 mod flush;
 mod folder;
 mod interrupt;
@@ -20,6 +24,7 @@ mod journal;
 mod library;
 mod list;
 mod machine;
+mod null_bed;
 mod observer;
 mod older_rules;
 mod opened;
@@ -43,8 +48,10 @@ use std::{
 };
 
 use clap::Parser;
-// The default plugin is linked in. It registers itself, for which the linker has to see it used.
+// The default plugin is linked in, and the one that the harness measures itself with. They register themselves, for which
+// the linker has to see them used.
 use cpu_rnn_sut as _;
+use proctor_null as _;
 use tracing_subscriber::{EnvFilter, filter::LevelFilter};
 
 use crate::cli::{Cli, Command};
@@ -57,6 +64,7 @@ fn main() {
         Command::FindMax(flags) => find_max::find_max(flags),
         Command::List { kind } => list::list(*kind).map(print),
         Command::Describe { plugin } => describe::describe(plugin).map(print),
+        Command::Bench(flags) => bench::bench(flags),
         Command::Explain(flags) => explain::explain(flags).map(print),
     };
     let code = done.unwrap_or_else(|error| {

@@ -4,6 +4,10 @@
 //! would not have: no time of day, no load of the machine, no name of the folder, no figures of the plugin's own.
 //! A key that is added leaves [`RESULT_SCHEMA_VERSION`] as it is; one that is removed or changes its meaning raises it.
 
+mod finding;
+mod test_part;
+mod tokens;
+
 use std::{
     collections::BTreeMap,
     io::{self, Write},
@@ -12,15 +16,15 @@ use std::{
 use chrono::{SecondsFormat, Utc};
 use proctor_accuracy::AccuracyResult;
 use proctor_config::{Effective, Settings};
-use proctor_loadgen::{EarlyStopping, IssueDelay, PerformanceResult, ScenarioFigures};
-use proctor_scheduler::Statistics;
 use serde::Serialize;
+
+pub(crate) use test_part::{FiguresPart, TestPart};
 
 use crate::{
     exit::{EXIT_BAD_RESULT, EXIT_GOOD, EXIT_INTERRUPTED},
-    figures::{Latencies, Metric, metric, peak_metric, query_latencies},
+    figures::{Metric, metric, peak_metric},
+    floor::Floor,
     machine::Machine,
-    older_rules::IntervalPart,
     performance_runs::PerformanceRuns,
     plugin::{Dispatch, Plugin},
     test_bed::Test,
@@ -60,6 +64,9 @@ pub(crate) struct RunResult {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) performance_runs: Vec<TestPart>,
     pub(crate) accuracy_run: Option<TestPart>,
+    /// What the latencies would be if the plugin took no time; not in virtual time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) harness_floor: Option<Floor>,
     pub(crate) benchmark: BenchmarkPart,
     pub(crate) plugin: PluginPart,
     pub(crate) seeds: BTreeMap<&'static str, u64>,
@@ -119,67 +126,10 @@ pub(crate) struct PluginPart {
     pub(crate) metrics: Option<BTreeMap<String, f64>>,
 }
 
-/// One test; of a search for the peak, its reported run.
-#[derive(Debug, Serialize)]
-pub(crate) struct TestPart {
-    pub(crate) mode: &'static str,
-    pub(crate) valid: bool,
-    pub(crate) reasons: Vec<String>,
-    /// From the start of issuing to the last completion, over all phases.
-    pub(crate) duration_ns: u64,
-    pub(crate) issued_query_count: u64,
-    pub(crate) issued_sample_count: u64,
-    /// How late queries with a schedule were issued.
-    pub(crate) issue_delay_max_ns: u64,
-    pub(crate) issue_delay_mean_ns: u64,
-    pub(crate) issue_delay_p50_ns: u64,
-    pub(crate) issue_delay_p99_ns: u64,
-    pub(crate) issue_delay_p99_9_ns: u64,
-    pub(crate) figures: Option<FiguresPart>,
-    pub(crate) scheduler: Option<SchedulerPart>,
-}
-
-/// What only a performance run has.
-#[derive(Debug, Serialize)]
-pub(crate) struct FiguresPart {
-    pub(crate) query_latency: Latencies,
-    pub(crate) sample_latency: Latencies,
-    /// SingleStream: queries over the time until the last was issued.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) queries_per_second: Option<f64>,
-    /// Server: samples over the time until the last was scheduled.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) scheduled_samples_per_second: Option<f64>,
-    /// Server: samples over the time until the last was completed. Offline: over the time of the slowest.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) completed_samples_per_second: Option<f64>,
-    /// Server: samples over the latency bound.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) over_latency_count: Option<u64>,
-    pub(crate) min_duration_met: bool,
-    pub(crate) min_queries_met: bool,
-    pub(crate) latency_bound_met: bool,
-    pub(crate) early_stopping_met: bool,
-    pub(crate) early_stopping_estimate_ns: Option<u64>,
-    pub(crate) recommendations: Vec<String>,
-    /// MultiStream under the older rules.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) intervals: Option<IntervalPart>,
-}
-
-/// What the scheduler counted.
-#[derive(Debug, Serialize)]
-pub(crate) struct SchedulerPart {
-    pub(crate) batch_count: u64,
-    pub(crate) batch_size_mean: f64,
-    /// Number of batches by their size.
-    pub(crate) batch_sizes: BTreeMap<usize, u64>,
-    pub(crate) rejected_sample_count: u64,
-    pub(crate) queue_depth_max: usize,
-    pub(crate) queue_capacity: usize,
-    /// Time that each instance spent on batches.
-    pub(crate) instance_busy_ns: Vec<u64>,
-    pub(crate) failed_batch_count: u64,
+impl Program {
+    pub(crate) fn this() -> Self {
+        Self { name: "proctor", version: env!("CARGO_PKG_VERSION") }
+    }
 }
 
 impl RunResult {
@@ -201,7 +151,7 @@ impl RunResult {
         }
         Self {
             schema_version: RESULT_SCHEMA_VERSION,
-            program: Program { name: "proctor", version: env!("CARGO_PKG_VERSION") },
+            program: Program::this(),
             finished_at_utc: (!is_virtual).then(|| Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true)),
             verdict: Verdict::new(settings, accuracy_run, performance_runs, accuracy.as_ref()),
             scenario: settings.run.scenario.name(),
@@ -214,6 +164,7 @@ impl RunResult {
             performance_run: performance_run.map(TestPart::new),
             performance_runs: performance_runs.several().iter().map(TestPart::new).collect(),
             accuracy_run: accuracy_run.map(TestPart::new),
+            harness_floor: None,
             benchmark: BenchmarkPart::new(settings),
             plugin,
             seeds: seeds(settings),
@@ -221,6 +172,16 @@ impl RunResult {
             settings: effective,
             setting_warnings: settings.warnings.clone(),
         }
+    }
+
+    /// Adds the harness's own floor, with marks where the latencies of the run are near it.
+    pub(crate) fn with_floor(self, floor: Option<Floor>) -> Self {
+        let latencies = self.performance_run.as_ref().and_then(|test| test.figures.as_ref());
+        let marked = floor.map(|mut floor| {
+            latencies.inspect(|figures| floor.mark(&figures.query_latency));
+            floor
+        });
+        Self { harness_floor: marked, ..self }
     }
 
     /// Writes it as JSON, indented, with a line end.
@@ -317,90 +278,6 @@ impl PluginPart {
                 .map(|(name, value)| (name.to_owned(), value.to_string()))
                 .collect(),
             metrics: (!is_virtual).then(|| plugin.backend.metrics()),
-        }
-    }
-}
-
-impl TestPart {
-    fn new(test: &Test) -> Self {
-        let outcome = &test.outcome;
-        let sum = |part: fn(&proctor_loadgen::PhaseOutcome) -> u64| outcome.reported_phases().map(part).sum();
-        // Of several phases, the worst.
-        let delay = |part: fn(&IssueDelay) -> u64| {
-            outcome.reported_phases().map(|phase| part(&phase.issue_delay)).max().unwrap_or(0)
-        };
-        Self {
-            mode: outcome.effective.mode.name(),
-            valid: outcome.verdict.valid,
-            reasons: outcome.verdict.reasons.clone(),
-            duration_ns: sum(|phase| phase.duration_ns),
-            issued_query_count: sum(|phase| phase.record.issued_query_count),
-            issued_sample_count: sum(|phase| phase.record.issued_sample_count),
-            issue_delay_max_ns: delay(|delay| delay.max_ns),
-            issue_delay_mean_ns: delay(|delay| delay.mean_ns),
-            issue_delay_p50_ns: delay(|delay| delay.p50_ns),
-            issue_delay_p99_ns: delay(|delay| delay.p99_ns),
-            issue_delay_p99_9_ns: delay(|delay| delay.p99_9_ns),
-            figures: outcome.performance.as_ref().map(FiguresPart::new),
-            scheduler: test.system.statistics.as_ref().map(SchedulerPart::new),
-        }
-    }
-}
-
-impl FiguresPart {
-    fn new(result: &PerformanceResult) -> Self {
-        let EarlyStopping { met: early_stopping_met, estimate_ns: early_stopping_estimate_ns, .. } =
-            result.early_stopping;
-        let mut part = Self {
-            query_latency: query_latencies(result).into(),
-            sample_latency: (&result.sample_latencies).into(),
-            queries_per_second: None,
-            scheduled_samples_per_second: None,
-            completed_samples_per_second: None,
-            over_latency_count: None,
-            min_duration_met: result.min_duration_met,
-            min_queries_met: result.min_queries_met,
-            latency_bound_met: result.perf_constraints_met,
-            early_stopping_met,
-            early_stopping_estimate_ns,
-            recommendations: result.recommendations.iter().map(ToString::to_string).collect(),
-            intervals: result.intervals.as_ref().map(IntervalPart::from),
-        };
-        match &result.figures {
-            ScenarioFigures::SingleStream { qps_with_loadgen_overhead, .. } => {
-                part.queries_per_second = Some(*qps_with_loadgen_overhead);
-            }
-            ScenarioFigures::MultiStream { .. } => {}
-            ScenarioFigures::Server {
-                scheduled_samples_per_second,
-                completed_samples_per_second,
-                over_latency_count,
-                ..
-            } => {
-                part.scheduled_samples_per_second = Some(*scheduled_samples_per_second);
-                part.completed_samples_per_second = Some(*completed_samples_per_second);
-                part.over_latency_count = Some(*over_latency_count);
-            }
-            ScenarioFigures::Offline { samples_per_second, .. } => {
-                part.completed_samples_per_second = Some(*samples_per_second);
-            }
-        }
-        part
-    }
-}
-
-impl SchedulerPart {
-    fn new(statistics: &Statistics) -> Self {
-        let sizes = statistics.batch_size_histogram.iter().copied().enumerate();
-        Self {
-            batch_count: statistics.batches,
-            batch_size_mean: statistics.batch_size_mean(),
-            batch_sizes: sizes.filter(|(_, count)| *count > 0).collect(),
-            rejected_sample_count: statistics.samples_rejected,
-            queue_depth_max: statistics.queue_depth_max,
-            queue_capacity: statistics.queue_capacity,
-            instance_busy_ns: statistics.busy_ns.clone(),
-            failed_batch_count: statistics.failures.batches,
         }
     }
 }

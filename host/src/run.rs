@@ -10,6 +10,7 @@ use proctor_vocabulary::TestMode;
 use crate::{
     cli::RunFlags,
     exit::HostError,
+    floor::Floor,
     folder::{RunFolder, write_whole},
     interrupt::Interrupt,
     opened::Opened,
@@ -66,6 +67,8 @@ fn run_in(
         None => None,
     };
     let may_go_on = accuracy_run.as_ref().is_none_or(|test| test.may_go_on());
+    let performs = modes.performance.is_some() && may_go_on;
+    let floor = performs.then(|| Floor::of_run(settings, bed.plugin.dispatch, &bed.interrupt)).flatten();
     let performance_runs = match modes.performance {
         Some(mode) if may_go_on => PerformanceRuns::make(bed, mode, folder)?,
         _ => PerformanceRuns::default(),
@@ -80,7 +83,7 @@ fn run_in(
     // The result and the verdict.
     let tests = Tests { accuracy_run: accuracy_run.as_ref(), performance_runs: &performance_runs, accuracy };
     let plugin = PluginPart::new(&bed.plugin, bed.model.precision(), settings.run.virtual_time);
-    let result = RunResult::new(settings, plugin, opened.machine.clone(), tests);
+    let result = RunResult::new(settings, plugin, opened.machine.clone(), tests).with_floor(floor);
     write_whole(&folder.path(RESULT), |out| result.write(out))?;
     let tests: Vec<_> = accuracy_run.into_iter().chain(performance_runs.tests).collect();
     let is_abandoned = tests.iter().any(|test| test.is_abandoned);

@@ -10,15 +10,16 @@ use std::{
 use chrono::{DateTime, Local};
 use proctor_config::{RunSettings, Settings};
 use proctor_loadgen::{
-    Clock, EffectiveSettings, LoadGen, LoadGenError, LoadGenOptions, LogOutputSettings, Progress,
-    QuerySampleLibrary, RealClock, TestOutcome, TestSettings, VirtualClock, WaitPolicy, config_file,
-    log::LogIdentity,
+    Clock, EffectiveSettings, Finding, LoadGen, LoadGenError, LoadGenOptions, LogOutputSettings, Progress,
+    QuerySampleLibrary, RealClock, Remedy, Rule, TestOutcome, TestSettings, VirtualClock, WaitPolicy,
+    config_file, log::LogIdentity,
 };
 use proctor_plugin_host::Model;
 use proctor_scheduler::{Instance, SchedulerConfig, SimulatedScheduler, ThreadedScheduler};
 use proctor_vocabulary::{CompletionSink, SampleIndex, Scenario, TestMode};
 
 use crate::{
+    advice::advice,
     exit::HostError,
     folder::{output, write_whole},
     interrupt::Interrupt,
@@ -106,6 +107,16 @@ impl TestBed<'_> {
         self.test_with(settings, Some(folder), None)
     }
 
+    /// Makes a test that leaves nothing on the disk or the screen, only its outcome. `follow` gets its progress before it
+    /// starts.
+    ///
+    /// # Errors
+    /// If it could not begin.
+    pub(crate) fn test_silently(&self, mode: TestMode, follow: &dyn Fn(Progress)) -> Result<Test, HostError> {
+        let settings = TestSettings { mode, ..self.settings.test.clone() };
+        self.test_in(Wanted { settings, folder: None, watch: None }, follow)
+    }
+
     /// Makes a test with other settings; without logs if there is no folder for them. The `watch` may end it early.
     ///
     /// # Errors
@@ -116,9 +127,14 @@ impl TestBed<'_> {
         folder: Option<&Path>,
         watch: Option<&dyn Watch>,
     ) -> Result<Test, HostError> {
-        let wanted = Wanted { settings, folder, watch };
+        self.test_in(Wanted { settings, folder, watch }, &|_| ())
+    }
+
+    fn test_in(&self, wanted: Wanted<'_>, follow: &dyn Fn(Progress)) -> Result<Test, HostError> {
+        let folder = wanted.folder;
         match &self.clock {
             HostClock::Real(clock) => self.test_on(clock, wanted, |make| {
+                follow(make.progress.clone());
                 let journal =
                     folder.map(|folder| Journal::start(folder, make.progress.clone())).transpose()?;
                 Ok((self.real_system(clock, make)?, journal))
@@ -157,7 +173,8 @@ impl TestBed<'_> {
         self.watchdog.follow(progress.clone());
         let make = Make { config, instances, sink: loadgen.sink(), progress: progress.clone() };
         let (system, journal) = make_system(make)?;
-        let line = ProgressLine::start(progress.clone(), self.settings.run.scenario);
+        let is_shown = folder.is_some() || watch.is_some();
+        let line = is_shown.then(|| ProgressLine::start(progress.clone(), self.settings.run.scenario));
         let fault_count = self.plugin.backend.faults().len();
         self.interrupt.testing(loadgen.stop_handle());
 
@@ -170,7 +187,9 @@ impl TestBed<'_> {
         };
 
         self.interrupt.writing();
-        line.stop();
+        if let Some(line) = line {
+            line.stop();
+        }
         if let Some(journal) = journal {
             journal.stop();
         }
@@ -331,6 +350,7 @@ fn problems_of(system: &SystemReport, outcome: &TestOutcome) -> Vec<String> {
 fn make_invalid(outcome: &mut TestOutcome, reason: String) {
     outcome.verdict.valid = false;
     outcome.verdict.reasons.push(reason.clone());
+    outcome.findings.push(Finding::stated(Rule::Other, reason.clone(), advice(&reason).map(Remedy::Do)));
     if let Some(phase) = outcome.phases.last_mut() {
         phase.record.violations.push(reason.clone());
     }

@@ -20,10 +20,13 @@ pub(crate) fn verdict(result: &RunResult, folder: &Path) -> String {
         row("work in", work(result)),
         row("accuracy", accuracy(result)),
     ];
+    let mut remarks = Vec::new();
     let figures = result.performance_run.as_ref().and_then(|test| test.figures.as_ref());
     if let (Some(metric), Some(figures)) = (&result.metric, figures.filter(|it| it.query_latency.count > 0)) {
         rows.push(row("metric", format!("{} ({})", metric.shown(), metric.name)));
         rows.push(row("latency", latency(figures)));
+        let remark = result.harness_floor.as_ref().and_then(|floor| floor.remark(&figures.query_latency));
+        remarks.extend(remark);
     }
     if let Some(test) = &result.performance_run {
         let queries = counted_queries(test.issued_query_count);
@@ -32,6 +35,7 @@ pub(crate) fn verdict(result: &RunResult, folder: &Path) -> String {
     }
     rows.extend(older_rules::rows(result));
     rows.push(row("verdict", judgement(result)));
+    rows.extend(limits(result).map(|limits| row("limited by", limits)));
     rows.extend(reasons(result).into_iter().map(|reason| row("", format!("- {reason}"))));
     if !result.official_length {
         let preset = &result.preset;
@@ -40,6 +44,7 @@ pub(crate) fn verdict(result: &RunResult, folder: &Path) -> String {
             format!("not of official length (preset {preset}): for comparing runs of your own only"),
         ));
     }
+    rows.extend(remarks.into_iter().map(|remark| row("note", remark)));
     rows.push(row("run folder", folder.display().to_string()));
     format!("{} on {}\n{}", result.benchmark.id, result.scenario, text::table(&rows))
 }
@@ -110,7 +115,8 @@ fn reasons(result: &RunResult) -> Vec<String> {
         accuracy.reasons.iter().skip(seen_count)
     });
     let accuracy = accuracy.map(|reason| format!("accuracy: {reason}"));
-    let all: Vec<_> = result.verdict.reasons.iter().cloned().chain(accuracy).collect();
+    let own = result.verdict.reasons.iter().map(|reason| with_advice(result, reason));
+    let all: Vec<_> = own.chain(accuracy).collect();
     let mut shown: Vec<_> = all.iter().take(REASONS_SHOWN).cloned().collect();
     if all.len() > shown.len() {
         shown.push(format!("and {} more, in result.json", all.len() - shown.len()));
@@ -118,15 +124,38 @@ fn reasons(result: &RunResult) -> Vec<String> {
     shown
 }
 
+/// The reason, which may stand behind the name of its run, with what to do about it.
+fn with_advice(result: &RunResult, reason: &str) -> String {
+    let findings = [&result.performance_run, &result.accuracy_run].into_iter().flatten();
+    let mut findings = findings.flat_map(|test| &test.findings);
+    let advised = findings.find_map(|it| Some(format!("{}{}", reason.strip_suffix(&it.what)?, it.text)));
+    advised.unwrap_or_else(|| reason.to_owned())
+}
+
+/// What limits the result and the length of a VALID run.
+fn limits(result: &RunResult) -> Option<String> {
+    let findings = &result.performance_run.as_ref().filter(|_| result.verdict.valid)?.findings;
+    let limiting = findings.iter().filter(|finding| finding.standing == "limiting");
+    let texts: Vec<_> = limiting.map(|finding| finding.text.clone()).collect();
+    (!texts.is_empty()).then(|| texts.join("; "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::tests::{interrupted_result, server_result};
+    use crate::result::tests::{interrupted_result, server_result, too_fast_result};
 
     #[test]
     fn a_good_run_reads_well() {
         let text = verdict(&server_result(), Path::new("runs/a"));
         let expected = include_str!("../tests/golden/verdict-server.txt");
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_run_that_is_too_fast_says_what_to_do() {
+        let text = verdict(&too_fast_result(), Path::new("runs/a"));
+        let expected = include_str!("../tests/golden/verdict-too-fast.txt");
         assert_eq!(text, expected);
     }
 

@@ -103,9 +103,10 @@ impl Watchdog {
         self.pulse.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map_or(0, |pulse| pulse())
     }
 
-    /// Makes a call under watch. Two stores beside the call itself.
+    /// Makes a call under watch. Three stores beside the call itself. [one thread at a time]
     pub(crate) fn during<T>(&self, call: Call, ask: impl FnOnce() -> T) -> T {
-        let number = self.count.fetch_add(1, Relaxed) + 1;
+        let number = self.count.load(Relaxed) + 1;
+        self.count.store(number, Relaxed);
         self.current.store(number * 16 + call as u64 + 1, Relaxed);
         let answer = ask();
         self.current.store(0, Relaxed);

@@ -77,7 +77,8 @@
 //! Build it with `crate-type = ["cdylib"]` and name it `<name>_sut`, so that `--plugin <name>` finds it.
 //!
 //! # Limits
-//! One crate that exports a plugin can be linked into a program. Spans of `tracing` do not cross the boundary.
+//! One crate that exports a plugin can be linked into a program, beside any number that only
+//! [`register_plugin!`]. Spans of `tracing` do not cross the boundary.
 
 pub mod abi;
 mod authoring;

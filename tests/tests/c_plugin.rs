@@ -7,7 +7,7 @@ use proctor_tests::{Bench, compile};
 #[test]
 fn a_plugin_in_c_runs_batches_and_whole_queries() {
     let bench = Bench::new();
-    let Some(library) = compile("null_plugin.c", &[], bench.path(), "null") else { return };
+    let Some(library) = compile("null_plugin.c", &[], bench.path(), "zeros") else { return };
     for scenario in ["SingleStream --duration 100ms", "Offline"] {
         for (issue, dispatch) in [(false, "batches"), (true, "whole queries")] {
             let run = bench.run(&format!(
@@ -16,7 +16,7 @@ fn a_plugin_in_c_runs_batches_and_whole_queries() {
                 library.display()
             ));
             let result = run.assert_valid().result();
-            assert_eq!(result["plugin"]["name"], "null");
+            assert_eq!(result["plugin"]["name"], "zeros");
             assert_eq!(result["plugin"]["dispatch"], dispatch);
             // Only a plugin in Rust has a root module to check.
             assert_eq!(result["plugin"]["layout_checked"], false);
@@ -27,7 +27,7 @@ fn a_plugin_in_c_runs_batches_and_whole_queries() {
 #[test]
 fn its_answers_are_the_zeros_that_it_gives() {
     let bench = Bench::new();
-    let Some(library) = compile("null_plugin.c", &[], bench.path(), "null") else { return };
+    let Some(library) = compile("null_plugin.c", &[], bench.path(), "zeros") else { return };
     for issue in [false, true] {
         let run = bench.run(&format!("--plugin {} --set issue={issue} --mode accuracy", library.display()));
         assert_eq!(run.result()["verdict"]["valid"], true, "{}", run.finished);
@@ -41,15 +41,15 @@ fn its_answers_are_the_zeros_that_it_gives() {
 #[test]
 fn it_is_described_and_found_by_its_name() {
     let bench = Bench::new();
-    if compile("null_plugin.c", &[], bench.path(), "null").is_none() {
+    if compile("null_plugin.c", &[], bench.path(), "zeros").is_none() {
         return;
     }
-    let mut command = bench.command("describe null");
+    let mut command = bench.command("describe zeros");
     command.env("PROCTOR_PLUGIN_PATH", bench.path());
     let described = bench.start_command(command).finish();
     assert_eq!(described.code(), 0, "{described}");
     assert!(
-        described.stdout.starts_with("null 1.0.0: Answers every sample with zeros, at once."),
+        described.stdout.starts_with("zeros 1.0.0: Answers every sample with zeros, at once."),
         "{described}"
     );
     assert!(described.stdout.contains("It has no options."), "{described}");

@@ -5,6 +5,7 @@
 
 use std::{fs, time::Instant};
 
+use proctor_loadgen::log::DetailLog;
 use proctor_tests::{Bench, Run};
 
 const TEN_MINUTES: &str = "--plugin mock --scenario Server --virtual-time --duration 10m --mode performance";
@@ -16,6 +17,10 @@ fn assert_same_bytes(first: &Run, second: &Run) {
         let bytes = |run: &Run| fs::read(run.folder().join(&name)).unwrap();
         assert!(bytes(first) == bytes(second), "{name} differs");
     }
+}
+
+fn detail_log(run: &Run) -> DetailLog {
+    DetailLog::read(run.text("mlperf_log_detail.txt").as_bytes()).unwrap()
 }
 
 #[test]
@@ -63,7 +68,9 @@ fn the_search_for_the_peak_is_the_same_twice_and_finds_what_the_plugin_can_do() 
     let peak_qps = result["metric"]["value"].as_f64().unwrap();
     assert!((400.0..1000.0).contains(&peak_qps), "{peak_qps}");
     let found = format!("FindPeakPerformance: Found peak performance field: {peak_qps:.6}");
-    assert!(first.text("mlperf_log_detail.txt").contains(&found));
+    let log = detail_log(&first);
+    let messages: Vec<_> = log.values("generic_message").filter_map(|value| value.as_text()).collect();
+    assert_eq!(messages.last(), Some(&&*found));
     assert_same_bytes(&first, &second);
 }
 
@@ -75,9 +82,10 @@ fn an_audit_file_overrides_the_performance_run_and_one_with_an_error_is_refused(
     let flags = "--plugin mock --scenario Server --virtual-time --mode performance --duration 1s";
     let run = bench.run(&format!("{flags} --set audit_config={}", audit.display()));
     assert!(run.result()["performance_run"]["duration_ns"].as_u64().unwrap() >= 2_000_000_000);
-    assert!(
-        run.text("mlperf_log_detail.txt").contains("\"Found Audit Config file (audit.config). Overriding")
-    );
+    let log = detail_log(&run);
+    let warning = log.last_value("warning_generic_message").and_then(|value| value.as_text());
+    assert!(warning.unwrap().starts_with("Found Audit Config file (audit.config). Overriding"));
+    assert_eq!(log.last_value("effective_min_duration_ms").and_then(|value| value.as_u64()), Some(2000));
     assert!(run.text("mlperf_log_accuracy.json").contains("seq_id"));
 
     let broken = bench.write("broken.config", "*.*.min_duration 2000\n");

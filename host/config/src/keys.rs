@@ -252,6 +252,13 @@ const RUN_KEYS: &[(Key, Default)] = &[
         "Time without any completion after which the plugin counts as hung.",
     ),
     key(
+        "floor",
+        Kind::Bool,
+        "",
+        Default::Bool(true),
+        "Measure the harness's own floor before the performance run, for a fraction of a second; not in virtual time.",
+    ),
+    key(
         "wait",
         Kind::Choice(&["sleep", "hybrid", "spin"]),
         "",

@@ -35,6 +35,8 @@ const OTHER_VARIABLES: &[&str] = &["PROCTOR_LOG"];
 #[derive(Debug, Clone, Default)]
 pub struct Loader {
     config_file: Option<PathBuf>,
+    /// The text of a configuration file, with the name for its origins.
+    config_text: Option<(PathBuf, String)>,
     search_folder: Option<PathBuf>,
     mlperf_conf: Option<PathBuf>,
     user_conf: Option<PathBuf>,
@@ -66,6 +68,12 @@ impl Loader {
     #[must_use]
     pub fn config_file(self, path: impl Into<PathBuf>) -> Self {
         Self { config_file: Some(path.into()), ..self }
+    }
+
+    /// Takes this text for the configuration file instead of reading one. `name` is for origins and errors.
+    #[must_use]
+    pub fn config_text(self, name: impl Into<PathBuf>, text: impl Into<String>) -> Self {
+        Self { config_text: Some((name.into(), text.into())), ..self }
     }
 
     /// Reads the `proctor.toml` of this folder if there is one.
@@ -175,6 +183,9 @@ impl Loader {
     }
 
     fn read_config_file(&self, errors: &mut Vec<ConfigError>) -> Vec<Raw> {
+        if let Some((name, text)) = &self.config_text {
+            return file::read(text, name, errors);
+        }
         let found = self.search_folder.as_ref().map(|folder| folder.join(CONFIG_FILE));
         let Some(path) = self.config_file.clone().or(found) else { return Vec::new() };
         // The current folder is left out of the name, as users do.

@@ -53,6 +53,8 @@ pub struct RunSettings {
     pub virtual_time: bool,
     /// Time without any completion after which the plugin counts as hung, in ms.
     pub watchdog_ms: u64,
+    /// Measure the harness's own floor.
+    pub floor: bool,
     /// How the issuing thread waits.
     #[serde(deserialize_with = "name")]
     pub wait: Wait,

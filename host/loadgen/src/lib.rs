@@ -9,10 +9,11 @@
 //! 1. [`EffectiveSettings`] are derived from the request and checked; [`phases`] says which sets are loaded when.
 //! 2. Each phase loads its set, issues what the [`QueryGenerator`] draws, flushes, waits for the rest, and unloads.
 //! 3. [`PerformanceResult`] turns what was measured into figures; every rule that is not met is a reason.
+//! 4. A [`Finding`] for each rule says by how much it was met or broken, and what would make the next run VALID.
 //!
 //! # Choices
 //! - **Sample order, arrival times and choice of logged responses are LoadGen's, bit for bit**, but drawn lazily: memory
-//!   grows by 16 bytes for each sample that is issued, in segments that double, and by 16 more in a token run.
+//!   grows by 16 bytes for each sample that is issued, a page at a time, and by 16 more in a token run.
 //! - **A completion is wait-free from any thread**: one compare-exchange on the sample's slot and one addition. A lock is
 //!   taken, and the issuing thread woken, only by the completion that this thread sleeps for. In an accuracy phase,
 //!   which is not timed, responses are allocated.
@@ -28,8 +29,32 @@
 //! - **[`Rules`] choose the round.** Under v0.5 and v0.7 MultiStream sends its queries at fixed intervals
 //!   ([`IntervalRecord`]), nothing stops early, and [`statistical_query_count`] says how many queries it takes. LoadGen 6
 //!   knows no such rules; under v5.0, the default, they change nothing.
-//! - **How a thread waits is a setting**, [`WaitPolicy`]: asleep to the very instant, awake all the time, or, by default,
-//!   asleep until shortly before. While a test runs, its thread has exact timers (a slack of 1 ns on Linux).
+//!
+//! # How it waits
+//! [`WaitPolicy`] says what the issuing thread does until the instant of a query, or until the samples of the last one are
+//! complete:
+//!
+//! | [`Wait`] | for an instant | for completions |
+//! |---|---|---|
+//! | `Sleep` | asleep to the very instant, as the official LoadGen | asleep at once |
+//! | `Hybrid`, the default | asleep until 100 us before, then awake | awake for 100 us, then asleep |
+//! | `Spin` | awake | awake |
+//!
+//! Whoever waits awake for completions gives way to other threads after a few microseconds, since the one that is to complete
+//! may need this very processor. While a test runs, its thread has exact timers (a slack of 1 ns on Linux). A query that is
+//! overdue leaves at once, in its turn and with its own scheduled instant: after a stall none is skipped, merged or re-timed,
+//! unless `server_coalesce_queries` asks for it.
+//!
+//! # What a query costs
+//! The clock is read twice: when a query leaves, which is the reading that ended the wait for it, and when it is completed,
+//! once for all responses of a call. This is most of what a query costs. Drawing it (two random numbers, and two more and a
+//! logarithm for the gap of Server) and getting memory for it happens before the wait for its turn, so only a query that is
+//! overdue already pays for it in latency. A completion finds the slot by arithmetic, and its phase and segment once for all
+//! responses of a call; then it is the compare-exchange for each sample and one addition for all.
+//!
+//! Nothing is made before the start but the query of Offline, which has all samples, and costs another 16 bytes for each
+//! until it is issued. What is counted and what is stamped lie on cache lines of their own, where threads that complete do not
+//! disturb the one that issues. After the run figures are computed where the samples are, without a sorted copy.
 //!
 //! # Example
 //! A system that takes 2 ms for each sample, in virtual time:
@@ -112,13 +137,16 @@ mod clock_check;
 pub mod config_file;
 mod console;
 mod early_stopping;
+mod findings;
 mod interval;
 mod interval_record;
 mod issue;
 mod issue_delay;
 mod issue_end;
 mod issue_trace;
+mod latencies;
 pub mod log;
+mod order;
 mod outcome;
 mod outcome_logs;
 mod outcome_trace;
@@ -136,6 +164,7 @@ mod results;
 mod rng;
 mod rules;
 mod schedule;
+mod segments;
 mod settings;
 mod slots;
 mod statistics;
@@ -154,9 +183,11 @@ pub use accuracy_sampling::AccuracySampler;
 pub use clock::{Clock, RealClock};
 pub use clock_check::{ClockCheck, ClockFinding};
 pub use early_stopping::{min_under_latency_queries, over_latency_allowance};
+pub use findings::{Finding, Measure, Remedy, Rule, Standing, Unit};
 pub use interval_record::IntervalRecord;
 pub use issue_delay::IssueDelay;
 pub use issue_end::IssueEnd;
+pub use latencies::SampleLatencies;
 pub use outcome::{AccuracyRecord, AccuracyTokens, Audit, TestOutcome, Verdict};
 pub use phase_outcome::{MissingSamples, PhaseOutcome};
 pub use phase_record::PhaseRecord;

@@ -14,7 +14,7 @@ use std::io;
 use proctor_vocabulary::SampleIndex;
 
 use crate::{
-    EffectiveSettings, PeakSearch, PerformanceResult, TestSettings,
+    EffectiveSettings, Finding, PeakSearch, PerformanceResult, TestSettings,
     config_file::{ConfigFileError, ConfigFileReport},
     phase_outcome::PhaseOutcome,
     plan::PhaseMode,
@@ -84,6 +84,9 @@ pub struct TestOutcome {
     pub peak_search: Option<PeakSearch>,
     /// Whether the test counts.
     pub verdict: Verdict,
+    /// What the verdict rests on: broken rules with what to do about them, and kept ones. Those of the performance phase
+    /// come first, in the order of the summary.
+    pub findings: Vec<Finding>,
     /// What was wrong with configuration files before the test, in LoadGen's words.
     pub config_errors: Vec<String>,
     /// Contradictions in the settings, which do not end a test.

@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    ops::Range,
     sync::atomic::{
         AtomicU64,
         Ordering::{Acquire, Relaxed, Release},
@@ -12,13 +13,11 @@ use crate::{
     phase_tokens::PhaseTokens,
     plan::PhaseMode,
     responses::ResponseStore,
-    slots::{SampleRecord, Segments, Slot},
+    segments::{Pair, Segments},
+    slots::{SampleRecord, Slot},
+    sync::Apart,
     token_recorder::{FirstTokens, TokenRecorder},
 };
-
-/// The most samples for which slots are made before the start of a phase: 64 MiB, twice that in a token run. Beyond it
-/// segments are made while issuing, each as large as all before it.
-const MAX_RESERVED_SAMPLES: u64 = 1 << 22;
 
 /// What is known before a phase starts.
 #[derive(Debug)]
@@ -26,8 +25,6 @@ pub(crate) struct PhaseStart {
     pub mode: PhaseMode,
     /// The number of its first sample in the logs.
     pub first_sample_id: u64,
-    /// How many samples were generated for it.
-    pub expected_sample_count: u64,
     /// Size of the memory for the responses that a performance phase keeps.
     pub arena_bytes: u64,
     /// What is recorded of tokens; `None` if the run is none of tokens.
@@ -45,8 +42,9 @@ pub(crate) struct Phase {
     pub responses: ResponseStore,
     /// In a token run, what is recorded of the tokens of each sample.
     pub tokens: Option<TokenRecorder>,
-    slots: Segments<Slot>,
-    issued_count: AtomicU64,
+    slots: Segments<Pair>,
+    /// Written with each sample, while completions read the rest.
+    issued_count: Apart<AtomicU64>,
     /// The count of the test's [`Wake`] when the phase began.
     first_signal: u64,
     /// On the test's clock. `u64::MAX` before the start.
@@ -56,7 +54,6 @@ pub(crate) struct Phase {
 
 impl Phase {
     pub(crate) fn new(start: &PhaseStart, number: u64, generation: u64, first_signal: u64) -> Self {
-        let reserved_count = start.expected_sample_count.min(MAX_RESERVED_SAMPLES);
         let tokens = start.first_tokens.map(|first_tokens| {
             let arena_bytes = match first_tokens {
                 FirstTokens::Required => start.arena_bytes,
@@ -64,11 +61,6 @@ impl Phase {
             };
             TokenRecorder::new(first_tokens, ResponseStore::new(start.mode, arena_bytes))
         });
-        if let Some(tokens) = &tokens {
-            tokens.reserve(reserved_count);
-        }
-        let slots = Segments::new();
-        slots.reserve(reserved_count);
         Self {
             number,
             generation,
@@ -76,8 +68,8 @@ impl Phase {
             first_sample_id: start.first_sample_id,
             responses: ResponseStore::new(start.mode, start.arena_bytes),
             tokens,
-            slots,
-            issued_count: AtomicU64::new(0),
+            slots: Segments::new(),
+            issued_count: Apart(AtomicU64::new(0)),
             first_signal,
             start_ns: AtomicU64::new(u64::MAX),
             end_ns: AtomicU64::new(u64::MAX),
@@ -99,21 +91,31 @@ impl Phase {
         self.end_ns.store(now_ns, Relaxed);
     }
 
-    /// Makes the next sample outstanding, and returns its sequence number. [issuing thread]
-    pub(crate) fn issue(&self, scheduled_ns: u64, logged: bool) -> u64 {
-        let sequence = self.issued_count.load(Relaxed);
+    /// Gets the memory for this sample, so that its issue does not have to. [issuing thread, before the issue]
+    #[inline]
+    pub(crate) fn make_ready(&self, sequence: u64) {
+        self.slots.make_ready(sequence);
         if let Some(tokens) = &self.tokens {
-            tokens.reserve_one(sequence);
+            tokens.make_ready(sequence);
+        }
+    }
+
+    /// Makes the next sample outstanding, and returns its sequence number. [issuing thread]
+    #[inline]
+    pub(crate) fn issue(&self, scheduled_ns: u64, logged: bool) -> u64 {
+        let sequence = self.issued_count.0.load(Relaxed);
+        if let Some(tokens) = &self.tokens {
+            tokens.reserve(sequence);
         }
         // The sample's slot comes last: who finds the sample issued finds its place for tokens, too.
-        self.slots.get_or_make(sequence).issue(scheduled_ns, logged);
-        self.issued_count.store(sequence + 1, Release);
+        Slot::from(self.slots.get_or_zero(sequence)).issue(scheduled_ns, logged);
+        self.issued_count.0.store(sequence + 1, Release);
         sequence
     }
 
     /// Samples issued so far. [any thread]
     pub(crate) fn issued_count(&self) -> u64 {
-        self.issued_count.load(Acquire)
+        self.issued_count.0.load(Acquire)
     }
 
     /// The count of the test's [`Wake`] at which the phase's first `sample_count` completions have come.
@@ -127,19 +129,40 @@ impl Phase {
     }
 
     /// The sample's slot, if its segment exists. [any thread, wait-free]
-    pub(crate) fn slot(&self, sequence: u64) -> Option<&Slot> {
-        self.slots.get(sequence)
+    pub(crate) fn slot(&self, sequence: u64) -> Option<Slot<'_>> {
+        self.slots.get(sequence).map(Slot::from)
+    }
+
+    /// The slots around this sample, and whose they are, if they exist. [any thread, wait-free]
+    #[inline]
+    pub(crate) fn slots_around(&self, sequence: u64) -> Option<(Range<u64>, &[Pair])> {
+        self.slots.segment(sequence)
     }
 
     /// The sample with this sequence number, if it is issued. [any thread]
     pub(crate) fn sample(&self, sequence: u64) -> Option<SampleRecord> {
-        self.slots.get(sequence)?.read()
+        self.slot(sequence)?.read()
     }
 
     /// The samples issued so far, in issue order. [any thread]
     pub(crate) fn samples(&self, from: u64) -> impl DoubleEndedIterator<Item = SampleRecord> {
         let issued = (from..self.issued_count()).map(|sequence| self.sample(sequence));
         issued.map(|sample| sample.expect("samples below the issued count are issued"))
+    }
+
+    /// Calls `take` with each sample issued so far, in issue order; faster than [`samples`](Self::samples) over many.
+    /// [any thread]
+    pub(crate) fn for_each_sample(&self, mut take: impl FnMut(SampleRecord)) {
+        let (mut next, end) = (0, self.issued_count());
+        while next < end {
+            let (range, pairs) = self.slots_around(next).expect("samples below the issued count have slots");
+            let count =
+                usize::try_from(end.min(range.end) - next).expect("an existing segment fits into memory");
+            for pair in &pairs[..count] {
+                take(Slot::from(pair).read().expect("samples below the issued count are issued"));
+            }
+            next = range.end;
+        }
     }
 
     /// What is measured of tokens so far, in a token run.
@@ -157,7 +180,7 @@ impl Phase {
 
     /// Closes all samples that are still outstanding, and returns their sequence numbers.
     pub(crate) fn give_up(&self) -> Vec<u64> {
-        let is_missing = |sequence: &u64| self.slots.get(*sequence).is_some_and(Slot::give_up);
+        let is_missing = |sequence: &u64| self.slot(*sequence).is_some_and(Slot::give_up);
         (0..self.issued_count()).filter(is_missing).collect()
     }
 }

@@ -5,6 +5,7 @@
 
 use std::{
     fmt,
+    ops::Range,
     sync::{
         Arc, OnceLock,
         atomic::{
@@ -19,7 +20,8 @@ use proctor_vocabulary::{CompletionSink, QuerySampleResponse, ResponseId};
 use crate::{
     clock::Clock,
     phase::{Phase, PhaseStart},
-    slots::{Completion, Segments},
+    segments::{Pair, Segments},
+    slots::{Completion, Slot},
     violations::{Violation, ViolationKind, Violations},
     wake::Wake,
 };
@@ -65,7 +67,7 @@ impl<C: Clock> Recorder<C> {
         assert!(index < MAX_PHASE_COUNT, "the number of phases is checked before the test starts");
         let generation = self.earlier_phase_count + index + 1;
         let phase = Arc::new(Phase::new(start, index + 1, generation, self.wake.count()));
-        let place = self.phases.get_or_make(index);
+        let place = self.phases.get_or_default(index);
         place.set(Arc::clone(&phase)).expect("only one thread opens phases, each once");
         self.phase_count.store(index + 1, Release);
         phase
@@ -96,17 +98,27 @@ impl<C: Clock> Recorder<C> {
         phase.number == self.phase_count.load(Acquire)
     }
 
-    /// Returns whether the response completed a sample.
-    fn complete_one(&self, now_ns: u64, response: &QuerySampleResponse<'_>) -> bool {
+    /// Returns whether the response completed a sample. `place` is where the response before it belonged.
+    #[inline]
+    fn complete_one<'a>(
+        &'a self,
+        now_ns: u64,
+        place: &mut Option<Place<'a>>,
+        response: &QuerySampleResponse<'_>,
+    ) -> bool {
         let (generation, sequence) = split(response.id);
         let note = |kind| self.violations.note(kind, response.id, response.status);
-        let Some(phase) = self.phase(generation) else {
+        if place.as_ref().is_none_or(|place| place.generation != generation) {
+            *place = self.phase(generation).map(|phase| Place::new(generation, phase, now_ns));
+        }
+        let Some(place) = place else {
             note(self.kind_without_phase(generation));
             return false;
         };
         let failed = !response.status.is_ok();
-        let slot = phase.slot(sequence);
-        match slot.map_or(Completion::NotIssued, |slot| slot.complete(phase.elapsed_ns(now_ns), failed)) {
+        let phase = place.phase;
+        let slot = place.slot(sequence);
+        match slot.map_or(Completion::NotIssued, |slot| slot.complete(place.at_ns, failed)) {
             Completion::Accepted { logged } => {
                 if failed {
                     note(ViolationKind::Failed);
@@ -149,6 +161,33 @@ impl<C: Clock> Recorder<C> {
     }
 }
 
+/// Where a response belongs, kept for the next one, which usually lies beside it.
+struct Place<'a> {
+    generation: u64,
+    phase: &'a Phase,
+    /// The instant of the completion, in ns from the start of the phase.
+    at_ns: u64,
+    /// The samples whose slots are at hand.
+    samples: Range<u64>,
+    slots: &'a [Pair],
+}
+
+impl<'a> Place<'a> {
+    #[inline]
+    fn new(generation: u64, phase: &'a Phase, now_ns: u64) -> Self {
+        Self { generation, phase, at_ns: phase.elapsed_ns(now_ns), samples: 0..0, slots: &[] }
+    }
+
+    #[inline]
+    fn slot(&mut self, sequence: u64) -> Option<Slot<'a>> {
+        if !self.samples.contains(&sequence) {
+            (self.samples, self.slots) = self.phase.slots_around(sequence)?;
+        }
+        let position = usize::try_from(sequence - self.samples.start).ok()?;
+        self.slots.get(position).map(Slot::from)
+    }
+}
+
 impl<C> fmt::Debug for Recorder<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Recorder").field("phase_count", &self.phase_count).finish_non_exhaustive()
@@ -158,9 +197,13 @@ impl<C> fmt::Debug for Recorder<C> {
 impl<C: Clock> CompletionSink for Recorder<C> {
     fn complete(&self, responses: &[QuerySampleResponse<'_>]) {
         let now_ns = self.clock.now_ns();
-        let accepted_count = responses.iter().filter(|response| self.complete_one(now_ns, response)).count();
+        let mut place = None;
+        let mut accepted_count = 0;
+        for response in responses {
+            accepted_count += u64::from(self.complete_one(now_ns, &mut place, response));
+        }
         if accepted_count > 0 {
-            self.wake.signal(accepted_count as u64);
+            self.wake.signal(accepted_count);
         }
     }
 
@@ -233,8 +276,7 @@ mod tests {
             first_sample_id: u64,
             first_tokens: Option<FirstTokens>,
         ) -> Arc<Phase> {
-            let start =
-                PhaseStart { mode, first_sample_id, expected_sample_count: 4, arena_bytes: 64, first_tokens };
+            let start = PhaseStart { mode, first_sample_id, arena_bytes: 64, first_tokens };
             let phase = self.recorder.open(&start);
             phase.start(self.clock.now_ns());
             phase

@@ -12,7 +12,10 @@ pub use interval::IntervalResult;
 pub use recommendation::Recommendation;
 pub use tokens::{TokenLatencies, TokenResult};
 
-use crate::{EffectiveSettings, PhaseRecord, Rules, statistics::LatencyStatistics};
+use crate::{
+    EffectiveSettings, Finding, PhaseRecord, Rules, Standing, findings::Evidence, order::Ordered,
+    statistics::LatencyStatistics,
+};
 
 /// The result of a performance phase.
 ///
@@ -90,11 +93,11 @@ impl PerformanceResult {
     /// Computes the result of a phase.
     #[must_use]
     pub fn new(record: &PhaseRecord, settings: &EffectiveSettings) -> Self {
-        let samples_ns = sorted(&record.sample_latencies_ns);
-        let queries_ns = sorted(&record.query_latencies_ns);
+        let samples = Ordered::new(record.sample_latencies_ns.view());
+        let queries = Ordered::new(&record.query_latencies_ns[..]);
         let quantile = settings.target_latency_percentile;
-        let sample_latencies = LatencyStatistics::of_sorted(&samples_ns, quantile);
-        let over_latency_count = over_count(&samples_ns, settings.target_latency_ns);
+        let sample_latencies = LatencyStatistics::of(&samples, quantile);
+        let over_latency_count = samples.over_count(settings.target_latency_ns);
         let intervals = IntervalResult::new(record, settings);
         let tokens = record.tokens.as_ref();
         let tokens = tokens.map(|tokens| TokenResult::new(record, tokens, settings, &sample_latencies));
@@ -107,9 +110,9 @@ impl PerformanceResult {
                         (_, intervals) => intervals.is_none_or(|intervals| intervals.met()),
                     };
                     let is_multi_stream = settings.scenario == Scenario::MultiStream;
-                    let judged_ns = if is_multi_stream { &queries_ns } else { &samples_ns };
+                    let judged = if is_multi_stream { &queries } else { &samples };
                     let query_count = record.issued_query_count;
-                    (is_met, EarlyStopping::new(settings, query_count, judged_ns, over_latency_count))
+                    (is_met, EarlyStopping::new(settings, query_count, judged, over_latency_count))
                 }
             };
 
@@ -119,7 +122,7 @@ impl PerformanceResult {
             figures: match settings.scenario {
                 Scenario::SingleStream => single_stream(record, &sample_latencies),
                 Scenario::MultiStream => ScenarioFigures::MultiStream {
-                    query_latencies: LatencyStatistics::of_sorted(&queries_ns, quantile),
+                    query_latencies: LatencyStatistics::of(&queries, quantile),
                 },
                 Scenario::Server => server(record, settings, over_latency_count),
                 Scenario::Offline => offline(record, settings),
@@ -143,39 +146,20 @@ impl PerformanceResult {
 
     fn judge(&mut self, record: &PhaseRecord, settings: &EffectiveSettings) {
         self.recommendations = Recommendation::of(self, settings.scenario);
-        if let Some(token_latencies) = self.token_latencies() {
-            self.reasons = token_latencies.reasons(settings);
-        } else if let Some(intervals) = self.intervals.filter(|intervals| !intervals.met()) {
-            self.reasons.push(intervals.reason());
-        } else if !self.perf_constraints_met {
-            self.reasons.push(format!(
-                "the {:.1}th percentile of the latency is {} ns, over the bound of {} ns",
-                settings.target_latency_percentile * 100.0,
-                self.sample_latencies.target_ns,
-                settings.target_latency_ns
-            ));
-        }
-        if !self.min_duration_met {
-            self.reasons.push(format!(
-                "the run took {:.3} s of at least {:.3} s",
-                seconds(deciding_duration_ns(record, settings)),
-                settings.min_duration_ms as f64 / 1e3
-            ));
-        }
-        if !self.min_queries_met {
-            self.reasons.push(format!(
-                "{} queries were issued and {} samples completed of at least {} and {}",
-                self.issued_query_count,
-                self.sample_latencies.count,
-                settings.min_query_count,
-                settings.min_sample_count
-            ));
-        }
-        if !self.early_stopping.met {
-            self.reasons.push(format!("early stopping: {}", one_line(&self.early_stopping.text)));
-        }
-        self.reasons.extend(self.violations.iter().cloned());
-        self.valid = self.reasons.is_empty();
+        self.valid = self.perf_constraints_met
+            && self.min_duration_met
+            && self.min_queries_met
+            && self.early_stopping.met
+            && self.violations.is_empty();
+        let findings = Evidence::new(settings, self, record, None, std::iter::empty()).findings();
+        self.explain(&findings);
+    }
+
+    /// Takes the broken rules among the findings, and the violations, for the reasons.
+    pub(crate) fn explain(&mut self, findings: &[Finding]) {
+        let broken = findings.iter().filter(|finding| finding.standing == Standing::Broken);
+        self.reasons = broken.map(ToString::to_string).chain(self.violations.iter().cloned()).collect();
+        debug_assert_eq!(self.valid, self.reasons.is_empty(), "each rule has a finding: {:?}", self.reasons);
     }
 
     /// Times of first and further tokens, in token runs but Offline.
@@ -248,22 +232,6 @@ fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-fn sorted(latencies_ns: &[u64]) -> Vec<u64> {
-    let mut sorted = latencies_ns.to_vec();
-    sorted.sort_unstable();
-    sorted
-}
-
-/// How many of these are over the bound.
-fn over_count(sorted_ns: &[u64], bound_ns: u64) -> u64 {
-    (sorted_ns.len() - sorted_ns.partition_point(|latency_ns| *latency_ns <= bound_ns)) as u64
-}
-
-/// A text of several list items as one phrase.
-fn one_line(text: &str) -> String {
-    text.lines().map(|line| line.trim_start_matches([' ', '*'])).collect::<Vec<_>>().join(" ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -278,7 +246,7 @@ mod tests {
             issued_query_count: count,
             issued_sample_count: count,
             max_latency_ns: latencies_ns.iter().copied().max().unwrap_or(0),
-            sample_latencies_ns: latencies_ns,
+            sample_latencies_ns: latencies_ns.into(),
             query_latencies_ns: Vec::new(),
             intervals: None,
             tokens: None,
@@ -301,10 +269,7 @@ mod tests {
         assert!(result.valid, "{:?}", result.reasons);
         let result = PerformanceResult::new(&record(vec![settings.target_latency_ns + 1; 500]), &settings);
         assert!(!result.valid);
-        assert_eq!(
-            result.reasons[0],
-            "the 99.0th percentile of the latency is 100000001 ns, over the bound of 100000000 ns"
-        );
+        assert_eq!(result.reasons[0], "p99 latency 100.000001 ms, over the 100 ms bound");
         assert!(matches!(result.figures, ScenarioFigures::Server { over_latency_count: 500, .. }));
     }
 

@@ -31,6 +31,7 @@ impl Mt19937 {
     }
 
     /// Returns the next 32 random bits.
+    #[inline]
     pub fn next_u32(&mut self) -> u32 {
         if self.next == STATE_WORDS {
             self.twist();
@@ -43,14 +44,21 @@ impl Mt19937 {
         word ^ (word >> 18)
     }
 
+    /// Makes the next 624 words, in three parts within which none depends on another that is already new.
     fn twist(&mut self) {
-        for i in 0..STATE_WORDS {
-            let next = self.state[(i + 1) % STATE_WORDS];
-            let joined = (self.state[i] & UPPER_BIT) | (next & !UPPER_BIT);
-            let odd = if joined & 1 == 1 { 0x9908_b0df } else { 0 };
-            self.state[i] = self.state[(i + SHIFT_WORDS) % STATE_WORDS] ^ (joined >> 1) ^ odd;
-        }
+        let (first, rest) = self.state.split_at_mut(STATE_WORDS - SHIFT_WORDS);
+        twist_part(first, &rest[rest.len() - first.len()..], rest[0]);
+        let (second, third) = rest.split_at_mut(first.len());
+        twist_part(second, first, third[0]);
+        twist_part(third, second, first[0]);
         self.next = 0;
+    }
+
+    /// Returns two draws, of which [`canonical`](Self::canonical) would make one number.
+    #[inline]
+    pub(crate) fn next_pair(&mut self) -> (u32, u32) {
+        let low = self.next_u32();
+        (low, self.next_u32())
     }
 
     /// Returns a uniform number from 0 to `bound - 1`. Draws at least once, also for a bound of 1.
@@ -73,13 +81,9 @@ impl Mt19937 {
     }
 
     /// Returns a uniform number in `[0, 1)`, made from two draws.
-    ///
-    /// Source: libstdc++ 11, `generate_canonical<double, 53>`.
     pub fn canonical(&mut self) -> f64 {
-        let low = f64::from(self.next_u32());
-        let high = f64::from(self.next_u32());
-        let unit = (low + high * 4_294_967_296.0) / 18_446_744_073_709_551_616.0;
-        if unit >= 1.0 { 1.0_f64.next_down() } else { unit }
+        let (low, high) = self.next_pair();
+        canonical(low, high)
     }
 
     /// Returns an exponentially distributed gap of the Poisson process with `rate_qps`, in ns, cut to whole ones.
@@ -130,6 +134,29 @@ impl Mt19937 {
             i += 2;
         }
     }
+}
+
+/// The number in `[0, 1)` that two draws make.
+///
+/// Source: libstdc++ 11, `generate_canonical<double, 53>`.
+#[inline]
+pub(crate) fn canonical(low: u32, high: u32) -> f64 {
+    let unit = (f64::from(low) + f64::from(high) * 4_294_967_296.0) / 18_446_744_073_709_551_616.0;
+    if unit >= 1.0 { 1.0_f64.next_down() } else { unit }
+}
+
+/// Replaces words by the next ones. `shifted` are the words that are [`SHIFT_WORDS`] ahead of them, at least as many;
+/// `following` is the one after the last.
+fn twist_part(words: &mut [u32], shifted: &[u32], following: u32) {
+    let mixed = |word: u32, next: u32| {
+        let joined = (word & UPPER_BIT) | (next & !UPPER_BIT);
+        (joined >> 1) ^ ((joined & 1).wrapping_neg() & 0x9908_b0df)
+    };
+    let last = words.len() - 1;
+    for i in 0..last {
+        words[i] = shifted[i] ^ mixed(words[i], words[i + 1]);
+    }
+    words[last] = shifted[last] ^ mixed(words[last], following);
 }
 
 #[cfg(test)]

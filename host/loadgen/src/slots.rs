@@ -12,19 +12,19 @@
 //! compare-exchange, so of any number of threads that complete a sample, or give up on it, one succeeds. Instants
 //! are nanoseconds from the start of the phase.
 
-use std::sync::{OnceLock, atomic::Ordering};
+use std::sync::atomic::Ordering;
 
-use crate::sync::AtomicU64;
+use crate::{segments::Pair, sync::AtomicU64};
 
 /// Bit 63: in `issued`, that the response is to be logged; in `completed`, that the sample failed.
 const FLAG: u64 = 1 << 63;
 const GIVEN_UP: u64 = u64::MAX;
 
-/// 16 bytes a sample.
-#[derive(Debug)]
-pub(crate) struct Slot {
-    issued: AtomicU64,
-    completed: AtomicU64,
+/// The slot that a pair of words is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Slot<'a> {
+    issued: &'a AtomicU64,
+    completed: &'a AtomicU64,
 }
 
 /// What became of an attempt to complete a sample.
@@ -80,15 +80,17 @@ impl SampleRecord {
     }
 }
 
-impl Default for Slot {
-    fn default() -> Self {
-        Self { issued: AtomicU64::new(0), completed: AtomicU64::new(0) }
+impl<'a> From<&'a Pair> for Slot<'a> {
+    #[inline]
+    fn from([issued, completed]: &'a Pair) -> Self {
+        Self { issued, completed }
     }
 }
 
-impl Slot {
+impl Slot<'_> {
     /// Makes the sample outstanding. [issuing thread, once]
-    pub(crate) fn issue(&self, scheduled_ns: u64, logged: bool) {
+    #[inline]
+    pub(crate) fn issue(self, scheduled_ns: u64, logged: bool) {
         debug_assert!(scheduled_ns < FLAG - 1, "an instant has 63 bits");
         let flag = if logged { FLAG } else { 0 };
         // Release: whoever sees the sample issued sees what the issuing thread wrote before.
@@ -96,7 +98,8 @@ impl Slot {
     }
 
     /// Completes the sample unless it is complete. [any thread, wait-free]
-    pub(crate) fn complete(&self, at_ns: u64, failed: bool) -> Completion {
+    #[inline]
+    pub(crate) fn complete(self, at_ns: u64, failed: bool) -> Completion {
         debug_assert!(at_ns < FLAG - 1, "an instant has 63 bits");
         let issued = self.issued.load(Ordering::Acquire);
         if issued == 0 {
@@ -111,18 +114,18 @@ impl Slot {
     }
 
     /// Closes the sample if it is still outstanding, and returns whether it was.
-    pub(crate) fn give_up(&self) -> bool {
+    pub(crate) fn give_up(self) -> bool {
         let closed = self.completed.compare_exchange(0, GIVEN_UP, Ordering::AcqRel, Ordering::Acquire);
         closed.is_ok()
     }
 
     /// Whether the response of the sample, which is issued, is to be logged.
-    pub(crate) fn is_logged(&self) -> bool {
+    pub(crate) fn is_logged(self) -> bool {
         self.issued.load(Ordering::Acquire) & FLAG != 0
     }
 
     /// What is known by now, or `None` if the sample is not issued.
-    pub(crate) fn read(&self) -> Option<SampleRecord> {
+    pub(crate) fn read(self) -> Option<SampleRecord> {
         let issued = self.issued.load(Ordering::Acquire);
         if issued == 0 {
             return None;
@@ -140,84 +143,12 @@ impl Slot {
     }
 }
 
-const FIRST_SEGMENT_LEN: u64 = 1024;
-/// Enough doubling segments for 48-bit indices.
-const SEGMENT_COUNT: usize = 39;
-
-/// A list that grows without moving: segments of 1024, 2048, 4096, ... entries, each made when first needed.
-///
-/// One thread makes segments; any thread reads those that exist, without a lock.
-#[derive(Debug)]
-pub(crate) struct Segments<T> {
-    segments: [OnceLock<Box<[T]>>; SEGMENT_COUNT],
-}
-
-impl<T: Default> Segments<T> {
-    pub(crate) fn new() -> Self {
-        Self { segments: std::array::from_fn(|_| OnceLock::new()) }
-    }
-
-    /// The entry at `index`, if its segment exists. [any thread, wait-free]
-    pub(crate) fn get(&self, index: u64) -> Option<&T> {
-        let (level, offset) = locate(index);
-        self.segments.get(level)?.get()?.get(offset)
-    }
-
-    /// The entry at `index`, making its segment if needed. [one thread]
-    pub(crate) fn get_or_make(&self, index: u64) -> &T {
-        let (level, offset) = locate(index);
-        let segment = self.segments[level].get_or_init(|| {
-            let len = FIRST_SEGMENT_LEN << level;
-            (0..len).map(|_| T::default()).collect()
-        });
-        &segment[offset]
-    }
-
-    /// Makes all segments for indices below `count`, so that none is made in the timed part.
-    pub(crate) fn reserve(&self, count: u64) {
-        let Some(last) = count.checked_sub(1) else { return };
-        for level in 0..=locate(last).0 {
-            self.get_or_make(((1 << level) - 1) * FIRST_SEGMENT_LEN);
-        }
-    }
-}
-
-/// Segment `k` starts at (2^k - 1) * 1024.
-fn locate(index: u64) -> (usize, usize) {
-    let level = (index / FIRST_SEGMENT_LEN + 1).ilog2();
-    let offset = index - ((1 << level) - 1) * FIRST_SEGMENT_LEN;
-    (level as usize, usize::try_from(offset).expect("an existing segment fits into memory"))
-}
-
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
-    #[test]
-    fn segments_follow_each_other_without_gap() {
-        let mut expected = (0, 0);
-        for index in 0..20_000 {
-            assert_eq!(locate(index), expected, "{index}");
-            expected.1 += 1;
-            if expected.1 == 1024 << expected.0 {
-                expected = (expected.0 + 1, 0);
-            }
-        }
-        assert!(locate((1 << 48) - 1).0 < SEGMENT_COUNT);
-    }
-
-    #[test]
-    fn entries_exist_only_once_made() {
-        let segments = Segments::<Slot>::new();
-        assert!(segments.get(0).is_none());
-        segments.get_or_make(5000).issue(7, false);
-        assert!(segments.get(5000).unwrap().read().is_some());
-        assert!(segments.get(0).is_none(), "earlier segments are made on their own");
-        assert!(segments.get(u64::MAX).is_none());
-        segments.reserve(1025);
-        assert!(segments.get(0).is_some());
-        assert!(segments.get(1024).is_some());
-        segments.reserve(0);
+    fn pair() -> Pair {
+        [0; 2].map(AtomicU64::new)
     }
 
     #[test]
@@ -230,7 +161,8 @@ mod tests {
 
     #[test]
     fn a_sample_completes_once() {
-        let slot = Slot::default();
+        let pair = pair();
+        let slot = Slot::from(&pair);
         assert_eq!(slot.complete(5, false), Completion::NotIssued);
         assert_eq!(slot.read(), None);
         slot.issue(10, true);
@@ -246,14 +178,14 @@ mod tests {
 
     #[test]
     fn failed_and_given_up_samples_are_told_apart() {
-        let failed = Slot::default();
+        let pairs = [pair(), pair()];
+        let [failed, missing] = pairs.each_ref().map(Slot::from);
         failed.issue(0, false);
         assert_eq!(failed.complete(0, true), Completion::Accepted { logged: false });
         let record = failed.read().unwrap();
         assert_eq!(record.latency_ns, SampleRecord::FAILED_BIT);
         assert_eq!(record.completed_latency_ns(), Some(0));
 
-        let missing = Slot::default();
         missing.issue(0, false);
         assert!(missing.give_up());
         assert_eq!(missing.complete(3, false), Completion::GivenUp);
@@ -268,17 +200,21 @@ mod loom_tests {
 
     use super::*;
 
+    fn pair() -> Pair {
+        [0; 2].map(AtomicU64::new)
+    }
+
     /// Two threads complete one sample while the issuing thread gives up on it. Returns how many of them succeeded.
-    fn race(complete: fn(&Slot, u64) -> bool) -> usize {
-        let slot = Arc::new(Slot::default());
-        slot.issue(1, false);
+    fn race(complete: fn(Slot<'_>, u64) -> bool) -> usize {
+        let pair = Arc::new(pair());
+        Slot::from(&*pair).issue(1, false);
         let completers: Vec<_> = [2, 3]
             .map(|at_ns| {
-                let slot = Arc::clone(&slot);
-                thread::spawn(move || complete(&slot, at_ns))
+                let pair = Arc::clone(&pair);
+                thread::spawn(move || complete(Slot::from(&*pair), at_ns))
             })
             .into();
-        let given_up = slot.give_up();
+        let given_up = Slot::from(&*pair).give_up();
         let accepted = completers.into_iter().map(|thread| thread.join().unwrap()).filter(|won| *won).count();
         accepted + usize::from(given_up)
     }
@@ -309,21 +245,35 @@ mod loom_tests {
         });
     }
 
+    /// A thread completes a sample as soon as it is issued, in the given way, and returns what it sees of a write before
+    /// the issue; 7 is all of it.
+    fn seen_by_a_completer(issue: fn(&Pair)) -> u64 {
+        let shared = Arc::new((pair(), AtomicU64::new(0)));
+        let completer = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || match Slot::from(&shared.0).complete(9, false) {
+                Completion::Accepted { .. } => shared.1.load(Ordering::Relaxed),
+                _ => 7,
+            })
+        };
+        shared.1.store(7, Ordering::Relaxed);
+        issue(&shared.0);
+        completer.join().unwrap()
+    }
+
     /// What the issuing thread wrote before the issue is visible to whoever finds the sample issued.
     #[test]
     fn loom_a_completer_sees_what_was_written_before_the_issue() {
+        loom::model(|| assert_eq!(seen_by_a_completer(|pair| Slot::from(pair).issue(1, false)), 7));
+    }
+
+    /// The twin that issues without releasing. It must fail, or the model above proves nothing.
+    #[test]
+    #[should_panic(expected = "the write is not seen")]
+    fn loom_finds_an_issue_that_does_not_release() {
         loom::model(|| {
-            let shared = Arc::new((Slot::default(), AtomicU64::new(0)));
-            let completer = {
-                let shared = Arc::clone(&shared);
-                thread::spawn(move || match shared.0.complete(9, false) {
-                    Completion::Accepted { .. } => shared.1.load(Ordering::Relaxed),
-                    _ => 7,
-                })
-            };
-            shared.1.store(7, Ordering::Relaxed);
-            shared.0.issue(1, false);
-            assert_eq!(completer.join().unwrap(), 7);
+            let seen = seen_by_a_completer(|[issued, _]| issued.store(2, Ordering::Relaxed));
+            assert!(seen == 7, "the write is not seen");
         });
     }
 }

@@ -1,6 +1,7 @@
 //! One test from its settings to its outcome.
 
 mod error;
+mod explain;
 mod find_peak;
 mod options;
 
@@ -14,6 +15,8 @@ use proctor_vocabulary::{CompletionSink, Scenario, TestMode};
 pub use error::LoadGenError;
 pub use find_peak::{PeakEnd, PeakSearch, PeakStep};
 pub use options::LoadGenOptions;
+
+use explain::{explain, object};
 
 use crate::{
     EffectiveSettings, PerformanceResult, TestSettings,
@@ -199,6 +202,10 @@ impl<C: Clock> LoadGen<C> {
         let mut of_others: Vec<_> =
             others.flat_map(|(_, phase)| phase.record.violations.iter().cloned()).collect();
         let mut performance = timed.map(|number| PerformanceResult::new(&phases[number].record, &effective));
+        let mut findings = Vec::new();
+        if let (Some(number), Some(result)) = (timed, &mut performance) {
+            findings = explain(result, &phases[number], peak_search.as_ref(), &effective);
+        }
         if let (Some(search), Some(result)) = (&peak_search, &mut performance) {
             // The runs of a search make one result.
             of_others.extend((!peak_found).then(|| search.end.to_string()));
@@ -207,6 +214,7 @@ impl<C: Clock> LoadGen<C> {
             result.valid = result.reasons.is_empty();
         }
         reasons.extend(of_others);
+        findings.extend(object(&reasons, performance.as_ref(), &phases, &violations));
         reasons.extend(performance.iter().flat_map(|result| result.reasons.clone()));
         TestOutcome {
             requested,
@@ -220,6 +228,7 @@ impl<C: Clock> LoadGen<C> {
             performance,
             peak_search,
             verdict: Verdict { valid: reasons.is_empty(), reasons },
+            findings,
             config_errors: self.options.config_errors.clone(),
             setting_errors,
             violations,
@@ -284,19 +293,15 @@ impl<C: Clock> Run<'_, C> {
     fn measure(&mut self, settings: &EffectiveSettings, plan: &PhasePlan) {
         let test = self.test;
         let queries = QueryGenerator::new(settings, plan);
-        let totals = queries.totals();
-        let sample_count = totals.query_count.saturating_mul(totals.samples_per_query);
         let phase = test.recorder.open(&PhaseStart {
             mode: plan.mode,
             first_sample_id: self.next_sample_id,
-            expected_sample_count: sample_count,
             arena_bytes: if self.logs_responses() { test.options.response_arena_bytes } else { 0 },
             first_tokens: self.settings.use_token_latencies.then_some(match self.settings.scenario {
                 Scenario::Offline => FirstTokens::Optional,
                 _ => FirstTokens::Required,
             }),
         });
-        self.next_sample_id += sample_count;
 
         let watchdog = Watchdog {
             clock: &*test.clock,
@@ -323,6 +328,10 @@ impl<C: Clock> Run<'_, C> {
         let clock_check = self.stop_stopwatch(stopwatch);
         let missing = if waited == Waited::Complete { Vec::new() } else { phase.give_up() };
 
+        // The generator has drawn most of it by now, so this takes no time; before the start it would.
+        let generated = issued.queries.totals();
+        let sample_count = generated.query_count.saturating_mul(generated.samples_per_query);
+        self.next_sample_id += sample_count;
         self.undrawn_sample_count = sample_count - issued.drawn_sample_count;
         let start_ns = phase.start_ns() - self.origin_ns;
         let plan = plan.clone();
@@ -331,8 +340,18 @@ impl<C: Clock> Run<'_, C> {
             queries: queries.clone(),
             first_query_id: self.phases.iter().map(|phase| phase.record.generated.query_count).sum(),
         });
-        let finished =
-            Finished { settings, plan, queries, phase, issued, clock_check, trace, start_ns, missing };
+        let finished = Finished {
+            settings,
+            plan,
+            queries,
+            phase,
+            issued,
+            generated,
+            clock_check,
+            trace,
+            start_ns,
+            missing,
+        };
         self.accuracy.extend(finished.accuracy_records());
         let mut outcome = finished.into_outcome();
         outcome.errors = self.errors_of(&outcome);

@@ -17,29 +17,30 @@ use std::sync::atomic::Ordering;
 use crate::{
     phase_tokens::SampleTokens,
     responses::ResponseStore,
-    slots::{SampleRecord, Segments},
+    segments::{Pair, Segments},
+    slots::SampleRecord,
     sync::AtomicU64,
     violations::ViolationKind,
 };
 
 const NEVER: u64 = u64::MAX;
 
-/// 16 bytes a sample, in token runs only.
-#[derive(Debug)]
-struct TokenSlot {
-    first_token: AtomicU64,
-    token_count: AtomicU64,
+/// The token slot that a pair of words is: 16 bytes a sample, in token runs only.
+#[derive(Debug, Clone, Copy)]
+struct TokenSlot<'a> {
+    first_token: &'a AtomicU64,
+    token_count: &'a AtomicU64,
 }
 
-impl Default for TokenSlot {
-    fn default() -> Self {
-        Self { first_token: AtomicU64::new(0), token_count: AtomicU64::new(0) }
+impl<'a> From<&'a Pair> for TokenSlot<'a> {
+    fn from([first_token, token_count]: &'a Pair) -> Self {
+        Self { first_token, token_count }
     }
 }
 
-impl TokenSlot {
+impl TokenSlot<'_> {
     /// Records the first token. [any thread, wait-free]
-    fn first_token(&self, at_ns: u64) -> Result<(), ViolationKind> {
+    fn first_token(self, at_ns: u64) -> Result<(), ViolationKind> {
         match self.first_token.compare_exchange(0, at_ns + 1, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => Ok(()),
             Err(NEVER) => Err(ViolationKind::FirstTokenAfterCompletion),
@@ -48,12 +49,12 @@ impl TokenSlot {
     }
 
     /// Records the number of tokens, and returns whether a first token had come. [the thread that completed the sample]
-    fn complete(&self, token_count: u64) -> bool {
+    fn complete(self, token_count: u64) -> bool {
         self.token_count.store(token_count, Ordering::Release);
         self.first_token.compare_exchange(0, NEVER, Ordering::AcqRel, Ordering::Acquire).is_err()
     }
 
-    fn first_token_ns(&self) -> Option<u64> {
+    fn first_token_ns(self) -> Option<u64> {
         match self.first_token.load(Ordering::Acquire) {
             0 | NEVER => None,
             first_token => Some(first_token - 1),
@@ -74,7 +75,7 @@ pub(crate) enum FirstTokens {
 #[derive(Debug)]
 pub(crate) struct TokenRecorder {
     first_tokens: FirstTokens,
-    slots: Segments<TokenSlot>,
+    slots: Segments<Pair>,
     /// What came with the first tokens of the samples whose response is logged.
     pub(crate) data: ResponseStore,
 }
@@ -84,14 +85,18 @@ impl TokenRecorder {
         Self { first_tokens, slots: Segments::new(), data }
     }
 
-    /// Makes the memory for the first samples, so that none is made in the timed part.
-    pub(crate) fn reserve(&self, sample_count: u64) {
-        self.slots.reserve(sample_count);
+    /// Makes sure that there is memory for this sample. [issuing thread, before the sample is issued]
+    pub(crate) fn reserve(&self, sequence: u64) {
+        self.slots.get_or_zero(sequence);
     }
 
-    /// Makes sure that there is memory for this sample. [issuing thread, before the sample is issued]
-    pub(crate) fn reserve_one(&self, sequence: u64) {
-        self.slots.get_or_make(sequence);
+    /// As [`reserve`](Self::reserve), ahead of time. [issuing thread]
+    pub(crate) fn make_ready(&self, sequence: u64) {
+        self.slots.make_ready(sequence);
+    }
+
+    fn slot(&self, sequence: u64) -> Option<TokenSlot<'_>> {
+        self.slots.get(sequence).map(TokenSlot::from)
     }
 
     /// Whether first tokens are measured.
@@ -106,7 +111,7 @@ impl TokenRecorder {
         at_ns: u64,
         data: Option<&[u8]>,
     ) -> Result<(), ViolationKind> {
-        let slot = self.slots.get(sequence).ok_or(ViolationKind::NotIssued)?;
+        let slot = self.slot(sequence).ok_or(ViolationKind::NotIssued)?;
         slot.first_token(at_ns)?;
         // The log of Offline has no place for them.
         if let Some(data) = data.filter(|_| self.has_first_tokens()) {
@@ -115,12 +120,11 @@ impl TokenRecorder {
         Ok(())
     }
 
-    /// Records the number of tokens of a sample, and notes what is wrong with it. A single token counts as none.
+    /// Records the number of tokens of a sample, and notes what is wrong with it.
     /// [the thread that completed the sample, wait-free]
     pub(crate) fn complete(&self, sequence: u64, token_count: u32, note: impl Fn(ViolationKind)) {
-        let Some(slot) = self.slots.get(sequence) else { return };
-        let counted = if token_count == 1 { 0 } else { token_count };
-        let had_first_token = slot.complete(counted.into());
+        let Some(slot) = self.slot(sequence) else { return };
+        let had_first_token = slot.complete(token_count.into());
         if !had_first_token && self.has_first_tokens() {
             note(ViolationKind::NoFirstToken);
         }
@@ -131,21 +135,22 @@ impl TokenRecorder {
         }
     }
 
-    /// The number of tokens of a sample, 0 as long as it is not complete.
+    /// The number of tokens of a sample as it was reported, 0 as long as it is not complete.
     pub(crate) fn token_count(&self, sequence: u64) -> u64 {
-        self.slots.get(sequence).map_or(0, |slot| slot.token_count.load(Ordering::Acquire))
+        self.slot(sequence).map_or(0, |slot| slot.token_count.load(Ordering::Acquire))
     }
 
     /// What was measured of a sample, or `None` if it is not complete.
     pub(crate) fn sample(&self, sequence: u64, sample: SampleRecord) -> Option<SampleTokens> {
-        let first_token_ns = self.slots.get(sequence).and_then(TokenSlot::first_token_ns);
+        let first_token_ns = self.slot(sequence).and_then(TokenSlot::first_token_ns);
         Some(SampleTokens {
             latency_ns: sample.completed_latency_ns()?,
             // Before the scheduled instant is only what a guessed id reports.
             first_token_latency_ns: first_token_ns
                 .filter(|_| self.has_first_tokens())
                 .map(|at_ns| at_ns.saturating_sub(sample.scheduled_ns)),
-            token_count: self.token_count(sequence),
+            // A single token counts as none.
+            token_count: Some(self.token_count(sequence)).filter(|count| *count > 1).unwrap_or(0),
         })
     }
 }
@@ -159,7 +164,7 @@ mod tests {
 
     fn recorder(first_tokens: FirstTokens) -> TokenRecorder {
         let recorder = TokenRecorder::new(first_tokens, ResponseStore::new(PhaseMode::Accuracy, 0));
-        recorder.reserve(2);
+        (0..2).for_each(|sequence| recorder.reserve(sequence));
         recorder
     }
 
@@ -194,14 +199,19 @@ mod tests {
     }
 
     #[test]
-    fn fewer_than_two_tokens_are_none() {
+    fn fewer_than_two_tokens_are_none_in_the_figures() {
         let recorder = recorder(FirstTokens::Required);
         for (sequence, count, kind) in
             [(0, 0, ViolationKind::NoTokenCount), (1, 1, ViolationKind::SingleToken)]
         {
             recorder.first_token(sequence, 1, None).unwrap();
             assert_eq!(complete(&recorder, sequence, count), [kind]);
-            assert_eq!(recorder.token_count(sequence), 0);
+            assert_eq!(
+                recorder.token_count(sequence),
+                u64::from(count),
+                "the accuracy log has it as it was reported"
+            );
+            assert_eq!(recorder.sample(sequence, done(0, 9)).unwrap().token_count, 0);
         }
     }
 
@@ -228,11 +238,12 @@ mod loom_tests {
     #[test]
     fn loom_a_first_token_and_a_completion_agree_on_who_came_first() {
         loom::model(|| {
-            let slot = Arc::new(TokenSlot::default());
+            let pair = Arc::new([0; 2].map(AtomicU64::new));
             let reporter = {
-                let slot = Arc::clone(&slot);
-                thread::spawn(move || slot.first_token(5))
+                let pair = Arc::clone(&pair);
+                thread::spawn(move || TokenSlot::from(&*pair).first_token(5))
             };
+            let slot = TokenSlot::from(&*pair);
             let had_first_token = slot.complete(3);
             let accepted = reporter.join().unwrap().is_ok();
             assert_eq!(accepted, had_first_token);

@@ -11,7 +11,7 @@
 
 use std::{sync::atomic::Ordering, time::Duration};
 
-use crate::sync::{AtomicU64, Mutex, Thread, current, park};
+use crate::sync::{Apart, AtomicU64, Mutex, Thread, current, park};
 
 const SLEEPING: u64 = 1;
 const ONE_SIGNAL: u64 = 2;
@@ -20,7 +20,7 @@ const ONE_SIGNAL: u64 = 2;
 /// [`Clock`](crate::Clock).
 #[derive(Debug)]
 pub struct Wake {
-    state: AtomicU64,
+    state: Apart<AtomicU64>,
     wake_at: AtomicU64,
     stops: AtomicU64,
     waiter: Mutex<Option<Thread>>,
@@ -31,7 +31,7 @@ impl Wake {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            state: AtomicU64::new(0),
+            state: Apart(AtomicU64::new(0)),
             wake_at: AtomicU64::new(0),
             stops: AtomicU64::new(0),
             waiter: Mutex::new(None),
@@ -40,11 +40,12 @@ impl Wake {
 
     /// Adds `count` events. What the caller wrote before is visible to whoever then reads [`count`](Wake::count).
     /// [any thread; wait-free unless the waiter sleeps and is due]
+    #[inline]
     pub fn signal(&self, count: u64) {
         // AcqRel: releases the events' data to the waiter; acquires `wake_at` if the waiter announced itself.
-        let before = self.state.fetch_add(count * ONE_SIGNAL, Ordering::AcqRel);
-        let due = before / ONE_SIGNAL + count >= self.wake_at.load(Ordering::Relaxed);
-        if before & SLEEPING != 0 && due {
+        let before = self.state.0.fetch_add(count * ONE_SIGNAL, Ordering::AcqRel);
+        let is_due = || before / ONE_SIGNAL + count >= self.wake_at.load(Ordering::Relaxed);
+        if before & SLEEPING != 0 && is_due() {
             self.unpark();
         }
     }
@@ -52,7 +53,7 @@ impl Wake {
     /// Number of events so far. [any thread]
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.state.load(Ordering::Acquire) / ONE_SIGNAL
+        self.state.0.load(Ordering::Acquire) / ONE_SIGNAL
     }
 
     /// Lets a waiter sleep on until the count has reached `count`, whatever it is waiting for; 0 is every event.
@@ -82,11 +83,11 @@ impl Wake {
     /// Sleeps once unless `ready()` holds, and returns whether it holds then. May return early.
     pub(crate) fn park_unless(&self, ready: &dyn Fn() -> bool, timeout: Duration) -> bool {
         self.register();
-        self.state.fetch_or(SLEEPING, Ordering::AcqRel);
+        self.state.0.fetch_or(SLEEPING, Ordering::AcqRel);
         if !ready() {
             park(timeout);
         }
-        self.state.fetch_and(!SLEEPING, Ordering::AcqRel);
+        self.state.0.fetch_and(!SLEEPING, Ordering::AcqRel);
         ready()
     }
 
@@ -162,11 +163,47 @@ mod loom_tests {
             wait_for_two(|wake, ready| {
                 wake.register();
                 if !ready() {
-                    wake.state.fetch_or(SLEEPING, Ordering::AcqRel);
+                    wake.state.0.fetch_or(SLEEPING, Ordering::AcqRel);
                     park(LONG);
-                    wake.state.fetch_and(!SLEEPING, Ordering::AcqRel);
+                    wake.state.0.fetch_and(!SLEEPING, Ordering::AcqRel);
                 }
             });
+        });
+    }
+
+    /// Two threads write and signal in the given way. Returns what a waiter that has counted both sees of the writes; 3 is
+    /// all of it.
+    fn seen_behind_two_signals(signal: fn(&Wake)) -> u64 {
+        let wake = wake();
+        let written: &'static [AtomicU64; 2] = Box::leak(Box::new([0; 2].map(AtomicU64::new)));
+        let threads = [(0, 1), (1, 2)].map(|(place, value)| {
+            thread::spawn(move || {
+                written[place].store(value, Ordering::Relaxed);
+                signal(wake);
+            })
+        });
+        let is_complete = wake.count() >= 2;
+        let seen = written.iter().map(|place| place.load(Ordering::Relaxed)).sum();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        if is_complete { seen } else { 3 }
+    }
+
+    #[test]
+    fn loom_whoever_counts_the_signals_sees_what_was_written_before() {
+        loom::model(|| assert_eq!(seen_behind_two_signals(|wake| wake.signal(1)), 3));
+    }
+
+    /// The twin that signals without releasing. It must fail, or the model above proves nothing.
+    #[test]
+    #[should_panic(expected = "a write is not seen")]
+    fn loom_finds_a_signal_that_does_not_release() {
+        loom::model(|| {
+            let seen = seen_behind_two_signals(|wake| {
+                wake.state.0.fetch_add(ONE_SIGNAL, Ordering::Relaxed);
+            });
+            assert!(seen == 3, "a write is not seen");
         });
     }
 

@@ -26,6 +26,9 @@ impl<C: Clock> Watchdog<'_, C> {
     pub(crate) fn wait_all(&self, phase: &Phase, stop_count: u64) -> Waited {
         let target = phase.signals_after(phase.issued_count());
         let is_complete = || self.wake.count() >= target;
+        if is_complete() {
+            return Waited::Complete;
+        }
         self.wake.wake_at(target);
         loop {
             if is_complete() {

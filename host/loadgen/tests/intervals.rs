@@ -88,7 +88,8 @@ fn a_system_that_is_always_late_by_less_than_an_interval_skips_every_other() {
         assert_eq!(
             outcome.verdict.reasons,
             [
-                "100 of 100 queries caused skipped intervals or took longer than the interval of 10 ms, of at most 1"
+                "100 of 100 queries caused skipped intervals or took longer than the interval of 10 ms, of at most 1: \
+                 set multi_stream_samples_per_query = 1"
             ]
         );
         let result = outcome.performance.unwrap();

@@ -1,6 +1,6 @@
 //! One call into a plugin: what it is, who watches it, and what comes back.
 
-use std::fmt;
+use std::{cell::RefCell, fmt};
 
 use proctor_plugin_api::abi::{self, ProctorError, ProctorStatus};
 
@@ -71,11 +71,17 @@ impl fmt::Display for Call {
 /// How many bytes of a plugin's message are kept.
 const MESSAGE_CAPACITY: usize = 4096;
 
-/// Room for the message of one call. Lives on the stack, so that a call allocates nothing.
+/// Room for the message of one call.
 pub(crate) struct Message([u8; MESSAGE_CAPACITY]);
 
+thread_local! {
+    /// The room of the calls of this thread: clearing one for each call would take longer than a short call itself.
+    /// Has a constant start value and no destructor.
+    static ROOM: RefCell<Message> = const { RefCell::new(Message::new()) };
+}
+
 impl Message {
-    pub(crate) fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self([0; MESSAGE_CAPACITY])
     }
 
@@ -88,25 +94,43 @@ impl Message {
     }
 }
 
-/// Makes one call that returns a status, with `activity` telling a crash report what goes on.
+/// Makes one call that returns a status, with `activity` telling a crash report what goes on. Allocates nothing unless
+/// the call fails.
+#[inline]
 pub(crate) fn checked(
     activity: &'static Activity,
     call: Call,
     invoke: impl FnOnce(*mut ProctorError) -> ProctorStatus,
 ) -> Result<(), PluginHostError> {
-    let mut buffer = Message::new();
+    ROOM.with(|room| match room.try_borrow_mut() {
+        Ok(mut room) => checked_with(&mut room, activity, call, invoke),
+        // A call inside a call.
+        Err(_) => checked_with(&mut Message::new(), activity, call, invoke),
+    })
+}
+
+#[inline]
+fn checked_with(
+    room: &mut Message,
+    activity: &'static Activity,
+    call: Call,
+    invoke: impl FnOnce(*mut ProctorError) -> ProctorStatus,
+) -> Result<(), PluginHostError> {
     let (status, message) = {
         let _scope = activity.enter(call);
-        buffer.collect(invoke)
+        room.collect(invoke)
     };
     if status == abi::PROCTOR_STATUS_OK {
         return Ok(());
     }
+    let message = readable(message);
+    // So that a plugin which claims a message and writes none is not given this one.
+    room.0.fill(0);
     Err(PluginHostError::CallFailed {
         plugin: activity.plugin().to_owned(),
         call,
         status: status_name(status),
-        message: readable(message),
+        message,
     })
 }
 
@@ -134,6 +158,34 @@ mod tests {
         // SAFETY: the pointer is to the structure that `collect` made for this call.
         let (_, message) = buffer.collect(|error| unsafe { (*error).length = MESSAGE_CAPACITY + 1 });
         assert_eq!(message, b"");
+    }
+
+    #[test]
+    fn a_call_inside_a_call_has_room_of_its_own() {
+        let activity = Activity::new("p", None);
+        let fail = |text: &'static [u8]| {
+            move |error: *mut ProctorError| {
+                // SAFETY: the structure and its buffer of 4096 bytes live for this call.
+                unsafe {
+                    (*error).message.copy_from_nonoverlapping(text.as_ptr(), text.len());
+                    (*error).length = text.len();
+                }
+                99
+            }
+        };
+        let outer = checked(activity, Call::Stop, |error| {
+            let status = fail(b"outer")(error);
+            let inner = checked(activity, Call::Flush, fail(b"inner")).unwrap_err();
+            assert!(inner.to_string().ends_with("inner"), "{inner}");
+            status
+        });
+        assert!(outer.unwrap_err().to_string().ends_with("outer"));
+        // SAFETY: the structure lives for this call.
+        let silent = checked(activity, Call::Stop, |error| unsafe {
+            (*error).length = 5;
+            99
+        });
+        assert!(!silent.unwrap_err().to_string().contains("outer"), "nothing of an earlier message is shown");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::{
     io::{self, Read as _},
     mem::ManuallyDrop,
     path::Path,
-    sync::Arc,
+    sync::{Arc, LazyLock},
 };
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
@@ -131,7 +131,7 @@ impl PluginLibrary {
                     }
                 })?;
                 // The code of the plugin is in the program itself.
-                let sha256 = std::env::current_exe().and_then(|program| sha256_of(&program)).ok();
+                let sha256 = PROGRAM_SHA256.clone();
                 Self::from_entry(linked.entry, name, Origin { sha256, ..Origin::linked() })
             }
             PluginLocation::Library(path) => Self::from_library(path),
@@ -352,6 +352,10 @@ fn extension(
     };
     if pointer.is_null() { Err(missing("its function `extension` returns null for it")) } else { Ok(pointer) }
 }
+
+/// That of this program, if it can be read. Computed once: its plugins may be loaded many times.
+static PROGRAM_SHA256: LazyLock<Option<String>> =
+    LazyLock::new(|| std::env::current_exe().and_then(|program| sha256_of(&program)).ok());
 
 fn sha256_of(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;

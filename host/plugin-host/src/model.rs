@@ -2,6 +2,8 @@
 
 use std::{
     collections::BTreeMap,
+    mem::offset_of,
+    slice,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU8, Ordering},
@@ -70,8 +72,6 @@ pub(crate) struct ModelInner {
     home: ThreadId,
     /// Instances that exist: `None` in use, else dropped by their owner and to be destroyed.
     instances: Mutex<BTreeMap<u32, Option<Handle<ProctorInstance>>>>,
-    /// Room for the query that is being issued; grows to the largest one.
-    query: Mutex<Vec<ProctorQuerySample>>,
 }
 
 impl Model {
@@ -97,7 +97,6 @@ impl Model {
                 prepared: ArcSwapOption::empty(),
                 home: std::thread::current().id(),
                 instances: Mutex::default(),
-                query: Mutex::default(),
             }),
         })
     }
@@ -195,21 +194,14 @@ impl Model {
         let model = &*self.inner;
         model.expect(Call::Issue, State::Running)?;
         let issue = model.table().issue.ok_or_else(|| model.not_declared("whole queries"))?;
-        // Taken out, so that the lock is not held while the plugin runs.
-        let mut query = std::mem::take(&mut *model.query.lock().unwrap_or_else(PoisonError::into_inner));
-        query.clear();
-        query.extend(
-            samples.iter().map(|sample| ProctorQuerySample { id: sample.id.0, index: sample.index.0 }),
-        );
         if let Some(first) = samples.first() {
             model.activity.set_first_sample(first.index.0);
         }
-        let result = checked(model.activity, Call::Issue, |error| {
+        let query = as_query(samples);
+        checked(model.activity, Call::Issue, |error| {
             // SAFETY: the function is that of a checked extension; the handle is live; the query lives for the call.
             unsafe { issue(model.handle.get(), query.as_ptr(), query.len(), error) }
-        });
-        *model.query.lock().unwrap_or_else(PoisonError::into_inner) = query;
-        result
+        })
     }
 
     /// Says that no more queries will come in this phase. [issuing thread]
@@ -235,6 +227,19 @@ impl Model {
         self.inner.expect(Call::Stop, State::Running)?;
         self.inner.stop()
     }
+}
+
+/// A query as the ABI has it, without a copy: one of Offline has millions of samples.
+fn as_query(samples: &[QuerySample]) -> &[ProctorQuerySample] {
+    const {
+        assert!(size_of::<QuerySample>() == size_of::<ProctorQuerySample>());
+        assert!(align_of::<QuerySample>() == align_of::<ProctorQuerySample>());
+        assert!(offset_of!(QuerySample, id) == offset_of!(ProctorQuerySample, id));
+        assert!(offset_of!(QuerySample, index) == offset_of!(ProctorQuerySample, index));
+    }
+    // SAFETY: both are `repr(C)` and two u64 at the same offsets, as was just asserted, the ids being transparent. Every
+    // bit pattern is valid, and the result borrows what `samples` borrows.
+    unsafe { slice::from_raw_parts(samples.as_ptr().cast(), samples.len()) }
 }
 
 impl ModelInner {

@@ -5,9 +5,10 @@
 use std::{
     collections::BTreeMap,
     ffi::c_void,
+    mem::MaybeUninit,
     panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
-    ptr,
+    ptr, slice,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
@@ -137,14 +138,14 @@ impl HostContext {
                 .record(|| format!("plugin {}: answered samples while no test was running", self.plugin));
             return;
         };
-        let empty =
-            QuerySampleResponse { id: ResponseId(0), status: SampleStatus::OK, data: &[], token_count: 0 };
-        let mut responses = [empty; RESPONSES_AT_ONCE];
+        // Not filled beforehand: most calls bring one response.
+        let mut room = [const { MaybeUninit::<QuerySampleResponse<'_>>::uninit() }; RESPONSES_AT_ONCE];
         for raw in raw.chunks(RESPONSES_AT_ONCE) {
-            for (response, raw) in responses.iter_mut().zip(raw) {
-                *response = self.convert(raw, is_completion);
+            for (place, raw) in room.iter_mut().zip(raw) {
+                place.write(self.convert(raw, is_completion));
             }
-            let responses = &responses[..raw.len()];
+            // SAFETY: a chunk is at most as long as the room, and so many elements of it were just written.
+            let responses = unsafe { slice::from_raw_parts(room.as_ptr().cast(), raw.len()) };
             if is_completion { sink.complete(responses) } else { sink.first_token(responses) }
         }
     }

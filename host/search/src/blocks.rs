@@ -125,7 +125,7 @@ mod tests {
     fn blocks_stay_few_and_lose_nothing() {
         let mut blocks = Blocks::default();
         for number in 0..100_000_u64 {
-            blocks.push(number % 7 == 0);
+            blocks.push(number.is_multiple_of(7));
         }
         assert!(blocks.counts.len() < MAX_BLOCKS);
         assert_eq!((blocks.seen(), blocks.missed()), (100_000, 14_286));

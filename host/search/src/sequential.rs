@@ -115,7 +115,7 @@ mod tests {
         while test.blocks().seen() < 400_000 {
             let is_miss = random.random_bool(share);
             (0..row).for_each(|_| test.push(is_miss));
-            if test.blocks().seen() % 64 == 0
+            if test.blocks().seen().is_multiple_of(64)
                 && let Some(side) = test.decision()
             {
                 return (Some(side), test.blocks().seen());

@@ -57,7 +57,7 @@ fn highest(mut lower: f64, mut upper: f64, is_met: impl Fn(f64) -> bool) -> f64 
 /// queries of a plain search.
 fn assert_found(name: &str, capacity: f64, queue_of: impl Fn(u64) -> Queue) {
     let (mut queries, mut plain_queries) = (0, 0);
-    for seed in [1, 2, 3] {
+    for seed in [1, 2] {
         let queue = queue_of(seed);
         let mut search = Search::new(settings(1));
         let SearchEnd::Found { load, .. } = queue.search(&mut search) else { panic!("{name}: {search:#?}") };
@@ -106,8 +106,8 @@ fn with_skewed_times_and_with_several_servers_the_capacity_is_that_of_a_long_run
         [("M/G/1", log_normal as Service, 1, 0.01), ("M/D/4", constant as Service, 4, 0.005)]
     {
         let most = servers as f64 / SERVICE_S;
-        let long = Queue { draws: draws(99, 1_000_000, service), servers, bound_s, run_s: 0.0 };
-        let capacity = highest(most * 0.3, most, |rate| long.long_run_share(rate) <= 0.01);
+        let long = Queue { draws: draws(99, 500_000, service), servers, bound_s, run_s: 0.0 };
+        let capacity = highest(most * 0.5, most, |rate| long.long_run_share(rate) <= 0.01);
         assert_found(name, capacity, |seed| queue(service, servers, bound_s, seed));
     }
 }

@@ -12,10 +12,14 @@ use proctor_vocabulary::{
     CompletionSink, QuerySample, QuerySampleResponse, SampleIndex, SampleStatus, TestMode,
 };
 
+use super::tokens::StepPart;
 use super::*;
 use crate::sut::SystemReport;
 
-struct OneMs;
+/// With so many output tokens for each sample, all at its end.
+struct OneMs {
+    token_count: u32,
+}
 
 impl Instance for OneMs {
     fn execute(&mut self, _: &[QuerySample]) -> Result<(), BatchError> {
@@ -28,8 +32,12 @@ impl Instance for OneMs {
 
     fn complete(&mut self, batch: &[QuerySample], sink: &dyn CompletionSink) {
         for sample in batch {
-            let status = SampleStatus::OK;
-            sink.complete(&[QuerySampleResponse { id: sample.id, status, data: &[], token_count: 0 }]);
+            let (status, token_count) = (SampleStatus::OK, self.token_count);
+            let response = QuerySampleResponse { id: sample.id, status, data: &[], token_count };
+            if token_count > 0 {
+                sink.first_token(&[response]);
+            }
+            sink.complete(&[response]);
         }
     }
 }
@@ -68,8 +76,9 @@ fn test(settings: &Settings, mode: TestMode, interrupted: bool) -> Test {
     let request = TestSettings { mode, ..settings.test.clone() };
     let loadgen = LoadGen::new(request, Arc::clone(&clock), LoadGenOptions::default());
     let config = SchedulerConfig::default();
+    let instance = OneMs { token_count: if settings.test.use_token_latencies { 5 } else { 0 } };
     let system =
-        SimulatedScheduler::new("one ms", &config, vec![Box::new(OneMs)], loadgen.sink(), clock).unwrap();
+        SimulatedScheduler::new("one ms", &config, vec![Box::new(instance)], loadgen.sink(), clock).unwrap();
     if interrupted {
         loadgen.stop_handle().stop("Ctrl-C or SIGTERM");
     }
@@ -143,6 +152,20 @@ pub(crate) fn server_result() -> RunResult {
     result(true)
 }
 
+/// A performance run alone, with these settings of the load generator changed.
+fn performance_result(change: impl FnOnce(&mut TestSettings), mode: TestMode) -> RunResult {
+    let mut settings = settings();
+    change(&mut settings.test);
+    let performance_runs = single(test(&settings, mode, false));
+    let tests = Tests { accuracy_run: None, performance_runs: &performance_runs, accuracy: None };
+    RunResult::new(&settings, plugin(), machine(), tests)
+}
+
+/// A run that is a tenth faster than the model.
+pub(crate) fn too_fast_result() -> RunResult {
+    performance_result(|test| test.server_target_qps = 1100.0, TestMode::PerformanceOnly)
+}
+
 pub(crate) fn interrupted_result() -> RunResult {
     let settings = settings();
     let performance_run = test(&settings, TestMode::PerformanceOnly, true);
@@ -203,11 +226,7 @@ fn an_invalid_one_of_several_runs_makes_the_result_invalid() {
     let result = several(&[200.0, 2000.0]);
     assert!(!result.verdict.valid);
     assert_eq!(result.verdict.reasons.len(), 1);
-    assert!(
-        result.verdict.reasons[0].starts_with("run 2 of 5: the 99.0th percentile"),
-        "{:?}",
-        result.verdict
-    );
+    assert!(result.verdict.reasons[0].starts_with("run 2 of 5: p99 latency "), "{:?}", result.verdict);
     assert_eq!(result.exit_code(), EXIT_BAD_RESULT);
     assert!(!result.performance_run.unwrap().valid);
 }
@@ -265,4 +284,71 @@ fn the_virtual_clock_is_the_one_that_counts() {
     assert!(test.valid && test.duration_ns > 2_000_000_000, "{:?}", test.reasons);
     assert_eq!(test.figures.unwrap().query_latency.min_ns, 1_000_000);
     assert_eq!(test.scheduler.unwrap().batch_sizes.into_keys().collect::<Vec<_>>(), [1]);
+}
+
+#[test]
+fn findings_are_data_and_sentences() {
+    let value: serde_json::Value = serde_json::from_slice(&bytes(&too_fast_result())).unwrap();
+    let findings = value["performance_run"]["findings"].as_array().unwrap();
+    let rules: Vec<_> = findings.iter().map(|it| (it["rule"].as_str(), it["standing"].as_str())).collect();
+    let broken = |rule| (Some(rule), Some("broken"));
+    assert_eq!(rules[0], broken("latency_bound"));
+    assert!(
+        rules.contains(&(Some("min_duration"), Some("met"))) && rules.contains(&broken("early_stopping"))
+    );
+    let bound = &findings[0];
+    assert_eq!((bound["bound"].as_f64(), bound["unit"].as_str()), (Some(20e6), Some("ns")));
+    assert!(bound["measured"].as_f64() > bound["bound"].as_f64());
+    assert_eq!(bound["remedy"]["kind"], "set");
+    assert_eq!(bound["remedy"]["setting"], "server_target_qps");
+    assert!((700.0..1000.0).contains(&bound["remedy"]["value"].as_f64().unwrap()), "{bound}");
+    assert!(bound["time_s"].as_f64().unwrap() >= 2.0);
+    assert_eq!(value["verdict"]["reasons"][0], bound["text"]);
+}
+
+#[test]
+fn a_token_run_has_its_figures() {
+    let result = performance_result(
+        |test| {
+            test.use_token_latencies = true;
+            test.server_ttft_latency = 20_000_000;
+            test.server_tpot_latency = 1_000_000;
+        },
+        TestMode::PerformanceOnly,
+    );
+    assert!(result.verdict.valid, "{:?}", result.verdict.reasons);
+    let test = result.performance_run.unwrap();
+    let tokens = test.figures.unwrap().tokens.unwrap();
+    assert_eq!(tokens.token_count, Some(test.issued_sample_count * 5));
+    assert_eq!(tokens.time_to_first_token.unwrap().min_ns, 1_000_000);
+    assert_eq!(tokens.time_per_output_token.unwrap().max_ns, 0);
+    assert!(tokens.tokens_per_second.unwrap() > 900.0);
+    assert_eq!((tokens.ttft_bound_met, tokens.inferred_tokens_per_second), (Some(true), None));
+}
+
+#[test]
+fn inferred_tokens_are_only_a_rate() {
+    let result = performance_result(
+        |test| {
+            test.infer_token_latencies = true;
+            test.token_latency_scaling_factor = 7;
+        },
+        TestMode::PerformanceOnly,
+    );
+    let figures = result.performance_run.unwrap().figures.unwrap();
+    let tokens = figures.tokens.unwrap();
+    let expected = figures.completed_samples_per_second.unwrap() * 7.0;
+    assert!((tokens.inferred_tokens_per_second.unwrap() / expected - 1.0).abs() < 1e-9);
+    assert!(tokens.token_count.is_none() && tokens.time_to_first_token.is_none());
+}
+
+#[test]
+fn a_search_tells_its_steps() {
+    let result = performance_result(|test| test.min_duration_ms = 1000, TestMode::FindPeakPerformance);
+    let search = result.performance_run.unwrap().search.unwrap();
+    let peak_qps = search.peak_qps.unwrap();
+    assert_eq!(search.steps[0], StepPart { rate_qps: 200.0, met: Some(true) });
+    assert!(search.steps.iter().all(|step| step.met == Some(step.rate_qps <= peak_qps)));
+    assert_eq!(search.steps[search.reported_step.unwrap()].rate_qps, peak_qps);
+    assert!(search.end.contains("Found peak performance field"));
 }

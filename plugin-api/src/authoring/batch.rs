@@ -109,6 +109,12 @@ impl BatchSample<'_> {
         as_f32(self.input(input))
     }
 
+    /// Number of output tensors.
+    #[must_use]
+    pub fn output_count(&self) -> usize {
+        self.raw.output_count
+    }
+
     /// The whole room of an output tensor, all of which counts as written.
     ///
     /// # Panics

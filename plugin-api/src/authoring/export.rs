@@ -59,7 +59,8 @@ pub fn root_module(entry: abi::ProctorPluginEntry) -> RootModuleRef {
 ///
 /// In a crate of type `cdylib` this exports the C symbol `proctor_plugin_entry` and the abi_stable root module. In a
 /// crate of type `rlib` it also registers the plugin with the program that links it in. One program can link in one
-/// crate that exports a plugin, since the symbol exists once; it can load any number of libraries.
+/// crate that exports a plugin, since the symbol exists once; beside it any number that only
+/// [`register_plugin!`](crate::register_plugin), and it can load any number of libraries.
 #[macro_export]
 macro_rules! export_plugin {
     ($plugin:ty) => {
@@ -90,6 +91,28 @@ macro_rules! export_plugin {
                     entry: proctor_plugin_entry,
                     name: || <$plugin as $crate::Plugin>::manifest().name,
                 }
+            }
+        };
+    };
+}
+
+/// Registers a type that implements [`Plugin`](crate::Plugin) with the program that links this crate in, and exports
+/// nothing. For a plugin that is always linked in; a second crate of type `cdylib` may
+/// [`export_plugin!`](crate::export_plugin) the same type as a library.
+#[macro_export]
+macro_rules! register_plugin {
+    ($plugin:ty) => {
+        const _: () = {
+            unsafe extern "C" fn entry(
+                speaks: *const $crate::abi::ProctorVersionRange,
+                refusal: *mut $crate::abi::ProctorError,
+            ) -> *const $crate::abi::ProctorPlugin {
+                // SAFETY: the host passes what `ProctorPluginEntry` asks for, and so does `entry`.
+                unsafe { $crate::__private::entry::<$plugin>(speaks, refusal) }
+            }
+
+            $crate::__private::inventory::submit! {
+                $crate::LinkedPlugin { entry, name: || <$plugin as $crate::Plugin>::manifest().name }
             }
         };
     };

@@ -1,6 +1,6 @@
 //! The services of the host, as safe functions.
 
-use std::{ffi::c_void, fmt, path::PathBuf};
+use std::{ffi::c_void, fmt, mem::MaybeUninit, path::PathBuf};
 
 use proctor_vocabulary::{ResponseId, SampleStatus};
 
@@ -88,12 +88,18 @@ impl Host {
 
     /// Completes samples that came by [`Model::issue`](crate::Model::issue), each exactly once.
     pub fn complete(&self, responses: &[Response<'_>]) {
-        self.respond(self.table.complete, responses);
+        self.respond(self.table.complete, responses.iter().copied());
+    }
+
+    /// As [`complete`](Self::complete), from an iterator: nothing has to be collected first. The responses go over in
+    /// pieces of at most 32; all of a piece are complete at one instant, when its last response has been made.
+    pub fn complete_each<'a>(&self, responses: impl IntoIterator<Item = Response<'a>>) {
+        self.respond(self.table.complete, responses.into_iter());
     }
 
     /// Reports the first token of issued or executing samples.
     pub fn first_token(&self, responses: &[Response<'_>]) {
-        self.respond(self.table.first_token, responses);
+        self.respond(self.table.first_token, responses.iter().copied());
     }
 
     /// Adds a figure to the result under a name such as `gpu_power_w`; the last value counts.
@@ -129,16 +135,26 @@ impl Host {
         (!found.is_null()).then_some(found)
     }
 
-    /// Hands responses over in pieces that fit on the stack, so that nothing is allocated.
-    fn respond(&self, function: Option<RespondFn>, responses: &[Response<'_>]) {
+    /// Hands responses over in pieces that fit on the stack, so that nothing is allocated. Of a piece only what there
+    /// is of responses is written: most queries have one sample.
+    fn respond<'a>(&self, function: Option<RespondFn>, mut responses: impl Iterator<Item = Response<'a>>) {
         const PIECE: usize = 32;
         let Some(function) = function else { return };
-        for piece in responses.chunks(PIECE) {
-            let raw: [abi::ProctorResponse; PIECE] =
-                std::array::from_fn(|i| piece.get(i).map_or_else(empty_response, raw_response));
-            // SAFETY: the function and its context come from one table; the first `piece.len()` elements are filled
-            // and borrow data that outlives the call.
-            unsafe { function(self.table.context, raw.as_ptr(), piece.len()) }
+        let mut piece = [const { MaybeUninit::<abi::ProctorResponse>::uninit() }; PIECE];
+        loop {
+            let mut count = 0;
+            for (place, response) in piece.iter_mut().zip(responses.by_ref()) {
+                place.write(raw_response(&response));
+                count += 1;
+            }
+            if count > 0 {
+                // SAFETY: the function and its context come from one table; the first `count` elements were just
+                // written, and borrow data that lives for 'a, which outlives the call.
+                unsafe { function(self.table.context, piece.as_ptr().cast(), count) }
+            }
+            if count < PIECE {
+                return;
+            }
         }
     }
 }
@@ -164,17 +180,6 @@ fn raw_response(response: &Response<'_>) -> abi::ProctorResponse {
         size_bytes: response.data.len(),
         status: response.status.0,
         token_count: response.token_count,
-        message: text(""),
-    }
-}
-
-fn empty_response() -> abi::ProctorResponse {
-    abi::ProctorResponse {
-        id: 0,
-        data: std::ptr::null(),
-        size_bytes: 0,
-        status: abi::PROCTOR_STATUS_OK,
-        token_count: 0,
         message: text(""),
     }
 }

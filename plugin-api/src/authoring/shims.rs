@@ -4,11 +4,12 @@ use std::{
     any::Any,
     ffi::c_void,
     marker::PhantomData,
+    mem::offset_of,
     panic::{AssertUnwindSafe, catch_unwind},
     ptr, slice,
 };
 
-use proctor_vocabulary::{QuerySample, ResponseId, SampleIndex};
+use proctor_vocabulary::QuerySample;
 
 use super::{
     batch::Batch,
@@ -157,19 +158,7 @@ unsafe extern "C" fn issue<P: Plugin>(
         // SAFETY: the host passes a model that is loaded and samples that are valid for the call.
         let (model, samples) =
             unsafe { (get::<ModelOf<P>>(model.cast())?, slice_of(samples, sample_count)?) };
-        // Queries of a few samples, which is most of them, need no allocation.
-        const ON_STACK: usize = 16;
-        let convert = |sample: &abi::ProctorQuerySample| QuerySample {
-            id: ResponseId(sample.id),
-            index: SampleIndex(sample.index),
-        };
-        if samples.len() <= ON_STACK {
-            let empty = QuerySample { id: ResponseId(0), index: SampleIndex(0) };
-            let few: [QuerySample; ON_STACK] = std::array::from_fn(|i| samples.get(i).map_or(empty, convert));
-            model.issue(&few[..samples.len()])
-        } else {
-            model.issue(&samples.iter().map(convert).collect::<Vec<_>>())
-        }
+        model.issue(as_query(samples))
     })
 }
 
@@ -327,6 +316,19 @@ unsafe fn destroy<T>(object: *mut c_void) {
         drop(unsafe { Box::from_raw(object.cast::<T>()) });
         Ok(())
     });
+}
+
+/// A query of the ABI in the words of the vocabulary, without a copy: an Offline query has millions of samples.
+fn as_query(samples: &[abi::ProctorQuerySample]) -> &[QuerySample] {
+    const {
+        assert!(size_of::<QuerySample>() == size_of::<abi::ProctorQuerySample>());
+        assert!(align_of::<QuerySample>() == align_of::<abi::ProctorQuerySample>());
+        assert!(offset_of!(QuerySample, id) == offset_of!(abi::ProctorQuerySample, id));
+        assert!(offset_of!(QuerySample, index) == offset_of!(abi::ProctorQuerySample, index));
+    }
+    // SAFETY: both are `repr(C)` and two u64 at the same offsets, the ids being transparent, as was just asserted;
+    // every bit pattern is valid, and the result borrows what `samples` borrows.
+    unsafe { slice::from_raw_parts(samples.as_ptr().cast(), samples.len()) }
 }
 
 /// A text for the ABI, borrowed from `text`.

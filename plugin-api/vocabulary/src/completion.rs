@@ -3,6 +3,7 @@
 use std::fmt;
 
 /// Position of a sample in the query sample library, counted from 0.
+#[repr(transparent)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct SampleIndex(pub u64);
 
@@ -10,10 +11,13 @@ pub struct SampleIndex(pub u64);
 ///
 /// Only the load generator makes ids and reads them; everybody else hands them back unchanged, exactly once. An id
 /// is never an address and never 0, so a plugin that invents ids is found out instead of believed.
+#[repr(transparent)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct ResponseId(pub u64);
 
-/// One sample of a query as it is issued.
+/// One sample of a query as it is issued. It lies in memory as the plugin ABI has it, so that a query crosses the boundary
+/// without being copied.
+#[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QuerySample {
     /// Identity to complete the sample with.

@@ -7,6 +7,7 @@
 
 mod check;
 mod command;
+mod fuzz;
 mod header;
 mod setup;
 mod skipped;
@@ -40,6 +41,9 @@ enum Task {
     /// Check format, lints and documentation.
     #[command(long_about = check::LONG_ABOUT, after_help = "Examples:\n  cargo xtask check")]
     Check,
+    /// Run the fuzz targets of the readers of files.
+    #[command(long_about = fuzz::LONG_ABOUT, after_help = fuzz::EXAMPLES)]
+    Fuzz(FuzzArgs),
     /// Write the C header of the plugin ABI again, after a change of plugin-api/src/abi.
     #[command(after_help = "Examples:\n  cargo xtask header")]
     Header,
@@ -52,11 +56,21 @@ struct TestArgs {
     nextest: Vec<String>,
 }
 
+#[derive(Args)]
+struct FuzzArgs {
+    /// How long each target runs.
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    seconds: u32,
+    /// The one target to run; without it, all.
+    target: Option<String>,
+}
+
 fn main() -> ExitCode {
     let result = match Cli::parse().task {
         Task::Setup => setup::run(),
         Task::Test(args) => test::run(&args.nextest),
         Task::Check => check::run(),
+        Task::Fuzz(args) => fuzz::run(args.target.as_deref(), args.seconds),
         Task::Header => header::run(),
     };
     match result {

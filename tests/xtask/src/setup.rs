@@ -25,6 +25,9 @@ const PYTHON_MODULES: &[(&str, &str, &str)] = &[];
 /// Cargo commands from cargo install: the command, the version to install, and what it does.
 const CARGO_COMMANDS: &[(&str, &str, &str)] = &[("nextest", "0.9.143", "runs the tests")];
 
+/// What `cargo xtask fuzz` needs besides, and no test.
+const FUZZER: &[(&str, &str, &str)] = &[("fuzz", "0.13.2", "builds and runs the fuzz targets")];
+
 /// Installs what is missing, and says for each need whether it was there.
 ///
 /// # Errors
@@ -33,6 +36,15 @@ pub(crate) fn run() -> Result<()> {
     set_up_programs(PROGRAMS)?;
     set_up_python_modules(PYTHON_MODULES)?;
     set_up_cargo_commands(CARGO_COMMANDS)
+}
+
+/// Installs what fuzzing needs, if it is missing.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn set_up_fuzzer() -> Result<()> {
+    set_up_programs(PROGRAMS)?;
+    set_up_cargo_commands(FUZZER)
 }
 
 fn set_up_programs(programs: &[(&str, &[&'static str], &str)]) -> Result<()> {

@@ -89,7 +89,24 @@ fn hex_double(text: &str) -> Option<f64> {
             scale += if after_point { 0 } else { 4 };
         }
     }
-    Some(libm::ldexp(bits as f64, scale))
+    Some(scaled(bits, scale))
+}
+
+/// `bits * 2^scale`, rounded once to the nearest double, to even between two.
+fn scaled(bits: u64, scale: i32) -> f64 {
+    /// The exponent of the smallest double.
+    const SMALLEST: i32 = -1074;
+    let dropped_count = u32::try_from(SMALLEST.saturating_sub(scale)).unwrap_or(0);
+    let kept = bits.checked_shr(dropped_count).unwrap_or(0);
+    if dropped_count == 0 || kept >= 1 << f64::MANTISSA_DIGITS {
+        return libm::ldexp(bits as f64, scale);
+    }
+    // Below the smallest normal double there are fewer digits than the conversion to a double would leave, and rounding
+    // to that many first could end on the wrong side.
+    let half = 1_u128.checked_shl(dropped_count - 1).unwrap_or(u128::MAX);
+    let dropped = u128::from(bits) & (half << 1).wrapping_sub(1);
+    let up = dropped > half || dropped == half && kept % 2 == 1;
+    libm::ldexp((kept + u64::from(up)) as f64, SMALLEST)
 }
 
 /// A decimal exponent, kept within bounds beyond which every result is 0 or infinite anyway.
@@ -122,6 +139,13 @@ mod tests {
             ("INF", f64::INFINITY),
             ("1e999", f64::INFINITY),
             ("0x10000000000000001", 18_446_744_073_709_551_616.0),
+            // Rounded once, also where doubles have fewer digits.
+            ("0x0.fffffffffffff7ffffp-1022", f64::MIN_POSITIVE - 5e-324),
+            ("0x0.fffffffffffff8p-1022", f64::MIN_POSITIVE),
+            ("0x1p-1075", 0.0),
+            ("0x1.0000000000001p-1075", 5e-324),
+            ("0x3p-1075", 1e-323),
+            ("0x1p-9999", 0.0),
         ];
         for (word, value) in cases {
             assert_eq!(double(word), Some(value), "{word}");

@@ -86,7 +86,7 @@ pub struct TestNames<'a> {
 /// [`result`](Self::result).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DetailLog {
-    entries: Vec<DetailEntry>,
+    pub(super) entries: Vec<DetailEntry>,
 }
 
 impl DetailLog {

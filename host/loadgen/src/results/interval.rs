@@ -36,7 +36,7 @@ impl IntervalResult {
     }
 
     /// Why the bound is not met, for people.
-    pub(super) fn reason(&self) -> String {
+    pub(crate) fn reason(&self) -> String {
         let IntervalRecord { interval_ns, query_count, late_query_count, .. } = self.record;
         format!(
             "{late_query_count} of {query_count} queries caused skipped intervals or took longer than the interval of {} ms, of at most {}",
@@ -67,7 +67,7 @@ mod tests {
             generated: GeneratedTotals { query_count, samples_per_query: 1, duration_ns: 0 },
             issued_query_count: query_count,
             issued_sample_count: query_count,
-            sample_latencies_ns: Vec::new(),
+            sample_latencies_ns: Vec::new().into(),
             query_latencies_ns: Vec::new(),
             intervals: Some(intervals),
             tokens: None,

@@ -144,6 +144,8 @@ pub struct PeakSearch {
     pub end: PeakEnd,
     /// Which of the runs is reported: that of the highest rate that was met, else the last. `None` without any run.
     pub reported_step: Option<usize>,
+    /// For each step whether its rate was met; one fewer if the last did not come to its end.
+    met: Vec<bool>,
     lower_qps: Option<f64>,
     upper_qps: Option<f64>,
     base_qps: f64,
@@ -158,6 +160,7 @@ impl PeakSearch {
             boundaries_qps: None,
             end: PeakEnd::Broken,
             reported_step: None,
+            met: Vec::new(),
             lower_qps: None,
             upper_qps: None,
             base_qps: request.server_target_qps,
@@ -179,6 +182,11 @@ impl PeakSearch {
     #[must_use]
     pub fn reported_qps(&self) -> Option<f64> {
         self.reported_step.map(|step| self.steps[step].qps())
+    }
+
+    /// For each step whether its rate was met; `None` for a last one that did not come to its end.
+    pub fn steps_met(&self) -> impl Iterator<Item = Option<bool>> {
+        (0..self.steps.len()).map(|step| self.met.get(step).copied())
     }
 
     /// Which run is to be made next, or how the search ends.
@@ -212,6 +220,7 @@ impl PeakSearch {
     /// Takes note of a run that came to its end; `Err` says why its rate is not met.
     fn record(&mut self, step: PeakStep, met: Result<(), String>) -> Result<(), PeakEnd> {
         self.steps.push(step);
+        self.met.push(met.is_ok());
         match met {
             Ok(()) => {
                 self.lower_qps = Some(step.qps());

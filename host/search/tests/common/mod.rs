@@ -37,8 +37,14 @@ pub struct Queries<'a> {
     now: f64,
 }
 
-#[derive(PartialEq, PartialOrd)]
+#[derive(PartialEq)]
 struct Time(f64);
+
+impl PartialOrd for Time {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
 
 impl Eq for Time {}
 
@@ -134,7 +140,7 @@ impl Queue {
                 }
                 continue;
             }
-            if count % 64 != 0 && count != max_count {
+            if !count.is_multiple_of(64) && count != max_count {
                 continue;
             }
             while let Some((from, to)) =

@@ -1,0 +1,299 @@
+//! Findings as sentences.
+
+use std::fmt;
+
+use super::{Finding, Measure, Remedy, Rule, Standing, Unit};
+
+/// Significant digits of a time, unless more are needed to tell it from its bound.
+const DIGITS: usize = 3;
+/// All digits that a time can have.
+const DIGITS_MAX: usize = 20;
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what())?;
+        let shown_time = self.time_ns.map(|time_ns| time(time_ns, DIGITS));
+        let a_run = |f: &mut fmt::Formatter<'_>| {
+            shown_time.as_ref().map_or(Ok(()), |time| write!(f, ", a run of about {time}"))
+        };
+        match &self.remedy {
+            None => Ok(()),
+            Some(Remedy::LowerRate { qps }) => {
+                write!(f, ": lower the rate to about {} queries/s", rate(*qps))?;
+                a_run(f)
+            }
+            Some(Remedy::FasterSystem { alone_ns }) => write!(
+                f,
+                ": no rate is low enough, for without any queue it is about {}, so the system has to be faster",
+                time(*alone_ns, DIGITS)
+            ),
+            Some(Remedy::MoreQueries { total, .. }) => {
+                if let Some(time) = &shown_time {
+                    write!(f, ", {time} at this rate")?;
+                }
+                write!(f, ": set min_query_count = {total}")
+            }
+            Some(Remedy::MeetBoundFirst) => f.write_str(": meet the bound first"),
+            Some(Remedy::Set { setting, value }) => {
+                write!(f, ": set {setting} = {value}")?;
+                a_run(f)
+            }
+            Some(Remedy::Do(advice)) => write!(f, ": {advice}"),
+        }
+    }
+}
+
+impl Finding {
+    /// What was measured or what happened, without the remedy.
+    #[must_use]
+    pub fn what(&self) -> String {
+        if let Some(what) = &self.what {
+            return what.clone();
+        }
+        let (measured, bound) = (self.measured.unwrap_or(0.0), self.bound.unwrap_or(0.0));
+        let (measured_text, bound_text) = pair(measured, bound, self.unit);
+        let is_broken = self.standing == Standing::Broken;
+        match self.rule {
+            Rule::Bound { measure, quantile } => {
+                let name = measure.name();
+                let percentile = percentile_name(quantile);
+                if is_broken {
+                    let excess = excess(measured, bound);
+                    format!("{percentile} {name} {measured_text}, {excess}over the {bound_text} bound")
+                } else {
+                    format!("{percentile} {name} {measured_text} of {bound_text}")
+                }
+            }
+            Rule::EarlyStopping { .. } if is_broken => self.missing_queries(measured, bound),
+            Rule::EarlyStopping { .. } => format!("early stopping: {measured_text} of at least {bound_text}"),
+            Rule::MinDuration if is_broken => {
+                format!("the run took {measured_text} of at least {bound_text}")
+            }
+            Rule::MinDuration => format!("the minimum duration: {measured_text} of at least {bound_text}"),
+            Rule::MinQueryCount if is_broken => {
+                format!("the run issued {measured_text} of at least {bound_text}")
+            }
+            Rule::MinQueryCount => {
+                format!("the minimum query count: {measured_text} of at least {bound_text}")
+            }
+            Rule::MinSampleCount => format!("the run completed {measured_text} of at least {bound_text}"),
+            Rule::Intervals => format!("late queries: {measured_text} of at most {bound_text}"),
+            Rule::TargetRate => format!("the rate asked for: {bound_text}"),
+            Rule::Completion(_) | Rule::Missing | Rule::Stalled | Rule::Interrupted | Rule::Other => {
+                self.rule.name().to_owned()
+            }
+        }
+    }
+
+    fn missing_queries(&self, measured: f64, bound: f64) -> String {
+        let text = format!("early stopping needs {} more queries", count(bound - measured));
+        match self.remedy {
+            Some(Remedy::MoreQueries { fewest, total }) if total as f64 - measured > fewest as f64 => {
+                format!(
+                    "{text} if all of them are under the bound, about {} at the present share of those over it",
+                    count(total as f64 - measured)
+                )
+            }
+            Some(Remedy::MoreQueries { .. }) => text,
+            _ => format!("{text}, all of them under the bound"),
+        }
+    }
+}
+
+impl Measure {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Latency => "latency",
+            Self::FirstToken => "time to first token",
+            Self::PerOutputToken => "time per output token",
+        }
+    }
+}
+
+/// `p99`, `p99.9`.
+fn percentile_name(quantile: f64) -> String {
+    // Multiplying a fraction by 100 leaves dust at the end.
+    format!("p{}", (quantile * 1e8).round() / 1e6)
+}
+
+/// By how much, unless that says nothing.
+fn excess(measured: f64, bound: f64) -> String {
+    let percent = (measured / bound - 1.0) * 100.0;
+    match percent {
+        percent if percent >= 1000.0 && percent.is_finite() => {
+            format!("{} times ", significant(measured / bound, DIGITS))
+        }
+        percent if (0.1..1000.0).contains(&percent) => format!("{} % ", significant(percent, 2)),
+        _ => String::new(),
+    }
+}
+
+/// Two numbers of a unit, with so many digits that one can tell them apart.
+fn pair(measured: f64, bound: f64, unit: Unit) -> (String, String) {
+    match unit {
+        Unit::Ns => {
+            let (measured_ns, bound_ns) = (measured as u64, bound as u64);
+            let texts = |digits| (time(measured_ns, digits), time(bound_ns, digits));
+            let distinct = (DIGITS..DIGITS_MAX).map(texts).find(|(measured, bound)| measured != bound);
+            distinct.unwrap_or_else(|| texts(DIGITS))
+        }
+        Unit::Queries => (counted(measured, "query", "queries"), count(bound)),
+        Unit::Samples => (counted(measured, "sample", "samples"), count(bound)),
+        Unit::QueriesPerSecond => {
+            (format!("{} queries/s", rate(measured)), format!("{} queries/s", rate(bound)))
+        }
+    }
+}
+
+/// A time in the unit that suits it: `9.6 ms`, `3 min 12 s`.
+fn time(ns: u64, digits: usize) -> String {
+    let whole_s = ns / 1_000_000_000;
+    // Rounded up, a time can belong to the next unit.
+    for (unit, unit_ns) in [("ns", 1.0), ("us", 1e3), ("ms", 1e6)] {
+        let text = significant(ns as f64 / unit_ns, digits);
+        if text.parse().is_ok_and(|value: f64| value < 1000.0) {
+            return format!("{text} {unit}");
+        }
+    }
+    match ns {
+        _ if whole_s < 60 || digits > DIGITS => format!("{} s", significant(ns as f64 / 1e9, digits)),
+        _ if whole_s < 3600 => format!("{} min {} s", whole_s / 60, whole_s % 60),
+        _ => format!("{} h {} min", whole_s / 3600, whole_s / 60 % 60),
+    }
+}
+
+/// A number with so many significant digits, but all before the point, and no zeros at the end of a fraction.
+fn significant(value: f64, digits: usize) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return value.to_string();
+    }
+    let before_point = value.abs().log10().floor() as i32 + 1;
+    let decimals = usize::try_from(digits as i32 - before_point).unwrap_or(0);
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// `812`, `1,230,000`, `0.0123`.
+fn rate(qps: f64) -> String {
+    if qps >= 1000.0 { count(qps) } else { significant(qps, DIGITS + 1) }
+}
+
+fn counted(value: f64, one: &str, many: &str) -> String {
+    format!("{} {}", count(value), if value == 1.0 { one } else { many })
+}
+
+/// A whole number with commas between thousands.
+fn count(value: f64) -> String {
+    let digits = format!("{value:.0}");
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bound(measured_ns: f64, bound_ns: f64, remedy: Option<Remedy>, time_ns: Option<u64>) -> Finding {
+        let rule = Rule::Bound { measure: Measure::Latency, quantile: 0.990_000_000_000_000_1 };
+        let finding = Finding::compared(rule, measured_ns <= bound_ns, measured_ns, bound_ns, Unit::Ns);
+        Finding { remedy, time_ns, ..finding }
+    }
+
+    fn early(measured: f64, bound: f64, remedy: Option<Remedy>, time_ns: Option<u64>) -> Finding {
+        let rule = Rule::EarlyStopping { measure: Measure::Latency };
+        let finding = Finding::compared(rule, measured >= bound, measured, bound, Unit::Queries);
+        Finding { remedy, time_ns, ..finding }
+    }
+
+    #[test]
+    fn sentences_say_rule_excess_remedy_and_time() {
+        let minutes = Some(605_000_000_000);
+        for (finding, expected) in [
+            (
+                bound(13.1e6, 10e6, Some(Remedy::LowerRate { qps: 812.0 }), minutes),
+                "p99 latency 13.1 ms, 31 % over the 10 ms bound: lower the rate to about 812 queries/s, a run of about \
+                 10 min 5 s",
+            ),
+            (
+                bound(5e9, 10e6, Some(Remedy::FasterSystem { alone_ns: 12_340_000 }), None),
+                "p99 latency 5 s, 500 times over the 10 ms bound: no rate is low enough, for without any queue it is \
+                 about 12.3 ms, so the system has to be faster",
+            ),
+            (
+                bound(100_000_001.0, 100_000_000.0, None, None),
+                "p99 latency 100.000001 ms, over the 100 ms bound",
+            ),
+            (bound(9.6e6, 10e6, None, None), "p99 latency 9.6 ms of 10 ms"),
+            (
+                early(
+                    6000.0,
+                    7184.0,
+                    Some(Remedy::MoreQueries { fewest: 1184, total: 7184 }),
+                    Some(192_000_000_000),
+                ),
+                "early stopping needs 1,184 more queries, 3 min 12 s at this rate: set min_query_count = 7184",
+            ),
+            (
+                early(
+                    6000.0,
+                    7184.0,
+                    Some(Remedy::MoreQueries { fewest: 1184, total: 9000 }),
+                    Some(4_000_000_000_000),
+                ),
+                "early stopping needs 1,184 more queries if all of them are under the bound, about 3,000 at the present \
+                 share of those over it, 1 h 6 min at this rate: set min_query_count = 9000",
+            ),
+            (
+                early(6000.0, 7184.0, Some(Remedy::MeetBoundFirst), None),
+                "early stopping needs 1,184 more queries, all of them under the bound: meet the bound first",
+            ),
+            (early(7184.0, 7184.0, None, None), "early stopping: 7,184 queries of at least 7,184"),
+        ] {
+            assert_eq!(finding.to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn lengths_read_well() {
+        let finding =
+            |rule, is_kept, measured, bound, unit| Finding::compared(rule, is_kept, measured, bound, unit);
+        let set = Some((Remedy::Set { setting: "max_query_count", value: 1100 }, Some(1_000_000_000)));
+        for (finding, expected) in [
+            (
+                finding(Rule::MinDuration, false, 0.25e9, 1e9, Unit::Ns).with(set),
+                "the run took 250 ms of at least 1 s: set max_query_count = 1100, a run of about 1 s",
+            ),
+            (
+                finding(Rule::MinDuration, true, 600.02e9, 600e9, Unit::Ns),
+                "the minimum duration: 600.02 s of at least 600 s",
+            ),
+            (
+                finding(Rule::MinQueryCount, false, 1.0, 5000.0, Unit::Queries),
+                "the run issued 1 query of at least 5,000",
+            ),
+            (
+                finding(Rule::TargetRate, true, 0.5, 0.5, Unit::QueriesPerSecond),
+                "the rate asked for: 0.5 queries/s",
+            ),
+        ] {
+            assert_eq!(finding.to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn numbers_have_the_digits_that_they_need() {
+        assert_eq!(
+            [999, 12_340, 999_999, 59_990_000_000].map(|ns| time(ns, 3)),
+            ["999 ns", "12.3 us", "1 ms", "60 s"]
+        );
+        assert_eq!([1e6, 999.0, 12_345.0].map(count), ["1,000,000", "999", "12,345"]);
+        assert_eq!([812.0, 1_230_000.0, 0.0123, 99.9].map(rate), ["812", "1,230,000", "0.0123", "99.9"]);
+        assert_eq!(percentile_name(0.999 * 1.000_000_000_000_000_2), "p99.9");
+    }
+}

@@ -1,0 +1,411 @@
+//! Reading `mlperf_log_detail.txt`, the official program's or ours.
+//!
+//! Each line is `:::MLLOG ` and one object whose fields, order and spacing are fixed. It is nearly JSON: the official
+//! program does not escape strings and writes bare `nan` and `inf`. So the two ends of a line, whose form is known, are
+//! read first, and what lies between them is the value. A string that is no JSON string is taken as it stands.
+//!
+//! Source: LoadGen 6.0.17, `logging.cc`.
+
+use std::{borrow::Cow, collections::BTreeMap};
+
+use super::detail::{DetailEntry, DetailLog, DetailValue};
+
+/// So many characters of what was found are in an error.
+const FOUND_LENGTH: usize = 40;
+
+/// A line that is none of a detail log.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: expected {expected} (found \"{found}\")")]
+pub struct DetailLogError {
+    /// Line in the file, from 1.
+    pub line: u64,
+    /// What should stand there.
+    pub expected: &'static str,
+    /// What stands there, the first 40 characters of it.
+    pub found: String,
+}
+
+impl DetailLog {
+    /// Reads a whole log. Entries that stand there twice are kept twice, errors and warnings keep their marks; where an
+    /// entry was made (file, line, process and thread) is checked for its form and dropped.
+    ///
+    /// A whole number is read as one even if it was a float when it was written: the format cannot tell them apart.
+    /// Bytes that are no UTF-8, which only an unescaped string can have, are replaced.
+    ///
+    /// # Errors
+    /// [`DetailLogError`] for the first line that is malformed, such as the last one of a log that was cut off.
+    pub fn read(text: &[u8]) -> Result<Self, DetailLogError> {
+        let mut log = Self::default();
+        if text.is_empty() {
+            return Ok(log);
+        }
+        let text = text.strip_suffix(b"\n").unwrap_or(text);
+        for (number, line) in (1..).zip(text.split(|byte| *byte == b'\n')) {
+            let line = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line));
+            let entry = entry(&line).map_err(|Problem { expected, found }| DetailLogError {
+                line: number,
+                expected,
+                found: found.chars().take(FOUND_LENGTH).collect(),
+            })?;
+            log.entries.push(entry);
+        }
+        Ok(log)
+    }
+
+    /// The values of a key in the order of the log.
+    pub fn values<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a DetailValue> {
+        self.entries().iter().filter(move |entry| entry.key == key).map(|entry| &entry.value)
+    }
+
+    /// The last value of a key: that of the result, where a key is logged for each of several runs.
+    #[must_use]
+    pub fn last_value(&self, key: &str) -> Option<&DetailValue> {
+        self.entries().iter().rfind(|entry| entry.key == key).map(|entry| &entry.value)
+    }
+}
+
+impl DetailValue {
+    /// The string, if it is one.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The whole number, if it is one from 0 to 2^64 - 1.
+    #[must_use]
+    pub fn as_u64(&self) -> Option<u64> {
+        match self {
+            Self::Unsigned(value) => Some(*value),
+            Self::Signed(value) => u64::try_from(*value).ok(),
+            _ => None,
+        }
+    }
+
+    /// The number, if it is one; ours quotes those that JSON does not have.
+    #[must_use]
+    pub fn as_f64(&self) -> Option<f64> {
+        match self {
+            Self::Unsigned(value) => Some(*value as f64),
+            Self::Signed(value) => Some(*value as f64),
+            Self::Float(value) => Some(*value),
+            Self::Text(text) => not_finite(text),
+            _ => None,
+        }
+    }
+
+    /// The switch, if it is one.
+    #[must_use]
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            Self::Bool(value) => Some(*value),
+            _ => None,
+        }
+    }
+}
+
+/// What is wrong at a place of a line.
+struct Problem<'a> {
+    expected: &'static str,
+    found: &'a str,
+}
+
+type Read<'a, T> = Result<T, Problem<'a>>;
+
+fn entry(line: &str) -> Read<'_, DetailEntry> {
+    let mut head = Rest(line);
+    head.literal(":::MLLOG ")?;
+    head.literal("{\"key\": \"")?;
+    let key = head.until("\", \"value\": ")?;
+    // In a value that is not escaped, this may stand as well; the last one is that of the line.
+    let end = head.0.rfind(", \"time_ms\": ");
+    let end = end.ok_or(Problem { expected: "`, \"time_ms\": ` after the value", found: head.0 })?;
+    let (value_text, tail) = head.0.split_at(end);
+
+    let mut tail = Rest(tail);
+    tail.literal(", \"time_ms\": ")?;
+    let time_ns = tail.time_ns()?;
+    tail.literal(", \"namespace\": \"mlperf::logging\"")?;
+    tail.literal(", \"event_type\": \"POINT_IN_TIME\"")?;
+    tail.literal(", \"metadata\": {\"is_error\": ")?;
+    let is_error = tail.switch()?;
+    tail.literal(", \"is_warning\": ")?;
+    let is_warning = tail.switch()?;
+    tail.literal(", \"file\": \"")?;
+    tail.until("\", \"line_no\": ")?;
+    tail.unsigned()?;
+    tail.literal(", \"pid\": ")?;
+    tail.unsigned()?;
+    tail.literal(", \"tid\": ")?;
+    tail.unsigned()?;
+    tail.literal("}}")?;
+    if !tail.0.is_empty() {
+        return Err(Problem { expected: "the end of the line", found: tail.0 });
+    }
+    Ok(DetailEntry { key: Cow::Owned(string(key)), value: value(value_text)?, time_ns, is_error, is_warning })
+}
+
+fn value(text: &str) -> Read<'_, DetailValue> {
+    let problem = |expected| Problem { expected, found: text };
+    match text.as_bytes() {
+        [b'"', .., b'"'] => Ok(DetailValue::Text(string(&text[1..text.len() - 1]))),
+        [b'"', ..] => Err(problem("a closing quote")),
+        [b'[', .., b']'] => {
+            list(&text[1..text.len() - 1]).ok_or_else(|| problem("a list of whole numbers without spaces"))
+        }
+        [b'{', .., b'}'] => {
+            let pairs: Result<BTreeMap<String, String>, _> = serde_json::from_str(text);
+            let pairs = pairs.map_err(|_| problem("a dictionary of strings"))?;
+            Ok(DetailValue::Dictionary(pairs.into_iter().collect()))
+        }
+        b"true" => Ok(DetailValue::Bool(true)),
+        b"false" => Ok(DetailValue::Bool(false)),
+        _ => number(text).ok_or_else(|| problem("a string, number, boolean, list or dictionary")),
+    }
+}
+
+/// What stands between the quotes of a string: escaped as JSON has it, or else as it stands.
+fn string(text: &str) -> String {
+    if !text.contains(['\\', '"']) {
+        return text.to_owned();
+    }
+    serde_json::from_str(&format!("\"{text}\"")).unwrap_or_else(|_| text.to_owned())
+}
+
+fn list(text: &str) -> Option<DetailValue> {
+    if text.is_empty() {
+        return Some(DetailValue::List(Vec::new()));
+    }
+    text.split(',').map(unsigned).collect::<Option<_>>().map(DetailValue::List)
+}
+
+fn number(text: &str) -> Option<DetailValue> {
+    if let Some(value) = not_finite(text) {
+        return Some(DetailValue::Float(value));
+    }
+    let magnitude = text.strip_prefix('-').unwrap_or(text);
+    if !magnitude.is_empty() && magnitude.bytes().all(|byte| byte.is_ascii_digit()) {
+        return match unsigned(text) {
+            Some(value) => Some(DetailValue::Unsigned(value)),
+            // A whole number has no negative zero.
+            None if magnitude.bytes().all(|byte| byte == b'0') => Some(DetailValue::Float(-0.0)),
+            None => text.parse().ok().map(DetailValue::Signed),
+        };
+    }
+    // Rust reads words such as `infinity` besides, and a plus at the start.
+    if !magnitude.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    text.parse().ok().filter(|value: &f64| value.is_finite()).map(DetailValue::Float)
+}
+
+/// A whole number in digits alone.
+fn unsigned(text: &str) -> Option<u64> {
+    if text.starts_with('+') { None } else { text.parse().ok() }
+}
+
+/// What C++ writes for numbers that JSON does not have.
+fn not_finite(text: &str) -> Option<f64> {
+    match text {
+        "nan" | "-nan" => Some(f64::NAN),
+        "inf" => Some(f64::INFINITY),
+        "-inf" => Some(f64::NEG_INFINITY),
+        _ => None,
+    }
+}
+
+/// What is left of a line.
+struct Rest<'a>(&'a str);
+
+impl<'a> Rest<'a> {
+    fn literal(&mut self, expected: &'static str) -> Read<'a, ()> {
+        self.0 = self.0.strip_prefix(expected).ok_or(Problem { expected, found: self.0 })?;
+        Ok(())
+    }
+
+    /// What comes before `end`, which is passed, too.
+    fn until(&mut self, end: &'static str) -> Read<'a, &'a str> {
+        let (before, after) = self.0.split_once(end).ok_or(Problem { expected: end, found: self.0 })?;
+        self.0 = after;
+        Ok(before)
+    }
+
+    fn digits(&mut self) -> &'a str {
+        let end = self.0.find(|c: char| !c.is_ascii_digit()).unwrap_or(self.0.len());
+        let (digits, rest) = self.0.split_at(end);
+        self.0 = rest;
+        digits
+    }
+
+    fn unsigned(&mut self) -> Read<'a, u64> {
+        let found = self.0;
+        self.digits().parse().map_err(|_| Problem { expected: "a whole number of 64 bits", found })
+    }
+
+    fn switch(&mut self) -> Read<'a, bool> {
+        for (word, value) in [("true", true), ("false", false)] {
+            if let Some(rest) = self.0.strip_prefix(word) {
+                self.0 = rest;
+                return Ok(value);
+            }
+        }
+        Err(Problem { expected: "true or false", found: self.0 })
+    }
+
+    /// Milliseconds with six digits after the point. What the official program logs before its log is open has a
+    /// negative time, which shows as one near 2^64 ns.
+    fn time_ns(&mut self) -> Read<'a, u64> {
+        let problem = Problem { expected: "milliseconds with six digits after the point", found: self.0 };
+        let read = |rest: &mut Self| {
+            let ms: u64 = rest.digits().parse().ok()?;
+            rest.0 = rest.0.strip_prefix('.')?;
+            let fraction = rest.digits();
+            let ns: u64 = fraction.parse().ok().filter(|_| fraction.len() == 6)?;
+            ms.checked_mul(1_000_000)?.checked_add(ns)
+        };
+        read(self).ok_or(problem)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::log::LogIdentity;
+
+    fn line(value: &str) -> String {
+        format!(
+            ":::MLLOG {{\"key\": \"k\", \"value\": {value}, \"time_ms\": 1.000002, \"namespace\": \
+             \"mlperf::logging\", \"event_type\": \"POINT_IN_TIME\", \"metadata\": {{\"is_error\": false, \
+             \"is_warning\": true, \"file\": \"a.cc\", \"line_no\": 3, \"pid\": 4, \"tid\": 5}}}}\n"
+        )
+    }
+
+    fn read_value(text: &str) -> DetailValue {
+        let log = DetailLog::read(line(text).as_bytes()).unwrap();
+        let [entry] = log.entries() else { panic!("one line is one entry") };
+        assert_eq!((entry.time_ns, entry.is_error, entry.is_warning), (1_000_002, false, true));
+        entry.value.clone()
+    }
+
+    fn written(log: &DetailLog) -> Vec<u8> {
+        let mut text = Vec::new();
+        log.write(&LogIdentity::default(), &mut text).unwrap();
+        text
+    }
+
+    #[test]
+    fn every_kind_of_value_is_read() {
+        for (text, expected) in [
+            ("\"\"", DetailValue::Text(String::new())),
+            ("18446744073709551615", DetailValue::Unsigned(u64::MAX)),
+            ("-1", DetailValue::Signed(-1)),
+            ("5.27206e+06", DetailValue::Float(5_272_060.0)),
+            ("inf", DetailValue::Float(f64::INFINITY)),
+            ("false", DetailValue::Bool(false)),
+            ("[]", DetailValue::List(vec![])),
+            ("[1,20]", DetailValue::List(vec![1, 20])),
+            ("{\"b\":\"2\",\"a\":\"1\"}", {
+                let pair = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+                DetailValue::Dictionary(vec![pair("a", "1"), pair("b", "2")])
+            }),
+        ] {
+            assert_eq!(read_value(text), expected, "{text}");
+        }
+        assert!(read_value("-nan").as_f64().unwrap().is_nan());
+        assert_eq!(read_value("\"-inf\"").as_f64(), Some(f64::NEG_INFINITY));
+    }
+
+    #[test]
+    fn strings_are_read_escaped_or_not() {
+        let long = "a, \"time_ms\": 3.000000, b";
+        for (text, expected) in [
+            (r#""a \"b\" \u00e9\n""#, "a \"b\" \u{e9}\n"),
+            (r#""a "b" c""#, r#"a "b" c"#),
+            (r#""C:\data""#, r"C:\data"),
+            (&format!("\"{long}\""), long),
+        ] {
+            assert_eq!(read_value(text).as_text(), Some(expected), "{text}");
+        }
+        let mut bytes = line("\"x\"").into_bytes();
+        let place = bytes.iter().position(|byte| *byte == b'x').unwrap();
+        bytes[place] = 0xff;
+        assert_eq!(DetailLog::read(&bytes).unwrap().last_value("k").unwrap().as_text(), Some("\u{fffd}"));
+    }
+
+    #[test]
+    fn an_error_names_the_line_and_what_was_expected() {
+        let good = line("1");
+        for (bad, expected) in [
+            (good.replace(":::MLLOG", "::MLLOG"), "line 2: expected :::MLLOG  (found \"::MLLOG {"),
+            (line("-"), "line 2: expected a string, number"),
+            (line(""), "line 2: expected a string, number"),
+            (line("+1"), "line 2: expected a string, number, boolean, list or dictionary (found \"+1\")"),
+            (line("infinity"), "line 2: expected a string, number"),
+            (line("18446744073709551616"), "line 2: expected a string, number"),
+            (line("1e999"), "line 2: expected a string, number"),
+            (line("\"a"), "line 2: expected a closing quote (found \"\"a\")"),
+            (line("[1, 2]"), "line 2: expected a list of whole numbers without spaces"),
+            (line("{\"a\":1}"), "line 2: expected a dictionary of strings"),
+            (good.replace("1.000002", "1.02"), "line 2: expected milliseconds with six digits"),
+            (good.replace("\"is_error\": f", "\"is_error\": F"), "line 2: expected true or false"),
+            (good.replace("\"pid\": 4", "\"pid\": -4"), "line 2: expected a whole number of 64 bits"),
+            (good.replace("}}", "}} "), "line 2: expected the end of the line (found \" \")"),
+            ("\n".to_owned(), "line 2: expected :::MLLOG  (found \"\")"),
+        ] {
+            let text = format!("{good}{bad}{good}");
+            let error = DetailLog::read(text.as_bytes()).unwrap_err().to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_log_that_was_cut_off_within_a_line_is_refused() {
+        let whole = line("[1,2]") + &line("\"a\"");
+        let good_ends = [0, line("[1,2]").len() - 1, line("[1,2]").len(), whole.len() - 1];
+        for length in 0..whole.len() {
+            let read = DetailLog::read(&whole.as_bytes()[..length]);
+            assert_eq!(read.is_ok(), good_ends.contains(&length), "{length}");
+        }
+        assert_eq!(
+            DetailLog::read(&whole.replace('\n', "\r\n").into_bytes()),
+            DetailLog::read(whole.as_bytes())
+        );
+    }
+
+    fn any_value() -> impl Strategy<Value = DetailValue> {
+        prop_oneof![
+            any::<String>().prop_map(DetailValue::Text),
+            any::<u64>().prop_map(DetailValue::Unsigned),
+            (i64::MIN..0).prop_map(DetailValue::Signed),
+            any::<bool>().prop_map(DetailValue::Bool),
+            prop::collection::vec(any::<u64>(), 0..4).prop_map(DetailValue::List),
+            prop::collection::btree_map(any::<String>(), any::<String>(), 0..3)
+                .prop_map(|pairs| DetailValue::Dictionary(pairs.into_iter().collect())),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(
+            entries in prop::collection::vec((any::<String>(), any_value(), any::<u64>(), any::<[bool; 2]>()), 0..5)
+        ) {
+            let mut log = DetailLog::default();
+            for (key, value, time_ns, [is_error, is_warning]) in entries {
+                log.entries.push(DetailEntry { key: Cow::Owned(key), value, time_ns, is_error, is_warning });
+            }
+            prop_assert_eq!(DetailLog::read(&written(&log)).unwrap(), log);
+        }
+
+        #[test]
+        fn floats_keep_their_six_digits(value: f64) {
+            let mut log = DetailLog::default();
+            log.entry(0, "k", value);
+            let text = written(&log);
+            prop_assert_eq!(written(&DetailLog::read(&text).unwrap()), text);
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! `host bench`: what the harness itself costs, measured with the null plugin on the path of a run.
+//!
+//! [`experiment`] says what is measured and what the targets are, [`harness`] measures it, [`report`] is the table,
+//! [`memory`] the one experiment that needs a process of its own, [`against`] the comparison with the official LoadGen.
+
+mod against;
+mod experiment;
+mod flags;
+mod harness;
+mod memory;
+mod report;
+
+pub(crate) use flags::{BENCH_HELP, BenchFlags};
+
+use flags::BenchKind;
+
+use crate::exit::HostError;
+
+/// Measures what the flags ask for, and returns the exit code.
+///
+/// # Errors
+/// If something cannot be measured, or the figures not be written.
+pub(crate) fn bench(flags: &BenchFlags) -> Result<i32, HostError> {
+    match &flags.kind {
+        None => harness::bench(&flags.harness),
+        Some(BenchKind::Harness(harness)) => harness::bench(harness),
+        Some(BenchKind::MemoryProbe { query_count }) => memory::probe(*query_count).map(crate::print),
+    }
+}

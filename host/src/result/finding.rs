@@ -1,0 +1,85 @@
+//! Findings as `result.json` has them.
+
+use proctor_loadgen::{Finding, Remedy, Standing, Unit};
+use serde::Serialize;
+
+/// Something that a verdict rests on.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct FindingPart {
+    pub(crate) rule: &'static str,
+    /// `broken`, `limiting` or `met`.
+    pub(crate) standing: &'static str,
+    /// In `unit`.
+    pub(crate) measured: Option<f64>,
+    /// In `unit`.
+    pub(crate) bound: Option<f64>,
+    pub(crate) unit: Option<&'static str>,
+    pub(crate) remedy: Option<RemedyPart>,
+    /// How long a run takes that follows the remedy; for more queries, how much longer.
+    pub(crate) time_s: Option<f64>,
+    /// All of it as a sentence.
+    pub(crate) text: String,
+    /// The sentence without the remedy.
+    #[serde(skip)]
+    pub(crate) what: String,
+}
+
+/// What to do.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub(crate) enum RemedyPart {
+    /// Give a setting a value.
+    Set { setting: &'static str, value: f64 },
+    /// Issue more queries: at least so many, which is what LoadGen says; better the value.
+    MoreQueries { setting: &'static str, value: u64, fewest_more: u64 },
+    /// No setting helps: this is the latency at the target percentile without any queue.
+    FasterSystem { alone_ns: u64 },
+    /// Follows from the bound.
+    MeetBoundFirst,
+    /// In words.
+    Do { advice: &'static str },
+}
+
+impl From<&Finding> for FindingPart {
+    fn from(finding: &Finding) -> Self {
+        Self {
+            rule: finding.rule.name(),
+            standing: match finding.standing {
+                Standing::Broken => "broken",
+                Standing::Limiting => "limiting",
+                Standing::Met => "met",
+            },
+            measured: finding.measured,
+            bound: finding.bound,
+            unit: finding.measured.map(|_| unit(finding.unit)),
+            remedy: finding.remedy.as_ref().map(RemedyPart::from),
+            time_s: finding.time_ns.map(|time_ns| time_ns as f64 / 1e9),
+            text: finding.to_string(),
+            what: finding.what(),
+        }
+    }
+}
+
+fn unit(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Ns => "ns",
+        Unit::Queries => "queries",
+        Unit::Samples => "samples",
+        Unit::QueriesPerSecond => "queries/s",
+    }
+}
+
+impl From<&Remedy> for RemedyPart {
+    fn from(remedy: &Remedy) -> Self {
+        match *remedy {
+            Remedy::LowerRate { qps } => Self::Set { setting: "server_target_qps", value: qps },
+            Remedy::Set { setting, value } => Self::Set { setting, value: value as f64 },
+            Remedy::MoreQueries { fewest, total } => {
+                Self::MoreQueries { setting: "min_query_count", value: total, fewest_more: fewest }
+            }
+            Remedy::FasterSystem { alone_ns } => Self::FasterSystem { alone_ns },
+            Remedy::MeetBoundFirst => Self::MeetBoundFirst,
+            Remedy::Do(advice) => Self::Do { advice },
+        }
+    }
+}

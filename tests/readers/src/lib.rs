@@ -1,0 +1,42 @@
+//! What must hold for every reader of files, whatever is in the file: for property tests and fuzz targets.
+//!
+//! Each function takes the bytes of a file, reads them, and panics if an invariant does not hold:
+//! - any bytes are read or refused, and a refusal names a line that the file has;
+//! - what was read, written in the normal form and read again, is the same;
+//! - what was read equals an independent interpretation: another parser, or the C library's readers of numbers;
+//! - memory stays below a multiple of the length of the file.
+//!
+//! The tests of this crate run them on mutated files, the targets in `tests/fuzz` for as long as one likes.
+//!
+//! # Example
+//! ```
+//! proctor_readers::check_mlperf_conf(b"*.Server.target_qps = 0x1.8p1\n");
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod accuracy_log;
+mod audit_config;
+mod conf_oracle;
+mod detail_log;
+mod memory;
+mod mlperf_conf;
+mod settings_file;
+
+pub use accuracy_log::check_accuracy_log;
+pub use audit_config::check_audit_config;
+pub use detail_log::check_detail_log;
+pub use mlperf_conf::check_mlperf_conf;
+pub use settings_file::check_settings_file;
+
+/// A function that checks the bytes of a file.
+pub type Check = fn(&[u8]);
+
+/// All checks, by the names of the fuzz targets.
+pub const CHECKS: [(&str, Check); 5] = [
+    ("accuracy_log", check_accuracy_log),
+    ("audit_config", check_audit_config),
+    ("detail_log", check_detail_log),
+    ("mlperf_conf", check_mlperf_conf),
+    ("settings_file", check_settings_file),
+];

@@ -1,0 +1,106 @@
+//! What an INVALID run advises, followed: the next run is VALID. On the mock plugin in virtual time.
+
+#![forbid(unsafe_code)]
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+use proctor_tests::{Bench, Run};
+use serde_json::Value;
+
+fn findings(run: &Run) -> &[Value] {
+    run.result()["performance_run"]["findings"].as_array().unwrap()
+}
+
+/// The flags that follow the advice of every broken rule.
+fn followed(run: &Run) -> String {
+    let broken = findings(run).iter().filter(|finding| finding["standing"] == "broken");
+    let flag = |finding: &Value| {
+        let remedy = &finding["remedy"];
+        let setting = remedy["setting"].as_str()?;
+        assert!(finding["time_s"].as_f64().unwrap() > 0.0, "{finding}");
+        Some(format!(" --set {setting}={}", remedy["value"]))
+    };
+    broken.filter_map(flag).collect()
+}
+
+/// Runs with the flags, then with what that run advises besides.
+fn run_and_follow(bench: &Bench, flags: &str) -> (Run, Run) {
+    let flags = format!("--plugin mock --virtual-time --mode performance {flags}");
+    let first = bench.run(&flags);
+    assert_eq!(first.finished.code(), 1, "{}", first.finished);
+    let next = bench.run(&format!("{flags} {}", followed(&first)));
+    (first, next)
+}
+
+#[test]
+fn the_rate_that_is_advised_is_valid() {
+    let bench = Bench::new();
+    for system in [
+        "--set mock.service=fixed --set mock.service_us=1000",
+        "--set mock.service=log-normal --set mock.service_us=800",
+        "--set mock.service=log-normal --set mock.service_us=2500 --instances 3",
+        "--set mock.service=fixed --set mock.service_us=2000 --set mock.per_sample_us=500 --batch-size 4",
+    ] {
+        for qps in [2500, 1150] {
+            let server = "--scenario Server --set target_latency=15 --duration 5s";
+            let (first, next) = run_and_follow(&bench, &format!("{server} --target-qps {qps} {system}"));
+            first.assert_invalid(&["p99 latency ", "over the 15 ms bound: lower the rate to about "]);
+            assert!(first.finished.stdout.contains("lower the rate to about"), "{}", first.finished);
+            next.assert_valid();
+            let rate = |run: &Run| run.result()["metric"]["value"].as_f64().unwrap();
+            assert!(rate(&next) > 200.0, "{system}: {} after {}", next.finished, first.finished);
+        }
+    }
+}
+
+#[test]
+fn as_many_queries_as_advised_are_enough() {
+    let bench = Bench::new();
+    // Log-normal times of which 0.7 % are over the bound, at a rate at which queries do not meet.
+    let flags = "--scenario Server --target-qps 2 --set target_latency=25 --set min_query_count=700 \
+                 --set min_duration=0 --set mock.service=log-normal --set mock.service_us=7200";
+    let (first, next) = run_and_follow(&bench, flags);
+    first.assert_invalid(&["early stopping needs ", " at this rate: set min_query_count = "]);
+    next.assert_valid();
+}
+
+#[test]
+fn what_kept_a_run_short_is_set_as_advised() {
+    let bench = Bench::new();
+    let system = "--duration 5s --set mock.service=fixed --set mock.service_us=1000";
+    for (flags, reason) in [
+        ("--scenario SingleStream --set target_latency=100", "set single_stream_expected_latency_ns = "),
+        ("--scenario Offline --set target_qps=50", "set offline_expected_qps = "),
+        ("--scenario Server --target-qps 200 --set max_query_count=900", "set max_query_count = "),
+        ("--scenario Server --target-qps 200 --set max_duration=900", "set max_duration_ms = "),
+    ] {
+        let (first, next) = run_and_follow(&bench, &format!("{system} {flags}"));
+        first.assert_invalid(&[reason, "the run took "]);
+        next.assert_valid();
+    }
+}
+
+#[test]
+fn a_valid_run_says_what_limits_it() {
+    let flags = "--plugin mock --virtual-time --mode performance --scenario Server --set target_latency=10 \
+                 --duration 5s --set mock.service=fixed --set mock.service_us=1000";
+    let bench = Bench::new();
+    let slow = bench.run(&format!("{flags} --target-qps 100"));
+    slow.assert_valid();
+    assert!(
+        slow.finished.stdout.contains("  limited by  the rate asked for: 100 queries/s; "),
+        "{}",
+        slow.finished
+    );
+    let fast = bench.run(&format!("{flags} --target-qps 740"));
+    fast.assert_valid();
+    assert!(fast.finished.stdout.contains("  limited by  p99 latency "), "{}", fast.finished);
+}
+
+#[test]
+fn misbehaviour_comes_with_advice_in_the_printed_verdict() {
+    let flags = "--plugin faulty --set faulty.fault=complete-twice --set issue=true --mode performance --duration 50ms";
+    let run = Bench::new().run(flags);
+    run.assert_invalid(&["1 sample completed more than once: sample 5"]);
+    assert!(run.finished.stdout.contains(": complete each sample once"), "{}", run.finished);
+    assert_eq!(findings(&run).last().unwrap()["rule"], "duplicate_samples");
+}
