@@ -5,7 +5,9 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use crate::{plan::PhaseMode, recorder::Observed, slots::SampleRecord, wake::Wake};
+use crate::{
+    phase_tokens::SampleTokens, plan::PhaseMode, recorder::Observed, slots::SampleRecord, wake::Wake,
+};
 
 /// A view of a running test. Cheap to clone; reading it takes nothing from the completion path.
 #[derive(Clone)]
@@ -55,6 +57,17 @@ impl Progress {
     pub fn read_samples(&self, from: u64, samples: &mut Vec<SampleRecord>) {
         if let Some(phase) = self.observed.current_phase() {
             samples.extend(phase.samples(from));
+        }
+    }
+
+    /// As [`read_samples`](Self::read_samples), with what a token run has measured of each completed sample.
+    pub fn read_token_samples(&self, from: u64, samples: &mut Vec<(SampleRecord, Option<SampleTokens>)>) {
+        if let Some(phase) = self.observed.current_phase() {
+            let numbered = (from..).zip(phase.samples(from));
+            samples.extend(numbered.map(|(sequence, sample)| {
+                let tokens = phase.tokens.as_ref().and_then(|tokens| tokens.sample(sequence, sample));
+                (sample, tokens)
+            }));
         }
     }
 
