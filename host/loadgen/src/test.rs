@@ -1,6 +1,7 @@
 //! One test from its settings to its outcome.
 
 mod error;
+mod explain;
 mod find_peak;
 mod options;
 
@@ -15,6 +16,8 @@ pub use error::LoadGenError;
 pub use find_peak::{PeakEnd, PeakSearch, PeakStep};
 pub use options::LoadGenOptions;
 
+use explain::{explain, object};
+
 use crate::{
     EffectiveSettings, PerformanceResult, TestSettings,
     accuracy_sampling::AccuracySampler,
@@ -22,7 +25,6 @@ use crate::{
     clock_check::{ClockCheck, Stopwatch},
     config_file,
     console::Console,
-    findings::objections,
     issue::IssueLoop,
     issue_end::IssueEnd,
     issue_trace::IssueTrace,
@@ -202,11 +204,7 @@ impl<C: Clock> LoadGen<C> {
         let mut performance = timed.map(|number| PerformanceResult::new(&phases[number].record, &effective));
         let mut findings = Vec::new();
         if let (Some(number), Some(result)) = (timed, &mut performance) {
-            let mut settings = effective.clone();
-            settings.target_qps =
-                peak_search.as_ref().and_then(PeakSearch::reported_qps).unwrap_or(settings.target_qps);
-            findings = phases[number].findings(result, &settings);
-            result.explain(&findings);
+            findings = explain(result, &phases[number], peak_search.as_ref(), &effective);
         }
         if let (Some(search), Some(result)) = (&peak_search, &mut performance) {
             // The runs of a search make one result.
@@ -216,14 +214,7 @@ impl<C: Clock> LoadGen<C> {
             result.valid = result.reasons.is_empty();
         }
         reasons.extend(of_others);
-        let missing: Vec<_> = phases.iter().filter_map(|phase| phase.missing.as_ref()).collect();
-        let of_figures = performance.iter().flat_map(|result| result.violations.clone());
-        // Those of other phases are among the violations of a search.
-        let against: Vec<_> = match &peak_search {
-            Some(_) => of_figures.collect(),
-            None => reasons.iter().cloned().chain(of_figures).collect(),
-        };
-        findings.extend(objections(&against, &missing, &violations));
+        findings.extend(object(&reasons, performance.as_ref(), &phases, &violations));
         reasons.extend(performance.iter().flat_map(|result| result.reasons.clone()));
         TestOutcome {
             requested,

@@ -100,3 +100,23 @@ impl EarlyStopping {
 fn fewest_queries(quantile: f64) -> u64 {
     min_under_latency_queries(1, quantile) + 1
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_99th_percentile_is_estimated_only_beside_the_target() {
+        let latencies_ns: Vec<_> = (1..=700).collect();
+        let latencies = Ordered::new(&latencies_ns[..]);
+        let enough = EarlyStopping::single_stream(700, &latencies, 0.9);
+        assert_eq!((enough.met, enough.estimate_ns_p99), (true, Some(700)));
+        // 700 queries are enough for 99 %, and too few for 99.9 %.
+        let too_few = EarlyStopping::single_stream(700, &latencies, 0.999);
+        assert_eq!((too_few.met, too_few.estimate_ns, too_few.estimate_ns_p99), (false, None, None));
+        assert_eq!(
+            too_few.text,
+            " * Only processed 700 queries.\n * Need to process at least 6636 queries for early stopping."
+        );
+    }
+}
