@@ -201,7 +201,11 @@ mod tests {
         {
             recorder.first_token(sequence, 1, None).unwrap();
             assert_eq!(complete(&recorder, sequence, count), [kind]);
-            assert_eq!(recorder.token_count(sequence), u64::from(count), "the accuracy log has it as it was reported");
+            assert_eq!(
+                recorder.token_count(sequence),
+                u64::from(count),
+                "the accuracy log has it as it was reported"
+            );
             assert_eq!(recorder.sample(sequence, done(0, 9)).unwrap().token_count, 0);
         }
     }

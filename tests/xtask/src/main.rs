@@ -8,6 +8,7 @@
 mod check;
 mod command;
 mod header;
+mod official;
 mod setup;
 mod skipped;
 mod test;
@@ -40,6 +41,9 @@ enum Task {
     /// Check format, lints and documentation.
     #[command(long_about = check::LONG_ABOUT, after_help = "Examples:\n  cargo xtask check")]
     Check,
+    /// Compare the load generator with the official one in random settings.
+    #[command(long_about = official::LONG_ABOUT, after_help = official::EXAMPLES)]
+    Differential(DifferentialArgs),
     /// Write the C header of the plugin ABI again, after a change of plugin-api/src/abi.
     #[command(after_help = "Examples:\n  cargo xtask header")]
     Header,
@@ -52,11 +56,22 @@ struct TestArgs {
     nextest: Vec<String>,
 }
 
+#[derive(Args)]
+struct DifferentialArgs {
+    /// Cases of each scenario; there are four times as many of configuration files.
+    #[arg(long, default_value_t = 500)]
+    cases: u32,
+    /// Seed of the random settings.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+}
+
 fn main() -> ExitCode {
     let result = match Cli::parse().task {
         Task::Setup => setup::run(),
         Task::Test(args) => test::run(&args.nextest),
         Task::Check => check::run(),
+        Task::Differential(args) => official::compare(args.cases, args.seed),
         Task::Header => header::run(),
     };
     match result {

@@ -1,7 +1,7 @@
 //! Random cases, weighted to the edges.
 
-use proptest::{collection::vec, option::weighted, prelude::*};
 use proctor_vocabulary::Scenario;
+use proptest::{collection::vec, option::weighted, prelude::*};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -53,16 +53,18 @@ fn test(
     ];
     let audit_config = weighted(0.12, generate_config::audit_text(scenario));
     (library, settings, files, audit_config, script(scenario))
-        .prop_map(move |((total_count, performance_count), settings, config_files, audit_config, script)| Case {
-            total_count,
-            performance_count,
-            // The configuration files must not make the test any longer.
-            settings_after: if config_files.is_empty() { Map::new() } else { settings.clone() },
-            settings,
-            config_files,
-            audit_config,
-            script,
-            only_configure: false,
+        .prop_map(move |((total_count, performance_count), settings, config_files, audit_config, script)| {
+            Case {
+                total_count,
+                performance_count,
+                // The configuration files must not make the test any longer.
+                settings_after: if config_files.is_empty() { Map::new() } else { settings.clone() },
+                settings,
+                config_files,
+                audit_config,
+                script,
+                only_configure: false,
+            }
         })
         .boxed()
 }
@@ -105,10 +107,14 @@ fn bounded(scenario: Scenario) -> BoxedStrategy<Vec<(&'static str, Value)>> {
     };
     let strategy = match scenario {
         Scenario::SingleStream => (duration, count, 15e3..2e6)
-            .prop_map(|(duration, count, latency_ns)| bounds(duration, count, "single_stream_expected_latency_ns", latency_ns))
+            .prop_map(|(duration, count, latency_ns)| {
+                bounds(duration, count, "single_stream_expected_latency_ns", latency_ns)
+            })
             .boxed(),
         Scenario::MultiStream => (duration, count, 1e5..5e6)
-            .prop_map(|(duration, count, latency_ns)| bounds(duration, count, "multi_stream_expected_latency_ns", latency_ns))
+            .prop_map(|(duration, count, latency_ns)| {
+                bounds(duration, count, "multi_stream_expected_latency_ns", latency_ns)
+            })
             .boxed(),
         Scenario::Server => {
             let slow = (duration.clone(), few, 150.0..2e3);
@@ -129,7 +135,12 @@ fn bounds(duration_ms: u64, count: u64, rate_name: &'static str, rate: f64) -> V
 }
 
 fn seed() -> impl Strategy<Value = u64> {
-    prop_oneof![any::<u64>(), 0_u64..4, any::<u32>().prop_map(u64::from), (1_u64..9).prop_map(|high| high << 32)]
+    prop_oneof![
+        any::<u64>(),
+        0_u64..4,
+        any::<u32>().prop_map(u64::from),
+        (1_u64..9).prop_map(|high| high << 32)
+    ]
 }
 
 fn quantile() -> BoxedStrategy<f64> {
@@ -138,7 +149,13 @@ fn quantile() -> BoxedStrategy<f64> {
 }
 
 fn boolean_settings() -> impl Strategy<Value = Option<(&'static str, Value)>> {
-    let names = vec!["use_token_latencies", "infer_token_latencies", "test05", "print_timestamps", "performance_issue_same"];
+    let names = vec![
+        "use_token_latencies",
+        "infer_token_latencies",
+        "test05",
+        "print_timestamps",
+        "performance_issue_same",
+    ];
     (proptest::sample::select(names), any::<bool>()).prop_map(|(name, value)| Some((name, json!(value))))
 }
 
@@ -170,7 +187,8 @@ fn settings(scenario: Scenario) -> impl Strategy<Value = Map<String, Value>> {
         field(0.2, "token_latency_scaling_factor", 0_u64..100),
     ];
     fields.extend(scenario_settings(scenario));
-    (bounded(scenario), fields).prop_map(|(bounds, fields)| map(bounds.into_iter().chain(fields.into_iter().flatten())))
+    (bounded(scenario), fields)
+        .prop_map(|(bounds, fields)| map(bounds.into_iter().chain(fields.into_iter().flatten())))
 }
 
 fn scenario_settings(scenario: Scenario) -> Vec<Field> {
@@ -198,9 +216,14 @@ fn large_settings(scenario: Scenario) -> impl Strategy<Value = Map<String, Value
     let fields = vec![
         field(1.0, "qsl_rng_seed", seed()),
         field(1.0, "sample_index_rng_seed", seed()),
-        field(0.3, "sample_concatenate_permutation", Just(scenario != Scenario::SingleStream && scenario != Scenario::Server)),
+        field(
+            0.3,
+            "sample_concatenate_permutation",
+            Just(scenario != Scenario::SingleStream && scenario != Scenario::Server),
+        ),
     ];
-    (bounded(scenario), fields).prop_map(|(bounds, fields)| map(bounds.into_iter().chain(fields.into_iter().flatten())))
+    (bounded(scenario), fields)
+        .prop_map(|(bounds, fields)| map(bounds.into_iter().chain(fields.into_iter().flatten())))
 }
 
 /// Searches for the peak. The rate is met as long as the phases are fast.
@@ -252,7 +275,15 @@ fn script(scenario: Scenario) -> impl Strategy<Value = Script> {
     let again = prop_oneof![30 => Just(Vec::new()), 1 => vec(0_u64..2, 1..5)];
     let order = (hold, any::<bool>(), any::<bool>(), group);
     (order, busy_us, response_len, tokens, first_tokens, any::<bool>(), again).prop_map(
-        |((hold, newest_first, reverse, group), busy_us, response_len, tokens, first_tokens, early_tokens, again)| Script {
+        |(
+            (hold, newest_first, reverse, group),
+            busy_us,
+            response_len,
+            tokens,
+            first_tokens,
+            early_tokens,
+            again,
+        )| Script {
             hold,
             newest_first,
             reverse,

@@ -7,15 +7,30 @@ use proptest::{collection::vec, prelude::*, sample::select};
 use crate::case::ConfigFile;
 
 /// Models of the built-in text, one with a dot, one unknown.
-const MODELS: &[&str] =
-    &["resnet50", "bert", "llama2-70b", "gptj", "pointpainting", "retinanet", "3d-unet", "llama3_1-8b", "my.model", "x"];
+const MODELS: &[&str] = &[
+    "resnet50",
+    "bert",
+    "llama2-70b",
+    "gptj",
+    "pointpainting",
+    "retinanet",
+    "3d-unet",
+    "llama3_1-8b",
+    "my.model",
+    "x",
+];
 
 /// A call of `FromConfig` with any file.
 pub fn file() -> impl Strategy<Value = ConfigFile> {
     let text = prop_oneof![1 => Just(None), 20 => text(0.1, any_value().boxed()).prop_map(Some)];
     let scenario = select(Scenario::ALL).prop_map(|scenario| scenario.name().to_owned());
     let kind = prop_oneof![6 => Just(1_u32), 1 => Just(0_u32), 2 => Just(2_u32)];
-    (text, model(), scenario, kind).prop_map(|(text, model, scenario, kind)| ConfigFile { text, model, scenario, kind })
+    (text, model(), scenario, kind).prop_map(|(text, model, scenario, kind)| ConfigFile {
+        text,
+        model,
+        scenario,
+        kind,
+    })
 }
 
 /// A `user.conf` for a test of this scenario, with values that make a test.
@@ -31,13 +46,24 @@ pub fn user_file(scenario: Scenario) -> impl Strategy<Value = ConfigFile> {
 /// An `audit.config`, of lines that make a test.
 pub fn audit_text(scenario: Scenario) -> impl Strategy<Value = String> {
     let keys = vec![
-        "min_query_count", "max_query_count", "performance_issue_same", "performance_issue_same_index",
-        "performance_issue_unique", "accuracy_log_sampling_target", "accuracy_log_rng_seed", "min_duration",
-        "sample_concatenate_permutation", "qsl_rng_seed", "test05", "accuracy_log_probability", "use_token_latencies",
+        "min_query_count",
+        "max_query_count",
+        "performance_issue_same",
+        "performance_issue_same_index",
+        "performance_issue_unique",
+        "accuracy_log_sampling_target",
+        "accuracy_log_rng_seed",
+        "min_duration",
+        "sample_concatenate_permutation",
+        "qsl_rng_seed",
+        "test05",
+        "accuracy_log_probability",
+        "use_token_latencies",
         "performance_sample_count_override",
     ];
     let scenario = prop_oneof![Just("*"), Just(scenario.name())];
-    let plain = (scenario, select(keys), 0_u64..20).prop_map(|(scenario, key, value)| format!("*.{scenario}.{key} = {value}"));
+    let plain = (scenario, select(keys), 0_u64..20)
+        .prop_map(|(scenario, key, value)| format!("*.{scenario}.{key} = {value}"));
     let line = prop_oneof![
         12 => plain,
         1 => Just("# a comment".to_owned()),
@@ -71,7 +97,8 @@ fn text(broken: f64, value: BoxedStrategy<String>) -> impl Strategy<Value = Stri
 
 fn key() -> impl Strategy<Value = String> {
     let names: Vec<_> = config_keys().chain(["scenario", "target_duration", "no_such_key"]).collect();
-    let scenarios: Vec<_> = Scenario::ALL.iter().map(|scenario| scenario.name()).chain(["*", "*", "server"]).collect();
+    let scenarios: Vec<_> =
+        Scenario::ALL.iter().map(|scenario| scenario.name()).chain(["*", "*", "server"]).collect();
     let whole = (select(MODELS), any::<bool>(), select(scenarios), select(names)).prop_map(
         |(model, is_any, scenario, name)| format!("{}.{scenario}.{name}", if is_any { "*" } else { model }),
     );
@@ -81,8 +108,17 @@ fn key() -> impl Strategy<Value = String> {
 /// A line that is not in error; it may have no effect.
 fn line(value: BoxedStrategy<String>) -> impl Strategy<Value = String> {
     let space = || prop_oneof![6 => Just(" "), 1 => Just("\t"), 1 => Just("  ")];
-    let assignment = (prop_oneof![4 => Just(""), 1 => Just("  ")], key(), space(), space(), value.clone(), prop_oneof![6 => Just(""), 1 => Just(" ")])
-        .prop_map(|(indent, key, before, after, value, rest)| format!("{indent}{key}{before}={after}{value}{rest}"));
+    let assignment = (
+        prop_oneof![4 => Just(""), 1 => Just("  ")],
+        key(),
+        space(),
+        space(),
+        value.clone(),
+        prop_oneof![6 => Just(""), 1 => Just(" ")],
+    )
+        .prop_map(|(indent, key, before, after, value, rest)| {
+            format!("{indent}{key}{before}={after}{value}{rest}")
+        });
     prop_oneof![
         20 => assignment,
         1 => (key(), value.clone()).prop_map(|(key, value)| format!("{key}={value}")),
@@ -116,9 +152,40 @@ fn small_value() -> impl Strategy<Value = String> {
 /// All ways to write a number that C understands.
 fn any_value() -> impl Strategy<Value = String> {
     let special = vec![
-        "0", "1", "2", "3", "4", "-1", "+7", "010", "08", "0x1F", "0X1f", "-0x10", "12.9", "0.5", ".5", "5.", "1e3", "1E-2", "0x1p4",
-        "0x1.8p1", "inf", "-inf", "nan", "INFINITY", "99.9", "18446744073709551615", "18446744073709551616", "-9223372036854775808",
-        "1e400", "1e-400", "4294967296", "2147483648", "00", "0x",
+        "0",
+        "1",
+        "2",
+        "3",
+        "4",
+        "-1",
+        "+7",
+        "010",
+        "08",
+        "0x1F",
+        "0X1f",
+        "-0x10",
+        "12.9",
+        "0.5",
+        ".5",
+        "5.",
+        "1e3",
+        "1E-2",
+        "0x1p4",
+        "0x1.8p1",
+        "inf",
+        "-inf",
+        "nan",
+        "INFINITY",
+        "99.9",
+        "18446744073709551615",
+        "18446744073709551616",
+        "-9223372036854775808",
+        "1e400",
+        "1e-400",
+        "4294967296",
+        "2147483648",
+        "00",
+        "0x",
     ];
     prop_oneof![
         4 => (0_u64..100_000).prop_map(|number| number.to_string()),

@@ -80,9 +80,12 @@ impl Logs {
             entry.value = count.saturating_sub(error_count).to_string();
         }
         let lines = self.summary.lines().map(|line| {
-            let reduced = [("warning", "warnings", "No warnings", warning_count), ("ERROR", "ERRORS", "No errors", error_count)]
-                .into_iter()
-                .find_map(|(one, many, none, removed)| reduced(line, one, many, none, removed));
+            let reduced = [
+                ("warning", "warnings", "No warnings", warning_count),
+                ("ERROR", "ERRORS", "No errors", error_count),
+            ]
+            .into_iter()
+            .find_map(|(one, many, none, removed)| reduced(line, one, many, none, removed));
             reduced.unwrap_or_else(|| line.to_owned())
         });
         let ending = if self.summary.ends_with('\n') { "\n" } else { "" };
@@ -107,7 +110,8 @@ fn entry(line: &str) -> Option<Entry> {
     let line = line.strip_prefix(":::MLLOG {\"key\": \"")?;
     let (key, rest) = line.split_once("\", \"value\": ")?;
     let (value, rest) = rest.rsplit_once(", \"time_ms\": ")?;
-    let (_time_ms, rest) = rest.split_once(", \"namespace\": \"mlperf::logging\", \"event_type\": \"POINT_IN_TIME\", ")?;
+    let (_time_ms, rest) =
+        rest.split_once(", \"namespace\": \"mlperf::logging\", \"event_type\": \"POINT_IN_TIME\", ")?;
     let metadata: Value = serde_json::from_str(&format!("{{{rest}")).ok()?;
     let metadata = &metadata["metadata"];
     let is_ours = metadata["file"] == "proctor-loadgen";
@@ -126,11 +130,19 @@ fn entry(line: &str) -> Option<Entry> {
 }
 
 fn accuracy(text: &str) -> Result<Vec<String>, String> {
-    let records = text.strip_prefix("[\n").or(text.strip_prefix('[')).and_then(|text| text.strip_suffix("\n]\n").or(text.strip_suffix("]\n")));
+    let records = text
+        .strip_prefix("[\n")
+        .or(text.strip_prefix('['))
+        .and_then(|text| text.strip_suffix("\n]\n").or(text.strip_suffix("]\n")));
     let records = records.ok_or_else(|| format!("not an accuracy log: {text}"))?;
-    let mut lines: Vec<_> = records.lines().filter(|line| !line.is_empty()).map(|line| line.trim_end_matches(',').to_owned()).collect();
+    let mut lines: Vec<_> = records
+        .lines()
+        .filter(|line| !line.is_empty())
+        .map(|line| line.trim_end_matches(',').to_owned())
+        .collect();
     let sequence = |line: &String| {
-        let digits: String = line.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
+        let digits: String =
+            line.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
         digits.parse::<u64>().unwrap_or(u64::MAX)
     };
     lines.sort_by_key(sequence);
@@ -145,7 +157,11 @@ fn counts_can_be_reduced() {
         ("3 ERRORS encountered. See detailed log.", 1, "2 ERRORS encountered. See detailed log."),
     ];
     for (line, removed, expected) in lines {
-        let noun = if line.contains("ERR") { ("ERROR", "ERRORS", "No errors") } else { ("warning", "warnings", "No warnings") };
+        let noun = if line.contains("ERR") {
+            ("ERROR", "ERRORS", "No errors")
+        } else {
+            ("warning", "warnings", "No warnings")
+        };
         assert_eq!(reduced(line, noun.0, noun.1, noun.2, removed).as_deref(), Some(expected));
     }
     assert_eq!(reduced("Result is : VALID", "ERROR", "ERRORS", "No errors", 1), None);

@@ -102,7 +102,9 @@ impl Official {
         let text = case.request(folder);
         writeln!(self.requests, "{text}").map_err(|error| format!("the driver takes no case: {error}"))?;
         let mut line = String::new();
-        self.outcomes.read_line(&mut line).map_err(|error| format!("the driver gives no outcome: {error}"))?;
+        self.outcomes
+            .read_line(&mut line)
+            .map_err(|error| format!("the driver gives no outcome: {error}"))?;
         serde_json::from_str(&line).map_err(|error| format!("the driver's outcome {line:?}: {error}"))
     }
 }

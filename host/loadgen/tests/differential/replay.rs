@@ -93,8 +93,7 @@ pub fn replay(
         ..LoadGenOptions::default()
     };
     let loadgen = LoadGen::new(configured.settings.clone(), Arc::clone(&clock), options);
-    let replay =
-        Replay { case, timeline, starts_ns, clock, sink: loadgen.sink(), state: Mutex::default() };
+    let replay = Replay { case, timeline, starts_ns, clock, sink: loadgen.sink(), state: Mutex::default() };
     let outcome = loadgen.run(&replay, &replay);
     let state = replay.state();
     match (&outcome, &state.mismatch) {
@@ -186,9 +185,10 @@ impl SystemUnderTest for Replay<'_> {
 
     fn issue(&self, samples: &[QuerySample]) {
         let issued: Vec<_> = samples.iter().map(|sample| sample.index.0).collect();
-        let expected = self.expect(&format!("issue {}", list(&issued)), |call| {
-            matches!(call, TimedCall::Issue { indices, .. } if *indices == issued)
-        });
+        let expected = self.expect(
+            &format!("issue {}", list(&issued)),
+            |call| matches!(call, TimedCall::Issue { indices, .. } if *indices == issued),
+        );
         let (phase, issue) = {
             let mut state = self.state();
             state.ids.extend(samples.iter().map(|sample| sample.id));
@@ -240,18 +240,20 @@ impl QuerySampleLibrary for Replay<'_> {
 
     fn load(&self, samples: &[SampleIndex]) -> Result<(), LibraryError> {
         let loaded: Vec<_> = samples.iter().map(|index| index.0).collect();
-        self.expect(&format!("load {}", list(&loaded)), |call| {
-            matches!(call, TimedCall::Load { indices } if *indices == loaded)
-        });
+        self.expect(
+            &format!("load {}", list(&loaded)),
+            |call| matches!(call, TimedCall::Load { indices } if *indices == loaded),
+        );
         self.before_phase();
         Ok(())
     }
 
     fn unload(&self, samples: &[SampleIndex]) -> Result<(), LibraryError> {
         let unloaded: Vec<_> = samples.iter().map(|index| index.0).collect();
-        self.expect(&format!("unload {}", list(&unloaded)), |call| {
-            matches!(call, TimedCall::Unload { indices } if *indices == unloaded)
-        });
+        self.expect(
+            &format!("unload {}", list(&unloaded)),
+            |call| matches!(call, TimedCall::Unload { indices } if *indices == unloaded),
+        );
         Ok(())
     }
 }

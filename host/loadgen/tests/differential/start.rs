@@ -63,7 +63,10 @@ fn of_performance(phase: &TimedPhase, settings: &EffectiveSettings, logs: &Logs)
     }
     if low > high {
         let printed: Vec<_> = rates.iter().map(|rate| &*rate.printed).collect();
-        return Err(format!("no start of the phase agrees with the rates {}: {low} to {high} ns", printed.join(", ")));
+        return Err(format!(
+            "no start of the phase agrees with the rates {}: {low} to {high} ns",
+            printed.join(", ")
+        ));
     }
     Ok(high)
 }
@@ -122,7 +125,10 @@ fn printed_rates(phase: &TimedPhase, logs: &Logs) -> Vec<Rate> {
         let printed = logs.value(key)?.to_owned();
         Some(Rate { count, until_ns, printed, format: |rate| format!("{rate:.5e}") })
     };
-    let lines = [("QPS w/ loadgen overhead         : ", query_count), ("TPS w/ loadgen overhead         : ", token_count)];
+    let lines = [
+        ("QPS w/ loadgen overhead         : ", query_count),
+        ("TPS w/ loadgen overhead         : ", token_count),
+    ];
     let keys = [
         ("result_qps_with_loadgen_overhead", query_count, until_ns),
         ("result_token_throughput_with_loadgen_overhead", token_count, until_ns),

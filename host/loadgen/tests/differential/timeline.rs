@@ -89,11 +89,16 @@ fn at(
     for response in &action.responses {
         let ordinal = usize::try_from(response.0).expect("counted in memory");
         at_ns = match action.kind {
-            ActionKind::FirstToken => trace.first_tokens.pop_front().ok_or("the trace lacks a first token")?,
+            ActionKind::FirstToken => {
+                trace.first_tokens.pop_front().ok_or("the trace lacks a first token")?
+            }
             ActionKind::Complete => {
                 let times = trace.samples.pop_front().ok_or("the trace lacks a completion")?;
                 if times.index != indices[ordinal] {
-                    return Err(format!("sample {ordinal} was {}, says the trace: {times:?}", indices[ordinal]));
+                    return Err(format!(
+                        "sample {ordinal} was {}, says the trace: {times:?}",
+                        indices[ordinal]
+                    ));
                 }
                 samples[ordinal].get_or_insert(times);
                 times.completed_ns
@@ -145,6 +150,7 @@ fn phases(calls: &[TimedCall], samples: &[Times], trace: &Trace) -> Result<Vec<T
 fn tokens(actions: &[TimedAction], counted: &mut HashSet<u64>) -> u64 {
     let completions = actions.iter().filter(|timed| timed.action.kind == ActionKind::Complete);
     let responses = completions.flat_map(|timed| &timed.action.responses);
-    let counts = responses.filter(|response| counted.insert(response.0)).map(|response| u64::from(response.2));
+    let counts =
+        responses.filter(|response| counted.insert(response.0)).map(|response| u64::from(response.2));
     counts.filter(|count| *count > 1).sum()
 }

@@ -92,7 +92,8 @@ fn a_trace_is_read_to_the_nanosecond() {
          {\"name\":\"LastTrace\"}\n",
     )
     .unwrap();
-    let times = Times { sequence: 7, index: 4, scheduled_ns: 163_191, issued_ns: 163_196, completed_ns: 4_262_447 };
+    let times =
+        Times { sequence: 7, index: 4, scheduled_ns: 163_191, issued_ns: 163_196, completed_ns: 4_262_447 };
     assert_eq!(trace.samples, [times]);
     assert_eq!(trace.first_tokens, [1032]);
     assert_eq!((&trace.generated_ns[..], &trace.loops_ns[..]), (&[160_263][..], &[163_118][..]));
