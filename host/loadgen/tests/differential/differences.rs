@@ -115,3 +115,12 @@ impl Example {
         }
     }
 }
+
+#[test]
+fn the_page_about_differences_names_each() {
+    let page = include_str!("../../../../docs/loadgen-compat.md");
+    let list = Differences::read();
+    let ids = list.difference.iter().map(|it| &it.id).chain(list.refusal.iter().map(|it| &it.id));
+    let absent: Vec<_> = ids.filter(|id| !page.contains(&format!("`{id}`"))).collect();
+    assert_eq!(absent, Vec::<&String>::new(), "docs/loadgen-compat.md does not name these");
+}
