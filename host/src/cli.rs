@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use proctor_config::{Loader, Settings};
+use proctor_config::{Loader, Origin, Settings};
 
 use crate::{
     bench::{BENCH_HELP, BenchFlags},
@@ -26,6 +26,9 @@ pub(crate) enum Command {
     /// Run a benchmark: accuracy, then performance, then the verdict.
     #[command(allow_negative_numbers = true, after_help = EXIT_CODES, after_long_help = format!("{RUN_HELP}\n\n{EXIT_CODES}"))]
     Run(RunFlags),
+    /// Find the highest rate of Server, or the most samples of a query of MultiStream, that is VALID.
+    #[command(allow_negative_numbers = true, after_help = EXIT_CODES, after_long_help = format!("{FIND_MAX_HELP}\n\n{EXIT_CODES}"))]
+    FindMax(FindMaxFlags),
     /// List what there is to choose from.
     #[command(after_help = LIST_HELP)]
     List {
@@ -56,7 +59,7 @@ pub(crate) enum ListKind {
 }
 
 /// The flags of a run. They are names for settings; `host explain` shows all of those, and `--set` reaches them.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct RunFlags {
     /// Name of the plugin, or path of its library [default: cpu-rnn]
     #[arg(long, value_name = "NAME|PATH")]
@@ -120,6 +123,52 @@ pub(crate) struct RunFlags {
     set: Vec<String>,
 }
 
+/// The flags of a search. Those of a run say what is searched; --target-qps is where the search begins.
+#[derive(Debug, Args)]
+pub(crate) struct FindMaxFlags {
+    #[command(flatten)]
+    run: RunFlags,
+    /// Server: how near to the limit, as a fraction of the rate
+    #[arg(long, value_name = "FRACTION", default_value_t = 0.01, value_parser = fraction)]
+    pub(crate) resolution: f64,
+    /// Lowest rate, or fewest samples of a query, to look at
+    #[arg(long, value_name = "LOAD")]
+    pub(crate) from: Option<f64>,
+    /// Highest rate, or most samples of a query, to look at
+    #[arg(long, value_name = "LOAD")]
+    pub(crate) to: Option<f64>,
+    /// Full runs that have to be VALID at the result [default: server_run_count, which is that of the rules]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) confirm_runs: Option<u32>,
+    /// MultiStream: the latency that a query may take: 50ms
+    #[arg(long, value_name = "TIME", value_parser = duration_ns, allow_hyphen_values = true)]
+    pub(crate) latency_bound: Option<u64>,
+    /// Share of samples that may fail; above 0 the result is none by the rules
+    #[arg(long, value_name = "FRACTION", default_value_t = 0.0, value_parser = share)]
+    pub(crate) max_error_share: f64,
+    /// Go on with an interrupted search: its folder, with the same flags
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) resume: Option<PathBuf>,
+}
+
+impl FindMaxFlags {
+    /// As [`RunFlags::load`]; where nobody names a scenario, it is Server.
+    ///
+    /// # Errors
+    /// As of [`RunFlags::load`].
+    pub(crate) fn load(&self) -> Result<Settings, HostError> {
+        if self.run.scenario.is_some() {
+            return self.run.load();
+        }
+        let server = RunFlags { scenario: Some("Server".to_owned()), ..self.run.clone() }.load()?;
+        let replaces = server.effective.get("scenario").map_or(&[][..], |effective| &effective.overridden);
+        match replaces.iter().all(|replaced| replaced.origin == Origin::Default) {
+            true => Ok(server),
+            false => self.run.load(),
+        }
+    }
+}
+
 impl RunFlags {
     /// Merges the flags with all other sources of settings.
     ///
@@ -177,11 +226,41 @@ fn duration_ms(text: &str) -> Result<u64, String> {
     }
 }
 
+/// As [`duration_ms`], in ns.
+fn duration_ns(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, f64); 4] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+    let text = text.trim();
+    let found =
+        UNITS.iter().find_map(|(unit, ns)| Some((text.strip_suffix(unit)?.trim().parse::<f64>().ok()?, ns)));
+    match found {
+        // Below 2^53, so the cast is exact.
+        Some((number, ns)) if number > 0.0 && number * ns < 1e15 => Ok((number * ns) as u64),
+        _ => Err("give a time with its unit, such as 50ms, 800us or 2s".to_owned()),
+    }
+}
+
+/// A number above 0 and at most one half.
+fn fraction(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number > 0.0 && number <= 0.5 => Ok(number),
+        _ => Err("give a number above 0 and up to 0.5, such as 0.01".to_owned()),
+    }
+}
+
+/// A number from 0 to below 1.
+fn share(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if (0.0..1.0).contains(&number) => Ok(number),
+        _ => Err("give a number from 0 to below 1, such as 0.001".to_owned()),
+    }
+}
+
 const HELP: &str = "\
 Examples:
   host run                           digits, LSTM, the CPU plugin: a few seconds
   host run --plugin ./libmine_sut.so --scenario Server --target-qps 500
   host describe mock                 what a plugin can run, and its options
+  host find-max --plugin mock        the highest rate that is VALID
   host explain --scenario Offline    every setting, and where it comes from
   host bench                         what the harness itself costs
 
@@ -209,6 +288,26 @@ scheduler (policy, batch_size, instances, batch_timeout_us) is given;
 The verdict goes to stdout, progress and messages to stderr. The run folder
 holds result.json, LoadGen's logs, and samples.bin; its name ends in .partial
 until it is whole.";
+
+const FIND_MAX_HELP: &str = "\
+Examples:
+  host find-max
+  host find-max --plugin mock --virtual-time --set mock.service=fixed \\
+                --set mock.service_us=1000 --target-qps 100
+  host find-max --preset official --from 500 --to 2000 --resolution 0.005
+  host find-max --scenario MultiStream --latency-bound 20ms
+  host find-max --preset official --set rules=v0.7    five full runs at the result
+  host find-max --resume runs/2026-01-31T12-00-00-digits-lstm-Server-find-max.partial
+
+Probes are the beginnings of runs at other rates. Each ends when a sequential
+test knows, with a confidence of 95% and of 99.8% near the limit, on which side of
+the bound its rate is, when the queue grows without end, or after a fifth of a full
+run. Full runs, as long as
+the preset wants them, decide; docs/find-max.md tells how.
+
+A line for each probe and the result go to stdout. The folder holds probes.json,
+with the curve, find_max.json, and a run folder for each full run. LoadGen's own
+search is host run --scenario Server --mode FindPeakPerformance.";
 
 const LIST_HELP: &str = "\
 Examples:

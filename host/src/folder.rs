@@ -47,12 +47,53 @@ impl RunFolder {
         benchmark: &str,
         scenario: Scenario,
     ) -> Result<Self, HostError> {
+        Self::create_named(chosen, &format!("{time}-{benchmark}-{scenario}"))
+    }
+
+    /// Makes a folder: `chosen`, or a new one of this name below `runs/`.
+    ///
+    /// # Errors
+    /// As of [`create`](Self::create).
+    pub(crate) fn create_named(chosen: Option<&Path>, name: &str) -> Result<Self, HostError> {
         let folder = match chosen {
             Some(path) => Self::create_chosen(path)?,
-            None => Self::create_new(&Path::new("runs").join(format!("{time}-{benchmark}-{scenario}")))?,
+            None => Self::create_new(&Path::new("runs").join(name))?,
         };
         folder.probe().inspect_err(|_| _ = folder.remove_if_empty())?;
         Ok(folder)
+    }
+
+    /// Goes on with a folder that did not get its name: `path`, with or without the suffix.
+    ///
+    /// # Errors
+    /// [`HostError::Folder`] if there is no such folder.
+    pub(crate) fn reopen(path: &Path) -> Result<Self, HostError> {
+        let whole: PathBuf = path.components().collect();
+        let name = whole.as_os_str().to_string_lossy();
+        let folder = Self::at(Path::new(name.strip_suffix(PARTIAL).unwrap_or(&name)));
+        match folder.partial.is_dir() {
+            true => Ok(folder),
+            false if folder.last.is_dir() => Err(HostError::Folder(format!(
+                "{} is complete: there is nothing left to do",
+                folder.last.display()
+            ))),
+            false => Err(HostError::Folder(format!("there is no folder {}", folder.partial.display()))),
+        }
+    }
+
+    /// A folder of a run within this one, made anew: what an earlier attempt has left there is removed.
+    ///
+    /// # Errors
+    /// [`HostError::Output`] if it cannot be made.
+    pub(crate) fn within(&self, name: &str) -> Result<Self, HostError> {
+        let folder = Self::at(&self.path(name));
+        for left in [&folder.partial, &folder.last] {
+            match fs::remove_dir_all(left) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(output(left, error)),
+                _ => {}
+            }
+        }
+        folder.make().map(|()| folder)
     }
 
     fn create_chosen(path: &Path) -> Result<Self, HostError> {
@@ -151,6 +192,12 @@ impl RunFolder {
         if let Err(error) = fs::write(self.path("error.txt"), format!("{text}\n")) {
             tracing::warn!(%error, "cannot write error.txt");
         }
+    }
+
+    /// Removes the message that an attempt has left which was gone on with.
+    pub(crate) fn forget_note(&self) {
+        // Mostly there is none, and one that stays does no harm.
+        let _ = fs::remove_file(self.path("error.txt"));
     }
 
     /// Gives the whole folder its name.

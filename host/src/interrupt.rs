@@ -77,6 +77,11 @@ impl Interrupt {
         self.lock().doing = Doing::Writing;
     }
 
+    /// Whether the user wants no more.
+    pub(crate) fn has_come(&self) -> bool {
+        self.lock().signal_count > 0
+    }
+
     fn signal(&self) {
         let mut state = self.lock();
         state.signal_count += 1;

@@ -15,6 +15,7 @@ mod describe;
 mod exit;
 mod explain;
 mod figures;
+mod find_max;
 mod floor;
 mod flush;
 mod folder;
@@ -26,6 +27,7 @@ mod machine;
 mod null_bed;
 mod observer;
 mod older_rules;
+mod opened;
 mod performance_runs;
 mod plugin;
 mod progress;
@@ -37,6 +39,7 @@ mod test_bed;
 mod text;
 mod verdict;
 mod warnings;
+mod watch;
 mod watchdog;
 
 use std::{
@@ -58,6 +61,7 @@ fn main() {
     start_log();
     let done = match &cli.command {
         Command::Run(flags) => run::run(flags),
+        Command::FindMax(flags) => find_max::find_max(flags),
         Command::List { kind } => list::list(*kind).map(print),
         Command::Describe { plugin } => describe::describe(plugin).map(print),
         Command::Bench(flags) => bench::bench(flags),

@@ -1,40 +1,29 @@
 //! One run, from top to bottom.
 
-use std::{
-    cell::Cell,
-    mem::ManuallyDrop,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::path::Path;
 
 use chrono::Local;
 use proctor_config::Settings;
-use proctor_datasets::DataRoot;
 use proctor_loadgen::config_file;
-use proctor_plugin_host::crash;
 use proctor_vocabulary::TestMode;
-use tempfile::TempDir;
 
 use crate::{
     cli::RunFlags,
     exit::HostError,
     floor::Floor,
-    folder::{RunFolder, output, write_whole},
+    folder::{RunFolder, write_whole},
     interrupt::Interrupt,
-    library::{Data, Library},
-    machine::Machine,
+    opened::Opened,
     performance_runs::PerformanceRuns,
-    plugin::Plugin,
     result::{PluginPart, RunResult, Tests},
-    score::{response_form, score},
-    test_bed::{HostClock, TestBed, scheduler_config},
+    score::score,
+    test_bed::scheduler_config,
     verdict::verdict,
     warnings,
-    watchdog::{Call, Watchdog},
 };
 
 /// Name of the file with everything about a run.
-const RESULT: &str = "result.json";
+pub(crate) const RESULT: &str = "result.json";
 
 /// What LoadGen calls its audit file.
 const AUDIT_CONFIG: &str = "audit.config";
@@ -68,39 +57,8 @@ fn run_in(
     audit_config: Option<String>,
     interrupt: &Interrupt,
 ) -> Result<i32, HostError> {
-    // Whatever the plugin does from here on, there is a report of it.
-    crash::install(&folder.path("crash.txt"))?;
-    let limit = Duration::from_millis(settings.run.watchdog_ms);
-    let last_words = folder.clone();
-    let watchdog = Watchdog::start(limit, &settings.run.plugin, move |text| last_words.note(text));
-
-    // The plugin.
-    let cache = CacheFolder::new(settings)?;
-    let clock = HostClock::new(settings.run.virtual_time, settings.run.wait_policy());
-    let plugin = Plugin::open(settings, &watchdog, clock.reader(), cache.path())?;
-    let backend = plugin.backend.clone();
-    interrupt.on_second(move || backend.cancel());
-
-    // The data and the model.
-    let machine = Machine::read();
-    let root = DataRoot::new(settings.run.data_root.as_deref());
-    response_form(&settings.benchmark)?;
-    let data = Data::open(settings, &root, &machine)?;
-    let model = plugin.load_model(settings, &root, &watchdog)?;
-    let library = Library::new(data, model.clone(), watchdog.clone());
-    let interrupt = interrupt.clone();
-    // Not to be dropped unless the plugin has come to its end: what hangs must not be waited for.
-    let bed = ManuallyDrop::new(TestBed {
-        settings,
-        clock,
-        plugin,
-        model,
-        library,
-        watchdog: watchdog.clone(),
-        interrupt,
-        audit_config,
-        phase_count: Cell::new(0),
-    });
+    let opened = Opened::open(folder, settings, audit_config, interrupt)?;
+    let Opened { bed, root, .. } = &opened;
 
     // The accuracy run, then the performance runs, of which most rules want one.
     let modes = Modes::of(settings.run.mode);
@@ -112,20 +70,20 @@ fn run_in(
     let performs = modes.performance.is_some() && may_go_on;
     let floor = performs.then(|| Floor::of_run(settings, bed.plugin.dispatch, &bed.interrupt)).flatten();
     let performance_runs = match modes.performance {
-        Some(mode) if may_go_on => PerformanceRuns::make(&bed, mode, folder)?,
+        Some(mode) if may_go_on => PerformanceRuns::make(bed, mode, folder)?,
         _ => PerformanceRuns::default(),
     };
     let performance_run = performance_runs.tests.first();
     let scored = accuracy_run.as_ref().or(performance_run.filter(|_| modes.scores_performance));
     let accuracy = match scored.filter(|test| test.write_error.is_none()) {
-        Some(test) => Some(score(settings, &test.outcome, &test.folder, &root)?),
+        Some(test) => Some(score(settings, &test.outcome, &test.folder, root)?),
         None => None,
     };
 
     // The result and the verdict.
     let tests = Tests { accuracy_run: accuracy_run.as_ref(), performance_runs: &performance_runs, accuracy };
     let plugin = PluginPart::new(&bed.plugin, bed.model.precision(), settings.run.virtual_time);
-    let result = RunResult::new(settings, plugin, machine, tests).with_floor(floor);
+    let result = RunResult::new(settings, plugin, opened.machine.clone(), tests).with_floor(floor);
     write_whole(&folder.path(RESULT), |out| result.write(out))?;
     let tests: Vec<_> = accuracy_run.into_iter().chain(performance_runs.tests).collect();
     let is_abandoned = tests.iter().any(|test| test.is_abandoned);
@@ -134,10 +92,7 @@ fn run_in(
     }
     folder.finish()?;
     crate::print(verdict(&result, folder.name()));
-    if !is_abandoned {
-        watchdog.during(Call::Close, || drop(ManuallyDrop::into_inner(bed)));
-    }
-    cache.remove();
+    opened.close(is_abandoned);
     Ok(result.exit_code())
 }
 
@@ -182,42 +137,6 @@ impl Modes {
             Some(mode) => (None, Some(mode)),
         };
         Self { accuracy, performance, scores_performance: mode == Some(TestMode::SubmissionRun) }
-    }
-}
-
-/// The folder in which a plugin may keep what is costly to make again.
-enum CacheFolder {
-    Lasting(PathBuf),
-    Temporary(TempDir),
-}
-
-impl CacheFolder {
-    fn new(settings: &Settings) -> Result<Self, HostError> {
-        match &settings.run.cache_folder {
-            Some(path) => {
-                std::fs::create_dir_all(path).map_err(|source| output(path, source))?;
-                Ok(Self::Lasting(std::path::absolute(path).map_err(|source| output(path, source))?))
-            }
-            None => {
-                let made = tempfile::Builder::new().prefix("proctor-cache-").tempdir();
-                Ok(Self::Temporary(made.map_err(|source| output(&std::env::temp_dir(), source))?))
-            }
-        }
-    }
-
-    fn path(&self) -> &std::path::Path {
-        match self {
-            Self::Lasting(path) => path,
-            Self::Temporary(folder) => folder.path(),
-        }
-    }
-
-    fn remove(self) {
-        if let Self::Temporary(folder) = self
-            && let Err(error) = folder.close()
-        {
-            tracing::warn!(%error, "cannot remove the temporary cache folder");
-        }
     }
 }
 

@@ -28,6 +28,7 @@ use crate::{
     plugin::{Dispatch, Plugin},
     progress::ProgressLine,
     sut::{PluginInstance, System, SystemReport, WholeQueries},
+    watch::{Watch, WatchedSystem},
     watchdog::{Call, Watchdog},
 };
 
@@ -80,7 +81,7 @@ pub(crate) struct TestBed<'a> {
 /// A test that has been made.
 pub(crate) struct Test {
     pub(crate) outcome: TestOutcome,
-    /// Where its logs are.
+    /// Where its logs are; empty if there are none.
     pub(crate) folder: PathBuf,
     pub(crate) system: SystemReport,
     /// Whether the plugin is left alone: it hangs, or has not completed what it was given.
@@ -102,35 +103,45 @@ impl TestBed<'_> {
     /// # Errors
     /// If it could not begin. What goes wrong later is in the outcome.
     pub(crate) fn test(&self, mode: TestMode, folder: &Path) -> Result<Test, HostError> {
-        self.test_in(mode, Some(folder), &|_| ())
+        let settings = TestSettings { mode, ..self.settings.test.clone() };
+        self.test_with(settings, Some(folder), None)
     }
 
-    /// Makes a test that leaves nothing on the disk or the screen, only its outcome. `watch` gets its progress before it
+    /// Makes a test that leaves nothing on the disk or the screen, only its outcome. `follow` gets its progress before it
     /// starts.
     ///
     /// # Errors
     /// If it could not begin.
-    pub(crate) fn test_silently(&self, mode: TestMode, watch: &dyn Fn(Progress)) -> Result<Test, HostError> {
-        self.test_in(mode, None, watch)
+    pub(crate) fn test_silently(&self, mode: TestMode, follow: &dyn Fn(Progress)) -> Result<Test, HostError> {
+        let settings = TestSettings { mode, ..self.settings.test.clone() };
+        self.test_in(Wanted { settings, folder: None, watch: None }, follow)
     }
 
-    fn test_in(
+    /// Makes a test with other settings; without logs if there is no folder for them. The `watch` may end it early.
+    ///
+    /// # Errors
+    /// As of [`test`](Self::test).
+    pub(crate) fn test_with(
         &self,
-        mode: TestMode,
+        settings: TestSettings,
         folder: Option<&Path>,
-        watch: &dyn Fn(Progress),
+        watch: Option<&dyn Watch>,
     ) -> Result<Test, HostError> {
-        let settings = TestSettings { mode, ..self.settings.test.clone() };
+        self.test_in(Wanted { settings, folder, watch }, &|_| ())
+    }
+
+    fn test_in(&self, wanted: Wanted<'_>, follow: &dyn Fn(Progress)) -> Result<Test, HostError> {
+        let folder = wanted.folder;
         match &self.clock {
-            HostClock::Real(clock) => self.test_on(clock, settings, folder, |make| {
-                watch(make.progress.clone());
+            HostClock::Real(clock) => self.test_on(clock, wanted, |make| {
+                follow(make.progress.clone());
                 let journal =
                     folder.map(|folder| Journal::start(folder, make.progress.clone())).transpose()?;
                 Ok((self.real_system(clock, make)?, journal))
             }),
             // A journal would be written by the wall clock.
             HostClock::Virtual(clock) => {
-                self.test_on(clock, settings, folder, |make| Ok((self.virtual_system(clock, make)?, None)))
+                self.test_on(clock, wanted, |make| Ok((self.virtual_system(clock, make)?, None)))
             }
         }
     }
@@ -138,10 +149,10 @@ impl TestBed<'_> {
     fn test_on<C: Clock>(
         &self,
         clock: &Arc<C>,
-        settings: TestSettings,
-        folder: Option<&Path>,
+        wanted: Wanted<'_>,
         make_system: impl FnOnce(Make) -> Result<(System, Option<Journal>), HostError>,
     ) -> Result<Test, HostError> {
+        let Wanted { settings, folder, watch } = wanted;
         // An accuracy run is the same in an audit, or there would be nothing to compare.
         let audit_config = self.audit_config.clone().filter(|_| settings.mode != TestMode::AccuracyOnly);
         let config = self.scheduler_config(&settings, audit_config.as_deref())?;
@@ -151,7 +162,7 @@ impl TestBed<'_> {
             watchdog_ms: self.settings.run.watchdog_ms,
             earlier_phase_count: self.phase_count.get(),
             audit_config,
-            enable_trace: self.settings.run.enable_trace,
+            enable_trace: self.settings.run.enable_trace && folder.is_some(),
             ..LoadGenOptions::default()
         };
         let issuer_count = settings.server_num_issue_query_threads;
@@ -163,11 +174,18 @@ impl TestBed<'_> {
         self.watchdog.follow(progress.clone());
         let make = Make { config, instances, sink: loadgen.sink(), progress: progress.clone(), issuer_count };
         let (system, journal) = make_system(make)?;
-        let line = folder.map(|_| ProgressLine::start(progress, self.settings.run.scenario));
+        let is_shown = folder.is_some() || watch.is_some();
+        let line = is_shown.then(|| ProgressLine::start(progress.clone(), self.settings.run.scenario));
         let fault_count = self.plugin.backend.faults().len();
         self.interrupt.testing(loadgen.stop_handle());
 
-        let outcome = loadgen.run(system.sut(), &self.library);
+        let outcome = match watch {
+            None => loadgen.run(system.sut(), &self.library),
+            Some(watch) => {
+                let stop = loadgen.stop_handle();
+                loadgen.run(&WatchedSystem { system: system.sut(), watch, progress, stop }, &self.library)
+            }
+        };
 
         self.interrupt.writing();
         if let Some(line) = line {
@@ -305,6 +323,13 @@ pub(crate) fn scheduler_config(run: &RunSettings) -> Result<SchedulerConfig, Hos
     };
     config.validate()?;
     Ok(config)
+}
+
+/// What kind of test it is to be.
+struct Wanted<'a> {
+    settings: TestSettings,
+    folder: Option<&'a Path>,
+    watch: Option<&'a dyn Watch>,
 }
 
 /// What a system is made of.

@@ -29,8 +29,32 @@
 //! - **[`Rules`] choose the round.** Under v0.5 and v0.7 MultiStream sends its queries at fixed intervals
 //!   ([`IntervalRecord`]), nothing stops early, and [`statistical_query_count`] says how many queries it takes. LoadGen 6
 //!   knows no such rules; under v5.0, the default, they change nothing.
-//! - **How a thread waits is a setting**, [`WaitPolicy`]: asleep to the very instant, awake all the time, or, by default,
-//!   asleep until shortly before. While a test runs, its thread has exact timers (a slack of 1 ns on Linux).
+//!
+//! # How it waits
+//! [`WaitPolicy`] says what the issuing thread does until the instant of a query, or until the samples of the last one are
+//! complete:
+//!
+//! | [`Wait`] | for an instant | for completions |
+//! |---|---|---|
+//! | `Sleep` | asleep to the very instant, as the official LoadGen | asleep at once |
+//! | `Hybrid`, the default | asleep until 100 us before, then awake | awake for 100 us, then asleep |
+//! | `Spin` | awake | awake |
+//!
+//! Whoever waits awake for completions gives way to other threads after a few microseconds, since the one that is to complete
+//! may need this very processor. While a test runs, its thread has exact timers (a slack of 1 ns on Linux). A query that is
+//! overdue leaves at once, in its turn and with its own scheduled instant: after a stall none is skipped, merged or re-timed,
+//! unless `server_coalesce_queries` asks for it.
+//!
+//! # What a query costs
+//! The clock is read twice: when a query leaves, which is the reading that ended the wait for it, and when it is completed,
+//! once for all responses of a call. This is most of what a query costs. Drawing it (two random numbers, and two more and a
+//! logarithm for the gap of Server) and getting memory for it happens before the wait for its turn, so only a query that is
+//! overdue already pays for it in latency. A completion finds the slot by arithmetic, and its phase and segment once for all
+//! responses of a call; then it is the compare-exchange for each sample and one addition for all.
+//!
+//! Nothing is made before the start but the query of Offline, which has all samples, and costs another 16 bytes for each
+//! until it is issued. What is counted and what is stamped lie on cache lines of their own, where threads that complete do not
+//! disturb the one that issues. After the run figures are computed where the samples are, without a sorted copy.
 //!
 //! # Example
 //! A system that takes 2 ms for each sample, in virtual time:
@@ -122,7 +146,9 @@ mod issue_end;
 mod issue_trace;
 mod issuer;
 mod issuers;
+mod latencies;
 pub mod log;
+mod order;
 mod outcome;
 mod outcome_logs;
 mod outcome_trace;
@@ -164,6 +190,7 @@ pub use interval_record::IntervalRecord;
 pub use issue_delay::IssueDelay;
 pub use issue_end::IssueEnd;
 pub use issuers::IssuerRecord;
+pub use latencies::SampleLatencies;
 pub use outcome::{AccuracyRecord, AccuracyTokens, Audit, TestOutcome, Verdict};
 pub use phase_outcome::{MissingSamples, PhaseOutcome};
 pub use phase_record::PhaseRecord;

@@ -105,8 +105,14 @@ impl TestOutcome {
         );
         if let Some(audit) = &self.audit {
             log.warning(0, AUDIT_WARNING);
-            for error in audit.as_ref().err().into_iter().flatten() {
-                log.error(0, "error_invalid_config", error.log_text());
+            match audit {
+                Ok(report) => {
+                    let texts = report.ignored.iter().filter_map(|ignored| ignored.reason.log_text());
+                    texts.for_each(|text| log.error(0, "error_invalid_config", text));
+                }
+                Err(errors) => {
+                    errors.iter().for_each(|error| log.error(0, "error_invalid_config", error.log_text()));
+                }
             }
         }
         if self.requested.test05 {

@@ -160,6 +160,22 @@ impl Phase {
         (from..self.issued_end()).map(|sequence| self.sample(sequence).unwrap_or(SampleRecord::NOT_ISSUED))
     }
 
+    /// Calls `take` with each sample issued so far, in issue order; faster than [`samples`](Self::samples) over many.
+    /// [any thread]
+    pub(crate) fn for_each_sample(&self, mut take: impl FnMut(SampleRecord)) {
+        let (mut next, end) = (0, self.issued_end());
+        while next < end {
+            let Some((range, pairs)) = self.slots_around(next) else {
+                next += 1;
+                continue;
+            };
+            let count =
+                usize::try_from(end.min(range.end) - next).expect("an existing segment fits into memory");
+            pairs[..count].iter().filter_map(|pair| Slot::from(pair).read()).for_each(&mut take);
+            next = range.end;
+        }
+    }
+
     /// What is measured of tokens so far, in a token run.
     pub(crate) fn tokens(&self) -> Option<PhaseTokens> {
         let tokens = self.tokens.as_ref()?;

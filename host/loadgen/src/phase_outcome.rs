@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use proctor_vocabulary::{SampleIndex, Scenario};
 
 use crate::{
-    EffectiveSettings, Finding, GeneratedTotals, PerformanceResult, PhaseRecord,
+    EffectiveSettings, Finding, GeneratedTotals, PerformanceResult, PhaseRecord, SampleLatencies,
     clock_check::ClockCheck,
     findings::Evidence,
     interval_record::IntervalRecord,
@@ -101,8 +101,14 @@ impl Finished<'_> {
     /// The measurements of the phase.
     pub(crate) fn into_outcome(self) -> PhaseOutcome {
         let missing = self.missing();
-        let samples: Vec<_> = self.phase.samples(0).collect();
-        let latencies: Vec<_> = samples.iter().filter_map(|sample| sample.completed_latency_ns()).collect();
+        let (mut completed_count, mut max_latency_ns, mut duration_ns) = (0, 0, 0);
+        self.phase.for_each_sample(|sample| {
+            if let Some(latency_ns) = sample.completed_latency_ns() {
+                completed_count += 1;
+                max_latency_ns = latency_ns.max(max_latency_ns);
+                duration_ns = (sample.scheduled_ns + latency_ns).max(duration_ns);
+            }
+        });
         let last = self.issued.last.unwrap_or(IssuedQuery {
             first_sequence: 0,
             sample_count: 0,
@@ -117,18 +123,18 @@ impl Finished<'_> {
             mode: self.phase.mode,
             generated: self.generated,
             issued_query_count: self.issued.query_count,
-            issued_sample_count: samples.len() as u64,
+            issued_sample_count: self.phase.issued_count(),
             query_latencies_ns: match self.settings.scenario {
-                Scenario::MultiStream => query_latencies(&samples, last.sample_count),
+                Scenario::MultiStream => query_latencies(self.phase.samples(0), last.sample_count),
                 _ => Vec::new(),
             },
-            intervals: self
-                .settings
-                .interval_ns
-                .map(|interval_ns| IntervalRecord::new(&samples, last.sample_count, interval_ns)),
+            intervals: self.settings.interval_ns.map(|interval_ns| {
+                let samples: Vec<_> = self.phase.samples(0).collect();
+                IntervalRecord::new(&samples, last.sample_count, interval_ns)
+            }),
             tokens: self.phase.tokens(),
-            max_latency_ns: latencies.iter().copied().max().unwrap_or(0),
-            sample_latencies_ns: latencies,
+            max_latency_ns,
+            sample_latencies_ns: SampleLatencies::recorded(Arc::clone(&self.phase), completed_count),
             final_query_scheduled_ns: last.scheduled_ns,
             final_query_issued_ns: last.issued_ns,
             final_query_all_samples_done_ns: done_ns(
@@ -140,7 +146,7 @@ impl Finished<'_> {
         PhaseOutcome {
             record,
             start_ns: self.start_ns,
-            duration_ns: done_ns(self.phase.samples(0)),
+            duration_ns,
             end: self.issued.end,
             issuers: self.issued.issuers,
             issue_delay: self.issued.delay,
@@ -192,13 +198,19 @@ pub(crate) fn done_ns(samples: impl Iterator<Item = SampleRecord>) -> u64 {
 }
 
 /// The latency of each query whose samples are all complete: that of its slowest.
-fn query_latencies(samples: &[SampleRecord], samples_per_query: u64) -> Vec<u64> {
-    let queries = samples.chunks((samples_per_query as usize).max(1));
-    let latency = |query: &[SampleRecord]| {
-        let latencies: Option<Vec<_>> = query.iter().map(|sample| sample.completed_latency_ns()).collect();
-        latencies?.into_iter().max()
-    };
-    queries.filter_map(latency).collect()
+fn query_latencies(samples: impl Iterator<Item = SampleRecord>, samples_per_query: u64) -> Vec<u64> {
+    let mut latencies_ns = Vec::new();
+    let mut slowest_ns = Some(0);
+    let mut position = 0_u64;
+    for sample in samples {
+        position += 1;
+        // One that is missing leaves the query without a latency.
+        slowest_ns = slowest_ns.and_then(|slowest_ns| Some(sample.completed_latency_ns()?.max(slowest_ns)));
+        if position.is_multiple_of(samples_per_query) {
+            latencies_ns.extend(slowest_ns.replace(0));
+        }
+    }
+    latencies_ns
 }
 
 /// The library indices of some samples, given by ascending sequence numbers. They are drawn once more, so that nobody
@@ -259,6 +271,6 @@ mod tests {
         let done = |latency_ns| SampleRecord { scheduled_ns: 5, latency_ns };
         let missing = done(SampleRecord::NOT_COMPLETED);
         let samples = [done(3), done(9), done(1), missing, done(2), done(2 | SampleRecord::FAILED_BIT)];
-        assert_eq!(query_latencies(&samples, 2), [9, 2]);
+        assert_eq!(query_latencies(samples.into_iter(), 2), [9, 2]);
     }
 }

@@ -2,7 +2,7 @@
 
 use proctor_vocabulary::SampleIndex;
 
-use crate::{GeneratedTotals, IntervalRecord, PhaseMode, PhaseTokens};
+use crate::{GeneratedTotals, IntervalRecord, PhaseMode, PhaseTokens, SampleLatencies};
 
 /// Everything that was measured in one phase. Times are in ns from the start of issuing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct PhaseRecord {
     /// Latency of each completed sample, in the order of their issue. Counted from the scheduled instant for Server,
     /// from the start of the phase for Offline, from the start of the interval for MultiStream under the older rules, and
     /// from the issue for the others.
-    pub sample_latencies_ns: Vec<u64>,
+    pub sample_latencies_ns: SampleLatencies,
     /// MultiStream: latency of each completed query (of its last sample), in the order of their issue. Else empty.
     pub query_latencies_ns: Vec<u64>,
     /// MultiStream under the older rules: which intervals had a query.

@@ -7,7 +7,9 @@ use std::{
 
 use proctor_vocabulary::ResponseId;
 
-use crate::{plan::PhaseMode, recorder::Observed, slots::SampleRecord, wake::Wake};
+use crate::{
+    phase_tokens::SampleTokens, plan::PhaseMode, recorder::Observed, slots::SampleRecord, wake::Wake,
+};
 
 /// A view of a running test. Cheap to clone; reading it takes nothing from the completion path.
 #[derive(Clone)]
@@ -65,6 +67,17 @@ impl Progress {
     #[must_use]
     pub fn is_outstanding(&self, id: ResponseId) -> bool {
         self.observed.is_outstanding(id)
+    }
+
+    /// As [`read_samples`](Self::read_samples), with what a token run has measured of each completed sample.
+    pub fn read_token_samples(&self, from: u64, samples: &mut Vec<(SampleRecord, Option<SampleTokens>)>) {
+        if let Some(phase) = self.observed.current_phase() {
+            let numbered = (from..).zip(phase.records(from));
+            samples.extend(numbered.map(|(sequence, sample)| {
+                let tokens = phase.tokens.as_ref().and_then(|tokens| tokens.sample(sequence, sample));
+                (sample, tokens)
+            }));
+        }
     }
 
     /// Appends the latencies in ns of those of the current phase's last `window` issued samples that are complete.

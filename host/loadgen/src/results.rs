@@ -13,7 +13,7 @@ pub use recommendation::Recommendation;
 pub use tokens::{TokenLatencies, TokenResult};
 
 use crate::{
-    EffectiveSettings, Finding, PhaseRecord, Rules, Standing, findings::Evidence,
+    EffectiveSettings, Finding, PhaseRecord, Rules, Standing, findings::Evidence, order::Ordered,
     statistics::LatencyStatistics,
 };
 
@@ -93,11 +93,11 @@ impl PerformanceResult {
     /// Computes the result of a phase.
     #[must_use]
     pub fn new(record: &PhaseRecord, settings: &EffectiveSettings) -> Self {
-        let samples_ns = sorted(&record.sample_latencies_ns);
-        let queries_ns = sorted(&record.query_latencies_ns);
+        let samples = Ordered::new(record.sample_latencies_ns.view());
+        let queries = Ordered::new(&record.query_latencies_ns[..]);
         let quantile = settings.target_latency_percentile;
-        let sample_latencies = LatencyStatistics::of_sorted(&samples_ns, quantile);
-        let over_latency_count = over_count(&samples_ns, settings.target_latency_ns);
+        let sample_latencies = LatencyStatistics::of(&samples, quantile);
+        let over_latency_count = samples.over_count(settings.target_latency_ns);
         let intervals = IntervalResult::new(record, settings);
         let tokens = record.tokens.as_ref();
         let tokens = tokens.map(|tokens| TokenResult::new(record, tokens, settings, &sample_latencies));
@@ -110,9 +110,9 @@ impl PerformanceResult {
                         (_, intervals) => intervals.is_none_or(|intervals| intervals.met()),
                     };
                     let is_multi_stream = settings.scenario == Scenario::MultiStream;
-                    let judged_ns = if is_multi_stream { &queries_ns } else { &samples_ns };
+                    let judged = if is_multi_stream { &queries } else { &samples };
                     let query_count = record.issued_query_count;
-                    (is_met, EarlyStopping::new(settings, query_count, judged_ns, over_latency_count))
+                    (is_met, EarlyStopping::new(settings, query_count, judged, over_latency_count))
                 }
             };
 
@@ -122,7 +122,7 @@ impl PerformanceResult {
             figures: match settings.scenario {
                 Scenario::SingleStream => single_stream(record, &sample_latencies),
                 Scenario::MultiStream => ScenarioFigures::MultiStream {
-                    query_latencies: LatencyStatistics::of_sorted(&queries_ns, quantile),
+                    query_latencies: LatencyStatistics::of(&queries, quantile),
                 },
                 Scenario::Server => server(record, settings, over_latency_count),
                 Scenario::Offline => offline(record, settings),
@@ -232,17 +232,6 @@ fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-fn sorted(latencies_ns: &[u64]) -> Vec<u64> {
-    let mut sorted = latencies_ns.to_vec();
-    sorted.sort_unstable();
-    sorted
-}
-
-/// How many of these are over the bound.
-fn over_count(sorted_ns: &[u64], bound_ns: u64) -> u64 {
-    (sorted_ns.len() - sorted_ns.partition_point(|latency_ns| *latency_ns <= bound_ns)) as u64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -257,7 +246,7 @@ mod tests {
             issued_query_count: count,
             issued_sample_count: count,
             max_latency_ns: latencies_ns.iter().copied().max().unwrap_or(0),
-            sample_latencies_ns: latencies_ns,
+            sample_latencies_ns: latencies_ns.into(),
             query_latencies_ns: Vec::new(),
             intervals: None,
             tokens: None,

@@ -1,5 +1,7 @@
 //! Latencies to figures, as LoadGen rounds and indexes them.
 
+use crate::order::Ordered;
+
 /// The quantiles that every report states, as fractions.
 pub const REPORTED_QUANTILES: [f64; 6] = [0.50, 0.90, 0.95, 0.97, 0.99, 0.999];
 
@@ -24,15 +26,22 @@ impl LatencyStatistics {
     /// Describes latencies that are sorted ascending. All figures are 0 if there are none.
     #[must_use]
     pub fn of_sorted(sorted_ns: &[u64], target_quantile: f64) -> Self {
-        let sum: u128 = sorted_ns.iter().copied().map(u128::from).sum();
-        let mean = sum / (sorted_ns.len() as u128).max(1);
+        Self::of(&Ordered::new(sorted_ns), target_quantile)
+    }
+
+    pub(crate) fn of(latencies: &Ordered<'_>, target_quantile: f64) -> Self {
+        let mean = latencies.sum_ns / u128::from(latencies.count).max(1);
+        let [p50, p90, p95, p97, p99, p99_9] =
+            REPORTED_QUANTILES.map(|quantile| latencies.position(quantile));
+        let target = latencies.position(target_quantile);
+        let [percentiles_ns @ .., target_ns] = latencies.at_all([p50, p90, p95, p97, p99, p99_9, target]);
         Self {
-            count: sorted_ns.len() as u64,
-            min_ns: sorted_ns.first().copied().unwrap_or(0),
-            max_ns: sorted_ns.last().copied().unwrap_or(0),
+            count: latencies.count,
+            min_ns: latencies.min_ns,
+            max_ns: latencies.max_ns,
             mean_ns: u64::try_from(mean).expect("a mean is at most the largest of the latencies"),
-            percentiles_ns: REPORTED_QUANTILES.map(|quantile| percentile(sorted_ns, quantile)),
-            target_ns: percentile(sorted_ns, target_quantile),
+            percentiles_ns,
+            target_ns,
         }
     }
 }

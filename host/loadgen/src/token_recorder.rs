@@ -120,12 +120,11 @@ impl TokenRecorder {
         Ok(())
     }
 
-    /// Records the number of tokens of a sample, and notes what is wrong with it. A single token counts as none.
+    /// Records the number of tokens of a sample, and notes what is wrong with it.
     /// [the thread that completed the sample, wait-free]
     pub(crate) fn complete(&self, sequence: u64, token_count: u32, note: impl Fn(ViolationKind)) {
         let Some(slot) = self.slot(sequence) else { return };
-        let counted = if token_count == 1 { 0 } else { token_count };
-        let had_first_token = slot.complete(counted.into());
+        let had_first_token = slot.complete(token_count.into());
         if !had_first_token && self.has_first_tokens() {
             note(ViolationKind::NoFirstToken);
         }
@@ -136,7 +135,7 @@ impl TokenRecorder {
         }
     }
 
-    /// The number of tokens of a sample, 0 as long as it is not complete.
+    /// The number of tokens of a sample as it was reported, 0 as long as it is not complete.
     pub(crate) fn token_count(&self, sequence: u64) -> u64 {
         self.slot(sequence).map_or(0, |slot| slot.token_count.load(Ordering::Acquire))
     }
@@ -150,7 +149,8 @@ impl TokenRecorder {
             first_token_latency_ns: first_token_ns
                 .filter(|_| self.has_first_tokens())
                 .map(|at_ns| at_ns.saturating_sub(sample.scheduled_ns)),
-            token_count: self.token_count(sequence),
+            // A single token counts as none.
+            token_count: Some(self.token_count(sequence)).filter(|count| *count > 1).unwrap_or(0),
         })
     }
 }
@@ -199,14 +199,19 @@ mod tests {
     }
 
     #[test]
-    fn fewer_than_two_tokens_are_none() {
+    fn fewer_than_two_tokens_are_none_in_the_figures() {
         let recorder = recorder(FirstTokens::Required);
         for (sequence, count, kind) in
             [(0, 0, ViolationKind::NoTokenCount), (1, 1, ViolationKind::SingleToken)]
         {
             recorder.first_token(sequence, 1, None).unwrap();
             assert_eq!(complete(&recorder, sequence, count), [kind]);
-            assert_eq!(recorder.token_count(sequence), 0);
+            assert_eq!(
+                recorder.token_count(sequence),
+                u64::from(count),
+                "the accuracy log has it as it was reported"
+            );
+            assert_eq!(recorder.sample(sequence, done(0, 9)).unwrap().token_count, 0);
         }
     }
 

@@ -6,7 +6,7 @@
 mod common;
 mod scripted;
 
-use proctor_loadgen::{LoadGenOptions, TestOutcome, log::LogIdentity};
+use proctor_loadgen::{LoadGenOptions, TestOutcome, TestSettings, log::LogIdentity};
 use scripted::{Answer, Bench, Tokens, after, answer};
 use serde_json::Value;
 
@@ -99,4 +99,18 @@ fn an_audit_file_may_switch_token_latencies_on() {
     let outcome = bench.run();
     let tokens = outcome.performance.as_ref().unwrap().token_latencies().unwrap();
     assert_eq!((tokens.first_token.min_ns, tokens.per_output_token.min_ns), (1000, 1000));
+}
+
+#[test]
+fn a_mode_that_does_not_exist_is_an_error_in_the_log() {
+    let audit_config = Some("*.*.mode = 9\n*.*.min_query_count = 3\n".to_owned());
+    let options = LoadGenOptions { audit_config, ..LoadGenOptions::default() };
+    let request = TestSettings { min_duration_ms: 0, ..TestSettings::default() };
+    let outcome = Bench::with_options(request, options, |_, sample| after(5000, sample)).run();
+    assert_eq!(outcome.effective.min_query_count, 3, "the rest of the file is applied");
+    let errors: Vec<_> =
+        detail(&outcome).into_iter().filter(|entry| entry["metadata"]["is_error"] == true).collect();
+    assert_eq!(errors.len(), 1);
+    assert_eq!(errors[0]["key"], "error_invalid_config");
+    assert_eq!(errors[0]["value"], "Invalid value passed to Mode key in config.");
 }

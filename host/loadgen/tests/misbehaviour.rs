@@ -55,7 +55,7 @@ fn a_sample_that_never_completes_is_named() {
         assert_eq!((missing.count, &missing.first[..]), (1, &[(17, index)][..]));
         // Everything else is there.
         let record = &outcome.phases[0].record;
-        assert_eq!(record.sample_latencies_ns.len() as u64, record.issued_sample_count - 1);
+        assert_eq!(record.sample_latencies_ns.len(), record.issued_sample_count - 1);
         assert_eq!(outcome.samples().nth(17).unwrap().latency_ns, SampleRecord::NOT_COMPLETED);
     }
 }
@@ -97,7 +97,7 @@ fn a_double_completion_counts_once_and_makes_the_run_invalid() {
             format!("1 sample completed more than once: sample 5 (response id {id})"),
             "{scenario}"
         );
-        assert_eq!(outcome.phases[0].record.sample_latencies_ns[5], MS);
+        assert_eq!(outcome.phases[0].record.sample_latencies_ns.iter().nth(5), Some(MS));
     }
 }
 
@@ -151,7 +151,7 @@ fn a_stop_ends_issuing_and_waits_for_the_rest() {
     let phase = &outcome.phases[0];
     assert_eq!((phase.end, phase.missing.as_ref()), (IssueEnd::Stopped, None));
     assert!(bench.issues().iter().all(|(at_ns, _)| *at_ns <= 50 * MS));
-    assert_eq!(phase.record.sample_latencies_ns.len(), bench.issues().len());
+    assert_eq!(phase.record.sample_latencies_ns.len(), bench.issues().len() as u64);
     assert_eq!(bench.sut.flush_count.into_inner(), 1);
 }
 

@@ -126,7 +126,7 @@ fn every_scenario_is_valid_with_a_pool_of_threads() {
         assert!(outcome.verdict.valid, "{scenario}: {:?}", outcome.verdict.reasons);
         assert!(outcome.errors().is_empty(), "{scenario}: {:?}", outcome.errors());
         let record = &outcome.phases[0].record;
-        assert_eq!(record.sample_latencies_ns.len() as u64, record.issued_sample_count);
+        assert_eq!(record.sample_latencies_ns.len(), record.issued_sample_count);
         assert!(outcome.samples().all(|sample| sample.completed_latency_ns().is_some()));
         assert!(!outcome.accuracy.is_empty(), "half of the responses are logged");
         assert!(outcome.accuracy.iter().all(|record| record.data == record.index.0.to_le_bytes()));
@@ -147,7 +147,7 @@ fn token_runs_are_valid_with_a_pool_of_threads() {
             assert_eq!(tokens.times_per_output_token_ns.len() as u64, record.issued_sample_count);
             let sums = tokens.first_token_latencies_ns.iter().zip(&tokens.times_per_output_token_ns);
             // With two tokens, the time to the first and the time per output token make the latency.
-            assert!(sums.map(|(ttft_ns, tpot_ns)| ttft_ns + tpot_ns).eq(record.sample_latencies_ns.clone()));
+            assert!(sums.map(|(ttft_ns, tpot_ns)| ttft_ns + tpot_ns).eq(record.sample_latencies_ns.iter()));
         }
         for record in &outcome.accuracy {
             let logged = record.tokens.as_ref().expect("a token run");

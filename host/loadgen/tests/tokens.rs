@@ -137,10 +137,11 @@ fn server_counts_the_first_token_from_the_schedule() {
     let record = &outcome.phases[0].record;
     let tokens = record.tokens.as_ref().unwrap();
     assert!(*tokens.first_token_latencies_ns.last().unwrap() > 100 * MS);
-    for (ttft_ns, latency_ns) in tokens.first_token_latencies_ns.iter().zip(&record.sample_latencies_ns) {
-        assert_eq!(ttft_ns + 9 * MS, *latency_ns);
+    for (ttft_ns, latency_ns) in tokens.first_token_latencies_ns.iter().zip(record.sample_latencies_ns.iter())
+    {
+        assert_eq!(ttft_ns + 9 * MS, latency_ns);
     }
-    assert_eq!(tokens.times_per_output_token_ns, vec![MS; record.sample_latencies_ns.len()]);
+    assert_eq!(tokens.times_per_output_token_ns, vec![MS; record.sample_latencies_ns.len() as usize]);
 }
 
 #[test]

@@ -102,3 +102,12 @@ pub enum IgnoredReason {
         line: u64,
     },
 }
+
+impl IgnoredReason {
+    /// What LoadGen writes into its detail log for this line, under `error_invalid_config`: of all of them it tells only
+    /// of a mode that does not exist.
+    #[must_use]
+    pub fn log_text(&self) -> Option<&'static str> {
+        matches!(self, Self::InvalidMode { .. }).then_some("Invalid value passed to Mode key in config.")
+    }
+}

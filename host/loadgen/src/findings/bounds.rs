@@ -6,7 +6,9 @@ use super::{
     Evidence, Finding, Measure, Remedy, Rule, Unit,
     replay::{Replay, Replayed},
 };
-use crate::{early_stopping::min_under_latency_queries, statistics::percentile};
+use crate::{
+    early_stopping::min_under_latency_queries, latencies::Latencies, order::Ordered, statistics::percentile,
+};
 
 /// The computed rate is lowered by this much, for what the model of the system leaves out.
 const MARGIN: f64 = 0.98;
@@ -101,7 +103,7 @@ pub(super) fn early_stopping(evidence: &Evidence<'_>) -> Option<Finding> {
             let is_ttft = result.token_latencies().is_some_and(|tokens| tokens.ttft_early_stopping.is_some());
             let judged = bounded(evidence).into_iter().nth_back(usize::from(is_ttft))?;
             let latencies_ns = latencies_ns(evidence, judged.measure);
-            let over_count = latencies_ns.iter().filter(|it| **it > judged.bound_ns).count() as u64;
+            let over_count = Ordered::new(latencies_ns).over_count(judged.bound_ns);
             (judged.measure, over_count, judged.is_met)
         }
         // One query may be over a latency that is the result.
@@ -152,13 +154,14 @@ fn total_queries(count: u64, over_count: u64, quantile: f64) -> Option<u64> {
 }
 
 /// The latencies of a measure in the order of issue, in ns.
-fn latencies_ns<'a>(evidence: &Evidence<'a>, measure: Measure) -> &'a [u64] {
+fn latencies_ns<'a>(evidence: &Evidence<'a>, measure: Measure) -> Latencies<'a> {
     let tokens = evidence.record.tokens.as_ref();
-    match measure {
-        Measure::Latency => &evidence.record.sample_latencies_ns,
-        Measure::FirstToken => tokens.map_or(&[], |tokens| &tokens.first_token_latencies_ns),
-        Measure::PerOutputToken => tokens.map_or(&[], |tokens| &tokens.times_per_output_token_ns),
-    }
+    let list = match measure {
+        Measure::Latency => return evidence.record.sample_latencies_ns.view(),
+        Measure::FirstToken => tokens.map(|tokens| &tokens.first_token_latencies_ns),
+        Measure::PerOutputToken => tokens.map(|tokens| &tokens.times_per_output_token_ns),
+    };
+    Latencies::List(list.map_or(&[], |list| list))
 }
 
 /// At which rate the bound would be met, and how long a run takes there.
@@ -168,7 +171,7 @@ pub(super) fn lower_rate(
     bound_ns: u64,
 ) -> Option<(Remedy, Option<u64>)> {
     let latencies_ns = latencies_ns(evidence, measure);
-    if evidence.samples.is_empty() || latencies_ns.len() < evidence.samples.len() {
+    if evidence.samples.is_empty() || latencies_ns.len() < evidence.samples.len() as u64 {
         // Some sample has no such latency, which is a finding of its own.
         return None;
     }
@@ -176,7 +179,7 @@ pub(super) fn lower_rate(
         Measure::PerOutputToken => rate_by_concurrency(evidence, latencies_ns, bound_ns),
         Measure::Latency | Measure::FirstToken => {
             let arrivals = evidence.samples.iter().map(|it| it.0);
-            let samples: Vec<_> = arrivals.zip(latencies_ns.iter().copied()).collect();
+            let samples: Vec<_> = arrivals.zip(latencies_ns.iter()).collect();
             rate_by_replay(evidence, &Replay::new(&samples)?, bound_ns)
         }
     };
@@ -239,10 +242,9 @@ fn highest(target_qps: f64, holds: impl Fn(f64) -> bool) -> Option<f64> {
 
 /// The rate lowered as far as the number of queries in the system has to fall; else the time of those that had the
 /// fewest beside them.
-fn rate_by_concurrency(evidence: &Evidence<'_>, times_ns: &[u64], bound_ns: u64) -> Result<f64, u64> {
+fn rate_by_concurrency(evidence: &Evidence<'_>, times_ns: Latencies<'_>, bound_ns: u64) -> Result<f64, u64> {
     let quantile = evidence.settings.target_latency_percentile;
-    let mut beside: Vec<_> =
-        concurrency(&evidence.samples).into_iter().zip(times_ns.iter().copied()).collect();
+    let mut beside: Vec<_> = concurrency(&evidence.samples).into_iter().zip(times_ns.iter()).collect();
     beside.sort_unstable();
     let usual = beside[((beside.len() as f64 * quantile) as usize).min(beside.len() - 1)].0;
     let (mut over_count, mut most) = (0_u64, None);

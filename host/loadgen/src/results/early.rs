@@ -5,6 +5,7 @@ use proctor_vocabulary::Scenario;
 use crate::{
     EffectiveSettings,
     early_stopping::{min_under_latency_queries, over_latency_allowance},
+    order::Ordered,
 };
 
 /// The percentile that a SingleStream run is also judged at, from which MultiStream results are inferred.
@@ -25,11 +26,11 @@ pub struct EarlyStopping {
 }
 
 impl EarlyStopping {
-    /// Judges `query_count` issued queries with these latencies, sorted ascending, some of them over the bound.
+    /// Judges `query_count` issued queries with these latencies, some of them over the bound.
     pub(super) fn new(
         settings: &EffectiveSettings,
         query_count: u64,
-        sorted_ns: &[u64],
+        latencies: &Ordered<'_>,
         over_latency_count: u64,
     ) -> Self {
         let quantile = settings.target_latency_percentile;
@@ -37,21 +38,21 @@ impl EarlyStopping {
             return Self { met: true, ..Self::default() };
         }
         match settings.scenario {
-            Scenario::SingleStream => Self::single_stream(query_count, sorted_ns, quantile),
-            Scenario::MultiStream => Self::estimated(query_count, sorted_ns, quantile),
+            Scenario::SingleStream => Self::single_stream(query_count, latencies, quantile),
+            Scenario::MultiStream => Self::estimated(query_count, latencies, quantile),
             Scenario::Server => Self::bounded(query_count, over_latency_count, quantile),
             Scenario::Offline => Self { met: true, ..Self::default() },
         }
     }
 
     /// LoadGen tries the 99th percentile only if there are enough queries for the target percentile.
-    fn single_stream(query_count: u64, sorted_ns: &[u64], quantile: f64) -> Self {
-        let mut result = Self::estimated(query_count, sorted_ns, quantile);
+    fn single_stream(query_count: u64, latencies: &Ordered<'_>, quantile: f64) -> Self {
+        let mut result = Self::estimated(query_count, latencies, quantile);
         if !result.met {
             return result;
         }
         result.estimate_ns_p99 =
-            over_latency_allowance(query_count, MULTI_STREAM_QUANTILE).map(|t| nth_largest(sorted_ns, t));
+            over_latency_allowance(query_count, MULTI_STREAM_QUANTILE).map(|t| latencies.nth_largest(t));
         result.text.push_str(&match result.estimate_ns_p99 {
             Some(estimate_ns) => format!("\n * Early stopping 99.0th percentile estimate: {estimate_ns}"),
             None => format!(
@@ -62,7 +63,7 @@ impl EarlyStopping {
         result
     }
 
-    fn estimated(query_count: u64, sorted_ns: &[u64], quantile: f64) -> Self {
+    fn estimated(query_count: u64, latencies: &Ordered<'_>, quantile: f64) -> Self {
         let fewest = fewest_queries(quantile);
         let Some(t) = over_latency_allowance(query_count, quantile) else {
             let text = format!(
@@ -70,7 +71,7 @@ impl EarlyStopping {
             );
             return Self { text, ..Self::default() };
         };
-        let estimate_ns = nth_largest(sorted_ns, t);
+        let estimate_ns = latencies.nth_largest(t);
         let text = format!(
             " * Processed at least {fewest} queries ({query_count}).\n * Would discard {} highest latency queries.\n * Early stopping {:.1}th percentile estimate: {estimate_ns}",
             t - 1,
@@ -100,8 +101,22 @@ fn fewest_queries(quantile: f64) -> u64 {
     min_under_latency_queries(1, quantile) + 1
 }
 
-/// The n-th largest, n from 1; the smallest where there are fewer, 0 where there are none.
-fn nth_largest(sorted_ns: &[u64], n: u64) -> u64 {
-    let from_end = usize::try_from(n).unwrap_or(usize::MAX);
-    sorted_ns.get(sorted_ns.len().saturating_sub(from_end)).copied().unwrap_or(0)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_99th_percentile_is_estimated_only_beside_the_target() {
+        let all_ns: Vec<u64> = (1..=700).collect();
+        let latencies = Ordered::new(&all_ns[..]);
+        let enough = EarlyStopping::single_stream(700, &latencies, 0.9);
+        assert_eq!((enough.met, enough.estimate_ns_p99), (true, Some(700)));
+        // 700 queries are enough for 99 %, and too few for 99.9 %.
+        let too_few = EarlyStopping::single_stream(700, &latencies, 0.999);
+        assert_eq!((too_few.met, too_few.estimate_ns, too_few.estimate_ns_p99), (false, None, None));
+        assert_eq!(
+            too_few.text,
+            " * Only processed 700 queries.\n * Need to process at least 6636 queries for early stopping."
+        );
+    }
 }

@@ -67,7 +67,7 @@ mod tests {
             generated: GeneratedTotals { query_count, samples_per_query: 1, duration_ns: 0 },
             issued_query_count: query_count,
             issued_sample_count: query_count,
-            sample_latencies_ns: Vec::new(),
+            sample_latencies_ns: Vec::new().into(),
             query_latencies_ns: Vec::new(),
             intervals: Some(intervals),
             tokens: None,

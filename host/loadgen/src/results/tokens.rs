@@ -2,8 +2,8 @@
 
 use proctor_vocabulary::Scenario;
 
-use super::{EarlyStopping, over_count, seconds, sorted};
-use crate::{EffectiveSettings, PhaseRecord, PhaseTokens, statistics::LatencyStatistics};
+use super::{EarlyStopping, seconds};
+use crate::{EffectiveSettings, PhaseRecord, PhaseTokens, order::Ordered, statistics::LatencyStatistics};
 
 /// What a token run measured of tokens.
 ///
@@ -67,22 +67,22 @@ impl TokenLatencies {
         sample_latencies: &LatencyStatistics,
     ) -> Self {
         let quantile = settings.target_latency_percentile;
-        let ttft_ns = sorted(&tokens.first_token_latencies_ns);
-        let tpot_ns = sorted(&tokens.times_per_output_token_ns);
-        let first_token = LatencyStatistics::of_sorted(&ttft_ns, quantile);
-        let per_output_token = LatencyStatistics::of_sorted(&tpot_ns, quantile);
+        let ttft = Ordered::new(&tokens.first_token_latencies_ns[..]);
+        let tpot = Ordered::new(&tokens.times_per_output_token_ns[..]);
+        let first_token = LatencyStatistics::of(&ttft, quantile);
+        let per_output_token = LatencyStatistics::of(&tpot, quantile);
         let has_bounds = settings.scenario == Scenario::Server;
 
-        let queries_ns = sorted(&record.query_latencies_ns);
-        let early_stopping = |sorted_ns: &[u64], bound_ns| {
+        let queries = Ordered::new(&record.query_latencies_ns[..]);
+        let early_stopping = |latencies: &Ordered<'_>, bound_ns| {
             // MultiStream judges its queries here, too.
-            let judged_ns = if settings.scenario == Scenario::MultiStream { &queries_ns } else { sorted_ns };
-            let over_count = over_count(sorted_ns, bound_ns);
-            EarlyStopping::new(settings, record.issued_query_count, judged_ns, over_count)
+            let judged = if settings.scenario == Scenario::MultiStream { &queries } else { latencies };
+            let over_count = latencies.over_count(bound_ns);
+            EarlyStopping::new(settings, record.issued_query_count, judged, over_count)
         };
-        let tpot_early_stopping = early_stopping(&tpot_ns, settings.server_tpot_latency);
+        let tpot_early_stopping = early_stopping(&tpot, settings.server_tpot_latency);
         let ttft_early_stopping =
-            tpot_early_stopping.met.then(|| early_stopping(&ttft_ns, settings.server_ttft_latency));
+            tpot_early_stopping.met.then(|| early_stopping(&ttft, settings.server_ttft_latency));
 
         let token_count = tokens.token_count as f64;
         let sample_count = sample_latencies.count as f64;

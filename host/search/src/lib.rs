@@ -1,0 +1,73 @@
+//! The search for the highest load that a system bears: which load to probe next, and when a probe has seen enough.
+//!
+//! A [`Search`] knows what was seen so far and answers with the next [`Step`]: a probe at a load, a full run to confirm one,
+//! or the end. A [`ProbeMonitor`] watches one probe and ends it as soon as it is clear on which side of its constraints
+//! the load is. Neither knows what a load is made of: the caller makes the probes and the full runs.
+//!
+//! # Choices
+//! - **The search has no state but its history.** [`Search::next_step`] is a function of the records, so a search is
+//!   resumed by reading them back.
+//! - **A probe is a sequential test** ([`SequentialTest`]): a load far from the limit takes some hundreds of queries, one
+//!   near it as many as its budget allows, and each says with what confidence it is decided. Misses in a queue come in
+//!   clusters; the test takes them for what they are worth ([`Blocks`]).
+//! - **The limit is interpolated**, not halved: the shape of a queue's tail says where it is to be expected. Where the
+//!   shape is wrong, the bracket closes all the same.
+//! - **More queries win.** Where two probes contradict each other, the shorter one is forgotten, so that noise, and
+//!   systems that are better under more load, do not lead astray for good.
+//!
+//! # Example
+//! A system that is under its limit up to 812 queries per second; each probe is told with certainty:
+//! ```
+//! use proctor_search::{
+//!     Axis, Confirmation, ProbeEnd, ProbeRecord, Search, SearchEnd, SearchSettings, Side, Step,
+//! };
+//!
+//! let see = |load: f64| ProbeRecord {
+//!     load,
+//!     side: if load <= 812.0 { Side::Under } else { Side::Over },
+//!     confidence: 1.0,
+//!     end: ProbeEnd::Decided,
+//!     query_count: 1000,
+//!     full_query_count: 60_000,
+//!     throughput_qps: load,
+//!     constraints: Vec::new(),
+//! };
+//! let mut search = Search::new(SearchSettings {
+//!     axis: Axis::Rate { resolution: 0.01 },
+//!     start: 100.0,
+//!     from: 1.0,
+//!     to: 1e6,
+//!     confirm_runs: 1,
+//!     full_loads_max: 10,
+//! });
+//! let end = loop {
+//!     match search.next_step() {
+//!         Step::Probe { load, .. } => search.probes.push(see(load)),
+//!         Step::Confirm { load, .. } => {
+//!             let seen = see(load);
+//!             search.confirmations.push(Confirmation { is_valid: seen.is_under(), reasons: Vec::new(), seen });
+//!         }
+//!         Step::Done(end) => break end,
+//!     }
+//! };
+//! let SearchEnd::Found { load, .. } = end else { panic!("{end:?}") };
+//! assert!((0.97 * 812.0..=812.0).contains(&load));
+//! ```
+//!
+//! # Limits
+//! One load at a time, and one number to search over.
+
+#![forbid(unsafe_code)]
+
+mod blocks;
+mod curve;
+mod monitor;
+mod record;
+mod search;
+mod sequential;
+
+pub use blocks::Blocks;
+pub use monitor::{Backlog, Constraint, Judgement, ProbeLimits, ProbeMonitor};
+pub use record::{Confirmation, ConstraintSeen, ProbeEnd, ProbeRecord};
+pub use search::{Axis, Search, SearchEnd, SearchSettings, Step};
+pub use sequential::{INDIFFERENCE, SequentialTest, Side, confidence};

@@ -1,0 +1,132 @@
+//! What was seen at a load: the records that the search decides by, and that are kept as data.
+
+use serde::{Deserialize, Serialize};
+
+use crate::sequential::Side;
+
+/// Why a probe ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProbeEnd {
+    /// The sequential test had decided.
+    Decided,
+    /// The backlog grew without end: the system gets less done than arrives.
+    Hopeless,
+    /// It had issued as many queries as a probe may.
+    Budget,
+}
+
+/// How a constraint fared in a probe or a full run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ConstraintSeen {
+    /// Its name, such as `latency` or `failed samples`.
+    pub name: String,
+    /// The share of misses that is allowed.
+    pub limit_share: f64,
+    /// Queries that were judged by it.
+    pub judged_count: u64,
+    /// Queries of them that missed.
+    pub missed_count: u64,
+    /// How many misses count as one independent one.
+    pub dispersion: f64,
+    /// Logarithm of how much likelier a share over the limit is than one under it.
+    #[serde(with = "finite")]
+    pub log_ratio: f64,
+    /// What is bounded, at the quantile that the limit leaves, divided by its bound; absent where there is no such value.
+    pub tail_ratio: Option<f64>,
+}
+
+impl ConstraintSeen {
+    /// The logarithm of the share of misses over its limit, 0 at the limit, if there are enough misses to tell.
+    #[must_use]
+    pub fn log_share(&self) -> Option<f64> {
+        const TELLING: u64 = 5;
+        let share = self.missed_count as f64 / self.judged_count as f64;
+        (self.missed_count >= TELLING && self.limit_share > 0.0).then(|| (share / self.limit_share).ln())
+    }
+}
+
+/// A probe, or a full run seen as one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProbeRecord {
+    /// Queries per second, or samples per query.
+    pub load: f64,
+    /// On which side of the constraints the load is.
+    pub side: Side,
+    /// The probability that this is right.
+    pub confidence: f64,
+    /// Why it ended.
+    pub end: ProbeEnd,
+    /// Queries that were issued.
+    pub query_count: u64,
+    /// Queries that a full run at this load has.
+    pub full_query_count: u64,
+    /// Completed queries per second.
+    pub throughput_qps: f64,
+    /// How each constraint fared.
+    pub constraints: Vec<ConstraintSeen>,
+}
+
+impl ProbeRecord {
+    /// Whether all constraints hold.
+    #[must_use]
+    pub fn is_under(&self) -> bool {
+        self.side == Side::Under
+    }
+
+    /// The constraint that is nearest to its limit, or furthest beyond; the first of several.
+    #[must_use]
+    pub fn limiting(&self) -> Option<&ConstraintSeen> {
+        let pressure = |seen: &ConstraintSeen| match seen.tail_ratio {
+            _ if seen.log_ratio == f64::INFINITY => f64::INFINITY,
+            Some(ratio) => ratio,
+            // A limit of 0 that is kept presses nobody.
+            None if seen.limit_share == 0.0 => 0.0,
+            None => seen.missed_count as f64 / seen.judged_count.max(1) as f64 / seen.limit_share,
+        };
+        self.constraints.iter().rev().max_by(|a, b| pressure(a).total_cmp(&pressure(b)))
+    }
+
+    /// The largest of the tail ratios; `None` if a constraint that has none is broken, so that they are not what counts.
+    #[must_use]
+    pub(crate) fn tail_ratio(&self) -> Option<f64> {
+        let mut without = self.constraints.iter().filter(|seen| seen.tail_ratio.is_none());
+        if without.any(|seen| seen.log_ratio > 0.0) {
+            return None;
+        }
+        self.constraints.iter().filter_map(|seen| seen.tail_ratio).max_by(f64::total_cmp)
+    }
+
+    /// As [`ConstraintSeen::log_share`], of the constraint whose share is largest for its limit.
+    #[must_use]
+    pub(crate) fn log_share(&self) -> Option<f64> {
+        self.constraints.iter().filter_map(ConstraintSeen::log_share).max_by(f64::total_cmp)
+    }
+}
+
+/// A full run at a load, judged by the rules.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Confirmation {
+    /// Whether it was VALID.
+    pub is_valid: bool,
+    /// Why not.
+    pub reasons: Vec<String>,
+    /// What it has shown.
+    pub seen: ProbeRecord,
+}
+
+/// Numbers that JSON has no word for: what is certain is a large one there.
+mod finite {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    const CERTAIN: f64 = 1e9;
+
+    pub(super) fn serialize<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(value.clamp(-CERTAIN, CERTAIN))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+        let value = f64::deserialize(deserializer)?;
+        Ok(if value.abs() >= CERTAIN { value * f64::INFINITY } else { value })
+    }
+}

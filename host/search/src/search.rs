@@ -1,0 +1,416 @@
+//! The search: from what was seen so far to the next step.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    curve::{Bracket, is_telling, steepness},
+    record::{Confirmation, ProbeEnd, ProbeRecord},
+    sequential::Side,
+};
+
+/// A search does not make more probes than this.
+const MAX_PROBES: usize = 48;
+/// Above the last good load, where nothing hints at the limit.
+const GROWTH_MAX: f64 = 4.0;
+const GROWTH_MIN: f64 = 1.3;
+/// A lower load helps if it takes at least this share off the tail of the latency.
+const HELP: f64 = 0.05;
+/// The probability with which a probe may be wrong: while the limit is sought, and once it lies within this ratio, where
+/// full runs depend on it.
+const FAR_ERROR: f64 = 0.05;
+const NEAR: f64 = 1.15;
+const NEAR_ERROR: f64 = 0.002;
+/// A higher load is worth another full run if it is higher by so many times the resolution.
+const WORTH_A_RUN: f64 = 1.5;
+/// What the logarithm of the share of misses is taken for where there are too few to tell.
+const NO_MISSES: f64 = 2.0;
+/// The rate that is tried in full runs lies so many standard deviations below the limit that is expected, so that most
+/// first runs are VALID.
+const MARGIN_DEVIATIONS: f64 = 1.0;
+
+/// What is searched over.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Axis {
+    /// Queries per second, until the limit is known to this fraction.
+    Rate {
+        /// Such as 0.01.
+        resolution: f64,
+    },
+    /// Whole samples per query.
+    Count,
+}
+
+/// What is to be found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SearchSettings {
+    /// What is searched over.
+    pub axis: Axis,
+    /// The first load.
+    pub start: f64,
+    /// The lowest load.
+    pub from: f64,
+    /// The highest load.
+    pub to: f64,
+    /// How many full runs have to be VALID at the result.
+    pub confirm_runs: u32,
+    /// At how many loads full runs are made at most.
+    pub full_loads_max: u32,
+}
+
+/// What is to be done next.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Step {
+    /// A probe at this load.
+    Probe {
+        /// Queries per second, or samples per query.
+        load: f64,
+        /// The probability with which it may be wrong: the smaller the nearer the limit is.
+        error_probability: f64,
+    },
+    /// A full run at this load.
+    Confirm {
+        /// Queries per second, or samples per query.
+        load: f64,
+        /// Number of the run at this load, from 1.
+        run: u32,
+    },
+    /// Nothing: the search is over.
+    Done(SearchEnd),
+}
+
+/// How a search ended.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum SearchEnd {
+    /// The load at which all full runs were VALID.
+    Found {
+        /// Queries per second, or samples per query.
+        load: f64,
+        /// Whether nothing above was allowed to be tried.
+        at_upper_end: bool,
+    },
+    /// No load was good.
+    NothingGood {
+        /// The lowest that was tried.
+        lowest: f64,
+        /// Whether a lower load still made the tail of the latency shorter.
+        lower_helps: bool,
+    },
+    /// A load was good in probes, but too many full runs failed.
+    NotConfirmed {
+        /// The last load that was tried.
+        load: f64,
+    },
+    /// Queries take no time, so that there is no limit.
+    Timeless,
+}
+
+/// The whole state of a search: its settings, and what was seen. The next step follows from these alone, so that a
+/// search that was interrupted goes on as if it had not been.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Search {
+    /// What is to be found.
+    pub settings: SearchSettings,
+    /// The probes, in their order.
+    pub probes: Vec<ProbeRecord>,
+    /// The full runs, in their order.
+    pub confirmations: Vec<Confirmation>,
+}
+
+impl Search {
+    /// A search that has seen nothing.
+    #[must_use]
+    pub fn new(settings: SearchSettings) -> Self {
+        Self { settings, probes: Vec::new(), confirmations: Vec::new() }
+    }
+
+    /// What is to be done next.
+    #[must_use]
+    pub fn next_step(&self) -> Step {
+        match self.confirmations.last() {
+            Some(last) => self.after_full_run(last),
+            None => self.seek(),
+        }
+    }
+
+    /// Queries issued so far.
+    #[must_use]
+    pub fn query_count(&self) -> u64 {
+        let full_runs = self.confirmations.iter().map(|confirmation| confirmation.seen.query_count);
+        self.probes.iter().map(|probe| probe.query_count).chain(full_runs).sum()
+    }
+
+    /// Once there is a candidate, full runs decide, and are evidence for where the limit is: after one that failed the load
+    /// is lowered by what it has missed by; after one that leaves more room than the resolution it is raised.
+    fn after_full_run(&self, last: &Confirmation) -> Step {
+        let full_runs = FullRuns::new(&self.confirmations);
+        let load = last.seen.load;
+        let is_last_try = full_runs.load_count() >= self.settings.full_loads_max as usize;
+        let Some(good) = full_runs.good else {
+            let lower = self.lowered(&full_runs);
+            return match is_last_try || lower < self.settings.from || lower <= 0.0 {
+                true => Step::Done(SearchEnd::NotConfirmed { load }),
+                false => Step::Confirm { load: lower, run: 1 },
+            };
+        };
+        if let Some(higher) = self.raised(&full_runs, good).filter(|_| !is_last_try) {
+            return Step::Confirm { load: higher, run: 1 };
+        }
+        let load = good.load;
+        let run = self.confirmations.iter().filter(|run| run.seen.load == load).count();
+        match u32::try_from(run) {
+            Ok(run) if run < self.settings.confirm_runs => Step::Confirm { load, run: run + 1 },
+            _ => Step::Done(SearchEnd::Found { load, at_upper_end: load >= self.settings.to }),
+        }
+    }
+
+    /// The next lower load for a full run, where none was good.
+    fn lowered(&self, full_runs: &FullRuns<'_>) -> f64 {
+        let Some(bad) = full_runs.bad else { return 0.0 };
+        match self.settings.axis {
+            Axis::Count => bad.load - 1.0,
+            Axis::Rate { resolution } => {
+                let Some(log_share) = bad.log_share() else {
+                    // Nothing says by how much it is too high, so each step is twice the last.
+                    let doubled = 2_f64.powi(i32::try_from(full_runs.load_count()).unwrap_or(i32::MAX) - 1);
+                    return bad.load * (1.0 - (resolution * doubled).min(0.5));
+                };
+                let limit = bad.load * (-log_share.max(0.0) / self.steepness()).exp();
+                (limit * (1.0 - resolution / 2.0)).min(bad.load * (1.0 - resolution))
+            }
+        }
+    }
+
+    /// The next higher load for a full run, if the best good one leaves room for one.
+    fn raised(&self, full_runs: &FullRuns<'_>, good: &ProbeRecord) -> Option<f64> {
+        let Axis::Rate { resolution } = self.settings.axis else { return None };
+        let (_, above) = self.ends();
+        let limit = match (full_runs.bad, good.log_share(), above) {
+            (Some(bad), _, _) => {
+                Bracket { lower: good, upper: bad }.limit().min(bad.load * (1.0 - resolution / 2.0))
+            }
+            // Most queries of all have said so; probes above it had fewer.
+            (None, Some(log_share), _) => good.load * (-log_share.min(0.0) / self.steepness()).exp(),
+            (None, None, Some(above)) => Bracket { lower: good, upper: above }.limit(),
+            // Nothing says how much room there is.
+            (None, None, None) => good.load * (NO_MISSES / self.steepness()).exp(),
+        };
+        let next = self.allowed(limit * (1.0 - resolution / 2.0));
+        (next > good.load * (1.0 + WORTH_A_RUN * resolution)).then_some(next)
+    }
+
+    fn steepness(&self) -> f64 {
+        steepness(self.records())
+    }
+
+    /// Probes and full runs.
+    fn records(&self) -> impl Iterator<Item = &ProbeRecord> {
+        self.probes.iter().chain(self.confirmations.iter().map(|confirmation| &confirmation.seen))
+    }
+
+    fn seek(&self) -> Step {
+        let Some(first) = self.probes.first() else {
+            return explore(self.allowed(self.settings.start));
+        };
+        if self.probes.iter().any(|probe| probe.is_under() && probe.tail_ratio() == Some(0.0)) {
+            return Step::Done(SearchEnd::Timeless);
+        }
+        let (lower, upper) = self.ends();
+        match (lower, upper) {
+            (Some(lower), Some(upper)) => self.narrow(Bracket { lower, upper }),
+            (Some(lower), None) => self.ascend(lower),
+            (None, _) => self.descend(first),
+        }
+    }
+
+    /// The highest load that is good and the lowest that is not. Where they contradict each other, the probe with fewer
+    /// queries counts for nothing; a hopeless one needs no more queries.
+    fn ends(&self) -> (Option<&ProbeRecord>, Option<&ProbeRecord>) {
+        let mut records: Vec<_> = self.records().collect();
+        let weight = |record: &ProbeRecord| match record.end {
+            ProbeEnd::Hopeless => u64::MAX,
+            _ => record.query_count,
+        };
+        loop {
+            let of = |side: Side| records.iter().copied().filter(move |record| record.side == side);
+            let lower = of(Side::Under).max_by(|a, b| a.load.total_cmp(&b.load));
+            let upper = of(Side::Over).min_by(|a, b| a.load.total_cmp(&b.load));
+            let (Some(good), Some(bad)) = (lower, upper) else { return (lower, upper) };
+            if good.load < bad.load {
+                return (lower, upper);
+            }
+            // Full runs put right what is hoped for wrongly.
+            let lighter = if weight(good) < weight(bad) { good } else { bad };
+            records.retain(|record| !std::ptr::eq(*record, lighter));
+        }
+    }
+
+    /// Nothing was good so far: to lower loads, as long as that helps; then above those that were tried, where a system
+    /// may be better that waits for its batches to fill.
+    fn descend(&self, first: &ProbeRecord) -> Step {
+        let by_load = |a: &&ProbeRecord, b: &&ProbeRecord| a.load.total_cmp(&b.load);
+        let lowest = self.probes.iter().min_by(by_load).unwrap_or(first);
+        let highest = self.probes.iter().max_by(by_load).unwrap_or(first);
+        let lower_helps = self.lower_helps(lowest);
+        let next = self.allowed(self.below(lowest));
+        if lower_helps && next < lowest.load && self.probes.len() < MAX_PROBES {
+            return explore(next);
+        }
+        let next = self.allowed(highest.load * 2.0);
+        if highest.end != ProbeEnd::Hopeless && next > highest.load && self.probes.len() < MAX_PROBES {
+            return explore(next);
+        }
+        Step::Done(SearchEnd::NothingGood { lowest: lowest.load, lower_helps })
+    }
+
+    /// Whether the tail was clearly shorter at the lowest load than at the next one.
+    fn lower_helps(&self, lowest: &ProbeRecord) -> bool {
+        let above = self.probes.iter().filter(|probe| probe.load > lowest.load);
+        let Some(next) = above.min_by(|a, b| a.load.total_cmp(&b.load)) else { return true };
+        match (lowest.end, lowest.tail_ratio(), next.tail_ratio()) {
+            (ProbeEnd::Hopeless, ..) | (_, _, None) | (_, None, _) => true,
+            (_, Some(low), Some(high)) => low < high * (1.0 - HELP) || next.load < lowest.load * 1.5,
+        }
+    }
+
+    /// A load at which the limit may hold, below one at which it does not.
+    fn below(&self, lowest: &ProbeRecord) -> f64 {
+        let load = lowest.load;
+        if lowest.end == ProbeEnd::Hopeless {
+            return (0.7 * lowest.throughput_qps).clamp(load / 64.0, load / GROWTH_MIN);
+        }
+        let hopeless = self.probes.iter().filter(|probe| probe.end == ProbeEnd::Hopeless);
+        let capacity = hopeless.map(|probe| probe.throughput_qps).fold(f64::INFINITY, f64::min);
+        match lowest.tail_ratio() {
+            // The inverse of the tail is a line through zero at the capacity.
+            Some(ratio) if capacity.is_finite() && capacity > load => {
+                (capacity - (capacity - load) * ratio).clamp(load / GROWTH_MAX, load / 1.1)
+            }
+            _ => load / 2.0,
+        }
+    }
+
+    /// Nothing was bad so far: to higher loads, by as much as the tail of the latency lets expect.
+    fn ascend(&self, lower: &ProbeRecord) -> Step {
+        if lower.load >= self.settings.to || self.probes.len() >= MAX_PROBES {
+            return Step::Confirm { load: lower.load, run: 1 };
+        }
+        let room = lower.tail_ratio().map_or(1.0, |ratio| 1.0 / ratio);
+        // A little beyond, since a bad end is what is missing.
+        let next = lower.load * (1.1 * room.sqrt()).clamp(GROWTH_MIN, GROWTH_MAX);
+        explore(self.allowed(self.rounded(next).max(self.above(lower.load))))
+    }
+
+    /// Between a good and a bad load: to where the limit is expected, until that is known well enough.
+    fn narrow(&self, bracket: Bracket<'_>) -> Step {
+        let Bracket { lower, upper } = bracket;
+        let limit = bracket.limit();
+        let is_narrow = match self.settings.axis {
+            Axis::Count => upper.load - lower.load <= 1.0,
+            Axis::Rate { resolution } => {
+                let is_near = |probe: &&ProbeRecord| {
+                    is_telling(probe) && (probe.load / limit).ln().abs() <= resolution / 2.0
+                };
+                upper.load / lower.load <= 1.0 + resolution || self.probes.iter().any(|probe| is_near(&probe))
+            }
+        };
+        if is_narrow || self.probes.len() >= MAX_PROBES {
+            return Step::Confirm { load: self.candidate(bracket, limit), run: 1 };
+        }
+        let is_near = upper.load / lower.load <= NEAR;
+        let error_probability = if is_near { NEAR_ERROR } else { FAR_ERROR };
+        Step::Probe { load: self.inside(bracket, limit), error_probability }
+    }
+
+    /// The next load to probe: the expected one, moved away from the ends, and towards the end that has not moved for a
+    /// while, so that the bracket closes even where the expectation is wrong.
+    fn inside(&self, bracket: Bracket<'_>, limit: f64) -> f64 {
+        let (lower, upper) = (bracket.lower.load, bracket.upper.load);
+        let width = (upper / lower).ln();
+        let mut share = (limit / lower).ln() / width;
+        let last = self.probes.last().map(|probe| probe.side);
+        let same = self.probes.iter().rev().take_while(|probe| Some(probe.side) == last).count();
+        if same >= 2 {
+            let pull = 0.3 * (same - 1).min(3) as f64;
+            let target = if last == Some(Side::Under) { 1.0 } else { 0.0 };
+            share += (target - share) * pull.min(0.6);
+        }
+        let load = lower * (width * share.clamp(0.08, 0.92)).exp();
+        match self.settings.axis {
+            Axis::Rate { .. } => load,
+            Axis::Count => load.round().clamp(lower + 1.0, upper - 1.0),
+        }
+    }
+
+    /// The load for the first full run: below the expected limit by what the probes do not know about it.
+    fn candidate(&self, bracket: Bracket<'_>, limit: f64) -> f64 {
+        let Axis::Rate { resolution } = self.settings.axis else { return bracket.lower.load };
+        let telling = self.probes.iter().filter(|probe| is_telling(probe));
+        let distance = |probe: &ProbeRecord| (probe.load / limit).ln().abs();
+        let nearest = telling.min_by(|a, b| distance(a).total_cmp(&distance(b)));
+        let deviation = nearest.and_then(|probe| {
+            // The probe is the beginning of the full run, which may differ in what the probe has not seen.
+            let seen = probe.limiting()?;
+            let unseen =
+                1.0 / seen.judged_count as f64 - 1.0 / probe.full_query_count.max(seen.judged_count) as f64;
+            Some((seen.dispersion / seen.limit_share * unseen).sqrt() / self.steepness())
+        });
+        // Where nothing misses up to the limit, the best that was good is all that is known.
+        let Some(deviation) = deviation else { return bracket.lower.load };
+        let margin = deviation.min(3.0 * resolution) * MARGIN_DEVIATIONS;
+        self.allowed(limit * (-margin).exp())
+    }
+
+    fn allowed(&self, load: f64) -> f64 {
+        self.rounded(load).clamp(self.settings.from, self.settings.to)
+    }
+
+    fn rounded(&self, load: f64) -> f64 {
+        match self.settings.axis {
+            Axis::Rate { .. } => load,
+            Axis::Count => load.floor().max(1.0),
+        }
+    }
+
+    /// The least load above this one that differs from it.
+    fn above(&self, load: f64) -> f64 {
+        match self.settings.axis {
+            Axis::Rate { resolution } => load * (1.0 + resolution),
+            Axis::Count => load + 1.0,
+        }
+    }
+}
+
+/// A probe far from what is known.
+fn explore(load: f64) -> Step {
+    Step::Probe { load, error_probability: FAR_ERROR }
+}
+
+/// The full runs so far, by load.
+struct FullRuns<'a> {
+    runs: &'a [Confirmation],
+    /// At the highest load at which all were VALID.
+    good: Option<&'a ProbeRecord>,
+    /// At the lowest load above that at which one was not.
+    bad: Option<&'a ProbeRecord>,
+}
+
+impl<'a> FullRuns<'a> {
+    fn new(runs: &'a [Confirmation]) -> Self {
+        let by_load = |a: &&ProbeRecord, b: &&ProbeRecord| a.load.total_cmp(&b.load);
+        let bad = runs.iter().filter(|run| !run.is_valid).map(|run| &run.seen);
+        let failed_at = |load: f64| bad.clone().any(|seen| seen.load == load);
+        let good = runs.iter().map(|run| &run.seen).filter(|seen| !failed_at(seen.load)).max_by(by_load);
+        let bad = bad.clone().filter(|seen| good.is_none_or(|good| seen.load > good.load)).min_by(by_load);
+        Self { runs, good, bad }
+    }
+
+    /// At how many different loads there were any.
+    fn load_count(&self) -> usize {
+        let is_first = |(number, run): &(usize, &Confirmation)| {
+            self.runs[..*number].iter().all(|earlier| earlier.seen.load != run.seen.load)
+        };
+        self.runs.iter().enumerate().filter(is_first).count()
+    }
+}

@@ -1,0 +1,247 @@
+//! The search on systems that are made up: with noise, with a wrong shape, better under more load, or never good.
+
+use std::cell::Cell;
+
+use proctor_search::{
+    Axis, Confirmation, ConstraintSeen, ProbeEnd, ProbeRecord, Search, SearchEnd, SearchSettings, Side, Step,
+};
+use proptest::prelude::*;
+
+const FULL: u64 = 60_000;
+
+/// What a system is like at a load: the tail of its latency over the bound, and the share that misses over its limit.
+struct Seen {
+    tail_ratio: f64,
+    log_share: f64,
+    hopeless_above: f64,
+}
+
+fn settings(axis: Axis, start: f64) -> SearchSettings {
+    SearchSettings { axis, start, from: 1.0, to: 1e6, confirm_runs: 1, full_loads_max: 10 }
+}
+
+fn record(load: f64, seen: &Seen, side: Side, query_count: u64) -> ProbeRecord {
+    let is_hopeless = load > seen.hopeless_above;
+    let share = (seen.log_share.exp() * 0.01).min(1.0);
+    ProbeRecord {
+        load,
+        side: if is_hopeless { Side::Over } else { side },
+        confidence: 0.95,
+        end: if is_hopeless { ProbeEnd::Hopeless } else { ProbeEnd::Decided },
+        query_count,
+        full_query_count: FULL,
+        throughput_qps: load.min(seen.hopeless_above),
+        constraints: vec![ConstraintSeen {
+            name: "latency".to_owned(),
+            limit_share: 0.01,
+            judged_count: query_count,
+            missed_count: (query_count as f64 * share) as u64,
+            dispersion: 4.0,
+            log_ratio: if side == Side::Over { 3.0 } else { -3.0 },
+            tail_ratio: Some(seen.tail_ratio),
+        }],
+    }
+}
+
+/// Searches to the end. `is_wrong` says whether the next probe is told on the wrong side.
+fn search(
+    settings: SearchSettings,
+    see: impl Fn(f64) -> Seen,
+    mut is_wrong: impl FnMut(f64) -> bool,
+) -> (Search, SearchEnd) {
+    let mut search = Search::new(settings);
+    for _ in 0..100 {
+        let side = |seen: &Seen| if seen.log_share <= 0.0 { Side::Under } else { Side::Over };
+        match search.next_step() {
+            Step::Probe { load, .. } => {
+                let seen = see(load);
+                let side = match (side(&seen), is_wrong(load)) {
+                    (side, false) => side,
+                    (Side::Under, true) => Side::Over,
+                    (Side::Over, true) => Side::Under,
+                };
+                search.probes.push(record(load, &seen, side, 3000));
+            }
+            Step::Confirm { load, .. } => {
+                let seen = see(load);
+                let seen = record(load, &seen, side(&seen), FULL);
+                search.confirmations.push(Confirmation {
+                    is_valid: seen.is_under(),
+                    reasons: Vec::new(),
+                    seen,
+                });
+            }
+            Step::Done(end) => return (search, end),
+        }
+    }
+    panic!("the search does not end: {search:#?}");
+}
+
+/// A queue with this capacity, whose limit lies at this share of it.
+fn queue(capacity: f64, utilisation: f64) -> impl Fn(f64) -> Seen {
+    let limit = capacity * utilisation;
+    move |load| Seen {
+        tail_ratio: if load < capacity { (capacity - limit) / (capacity - load) } else { 50.0 },
+        log_share: ((load / limit).ln() * 15.0).min(4.6),
+        hopeless_above: capacity,
+    }
+}
+
+proptest! {
+    #[test]
+    fn the_limit_of_a_queue_is_found(
+        capacity in 10.0..1e5_f64, utilisation in 0.3..0.97_f64, start in 1.0..1e5_f64,
+    ) {
+        let rate = Axis::Rate { resolution: 0.01 };
+        let (search, end) = search(settings(rate, start), queue(capacity, utilisation), |_| false);
+        let SearchEnd::Found { load, .. } = end else { panic!("{end:?}") };
+        let limit = capacity * utilisation;
+        prop_assert!(load <= limit && load >= limit * 0.97, "{load} of {limit}: {search:#?}");
+        prop_assert!(search.probes.len() <= 30, "{}", search.probes.len());
+    }
+
+    #[test]
+    fn probes_that_are_wrong_lead_to_a_valid_load_all_the_same(
+        capacity in 100.0..1e4_f64, wrong in prop::collection::vec(prop::bool::weighted(0.1), 100),
+    ) {
+        let rate = Axis::Rate { resolution: 0.01 };
+        let number = Cell::new(0);
+        let is_wrong = |_| wrong[number.replace(number.get() + 1)];
+        let (search, end) = search(settings(rate, 50.0), queue(capacity, 0.8), is_wrong);
+        // The full runs are right, and what they have shown is kept.
+        if let SearchEnd::Found { load, .. } = end {
+            prop_assert!(load <= capacity * 0.8, "{search:#?}");
+        }
+    }
+
+    #[test]
+    fn the_most_samples_of_a_query_are_found_exactly(limit in 1_u32..3000, start in 1_u32..3000) {
+        let limit = f64::from(limit);
+        let see = |load: f64| Seen {
+            tail_ratio: load / (limit + 0.5),
+            log_share: (load / (limit + 0.5)).ln() * 8.0,
+            hopeless_above: f64::INFINITY,
+        };
+        let (search, end) = search(settings(Axis::Count, f64::from(start)), see, |_| false);
+        prop_assert_eq!(end, SearchEnd::Found { load: limit, at_upper_end: false });
+        prop_assert!(search.probes.iter().all(|probe| probe.load.fract() == 0.0));
+        prop_assert_eq!(search.confirmations.len(), 1);
+    }
+
+    /// Whatever is answered, the search ends, stays within its range, and never repeats a probe of a count.
+    #[test]
+    fn any_answers_end_the_search(
+        answers in prop::collection::vec((any::<bool>(), any::<bool>(), 0.0..3.0_f64), 100),
+        is_count in any::<bool>(),
+    ) {
+        let axis = if is_count { Axis::Count } else { Axis::Rate { resolution: 0.01 } };
+        let settings = SearchSettings { from: 10.0, to: 5000.0, ..settings(axis, 100.0) };
+        let number = Cell::new(0);
+        let see = |_| {
+            let (is_over, is_hopeless, tail_ratio) = answers[number.replace((number.get() + 1) % 100)];
+            let log_share = if is_over { 0.5 } else { -0.5 };
+            Seen { tail_ratio, log_share, hopeless_above: if is_over && is_hopeless { 0.0 } else { f64::INFINITY } }
+        };
+        let (search, _) = search(settings, see, |_| false);
+        let full_runs = search.confirmations.iter().map(|run| run.seen.load);
+        let mut loads = search.probes.iter().map(|probe| probe.load).chain(full_runs);
+        prop_assert!(loads.all(|load| (10.0..=5000.0).contains(&load)), "{search:#?}");
+    }
+}
+
+const RATE: Axis = Axis::Rate { resolution: 0.01 };
+
+#[test]
+fn a_wrong_shape_is_found_by_halving() {
+    // A step: nothing misses up to the limit, everything does above it, and nothing hints at it.
+    let see = |load: f64| Seen {
+        tail_ratio: if load <= 777.0 { 0.5 } else { 5.0 },
+        log_share: if load <= 777.0 { -10.0 } else { 4.6 },
+        hopeless_above: f64::INFINITY,
+    };
+    let (search, end) = search(settings(RATE, 100.0), see, |_| false);
+    let SearchEnd::Found { load, .. } = end else { panic!("{end:?}") };
+    assert!((777.0 * 0.97..=777.0).contains(&load), "{load}");
+    assert!(search.probes.len() <= 20, "{}", search.probes.len());
+}
+
+#[test]
+fn a_system_that_waits_for_its_batches_is_good_above_where_it_is_bad() {
+    // Below 300 a batch takes too long to fill, above 900 the queue grows.
+    let see = |load: f64| Seen {
+        tail_ratio: if load < 300.0 { 1.3 } else { queue(1000.0, 0.9)(load).tail_ratio },
+        log_share: if load < 300.0 { 2.0 } else { queue(1000.0, 0.9)(load).log_share },
+        hopeless_above: 1000.0,
+    };
+    let (_, end) = search(settings(RATE, 100.0), see, |_| false);
+    let SearchEnd::Found { load, .. } = end else { panic!("{end:?}") };
+    assert!((900.0 * 0.97..=900.0).contains(&load), "{load}");
+}
+
+#[test]
+fn where_nothing_is_good_that_is_said() {
+    let see = |_| Seen { tail_ratio: 1.5, log_share: 2.0, hopeless_above: 400.0 };
+    let (search, end) = search(settings(RATE, 100.0), see, |_| false);
+    assert!(matches!(end, SearchEnd::NothingGood { lower_helps: false, .. }), "{end:?}");
+    assert!(search.probes.len() < 10 && search.confirmations.is_empty());
+    let from = SearchSettings { from: 900.0, ..settings(RATE, 2000.0) };
+    let (_, end) = self::search(from, queue(1000.0, 0.8), |_| false);
+    assert_eq!(end, SearchEnd::NothingGood { lowest: 900.0, lower_helps: true });
+}
+
+#[test]
+fn the_upper_end_of_the_range_is_a_result() {
+    let to = SearchSettings { to: 500.0, ..settings(RATE, 100.0) };
+    let (_, end) = search(to, queue(1000.0, 0.8), |_| false);
+    assert_eq!(end, SearchEnd::Found { load: 500.0, at_upper_end: true });
+}
+
+#[test]
+fn full_runs_that_never_hold_end_the_search() {
+    let mut search = Search::new(settings(RATE, 100.0));
+    let see = queue(1000.0, 0.8);
+    let end = loop {
+        match search.next_step() {
+            Step::Probe { load, .. } => {
+                let side = if load <= 800.0 { Side::Under } else { Side::Over };
+                search.probes.push(record(load, &see(load), side, 3000));
+            }
+            Step::Confirm { load, .. } => {
+                let seen = record(load, &see(load), Side::Over, FULL);
+                search.confirmations.push(Confirmation { is_valid: false, reasons: Vec::new(), seen });
+            }
+            Step::Done(end) => break end,
+        }
+    };
+    assert!(matches!(end, SearchEnd::NotConfirmed { .. }), "{end:?}");
+    assert_eq!(search.confirmations.len(), 10);
+    assert!(search.confirmations.windows(2).all(|runs| runs[1].seen.load < runs[0].seen.load));
+}
+
+#[test]
+fn of_five_runs_one_that_fails_lowers_the_load() {
+    let mut search = Search::new(SearchSettings { confirm_runs: 5, ..settings(RATE, 100.0) });
+    let see = queue(1000.0, 0.8);
+    let mut run_count = 0;
+    let end = loop {
+        match search.next_step() {
+            Step::Probe { load, .. } => {
+                let side = if load <= 800.0 { Side::Under } else { Side::Over };
+                search.probes.push(record(load, &see(load), side, 3000));
+            }
+            Step::Confirm { load, run } => {
+                run_count += 1;
+                let is_valid = run_count != 3;
+                assert_eq!(run, if run_count <= 3 { run_count } else { run_count - 3 });
+                let seen = Seen { log_share: 0.0, ..see(load) };
+                let seen = record(load, &seen, if is_valid { Side::Under } else { Side::Over }, FULL);
+                search.confirmations.push(Confirmation { is_valid, reasons: Vec::new(), seen });
+            }
+            Step::Done(end) => break end,
+        }
+    };
+    let SearchEnd::Found { load, .. } = end else { panic!("{end:?}") };
+    let at_result = search.confirmations.iter().filter(|run| run.seen.load == load);
+    assert_eq!(at_result.filter(|run| run.is_valid).count(), 5);
+    assert!(load < search.confirmations[0].seen.load);
+}

@@ -1,0 +1,115 @@
+//! `find_max.json`: what a search has found, for programs.
+//!
+//! As in `result.json`, there is nothing in it in virtual time that another search with the same settings would not have.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, Write},
+};
+
+use chrono::{SecondsFormat, Utc};
+use proctor_config::{Effective, Settings};
+use proctor_search::{SearchEnd, SearchSettings};
+use serde::Serialize;
+
+use super::{
+    plan::Plan,
+    shown,
+    state::{FullRun, Point, State},
+};
+use crate::{
+    machine::Machine,
+    result::{PluginPart, Program},
+};
+
+/// Version of the form of the file.
+pub(crate) const FIND_MAX_SCHEMA_VERSION: u32 = 1;
+
+/// What a search has found.
+#[derive(Debug, Serialize)]
+pub(crate) struct FindMaxResult<'a> {
+    schema_version: u32,
+    program: Program,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    finished_at_utc: Option<String>,
+    /// The highest load that is VALID; null if none was found.
+    load: Option<f64>,
+    unit: &'static str,
+    /// The metric of the full runs at that load; the lowest if there were several.
+    metric: Option<f64>,
+    /// For people.
+    pub(crate) summary: String,
+    end: SearchEnd,
+    scenario: &'static str,
+    rules: &'static str,
+    virtual_time: bool,
+    official_length: bool,
+    /// Of all probes and full runs.
+    query_count: u64,
+    search: &'a SearchSettings,
+    bounds_ns: BTreeMap<&'static str, u64>,
+    percentile: f64,
+    max_error_share: f64,
+    curve: &'a [Point],
+    full_runs: &'a [FullRun],
+    benchmark: String,
+    plugin: PluginPart,
+    machine: Machine,
+    settings: BTreeMap<String, Effective>,
+}
+
+impl<'a> FindMaxResult<'a> {
+    pub(super) fn new(
+        plan: &'a Plan,
+        settings: &Settings,
+        state: &'a State,
+        end: SearchEnd,
+        plugin: PluginPart,
+        machine: Machine,
+    ) -> Self {
+        let is_virtual = settings.run.virtual_time;
+        let load = match end {
+            SearchEnd::Found { load, .. } => Some(load),
+            _ => None,
+        };
+        let confirmed = state.full_runs.iter().filter(|run| Some(run.load) == load && run.valid);
+        let mut effective = settings.effective.clone();
+        if is_virtual {
+            effective.remove("output_folder");
+        }
+        Self {
+            schema_version: FIND_MAX_SCHEMA_VERSION,
+            program: Program { name: "proctor", version: env!("CARGO_PKG_VERSION") },
+            finished_at_utc: (!is_virtual).then(|| Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true)),
+            load,
+            unit: plan.unit(),
+            metric: confirmed.filter_map(|run| run.metric).min_by(f64::total_cmp),
+            summary: shown::summary(plan, state, end),
+            end,
+            scenario: settings.run.scenario.name(),
+            rules: settings.run.rules.name(),
+            virtual_time: is_virtual,
+            official_length: settings.is_of_official_length(),
+            query_count: state.search.query_count(),
+            search: &plan.search,
+            bounds_ns: plan.bounds.iter().map(|bound| (bound.what.name(), bound.bound_ns)).collect(),
+            percentile: plan.percentile(),
+            max_error_share: plan.error_share,
+            curve: &state.curve,
+            full_runs: &state.full_runs,
+            benchmark: settings.benchmark.id.clone(),
+            plugin,
+            machine: if is_virtual { Machine { load_average: None, ..machine } } else { machine },
+            settings: effective,
+        }
+    }
+
+    /// Writes it as JSON, indented, with a line end.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        serde_json::to_writer_pretty(&mut *out, self)?;
+        out.write_all(b"\n")
+    }
+}

@@ -1,0 +1,203 @@
+//! The search for people: a line for each probe as it goes, the curve, and what was found.
+
+use proctor_search::{SearchEnd, Side};
+
+use super::{
+    plan::{Bound, FAILED, Plan},
+    state::{Point, PointKind, State},
+};
+use crate::text::{counted, duration, four_digits};
+
+/// Width of the longest bar of the curve.
+const BAR: f64 = 40.0;
+
+/// The head of the lines of [`line`].
+pub(crate) fn head(plan: &Plan) -> String {
+    format!(
+        "{:>13}  {:>9}  {:>9}  {:>9}  {:>8}  {:>9}  verdict\n",
+        plan.unit(),
+        "p50",
+        "p99",
+        "p99.9",
+        "over",
+        "queries"
+    )
+}
+
+/// The line of a probe or a full run.
+pub(crate) fn line(point: &Point) -> String {
+    let verdict = match (point.kind, point.side) {
+        (PointKind::FullRun, Side::Under) => "full run: VALID".to_owned(),
+        (PointKind::FullRun, Side::Over) => "full run: INVALID".to_owned(),
+        (PointKind::Probe, side) => {
+            let side = if side == Side::Under { "good" } else { "too high" };
+            format!("{side} (confidence {}%)", percent(point.confidence))
+        }
+    };
+    format!(
+        "{:>13}  {:>9}  {:>9}  {:>9}  {:>7}%  {:>9}  {verdict}\n",
+        four_digits(point.load),
+        duration(point.p50_ns),
+        duration(point.p99_ns),
+        duration(point.p99_9_ns),
+        format!("{:.3}", point.over_share * 100.0),
+        point.query_count,
+    )
+}
+
+/// Whole percent, but not 100 where there is doubt.
+fn percent(share: f64) -> String {
+    match share * 100.0 {
+        percent if percent >= 99.5 && share < 1.0 => "> 99".to_owned(),
+        percent => format!("{percent:.0}"),
+    }
+}
+
+/// The 99th percentile over the load, the lowest first, with the bound.
+pub(crate) fn curve(plan: &Plan, state: &State) -> String {
+    let mut points: Vec<_> = state.curve.iter().collect();
+    points.sort_by(|a, b| a.load.total_cmp(&b.load));
+    let bound_ns = plan.longest_bound_ns();
+    // What is far beyond the bound is cut off.
+    let longest_ns =
+        points.iter().map(|point| point.p99_ns).max().unwrap_or(0).min(bound_ns.saturating_mul(2)).max(1);
+    let width = |ns: u64| (ns as f64 / longest_ns as f64 * BAR).round().min(BAR) as usize;
+    let mut text = format!("{:>13}  {:>9}\n", plan.unit(), "p99");
+    for point in points {
+        let mut bar: Vec<char> = vec!['#'; width(point.p99_ns)];
+        let mark = width(bound_ns);
+        if mark < BAR as usize {
+            bar.resize(bar.len().max(mark + 1), ' ');
+            bar[mark] = '|';
+        }
+        let cut = if point.p99_ns > longest_ns { ">" } else { "" };
+        let bar: String = bar.into_iter().collect();
+        text.push_str(&format!(
+            "{:>13}  {:>9}  {bar}{cut}\n",
+            four_digits(point.load),
+            duration(point.p99_ns)
+        ));
+    }
+    text.push_str(&format!("{:>24}  | is the bound of {}\n", "", duration(bound_ns)));
+    text
+}
+
+/// What was found, in a sentence, and what to do where nothing was.
+pub(crate) fn summary(plan: &Plan, state: &State, end: SearchEnd) -> String {
+    let unit = plan.unit();
+    let load = |load: f64| format!("{} {unit}", grouped(load));
+    match end {
+        SearchEnd::Found { load: found, at_upper_end } => {
+            let of_load = state.full_runs.iter().filter(|run| run.load == found && run.valid);
+            let word = if plan.error_share > 0.0 { "met" } else { "VALID" };
+            let runs = counted(of_load.count() as u64, "full run");
+            let more = if at_upper_end { "; the highest that --to allows" } else { "" };
+            format!("{} {word} (confirmed by {runs}){}{more}", load(found), limited_by(plan, state, found))
+        }
+        SearchEnd::NothingGood { lowest, lower_helps } => {
+            let point = state.curve.iter().rfind(|point| point.load == lowest);
+            let seen = point.map_or(String::new(), |point| {
+                let share = format!("{:.3}%", point.over_share * 100.0);
+                format!(
+                    "p99 is {}, and {share} of the queries miss the bound ({})",
+                    duration(point.p99_ns),
+                    point.constraint
+                )
+            });
+            let advice = if lower_helps {
+                "lower --from to look below"
+            } else {
+                "fewer queries do not make it shorter: the system itself takes too long for the bound"
+            };
+            format!("nothing is VALID: at {}, the lowest that was tried, {seen}; {advice}", load(lowest))
+        }
+        SearchEnd::NotConfirmed { load: last } => {
+            let reasons = state.full_runs.last().map(|run| run.reasons.join("; ")).unwrap_or_default();
+            format!("no full run was VALID; the last, at {}: {reasons}", load(last))
+        }
+        SearchEnd::Timeless => {
+            "there is no limit: the system takes no virtual time; give it a service time".to_owned()
+        }
+    }
+}
+
+/// Which constraint is nearest to its limit in the full runs at this load.
+pub(crate) fn limited_by(plan: &Plan, state: &State, load: f64) -> String {
+    let of_load = state.search.confirmations.iter().filter(|run| run.seen.load == load);
+    let limiting = of_load
+        .filter_map(|run| run.seen.limiting())
+        .max_by(|a, b| a.tail_ratio.partial_cmp(&b.tail_ratio).unwrap_or(std::cmp::Ordering::Equal));
+    let Some(seen) = limiting else { return String::new() };
+    let bound = plan.bounds.iter().find(|bound| bound.what.name() == seen.name);
+    match (bound, seen.tail_ratio) {
+        (Some(Bound { bound_ns, .. }), Some(ratio)) => {
+            let tail = duration((ratio * *bound_ns as f64).round() as u64);
+            format!(
+                ", limited by p{} {} {tail} of {}",
+                trimmed(plan.percentile()),
+                seen.name,
+                duration(*bound_ns)
+            )
+        }
+        _ if seen.name == FAILED => ", limited by failed samples".to_owned(),
+        _ => String::new(),
+    }
+}
+
+/// A percentile without dust at its end.
+fn trimmed(percentile: f64) -> f64 {
+    (percentile * 1e6).round() / 1e6
+}
+
+/// Four digits at least, with commas between thousands.
+fn grouped(value: f64) -> String {
+    let text = four_digits(value);
+    let (whole, fraction) =
+        text.split_once('.').map_or((text.as_str(), None), |(whole, fraction)| (whole, Some(fraction)));
+    let mut grouped = String::new();
+    for (position, digit) in whole.chars().enumerate() {
+        if position > 0 && (whole.len() - position).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    match fraction {
+        Some(fraction) if fraction.chars().any(|digit| digit != '0') => format!("{grouped}.{fraction}"),
+        _ => grouped,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!([1234.4, 812.34, 9.0, 1_234_567.0].map(grouped), ["1,234", "812.3", "9", "1,234,567"]);
+        assert_eq!([0.5, 0.953, 0.9999, 1.0].map(percent), ["50", "95", "> 99", "100"]);
+    }
+
+    #[test]
+    fn a_line_has_the_columns_of_its_head() {
+        let point = Point {
+            kind: PointKind::Probe,
+            load: 812.5,
+            p50_ns: 1_000_000,
+            p90_ns: 2_000_000,
+            p99_ns: 9_800_000,
+            p99_9_ns: 12_300_000,
+            constraint: "latency".to_owned(),
+            over_share: 0.0087,
+            side: Side::Under,
+            confidence: 0.961,
+            query_count: 48_000,
+            duration_ns: 60_000_000_000,
+        };
+        assert_eq!(
+            line(&point),
+            "        812.5   1.000 ms   9.800 ms   12.30 ms    0.870%      48000  good (confidence 96%)\n"
+        );
+        let full = Point { kind: PointKind::FullRun, side: Side::Over, ..point };
+        assert!(line(&full).ends_with("full run: INVALID\n"));
+    }
+}

@@ -1,0 +1,120 @@
+//! Everything that tests are made with, opened: the plugin, its model, the data, the clock.
+
+use std::{cell::Cell, mem::ManuallyDrop, path::PathBuf, time::Duration};
+
+use proctor_config::Settings;
+use proctor_datasets::DataRoot;
+use proctor_plugin_host::crash;
+use tempfile::TempDir;
+
+use crate::{
+    exit::HostError,
+    folder::{RunFolder, output},
+    interrupt::Interrupt,
+    library::{Data, Library},
+    machine::Machine,
+    plugin::Plugin,
+    score::response_form,
+    test_bed::{HostClock, TestBed},
+    watchdog::{Call, Watchdog},
+};
+
+/// A test bed and what it stands on.
+pub(crate) struct Opened<'a> {
+    /// Not to be dropped unless the plugin has come to its end: what hangs must not be waited for.
+    pub(crate) bed: ManuallyDrop<TestBed<'a>>,
+    pub(crate) root: DataRoot,
+    pub(crate) machine: Machine,
+    cache: CacheFolder,
+}
+
+impl<'a> Opened<'a> {
+    /// Opens the plugin and the data, and loads the model.
+    ///
+    /// # Errors
+    /// If any of them is missing, damaged, or does not fit the others.
+    pub(crate) fn open(
+        folder: &RunFolder,
+        settings: &'a Settings,
+        audit_config: Option<String>,
+        interrupt: &Interrupt,
+    ) -> Result<Self, HostError> {
+        // Whatever the plugin does from here on, there is a report of it.
+        crash::install(&folder.path("crash.txt"))?;
+        let limit = Duration::from_millis(settings.run.watchdog_ms);
+        let last_words = folder.clone();
+        let watchdog = Watchdog::start(limit, &settings.run.plugin, move |text| last_words.note(text));
+
+        // The plugin.
+        let cache = CacheFolder::new(settings)?;
+        let clock = HostClock::new(settings.run.virtual_time, settings.run.wait_policy());
+        let plugin = Plugin::open(settings, &watchdog, clock.reader(), cache.path())?;
+        let backend = plugin.backend.clone();
+        interrupt.on_second(move || backend.cancel());
+
+        // The data and the model.
+        let machine = Machine::read();
+        let root = DataRoot::new(settings.run.data_root.as_deref());
+        response_form(&settings.benchmark)?;
+        let data = Data::open(settings, &root, &machine)?;
+        let model = plugin.load_model(settings, &root, &watchdog)?;
+        let library = Library::new(data, model.clone(), watchdog.clone());
+        let bed = ManuallyDrop::new(TestBed {
+            settings,
+            clock,
+            plugin,
+            model,
+            library,
+            watchdog,
+            interrupt: interrupt.clone(),
+            audit_config,
+            phase_count: Cell::new(0),
+        });
+        Ok(Self { bed, root, machine, cache })
+    }
+
+    /// Closes the plugin, unless it is left alone because it hangs.
+    pub(crate) fn close(self, is_abandoned: bool) {
+        if !is_abandoned {
+            let watchdog = self.bed.watchdog.clone();
+            watchdog.during(Call::Close, || drop(ManuallyDrop::into_inner(self.bed)));
+        }
+        self.cache.remove();
+    }
+}
+
+/// The folder in which a plugin may keep what is costly to make again.
+enum CacheFolder {
+    Lasting(PathBuf),
+    Temporary(TempDir),
+}
+
+impl CacheFolder {
+    fn new(settings: &Settings) -> Result<Self, HostError> {
+        match &settings.run.cache_folder {
+            Some(path) => {
+                std::fs::create_dir_all(path).map_err(|source| output(path, source))?;
+                Ok(Self::Lasting(std::path::absolute(path).map_err(|source| output(path, source))?))
+            }
+            None => {
+                let made = tempfile::Builder::new().prefix("proctor-cache-").tempdir();
+                Ok(Self::Temporary(made.map_err(|source| output(&std::env::temp_dir(), source))?))
+            }
+        }
+    }
+
+    fn path(&self) -> &std::path::Path {
+        match self {
+            Self::Lasting(path) => path,
+            Self::Temporary(folder) => folder.path(),
+        }
+    }
+
+    fn remove(self) {
+        if let Self::Temporary(folder) = self
+            && let Err(error) = folder.close()
+        {
+            tracing::warn!(%error, "cannot remove the temporary cache folder");
+        }
+    }
+}

@@ -1,0 +1,358 @@
+//! `host find-max`: the highest load that is VALID, in virtual time, where it can be worked out beforehand.
+
+#![forbid(unsafe_code)]
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::{
+    collections::VecDeque,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use proctor_tests::{Bench, Finished};
+use serde_json::Value;
+
+/// Server on the mock, which takes a constant millisecond for a sample and may take ten.
+const CONSTANT: &str = "--plugin mock --virtual-time --scenario Server --set mock.service=fixed \
+                        --set mock.service_us=1000 --set server_target_latency_ns=10000000 --set enable_trace=false";
+
+/// Ends a search in its folder.
+struct Search {
+    finished: Finished,
+    folder: PathBuf,
+}
+
+impl Search {
+    fn run(bench: &Bench, name: &str, flags: &str) -> Self {
+        let folder = bench.file(name);
+        let finished = bench.host(&format!("find-max --output {} {flags}", folder.display()));
+        Self { finished, folder }
+    }
+
+    fn json(&self, name: &str) -> Value {
+        let text = fs::read_to_string(self.folder.join(name));
+        serde_json::from_str(&text.unwrap_or_else(|error| panic!("{error}: {}", self.finished))).unwrap()
+    }
+
+    fn result(&self) -> Value {
+        self.json("find_max.json")
+    }
+
+    fn load(&self) -> f64 {
+        assert_eq!(self.finished.code(), 0, "{}", self.finished);
+        self.result()["load"].as_f64().unwrap()
+    }
+
+    fn query_count(&self) -> u64 {
+        self.result()["query_count"].as_u64().unwrap()
+    }
+}
+
+/// The share of queries that wait for longer than `wait_s` before a server that takes a constant time, by Erlang's formula.
+fn late_share(rate: f64, service_s: f64, wait_s: f64) -> f64 {
+    let mut factorial = 1.0;
+    let mut sum = 0.0;
+    for k in 0..=(wait_s / service_s + 1e-9) as i32 {
+        factorial *= f64::from(k.max(1));
+        let exponent = rate * (f64::from(k) * service_s - wait_s);
+        sum += exponent.powi(k) / factorial * (-exponent).exp();
+    }
+    1.0 - (1.0 - rate * service_s) * sum
+}
+
+/// The highest rate at which a share that grows with it is at most 1 %.
+fn capacity(mut lower: f64, mut upper: f64, share: impl Fn(f64) -> f64) -> f64 {
+    while upper / lower > 1.001 {
+        let middle = (lower + upper) / 2.0;
+        if share(middle) <= 0.01 { lower = middle } else { upper = middle }
+    }
+    lower
+}
+
+/// Numbers from 0 to 1, by the generator xorshift64*.
+struct Random(u64);
+
+impl Random {
+    fn uniform(&mut self) -> f64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn exponential(&mut self) -> f64 {
+        -(1.0 - self.uniform()).ln()
+    }
+
+    fn normal(&mut self) -> f64 {
+        (-2.0 * (1.0 - self.uniform()).ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+}
+
+/// The share of queries that take longer than `bound_s` in the long run, by Lindley's recursion.
+fn simulated_share(rate: f64, bound_s: f64, service_s: impl Fn(&mut Random) -> f64) -> f64 {
+    const COUNT: u32 = 1_000_000;
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let (mut wait_s, mut late_count) = (0.0_f64, 0);
+    for _ in 0..COUNT {
+        let latency_s = wait_s + service_s(&mut random);
+        late_count += u32::from(latency_s > bound_s);
+        wait_s = (latency_s - random.exponential() / rate).max(0.0);
+    }
+    f64::from(late_count) / f64::from(COUNT)
+}
+
+/// The same where two instances take batches of up to four as soon as they are idle.
+fn simulated_share_in_batches(rate: f64, bound_s: f64, service_s: impl Fn(usize) -> f64) -> f64 {
+    const COUNT: u32 = 1_000_000;
+    let mut random = Random(0x0123_4567_89ab_cdef);
+    let mut queue = VecDeque::new();
+    let mut free_s = [0.0_f64; 2];
+    let (mut now_s, mut late_count) = (0.0, 0);
+    let mut serve = |queue: &mut VecDeque<f64>, until_s: f64| {
+        while let Some(&first_s) = queue.front() {
+            let instance = usize::from(free_s[1] < free_s[0]);
+            let start_s = free_s[instance].max(first_s);
+            if start_s >= until_s {
+                return;
+            }
+            let batch_size = queue.iter().take(4).take_while(|arrived_s| **arrived_s <= start_s).count();
+            free_s[instance] = start_s + service_s(batch_size);
+            late_count +=
+                queue.drain(..batch_size).filter(|arrived_s| free_s[instance] - arrived_s > bound_s).count();
+        }
+    };
+    for _ in 0..COUNT {
+        now_s += random.exponential() / rate;
+        serve(&mut queue, now_s);
+        queue.push_back(now_s);
+    }
+    serve(&mut queue, f64::INFINITY);
+    late_count as f64 / f64::from(COUNT)
+}
+
+#[test]
+fn the_capacity_by_theory_is_found_in_a_third_of_the_queries_of_a_plain_search() {
+    let bench = Bench::new();
+    let full = format!("{CONSTANT} --duration 300s");
+    let search = Search::run(&bench, "search", &format!("{full} --target-qps 100"));
+    let capacity = capacity(500.0, 999.0, |rate| late_share(rate, 1e-3, 9e-3));
+    let found = search.load();
+    println!("{found} of {capacity} by theory\n{}", search.finished.stdout);
+    assert!((found / capacity - 1.0).abs() <= 0.03, "{found} of {capacity}");
+
+    // The plain search: doubled until it is INVALID, then halved to the same resolution.
+    let (mut lower, mut upper, mut queries) = (100.0, None, 0);
+    let mut rate = lower;
+    while upper.is_none_or(|upper| upper / lower > 1.01) {
+        let run = bench.run(&format!("{full} --mode performance --target-qps {rate}"));
+        queries += run.result()["performance_run"]["issued_query_count"].as_u64().unwrap();
+        if run.result()["verdict"]["valid"] == true {
+            lower = rate
+        } else {
+            upper = Some(rate)
+        }
+        rate = upper.map_or(lower * 2.0, |upper| (lower + upper) / 2.0);
+        fs::remove_dir_all(run.folder()).unwrap();
+    }
+    println!("{} of {queries} queries; the plain search has found {lower}", search.query_count());
+    assert!((found / lower - 1.0).abs() <= 0.03, "{found}, and {lower} by the plain search");
+    assert!(3 * search.query_count() <= queries, "{} of {queries}", search.query_count());
+}
+
+#[test]
+fn the_capacity_with_skewed_times_is_found() {
+    let bench = Bench::new();
+    let capacity = capacity(100.0, 900.0, |rate| {
+        simulated_share(rate, 0.015, |random| 1e-3 * (0.5 * random.normal()).exp())
+    });
+    for seed in [1, 2] {
+        let flags = format!(
+            "--plugin mock --virtual-time --duration 300s --target-qps 2000 --set mock.service=log-normal \
+             --set mock.service_us=1000 --set mock.service_sigma=0.5 --set mock.seed={seed} --seed {seed} \
+             --set server_target_latency_ns=15000000 --set enable_trace=false"
+        );
+        let found = Search::run(&bench, &format!("seed-{seed}"), &flags).load();
+        println!("{found} of {capacity}");
+        assert!((found / capacity - 1.0).abs() <= 0.03, "seed {seed}: {found} of {capacity}");
+    }
+}
+
+#[test]
+fn the_capacity_with_batches_and_instances_is_found() {
+    let flags = "--plugin mock --virtual-time --duration 60s --target-qps 500 --batch-size 4 --instances 2 \
+                 --policy fixed --set batch_timeout_us=0 --set mock.service=fixed --set mock.service_us=1000 \
+                 --set mock.per_sample_us=250 --set server_target_latency_ns=6000000 --set enable_trace=false";
+    let found = Search::run(&Bench::new(), "search", flags).load();
+    let capacity = capacity(500.0, 4000.0, |rate| {
+        simulated_share_in_batches(rate, 0.006, |batch_size| 1e-3 + 0.25e-3 * batch_size as f64)
+    });
+    println!("{found} of {capacity}");
+    assert!((found / capacity - 1.0).abs() <= 0.03, "{found} of {capacity}");
+}
+
+#[test]
+fn a_full_run_of_the_result_is_the_run_that_host_run_makes() {
+    let bench = Bench::new();
+    let flags = format!("{CONSTANT} --duration 5s");
+    let search = Search::run(&bench, "search", &format!("{flags} --target-qps 300"));
+    let result = search.result();
+    let load = search.load();
+    assert_eq!(search.finished.stdout.matches("full run: VALID").count(), 1, "{}", search.finished);
+    assert!(
+        search.finished.stdout.contains("queries/s VALID (confirmed by 1 full run), limited by p99 latency")
+    );
+    let full_run = result["full_runs"].as_array().unwrap().iter().find(|run| run["valid"] == true).unwrap();
+    let folder = search.folder.join(full_run["folder"].as_str().unwrap());
+    let run = bench.run(&format!("{flags} --mode performance --target-qps {load}"));
+    for name in ["mlperf_log_summary.txt", "samples.bin"] {
+        assert!(fs::read(folder.join(name)).unwrap() == fs::read(run.folder().join(name)).unwrap(), "{name}");
+    }
+    let kept: Value = serde_json::from_slice(&fs::read(folder.join("result.json")).unwrap()).unwrap();
+    assert_eq!(kept["settings"]["server_target_qps"]["origin"]["flag"], "find-max");
+    assert_eq!(kept["performance_run"], run.result()["performance_run"]);
+}
+
+/// What a search leaves, without the names of folders.
+fn left(folder: &Path) -> (Value, Value) {
+    let read = |name: &str| serde_json::from_slice(&fs::read(folder.join(name)).unwrap()).unwrap();
+    (read("find_max.json"), read("probes.json"))
+}
+
+#[test]
+fn an_interrupted_search_goes_on_as_if_it_had_not_been() {
+    let bench = Bench::new();
+    let flags = format!("{CONSTANT} --duration 600s --target-qps 300");
+    let whole = Search::run(&bench, "whole", &flags);
+    whole.load();
+    for signal in ["KILL", "INT"] {
+        let folder = bench.file(signal);
+        let partial = folder.with_added_extension("partial");
+        let mut started = bench.start(&format!("find-max --output {} {flags}", folder.display()));
+        started.wait_until("some probes are recorded", |_| {
+            let text = fs::read_to_string(partial.join("probes.json")).unwrap_or_default();
+            text.matches("\"p99_9_ns\"").count() >= 3
+        });
+        started.signal(signal);
+        let finished = started.finish();
+        assert!(partial.is_dir() && !folder.exists(), "{finished}");
+        if signal == "INT" {
+            assert_eq!(finished.code(), 130, "{finished}");
+            let advice = format!("--resume {}", partial.display());
+            assert!(finished.stderr.contains(&advice), "{finished}");
+        }
+        let other = bench.host(&format!("find-max --resume {} {flags} --batch-size 2", partial.display()));
+        other.assert_error(2, &["batch_size was 1, and is 2 now"]);
+        let resumed = bench.host(&format!("find-max --resume {} {flags}", partial.display()));
+        assert_eq!(resumed.code(), 0, "{resumed}");
+        assert!(left(&folder) == left(&whole.folder), "{signal}: {resumed}\n{}", whole.finished);
+        assert!(!folder.join("error.txt").exists() && !partial.exists());
+        let again = bench.host(&format!("find-max --resume {} {flags}", folder.display()));
+        again.assert_error(5, &["is complete: there is nothing left to do"]);
+    }
+}
+
+#[test]
+fn what_fails_limits_too() {
+    let bench = Bench::new();
+    // A short queue turns samples away long before they would be late.
+    let flags = "--plugin mock --virtual-time --target-qps 100 --duration 20s --set queue_capacity=8 \
+                 --set mock.service=fixed --set mock.service_us=1000";
+    let strict = Search::run(&bench, "strict", flags);
+    let lenient = Search::run(&bench, "lenient", &format!("{flags} --max-error-share 0.01"));
+    let (strict_load, lenient_load) = (strict.load(), lenient.load());
+    assert!(strict_load < lenient_load * 0.97 && lenient_load < 1000.0, "{strict_load} and {lenient_load}");
+    let summary = lenient.result()["summary"].as_str().unwrap().to_owned();
+    assert!(summary.contains("met (confirmed by 1 full run), limited by failed samples"), "{summary}");
+    let curve = strict.result()["curve"].clone();
+    let too_high = |point: &&Value| point["side"] == "over";
+    let of_failed = curve
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(too_high)
+        .all(|point| point["constraint"] == "failed samples");
+    assert!(of_failed, "{curve:#}");
+}
+
+#[test]
+fn where_there_is_nothing_to_find_that_is_said() {
+    let bench = Bench::new();
+    let nothing = Search::run(&bench, "a", &format!("{CONSTANT} --set server_target_latency_ns=900000"));
+    assert_eq!(
+        (nothing.finished.code(), nothing.result()["load"].is_null()),
+        (1, true),
+        "{}",
+        nothing.finished
+    );
+    let text = &nothing.finished.stdout;
+    assert!(text.contains("nothing is VALID") && text.contains("the system itself takes too long"), "{text}");
+
+    let all = Search::run(&bench, "b", &format!("{CONSTANT} --target-qps 50 --to 120"));
+    assert_eq!(all.load(), 120.0);
+    assert!(all.finished.stdout.contains("the highest that --to allows"), "{}", all.finished);
+
+    let timeless = Search::run(&bench, "c", "--plugin mock --virtual-time");
+    assert_eq!(timeless.finished.code(), 1);
+    assert!(timeless.finished.stdout.contains("the system takes no virtual time"), "{}", timeless.finished);
+}
+
+#[test]
+fn the_most_samples_of_a_query_are_found() {
+    let bench = Bench::new();
+    // Batches of 4 take 1 ms each, one after the other: 18 ms are 18 batches, 72 samples.
+    let flags = "--plugin mock --virtual-time --scenario MultiStream --batch-size 4 --set mock.service=fixed \
+                 --set mock.service_us=1000";
+    let search = Search::run(&bench, "newest", &format!("{flags} --latency-bound 18ms"));
+    assert_eq!(search.load(), 72.0, "{}", search.finished);
+    assert!(search.finished.stdout.contains("72 samples/query VALID"), "{}", search.finished);
+    // Under the older rules the interval is the bound.
+    let older = format!("{flags} --set rules=v0.7 --set multi_stream_interval_ms=30");
+    assert_eq!(Search::run(&bench, "older", &older).load(), 120.0);
+}
+
+#[test]
+fn the_older_rules_want_five_runs() {
+    let flags =
+        format!("{CONSTANT} --duration 2s --set rules=v0.5 --set server_run_count=5 --target-qps 500");
+    let search = Search::run(&Bench::new(), "search", &flags);
+    let load = search.load();
+    let result = search.result();
+    let runs = result["full_runs"].as_array().unwrap();
+    assert_eq!(
+        runs.iter().filter(|run| run["load"] == load && run["valid"] == true).count(),
+        5,
+        "{result:#}"
+    );
+    assert!(search.finished.stdout.contains("VALID (confirmed by 5 full runs)"), "{}", search.finished);
+}
+
+#[test]
+fn in_real_time_a_search_ends_with_a_result() {
+    // What it finds depends on the machine; what is there does not.
+    let flags = "--plugin mock --target-qps 400 --to 500 --duration 1s --set min_query_count=100";
+    let search = Search::run(&Bench::new(), "search", flags);
+    let result = search.result();
+    assert!(matches!(search.finished.code(), 0 | 1), "{}", search.finished);
+    assert!(!result["curve"].as_array().unwrap().is_empty());
+    assert!(result["finished_at_utc"].is_string());
+}
+
+#[test]
+fn flags_that_make_no_search_are_refused() {
+    let bench = Bench::new();
+    for (flags, texts) in [
+        ("--scenario Offline", "give --scenario Server or --scenario MultiStream"),
+        ("--mode accuracy", "leave out --mode"),
+        ("--scenario MultiStream", "give --latency-bound"),
+        ("--latency-bound 5ms", "server_target_latency_ns"),
+        ("--from 10 --to 5", "ends are in order"),
+        ("--resolution 2", "above 0 and up to 0.5"),
+        ("--resume nowhere", "there is no folder nowhere.partial"),
+    ] {
+        let finished = bench.host(&format!("find-max {flags}"));
+        assert!(finished.code() == 2 || finished.code() == 5, "{finished}");
+        assert!(finished.stderr.contains(texts), "{finished}");
+    }
+    assert!(!bench.file("runs").exists());
+}
