@@ -1,6 +1,6 @@
 //! The one place where time is read and waited for.
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use crate::{
     wait_policy::{Wait, WaitPolicy},
@@ -34,12 +34,60 @@ pub trait Clock: Send + Sync + 'static {
     }
 }
 
-/// Real time: CLOCK_MONOTONIC, as [`Instant`] reads it. The origin is the instant of its making.
+/// An instant of the system's monotonic clock, from which time is counted.
+#[derive(Debug)]
+struct Origin(start::Start);
+
+/// The same clock as `Instant` reads, without the arithmetic in seconds and nanoseconds of two instants, which would be a
+/// fifth of what a reading costs.
+#[cfg(target_os = "linux")]
+mod start {
+    use rustix::time::{ClockId, clock_gettime};
+
+    pub(super) type Start = u64;
+
+    impl super::Origin {
+        pub(super) fn now() -> Self {
+            Self(now_ns())
+        }
+
+        #[inline]
+        pub(super) fn elapsed_ns(&self) -> u64 {
+            now_ns() - self.0
+        }
+    }
+
+    /// Since the start of the machine, so that 64 bits last for 584 years of it.
+    #[inline]
+    fn now_ns() -> u64 {
+        let now = clock_gettime(ClockId::Monotonic);
+        now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod start {
+    use std::time::Instant;
+
+    pub(super) type Start = Instant;
+
+    impl super::Origin {
+        pub(super) fn now() -> Self {
+            Self(Instant::now())
+        }
+
+        pub(super) fn elapsed_ns(&self) -> u64 {
+            u64::try_from(self.0.elapsed().as_nanos()).expect("584 years do not pass in a process")
+        }
+    }
+}
+
+/// Real time: CLOCK_MONOTONIC, as [`Instant`](std::time::Instant) reads it. The origin is the instant of its making.
 ///
 /// The official LoadGen reads the wall clock; a monotonic one is the same in the logs and cannot jump.
 #[derive(Debug)]
 pub struct RealClock {
-    origin: Instant,
+    origin: Origin,
     policy: WaitPolicy,
 }
 
@@ -57,7 +105,7 @@ impl RealClock {
     /// Starts a clock at 0 ns that waits in this way.
     #[must_use]
     pub fn with_policy(policy: WaitPolicy) -> Self {
-        Self { origin: Instant::now(), policy }
+        Self { origin: Origin::now(), policy }
     }
 
     /// Waits awake until `ready()` holds, at most until `until_ns`.
@@ -88,8 +136,9 @@ impl Default for RealClock {
 }
 
 impl Clock for RealClock {
+    #[inline]
     fn now_ns(&self) -> u64 {
-        u64::try_from(self.origin.elapsed().as_nanos()).expect("584 years do not pass in a process")
+        self.origin.elapsed_ns()
     }
 
     fn wait_until(&self, deadline_ns: u64, wake: &Wake) -> u64 {

@@ -9,6 +9,7 @@ mod check;
 mod command;
 mod fuzz;
 mod header;
+mod official;
 mod setup;
 mod skipped;
 mod test;
@@ -41,6 +42,9 @@ enum Task {
     /// Check format, lints and documentation.
     #[command(long_about = check::LONG_ABOUT, after_help = "Examples:\n  cargo xtask check")]
     Check,
+    /// Compare the load generator with the official one in random settings.
+    #[command(long_about = official::LONG_ABOUT, after_help = official::EXAMPLES)]
+    Differential(DifferentialArgs),
     /// Run the fuzz targets of the readers of files.
     #[command(long_about = fuzz::LONG_ABOUT, after_help = fuzz::EXAMPLES)]
     Fuzz(FuzzArgs),
@@ -65,12 +69,23 @@ struct FuzzArgs {
     target: Option<String>,
 }
 
+#[derive(Args)]
+struct DifferentialArgs {
+    /// Cases of each scenario; there are four times as many of configuration files.
+    #[arg(long, default_value_t = 500)]
+    cases: u32,
+    /// Seed of the random settings.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+}
+
 fn main() -> ExitCode {
     let result = match Cli::parse().task {
         Task::Setup => setup::run(),
         Task::Test(args) => test::run(&args.nextest),
         Task::Check => check::run(),
         Task::Fuzz(args) => fuzz::run(args.target.as_deref(), args.seconds),
+        Task::Differential(args) => official::compare(args.cases, args.seed),
         Task::Header => header::run(),
     };
     match result {

@@ -142,9 +142,10 @@ impl EffectiveSettings {
                     self.performance_sample_count, self.qsl_total_count
                 ));
             }
+            // The queries are rounded up to a multiple of the set's entries, of which each takes several.
             if self.scenario == Scenario::MultiStream
                 && self.sample_concatenate_permutation
-                && set_len + padding > 1
+                && self.samples_per_query > 1
             {
                 return Err(SettingsError::Conflict {
                     first: "performance_issue_unique",
@@ -154,8 +155,13 @@ impl EffectiveSettings {
             }
         } else if self.min_query_count == 0 && self.target_duration_ms == 0 {
             return no_queries("min_query_count and min_duration_ms are both 0; raise one".to_owned());
-        } else if self.min_query_count == 0 && self.sample_concatenate_permutation {
-            // The permutations are drawn for the fewest queries.
+        } else if self.min_query_count == 0
+            && self.sample_concatenate_permutation
+            && self.scenario == Scenario::Server
+            && !self.performance_issue_same
+        {
+            // The permutations are drawn for the fewest queries. MultiStream does not use them, and in SingleStream there
+            // is at least one.
             return no_queries(
                 "sample_concatenate_permutation needs a min_query_count of at least 1".to_owned(),
             );

@@ -69,6 +69,11 @@ pub struct Script {
 }
 
 impl Case {
+    /// Whether samples are completed more than once.
+    pub fn completes_again(&self) -> bool {
+        self.script.again.iter().any(|again| *again > 0)
+    }
+
     /// The case as the driver takes it.
     pub fn request(&self, folder: &Path) -> String {
         let mut request = serde_json::to_value(self).expect("a case is plain data");

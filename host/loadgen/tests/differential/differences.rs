@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::case::{Case, Script};
 
 #[derive(Debug, Deserialize)]
 pub struct Differences {
@@ -32,6 +35,8 @@ struct Refusal {
     official: Vec<String>,
     #[expect(dead_code, reason = "for people")]
     reason: String,
+    /// Cases that are refused so, as JSON: settings, and counts of the library if they matter.
+    examples: Vec<String>,
 }
 
 impl Differences {
@@ -55,9 +60,67 @@ impl Differences {
         Ok(())
     }
 
+    /// Every case that the list gives as an example, with the id of its refusal.
+    pub fn refused_cases(&self) -> Vec<(String, Case)> {
+        let example = |text: &String| serde_json::from_str(text).map(Example::into_case);
+        let cases = |refusal: &Refusal| {
+            let cases: Result<Vec<_>, _> = refusal.examples.iter().map(example).collect();
+            let cases = cases.unwrap_or_else(|error| panic!("an example of {}: {error}", refusal.id));
+            let id = refusal.id.clone();
+            cases.into_iter().map(move |case| (id.clone(), case))
+        };
+        self.refusal.iter().flat_map(cases).collect()
+    }
+
+    /// How often this one was met.
+    pub fn count(&self, id: &str) -> u64 {
+        self.seen.get(id).copied().unwrap_or(0)
+    }
+
     /// How often each was met.
     pub fn report(&self) -> String {
         let seen: Vec<_> = self.seen.iter().map(|(id, count)| format!("{id} {count}")).collect();
         if seen.is_empty() { "none".to_owned() } else { seen.join(", ") }
     }
+}
+
+#[derive(Debug, Deserialize)]
+struct Example {
+    #[serde(default = "ten")]
+    total_count: u64,
+    #[serde(default = "ten")]
+    performance_count: u64,
+    settings: Map<String, Value>,
+}
+
+fn ten() -> u64 {
+    10
+}
+
+impl Example {
+    fn into_case(self) -> Case {
+        let mut settings = self.settings;
+        for (name, value) in [("min_duration_ms", 0), ("min_query_count", 5)] {
+            settings.entry(name).or_insert(value.into());
+        }
+        Case {
+            total_count: self.total_count,
+            performance_count: self.performance_count,
+            settings,
+            config_files: Vec::new(),
+            settings_after: Map::new(),
+            audit_config: None,
+            script: Script::default(),
+            only_configure: false,
+        }
+    }
+}
+
+#[test]
+fn the_page_about_differences_names_each() {
+    let page = include_str!("../../../../docs/loadgen-compat.md");
+    let list = Differences::read();
+    let ids = list.difference.iter().map(|it| &it.id).chain(list.refusal.iter().map(|it| &it.id));
+    let absent: Vec<_> = ids.filter(|id| !page.contains(&format!("`{id}`"))).collect();
+    assert_eq!(absent, Vec::<&String>::new(), "docs/loadgen-compat.md does not name these");
 }

@@ -61,6 +61,17 @@ impl Logs {
         removed
     }
 
+    /// Takes out the first entries, and the errors and warnings among them out of all counts.
+    pub fn remove_first(&mut self, count: usize) {
+        let removed: Vec<_> = self.detail.drain(..count).collect();
+        self.uncount(&removed);
+    }
+
+    /// How many entries are there before those that open the log.
+    pub fn count_before_the_test(&self) -> usize {
+        self.detail.iter().take_while(|entry| entry.key != "loadgen_version").count()
+    }
+
     fn uncount(&mut self, removed: &[Entry]) {
         let error_count = removed.iter().filter(|entry| entry.is_error).count();
         let warning_count = removed.iter().filter(|entry| entry.is_warning).count();

@@ -6,7 +6,8 @@
 //! same reason, and write the same files: summary and accuracy log byte for byte, the detail log entry by entry. What
 //! differs on purpose is in `differences.toml`.
 //!
-//! - `PROCTOR_DIFFERENTIAL_CASES`: cases of each test. `PROCTOR_DIFFERENTIAL_SEED`: the seed, a number.
+//! - `PROCTOR_DIFFERENTIAL_CASES`: cases of each test, four times as many of configuration files.
+//! - `PROCTOR_DIFFERENTIAL_SEED`: the seed, a number.
 //! - `PROCTOR_DIFFERENTIAL_CASE`: one case, as a failure prints it, to run alone.
 //!
 //! `cargo xtask differential` sets the first two. The package is there after `cargo xtask setup`; without it these tests
@@ -25,10 +26,7 @@ mod start;
 mod timeline;
 mod trace;
 
-use std::{
-    cell::{Cell, RefCell},
-    env,
-};
+use std::{cell::RefCell, env};
 
 use proctor_vocabulary::Scenario;
 use proptest::{
@@ -39,60 +37,78 @@ use proptest::{
 use crate::{case::Case, compare::check, differences::Differences, official::Official};
 
 const DEFAULT_CASES: u32 = 80;
+/// Cases without a test are quick.
+const CONFIGURATION_FACTOR: u32 = 4;
+const CONFIGURATION: &str = "configuration files";
 /// How many smaller cases to try after a failure, and for how long.
 const MAX_SHRINKS: u32 = 300;
 const MAX_SHRINK_MS: u32 = 60_000;
 
 #[test]
 fn single_stream_matches_the_official_package() {
-    run("single_stream", &generate::tests(Scenario::SingleStream));
+    run("SingleStream", &generate::tests(Scenario::SingleStream), default_cases());
 }
 
 #[test]
 fn multi_stream_matches_the_official_package() {
-    run("multi_stream", &generate::tests(Scenario::MultiStream));
+    run("MultiStream", &generate::tests(Scenario::MultiStream), default_cases());
 }
 
 #[test]
 fn server_matches_the_official_package() {
-    run("server", &generate::tests(Scenario::Server));
+    run("Server", &generate::tests(Scenario::Server), default_cases());
 }
 
 #[test]
 fn offline_matches_the_official_package() {
-    run("offline", &generate::tests(Scenario::Offline));
+    run("Offline", &generate::tests(Scenario::Offline), default_cases());
 }
 
 #[test]
 fn configuration_files_match_the_official_package() {
-    run("configuration_files", &generate::configurations());
+    run(CONFIGURATION, &generate::configurations(), CONFIGURATION_FACTOR * default_cases());
 }
 
-/// The case in the environment, if there is one.
+/// What ours refuses on purpose is refused, and the official program does what the list says.
 #[test]
-fn one_case_matches_the_official_package() {
-    let Ok(text) = env::var("PROCTOR_DIFFERENTIAL_CASE") else { return };
-    let case: Case =
-        serde_json::from_str(&text).expect("PROCTOR_DIFFERENTIAL_CASE is a case as a failure prints it");
-    let mut official = Official::start().expect("one case was asked for");
+fn every_listed_refusal_matches_the_official_package() {
+    let Some(mut official) = start() else { return };
     let mut differences = Differences::read();
-    if let Err(difference) = check(&case, &mut official, &mut differences) {
-        panic!("{difference}");
+    for (id, case) in differences.refused_cases() {
+        let before = differences.count(&id);
+        check(&case, &mut official, &mut differences).unwrap_or_else(|error| panic!("{id}: {error}"));
+        assert_eq!(
+            differences.count(&id),
+            before + 1,
+            "{id}: the case is met by another entry: {}",
+            line(&case)
+        );
     }
-    println!("no difference beyond the listed: {}", differences.report());
 }
 
-fn run(name: &str, cases: &BoxedStrategy<Case>) {
-    let official = match Official::start() {
-        Ok(official) => RefCell::new(official),
-        Err(reason) => {
-            println!("skipped: {reason}");
-            return;
+fn start() -> Option<Official> {
+    Official::start().map_err(|reason| println!("skipped: {reason}")).ok()
+}
+
+fn default_cases() -> u32 {
+    let cases =
+        number("PROCTOR_DIFFERENTIAL_CASES").map(|count| u32::try_from(count).expect("a count of cases"));
+    cases.unwrap_or(DEFAULT_CASES)
+}
+
+/// Checks random cases, or the one in the environment, if it is of this kind.
+fn run(kind: &str, cases: &BoxedStrategy<Case>, count: u32) {
+    let Some(official) = start() else { return };
+    let mut checker = Checker { official, differences: Differences::read(), has_failed: false };
+    if let Ok(text) = env::var("PROCTOR_DIFFERENTIAL_CASE") {
+        let case: Case =
+            serde_json::from_str(&text).expect("PROCTOR_DIFFERENTIAL_CASE is a case as a failure prints it");
+        if kind_of(&case) == kind {
+            checker.check(&case).unwrap_or_else(|difference| panic!("{difference}"));
+            println!("no difference but listed ones: {}", checker.differences.report());
         }
-    };
-    let differences = RefCell::new(Differences::read());
-    let count = number("PROCTOR_DIFFERENTIAL_CASES")
-        .map_or(DEFAULT_CASES, |count| u32::try_from(count).expect("a count of cases"));
+        return;
+    }
     let seed = number("PROCTOR_DIFFERENTIAL_SEED").unwrap_or(0);
     let config = Config {
         cases: count,
@@ -101,23 +117,37 @@ fn run(name: &str, cases: &BoxedStrategy<Case>) {
         failure_persistence: None,
         ..Config::default()
     };
-    let is_first = Cell::new(true);
-    let mut runner = TestRunner::new_with_rng(config, rng(name, seed));
-    let result = runner.run(cases, |case| {
-        let result = check(&case, &mut official.borrow_mut(), &mut differences.borrow_mut());
-        if let (Err(difference), true) = (&result, is_first.get()) {
-            println!("{difference}; looking for a smaller case than\n{}", line(&case));
-            is_first.set(false);
-        }
-        result.map_err(TestCaseError::fail)
-    });
-    let seen = differences.borrow().report();
-    println!("{name}: {count} cases with seed {seed}; listed differences: {seen}");
-    if let Err(TestError::Fail(reason, case)) = result {
-        panic!("{reason}\n{}", line(&case));
-    } else if let Err(error) = result {
-        panic!("{error}");
+    let checker = RefCell::new(checker);
+    let result = TestRunner::new_with_rng(config, rng(kind, seed))
+        .run(cases, |case| checker.borrow_mut().check(&case).map_err(TestCaseError::fail));
+    let seen = checker.borrow().differences.report();
+    match result {
+        Ok(()) => println!("{kind}: {count} cases with seed {seed}, no difference but listed ones: {seen}"),
+        Err(TestError::Fail(reason, case)) => panic!("{reason}\n{}", line(&case)),
+        Err(error) => panic!("{error}"),
     }
+}
+
+struct Checker {
+    official: Official,
+    differences: Differences,
+    has_failed: bool,
+}
+
+impl Checker {
+    fn check(&mut self, case: &Case) -> Result<(), String> {
+        let result = check(case, &mut self.official, &mut self.differences);
+        if let (Err(difference), false) = (&result, self.has_failed) {
+            println!("{difference}; looking for a smaller case than\n{}", line(case));
+            self.has_failed = true;
+        }
+        result
+    }
+}
+
+/// Which of the tests a case belongs to.
+fn kind_of(case: &Case) -> &str {
+    if case.only_configure { CONFIGURATION } else { case.settings["scenario"].as_str().unwrap_or_default() }
 }
 
 /// How to run the case alone.
@@ -132,10 +162,10 @@ fn number(variable: &str) -> Option<u64> {
 }
 
 /// Each test has its own stream of numbers.
-fn rng(name: &str, seed: u64) -> TestRng {
+fn rng(kind: &str, seed: u64) -> TestRng {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
-    for (byte, letter) in bytes[8..].iter_mut().zip(name.bytes()) {
+    for (byte, letter) in bytes[8..].iter_mut().zip(kind.bytes()) {
         *byte = letter;
     }
     TestRng::from_seed(RngAlgorithm::ChaCha, &bytes)

@@ -10,8 +10,6 @@ use crate::{
 };
 
 const NS_PER_MS: u64 = 1_000_000;
-/// How far the printed rates may be from where the search for them ends, in ns.
-const REACH_NS: u64 = 1000;
 
 /// The start of each phase, in ns from the origin of the trace; the mode of each phase as ours plans it. An error says
 /// that there is no instant that agrees with what the official LoadGen did.
@@ -57,15 +55,20 @@ fn of_performance(phase: &TimedPhase, settings: &EffectiveSettings, logs: &Logs)
     if low > high {
         return Err(format!("no start of the phase agrees with its end {end:?}: {low} to {high} ns"));
     }
-    let rates = printed_rates(phase, logs);
-    let start_ns = nearest(&rates, low, high);
-    let mut candidates = (0..=REACH_NS).flat_map(|by| [start_ns.saturating_sub(by), start_ns + by]);
-    let fits =
-        |start_ns: &u64| (low..=high).contains(start_ns) && rates.iter().all(|rate| rate.fits(*start_ns));
-    candidates.find(fits).ok_or_else(|| {
-        let rates: Vec<_> = rates.iter().map(|rate| rate.printed.clone()).collect();
-        format!("no start of the phase from {low} to {high} ns agrees with {}", rates.join(", "))
-    })
+    // The summary alone has no rates of which the detail log knows nothing.
+    let is_known = logs.value("result_validity").is_some();
+    let rates = if is_known { printed_rates(phase, logs) } else { Vec::new() };
+    for rate in &rates {
+        (low, high) = rate.starts(low, high);
+    }
+    if low > high {
+        let printed: Vec<_> = rates.iter().map(|rate| &*rate.printed).collect();
+        return Err(format!(
+            "no start of the phase agrees with the rates {}: {low} to {high} ns",
+            printed.join(", ")
+        ));
+    }
+    Ok(high)
 }
 
 /// A rate that divides by the time from the start.
@@ -78,16 +81,36 @@ struct Rate {
 }
 
 impl Rate {
-    fn value(&self, start_ns: u64) -> f64 {
-        self.count / ((self.until_ns - start_ns) as f64 / 1e9)
+    /// The rate as it would be printed. A later start makes a higher rate.
+    fn printed(&self, start_ns: u64) -> f64 {
+        let rate = self.count / ((self.until_ns - start_ns) as f64 / 1e9);
+        (self.format)(rate).parse().unwrap_or(f64::NAN)
     }
 
-    fn fits(&self, start_ns: u64) -> bool {
-        let rate = self.value(start_ns);
-        let printed = self.printed.parse().map(self.format);
+    /// The first and the last of some starts that make the printed rate.
+    fn starts(&self, low: u64, high: u64) -> (u64, u64) {
+        let printed = self.printed.parse::<f64>();
         // One query at no distance from the start has no rate.
-        !rate.is_finite() || printed.is_ok_and(|printed| printed == (self.format)(rate))
+        let Some(wanted) = printed.ok().filter(|rate| rate.is_finite() && self.count > 0.0) else {
+            return (low, high);
+        };
+        let first = first_in(low, high, |start_ns| self.printed(start_ns) >= wanted);
+        let beyond = first_in(first, high, |start_ns| self.printed(start_ns) > wanted);
+        (first, beyond.saturating_sub(1))
     }
+}
+
+/// The first number of a range for which something holds, as it does for all further ones; one beyond it if there is none.
+fn first_in(low: u64, high: u64, holds: impl Fn(u64) -> bool) -> u64 {
+    let (mut low, mut end) = (low, high + 1);
+    while low < end {
+        let middle = low + (end - low) / 2;
+        match holds(middle) {
+            true => end = middle,
+            false => low = middle + 1,
+        }
+    }
+    low
 }
 
 fn printed_rates(phase: &TimedPhase, logs: &Logs) -> Vec<Rate> {
@@ -98,34 +121,18 @@ fn printed_rates(phase: &TimedPhase, logs: &Logs) -> Vec<Rate> {
         let printed = logs.summary.lines().find_map(|line| line.strip_prefix(prefix))?.to_owned();
         Some(Rate { count, until_ns, printed, format: |rate| format!("{rate:.2}") })
     };
-    let in_detail = |(key, until_ns)| {
+    let in_detail = |(key, count, until_ns)| {
         let printed = logs.value(key)?.to_owned();
-        Some(Rate { count: token_count, until_ns, printed, format: |rate| format!("{rate:.5e}") })
+        Some(Rate { count, until_ns, printed, format: |rate| format!("{rate:.5e}") })
     };
     let lines = [
         ("QPS w/ loadgen overhead         : ", query_count),
         ("TPS w/ loadgen overhead         : ", token_count),
     ];
     let keys = [
-        ("result_token_throughput_with_loadgen_overhead", until_ns),
-        ("result_completed_tokens_per_second", phase.done_ns),
+        ("result_qps_with_loadgen_overhead", query_count, until_ns),
+        ("result_token_throughput_with_loadgen_overhead", token_count, until_ns),
+        ("result_completed_tokens_per_second", token_count, phase.done_ns),
     ];
     lines.into_iter().filter_map(in_summary).chain(keys.into_iter().filter_map(in_detail)).collect()
-}
-
-/// The start at which the finest of the rates comes next to what was printed, by bisection: a later start makes a higher
-/// rate.
-fn nearest(rates: &[Rate], low: u64, high: u64) -> u64 {
-    let finest = rates.iter().max_by(|a, b| a.printed.len().cmp(&b.printed.len()));
-    let finest = finest.and_then(|rate| Some((rate, rate.printed.parse::<f64>().ok()?)));
-    let Some((rate, printed)) = finest.filter(|(rate, _)| rate.count > 0.0) else { return high };
-    let (mut low, mut high) = (low, high);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        match rate.value(middle) < printed {
-            true => low = middle + 1,
-            false => high = middle,
-        }
-    }
-    low
 }
