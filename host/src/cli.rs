@@ -123,13 +123,16 @@ pub(crate) struct RunFlags {
     set: Vec<String>,
 }
 
+/// How near to the limit a search goes unless told otherwise.
+const RESOLUTION: f64 = 0.01;
+
 /// The flags of a search. Those of a run say what is searched; --target-qps is where the search begins.
 #[derive(Debug, Args)]
 pub(crate) struct FindMaxFlags {
     #[command(flatten)]
     run: RunFlags,
     /// Server: how near to the limit, as a fraction of the rate
-    #[arg(long, value_name = "FRACTION", default_value_t = 0.01, value_parser = fraction)]
+    #[arg(long, value_name = "FRACTION", default_value_t = RESOLUTION, value_parser = fraction)]
     pub(crate) resolution: f64,
     /// Lowest rate, or fewest samples of a query, to look at
     #[arg(long, value_name = "LOAD")]
@@ -149,6 +152,22 @@ pub(crate) struct FindMaxFlags {
     /// Go on with an interrupted search: its folder, with the same flags
     #[arg(long, value_name = "FOLDER")]
     pub(crate) resume: Option<PathBuf>,
+}
+
+/// What clap takes where nothing is given.
+impl Default for FindMaxFlags {
+    fn default() -> Self {
+        Self {
+            run: RunFlags::default(),
+            resolution: RESOLUTION,
+            from: None,
+            to: None,
+            confirm_runs: None,
+            latency_bound: None,
+            max_error_share: 0.0,
+            resume: None,
+        }
+    }
 }
 
 impl FindMaxFlags {

@@ -330,7 +330,7 @@ fn the_older_rules_want_five_runs() {
 #[test]
 fn in_real_time_a_search_ends_with_a_result() {
     // What it finds depends on the machine; what is there does not.
-    let flags = "--plugin mock --target-qps 400 --to 500 --duration 1s --set min_query_count=100";
+    let flags = "--plugin mock --target-qps 400 --from 200 --to 500 --duration 1s --set min_query_count=100";
     let search = Search::run(&Bench::new(), "search", flags);
     let result = search.result();
     assert!(matches!(search.finished.code(), 0 | 1), "{}", search.finished);

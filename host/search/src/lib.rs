@@ -61,6 +61,7 @@
 
 mod blocks;
 mod curve;
+mod full_runs;
 mod monitor;
 mod record;
 mod search;

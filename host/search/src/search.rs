@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     curve::{Bracket, is_telling, steepness},
+    full_runs::FullRuns,
     record::{Confirmation, ProbeEnd, ProbeRecord},
     sequential::Side,
 };
@@ -385,32 +386,4 @@ impl Search {
 /// A probe far from what is known.
 fn explore(load: f64) -> Step {
     Step::Probe { load, error_probability: FAR_ERROR }
-}
-
-/// The full runs so far, by load.
-struct FullRuns<'a> {
-    runs: &'a [Confirmation],
-    /// At the highest load at which all were VALID.
-    good: Option<&'a ProbeRecord>,
-    /// At the lowest load above that at which one was not.
-    bad: Option<&'a ProbeRecord>,
-}
-
-impl<'a> FullRuns<'a> {
-    fn new(runs: &'a [Confirmation]) -> Self {
-        let by_load = |a: &&ProbeRecord, b: &&ProbeRecord| a.load.total_cmp(&b.load);
-        let bad = runs.iter().filter(|run| !run.is_valid).map(|run| &run.seen);
-        let failed_at = |load: f64| bad.clone().any(|seen| seen.load == load);
-        let good = runs.iter().map(|run| &run.seen).filter(|seen| !failed_at(seen.load)).max_by(by_load);
-        let bad = bad.clone().filter(|seen| good.is_none_or(|good| seen.load > good.load)).min_by(by_load);
-        Self { runs, good, bad }
-    }
-
-    /// At how many different loads there were any.
-    fn load_count(&self) -> usize {
-        let is_first = |(number, run): &(usize, &Confirmation)| {
-            self.runs[..*number].iter().all(|earlier| earlier.seen.load != run.seen.load)
-        };
-        self.runs.iter().enumerate().filter(is_first).count()
-    }
 }

@@ -69,12 +69,14 @@ impl Plan {
         let run = &settings.run;
         if !matches!(run.scenario, Scenario::Server | Scenario::MultiStream) {
             return usage(
-                "find-max searches over the rate of Server or the samples of a query of MultiStream: give --scenario Server or --scenario MultiStream",
+                "find-max searches over the rate of Server or the samples of a query of MultiStream: give \
+                 --scenario Server or --scenario MultiStream",
             );
         }
         if !matches!(run.mode, None | Some(TestMode::PerformanceOnly)) {
             return usage(
-                "find-max makes performance runs: leave out --mode; LoadGen's own search is host run --mode FindPeakPerformance",
+                "find-max makes performance runs: leave out --mode; LoadGen's own search is host run \
+                 --mode FindPeakPerformance",
             );
         }
         if run.audit_config.is_some() {

@@ -11,7 +11,7 @@ use crate::text::{counted, duration, four_digits};
 /// Width of the longest bar of the curve.
 const BAR: f64 = 40.0;
 
-/// The head of the lines of [`line`].
+/// The head of the lines of probes and full runs.
 pub(crate) fn head(plan: &Plan) -> String {
     format!(
         "{:>13}  {:>9}  {:>9}  {:>9}  {:>8}  {:>9}  verdict\n",

@@ -213,7 +213,17 @@ impl Judge {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use proctor_config::Loader;
+    use proctor_loadgen::{
+        Clock, LibraryError, LoadGen, LoadGenOptions, QuerySampleLibrary, SystemUnderTest, VirtualClock,
+    };
+    use proctor_search::Side;
+    use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, SampleIndex, SampleStatus};
+
     use super::*;
+    use crate::{cli::FindMaxFlags, watch::WatchedSystem};
 
     fn judge(bounds: &[(Bounded, u64)], uses_tokens: bool) -> Judge {
         let bounds = bounds.iter().map(|(what, bound_ns)| Bound { what: *what, bound_ns: *bound_ns });
@@ -231,6 +241,94 @@ mod tests {
 
     fn sample(latency_ns: u64) -> (SampleRecord, Option<SampleTokens>) {
         (SampleRecord { scheduled_ns: 100, latency_ns }, None)
+    }
+
+    /// Sends the first token of each sample after 10 ms, and completes it with 11 tokens 60 ms later.
+    struct Tokens {
+        clock: Arc<VirtualClock>,
+        sink: Arc<dyn CompletionSink>,
+    }
+
+    impl SystemUnderTest for Tokens {
+        fn name(&self) -> &str {
+            "tokens"
+        }
+
+        fn issue(&self, samples: &[QuerySample]) {
+            for QuerySample { id, .. } in samples.iter().copied() {
+                let response = move |token_count| QuerySampleResponse {
+                    id,
+                    status: SampleStatus::OK,
+                    data: &[],
+                    token_count,
+                };
+                let (first, last) = (Arc::clone(&self.sink), Arc::clone(&self.sink));
+                let now_ns = self.clock.now_ns();
+                self.clock.schedule(now_ns + 10_000_000, move || first.first_token(&[response(1)]));
+                self.clock.schedule(now_ns + 70_000_000, move || last.complete(&[response(11)]));
+            }
+        }
+
+        fn flush(&self) {}
+    }
+
+    struct TenSamples;
+
+    impl QuerySampleLibrary for TenSamples {
+        fn name(&self) -> &str {
+            "ten samples"
+        }
+
+        fn total_sample_count(&self) -> u64 {
+            10
+        }
+
+        fn performance_sample_count(&self) -> u64 {
+            10
+        }
+
+        fn load(&self, _: &[SampleIndex]) -> Result<(), LibraryError> {
+            Ok(())
+        }
+
+        fn unload(&self, _: &[SampleIndex]) -> Result<(), LibraryError> {
+            Ok(())
+        }
+    }
+
+    /// A probe of a token run with these bounds in ms.
+    fn token_probe(ttft_ms: u64, tpot_ms: u64) -> Shown {
+        let given = [
+            "scenario=Server".to_owned(),
+            "use_token_latencies=true".to_owned(),
+            format!("server_ttft_latency={}", ttft_ms * 1_000_000),
+            format!("server_tpot_latency={}", tpot_ms * 1_000_000),
+            "min_query_count=100000".to_owned(),
+        ];
+        let loader = given.iter().fold(Loader::new(), |loader, assignment| loader.set(assignment));
+        let plan = Plan::new(&loader.load().unwrap(), &FindMaxFlags::default()).unwrap();
+        let lookout = Lookout::of_probe(&plan, 100.0, 0.05);
+        let clock = Arc::new(VirtualClock::new());
+        let loadgen = LoadGen::new(plan.probe_at(100.0), Arc::clone(&clock), LoadGenOptions::default());
+        let system = Tokens { clock, sink: loadgen.sink() };
+        let (progress, stop) = (loadgen.progress(), loadgen.stop_handle());
+        let watched = WatchedSystem { system: &system, watch: &lookout, progress, stop };
+        loadgen.run(&watched, &TenSamples).unwrap();
+        lookout.conclude()
+    }
+
+    #[test]
+    fn the_tokens_of_a_running_test_are_watched() {
+        let good = token_probe(20, 7);
+        assert_eq!((good.end, good.judgement.side), (ProbeEnd::Decided, Side::Under));
+        for (ttft_ms, tpot_ms, missed) in [(20, 5, [false, true]), (9, 7, [true, false])] {
+            let shown = token_probe(ttft_ms, tpot_ms);
+            assert_eq!((shown.end, shown.judgement.side), (ProbeEnd::Decided, Side::Over));
+            let constraints = &shown.judgement.constraints;
+            assert_eq!([0, 1].map(|number| constraints[number].missed_count > 0), missed);
+            // It is over long before its 20,000 queries.
+            assert!(constraints[0].judged_count < 1000, "{}", constraints[0].judged_count);
+        }
     }
 
     #[test]
