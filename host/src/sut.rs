@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use proctor_loadgen::{Progress, SampleRecord, SystemUnderTest};
+use proctor_loadgen::{Progress, SystemUnderTest};
 use proctor_plugin_host as plugin_host;
 use proctor_scheduler::{BatchError, Instance, SimulatedScheduler, Statistics, ThreadedScheduler};
 use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, SampleStatus};
@@ -108,6 +108,8 @@ pub(crate) struct WholeQueries {
     flush: Flush,
     watchdog: Watchdog,
     refused: Mutex<Refused>,
+    /// Held during a call where several threads issue: the plugin is asked for one thing at a time.
+    turn: Option<Mutex<()>>,
 }
 
 /// Queries that the plugin refused, or the flush.
@@ -118,7 +120,7 @@ struct Refused {
 }
 
 impl WholeQueries {
-    /// `sink` and `progress` are those of the test.
+    /// `sink` and `progress` are those of the test, whose queries so many threads issue.
     pub(crate) fn new(
         name: String,
         model: plugin_host::Model,
@@ -126,8 +128,10 @@ impl WholeQueries {
         progress: Progress,
         flush: Flush,
         watchdog: Watchdog,
+        issuer_count: u64,
     ) -> Self {
-        Self { name, model, sink, progress, flush, watchdog, refused: Mutex::default() }
+        let turn = (issuer_count > 1).then(Mutex::default);
+        Self { name, model, sink, progress, flush, watchdog, refused: Mutex::default(), turn }
     }
 
     fn problems(&self) -> Vec<String> {
@@ -151,25 +155,13 @@ impl WholeQueries {
         refused.call_count += 1;
     }
 
-    /// Fails the samples of the query that was issued last, except those that the plugin has completed all the same.
+    /// Fails the samples of a query, except those that the plugin has completed all the same.
     fn fail_outstanding(&self, samples: &[QuerySample]) {
-        let issued_count = self.progress.current().map_or(0, |phase| phase.issued_count);
-        let mut records = Vec::new();
-        self.progress.read_samples(issued_count.saturating_sub(samples.len() as u64), &mut records);
-        for id in outstanding(samples, &records).map(|sample| sample.id) {
+        for id in samples.iter().map(|sample| sample.id).filter(|id| self.progress.is_outstanding(*id)) {
             let status = SampleStatus::FAILED;
             self.sink.complete(&[QuerySampleResponse { id, status, data: &[], token_count: 0 }]);
         }
     }
-}
-
-/// The samples of a query that are not complete, by their records.
-fn outstanding<'a>(
-    samples: &'a [QuerySample],
-    records: &'a [SampleRecord],
-) -> impl Iterator<Item = &'a QuerySample> {
-    let pairs = samples.iter().zip(records);
-    pairs.filter(|(_, record)| record.latency_ns == SampleRecord::NOT_COMPLETED).map(|(sample, _)| sample)
 }
 
 impl SystemUnderTest for WholeQueries {
@@ -178,6 +170,7 @@ impl SystemUnderTest for WholeQueries {
     }
 
     fn issue(&self, samples: &[QuerySample]) {
+        let _turn = self.turn.as_ref().map(|turn| turn.lock().unwrap_or_else(PoisonError::into_inner));
         if let Err(error) = self.watchdog.during(Call::Issue, || self.model.issue(samples)) {
             self.refuse(&error);
             self.fail_outstanding(samples);
@@ -188,20 +181,5 @@ impl SystemUnderTest for WholeQueries {
         if let Err(error) = self.flush.start() {
             self.refuse(&error);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proctor_vocabulary::{ResponseId, SampleIndex};
-
-    use super::*;
-
-    #[test]
-    fn only_what_is_not_complete_is_failed() {
-        let samples = [1, 2, 3].map(|id| QuerySample { id: ResponseId(id), index: SampleIndex(0) });
-        let record = |latency_ns| SampleRecord { scheduled_ns: 0, latency_ns };
-        let records = [record(5), record(SampleRecord::NOT_COMPLETED), record(6)];
-        assert_eq!(outstanding(&samples, &records).collect::<Vec<_>>(), [&samples[1]]);
     }
 }

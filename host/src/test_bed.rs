@@ -165,13 +165,14 @@ impl TestBed<'_> {
             enable_trace: self.settings.run.enable_trace && folder.is_some(),
             ..LoadGenOptions::default()
         };
+        let issuer_count = settings.server_num_issue_query_threads;
         let loadgen = LoadGen::new(settings, Arc::clone(clock), options);
         let progress = loadgen.progress();
         let identity = identity(clock.is_virtual());
         self.plugin.backend.set_sink(Some(loadgen.sink()));
         self.library.watch(progress.clone());
         self.watchdog.follow(progress.clone());
-        let make = Make { config, instances, sink: loadgen.sink(), progress: progress.clone() };
+        let make = Make { config, instances, sink: loadgen.sink(), progress: progress.clone(), issuer_count };
         let (system, journal) = make_system(make)?;
         let is_shown = folder.is_some() || watch.is_some();
         let line = is_shown.then(|| ProgressLine::start(progress.clone(), self.settings.run.scenario));
@@ -226,7 +227,9 @@ impl TestBed<'_> {
             Dispatch::WholeQueries => {
                 let (model, flush) = (self.model.clone(), self.library.flush().clone());
                 let watchdog = self.watchdog.clone();
-                Ok(System::Whole(WholeQueries::new(name, model, make.sink, make.progress, flush, watchdog)))
+                let Make { sink, progress, issuer_count, .. } = make;
+                let queries = WholeQueries::new(name, model, sink, progress, flush, watchdog, issuer_count);
+                Ok(System::Whole(queries))
             }
         }
     }
@@ -335,6 +338,8 @@ struct Make {
     instances: BoxedInstances,
     sink: Arc<dyn CompletionSink>,
     progress: Progress,
+    /// How many threads issue, as it is set.
+    issuer_count: u64,
 }
 
 /// What the system's own figures say against the test. Samples that it failed above the peak that a search found are

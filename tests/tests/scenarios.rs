@@ -3,6 +3,8 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
+use std::fs;
+
 use proctor_tests::{Bench, Run, plugin};
 
 /// Flags that make a run of a scenario short, and its verdict independent of how busy the machine is. Offline has a
@@ -109,4 +111,35 @@ fn the_linked_in_plugin_and_its_library_answer_alike() {
     let log = |run: &Run| run.text("accuracy/mlperf_log_accuracy.json");
     assert!(log(&linked).lines().count() > 600);
     assert_eq!(log(&linked), log(&library));
+}
+
+/// Two threads issue: to the scheduler, and in turn to a plugin that takes whole queries.
+#[test]
+fn several_threads_issue_server_queries() {
+    let bench = Bench::new();
+    for flavour in ["mock", "null", "mock --batch-size 8 --instances 2", "null --batch-size 4 --instances 2"]
+    {
+        let flags = format!("{} --mode performance --set server_num_issue_query_threads=2", flags("Server"));
+        let run = bench.run(&format!("--plugin {flavour} {flags}"));
+        run.assert_valid();
+        assert!(run.samples().len() > 50, "{flavour}: {}", run.finished);
+        let detail = fs::read_to_string(run.folder().join("mlperf_log_detail.txt")).unwrap();
+        let registered = detail.lines().filter(|line| line.contains("Registered IssueQueryThread["));
+        assert_eq!(registered.count(), 2, "{flavour}");
+    }
+}
+
+#[test]
+fn the_number_of_issuing_threads_changes_nothing_in_virtual_time() {
+    let bench = Bench::new();
+    let samples = |issuer_count: u32| {
+        let run = bench.run(&format!(
+            "--plugin mock --scenario Server --virtual-time --mode performance --duration 2s \
+             --set server_num_issue_query_threads={issuer_count}"
+        ));
+        fs::read(run.folder().join("samples.bin")).unwrap()
+    };
+    let one = samples(0);
+    assert!(one.len() > 16 * 100);
+    assert!(one == samples(1) && one == samples(3));
 }

@@ -50,6 +50,14 @@ impl DelayHistogram {
         self.max_ns = self.max_ns.max(delay_ns);
     }
 
+    /// Counts the delays of another one, too.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.counts.iter_mut().zip(&*other.counts).for_each(|(count, more)| *count += more);
+        self.count += other.count;
+        self.sum_ns += other.sum_ns;
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
+
     /// What is told of the delays so far.
     pub(crate) fn summary(&self) -> IssueDelay {
         let mean_ns = self.sum_ns / u128::from(self.count.max(1));
@@ -119,6 +127,19 @@ mod tests {
     #[test]
     fn without_delays_all_is_zero() {
         assert_eq!(DelayHistogram::new().summary(), IssueDelay::default());
+    }
+
+    #[test]
+    fn merged_delays_are_told_as_if_counted_together() {
+        let mut all = DelayHistogram::new();
+        let mut parts = [DelayHistogram::new(), DelayHistogram::new()];
+        for delay_ns in (0..100).map(|it| it * it * 37) {
+            all.add(delay_ns);
+            parts[usize::from(delay_ns % 3 == 0)].add(delay_ns);
+        }
+        let [mut merged, other] = parts;
+        merged.merge(&other);
+        assert_eq!(merged.summary(), all.summary());
     }
 
     proptest! {

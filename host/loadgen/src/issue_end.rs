@@ -13,14 +13,14 @@ pub enum IssueEnd {
     RanOut,
     /// More queries are outstanding than `max_async_queries` allows.
     TooManyOutstanding {
-        /// Queries issued.
+        /// Queries issued by all threads.
         issued_count: u64,
         /// Queries of them that are not complete.
         outstanding_count: u64,
     },
-    /// `max_query_count` is reached.
+    /// `max_query_count` is reached, or the thread's share of it.
     MaxQueryCount {
-        /// Queries issued.
+        /// Queries issued by the thread.
         issued_count: u64,
     },
     /// `max_duration_ms` is exceeded.
@@ -45,39 +45,40 @@ impl IssueEnd {
     pub fn is_error(self) -> bool {
         !matches!(self, Self::Naturally | Self::AllIssued | Self::Stopped | Self::Stalled)
     }
-}
 
-impl fmt::Display for IssueEnd {
-    /// The text of the detail log, as LoadGen words it.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// The text of the detail log, as LoadGen words it, if this is how the issuing thread with this number ended.
+    #[must_use]
+    pub fn text(self, issuer: u64) -> String {
         match self {
-            Self::Naturally => f.write_str("Ending naturally: Minimum query count and test duration met."),
-            Self::AllIssued => f.write_str("All generated queries were issued."),
-            Self::RanOut => f.write_str(
-                "Ending early: Ran out of generated queries to issue before the minimum query count and test \
-                 duration were reached. Please update the relevant expected latency or target qps in the \
-                 TestSettings so they are more accurate.",
-            ),
-            Self::TooManyOutstanding { issued_count, outstanding_count } => write!(
-                f,
-                "IssueQueryThread 0 Ending early: Too many outstanding queries. issued {issued_count} \
+            Self::Naturally => "Ending naturally: Minimum query count and test duration met.".to_owned(),
+            Self::AllIssued => "All generated queries were issued.".to_owned(),
+            Self::RanOut => "Ending early: Ran out of generated queries to issue before the minimum query count and test \
+                             duration were reached. Please update the relevant expected latency or target qps in the \
+                             TestSettings so they are more accurate."
+                .to_owned(),
+            Self::TooManyOutstanding { issued_count, outstanding_count } => format!(
+                "IssueQueryThread {issuer} Ending early: Too many outstanding queries. issued {issued_count} \
                  outstanding {outstanding_count}"
             ),
-            Self::MaxQueryCount { issued_count } => write!(
-                f,
-                "IssueQueryThread 0 Ending early: Max query count reached. query_count {issued_count}"
+            Self::MaxQueryCount { issued_count } => format!(
+                "IssueQueryThread {issuer} Ending early: Max query count reached. query_count {issued_count}"
             ),
-            Self::MaxDuration { duration_ns } => write!(
-                f,
-                "IssueQueryThread 0 Ending early: Max test duration reached. duration_ns {duration_ns}"
+            Self::MaxDuration { duration_ns } => format!(
+                "IssueQueryThread {issuer} Ending early: Max test duration reached. duration_ns {duration_ns}"
             ),
-            Self::TimeStandsStill { issued_count } => write!(
-                f,
+            Self::TimeStandsStill { issued_count } => format!(
                 "Ending early: no virtual time passed during {issued_count} queries. The system under test has to \
                  take some time, or the test would not end."
             ),
-            Self::Stopped => f.write_str("Issuing was stopped from outside."),
-            Self::Stalled => f.write_str("Issuing ended because the last query did not complete."),
+            Self::Stopped => "Issuing was stopped from outside.".to_owned(),
+            Self::Stalled => "Issuing ended because the last query did not complete.".to_owned(),
         }
+    }
+}
+
+impl fmt::Display for IssueEnd {
+    /// The text of the detail log, of a test with one issuing thread.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text(0))
     }
 }

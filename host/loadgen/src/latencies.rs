@@ -141,6 +141,7 @@ mod tests {
         let start = PhaseStart {
             mode: PhaseMode::Performance,
             first_sample_id: 0,
+            issuer_count: 1,
             arena_bytes: 0,
             first_tokens: None,
         };

@@ -125,7 +125,7 @@
 //! ```
 //!
 //! # Limits
-//! Several issuing threads are not there yet; settings that ask for them are refused. The samples file has no token times. The search for the peak rate keeps the times of every run it makes, 24 bytes a sample.
+//! The samples file has no token times. The search for the peak rate keeps the times of every run it makes, 24 bytes a sample.
 //!
 //! Source: LoadGen 6.0.17.
 
@@ -144,6 +144,8 @@ mod issue;
 mod issue_delay;
 mod issue_end;
 mod issue_trace;
+mod issuer;
+mod issuers;
 mod latencies;
 pub mod log;
 mod order;
@@ -187,6 +189,7 @@ pub use findings::{Finding, Measure, Remedy, Rule, Standing, Unit};
 pub use interval_record::IntervalRecord;
 pub use issue_delay::IssueDelay;
 pub use issue_end::IssueEnd;
+pub use issuers::IssuerRecord;
 pub use latencies::SampleLatencies;
 pub use outcome::{AccuracyRecord, AccuracyTokens, Audit, TestOutcome, Verdict};
 pub use phase_outcome::{MissingSamples, PhaseOutcome};

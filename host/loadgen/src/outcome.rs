@@ -128,12 +128,13 @@ impl TestOutcome {
     }
 
     /// The samples of the performance phase; in a test without one, those of all accuracy phases. Of a search for the
-    /// peak, those of the reported run.
+    /// peak, those of the reported run. Where an issuing thread ended before another, its share is filled with
+    /// [`SampleRecord::NOT_ISSUED`], so that each sample stands at its number.
     pub fn samples(&self) -> impl Iterator<Item = SampleRecord> {
         let timed = self.phases.iter().any(|phase| phase.record.mode == PhaseMode::Performance);
         let wanted = if timed { PhaseMode::Performance } else { PhaseMode::Accuracy };
         let phases = self.reported_phases().filter(move |phase| phase.record.mode == wanted);
-        phases.flat_map(|phase| phase.phase.samples(0))
+        phases.flat_map(|phase| phase.phase.records(0))
     }
 
     /// Writes [`samples`](Self::samples), 16 bytes each: two little-endian `u64`, the instant from which the latency

@@ -6,6 +6,8 @@ use std::{
     path::Path,
 };
 
+use proctor_vocabulary::Scenario;
+
 use crate::{
     ClockFinding, LogOutputSettings, PeakEnd, PeakSearch, PeakStep, PhaseOutcome, TestOutcome,
     issue_end::IssueEnd,
@@ -89,6 +91,7 @@ impl TestOutcome {
         for error in &self.config_errors {
             log.error(0, "error_invalid_config", error);
         }
+        self.log_issuers(&mut log);
         log.start(
             0,
             identity,
@@ -128,6 +131,21 @@ impl TestOutcome {
             log.result(last.start_ns + last.duration_ns, result);
         }
         log
+    }
+}
+
+impl TestOutcome {
+    /// The issuing threads of a test that asked for any: those of its first phase, as each phase has its own.
+    fn log_issuers(&self, log: &mut DetailLog) {
+        let is_asked_for = self.requested.server_num_issue_query_threads > 0;
+        if let Some(first) =
+            self.phases.first().filter(|_| is_asked_for && self.effective.scenario == Scenario::Server)
+        {
+            for (index, issuer) in first.issuers.iter().enumerate() {
+                let thread_id = issuer.thread_id;
+                log.message(0, format!("Registered IssueQueryThread[{index}]. thread ID : {thread_id}"));
+            }
+        }
     }
 }
 

@@ -26,6 +26,8 @@ const MAX_EVEN: u64 = 1024;
 #[derive(Debug, Clone)]
 pub(crate) struct PhaseTrace {
     pub spans: Vec<IssueSpan>,
+    /// The samples of a call are so many sequence numbers apart.
+    pub issuer_count: u64,
     /// The generator as it was before the first query.
     pub queries: QueryGenerator,
     /// Number of the phase's first query in the test.
@@ -61,7 +63,7 @@ fn write_phase<W: Write>(
     settings: &EffectiveSettings,
     out: &mut TraceWriter<W>,
 ) -> io::Result<()> {
-    let chosen = choose(phase, &trace.spans);
+    let chosen = choose(phase, trace);
     let indices = library_indices(trace.queries.clone(), chosen.keys().copied());
     let is_stream = matches!(settings.scenario, Scenario::SingleStream | Scenario::MultiStream)
         && phase.record.intervals.is_none();
@@ -119,11 +121,11 @@ fn first_token_ns(phase: &PhaseOutcome, sequence: u64, record: SampleRecord) -> 
 }
 
 /// The samples to show, by sequence number, each with the instant of its issue if that is known.
-fn choose(phase: &PhaseOutcome, spans: &[IssueSpan]) -> BTreeMap<u64, Option<u64>> {
-    let count = phase.record.issued_sample_count;
+fn choose(phase: &PhaseOutcome, trace: &PhaseTrace) -> BTreeMap<u64, Option<u64>> {
+    let spans = &trace.spans;
     let mut chosen = BTreeMap::new();
-    let stride = count.div_ceil(MAX_EVEN).max(1);
-    for sequence in (0..count).step_by(usize::try_from(stride).unwrap_or(usize::MAX)) {
+    let stride = phase.record.issued_sample_count.div_ceil(MAX_EVEN).max(1);
+    for (sequence, _) in phase.phase.numbered(0).step_by(usize::try_from(stride).unwrap_or(usize::MAX)) {
         chosen.insert(sequence, None);
     }
     for sequence in slowest(phase) {
@@ -131,12 +133,14 @@ fn choose(phase: &PhaseOutcome, spans: &[IssueSpan]) -> BTreeMap<u64, Option<u64
     }
     let most_of_call = MAX_OF_CALLS.checked_div(spans.len()).unwrap_or(0).max(1) as u64;
     for span in spans {
-        let shown = span.first_sequence..span.first_sequence + span.sample_count.min(most_of_call);
+        let of_call = |number: u64| span.first_sequence + number * trace.issuer_count;
+        let shown = (0..span.sample_count.min(most_of_call)).map(of_call);
         chosen.extend(shown.map(|sequence| (sequence, Some(span.issued_ns))));
         // Others of the same call may have been chosen for another reason.
-        let all = span.first_sequence..span.first_sequence + span.sample_count;
-        for (_, issued_ns) in chosen.range_mut(all) {
-            *issued_ns = Some(span.issued_ns);
+        for (sequence, issued_ns) in chosen.range_mut(span.first_sequence..of_call(span.sample_count)) {
+            if (sequence - span.first_sequence).is_multiple_of(trace.issuer_count) {
+                *issued_ns = Some(span.issued_ns);
+            }
         }
     }
     chosen
@@ -145,7 +149,7 @@ fn choose(phase: &PhaseOutcome, spans: &[IssueSpan]) -> BTreeMap<u64, Option<u64
 /// The samples with the longest latencies.
 fn slowest(phase: &PhaseOutcome) -> impl Iterator<Item = u64> {
     let mut slowest = BinaryHeap::with_capacity(MAX_SLOWEST + 1);
-    for (sequence, record) in (0_u64..).zip(phase.phase.samples(0)) {
+    for (sequence, record) in phase.phase.numbered(0) {
         let Some(latency_ns) = record.completed_latency_ns() else { continue };
         // Of equal ones the first.
         let entry = std::cmp::Reverse((latency_ns, std::cmp::Reverse(sequence)));

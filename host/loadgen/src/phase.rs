@@ -5,17 +5,18 @@ use std::{
     ops::Range,
     sync::atomic::{
         AtomicU64,
-        Ordering::{Acquire, Relaxed, Release},
+        Ordering::{Relaxed, Release},
     },
 };
 
 use crate::{
+    issuer::{IssuedCounts, Share},
     phase_tokens::PhaseTokens,
     plan::PhaseMode,
     responses::ResponseStore,
     segments::{Pair, Segments},
     slots::{SampleRecord, Slot},
-    sync::Apart,
+    sync,
     token_recorder::{FirstTokens, TokenRecorder},
 };
 
@@ -25,6 +26,8 @@ pub(crate) struct PhaseStart {
     pub mode: PhaseMode,
     /// The number of its first sample in the logs.
     pub first_sample_id: u64,
+    /// How many threads issue its queries.
+    pub issuer_count: u64,
     /// Size of the memory for the responses that a performance phase keeps.
     pub arena_bytes: u64,
     /// What is recorded of tokens; `None` if the run is none of tokens.
@@ -44,7 +47,7 @@ pub(crate) struct Phase {
     pub tokens: Option<TokenRecorder>,
     slots: Segments<Pair>,
     /// Written with each sample, while completions read the rest.
-    issued_count: Apart<AtomicU64>,
+    issued: IssuedCounts,
     /// The count of the test's [`Wake`] when the phase began.
     first_signal: u64,
     /// On the test's clock. `u64::MAX` before the start.
@@ -69,7 +72,7 @@ impl Phase {
             responses: ResponseStore::new(start.mode, start.arena_bytes),
             tokens,
             slots: Segments::new(),
-            issued_count: Apart(AtomicU64::new(0)),
+            issued: IssuedCounts::new(start.issuer_count),
             first_signal,
             start_ns: AtomicU64::new(u64::MAX),
             end_ns: AtomicU64::new(u64::MAX),
@@ -91,31 +94,28 @@ impl Phase {
         self.end_ns.store(now_ns, Relaxed);
     }
 
-    /// Gets the memory for this sample, so that its issue does not have to. [issuing thread, before the issue]
-    #[inline]
-    pub(crate) fn make_ready(&self, sequence: u64) {
-        self.slots.make_ready(sequence);
-        if let Some(tokens) = &self.tokens {
-            tokens.make_ready(sequence);
-        }
+    /// What one of the issuers issues by, from where it has come. [one thread for each share]
+    pub(crate) fn issuer(&self, share: Share) -> Issuer<'_> {
+        let written_count = self.issued.of(share);
+        let issued_count = written_count.load(Relaxed);
+        let next_sequence = share.index + issued_count * share.issuer_count;
+        Issuer { phase: self, stride: share.issuer_count, written_count, issued_count, next_sequence }
     }
 
-    /// Makes the next sample outstanding, and returns its sequence number. [issuing thread]
-    #[inline]
+    /// Makes the next sample of a phase with one issuer outstanding, and returns its sequence number.
+    #[cfg(all(test, not(loom)))]
     pub(crate) fn issue(&self, scheduled_ns: u64, logged: bool) -> u64 {
-        let sequence = self.issued_count.0.load(Relaxed);
-        if let Some(tokens) = &self.tokens {
-            tokens.reserve(sequence);
-        }
-        // The sample's slot comes last: who finds the sample issued finds its place for tokens, too.
-        Slot::from(self.slots.get_or_zero(sequence)).issue(scheduled_ns, logged);
-        self.issued_count.0.store(sequence + 1, Release);
-        sequence
+        self.issuer(Share::WHOLE).issue(scheduled_ns, logged)
     }
 
     /// Samples issued so far. [any thread]
     pub(crate) fn issued_count(&self) -> u64 {
-        self.issued_count.0.load(Acquire)
+        self.issued.total()
+    }
+
+    /// The sequence number after the last sample issued so far. [any thread]
+    pub(crate) fn issued_end(&self) -> u64 {
+        self.issued.end()
     }
 
     /// The count of the test's [`Wake`] at which the phase's first `sample_count` completions have come.
@@ -144,23 +144,34 @@ impl Phase {
         self.slot(sequence)?.read()
     }
 
-    /// The samples issued so far, in issue order. [any thread]
+    /// The samples issued so far with their sequence numbers, in that order. [any thread]
+    pub(crate) fn numbered(&self, from: u64) -> impl DoubleEndedIterator<Item = (u64, SampleRecord)> {
+        (from..self.issued_end()).filter_map(|sequence| Some((sequence, self.sample(sequence)?)))
+    }
+
+    /// The samples issued so far, in the order of their sequence numbers. [any thread]
     pub(crate) fn samples(&self, from: u64) -> impl DoubleEndedIterator<Item = SampleRecord> {
-        let issued = (from..self.issued_count()).map(|sequence| self.sample(sequence));
-        issued.map(|sample| sample.expect("samples below the issued count are issued"))
+        self.numbered(from).map(|(_, sample)| sample)
+    }
+
+    /// One record for each sequence number up to the last sample issued so far, whether that one is issued or not.
+    /// [any thread]
+    pub(crate) fn records(&self, from: u64) -> impl DoubleEndedIterator<Item = SampleRecord> {
+        (from..self.issued_end()).map(|sequence| self.sample(sequence).unwrap_or(SampleRecord::NOT_ISSUED))
     }
 
     /// Calls `take` with each sample issued so far, in issue order; faster than [`samples`](Self::samples) over many.
     /// [any thread]
     pub(crate) fn for_each_sample(&self, mut take: impl FnMut(SampleRecord)) {
-        let (mut next, end) = (0, self.issued_count());
+        let (mut next, end) = (0, self.issued_end());
         while next < end {
-            let (range, pairs) = self.slots_around(next).expect("samples below the issued count have slots");
+            let Some((range, pairs)) = self.slots_around(next) else {
+                next += 1;
+                continue;
+            };
             let count =
                 usize::try_from(end.min(range.end) - next).expect("an existing segment fits into memory");
-            for pair in &pairs[..count] {
-                take(Slot::from(pair).read().expect("samples below the issued count are issued"));
-            }
+            pairs[..count].iter().filter_map(|pair| Slot::from(pair).read()).for_each(&mut take);
             next = range.end;
         }
     }
@@ -168,8 +179,7 @@ impl Phase {
     /// What is measured of tokens so far, in a token run.
     pub(crate) fn tokens(&self) -> Option<PhaseTokens> {
         let tokens = self.tokens.as_ref()?;
-        let samples = (0..).zip(self.samples(0));
-        Some(samples.filter_map(|(sequence, sample)| tokens.sample(sequence, sample)).collect())
+        Some(self.numbered(0).filter_map(|(sequence, sample)| tokens.sample(sequence, sample)).collect())
     }
 
     /// Responses, and data of first tokens, that were to be logged and did not fit.
@@ -181,7 +191,7 @@ impl Phase {
     /// Closes all samples that are still outstanding, and returns their sequence numbers.
     pub(crate) fn give_up(&self) -> Vec<u64> {
         let is_missing = |sequence: &u64| self.slot(*sequence).is_some_and(Slot::give_up);
-        (0..self.issued_count()).filter(is_missing).collect()
+        self.numbered(0).map(|(sequence, _)| sequence).filter(is_missing).collect()
     }
 }
 
@@ -192,5 +202,43 @@ impl fmt::Debug for Phase {
             .field("mode", &self.mode)
             .field("issued_count", &self.issued_count())
             .finish_non_exhaustive()
+    }
+}
+
+/// One issuer's hand on a phase.
+#[derive(Debug)]
+pub(crate) struct Issuer<'a> {
+    phase: &'a Phase,
+    /// From one of its samples to the next.
+    stride: u64,
+    /// Where others read how many it has issued.
+    written_count: &'a sync::AtomicU64,
+    issued_count: u64,
+    next_sequence: u64,
+}
+
+impl Issuer<'_> {
+    /// Gets the memory for one of its samples, so that its issue does not have to. [its thread, before the issue]
+    #[inline]
+    pub(crate) fn make_ready(&self, sequence: u64) {
+        self.phase.slots.make_ready(sequence, self.stride);
+        if let Some(tokens) = &self.phase.tokens {
+            tokens.make_ready(sequence, self.stride);
+        }
+    }
+
+    /// Makes its next sample outstanding, and returns the sequence number. [its thread]
+    #[inline]
+    pub(crate) fn issue(&mut self, scheduled_ns: u64, logged: bool) -> u64 {
+        let sequence = self.next_sequence;
+        if let Some(tokens) = &self.phase.tokens {
+            tokens.reserve(sequence);
+        }
+        // The sample's slot comes last: who finds the sample issued finds its place for tokens, too.
+        Slot::from(self.phase.slots.get_or_zero(sequence)).issue(scheduled_ns, logged);
+        self.issued_count += 1;
+        self.next_sequence += self.stride;
+        self.written_count.store(self.issued_count, Release);
+        sequence
     }
 }

@@ -9,9 +9,10 @@ use crate::{
     clock_check::ClockCheck,
     findings::Evidence,
     interval_record::IntervalRecord,
-    issue::{Issued, IssuedQuery},
+    issue::IssuedQuery,
     issue_delay::IssueDelay,
     issue_end::IssueEnd,
+    issuers::{IssuerRecord, PhaseIssue},
     outcome::{AccuracyRecord, AccuracyTokens},
     outcome_trace::PhaseTrace,
     phase::Phase,
@@ -34,10 +35,12 @@ pub struct PhaseOutcome {
     pub start_ns: u64,
     /// From the start of issuing to the last completion, in ns.
     pub duration_ns: u64,
-    /// Why issuing ended.
+    /// Why issuing ended; of several threads, the end that tells most.
     pub end: IssueEnd,
     /// How late queries with a schedule were issued.
     pub issue_delay: IssueDelay,
+    /// The issuing threads, by their numbers.
+    pub issuers: Vec<IssuerRecord>,
     /// The wall clock at both ends of the phase, but in virtual time.
     pub clock_check: Option<ClockCheck>,
     /// Samples that were issued and never completed.
@@ -84,7 +87,7 @@ pub(crate) struct Finished<'a> {
     /// The generator as it was before the first query.
     pub queries: QueryGenerator,
     pub phase: Arc<Phase>,
-    pub issued: Issued,
+    pub issued: PhaseIssue,
     /// What was generated in all, issued or not.
     pub generated: GeneratedTotals,
     pub clock_check: Option<ClockCheck>,
@@ -145,6 +148,7 @@ impl Finished<'_> {
             start_ns: self.start_ns,
             duration_ns,
             end: self.issued.end,
+            issuers: self.issued.issuers,
             issue_delay: self.issued.delay,
             clock_check: self.clock_check,
             missing,

@@ -5,6 +5,8 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use proctor_vocabulary::ResponseId;
+
 use crate::{
     phase_tokens::SampleTokens, plan::PhaseMode, recorder::Observed, slots::SampleRecord, wake::Wake,
 };
@@ -53,17 +55,24 @@ impl Progress {
 
     /// Appends the current phase's samples from sequence number `from` up to the last issued one.
     ///
-    /// Those still outstanding come with [`SampleRecord::NOT_COMPLETED`]; read them again later.
+    /// Those still outstanding come with [`SampleRecord::NOT_COMPLETED`], those that another issuing thread has still to
+    /// issue as [`SampleRecord::NOT_ISSUED`]; read them again later.
     pub fn read_samples(&self, from: u64, samples: &mut Vec<SampleRecord>) {
         if let Some(phase) = self.observed.current_phase() {
-            samples.extend(phase.samples(from));
+            samples.extend(phase.records(from));
         }
+    }
+
+    /// Whether this sample of the current phase is issued and not complete.
+    #[must_use]
+    pub fn is_outstanding(&self, id: ResponseId) -> bool {
+        self.observed.is_outstanding(id)
     }
 
     /// As [`read_samples`](Self::read_samples), with what a token run has measured of each completed sample.
     pub fn read_token_samples(&self, from: u64, samples: &mut Vec<(SampleRecord, Option<SampleTokens>)>) {
         if let Some(phase) = self.observed.current_phase() {
-            let numbered = (from..).zip(phase.samples(from));
+            let numbered = (from..).zip(phase.records(from));
             samples.extend(numbered.map(|(sequence, sample)| {
                 let tokens = phase.tokens.as_ref().and_then(|tokens| tokens.sample(sequence, sample));
                 (sample, tokens)
@@ -76,7 +85,7 @@ impl Progress {
     /// For a live display: while samples are outstanding, the slow ones among them are not seen yet.
     pub fn recent_latencies(&self, window: u64, latencies_ns: &mut Vec<u64>) {
         if let Some(phase) = self.observed.current_phase() {
-            let from = phase.issued_count().saturating_sub(window);
+            let from = phase.issued_end().saturating_sub(window);
             latencies_ns.extend(phase.samples(from).filter_map(SampleRecord::completed_latency_ns));
         }
     }

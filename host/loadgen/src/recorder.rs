@@ -218,6 +218,7 @@ pub(crate) trait Observed: Send + Sync {
     fn now_ns(&self) -> u64;
     fn current_phase(&self) -> Option<&Arc<Phase>>;
     fn signal_count(&self) -> u64;
+    fn is_outstanding(&self, id: ResponseId) -> bool;
 }
 
 impl<C: Clock> Observed for Recorder<C> {
@@ -231,6 +232,13 @@ impl<C: Clock> Observed for Recorder<C> {
 
     fn signal_count(&self) -> u64 {
         self.wake.count()
+    }
+
+    fn is_outstanding(&self, id: ResponseId) -> bool {
+        let (generation, sequence) = split(id);
+        let phase = self.current_phase().filter(|phase| phase.generation == generation);
+        let sample = phase.and_then(|phase| phase.sample(sequence));
+        sample.is_some_and(|sample| sample.completed_latency_ns().is_none())
     }
 }
 
@@ -276,7 +284,7 @@ mod tests {
             first_sample_id: u64,
             first_tokens: Option<FirstTokens>,
         ) -> Arc<Phase> {
-            let start = PhaseStart { mode, first_sample_id, arena_bytes: 64, first_tokens };
+            let start = PhaseStart { mode, first_sample_id, issuer_count: 1, arena_bytes: 64, first_tokens };
             let phase = self.recorder.open(&start);
             phase.start(self.clock.now_ns());
             phase

@@ -67,10 +67,11 @@ impl Segments<Pair> {
         self.get_or_make(index, zeroed_pairs)
     }
 
-    /// Makes sure that writing the pair at `index` will cost no more than that. [one thread, before the pair is used]
+    /// Makes sure that writing the pair at `index` will cost no more than that, for a thread that writes every `stride`th
+    /// pair. [the thread that will use the pair, before that]
     #[inline]
-    pub(crate) fn make_ready(&self, index: u64) {
-        if index.is_multiple_of(PAIRS_PER_PAGE) {
+    pub(crate) fn make_ready(&self, index: u64, stride: u64) {
+        if index % PAIRS_PER_PAGE < stride {
             // The first write makes the system find a page and clear it; a pair that is not in use is zero anyway.
             self.get_or_zero(index)[1].store(0, std::sync::atomic::Ordering::Relaxed);
         }
@@ -119,7 +120,7 @@ mod tests {
         assert!(segments.get(0).is_none(), "earlier segments are made on their own");
         assert!(segments.get(u64::MAX).is_none());
         assert!(segments.segment(u64::MAX).is_none());
-        segments.make_ready(0);
+        segments.make_ready(0, 1);
         assert!(segments.get(1023).is_some());
         let (range, segment) = segments.segment(5000).unwrap();
         assert_eq!((range, segment.len()), (3072..7168, 4096));
@@ -129,9 +130,12 @@ mod tests {
     #[test]
     fn making_ready_changes_nothing() {
         let segments = Segments::<Pair>::new();
-        segments.make_ready(0);
+        segments.make_ready(0, 1);
         assert_eq!(segments.get(0).unwrap().each_ref().map(|word| word.load(Relaxed)), [0, 0]);
-        segments.make_ready(1);
+        segments.make_ready(1, 1);
+        segments.make_ready(3328, 2);
+        segments.make_ready(3330, 2);
         assert!(segments.get(1024).is_none(), "only the first pair of a page has to be made ready");
+        assert!(segments.get(3072).is_some(), "by each thread its own");
     }
 }

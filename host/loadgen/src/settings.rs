@@ -123,7 +123,7 @@ test_settings! {
     server_find_peak_qps_boundary_step_size: f64 = 1.0, "";
     /// Server: outstanding queries at which the test ends early; 0 is no limit.
     server_max_async_queries: u64 = 0, "";
-    /// Server: number of registered issuing threads; 0 is the thread that runs the test.
+    /// Server: number of issuing threads, the one that runs the test among them; 0 is that one alone.
     server_num_issue_query_threads: u64 = 0, "";
     /// Offline: expected throughput; decides the size of the one query.
     offline_expected_qps: f64 = 1.0, "1/s";

@@ -57,6 +57,8 @@ pub struct SampleRecord {
 impl SampleRecord {
     /// The latency of a sample that is not complete.
     pub const NOT_COMPLETED: u64 = u64::MAX;
+    /// The place of a sample that was not issued (yet) although later ones were: only with several issuing threads.
+    pub const NOT_ISSUED: Self = Self { scheduled_ns: u64::MAX, latency_ns: Self::NOT_COMPLETED };
     /// Set in the latency of a sample that completed as failed.
     pub const FAILED_BIT: u64 = FLAG;
 

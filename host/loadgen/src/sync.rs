@@ -4,7 +4,7 @@
 mod primitives {
     use std::time::Duration;
 
-    pub(crate) use std::sync::{Mutex, atomic::AtomicU64};
+    pub(crate) use std::sync::{Mutex, MutexGuard, atomic::AtomicU64};
     pub(crate) use std::thread::{Thread, current};
 
     use zerocopy::FromZeros as _;
@@ -25,7 +25,7 @@ mod primitives {
     use std::time::Duration;
 
     pub(crate) use loom::{
-        sync::{Mutex, atomic::AtomicU64},
+        sync::{Mutex, MutexGuard, atomic::AtomicU64},
         thread::{Thread, current},
     };
 

@@ -13,11 +13,12 @@ pub trait SystemUnderTest: Sync {
     /// Takes one query, or several overdue ones merged, whose samples are to be completed in any order.
     ///
     /// May complete samples inside the call, and must not block until they are complete. The time spent in here
-    /// delays the next issue. [issuing thread]
+    /// delays the next issue. [issuing threads: with `server_num_issue_query_threads` above 1 several at once, each with
+    /// queries of its own; the one that runs the test is among them]
     fn issue(&self, samples: &[QuerySample]);
 
     /// Announces that no further sample comes in this phase, so that nothing is held back to fill a batch.
-    /// [issuing thread, once a phase, right after the last issue]
+    /// [the thread that runs the test, once a phase, right after the last issue of all threads]
     fn flush(&self);
 }
 

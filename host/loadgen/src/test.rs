@@ -25,9 +25,9 @@ use crate::{
     clock_check::{ClockCheck, Stopwatch},
     config_file,
     console::Console,
-    issue::IssueLoop,
+    issue::Common,
     issue_end::IssueEnd,
-    issue_trace::IssueTrace,
+    issuers::issue_phase,
     outcome::{AccuracyRecord, Audit, TestOutcome, Verdict},
     outcome_trace::PhaseTrace,
     phase::PhaseStart,
@@ -165,10 +165,7 @@ impl<C: Clock> LoadGen<C> {
         if effective.mode == TestMode::FindPeakPerformance && effective.scenario != Scenario::Server {
             return Err(LoadGenError::FindPeakNeedsServer { scenario: effective.scenario });
         }
-        match request.server_num_issue_query_threads {
-            0 => Ok((effective, errors)),
-            count => Err(LoadGenError::IssueThreadsNotSupported { count }),
-        }
+        Ok((effective, errors))
     }
 
     /// Turns phases into an outcome. What cannot be ascribed to a phase is told at the last one.
@@ -275,7 +272,7 @@ impl<C: Clock> Run<'_, C> {
     /// Load, generate, issue, flush, wait, unload.
     fn phase(&mut self, plan: &PhasePlan) -> Result<(), LoadGenError> {
         self.load(plan)?;
-        self.measure(self.settings, plan);
+        self.measure(self.settings, plan)?;
         self.unload(plan);
         Ok(())
     }
@@ -297,12 +294,16 @@ impl<C: Clock> Run<'_, C> {
     }
 
     /// What lies between load and unload.
-    fn measure(&mut self, settings: &EffectiveSettings, plan: &PhasePlan) {
+    ///
+    /// # Errors
+    /// If there are too few threads to be had.
+    fn measure(&mut self, settings: &EffectiveSettings, plan: &PhasePlan) -> Result<(), LoadGenError> {
         let test = self.test;
         let queries = QueryGenerator::new(settings, plan);
         let phase = test.recorder.open(&PhaseStart {
             mode: plan.mode,
             first_sample_id: self.next_sample_id,
+            issuer_count: settings.issuer_count,
             arena_bytes: if self.logs_responses() { test.options.response_arena_bytes } else { 0 },
             first_tokens: self.settings.use_token_latencies.then_some(match self.settings.scenario {
                 Scenario::Offline => FirstTokens::Optional,
@@ -319,11 +320,15 @@ impl<C: Clock> Run<'_, C> {
         self.sampler.go_on(settings);
         let stopwatch = self.start_stopwatch(plan.mode);
         let is_traced = test.options.enable_trace;
-        let mut trace = if is_traced { IssueTrace::new() } else { IssueTrace::off() };
-        let sampler = &mut self.sampler;
-        let issue =
-            IssueLoop::new(settings, self.sut, &watchdog, &phase, queries.clone(), sampler, &mut trace);
-        let issued = issue.run();
+        let issued = issue_phase(&Common {
+            settings,
+            sut: self.sut,
+            watchdog: &watchdog,
+            phase: &phase,
+            queries: &queries,
+            sampler: &self.sampler,
+            is_traced,
+        })?;
         self.sut.flush();
         // After a stall there is nothing to wait for, beyond what the flush itself brought. A first stop has only
         // ended the issuing; the second ends this wait.
@@ -340,10 +345,12 @@ impl<C: Clock> Run<'_, C> {
         let sample_count = generated.query_count.saturating_mul(generated.samples_per_query);
         self.next_sample_id += sample_count;
         self.undrawn_sample_count = sample_count - issued.drawn_sample_count;
+        self.sampler.clone_from(&issued.sampler);
         let start_ns = phase.start_ns() - self.origin_ns;
         let plan = plan.clone();
         let trace = is_traced.then(|| PhaseTrace {
-            spans: trace.into_spans(),
+            spans: issued.spans.clone(),
+            issuer_count: settings.issuer_count,
             queries: queries.clone(),
             first_query_id: self.phases.iter().map(|phase| phase.record.generated.query_count).sum(),
         });
@@ -363,6 +370,7 @@ impl<C: Clock> Run<'_, C> {
         let mut outcome = finished.into_outcome();
         outcome.errors = self.errors_of(&outcome);
         self.phases.push(outcome);
+        Ok(())
     }
 
     /// Reads both clocks before a performance phase, and prints the time if that is wanted. The runs of a search are not
@@ -397,9 +405,9 @@ impl<C: Clock> Run<'_, C> {
 
     fn errors_of(&self, outcome: &PhaseOutcome) -> Vec<String> {
         let mut errors = Vec::new();
-        if outcome.end.is_error() {
-            errors.push(outcome.end.to_string());
-        }
+        let mut ended: Vec<_> = (0..).zip(&outcome.issuers).filter(|(_, it)| it.end.is_error()).collect();
+        ended.sort_by_key(|(_, issuer)| issuer.last_issued_ns);
+        errors.extend(ended.iter().map(|(index, issuer)| issuer.end.text(*index)));
         let lost_count = outcome.phase.lost_response_count();
         if lost_count > 0 {
             errors.push(format!(

@@ -91,8 +91,8 @@ impl TokenRecorder {
     }
 
     /// As [`reserve`](Self::reserve), ahead of time. [issuing thread]
-    pub(crate) fn make_ready(&self, sequence: u64) {
-        self.slots.make_ready(sequence);
+    pub(crate) fn make_ready(&self, sequence: u64, stride: u64) {
+        self.slots.make_ready(sequence, stride);
     }
 
     fn slot(&self, sequence: u64) -> Option<TokenSlot<'_>> {

@@ -8,22 +8,37 @@
 //!
 //! `wake_at` is written before the announcement and read only after having seen it. A signal therefore costs one
 //! atomic addition, and takes the lock around the waiter's handle only if that thread asked to be woken now.
+//!
+//! Several threads may sleep until an instant. Each of them enlists before, so that a stop finds all of them.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
-use crate::sync::{Apart, AtomicU64, Mutex, Thread, current, park};
+use crate::sync::{Apart, AtomicU64, Mutex, MutexGuard, Thread, current, park};
 
 const SLEEPING: u64 = 1;
 const ONE_SIGNAL: u64 = 2;
 
-/// An event counter with one waiting thread: many threads [`signal`](Wake::signal), one waits through its
-/// [`Clock`](crate::Clock).
+/// An event counter with one waiting thread: many threads [`signal`](Wake::signal), one waits for that through its
+/// [`Clock`](crate::Clock). Several may wait for instants.
 #[derive(Debug)]
 pub struct Wake {
     state: Apart<AtomicU64>,
     wake_at: AtomicU64,
     stops: AtomicU64,
     waiter: Mutex<Option<Thread>>,
+    /// Those that a stop has to wake besides.
+    enlisted: Mutex<Vec<Thread>>,
+}
+
+/// A thread is among those that a stop wakes, for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Enlisted<'a>(&'a Wake);
+
+impl Drop for Enlisted<'_> {
+    fn drop(&mut self) {
+        let this = current().id();
+        self.0.lock_enlisted().retain(|thread| thread.id() != this);
+    }
 }
 
 impl Wake {
@@ -35,6 +50,7 @@ impl Wake {
             wake_at: AtomicU64::new(0),
             stops: AtomicU64::new(0),
             waiter: Mutex::new(None),
+            enlisted: Mutex::new(Vec::new()),
         }
     }
 
@@ -62,10 +78,17 @@ impl Wake {
         self.wake_at.store(count, Ordering::Relaxed);
     }
 
-    /// Wakes the waiter and makes every further [`wait_until`](crate::Clock::wait_until) return at once. [any thread]
+    /// Has a stop wake this thread, too: one of several that wait for instants. [the thread, before it waits]
+    pub(crate) fn enlist(&self) -> Enlisted<'_> {
+        self.lock_enlisted().push(current());
+        Enlisted(self)
+    }
+
+    /// Wakes who waits and makes every further [`wait_until`](crate::Clock::wait_until) return at once. [any thread]
     pub fn stop(&self) {
         self.stops.fetch_add(1, Ordering::AcqRel);
         self.unpark();
+        self.lock_enlisted().iter().for_each(Thread::unpark);
     }
 
     /// Whether [`stop`](Wake::stop) was called. [any thread]
@@ -103,6 +126,10 @@ impl Wake {
     /// one finds the handle.
     fn register(&self) {
         *self.waiter.lock().expect("no holder of this lock can panic") = Some(current());
+    }
+
+    fn lock_enlisted(&self) -> MutexGuard<'_, Vec<Thread>> {
+        self.enlisted.lock().expect("no holder of this lock can panic")
     }
 
     fn unpark(&self) {
@@ -216,6 +243,42 @@ mod loom_tests {
             while !wake.is_stopped() {
                 wake.park_unless_stopped(LONG);
             }
+        });
+    }
+
+    /// Two threads sleep until an instant that does not come.
+    #[test]
+    fn loom_a_stop_wakes_all_that_are_enlisted() {
+        loom::model(|| {
+            let wake = wake();
+            thread::spawn(move || wake.stop());
+            thread::spawn(move || sleep_until_stopped(wake));
+            sleep_until_stopped(wake);
+        });
+    }
+
+    fn sleep_until_stopped(wake: &Wake) {
+        let _enlisted = wake.enlist();
+        while !wake.is_stopped() {
+            wake.park_unless_stopped(LONG);
+        }
+    }
+
+    /// The twin whose threads are not enlisted: the stop finds one of them only. It must fail, or the model above proves
+    /// nothing.
+    #[test]
+    #[should_panic(expected = "deadlock")]
+    fn loom_finds_a_sleeper_that_a_stop_does_not_find() {
+        loom::model(|| {
+            let wake = wake();
+            thread::spawn(move || wake.stop());
+            let sleep = move || {
+                while !wake.is_stopped() {
+                    wake.park_unless_stopped(LONG);
+                }
+            };
+            thread::spawn(sleep);
+            sleep();
         });
     }
 }

@@ -8,7 +8,7 @@ mod common;
 mod scripted;
 
 use common::Numbers;
-use proctor_loadgen::{LoadGenOptions, TestOutcome};
+use proctor_loadgen::{LoadGenOptions, TestOutcome, TestSettings};
 use scripted::{Bench, NotingLibrary, after};
 use serde::Deserialize;
 use serde_json::Value;
@@ -58,15 +58,27 @@ fn check_all(file: &str) {
     let cases: Vec<Case> = common::read(file);
     assert!(!cases.is_empty());
     for case in cases {
-        check(&case);
+        check(&case, 0);
+    }
+}
+
+/// However many threads issue them, the queries are the same, and in virtual time they leave in the same order.
+#[test]
+fn server_with_several_issuing_threads() {
+    for case in common::read::<Vec<Case>>("sequence_server.json") {
+        // The limits are those of a whole run, of which each thread has its share.
+        for issuer_count in [1, 2, 3, 8] {
+            check(&case, issuer_count);
+        }
     }
 }
 
 /// Runs a case with a system that completes inside the issue call, like the one that was recorded.
-fn check(case: &Case) {
+fn check(case: &Case, issuer_count: u64) {
     let options = LoadGenOptions::default();
-    let mut bench =
-        Bench::with_options(common::settings(&case.request), options, |_, sample| after(0, sample));
+    let settings =
+        TestSettings { server_num_issue_query_threads: issuer_count, ..common::settings(&case.request) };
+    let mut bench = Bench::with_options(settings, options, |_, sample| after(0, sample));
     bench.library = NotingLibrary::new(case.qsl_total_count, case.qsl_performance_count);
     let outcome = bench.run();
     assert_eq!(outcome.phases.len(), case.phases.len(), "{}", case.id);

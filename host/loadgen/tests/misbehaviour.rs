@@ -266,9 +266,9 @@ fn what_cannot_be_run_is_refused() {
         "setting mode = FindPeakPerformance needs scenario = Server, not Offline: Finding peak performance is only \
          supported in Server scenarios."
     );
-    let threads = TestSettings { server_num_issue_query_threads: 2, ..settings(Scenario::Server) };
+    let threads = TestSettings { server_num_issue_query_threads: 1025, ..settings(Scenario::Server) };
     let error = run(threads, &library).to_string();
-    assert!(error.starts_with("setting server_num_issue_query_threads = 2 is not supported"), "{error}");
+    assert!(error.starts_with("setting server_num_issue_query_threads = 1025 is out of range"), "{error}");
     let broken = NotingLibrary { fails_to_load: true, ..NotingLibrary::new(10, 4) };
     let error = run(settings(Scenario::Server), &broken).to_string();
     assert_eq!(error, "library noting failed to load 4 samples: disk on fire");
@@ -295,6 +295,10 @@ fn progress_shows_a_running_test() {
         let (mut samples, mut latencies_ns) = (Vec::new(), Vec::new());
         reader.read_samples(8, &mut samples);
         reader.recent_latencies(4, &mut latencies_ns);
+        let outstanding: Vec<_> =
+            (0..13).filter(|n| reader.is_outstanding(ResponseId(1 << 48 | n))).collect();
+        assert_eq!(outstanding, [10]);
+        assert!(!reader.is_outstanding(ResponseId(2 << 48 | 10)), "that is another phase");
         *place.lock().unwrap() = Some((reader.current().unwrap(), samples, latencies_ns));
     });
     let outcome = bench.run();

@@ -53,7 +53,9 @@ impl Recording {
     /// Process, thread and date of the recorded program.
     fn identity(&self) -> LogIdentity {
         let field = |name: &str| {
-            let rest = self.detail.split(&format!("\"{name}\": ")).nth(1).unwrap();
+            // The first entries may be those of issuing threads.
+            let start = self.detail.find("\"test_datetime\"").unwrap();
+            let rest = self.detail[start..].split(&format!("\"{name}\": ")).nth(1).unwrap();
             rest.split([',', '}']).next().unwrap().parse::<u64>().unwrap()
         };
         LogIdentity {
@@ -201,22 +203,36 @@ fn normalised(detail: &str) -> String {
         let (time, rest) = rest.split_once(", ").unwrap();
         let (ms, ns) = time.split_once('.').unwrap();
         assert!(ms.parse::<u64>().is_ok() && ns.len() == 6 && ns.parse::<u64>().is_ok(), "{time}");
+        let start = without_thread_id(start);
         let (middle, rest) = rest.split_once("\"file\": \"").unwrap();
         let (_, rest) = rest.split_once("\", \"line_no\": ").unwrap();
         let (line_no, end) = rest.split_once(", ").unwrap();
         assert!(line_no.parse::<u64>().is_ok(), "{line_no}");
+        // Entries of an issuing thread have its number.
+        let end = if start.contains("IssueQueryThread") { end.split("\"tid\"").next().unwrap() } else { end };
         text += &format!("{start}\"time_ms\": TIME, {middle}\"file\": FILE, \"line_no\": LINE, {end}\n");
     }
     text
+}
+
+/// The entry without the number behind a thread's registration: in LoadGen a hash of the thread's number.
+fn without_thread_id(entry: &str) -> &str {
+    let Some((rest, number)) = entry.split_once(". thread ID : ") else { return entry };
+    assert!(number.trim_end_matches("\", ").parse::<u64>().is_ok(), "{number}");
+    rest
 }
 
 /// `MM-DD-YYYY hh:mm:ss.mmm` in ms since 1970.
 fn unix_ms(text: &str) -> u64 {
     // From `date -u -d 2026-11-20 +%s`.
     const MIDNIGHT: u64 = 1_795_132_800;
-    let time = text.strip_prefix("11-20-2026 ").expect("all recordings are of one day");
+    let (date, time) = text.split_once(' ').unwrap();
+    let days = ["11-20-2026", "11-21-2026"]
+        .iter()
+        .position(|it| *it == date)
+        .expect("no recording is of another day");
     let number = |range: std::ops::Range<usize>| time[range].parse::<u64>().unwrap();
-    let seconds = MIDNIGHT + number(0..2) * 3600 + number(3..5) * 60 + number(6..8);
+    let seconds = MIDNIGHT + days as u64 * 86_400 + number(0..2) * 3600 + number(3..5) * 60 + number(6..8);
     seconds * 1000 + number(9..12)
 }
 
@@ -380,6 +396,12 @@ fn test05() {
 #[test]
 fn submission() {
     check("submission_multistream", rows_of_trace("submission_multistream"));
+}
+
+/// Three threads, which were registered by a call to the library's own function.
+#[test]
+fn issuing_threads() {
+    check("server_issue_threads", rows_of_samples("server_issue_threads"));
 }
 
 #[test]

@@ -76,6 +76,7 @@ pub(super) fn experiments(flags: &HarnessFlags) -> Vec<Experiment> {
         multi_stream(&lengths),
         saturated_server(&lengths, false),
         saturated_server(&lengths, true),
+        two_issuers(&lengths),
         offline(&lengths),
         scheduler(&lengths),
         start_up(flags.quick),
@@ -171,6 +172,18 @@ fn saturated_server(lengths: &Lengths, on_thread: bool) -> Experiment {
         title: format!("Server, {what}"),
         test: NullTest { on_thread, ..inline(saturated(lengths.count)) },
         figures: vec![rate],
+    }
+}
+
+/// Two threads issue to a plugin that is asked for one thing at a time.
+fn two_issuers(lengths: &Lengths) -> Experiment {
+    let name = "server_two_issuers_queries_per_second";
+    let settings = TestSettings { server_num_issue_query_threads: 2, ..saturated(lengths.count) };
+    Experiment {
+        scenario: Scenario::Server,
+        title: "Server, saturated, two issuing threads that take turns in the plugin".to_owned(),
+        test: inline(settings),
+        figures: vec![figure(name, "saturated, two issuing threads", "queries/s", samples_per_second)],
     }
 }
 

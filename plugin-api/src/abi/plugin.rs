@@ -54,6 +54,7 @@ pub struct ProctorVersionRange {
 ///
 /// Threads. [main thread] is the thread that called open. [instance thread] is one thread for each instance, the same
 /// for all its calls to execute. [issuing thread] is the thread that issues queries; it may be the main thread.
+/// There may be several, which take turns: a plugin is asked for one thing at a time.
 /// Two calls for one object never run at the same time, except execute of different instances and the issue
 /// extension beside the completions that it causes.
 ///

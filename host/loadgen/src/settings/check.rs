@@ -16,6 +16,8 @@ const MAX_PHASE_SAMPLES: u64 = 1 << 48;
 const MAX_DURATION_MS: u64 = 1_000_000_000_000;
 /// The largest query that is not Offline's. The loaded set is padded by this many entries.
 const MAX_SAMPLES_PER_QUERY: u64 = 1 << 20;
+/// More threads than this share no work.
+const MAX_ISSUERS: u64 = 1024;
 /// Rates outside of this range make arrival gaps that are no longer whole, representable nanoseconds.
 const QPS_RANGE: RangeInclusive<f64> = 1e-6..=MAX_QPS;
 /// The highest rate.
@@ -238,6 +240,9 @@ pub(super) fn check_ranges(request: &TestSettings) -> Result<(), SettingsError> 
     check_integer(request, "max_duration_ms", 0..=MAX_DURATION_MS)?;
     if request.scenario == Scenario::MultiStream {
         check_integer(request, "multi_stream_samples_per_query", 1..=MAX_SAMPLES_PER_QUERY)?;
+    }
+    if request.scenario == Scenario::Server {
+        check_integer(request, "server_num_issue_query_threads", 0..=MAX_ISSUERS)?;
     }
     if request.scenario != Scenario::Offline {
         check_integer(request, "min_query_count", 0..=MAX_MIN_QUERIES)?;

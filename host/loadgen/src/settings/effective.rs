@@ -57,6 +57,8 @@ pub struct EffectiveSettings {
     pub accuracy_sample_count: u64,
     pub sample_concatenate_permutation: bool,
     pub server_coalesce_queries: bool,
+    /// How many threads issue queries: in Server as many as asked for, but one at least; else one.
+    pub issuer_count: u64,
     pub use_token_latencies: bool,
     pub server_ttft_latency: u64,
     pub server_tpot_latency: u64,
@@ -130,6 +132,7 @@ impl EffectiveSettings {
             mode: request.mode,
             rules: request.rules,
             interval_ns: None,
+            issuer_count: 1,
             samples_per_query: 1,
             target_qps: 1.0,
             target_latency_ns: 0,
@@ -196,6 +199,7 @@ impl EffectiveSettings {
         self.target_latency_ns = request.server_target_latency_ns;
         self.target_latency_percentile = request.server_target_latency_percentile;
         self.max_async_queries = request.server_max_async_queries;
+        self.issuer_count = request.server_num_issue_query_threads.max(1);
     }
 
     fn offline(&mut self, request: &TestSettings) {

@@ -16,6 +16,8 @@ impl EffectiveSettings {
     pub fn warnings(&self, request: &TestSettings) -> Vec<String> {
         let mut warnings = self.contradictions();
         warnings.extend(self.without_effect(request));
+        let processors = std::thread::available_parallelism().ok();
+        warnings.extend(processors.and_then(|count| self.more_issuers_than(count.get() as u64)));
         if self.mode != TestMode::AccuracyOnly {
             warnings.extend(self.limits());
         }
@@ -69,6 +71,17 @@ impl EffectiveSettings {
             );
         }
         warnings
+    }
+
+    /// A thread that issues waits awake, at least for the last moment before each query.
+    fn more_issuers_than(&self, processor_count: u64) -> Option<String> {
+        let issuer_count = self.issuer_count;
+        (issuer_count > 1 && issuer_count > processor_count).then(|| {
+            format!(
+                "server_num_issue_query_threads = {issuer_count} is more than the {processor_count} processors there are: \
+                 the threads take turns, and issue late"
+            )
+        })
     }
 
     /// Limits below what the run has to reach. Offline has one query, which always ends naturally.
@@ -150,6 +163,23 @@ mod tests {
                 "performance_sample_count_override = 60000 is more than the library has: 50000 samples are used",
             ]
         );
+    }
+
+    #[test]
+    fn more_issuing_threads_than_processors_are_told() {
+        let settings = |scenario, server_num_issue_query_threads| {
+            let request =
+                TestSettings { scenario, server_num_issue_query_threads, ..TestSettings::default() };
+            EffectiveSettings::new(&request, 100, 100).unwrap().0
+        };
+        let text = settings(Scenario::Server, 3).more_issuers_than(2).unwrap();
+        assert!(
+            text.starts_with("server_num_issue_query_threads = 3 is more than the 2 processors"),
+            "{text}"
+        );
+        assert_eq!(settings(Scenario::Server, 2).more_issuers_than(2), None);
+        assert_eq!(settings(Scenario::Server, 0).more_issuers_than(0), None);
+        assert_eq!(settings(Scenario::Offline, 9).more_issuers_than(2), None);
     }
 
     #[test]

@@ -19,11 +19,13 @@ pub enum LoadGenError {
         /// The setting.
         scenario: Scenario,
     },
-    /// Registered issuing threads are not there yet.
-    #[error("setting server_num_issue_query_threads = {count} is not supported yet: set it to 0")]
-    IssueThreadsNotSupported {
-        /// The setting.
-        count: u64,
+    /// The system has no thread for one of the issuers.
+    #[error("cannot start issuing thread {index}: {source}: lower server_num_issue_query_threads")]
+    IssueThread {
+        /// Number of the issuer.
+        index: u64,
+        /// What the system says.
+        source: std::io::Error,
     },
     /// The accuracy run has too many sets.
     #[error(

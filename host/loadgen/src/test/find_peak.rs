@@ -250,7 +250,7 @@ impl<C: Clock> Run<'_, C> {
                 is_loaded = true;
             }
             let settings = EffectiveSettings { target_qps: step.qps(), ..self.settings.clone() };
-            self.measure(&settings, plan);
+            self.measure(&settings, plan)?;
             if !matches!(step, PeakStep::Middle { .. }) {
                 self.unload(plan);
                 is_loaded = false;
