@@ -90,7 +90,8 @@ pub(crate) struct IssueLoop<'a, C> {
     samples: Vec<QuerySample>,
     logged: Vec<bool>,
     next_sequence: u64,
-    drawn_sample_count: u64,
+    /// Samples of other issuers that were drawn.
+    passed_over_count: u64,
     start_ns: u64,
     query_count: u64,
     delay: DelayHistogram,
@@ -166,7 +167,7 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
             samples: Vec::new(),
             logged: Vec::new(),
             next_sequence: share.index,
-            drawn_sample_count: 0,
+            passed_over_count: 0,
             start_ns: 0,
             query_count: 0,
             delay: DelayHistogram::new(),
@@ -176,13 +177,14 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
     }
 
     fn finish(self, end: IssueEnd) -> Issued {
+        let own_count = (self.next_sequence - self.share.index) / self.share.issuer_count;
         Issued {
             end,
             query_count: self.query_count,
             delay: self.delay,
             last: self.last,
             trace: self.trace,
-            drawn_sample_count: self.drawn_sample_count,
+            drawn_sample_count: self.passed_over_count + own_count,
             sampler: self.sampler,
             queries: self.queries,
         }
@@ -190,7 +192,7 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
 
     /// Issues a query when its turn comes, and draws the next: before the wait for that one's turn, so that drawing
     /// delays no issue.
-    #[inline(always)] // A query costs some hundred instructions; handing one in and out of a call is ten of them.
+    #[inline(always)] // Handing a query in and out of a call takes one part in a hundred of its time.
     fn step(&mut self, query: Option<GeneratedQuery>) -> Result<Option<GeneratedQuery>, IssueEnd> {
         let Some(query) = query else { return Err(self.end_of_queries()) };
         let issued = self.wait_for_turn(query)?;
@@ -216,13 +218,21 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
     /// Goes on to the next query of the share.
     #[inline]
     fn next_query(&mut self) -> Option<GeneratedQuery> {
+        if self.share.issuer_count > 1 {
+            self.pass_over()?;
+        }
+        self.queries.next_query()
+    }
+
+    /// Draws the queries of other issuers that come before the next of this one.
+    fn pass_over(&mut self) -> Option<()> {
         for _ in 0..self.pass_over_count {
             let query = self.queries.next_query()?;
             self.sampler.skip(query.sample_count);
-            self.drawn_sample_count += query.sample_count;
+            self.passed_over_count += query.sample_count;
         }
         self.pass_over_count = self.share.issuer_count - 1;
-        self.queries.next_query()
+        Some(())
     }
 
     /// Puts the samples of the next query, and only those, into the buffer.
@@ -244,7 +254,6 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
             let id = response_id(self.phase.generation, self.next_sequence);
             self.issuer.make_ready(self.next_sequence);
             self.next_sequence += self.share.issuer_count;
-            self.drawn_sample_count += 1;
             self.samples.push(QuerySample { id, index });
             self.logged.push(self.sampler.select(self.phase.mode));
         }
@@ -259,10 +268,10 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
             self.samples.push(QuerySample { id: response_id(self.phase.generation, sequence), index });
         }
         self.next_sequence += sample_count;
-        self.drawn_sample_count += sample_count;
     }
 
     /// Waits as the scenario demands, and returns the instants of the query.
+    #[inline(always)] // As above.
     fn wait_for_turn(&mut self, query: GeneratedQuery) -> Result<IssuedQuery, IssueEnd> {
         let Watchdog { clock, wake, .. } = self.watchdog;
         let grid = self.grid.as_mut();

@@ -97,9 +97,7 @@ impl Phase {
     /// What one of the issuers issues by, from where it has come. [one thread for each share]
     pub(crate) fn issuer(&self, share: Share) -> Issuer<'_> {
         let written_count = self.issued.of(share);
-        let issued_count = written_count.load(Relaxed);
-        let next_sequence = share.index + issued_count * share.issuer_count;
-        Issuer { phase: self, stride: share.issuer_count, written_count, issued_count, next_sequence }
+        Issuer { phase: self, share, written_count, issued_count: written_count.load(Relaxed) }
     }
 
     /// Makes the next sample of a phase with one issuer outstanding, and returns its sequence number.
@@ -209,35 +207,32 @@ impl fmt::Debug for Phase {
 #[derive(Debug)]
 pub(crate) struct Issuer<'a> {
     phase: &'a Phase,
-    /// From one of its samples to the next.
-    stride: u64,
+    share: Share,
     /// Where others read how many it has issued.
     written_count: &'a sync::AtomicU64,
     issued_count: u64,
-    next_sequence: u64,
 }
 
 impl Issuer<'_> {
     /// Gets the memory for one of its samples, so that its issue does not have to. [its thread, before the issue]
     #[inline]
     pub(crate) fn make_ready(&self, sequence: u64) {
-        self.phase.slots.make_ready(sequence, self.stride);
+        self.phase.slots.make_ready(sequence, self.share.issuer_count);
         if let Some(tokens) = &self.phase.tokens {
-            tokens.make_ready(sequence, self.stride);
+            tokens.make_ready(sequence, self.share.issuer_count);
         }
     }
 
     /// Makes its next sample outstanding, and returns the sequence number. [its thread]
     #[inline]
     pub(crate) fn issue(&mut self, scheduled_ns: u64, logged: bool) -> u64 {
-        let sequence = self.next_sequence;
+        let sequence = self.share.index + self.issued_count * self.share.issuer_count;
         if let Some(tokens) = &self.phase.tokens {
             tokens.reserve(sequence);
         }
         // The sample's slot comes last: who finds the sample issued finds its place for tokens, too.
         Slot::from(self.phase.slots.get_or_zero(sequence)).issue(scheduled_ns, logged);
         self.issued_count += 1;
-        self.next_sequence += self.stride;
         self.written_count.store(self.issued_count, Release);
         sequence
     }
