@@ -44,8 +44,8 @@ fn the_search_is_that_of_loadgen() {
     let outcome = bench.run();
     let search = outcome.peak_search.as_ref().unwrap();
     assert_eq!((search.peak_qps(), search.boundaries_qps), (Some(750.0), Some((400.0, 800.0))));
-    assert_eq!(bench.library.loads.lock().unwrap().len(), 5, "four runs of the widening, then all others");
-    assert_eq!(*bench.library.loads.lock().unwrap(), *bench.library.unloads.lock().unwrap());
+    assert_eq!(bench.qsl.loads.lock().unwrap().len(), 5, "four runs of the widening, then all others");
+    assert_eq!(*bench.qsl.loads.lock().unwrap(), *bench.qsl.unloads.lock().unwrap());
 
     let recorded = entries(&common::text("runs/find_peak/mlperf_log_detail.txt"));
     let written = detail(&outcome);
@@ -290,7 +290,7 @@ fn in_virtual_time_a_system_that_takes_none_has_no_peak() {
 fn settings_that_no_search_can_follow_are_refused() {
     let refused = |request| {
         let bench = Bench::new(request, |_, sample| after(MS, sample));
-        let error = bench.loadgen.run(&bench.sut, &bench.library).unwrap_err();
+        let error = bench.loadgen.run(&bench.sut, &bench.qsl).unwrap_err();
         assert!(matches!(error, LoadGenError::Settings(_)));
         error.to_string()
     };

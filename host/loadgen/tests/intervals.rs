@@ -237,7 +237,7 @@ impl SystemUnderTest for SlowToReturn<'_> {
 fn a_late_issue_is_a_delay_that_counts_in_the_latency() {
     let run = |takes_ns| {
         let bench = bench(settings(), |_| 0);
-        let outcome = bench.loadgen.run(&SlowToReturn { bench: &bench, takes_ns }, &bench.library).unwrap();
+        let outcome = bench.loadgen.run(&SlowToReturn { bench: &bench, takes_ns }, &bench.qsl).unwrap();
         let instants: Vec<_> = bench.issues()[5..9].iter().map(|(at_ns, _)| at_ns / MS).collect();
         (instants, outcome.phases[0].issue_delay.max_ns / MS, intervals(&outcome).record)
     };
@@ -346,7 +346,7 @@ fn the_other_scenarios_are_judged_without_early_stopping() {
 fn the_older_rules_know_no_tokens() {
     let request = TestSettings { use_token_latencies: true, ..settings() };
     let bench = bench(request, |_| MS);
-    let error = bench.loadgen.run(&bench.sut, &bench.library).unwrap_err();
+    let error = bench.loadgen.run(&bench.sut, &bench.qsl).unwrap_err();
     assert_eq!(
         error.to_string(),
         "setting rules = v0.5 is out of range: give v5.0, or turn use_token_latencies off: the older rules know no tokens"

@@ -79,14 +79,14 @@ fn check(case: &Case, issuer_count: u64) {
     let settings =
         TestSettings { server_num_issue_query_threads: issuer_count, ..common::settings(&case.request) };
     let mut bench = Bench::with_options(settings, options, |_, sample| after(0, sample));
-    bench.library = NotingLibrary::new(case.qsl_total_count, case.qsl_performance_count);
+    bench.qsl = NotingLibrary::new(case.qsl_total_count, case.qsl_performance_count);
     let outcome = bench.run();
     assert_eq!(outcome.phases.len(), case.phases.len(), "{}", case.id);
 
     let issued: Vec<_> = bench.issued().iter().map(|sample| sample.index.0).collect();
     let mut rest = &issued[..];
-    let loads = bench.library.loads.into_inner().unwrap();
-    assert_eq!(loads, bench.library.unloads.into_inner().unwrap());
+    let loads = bench.qsl.loads.into_inner().unwrap();
+    assert_eq!(loads, bench.qsl.unloads.into_inner().unwrap());
     for ((phase, loaded), expected) in outcome.phases.iter().zip(&loads).zip(&case.phases) {
         let loaded: Vec<_> = loaded.iter().map(|index| index.0).collect();
         expected.load.check(&loaded, &case.id);

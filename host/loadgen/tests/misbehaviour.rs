@@ -278,7 +278,7 @@ fn what_cannot_be_run_is_refused() {
 fn a_load_generator_runs_once() {
     let bench = Bench::new(settings(Scenario::SingleStream), |_, sample| after(MS, sample));
     bench.run();
-    let again = bench.loadgen.run(&bench.sut, &bench.library);
+    let again = bench.loadgen.run(&bench.sut, &bench.qsl);
     assert!(matches!(again, Err(LoadGenError::AlreadyRun)));
 }
 

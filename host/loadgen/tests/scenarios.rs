@@ -42,7 +42,7 @@ fn single_stream_issues_when_the_last_sample_is_complete() {
     assert!(outcome.verdict.valid, "{:?}", outcome.verdict.reasons);
     assert!(outcome.errors().is_empty());
     assert_eq!(bench.sut.flush_count.into_inner(), 1);
-    assert_eq!(bench.library.loads.into_inner().unwrap(), bench.library.unloads.into_inner().unwrap());
+    assert_eq!(bench.qsl.loads.into_inner().unwrap(), bench.qsl.unloads.into_inner().unwrap());
 }
 
 #[test]

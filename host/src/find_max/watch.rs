@@ -113,7 +113,7 @@ impl Lookout {
 
 impl Watch for Lookout {
     fn issued(&self, progress: &Progress, stop: &StopHandle) {
-        // Only the issuing thread counts here.
+        // Where several threads issue, one may overwrite the count of another: the next look is a little later then.
         let left = self.countdown.load(Relaxed) - 1;
         if left > 0 {
             return self.countdown.store(left, Relaxed);

@@ -146,7 +146,7 @@ impl QuerySampleLibrary for NotingLibrary {
 pub struct Bench {
     pub clock: Arc<VirtualClock>,
     pub loadgen: LoadGen<VirtualClock>,
-    pub library: NotingLibrary,
+    pub qsl: NotingLibrary,
     pub sut: ScriptedSut,
 }
 
@@ -174,11 +174,11 @@ impl Bench {
             flush_count: AtomicU64::new(0),
             issue_takes_ns: 0,
         };
-        Self { clock, loadgen, library: NotingLibrary::new(10, 4), sut }
+        Self { clock, loadgen, qsl: NotingLibrary::new(10, 4), sut }
     }
 
     pub fn run(&self) -> TestOutcome {
-        self.loadgen.run(&self.sut, &self.library).expect("the settings make a test")
+        self.loadgen.run(&self.sut, &self.qsl).expect("the settings make a test")
     }
 
     /// The instants and sizes of the issue calls.
