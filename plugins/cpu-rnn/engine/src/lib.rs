@@ -1,0 +1,16 @@
+//! Runs recurrent layers on the CPU by a schedule.
+//!
+//! A [`Layer`] holds the weights, a [`Team`] the threads, a [`Workspace`] the memory of one caller. [`Layer::run`] maps
+//! [`Sequences`] to [`SequencesMut`] as a [`Schedule`](proctor_rnn_optimiser::Schedule) says.
+//! [`reference`](mod@reference) is the same in plain f64 code: the oracle of every test.
+
+mod call;
+mod layer;
+pub mod reference;
+mod sequences;
+mod team;
+
+pub use call::{Call, CallError};
+pub use layer::{DirectionWeights, Layer, LayerError, LayerSpec, Workspace};
+pub use sequences::{Sequences, SequencesMut};
+pub use team::Team;

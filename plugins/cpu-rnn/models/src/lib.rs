@@ -1,0 +1,1 @@
+//! Models around recurrent layers, from ONNX and safetensors files.

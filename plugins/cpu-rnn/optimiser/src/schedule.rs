@@ -1,0 +1,66 @@
+//! How a recurrent layer runs: the outcome of the search, and what the engine takes.
+
+use serde::{Deserialize, Serialize};
+
+/// How the time-dependent phases are split over threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mapping {
+    /// One thread does everything.
+    #[default]
+    Single,
+    /// `X_j = P`: each thread owns columns (units) and their weights; hidden states are exchanged at a barrier each step.
+    Columns,
+    /// `X_i = P`: each thread owns rows (sequences of the batch) and reads all weights; no barrier.
+    Rows,
+    /// Each direction of a bidirectional layer on a thread of its own; no barrier.
+    Directions,
+}
+
+/// How many steps of input products the time-independent phase computes before their time-dependent phases run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Chunk {
+    /// All steps: one product for the whole sequence.
+    #[default]
+    WholeSequence,
+    /// This many steps at a time, so that the gates stay in the private cache.
+    Steps(usize),
+}
+
+/// Order in which successive steps read the weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sweep {
+    /// Always from the first block to the last.
+    #[default]
+    Forward,
+    /// Odd steps backwards, so that a step begins with what the step before read last.
+    ZigZag,
+}
+
+/// How one layer runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Schedule {
+    /// Number of threads, `P`; at least 1.
+    pub threads: usize,
+    /// Split of the time-dependent phases.
+    pub mapping: Mapping,
+    /// Extent of the time-independent phase.
+    pub chunk: Chunk,
+    /// Order of the weights.
+    pub sweep: Sweep,
+    /// Whether the weights are made shared lines of the last-level cache at load.
+    pub primed: bool,
+}
+
+impl Schedule {
+    /// One thread, all input products first, weights in order: always possible.
+    pub const SINGLE: Self = Self {
+        threads: 1,
+        mapping: Mapping::Single,
+        chunk: Chunk::WholeSequence,
+        sweep: Sweep::Forward,
+        primed: false,
+    };
+}
