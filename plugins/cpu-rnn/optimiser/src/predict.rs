@@ -138,7 +138,7 @@ impl Cost<'_> {
         let chunks = (self.shape.time as f64 / steps).ceil();
         let arithmetic = 2.0 * rows * columns * product.k as f64 * self.shape.time as f64 / FLOP_PER_CYCLE;
         // Tiles of fewer than six rows leave part of the registers idle.
-        let arithmetic = arithmetic * (6.0 / (rows * steps)).max(1.0).min(2.0);
+        let arithmetic = arithmetic * (6.0 / (rows * steps)).clamp(1.0, 2.0);
         let weights = columns * (product.k * product.weight_bytes) as f64;
         let l2 = CACHE_SHARE * self.machine.l2_bytes as f64;
         let reading = chunks * weights / if weights <= l2 { L2_BYTES_PER_CYCLE } else { self.l3_rate() };
