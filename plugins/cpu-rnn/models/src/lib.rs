@@ -1,12 +1,14 @@
 //! Models around recurrent layers, from ONNX and safetensors files.
 //!
 //! [`load`] makes a [`Model`] of a benchmark's files; a model makes [`Instance`]s, which execute [`Batch`]es.
-//! [`mod@safetensors`] reads weights with PyTorch's names.
+//! [`mod@safetensors`] reads weights with PyTorch's names; [`graph`] runs operations around recurrent layers.
 
 mod batch;
 mod dense;
+pub mod graph;
 mod load;
 mod model;
+pub mod onnx;
 pub mod safetensors;
 
 pub use batch::{OwnedBatch, Places};

@@ -193,6 +193,14 @@ pub enum RunError {
         /// What would be possible, in words.
         expected: String,
     },
+    /// An index of a row that a table does not have.
+    #[error("index {index} in a table of {extent} rows")]
+    Index {
+        /// The index; negative ones count from the end.
+        index: i64,
+        /// Number of rows.
+        extent: usize,
+    },
     /// A tensor whose bytes are not whole aligned values of its element type.
     #[error("a tensor of sample {sample} is not made of whole aligned values of its element type")]
     Alignment {
