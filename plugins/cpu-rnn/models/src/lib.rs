@@ -14,4 +14,4 @@ pub mod safetensors;
 pub use batch::{OwnedBatch, Places};
 pub use dense::Dense;
 pub use load::{LoadError, LoadRequest, load};
-pub use model::{Batch, Instance, Model, Plans, RunError, Scheduler, SingleThread};
+pub use model::{Batch, Instance, LayerCalls, Model, Plans, RunError, Scheduler, SingleThread};
