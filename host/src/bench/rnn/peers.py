@@ -164,24 +164,29 @@ class Worker:
     """Answers requests; holds one layer at a time."""
 
     def __init__(self, system):
-        self.system, self.case, self.call = system, None, None
+        self.system = system
+        self.unload()
+
+    def unload(self):
+        self.case, self.call, self.output = None, None, None
 
     def answer(self, request):
         if request["do"] == "load":
-            self.case, self.call = None, None
+            self.unload()
             case = Case(request)
             begin = time.perf_counter()
             call, output = self.system.load(case)
             call()
             load_ms = (time.perf_counter() - begin) * 1e3
             output().astype(case.numpy.float32).tofile(case.path("output.f32"))
-            self.case, self.call = case, call
+            # The output, too: its buffer may be where the system writes to.
+            self.case, self.call, self.output = case, call, output
             return {"load_ms": load_ms}
         if request["do"] == "measure":
             times = times_ns(request["window"], self.call)
             self.case.numpy.array(times, self.case.numpy.uint64).tofile(self.case.path("times.u64"))
             return {}
-        self.case, self.call = None, None
+        self.unload()
         return {}
 
 
