@@ -32,7 +32,8 @@ impl<'a> Sequences<'a> {
     #[must_use]
     pub fn time_major(tensor: &'a [f32], time: usize, batch: usize, width: usize) -> Self {
         assert_eq!(tensor.len(), time * batch * width, "size of a tensor [{time}, {batch}, {width}]");
-        let samples = (0..batch).map(|sample| tensor[sample * width..].as_ptr()).collect();
+        let start = tensor.as_ptr();
+        let samples = (0..batch).map(|sample| start.wrapping_add(sample * width)).collect();
         Self { samples, step_stride: batch * width, time, width, lifetime: PhantomData }
     }
 
