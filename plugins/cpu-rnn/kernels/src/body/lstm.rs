@@ -4,7 +4,7 @@
 //! before and o the one after, as in the ONNX operator LSTM.
 
 use super::exp::Bounds;
-use super::sweep::{Operands, Tiles, add_product, start, store_units};
+use super::sweep::{HIDDEN, Operands, Tiles, add_product, start, store_units};
 use super::weights::Weights;
 use crate::args::Step;
 use crate::cell::PackedCell;
@@ -20,8 +20,7 @@ pub(crate) unsafe fn step<V: Vector, W: Weights>(cell: &PackedCell, step: &Step)
     unsafe {
         let operands = Operands::<W>::new::<V>(step, cell.input.depth(), cell.hidden.depth());
         for index in step.blocks.clone() {
-            let block =
-                if step.descending { step.blocks.start + step.blocks.end - 1 - index } else { index };
+            let block = if step.descending { step.blocks.start + step.blocks.end - 1 - index } else { index };
             let mut row = 0;
             for tile in 0..tiles.count() {
                 let rows = tiles.rows(tile);
@@ -53,10 +52,14 @@ unsafe fn tile<V: Vector, W: Weights, const R: usize, const P: usize>(
     let (unit, units) = (block * V::LANES, cell.hidden.depth());
     // SAFETY: the caller's duty.
     unsafe {
-        let mut gates: [[V; 4]; R] = start::<V, W, R, 4, P>(step, operands, &cell.input, block, row);
-        if let Some(source) = &operands.hidden {
-            let panel = cell.hidden.panel::<4>(block, 0);
-            add_product::<V, W, R, 4, P>(source, row, &panel, units, &mut gates);
+        let mut gates: [[V; 4]; R] = start(step, &cell.input, 4 * unit, row);
+        // One copy of the product's code, for both products.
+        for which in 0..2 {
+            let matrix = if which == HIDDEN { &cell.hidden } else { &cell.input };
+            if let Some(source) = operands.source(which) {
+                let panel = matrix.panel::<V, 4>(block);
+                add_product::<V, W, R, 4, P>(&source, row, &panel, matrix.depth(), &mut gates);
+            }
         }
         let bounds = Bounds::new(cell.clip);
         let peepholes = cell.peepholes(block);
