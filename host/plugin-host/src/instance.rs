@@ -53,11 +53,11 @@ impl Instance {
         let demand = &model.demand;
         let plugin = model.backend.plugin();
         let batch_size_max = usize::try_from(demand.batch_size_max).unwrap_or(usize::MAX);
-        let buffer =
-            OutputBuffer::new(&demand.outputs, batch_size_max).ok_or_else(|| PluginHostError::BadDemand {
-                plugin: plugin.to_owned(),
-                what: format!("the outputs of {batch_size_max} samples are more than the memory can hold"),
-            })?;
+        let buffer = OutputBuffer::new(&demand.outputs, demand.last_output_varies, batch_size_max);
+        let buffer = buffer.ok_or_else(|| PluginHostError::BadDemand {
+            plugin: plugin.to_owned(),
+            what: format!("the outputs of {batch_size_max} samples are more than the memory can hold"),
+        })?;
         let activity = Activity::new(plugin, Some(index));
         let placement = ProctorPlacement {
             size: size_of::<ProctorPlacement>(),

@@ -14,7 +14,7 @@ use std::{
 use arc_swap::ArcSwapOption;
 use proctor_plugin_api::{
     abi::{ProctorError, ProctorInstance, ProctorModel, ProctorQuerySample, ProctorStatus},
-    vocabulary::{QuerySample, SampleIndex, TensorSpec},
+    vocabulary::{QuerySample, SampleIndex},
 };
 
 use crate::{
@@ -25,8 +25,8 @@ use crate::{
     demand::match_demand,
     library::{Table, required},
     request::{load_handle, shapes_of},
+    response_size::ResponseSize,
     samples::{Prepared, Shapes},
-    services::ANY_SIZE,
 };
 
 /// Where a model is in its life. The numbers are ordered.
@@ -83,8 +83,7 @@ impl Model {
         let activity = Activity::new(backend.plugin(), None);
         let handle = load_handle(backend, activity, demand, &found)
             .inspect_err(|_| backend.has_model.store(false, Ordering::Release))?;
-        let size = demand.outputs.iter().map(TensorSpec::size_bytes).sum();
-        backend.host.response_size_bytes.store(size, Ordering::Relaxed);
+        backend.host.response_size.set(Some(ResponseSize::of(demand)));
         Ok(Self {
             inner: Arc::new(ModelInner {
                 backend: Arc::clone(backend),
@@ -355,7 +354,7 @@ impl Drop for ModelInner {
             // Each instance holds this model, so none is left, and the handle is not used again.
             unsafe { unload(self.handle.get()) }
         }
-        self.backend.host.response_size_bytes.store(ANY_SIZE, Ordering::Relaxed);
+        self.backend.host.response_size.set(None);
         self.backend.has_model.store(false, Ordering::Release);
     }
 }
