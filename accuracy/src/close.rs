@@ -1,9 +1,6 @@
 //! `close`: outputs value by value against reference outputs.
 
-use crate::{
-    Answers, MetricEntry, ResponseForm, Score,
-    metric::Scored,
-};
+use crate::{Answers, MetricEntry, ResponseForm, Score, metric::Scored};
 
 inventory::submit! { MetricEntry { name: "close", score: close } }
 

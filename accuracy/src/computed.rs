@@ -248,7 +248,10 @@ mod tests {
         let y = run(&name, &[identity(), identity()], &[0.1, 0.2, 0.3]);
         let backwards = run(&name, &[identity(), identity()], &[0.3, 0.2, 0.1]);
         for step in 0..3 {
-            assert_eq!((y[2 * step], y[2 * step + 1]), (backwards[2 * (2 - step) + 1], backwards[2 * (2 - step)]));
+            assert_eq!(
+                (y[2 * step], y[2 * step + 1]),
+                (backwards[2 * (2 - step) + 1], backwards[2 * (2 - step)])
+            );
         }
     }
 

@@ -47,9 +47,7 @@ impl ResponseForm {
     #[must_use]
     pub fn fits(self, size_bytes: usize) -> bool {
         match self {
-            Self::TokensI32 { .. } => {
-                size_bytes <= self.size_bytes_max() && size_bytes.is_multiple_of(4)
-            }
+            Self::TokensI32 { .. } => size_bytes <= self.size_bytes_max() && size_bytes.is_multiple_of(4),
             _ => size_bytes == self.size_bytes_max(),
         }
     }
@@ -244,7 +242,7 @@ mod tests {
 
     #[test]
     fn top1_does_not_judge_what_has_no_classes() {
-        let scored = |form, answers| {
+        let scored = |form, answers: &Answers| {
             let scored = Scored { form, responses: &[None], answers, tolerance: Some(1.0) };
             (metric("top1").unwrap().score)(&scored).is_some()
         };

@@ -32,11 +32,7 @@ pub(crate) fn find(model: &str) -> Result<&'static str, AccuracyError> {
 }
 
 /// The outputs of the first samples, each sample's one after the other: tokens or values, as the form of a response says.
-pub(crate) fn read(
-    model: &str,
-    outputs: &[String],
-    form: ResponseForm,
-) -> Result<Answers, AccuracyError> {
+pub(crate) fn read(model: &str, outputs: &[String], form: ResponseForm) -> Result<Answers, AccuracyError> {
     let malformed = |reason: String| AccuracyError::Reference { model: model.to_owned(), reason };
     let reference: Reference =
         serde_json::from_str(find(model)?).map_err(|error| malformed(error.to_string()))?;
@@ -47,12 +43,13 @@ pub(crate) fn read(
         };
         outputs.iter().map(of_output).collect::<Result<Vec<_>, _>>().map(|parts| parts.concat())
     };
-    let samples = reference.samples.iter().map(of_sample).collect::<Result<Vec<_>, _>>().map_err(malformed)?;
+    let samples =
+        reference.samples.iter().map(of_sample).collect::<Result<Vec<_>, _>>().map_err(malformed)?;
     let all = match form {
-        ResponseForm::TokensI32 { .. } => numbers(&samples, |value| {
-            value.as_i64().and_then(|token| i32::try_from(token).ok())
-        })
-        .map(Answers::Tokens),
+        ResponseForm::TokensI32 { .. } => {
+            numbers(&samples, |value| value.as_i64().and_then(|token| i32::try_from(token).ok()))
+                .map(Answers::Tokens)
+        }
         _ => numbers(&samples, Value::as_f64).map(Answers::Values),
     };
     all.ok_or_else(|| malformed("an output holds something else than numbers of its type".to_owned()))
@@ -83,7 +80,8 @@ mod tests {
 
     #[test]
     fn tokens_have_as_many_as_there_are() {
-        let answers = read("gnmt-tiny", &["tokens".into()], ResponseForm::TokensI32 { count_max: 16 }).unwrap();
+        let answers =
+            read("gnmt-tiny", &["tokens".into()], ResponseForm::TokensI32 { count_max: 16 }).unwrap();
         let Answers::Tokens(tokens) = &answers else { panic!("{answers:?}") };
         assert!(tokens.iter().any(|sample| sample.len() != tokens[0].len()), "{tokens:?}");
         assert!(tokens.iter().all(|sample| sample.len() <= 16));

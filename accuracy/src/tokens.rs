@@ -1,9 +1,6 @@
 //! `tokens`: sequences of tokens against reference sequences.
 
-use crate::{
-    Answers, MetricEntry, ResponseForm, Score,
-    metric::Scored,
-};
+use crate::{Answers, MetricEntry, ResponseForm, Score, metric::Scored};
 
 inventory::submit! { MetricEntry { name: "tokens", score: tokens } }
 

@@ -39,9 +39,8 @@ impl Generated {
             })
             .collect();
         if made != request.inputs {
-            let list = |specs: &[TensorSpec]| {
-                specs.iter().map(TensorSpec::to_string).collect::<Vec<_>>().join(", ")
-            };
+            let list =
+                |specs: &[TensorSpec]| specs.iter().map(TensorSpec::to_string).collect::<Vec<_>>().join(", ");
             return Err(DatasetError::RecipeInputs {
                 model: request.model.to_owned(),
                 makes: list(&made),

@@ -50,7 +50,8 @@ pub fn find_or_make_model(
 ) -> Result<MadeModel, DatasetError> {
     let recipe = recipe(name).ok_or_else(|| no_recipe(name))?;
     let fallback = fallback.join(FOLDER);
-    let folders: Vec<_> = root.folders().map(|folder| folder.join(FOLDER)).chain([fallback.clone()]).collect();
+    let folders: Vec<_> =
+        root.folders().map(|folder| folder.join(FOLDER)).chain([fallback.clone()]).collect();
     for folder in &folders {
         if let Some(found) = find(&recipe, folder) {
             return Ok(found);
@@ -203,8 +204,12 @@ mod tests {
         let first = first.unwrap();
         assert!(first.is_new && first.path.starts_with(root.path()));
         assert_eq!(seen_bytes, fs::metadata(&first.path).unwrap().len());
-        assert_eq!(names(&root.path().join(FOLDER)), [format!("{MODEL}.made.toml"), format!("{MODEL}.safetensors")]);
-        let again = find_or_make_model(MODEL, &data, other.path(), &mut |_, _| panic!("it is there")).unwrap();
+        assert_eq!(
+            names(&root.path().join(FOLDER)),
+            [format!("{MODEL}.made.toml"), format!("{MODEL}.safetensors")]
+        );
+        let again =
+            find_or_make_model(MODEL, &data, other.path(), &mut |_, _| panic!("it is there")).unwrap();
         assert_eq!(again, MadeModel { is_new: false, ..first });
     }
 

@@ -28,7 +28,10 @@ impl DataRoot {
     /// The folder given by the user, and no other; or, without one, [`DataRoot::search`].
     #[must_use]
     pub fn new(explicit: Option<&Path>) -> Self {
-        explicit.map_or_else(Self::search, |folder| Self { candidates: vec![folder.to_owned()], is_explicit: true })
+        explicit.map_or_else(Self::search, |folder| Self {
+            candidates: vec![folder.to_owned()],
+            is_explicit: true,
+        })
     }
 
     /// Each `datasets` beside or above the current folder, then each beside or above the executable.
@@ -62,10 +65,9 @@ impl DataRoot {
         if self.is_explicit {
             let found = self.folders().next();
             let looked_in = || self.candidates.clone();
-            return found.map(Some).ok_or_else(|| DatasetError::NotFound {
-                wanted: ".".to_owned(),
-                looked_in: looked_in(),
-            });
+            return found
+                .map(Some)
+                .ok_or_else(|| DatasetError::NotFound { wanted: ".".to_owned(), looked_in: looked_in() });
         }
         Ok(self.folders().find(|folder| folder.join(BUNDLED).is_file()))
     }

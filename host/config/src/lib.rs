@@ -77,8 +77,8 @@ mod settings;
 mod value;
 
 pub use benchmark::{
-    AnswerSource, BENCHMARK_SCHEMA_VERSION, Benchmark, Model, ModelFile, QslCounts, Quality, RnnCell,
-    RnnName, benchmarks,
+    AnswerSource, BENCHMARK_SCHEMA_VERSION, Benchmark, Model, ModelFile, QslCounts, Quality, RNN_PATTERN,
+    benchmarks, rnn_table_1,
 };
 pub use error::{ConfigError, ConfigErrors};
 pub use keys::{Key, Kind, keys};

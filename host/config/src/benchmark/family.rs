@@ -3,22 +3,19 @@
 //!
 //! The rows of table 1 of "DeepCPU: Serving RNN-based Deep Learning Models 10x Faster" (USENIX ATC 2018) are members.
 
-use std::{fmt, path::Path, str::FromStr};
+use std::path::Path;
 
+use proctor_datasets::recipes::{RnnCell, RnnName};
 use proctor_vocabulary::did_you_mean;
 
 use super::Benchmark;
 use crate::ConfigError;
 
 /// What a name of the family looks like.
-pub(super) const PATTERN: &str = "rnn-<cell>-<input>-<hidden>-<batch>-<seq>[-bi]";
+pub const PATTERN: &str = "rnn-<cell>-<input>-<hidden>-<batch>-<seq>[-bi]";
 const PREFIX: &str = "rnn-";
-const BIDIRECTIONAL: &str = "bi";
-
-/// Largest sizes: far above any real layer, far below where products of them overflow.
-const WIDTH_MAX: usize = 16_384;
-const BATCH_MAX: usize = 4096;
-const SEQ_MAX: usize = 16_384;
+/// The largest number in a name.
+const SIZE_MAX: usize = 16_384;
 /// Largest tensor of one sample, in values: 64 MiB.
 const SAMPLE_VALUES_MAX: usize = 1 << 24;
 
@@ -41,151 +38,93 @@ const TABLE_1: [[usize; 4]; 15] = [
     [1024, 1024, 20, 100],
 ];
 
-/// What a recurrent layer computes in each step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RnnCell {
-    /// LSTM.
-    Lstm,
-    /// GRU whose reset gate acts after the hidden product, as in PyTorch and cuDNN.
-    Gru,
-    /// GRU whose reset gate acts on the state before the hidden product, as in the paper and TensorFlow 1.
-    Gru0,
-    /// Plain recurrent layer with tanh.
-    Rnn,
+/// The names of the rows of table 1 of the paper: 15 of LSTM, then 15 of GRU.
+pub fn table_1() -> impl Iterator<Item = String> {
+    rows().map(|row| name_of(&row))
 }
 
-impl RnnCell {
-    /// All cells.
-    pub const ALL: [Self; 4] = [Self::Lstm, Self::Gru, Self::Gru0, Self::Rnn];
-
-    /// As it stands in names.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Lstm => "lstm",
-            Self::Gru => "gru",
-            Self::Gru0 => "gru0",
-            Self::Rnn => "rnn",
-        }
-    }
-
-    const fn gate_count(self) -> usize {
-        match self {
-            Self::Lstm => 4,
-            Self::Gru | Self::Gru0 => 3,
-            Self::Rnn => 1,
-        }
-    }
-
-    const fn words(self) -> &'static str {
-        match self {
-            Self::Lstm => "LSTM",
-            Self::Gru => "GRU, reset after the product",
-            Self::Gru0 => "GRU, reset before the product",
-            Self::Rnn => "plain recurrent layer",
-        }
-    }
-}
-
-/// A name of the family, understood.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RnnName {
-    /// What is computed in each step.
-    pub cell: RnnCell,
-    /// Values of a step that come in.
-    pub input: usize,
-    /// Units of each direction.
-    pub hidden: usize,
-    /// Most samples of a batch, and samples of a MultiStream query.
-    pub batch: usize,
-    /// Steps of a sample.
-    pub seq: usize,
-    /// Whether there is a second direction, from the last step to the first.
-    pub bidirectional: bool,
-}
-
-impl RnnName {
-    /// The rows of table 1 of the paper: 15 of LSTM, then 15 of GRU.
-    pub fn table_1() -> impl Iterator<Item = Self> {
-        let cells = [RnnCell::Lstm, RnnCell::Gru];
-        cells.into_iter().flat_map(|cell| {
-            TABLE_1.into_iter().map(move |[input, hidden, batch, seq]| Self {
-                cell,
-                input,
-                hidden,
-                batch,
-                seq,
-                bidirectional: false,
-            })
+fn rows() -> impl Iterator<Item = RnnName> {
+    [RnnCell::Lstm, RnnCell::Gru].into_iter().flat_map(|cell| {
+        TABLE_1.into_iter().map(move |[input, hidden, batch, seq]| RnnName {
+            cell,
+            input,
+            hidden,
+            batch,
+            seq,
+            bidirectional: false,
         })
-    }
+    })
+}
 
-    /// Number of directions.
-    #[must_use]
-    pub const fn directions(self) -> usize {
-        1 + self.bidirectional as usize
-    }
+/// The name of a layer.
+fn name_of(layer: &RnnName) -> String {
+    let RnnName { cell, input, hidden, batch, seq, bidirectional } = *layer;
+    let end = if bidirectional { "-bi" } else { "" };
+    format!("{PREFIX}{}-{input}-{hidden}-{batch}-{seq}{end}", cell.name())
+}
 
-    /// Operations of the matrix products of one sample; a multiplication and an addition are two.
-    #[must_use]
-    pub fn operations(self) -> f64 {
-        let per_step = 2 * self.cell.gate_count() * (self.input + self.hidden) * self.hidden;
-        (per_step * self.directions()) as f64 * self.seq as f64
+/// The layer of a name.
+///
+/// # Errors
+/// A sentence on what is wrong, with the near match or the grammar.
+fn layer(name: &str) -> Result<RnnName, String> {
+    let layer: RnnName = name.parse().map_err(|()| what_is_wrong(name))?;
+    if sample_values(&layer) > SAMPLE_VALUES_MAX {
+        return Err(format!(
+            "a sample would have {} values, more than {SAMPLE_VALUES_MAX}: take a shorter sequence",
+            sample_values(&layer)
+        ));
     }
+    Ok(layer)
+}
 
-    /// Values of the larger of input and output of one sample.
-    fn sample_values(self) -> usize {
-        self.seq * self.input.max(self.hidden * self.directions())
+/// Why a name is not one of the family.
+fn what_is_wrong(name: &str) -> String {
+    let grammar = format!("names of this family are {PATTERN}, such as rnn-lstm-256-256-1-100");
+    let parts: Vec<_> = name.strip_prefix(PREFIX).unwrap_or_default().split('-').collect();
+    let (cell, sizes) = match parts[..] {
+        [cell, input, hidden, batch, seq] | [cell, input, hidden, batch, seq, "bi"] => {
+            (cell, [("input", input), ("hidden", hidden), ("batch", batch), ("seq", seq)])
+        }
+        _ => return grammar,
+    };
+    let known = CELLS.map(RnnCell::name);
+    if !known.contains(&cell) {
+        return format!("the cell \"{cell}\" is none of {}{}", known.join(", "), did_you_mean(cell, known));
+    }
+    let is_size = |text: &str| {
+        text.bytes().all(|byte| byte.is_ascii_digit())
+            && !text.starts_with('0')
+            && text.parse().is_ok_and(|size| (1..=SIZE_MAX).contains(&size))
+    };
+    match sizes.into_iter().find(|(_, text)| !is_size(text)) {
+        Some((what, text)) => {
+            format!("<{what}> is \"{text}\", but has to be a whole number from 1 to {SIZE_MAX}; {grammar}")
+        }
+        None => grammar,
     }
 }
 
-impl fmt::Display for RnnName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cell, input, hidden, batch, seq, bidirectional } = *self;
-        write!(f, "{PREFIX}{}-{input}-{hidden}-{batch}-{seq}", cell.name())?;
-        if bidirectional { write!(f, "-{BIDIRECTIONAL}") } else { Ok(()) }
+const CELLS: [RnnCell; 4] = [RnnCell::Lstm, RnnCell::Gru, RnnCell::Gru0, RnnCell::Rnn];
+
+const fn words(cell: RnnCell) -> &'static str {
+    match cell {
+        RnnCell::Lstm => "LSTM",
+        RnnCell::Gru => "GRU, reset after the product",
+        RnnCell::Gru0 => "GRU, reset before the product",
+        RnnCell::Rnn => "plain recurrent layer",
     }
 }
 
-impl FromStr for RnnName {
-    type Err = String;
+/// Operations of the matrix products of one sample; a multiplication and an addition are two.
+fn operations(layer: &RnnName) -> f64 {
+    let per_step = 2 * layer.cell.gate_count() * (layer.input + layer.hidden) * layer.hidden;
+    (per_step * layer.directions()) as f64 * layer.seq as f64
+}
 
-    /// # Errors
-    /// A sentence on what is wrong, with the near match or the grammar.
-    fn from_str(name: &str) -> Result<Self, String> {
-        let grammar = || format!("names of this family are {PATTERN}, such as rnn-lstm-256-256-1-100");
-        let parts: Vec<_> = name.strip_prefix(PREFIX).ok_or_else(grammar)?.split('-').collect();
-        let (cell, sizes, bidirectional) = match parts[..] {
-            [cell, input, hidden, batch, seq] => (cell, [input, hidden, batch, seq], false),
-            [cell, input, hidden, batch, seq, BIDIRECTIONAL] => (cell, [input, hidden, batch, seq], true),
-            _ => return Err(grammar()),
-        };
-        let known = RnnCell::ALL.map(RnnCell::name);
-        let cell = RnnCell::ALL.into_iter().find(|it| it.name() == cell).ok_or_else(|| {
-            format!("the cell \"{cell}\" is none of {}{}", known.join(", "), did_you_mean(cell, known))
-        })?;
-        let mut numbers = [0; 4];
-        let limits = [("input", WIDTH_MAX), ("hidden", WIDTH_MAX), ("batch", BATCH_MAX), ("seq", SEQ_MAX)];
-        for ((number, text), (what, most)) in numbers.iter_mut().zip(sizes).zip(limits) {
-            let is_plain = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
-            let parsed = text.parse().ok().filter(|value| is_plain && (1..=most).contains(value));
-            *number = parsed.ok_or_else(|| {
-                format!(
-                    "<{what}> is \"{text}\", but has to be a whole number from 1 to {most}; {}",
-                    grammar()
-                )
-            })?;
-        }
-        let [input, hidden, batch, seq] = numbers;
-        let parsed = Self { cell, input, hidden, batch, seq, bidirectional };
-        if parsed.sample_values() > SAMPLE_VALUES_MAX {
-            return Err(format!(
-                "a sample would have {} values, more than {SAMPLE_VALUES_MAX}: take a shorter sequence",
-                parsed.sample_values()
-            ));
-        }
-        Ok(parsed)
-    }
+/// Values of the larger of input and output of one sample.
+fn sample_values(layer: &RnnName) -> usize {
+    layer.seq * layer.input.max(layer.hidden * layer.directions())
 }
 
 /// The benchmark of this name; `None` if it is not meant to be one of the family.
@@ -195,28 +134,29 @@ pub(super) fn benchmark(name: &str) -> Option<Result<Benchmark, String>> {
             && !name.contains(std::path::is_separator)
             && !name.ends_with(".toml");
     is_meant.then(|| {
-        let definition = definition(name.parse()?);
+        let definition = definition(&layer(name)?);
         let made = Benchmark::parse(&definition, Path::new(name));
         made.map_err(|errors| errors.iter().map(ConfigError::to_string).collect::<Vec<_>>().join("; "))
     })
 }
 
 /// The definition of a member, as it would stand in a file.
-fn definition(name: RnnName) -> String {
-    let RnnName { cell, input, hidden, batch, seq, .. } = name;
-    let output = hidden * name.directions();
-    let direction = if name.bidirectional { " in both directions" } else { "" };
-    let words = cell.words();
-    let sample_count = sample_count(name);
-    let time_s = service_time_s(name);
+fn definition(layer: &RnnName) -> String {
+    let RnnName { cell, input, hidden, batch, seq, .. } = *layer;
+    let name = name_of(layer);
+    let output = hidden * layer.directions();
+    let direction = if layer.bidirectional { " in both directions" } else { "" };
+    let words = words(cell);
+    let sample_count = sample_count(layer);
+    let time_s = service_time_s(layer);
     // One fifth of what the machine can do, in batches of one.
     let server_qps = two_digits(0.2 / time_s);
-    let server_latency_ns = two_digits((20.0 * time_s * batch as f64).max(0.01) * 1e9);
+    let server_latency_ns = two_digits((20.0 * time_s * batch as f64).clamp(0.01, 3600.0) * 1e9);
     let offline_qps = two_digits(1.0 / time_s);
     let single_stream = if batch == 1 {
         format!("[scenarios.SingleStream]\nsingle_stream_expected_latency_ns = 100\nbatch_size = {batch}\n")
     } else {
-        let single = RnnName { batch: 1, ..name };
+        let single = name_of(&RnnName { batch: 1, ..*layer });
         format!(
             "[refused]\nSingleStream = \"its queries have one sample, so that no batch of {batch} forms \
              (take {single}, or another scenario)\"\n"
@@ -285,18 +225,18 @@ const BF16_TOLERANCE: f64 = 2e-2;
 const INT8_TOLERANCE: f64 = 1e-1;
 
 /// Samples of the library: 32 MiB of inputs or outputs at most, so that an accuracy log stays small.
-fn sample_count(name: RnnName) -> usize {
+fn sample_count(layer: &RnnName) -> usize {
     const VALUES: usize = 1 << 23;
     const COUNT_MAX: usize = 256;
-    (VALUES / name.sample_values()).clamp(1, COUNT_MAX).max(name.batch)
+    (VALUES / sample_values(layer)).clamp(1, COUNT_MAX).max(layer.batch)
 }
 
 /// How long one sample may take, in s: what two cores of a server of 2020 need at batch 1, or somewhat more.
-fn service_time_s(name: RnnName) -> f64 {
+fn service_time_s(layer: &RnnName) -> f64 {
     const OPERATIONS_PER_S: f64 = 15e9;
     const CALL_S: f64 = 20e-6;
     const STEP_S: f64 = 1e-6;
-    CALL_S + STEP_S * (name.seq * name.directions()) as f64 + name.operations() / OPERATIONS_PER_S
+    CALL_S + STEP_S * (layer.seq * layer.directions()) as f64 + operations(layer) / OPERATIONS_PER_S
 }
 
 /// Rounded to two digits, as a person would write it.
@@ -322,12 +262,12 @@ mod tests {
 
     #[test]
     fn the_rows_of_the_paper_are_members_and_come_back_from_their_names() {
-        let rows: Vec<_> = RnnName::table_1().collect();
+        let rows: Vec<_> = rows().collect();
         assert_eq!(rows.len(), 30);
         for row in rows {
-            assert_eq!(row.to_string().parse(), Ok(row));
-            let benchmark = made(&row.to_string());
-            assert_eq!(benchmark.id, row.to_string());
+            assert_eq!(layer(&name_of(&row)), Ok(row));
+            let benchmark = made(&name_of(&row));
+            assert_eq!(benchmark.id, name_of(&row));
             assert_eq!(benchmark.inputs[0].shape, [row.seq, row.input]);
             assert_eq!(benchmark.outputs[0].shape, [row.seq, row.hidden]);
             assert_eq!(benchmark.scenarios.contains_key(&Scenario::SingleStream), row.batch == 1);
@@ -371,7 +311,7 @@ mod tests {
 
     #[test]
     fn the_extremes_are_members() {
-        for name in ["rnn-rnn-1-1-1-1", "rnn-lstm-16384-16384-4096-1-bi", "rnn-gru-1-1-4096-16384"] {
+        for name in ["rnn-rnn-1-1-1-1", "rnn-lstm-16384-16384-16384-1-bi", "rnn-gru-1-1-1-16384"] {
             let benchmark = made(name);
             let qps = &benchmark.scenarios[&Scenario::Server]["server_target_qps"];
             assert!(matches!(qps, Value::Number(qps) if *qps > 0.0), "{name}: {qps:?}");

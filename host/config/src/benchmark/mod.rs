@@ -15,7 +15,7 @@ use std::{
 
 use proctor_vocabulary::{Scenario, TensorSpec};
 
-pub use family::{RnnCell, RnnName};
+pub use family::{PATTERN as RNN_PATTERN, table_1 as rnn_table_1};
 pub use library::benchmarks;
 pub(crate) use library::find;
 
