@@ -35,12 +35,9 @@ pub(crate) enum Command {
         /// What to list; all if left out.
         kind: Option<ListKind>,
     },
-    /// Show what a plugin can run, and its options.
+    /// Show what a plugin can run, and its options; or how it will run a model.
     #[command(after_help = DESCRIBE_HELP)]
-    Describe {
-        /// Name of a plugin, or path of its library.
-        plugin: String,
-    },
+    Describe(DescribeFlags),
     /// Show each setting that a run with these flags would have, and where it comes from.
     #[command(allow_negative_numbers = true, after_help = EXPLAIN_HELP)]
     Explain(RunFlags),
@@ -121,6 +118,47 @@ pub(crate) struct RunFlags {
     /// Set any setting, or an option of a plugin as PLUGIN.OPTION; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
+}
+
+/// What is to be described.
+#[derive(Debug, Args)]
+pub(crate) struct DescribeFlags {
+    /// Name of a plugin, or path of its library.
+    pub(crate) plugin: String,
+    /// Load the model of this benchmark, as a run would, and show how the plugin will run it
+    #[arg(long, value_name = "BENCHMARK")]
+    plan: Option<String>,
+    /// With --plan: the scenario of the run [default: SingleStream]
+    #[arg(long, requires = "plan")]
+    scenario: Option<String>,
+    /// With --plan: most samples in a batch [default: 1]
+    #[arg(long, value_name = "SAMPLES", requires = "plan")]
+    batch_size: Option<String>,
+    /// With --plan: precision to compute in [default: the plugin's first for the model]
+    #[arg(long, requires = "plan")]
+    precision: Option<String>,
+    /// With --plan: folder of the data sets and models
+    #[arg(long, value_name = "FOLDER", requires = "plan")]
+    data_root: Option<String>,
+    /// With --plan: set any setting, or an option of the plugin as PLUGIN.OPTION; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", requires = "plan")]
+    set: Vec<String>,
+}
+
+impl DescribeFlags {
+    /// The flags of a run whose plan is asked for.
+    pub(crate) fn run(&self) -> Option<RunFlags> {
+        Some(RunFlags {
+            plugin: Some(self.plugin.clone()),
+            benchmark: Some(self.plan.clone()?),
+            scenario: self.scenario.clone(),
+            batch_size: self.batch_size.clone(),
+            precision: self.precision.clone(),
+            data_root: self.data_root.clone(),
+            set: self.set.clone(),
+            ..RunFlags::default()
+        })
+    }
 }
 
 /// How near to the limit a search goes unless told otherwise.
@@ -336,6 +374,7 @@ Examples:
 const DESCRIBE_HELP: &str = "\
 Examples:
   host describe cpu-rnn
+  host describe cpu-rnn --plan digits-lstm --set cpu-rnn.threads=2
   host describe target/release/libmock_sut.so";
 
 const EXPLAIN_HELP: &str = "\

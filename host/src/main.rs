@@ -10,6 +10,7 @@
 
 mod advice;
 mod bench;
+mod cache_folder;
 mod cli;
 mod describe;
 mod exit;
@@ -29,6 +30,7 @@ mod observer;
 mod older_rules;
 mod opened;
 mod performance_runs;
+mod plan;
 mod plugin;
 mod progress;
 mod result;
@@ -63,7 +65,10 @@ fn main() {
         Command::Run(flags) => run::run(flags),
         Command::FindMax(flags) => find_max::find_max(flags),
         Command::List { kind } => list::list(*kind).map(print),
-        Command::Describe { plugin } => describe::describe(plugin).map(print),
+        Command::Describe(flags) => match flags.run() {
+            None => describe::describe(&flags.plugin).map(print),
+            Some(run) => plan::plan(&run).map(print),
+        },
         Command::Bench(flags) => bench::bench(flags),
         Command::Explain(flags) => explain::explain(flags).map(print),
     };

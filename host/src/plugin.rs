@@ -11,6 +11,7 @@ use proctor_plugin_host::{
 use proctor_vocabulary::did_you_mean;
 
 use crate::{
+    cache_folder::CacheFolder,
     exit::HostError,
     watchdog::{Call, Watchdog},
 };
@@ -41,7 +42,7 @@ impl Plugin {
         settings: &Settings,
         watchdog: &Watchdog,
         now_ns: Arc<dyn Fn() -> u64 + Send + Sync>,
-        cache_folder: &Path,
+        cache: &CacheFolder,
     ) -> Result<Self, HostError> {
         let path = SearchPath::standard(&settings.run.plugin_path);
         let location = path.find(&settings.run.plugin)?;
@@ -51,7 +52,7 @@ impl Plugin {
         let others: Vec<_> = path.list().iter().map(PluginLocation::name).collect();
         let given = options_of(settings, &manifest.name, &others)?;
         let options = library.options(&given)?;
-        let services = HostServices { now_ns, cache_folder: Some(cache_folder.to_owned()) };
+        let services = HostServices { now_ns, cache_folder: cache.of(&manifest.name) };
         let backend = watchdog.during(Call::Open, || library.open(&options, services))?;
         Ok(Self { library, backend, options, dispatch })
     }

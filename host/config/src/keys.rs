@@ -200,7 +200,7 @@ const RUN_KEYS: &[(Key, Default)] = &[
         Kind::Text,
         "",
         Default::Unset,
-        "Folder in which plugins may keep what is costly to make again; unset is a temporary one.",
+        "Folder in which plugins keep what is costly to make again; unset is proctor/ in XDG_CACHE_HOME or ~/.cache.",
     ),
     key(
         "audit_config",

@@ -68,6 +68,7 @@ mod search;
 mod services;
 #[cfg(test)]
 mod tests;
+mod written;
 
 pub use activity::activities;
 pub use backend::Backend;

@@ -13,7 +13,7 @@ use std::{
 
 use arc_swap::ArcSwapOption;
 use proctor_plugin_api::{
-    abi::{ProctorError, ProctorInstance, ProctorModel, ProctorQuerySample, ProctorStatus},
+    abi::{ProctorError, ProctorInstance, ProctorModel, ProctorQuerySample, ProctorStatus, ProctorTextSink},
     vocabulary::{QuerySample, SampleIndex},
 };
 
@@ -23,10 +23,11 @@ use crate::{
     backend::{BackendInner, Handle},
     call::{Call, checked},
     demand::match_demand,
-    library::{Table, required},
+    library::{Table, explain_extension, required},
     request::{load_handle, shapes_of},
     response_size::ResponseSize,
     samples::{Prepared, Shapes},
+    written::{Written, collect},
 };
 
 /// Where a model is in its life. The numbers are ordered.
@@ -201,6 +202,26 @@ impl Model {
             // SAFETY: the function is that of a checked extension; the handle is live; the query lives for the call.
             unsafe { issue(model.handle.get(), query.as_ptr(), query.len(), error) }
         })
+    }
+
+    /// Asks the plugin how the model will run, in its own words; `None` if it does not say. [main thread]
+    ///
+    /// # Errors
+    /// Why the plugin cannot say, or what is wrong with its text.
+    pub fn explain(&self) -> Result<Option<String>, PluginHostError> {
+        let model = &*self.inner;
+        let plugin = model.backend.plugin();
+        let Some(explain) = explain_extension(&model.table().raw, plugin, model.activity)? else {
+            return Ok(None);
+        };
+        let mut written = Written::new(plugin);
+        let sink = ProctorTextSink { context: (&raw mut written).cast(), write: Some(collect) };
+        checked(model.activity, Call::Explain, |error| {
+            // SAFETY: the function is that of a checked extension; the handle is live; the sink lives for the call, and
+            // so does the `Written` whose address `collect` takes, which nobody else touches meanwhile.
+            unsafe { explain(model.handle.get(), &raw const sink, error) }
+        })?;
+        written.finish()
     }
 
     /// Says that no more queries will come in this phase. [issuing thread]

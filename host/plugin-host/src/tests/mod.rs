@@ -1,6 +1,7 @@
 //! A plugin made by hand: raw tables, as a vendor in C would write them, with a defect for each test.
 
 mod crashing;
+mod explaining;
 mod plugin;
 mod running;
 mod tables;

@@ -4,8 +4,21 @@
 
 #![forbid(unsafe_code)]
 
+pub mod cache;
+pub mod calibrate;
+pub mod candidates;
+pub mod explain;
+mod machine;
+pub mod parallelism;
+pub mod partition;
+mod plan;
+mod planner;
+pub mod predict;
 mod schedule;
 mod shape;
 
+pub use machine::Machine;
+pub use plan::{LayerPlan, ModelPlan, PlanKey, PlanOrigin, PlannedLayer};
+pub use planner::{BUDGET, MeasureLayer, Planner};
 pub use schedule::{Chunk, Mapping, Schedule, Sweep};
 pub use shape::{Cell, Directions, GruReset, LayerShape, Precision, RnnActivation};
