@@ -49,19 +49,25 @@ pub fn find_or_make_model(
     progress: &mut dyn FnMut(&Path, Progress),
 ) -> Result<MadeModel, DatasetError> {
     let recipe = recipe(name).ok_or_else(|| no_recipe(name))?;
-    let fallback = fallback.join(FOLDER);
-    let folders: Vec<_> =
-        root.folders().map(|folder| folder.join(FOLDER)).chain([fallback.clone()]).collect();
-    for folder in &folders {
-        if let Some(found) = find(&recipe, folder) {
-            return Ok(found);
-        }
+    if let Some(found) = find_in(&recipe, root, fallback) {
+        return Ok(found);
     }
     let home = root.home()?.map(|home| home.join(FOLDER));
     match home.filter(|home| is_writable(home)) {
         Some(home) => make(&recipe, &home, progress),
-        None => make(&recipe, &fallback, progress),
+        None => make(&recipe, &fallback.join(FOLDER), progress),
     }
+}
+
+/// The model file of a recipe, where [`find_or_make_model`] looks for it; `None` if it has not been made, or is damaged.
+#[must_use]
+pub fn find_made_model(name: &str, root: &DataRoot, fallback: &Path) -> Option<MadeModel> {
+    find_in(&recipe(name)?, root, fallback)
+}
+
+fn find_in(recipe: &ModelRecipe, root: &DataRoot, fallback: &Path) -> Option<MadeModel> {
+    let places = root.folders().chain([fallback]);
+    places.map(|place| place.join(FOLDER)).find_map(|folder| find(recipe, &folder))
 }
 
 /// Makes the model file of a recipe in a folder, which is made too if need be. One that is there already is made again

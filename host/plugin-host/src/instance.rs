@@ -49,7 +49,7 @@ struct Scratch {
 unsafe impl Send for Scratch {}
 
 impl Instance {
-    pub(crate) fn create(model: &Arc<ModelInner>, index: u32) -> Result<Self, PluginHostError> {
+    pub(crate) fn create(model: &Arc<ModelInner>, index: u32, cpus: &[u32]) -> Result<Self, PluginHostError> {
         let demand = &model.demand;
         let plugin = model.backend.plugin();
         let batch_size_max = usize::try_from(demand.batch_size_max).unwrap_or(usize::MAX);
@@ -63,14 +63,14 @@ impl Instance {
             size: size_of::<ProctorPlacement>(),
             instance_index: index,
             instance_count: demand.instance_count,
-            cpus: ptr::null(),
-            cpu_count: 0,
+            cpus: if cpus.is_empty() { ptr::null() } else { cpus.as_ptr() },
+            cpu_count: cpus.len(),
         };
         let mut instance = ptr::null_mut();
         let create = required!(model.table(), create_instance);
         checked(activity, Call::CreateInstance, |error| {
-            // SAFETY: the function is that of a checked table; the model is live; the placement, the room for the
-            // instance and `error` live for the call.
+            // SAFETY: the function is that of a checked table; the model is live; the placement with its list, the
+            // room for the instance and `error` live for the call.
             unsafe { create(model.raw(), &raw const placement, &raw mut instance, error) }
         })?;
         let handle = Handle::new(instance, plugin, Call::CreateInstance)?;

@@ -124,6 +124,15 @@ impl Model {
     /// # Errors
     /// A wrong state or number, or why the plugin cannot make it.
     pub fn create_instance(&self, index: u32) -> Result<Instance, PluginHostError> {
+        self.create_instance_on(index, &[])
+    }
+
+    /// As [`create_instance`](Self::create_instance), with the processors that the instance should keep to, the one for its
+    /// own thread first; none for anywhere.
+    ///
+    /// # Errors
+    /// As of [`create_instance`](Self::create_instance).
+    pub fn create_instance_on(&self, index: u32, cpus: &[u32]) -> Result<Instance, PluginHostError> {
         self.inner.expect(Call::CreateInstance, State::Loaded)?;
         self.inner.destroy_retired();
         if index >= self.inner.demand.instance_count || self.inner.lock_instances().contains_key(&index) {
@@ -133,7 +142,7 @@ impl Model {
                 "has this instance already, or as many as demanded",
             ));
         }
-        Instance::create(&self.inner, index)
+        Instance::create(&self.inner, index, cpus)
     }
 
     /// Announces the samples that will be used next. [main thread]
