@@ -8,9 +8,10 @@ mod call;
 mod layer;
 pub mod reference;
 mod sequences;
-mod team;
+mod sync;
+pub mod team;
 
 pub use call::{Call, CallError};
 pub use layer::{DirectionWeights, Layer, LayerError, LayerSpec, Workspace};
 pub use sequences::{Sequences, SequencesMut};
-pub use team::Team;
+pub use team::{Member, Team, TeamOptions};

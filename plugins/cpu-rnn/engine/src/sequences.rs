@@ -57,6 +57,17 @@ impl<'a> Sequences<'a> {
         Self { samples, step_stride: batch * width, time, width, lifetime: PhantomData }
     }
 
+    /// A contiguous tensor `[batch, time, width]`.
+    ///
+    /// # Panics
+    /// If the tensor has another size.
+    #[must_use]
+    pub fn sample_major(tensor: &'a [f32], time: usize, batch: usize, width: usize) -> Self {
+        assert_eq!(tensor.len(), time * batch * width, "size of a tensor [{batch}, {time}, {width}]");
+        let samples = Starts::Even(tensor.as_ptr(), time * width, batch);
+        Self { samples, step_stride: width, time, width, lifetime: PhantomData }
+    }
+
     /// One contiguous tensor `[time, width]` for each sample.
     ///
     /// # Panics
@@ -147,6 +158,17 @@ impl<'a> SequencesMut<'a> {
         assert_eq!(tensor.len(), time * batch * width, "size of a tensor [{time}, {batch}, {width}]");
         let samples = Starts::Even(tensor.as_mut_ptr(), width, batch);
         Self { samples, step_stride: batch * width, time, width, lifetime: PhantomData }
+    }
+
+    /// A contiguous tensor `[batch, time, width]`.
+    ///
+    /// # Panics
+    /// If the tensor has another size.
+    #[must_use]
+    pub fn sample_major(tensor: &'a mut [f32], time: usize, batch: usize, width: usize) -> Self {
+        assert_eq!(tensor.len(), time * batch * width, "size of a tensor [{batch}, {time}, {width}]");
+        let samples = Starts::Even(tensor.as_mut_ptr(), time * width, batch);
+        Self { samples, step_stride: width, time, width, lifetime: PhantomData }
     }
 
     /// One contiguous tensor `[time, width]` for each sample.

@@ -1,1 +1,41 @@
 //! Kernels of recurrent layers for the processor at hand: packed weights, products, activations, cells.
+//!
+//! A [`PackedCell`] holds the weights of one direction of a layer in blocks of units, a [`PackedLinear`] those of a dense
+//! layer. [`PackedCell::product`] computes the time-independent part of a layer for many rows at once, and
+//! [`PackedCell::step`] one time step: the hidden product starts from those gates, and the cell follows in registers.
+//! [`activation`] has exp, sigmoid and tanh of slices.
+//!
+//! - Kernels know rows by pointer, so hidden states are read and written where they lie, whatever the tensor's layout.
+//!   Which rows and which blocks of units are whose is the caller's business; threads, too.
+//! - Each kernel is written once, over a vector type and a format of weights, and compiled for each [`Isa`]. The set is
+//!   chosen when weights are packed.
+//! - The order of additions depends on the number of rows of a call: the last bits of a row's result may, too.
+//! - f32 sums throughout; int8 weights give i32 sums within one product, exact, and so the same for each instruction set.
+//!
+//! ```
+//! use proctor_rnn_kernels::{Isa, PackedLinear, Precision};
+//!
+//! let layer = PackedLinear::new(Isa::best(), Precision::F32, &[1.0, 2.0, 3.0, 4.0], &[0.5, 0.0], 2);
+//! let mut output = [0.0; 2];
+//! layer.apply(&[1.0, 1.0], &mut output);
+//! assert_eq!(output, [3.5, 7.0]);
+//! ```
+
+pub mod activation;
+mod args;
+mod body;
+mod buffer;
+mod cell;
+mod isa;
+mod linear;
+mod matrix;
+mod precision;
+mod table;
+mod vector;
+
+pub use args::{Between, Product, Rows, RowsMut, Start, Step};
+pub use buffer::{ALIGNMENT_BYTES, Buffer};
+pub use cell::{CellKind, CellSpec, CellWeights, PackedCell};
+pub use isa::{ISA_VARIABLE, Isa, IsaError};
+pub use linear::PackedLinear;
+pub use precision::Precision;

@@ -7,6 +7,7 @@ mod batch;
 mod dense;
 mod load;
 mod model;
+pub mod nets;
 pub mod safetensors;
 
 pub use batch::{OwnedBatch, Places};

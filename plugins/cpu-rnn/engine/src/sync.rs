@@ -1,0 +1,40 @@
+//! The primitives of the concurrent parts: the standard library's, or loom's in a build with `--cfg loom`.
+
+#[cfg(not(loom))]
+mod primitives {
+    pub(crate) use std::sync::atomic::AtomicU64;
+    pub(crate) use std::thread::park;
+
+    /// One turn of a loop that waits for another core: soon without a pause, since a barrier takes a few hundred cycles and
+    /// a pause a hundred; later with one, for the other thread of this core; at last giving the core away, so that a team
+    /// on fewer cores than it has threads makes progress.
+    #[inline]
+    pub(crate) fn spin(turn: u32) {
+        const WITHOUT_PAUSE: u32 = 256;
+        const WITH_PAUSE: u32 = 1024;
+        if turn < WITHOUT_PAUSE {
+        } else if turn < WITHOUT_PAUSE + WITH_PAUSE {
+            std::hint::spin_loop();
+        } else {
+            std::thread::yield_now();
+        }
+    }
+}
+
+#[cfg(loom)]
+mod primitives {
+    pub(crate) use loom::sync::atomic::AtomicU64;
+    pub(crate) use loom::thread::park;
+
+    pub(crate) fn spin(_turn: u32) {
+        loom::thread::yield_now();
+    }
+}
+
+pub(crate) use primitives::*;
+
+/// What one thread writes often, kept away from what others read: alone on its cache lines, also on the neighbour
+/// that the processor fetches along.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Apart<T>(pub T);

@@ -1,0 +1,380 @@
+//! The threads that a layer runs on: weight-centric streamlining (section 5.2.4 of the paper).
+//!
+//! A [`Team`] is the caller and its persistent helpers, each pinned to a core. [`Team::run`] is one parallel region: it
+//! spans the whole sequence, and within it thread `i` has the same weights at every step, so they stay in the cache of
+//! its core. Between steps the threads meet at a [barrier](Member::barrier) that costs about as much as moving a cache
+//! line to the other core and back.
+//!
+//! Between regions helpers watch for the next one for a bounded time and then sleep. Threads that wait give their core away
+//! after a while, so a team on fewer cores than threads is slow, but it gets on.
+
+mod cores;
+mod gate;
+
+use std::{
+    any::Any,
+    cell::{Cell, UnsafeCell},
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    sync::{Arc, Mutex, PoisonError},
+    thread::{JoinHandle, ThreadId},
+    time::{Duration, Instant},
+};
+
+use cores::Affinity;
+use gate::{Gate, POISON};
+
+use crate::sync::spin;
+
+/// How a [`Team`] is made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TeamOptions {
+    /// Number of threads, the caller counted; at least 1.
+    pub threads: usize,
+    /// Cores to use, the caller's first, reused from the start if there are fewer than threads; empty for the last cores that
+    /// the calling thread may run on (the first one serves most interrupts).
+    pub cores: Vec<usize>,
+    /// Whether each helper stays on its core.
+    pub pin: bool,
+    /// Whether the thread that calls [`Team::run`] is put on its core, from its first call until the team is dropped or
+    /// another thread calls.
+    pub pin_caller: bool,
+    /// How long a helper watches for the next region before it sleeps.
+    pub spin: Duration,
+}
+
+impl TeamOptions {
+    /// Pinned helpers, a free caller, 100 us of watching.
+    #[must_use]
+    pub fn new(threads: usize) -> Self {
+        Self { threads, cores: Vec::new(), pin: true, pin_caller: false, spin: Duration::from_micros(100) }
+    }
+}
+
+/// Threads for layers to run on: the caller and its helpers; see the [module](self).
+pub struct Team {
+    shared: Arc<Shared>,
+    helpers: Vec<JoinHandle<()>>,
+    cores: Vec<usize>,
+    caller: CallerPin,
+}
+
+/// What a thread of a team knows of itself while a region runs.
+#[derive(Debug)]
+pub struct Member<'a> {
+    gate: &'a Gate,
+    index: usize,
+    round: Cell<u64>,
+}
+
+type Work<'a> = dyn Fn(&Member<'_>) + Sync + 'a;
+
+struct Shared {
+    gate: Gate,
+    /// The work of the region that runs; `None` tells helpers to end. Written by the caller between regions only.
+    work: UnsafeCell<Option<*const Work<'static>>>,
+    /// The first panic of a region.
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
+}
+
+// SAFETY: `work` is written by the caller while no region runs, that is after every helper has arrived at the end of the last
+// one, and read by helpers after the gate's opening, both ordered by the gate. The work that it points to is `Sync`.
+unsafe impl Send for Shared {}
+// SAFETY: as above.
+unsafe impl Sync for Shared {}
+
+/// Whether the thread that calls is pinned, and what it could run on before.
+#[derive(Debug, Default)]
+struct CallerPin {
+    wanted: bool,
+    pinned: Option<(ThreadId, Option<Affinity>)>,
+}
+
+impl Team {
+    /// Makes a team of this many threads, the caller counted; 0 counts as 1.
+    ///
+    /// # Panics
+    /// If the operating system gives no thread.
+    #[must_use]
+    pub fn new(threads: usize) -> Self {
+        Self::with_options(&TeamOptions::new(threads)).expect("a thread for the team")
+    }
+
+    /// Makes a team.
+    ///
+    /// # Errors
+    /// If the operating system gives no thread.
+    pub fn with_options(options: &TeamOptions) -> std::io::Result<Self> {
+        let threads = options.threads.max(1);
+        let cores = chosen_cores(options, threads);
+        let shared = Arc::new(Shared {
+            gate: Gate::new(threads),
+            work: UnsafeCell::new(None),
+            panic: Mutex::new(None),
+        });
+        let caller = CallerPin { wanted: options.pin_caller && !cores.is_empty(), pinned: None };
+        let mut team = Self { shared, helpers: Vec::with_capacity(threads - 1), cores, caller };
+        for index in 1..threads {
+            let shared = Arc::clone(&team.shared);
+            let core = team.core_of(index).filter(|_| options.pin);
+            let patience = options.spin;
+            let builder = std::thread::Builder::new().name(format!("rnn-team-{index}"));
+            team.helpers.push(builder.spawn(move || {
+                if let Some(core) = core {
+                    cores::pin(core);
+                }
+                help(&shared, index, patience);
+            })?);
+        }
+        Ok(team)
+    }
+
+    /// Number of threads, the caller counted.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.shared.gate.threads()
+    }
+
+    /// The core that was chosen for a thread; `None` where threads cannot be pinned.
+    #[must_use]
+    pub fn core_of(&self, thread: usize) -> Option<usize> {
+        (!self.cores.is_empty()).then(|| self.cores[thread % self.cores.len()])
+    }
+
+    /// Runs one parallel region: `work` once on each thread, the caller as thread 0. Returns when all have ended.
+    ///
+    /// # Panics
+    /// If `work` panics on any thread: then on all that wait for it at a barrier, and here once all have ended.
+    pub fn run(&mut self, work: impl Fn(&Member<'_>) + Sync) {
+        self.run_dyn(&work);
+    }
+
+    fn run_dyn(&mut self, work: &Work<'_>) {
+        if let Some(core) = self.core_of(0).filter(|_| self.caller.wanted) {
+            self.caller.pin(core);
+        }
+        let shared = &*self.shared;
+        // SAFETY: the lifetime is erased for the time of this function only: below it waits, also after a panic, until every
+        // helper has come to the end of the region.
+        let erased = unsafe { std::mem::transmute::<*const Work<'_>, *const Work<'static>>(work) };
+        // SAFETY: no region runs, so no helper reads: see `Shared`.
+        unsafe { *shared.work.get() = Some(erased) };
+        let region = self.open();
+        run_part(shared, 0, work);
+        if shared.gate.close(region) {
+            let payload = shared.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
+            resume_unwind(payload.unwrap_or_else(|| Box::new("a thread of the team panicked")));
+        }
+    }
+
+    /// Starts a region with the work that is laid ready and returns its number.
+    fn open(&self) -> u64 {
+        let opened = self.shared.gate.open();
+        if opened.somebody_sleeps {
+            self.helpers.iter().for_each(|helper| helper.thread().unpark());
+        }
+        opened.region
+    }
+}
+
+impl Drop for Team {
+    fn drop(&mut self) {
+        // SAFETY: no region runs, so no helper reads: see `Shared`.
+        unsafe { *self.shared.work.get() = None };
+        self.open();
+        for helper in self.helpers.drain(..) {
+            // A helper catches the panics of its work; there is nothing else to report.
+            let _ = helper.join();
+        }
+        self.caller.release();
+    }
+}
+
+impl fmt::Debug for Team {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Team").field("threads", &self.threads()).field("cores", &self.cores).finish()
+    }
+}
+
+impl Member<'_> {
+    /// Which thread of the team this is; 0 is the caller.
+    #[must_use]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Number of threads of the team.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.gate.threads()
+    }
+
+    /// Waits until all threads have come here; then what each wrote before is visible to all. Every thread of a region must
+    /// come to the same number of barriers.
+    ///
+    /// # Panics
+    /// If another thread has panicked.
+    #[inline]
+    pub fn barrier(&self) {
+        let round = self.round.get() + 1;
+        self.round.set(round);
+        self.gate.arrive(self.index, round);
+        if self.gate.wait(self.index, round) {
+            another_panicked();
+        }
+    }
+}
+
+#[cold]
+fn another_panicked() -> ! {
+    panic!("another thread of the team panicked")
+}
+
+impl CallerPin {
+    /// Puts the calling thread on a core unless it is there.
+    fn pin(&mut self, core: usize) {
+        let this = std::thread::current().id();
+        if self.pinned.is_some_and(|(pinned, _)| pinned == this) {
+            return;
+        }
+        let before = Affinity::of_this_thread();
+        cores::pin(core);
+        self.pinned = Some((this, before));
+    }
+
+    /// Lets the thread run again where it could before, if this is the one.
+    fn release(&mut self) {
+        if let Some((thread, Some(before))) = self.pinned.take()
+            && thread == std::thread::current().id()
+        {
+            before.apply();
+        }
+    }
+}
+
+/// Runs one thread's part of a region.
+fn run_part(shared: &Shared, index: usize, work: &Work<'_>) {
+    let member = Member { gate: &shared.gate, index, round: Cell::new(shared.gate.reached(index)) };
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| work(&member))) {
+        let mut first = shared.panic.lock().unwrap_or_else(PoisonError::into_inner);
+        first.get_or_insert(payload);
+        shared.gate.arrive(index, POISON);
+    }
+}
+
+/// The life of a helper.
+fn help(shared: &Shared, index: usize, patience: Duration) {
+    let mut region = 0;
+    loop {
+        let mut since = None;
+        region = shared.gate.wait_open(region, |turn| {
+            // The clock is read every 64 turns: a turn is a few cycles.
+            spin(turn);
+            turn % 64 > 0 || since.get_or_insert_with(Instant::now).elapsed() < patience
+        });
+        // SAFETY: the region is open and lasts until this helper ends it, so the caller does not write: see `Shared`.
+        let Some(work) = (unsafe { *shared.work.get() }) else {
+            return;
+        };
+        // SAFETY: the caller keeps what it points to until every helper has ended the region.
+        run_part(shared, index, unsafe { &*work });
+        shared.gate.end(index, region);
+    }
+}
+
+/// The cores of a team's threads, the caller's first; empty where the operating system does not tell.
+fn chosen_cores(options: &TeamOptions, threads: usize) -> Vec<usize> {
+    if !options.cores.is_empty() {
+        return options.cores.clone();
+    }
+    let allowed = Affinity::of_this_thread().map(|affinity| affinity.cores()).unwrap_or_default();
+    allowed[allowed.len().saturating_sub(threads)..].to_vec()
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    /// Each thread adds up what all wrote in the round before: wrong as soon as one runs ahead or behind.
+    fn count_together(team: &mut Team, rounds: usize) {
+        let threads = team.threads();
+        let counts: Vec<_> = (0..threads).map(|_| AtomicUsize::new(0)).collect();
+        team.run(|member| {
+            for round in 1..=rounds {
+                counts[member.index()].fetch_add(1, Ordering::Relaxed);
+                member.barrier();
+                let sum: usize = counts.iter().map(|count| count.load(Ordering::Relaxed)).sum();
+                assert_eq!(sum, round * threads);
+                member.barrier();
+            }
+        });
+    }
+
+    #[test]
+    fn threads_keep_step_whatever_their_number() {
+        for threads in [0, 1, 2, 3, 5] {
+            let mut team = Team::new(threads);
+            assert_eq!(team.threads(), threads.max(1));
+            for rounds in [0, 1, 100] {
+                count_together(&mut team, rounds);
+            }
+        }
+    }
+
+    #[test]
+    fn helpers_that_sleep_at_once_are_woken() {
+        let mut team =
+            Team::with_options(&TeamOptions { spin: Duration::ZERO, ..TeamOptions::new(3) }).unwrap();
+        for _ in 0..200 {
+            count_together(&mut team, 1);
+        }
+    }
+
+    #[test]
+    fn two_teams_on_the_same_core_get_on() {
+        let core = TeamOptions::new(1);
+        let cores = chosen_cores(&core, 1);
+        let run = |options: &TeamOptions| {
+            let mut team = Team::with_options(options).unwrap();
+            count_together(&mut team, 50);
+        };
+        let options = TeamOptions { cores, pin_caller: true, ..TeamOptions::new(2) };
+        std::thread::scope(|scope| {
+            scope.spawn(|| run(&options));
+            scope.spawn(|| run(&options));
+        });
+    }
+
+    #[test]
+    fn a_panic_on_any_thread_ends_the_region_with_it_and_the_team_goes_on() {
+        let mut team = Team::new(3);
+        for culprit in 0..3 {
+            let run = AssertUnwindSafe(|| {
+                team.run(|member| {
+                    assert!(member.index() != culprit, "thread {culprit} gives up");
+                    member.barrier();
+                });
+            });
+            let payload = catch_unwind(run).unwrap_err();
+            assert_eq!(payload.downcast_ref::<String>(), Some(&format!("thread {culprit} gives up")));
+            count_together(&mut team, 3);
+        }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_pinned_caller_runs_on_the_chosen_core_until_the_team_is_dropped() {
+        let before = Affinity::of_this_thread().unwrap().cores();
+        let mut team = Team::with_options(&TeamOptions { pin_caller: true, ..TeamOptions::new(2) }).unwrap();
+        let seen = Mutex::new(vec![Vec::new(); 2]);
+        team.run(|member| {
+            seen.lock().unwrap()[member.index()] = Affinity::of_this_thread().unwrap().cores();
+        });
+        let chosen = [0, 1].map(|thread| team.core_of(thread).unwrap());
+        assert_eq!(*seen.lock().unwrap(), chosen.map(|core| vec![core]));
+        drop(team);
+        assert_eq!(Affinity::of_this_thread().unwrap().cores(), before);
+    }
+}

@@ -1,0 +1,15 @@
+//! The kernels themselves, generic over the vector and the format of weights.
+//!
+//! Every function is `#[inline(always)]` and becomes code only inside the functions of [`crate::table`], which have the
+//! target features. For the same reason there are no closures here: a closure is a function of its own, without them.
+
+pub(crate) mod candidate;
+pub(crate) mod exp;
+pub(crate) mod gru;
+pub(crate) mod lstm;
+pub(crate) mod product;
+pub(crate) mod quantise;
+pub(crate) mod rnn;
+pub(crate) mod slices;
+pub(crate) mod sweep;
+pub(crate) mod weights;

@@ -1,0 +1,110 @@
+//! Quantisation of activations, row by row, for int8 weights.
+
+use super::weights::Grid;
+use crate::vector::Vector;
+
+/// Largest magnitude of a quantised value.
+pub(crate) const LEVELS: f32 = 127.0;
+
+/// Bytes of a quantised row of `depth` values: whole cache lines, so whole groups and whole vectors.
+pub(crate) fn row_bytes(depth: usize) -> usize {
+    depth.next_multiple_of(64)
+}
+
+/// Bytes of work space for `rows` quantised rows of `depth` values and their scales.
+pub(crate) fn scratch_bytes(rows: usize, depth: usize) -> usize {
+    rows * row_bytes(depth) + (rows * 4).next_multiple_of(64)
+}
+
+/// Quantised rows in their work space.
+#[derive(Clone, Copy)]
+pub(crate) struct Quantised {
+    values: *const u8,
+    scales: *const f32,
+    row_bytes: usize,
+    samples: usize,
+}
+
+/// One quantised row.
+#[derive(Clone, Copy)]
+pub(crate) struct Row {
+    /// Values plus the zero point, padded with zeros to whole groups.
+    pub(crate) values: *const u8,
+    /// What a value of 1 stands for.
+    pub(crate) scale: *const f32,
+}
+
+impl Quantised {
+    /// # Safety
+    /// - There is such a row.
+    #[inline(always)]
+    pub(crate) unsafe fn row(&self, step: usize, sample: usize) -> Row {
+        let index = step * self.samples + sample;
+        // SAFETY: the work space has as many rows as the grid had.
+        unsafe { Row { values: self.values.add(index * self.row_bytes), scale: self.scales.add(index) } }
+    }
+}
+
+/// Quantises every row of the grid to `round(x * 127 / max |x|)`. A row with a NaN or an infinity gets the scale NaN, so
+/// that all its products are NaN.
+///
+/// # Safety
+/// - The processor has the instructions of `V`.
+/// - Every row of the grid has `depth` readable values.
+/// - `scratch` is 64-byte aligned and has [`scratch_bytes`] bytes.
+#[inline(always)]
+pub(crate) unsafe fn rows<V: Vector>(grid: &Grid, depth: usize, scratch: *mut u8) -> Quantised {
+    let (count, row_bytes) = (grid.steps * grid.samples, row_bytes(depth));
+    // SAFETY: rows and scales lie within the work space; the rest is the caller's duty.
+    unsafe {
+        let scales = scratch.add(count * row_bytes).cast::<f32>();
+        for step in 0..grid.steps {
+            for sample in 0..grid.samples {
+                let index = step * grid.samples + sample;
+                *scales.add(index) = row::<V>(grid.row(step, sample), depth, scratch.add(index * row_bytes));
+            }
+        }
+        Quantised { values: scratch, scales, row_bytes, samples: grid.samples }
+    }
+}
+
+/// Quantises one row and returns its scale.
+///
+/// # Safety
+/// - The processor has the instructions of `V`.
+/// - `depth` values can be read at `from`, and [`row_bytes`] written at `to`.
+#[inline(always)]
+unsafe fn row<V: Vector>(from: *const f32, depth: usize, to: *mut u8) -> f32 {
+    // SAFETY: `at < depth`, and `to` has room for whole vectors; the rest is the caller's duty.
+    unsafe {
+        let zero = V::splat(0.0);
+        let (mut largest, mut probe) = (zero, zero);
+        let mut at = 0;
+        while at < depth {
+            let value = V::load_first(from.add(at), (depth - at).min(V::LANES));
+            largest = largest.at_least(value).at_least(zero.sub(value));
+            // 0 for every finite value, NaN for the others.
+            probe = value.fma(zero, probe);
+            at += V::LANES;
+        }
+        let (largest, probe) = (fold::<V>(largest, f32::max), fold::<V>(probe, |a, b| a + b));
+        // Below 1e-30 the inverse would overflow; such a row is as good as zero.
+        let inverse = if largest > 1e-30 { V::splat(LEVELS / largest) } else { zero };
+        at = 0;
+        while at < depth {
+            let value = V::load_first(from.add(at), (depth - at).min(V::LANES));
+            value.mul(inverse).store_quantised(to.add(at));
+            at += V::LANES;
+        }
+        largest / LEVELS + probe
+    }
+}
+
+/// Folds the lanes of a vector.
+#[inline(always)]
+fn fold<V: Vector>(vector: V, function: fn(f32, f32) -> f32) -> f32 {
+    let mut lanes = [0.0; 16];
+    // SAFETY: no vector has more than 16 lanes.
+    unsafe { vector.store(lanes.as_mut_ptr()) };
+    lanes[1..V::LANES].iter().fold(lanes[0], |a, b| function(a, *b))
+}

@@ -1,0 +1,97 @@
+//! One step of a vanilla RNN: `h = f(W x + U h + b)` with tanh or `max(x, 0)`, as in the ONNX operator RNN.
+//!
+//! One gate alone would leave most of a register tile empty, so that up to four blocks of units are taken at once.
+
+use super::exp::Bounds;
+use super::sweep::{Groups, Operands, Tiles, add_product, store_units};
+use super::weights::Weights;
+use crate::args::{Start, Step};
+use crate::cell::{CellKind, PackedCell};
+use crate::vector::Vector;
+
+/// # Safety
+/// - As [`PackedCell::step`], for a vanilla RNN whose weights are of format `W` and packed for `V`.
+/// - The processor has the instructions of `V`.
+#[inline(always)]
+pub(crate) unsafe fn step<V: Vector, W: Weights>(cell: &PackedCell, step: &Step) {
+    let tiles = Tiles::new(step.rows, V::ROWS);
+    let mut groups = Groups::new(step, 4);
+    // SAFETY: blocks and rows are those of the step; the rest is the caller's duty.
+    unsafe {
+        let operands = Operands::<W>::new::<V>(step, cell.input.depth(), cell.hidden.depth());
+        while let Some((block, width)) = groups.next() {
+            let mut row = 0;
+            for tile in 0..tiles.count() {
+                let rows = tiles.rows(tile);
+                match (width, rows) {
+                    (1, _) => {
+                        for r in 0..rows {
+                            self::tile::<V, W, 1, 1, 4>(cell, step, &operands, block, row + r);
+                        }
+                    }
+                    (2, _) => {
+                        for r in 0..rows {
+                            self::tile::<V, W, 1, 2, 4>(cell, step, &operands, block, row + r);
+                        }
+                    }
+                    (_, 1) => self::tile::<V, W, 1, 4, 2>(cell, step, &operands, block, row),
+                    (_, 2) => self::tile::<V, W, 2, 4, 1>(cell, step, &operands, block, row),
+                    (_, 3) if V::ROWS >= 3 => self::tile::<V, W, 3, 4, 1>(cell, step, &operands, block, row),
+                    (_, 4) if V::ROWS >= 4 => self::tile::<V, W, 4, 4, 1>(cell, step, &operands, block, row),
+                    (_, 5) if V::ROWS >= 5 => self::tile::<V, W, 5, 4, 1>(cell, step, &operands, block, row),
+                    (_, 6) if V::ROWS >= 6 => self::tile::<V, W, 6, 4, 1>(cell, step, &operands, block, row),
+                    _ => {}
+                }
+                row += rows;
+            }
+        }
+    }
+}
+
+/// `N` blocks.
+///
+/// # Safety
+/// - As [`step`], for rows and blocks of the step.
+#[inline(always)]
+unsafe fn tile<V: Vector, W: Weights, const R: usize, const N: usize, const P: usize>(
+    cell: &PackedCell,
+    step: &Step,
+    operands: &Operands<W>,
+    block: usize,
+    row: usize,
+) {
+    let (unit, units) = (block * V::LANES, cell.hidden.depth());
+    // SAFETY: the caller's duty.
+    unsafe {
+        let mut sums = [[V::splat(0.0); N]; R];
+        for r in 0..R {
+            for n in 0..N {
+                let column = unit + n * V::LANES;
+                sums[r][n] = match step.start {
+                    Start::Gates { gates, row_stride } => V::load(gates.add((row + r) * row_stride + column)),
+                    Start::Input(_) => V::load(cell.input.bias().add(column)),
+                };
+            }
+        }
+        if let Some(source) = &operands.input {
+            let panel = cell.input.blocks_panel::<N>(block);
+            add_product::<V, W, R, N, P>(source, row, &panel, cell.input.depth(), &mut sums);
+        }
+        if let Some(source) = &operands.hidden {
+            let panel = cell.hidden.blocks_panel::<N>(block);
+            add_product::<V, W, R, N, P>(source, row, &panel, units, &mut sums);
+        }
+        let bounds = Bounds::new(cell.clip);
+        let (clip, minus_clip, zero) = (V::splat(cell.clip), V::splat(-cell.clip), V::splat(0.0));
+        for r in 0..R {
+            for n in 0..N {
+                let hidden = if cell.kind == CellKind::RnnRelu {
+                    sums[r][n].at_least(minus_clip).at_most(clip).at_least(zero)
+                } else {
+                    bounds.tanh(sums[r][n])
+                };
+                store_units(hidden, step.hidden.row(row + r), unit + n * V::LANES, units);
+            }
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! exp, sigmoid and tanh of slices, in place.
+
+use super::exp::{Bounds, exp};
+use crate::vector::Vector;
+
+/// Function of a slice.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Function {
+    Exp,
+    Sigmoid,
+    Tanh,
+}
+
+/// # Safety
+/// - The processor has the instructions of `V`.
+#[inline(always)]
+pub(crate) unsafe fn apply<V: Vector>(function: Function, values: &mut [f32]) {
+    // SAFETY: only lanes within the slice are read and written; the rest is the caller's duty.
+    unsafe {
+        let bounds = Bounds::new(f32::INFINITY);
+        let (low, high) = (V::splat(-104.0), V::splat(89.0));
+        for chunk in values.chunks_mut(V::LANES) {
+            let x = V::load_first(chunk.as_ptr(), chunk.len());
+            let y = match function {
+                Function::Exp => exp::<V, 1>(x.at_least(low).at_most(high)),
+                Function::Sigmoid => bounds.sigmoid(x),
+                Function::Tanh => bounds.tanh(x),
+            };
+            y.store_first(chunk.as_mut_ptr(), chunk.len());
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! What the kernels of all cells share: the order of tiles, and how the hidden product of a tile is begun.
+
+use super::weights::{Grid, Panel, Weights};
+use crate::args::{Rows, Start, Step};
+use crate::matrix::Matrix;
+use super::quantise::scratch_bytes as quantised_bytes;
+use crate::vector::Vector;
+
+/// Cuts `rows` into as few register tiles of at most `most` rows as possible, of nearly equal size: 7 rows are 4 and 3.
+#[derive(Clone, Copy)]
+pub(crate) struct Tiles {
+    size: usize,
+    larger: usize,
+    count: usize,
+}
+
+impl Tiles {
+    #[inline(always)]
+    pub(crate) fn new(rows: usize, most: usize) -> Self {
+        let count = rows.div_ceil(most).max(1);
+        Self { size: rows / count, larger: rows % count, count }
+    }
+
+    #[inline(always)]
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Rows of tile `index`.
+    #[inline(always)]
+    pub(crate) fn rows(&self, index: usize) -> usize {
+        self.size + usize::from(index < self.larger)
+    }
+}
+
+/// Goes through a range of blocks in groups of at most 4, 2 or 1, upwards or downwards.
+#[derive(Clone, Copy)]
+pub(crate) struct Groups {
+    first: usize,
+    left: usize,
+    descending: bool,
+    most: usize,
+}
+
+impl Groups {
+    #[inline(always)]
+    pub(crate) fn new(step: &Step, most: usize) -> Self {
+        let (first, end) = (step.blocks.start, step.blocks.end);
+        Self { first, left: end.saturating_sub(first), descending: step.descending, most }
+    }
+
+    /// First block and number of blocks of the next group.
+    #[inline(always)]
+    pub(crate) fn next(&mut self) -> Option<(usize, usize)> {
+        let mut size = self.most;
+        while size > self.left {
+            size /= 2;
+        }
+        if size == 0 {
+            return None;
+        }
+        self.left -= size;
+        if self.descending {
+            return Some((self.first + self.left, size));
+        }
+        self.first += size;
+        Some((self.first - size, size))
+    }
+}
+
+/// The operands of a step: rows of the hidden state and, if a product of the input is wanted, of the input.
+pub(crate) struct Operands<W: Weights> {
+    /// Input rows, with [`Start::Input`].
+    pub(crate) input: Option<W::Source>,
+    /// Hidden rows, unless the state is zero.
+    pub(crate) hidden: Option<W::Source>,
+}
+
+impl<W: Weights> Operands<W> {
+    /// # Safety
+    /// - As the kernel's: the step's pointers are valid, the processor has the instructions of `V`.
+    #[inline(always)]
+    pub(crate) unsafe fn new<V: Vector>(step: &Step, input_depth: usize, hidden_depth: usize) -> Self {
+        let mut scratch = step.scratch;
+        // SAFETY: the work space has room for the rows of the input and of the state, in this order.
+        unsafe {
+            let mut input = None;
+            if let Start::Input(rows) = step.start {
+                input = Some(W::prepare::<V>(&one_step(rows, step.rows), input_depth, scratch));
+                scratch = scratch.wrapping_add(quantised_bytes(step.rows, input_depth));
+            }
+            let mut hidden = None;
+            if let Some(rows) = step.previous {
+                hidden = Some(W::prepare::<V>(&one_step(rows, step.rows), hidden_depth, scratch));
+            }
+            Self { input, hidden }
+        }
+    }
+}
+
+/// The rows of one step as a grid.
+#[inline(always)]
+pub(crate) fn one_step(rows: Rows, samples: usize) -> Grid {
+    Grid { rows, samples, steps: 1, step_stride: 0 }
+}
+
+/// Adds the product of `R` rows from `row` with a panel.
+///
+/// # Safety
+/// - The source has these rows; the rest as [`Weights::accumulate`].
+#[inline(always)]
+pub(crate) unsafe fn add_product<
+    V: Vector,
+    W: Weights,
+    const R: usize,
+    const N: usize,
+    const P: usize,
+>(
+    source: &W::Source,
+    row: usize,
+    panel: &Panel<N>,
+    depth: usize,
+    sums: &mut [[V; N]; R],
+) {
+    // SAFETY: the caller's duty.
+    unsafe {
+        let mut rows = [W::row(source, 0, row); R];
+        for r in 1..R {
+            rows[r] = W::row(source, 0, row + r);
+        }
+        W::accumulate::<V, R, N, P>(panel, depth, &rows, sums);
+    }
+}
+
+/// Sets the sums of `R` rows to the start gates of one block: finished products, or biases plus the input product.
+///
+/// # Safety
+/// - As the kernel's: the step's pointers are valid for these rows and this block, `input` is the input matrix.
+#[inline(always)]
+pub(crate) unsafe fn start<V: Vector, W: Weights, const R: usize, const N: usize, const P: usize>(
+    step: &Step,
+    operands: &Operands<W>,
+    input: &Matrix,
+    block: usize,
+    row: usize,
+) -> [[V; N]; R] {
+    let column = block * N * V::LANES;
+    // SAFETY: the caller's duty.
+    unsafe {
+        let mut sums = [[V::splat(0.0); N]; R];
+        match (step.start, &operands.input) {
+            (Start::Gates { gates, row_stride }, _) => {
+                for r in 0..R {
+                    for n in 0..N {
+                        sums[r][n] = V::load(gates.add((row + r) * row_stride + column + n * V::LANES));
+                    }
+                }
+            }
+            (Start::Input(_), Some(source)) => {
+                for n in 0..N {
+                    let bias = V::load(input.bias().add(column + n * V::LANES));
+                    for r in 0..R {
+                        sums[r][n] = bias;
+                    }
+                }
+                let panel = input.panel::<N>(block, 0);
+                add_product::<V, W, R, N, P>(source, row, &panel, input.depth(), &mut sums);
+            }
+            (Start::Input(_), None) => {}
+        }
+        sums
+    }
+}
+
+/// Loads a vector of units of a row that has `units` of them, from `unit` on; those beyond are 0.
+///
+/// # Safety
+/// - `units` values can be read at `row`, and `unit < units`.
+#[inline(always)]
+pub(crate) unsafe fn load_units<V: Vector>(row: *const f32, unit: usize, units: usize) -> V {
+    // SAFETY: the caller's duty.
+    unsafe {
+        if unit + V::LANES <= units {
+            V::load(row.add(unit))
+        } else {
+            V::load_first(row.add(unit), units - unit)
+        }
+    }
+}
+
+/// Stores a vector of units of a row that has `units` of them, from `unit` on, and nothing beyond.
+///
+/// # Safety
+/// - `units` values can be written at `row`, and `unit < units`.
+#[inline(always)]
+pub(crate) unsafe fn store_units<V: Vector>(value: V, row: *mut f32, unit: usize, units: usize) {
+    // SAFETY: the caller's duty.
+    unsafe {
+        if unit + V::LANES <= units {
+            value.store(row.add(unit));
+        } else {
+            value.store_first(row.add(unit), units - unit);
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! Products of a register tile, for each format of weights.
+
+use super::quantise::{self, Quantised};
+use crate::args::Rows;
+use crate::vector::Vector;
+
+/// The rows of a product: row `(step, sample)` starts at `rows` row `sample` plus `step * step_stride` values.
+#[derive(Clone, Copy)]
+pub(crate) struct Grid {
+    pub(crate) rows: Rows,
+    pub(crate) samples: usize,
+    pub(crate) steps: usize,
+    pub(crate) step_stride: isize,
+}
+
+impl Grid {
+    /// # Safety
+    /// - There is such a row, and its base is valid as [`Rows::row`] demands.
+    #[inline(always)]
+    pub(crate) unsafe fn row(&self, step: usize, sample: usize) -> *const f32 {
+        // SAFETY: the caller's duty.
+        unsafe { self.rows.row(sample).offset(step as isize * self.step_stride) }
+    }
+}
+
+/// `N` vectors of packed columns: where their first groups lie, and how far it is from group to group.
+#[derive(Clone, Copy)]
+pub(crate) struct Panel<const N: usize> {
+    /// First group of each vector of columns.
+    pub(crate) at: [*const u8; N],
+    /// Bytes from group to group.
+    pub(crate) stride: usize,
+    /// int8: scale of each column.
+    pub(crate) scales: [*const f32; N],
+    /// int8: minus the sum of each column, times the zero point.
+    pub(crate) corrections: [*const i32; N],
+}
+
+/// A format of weights: how rows are read and how a tile of products is summed.
+pub(crate) trait Weights {
+    /// Where rows are read from, after [`Self::prepare`].
+    type Source: Copy;
+    /// One row.
+    type Row: Copy;
+
+    /// Makes the rows ready: int8 quantises them into `scratch`.
+    ///
+    /// # Safety
+    /// - The processor has the instructions of `V`.
+    /// - Every row of the grid has `depth` readable values.
+    /// - `scratch` is 64-byte aligned with the bytes that [`quantise::scratch_bytes`] says; unused for f32 and bf16.
+    unsafe fn prepare<V: Vector>(grid: &Grid, depth: usize, scratch: *mut u8) -> Self::Source;
+
+    /// # Safety
+    /// - The grid that the source was made of has such a row.
+    unsafe fn row(source: &Self::Source, step: usize, sample: usize) -> Self::Row;
+
+    /// Adds to `sums[r][n]` the product of row `r` with vector `n` of the panel. `P` partial sums of each, so that
+    /// `R * N * P` additions are under way at once.
+    ///
+    /// # Safety
+    /// - The processor has the instructions of `V`.
+    /// - The panel has `depth` rows of weights in the format's groups, `4 * LANES` bytes each, and each row `depth` values.
+    unsafe fn accumulate<V: Vector, const R: usize, const N: usize, const P: usize>(
+        panel: &Panel<N>,
+        depth: usize,
+        rows: &[Self::Row; R],
+        sums: &mut [[V; N]; R],
+    );
+}
+
+/// f32 weights: a group is one row of weights.
+pub(crate) struct F32;
+
+/// bf16 weights: a group is two rows, interleaved. Activations stay f32.
+pub(crate) struct Bf16;
+
+/// int8 weights: a group is four rows, interleaved. Activations are quantised row by row.
+pub(crate) struct Int8;
+
+impl Weights for F32 {
+    type Source = Grid;
+    type Row = *const f32;
+
+    #[inline(always)]
+    unsafe fn prepare<V: Vector>(grid: &Grid, _depth: usize, _scratch: *mut u8) -> Grid {
+        *grid
+    }
+
+    #[inline(always)]
+    unsafe fn row(source: &Grid, step: usize, sample: usize) -> *const f32 {
+        // SAFETY: the caller's duty.
+        unsafe { source.row(step, sample) }
+    }
+
+    #[inline(always)]
+    unsafe fn accumulate<V: Vector, const R: usize, const N: usize, const P: usize>(
+        panel: &Panel<N>,
+        depth: usize,
+        rows: &[*const f32; R],
+        sums: &mut [[V; N]; R],
+    ) {
+        // SAFETY: `k < depth`, so that weights and activations are there; the rest is the caller's duty.
+        unsafe {
+            let mut parts = [[[V::splat(0.0); N]; R]; P];
+            parts[0] = *sums;
+            let mut k = 0;
+            while k + P <= depth {
+                for (p, part) in parts.iter_mut().enumerate() {
+                    add_row(panel, k + p, rows, part);
+                }
+                k += P;
+            }
+            while k < depth {
+                add_row(panel, k, rows, &mut parts[0]);
+                k += 1;
+            }
+            *sums = fold(parts);
+        }
+    }
+}
+
+/// Adds row `k` of the weights times value `k` of each row.
+///
+/// # Safety
+/// - As [`Weights::accumulate`], with `k` below the depth.
+#[inline(always)]
+unsafe fn add_row<V: Vector, const R: usize, const N: usize>(
+    panel: &Panel<N>,
+    k: usize,
+    rows: &[*const f32; R],
+    sums: &mut [[V; N]; R],
+) {
+    // SAFETY: the caller's duty.
+    unsafe {
+        let mut weights = [V::splat(0.0); N];
+        for n in 0..N {
+            weights[n] = V::load(panel.at[n].add(k * panel.stride).cast());
+        }
+        for r in 0..R {
+            let value = V::splat(*rows[r].add(k));
+            for n in 0..N {
+                sums[r][n] = value.fma(weights[n], sums[r][n]);
+            }
+        }
+    }
+}
+
+impl Weights for Bf16 {
+    type Source = Grid;
+    type Row = *const f32;
+
+    #[inline(always)]
+    unsafe fn prepare<V: Vector>(grid: &Grid, _depth: usize, _scratch: *mut u8) -> Grid {
+        *grid
+    }
+
+    #[inline(always)]
+    unsafe fn row(source: &Grid, step: usize, sample: usize) -> *const f32 {
+        // SAFETY: the caller's duty.
+        unsafe { source.row(step, sample) }
+    }
+
+    #[inline(always)]
+    unsafe fn accumulate<V: Vector, const R: usize, const N: usize, const P: usize>(
+        panel: &Panel<N>,
+        depth: usize,
+        rows: &[*const f32; R],
+        sums: &mut [[V; N]; R],
+    ) {
+        // SAFETY: groups and activations below the depth are there; the rest is the caller's duty.
+        unsafe {
+            let mut parts = [[[V::splat(0.0); N]; R]; P];
+            parts[0] = *sums;
+            let pairs = depth / 2;
+            for pair in 0..pairs {
+                let mut weights = [[V::splat(0.0); N]; 2];
+                for n in 0..N {
+                    let both = V::load_bf16_pairs(panel.at[n].add(pair * panel.stride));
+                    (weights[0][n], weights[1][n]) = both;
+                }
+                for (half, weights) in weights.iter().enumerate() {
+                    for r in 0..R {
+                        let value = V::splat(*rows[r].add(2 * pair + half));
+                        for n in 0..N {
+                            let sum = &mut parts[half % P][r][n];
+                            *sum = value.fma(weights[n], *sum);
+                        }
+                    }
+                }
+            }
+            if depth % 2 == 1 {
+                for r in 0..R {
+                    let value = V::splat(*rows[r].add(depth - 1));
+                    for n in 0..N {
+                        let (weight, _) = V::load_bf16_pairs(panel.at[n].add(pairs * panel.stride));
+                        parts[0][r][n] = value.fma(weight, parts[0][r][n]);
+                    }
+                }
+            }
+            *sums = fold(parts);
+        }
+    }
+}
+
+impl Weights for Int8 {
+    type Source = Quantised;
+    type Row = quantise::Row;
+
+    #[inline(always)]
+    unsafe fn prepare<V: Vector>(grid: &Grid, depth: usize, scratch: *mut u8) -> Quantised {
+        // SAFETY: the caller's duty.
+        unsafe { quantise::rows::<V>(grid, depth, scratch) }
+    }
+
+    #[inline(always)]
+    unsafe fn row(source: &Quantised, step: usize, sample: usize) -> quantise::Row {
+        // SAFETY: the caller's duty.
+        unsafe { source.row(step, sample) }
+    }
+
+    #[inline(always)]
+    unsafe fn accumulate<V: Vector, const R: usize, const N: usize, const P: usize>(
+        panel: &Panel<N>,
+        depth: usize,
+        rows: &[quantise::Row; R],
+        sums: &mut [[V; N]; R],
+    ) {
+        // SAFETY: groups below the depth are there, rows are padded to whole groups; the rest is the caller's duty.
+        unsafe {
+            let mut parts = [[[V::no_sums(); N]; R]; P];
+            for r in 0..R {
+                for n in 0..N {
+                    parts[0][r][n] = V::load_sums(panel.corrections[n]);
+                }
+            }
+            let groups = depth.div_ceil(4);
+            let mut group = 0;
+            while group + P <= groups {
+                for (p, part) in parts.iter_mut().enumerate() {
+                    add_group::<V, R, N>(panel, group + p, rows, part);
+                }
+                group += P;
+            }
+            while group < groups {
+                add_group::<V, R, N>(panel, group, rows, &mut parts[0]);
+                group += 1;
+            }
+            for r in 0..R {
+                let row_scale = V::splat(*rows[r].scale);
+                for n in 0..N {
+                    let mut whole = parts[0][r][n];
+                    for part in &parts[1..] {
+                        whole = V::add_sums(whole, part[r][n]);
+                    }
+                    let scale = row_scale.mul(V::load(panel.scales[n]));
+                    sums[r][n] = V::sums_to_f32(whole).fma(scale, sums[r][n]);
+                }
+            }
+        }
+    }
+}
+
+/// Adds one group of four rows of weights.
+///
+/// # Safety
+/// - As [`Weights::accumulate`], with a group that is there.
+#[inline(always)]
+unsafe fn add_group<V: Vector, const R: usize, const N: usize>(
+    panel: &Panel<N>,
+    group: usize,
+    rows: &[quantise::Row; R],
+    sums: &mut [[V::Sums; N]; R],
+) {
+    // SAFETY: the caller's duty.
+    unsafe {
+        for r in 0..R {
+            for n in 0..N {
+                let weights = panel.at[n].add(group * panel.stride);
+                sums[r][n] = V::dot(sums[r][n], weights, rows[r].values.add(4 * group));
+            }
+        }
+    }
+}
+
+/// Sums the parts.
+#[inline(always)]
+fn fold<V: Vector, const R: usize, const N: usize, const P: usize>(parts: [[[V; N]; R]; P]) -> [[V; N]; R] {
+    let mut whole = parts[0];
+    for part in &parts[1..] {
+        for r in 0..R {
+            for n in 0..N {
+                whole[r][n] = whole[r][n].add(part[r][n]);
+            }
+        }
+    }
+    whole
+}

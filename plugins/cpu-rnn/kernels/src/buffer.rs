@@ -1,0 +1,130 @@
+//! Memory for packed weights: aligned to cache lines, in huge pages where it is large.
+
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::ptr::NonNull;
+
+/// Alignment of every buffer: a cache line, which is also the longest vector.
+pub const ALIGNMENT_BYTES: usize = 64;
+
+/// Size of a huge page. Larger buffers are aligned to it, so that the kernel can back them with huge pages.
+const HUGE_PAGE_BYTES: usize = 2 << 20;
+
+/// Zeroed f32 values, or any plain bytes, aligned to [`ALIGNMENT_BYTES`].
+#[derive(Debug)]
+pub struct Buffer {
+    start: NonNull<u8>,
+    layout: Layout,
+    size_bytes: usize,
+}
+
+// SAFETY: the buffer owns its memory; shared references only read it.
+unsafe impl Send for Buffer {}
+// SAFETY: as above.
+unsafe impl Sync for Buffer {}
+
+impl Buffer {
+    /// Returns `count` f32 zeros.
+    ///
+    /// # Panics
+    /// If the size overflows.
+    #[must_use]
+    pub fn zeroed(count: usize) -> Self {
+        Self::zeroed_bytes(count.checked_mul(4).expect("a buffer fits the address space"))
+    }
+
+    /// Returns `size_bytes` zero bytes.
+    ///
+    /// # Panics
+    /// If the size overflows.
+    #[must_use]
+    pub fn zeroed_bytes(size_bytes: usize) -> Self {
+        let huge = size_bytes >= HUGE_PAGE_BYTES / 2;
+        let alignment = if huge { HUGE_PAGE_BYTES } else { ALIGNMENT_BYTES };
+        // Whole cache lines, and at least one: no two buffers share a line.
+        let rounded = size_bytes.max(1).next_multiple_of(alignment);
+        let layout = Layout::from_size_align(rounded, alignment).expect("a buffer fits the address space");
+        // SAFETY: the layout's size is not zero.
+        let Some(start) = NonNull::new(unsafe { alloc(layout) }) else { handle_alloc_error(layout) };
+        if huge {
+            advise_huge_pages(start, rounded);
+        }
+        // SAFETY: the allocation has `rounded` bytes. They are first touched here, after the advice.
+        unsafe { start.as_ptr().write_bytes(0, rounded) };
+        Self { start, layout, size_bytes }
+    }
+
+    /// Number of bytes.
+    #[must_use]
+    pub fn size_bytes(&self) -> usize {
+        self.size_bytes
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: `size_bytes` bytes were allocated and initialised, and live as long as self.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.size_bytes) }
+    }
+
+    /// The bytes, to be written.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `bytes`; self is borrowed mutably.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.size_bytes) }
+    }
+
+    /// The bytes as f32 values.
+    #[must_use]
+    pub fn values(&self) -> &[f32] {
+        // SAFETY: as in `bytes`; the start is aligned for f32, every bit pattern is a value.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr().cast(), self.size_bytes / 4) }
+    }
+
+    /// The bytes as f32 values, to be written.
+    pub fn values_mut(&mut self) -> &mut [f32] {
+        // SAFETY: as in `values`; self is borrowed mutably.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().cast(), self.size_bytes / 4) }
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: allocated with this layout in `zeroed_bytes`, and freed only here.
+        unsafe { dealloc(self.start.as_ptr(), self.layout) };
+    }
+}
+
+impl Clone for Buffer {
+    fn clone(&self) -> Self {
+        let mut copy = Self::zeroed_bytes(self.size_bytes);
+        copy.bytes_mut().copy_from_slice(self.bytes());
+        copy
+    }
+}
+
+/// Asks for huge pages: a sweep over weights in 4 KB pages misses the TLB all the time. It is advice; refusal is no error.
+fn advise_huge_pages(start: NonNull<u8>, size_bytes: usize) {
+    #[cfg(target_os = "linux")]
+    // SAFETY: the range was just allocated, page-aligned, and advice on huge pages does not change its contents.
+    unsafe {
+        libc::madvise(start.as_ptr().cast(), size_bytes, libc::MADV_HUGEPAGE);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _unused = (start, size_bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_are_aligned_zeroed_and_cloned() {
+        for count in [0, 1, 15, 16, 17, 300_000] {
+            let mut buffer = Buffer::zeroed(count);
+            assert_eq!(buffer.values().len(), count);
+            assert_eq!(buffer.bytes().as_ptr() as usize % ALIGNMENT_BYTES, 0);
+            assert!(buffer.values().iter().all(|value| *value == 0.0));
+            buffer.values_mut().fill(1.5);
+            assert_eq!(buffer.clone().values(), buffer.values());
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Weights in the order in which the kernels read them.
+//!
+//! Columns (gates of units) come in vectors of `lanes`, vectors in blocks. A block is `[group][vector][lane][row]`, where a
+//! group holds the weights of 1 (f32), 2 (bf16) or 4 (int8) successive rows: `4 * lanes` bytes for each vector in every
+//! format. So a sweep over a block reads memory in order, and one block has all gates of the same units.
+
+use crate::Precision;
+use crate::body::quantise::LEVELS;
+use crate::body::weights::Panel;
+use crate::buffer::Buffer;
+
+/// A packed matrix of `depth` rows with a bias, and for int8 the scale of each column.
+#[derive(Debug, Clone)]
+pub(crate) struct Matrix {
+    data: Buffer,
+    bias: Buffer,
+    scales: Buffer,
+    corrections: Buffer,
+    depth: usize,
+    vectors: usize,
+    blocks: usize,
+    lanes: usize,
+    columns: usize,
+    block_bytes: usize,
+}
+
+/// Sizes of a matrix.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MatrixShape {
+    /// Number of rows: values of an operand.
+    pub(crate) depth: usize,
+    /// Vectors of a block.
+    pub(crate) vectors: usize,
+    /// Blocks.
+    pub(crate) blocks: usize,
+    /// Values of a vector.
+    pub(crate) lanes: usize,
+    /// Columns that products write; at most `blocks * vectors * lanes`.
+    pub(crate) columns: usize,
+    /// What is added to quantised activations.
+    pub(crate) zero_point: i32,
+}
+
+impl Precision {
+    /// Rows of weights that a group interleaves.
+    pub(crate) fn group_rows(self) -> usize {
+        match self {
+            Self::F32 => 1,
+            Self::Bf16 => 2,
+            Self::Int8 => 4,
+        }
+    }
+}
+
+impl Matrix {
+    /// Packs a matrix. `column(block, vector, lane)` returns the weights and the bias of a column, `None` for padding.
+    pub(crate) fn pack<'a>(
+        precision: Precision,
+        shape: MatrixShape,
+        column: impl Fn(usize, usize, usize) -> Option<(&'a [f32], f32)>,
+    ) -> Self {
+        let MatrixShape { depth, vectors, blocks, lanes, columns, zero_point } = shape;
+        let groups = depth.div_ceil(precision.group_rows());
+        let block_bytes = groups * vectors * lanes * 4;
+        let width = blocks * vectors * lanes;
+        let int8_width = if precision == Precision::Int8 { width } else { 0 };
+        let mut matrix = Self {
+            data: Buffer::zeroed_bytes(blocks * block_bytes),
+            bias: Buffer::zeroed(width),
+            scales: Buffer::zeroed(int8_width),
+            corrections: Buffer::zeroed(int8_width),
+            depth,
+            vectors,
+            blocks,
+            lanes,
+            columns,
+            block_bytes,
+        };
+        for index in 0..width {
+            let (block, vector, lane) = (index / lanes / vectors, index / lanes % vectors, index % lanes);
+            let Some((weights, bias)) = column(block, vector, lane) else { continue };
+            matrix.bias.values_mut()[index] = bias;
+            let first = block * block_bytes + (vector * lanes + lane) * 4;
+            let (stride, data) = (vectors * lanes * 4, &mut matrix.data.bytes_mut()[first..]);
+            match precision {
+                Precision::F32 => {
+                    for (k, weight) in weights.iter().enumerate() {
+                        data[k * stride..][..4].copy_from_slice(&weight.to_ne_bytes());
+                    }
+                }
+                Precision::Bf16 => {
+                    for (k, weight) in weights.iter().enumerate() {
+                        // The first of a pair is the lower half of the 32-bit word.
+                        let place = k / 2 * stride + if cfg!(target_endian = "little") { k % 2 } else { 1 - k % 2 } * 2;
+                        data[place..][..2].copy_from_slice(&round_to_bf16(*weight).to_ne_bytes());
+                    }
+                }
+                Precision::Int8 => {
+                    let (scale, sum) = quantise_column(weights, |k, value| {
+                        data[k / 4 * stride + k % 4] = value as u8;
+                    });
+                    matrix.scales.values_mut()[index] = scale;
+                    let correction = (-zero_point * sum).to_ne_bytes();
+                    matrix.corrections.bytes_mut()[4 * index..][..4].copy_from_slice(&correction);
+                }
+            }
+        }
+        matrix
+    }
+
+    /// Number of rows.
+    #[inline(always)]
+    pub(crate) fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// Vectors of a block.
+    #[inline(always)]
+    pub(crate) fn vectors(&self) -> usize {
+        self.vectors
+    }
+
+    /// Number of blocks.
+    pub(crate) fn blocks(&self) -> usize {
+        self.blocks
+    }
+
+    /// Columns that products write.
+    #[inline(always)]
+    pub(crate) fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Bytes of a block.
+    pub(crate) fn block_bytes(&self) -> usize {
+        self.block_bytes
+    }
+
+    /// All weights.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.data.bytes()
+    }
+
+    /// Bias of the first column.
+    #[inline(always)]
+    pub(crate) fn bias(&self) -> *const f32 {
+        self.bias.values().as_ptr()
+    }
+
+    /// The panel of vectors `vector..vector + N` of a block.
+    #[inline(always)]
+    pub(crate) fn panel<const N: usize>(&self, block: usize, vector: usize) -> Panel<N> {
+        self.panel_of(block * self.block_bytes + vector * self.lanes * 4, self.lanes * 4, block * self.vectors + vector)
+    }
+
+    /// The panel of the first vectors of blocks `block..block + N`, of a matrix with one vector in each.
+    #[inline(always)]
+    pub(crate) fn blocks_panel<const N: usize>(&self, block: usize) -> Panel<N> {
+        self.panel_of(block * self.block_bytes, self.block_bytes, block)
+    }
+
+    /// The panel of `N` vectors that lie `step` bytes apart from byte `first` on, the first of them being `vector`.
+    #[inline(always)]
+    fn panel_of<const N: usize>(&self, first: usize, step: usize, vector: usize) -> Panel<N> {
+        let start = self.data.bytes().as_ptr();
+        let scales = self.scales.values().as_ptr();
+        let corrections = self.corrections.bytes().as_ptr().cast::<i32>();
+        let mut panel = Panel {
+            at: [start; N],
+            stride: self.vectors * self.lanes * 4,
+            scales: [scales; N],
+            corrections: [corrections; N],
+        };
+        for n in 0..N {
+            // Wrapping: the scales of f32 and bf16 weights are empty, and nobody reads them.
+            panel.at[n] = start.wrapping_add(first + n * step);
+            panel.scales[n] = scales.wrapping_add((vector + n) * self.lanes);
+            panel.corrections[n] = corrections.wrapping_add((vector + n) * self.lanes);
+        }
+        panel
+    }
+}
+
+/// The nearest bf16, ties to even; a NaN stays one.
+fn round_to_bf16(value: f32) -> u16 {
+    let bits = value.to_bits();
+    if value.is_nan() {
+        return (bits >> 16) as u16 | 0x40;
+    }
+    ((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16
+}
+
+/// Hands each quantised weight to `store` and returns the column's scale and the sum of its quantised weights. A weight
+/// that is not finite makes the scale NaN, and so every product.
+fn quantise_column(weights: &[f32], mut store: impl FnMut(usize, i8)) -> (f32, i32) {
+    let largest = weights.iter().fold(0.0_f32, |largest, weight| largest.max(weight.abs()));
+    if weights.iter().any(|weight| !weight.is_finite()) {
+        return (f32::NAN, 0);
+    }
+    let inverse = if largest > 1e-30 { LEVELS / largest } else { 0.0 };
+    let mut sum = 0;
+    for (k, weight) in weights.iter().enumerate() {
+        let value = (weight * inverse).round_ties_even() as i8;
+        store(k, value);
+        sum += i32::from(value);
+    }
+    (largest / LEVELS, sum)
+}

@@ -1,0 +1,142 @@
+//! The one place where an instruction set becomes code: each kernel instantiated for each vector and format of weights.
+
+use crate::args::{Product, Step};
+use crate::body::slices::Function;
+use crate::cell::PackedCell;
+use crate::matrix::Matrix;
+use crate::{Isa, Precision};
+
+/// The kernels of one instruction set and one format of weights. All of them demand that the processor has the
+/// instructions, and what [`PackedCell::step`] and [`PackedCell::product`] demand.
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub(crate) product: unsafe fn(&Matrix, &Product),
+    pub(crate) lstm: unsafe fn(&PackedCell, &Step),
+    pub(crate) gru: unsafe fn(&PackedCell, &Step),
+    pub(crate) gru_gates: unsafe fn(&PackedCell, &Step),
+    pub(crate) gru_candidate: unsafe fn(&PackedCell, &Step),
+    pub(crate) rnn: unsafe fn(&PackedCell, &Step),
+    /// What is added to quantised activations.
+    pub(crate) zero_point: i32,
+}
+
+/// Makes the kernels of one vector type, in a module for each format of weights; the attributes are the target features.
+macro_rules! kernels {
+    ($name:ident, $vector:ty, [$($attribute:meta)?], $($format:ident $weights:ident [$($features:meta)?])*) => {
+        pub(super) mod $name {
+            use super::super::*;
+            type V = $vector;
+
+            /// # Safety
+            /// - The processor has the instructions.
+            $(#[$attribute])?
+            pub(in crate::table) unsafe fn apply(function: Function, values: &mut [f32]) {
+                // SAFETY: the caller's duty.
+                unsafe { crate::body::slices::apply::<V>(function, values) }
+            }
+
+            $(pub(in crate::table) mod $format {
+                use super::*;
+                use crate::body::weights::$weights as W;
+                use crate::body::{candidate, gru, lstm, product, rnn};
+                use crate::vector::Vector;
+
+                pub(in crate::table) static TABLE: Table = Table {
+                    product,
+                    lstm,
+                    gru,
+                    gru_gates,
+                    gru_candidate,
+                    rnn,
+                    zero_point: <V as Vector>::ZERO_POINT,
+                };
+
+                kernels!(@one [$($features)?] product(Matrix, Product), product::product);
+                kernels!(@one [$($features)?] lstm(PackedCell, Step), lstm::step);
+                kernels!(@one [$($features)?] gru(PackedCell, Step), gru::step);
+                kernels!(@one [$($features)?] gru_gates(PackedCell, Step), candidate::gates);
+                kernels!(@one [$($features)?] gru_candidate(PackedCell, Step), candidate::candidate);
+                kernels!(@one [$($features)?] rnn(PackedCell, Step), rnn::step);
+            })*
+        }
+    };
+    (@one [$($features:meta)?] $name:ident($what:ty, $args:ty), $module:ident::$body:ident) => {
+        /// # Safety
+        /// - As the body's, for this vector and format.
+        $(#[$features])?
+        unsafe fn $name(what: &$what, args: &$args) {
+            // SAFETY: the caller's duty.
+            unsafe { $module::$body::<V, W>(what, args) }
+        }
+    };
+}
+
+/// The instantiations, one module for each instruction set.
+mod sets {
+    kernels!(portable, crate::vector::portable::Plain, [], f32 F32 [] bf16 Bf16 [] int8 Int8 []);
+    #[cfg(target_arch = "x86_64")]
+    kernels!(
+        avx2,
+        crate::vector::avx2::Ymm,
+        [target_feature(enable = "avx2,fma")],
+        f32 F32 [target_feature(enable = "avx2,fma")]
+        bf16 Bf16 [target_feature(enable = "avx2,fma")]
+        int8 Int8 [target_feature(enable = "avx2,fma")]
+    );
+    #[cfg(target_arch = "x86_64")]
+    kernels!(
+        avx512,
+        crate::vector::avx512::Zmm,
+        [target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")],
+        f32 F32 [target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")]
+        bf16 Bf16 [target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")]
+        int8 Int8 [target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+    );
+}
+
+/// Picks what belongs to an instruction set: `$($path)` within its module of [`sets`].
+macro_rules! of_set {
+    ($isa:expr, $($path:ident)::+) => {
+        match $isa {
+            Isa::Portable => &sets::portable::$($path)::+,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => &sets::avx2::$($path)::+,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => &sets::avx512::$($path)::+,
+            #[cfg(not(target_arch = "x86_64"))]
+            _ => &sets::portable::$($path)::+,
+        }
+    };
+}
+
+/// The kernels of an instruction set. int8 weights of AVX-512 need VNNI: see `Isa::for_int8`.
+///
+/// # Panics
+/// If this processor does not have the instructions: what is packed for a set can therefore be run.
+pub(crate) fn table(isa: Isa, precision: Precision) -> &'static Table {
+    assert!(isa.is_available(), "this processor does not have {}", isa.name());
+    match precision {
+        Precision::F32 => of_set!(isa, f32::TABLE),
+        Precision::Bf16 => of_set!(isa, bf16::TABLE),
+        Precision::Int8 => of_set!(isa, int8::TABLE),
+    }
+}
+
+/// Applies a function to a slice with an instruction set.
+///
+/// # Panics
+/// If this processor does not have the instructions.
+pub(crate) fn apply(isa: Isa, function: Function, values: &mut [f32]) {
+    assert!(isa.is_available(), "this processor does not have {}", isa.name());
+    let kernel: &unsafe fn(Function, &mut [f32]) = match isa {
+        Isa::Portable => &(sets::portable::apply as _),
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 => &(sets::avx2::apply as _),
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 => &(sets::avx512::apply as _),
+        #[cfg(not(target_arch = "x86_64"))]
+        _ => &(sets::portable::apply as _),
+    };
+    // SAFETY: checked above.
+    unsafe { kernel(function, values) }
+}
