@@ -198,7 +198,7 @@ mod tests {
     fn only_the_last_output_may_be_shorter_and_only_by_whole_elements() {
         let specs = [spec("score", ElementType::F32, 1), spec("tokens", ElementType::I32, 4)];
         let activity = Activity::new("output-varies-test", None);
-        let mut settled = |last_varies, sizes: [usize; 2]| {
+        let settled = |last_varies, sizes: [usize; 2]| {
             let mut buffer = OutputBuffer::new(&specs, last_varies, 1).unwrap();
             let mut outputs = [buffer.fresh(0, 0), buffer.fresh(0, 1)];
             for (output, size) in outputs.iter_mut().zip(sizes) {
