@@ -343,8 +343,7 @@ impl Packing<'_> {
         }
         let mut packed = Buffer::zeroed(self.blocks() * 3 * self.lanes);
         for (index, place) in packed.values_mut().iter_mut().enumerate() {
-            let (block, which, lane) =
-                (index / self.lanes / 3, index / self.lanes % 3, index % self.lanes);
+            let (block, which, lane) = (index / self.lanes / 3, index / self.lanes % 3, index % self.lanes);
             if let Some(row) = self.row(block, which, lane) {
                 *place = self.weights.peepholes[row];
             }

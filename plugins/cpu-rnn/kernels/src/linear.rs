@@ -26,7 +26,11 @@ impl PackedLinear {
     /// If a size does not fit or is 0, or if this processor lacks the instructions.
     #[must_use]
     pub fn new(isa: Isa, precision: Precision, weights: &[f32], bias: &[f32], inputs: usize) -> Self {
-        assert!(inputs > 0 && !weights.is_empty(), "a dense layer of {inputs} inputs and {} weights", weights.len());
+        assert!(
+            inputs > 0 && !weights.is_empty(),
+            "a dense layer of {inputs} inputs and {} weights",
+            weights.len()
+        );
         assert_eq!(weights.len() % inputs, 0, "weights of a dense layer of {inputs} inputs");
         let outputs = weights.len() / inputs;
         assert!(bias.is_empty() || bias.len() == outputs, "size of the bias");
@@ -34,8 +38,7 @@ impl PackedLinear {
         let (table, lanes) = (table(isa, precision), isa.lanes());
         let blocks = outputs.div_ceil(lanes);
         let zero_point = table.zero_point;
-        let shape =
-            MatrixShape { depth: inputs, vectors: 1, blocks, lanes, columns: outputs, zero_point };
+        let shape = MatrixShape { depth: inputs, vectors: 1, blocks, lanes, columns: outputs, zero_point };
         let matrix = Matrix::pack(precision, shape, |block, _, lane| {
             let row = block * lanes + lane;
             let bias = bias.get(row).copied().unwrap_or(0.0);

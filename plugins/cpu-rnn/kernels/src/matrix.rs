@@ -91,7 +91,8 @@ impl Matrix {
                 Precision::Bf16 => {
                     for (k, weight) in weights.iter().enumerate() {
                         // The first of a pair is the lower half of the 32-bit word.
-                        let place = k / 2 * stride + if cfg!(target_endian = "little") { k % 2 } else { 1 - k % 2 } * 2;
+                        let place = k / 2 * stride
+                            + if cfg!(target_endian = "little") { k % 2 } else { 1 - k % 2 } * 2;
                         data[place..][..2].copy_from_slice(&round_to_bf16(*weight).to_ne_bytes());
                     }
                 }
@@ -150,7 +151,11 @@ impl Matrix {
     /// The panel of vectors `vector..vector + N` of a block.
     #[inline(always)]
     pub(crate) fn panel<const N: usize>(&self, block: usize, vector: usize) -> Panel<N> {
-        self.panel_of(block * self.block_bytes + vector * self.lanes * 4, self.lanes * 4, block * self.vectors + vector)
+        self.panel_of(
+            block * self.block_bytes + vector * self.lanes * 4,
+            self.lanes * 4,
+            block * self.vectors + vector,
+        )
     }
 
     /// The panel of the first vectors of blocks `block..block + N`, of a matrix with one vector in each.

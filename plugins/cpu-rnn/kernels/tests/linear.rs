@@ -34,7 +34,10 @@ fn check(inputs: usize, outputs: usize, rows: usize, precision: Precision, seed:
             let sum: f64 = x.iter().zip(w).map(|(x, w)| f64::from(*x) * f64::from(*w)).sum();
             let expected = sum + f64::from(bias[column]);
             let difference = (expected - f64::from(*got)).abs();
-            assert!(difference <= allowed, "{isa:?} {precision:?} {inputs}x{outputs}, {rows} rows: {difference:e}");
+            assert!(
+                difference <= allowed,
+                "{isa:?} {precision:?} {inputs}x{outputs}, {rows} rows: {difference:e}"
+            );
         }
     }
 }

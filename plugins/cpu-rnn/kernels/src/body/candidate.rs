@@ -4,12 +4,12 @@
 //! ONNX operator GRU with `linear_before_reset = 0`. The input gates are `[block][r, z, n][lane]` as for the other GRU.
 
 use super::exp::Bounds;
+use super::quantise::scratch_bytes as quantised_bytes;
 use super::sweep::{Groups, Operands, Tiles, add_product, load_units, one_step, store_units};
 use super::weights::{Panel, Weights};
 use crate::args::{Start, Step};
 use crate::cell::PackedCell;
 use crate::matrix::Matrix;
-use super::quantise::scratch_bytes as quantised_bytes;
 use crate::vector::Vector;
 
 /// Gates of a block: r, z, n.
@@ -200,8 +200,7 @@ unsafe fn candidate_tile<V: Vector, W: Weights, const R: usize, const N: usize, 
                     None => V::splat(0.0),
                 };
                 let candidate = bounds.tanh(sums[r][n]);
-                let update =
-                    V::load(step.between.update.add((row + r) * step.between.update_stride + unit));
+                let update = V::load(step.between.update.add((row + r) * step.between.update_stride + unit));
                 let hidden = update.fma(before.sub(candidate), candidate);
                 store_units(hidden, step.hidden.row(row + r), unit, units);
             }

@@ -20,8 +20,7 @@ pub(crate) unsafe fn step<V: Vector, W: Weights>(cell: &PackedCell, step: &Step)
     unsafe {
         let operands = Operands::<W>::new::<V>(step, cell.input.depth(), cell.hidden.depth());
         for index in step.blocks.clone() {
-            let block =
-                if step.descending { step.blocks.start + step.blocks.end - 1 - index } else { index };
+            let block = if step.descending { step.blocks.start + step.blocks.end - 1 - index } else { index };
             let mut row = 0;
             for tile in 0..tiles.count() {
                 let rows = tiles.rows(tile);

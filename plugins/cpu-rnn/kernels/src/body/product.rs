@@ -11,12 +11,8 @@ use crate::vector::Vector;
 /// - The processor has the instructions of `V`.
 #[inline(always)]
 pub(crate) unsafe fn product<V: Vector, W: Weights>(matrix: &Matrix, args: &Product) {
-    let grid = Grid {
-        rows: args.rows,
-        samples: args.samples,
-        steps: args.steps,
-        step_stride: args.step_stride,
-    };
+    let grid =
+        Grid { rows: args.rows, samples: args.samples, steps: args.steps, step_stride: args.step_stride };
     if args.samples * args.steps == 0 {
         return;
     }
@@ -63,10 +59,18 @@ unsafe fn rows<V: Vector, W: Weights, const N: usize>(
                 1 => self::tile::<V, W, 1, N, 4>(matrix, args, source, &panel, column, &mut at),
                 2 if N == 4 => self::tile::<V, W, 2, N, 1>(matrix, args, source, &panel, column, &mut at),
                 2 => self::tile::<V, W, 2, N, 2>(matrix, args, source, &panel, column, &mut at),
-                3 if V::ROWS >= 3 => self::tile::<V, W, 3, N, 1>(matrix, args, source, &panel, column, &mut at),
-                4 if V::ROWS >= 4 => self::tile::<V, W, 4, N, 1>(matrix, args, source, &panel, column, &mut at),
-                5 if V::ROWS >= 5 => self::tile::<V, W, 5, N, 1>(matrix, args, source, &panel, column, &mut at),
-                6 if V::ROWS >= 6 => self::tile::<V, W, 6, N, 1>(matrix, args, source, &panel, column, &mut at),
+                3 if V::ROWS >= 3 => {
+                    self::tile::<V, W, 3, N, 1>(matrix, args, source, &panel, column, &mut at)
+                }
+                4 if V::ROWS >= 4 => {
+                    self::tile::<V, W, 4, N, 1>(matrix, args, source, &panel, column, &mut at)
+                }
+                5 if V::ROWS >= 5 => {
+                    self::tile::<V, W, 5, N, 1>(matrix, args, source, &panel, column, &mut at)
+                }
+                6 if V::ROWS >= 6 => {
+                    self::tile::<V, W, 6, N, 1>(matrix, args, source, &panel, column, &mut at)
+                }
                 _ => {}
             }
         }

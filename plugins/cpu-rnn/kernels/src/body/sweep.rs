@@ -1,9 +1,9 @@
 //! What the kernels of all cells share: the order of tiles, and how the hidden product of a tile is begun.
 
+use super::quantise::scratch_bytes as quantised_bytes;
 use super::weights::{Grid, Panel, Weights};
 use crate::args::{Rows, Start, Step};
 use crate::matrix::Matrix;
-use super::quantise::scratch_bytes as quantised_bytes;
 use crate::vector::Vector;
 
 /// Cuts `rows` into as few register tiles of at most `most` rows as possible, of nearly equal size: 7 rows are 4 and 3.
@@ -109,13 +109,7 @@ pub(crate) fn one_step(rows: Rows, samples: usize) -> Grid {
 /// # Safety
 /// - The source has these rows; the rest as [`Weights::accumulate`].
 #[inline(always)]
-pub(crate) unsafe fn add_product<
-    V: Vector,
-    W: Weights,
-    const R: usize,
-    const N: usize,
-    const P: usize,
->(
+pub(crate) unsafe fn add_product<V: Vector, W: Weights, const R: usize, const N: usize, const P: usize>(
     source: &W::Source,
     row: usize,
     panel: &Panel<N>,

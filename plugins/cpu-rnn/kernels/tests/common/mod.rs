@@ -3,7 +3,8 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use proctor_rnn_kernels::{
-    Between, Buffer, CellKind, CellSpec, CellWeights, Isa, PackedCell, Precision, Product, Rows, RowsMut, Start, Step,
+    Between, Buffer, CellKind, CellSpec, CellWeights, Isa, PackedCell, Precision, Product, Rows, RowsMut,
+    Start, Step,
 };
 
 /// Numbers that look random, the same in every run.
@@ -71,9 +72,8 @@ pub struct State {
 
 impl State {
     pub fn new(spec: &CellSpec, rows: usize, with_hidden: bool, numbers: &mut Numbers) -> Self {
-        let mut rows_of = |count, scale| -> Vec<Vec<f32>> {
-            (0..rows).map(|_| numbers.vector(count, scale)).collect()
-        };
+        let mut rows_of =
+            |count, scale| -> Vec<Vec<f32>> { (0..rows).map(|_| numbers.vector(count, scale)).collect() };
         Self {
             input: rows_of(spec.input, 1.0),
             hidden: with_hidden.then(|| rows_of(spec.hidden, 1.0)),
@@ -118,7 +118,8 @@ pub fn run(cell: &PackedCell, state: &State, manner: Manner) -> After {
         cells.values_mut()[row * padded..][..units].copy_from_slice(values);
     }
     let mut gates = Buffer::zeroed(rows * width);
-    let mut scratch = Buffer::zeroed_bytes(cell.step_scratch_bytes(rows).max(cell.product_scratch_bytes(rows)));
+    let mut scratch =
+        Buffer::zeroed_bytes(cell.step_scratch_bytes(rows).max(cell.product_scratch_bytes(rows)));
     let scratch = scratch.bytes_mut().as_mut_ptr();
     let input = Rows { bases: inputs.as_ptr(), offset: 0 };
     let ranges = [0..manner.cut.min(cell.blocks()), manner.cut.min(cell.blocks())..cell.blocks()];
@@ -138,7 +139,11 @@ pub fn run(cell: &PackedCell, state: &State, manner: Manner) -> After {
         // SAFETY: every pointer is that of a vector of the size which the cell wants, and nothing else runs.
         unsafe { cell.product(&product) };
     }
-    let start = if manner.fused { Start::Input(input) } else { Start::Gates { gates: gates_start, row_stride: width } };
+    let start = if manner.fused {
+        Start::Input(input)
+    } else {
+        Start::Gates { gates: gates_start, row_stride: width }
+    };
     let steps = ranges.map(|blocks| Step {
         blocks,
         descending: manner.descending,
@@ -193,9 +198,8 @@ pub fn reference(model: &Model, state: &State, row: usize) -> (Vec<f64>, Vec<f64
     let from_input = product(&model.input, &wide(&state.input[row]), &model.input_bias);
     let from_hidden = product(&model.hidden, &before, &model.hidden_bias);
     let sum = |gate: usize, unit: usize| from_input[gate * units + unit] + from_hidden[gate * units + unit];
-    let peephole = |which: usize, unit: usize| {
-        model.peepholes.get(which * units + unit).copied().map_or(0.0, f64::from)
-    };
+    let peephole =
+        |which: usize, unit: usize| model.peepholes.get(which * units + unit).copied().map_or(0.0, f64::from);
     let reset: Vec<f64> = (0..units).map(|unit| sigmoid(clip(sum(0, unit)))).collect();
     let scaled: Vec<f64> = reset.iter().zip(&before).map(|(r, h)| r * h).collect();
     let hidden = (0..units).map(|unit| match model.spec.kind {

@@ -14,7 +14,10 @@ impl Embedding {
     /// If the table is not whole rows, or empty.
     #[must_use]
     pub fn new(table: Vec<f32>, width: usize) -> Self {
-        assert!(width > 0 && !table.is_empty() && table.len().is_multiple_of(width), "rows of {width} values");
+        assert!(
+            width > 0 && !table.is_empty() && table.len().is_multiple_of(width),
+            "rows of {width} values"
+        );
         Self { table, width }
     }
 

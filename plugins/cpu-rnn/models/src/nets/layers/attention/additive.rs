@@ -73,7 +73,10 @@ mod tests {
         let mut scores = [9.0; 2];
         attention.scores(&mut [0.0; 4], &[0.0, 1.0, -1.5, 0.0], &[1.0, -1.0], &mut scores);
         let expected = [2.0 * 1.5_f32.tanh(), 1.0_f32.tanh()];
-        assert!(scores.iter().zip(expected).all(|(got, expected)| (got - expected).abs() < 1e-6), "{scores:?}");
+        assert!(
+            scores.iter().zip(expected).all(|(got, expected)| (got - expected).abs() < 1e-6),
+            "{scores:?}"
+        );
     }
 
     #[test]

@@ -56,7 +56,9 @@ impl TwoWay {
                 *product = h * w;
             }
             let own = dot(&self.of_context, h);
-            for ((score, term), u) in room.row.iter_mut().zip(&room.question).zip(question.chunks_exact(width)) {
+            for ((score, term), u) in
+                room.row.iter_mut().zip(&room.question).zip(question.chunks_exact(width))
+            {
                 *score = own + term + dot(&room.vector, u);
             }
             *largest = room.row.iter().copied().reduce(f32::max).unwrap_or(0.0);
@@ -126,7 +128,8 @@ mod tests {
     }
 
     fn rows(count: usize, width: usize, seed: u32) -> Vec<Vec<f64>> {
-        let value = |i: usize| f64::from((i as u32 * 7919 + seed).wrapping_mul(2_654_435_761) >> 20) / 2048.0 - 1.0;
+        let value =
+            |i: usize| f64::from((i as u32 * 7919 + seed).wrapping_mul(2_654_435_761) >> 20) / 2048.0 - 1.0;
         (0..count).map(|row| (0..width).map(|column| value(row * width + column)).collect()).collect()
     }
 
@@ -136,12 +139,16 @@ mod tests {
         for (steps, words, width) in [(4, 3, 5), (1, 1, 1), (7, 2, 3), (3, 0, 2), (0, 2, 2)] {
             let (context, question) = (rows(steps, width, 1), rows(words, width, 2));
             let w: Vec<f32> = rows(3, width, 3).concat().iter().map(|value| *value as f32).collect();
-            let flat = |rows: &[Vec<f64>]| rows.concat().iter().map(|value| *value as f32).collect::<Vec<f32>>();
+            let flat =
+                |rows: &[Vec<f64>]| rows.concat().iter().map(|value| *value as f32).collect::<Vec<f32>>();
             let mut to = vec![9.0; 4 * steps * width];
             TwoWay::new(&w).run(&mut room, &flat(&context), &flat(&question), &mut to);
             let expected = plain(&w, &context, &question);
             for (got, expected) in to.iter().zip(expected) {
-                assert!((f64::from(*got) - expected).abs() < 2e-6, "{steps} {words} {width}: {got} {expected}");
+                assert!(
+                    (f64::from(*got) - expected).abs() < 2e-6,
+                    "{steps} {words} {width}: {got} {expected}"
+                );
             }
         }
     }

@@ -193,8 +193,7 @@ impl Beam {
             });
             self.trace.push((candidate.parent, candidate.word));
             let from = candidate.parent * self.places..(candidate.parent + 1) * self.places;
-            self.next_coverage[index * self.places..][..self.places]
-                .copy_from_slice(&self.coverage[from]);
+            self.next_coverage[index * self.places..][..self.places].copy_from_slice(&self.coverage[from]);
         }
         // A step has `width` entries, also while there are fewer hypotheses.
         let entries = self.steps_begun() * self.options.width;

@@ -65,7 +65,8 @@ mod tests {
         let mut best = Best::default();
         best.reset(3);
         assert_eq!(best.threshold(), f64::NEG_INFINITY);
-        for (score, parent, word) in [(1.0, 0, 5), (3.0, 1, 1), (1.0, 0, 2), (f64::NAN, 0, 0), (2.0, 0, 9), (1.0, 0, 1)]
+        for (score, parent, word) in
+            [(1.0, 0, 5), (3.0, 1, 1), (1.0, 0, 2), (f64::NAN, 0, 0), (2.0, 0, 9), (1.0, 0, 1)]
         {
             best.offer(candidate(score, parent, word));
         }

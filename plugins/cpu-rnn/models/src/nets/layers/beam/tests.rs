@@ -17,7 +17,9 @@ struct Hashed {
 
 fn hashed(text: &[i32], sequence: usize, salt: u64) -> f32 {
     let seed = 0xCBF2_9CE4_8422_2325 ^ salt ^ (sequence as u64) << 40;
-    let hash = text.iter().fold(seed, |hash, word| (hash ^ u64::from(word.cast_unsigned())).wrapping_mul(0x100_0000_01B3));
+    let hash = text
+        .iter()
+        .fold(seed, |hash, word| (hash ^ u64::from(word.cast_unsigned())).wrapping_mul(0x100_0000_01B3));
     let hash = (hash ^ hash >> 29).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (hash >> 40) as f32 / (1 << 22) as f32
 }
@@ -76,7 +78,8 @@ fn all(model: &Hashed, options: &BeamOptions, sequence: usize, steps: usize) -> 
             let logits = model.logits_after(&text, sequence);
             let sum: f64 = logits.iter().map(|logit| f64::from(*logit).exp()).sum();
             let seen = model.attention_after(&text, sequence);
-            let coverage: Vec<f64> = coverage.iter().zip(seen).map(|(sum, weight)| sum + f64::from(weight)).collect();
+            let coverage: Vec<f64> =
+                coverage.iter().zip(seen).map(|(sum, weight)| sum + f64::from(weight)).collect();
             for (word, logit) in (0..).zip(&logits) {
                 let total = total + f64::from(*logit) - sum.ln();
                 let length = |count: usize| ((5.0 + count as f64) / 6.0).powf(options.length_weight);
@@ -126,7 +129,10 @@ fn a_wide_beam_finds_the_best_of_all_sequences() {
             for (sequence, text) in texts.iter().enumerate() {
                 let mut list = all(&model, &options, sequence, steps);
                 list.sort_by(|a, b| b.1.total_cmp(&a.1));
-                assert_eq!(text, &list[0].0, "{vocabulary} {steps} {length_weight} {coverage_weight} {list:?}");
+                assert_eq!(
+                    text, &list[0].0,
+                    "{vocabulary} {steps} {length_weight} {coverage_weight} {list:?}"
+                );
             }
         }
     }
@@ -139,7 +145,8 @@ fn a_beam_of_one_is_greedy() {
         let mut expected = vec![START];
         for _ in 0..8 {
             let logits = model.logits_after(&expected, sequence);
-            let word = (0..7).reduce(|best, word| if logits[word] > logits[best] { word } else { best }).unwrap();
+            let word =
+                (0..7).reduce(|best, word| if logits[word] > logits[best] { word } else { best }).unwrap();
             if word as i32 == END {
                 break;
             }
