@@ -4,19 +4,10 @@
 //! ONNX operator GRU with `linear_before_reset = 0`. The input gates are `[block][r, z, n][lane]` as for the other GRU.
 
 use super::exp::Bounds;
-<<<<<<< HEAD
-use super::quantise::scratch_bytes as quantised_bytes;
-use super::sweep::{Groups, Operands, Tiles, add_product, load_units, one_step, store_units};
-use super::weights::{Panel, Weights};
-use crate::args::{Start, Step};
-use crate::cell::PackedCell;
-use crate::matrix::Matrix;
-=======
 use super::sweep::{Groups, Tiles, add_product, load_units, one_step, store_units};
 use super::weights::Weights;
 use crate::args::{Rows, Start, Step};
 use crate::cell::PackedCell;
->>>>>>> main
 use crate::vector::Vector;
 
 /// Gates of a block: r, z, n.
