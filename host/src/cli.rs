@@ -35,16 +35,16 @@ pub(crate) enum Command {
         /// What to list; all if left out.
         kind: Option<ListKind>,
     },
-    /// Show what a plugin can run, and its options.
+    /// Show what a plugin can run, and its options; or how it will run a model.
     #[command(after_help = DESCRIBE_HELP)]
-    Describe {
-        /// Name of a plugin, or path of its library.
-        plugin: String,
-    },
+    Describe(DescribeFlags),
+    /// Make model files that are generated, and list them.
+    #[command(after_help = DATA_HELP)]
+    Data(DataFlags),
     /// Show each setting that a run with these flags would have, and where it comes from.
     #[command(allow_negative_numbers = true, after_help = EXPLAIN_HELP)]
     Explain(RunFlags),
-    /// Measure the harness itself: what it adds to what it measures.
+    /// Measure the harness itself, what it adds to what it measures; or recurrent layers beside other systems.
     #[command(after_help = BENCH_HELP)]
     Bench(BenchFlags),
 }
@@ -121,6 +121,84 @@ pub(crate) struct RunFlags {
     /// Set any setting, or an option of a plugin as PLUGIN.OPTION; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
+}
+
+/// What is to be described.
+#[derive(Debug, Args)]
+pub(crate) struct DescribeFlags {
+    /// Name of a plugin, or path of its library.
+    pub(crate) plugin: String,
+    /// Load the model of this benchmark, as a run would, and show how the plugin will run it
+    #[arg(long, value_name = "BENCHMARK")]
+    plan: Option<String>,
+    /// With --plan: the scenario of the run [default: SingleStream]
+    #[arg(long, requires = "plan")]
+    scenario: Option<String>,
+    /// With --plan: most samples in a batch [default: 1]
+    #[arg(long, value_name = "SAMPLES", requires = "plan")]
+    batch_size: Option<String>,
+    /// With --plan: precision to compute in [default: the plugin's first for the model]
+    #[arg(long, requires = "plan")]
+    precision: Option<String>,
+    /// With --plan: folder of the data sets and models
+    #[arg(long, value_name = "FOLDER", requires = "plan")]
+    data_root: Option<String>,
+    /// With --plan: set any setting, or an option of the plugin as PLUGIN.OPTION; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", requires = "plan")]
+    set: Vec<String>,
+}
+
+impl DescribeFlags {
+    /// The flags of a run whose plan is asked for.
+    pub(crate) fn run(&self) -> Option<RunFlags> {
+        Some(RunFlags {
+            plugin: Some(self.plugin.clone()),
+            benchmark: Some(self.plan.clone()?),
+            scenario: self.scenario.clone(),
+            batch_size: self.batch_size.clone(),
+            precision: self.precision.clone(),
+            data_root: self.data_root.clone(),
+            set: self.set.clone(),
+            ..RunFlags::default()
+        })
+    }
+}
+
+/// What to do with data.
+#[derive(Debug, Args)]
+pub(crate) struct DataFlags {
+    #[command(subcommand)]
+    pub(crate) command: DataCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DataCommand {
+    /// List the models that can be made, their size, and where they are if they have been made
+    List {
+        /// Folder of the data sets and models
+        #[arg(long, value_name = "FOLDER")]
+        data_root: Option<String>,
+    },
+    /// Make the file of a model, which a run otherwise does when it first needs it
+    #[command(after_help = MAKE_MODEL_HELP)]
+    MakeModel {
+        /// Name of the model
+        name: String,
+        /// Folder for the file [default: `generated` in the folder of the data sets, or in that of caches]
+        #[arg(long, value_name = "FOLDER")]
+        out: Option<PathBuf>,
+        /// Folder of the data sets and models
+        #[arg(long, value_name = "FOLDER", conflicts_with = "out")]
+        data_root: Option<String>,
+    },
+}
+
+impl DataCommand {
+    /// The flags of a run that would use the same data.
+    pub(crate) fn run(&self) -> RunFlags {
+        let (Self::List { data_root } | Self::MakeModel { data_root, .. }) = self;
+        RunFlags { data_root: data_root.clone(), ..RunFlags::default() }
+    }
 }
 
 /// How near to the limit a search goes unless told otherwise.
@@ -333,9 +411,25 @@ Examples:
   host list
   host list plugins";
 
+const DATA_HELP: &str = "\
+Examples:
+  host data list
+  host data make-model gnmt
+  host data make-model rnn-lstm-256-256-1-100 --out models";
+
+const MAKE_MODEL_HELP: &str = "\
+Examples:
+  host data make-model gnmt
+  host data make-model rnn-lstm-256-256-1-100 --out models
+
+The weights are random, of the true shape and from a fixed seed, so that the file
+is the same everywhere. It is written under another name and renamed when it is
+whole.";
+
 const DESCRIBE_HELP: &str = "\
 Examples:
   host describe cpu-rnn
+  host describe cpu-rnn --plan digits-lstm --set cpu-rnn.threads=2
   host describe target/release/libmock_sut.so";
 
 const EXPLAIN_HELP: &str = "\

@@ -10,7 +10,9 @@
 
 mod advice;
 mod bench;
+mod cache_folder;
 mod cli;
+mod data;
 mod describe;
 mod exit;
 mod explain;
@@ -24,11 +26,14 @@ mod journal;
 mod library;
 mod list;
 mod machine;
+mod model_files;
 mod null_bed;
 mod observer;
 mod older_rules;
 mod opened;
 mod performance_runs;
+mod placement;
+mod plan;
 mod plugin;
 mod progress;
 mod result;
@@ -63,8 +68,12 @@ fn main() {
         Command::Run(flags) => run::run(flags),
         Command::FindMax(flags) => find_max::find_max(flags),
         Command::List { kind } => list::list(*kind).map(print),
-        Command::Describe { plugin } => describe::describe(plugin).map(print),
+        Command::Describe(flags) => match flags.run() {
+            None => describe::describe(&flags.plugin).map(print),
+            Some(run) => plan::plan(&run).map(print),
+        },
         Command::Bench(flags) => bench::bench(flags),
+        Command::Data(flags) => data::data(flags).map(print),
         Command::Explain(flags) => explain::explain(flags).map(print),
     };
     let code = done.unwrap_or_else(|error| {

@@ -10,6 +10,7 @@ use proctor_preprocess::{Pipeline, PreprocessError};
 use proctor_vocabulary::{ElementType, SampleIndex, TensorSpec, TestMode};
 
 use crate::{
+    cache_folder::CacheFolder,
     exit::HostError,
     interrupt::Interrupt,
     library::{Data, Library},
@@ -53,7 +54,7 @@ impl NullTest {
         let settings = self.all_settings()?;
         let watchdog = Watchdog::default();
         let clock = HostClock::new(false, self.wait);
-        let plugin = Plugin::open(&settings, &watchdog, clock.reader(), &std::env::temp_dir())?;
+        let plugin = Plugin::open(&settings, &watchdog, clock.reader(), &CacheFolder::Absent)?;
         let model = plugin.load_model(&settings, &DataRoot::new(None), &watchdog)?;
         let library = Library::new(data(&settings.benchmark), model.clone(), watchdog.clone());
         let bed = TestBed {

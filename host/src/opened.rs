@@ -1,20 +1,20 @@
 //! Everything that tests are made with, opened: the plugin, its model, the data, the clock.
 
-use std::{cell::Cell, mem::ManuallyDrop, path::PathBuf, time::Duration};
+use std::{cell::Cell, mem::ManuallyDrop, time::Duration};
 
 use proctor_config::Settings;
 use proctor_datasets::DataRoot;
 use proctor_plugin_host::crash;
-use tempfile::TempDir;
 
 use crate::{
+    cache_folder::CacheFolder,
     exit::HostError,
-    folder::{RunFolder, output},
+    folder::RunFolder,
     interrupt::Interrupt,
     library::{Data, Library},
     machine::Machine,
     plugin::Plugin,
-    score::response_form,
+    score,
     test_bed::{HostClock, TestBed},
     watchdog::{Call, Watchdog},
 };
@@ -46,18 +46,19 @@ impl<'a> Opened<'a> {
         let watchdog = Watchdog::start(limit, &settings.run.plugin, move |text| last_words.note(text));
 
         // The plugin.
-        let cache = CacheFolder::new(settings)?;
+        let cache = CacheFolder::open(settings);
         let clock = HostClock::new(settings.run.virtual_time, settings.run.wait_policy());
-        let plugin = Plugin::open(settings, &watchdog, clock.reader(), cache.path())?;
+        let plugin = Plugin::open(settings, &watchdog, clock.reader(), &cache)?;
         let backend = plugin.backend.clone();
         interrupt.on_second(move || backend.cancel());
 
         // The data and the model.
         let machine = Machine::read();
         let root = DataRoot::new(settings.run.data_root.as_deref());
-        response_form(&settings.benchmark)?;
+        score::response_form(&settings.benchmark)?;
         let data = Data::open(settings, &root, &machine)?;
         let model = plugin.load_model(settings, &root, &watchdog)?;
+        score::check(settings, &root, model.precision())?;
         let library = Library::new(data, model.clone(), watchdog.clone());
         let bed = ManuallyDrop::new(TestBed {
             settings,
@@ -79,42 +80,6 @@ impl<'a> Opened<'a> {
             let watchdog = self.bed.watchdog.clone();
             watchdog.during(Call::Close, || drop(ManuallyDrop::into_inner(self.bed)));
         }
-        self.cache.remove();
-    }
-}
-
-/// The folder in which a plugin may keep what is costly to make again.
-enum CacheFolder {
-    Lasting(PathBuf),
-    Temporary(TempDir),
-}
-
-impl CacheFolder {
-    fn new(settings: &Settings) -> Result<Self, HostError> {
-        match &settings.run.cache_folder {
-            Some(path) => {
-                std::fs::create_dir_all(path).map_err(|source| output(path, source))?;
-                Ok(Self::Lasting(std::path::absolute(path).map_err(|source| output(path, source))?))
-            }
-            None => {
-                let made = tempfile::Builder::new().prefix("proctor-cache-").tempdir();
-                Ok(Self::Temporary(made.map_err(|source| output(&std::env::temp_dir(), source))?))
-            }
-        }
-    }
-
-    fn path(&self) -> &std::path::Path {
-        match self {
-            Self::Lasting(path) => path,
-            Self::Temporary(folder) => folder.path(),
-        }
-    }
-
-    fn remove(self) {
-        if let Self::Temporary(folder) = self
-            && let Err(error) = folder.close()
-        {
-            tracing::warn!(%error, "cannot remove the temporary cache folder");
-        }
+        self.cache.close();
     }
 }

@@ -25,6 +25,7 @@ pub(crate) enum Call {
     Open,
     LoadModel,
     CreateInstance,
+    Explain,
     Prepare,
     WarmUp,
     Start,
@@ -36,11 +37,12 @@ pub(crate) enum Call {
     Close,
 }
 
-const CALLS: [(Call, &str); 13] = [
+const CALLS: [(Call, &str); 14] = [
     (Call::Load, "be loaded"),
     (Call::Open, "open"),
     (Call::LoadModel, "load the model"),
     (Call::CreateInstance, "create an instance"),
+    (Call::Explain, "explain the model"),
     (Call::Prepare, "prepare the samples"),
     (Call::WarmUp, "warm up"),
     (Call::Start, "start"),

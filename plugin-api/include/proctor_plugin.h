@@ -19,6 +19,7 @@ typedef struct ProctorInstance ProctorInstance;
 /* Ids of the optional features of a plugin, for ProctorPlugin.extension. */
 #define PROCTOR_EXTENSION_ISSUE "proctor.issue/1"
 #define PROCTOR_EXTENSION_VIRTUAL_TIME "proctor.virtual_time/1"
+#define PROCTOR_EXTENSION_EXPLAIN "proctor.explain/1"
 
 
 /*
@@ -29,7 +30,7 @@ typedef struct ProctorInstance ProctorInstance;
 /*
  Minor version of the ABI. A higher minor only appends fields and adds extensions.
  */
-#define PROCTOR_ABI_MINOR 0
+#define PROCTOR_ABI_MINOR 1
 
 /*
  The call did what it says.
@@ -1025,6 +1026,35 @@ typedef struct ProctorVirtualTime {
                            uint64_t *service_time_ns,
                            struct ProctorError *error);
 } ProctorVirtualTime;
+
+/*
+ Where a text goes that the host wants, in one piece or in several. This structure never grows.
+ */
+typedef struct ProctorTextSink {
+  /*
+   To be passed to `write`.
+   */
+  void *context;
+  /*
+   Copies a piece of text. [the thread that was given the structure, during the call that it was given to]
+   */
+  void (*write)(void *context, struct ProctorString text);
+} ProctorTextSink;
+
+/*
+ The plugin can say in words how a loaded model will run: what it has chosen, from what, and why. Since ABI 1.1.
+ */
+typedef struct ProctorExplain {
+  /*
+   Size of this structure in bytes, as the plugin was compiled.
+   */
+  size_t size;
+  /*
+   Writes the text, lines ended by a newline, to `sink`, which is valid for the duration of the call; nothing if
+   there is nothing to say. [main thread]
+   */
+  ProctorStatus (*explain)(ProctorModel *model, const struct ProctorTextSink *sink, struct ProctorError *error);
+} ProctorExplain;
 
 #endif  /* PROCTOR_PLUGIN_H */
 

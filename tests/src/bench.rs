@@ -140,6 +140,8 @@ impl Bench {
             command.env_remove(name);
         }
         command.env("PROCTOR_DATA_ROOT", place::datasets()).current_dir(self.path());
+        // What plugins keep belongs to the test, too.
+        command.env("XDG_CACHE_HOME", self.file("cache"));
         command.args(arguments.split_whitespace());
         command
     }

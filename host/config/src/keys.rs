@@ -200,7 +200,7 @@ const RUN_KEYS: &[(Key, Default)] = &[
         Kind::Text,
         "",
         Default::Unset,
-        "Folder in which plugins may keep what is costly to make again; unset is a temporary one.",
+        "Folder in which plugins keep what is costly to make again; unset is proctor/ in XDG_CACHE_HOME or ~/.cache.",
     ),
     key(
         "audit_config",
@@ -287,6 +287,13 @@ const RUN_KEYS: &[(Key, Default)] = &[
         "",
         Default::Integer(1),
         "Number of instances of the model that run at the same time.",
+    ),
+    key(
+        "placement",
+        Kind::Choice(&["auto", "off"]),
+        "",
+        Default::Text("auto"),
+        "Give each instance processors of its own and the issuing thread another, or leave it to the system.",
     ),
     key(
         "batch_timeout_us",

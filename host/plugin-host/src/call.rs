@@ -43,6 +43,7 @@ calls! {
     ExecuteVirtual "execute in virtual time",
     ReleaseOutput "release of a lent output",
     Issue "issue",
+    Explain "explain",
     Flush "flush",
     Stop "stop",
     DestroyInstance "destroy_instance",

@@ -3,8 +3,8 @@
 use std::mem::{MaybeUninit, offset_of};
 
 use proctor_plugin_api::abi::{
-    ProctorIssue, ProctorManifest, ProctorModelSupport, ProctorOptionSpec, ProctorPlugin, ProctorString,
-    ProctorVirtualTime,
+    ProctorExplain, ProctorIssue, ProctorManifest, ProctorModelSupport, ProctorOptionSpec, ProctorPlugin,
+    ProctorString, ProctorVirtualTime,
 };
 
 use crate::PluginHostError;
@@ -47,6 +47,7 @@ versioned! {
     ProctorOptionSpec ends with float_max: f64,
     ProctorIssue ends with issue: Option<extern "C" fn()>,
     ProctorVirtualTime ends with execute: Option<extern "C" fn()>,
+    ProctorExplain ends with explain: Option<extern "C" fn()>,
 }
 
 /// Reads from one plugin; the name is for the errors.

@@ -62,11 +62,13 @@ mod manifest;
 mod model;
 mod output;
 mod request;
+mod response_size;
 mod samples;
 mod search;
 mod services;
 #[cfg(test)]
 mod tests;
+mod written;
 
 pub use activity::activities;
 pub use backend::Backend;

@@ -14,9 +14,9 @@ use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use proctor_plugin_api::{
     Manifest, Options,
     abi::{
-        self, ProctorBatch, ProctorError, ProctorInstance, ProctorIssue, ProctorModel, ProctorPlugin,
-        ProctorPluginEntry, ProctorQuerySample, ProctorStatus, ProctorString, ProctorVersionRange,
-        ProctorVirtualTime,
+        self, ProctorBatch, ProctorError, ProctorExplain, ProctorInstance, ProctorIssue, ProctorModel,
+        ProctorPlugin, ProctorPluginEntry, ProctorQuerySample, ProctorStatus, ProctorString, ProctorTextSink,
+        ProctorVersionRange, ProctorVirtualTime,
     },
     linked_plugins,
 };
@@ -45,6 +45,9 @@ type VirtualFunction = unsafe extern "C" fn(
     *mut u64,
     *mut ProctorError,
 ) -> ProctorStatus;
+
+pub(crate) type ExplainFunction =
+    unsafe extern "C" fn(*mut ProctorModel, *const ProctorTextSink, *mut ProctorError) -> ProctorStatus;
 
 /// Who a plugin is, for the result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -327,6 +330,23 @@ fn virtual_extension(
     let extension = unsafe { reader.structure(pointer.cast::<ProctorVirtualTime>()) }?;
     let null = || null_extension_function(reader, "ProctorVirtualTime.execute");
     extension.execute.ok_or_else(null)
+}
+
+/// The function by which a model says how it will run; none if the plugin does not have that extension.
+pub(crate) fn explain_extension(
+    table: &ProctorPlugin,
+    plugin: &str,
+    activity: &'static Activity,
+) -> Result<Option<ExplainFunction>, PluginHostError> {
+    let reader = Reader { source_name: plugin };
+    // No manifest promises it, so that it is missing is no error.
+    let Ok(pointer) = extension(table, reader, activity, abi::PROCTOR_EXTENSION_EXPLAIN) else {
+        return Ok(None);
+    };
+    // SAFETY: the id names this structure, and the plugin vouches for what it returns under the id.
+    let extension = unsafe { reader.structure(pointer.cast::<ProctorExplain>()) }?;
+    let null = || null_extension_function(reader, "ProctorExplain.explain");
+    extension.explain.ok_or_else(null).map(Some)
 }
 
 fn null_extension_function(reader: Reader<'_>, function: &'static str) -> PluginHostError {

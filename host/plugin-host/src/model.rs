@@ -13,8 +13,8 @@ use std::{
 
 use arc_swap::ArcSwapOption;
 use proctor_plugin_api::{
-    abi::{ProctorError, ProctorInstance, ProctorModel, ProctorQuerySample, ProctorStatus},
-    vocabulary::{QuerySample, SampleIndex, TensorSpec},
+    abi::{ProctorError, ProctorInstance, ProctorModel, ProctorQuerySample, ProctorStatus, ProctorTextSink},
+    vocabulary::{QuerySample, SampleIndex},
 };
 
 use crate::{
@@ -23,10 +23,11 @@ use crate::{
     backend::{BackendInner, Handle},
     call::{Call, checked},
     demand::match_demand,
-    library::{Table, required},
+    library::{Table, explain_extension, required},
     request::{load_handle, shapes_of},
+    response_size::ResponseSize,
     samples::{Prepared, Shapes},
-    services::ANY_SIZE,
+    written::{Written, collect},
 };
 
 /// Where a model is in its life. The numbers are ordered.
@@ -83,8 +84,7 @@ impl Model {
         let activity = Activity::new(backend.plugin(), None);
         let handle = load_handle(backend, activity, demand, &found)
             .inspect_err(|_| backend.has_model.store(false, Ordering::Release))?;
-        let size = demand.outputs.iter().map(TensorSpec::size_bytes).sum();
-        backend.host.response_size_bytes.store(size, Ordering::Relaxed);
+        backend.host.response_size.set(Some(ResponseSize::of(demand)));
         Ok(Self {
             inner: Arc::new(ModelInner {
                 backend: Arc::clone(backend),
@@ -124,6 +124,15 @@ impl Model {
     /// # Errors
     /// A wrong state or number, or why the plugin cannot make it.
     pub fn create_instance(&self, index: u32) -> Result<Instance, PluginHostError> {
+        self.create_instance_on(index, &[])
+    }
+
+    /// As [`create_instance`](Self::create_instance), with the processors that the instance should keep to, the one for its
+    /// own thread first; none for anywhere.
+    ///
+    /// # Errors
+    /// As of [`create_instance`](Self::create_instance).
+    pub fn create_instance_on(&self, index: u32, cpus: &[u32]) -> Result<Instance, PluginHostError> {
         self.inner.expect(Call::CreateInstance, State::Loaded)?;
         self.inner.destroy_retired();
         if index >= self.inner.demand.instance_count || self.inner.lock_instances().contains_key(&index) {
@@ -133,7 +142,7 @@ impl Model {
                 "has this instance already, or as many as demanded",
             ));
         }
-        Instance::create(&self.inner, index)
+        Instance::create(&self.inner, index, cpus)
     }
 
     /// Announces the samples that will be used next. [main thread]
@@ -202,6 +211,26 @@ impl Model {
             // SAFETY: the function is that of a checked extension; the handle is live; the query lives for the call.
             unsafe { issue(model.handle.get(), query.as_ptr(), query.len(), error) }
         })
+    }
+
+    /// Asks the plugin how the model will run, in its own words; `None` if it does not say. [main thread]
+    ///
+    /// # Errors
+    /// Why the plugin cannot say, or what is wrong with its text.
+    pub fn explain(&self) -> Result<Option<String>, PluginHostError> {
+        let model = &*self.inner;
+        let plugin = model.backend.plugin();
+        let Some(explain) = explain_extension(&model.table().raw, plugin, model.activity)? else {
+            return Ok(None);
+        };
+        let mut written = Written::new(plugin);
+        let sink = ProctorTextSink { context: (&raw mut written).cast(), write: Some(collect) };
+        checked(model.activity, Call::Explain, |error| {
+            // SAFETY: the function is that of a checked extension; the handle is live; the sink lives for the call, and
+            // so does the `Written` whose address `collect` takes, which nobody else touches meanwhile.
+            unsafe { explain(model.handle.get(), &raw const sink, error) }
+        })?;
+        written.finish()
     }
 
     /// Says that no more queries will come in this phase. [issuing thread]
@@ -355,7 +384,7 @@ impl Drop for ModelInner {
             // Each instance holds this model, so none is left, and the handle is not used again.
             unsafe { unload(self.handle.get()) }
         }
-        self.backend.host.response_size_bytes.store(ANY_SIZE, Ordering::Relaxed);
+        self.backend.host.response_size.set(None);
         self.backend.has_model.store(false, Ordering::Release);
     }
 }

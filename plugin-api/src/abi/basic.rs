@@ -6,7 +6,7 @@ use abi_stable::StableAbi;
 pub const PROCTOR_ABI_MAJOR: u32 = 1;
 
 /// Minor version of the ABI. A higher minor only appends fields and adds extensions.
-pub const PROCTOR_ABI_MINOR: u32 = 0;
+pub const PROCTOR_ABI_MINOR: u32 = 1;
 
 /// UTF-8 text that is borrowed: it stays the property of whoever made it.
 ///

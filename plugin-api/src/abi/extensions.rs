@@ -2,15 +2,23 @@
 //!
 //! An id names one structure for ever; a changed feature gets a new id.
 
+use std::ffi::c_void;
+
 use abi_stable::StableAbi;
 
-use super::{ProctorBatch, ProctorError, ProctorInstance, ProctorModel, ProctorQuerySample, ProctorStatus};
+use super::{
+    ProctorBatch, ProctorError, ProctorInstance, ProctorModel, ProctorQuerySample, ProctorStatus,
+    ProctorString,
+};
 
 /// Id of ProctorIssue: "proctor.issue/1".
 pub const PROCTOR_EXTENSION_ISSUE: &str = "proctor.issue/1";
 
 /// Id of ProctorVirtualTime: "proctor.virtual_time/1".
 pub const PROCTOR_EXTENSION_VIRTUAL_TIME: &str = "proctor.virtual_time/1";
+
+/// Id of ProctorExplain: "proctor.explain/1".
+pub const PROCTOR_EXTENSION_EXPLAIN: &str = "proctor.explain/1";
 
 /// The plugin takes whole queries as LoadGen issues them, and completes them from its own threads in any order by
 /// ProctorHost.complete. The host then forms no batches.
@@ -47,6 +55,33 @@ pub struct ProctorVirtualTime {
             batch: *mut ProctorBatch,
             busy_instances: u32,
             service_time_ns: *mut u64,
+            error: *mut ProctorError,
+        ) -> ProctorStatus,
+    >,
+}
+
+/// Where a text goes that the host wants, in one piece or in several. This structure never grows.
+#[repr(C)]
+#[derive(Debug, StableAbi)]
+pub struct ProctorTextSink {
+    /// To be passed to `write`.
+    pub context: *mut c_void,
+    /// Copies a piece of text. [the thread that was given the structure, during the call that it was given to]
+    pub write: Option<unsafe extern "C" fn(context: *mut c_void, text: ProctorString)>,
+}
+
+/// The plugin can say in words how a loaded model will run: what it has chosen, from what, and why. Since ABI 1.1.
+#[repr(C)]
+#[derive(Debug, StableAbi)]
+pub struct ProctorExplain {
+    /// Size of this structure in bytes, as the plugin was compiled.
+    pub size: usize,
+    /// Writes the text, lines ended by a newline, to `sink`, which is valid for the duration of the call; nothing if
+    /// there is nothing to say. [main thread]
+    pub explain: Option<
+        unsafe extern "C" fn(
+            model: *mut ProctorModel,
+            sink: *const ProctorTextSink,
             error: *mut ProctorError,
         ) -> ProctorStatus,
     >,

@@ -69,6 +69,12 @@ pub trait Model: Send + Sync + 'static {
     /// [a thread of its own]
     fn flush(&self) {}
 
+    /// Says in words, for people, how this model will run: what was chosen, from what, and why. `None` if there is
+    /// nothing to say. Shown by `host describe PLUGIN --plan BENCHMARK`. [main thread]
+    fn explain(&self) -> Option<String> {
+        None
+    }
+
     /// The timed part is over. [main thread]
     ///
     /// # Errors

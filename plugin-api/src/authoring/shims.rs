@@ -50,6 +50,8 @@ impl<P: Plugin> Shims<P> {
         size: size_of::<abi::ProctorVirtualTime>(),
         execute: Some(execute_virtual::<P>),
     };
+    const EXPLAIN: &'static abi::ProctorExplain =
+        &abi::ProctorExplain { size: size_of::<abi::ProctorExplain>(), explain: Some(explain::<P>) };
 }
 
 type ModelOf<P> = <P as Plugin>::Model;
@@ -199,6 +201,24 @@ unsafe extern "C" fn execute_virtual<P: Plugin>(
     })
 }
 
+unsafe extern "C" fn explain<P: Plugin>(
+    model: *mut abi::ProctorModel,
+    sink: *const abi::ProctorTextSink,
+    error: *mut abi::ProctorError,
+) -> abi::ProctorStatus {
+    guard(error, || {
+        // SAFETY: the host passes a model that is loaded, and null or a sink that is valid for the call.
+        let (model, sink) = unsafe { (get::<ModelOf<P>>(model.cast())?, sink.as_ref()) };
+        let sink = sink.and_then(|sink| Some((sink.context, sink.write?)));
+        let (context, write) = sink.ok_or_else(|| PluginError::invalid_argument("no sink for the text"))?;
+        if let Some(explanation) = model.explain() {
+            // SAFETY: the function and its context are those of the sink; it copies the text.
+            unsafe { write(context, text(&explanation)) };
+        }
+        Ok(())
+    })
+}
+
 unsafe extern "C" fn destroy_instance<P: Plugin>(instance: *mut abi::ProctorInstance) {
     // SAFETY: the host passes an instance that `create_instance` made, once.
     unsafe { destroy::<InstanceOf<P>>(instance.cast()) }
@@ -224,6 +244,7 @@ unsafe extern "C" fn extension<P: Plugin>(id: abi::ProctorString) -> *const c_vo
             abi::PROCTOR_EXTENSION_VIRTUAL_TIME if manifest.virtual_time => {
                 Some(ptr::from_ref(Shims::<P>::VIRTUAL_TIME).cast())
             }
+            abi::PROCTOR_EXTENSION_EXPLAIN => Some(ptr::from_ref(Shims::<P>::EXPLAIN).cast()),
             _ => None,
         }
     };

@@ -11,9 +11,11 @@ fn generated() -> String {
     // cbindgen leaves out constants that are texts.
     let ids = format!(
         "\n/* Ids of the optional features of a plugin, for ProctorPlugin.extension. */\n\
-         #define PROCTOR_EXTENSION_ISSUE {:?}\n#define PROCTOR_EXTENSION_VIRTUAL_TIME {:?}\n",
+         #define PROCTOR_EXTENSION_ISSUE {:?}\n#define PROCTOR_EXTENSION_VIRTUAL_TIME {:?}\n\
+         #define PROCTOR_EXTENSION_EXPLAIN {:?}\n",
         abi::PROCTOR_EXTENSION_ISSUE,
-        abi::PROCTOR_EXTENSION_VIRTUAL_TIME
+        abi::PROCTOR_EXTENSION_VIRTUAL_TIME,
+        abi::PROCTOR_EXTENSION_EXPLAIN
     );
     config.after_includes.get_or_insert_default().push_str(&ids);
     let mut builder = cbindgen::Builder::new().with_config(config);

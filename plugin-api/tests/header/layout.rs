@@ -52,6 +52,8 @@ layouts! {
     ProctorPlugin { size, abi_major, abi_minor, describe, open, load_model, create_instance, prepare_samples, release_samples, warm_up, start, execute, flush, stop, destroy_instance, unload_model, close, extension };
     ProctorIssue { size, issue };
     ProctorVirtualTime { size, execute };
+    ProctorTextSink { context, write };
+    ProctorExplain { size, explain };
 }
 
 /// Fails if a structure of the header is not in the list above.

@@ -69,9 +69,11 @@ fn selects_package(argument: &str) -> bool {
 /// many thousand times. With nextest, which, unlike `cargo test`, fails if the filter selects no test.
 fn run_loom_tests() -> Result<()> {
     run_command(
-        cargo("nextest run -p proctor-loadgen -p proctor-rnn-engine --lib --release -E test(loom) --target-dir")
-            .arg(LOOM_TARGET_DIR)
-            .env("RUSTFLAGS", "--cfg loom"),
+        cargo(
+            "nextest run -p proctor-loadgen -p proctor-rnn-engine --lib --release -E test(loom) --target-dir",
+        )
+        .arg(LOOM_TARGET_DIR)
+        .env("RUSTFLAGS", "--cfg loom"),
     )
 }
 

@@ -33,6 +33,8 @@ thread_local! {
     pub(super) static REFUSAL: Cell<&'static str> = const { Cell::new("") };
     pub(super) static BEHAVIOUR: Cell<Behaviour> = const { Cell::new(Behaviour::Right) };
     pub(super) static HOST: Cell<*const ProctorHost> = const { Cell::new(ptr::null()) };
+    /// The pieces in which the plugin explains its models; if there are none it has no such extension.
+    pub(super) static EXPLANATION: Cell<&'static [&'static [u8]]> = const { Cell::new(&[]) };
     /// The calls that reached the plugin, in order.
     pub(super) static CALLS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
@@ -256,7 +258,30 @@ pub(super) unsafe extern "C" fn extension(id: ProctorString) -> *const c_void {
         let virtual_time =
             ProctorVirtualTime { size: size_of::<ProctorVirtualTime>(), execute: Some(execute_virtual) };
         ptr::from_ref(leak(virtual_time)).cast()
+    } else if id == PROCTOR_EXTENSION_EXPLAIN.as_bytes() && !EXPLANATION.get().is_empty() {
+        ptr::from_ref(leak(ProctorExplain { size: size_of::<ProctorExplain>(), explain: Some(explain) }))
+            .cast()
     } else {
         ptr::null()
     }
+}
+
+pub(super) unsafe extern "C" fn explain(
+    _: *mut ProctorModel,
+    sink: *const ProctorTextSink,
+    error: *mut ProctorError,
+) -> i32 {
+    called("explain");
+    // SAFETY: the host passes a sink and room for a message.
+    unsafe {
+        let (context, write) = ((*sink).context, (*sink).write.unwrap());
+        for piece in EXPLANATION.get() {
+            if *piece == b"fail" {
+                say(error, "no idea");
+                return PROCTOR_STATUS_FAILED;
+            }
+            write(context, ProctorString { data: piece.as_ptr(), length: piece.len() });
+        }
+    }
+    PROCTOR_STATUS_OK
 }

@@ -94,7 +94,7 @@ fn a_refusal_is_the_plugins_own_words() {
 #[test]
 fn another_version_or_size_is_refused() {
     assert_eq!(
-        bad_table(|table| table.abi_major = 2),
+        bad_table(|table| (table.abi_major, table.abi_minor) = (2, 0)),
         "hand follows ABI 2.0, this host speaks 1.x only: rebuild the plugin"
     );
     for size in [0, size_of::<ProctorPlugin>() - 1, 1 << 40] {

@@ -2,12 +2,33 @@
 
 use std::marker::PhantomData;
 
+/// Where each sample begins. Only the last form takes memory.
+#[derive(Debug, Clone)]
+enum Starts<'a, P> {
+    /// One after the other: address of the first and number of values from one to the next, of so many.
+    Even(P, usize, usize),
+    /// Each at a place of its own.
+    Listed(&'a [P]),
+    /// The same, kept here.
+    Owned(Vec<P>),
+}
+
+impl<P> Starts<'_, P> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Even(_, _, count) => *count,
+            Self::Listed(starts) => starts.len(),
+            Self::Owned(starts) => starts.len(),
+        }
+    }
+}
+
 /// A batch of sequences to be read: row `(step, sample)` has `width` values from `samples[sample] + step * step_stride`.
 ///
 /// So a time-major tensor and one tensor for each sample are read without a copy.
 #[derive(Debug, Clone)]
 pub struct Sequences<'a> {
-    samples: Vec<*const f32>,
+    samples: Starts<'a, *const f32>,
     step_stride: usize,
     time: usize,
     width: usize,
@@ -17,7 +38,7 @@ pub struct Sequences<'a> {
 /// The same to be written. Values of a row beyond `width` columns from its start are left alone.
 #[derive(Debug)]
 pub struct SequencesMut<'a> {
-    samples: Vec<*mut f32>,
+    samples: Starts<'a, *mut f32>,
     step_stride: usize,
     time: usize,
     width: usize,
@@ -32,9 +53,19 @@ impl<'a> Sequences<'a> {
     #[must_use]
     pub fn time_major(tensor: &'a [f32], time: usize, batch: usize, width: usize) -> Self {
         assert_eq!(tensor.len(), time * batch * width, "size of a tensor [{time}, {batch}, {width}]");
-        let start = tensor.as_ptr();
-        let samples = (0..batch).map(|sample| start.wrapping_add(sample * width)).collect();
+        let samples = Starts::Even(tensor.as_ptr(), width, batch);
         Self { samples, step_stride: batch * width, time, width, lifetime: PhantomData }
+    }
+
+    /// A contiguous tensor `[batch, time, width]`.
+    ///
+    /// # Panics
+    /// If the tensor has another size.
+    #[must_use]
+    pub fn sample_major(tensor: &'a [f32], time: usize, batch: usize, width: usize) -> Self {
+        assert_eq!(tensor.len(), time * batch * width, "size of a tensor [{batch}, {time}, {width}]");
+        let samples = Starts::Even(tensor.as_ptr(), time * width, batch);
+        Self { samples, step_stride: width, time, width, lifetime: PhantomData }
     }
 
     /// One contiguous tensor `[time, width]` for each sample.
@@ -47,8 +78,23 @@ impl<'a> Sequences<'a> {
             assert_eq!(tensor.len(), time * width, "size of a tensor [{time}, {width}]");
             tensor.as_ptr()
         };
-        let samples = tensors.iter().map(start).collect();
+        let samples = Starts::Owned(tensors.iter().map(start).collect());
         Self { samples, step_stride: width, time, width, lifetime: PhantomData }
+    }
+
+    /// One sequence from each of the given addresses. Allocates nothing.
+    ///
+    /// # Safety
+    /// For each start and each step below `time`, the `width` values from `start + step * step_stride` are initialised
+    /// and aligned, and nobody writes them during `'a`.
+    #[must_use]
+    pub unsafe fn from_starts(
+        starts: &'a [*const f32],
+        step_stride: usize,
+        time: usize,
+        width: usize,
+    ) -> Self {
+        Self { samples: Starts::Listed(starts), step_stride, time, width, lifetime: PhantomData }
     }
 
     /// Number of steps.
@@ -77,13 +123,22 @@ impl<'a> Sequences<'a> {
     pub fn row(&self, step: usize, sample: usize) -> &'a [f32] {
         assert!(step < self.time && sample < self.samples.len(), "row ({step}, {sample})");
         // SAFETY: the constructors checked that each row of a step below `time` lies within the tensor, which lives for 'a.
-        unsafe { std::slice::from_raw_parts(self.samples[sample].add(step * self.step_stride), self.width) }
+        unsafe {
+            std::slice::from_raw_parts(self.sample_ptr(sample).add(step * self.step_stride), self.width)
+        }
     }
 
     /// First value of a sample's first row; [`Self::step_stride`] values from row to row.
     #[must_use]
     pub fn sample_ptr(&self, sample: usize) -> *const f32 {
-        self.samples[sample]
+        match &self.samples {
+            Starts::Even(first, stride, count) => {
+                assert!(sample < *count, "sample {sample} of {count}");
+                first.wrapping_add(sample * stride)
+            }
+            Starts::Listed(starts) => starts[sample],
+            Starts::Owned(starts) => starts[sample],
+        }
     }
 
     /// Number of values from a row to the row of the next step.
@@ -101,9 +156,19 @@ impl<'a> SequencesMut<'a> {
     #[must_use]
     pub fn time_major(tensor: &'a mut [f32], time: usize, batch: usize, width: usize) -> Self {
         assert_eq!(tensor.len(), time * batch * width, "size of a tensor [{time}, {batch}, {width}]");
-        let start = tensor.as_mut_ptr();
-        let samples = (0..batch).map(|sample| start.wrapping_add(sample * width)).collect();
+        let samples = Starts::Even(tensor.as_mut_ptr(), width, batch);
         Self { samples, step_stride: batch * width, time, width, lifetime: PhantomData }
+    }
+
+    /// A contiguous tensor `[batch, time, width]`.
+    ///
+    /// # Panics
+    /// If the tensor has another size.
+    #[must_use]
+    pub fn sample_major(tensor: &'a mut [f32], time: usize, batch: usize, width: usize) -> Self {
+        assert_eq!(tensor.len(), time * batch * width, "size of a tensor [{batch}, {time}, {width}]");
+        let samples = Starts::Even(tensor.as_mut_ptr(), time * width, batch);
+        Self { samples, step_stride: width, time, width, lifetime: PhantomData }
     }
 
     /// One contiguous tensor `[time, width]` for each sample.
@@ -116,8 +181,18 @@ impl<'a> SequencesMut<'a> {
             assert_eq!(tensor.len(), time * width, "size of a tensor [{time}, {width}]");
             tensor.as_mut_ptr()
         };
-        let samples = tensors.into_iter().map(start).collect();
+        let samples = Starts::Owned(tensors.into_iter().map(start).collect());
         Self { samples, step_stride: width, time, width, lifetime: PhantomData }
+    }
+
+    /// One sequence from each of the given addresses. Allocates nothing.
+    ///
+    /// # Safety
+    /// For each start and each step below `time`, the `width` values from `start + step * step_stride` are initialised
+    /// and aligned, and nobody else reads or writes them during `'a`. No two rows overlap.
+    #[must_use]
+    pub unsafe fn from_starts(starts: &'a [*mut f32], step_stride: usize, time: usize, width: usize) -> Self {
+        Self { samples: Starts::Listed(starts), step_stride, time, width, lifetime: PhantomData }
     }
 
     /// Number of steps.
@@ -147,14 +222,21 @@ impl<'a> SequencesMut<'a> {
         // SAFETY: the constructors checked that each row of a step below `time` lies within a tensor that is borrowed
         // mutably for 'a; the row is borrowed from self mutably, so there is no second one.
         unsafe {
-            std::slice::from_raw_parts_mut(self.samples[sample].add(step * self.step_stride), self.width)
+            std::slice::from_raw_parts_mut(self.sample_ptr(sample).add(step * self.step_stride), self.width)
         }
     }
 
     /// First value of a sample's first row; [`Self::step_stride`] values from row to row.
     #[must_use]
     pub fn sample_ptr(&self, sample: usize) -> *mut f32 {
-        self.samples[sample]
+        match &self.samples {
+            Starts::Even(first, stride, count) => {
+                assert!(sample < *count, "sample {sample} of {count}");
+                first.wrapping_add(sample * stride)
+            }
+            Starts::Listed(starts) => starts[sample],
+            Starts::Owned(starts) => starts[sample],
+        }
     }
 
     /// Number of values from a row to the row of the next step.

@@ -1,0 +1,109 @@
+//! What a model's weights are made of.
+
+use super::{Stream, fnv1a64};
+
+/// How the weights of a model are made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelRecipe {
+    /// Name of the model.
+    pub name: String,
+    /// Seed of every tensor's [`Stream`].
+    pub seed: u64,
+    /// The tensors, in the order of the file.
+    pub tensors: Vec<TensorRecipe>,
+}
+
+/// How one f32 tensor is made: uniform values, parts of it constant.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TensorRecipe {
+    /// Name in the file.
+    pub name: String,
+    /// Extents, slowest first.
+    pub shape: Vec<usize>,
+    /// Values lie in `[-scale, scale)`.
+    pub scale: f32,
+    /// Parts that hold a constant instead, in order; later ones win.
+    pub fills: Vec<Fill>,
+}
+
+/// A run of equal elements of a tensor.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Fill {
+    /// First element, counted over the whole tensor.
+    pub start: usize,
+    /// Number of elements.
+    pub count: usize,
+    /// What they hold.
+    pub value: f32,
+}
+
+impl ModelRecipe {
+    /// A recipe without tensors, its seed the hash of the name.
+    pub(super) fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), seed: fnv1a64(name), tensors: Vec::new() }
+    }
+
+    /// Number of parameters.
+    #[must_use]
+    pub fn parameter_count(&self) -> u64 {
+        self.tensors.iter().map(|tensor| tensor.element_count() as u64).sum()
+    }
+
+    /// The tensor of this name.
+    #[must_use]
+    pub fn tensor(&self, name: &str) -> Option<&TensorRecipe> {
+        self.tensors.iter().find(|tensor| tensor.name == name)
+    }
+
+    /// All values of the tensor of this name.
+    #[must_use]
+    pub fn values(&self, name: &str) -> Option<Vec<f32>> {
+        let tensor = self.tensor(name)?;
+        let mut values = vec![0.0; tensor.element_count()];
+        tensor.write(self.seed, 0, &mut values);
+        Some(values)
+    }
+}
+
+impl TensorRecipe {
+    /// Number of elements.
+    #[must_use]
+    pub fn element_count(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Writes the elements from `start` on into `values`.
+    pub fn write(&self, seed: u64, start: usize, values: &mut [f32]) {
+        let stream = Stream::new(seed, &self.name);
+        for (position, value) in (start as u64..).zip(values.iter_mut()) {
+            *value = stream.uniform(position, self.scale);
+        }
+        let end = start + values.len();
+        for fill in &self.fills {
+            let (first, last) = (fill.start.max(start), (fill.start + fill.count).min(end));
+            if first < last {
+                values[first - start..last - start].fill(fill.value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_tensor_is_the_part_of_the_whole() {
+        let fills = vec![Fill { start: 3, count: 4, value: 9.0 }, Fill { start: 6, count: 1, value: -2.0 }];
+        let tensor = TensorRecipe { name: "w".into(), shape: vec![4, 5], scale: 1.0, fills };
+        let recipe = ModelRecipe { name: "m".into(), seed: 1, tensors: vec![tensor.clone()] };
+        let whole = recipe.values("w").unwrap();
+        assert_eq!(whole[3..7], [9.0, 9.0, 9.0, -2.0]);
+        assert!(whole[7..].iter().all(|value| (-1.0..1.0).contains(value)));
+        for (start, count) in [(0, 20), (4, 1), (2, 7), (7, 13), (19, 1), (20, 0)] {
+            let mut part = vec![0.0; count];
+            tensor.write(1, start, &mut part);
+            assert_eq!(part, whole[start..start + count]);
+        }
+    }
+}

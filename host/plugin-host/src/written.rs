@@ -1,0 +1,68 @@
+//! Text that a plugin hands over in pieces.
+
+use std::ffi::c_void;
+
+use proctor_plugin_api::abi::ProctorString;
+
+use crate::{PluginHostError, foreign::Reader};
+
+/// Longest text that is taken, in bytes.
+const LENGTH_MOST: usize = 1 << 20;
+
+/// What a plugin has written so far.
+pub(crate) struct Written<'a> {
+    plugin: &'a str,
+    text: String,
+    /// The first thing that was wrong; what comes after it is dropped.
+    problem: Option<PluginHostError>,
+}
+
+impl<'a> Written<'a> {
+    pub(crate) fn new(plugin: &'a str) -> Self {
+        Self { plugin, text: String::new(), problem: None }
+    }
+
+    /// The whole text; none if there is nothing but white space.
+    ///
+    /// # Errors
+    /// The first piece that is no text, or that there is too much of it.
+    pub(crate) fn finish(self) -> Result<Option<String>, PluginHostError> {
+        match self.problem {
+            Some(problem) => Err(problem),
+            None => Ok(Some(self.text).filter(|text| !text.trim().is_empty())),
+        }
+    }
+
+    /// # Safety
+    /// `piece.data` is null, or the plugin vouches for `piece.length` bytes there.
+    unsafe fn push(&mut self, piece: ProctorString) {
+        if self.problem.is_some() {
+            return;
+        }
+        // SAFETY: the caller's promise is the same.
+        match unsafe { Reader { source_name: self.plugin }.text("its explanation", piece) } {
+            Ok(piece) => self.text.push_str(&piece.unwrap_or_default()),
+            Err(problem) => self.problem = Some(problem),
+        }
+        if self.text.len() > LENGTH_MOST {
+            self.problem = Some(PluginHostError::BadText {
+                source_name: self.plugin.to_owned(),
+                what: "its explanation".to_owned(),
+                problem: format!("longer than {LENGTH_MOST} bytes"),
+            });
+        }
+    }
+}
+
+/// Takes a piece of text for the [`Written`] at `context`.
+///
+/// # Safety
+/// `context` is the address of a `Written` that lives and that nobody else uses during the call; the plugin vouches for
+/// the text.
+pub(crate) unsafe extern "C" fn collect(context: *mut c_void, text: ProctorString) {
+    // SAFETY: the caller promises a living `Written` that is ours alone for the call.
+    if let Some(written) = unsafe { context.cast::<Written<'_>>().as_mut() } {
+        // SAFETY: the caller promises it for the text.
+        unsafe { written.push(text) };
+    }
+}

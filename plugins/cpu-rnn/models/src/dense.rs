@@ -1,0 +1,142 @@
+//! A dense layer, `y = W x + b`.
+
+use gemm::Parallelism;
+
+/// A linear map with a bias.
+#[derive(Debug, Clone)]
+pub struct Dense {
+    input: usize,
+    output: usize,
+    /// `[input, output]`, row-major: the outputs of one input lie side by side.
+    weight: Vec<f32>,
+    bias: Vec<f32>,
+}
+
+impl Dense {
+    /// Takes a weight `[output, input]`, row-major, and a bias `[output]`, empty for none.
+    ///
+    /// # Panics
+    /// If a slice has another size, or `input` or `output` is 0.
+    #[must_use]
+    pub fn new(weight: &[f32], bias: &[f32], input: usize, output: usize) -> Self {
+        assert!(input > 0 && output > 0, "a dense layer has inputs and outputs");
+        assert_eq!(weight.len(), output * input, "size of the weight [{output}, {input}]");
+        let column = |index: usize| weight.iter().skip(index).step_by(input).copied();
+        Self::from_columns((0..input).flat_map(column).collect(), bias, input, output)
+    }
+
+    /// The same from a weight `[input, output]`.
+    ///
+    /// # Panics
+    /// As [`Self::new`].
+    #[must_use]
+    pub fn from_columns(weight: Vec<f32>, bias: &[f32], input: usize, output: usize) -> Self {
+        assert!(input > 0 && output > 0, "a dense layer has inputs and outputs");
+        assert_eq!(weight.len(), output * input, "size of the weight [{input}, {output}]");
+        assert!(bias.is_empty() || bias.len() == output, "one bias for each output");
+        let bias = if bias.is_empty() { vec![0.0; output] } else { bias.to_vec() };
+        Self { input, output, weight, bias }
+    }
+
+    /// Number of inputs.
+    #[must_use]
+    pub fn input(&self) -> usize {
+        self.input
+    }
+
+    /// Number of outputs.
+    #[must_use]
+    pub fn output(&self) -> usize {
+        self.output
+    }
+
+    /// Maps each row of `x`, `[row, input]`, to a row of `y`, `[row, output]`, both contiguous.
+    ///
+    /// # Panics
+    /// If `x` and `y` are not the same number of whole rows.
+    pub fn run(&self, x: &[f32], y: &mut [f32]) {
+        let rows = y.len() / self.output;
+        assert_eq!(y.len(), rows * self.output, "whole rows of output");
+        assert_eq!(x.len(), rows * self.input, "rows of input for {rows} rows of output");
+        for row in y.chunks_exact_mut(self.output) {
+            row.copy_from_slice(&self.bias);
+        }
+        let (k, n) = (self.input, self.output);
+        multiply_add([rows, n, k], 1.0, (x, [k, 1]), (&self.weight, [n, 1]), y);
+    }
+}
+
+/// Adds `factor · a · b` to `y`, contiguous `[m, n]`. `a` is `[m, k]`, `b` `[k, n]`, each with its row and column stride.
+pub(crate) fn multiply_add(
+    [m, n, k]: [usize; 3],
+    factor: f32,
+    (a, a_strides): (&[f32], [usize; 2]),
+    (b, b_strides): (&[f32], [usize; 2]),
+    y: &mut [f32],
+) {
+    if m == 0 || n == 0 || k == 0 {
+        return;
+    }
+    let last = |rows: usize, columns: usize, [row, column]: [usize; 2]| {
+        (rows - 1).checked_mul(row)?.checked_add((columns - 1).checked_mul(column)?)
+    };
+    assert!(last(m, k, a_strides).is_some_and(|last| last < a.len()), "left operand [{m}, {k}]");
+    assert!(last(k, n, b_strides).is_some_and(|last| last < b.len()), "right operand [{k}, {n}]");
+    assert_eq!(y.len(), m * n, "result [{m}, {n}]");
+    let stride = |count: usize| isize::try_from(count).expect("a slice is no longer than isize::MAX");
+
+    // SAFETY: the last elements that the strides lead to lie within `a` and `b`, by the asserts, and so do all others;
+    // of `y` the call reads and writes elements [0, m * n). `y` is borrowed exclusively, so it overlaps neither operand.
+    unsafe {
+        gemm::gemm(
+            m,
+            n,
+            k,
+            y.as_mut_ptr(),
+            1,
+            stride(n),
+            true,
+            a.as_ptr(),
+            stride(a_strides[1]),
+            stride(a_strides[0]),
+            b.as_ptr(),
+            stride(b_strides[1]),
+            stride(b_strides[0]),
+            1.0,
+            factor,
+            false,
+            false,
+            false,
+            Parallelism::None,
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn maps_each_row_and_overwrites_what_was_there() {
+        let dense = Dense::new(&[1.0, 2.0, 3.0, 4.0], &[0.5, -0.5], 2, 2);
+        let mut y = [f32::NAN; 4];
+        dense.run(&[1.0, 1.0, 0.0, 2.0], &mut y);
+        assert_eq!(y, [3.5, 6.5, 4.5, 7.5]);
+    }
+
+    #[test]
+    fn both_layouts_of_the_weight_are_one_map() {
+        let rows = Dense::new(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[], 2, 3);
+        let columns = Dense::from_columns(vec![1.0, 3.0, 5.0, 2.0, 4.0, 6.0], &[], 2, 3);
+        let (mut a, mut b) = ([0.0; 3], [0.0; 3]);
+        rows.run(&[1.0, 10.0], &mut a);
+        columns.run(&[1.0, 10.0], &mut b);
+        assert_eq!((a, a), (b, [21.0, 43.0, 65.0]));
+    }
+
+    #[test]
+    #[should_panic(expected = "rows of input")]
+    fn a_short_input_is_refused() {
+        Dense::new(&[1.0; 6], &[], 2, 3).run(&[1.0; 3], &mut [0.0; 6]);
+    }
+}

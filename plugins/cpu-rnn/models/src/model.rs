@@ -1,0 +1,263 @@
+//! The seam between whoever runs models (the plugin, tests) and the models.
+//!
+//! A [`Model`] is parameters, shared; an [`Instance`] is the memory and the threads to run them; a [`Batch`] is where the
+//! samples of one call lie. Nothing here copies a sample.
+
+use std::{fmt, sync::Arc};
+
+use proctor_rnn_engine::{CallError, Layer, Team};
+use proctor_rnn_optimiser::{LayerShape, Schedule};
+use zerocopy::FromBytes;
+
+/// A loaded model: parameters only, shared by its instances.
+pub trait Model: fmt::Debug + Send + Sync {
+    /// Makes a copy that can run on the team's threads, with all its memory allocated.
+    ///
+    /// # Errors
+    /// [`RunError::TooLarge`] if the memory for the largest batch is out of all proportion.
+    fn instance(self: Arc<Self>, team: Team) -> Result<Box<dyn Instance>, RunError>;
+
+    /// A description in a few lines: layers, shapes, schedules.
+    fn summary(&self) -> String;
+}
+
+/// A model with memory of its own: runs one batch at a time.
+pub trait Instance: fmt::Debug + Send {
+    /// Reads the inputs of every sample of the batch and writes the outputs.
+    ///
+    /// After the first batches of each size it allocates nothing.
+    ///
+    /// # Errors
+    /// [`RunError`]; outputs may then be partly written.
+    fn execute(&mut self, batch: &mut dyn Batch) -> Result<(), RunError>;
+}
+
+/// Where the tensors of the samples of one batch lie.
+///
+/// # Safety
+/// The tensors are disjoint, and each stays where it is while the batch is borrowed: an address of one stays valid when
+/// another is asked for.
+pub unsafe trait Batch {
+    /// Number of samples.
+    fn sample_count(&self) -> usize;
+
+    /// The bytes of an input tensor of a sample.
+    ///
+    /// # Panics
+    /// If there is no such sample or input.
+    fn input(&self, sample: usize, input: usize) -> &[u8];
+
+    /// The whole room of an output tensor of a sample; all of it counts as written.
+    ///
+    /// # Panics
+    /// If there is no such sample or output.
+    fn output_mut(&mut self, sample: usize, output: usize) -> &mut [u8];
+
+    /// Says that only the first `size_bytes` of an output are written. Called after [`Self::output_mut`].
+    ///
+    /// # Panics
+    /// If there is no such output or it has less room.
+    fn set_output_size(&mut self, sample: usize, output: usize, size_bytes: usize);
+}
+
+impl dyn Batch + '_ {
+    /// The values of an input tensor that holds f32.
+    ///
+    /// # Errors
+    /// [`RunError::Alignment`] if the bytes are not whole aligned values.
+    pub fn input_f32(&self, sample: usize, input: usize) -> Result<&[f32], RunError> {
+        <[f32]>::ref_from_bytes(self.input(sample, input)).map_err(|_| RunError::Alignment { sample })
+    }
+
+    /// The values of an input tensor that holds i32.
+    ///
+    /// # Errors
+    /// [`RunError::Alignment`] if the bytes are not whole aligned values.
+    pub fn input_i32(&self, sample: usize, input: usize) -> Result<&[i32], RunError> {
+        <[i32]>::ref_from_bytes(self.input(sample, input)).map_err(|_| RunError::Alignment { sample })
+    }
+
+    /// The room of an output tensor that holds f32.
+    ///
+    /// # Errors
+    /// [`RunError::Alignment`] if the bytes are not whole aligned values.
+    pub fn output_f32(&mut self, sample: usize, output: usize) -> Result<&mut [f32], RunError> {
+        <[f32]>::mut_from_bytes(self.output_mut(sample, output)).map_err(|_| RunError::Alignment { sample })
+    }
+
+    /// The room of an output tensor that holds i32.
+    ///
+    /// # Errors
+    /// [`RunError::Alignment`] if the bytes are not whole aligned values.
+    pub fn output_i32(&mut self, sample: usize, output: usize) -> Result<&mut [i32], RunError> {
+        <[i32]>::mut_from_bytes(self.output_mut(sample, output)).map_err(|_| RunError::Alignment { sample })
+    }
+}
+
+/// A layer of a model, and the calls that will be made of it.
+#[derive(Debug, Clone)]
+pub struct LayerCalls<'a> {
+    /// Name of the layer in its model, for people.
+    pub name: String,
+    /// The layer.
+    pub layer: &'a Layer,
+    /// Shape of the calls.
+    pub shape: LayerShape,
+}
+
+impl<'a> LayerCalls<'a> {
+    /// Calls of `batch` sequences of `time` steps.
+    #[must_use]
+    pub fn new(name: impl Into<String>, layer: &'a Layer, time: usize, batch: usize) -> Self {
+        let spec = layer.spec();
+        let shape = LayerShape {
+            cell: spec.cell,
+            directions: spec.directions,
+            input: spec.input,
+            hidden: spec.hidden,
+            batch: batch.max(1),
+            time: time.max(1),
+            precision: spec.precision,
+        };
+        Self { name: name.into(), layer, shape }
+    }
+}
+
+/// Chooses how the layers of a model run. Asked once, with all of them, when the model is loaded.
+pub trait Scheduler {
+    /// A schedule for each of the calls, in order.
+    fn plan(&self, calls: &[LayerCalls<'_>]) -> Vec<Schedule>;
+}
+
+/// Runs every layer on the calling thread, unoptimised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SingleThread;
+
+impl Scheduler for SingleThread {
+    fn plan(&self, calls: &[LayerCalls<'_>]) -> Vec<Schedule> {
+        vec![Schedule::SINGLE; calls.len()]
+    }
+}
+
+/// The schedules of a layer for the batch sizes that it was planned for.
+#[derive(Debug, Clone)]
+pub struct Plans {
+    /// Batch sizes, ascending, with their schedules; at least one.
+    by_batch: Vec<(usize, Schedule)>,
+}
+
+impl Plans {
+    /// Plans layers, each with its name and number of time steps, for batches of one sample and of `batch_size_max`.
+    #[must_use]
+    pub fn new(
+        layers: &[(String, &Layer, usize)],
+        batch_size_max: usize,
+        scheduler: &dyn Scheduler,
+    ) -> Vec<Self> {
+        let mut sizes = vec![1, batch_size_max.max(1)];
+        sizes.dedup();
+        let calls: Vec<LayerCalls<'_>> = layers
+            .iter()
+            .flat_map(|(name, layer, time)| {
+                sizes.iter().map(move |batch| LayerCalls::new(name.as_str(), layer, *time, *batch))
+            })
+            .collect();
+        let schedules = scheduler.plan(&calls);
+        let of_layer = |schedules: &[Schedule]| Self {
+            by_batch: sizes.iter().copied().zip(schedules.iter().copied()).collect(),
+        };
+        schedules.chunks_exact(sizes.len()).map(of_layer).collect()
+    }
+
+    /// The schedule for a batch: that of the smallest planned batch that is as large, else of the largest.
+    #[must_use]
+    pub fn at(&self, batch: usize) -> &Schedule {
+        let planned = self.by_batch.iter().find(|(size, _)| batch <= *size).or(self.by_batch.last());
+        &planned.expect("a plan has a schedule").1
+    }
+}
+
+/// Why a batch cannot run, or an instance cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// The buffers would be larger than any real model needs.
+    #[error(
+        "batches of {batch_size_max} samples of {time} time steps need more than {limit_bytes} bytes of memory; \
+         lower the largest batch"
+    )]
+    TooLarge {
+        /// Number of time steps asked for.
+        time: usize,
+        /// Largest batch asked for.
+        batch_size_max: usize,
+        /// The limit.
+        limit_bytes: usize,
+    },
+    /// More samples than the instance has memory for.
+    #[error("batch of {batch_size} samples, but the instance was made for at most {batch_size_max}")]
+    BatchSize {
+        /// Number of samples handed in.
+        batch_size: usize,
+        /// Largest batch of this instance.
+        batch_size_max: usize,
+    },
+    /// A tensor of another size.
+    #[error("{tensor} of sample {sample} has {got} values, the model has {expected}")]
+    SampleSize {
+        /// Position in the batch, counted from 0.
+        sample: usize,
+        /// Which tensor, in words.
+        tensor: &'static str,
+        /// Number of values handed in.
+        got: usize,
+        /// Number of values that the model takes or gives.
+        expected: usize,
+    },
+    /// A value of an input that stands for a place or a length is out of range.
+    #[error("{tensor} of sample {sample} holds {value}, but only {expected} are possible")]
+    Value {
+        /// Position in the batch, counted from 0.
+        sample: usize,
+        /// Which tensor, in words.
+        tensor: &'static str,
+        /// The value.
+        value: i64,
+        /// What would be possible, in words.
+        expected: String,
+    },
+    /// The buffers of a graph would be larger than any real model needs.
+    #[error(
+        "batches of {batch_size_max} samples need more than {limit_bytes} bytes of memory; lower the largest batch"
+    )]
+    Memory {
+        /// Largest batch asked for.
+        batch_size_max: usize,
+        /// The limit.
+        limit_bytes: usize,
+    },
+    /// A graph does not take a batch of this size.
+    #[error("a batch of {batch_size} samples: {what}")]
+    Plan {
+        /// Size of the batch.
+        batch_size: usize,
+        /// What does not fit, in words.
+        what: String,
+    },
+    /// An index of a row that a table does not have.
+    #[error("index {index} in a table of {extent} rows")]
+    Index {
+        /// The index; negative ones count from the end.
+        index: i64,
+        /// Number of rows.
+        extent: usize,
+    },
+    /// A tensor whose bytes are not whole aligned values of its element type.
+    #[error("a tensor of sample {sample} is not made of whole aligned values of its element type")]
+    Alignment {
+        /// Position in the batch, counted from 0.
+        sample: usize,
+    },
+    /// A layer refuses its input.
+    #[error(transparent)]
+    Layer(#[from] CallError),
+}

@@ -1,0 +1,118 @@
+//! Reads the tensors of samples, checked.
+
+use crate::{Batch, RunError};
+
+/// A tensor of words, and the one with the lengths of its sequences.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WordInput {
+    /// What messages call it.
+    pub(super) name: &'static str,
+    /// Position among the inputs of a sample.
+    pub(super) words: usize,
+    /// Position of the lengths.
+    pub(super) lengths: usize,
+    /// Sequences of a sample.
+    pub(super) sequences: usize,
+    /// Steps of the tensor.
+    pub(super) steps: usize,
+    /// Number of words that there are.
+    pub(super) vocabulary: usize,
+}
+
+impl WordInput {
+    /// Appends the lengths of a sample's sequences to `lengths`, each word within them checked.
+    pub(super) fn lengths(
+        &self,
+        batch: &dyn Batch,
+        sample: usize,
+        lengths: &mut Vec<usize>,
+    ) -> Result<(), RunError> {
+        let words = self.words(batch, sample)?;
+        let given = batch.input_i32(sample, self.lengths)?;
+        self.check_size(sample, given.len(), self.sequences)?;
+        for (words, length) in words.chunks_exact(self.steps).zip(given) {
+            let length = checked_length(sample, self.name, *length, self.steps)?;
+            let unknown = |word: &&i32| usize::try_from(**word).map_or(true, |word| word >= self.vocabulary);
+            if let Some(word) = words[..length].iter().find(unknown) {
+                let expected = format!("words from 0 to {}", self.vocabulary - 1);
+                let (tensor, value) = (self.name, i64::from(*word));
+                return Err(RunError::Value { sample, tensor, value, expected });
+            }
+            lengths.push(length);
+        }
+        Ok(())
+    }
+
+    /// The words of a sample, `[sequence, step]`.
+    pub(super) fn words<'a>(&self, batch: &'a dyn Batch, sample: usize) -> Result<&'a [i32], RunError> {
+        let words = batch.input_i32(sample, self.words)?;
+        self.check_size(sample, words.len(), self.sequences * self.steps)?;
+        Ok(words)
+    }
+
+    fn check_size(&self, sample: usize, got: usize, expected: usize) -> Result<(), RunError> {
+        if got == expected {
+            return Ok(());
+        }
+        Err(RunError::SampleSize { sample, tensor: self.name, got, expected })
+    }
+}
+
+/// A length as a count of steps.
+pub(super) fn checked_length(
+    sample: usize,
+    tensor: &'static str,
+    length: i32,
+    steps: usize,
+) -> Result<usize, RunError> {
+    usize::try_from(length).ok().filter(|length| *length <= steps).ok_or_else(|| RunError::Value {
+        sample,
+        tensor,
+        value: i64::from(length),
+        expected: format!("lengths from 0 to {steps}"),
+    })
+}
+
+/// Refuses a batch of more samples than there is memory for.
+pub(super) fn check_batch(batch: &dyn Batch, batch_size_max: usize) -> Result<usize, RunError> {
+    let batch_size = batch.sample_count();
+    if batch_size > batch_size_max {
+        return Err(RunError::BatchSize { batch_size, batch_size_max });
+    }
+    Ok(batch_size)
+}
+
+/// Copies a row to an output of a sample.
+pub(super) fn write_row(
+    batch: &mut dyn Batch,
+    sample: usize,
+    output: usize,
+    row: &[f32],
+) -> Result<(), RunError> {
+    let room = batch.output_f32(sample, output)?;
+    if room.len() < row.len() {
+        let (got, expected) = (room.len(), row.len());
+        return Err(RunError::SampleSize { sample, tensor: "an output", got, expected });
+    }
+    room[..row.len()].copy_from_slice(row);
+    // Rows are as long as the sequence was; what the benchmark has room for beyond is 0.
+    room[row.len()..].fill(0.0);
+    Ok(())
+}
+
+/// Writes words to an output whose real size they decide.
+pub(super) fn write_words(
+    batch: &mut dyn Batch,
+    sample: usize,
+    output: usize,
+    words: &[i32],
+) -> Result<(), RunError> {
+    let room = batch.output_i32(sample, output)?;
+    if room.len() < words.len() {
+        let (got, expected) = (room.len(), words.len());
+        return Err(RunError::SampleSize { sample, tensor: "an output", got, expected });
+    }
+    room[..words.len()].copy_from_slice(words);
+    batch.set_output_size(sample, output, size_of_val(words));
+    Ok(())
+}

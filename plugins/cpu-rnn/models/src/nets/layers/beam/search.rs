@@ -1,0 +1,65 @@
+//! The search of several sequences together.
+
+use std::ops::Range;
+
+use super::Beam;
+
+/// A live hypothesis in a step of a [`Scorer`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    /// Position of its sequence in the batch.
+    pub sequence: usize,
+    /// Row of the step before whose state it continues; `None` in the first step.
+    pub parent: Option<usize>,
+    /// Its last word.
+    pub word: i32,
+}
+
+/// A model that says what may follow.
+pub trait Scorer {
+    /// Why a step failed.
+    type Error;
+
+    /// Computes one step for each row. The states of the step before stay readable until this call, by
+    /// [`Row::parent`]; rows of one sequence lie together.
+    ///
+    /// # Errors
+    /// What the model says; the search ends with it.
+    fn step(&mut self, rows: &[Row]) -> Result<(), Self::Error>;
+
+    /// After a step: the score of each word before the softmax, for one of its rows.
+    fn logits(&self, row: usize) -> &[f32];
+
+    /// After a step: the weight of each place of the source, for one of its rows. Empty if there are none.
+    fn attention(&self, row: usize) -> &[f32];
+}
+
+/// Searches until every beam is done. The beams were readied by [`Beam::restart`]; `rows` is room for the live hypotheses.
+///
+/// # Errors
+/// The first error of the scorer.
+pub fn search<S: Scorer>(scorer: &mut S, beams: &mut [Beam], rows: &mut Vec<Row>) -> Result<(), S::Error> {
+    loop {
+        rows.clear();
+        for (sequence, beam) in beams.iter().enumerate().filter(|(_, beam)| !beam.is_done()) {
+            rows.extend(beam.live().map(|(parent, word)| Row { sequence, parent, word }));
+        }
+        if rows.is_empty() {
+            return Ok(());
+        }
+        scorer.step(rows)?;
+        let mut start = 0;
+        while start < rows.len() {
+            let range = same_sequence(rows, start);
+            let beam = &mut beams[rows[start].sequence];
+            beam.advance(start, |row| scorer.logits(row), |row| scorer.attention(row));
+            start = range.end;
+        }
+    }
+}
+
+/// The rows of the sequence that row `start` belongs to.
+fn same_sequence(rows: &[Row], start: usize) -> Range<usize> {
+    let count = rows[start..].iter().take_while(|row| row.sequence == rows[start].sequence).count();
+    start..start + count
+}

@@ -1,0 +1,206 @@
+//! A recurrent layer of a network, with the schedules that it runs by.
+
+use proctor_rnn_engine::{Call, Layer, Sequences, SequencesMut, Team, Workspace};
+use proctor_rnn_optimiser::{Cell, LayerShape, Precision, Schedule};
+
+use crate::{
+    RunError, Scheduler,
+    safetensors::{Weights, WeightsError},
+};
+
+/// Where a network's layers come from and how they will run.
+pub(super) struct Planner<'a, 'b> {
+    pub(super) weights: &'a mut Weights<'b>,
+    pub(super) precision: Precision,
+    pub(super) scheduler: &'a dyn Scheduler,
+}
+
+/// What a layer of a file must be.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Expected<'a> {
+    /// What its tensors' names begin with.
+    pub(super) prefix: &'a str,
+    /// Position in the stack of that name.
+    pub(super) index: usize,
+    pub(super) cell: Cell,
+    pub(super) input: usize,
+    pub(super) hidden: usize,
+    pub(super) bidirectional: bool,
+}
+
+/// How a layer will be called: the largest number of steps, and the numbers of sequences to plan for, ascending.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Calls<const N: usize> {
+    pub(super) time: usize,
+    pub(super) batches: [usize; N],
+}
+
+/// A layer with a schedule for each number of sequences that it was planned for.
+#[derive(Debug)]
+pub(super) struct Recurrent {
+    name: String,
+    layer: Layer,
+    time: usize,
+    /// Ascending, at least one.
+    schedules: Vec<(usize, Schedule)>,
+}
+
+/// What a layer runs on: one caller's threads and memory.
+#[derive(Debug)]
+pub(super) struct Machine {
+    pub(super) team: Team,
+    pub(super) workspace: Workspace,
+}
+
+/// Tensors of one call, each contiguous and sample-major.
+#[derive(Debug)]
+pub(super) struct Pass<'a> {
+    /// `[sequence, time, input]`.
+    pub(super) input: &'a [f32],
+    /// Steps of each sequence.
+    pub(super) lengths: &'a [usize],
+    /// Steps of the tensors, at least 1.
+    pub(super) time: usize,
+    /// `[sequence, time, output width]`; 0 beyond the lengths.
+    pub(super) output: &'a mut [f32],
+    /// `[direction, sequence, hidden]`, if wanted.
+    pub(super) last_hidden: Option<&'a mut [f32]>,
+    /// The same for the cell states of an LSTM.
+    pub(super) last_cell: Option<&'a mut [f32]>,
+}
+
+impl<'a> Pass<'a> {
+    /// A pass of which only the outputs are wanted.
+    pub(super) fn new(input: &'a [f32], lengths: &'a [usize], time: usize, output: &'a mut [f32]) -> Self {
+        Self { input, lengths, time, output, last_hidden: None, last_cell: None }
+    }
+}
+
+/// Tensors of a single step of an LSTM.
+#[derive(Debug)]
+pub(super) struct Step<'a> {
+    /// `[row, input]`.
+    pub(super) input: &'a [f32],
+    /// `[row, hidden]` each, before and after.
+    pub(super) hidden: &'a [f32],
+    pub(super) cell: &'a [f32],
+    pub(super) next_hidden: &'a mut [f32],
+    pub(super) next_cell: &'a mut [f32],
+}
+
+impl Planner<'_, '_> {
+    /// Takes a layer out of the file and plans it.
+    ///
+    /// # Errors
+    /// What is wrong with its tensors.
+    pub(super) fn recurrent<const N: usize>(
+        &mut self,
+        expected: Expected<'_>,
+        calls: Calls<N>,
+    ) -> Result<Recurrent, WeightsError> {
+        let Expected { prefix, index, cell, input, hidden, bidirectional } = expected;
+        let units = format!("{prefix}.weight_hh_l{index}");
+        let shape = [cell.gate_count() * hidden, hidden];
+        if self.weights.shape(&units)? != shape {
+            return Err(self.weights.shape_error(&units, format!("{shape:?}")));
+        }
+        let reverse = format!("{prefix}.weight_ih_l{index}_reverse");
+        if bidirectional {
+            self.weights.shape(&reverse)?;
+        } else if self.weights.contains(&reverse) {
+            let (path, model) = (self.weights.path().to_owned(), "a layer of one direction".to_owned());
+            return Err(WeightsError::UnexpectedTensor { path, tensor: reverse, model });
+        }
+        let layer = self.weights.recurrent(prefix, index, cell, self.precision, Some(input))?;
+        let mut schedules: Vec<(usize, Schedule)> = Vec::new();
+        for batch in calls.batches {
+            if schedules.last().is_none_or(|(planned, _)| *planned < batch) {
+                let schedule = self.scheduler.schedule(&layer, &shape_of(&layer, batch, calls.time));
+                schedules.push((batch, schedule));
+            }
+        }
+        Ok(Recurrent { name: format!("{prefix} {index}"), layer, time: calls.time, schedules })
+    }
+}
+
+fn shape_of(layer: &Layer, batch: usize, time: usize) -> LayerShape {
+    let spec = layer.spec();
+    LayerShape {
+        cell: spec.cell,
+        directions: spec.directions,
+        input: spec.input,
+        hidden: spec.hidden,
+        batch,
+        time: time.max(1),
+        precision: spec.precision,
+    }
+}
+
+impl Recurrent {
+    /// Width of a row of output.
+    pub(super) fn width(&self) -> usize {
+        self.layer.output_width()
+    }
+
+    /// Does what the schedules want done once before the first call on a team.
+    pub(super) fn ready(&self, _team: &mut Team) {}
+
+    /// Runs whole sequences.
+    ///
+    /// # Errors
+    /// What the layer says.
+    pub(super) fn run(&self, machine: &mut Machine, pass: Pass<'_>) -> Result<(), RunError> {
+        let sequences = pass.lengths.len();
+        if sequences == 0 {
+            return Ok(());
+        }
+        let Pass { input, lengths, time, output, last_hidden, last_cell } = pass;
+        let mut call = Call {
+            input: Sequences::sample_major(input, time, sequences, self.layer.spec().input),
+            lengths: Some(lengths),
+            initial_hidden: None,
+            initial_cell: None,
+            output: SequencesMut::sample_major(output, time, sequences, self.width()),
+            last_hidden,
+            last_cell,
+        };
+        Ok(self.layer.run(self.schedule(sequences), &mut machine.team, &mut machine.workspace, &mut call)?)
+    }
+
+    /// Runs one step of rows whose states are given.
+    ///
+    /// # Errors
+    /// What the layer says.
+    pub(super) fn step(&self, machine: &mut Machine, step: Step<'_>) -> Result<(), RunError> {
+        let Step { input, hidden, cell, next_hidden, next_cell } = step;
+        let rows = next_hidden.len() / self.width();
+        let mut call = Call {
+            input: Sequences::time_major(input, 1, rows, self.layer.spec().input),
+            lengths: None,
+            initial_hidden: Some(hidden),
+            initial_cell: Some(cell),
+            output: SequencesMut::time_major(next_hidden, 1, rows, self.width()),
+            last_hidden: None,
+            last_cell: Some(next_cell),
+        };
+        Ok(self.layer.run(self.schedule(rows), &mut machine.team, &mut machine.workspace, &mut call)?)
+    }
+
+    /// A line about it: sizes and schedules.
+    pub(super) fn summary(&self) -> String {
+        let spec = self.layer.spec();
+        let plans = self.schedules.iter().map(|(batch, schedule)| format!("batch {batch}: {schedule:?}"));
+        let plans = plans.collect::<Vec<_>>().join("; ");
+        let (input, hidden, time) = (spec.input, spec.hidden, self.time);
+        format!(
+            "{}: {:?} {:?} {input} to {hidden}, {:?}, up to {time} steps; {plans}\n",
+            self.name, spec.cell, spec.directions, spec.precision
+        )
+    }
+
+    /// The schedule of the smallest planned number of sequences that is as large, else of the largest.
+    fn schedule(&self, batch: usize) -> &Schedule {
+        let fitting = self.schedules.iter().find(|(planned, _)| batch <= *planned);
+        &fitting.or(self.schedules.last()).expect("a layer is planned for one number at least").1
+    }
+}

@@ -1,0 +1,116 @@
+//! What can be wrong with a file of weights.
+
+use std::path::PathBuf;
+
+use proctor_rnn_engine::LayerError;
+use safetensors::{Dtype, SafeTensorError};
+
+/// Why a file of weights cannot be used. Every message names the file, and the tensor if there is one.
+#[derive(Debug, thiserror::Error)]
+pub enum WeightsError {
+    /// The file cannot be read.
+    #[error("cannot read weights {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The file is larger than any model that this plugin is for.
+    #[error("weights {} have {size_bytes} bytes, more than the limit of {limit_bytes}", path.display())]
+    FileTooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Its size.
+        size_bytes: u64,
+        /// The limit.
+        limit_bytes: u64,
+    },
+    /// The header is not one of a safetensors file.
+    #[error("{} is not a safetensors file, or damaged: {source}", path.display())]
+    NotSafetensors {
+        /// The file.
+        path: PathBuf,
+        /// What the reader found.
+        source: SafeTensorError,
+    },
+    /// The header is sound, but the data behind it have another length than it says.
+    #[error("{} is cut short or damaged: its data are not as long as its header says", path.display())]
+    Truncated {
+        /// The file.
+        path: PathBuf,
+    },
+    /// There is no first layer.
+    #[error(
+        "{} holds no recurrent layer: none of \"lstm.weight_ih_l0\", \"gru.weight_ih_l0\" and \"rnn.weight_ih_l0\" is there, only {found}",
+        path.display()
+    )]
+    NoRecurrentLayer {
+        /// The file.
+        path: PathBuf,
+        /// The first few tensors that are there.
+        found: String,
+    },
+    /// A tensor that the others call for is not there.
+    #[error("{}: tensor \"{tensor}\" is missing", path.display())]
+    MissingTensor {
+        /// The file.
+        path: PathBuf,
+        /// The tensor.
+        tensor: String,
+    },
+    /// A tensor has no place in the model, so leaving it out would give wrong answers.
+    #[error("{}: tensor \"{tensor}\" has no place in {model}", path.display())]
+    UnexpectedTensor {
+        /// The file.
+        path: PathBuf,
+        /// The tensor.
+        tensor: String,
+        /// What the file is read as.
+        model: String,
+    },
+    /// A tensor does not hold f32.
+    #[error("{}: tensor \"{tensor}\" holds {got:?}, but only F32 can be read; convert the file", path.display())]
+    ElementType {
+        /// The file.
+        path: PathBuf,
+        /// The tensor.
+        tensor: String,
+        /// What it holds.
+        got: Dtype,
+    },
+    /// A tensor has a shape that does not fit the others.
+    #[error("{}: tensor \"{tensor}\" has shape {got:?}, expected {expected}", path.display())]
+    Shape {
+        /// The file.
+        path: PathBuf,
+        /// The tensor.
+        tensor: String,
+        /// What would fit.
+        expected: String,
+        /// What is there.
+        got: Vec<usize>,
+    },
+    /// A weight is NaN or infinite.
+    #[error("{}: tensor \"{tensor}\" holds {value} at element {element}", path.display())]
+    NotFinite {
+        /// The file.
+        path: PathBuf,
+        /// The tensor.
+        tensor: String,
+        /// Position of the first such element, counted row by row from 0.
+        element: usize,
+        /// NaN or an infinity.
+        value: f32,
+    },
+    /// The engine cannot make a layer of these weights.
+    #[error("{}: layer \"{layer}\": {source}", path.display())]
+    Layer {
+        /// The file.
+        path: PathBuf,
+        /// First part of the names of its tensors.
+        layer: String,
+        /// Why not.
+        source: LayerError,
+    },
+}

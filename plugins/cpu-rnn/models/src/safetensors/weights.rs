@@ -1,0 +1,179 @@
+//! Takes tensors out of a safetensors file, each one checked.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use proctor_rnn_engine::{DirectionWeights, Layer, LayerSpec};
+use proctor_rnn_optimiser::{Cell, Directions, Precision};
+use safetensors::{Dtype, SafeTensorError, SafeTensors, tensor::TensorView};
+
+use super::WeightsError;
+use crate::Dense;
+
+/// Largest file that is read: some ten times the size of the largest model here.
+const FILE_BYTES_MAX: u64 = 16 << 30;
+
+/// Reads a whole file of weights.
+///
+/// # Errors
+/// [`WeightsError::Read`] and [`WeightsError::FileTooLarge`].
+pub fn read_file(path: &Path) -> Result<Vec<u8>, WeightsError> {
+    let read_error = |source| WeightsError::Read { path: path.to_owned(), source };
+    let size_bytes = fs::metadata(path).map_err(read_error)?.len();
+    if size_bytes > FILE_BYTES_MAX {
+        let path = path.to_owned();
+        return Err(WeightsError::FileTooLarge { path, size_bytes, limit_bytes: FILE_BYTES_MAX });
+    }
+    fs::read(path).map_err(read_error)
+}
+
+/// The tensors of a file that were not yet taken.
+#[derive(Debug)]
+pub struct Weights<'a> {
+    path: &'a Path,
+    unread: BTreeMap<String, TensorView<'a>>,
+}
+
+impl<'a> Weights<'a> {
+    /// Reads the header of a file. `path` is for messages only.
+    ///
+    /// # Errors
+    /// [`WeightsError::Truncated`] and [`WeightsError::NotSafetensors`].
+    pub fn new(path: &'a Path, bytes: &'a [u8]) -> Result<Self, WeightsError> {
+        let tensors = SafeTensors::deserialize(bytes).map_err(|source| match source {
+            SafeTensorError::MetadataIncompleteBuffer => WeightsError::Truncated { path: path.to_owned() },
+            source => WeightsError::NotSafetensors { path: path.to_owned(), source },
+        })?;
+        Ok(Self { path, unread: tensors.tensors().into_iter().collect() })
+    }
+
+    /// The file, for messages.
+    #[must_use]
+    pub fn path(&self) -> &'a Path {
+        self.path
+    }
+
+    /// Names of the tensors that were not yet taken, in alphabetical order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.unread.keys().map(String::as_str)
+    }
+
+    /// Whether the tensor is there and was not yet taken.
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        self.unread.contains_key(name)
+    }
+
+    /// The shape of a tensor.
+    ///
+    /// # Errors
+    /// [`WeightsError::MissingTensor`].
+    pub fn shape(&self, name: &str) -> Result<&[usize], WeightsError> {
+        let missing = || WeightsError::MissingTensor { path: self.path.to_owned(), tensor: name.to_owned() };
+        Ok(self.unread.get(name).ok_or_else(missing)?.shape())
+    }
+
+    /// Takes the values of a tensor, once it is seen to be there, of this shape, f32 and finite.
+    ///
+    /// # Errors
+    /// [`WeightsError::MissingTensor`], [`WeightsError::Shape`], [`WeightsError::ElementType`] and
+    /// [`WeightsError::NotFinite`].
+    pub fn take(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, WeightsError> {
+        if self.shape(name)? != shape {
+            return Err(self.shape_error(name, format!("{shape:?}")));
+        }
+        let tensor = self.unread.remove(name).expect("its shape was read above");
+        let (path, name) = (self.path.to_owned(), name.to_owned());
+        if tensor.dtype() != Dtype::F32 {
+            return Err(WeightsError::ElementType { path, tensor: name, got: tensor.dtype() });
+        }
+        let (quads, _) = tensor.data().as_chunks();
+        let values: Vec<f32> = quads.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+        match values.iter().position(|value| !value.is_finite()) {
+            None => Ok(values),
+            Some(element) => {
+                Err(WeightsError::NotFinite { path, tensor: name, element, value: values[element] })
+            }
+        }
+    }
+
+    /// An error about the shape of a tensor, for what [`Self::take`] cannot say.
+    #[must_use]
+    pub fn shape_error(&self, name: &str, expected: String) -> WeightsError {
+        let got = self.unread.get(name).map(|tensor| tensor.shape().to_vec()).unwrap_or_default();
+        WeightsError::Shape { path: self.path.to_owned(), tensor: name.to_owned(), expected, got }
+    }
+
+    /// Takes one recurrent layer: `{prefix}.weight_ih_l{index}`, `.weight_hh_l`, `.bias_ih_l`, `.bias_hh_l`, and the four
+    /// with `_reverse` if they are there. Its input must be `input` wide if that is given.
+    ///
+    /// # Errors
+    /// As [`Self::take`].
+    pub fn recurrent(
+        &mut self,
+        prefix: &str,
+        index: usize,
+        cell: Cell,
+        precision: Precision,
+        input: Option<usize>,
+    ) -> Result<Layer, WeightsError> {
+        let name = |part: &str, suffix: &str| format!("{prefix}.{part}_l{index}{suffix}");
+        let bidirectional = self.contains(&name("weight_ih", "_reverse"));
+        let weight = name("weight_hh", "");
+        let units = self.shape(&weight)?.get(1).copied().unwrap_or(0);
+        let gates = cell.gate_count();
+        let rows = gates.checked_mul(units).filter(|rows| *rows > 0).ok_or_else(|| {
+            self.shape_error(&weight, format!("[{gates} * hidden, hidden] with at least one unit"))
+        })?;
+        let weight = name("weight_ih", "");
+        let input = input.or(self.shape(&weight)?.get(1).copied()).filter(|count| *count > 0);
+        let input = input.ok_or_else(|| self.shape_error(&weight, format!("[{rows}, at least 1]")))?;
+
+        let mut sets = Vec::new();
+        for suffix in ["", "_reverse"].into_iter().take(1 + usize::from(bidirectional)) {
+            sets.push([
+                self.take(&name("weight_ih", suffix), &[rows, input])?,
+                self.take(&name("weight_hh", suffix), &[rows, units])?,
+                self.take(&name("bias_ih", suffix), &[rows])?,
+                self.take(&name("bias_hh", suffix), &[rows])?,
+            ]);
+        }
+        let directions = if bidirectional { Directions::Bidirectional } else { Directions::Forward };
+        let spec = LayerSpec { cell, directions, input, hidden: units, clip: None, precision };
+        let borrowed = sets.iter().map(|[input, hidden, input_bias, hidden_bias]| DirectionWeights {
+            input,
+            hidden,
+            input_bias,
+            hidden_bias,
+            peepholes: &[],
+        });
+        let sets: Vec<DirectionWeights<'_>> = borrowed.collect();
+        Layer::new(spec, &sets).map_err(|source| WeightsError::Layer {
+            path: self.path.to_owned(),
+            layer: name("weight", ""),
+            source,
+        })
+    }
+
+    /// Takes a linear layer: `{prefix}.weight` `[output, input]` and `{prefix}.bias` `[output]`.
+    ///
+    /// # Errors
+    /// As [`Self::take`].
+    pub fn linear(&mut self, prefix: &str, input: usize) -> Result<Dense, WeightsError> {
+        let (weight, bias) = (format!("{prefix}.weight"), format!("{prefix}.bias"));
+        let output = self.shape(&weight)?.first().copied().filter(|count| *count > 0);
+        let output = output.ok_or_else(|| self.shape_error(&weight, format!("[at least 1, {input}]")))?;
+        let weight = self.take(&weight, &[output, input])?;
+        let bias = self.take(&bias, &[output])?;
+        Ok(Dense::new(&weight, &bias, input, output))
+    }
+
+    /// Ends the reading. A tensor that was not taken has no place in the model, and to leave it out would be to compute
+    /// another one; `model` says in words what the file was read as.
+    ///
+    /// # Errors
+    /// [`WeightsError::UnexpectedTensor`] with the first such tensor.
+    pub fn finish(self, model: impl FnOnce() -> String) -> Result<(), WeightsError> {
+        let Some(tensor) = self.unread.into_keys().next() else { return Ok(()) };
+        Err(WeightsError::UnexpectedTensor { path: self.path.to_owned(), tensor, model: model() })
+    }
+}

@@ -1,0 +1,216 @@
+//! Plans on disk: one JSON file for each key, so that a model is calibrated once for a machine.
+//!
+//! ```json
+//! {"format": 1, "key": {"model": ..., "layers": [...], "threads_max": 2, "machine": ..., "engine": ...},
+//!  "calibration_ns": 2103442911, "layers": [{"schedule": {...}, "measured": [...], "unmeasured": [...]}]}
+//! ```
+//!
+//! The name of a file is `plan-HASH.json`, a hash of the key; what counts is the key within. A file is written under a
+//! temporary name and renamed, so nobody ever reads half of one. Whatever else is wrong with a file, it is passed over
+//! with a reason, and the next calibration replaces it.
+
+use std::{
+    fs,
+    io::{self, Write},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    candidates,
+    plan::{LayerPlan, PlanKey},
+};
+
+/// Version of the files. One of another version is not read: a plan is cheap to make again.
+const FORMAT: u32 = 1;
+
+/// More than any plan has, and little enough to read.
+const FILE_BYTES_MAX: u64 = 16 << 20;
+
+/// A folder of plans.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanCache {
+    folder: PathBuf,
+}
+
+/// Why a cached plan is not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum CacheError {
+    /// There is none for this key.
+    #[error("no plan is cached for this model, machine and engine")]
+    Absent,
+    /// The file cannot be read.
+    #[error("cannot read the cached plan {path}: {source}; calibrating again")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        source: io::Error,
+    },
+    /// The file is no plan, or a plan that no engine can run.
+    #[error("the cached plan {path} is damaged: {reason}; calibrating again")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The file has another format.
+    #[error("the cached plan {path} has format {got}, not {FORMAT}; calibrating again")]
+    OtherFormat {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        got: u64,
+    },
+    /// The file was made for something else.
+    #[error("the cached plan {path} was made for another {what}; calibrating again")]
+    OtherKey {
+        /// The file.
+        path: PathBuf,
+        /// Which part of the key differs.
+        what: &'static str,
+    },
+    /// The plan cannot be written.
+    #[error("cannot write the plan to {folder}: {source}; the next start calibrates again")]
+    Unwritable {
+        /// The folder of the cache.
+        folder: PathBuf,
+        /// What is wrong.
+        source: io::Error,
+    },
+}
+
+/// What a file holds.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stored {
+    format: u32,
+    key: PlanKey,
+    calibration_ns: u64,
+    layers: Vec<LayerPlan>,
+}
+
+/// The one field that every format has.
+#[derive(Deserialize)]
+struct AnyFormat {
+    format: u64,
+}
+
+impl PlanCache {
+    /// The cache in a folder. It is made when the first plan is written.
+    #[must_use]
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into() }
+    }
+
+    /// The file of a key.
+    #[must_use]
+    pub fn path(&self, key: &PlanKey) -> PathBuf {
+        let text = serde_json::to_vec(key).expect("a key has nothing that JSON lacks");
+        self.folder.join(format!("plan-{:016x}.json", fnv1a(&text)))
+    }
+
+    /// Reads the plan of a key, and how long its calibration took.
+    ///
+    /// # Errors
+    /// Why there is none to be had; never [`CacheError::Unwritable`].
+    pub fn load(&self, key: &PlanKey) -> Result<(Vec<LayerPlan>, Duration), CacheError> {
+        let path = self.path(key);
+        let text = match read_bounded(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(CacheError::Absent),
+            Err(source) => return Err(CacheError::Unreadable { path, source }),
+        };
+        let damaged = |reason: String| CacheError::Damaged { path: path.clone(), reason };
+        let AnyFormat { format } =
+            serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
+        if format != u64::from(FORMAT) {
+            return Err(CacheError::OtherFormat { path, got: format });
+        }
+        let stored: Stored = serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
+        if let Some(what) = difference(&stored.key, key) {
+            return Err(CacheError::OtherKey { path, what });
+        }
+        check(&stored).map_err(damaged)?;
+        Ok((stored.layers, Duration::from_nanos(stored.calibration_ns)))
+    }
+
+    /// Writes the plan of a key, and returns the file. Readers see the old plan or the new one, never a part.
+    ///
+    /// # Errors
+    /// [`CacheError::Unwritable`].
+    pub fn store(
+        &self,
+        key: &PlanKey,
+        layers: &[LayerPlan],
+        calibration: Duration,
+    ) -> Result<PathBuf, CacheError> {
+        let path = self.path(key);
+        let stored = Stored {
+            format: FORMAT,
+            key: key.clone(),
+            calibration_ns: u64::try_from(calibration.as_nanos()).unwrap_or(u64::MAX),
+            layers: layers.to_vec(),
+        };
+        match self.write(&path, &stored) {
+            Ok(()) => Ok(path),
+            Err(source) => Err(CacheError::Unwritable { folder: self.folder.clone(), source }),
+        }
+    }
+
+    fn write(&self, path: &Path, stored: &Stored) -> io::Result<()> {
+        fs::create_dir_all(&self.folder)?;
+        let mut file = tempfile::Builder::new().prefix(".plan-").tempfile_in(&self.folder)?;
+        serde_json::to_writer_pretty(&mut file, stored)?;
+        file.write_all(b"\n")?;
+        file.as_file().sync_all()?;
+        file.persist(path)?;
+        Ok(())
+    }
+}
+
+fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
+    let size = fs::metadata(path)?.len();
+    if size > FILE_BYTES_MAX {
+        return Err(io::Error::other(format!("it has {size} bytes, more than any plan")));
+    }
+    fs::read(path)
+}
+
+/// The first part in which two keys differ.
+fn difference(a: &PlanKey, b: &PlanKey) -> Option<&'static str> {
+    let parts = [
+        (a.model == b.model, "model"),
+        (a.layers == b.layers, "list of layers"),
+        (a.threads_max == b.threads_max, "number of threads"),
+        (a.machine == b.machine, "machine"),
+        (a.engine == b.engine, "version of the engine"),
+    ];
+    parts.into_iter().find(|(same, _)| !same).map(|(_, what)| what)
+}
+
+/// A file may be changed by hand: what it says is checked as if it came from anywhere.
+fn check(stored: &Stored) -> Result<(), String> {
+    let (got, expected) = (stored.layers.len(), stored.key.layers.len());
+    if got != expected {
+        return Err(format!("it has {got} schedules for {expected} layers"));
+    }
+    for (layer, plan) in stored.key.layers.iter().zip(&stored.layers) {
+        candidates::check(&layer.shape, &plan.schedule, stored.key.threads_max)
+            .map_err(|reason| format!("layer {}: {reason}", layer.name))?;
+    }
+    Ok(())
+}
+
+/// FNV-1a in 64 bits: short names for files, nothing that must not collide.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,93 @@
+//! The plan of a model: a schedule for each of its layers, with how it was found.
+
+use std::{path::PathBuf, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{LayerShape, Schedule, calibrate::Measured, explain};
+
+/// A layer to be planned.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct PlannedLayer {
+    /// Its name in the model; for the reader.
+    pub name: String,
+    /// What it computes.
+    pub shape: LayerShape,
+}
+
+/// What a plan depends on. A plan for anything else is another plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanKey {
+    /// Identity of the model: a checksum of its weights, or its name where the weights do not matter.
+    pub model: String,
+    /// Its layers, in the order in which they run.
+    pub layers: Vec<PlannedLayer>,
+    /// Most threads that a schedule may have.
+    pub threads_max: usize,
+    /// [`Machine::identity`](crate::Machine::identity).
+    pub machine: String,
+    /// Name and version of the engine, of its kernels and of the instruction set that they use.
+    pub engine: String,
+}
+
+/// How one layer runs, and how that was found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LayerPlan {
+    /// The schedule.
+    pub schedule: Schedule,
+    /// What calibration measured, the fastest first; empty if nothing was.
+    pub measured: Vec<Measured>,
+    /// Candidates that calibration did not come to, or that the engine refused.
+    pub unmeasured: Vec<Schedule>,
+}
+
+/// Where a plan comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PlanOrigin {
+    /// Read from the cache.
+    Cached(PathBuf),
+    /// Measured now, and written to the cache where there is one.
+    Calibrated(Option<PathBuf>),
+    /// Computed: nothing was measured, as was asked for.
+    Analytic,
+}
+
+/// The schedules of all layers of a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelPlan {
+    /// What it was made for.
+    pub key: PlanKey,
+    /// One for each layer of the key.
+    pub layers: Vec<LayerPlan>,
+    /// Where it comes from.
+    pub origin: PlanOrigin,
+    /// How long loading it, or calibrating, has taken.
+    pub taken: Duration,
+    /// How long the calibration took from which it comes; nothing for an analytic plan.
+    pub calibration: Duration,
+    /// What the user should know: a cached plan that was not taken, and why; a cache that could not be written.
+    pub warnings: Vec<String>,
+}
+
+impl ModelPlan {
+    /// The schedule of a layer, counted as in the key.
+    ///
+    /// # Panics
+    /// If there is no such layer.
+    #[must_use]
+    pub fn schedule(&self, layer: usize) -> Schedule {
+        self.layers[layer].schedule
+    }
+
+    /// One line: where the schedules come from and how long that took.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        explain::summary(self)
+    }
+
+    /// The whole plan in words, for people: see [`explain`](mod@crate::explain).
+    #[must_use]
+    pub fn explain(&self, machine: &crate::Machine) -> String {
+        explain::explain(self, machine)
+    }
+}

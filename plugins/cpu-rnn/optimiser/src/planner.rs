@@ -1,0 +1,187 @@
+//! From the layers of a model to their plan: the cache is asked, else every layer is calibrated.
+
+use std::{
+    collections::HashMap,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use crate::{
+    LayerShape, Machine, Schedule,
+    cache::{CacheError, PlanCache},
+    calibrate::calibrate,
+    candidates::{Candidate, candidates},
+    plan::{LayerPlan, ModelPlan, PlanKey, PlanOrigin, PlannedLayer},
+};
+
+/// How long the calibration of one model may take: less than the ten seconds that a user is ready to wait once.
+pub const BUDGET: Duration = Duration::from_secs(8);
+
+/// Runs one call of a layer, counted as in the list of layers, by a schedule, and returns how long it took; an error in
+/// words if the engine refuses the schedule.
+pub type MeasureLayer<'a> = &'a mut dyn FnMut(usize, &Schedule) -> Result<Duration, String>;
+
+/// Makes plans on one machine.
+///
+/// ```
+/// use std::time::Duration;
+/// use proctor_rnn_optimiser::{Cell, Directions, LayerShape, Machine, PlannedLayer, Planner, Precision};
+///
+/// let shape = LayerShape {
+///     cell: Cell::Lstm,
+///     directions: Directions::Forward,
+///     input: 64,
+///     hidden: 256,
+///     batch: 1,
+///     time: 100,
+///     precision: Precision::F32,
+/// };
+/// let layers = [PlannedLayer { name: "encoder".to_owned(), shape }];
+/// let planner = Planner::new(Machine::read(), "engine 1.0").threads_max(2);
+/// // In earnest the closure runs the layer and times it.
+/// let plan = planner.plan("model", &layers, &mut |_layer, schedule| {
+///     Ok(Duration::from_micros(if schedule.primed { 200 } else { 100 }))
+/// });
+/// assert!(!plan.schedule(0).primed);
+/// println!("{}", plan.summary());
+/// ```
+#[derive(Debug, Clone)]
+pub struct Planner {
+    machine: Machine,
+    engine: String,
+    cache: Option<PlanCache>,
+    threads_max: usize,
+    budget: Duration,
+}
+
+impl Planner {
+    /// Plans for as many threads as the process has cores, without a cache. `engine` names the engine, its version and
+    /// the instruction set that it uses: a cached plan holds for no other.
+    #[must_use]
+    pub fn new(machine: Machine, engine: impl Into<String>) -> Self {
+        let threads_max = machine.cores_allowed.max(1);
+        Self { machine, engine: engine.into(), cache: None, threads_max, budget: BUDGET }
+    }
+
+    /// Keeps plans in a folder.
+    #[must_use]
+    pub fn cache(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.cache = Some(PlanCache::new(folder));
+        self
+    }
+
+    /// Most threads that a schedule may have; cut down to the cores that the process may use.
+    #[must_use]
+    pub fn threads_max(mut self, threads: usize) -> Self {
+        self.threads_max = threads.clamp(1, self.machine.cores_allowed.max(1));
+        self
+    }
+
+    /// How long the calibration of a model may take; [`BUDGET`] unless told otherwise.
+    #[must_use]
+    pub fn budget(mut self, budget: Duration) -> Self {
+        self.budget = budget;
+        self
+    }
+
+    /// The machine.
+    #[must_use]
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// Plans a model: from the cache if it is there, else by measuring. `model` identifies it, see [`PlanKey::model`].
+    ///
+    /// Layers of the same shape share one calibration, on the first of them.
+    #[must_use]
+    pub fn plan(&self, model: &str, layers: &[PlannedLayer], measure: MeasureLayer<'_>) -> ModelPlan {
+        let start = Instant::now();
+        let key = self.key(model, layers);
+        let mut warnings = Vec::new();
+        if let Some(cache) = &self.cache {
+            match cache.load(&key) {
+                Ok((layers, calibration)) => {
+                    let origin = PlanOrigin::Cached(cache.path(&key));
+                    return ModelPlan { key, layers, origin, taken: start.elapsed(), calibration, warnings };
+                }
+                Err(CacheError::Absent) => {}
+                Err(error) => warnings.push(error.to_string()),
+            }
+        }
+        let layers = self.calibrate_all(&key, measure);
+        let calibration = start.elapsed();
+        let stored = self.cache.as_ref().map(|cache| cache.store(&key, &layers, calibration));
+        let path = match stored {
+            Some(Ok(path)) => Some(path),
+            Some(Err(error)) => {
+                warnings.push(error.to_string());
+                None
+            }
+            None => None,
+        };
+        let origin = PlanOrigin::Calibrated(path);
+        ModelPlan { key, layers, origin, taken: start.elapsed(), calibration, warnings }
+    }
+
+    /// Plans a model by computation alone.
+    #[must_use]
+    pub fn analytic(&self, model: &str, layers: &[PlannedLayer]) -> ModelPlan {
+        let start = Instant::now();
+        let key = self.key(model, layers);
+        let best = |layer: &PlannedLayer| LayerPlan {
+            schedule: self.candidates(&layer.shape)[0].schedule,
+            measured: Vec::new(),
+            unmeasured: Vec::new(),
+        };
+        let layers = key.layers.iter().map(best).collect();
+        let origin = PlanOrigin::Analytic;
+        let (taken, calibration) = (start.elapsed(), Duration::ZERO);
+        ModelPlan { key, layers, origin, taken, calibration, warnings: Vec::new() }
+    }
+
+    fn key(&self, model: &str, layers: &[PlannedLayer]) -> PlanKey {
+        PlanKey {
+            model: model.to_owned(),
+            layers: layers.to_vec(),
+            threads_max: self.threads_max,
+            machine: self.machine.identity(),
+            engine: self.engine.clone(),
+        }
+    }
+
+    fn candidates(&self, shape: &LayerShape) -> Vec<Candidate> {
+        candidates(shape, &self.machine, self.threads_max).measured
+    }
+
+    /// Calibrates each shape once, with a share of the budget that its predicted time earns.
+    fn calibrate_all(&self, key: &PlanKey, measure: MeasureLayer<'_>) -> Vec<LayerPlan> {
+        let start = Instant::now();
+        let mut shapes: Vec<(usize, LayerShape, Vec<Candidate>)> = Vec::new();
+        for (at, layer) in key.layers.iter().enumerate() {
+            if shapes.iter().all(|(_, shape, _)| *shape != layer.shape) {
+                shapes.push((at, layer.shape, self.candidates(&layer.shape)));
+            }
+        }
+        let mut plans: HashMap<LayerShape, LayerPlan> = HashMap::new();
+        let mut weight_left: f64 = shapes.iter().map(|(_, _, all)| weight(all)).sum();
+        for (at, shape, all) in &shapes {
+            // What earlier layers did not use of their shares, the later ones have.
+            let left = self.budget.saturating_sub(start.elapsed());
+            let share = left.mul_f64((weight(all) / weight_left).clamp(0.0, 1.0));
+            weight_left = (weight_left - weight(all)).max(f64::MIN_POSITIVE);
+            let found = calibrate(all, share, &mut |schedule| measure(*at, schedule));
+            let plan =
+                LayerPlan { schedule: found.chosen, measured: found.measured, unmeasured: found.unmeasured };
+            plans.insert(*shape, plan);
+        }
+        key.layers.iter().map(|layer| plans[&layer.shape].clone()).collect()
+    }
+}
+
+/// How much of the budget a layer should have: the predicted time of a round, and a little for every candidate.
+fn weight(candidates: &[Candidate]) -> f64 {
+    candidates.iter().map(|candidate| candidate.prediction.time_ns + 1e5).sum()
+}
+
+#[cfg(test)]
+mod tests;

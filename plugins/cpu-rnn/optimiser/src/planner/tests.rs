@@ -1,0 +1,124 @@
+use super::*;
+use crate::{Cell, Chunk, Directions, Mapping, Precision};
+
+fn machine() -> Machine {
+    Machine {
+        processor: "a processor".to_owned(),
+        details: String::new(),
+        cores_present: 2,
+        cores_allowed: 2,
+        l1d_bytes: 48 << 10,
+        l2_bytes: 2 << 20,
+        l3_bytes: 100 << 20,
+        assumed: Vec::new(),
+    }
+}
+
+fn layer(name: &str, hidden: usize) -> PlannedLayer {
+    let shape = LayerShape {
+        cell: Cell::Lstm,
+        directions: Directions::Forward,
+        input: 64,
+        hidden,
+        batch: 1,
+        time: 100,
+        precision: Precision::F32,
+    };
+    PlannedLayer { name: name.to_owned(), shape }
+}
+
+/// An engine that likes two threads for 256 units and one thread otherwise, and counts its calls.
+fn measured(calls: &mut Vec<usize>) -> impl FnMut(usize, &Schedule) -> Result<Duration, String> {
+    |layer, schedule| {
+        calls.push(layer);
+        let likes = if layer == 0 { schedule.threads == 2 } else { schedule.threads == 1 };
+        Ok(Duration::from_millis(if likes { 6 } else { 12 }))
+    }
+}
+
+#[test]
+fn each_layer_gets_what_is_fastest_for_it() {
+    let layers = [layer("first", 256), layer("second", 64)];
+    let mut calls = Vec::new();
+    let plan = Planner::new(machine(), "engine 1").plan("model", &layers, &mut measured(&mut calls));
+    assert_eq!((plan.schedule(0).threads, plan.schedule(1).threads), (2, 1));
+    assert_eq!(plan.schedule(0).mapping, Mapping::Columns);
+    assert_eq!(plan.origin, PlanOrigin::Calibrated(None));
+    assert!(plan.warnings.is_empty());
+}
+
+#[test]
+fn layers_of_one_shape_are_measured_once() {
+    let layers = [layer("first", 256), layer("again", 256)];
+    let mut calls = Vec::new();
+    let plan = Planner::new(machine(), "engine 1").plan("model", &layers, &mut measured(&mut calls));
+    assert!(!calls.is_empty() && calls.iter().all(|layer| *layer == 0));
+    assert_eq!(plan.layers[0], plan.layers[1]);
+}
+
+#[test]
+fn the_second_time_nothing_is_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let planner = Planner::new(machine(), "engine 1").cache(folder.path());
+    let layers = [layer("only", 256)];
+    let mut calls = Vec::new();
+    let first = planner.plan("model", &layers, &mut measured(&mut calls));
+    assert!(matches!(first.origin, PlanOrigin::Calibrated(Some(_))));
+    let second = planner.plan("model", &layers, &mut |_, _| panic!("it is in the cache"));
+    assert!(matches!(second.origin, PlanOrigin::Cached(_)));
+    assert_eq!((second.layers, second.calibration), (first.layers, first.calibration));
+}
+
+#[test]
+fn a_damaged_cache_is_calibrated_again_and_mended() {
+    let folder = tempfile::tempdir().unwrap();
+    let planner = Planner::new(machine(), "engine 1").cache(folder.path());
+    let layers = [layer("only", 256)];
+    let plan = |calls: &mut Vec<usize>| planner.plan("model", &layers, &mut measured(calls));
+    let PlanOrigin::Calibrated(Some(path)) = plan(&mut Vec::new()).origin else { panic!("it is kept") };
+    std::fs::write(&path, "{").unwrap();
+    let again = plan(&mut Vec::new());
+    assert_eq!(again.warnings.len(), 1);
+    assert!(again.warnings[0].contains("is damaged"), "{}", again.warnings[0]);
+    assert!(matches!(plan(&mut Vec::new()).origin, PlanOrigin::Cached(_)));
+}
+
+#[test]
+fn a_cache_that_cannot_be_written_is_a_warning() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a file");
+    std::fs::write(&file, "").unwrap();
+    let planner = Planner::new(machine(), "engine 1").cache(&file);
+    let plan = planner.plan("model", &[layer("only", 256)], &mut measured(&mut Vec::new()));
+    assert_eq!(plan.origin, PlanOrigin::Calibrated(None));
+    assert!(
+        plan.warnings.iter().any(|text| text.contains("cannot write the plan to")),
+        "{:?}",
+        plan.warnings
+    );
+}
+
+#[test]
+fn an_analytic_plan_measures_nothing() {
+    let plan = Planner::new(machine(), "engine 1").analytic("model", &[layer("only", 256)]);
+    assert_eq!((plan.schedule(0).mapping, plan.origin.clone()), (Mapping::Columns, PlanOrigin::Analytic));
+    assert!(plan.layers[0].measured.is_empty());
+}
+
+#[test]
+fn one_thread_is_one_thread() {
+    let planner = Planner::new(machine(), "engine 1").threads_max(1);
+    let plan = planner.plan("model", &[layer("only", 256)], &mut measured(&mut Vec::new()));
+    assert_eq!((plan.key.threads_max, plan.schedule(0).threads), (1, 1));
+    assert_ne!(plan.schedule(0).chunk, Chunk::Steps(0));
+    // More than the machine has cores would only wait for each other.
+    let planner = Planner::new(machine(), "engine 1").threads_max(64);
+    assert_eq!(planner.analytic("model", &[layer("only", 256)]).key.threads_max, 2);
+}
+
+#[test]
+fn a_model_without_layers_has_an_empty_plan() {
+    let plan =
+        Planner::new(machine(), "engine 1").plan("model", &[], &mut |_, _| panic!("nothing to measure"));
+    assert!(plan.layers.is_empty());
+}
