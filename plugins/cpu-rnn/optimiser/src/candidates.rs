@@ -17,7 +17,7 @@ use crate::{
 const BLOCK_UNITS: usize = 16;
 
 /// Candidates that are measured, unless there are more mappings than that.
-pub const CANDIDATE_COUNT_MAX: usize = 16;
+pub const CANDIDATE_COUNT_MAX: usize = 20;
 
 /// Rows of an input product from which on its kernel has enough to do.
 const CHUNK_ROWS_MIN: usize = 24;
@@ -151,16 +151,16 @@ fn weights_of_core(shape: &LayerShape, schedule: &Schedule) -> usize {
 }
 
 /// Extents of the time-independent phase: the whole sequence (schedule 2 of Listing 2), one step (schedule 1), as many
-/// steps as keep the gates in half the private cache, and as few as fill the kernel.
+/// steps as keep the gates in half the private cache or half its first level, and as few as fill the kernel.
 fn chunks(shape: &LayerShape, machine: &Machine, schedule: &Schedule) -> Vec<Chunk> {
     let product = hidden_product(shape);
     let partition = partition_of(schedule);
     let rows = product.i.div_ceil(partition.x_i);
     let gates = rows * product.j.div_ceil(partition.x_j) * product.value_bytes;
-    let in_cache = (machine.l2_bytes / 2 / gates.max(1)).max(1);
+    let within = |cache_bytes: usize| (cache_bytes / 2 / gates.max(1)).max(1);
     let filling = CHUNK_ROWS_MIN.div_ceil(rows.max(1));
     let mut chunks = vec![Chunk::WholeSequence];
-    for steps in [in_cache, filling, 1] {
+    for steps in [within(machine.l2_bytes), within(machine.l1d_bytes), filling, 1] {
         let chunk = Chunk::Steps(steps);
         if steps < shape.time && !chunks.contains(&chunk) {
             debug_assert_eq!(chunk_steps(shape, chunk), steps);
