@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     bench::display::Display,
-    exit::{EXIT_GOOD, EXIT_INTERRUPTED, HostError},
+    exit::{EXIT_BAD_RESULT, EXIT_GOOD, EXIT_INTERRUPTED, HostError},
     folder::{output, write_whole},
     interrupt::Interrupt,
 };
@@ -28,7 +28,8 @@ pub(super) const FOREIGN_SHARE_MAX: f64 = 0.03;
 /// The quietest of so many measurements counts.
 const ATTEMPTS: u32 = 4;
 
-/// Measures, prints the tables, writes the files.
+/// Measures, prints the tables, writes the files, and returns the exit code: 1 if ours failed anywhere or gave another
+/// answer in f32.
 ///
 /// # Errors
 /// If nothing can be measured, or the files not be written.
@@ -66,7 +67,11 @@ pub(in crate::bench) fn bench(flags: &RnnFlags) -> Result<i32, HostError> {
     report.is_interrupted = interrupt.has_come();
     write_files(flags, &report)?;
     crate::print(report.text());
-    Ok(if report.is_interrupted { EXIT_INTERRUPTED } else { EXIT_GOOD })
+    Ok(match (report.is_interrupted, report.is_ours_right()) {
+        (true, _) => EXIT_INTERRUPTED,
+        (false, false) => EXIT_BAD_RESULT,
+        (false, true) => EXIT_GOOD,
+    })
 }
 
 fn write_files(flags: &RnnFlags, report: &Report) -> Result<(), HostError> {

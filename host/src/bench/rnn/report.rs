@@ -77,6 +77,16 @@ impl Report {
         }
     }
 
+    /// Whether ours ran each layer, and came to the right answer in f32.
+    pub(super) fn is_ours_right(&self) -> bool {
+        let mut entries = self.rows.iter().flat_map(|row| &row.entries);
+        entries.all(|entry| match (&entry.system, entry.measured()) {
+            (System::Ours(Precision::F32), Some(measured)) => measured.is_same_answer(),
+            (System::Ours(_), measured) => measured.is_some(),
+            (System::Peer(_), _) => true,
+        })
+    }
+
     /// Writes it as JSON, indented, with a line end.
     pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
         serde_json::to_writer_pretty(&mut *out, self)?;
@@ -408,6 +418,7 @@ mod tests {
     #[test]
     fn the_tables_have_every_figure_of_a_row() {
         let report = report(vec![row([0.07, 0.05], &PEERS)]);
+        assert!(report.is_ours_right());
         let markdown = report.markdown();
         let expected = "\
 ### Limits of this machine, for each core (avx512, L1 48 KB, L2 2048 KB, L3 105 MB)
@@ -444,7 +455,9 @@ mod tests {
         measured.max_abs_error = 2e-3;
         measured.foreign_share = Some(0.2);
         row.entries[1].outcome = Outcome::Error("no such gate".to_owned());
-        let text = report(vec![row]).text();
+        let report = report(vec![row]);
+        assert!(!report.is_ours_right());
+        let text = report.text();
         for wanted in [
             "0.2000 !",
             "error",

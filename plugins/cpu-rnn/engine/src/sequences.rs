@@ -62,7 +62,7 @@ impl<'a> Sequences<'a> {
     /// # Panics
     /// If the tensor has another size.
     #[must_use]
-    pub fn batch_first(tensor: &'a [f32], time: usize, batch: usize, width: usize) -> Self {
+    pub fn sample_major(tensor: &'a [f32], time: usize, batch: usize, width: usize) -> Self {
         assert_eq!(tensor.len(), time * batch * width, "size of a tensor [{batch}, {time}, {width}]");
         let samples = Starts::Even(tensor.as_ptr(), time * width, batch);
         Self { samples, step_stride: width, time, width, lifetime: PhantomData }
@@ -165,7 +165,7 @@ impl<'a> SequencesMut<'a> {
     /// # Panics
     /// If the tensor has another size.
     #[must_use]
-    pub fn batch_first(tensor: &'a mut [f32], time: usize, batch: usize, width: usize) -> Self {
+    pub fn sample_major(tensor: &'a mut [f32], time: usize, batch: usize, width: usize) -> Self {
         assert_eq!(tensor.len(), time * batch * width, "size of a tensor [{batch}, {time}, {width}]");
         let samples = Starts::Even(tensor.as_mut_ptr(), time * width, batch);
         Self { samples, step_stride: width, time, width, lifetime: PhantomData }

@@ -9,7 +9,7 @@ use std::{
 use proctor_rnn_engine::Team;
 use proctor_rnn_models::{
     graph::{Element, Graph, Program, Session, Tensor, ValuesRef, View},
-    onnx::{ReadOptions, load, tensor_from_bytes},
+    onnx::{ReadOptions, input_names as input_names_of, load, tensor_from_bytes},
 };
 use proctor_rnn_optimiser::Schedule;
 
@@ -22,8 +22,10 @@ const WEIGHTS: [&str; 4] = ["W", "R", "B", "P"];
 fn tests() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/onnx_node_tests");
     let entries = fs::read_dir(&folder).expect("the tests are in the repository");
-    let mut tests: Vec<PathBuf> =
-        entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect();
+    let mut tests: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("an entry can be read").path())
+        .filter(|path| path.is_dir())
+        .collect();
     tests.sort();
     tests
 }
@@ -32,7 +34,8 @@ fn tensors(folder: &Path, kind: &str) -> Vec<Tensor> {
     let file = |index: usize| folder.join(format!("{kind}_{index}.pb"));
     let files = (0..).map(file).take_while(|file| file.is_file());
     let read = |file: PathBuf| {
-        tensor_from_bytes(&fs::read(&file).unwrap()).unwrap_or_else(|what| panic!("{file:?} {what}"))
+        tensor_from_bytes(&fs::read(&file).expect("the file can be read"))
+            .unwrap_or_else(|what| panic!("{file:?} {what}"))
     };
     files.map(read).collect()
 }
@@ -43,7 +46,7 @@ fn known_at_load(recurrent: bool, name: &str, tensor: &Tensor) -> bool {
 }
 
 fn run(folder: &Path) -> Result<(Vec<Tensor>, Vec<Tensor>), String> {
-    let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
+    let name = folder.file_name().expect("a test has a name").to_string_lossy();
     let recurrent = ["lstm", "gru", "rnn"].iter().any(|cell| name.contains(cell));
     let path = folder.join("model.onnx");
     let inputs = tensors(folder, "input");
@@ -85,7 +88,8 @@ fn evaluate(graph: &Graph, given: &[Tensor]) -> Result<Vec<Tensor>, String> {
 }
 
 fn input_names(path: &Path) -> Vec<String> {
-    proctor_rnn_models::onnx::input_names(path, &fs::read(path).unwrap()).unwrap()
+    let bytes = fs::read(path).expect("the model can be read");
+    input_names_of(path, &bytes).expect("the model is sound")
 }
 
 fn compare(got: &Tensor, expected: &Tensor) -> Result<(), String> {

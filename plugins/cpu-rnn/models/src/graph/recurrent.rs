@@ -176,7 +176,7 @@ impl Recurrent {
         );
 
         let sequences = if self.batch_first {
-            Sequences::batch_first(x.reals(), time, batch, input)
+            Sequences::sample_major(x.reals(), time, batch, input)
         } else {
             Sequences::time_major(x.reals(), time, batch, input)
         };
@@ -194,7 +194,7 @@ impl Recurrent {
         let direct = self.batch_first || width == units;
         let mut y = y;
         let output = match &mut y {
-            Some(y) if direct && self.batch_first => SequencesMut::batch_first(y, time, batch, width),
+            Some(y) if direct && self.batch_first => SequencesMut::sample_major(y, time, batch, width),
             Some(y) if direct => SequencesMut::time_major(y, time, batch, width),
             _ => SequencesMut::time_major(&mut *y_room, time, batch, width),
         };

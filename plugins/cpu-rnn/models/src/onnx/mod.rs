@@ -5,12 +5,16 @@
 
 mod attributes;
 mod error;
+mod fit;
+mod model;
 mod node;
 mod proto;
 mod read;
 mod tensor;
 
 pub use error::OnnxError;
+pub(crate) use fit::Mismatch;
+pub(crate) use model::prepare;
 pub use read::{ReadOptions, from_bytes, input_names, load};
 pub use tensor::tensor_from_bytes;
 
