@@ -162,11 +162,11 @@ impl Recurrent {
         }
         let Pass { input, lengths, time, output, last_hidden, last_cell } = pass;
         let mut call = Call {
-            input: Sequences::batch_first(input, time, sequences, self.layer.spec().input),
+            input: Sequences::sample_major(input, time, sequences, self.layer.spec().input),
             lengths: Some(lengths),
             initial_hidden: None,
             initial_cell: None,
-            output: SequencesMut::batch_first(output, time, sequences, self.width()),
+            output: SequencesMut::sample_major(output, time, sequences, self.width()),
             last_hidden,
             last_cell,
         };
