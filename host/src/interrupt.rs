@@ -3,6 +3,7 @@
 //! | while | first signal | second signal |
 //! |---|---|---|
 //! | loading | the program ends | |
+//! | a benchmark measures | the measurement that is going on is the last one | the program ends |
 //! | a test runs | nothing is issued any more, what is outstanding is waited for | the wait is given up, the plugin told |
 //! | writing | ignored | ignored; the third ends the program |
 
@@ -36,6 +37,7 @@ struct State {
 enum Doing {
     #[default]
     Loading,
+    Measuring,
     Testing(StopHandle),
     Writing,
 }
@@ -63,6 +65,11 @@ impl Interrupt {
         self.lock().on_second = Some(Box::new(action));
     }
 
+    /// Measurements begin, of which each is worth keeping.
+    pub(crate) fn measuring(&self) {
+        self.lock().doing = Doing::Measuring;
+    }
+
     /// A test begins. A signal that came between two tests ends the second one at its start.
     pub(crate) fn testing(&self, stop: StopHandle) {
         let mut state = self.lock();
@@ -88,6 +95,12 @@ impl Interrupt {
         let count = state.signal_count;
         match &state.doing {
             Doing::Loading => end(&mut state),
+            Doing::Measuring if count == 1 => {
+                eprintln!(
+                    "interrupted: ending with what was measured so far; press Ctrl-C again to give it up"
+                );
+            }
+            Doing::Measuring => end(&mut state),
             Doing::Testing(stop) => {
                 stop.stop(REASON);
                 if count == 1 {
@@ -119,6 +132,7 @@ fn end(state: &mut State) -> ! {
     }
     let error = HostError::Interrupted(match state.doing {
         Doing::Loading => "loading",
+        Doing::Measuring => "measuring",
         Doing::Testing(_) => "a test was running",
         Doing::Writing => "writing the results",
     });

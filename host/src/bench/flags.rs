@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use proctor_vocabulary::Scenario;
 
+use super::rnn::{RNN_HELP, RnnFlags, WorkerFlags};
+
 /// What to measure, and how.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -20,6 +22,12 @@ pub(super) enum BenchKind {
     /// The harness itself, with a plugin that completes at once: what `host bench` alone does.
     #[command(after_help = BENCH_HELP)]
     Harness(HarnessFlags),
+    /// Recurrent layers on the CPU: DeepCPU's table beside the systems that a user would pick otherwise.
+    #[command(after_help = RNN_HELP)]
+    Rnn(RnnFlags),
+    /// Runs a plugin on layers as it is asked to, for `rnn`.
+    #[command(hide = true)]
+    RnnWorker(WorkerFlags),
     /// Issues so many queries, and prints how much memory they took. The parent process reads it.
     #[command(hide = true)]
     MemoryProbe {
@@ -92,6 +100,7 @@ Examples:
   host bench --quick --json floor.json
   host bench --against python --python venv/bin/python
   host bench --markdown > table.md
+  host bench rnn --help                       another one: recurrent layers on the CPU
 
 The null plugin takes the place of a real one behind the real plugin table, so that
 what is measured is the harness itself. Figures are medians over repetitions, with the

@@ -1,11 +1,8 @@
 //! `host bench` and `host bench harness`: every experiment in turn, over and over, and the table at the end.
 
-use std::io::{self, IsTerminal};
-
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-
 use super::{
     against::Official,
+    display::Display,
     experiment::{Experiment, Target, experiments},
     flags::HarnessFlags,
     memory,
@@ -71,38 +68,4 @@ fn rows_of(experiment: &Experiment) -> Vec<Row> {
         row
     };
     experiment.figures.iter().map(row).collect()
-}
-
-/// How far it is, on stderr: a line that is rewritten on a terminal, a line for each step elsewhere.
-struct Display {
-    bar: Option<ProgressBar>,
-}
-
-impl Display {
-    fn start(step_count: usize) -> Self {
-        let bar = io::stderr().is_terminal().then(|| {
-            let style = ProgressStyle::with_template("[{pos}/{len}] {msg}");
-            let target = ProgressDrawTarget::stderr();
-            ProgressBar::with_draw_target(Some(step_count as u64), target)
-                .with_style(style.expect("the template is a constant"))
-        });
-        Self { bar }
-    }
-
-    /// The next step begins.
-    fn next(&self, what: &str) {
-        match &self.bar {
-            Some(bar) => {
-                bar.inc(1);
-                bar.set_message(what.to_owned());
-            }
-            None => eprintln!("{what}"),
-        }
-    }
-
-    fn stop(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
-    }
 }

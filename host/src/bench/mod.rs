@@ -2,13 +2,16 @@
 //!
 //! [`experiment`] says what is measured and what the targets are, [`harness`] measures it, [`report`] is the table,
 //! [`memory`] the one experiment that needs a process of its own, [`against`] the comparison with the official LoadGen.
+//! [`rnn`] is another benchmark: recurrent layers, beside the systems that a user would pick otherwise.
 
 mod against;
+mod display;
 mod experiment;
 mod flags;
 mod harness;
 mod memory;
 mod report;
+mod rnn;
 
 pub(crate) use flags::{BENCH_HELP, BenchFlags};
 
@@ -24,6 +27,8 @@ pub(crate) fn bench(flags: &BenchFlags) -> Result<i32, HostError> {
     match &flags.kind {
         None => harness::bench(&flags.harness),
         Some(BenchKind::Harness(harness)) => harness::bench(harness),
+        Some(BenchKind::Rnn(rnn)) => rnn::bench(rnn),
+        Some(BenchKind::RnnWorker(worker)) => rnn::work(worker),
         Some(BenchKind::MemoryProbe { query_count }) => memory::probe(*query_count).map(crate::print),
     }
 }

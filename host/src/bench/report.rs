@@ -234,7 +234,7 @@ impl Report {
     }
 }
 
-fn markdown_table(head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+pub(super) fn markdown_table(head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let head: Vec<_> = head.iter().map(|cell| (*cell).to_owned()).collect();
     let rule = format!("|{}\n", "---|".repeat(head.len()));

@@ -1,8 +1,9 @@
 //! One recurrent layer.
 
-use proctor_rnn_optimiser::{Cell, Directions, Precision, Schedule};
+use proctor_rnn_kernels::{CellKind, CellSpec, CellWeights, Isa, PackedCell};
+use proctor_rnn_optimiser::{Cell, Directions, GruReset, Precision, RnnActivation, Schedule};
 
-use crate::{Call, CallError, Team, reference};
+use crate::{Call, CallError, Primed, Team, Workspace, execution, priming};
 
 /// What a layer computes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -69,23 +70,55 @@ pub enum LayerError {
     },
 }
 
-/// A layer with its weights.
+/// A layer with its weights, packed for this processor.
 #[derive(Debug)]
 pub struct Layer {
     spec: LayerSpec,
-    weights: Vec<reference::Weights>,
+    cells: Vec<PackedCell>,
 }
 
-/// Memory that one caller of a layer needs. Grows to the largest call and then allocates nothing.
-#[derive(Debug, Default)]
-pub struct Workspace {}
+impl LayerSpec {
+    /// Whether a direction, counted from 0, goes against time.
+    pub(crate) fn is_reversed(&self, direction: usize) -> bool {
+        self.directions == Directions::Reverse || direction == 1
+    }
+
+    fn cell_spec(&self) -> CellSpec {
+        let kind = match self.cell {
+            Cell::Lstm => CellKind::Lstm,
+            Cell::Gru(GruReset::AfterProduct) => CellKind::GruAfter,
+            Cell::Gru(GruReset::BeforeProduct) => CellKind::GruBefore,
+            Cell::Rnn(RnnActivation::Tanh) => CellKind::RnnTanh,
+            Cell::Rnn(RnnActivation::Relu) => CellKind::RnnRelu,
+        };
+        let precision = match self.precision {
+            Precision::F32 => proctor_rnn_kernels::Precision::F32,
+            Precision::Bf16 => proctor_rnn_kernels::Precision::Bf16,
+            Precision::Int8 => proctor_rnn_kernels::Precision::Int8,
+        };
+        let Self { input, hidden, clip, .. } = *self;
+        CellSpec { kind, input, hidden, clip, precision }
+    }
+}
 
 impl Layer {
-    /// Makes a layer. `weights` has one element for each direction, forward first.
+    /// Makes a layer for the best instructions of this processor. `weights` has one element for each direction, forward
+    /// first.
     ///
     /// # Errors
     /// [`LayerError`].
     pub fn new(spec: LayerSpec, weights: &[DirectionWeights<'_>]) -> Result<Self, LayerError> {
+        Self::for_isa(Isa::best(), spec, weights)
+    }
+
+    /// Makes a layer for an instruction set that this processor has.
+    ///
+    /// # Errors
+    /// [`LayerError`].
+    ///
+    /// # Panics
+    /// If the processor does not have the instructions.
+    pub fn for_isa(isa: Isa, spec: LayerSpec, weights: &[DirectionWeights<'_>]) -> Result<Self, LayerError> {
         let LayerSpec { input, hidden, .. } = spec;
         if input == 0 || hidden == 0 {
             return Err(LayerError::Empty { input, hidden });
@@ -94,20 +127,26 @@ impl Layer {
             return Err(LayerError::DirectionCount { got: weights.len(), expected: spec.directions.count() });
         }
         let gates = spec.cell.gate_count() * hidden;
+        let peepholes = if spec.cell == Cell::Lstm { 3 * hidden } else { 0 };
         for (direction, set) in weights.iter().enumerate() {
             for (tensor, got, expected, optional) in [
                 ("the input weight", set.input.len(), gates * input, false),
                 ("the hidden weight", set.hidden.len(), gates * hidden, false),
                 ("the input bias", set.input_bias.len(), gates, true),
                 ("the hidden bias", set.hidden_bias.len(), gates, true),
-                ("the peephole weight", set.peepholes.len(), 3 * hidden, true),
+                ("the peephole weight", set.peepholes.len(), peepholes, true),
             ] {
                 if got != expected && !(optional && got == 0) {
                     return Err(LayerError::Size { tensor, direction, got, expected });
                 }
             }
         }
-        Ok(Self { spec, weights: weights.iter().map(reference::Weights::new).collect() })
+        let cell = spec.cell_spec();
+        let cells = weights.iter().map(|set| {
+            let DirectionWeights { input, hidden, input_bias, hidden_bias, peepholes } = *set;
+            PackedCell::new(isa, &cell, &CellWeights { input, hidden, input_bias, hidden_bias, peepholes })
+        });
+        Ok(Self { spec, cells: cells.collect() })
     }
 
     /// What the layer computes.
@@ -122,19 +161,34 @@ impl Layer {
         self.spec.hidden * self.spec.directions.count()
     }
 
-    /// Runs the layer over a batch of sequences.
+    /// Bytes of packed weights.
+    #[must_use]
+    pub fn weight_bytes(&self) -> usize {
+        self.cells.iter().flat_map(PackedCell::weight_bytes).map(<[u8]>::len).sum()
+    }
+
+    /// Makes the weights shared lines of the last-level cache by having the whole team read them together, as
+    /// [`Schedule::primed`] wants it once before the first call; see [`priming`](mod@crate::priming).
+    pub fn prime(&self, team: &mut Team) -> Primed {
+        let weights: Vec<_> = self.cells.iter().flat_map(PackedCell::weight_bytes).collect();
+        priming::prime(team, &weights)
+    }
+
+    /// Runs the layer over a batch of sequences. The results of schedules differ in the last bits at most.
+    ///
+    /// Fewer threads than the schedule wants, because the team or the layer has no more, are no error.
     ///
     /// # Errors
     /// [`CallError`]; nothing was computed then.
     pub fn run(
         &self,
-        _schedule: &Schedule,
-        _team: &mut Team,
-        _workspace: &mut Workspace,
+        schedule: &Schedule,
+        team: &mut Team,
+        workspace: &mut Workspace,
         call: &mut Call<'_>,
     ) -> Result<(), CallError> {
         call.check(&self.spec)?;
-        reference::run(&self.spec, &self.weights, call);
+        execution::run(&self.spec, &self.cells, schedule, team, workspace, call);
         Ok(())
     }
 }

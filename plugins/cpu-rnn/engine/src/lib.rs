@@ -5,13 +5,19 @@
 //! [`reference`](mod@reference) is the same in plain f64 code: the oracle of every test.
 
 mod call;
+mod execution;
 mod layer;
+pub mod priming;
 pub mod reference;
 mod sequences;
 mod sync;
 pub mod team;
+mod trial;
 
 pub use call::{Call, CallError};
-pub use layer::{DirectionWeights, Layer, LayerError, LayerSpec, Workspace};
+pub use execution::Workspace;
+pub use layer::{DirectionWeights, Layer, LayerError, LayerSpec};
+pub use priming::Primed;
 pub use sequences::{Sequences, SequencesMut};
 pub use team::{Member, Team, TeamOptions};
+pub use trial::Trial;

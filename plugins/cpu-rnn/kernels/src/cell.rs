@@ -1,6 +1,6 @@
 //! The weights of one direction of a recurrent layer, packed, and the kernels on them.
 
-use crate::args::{Product, Step};
+use crate::args::{Product, Rows, Start, Step};
 use crate::body::quantise;
 use crate::buffer::Buffer;
 use crate::matrix::{Matrix, MatrixShape};
@@ -191,11 +191,15 @@ impl PackedCell {
         if self.precision == Precision::Int8 { quantise::scratch_bytes(rows, self.input.depth()) } else { 0 }
     }
 
-    /// Bytes of work space of [`step`](Self::step) for so many rows: 0 unless weights are int8.
+    /// Bytes of work space of [`step`](Self::step) for so many rows: 0 unless weights are int8 or a step takes two sweeps.
     #[must_use]
     pub fn step_scratch_bytes(&self, rows: usize) -> usize {
-        let hidden = quantise::scratch_bytes(rows, self.hidden.depth());
-        self.product_scratch_bytes(rows) + if self.precision == Precision::Int8 { hidden } else { 0 }
+        let quantised = match self.precision {
+            Precision::Int8 => quantise::scratch_bytes(rows, self.hidden.depth()),
+            Precision::F32 | Precision::Bf16 => 0,
+        };
+        let gates = if self.has_two_sweeps() { 4 * rows * self.gates_width() } else { 0 };
+        gates + quantised + self.product_scratch_bytes(rows)
     }
 
     /// Computes start gates, the time-independent part: products of input rows plus biases.
@@ -230,26 +234,60 @@ impl PackedCell {
     /// - `args.scratch` is as its documentation says.
     pub unsafe fn step(&self, args: &Step) {
         debug_assert!(args.blocks.end <= self.blocks());
-        let kernel = match self.kind {
-            CellKind::Lstm => self.table.lstm,
-            CellKind::GruAfter => self.table.gru,
-            CellKind::GruBefore => self.table.gru_gates,
-            CellKind::RnnTanh | CellKind::RnnRelu => self.table.rnn,
-        };
         // SAFETY: `table` checked that the processor has the instructions; the rest is the caller's duty.
-        unsafe { kernel(self, args) }
+        unsafe {
+            match self.kind {
+                CellKind::Lstm => (self.table.lstm)(self, args),
+                CellKind::GruAfter => (self.table.gru)(self, args),
+                CellKind::GruBefore => {
+                    if let Start::Input(rows) = args.start {
+                        self.product(&self.start_gates(args, rows));
+                    }
+                    (self.table.gru_gates)(self, &self.from_gates(args));
+                }
+                CellKind::RnnTanh | CellKind::RnnRelu => (self.table.rnn)(self, args),
+            }
+        }
     }
 
     /// Computes the second sweep of a step of [`CellKind::GruBefore`]; nothing for the other cells.
     ///
     /// # Safety
     /// - As [`step`](Self::step), and the first sweep over *all* blocks of this step has been done, by whichever threads.
+    /// - With [`Start::Input`] the first sweep over `args.blocks` had the same work space, which is as it was left.
     pub unsafe fn step_candidate(&self, args: &Step) {
         debug_assert!(args.blocks.end <= self.blocks());
         if self.has_two_sweeps() {
             // SAFETY: `table` checked that the processor has the instructions; the rest is the caller's duty.
-            unsafe { (self.table.gru_candidate)(self, args) }
+            unsafe { (self.table.gru_candidate)(self, &self.from_gates(args)) }
         }
+    }
+
+    /// The product that makes a step's start gates in its work space. A step of two sweeps has no use for more fusion.
+    fn start_gates(&self, step: &Step, rows: Rows) -> Product {
+        let gates = step.scratch.cast::<f32>();
+        Product {
+            blocks: step.blocks.clone(),
+            rows,
+            samples: step.rows,
+            steps: 1,
+            step_stride: 0,
+            output: gates,
+            output_step_stride: 0,
+            output_row_stride: self.gates_width(),
+            scratch: gates.wrapping_add(step.rows * self.gates_width()).cast(),
+        }
+    }
+
+    /// The same step, started from the gates that [`start_gates`](Self::start_gates) made in its work space.
+    fn from_gates(&self, step: &Step) -> Step {
+        let mut step = step.clone();
+        if let Start::Input(_) = step.start {
+            let (gates, row_stride) = (step.scratch.cast::<f32>(), self.gates_width());
+            step.start = Start::Gates { gates, row_stride };
+            step.scratch = gates.wrapping_add(step.rows * row_stride).cast();
+        }
+        step
     }
 
     /// Hidden bias of n of a block's units.

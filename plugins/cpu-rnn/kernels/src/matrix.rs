@@ -8,6 +8,7 @@ use crate::Precision;
 use crate::body::quantise::LEVELS;
 use crate::body::weights::Panel;
 use crate::buffer::Buffer;
+use crate::vector::Vector;
 
 /// A packed matrix of `depth` rows with a bias, and for int8 the scale of each column.
 #[derive(Debug, Clone)]
@@ -19,7 +20,6 @@ pub(crate) struct Matrix {
     depth: usize,
     vectors: usize,
     blocks: usize,
-    lanes: usize,
     columns: usize,
     block_bytes: usize,
 }
@@ -72,7 +72,6 @@ impl Matrix {
             depth,
             vectors,
             blocks,
-            lanes,
             columns,
             block_bytes,
         };
@@ -148,39 +147,49 @@ impl Matrix {
         self.bias.values().as_ptr()
     }
 
-    /// The panel of vectors `vector..vector + N` of a block.
+    /// The panel of a whole block of `N` vectors.
     #[inline(always)]
-    pub(crate) fn panel<const N: usize>(&self, block: usize, vector: usize) -> Panel<N> {
-        self.panel_of(
-            block * self.block_bytes + vector * self.lanes * 4,
-            self.lanes * 4,
-            block * self.vectors + vector,
-        )
+    pub(crate) fn panel<V: Vector, const N: usize>(&self, block: usize) -> Panel<N> {
+        // Sizes known to the compiler, so that vectors are addressed by one pointer.
+        let (bytes, stride) = (4 * V::LANES, 4 * V::LANES * N);
+        self.panel_of::<V, N>(block * self.block_bytes, bytes, stride, block * N)
     }
 
-    /// The panel of the first vectors of blocks `block..block + N`, of a matrix with one vector in each.
+    /// The panel of the only vectors of blocks `block..block + N`.
     #[inline(always)]
-    pub(crate) fn blocks_panel<const N: usize>(&self, block: usize) -> Panel<N> {
-        self.panel_of(block * self.block_bytes, self.block_bytes, block)
+    pub(crate) fn blocks_panel<V: Vector, const N: usize>(&self, block: usize) -> Panel<N> {
+        self.panel_of::<V, N>(block * self.block_bytes, self.block_bytes, 4 * V::LANES, block)
     }
 
-    /// The panel of `N` vectors that lie `step` bytes apart from byte `first` on, the first of them being `vector`.
+    /// The panel of the two vectors of each of `N / 2` blocks from `block` on.
     #[inline(always)]
-    fn panel_of<const N: usize>(&self, first: usize, step: usize, vector: usize) -> Panel<N> {
+    pub(crate) fn pairs_panel<V: Vector, const N: usize>(&self, block: usize) -> Panel<N> {
+        let bytes = 4 * V::LANES;
+        let mut panel = self.panel_of::<V, N>(block * self.block_bytes, bytes, 2 * bytes, 2 * block);
+        for n in 2..N {
+            panel.at[n] = panel.at[n - 2].wrapping_add(self.block_bytes);
+        }
+        panel
+    }
+
+    /// The panel of `N` vectors from byte `first` on, `step` bytes apart; `vector` is the number of the first.
+    #[inline(always)]
+    fn panel_of<V: Vector, const N: usize>(
+        &self,
+        first: usize,
+        step: usize,
+        stride: usize,
+        vector: usize,
+    ) -> Panel<N> {
         let start = self.data.bytes().as_ptr();
         let scales = self.scales.values().as_ptr();
         let corrections = self.corrections.bytes().as_ptr().cast::<i32>();
-        let mut panel = Panel {
-            at: [start; N],
-            stride: self.vectors * self.lanes * 4,
-            scales: [scales; N],
-            corrections: [corrections; N],
-        };
+        let mut panel = Panel { at: [start; N], stride, scales: [scales; N], corrections: [corrections; N] };
         for n in 0..N {
             // Wrapping: the scales of f32 and bf16 weights are empty, and nobody reads them.
             panel.at[n] = start.wrapping_add(first + n * step);
-            panel.scales[n] = scales.wrapping_add((vector + n) * self.lanes);
-            panel.corrections[n] = corrections.wrapping_add((vector + n) * self.lanes);
+            panel.scales[n] = scales.wrapping_add((vector + n) * V::LANES);
+            panel.corrections[n] = corrections.wrapping_add((vector + n) * V::LANES);
         }
         panel
     }

@@ -61,24 +61,32 @@ impl Dense {
         for row in y.chunks_exact_mut(self.output) {
             row.copy_from_slice(&self.bias);
         }
-        multiply_add(x, &self.weight, y, self.input, self.output);
+        let (k, n) = (self.input, self.output);
+        multiply_add([rows, n, k], 1.0, (x, [k, 1]), (&self.weight, [n, 1]), y);
     }
 }
 
-/// Adds `x · w` to `y`: `x` is `[row, k]`, `w` `[k, n]`, `y` `[row, n]`, all contiguous.
-pub(crate) fn multiply_add(x: &[f32], w: &[f32], y: &mut [f32], k: usize, n: usize) {
-    if n == 0 || k == 0 || y.is_empty() {
+/// Adds `factor · a · b` to `y`, contiguous `[m, n]`. `a` is `[m, k]`, `b` `[k, n]`, each with its row and column stride.
+pub(crate) fn multiply_add(
+    [m, n, k]: [usize; 3],
+    factor: f32,
+    (a, a_strides): (&[f32], [usize; 2]),
+    (b, b_strides): (&[f32], [usize; 2]),
+    y: &mut [f32],
+) {
+    if m == 0 || n == 0 || k == 0 {
         return;
     }
-    let m = y.len() / n;
-    assert_eq!(y.len(), m * n, "whole rows");
-    assert_eq!(x.len(), m * k, "left operand [{m}, {k}]");
-    assert_eq!(w.len(), k * n, "right operand [{k}, {n}]");
+    let last = |rows: usize, columns: usize, [row, column]: [usize; 2]| {
+        (rows - 1).checked_mul(row)?.checked_add((columns - 1).checked_mul(column)?)
+    };
+    assert!(last(m, k, a_strides).is_some_and(|last| last < a.len()), "left operand [{m}, {k}]");
+    assert!(last(k, n, b_strides).is_some_and(|last| last < b.len()), "right operand [{k}, {n}]");
+    assert_eq!(y.len(), m * n, "result [{m}, {n}]");
     let stride = |count: usize| isize::try_from(count).expect("a slice is no longer than isize::MAX");
 
-    // SAFETY: with the strides given, the call reads elements [0, m * k) of `x` and [0, k * n) of `w`, and reads and
-    // writes elements [0, m * n) of `y`; the asserts above hold for all three. `y` is borrowed exclusively, so it
-    // overlaps neither operand.
+    // SAFETY: the last elements that the strides lead to lie within `a` and `b`, by the asserts, and so do all others;
+    // of `y` the call reads and writes elements [0, m * n). `y` is borrowed exclusively, so it overlaps neither operand.
     unsafe {
         gemm::gemm(
             m,
@@ -88,14 +96,14 @@ pub(crate) fn multiply_add(x: &[f32], w: &[f32], y: &mut [f32], k: usize, n: usi
             1,
             stride(n),
             true,
-            x.as_ptr(),
-            1,
-            stride(k),
-            w.as_ptr(),
-            1,
-            stride(n),
+            a.as_ptr(),
+            stride(a_strides[1]),
+            stride(a_strides[0]),
+            b.as_ptr(),
+            stride(b_strides[1]),
+            stride(b_strides[0]),
             1.0,
-            1.0,
+            factor,
             false,
             false,
             false,

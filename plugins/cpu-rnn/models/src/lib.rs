@@ -1,16 +1,19 @@
 //! Models around recurrent layers, from ONNX and safetensors files.
 //!
 //! [`load`] makes a [`Model`] of a benchmark's files; a model makes [`Instance`]s, which execute [`Batch`]es.
-//! [`mod@safetensors`] reads weights with PyTorch's names.
+//! [`mod@safetensors`] reads weights with PyTorch's names; [`graph`] runs operations around recurrent
+//! layers, which [`onnx`] files become; [`nets`] are the networks of the benchmarks.
 
 mod batch;
 mod dense;
+pub mod graph;
 mod load;
 mod model;
 pub mod nets;
+pub mod onnx;
 pub mod safetensors;
 
 pub use batch::{OwnedBatch, Places};
 pub use dense::Dense;
 pub use load::{LoadError, LoadRequest, load};
-pub use model::{Batch, Instance, Model, Plans, RunError, Scheduler, SingleThread};
+pub use model::{Batch, Instance, LayerCalls, Model, Plans, RunError, Scheduler, SingleThread};

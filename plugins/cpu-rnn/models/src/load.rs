@@ -7,6 +7,7 @@ use proctor_vocabulary::{ElementType, TensorSpec};
 
 use crate::{
     Model, Scheduler,
+    onnx::{self, Mismatch, OnnxError, ReadOptions},
     safetensors::{Stack, StackOutput, StackSettings, WeightsError},
 };
 
@@ -55,6 +56,9 @@ pub enum LoadError {
     /// The safetensors file cannot be used.
     #[error(transparent)]
     Weights(#[from] WeightsError),
+    /// The ONNX file cannot be used.
+    #[error(transparent)]
+    Onnx(#[from] OnnxError),
 }
 
 /// Loads a model and plans its layers.
@@ -68,7 +72,14 @@ pub fn load(request: &LoadRequest<'_>) -> Result<Arc<dyn Model>, LoadError> {
         let settings = StackSettings { time, batch_size_max: request.batch_size_max, output };
         return Ok(stack.prepare(settings, request.scheduler));
     }
-    Err(LoadError::NoFile { model: request.model.to_owned(), formats: "safetensors" })
+    if let Some(path) = request.onnx {
+        let options = ReadOptions { precision: request.precision, ..ReadOptions::default() };
+        let graph = onnx::load(path, &options)?;
+        let model =
+            onnx::prepare(graph, request.inputs, request.outputs, request.batch_size_max, request.scheduler);
+        return model.map_err(|Mismatch { has, wants }| LoadError::Tensors { has, wants });
+    }
+    Err(LoadError::NoFile { model: request.model.to_owned(), formats: "safetensors or onnx" })
 }
 
 /// Number of time steps of a sample, and which output is wanted.

@@ -94,10 +94,39 @@ impl dyn Batch + '_ {
     }
 }
 
-/// Chooses how each layer of a model runs. Asked once for each layer, when the model is loaded.
+/// A layer of a model, and the calls that will be made of it.
+#[derive(Debug, Clone)]
+pub struct LayerCalls<'a> {
+    /// Name of the layer in its model, for people.
+    pub name: String,
+    /// The layer.
+    pub layer: &'a Layer,
+    /// Shape of the calls.
+    pub shape: LayerShape,
+}
+
+impl<'a> LayerCalls<'a> {
+    /// Calls of `batch` sequences of `time` steps.
+    #[must_use]
+    pub fn new(name: impl Into<String>, layer: &'a Layer, time: usize, batch: usize) -> Self {
+        let spec = layer.spec();
+        let shape = LayerShape {
+            cell: spec.cell,
+            directions: spec.directions,
+            input: spec.input,
+            hidden: spec.hidden,
+            batch: batch.max(1),
+            time: time.max(1),
+            precision: spec.precision,
+        };
+        Self { name: name.into(), layer, shape }
+    }
+}
+
+/// Chooses how the layers of a model run. Asked once, with all of them, when the model is loaded.
 pub trait Scheduler {
-    /// The schedule of `layer` for calls of this shape.
-    fn schedule(&self, layer: &Layer, shape: &LayerShape) -> Schedule;
+    /// A schedule for each of the calls, in order.
+    fn plan(&self, calls: &[LayerCalls<'_>]) -> Vec<Schedule>;
 }
 
 /// Runs every layer on the calling thread, unoptimised.
@@ -105,8 +134,8 @@ pub trait Scheduler {
 pub struct SingleThread;
 
 impl Scheduler for SingleThread {
-    fn schedule(&self, _layer: &Layer, _shape: &LayerShape) -> Schedule {
-        Schedule::SINGLE
+    fn plan(&self, calls: &[LayerCalls<'_>]) -> Vec<Schedule> {
+        vec![Schedule::SINGLE; calls.len()]
     }
 }
 
@@ -118,23 +147,26 @@ pub struct Plans {
 }
 
 impl Plans {
-    /// Plans a layer for calls of `time` steps and batches of one sample and of `batch_size_max` samples.
+    /// Plans layers, each with its name and number of time steps, for batches of one sample and of `batch_size_max`.
     #[must_use]
-    pub fn new(layer: &Layer, time: usize, batch_size_max: usize, scheduler: &dyn Scheduler) -> Self {
-        let spec = layer.spec();
-        let shape = |batch| LayerShape {
-            cell: spec.cell,
-            directions: spec.directions,
-            input: spec.input,
-            hidden: spec.hidden,
-            batch,
-            time: time.max(1),
-            precision: spec.precision,
-        };
+    pub fn new(
+        layers: &[(String, &Layer, usize)],
+        batch_size_max: usize,
+        scheduler: &dyn Scheduler,
+    ) -> Vec<Self> {
         let mut sizes = vec![1, batch_size_max.max(1)];
         sizes.dedup();
-        let by_batch = sizes.into_iter().map(|batch| (batch, scheduler.schedule(layer, &shape(batch))));
-        Self { by_batch: by_batch.collect() }
+        let calls: Vec<LayerCalls<'_>> = layers
+            .iter()
+            .flat_map(|(name, layer, time)| {
+                sizes.iter().map(move |batch| LayerCalls::new(name.as_str(), layer, *time, *batch))
+            })
+            .collect();
+        let schedules = scheduler.plan(&calls);
+        let of_layer = |schedules: &[Schedule]| Self {
+            by_batch: sizes.iter().copied().zip(schedules.iter().copied()).collect(),
+        };
+        schedules.chunks_exact(sizes.len()).map(of_layer).collect()
     }
 
     /// The schedule for a batch: that of the smallest planned batch that is as large, else of the largest.
@@ -192,6 +224,32 @@ pub enum RunError {
         value: i64,
         /// What would be possible, in words.
         expected: String,
+    },
+    /// The buffers of a graph would be larger than any real model needs.
+    #[error(
+        "batches of {batch_size_max} samples need more than {limit_bytes} bytes of memory; lower the largest batch"
+    )]
+    Memory {
+        /// Largest batch asked for.
+        batch_size_max: usize,
+        /// The limit.
+        limit_bytes: usize,
+    },
+    /// A graph does not take a batch of this size.
+    #[error("a batch of {batch_size} samples: {what}")]
+    Plan {
+        /// Size of the batch.
+        batch_size: usize,
+        /// What does not fit, in words.
+        what: String,
+    },
+    /// An index of a row that a table does not have.
+    #[error("index {index} in a table of {extent} rows")]
+    Index {
+        /// The index; negative ones count from the end.
+        index: i64,
+        /// Number of rows.
+        extent: usize,
     },
     /// A tensor whose bytes are not whole aligned values of its element type.
     #[error("a tensor of sample {sample} is not made of whole aligned values of its element type")]

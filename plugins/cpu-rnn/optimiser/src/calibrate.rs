@@ -3,7 +3,8 @@
 //!
 //! Rounds are interleaved, every candidate once in each round, so that a disturbance of the machine hits all alike. After
 //! each stage the slower half is dropped (successive halving) and the rest is measured more. A candidate's figure is the
-//! lower quartile of its times: what disturbs only ever makes a call longer, and one lucky call decides nothing.
+//! lowest octile of its times, of fewer than eight the shortest: what disturbs only ever makes a call longer, and of many
+//! calls one lucky one decides nothing.
 
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,8 @@ const STAGE_SAMPLES: [usize; 4] = [3, 5, 9, 15];
 /// While a stage has taken less than this share of the budget it goes on, to [`STAGE_EXTENSION`] times its samples: short
 /// calls are cheap, and more disturbed.
 const STAGE_SHARE: u32 = 20;
+/// But no longer than this: a model that is quick to run is to be quick to load.
+const STAGE_MAX: Duration = Duration::from_millis(100);
 /// See [`STAGE_SHARE`].
 const STAGE_EXTENSION: usize = 4;
 /// Candidates as near as this to the fastest are not dropped before the last stage.
@@ -35,8 +38,8 @@ const HOPELESS: f64 = 3.0;
 pub struct Measured {
     /// What was run.
     pub schedule: Schedule,
-    /// Lower quartile of the times of a call.
-    pub quartile_ns: u64,
+    /// Lowest octile of the times of a call: its figure.
+    pub figure_ns: u64,
     /// Shortest time of a call.
     pub min_ns: u64,
     /// Number of samples.
@@ -81,14 +84,15 @@ pub(crate) fn calibrate_by(
 ) -> Calibration {
     assert!(!candidates.is_empty(), "a layer has at least one candidate");
     let begin = clock();
-    let mut bench = Bench { clock, deadline: begin + budget, stage: budget / STAGE_SHARE, measure };
+    let mut bench =
+        Bench { clock, deadline: begin + budget, stage: (budget / STAGE_SHARE).min(STAGE_MAX), measure };
     let mut runs: Vec<Run> = candidates.iter().map(|candidate| Run::new(candidate.schedule)).collect();
     let mut alive: Vec<usize> = (0..runs.len()).collect();
     for stage in 0.. {
         let samples = STAGE_SAMPLES[stage.min(STAGE_SAMPLES.len() - 1)];
         let done = bench.rounds(&mut runs, &mut alive, samples);
-        alive.retain(|run| runs[*run].quartile_ns().is_some());
-        alive.sort_by_key(|run| runs[*run].quartile_ns());
+        alive.retain(|run| runs[*run].figure_ns().is_some());
+        alive.sort_by_key(|run| runs[*run].figure_ns());
         if !done || alive.len() <= 1 {
             break;
         }
@@ -104,7 +108,7 @@ pub(crate) fn calibrate_by(
 
 /// Drops the slower half, but while it is early none that is near the fastest.
 fn halve(runs: &[Run], alive: &mut Vec<usize>, is_late: bool) {
-    let Some(best) = alive.first().and_then(|run| runs[*run].quartile_ns()) else { return };
+    let Some(best) = alive.first().and_then(|run| runs[*run].figure_ns()) else { return };
     let half = alive.len().div_ceil(2);
     let near = alive.iter().filter(|run| runs[**run].ratio(best) <= NEAR).count();
     alive.truncate(if is_late { half } else { half.max(near) });
@@ -113,12 +117,12 @@ fn halve(runs: &[Run], alive: &mut Vec<usize>, is_late: bool) {
 fn conclude(runs: Vec<Run>, taken: Duration) -> Calibration {
     let (timed, untimed): (Vec<Run>, Vec<Run>) = runs.into_iter().partition(|run| !run.samples_ns.is_empty());
     let mut measured: Vec<Measured> = timed.iter().filter_map(Run::measured).collect();
-    measured.sort_by_key(|one| one.quartile_ns);
-    let best = measured.first().map_or(0, |one| one.quartile_ns);
+    measured.sort_by_key(|one| one.figure_ns);
+    let best = measured.first().map_or(0, |one| one.figure_ns);
     // Only what was measured as often as the fastest can tie with it.
     let most = measured.first().map_or(0, |one| one.samples);
     let ties =
-        measured.iter().filter(|one| one.quartile_ns as f64 <= best as f64 * TIE && one.samples * 2 >= most);
+        measured.iter().filter(|one| one.figure_ns as f64 <= best as f64 * TIE && one.samples * 2 >= most);
     let chosen = ties.min_by_key(|one| one.schedule.threads).map_or(Schedule::SINGLE, |one| one.schedule);
     let unmeasured = untimed.iter().map(|run| run.schedule).collect();
     Calibration { chosen, measured, unmeasured, taken }
@@ -138,15 +142,15 @@ impl Run {
         Self { schedule, samples_ns: Vec::new(), repeat: 0, is_refused: false }
     }
 
-    fn quartile_ns(&self) -> Option<u64> {
+    fn figure_ns(&self) -> Option<u64> {
         let mut sorted = self.samples_ns.clone();
         sorted.sort_unstable();
-        sorted.get(sorted.len().saturating_sub(1) / 4).copied()
+        sorted.get(sorted.len() / 8).copied()
     }
 
     /// Its figure as a multiple of the best one.
     fn ratio(&self, best_ns: u64) -> f64 {
-        self.quartile_ns().map_or(f64::INFINITY, |own| own as f64 / best_ns.max(1) as f64)
+        self.figure_ns().map_or(f64::INFINITY, |own| own as f64 / best_ns.max(1) as f64)
     }
 
     fn is_hopeless(&self, best_ns: u64, stage: Duration) -> bool {
@@ -156,9 +160,9 @@ impl Run {
     }
 
     fn measured(&self) -> Option<Measured> {
-        let quartile_ns = self.quartile_ns()?;
+        let figure_ns = self.figure_ns()?;
         let min_ns = self.samples_ns.iter().copied().min()?;
-        Some(Measured { schedule: self.schedule, quartile_ns, min_ns, samples: self.samples_ns.len() })
+        Some(Measured { schedule: self.schedule, figure_ns, min_ns, samples: self.samples_ns.len() })
     }
 }
 
@@ -190,7 +194,7 @@ impl Bench<'_, '_> {
                 }
                 self.sample(&mut runs[at]);
             }
-            let best = alive.iter().filter_map(|run| runs[*run].quartile_ns()).min().unwrap_or(u64::MAX);
+            let best = alive.iter().filter_map(|run| runs[*run].figure_ns()).min().unwrap_or(u64::MAX);
             let stage = self.stage;
             alive.retain(|run| !runs[*run].is_refused && !runs[*run].is_hopeless(best, stage));
         }

@@ -1,28 +1,385 @@
-//! A plan in words.
+//! A plan in words: for each layer what each step of the paper made of it, from the graph to the measured times.
 
-use crate::{Machine, ModelPlan, plan::PlanOrigin};
+use std::{fmt::Write, time::Duration};
+
+use crate::{
+    Cell, Chunk, Directions, GruReset, LayerPlan, LayerShape, Machine, Mapping, ModelPlan, PlannedLayer,
+    Precision, RnnActivation, Schedule, Sweep,
+    candidates::{Candidates, candidates},
+    dag::MmDag,
+    fusion::{FusedProduct, fused},
+    parallelism::{degrees, groups},
+    partition::{Partition, movement, movement_swept},
+    phases::Pattern,
+    plan::PlanOrigin,
+    predict::{flop, hidden_product, partition_of, predict},
+    pruning::{Pruned, Rule, pruned},
+};
+
+/// Partitions that are shown of each degree.
+const PARTITIONS_SHOWN: usize = 4;
 
 /// One line: where the schedules come from and how long that took.
 #[must_use]
 pub fn summary(plan: &ModelPlan) -> String {
-    let ms = |time: std::time::Duration| format!("{:.1} ms", time.as_secs_f64() * 1e3);
+    let ms = |time: Duration| format!("{:.1} ms", time.as_secs_f64() * 1e3);
+    let kept_in = |path: &std::path::Path| path.display().to_string();
     match &plan.origin {
         PlanOrigin::Cached(path) => format!(
-            "plan loaded in {} from {} (calibrated in {})",
+            "plan loaded in {} from {}; it was calibrated in {}",
             ms(plan.taken),
-            path.display(),
+            kept_in(path),
             ms(plan.calibration)
         ),
         PlanOrigin::Calibrated(Some(path)) => {
-            format!("plan calibrated in {}, kept in {}", ms(plan.calibration), path.display())
+            format!("plan calibrated in {}, kept in {}", ms(plan.calibration), kept_in(path))
         }
         PlanOrigin::Calibrated(None) => format!("plan calibrated in {}, not kept", ms(plan.calibration)),
-        PlanOrigin::Analytic => format!("plan computed in {}, nothing measured", ms(plan.taken)),
+        PlanOrigin::Analytic => format!("plan computed in {}, nothing was measured", ms(plan.taken)),
     }
 }
 
-/// The whole plan.
+/// The whole plan: the machine, where the plan comes from, then each layer. Layers of one shape are told once.
 #[must_use]
 pub fn explain(plan: &ModelPlan, machine: &Machine) -> String {
-    format!("machine: {}\n{}\n", machine.identity(), summary(plan))
+    let mut text = String::new();
+    line(&mut text, "machine", &machine.identity());
+    for assumed in &machine.assumed {
+        line(&mut text, "", assumed);
+    }
+    line(&mut text, "engine", &plan.key.engine);
+    line(&mut text, "plan", &summary(plan));
+    for warning in &plan.warnings {
+        line(&mut text, "warning", warning);
+    }
+    let layers = &plan.key.layers;
+    for (at, layer) in layers.iter().enumerate() {
+        text.push('\n');
+        let earlier = layers[..at].iter().find(|other| other.shape == layer.shape);
+        match earlier {
+            Some(other) => text.push_str(&format!("{}: as {}\n", layer.name, other.name)),
+            None => explain_layer(&mut text, layer, &plan.layers[at], machine, plan.key.threads_max),
+        }
+    }
+    text
 }
+
+fn explain_layer(
+    text: &mut String,
+    layer: &PlannedLayer,
+    plan: &LayerPlan,
+    machine: &Machine,
+    threads_max: usize,
+) {
+    let shape = &layer.shape;
+    let dag = MmDag::of(shape.cell);
+    let found = candidates(shape, machine, threads_max);
+    text.push_str(&format!("{}: {}\n", layer.name, describe_shape(shape)));
+    explain_dag(text, shape, &dag);
+    explain_phases(text, &dag);
+    explain_fusion(text, shape, &dag, &plan.schedule);
+    explain_parallelism(text, shape, threads_max);
+    explain_partitions(text, shape, machine, &found, &plan.schedule);
+    explain_choice(text, shape, machine, plan);
+    explain_measured(text, shape, machine, plan, &found);
+}
+
+/// A line of the text: a word in the margin, what it is about beside it.
+fn line(text: &mut String, margin: &str, content: &str) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "  {margin:<12} {content}");
+}
+
+fn explain_dag(text: &mut String, shape: &LayerShape, dag: &MmDag) {
+    let (gates, directions) = (shape.cell.gate_count(), shape.directions.count());
+    let products = dag.products.len() * directions;
+    let within = dag.dependences.iter().filter(|edge| edge.steps_back == 0).count();
+    let also = if within > 0 { ", some on products of their own step" } else { "" };
+    line(
+        text,
+        "MM-DAG",
+        &format!(
+            "{products} products a step, {} in all, {:.3} GFLOP: {gates} W x that depend on nothing, {gates} U h that \
+             depend on the step before{also}{}",
+            products * shape.time,
+            flop(shape) / 1e9,
+            if directions == 2 { "; twice, without an edge between the directions" } else { "" }
+        ),
+    );
+}
+
+fn explain_phases(text: &mut String, dag: &MmDag) {
+    let Pruned { considered, by_rule, kept } = pruned(dag);
+    let by_rule: Vec<_> = Rule::ALL
+        .iter()
+        .zip(by_rule)
+        .filter(|(_, count)| *count > 0)
+        .map(|(rule, count)| format!("{count} by {}", rule.name()))
+        .collect();
+    let pruned = considered - kept.len();
+    line(
+        text,
+        "phases",
+        &format!(
+            "{considered} schedules that treat every step alike, as rule i wants; {pruned} pruned: {}; {} left",
+            by_rule.join(", "),
+            kept.len()
+        ),
+    );
+    let executed: Vec<&Pattern> = kept.iter().filter(|pattern| pattern.chunk(dag).is_some()).collect();
+    for (number, pattern) in executed.iter().enumerate() {
+        line(text, "", &format!("schedule {}: {}", number + 1, pattern.describe(dag)));
+    }
+    let mixed = kept.len() - executed.len();
+    if mixed > 0 {
+        let reason = "weights of all gates of a unit are packed together";
+        line(
+            text,
+            "",
+            &format!("{mixed} that compute only some input products ahead are not executed: {reason}"),
+        );
+    }
+}
+
+fn explain_fusion(text: &mut String, shape: &LayerShape, dag: &MmDag, schedule: &Schedule) {
+    let pattern = match schedule.chunk {
+        Chunk::Steps(1) if shape.time > 1 => Pattern::schedule_1(dag),
+        _ => Pattern::schedule_2(dag),
+    };
+    let mut margin = "fusion";
+    for phase in fused(dag, shape, &pattern) {
+        for FusedProduct { products, spans_sequence, extents } in phase {
+            let names: Vec<_> = products.iter().map(ToString::to_string).collect();
+            let when = if spans_sequence { "all steps at once" } else { "at each step" };
+            let (rows, inner, columns) = (extents.i, extents.k, extents.j);
+            line(
+                text,
+                margin,
+                &format!(
+                    "{}: one product [{rows}, {inner}] x [{inner}, {columns}], {when}",
+                    names.join(", ")
+                ),
+            );
+            margin = "";
+        }
+    }
+}
+
+fn explain_parallelism(text: &mut String, shape: &LayerShape, threads_max: usize) {
+    let degrees = degrees(threads_max);
+    let list = |all: &[usize]| all.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let mut ways: Vec<String> = Vec::new();
+    for cores in degrees.iter().rev() {
+        ways.extend(groups(shape.directions.count(), *cores).iter().map(ToString::to_string));
+    }
+    line(text, "parallelism", &format!("degrees {}: {}", list(&degrees), ways.join("; ")));
+}
+
+fn explain_partitions(
+    text: &mut String,
+    shape: &LayerShape,
+    machine: &Machine,
+    found: &Candidates,
+    schedule: &Schedule,
+) {
+    let product = hidden_product(shape);
+    let [a, b, c] = [product.a_bytes(), product.b_bytes(), product.c_bytes()].map(|size| bytes(size as u64));
+    line(
+        text,
+        "partition",
+        &format!(
+            "U h of a direction: |A| {a}, |B| {b}, |C| {c}; |L2| {}; {} steps",
+            bytes(machine.l2_bytes as u64),
+            shape.time
+        ),
+    );
+    let chosen = partition_of(schedule);
+    let mut rows =
+        vec![["X_i X_j X_k", "cores", "weights of a core", "moved L3 to L2", ""].map(str::to_owned).to_vec()];
+    let mut shown: Vec<Partition> = found.measured.iter().map(|one| one.prediction.partition).collect();
+    shown.push(chosen);
+    shown.sort_by_key(|part| (part.degree(), part.x_k, part.x_i));
+    shown.dedup();
+    for part in shown {
+        let moved = movement(&product, &part, shape.time, machine.l2_bytes);
+        let note = if part == chosen { "chosen" } else { "" };
+        rows.push(partition_row(&product, &part, moved.total_bytes, machine, note));
+    }
+    let mut of_degree = std::collections::HashMap::new();
+    for one in &found.excluded {
+        let count = of_degree.entry(one.partition.degree()).or_insert(0_usize);
+        *count += 1;
+        if *count <= PARTITIONS_SHOWN {
+            let note = format!("not executed: {}", one.reason);
+            rows.push(partition_row(&product, &one.partition, one.movement.total_bytes, machine, &note));
+        }
+    }
+    table(text, &rows);
+}
+
+fn partition_row(
+    product: &crate::partition::Extents,
+    part: &Partition,
+    moved: u64,
+    machine: &Machine,
+    note: &str,
+) -> Vec<String> {
+    let block = part.block_bytes(product);
+    let fits = if block <= machine.l2_bytes { "stay in L2" } else { "do not fit L2" };
+    vec![
+        format!("{} {} {}", part.x_i, part.x_j, part.x_k),
+        part.degree().to_string(),
+        format!("{}, {fits}", bytes(block as u64)),
+        bytes(moved),
+        note.to_owned(),
+    ]
+}
+
+fn explain_choice(text: &mut String, shape: &LayerShape, machine: &Machine, plan: &LayerPlan) {
+    let schedule = &plan.schedule;
+    line(text, "chosen", &describe_schedule(schedule));
+    let product = hidden_product(shape);
+    let moved =
+        movement_swept(&product, &partition_of(schedule), shape.time, machine.l2_bytes, schedule.sweep);
+    let directions = shape.directions.count() as u64;
+    line(
+        text,
+        "",
+        &format!(
+            "moves {} from L3 to L2 for U h, {} of it weights",
+            bytes(directions * moved.total_bytes),
+            bytes(directions * moved.weight_bytes)
+        ),
+    );
+    if let Some(best) = plan.measured.iter().find(|one| one.schedule == *schedule) {
+        let gflops = flop(shape) / best.figure_ns.max(1) as f64;
+        line(text, "", &format!("{} a call, {gflops:.1} GFLOP/s", time(best.figure_ns)));
+    }
+}
+
+fn explain_measured(
+    text: &mut String,
+    shape: &LayerShape,
+    machine: &Machine,
+    plan: &LayerPlan,
+    found: &Candidates,
+) {
+    let Some(best) = plan.measured.first() else {
+        line(text, "measured", "nothing; the prediction decides");
+        return;
+    };
+    line(
+        text,
+        "measured",
+        &format!(
+            "{} of {} candidates, {} more were left out as predicted to be slower",
+            plan.measured.len(),
+            plan.measured.len() + plan.unmeasured.len(),
+            found.left_out
+        ),
+    );
+    let mut rows =
+        vec![["schedule", "predicted", "measured", "shortest", "samples", ""].map(str::to_owned).to_vec()];
+    for one in &plan.measured {
+        let predicted = predict(shape, machine, &one.schedule).time_ns;
+        let slower = one.figure_ns as f64 / best.figure_ns.max(1) as f64;
+        let note = if one.schedule == plan.schedule { "chosen".to_owned() } else { format!("{slower:.2}x") };
+        rows.push(vec![
+            describe_schedule(&one.schedule),
+            time(predicted.round() as u64),
+            time(one.figure_ns),
+            time(one.min_ns),
+            one.samples.to_string(),
+            note,
+        ]);
+    }
+    for schedule in &plan.unmeasured {
+        let predicted = predict(shape, machine, schedule).time_ns;
+        let note = "not measured: out of time, or refused".to_owned();
+        let dash = "-".to_owned();
+        rows.push(vec![
+            describe_schedule(schedule),
+            time(predicted.round() as u64),
+            dash.clone(),
+            dash,
+            "0".to_owned(),
+            note,
+        ]);
+    }
+    table(text, &rows);
+}
+
+fn table(text: &mut String, rows: &[Vec<String>]) {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width =
+        |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
+    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    for row in rows {
+        let cells: Vec<_> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        let _ = writeln!(text, "    {}", cells.join("  ").trim_end());
+    }
+}
+
+/// A layer in a few words: `lstm, bidirectional, input 64, hidden 256, batch 1, 100 steps, f32`.
+#[must_use]
+pub fn describe_shape(shape: &LayerShape) -> String {
+    let cell = match shape.cell {
+        Cell::Lstm => "lstm",
+        Cell::Gru(GruReset::AfterProduct) => "gru (reset after the product)",
+        Cell::Gru(GruReset::BeforeProduct) => "gru (reset before the product)",
+        Cell::Rnn(RnnActivation::Tanh) => "rnn (tanh)",
+        Cell::Rnn(RnnActivation::Relu) => "rnn (relu)",
+    };
+    let directions = match shape.directions {
+        Directions::Forward => "forward",
+        Directions::Reverse => "reverse",
+        Directions::Bidirectional => "bidirectional",
+    };
+    let precision = match shape.precision {
+        Precision::F32 => "f32",
+        Precision::Bf16 => "bf16",
+        Precision::Int8 => "int8",
+    };
+    let LayerShape { input, hidden, batch, time, .. } = shape;
+    format!("{cell}, {directions}, input {input}, hidden {hidden}, batch {batch}, {time} steps, {precision}")
+}
+
+/// A schedule in a few words: `columns on 2 threads, input products of 10 steps at a time, zig-zag, primed`.
+#[must_use]
+pub fn describe_schedule(schedule: &Schedule) -> String {
+    let threads = schedule.threads;
+    let mapping = match schedule.mapping {
+        Mapping::Single => "1 thread".to_owned(),
+        Mapping::Columns => format!("columns on {threads} threads"),
+        Mapping::Rows => format!("rows on {threads} threads"),
+        Mapping::Directions => format!("directions on {threads} threads"),
+    };
+    let chunk = match schedule.chunk {
+        Chunk::WholeSequence => "all W x first".to_owned(),
+        Chunk::Steps(1) => "W x at its step".to_owned(),
+        Chunk::Steps(steps) => format!("W x of {steps} steps at a time"),
+    };
+    let sweep = if schedule.sweep == Sweep::ZigZag { ", zig-zag" } else { "" };
+    let primed = if schedule.primed { ", primed" } else { "" };
+    format!("{mapping}, {chunk}{sweep}{primed}")
+}
+
+fn bytes(count: u64) -> String {
+    const UNITS: [(&str, f64); 4] = [("GiB", 1073741824.0), ("MiB", 1048576.0), ("KiB", 1024.0), ("B", 1.0)];
+    let unit = UNITS.iter().find(|(_, size)| count as f64 >= *size);
+    match unit {
+        Some((name, size)) if *size > 1.0 => format!("{:.1} {name}", count as f64 / size),
+        _ => format!("{count} B"),
+    }
+}
+
+fn time(ns: u64) -> String {
+    match ns as f64 {
+        ns if ns < 1e3 => format!("{ns:.0} ns"),
+        ns if ns < 1e6 => format!("{:.2} us", ns / 1e3),
+        ns => format!("{:.3} ms", ns / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests;

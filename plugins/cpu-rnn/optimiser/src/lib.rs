@@ -7,13 +7,17 @@
 pub mod cache;
 pub mod calibrate;
 pub mod candidates;
+pub mod dag;
 pub mod explain;
+pub mod fusion;
 mod machine;
 pub mod parallelism;
 pub mod partition;
+pub mod phases;
 mod plan;
 mod planner;
 pub mod predict;
+pub mod pruning;
 mod schedule;
 mod shape;
 

@@ -6,6 +6,8 @@
 //! nothing is copied between groups. *Parallel-GEMMs-in-Sequence*, all cores on one product after the other, is what the
 //! calibration compares it with.
 
+use std::fmt;
+
 /// Above this many threads only powers of two are tried, and all of them together.
 const EVERY_DEGREE_UP_TO: usize = 4;
 
@@ -47,6 +49,21 @@ pub fn groups(products: usize, cores: usize) -> Vec<Sharing> {
             vec![Sharing::InParallel { groups: products, cores_each }, in_sequence]
         }
         _ => vec![in_sequence],
+    }
+}
+
+impl fmt::Display for Sharing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cores = |count: usize| format!("{count} {}", if count == 1 { "core" } else { "cores" });
+        match *self {
+            Self::InParallel { groups, cores_each } => {
+                write!(f, "{groups} products in parallel, each on {}", cores(cores_each))
+            }
+            Self::InSequence { products: 1, cores: count } => write!(f, "1 product on {}", cores(count)),
+            Self::InSequence { products, cores: count } => {
+                write!(f, "{products} products in sequence, each on {}", cores(count))
+            }
+        }
     }
 }
 

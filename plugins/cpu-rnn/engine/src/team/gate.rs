@@ -8,8 +8,8 @@
 //!
 //! Each thread has two words, alone on their cache lines, that only this thread writes while a region runs. *Reached* counts
 //! the barriers that the thread has come to. A barrier is: write the own count (release), wait until every other has come as
-//! far (acquire). All threads come to equally many barriers in a region, so all counts are equal when it begins. A thread that
-//! panics sets its count to [`POISON`]: nobody waits for it, everybody who meets it panics too, and the caller resets the
+//! far (acquire). The caller comes to every barrier of a region, so at the start of the next no count is ahead of its own, from
+//! which all go on. A thread that panics sets its count to [`POISON`]: nobody waits for it, everybody who meets it panics too, and the caller resets the
 //! counts behind the region. *Ended* is the number of the region whose end a helper has come to, panic or not: the caller
 //! waits for that.
 
@@ -85,7 +85,7 @@ impl Gate {
         region
     }
 
-    /// Number of barriers that the thread has come to so far. [the thread]
+    /// Number of barriers that the thread has come to so far. [the thread, or outside a region]
     pub(super) fn reached(&self, thread: usize) -> u64 {
         self.threads[thread].0.reached.load(Ordering::Relaxed)
     }
@@ -96,12 +96,12 @@ impl Gate {
         self.threads[thread].0.reached.store(round, Ordering::Release);
     }
 
-    /// Waits until every other thread has come to barrier number `round`. Returns whether one of them has panicked.
-    /// [the thread]
+    /// Waits until every other of the first `among` threads has come to barrier number `round`. Returns whether one of them
+    /// has panicked. [the thread]
     #[inline]
-    pub(super) fn wait(&self, thread: usize, round: u64) -> bool {
+    pub(super) fn wait(&self, thread: usize, among: usize, round: u64) -> bool {
         let mut poisoned = false;
-        for (other, words) in self.threads.iter().enumerate() {
+        for (other, words) in self.threads[..among].iter().enumerate() {
             if other != thread {
                 poisoned |= until(&words.0.reached, |reached| reached >= round) == POISON;
             }
@@ -223,7 +223,7 @@ mod loom_tests {
         let run = move |thread: usize| {
             written[thread].store(1, Ordering::Relaxed);
             arrive(gate, thread);
-            gate.wait(thread, 1);
+            gate.wait(thread, 2, 1);
             let seen: u64 = written.iter().map(|word| word.load(Ordering::Relaxed)).sum();
             assert!(seen == 2, "a write is not seen");
         };
@@ -249,8 +249,8 @@ mod loom_tests {
         model(|| {
             let gate = gate(2);
             let helper = thread::spawn(move || gate.arrive(1, POISON));
-            assert!(gate.wait(0, 1));
-            assert!(gate.wait(0, 2));
+            assert!(gate.wait(0, 2, 1));
+            assert!(gate.wait(0, 2, 2));
             helper.join().unwrap();
         });
     }

@@ -73,12 +73,14 @@ struct Shared {
     gate: Gate,
     /// The work of the region that runs; `None` tells helpers to end. Written by the caller between regions only.
     work: UnsafeCell<Option<*const Work<'static>>>,
+    /// Barriers that the caller has come to before the region; where all count from. Written with `work`.
+    base: UnsafeCell<u64>,
     /// The first panic of a region.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
-// SAFETY: `work` is written by the caller while no region runs, that is after every helper has arrived at the end of the last
-// one, and read by helpers after the gate's opening, both ordered by the gate. The work that it points to is `Sync`.
+// SAFETY: `work` and `base` are written by the caller while no region runs, that is after every helper has arrived at the end of the last
+// one, and read by helpers after the gate's opening, all ordered by the gate. The work that it points to is `Sync`.
 unsafe impl Send for Shared {}
 // SAFETY: as above.
 unsafe impl Sync for Shared {}
@@ -110,6 +112,7 @@ impl Team {
         let shared = Arc::new(Shared {
             gate: Gate::new(threads),
             work: UnsafeCell::new(None),
+            base: UnsafeCell::new(0),
             panic: Mutex::new(None),
         });
         let caller = CallerPin { wanted: options.pin_caller && !cores.is_empty(), pinned: None };
@@ -159,8 +162,11 @@ impl Team {
         let erased = unsafe { std::mem::transmute::<*const Work<'_>, *const Work<'static>>(work) };
         // SAFETY: no region runs, so no helper reads: see `Shared`.
         unsafe { *shared.work.get() = Some(erased) };
+        let base = shared.gate.reached(0);
+        // SAFETY: as above.
+        unsafe { *shared.base.get() = base };
         let region = self.open();
-        run_part(shared, 0, work);
+        run_part(shared, 0, base, work);
         if shared.gate.close(region) {
             let payload = shared.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
             resume_unwind(payload.unwrap_or_else(|| Box::new("a thread of the team panicked")));
@@ -216,10 +222,19 @@ impl Member<'_> {
     /// If another thread has panicked.
     #[inline]
     pub fn barrier(&self) {
+        self.barrier_among(self.threads());
+    }
+
+    /// The same for the first `threads` threads of the team alone; the others come to no barrier in this region.
+    ///
+    /// # Panics
+    /// If one of these threads has panicked.
+    #[inline]
+    pub fn barrier_among(&self, threads: usize) {
         let round = self.round.get() + 1;
         self.round.set(round);
         self.gate.arrive(self.index, round);
-        if self.gate.wait(self.index, round) {
+        if self.gate.wait(self.index, threads, round) {
             another_panicked();
         }
     }
@@ -253,8 +268,8 @@ impl CallerPin {
 }
 
 /// Runs one thread's part of a region.
-fn run_part(shared: &Shared, index: usize, work: &Work<'_>) {
-    let member = Member { gate: &shared.gate, index, round: Cell::new(shared.gate.reached(index)) };
+fn run_part(shared: &Shared, index: usize, base: u64, work: &Work<'_>) {
+    let member = Member { gate: &shared.gate, index, round: Cell::new(base) };
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| work(&member))) {
         let mut first = shared.panic.lock().unwrap_or_else(PoisonError::into_inner);
         first.get_or_insert(payload);
@@ -277,7 +292,10 @@ fn help(shared: &Shared, index: usize, patience: Duration) {
             return;
         };
         // SAFETY: the caller keeps what it points to until every helper has ended the region.
-        run_part(shared, index, unsafe { &*work });
+        let work = unsafe { &*work };
+        // SAFETY: as for `work`.
+        let base = unsafe { *shared.base.get() };
+        run_part(shared, index, base, work);
         shared.gate.end(index, region);
     }
 }
@@ -320,6 +338,24 @@ mod tests {
             for rounds in [0, 1, 100] {
                 count_together(&mut team, rounds);
             }
+        }
+    }
+
+    #[test]
+    fn some_of_the_threads_may_meet_alone() {
+        let mut team = Team::new(4);
+        let counts = [0; 4].map(AtomicUsize::new);
+        for among in [2, 4, 3, 1, 4] {
+            let before: usize = counts[..among].iter().map(|count| count.load(Ordering::Relaxed)).sum();
+            team.run(|member| {
+                if member.index() >= among {
+                    return;
+                }
+                counts[member.index()].fetch_add(1, Ordering::Relaxed);
+                member.barrier_among(among);
+                let sum: usize = counts[..among].iter().map(|count| count.load(Ordering::Relaxed)).sum();
+                assert_eq!(sum, before + among);
+            });
         }
     }
 

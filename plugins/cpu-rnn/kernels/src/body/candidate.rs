@@ -4,12 +4,10 @@
 //! ONNX operator GRU with `linear_before_reset = 0`. The input gates are `[block][r, z, n][lane]` as for the other GRU.
 
 use super::exp::Bounds;
-use super::quantise::scratch_bytes as quantised_bytes;
-use super::sweep::{Groups, Operands, Tiles, add_product, load_units, one_step, store_units};
-use super::weights::{Panel, Weights};
-use crate::args::{Start, Step};
+use super::sweep::{Groups, Tiles, add_product, load_units, one_step, store_units};
+use super::weights::Weights;
+use crate::args::{Rows, Start, Step};
 use crate::cell::PackedCell;
-use crate::matrix::Matrix;
 use crate::vector::Vector;
 
 /// Gates of a block: r, z, n.
@@ -26,24 +24,24 @@ pub(crate) unsafe fn gates<V: Vector, W: Weights>(cell: &PackedCell, step: &Step
     let mut groups = Groups::new(step, 2);
     // SAFETY: blocks and rows are those of the step; the rest is the caller's duty.
     unsafe {
-        let operands = Operands::<W>::new::<V>(step, cell.input.depth(), cell.hidden.depth());
+        let hidden = prepare::<V, W>(cell, step, step.previous);
         while let Some((block, width)) = groups.next() {
             let mut row = 0;
             for tile in 0..tiles.count() {
                 let rows = tiles.rows(tile);
                 match (width, rows) {
-                    (1, 1) => gate_tile::<V, W, 1, 2, 4>(cell, step, &operands, block, row),
-                    (1, 2) => gate_tile::<V, W, 2, 2, 2>(cell, step, &operands, block, row),
-                    (1, 3) if V::ROWS >= 3 => gate_tile::<V, W, 3, 2, 1>(cell, step, &operands, block, row),
-                    (1, 4) if V::ROWS >= 4 => gate_tile::<V, W, 4, 2, 1>(cell, step, &operands, block, row),
-                    (1, 5) if V::ROWS >= 5 => gate_tile::<V, W, 5, 2, 1>(cell, step, &operands, block, row),
-                    (1, 6) if V::ROWS >= 6 => gate_tile::<V, W, 6, 2, 1>(cell, step, &operands, block, row),
-                    (_, 1) => gate_tile::<V, W, 1, 4, 2>(cell, step, &operands, block, row),
-                    (_, 2) => gate_tile::<V, W, 2, 4, 1>(cell, step, &operands, block, row),
-                    (_, 3) if V::ROWS >= 3 => gate_tile::<V, W, 3, 4, 1>(cell, step, &operands, block, row),
-                    (_, 4) if V::ROWS >= 4 => gate_tile::<V, W, 4, 4, 1>(cell, step, &operands, block, row),
-                    (_, 5) if V::ROWS >= 5 => gate_tile::<V, W, 5, 4, 1>(cell, step, &operands, block, row),
-                    (_, 6) if V::ROWS >= 6 => gate_tile::<V, W, 6, 4, 1>(cell, step, &operands, block, row),
+                    (1, 1) => gate_tile::<V, W, 1, 2, 4>(cell, step, hidden, block, row),
+                    (1, 2) => gate_tile::<V, W, 2, 2, 2>(cell, step, hidden, block, row),
+                    (1, 3) if V::ROWS >= 3 => gate_tile::<V, W, 3, 2, 1>(cell, step, hidden, block, row),
+                    (1, 4) if V::ROWS >= 4 => gate_tile::<V, W, 4, 2, 1>(cell, step, hidden, block, row),
+                    (1, 5) if V::ROWS >= 5 => gate_tile::<V, W, 5, 2, 1>(cell, step, hidden, block, row),
+                    (1, 6) if V::ROWS >= 6 => gate_tile::<V, W, 6, 2, 1>(cell, step, hidden, block, row),
+                    (_, 1) => gate_tile::<V, W, 1, 4, 2>(cell, step, hidden, block, row),
+                    (_, 2) => gate_tile::<V, W, 2, 4, 1>(cell, step, hidden, block, row),
+                    (_, 3) if V::ROWS >= 3 => gate_tile::<V, W, 3, 4, 1>(cell, step, hidden, block, row),
+                    (_, 4) if V::ROWS >= 4 => gate_tile::<V, W, 4, 4, 1>(cell, step, hidden, block, row),
+                    (_, 5) if V::ROWS >= 5 => gate_tile::<V, W, 5, 4, 1>(cell, step, hidden, block, row),
+                    (_, 6) if V::ROWS >= 6 => gate_tile::<V, W, 6, 4, 1>(cell, step, hidden, block, row),
                     _ => {}
                 }
                 row += rows;
@@ -62,66 +60,45 @@ pub(crate) unsafe fn candidate<V: Vector, W: Weights>(cell: &PackedCell, step: &
     let mut groups = Groups::new(step, 4);
     // SAFETY: blocks and rows are those of the step; the rest is the caller's duty.
     unsafe {
-        let operands = candidate_operands::<V, W>(cell, step);
+        let reset_hidden =
+            if step.previous.is_some() { Some(step.between.reset_hidden.as_rows()) } else { None };
+        let hidden = prepare::<V, W>(cell, step, reset_hidden);
         while let Some((block, width)) = groups.next() {
             let mut row = 0;
             for tile in 0..tiles.count() {
                 let rows = tiles.rows(tile);
                 match (width, rows) {
-                    (1, 1) => candidate_tile::<V, W, 1, 1, 4>(cell, step, &operands, block, row),
+                    (1, 1) => candidate_tile::<V, W, 1, 1, 4>(cell, step, hidden, block, row),
                     (1, _) => {
                         for r in 0..rows {
-                            candidate_tile::<V, W, 1, 1, 4>(cell, step, &operands, block, row + r);
+                            candidate_tile::<V, W, 1, 1, 4>(cell, step, hidden, block, row + r);
                         }
                     }
-                    (2, 1) => candidate_tile::<V, W, 1, 2, 4>(cell, step, &operands, block, row),
+                    (2, 1) => candidate_tile::<V, W, 1, 2, 4>(cell, step, hidden, block, row),
                     (2, _) => {
                         for r in 0..rows {
-                            candidate_tile::<V, W, 1, 2, 4>(cell, step, &operands, block, row + r);
+                            candidate_tile::<V, W, 1, 2, 4>(cell, step, hidden, block, row + r);
                         }
                     }
-                    (_, 1) => candidate_tile::<V, W, 1, 4, 2>(cell, step, &operands, block, row),
-                    (_, 2) => candidate_tile::<V, W, 2, 4, 1>(cell, step, &operands, block, row),
+                    (_, 1) => candidate_tile::<V, W, 1, 4, 2>(cell, step, hidden, block, row),
+                    (_, 2) => candidate_tile::<V, W, 2, 4, 1>(cell, step, hidden, block, row),
                     (_, 3) if V::ROWS >= 3 => {
-                        candidate_tile::<V, W, 3, 4, 1>(cell, step, &operands, block, row);
+                        candidate_tile::<V, W, 3, 4, 1>(cell, step, hidden, block, row);
                     }
                     (_, 4) if V::ROWS >= 4 => {
-                        candidate_tile::<V, W, 4, 4, 1>(cell, step, &operands, block, row);
+                        candidate_tile::<V, W, 4, 4, 1>(cell, step, hidden, block, row);
                     }
                     (_, 5) if V::ROWS >= 5 => {
-                        candidate_tile::<V, W, 5, 4, 1>(cell, step, &operands, block, row);
+                        candidate_tile::<V, W, 5, 4, 1>(cell, step, hidden, block, row);
                     }
                     (_, 6) if V::ROWS >= 6 => {
-                        candidate_tile::<V, W, 6, 4, 1>(cell, step, &operands, block, row);
+                        candidate_tile::<V, W, 6, 4, 1>(cell, step, hidden, block, row);
                     }
                     _ => {}
                 }
                 row += rows;
             }
         }
-    }
-}
-
-/// Rows of `r * h` in place of those of `h`.
-///
-/// # Safety
-/// - As [`candidate`].
-#[inline(always)]
-unsafe fn candidate_operands<V: Vector, W: Weights>(cell: &PackedCell, step: &Step) -> Operands<W> {
-    let (input_depth, hidden_depth) = (cell.input.depth(), cell.hidden.depth());
-    // SAFETY: the work space has room for the rows of the input and of the state, in this order.
-    unsafe {
-        let mut operands = Operands { input: None, hidden: None };
-        let mut scratch = step.scratch;
-        if let Start::Input(rows) = step.start {
-            operands.input = Some(W::prepare::<V>(&one_step(rows, step.rows), input_depth, scratch));
-            scratch = scratch.wrapping_add(quantised_bytes(step.rows, input_depth));
-        }
-        if step.previous.is_some() {
-            let rows = step.between.reset_hidden.as_rows();
-            operands.hidden = Some(W::prepare::<V>(&one_step(rows, step.rows), hidden_depth, scratch));
-        }
-        operands
     }
 }
 
@@ -133,20 +110,22 @@ unsafe fn candidate_operands<V: Vector, W: Weights>(cell: &PackedCell, step: &St
 unsafe fn gate_tile<V: Vector, W: Weights, const R: usize, const N: usize, const P: usize>(
     cell: &PackedCell,
     step: &Step,
-    operands: &Operands<W>,
+    hidden: Option<W::Source>,
     block: usize,
     row: usize,
 ) {
     let units = cell.hidden.depth();
     // SAFETY: the caller's duty.
     unsafe {
-        let mut places = [(0, 0); N];
+        let mut sums = [[V::splat(0.0); N]; R];
         for n in 0..N {
-            places[n] = (block + n / 2, n % 2);
+            let start: [V; R] = start_gate(step, block + n / 2, n % 2, row);
+            for r in 0..R {
+                sums[r][n] = start[r];
+            }
         }
-        let mut sums: [[V; N]; R] = start_at::<V, W, R, N, P>(cell, step, operands, &places, row);
-        if let Some(source) = &operands.hidden {
-            let panel = panel_at(&cell.hidden, &places);
+        if let Some(source) = &hidden {
+            let panel = cell.hidden.pairs_panel::<V, N>(block);
             add_product::<V, W, R, N, P>(source, row, &panel, units, &mut sums);
         }
         let bounds = Bounds::new(cell.clip);
@@ -174,21 +153,22 @@ unsafe fn gate_tile<V: Vector, W: Weights, const R: usize, const N: usize, const
 unsafe fn candidate_tile<V: Vector, W: Weights, const R: usize, const N: usize, const P: usize>(
     cell: &PackedCell,
     step: &Step,
-    operands: &Operands<W>,
+    hidden: Option<W::Source>,
     block: usize,
     row: usize,
 ) {
     let units = cell.hidden.depth();
     // SAFETY: the caller's duty.
     unsafe {
-        let (mut places, mut columns) = ([(0, 0); N], [(0, 0); N]);
+        let mut sums = [[V::splat(0.0); N]; R];
         for n in 0..N {
-            places[n] = (block + n, 2);
-            columns[n] = (block + n, 0);
+            let start: [V; R] = start_gate(step, block + n, 2, row);
+            for r in 0..R {
+                sums[r][n] = start[r];
+            }
         }
-        let mut sums: [[V; N]; R] = start_at::<V, W, R, N, P>(cell, step, operands, &places, row);
-        if let Some(source) = &operands.hidden {
-            let panel = panel_at(&cell.candidate, &columns);
+        if let Some(source) = &hidden {
+            let panel = cell.candidate.blocks_panel::<V, N>(block);
             add_product::<V, W, R, N, P>(source, row, &panel, units, &mut sums);
         }
         let bounds = Bounds::new(cell.clip);
@@ -208,46 +188,44 @@ unsafe fn candidate_tile<V: Vector, W: Weights, const R: usize, const N: usize, 
     }
 }
 
-/// The panel of any vectors of a matrix, each a block and a vector of it.
-#[inline(always)]
-fn panel_at<const N: usize>(matrix: &Matrix, places: &[(usize, usize); N]) -> Panel<N> {
-    let mut panel = matrix.panel::<N>(places[0].0, places[0].1);
-    for n in 1..N {
-        let one = matrix.panel::<1>(places[n].0, places[n].1);
-        panel.at[n] = one.at[0];
-        panel.scales[n] = one.scales[0];
-        panel.corrections[n] = one.corrections[0];
-    }
-    panel
-}
-
-/// The start gates of any vectors.
+/// Makes the rows of the hidden operand ready.
 ///
 /// # Safety
-/// - As [`super::sweep::start`], for these vectors.
+/// - As [`gates`] for the rows of h, as [`candidate`] for those of `r * h`.
 #[inline(always)]
-unsafe fn start_at<V: Vector, W: Weights, const R: usize, const N: usize, const P: usize>(
+unsafe fn prepare<V: Vector, W: Weights>(
     cell: &PackedCell,
     step: &Step,
-    operands: &Operands<W>,
-    places: &[(usize, usize); N],
+    rows: Option<Rows>,
+) -> Option<W::Source> {
+    match rows {
+        // SAFETY: the caller's duty.
+        Some(rows) => unsafe {
+            Some(W::prepare::<V>(&one_step(rows, step.rows), cell.hidden.depth(), step.scratch))
+        },
+        None => None,
+    }
+}
+
+/// The start of one gate of a block. [`PackedCell::step`] turns every start into finished products.
+///
+/// # Safety
+/// - The step's pointers are valid for these rows and this block.
+#[inline(always)]
+unsafe fn start_gate<V: Vector, const R: usize>(
+    step: &Step,
+    block: usize,
+    gate: usize,
     row: usize,
-) -> [[V; N]; R] {
+) -> [V; R] {
     // SAFETY: the caller's duty.
     unsafe {
-        let mut sums = [[V::splat(0.0); N]; R];
-        for n in 0..N {
-            let column = (places[n].0 * GATES + places[n].1) * V::LANES;
+        let mut sums = [V::splat(0.0); R];
+        if let Start::Gates { gates, row_stride } = step.start {
+            let column = (block * GATES + gate) * V::LANES;
             for r in 0..R {
-                sums[r][n] = match step.start {
-                    Start::Gates { gates, row_stride } => V::load(gates.add((row + r) * row_stride + column)),
-                    Start::Input(_) => V::load(cell.input.bias().add(column)),
-                };
+                sums[r] = V::load(gates.add((row + r) * row_stride + column));
             }
-        }
-        if let Some(source) = &operands.input {
-            let panel = panel_at(&cell.input, places);
-            add_product::<V, W, R, N, P>(source, row, &panel, cell.input.depth(), &mut sums);
         }
         sums
     }

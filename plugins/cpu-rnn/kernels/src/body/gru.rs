@@ -4,7 +4,7 @@
 //! `linear_before_reset = 1`.
 
 use super::exp::Bounds;
-use super::sweep::{Operands, Tiles, add_product, load_units, start, store_units};
+use super::sweep::{HIDDEN, Operands, Tiles, add_product, load_units, start, store_units};
 use super::weights::Weights;
 use crate::args::Step;
 use crate::cell::PackedCell;
@@ -52,17 +52,23 @@ unsafe fn tile<V: Vector, W: Weights, const R: usize, const P: usize>(
     let (unit, units) = (block * V::LANES, cell.hidden.depth());
     // SAFETY: the caller's duty.
     unsafe {
-        let mut gates: [[V; 3]; R] = start::<V, W, R, 3, P>(step, operands, &cell.input, block, row);
+        let mut gates: [[V; 3]; R] = start(step, &cell.input, 3 * unit, row);
         // The candidate's two products stay apart: the reset gate acts on one of them.
         let mut from_input = [V::splat(0.0); R];
-        let bias = V::load(cell.candidate_bias(block));
-        for r in 0..R {
-            from_input[r] = gates[r][2];
-            gates[r][2] = bias;
-        }
-        if let Some(source) = &operands.hidden {
-            let panel = cell.hidden.panel::<3>(block, 0);
-            add_product::<V, W, R, 3, P>(source, row, &panel, units, &mut gates);
+        // One copy of the product's code, for both products.
+        for which in 0..2 {
+            let matrix = if which == HIDDEN { &cell.hidden } else { &cell.input };
+            if which == HIDDEN {
+                let bias = V::load(cell.candidate_bias(block));
+                for r in 0..R {
+                    from_input[r] = gates[r][2];
+                    gates[r][2] = bias;
+                }
+            }
+            if let Some(source) = operands.source(which) {
+                let panel = matrix.panel::<V, 3>(block);
+                add_product::<V, W, R, 3, P>(&source, row, &panel, matrix.depth(), &mut gates);
+            }
         }
         let bounds = Bounds::new(cell.clip);
         for r in 0..R {

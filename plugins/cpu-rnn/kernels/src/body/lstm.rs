@@ -4,7 +4,7 @@
 //! before and o the one after, as in the ONNX operator LSTM.
 
 use super::exp::Bounds;
-use super::sweep::{Operands, Tiles, add_product, start, store_units};
+use super::sweep::{HIDDEN, Operands, Tiles, add_product, start, store_units};
 use super::weights::Weights;
 use crate::args::Step;
 use crate::cell::PackedCell;
@@ -52,10 +52,14 @@ unsafe fn tile<V: Vector, W: Weights, const R: usize, const P: usize>(
     let (unit, units) = (block * V::LANES, cell.hidden.depth());
     // SAFETY: the caller's duty.
     unsafe {
-        let mut gates: [[V; 4]; R] = start::<V, W, R, 4, P>(step, operands, &cell.input, block, row);
-        if let Some(source) = &operands.hidden {
-            let panel = cell.hidden.panel::<4>(block, 0);
-            add_product::<V, W, R, 4, P>(source, row, &panel, units, &mut gates);
+        let mut gates: [[V; 4]; R] = start(step, &cell.input, 4 * unit, row);
+        // One copy of the product's code, for both products.
+        for which in 0..2 {
+            let matrix = if which == HIDDEN { &cell.hidden } else { &cell.input };
+            if let Some(source) = operands.source(which) {
+                let panel = matrix.panel::<V, 4>(block);
+                add_product::<V, W, R, 4, P>(&source, row, &panel, matrix.depth(), &mut gates);
+            }
         }
         let bounds = Bounds::new(cell.clip);
         let peepholes = cell.peepholes(block);

@@ -21,14 +21,20 @@ pub(crate) unsafe fn product<V: Vector, W: Weights>(matrix: &Matrix, args: &Prod
         let source = W::prepare::<V>(&grid, matrix.depth(), args.scratch);
         let mut block = args.blocks.start;
         while block < args.blocks.end {
-            let width = if matrix.vectors() == 1 { (args.blocks.end - block).min(4) } else { 1 };
-            match (matrix.vectors(), width) {
-                (1, 1) => rows::<V, W, 1>(matrix, args, &source, matrix.blocks_panel(block), block),
-                (1, 2) => rows::<V, W, 2>(matrix, args, &source, matrix.blocks_panel(block), block),
-                (1, 3) => rows::<V, W, 3>(matrix, args, &source, matrix.blocks_panel(block), block),
-                (1, _) => rows::<V, W, 4>(matrix, args, &source, matrix.blocks_panel(block), block),
-                (3, _) => rows::<V, W, 3>(matrix, args, &source, matrix.panel(block, 0), block),
-                _ => rows::<V, W, 4>(matrix, args, &source, matrix.panel(block, 0), block),
+            let (vectors, left) = (matrix.vectors(), args.blocks.end - block);
+            // Both kinds of four vectors share one copy of the code: the one block's, and those of four blocks.
+            let width = if vectors == 1 && left >= 4 { 4 } else { 1 };
+            if vectors * width == 4 {
+                let panel = if vectors == 4 {
+                    matrix.panel::<V, 4>(block)
+                } else {
+                    matrix.blocks_panel::<V, 4>(block)
+                };
+                rows::<V, W, 4>(matrix, args, &source, panel, block);
+            } else if vectors == 3 {
+                rows::<V, W, 3>(matrix, args, &source, matrix.panel::<V, 3>(block), block);
+            } else {
+                rows::<V, W, 1>(matrix, args, &source, matrix.blocks_panel::<V, 1>(block), block);
             }
             block += width;
         }
@@ -56,7 +62,11 @@ unsafe fn rows<V: Vector, W: Weights, const N: usize>(
             match tiles.rows(tile) {
                 1 if N == 4 => self::tile::<V, W, 1, N, 2>(matrix, args, source, &panel, column, &mut at),
                 1 if N == 3 => self::tile::<V, W, 1, N, 3>(matrix, args, source, &panel, column, &mut at),
-                1 => self::tile::<V, W, 1, N, 4>(matrix, args, source, &panel, column, &mut at),
+                rows if N == 1 => {
+                    for _ in 0..rows {
+                        self::tile::<V, W, 1, N, 4>(matrix, args, source, &panel, column, &mut at);
+                    }
+                }
                 2 if N == 4 => self::tile::<V, W, 2, N, 1>(matrix, args, source, &panel, column, &mut at),
                 2 => self::tile::<V, W, 2, N, 2>(matrix, args, source, &panel, column, &mut at),
                 3 if V::ROWS >= 3 => {

@@ -3,9 +3,9 @@
 //! One gate alone would leave most of a register tile empty, so that up to four blocks of units are taken at once.
 
 use super::exp::Bounds;
-use super::sweep::{Groups, Operands, Tiles, add_product, store_units};
+use super::sweep::{Groups, HIDDEN, Operands, Tiles, add_product, start, store_units};
 use super::weights::Weights;
-use crate::args::{Start, Step};
+use crate::args::Step;
 use crate::cell::{CellKind, PackedCell};
 use crate::vector::Vector;
 
@@ -63,23 +63,14 @@ unsafe fn tile<V: Vector, W: Weights, const R: usize, const N: usize, const P: u
     let (unit, units) = (block * V::LANES, cell.hidden.depth());
     // SAFETY: the caller's duty.
     unsafe {
-        let mut sums = [[V::splat(0.0); N]; R];
-        for r in 0..R {
-            for n in 0..N {
-                let column = unit + n * V::LANES;
-                sums[r][n] = match step.start {
-                    Start::Gates { gates, row_stride } => V::load(gates.add((row + r) * row_stride + column)),
-                    Start::Input(_) => V::load(cell.input.bias().add(column)),
-                };
+        let mut sums: [[V; N]; R] = start(step, &cell.input, unit, row);
+        // One copy of the product's code, for both products.
+        for which in 0..2 {
+            let matrix = if which == HIDDEN { &cell.hidden } else { &cell.input };
+            if let Some(source) = operands.source(which) {
+                let panel = matrix.blocks_panel::<V, N>(block);
+                add_product::<V, W, R, N, P>(&source, row, &panel, matrix.depth(), &mut sums);
             }
-        }
-        if let Some(source) = &operands.input {
-            let panel = cell.input.blocks_panel::<N>(block);
-            add_product::<V, W, R, N, P>(source, row, &panel, cell.input.depth(), &mut sums);
-        }
-        if let Some(source) = &operands.hidden {
-            let panel = cell.hidden.blocks_panel::<N>(block);
-            add_product::<V, W, R, N, P>(source, row, &panel, units, &mut sums);
         }
         let bounds = Bounds::new(cell.clip);
         let (clip, minus_clip, zero) = (V::splat(cell.clip), V::splat(-cell.clip), V::splat(0.0));

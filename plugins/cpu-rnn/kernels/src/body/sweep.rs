@@ -68,13 +68,13 @@ impl Groups {
     }
 }
 
-/// The operands of a step: rows of the hidden state and, if a product of the input is wanted, of the input.
+/// The operands of a step: rows of the input, if its product is wanted, and of the hidden state, unless it is zero.
 pub(crate) struct Operands<W: Weights> {
-    /// Input rows, with [`Start::Input`].
-    pub(crate) input: Option<W::Source>,
-    /// Hidden rows, unless the state is zero.
-    pub(crate) hidden: Option<W::Source>,
+    sources: [Option<W::Source>; 2],
 }
+
+/// The operand of the hidden product; the other one is that of the input product.
+pub(crate) const HIDDEN: usize = 1;
 
 impl<W: Weights> Operands<W> {
     /// # Safety
@@ -82,19 +82,24 @@ impl<W: Weights> Operands<W> {
     #[inline(always)]
     pub(crate) unsafe fn new<V: Vector>(step: &Step, input_depth: usize, hidden_depth: usize) -> Self {
         let mut scratch = step.scratch;
+        let mut sources = [None; 2];
         // SAFETY: the work space has room for the rows of the input and of the state, in this order.
         unsafe {
-            let mut input = None;
             if let Start::Input(rows) = step.start {
-                input = Some(W::prepare::<V>(&one_step(rows, step.rows), input_depth, scratch));
+                sources[0] = Some(W::prepare::<V>(&one_step(rows, step.rows), input_depth, scratch));
                 scratch = scratch.wrapping_add(quantised_bytes(step.rows, input_depth));
             }
-            let mut hidden = None;
             if let Some(rows) = step.previous {
-                hidden = Some(W::prepare::<V>(&one_step(rows, step.rows), hidden_depth, scratch));
+                sources[HIDDEN] = Some(W::prepare::<V>(&one_step(rows, step.rows), hidden_depth, scratch));
             }
-            Self { input, hidden }
         }
+        Self { sources }
+    }
+
+    /// The rows of a product, if there is one.
+    #[inline(always)]
+    pub(crate) fn source(&self, which: usize) -> Option<W::Source> {
+        self.sources[which]
     }
 }
 
@@ -126,41 +131,28 @@ pub(crate) unsafe fn add_product<V: Vector, W: Weights, const R: usize, const N:
     }
 }
 
-/// Sets the sums of `R` rows to the start gates of one block: finished products, or biases plus the input product.
+/// What `R` rows of `N` successive vectors from `column` on start from: finished products, or biases.
 ///
 /// # Safety
-/// - As the kernel's: the step's pointers are valid for these rows and this block, `input` is the input matrix.
+/// - As the kernel's: the step's pointers are valid for these rows and columns, `input` is the input matrix.
 #[inline(always)]
-pub(crate) unsafe fn start<V: Vector, W: Weights, const R: usize, const N: usize, const P: usize>(
+pub(crate) unsafe fn start<V: Vector, const R: usize, const N: usize>(
     step: &Step,
-    operands: &Operands<W>,
     input: &Matrix,
-    block: usize,
+    column: usize,
     row: usize,
 ) -> [[V; N]; R] {
-    let column = block * N * V::LANES;
     // SAFETY: the caller's duty.
     unsafe {
+        let (first, stride) = match step.start {
+            Start::Gates { gates, row_stride } => (gates.add(row * row_stride), row_stride),
+            Start::Input(_) => (input.bias(), 0),
+        };
         let mut sums = [[V::splat(0.0); N]; R];
-        match (step.start, &operands.input) {
-            (Start::Gates { gates, row_stride }, _) => {
-                for r in 0..R {
-                    for n in 0..N {
-                        sums[r][n] = V::load(gates.add((row + r) * row_stride + column + n * V::LANES));
-                    }
-                }
+        for r in 0..R {
+            for n in 0..N {
+                sums[r][n] = V::load(first.add(r * stride + column + n * V::LANES));
             }
-            (Start::Input(_), Some(source)) => {
-                for n in 0..N {
-                    let bias = V::load(input.bias().add(column + n * V::LANES));
-                    for r in 0..R {
-                        sums[r][n] = bias;
-                    }
-                }
-                let panel = input.panel::<N>(block, 0);
-                add_product::<V, W, R, N, P>(source, row, &panel, input.depth(), &mut sums);
-            }
-            (Start::Input(_), None) => {}
         }
         sums
     }

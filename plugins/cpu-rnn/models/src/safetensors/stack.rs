@@ -113,8 +113,14 @@ impl Stack {
             settings.output == StackOutput::Last || self.head.is_none(),
             "a linear layer is on the last state"
         );
-        let plan = |layer: &Layer| Plans::new(layer, settings.time, settings.batch_size_max, scheduler);
-        let plans = self.layers.iter().map(plan).collect();
+        let name = |index: usize| format!("layer {index}");
+        let layers: Vec<_> = self
+            .layers
+            .iter()
+            .enumerate()
+            .map(|(index, layer)| (name(index), layer, settings.time))
+            .collect();
+        let plans = Plans::new(&layers, settings.batch_size_max, scheduler);
         Arc::new(PreparedStack { stack: self, settings, plans })
     }
 

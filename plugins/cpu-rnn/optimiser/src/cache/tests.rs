@@ -28,7 +28,7 @@ fn key() -> PlanKey {
 fn layers() -> Vec<LayerPlan> {
     let schedule =
         Schedule { threads: 2, mapping: Mapping::Directions, chunk: Chunk::Steps(7), ..Schedule::SINGLE };
-    let measured = vec![Measured { schedule, quartile_ns: 20, min_ns: 10, samples: 3 }];
+    let measured = vec![Measured { schedule, figure_ns: 20, min_ns: 10, samples: 3 }];
     let plan = LayerPlan { schedule, measured, unmeasured: vec![Schedule::SINGLE] };
     vec![plan.clone(), plan]
 }
@@ -127,6 +127,9 @@ fn a_file_in_the_place_of_the_folder_is_said() {
 }
 
 proptest! {
+    // Each case writes to the disk.
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn a_file_cut_short_is_damaged(share in 0.0_f64..1.0) {
         let (_folder, cache, path) = filled();

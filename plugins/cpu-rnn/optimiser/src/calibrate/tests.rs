@@ -63,7 +63,7 @@ fn the_fastest_is_kept_and_all_are_reported_in_order() {
     assert_eq!(steps(&found.chosen), 4);
     let order: Vec<usize> = found.measured.iter().map(|one| steps(&one.schedule)).collect();
     assert_eq!(order, [4, 2, 3, 5, 1]);
-    assert_eq!(found.measured[0].quartile_ns, 400_000);
+    assert_eq!(found.measured[0].figure_ns, 400_000);
     assert!(found.unmeasured.is_empty());
 }
 

@@ -1,0 +1,253 @@
+//! The layers that are timed: the shapes of tables 1 to 4 of DeepCPU (USENIX ATC 2018), and a few that are small.
+
+use std::fmt;
+
+use proctor_rnn_optimiser::{Cell, Directions, GruReset, LayerShape, Precision};
+use serde::{Deserialize, Serialize, Serializer};
+
+/// A set of layers that are reported together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+pub(super) enum Group {
+    /// Table 1, LSTM and GRU, forward
+    Table1,
+    /// Table 1, GRU with the reset gate before the product (linear_before_reset = 0)
+    Table1Lbr0,
+    /// Table 1, LSTM and GRU in both directions
+    Table1Bidir,
+    /// The layers of text similarity, attention sum reader and BiDAF
+    Models,
+    /// A small bidirectional layer, single steps, and a layer that is nothing but the call
+    Extra,
+}
+
+impl Group {
+    pub(super) const ALL: [Self; 5] =
+        [Self::Table1, Self::Table1Lbr0, Self::Table1Bidir, Self::Models, Self::Extra];
+
+    /// The name of the flag.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Table1 => "table1",
+            Self::Table1Lbr0 => "table1-lbr0",
+            Self::Table1Bidir => "table1-bidir",
+            Self::Models => "models",
+            Self::Extra => "extra",
+        }
+    }
+}
+
+impl Serialize for Group {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+/// The cells that all systems have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Kind {
+    Lstm,
+    /// The reset gate acts on the hidden product, as in PyTorch.
+    Gru,
+    /// The reset gate acts on the state before the product.
+    Gru0,
+}
+
+/// One layer with the size of its call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(super) struct Case {
+    pub(super) group: Group,
+    /// What it is in a model; empty in table 1.
+    pub(super) role: &'static str,
+    #[serde(flatten)]
+    pub(super) layer: LayerCase,
+}
+
+/// What a worker has to know of a layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct LayerCase {
+    pub(super) kind: Kind,
+    pub(super) bidirectional: bool,
+    pub(super) input: usize,
+    pub(super) hidden: usize,
+    pub(super) batch: usize,
+    pub(super) time: usize,
+}
+
+impl Kind {
+    /// Gates of the cell.
+    pub(super) fn gate_count(self) -> usize {
+        if self == Self::Lstm { 4 } else { 3 }
+    }
+
+    /// As model ids have it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Lstm => "lstm",
+            Self::Gru => "gru",
+            Self::Gru0 => "gru0",
+        }
+    }
+
+    /// Prefix of the tensors in a file.
+    pub(super) fn prefix(self) -> &'static str {
+        if self == Self::Lstm { "lstm" } else { "gru" }
+    }
+}
+
+impl LayerCase {
+    pub(super) fn direction_count(&self) -> usize {
+        if self.bidirectional { 2 } else { 1 }
+    }
+
+    /// A call of one step is a step of a decoder, which goes on from a state.
+    pub(super) fn has_initial_state(&self) -> bool {
+        self.time == 1
+    }
+
+    /// Multiply and add count as two; matrix products only, as the paper counts.
+    pub(super) fn flops(&self) -> f64 {
+        let step = 2 * self.kind.gate_count() * self.hidden * (self.input + self.hidden);
+        (step * self.batch * self.time * self.direction_count()) as f64
+    }
+
+    /// Id of the model that is this layer alone.
+    pub(super) fn model_id(&self) -> String {
+        let Self { kind, input, hidden, batch, time, .. } = self;
+        let suffix = if self.bidirectional { "-bi" } else { "" };
+        format!("rnn-{}-{input}-{hidden}-{batch}-{time}{suffix}", kind.name())
+    }
+
+    /// The same in the words of the optimiser.
+    pub(super) fn shape(&self, precision: Precision) -> LayerShape {
+        let cell = match self.kind {
+            Kind::Lstm => Cell::Lstm,
+            Kind::Gru => Cell::Gru(GruReset::AfterProduct),
+            Kind::Gru0 => Cell::Gru(GruReset::BeforeProduct),
+        };
+        let directions = if self.bidirectional { Directions::Bidirectional } else { Directions::Forward };
+        let Self { input, hidden, batch, time, .. } = *self;
+        LayerShape { cell, directions, input, hidden, batch, time, precision }
+    }
+}
+
+impl fmt::Display for Case {
+    /// `gru bi 200,512,1,20`: input, hidden, batch, time; of a layer of a model with what it is there.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let LayerCase { kind, input, hidden, batch, time, .. } = self.layer;
+        let role = if self.role.is_empty() { String::new() } else { format!("{} ", self.role) };
+        let both = if self.layer.bidirectional { " bi" } else { "" };
+        write!(f, "{role}{}{both} {input},{hidden},{batch},{time}", kind.name())
+    }
+}
+
+/// Input, hidden, batch and time of table 1, in its order.
+const TABLE_1: [[usize; 4]; 15] = [
+    [64, 64, 1, 100],
+    [256, 64, 1, 100],
+    [1024, 64, 1, 100],
+    [64, 256, 1, 100],
+    [64, 1024, 1, 100],
+    [1024, 1024, 1, 100],
+    [256, 256, 1, 1],
+    [256, 256, 1, 10],
+    [256, 256, 1, 100],
+    [64, 64, 10, 100],
+    [64, 64, 20, 100],
+    [256, 256, 10, 100],
+    [256, 256, 20, 100],
+    [1024, 1024, 10, 100],
+    [1024, 1024, 20, 100],
+];
+
+/// Tables 2 to 4: what it is, its cell, whether in both directions, and the sizes.
+const MODELS: [(&str, Kind, bool, [usize; 4]); 9] = [
+    ("ts", Kind::Gru, false, [200, 512, 1, 20]),
+    ("ts", Kind::Gru, true, [200, 512, 1, 20]),
+    ("asr-question", Kind::Gru, true, [200, 256, 1, 20]),
+    ("asr-context", Kind::Gru, true, [200, 256, 10, 100]),
+    ("bidaf-phrase-q", Kind::Lstm, true, [50, 100, 1, 15]),
+    ("bidaf-phrase-c", Kind::Lstm, true, [50, 100, 1, 100]),
+    ("bidaf-modeling-1", Kind::Lstm, true, [800, 100, 1, 100]),
+    ("bidaf-modeling-2", Kind::Lstm, true, [200, 100, 1, 100]),
+    ("bidaf-output", Kind::Lstm, true, [1400, 100, 1, 100]),
+];
+
+/// What is so small that little but the call is left of it.
+pub(super) const CALL_FLOOR: &str = "call-floor";
+
+const EXTRA: [(&str, Kind, bool, [usize; 4]); 8] = [
+    (CALL_FLOOR, Kind::Lstm, false, [16, 16, 1, 1]),
+    ("small-bidir", Kind::Lstm, true, [24, 32, 1, 63]),
+    ("one-step", Kind::Lstm, false, [256, 256, 1, 1]),
+    ("one-step", Kind::Lstm, false, [512, 512, 1, 1]),
+    ("one-step", Kind::Lstm, false, [1024, 1024, 1, 1]),
+    ("one-step", Kind::Gru, false, [256, 256, 1, 1]),
+    ("one-step", Kind::Gru, false, [512, 512, 1, 1]),
+    ("one-step", Kind::Gru, false, [1024, 1024, 1, 1]),
+];
+
+/// All layers of a group.
+pub(super) fn cases(group: Group) -> Vec<Case> {
+    let case = |role, kind, bidirectional, [input, hidden, batch, time]: [usize; 4]| {
+        let layer = LayerCase { kind, bidirectional, input, hidden, batch, time };
+        Case { group, role, layer }
+    };
+    let table_1 = |kinds: &[Kind], bidirectional| {
+        let of_kind = |kind: &Kind| TABLE_1.map(|sizes| case("", *kind, bidirectional, sizes));
+        kinds.iter().flat_map(of_kind).collect()
+    };
+    let listed = |rows: &[(&'static str, Kind, bool, [usize; 4])]| {
+        rows.iter().map(|(role, kind, both, sizes)| case(role, *kind, *both, *sizes)).collect()
+    };
+    match group {
+        Group::Table1 => table_1(&[Kind::Lstm, Kind::Gru], false),
+        Group::Table1Lbr0 => table_1(&[Kind::Gru0], false),
+        Group::Table1Bidir => table_1(&[Kind::Lstm, Kind::Gru], true),
+        Group::Models => listed(&MODELS),
+        Group::Extra => listed(&EXTRA),
+    }
+}
+
+/// The layers of these groups whose row has each of these texts in its name.
+pub(super) fn selected(groups: &[Group], texts: &[String]) -> Vec<Case> {
+    let all = Group::ALL.into_iter().filter(|group| groups.contains(group)).flat_map(cases);
+    let is_wanted = |case: &Case| {
+        let name = case.to_string();
+        texts.iter().all(|text| name.contains(text.as_str()))
+    };
+    all.filter(is_wanted).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_group_has_its_rows() {
+        let counts = Group::ALL.map(|group| cases(group).len());
+        assert_eq!(counts, [30, 15, 30, 9, 8]);
+    }
+
+    #[test]
+    fn rows_are_chosen_by_parts_of_their_names() {
+        let chosen = |texts: &[&str]| {
+            let texts: Vec<_> = texts.iter().map(|text| (*text).to_owned()).collect();
+            selected(&Group::ALL, &texts).iter().map(Case::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(chosen(&["small-bidir"]), ["small-bidir lstm bi 24,32,1,63"]);
+        assert_eq!(chosen(&["gru0 ", "1024,1024,1,"]), ["gru0 1024,1024,1,100"]);
+        assert_eq!(chosen(&["bi 256,256,1,1", "lstm"]).len(), 3);
+        assert!(chosen(&["gnu"]).is_empty());
+        assert_eq!(selected(&[Group::Extra, Group::Models], &[]).len(), 17);
+    }
+
+    #[test]
+    fn both_directions_are_counted() {
+        let layer =
+            LayerCase { kind: Kind::Gru, bidirectional: true, input: 2, hidden: 3, batch: 5, time: 7 };
+        assert_eq!(layer.flops(), f64::from(2 * 3 * 3 * (2 + 3) * 5 * 7 * 2));
+        assert_eq!(layer.model_id(), "rnn-gru-2-3-5-7-bi");
+        assert!(!layer.has_initial_state());
+    }
+}

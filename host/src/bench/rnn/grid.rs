@@ -1,0 +1,240 @@
+//! Every layer on every system in turn.
+
+use std::{fs, path::Path, process::Command};
+
+use proctor_rnn_limits::{MachineLimits, allowed_cpus};
+use tempfile::TempDir;
+
+use super::{
+    answer::{answer, max_abs_error},
+    cases::{Case, selected},
+    flags::{Precision, RnnFlags},
+    peers,
+    problem::{OUTPUT, Problem, floats},
+    report::Report,
+    table::{Entry, Limit, Measured, Outcome, Row, System},
+    timing::Times,
+    worker::{Request, Worker},
+};
+use crate::{
+    bench::display::Display,
+    exit::{EXIT_BAD_RESULT, EXIT_GOOD, EXIT_INTERRUPTED, HostError},
+    folder::{output, write_whole},
+    interrupt::Interrupt,
+};
+
+/// Share of the processors that others may use; above it, a measurement is made again.
+pub(super) const FOREIGN_SHARE_MAX: f64 = 0.03;
+/// The quietest of so many measurements counts.
+const ATTEMPTS: u32 = 4;
+
+/// Measures, prints the tables, writes the files, and returns the exit code: 1 if ours failed anywhere or gave another
+/// answer in f32.
+///
+/// # Errors
+/// If nothing can be measured, or the files not be written.
+pub(in crate::bench) fn bench(flags: &RnnFlags) -> Result<i32, HostError> {
+    let cases = selected(&flags.groups(), &flags.matches);
+    if cases.is_empty() {
+        return Err(HostError::Usage(
+            "no layer has a name with all the texts of --match in the chosen --groups; names are like \
+             \"gru bi 200,512,1,20\": input, hidden, batch, time"
+                .to_owned(),
+        ));
+    }
+    let interrupt = Interrupt::install()?;
+    let folder = tempfile::Builder::new().prefix("proctor-rnn-").tempdir();
+    let folder = folder.map_err(|source| output(&std::env::temp_dir(), source))?;
+    let (threads, cpus) = (flags.threads(), allowed_cpus());
+    let measured = MachineLimits::measure(&cpus, &threads);
+    let limits = measured.map_err(|error| HostError::Usage(format!("--threads: {error}")))?;
+    let mut systems = start_all(flags, &threads, &cpus, &folder)?;
+    let mut report = Report::new(flags, limits);
+    interrupt.measuring();
+    let steps = cases.len() * systems.iter().map(|system| system.precisions.len()).sum::<usize>();
+    let display = Display::start(steps * flags.repeat as usize);
+    for case in cases {
+        let row = measure_case(case, flags, &report.limits, &mut systems, &display, &interrupt)?;
+        report.rows.extend(row);
+        // What is on disk is whole at each time: a long run is worth keeping whatever ends it.
+        write_files(flags, &report)?;
+        if interrupt.has_come() {
+            break;
+        }
+    }
+    display.stop();
+    interrupt.writing();
+    report.is_interrupted = interrupt.has_come();
+    write_files(flags, &report)?;
+    crate::print(report.text());
+    Ok(match (report.is_interrupted, report.is_ours_right()) {
+        (true, _) => EXIT_INTERRUPTED,
+        (false, false) => EXIT_BAD_RESULT,
+        (false, true) => EXIT_GOOD,
+    })
+}
+
+fn write_files(flags: &RnnFlags, report: &Report) -> Result<(), HostError> {
+    if let Some(path) = &flags.json {
+        write_whole(path, |out| report.write(out))?;
+    }
+    match &flags.markdown {
+        Some(path) => write_whole(path, |out| std::io::Write::write_all(out, report.markdown().as_bytes())),
+        None => Ok(()),
+    }
+}
+
+/// A worker and what it is asked for.
+struct Running {
+    worker: Worker,
+    /// `None` for ours.
+    peer: Option<&'static str>,
+    precisions: Vec<Precision>,
+}
+
+impl Running {
+    fn system(&self, precision: Precision) -> System {
+        self.peer.map_or(System::Ours(precision), System::Peer)
+    }
+
+    fn title(&self, precision: Precision) -> String {
+        let name = self.peer.unwrap_or("ours");
+        format!("{name} {}, {} thread(s)", precision.name(), self.worker.threads)
+    }
+}
+
+/// Starts a worker for each system and number of threads. Peers that are not there are named on stderr.
+fn start_all(
+    flags: &RnnFlags,
+    threads: &[usize],
+    cpus: &[usize],
+    folder: &TempDir,
+) -> Result<Vec<Running>, HostError> {
+    // The last processors: the first one serves most interrupts.
+    let last = |threads: usize| &cpus[cpus.len() - threads..];
+    let mut all = Vec::new();
+    for &threads in threads {
+        let worker = start_ours(flags, threads, last(threads), folder.path())
+            .map_err(|error| HostError::PluginCannot(format!("plugin {}: {error}", flags.plugin)))?;
+        all.push(Running { worker, peer: None, precisions: flags.precisions() });
+    }
+    for kind in flags.peers() {
+        let mut why = Vec::new();
+        for python in peers::pythons(&flags.python) {
+            let start =
+                |threads: &usize| peers::start(kind, &python, *threads, last(*threads), folder.path());
+            match threads.iter().map(start).collect::<Result<Vec<_>, _>>() {
+                Ok(workers) => {
+                    let is_new = |running: &Running| {
+                        running.peer != Some(kind.name()) || running.worker.version != workers[0].version
+                    };
+                    if all.iter().all(is_new) {
+                        let precisions = vec![Precision::F32];
+                        all.extend(workers.into_iter().map(|worker| Running {
+                            worker,
+                            peer: Some(kind.name()),
+                            precisions: precisions.clone(),
+                        }));
+                    }
+                }
+                Err(error) => why.push(format!("{}: {error}", python.display())),
+            }
+        }
+        if all.iter().all(|running| running.peer != Some(kind.name())) {
+            eprintln!("{}", peers::advice(kind, &why));
+        }
+    }
+    Ok(all)
+}
+
+fn start_ours(flags: &RnnFlags, threads: usize, cpus: &[usize], folder: &Path) -> Result<Worker, String> {
+    let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
+    let cache_folder = folder.join("cache");
+    fs::create_dir_all(&cache_folder).map_err(|error| format!("{}: {error}", cache_folder.display()))?;
+    let list = cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+    let mut command = Command::new(program);
+    command.args(["bench", "rnn-worker", "--plugin", &flags.plugin, "--threads", &threads.to_string()]);
+    command.args(["--cpus", &list, "--cache-folder"]).arg(cache_folder);
+    for (name, value) in &flags.set {
+        command.args(["--set", &format!("{name}={value}")]);
+    }
+    Worker::start(command, threads, cpus.to_vec(), folder)
+}
+
+/// Has each system run one layer, one after the other. `None` if the user wants no more before all have had their turn.
+fn measure_case(
+    case: Case,
+    flags: &RnnFlags,
+    limits: &MachineLimits,
+    systems: &mut [Running],
+    display: &Display,
+    interrupt: &Interrupt,
+) -> Result<Option<Row>, HostError> {
+    let least = |threads: usize| {
+        let least_time_ns = limits.least_time_ns(&case.layer.shape(Precision::F32.format()), threads)?;
+        Some(Limit { threads, least_time_ns })
+    };
+    let mut row = Row::new(case, flags.threads().into_iter().filter_map(least).collect());
+    let folder = tempfile::Builder::new().prefix("proctor-rnn-case-").tempdir();
+    let folder = folder.map_err(|source| output(&std::env::temp_dir(), source))?;
+    let problem = Problem::new(case.layer);
+    problem.write(folder.path())?;
+    let expected = answer(&problem);
+    for repetition in 0..flags.repeat {
+        // Whoever comes first is another one each time.
+        let count = systems.len();
+        for position in 0..count {
+            let running = &mut systems[(position + repetition as usize) % count];
+            for precision in running.precisions.clone() {
+                if interrupt.has_come() {
+                    return Ok(None);
+                }
+                display.next(&format!("{case}: {}", running.title(precision)));
+                let outcome = measure(running, &case, precision, flags, folder.path(), &expected);
+                if let Err(error) = &outcome {
+                    display.note(&format!("{case}: {}: {error}", running.title(precision)));
+                }
+                row.add(Entry {
+                    system: running.system(precision),
+                    version: running.worker.version.clone(),
+                    threads: running.worker.threads,
+                    outcome: outcome.map_or_else(Outcome::Error, Outcome::Measured),
+                });
+            }
+        }
+    }
+    Ok(Some(row))
+}
+
+/// Loads the layer, looks at the answer, measures while others are quiet, and unloads.
+fn measure(
+    running: &mut Running,
+    case: &Case,
+    precision: Precision,
+    flags: &RnnFlags,
+    folder: &Path,
+    expected: &[f64],
+) -> Result<Measured, String> {
+    let (layer, has_initial_state) = (case.layer, case.layer.has_initial_state());
+    let request = Request::Load { folder: folder.to_owned(), layer, precision, has_initial_state };
+    let loaded = running.worker.ask(&request)?;
+    let path = folder.join(OUTPUT);
+    let output = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let max_abs_error = max_abs_error(&floats(&output), expected);
+    let mut best: Option<(Times, Option<f64>)> = None;
+    for _ in 0..ATTEMPTS {
+        let (times, foreign_share) = running.worker.measure(flags.window(), folder)?;
+        let times = Times::of(times).ok_or("it made no call")?;
+        let is_quieter = |best: &(Times, Option<f64>)| foreign_share < best.1;
+        if best.as_ref().is_none_or(is_quieter) {
+            best = Some((times, foreign_share));
+        }
+        if foreign_share.is_none_or(|share| share <= FOREIGN_SHARE_MAX) {
+            break;
+        }
+    }
+    running.worker.ask(&Request::Unload)?;
+    let (times, foreign_share) = best.ok_or("it made no call")?;
+    let (load_ms, calibration_ms) = (loaded.load_ms, loaded.calibration_ms);
+    Ok(Measured { times, foreign_share, max_abs_error, load_ms, calibration_ms })
+}

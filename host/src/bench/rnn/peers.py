@@ -1,0 +1,216 @@
+"""Runs one inference system on single recurrent layers, for `host bench rnn`.
+
+The first argument is JSON: {"system", "threads", "cpus"}. Requests and replies are lines of JSON on stdin and stdout, as in
+worker.rs: a reply with the version at the start; then `load`, `measure` and `unload`. Tensors are files of little-endian
+f32 in the folder of the case, times a file of u64 in ns.
+"""
+
+import json
+import os
+import sys
+import time
+
+
+class OnnxRuntime:
+    """The package onnxruntime: one session, buffers bound ahead, so that a call carries the least Python work."""
+
+    def __init__(self, threads):
+        import onnxruntime
+
+        self.module, self.threads = onnxruntime, threads
+        self.version = onnxruntime.__version__
+
+    def load(self, case):
+        options = self.module.SessionOptions()
+        options.intra_op_num_threads = self.threads
+        options.inter_op_num_threads = 1
+        session = self.module.InferenceSession(case.onnx, options, providers=["CPUExecutionProvider"])
+        output = case.room([case.time, case.directions, case.batch, case.hidden])
+        binding = session.io_binding()
+        for name, values in case.inputs.items():
+            binding.bind_cpu_input(name, values)
+        binding.bind_output("Y", "cpu", 0, output.dtype, output.shape, output.ctypes.data)
+        return lambda: session.run_with_iobinding(binding), lambda: case.time_batch_direction(output)
+
+
+class OpenVino:
+    """The package openvino: tensors shared, f32 asked for, which it would round to bf16 on processors that have it."""
+
+    def __init__(self, threads):
+        import openvino
+
+        self.module, self.threads, self.core = openvino, threads, openvino.Core()
+        self.version = openvino.__version__.split("-")[0]
+
+    def load(self, case):
+        config = {
+            "PERFORMANCE_HINT": "LATENCY",
+            "NUM_STREAMS": "1",
+            "INFERENCE_NUM_THREADS": str(self.threads),
+            "INFERENCE_PRECISION_HINT": "f32",
+        }
+        request = self.core.compile_model(self.core.read_model(case.onnx), "CPU", config).create_infer_request()
+        for name, values in case.inputs.items():
+            request.set_tensor(name, self.module.Tensor(values, shared_memory=True))
+        # The method of the class above: without the handling of arguments that the wrapper in Python adds to each call.
+        plain = super(type(request), request)
+
+        def call():
+            plain.infer({}, True, False)
+
+        return call, lambda: case.time_batch_direction(request.get_output_tensor().data)
+
+
+class Torch:
+    """The package torch: torch.nn.LSTM and torch.nn.GRU in inference mode, as a user would write it."""
+
+    def __init__(self, threads):
+        import torch
+
+        self.module = torch
+        torch.set_num_threads(threads)
+        torch.set_num_interop_threads(1)
+        self.version = torch.__version__
+
+    def load(self, case):
+        torch = self.module
+        if case.kind == "gru0":
+            raise NotImplementedError("torch.nn.GRU has the reset gate after the product only")
+        kind = torch.nn.LSTM if case.kind == "lstm" else torch.nn.GRU
+        layer = kind(case.input, case.hidden, bidirectional=case.directions == 2).eval()
+        prefix = case.kind + "."
+        layer.load_state_dict({name.removeprefix(prefix): torch.from_numpy(v) for name, v in case.weights().items()})
+        x = torch.from_numpy(case.inputs["X"])
+        states = tuple(torch.from_numpy(case.inputs[name]) for name in ("initial_h", "initial_c") if name in case.inputs)
+        arguments = (x,) if not states else (x, states if case.kind == "lstm" else states[0])
+        last = {}
+
+        def call():
+            with torch.inference_mode():
+                last["output"] = layer(*arguments)[0]
+
+        return call, lambda: last["output"].numpy()
+
+
+SYSTEMS = {"onnxruntime": OnnxRuntime, "openvino": OpenVino, "torch": Torch}
+
+
+class Case:
+    """A layer in a folder: its sizes, its files, its inputs by the names that ONNX gives them."""
+
+    def __init__(self, request):
+        import numpy
+
+        self.numpy = numpy
+        layer = request["layer"]
+        self.folder, self.kind = request["folder"], layer["kind"]
+        self.input, self.hidden, self.batch, self.time = (layer[k] for k in ("input", "hidden", "batch", "time"))
+        self.directions = 2 if layer["bidirectional"] else 1
+        self.onnx = self.path("layer.onnx")
+        self.inputs = {"X": self.read("input.f32", [self.time, self.batch, self.input])}
+        if request["has_initial_state"]:
+            states = [self.directions, self.batch, self.hidden]
+            self.inputs["initial_h"] = self.read("initial_hidden.f32", states)
+            if self.kind == "lstm":
+                self.inputs["initial_c"] = self.read("initial_cell.f32", states)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def read(self, name, shape):
+        # Copied, so that it begins where a buffer of the system would.
+        return self.numpy.fromfile(self.path(name), self.numpy.float32).reshape(shape).copy()
+
+    def room(self, shape):
+        return self.numpy.empty(shape, self.numpy.float32)
+
+    def time_batch_direction(self, output):
+        """[time, direction, batch, hidden] as [time, batch, direction * hidden]."""
+        return self.numpy.ascontiguousarray(output.transpose(0, 2, 1, 3))
+
+    def weights(self):
+        """The tensors of the safetensors file: a length, a header in JSON, the values."""
+        with open(self.path("layer.safetensors"), "rb") as file:
+            data = file.read()
+        start = 8 + int.from_bytes(data[:8], "little")
+
+        def tensor(entry):
+            begin, end = (start + offset for offset in entry["data_offsets"])
+            return self.numpy.frombuffer(data[begin:end], self.numpy.float32).reshape(entry["shape"]).copy()
+
+        return {name: tensor(entry) for name, entry in json.loads(data[8:start]).items()}
+
+
+def times_ns(window, call):
+    """The times of calls one right after the other, as timing.rs makes them."""
+    clock = time.perf_counter_ns
+    end = clock() + int(window["warm_up_s"] * 1e9)
+    while clock() < end:
+        call()
+    times = []
+    least_ns, most_ns, least_calls = window["least_s"] * 1e9, window["most_s"] * 1e9, window["least_calls"]
+    begin = last = clock()
+    while True:
+        call()
+        now = clock()
+        times.append(now - last)
+        last = now
+        spent = now - begin
+        if (spent >= least_ns and len(times) >= least_calls) or spent >= most_ns:
+            return times
+
+
+class Worker:
+    """Answers requests; holds one layer at a time."""
+
+    def __init__(self, system):
+        self.system = system
+        self.unload()
+
+    def unload(self):
+        self.case, self.call, self.output = None, None, None
+
+    def answer(self, request):
+        if request["do"] == "load":
+            self.unload()
+            case = Case(request)
+            begin = time.perf_counter()
+            call, output = self.system.load(case)
+            call()
+            load_ms = (time.perf_counter() - begin) * 1e3
+            output().astype(case.numpy.float32).tofile(case.path("output.f32"))
+            # The output, too: its buffer may be where the system writes to.
+            self.case, self.call, self.output = case, call, output
+            return {"load_ms": load_ms}
+        if request["do"] == "measure":
+            times = times_ns(request["window"], self.call)
+            self.case.numpy.array(times, self.case.numpy.uint64).tofile(self.case.path("times.u64"))
+            return {}
+        self.unload()
+        return {}
+
+
+def main():
+    spec = json.loads(sys.argv[1])
+    os.sched_setaffinity(0, spec["cpus"])
+    replies = os.fdopen(os.dup(1), "w")
+    # Whatever a package prints goes to stderr.
+    os.dup2(2, 1)
+
+    def say(reply):
+        print(json.dumps(reply), file=replies, flush=True)
+
+    try:
+        worker = Worker(SYSTEMS[spec["system"]](spec["threads"]))
+    except Exception as error:  # whatever keeps a package from being imported
+        say({"error": f"{type(error).__name__}: {error}".splitlines()[0][:300]})
+        return
+    say({"version": worker.system.version})
+    for line in sys.stdin:
+        try:
+            say(worker.answer(json.loads(line)))
+        except Exception as error:  # a system that lacks a layer must not end the run
+            say({"error": f"{type(error).__name__}: {error}".splitlines()[0][:300]})
+
+
+main()

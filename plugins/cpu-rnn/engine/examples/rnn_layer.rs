@@ -1,0 +1,283 @@
+//! Times single recurrent layers, for a comparison beside other systems in the same run.
+//!
+//! ```text
+//! rnn_layer [--schedules] THREADS
+//! ```
+//!
+//! Speaks JSON lines: prints `{"system": ...}`, then for each case on standard input, such as
+//! `{"cell": "lstm", "direction": "forward", "input": 64, "hidden": 64, "batch": 1, "seq": 100, "lbr": 0}`, one answer with
+//! `median_ms`, `p99_ms`, `min_ms`, `reps`, `gflops`, `max_abs_diff` against the f64 reference (small cases only) and the
+//! schedule, the fastest of those that the thread count allows. A single step starts from given states, as a decoder's does.
+//! `"precision"` may be `f32`, `bf16` or `int8`. With `--schedules` each schedule's time goes to standard error.
+
+use std::{
+    hint::black_box,
+    io::{BufRead as _, Write as _},
+    time::{Duration, Instant},
+};
+
+use proctor_rnn_engine::{
+    Call, DirectionWeights, Layer, LayerSpec, Sequences, SequencesMut, Team, TeamOptions, Workspace,
+    reference,
+};
+use proctor_rnn_optimiser::{Cell, Chunk, Directions, GruReset, Mapping, Precision, Schedule, Sweep};
+use serde::Deserialize;
+use serde_json::json;
+
+/// Warm-up, least and most time of a measurement, as the peers are timed.
+const WARM: Duration = Duration::from_millis(150);
+const MEASURE_MIN: Duration = Duration::from_millis(400);
+const MEASURE_MAX: Duration = Duration::from_secs(2);
+const REPS_MIN: usize = 200;
+
+/// Time for trying one schedule.
+const TRIAL: Duration = Duration::from_millis(25);
+
+/// The most multiplications for which the f64 reference is worth its time.
+const CHECK_MAX: usize = 200_000_000;
+
+#[derive(Deserialize)]
+struct Case {
+    cell: String,
+    direction: String,
+    input: usize,
+    hidden: usize,
+    batch: usize,
+    seq: usize,
+    #[serde(default, alias = "linear_before_reset")]
+    lbr: u8,
+    #[serde(default)]
+    precision: Precision,
+    /// Only schedules whose description contains this.
+    #[serde(default)]
+    only: String,
+}
+
+/// A layer with all that a call needs.
+struct Bed {
+    spec: LayerSpec,
+    layer: Layer,
+    weights: Vec<[Vec<f32>; 4]>,
+    batch: usize,
+    time: usize,
+    input: Vec<f32>,
+    initial: Option<Vec<f32>>,
+    output: Vec<f32>,
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let verbose = arguments.iter().any(|argument| argument == "--schedules");
+    let threads = arguments.last().and_then(|last| last.parse().ok()).unwrap_or(1);
+    println!("{}", json!({"system": format!("proctor-{}", env!("CARGO_PKG_VERSION"))}));
+    let mut team = Team::with_options(&TeamOptions { pin_caller: true, ..TeamOptions::new(threads) })
+        .expect("threads for a team");
+    for line in std::io::stdin().lock().lines() {
+        let line = line.expect("standard input is readable");
+        let answer = match serde_json::from_str::<Case>(&line) {
+            Ok(case) => answer(&case, &mut team, verbose),
+            Err(error) => json!({"error": error.to_string()}),
+        };
+        println!("{answer}");
+        std::io::stdout().flush().expect("standard output is writable");
+    }
+}
+
+fn answer(case: &Case, team: &mut Team, verbose: bool) -> serde_json::Value {
+    let Some(mut bed) = Bed::new(case) else {
+        return json!({"error": format!("no cell {} {}", case.cell, case.direction)});
+    };
+    let mut workspace = Workspace::default();
+    let difference = bed.difference(team, &mut workspace);
+    let mut best: Option<(Duration, Schedule)> = None;
+    for schedule in bed.schedules(team.threads()) {
+        if !format!("{schedule:?}").contains(&case.only) {
+            continue;
+        }
+        let time = bed.trial(&schedule, team, &mut workspace);
+        if verbose {
+            eprintln!("{:>10.4} ms {schedule:?}", time.as_secs_f64() * 1e3);
+        }
+        if best.is_none_or(|(least, _)| time < least) {
+            best = Some((time, schedule));
+        }
+    }
+    let Some((_, schedule)) = best else { return json!({"error": "no such schedule"}) };
+    let mut times = bed.measure(&schedule, team, &mut workspace);
+    times.sort_unstable();
+    let ms = |index: usize| times[index.min(times.len() - 1)].as_secs_f64() * 1e3;
+    let median = ms(times.len() / 2);
+    json!({
+        "median_ms": median, "p99_ms": ms(times.len() * 99 / 100), "min_ms": ms(0), "reps": times.len(),
+        "gflops": bed.flops() as f64 / median / 1e6, "max_abs_diff": difference,
+        "schedule": format!("{:?} {:?} {:?} primed {}", schedule.mapping, schedule.chunk, schedule.sweep, schedule.primed),
+    })
+}
+
+impl Bed {
+    fn new(case: &Case) -> Option<Self> {
+        let cell = match (case.cell.as_str(), case.lbr) {
+            ("lstm", _) => Cell::Lstm,
+            ("gru", 0) => Cell::Gru(GruReset::BeforeProduct),
+            ("gru", _) => Cell::Gru(GruReset::AfterProduct),
+            _ => return None,
+        };
+        let directions = match case.direction.as_str() {
+            "forward" => Directions::Forward,
+            "reverse" => Directions::Reverse,
+            "bidirectional" => Directions::Bidirectional,
+            _ => return None,
+        };
+        let (input, hidden) = (case.input, case.hidden);
+        let spec = LayerSpec { cell, directions, input, hidden, clip: None, precision: case.precision };
+        let mut random = Random(20_180_711);
+        let scale = 1.0 / (hidden as f32).sqrt();
+        let gates = cell.gate_count() * hidden;
+        let sizes = [gates * input, gates * hidden, gates, gates];
+        let weights: Vec<_> =
+            (0..directions.count()).map(|_| sizes.map(|size| random.values(size, scale))).collect();
+        let sets: Vec<_> = weights.iter().map(direction_weights).collect();
+        let layer = Layer::new(spec, &sets).ok()?;
+        let states = directions.count() * case.batch * hidden;
+        Some(Self {
+            spec,
+            layer,
+            batch: case.batch,
+            time: case.seq,
+            input: random.values(case.seq * case.batch * input, 1.7),
+            initial: (case.seq == 1).then(|| random.values(states, 0.5)),
+            output: vec![0.0; case.seq * states],
+            weights,
+        })
+    }
+
+    fn call(&mut self) -> (&Layer, Call<'_>) {
+        let Self { spec, layer, batch, time, input, initial, output, .. } = self;
+        let width = layer.output_width();
+        let call = Call {
+            input: Sequences::time_major(input, *time, *batch, spec.input),
+            lengths: None,
+            initial_hidden: initial.as_deref(),
+            initial_cell: initial.as_deref().filter(|_| spec.cell == Cell::Lstm),
+            output: SequencesMut::time_major(output, *time, *batch, width),
+            last_hidden: None,
+            last_cell: None,
+        };
+        (layer, call)
+    }
+
+    fn run(&mut self, schedule: &Schedule, team: &mut Team, workspace: &mut Workspace) {
+        let (layer, mut call) = self.call();
+        layer.run(schedule, team, workspace, &mut call).expect("the call fits the layer");
+    }
+
+    /// Largest difference from the f64 reference; `None` if that would take long.
+    fn difference(&mut self, team: &mut Team, workspace: &mut Workspace) -> Option<f64> {
+        if self.flops() / 2 > CHECK_MAX {
+            return None;
+        }
+        self.run(&Schedule::SINGLE, team, workspace);
+        let ours = self.output.clone();
+        let sets: Vec<_> =
+            self.weights.iter().map(|set| reference::Weights::new(&direction_weights(set))).collect();
+        let spec = self.spec;
+        reference::run(&spec, &sets, &mut self.call().1);
+        let differences = ours.iter().zip(&self.output).map(|(a, b)| f64::from((a - b).abs()));
+        differences.reduce(f64::max)
+    }
+
+    /// Multiply and add counted as two; matrix products only.
+    fn flops(&self) -> usize {
+        let LayerSpec { cell, directions, input, hidden, .. } = self.spec;
+        2 * cell.gate_count() * hidden * (input + hidden) * self.batch * self.time * directions.count()
+    }
+
+    fn schedules(&self, threads: usize) -> Vec<Schedule> {
+        let mappings: &[Mapping] = match (threads, self.spec.directions, self.batch) {
+            (1, ..) => &[Mapping::Single],
+            (_, Directions::Bidirectional, 1) => &[Mapping::Single, Mapping::Columns, Mapping::Directions],
+            (_, Directions::Bidirectional, _) => {
+                &[Mapping::Single, Mapping::Columns, Mapping::Rows, Mapping::Directions]
+            }
+            (_, _, 1) => &[Mapping::Single, Mapping::Columns],
+            _ => &[Mapping::Single, Mapping::Columns, Mapping::Rows],
+        };
+        let chunks = [0, 1, 4, 10, 25]
+            .map(|steps| if steps == 0 { Chunk::WholeSequence } else { Chunk::Steps(steps) });
+        let mut all = Vec::new();
+        for mapping in mappings {
+            for chunk in chunks {
+                if matches!(chunk, Chunk::Steps(steps) if steps >= self.time) {
+                    continue;
+                }
+                for sweep in [Sweep::Forward, Sweep::ZigZag] {
+                    let threads = if *mapping == Mapping::Single { 1 } else { threads };
+                    all.push(Schedule { threads, mapping: *mapping, chunk, sweep, primed: false });
+                }
+            }
+        }
+        all
+    }
+
+    /// Least time of a call within a short trial.
+    fn trial(&mut self, schedule: &Schedule, team: &mut Team, workspace: &mut Workspace) -> Duration {
+        self.run(schedule, team, workspace);
+        let mut times: Vec<Duration> = Vec::new();
+        let (layer, mut call) = self.call();
+        let begin = Instant::now();
+        while times.len() < 3 || begin.elapsed() < TRIAL {
+            let start = Instant::now();
+            layer.run(schedule, team, workspace, &mut call).expect("the call fits the layer");
+            times.push(start.elapsed());
+        }
+        times.sort_unstable();
+        times[times.len() / 4]
+    }
+
+    /// Times of single calls.
+    fn measure(&mut self, schedule: &Schedule, team: &mut Team, workspace: &mut Workspace) -> Vec<Duration> {
+        let (layer, mut call) = self.call();
+        let mut run = || {
+            layer.run(schedule, team, workspace, black_box(&mut call)).expect("the call fits the layer");
+        };
+        let begin = Instant::now();
+        while begin.elapsed() < WARM {
+            run();
+        }
+        let mut times = Vec::with_capacity(1 << 20);
+        let begin = Instant::now();
+        let mut last = begin;
+        loop {
+            run();
+            let now = Instant::now();
+            times.push(now - last);
+            last = now;
+            let spent = now - begin;
+            if spent >= MEASURE_MAX || (spent >= MEASURE_MIN && times.len() >= REPS_MIN) {
+                return times;
+            }
+        }
+    }
+}
+
+fn direction_weights(set: &[Vec<f32>; 4]) -> DirectionWeights<'_> {
+    let [input, hidden, input_bias, hidden_bias] = set;
+    DirectionWeights { input, hidden, input_bias, hidden_bias, peepholes: &[] }
+}
+
+/// splitmix64.
+struct Random(u64);
+
+impl Random {
+    fn values(&mut self, count: usize, scale: f32) -> Vec<f32> {
+        (0..count).map(|_| (self.next() as f32 / (1_u32 << 31) as f32 - 1.0) * scale).collect()
+    }
+
+    fn next(&mut self) -> u32 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut x = self.0;
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((x ^ (x >> 31)) >> 32) as u32
+    }
+}

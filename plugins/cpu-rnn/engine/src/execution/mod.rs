@@ -1,0 +1,60 @@
+//! One call of a layer: weight-centric streamlining (section 5.2.4 of the paper).
+//!
+//! The whole sequence is one parallel region. Each thread has a fixed [`Share`](split::Share): it computes the input products
+//! of the units that it owns (the time-independent phase, a chunk of steps at a time) and then their steps (the time-dependent
+//! phases), so nobody waits between the two. Where threads share a direction by columns, a step reads the hidden states that
+//! all of them wrote, and a barrier lies between steps; otherwise there is none. Hidden states are written straight into
+//! the output, where the next step reads them: no copy, no second buffer.
+//!
+//! The rows of a batch are sorted by length, longest first, so the rows that are active at a step are a prefix. The
+//! reverse direction has a negative stride from the last step of each sequence.
+
+mod direction;
+mod split;
+mod workspace;
+
+use proctor_rnn_kernels::PackedCell;
+use proctor_rnn_optimiser::{Chunk, Schedule, Sweep};
+
+pub(crate) use split::part;
+pub use workspace::Workspace;
+
+use crate::{Call, LayerSpec, Team};
+use direction::Job;
+use split::Split;
+
+/// Runs a call that fits the spec.
+pub(crate) fn run(
+    spec: &LayerSpec,
+    cells: &[PackedCell],
+    schedule: &Schedule,
+    team: &mut Team,
+    workspace: &mut Workspace,
+    call: &mut Call<'_>,
+) {
+    let (time, batch) = (call.input.time(), call.input.batch());
+    let blocks = cells.first().map_or(0, PackedCell::blocks);
+    let split = Split::new(schedule, team.threads(), cells.len(), blocks, batch);
+    let chunk = match schedule.chunk {
+        Chunk::WholeSequence => time,
+        Chunk::Steps(steps) => steps.clamp(1, time.max(1)),
+    };
+    workspace.order_rows(call, split.row_parts());
+    workspace.point(spec, cells, call);
+    workspace.fit_threads(&split, cells, chunk);
+    let alternating = schedule.sweep == Sweep::ZigZag;
+    let job = Job::new(spec, cells, split, chunk, alternating, workspace, call);
+    if split.threads() == 1 {
+        // SAFETY: the workspace has just been made to fit the call; there is one thread.
+        unsafe { job.run_share(0, &|| ()) };
+    } else {
+        team.run(|member| {
+            if member.index() < split.threads() {
+                // SAFETY: the workspace has just been made to fit the call; each member has an index of its own.
+                unsafe { job.run_share(member.index(), &|| member.barrier_among(split.threads())) };
+            }
+        });
+    }
+    let steps = workspace.lengths.iter().copied().max().unwrap_or(0);
+    workspace.descending ^= alternating && !steps.is_multiple_of(2);
+}

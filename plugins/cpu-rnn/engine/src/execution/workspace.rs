@@ -1,0 +1,176 @@
+//! The memory that one caller of a layer needs.
+
+use proctor_rnn_kernels::{Buffer, PackedCell};
+use proctor_rnn_optimiser::Cell;
+
+use super::split::Split;
+use crate::{Call, LayerSpec};
+
+/// Memory that one caller of a layer needs. Grows to the largest call and then allocates nothing.
+#[derive(Debug, Default)]
+pub struct Workspace {
+    /// Samples in the order of rows: longest first, dealt to the parts of the batch.
+    pub(super) order: Vec<usize>,
+    /// Length of each row.
+    pub(super) lengths: Vec<usize>,
+    sorted: Vec<usize>,
+    pub(super) directions: Vec<DirectionSpace>,
+    pub(super) threads: Vec<ThreadSpace>,
+    /// Whether the next step sweeps the weights backwards, where sweeps alternate.
+    pub(super) descending: bool,
+}
+
+/// What the threads share of one direction. Rows are in the order of the workspace.
+#[derive(Debug)]
+pub(super) struct DirectionSpace {
+    /// The row that each sequence's first step reads.
+    pub(super) input: Vec<*const f32>,
+    /// The row of output, from this direction's columns on, that each sequence's first step writes.
+    pub(super) output: Vec<*mut f32>,
+    /// The same, to be read by the step after.
+    pub(super) output_read: Vec<*const f32>,
+    /// Initial hidden states; empty for zeros.
+    pub(super) initial: Vec<*const f32>,
+    /// Cell states `[row][padded hidden]`.
+    pub(super) cells: Buffer,
+    /// `r * h` of a GRU with the reset gate before the product, `[row][padded hidden]`.
+    pub(super) reset_hidden: Buffer,
+    pub(super) reset_rows: Vec<*mut f32>,
+    /// Its update gates, `[row][padded hidden]`.
+    pub(super) update: Buffer,
+}
+
+/// What one thread needs for itself.
+#[derive(Debug)]
+pub(super) struct ThreadSpace {
+    /// Start gates of a chunk of steps, `[step][row][own block][gate][lane]`.
+    pub(super) gates: Buffer,
+    pub(super) scratch: Buffer,
+}
+
+// SAFETY: the pointers are set anew by every call, from what the call borrows, and not used between calls.
+unsafe impl Send for Workspace {}
+// SAFETY: a shared workspace has no method that reads a pointer.
+unsafe impl Sync for Workspace {}
+
+impl Workspace {
+    /// Puts the rows in order: longest first, so that those still active at a step are a prefix; dealt to `parts` parts,
+    /// each in order, so that each has its share of the long ones.
+    pub(super) fn order_rows(&mut self, call: &Call<'_>, parts: usize) {
+        let (time, batch) = (call.input.time(), call.input.batch());
+        self.order.clear();
+        self.order.extend(0..batch);
+        if let Some(lengths) = call.lengths {
+            self.sorted.clear();
+            self.sorted.extend(0..batch);
+            self.sorted.sort_unstable_by_key(|sample| (std::cmp::Reverse(lengths[*sample]), *sample));
+            let mut next = 0;
+            for part in 0..parts {
+                for rank in (part..batch).step_by(parts) {
+                    self.order[next] = self.sorted[rank];
+                    next += 1;
+                }
+            }
+        }
+        self.lengths.clear();
+        let length = |sample: &usize| call.lengths.map_or(time, |lengths| lengths[*sample]);
+        self.lengths.extend(self.order.iter().map(length));
+    }
+
+    /// Points each direction's rows into the tensors of a call, and makes room for the states.
+    pub(super) fn point(&mut self, spec: &LayerSpec, cells: &[PackedCell], call: &mut Call<'_>) {
+        self.directions.resize_with(cells.len(), DirectionSpace::new);
+        let batch = self.order.len();
+        let [input_stride, output_stride] = [call.input.step_stride(), call.output.step_stride()];
+        for (direction, (space, cell)) in self.directions.iter_mut().zip(cells).enumerate() {
+            let first_step =
+                |length: usize| if spec.is_reversed(direction) { length.saturating_sub(1) } else { 0 };
+            let rows = || {
+                self.order.iter().zip(&self.lengths).map(|(sample, length)| (*sample, first_step(*length)))
+            };
+            space.input.clear();
+            let start = |(sample, step)| call.input.sample_ptr(sample).wrapping_add(step * input_stride);
+            space.input.extend(rows().map(start));
+            space.output.clear();
+            let columns = direction * spec.hidden;
+            let start =
+                |(sample, step)| call.output.sample_ptr(sample).wrapping_add(step * output_stride + columns);
+            space.output.extend(rows().map(start));
+            space.output_read.clear();
+            space.output_read.extend(space.output.iter().map(|row| row.cast_const()));
+            space.initial.clear();
+            if let Some(initial) = call.initial_hidden {
+                let row = |sample: &usize| initial[(direction * batch + sample) * spec.hidden..].as_ptr();
+                space.initial.extend(self.order.iter().map(row));
+            }
+            let states = batch * cell.padded_hidden();
+            if spec.cell == Cell::Lstm {
+                fit(&mut space.cells, states);
+            }
+            if cell.has_two_sweeps() {
+                fit(&mut space.reset_hidden, states);
+                fit(&mut space.update, states);
+                let start = space.reset_hidden.values_mut().as_mut_ptr();
+                space.reset_rows.clear();
+                let row = |row| start.wrapping_add(row * cell.padded_hidden());
+                space.reset_rows.extend((0..batch).map(row));
+            }
+        }
+    }
+
+    /// Makes room for each thread's gates of a chunk of steps.
+    pub(super) fn fit_threads(&mut self, split: &Split, cells: &[PackedCell], chunk: usize) {
+        if self.threads.len() < split.threads() {
+            self.threads.resize_with(split.threads(), ThreadSpace::new);
+        }
+        let Some(cell) = cells.first() else { return };
+        for (thread, space) in self.threads[..split.threads()].iter_mut().enumerate() {
+            let share = split.share(thread);
+            let (rows, width) = (share.rows.len(), gates_stride(cell, share.blocks.len()));
+            fit(&mut space.gates, chunk * rows * width);
+            let scratch_bytes = cell.product_scratch_bytes(chunk * rows).max(cell.step_scratch_bytes(rows));
+            fit(&mut space.scratch, scratch_bytes.div_ceil(size_of::<f32>()));
+        }
+    }
+}
+
+/// Values of one block of a row of gates.
+pub(super) fn block_width(cell: &PackedCell) -> usize {
+    cell.kind().gates() * cell.lanes()
+}
+
+/// Values from a row of gates to the next, for so many blocks of units: not a multiple of a page, or the rows of a batch
+/// would share the same few sets of the cache.
+pub(super) fn gates_stride(cell: &PackedCell, blocks: usize) -> usize {
+    const PAGE: usize = 1024;
+    const LINE: usize = 16;
+    let width = (blocks * block_width(cell)).next_multiple_of(LINE);
+    if width.is_multiple_of(PAGE / 2) { width + LINE } else { width }
+}
+
+impl DirectionSpace {
+    fn new() -> Self {
+        Self {
+            input: Vec::new(),
+            output: Vec::new(),
+            output_read: Vec::new(),
+            initial: Vec::new(),
+            cells: Buffer::zeroed(0),
+            reset_hidden: Buffer::zeroed(0),
+            reset_rows: Vec::new(),
+            update: Buffer::zeroed(0),
+        }
+    }
+}
+
+impl ThreadSpace {
+    fn new() -> Self {
+        Self { gates: Buffer::zeroed(0), scratch: Buffer::zeroed(0) }
+    }
+}
+
+fn fit(buffer: &mut Buffer, values: usize) {
+    if buffer.values().len() < values {
+        *buffer = Buffer::zeroed(values);
+    }
+}

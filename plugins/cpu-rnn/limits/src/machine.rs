@@ -1,0 +1,182 @@
+//! What a machine can do at most, measured.
+
+use std::{sync::Barrier, thread, time::Duration};
+
+use serde::Serialize;
+
+use crate::{
+    CacheSizes,
+    kernels::{flops_per_call, isa, multiply_adds, read},
+    memory::Buffer,
+    pinned::{pin_to, rate_on},
+};
+
+/// One measurement takes this long.
+const WINDOW: Duration = Duration::from_millis(20);
+/// The best of so many windows counts.
+const WINDOWS: usize = 5;
+/// A pass over small memory reads at least this much, so that its beginning and end do not count.
+const READ_BYTES: usize = 1 << 20;
+/// Two cores take in shared memory together, so much at a time: little enough that both hold it at once.
+const SHARED_CHUNK_BYTES: usize = 256 << 10;
+/// How often they read a chunk, so that they do so at the same time although one begins a little later.
+const SHARED_READS: usize = 4;
+
+/// What a machine can do at most.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MachineLimits {
+    /// Instruction set of the loops: `avx512`, `avx2` or `portable`.
+    pub isa: &'static str,
+    /// Sizes of the caches.
+    pub caches: CacheSizes,
+    /// Speeds for each number of cores that was measured, ascending.
+    pub speeds: Vec<Speeds>,
+}
+
+/// How fast so many cores are at the same time. Each figure is for one core of them.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Speeds {
+    /// Number of cores that work at the same time.
+    pub cores: usize,
+    /// f32 multiply-adds in registers, counted as two, in 1e9 per second.
+    pub peak_gflops: f64,
+    /// Reads from half of the first level, in 1e9 bytes per second.
+    pub l1_gb_per_s: f64,
+    /// Reads from an eighth of the second level.
+    pub l2_gb_per_s: f64,
+    /// Reads from the last level, lines that only this core has held.
+    pub l3_gb_per_s: f64,
+    /// The same of lines that two cores have held at once; `None` with one processor.
+    pub l3_shared_gb_per_s: Option<f64>,
+}
+
+/// Why nothing can be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum LimitsError {
+    /// More cores are asked for than there are processors, or none.
+    #[error("cannot measure {cores} cores: there are {available} processors")]
+    Cores {
+        /// Cores asked for.
+        cores: usize,
+        /// Processors there are to measure on.
+        available: usize,
+    },
+}
+
+impl Speeds {
+    /// Reads from the last level, the faster of the two ways, in 1e9 bytes per second.
+    #[must_use]
+    pub fn l3_best_gb_per_s(&self) -> f64 {
+        self.l3_shared_gb_per_s.map_or(self.l3_gb_per_s, |shared| shared.max(self.l3_gb_per_s))
+    }
+}
+
+impl MachineLimits {
+    /// Measures for each of these numbers of cores, on the last ones of `cpus`: about half a second for each.
+    ///
+    /// # Errors
+    /// [`LimitsError::Cores`].
+    pub fn measure(cpus: &[usize], core_counts: &[usize]) -> Result<Self, LimitsError> {
+        let mut counts = core_counts.to_vec();
+        counts.sort_unstable();
+        counts.dedup();
+        let available = cpus.len();
+        if let Some(&cores) = counts.iter().find(|count| !(1..=available).contains(*count)) {
+            return Err(LimitsError::Cores { cores, available });
+        }
+        let caches = CacheSizes::read();
+        let speeds = counts.into_iter().map(|cores| speeds(cpus, cores, caches)).collect();
+        Ok(Self { isa: isa(), caches, speeds })
+    }
+
+    /// The speeds of so many cores, or of the next smaller number that was measured.
+    #[must_use]
+    pub fn speeds_of(&self, cores: usize) -> Option<&Speeds> {
+        self.speeds.iter().rev().find(|speeds| speeds.cores <= cores)
+    }
+}
+
+fn speeds(cpus: &[usize], cores: usize, caches: CacheSizes) -> Speeds {
+    let used = &cpus[cpus.len() - cores..];
+    let each = |total: f64| total / cores as f64;
+    let best = |measure: &dyn Fn() -> f64| (0..WINDOWS).map(|_| measure()).fold(0.0, f64::max);
+    let private = |bytes: usize| {
+        let buffers: Vec<_> = used.iter().map(|_| Buffer::new(bytes)).collect();
+        // Written by the thread that makes them; the first pass of each reader takes them over.
+        let times = (READ_BYTES / bytes).max(1);
+        let rate = best(&|| rate_on(used, WINDOW, |position| read(buffers[position].values(), times)));
+        each(rate * (times * bytes) as f64 / 1e9)
+    };
+    let size = |bytes: u64| usize::try_from(bytes).expect("caches are small").next_multiple_of(64);
+    let far = far_bytes(caches);
+    Speeds {
+        cores,
+        peak_gflops: each(best(&|| rate_on(used, WINDOW, |_| multiply_adds())) * flops_per_call() / 1e9),
+        l1_gb_per_s: private(size(caches.l1_bytes / 2)),
+        l2_gb_per_s: private(size(caches.l2_bytes / 8)),
+        l3_gb_per_s: private(far),
+        l3_shared_gb_per_s: (cpus.len() > 1).then(|| {
+            let buffer = Buffer::new(far * cores);
+            share(&buffer, [cpus[0], cpus[cpus.len() - 1]]);
+            let lines = buffer.values().as_chunks::<16>().0;
+            let part = lines.len() / cores;
+            let values = |position: usize| lines[position * part..][..part].as_flattened();
+            let rate = best(&|| rate_on(used, WINDOW, |position| read(values(position), 1)));
+            each(rate * (part * 64) as f64 / 1e9)
+        }),
+    }
+}
+
+/// Bytes for one core that do not fit its second level, but should fit the last.
+fn far_bytes(caches: CacheSizes) -> usize {
+    let wanted = 6 * caches.l2_bytes;
+    let bytes = caches.l3_bytes.map_or(wanted, |all| wanted.min(all / 4)).max(2 * caches.l2_bytes);
+    usize::try_from(bytes).expect("caches are small").next_multiple_of(64)
+}
+
+/// Has two processors read the same memory together, a chunk at a time, so that each line is held by both.
+fn share(buffer: &Buffer, cpus: [usize; 2]) {
+    let together = Barrier::new(2);
+    thread::scope(|scope| {
+        for cpu in cpus {
+            let together = &together;
+            scope.spawn(move || {
+                // Elsewhere the lines may not become shared, which only makes the figure smaller.
+                let _ = pin_to(&[cpu]);
+                for chunk in buffer.values().chunks(SHARED_CHUNK_BYTES / size_of::<f32>()) {
+                    together.wait();
+                    read(chunk, SHARED_READS);
+                }
+            });
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::allowed_cpus;
+
+    #[test]
+    fn a_machine_is_measured_for_each_number_of_cores() {
+        let cpus = allowed_cpus();
+        let most = cpus.len().min(2);
+        let limits = MachineLimits::measure(&cpus, &[most, 1, 1]).unwrap();
+        let counts: Vec<_> = limits.speeds.iter().map(|speeds| speeds.cores).collect();
+        assert_eq!(counts, if most == 1 { vec![1] } else { vec![1, most] });
+        for speeds in &limits.speeds {
+            let all = [speeds.peak_gflops, speeds.l1_gb_per_s, speeds.l2_gb_per_s, speeds.l3_best_gb_per_s()];
+            assert!(all.iter().all(|speed| speed.is_finite() && *speed > 0.0), "{speeds:?}");
+            assert_eq!(speeds.l3_shared_gb_per_s.is_some(), cpus.len() > 1);
+        }
+        assert_eq!(limits.speeds_of(64), limits.speeds.last());
+        assert_eq!(limits.speeds_of(0), None);
+    }
+
+    #[test]
+    fn more_cores_than_processors_are_refused() {
+        let error = MachineLimits::measure(&[0], &[1, 2]).unwrap_err();
+        assert_eq!(error.to_string(), "cannot measure 2 cores: there are 1 processors");
+        assert!(MachineLimits::measure(&[0], &[0]).is_err());
+    }
+}

@@ -1,0 +1,82 @@
+//! Threads that stay on their processors.
+
+use std::{
+    sync::Barrier,
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+/// Processors that the calling thread may run on, in ascending order.
+#[must_use]
+pub fn allowed_cpus() -> Vec<usize> {
+    match sched_getaffinity(None) {
+        Ok(set) => (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect(),
+        Err(_) => vec![0],
+    }
+}
+
+/// Has the calling thread, and those that it makes from now on, run on these processors only.
+///
+/// # Errors
+/// What the system said: they are not there or not allowed.
+pub fn pin_to(cpus: &[usize]) -> std::io::Result<()> {
+    let mut set = CpuSet::new();
+    cpus.iter().for_each(|cpu| set.set(*cpu));
+    Ok(sched_setaffinity(None, &set)?)
+}
+
+/// How often the clock is looked at in a window.
+const LOOKS: u128 = 50;
+
+/// Runs `pass` over and over on each processor at the same time, for `window`, and returns how often it ran per second,
+/// summed over the processors. `pass` gets the position of its processor in the list.
+pub(crate) fn rate_on(cpus: &[usize], window: Duration, pass: impl Fn(usize) + Sync) -> f64 {
+    let start = Barrier::new(cpus.len());
+    let measure = |position: usize| {
+        // A system that refuses leaves the thread where it is; the figure is then that of another processor.
+        let _ = pin_to(&cpus[position..=position]);
+        // So many passes between two looks at the clock that the looks do not count.
+        let first = Instant::now();
+        (0..4).for_each(|_| pass(position));
+        let passes = 4 * window.as_nanos() / first.elapsed().as_nanos().max(1) / LOOKS;
+        let passes = u32::try_from(passes).unwrap_or(u32::MAX).max(1);
+        start.wait();
+        let begin = Instant::now();
+        let mut count = 0_u32;
+        loop {
+            (0..passes).for_each(|_| pass(position));
+            count += passes;
+            let elapsed = begin.elapsed();
+            if elapsed >= window {
+                return f64::from(count) / elapsed.as_secs_f64();
+            }
+        }
+    };
+    thread::scope(|scope| {
+        let measure = &measure;
+        let threads: Vec<_> =
+            (0..cpus.len()).map(|position| scope.spawn(move || measure(position))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("the pass does not panic")).sum()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_stays_where_it_is_pinned() {
+        let allowed = allowed_cpus();
+        let last = *allowed.last().unwrap();
+        thread::spawn(move || {
+            pin_to(&[last]).unwrap();
+            assert_eq!(allowed_cpus(), [last]);
+        })
+        .join()
+        .unwrap();
+        assert_eq!(allowed_cpus(), allowed);
+        assert!(pin_to(&[]).is_err());
+    }
+}

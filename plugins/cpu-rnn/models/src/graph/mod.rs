@@ -1,0 +1,24 @@
+//! Graphs of tensor operations around recurrent layers: built once, planned for the shapes of a batch, run many times.
+//!
+//! A [`GraphBuilder`] takes nodes one after the other and computes at once whatever follows from constants. A [`Graph`] is
+//! the rest. [`Program::new`] plans it for given shapes of its inputs: what follows from shapes is computed, what nobody
+//! needs is left out, memory is shared out. A [`Session`] runs programs and owns that memory.
+//!
+//! Operations mean what the ONNX operators of the same names mean.
+
+mod build;
+mod kernel;
+mod lower;
+mod op;
+mod program;
+mod recurrent;
+mod session;
+mod strided;
+mod tensor;
+
+pub use build::{Dim, Graph, GraphBuilder, GraphInput, Node, NodeError, ValueId};
+pub use op::{Binary, Gemm, Op, Reduce, ReduceKind, Slice, Softmax, Split, Unary};
+pub use program::{Program, ScheduleOf};
+pub use recurrent::{Recurrent, RecurrentSpec};
+pub use session::Session;
+pub use tensor::{Element, Tensor, Values, ValuesMut, ValuesRef, View, element_count};

@@ -1,0 +1,22 @@
+//! ONNX files: from protobuf to a [`Graph`].
+//!
+//! What is not supported is refused by name, all of it at once, before anything is computed. Operator sets 7 to 28 of
+//! ONNX's own domain are read; tensors hold f32, i32 or i64.
+
+mod attributes;
+mod error;
+mod fit;
+mod model;
+mod node;
+mod proto;
+mod read;
+mod tensor;
+
+pub use error::OnnxError;
+pub(crate) use fit::Mismatch;
+pub(crate) use model::prepare;
+pub use read::{ReadOptions, from_bytes, input_names, load};
+pub use tensor::tensor_from_bytes;
+
+#[cfg(doc)]
+use crate::graph::Graph;

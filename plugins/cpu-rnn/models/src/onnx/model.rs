@@ -1,0 +1,273 @@
+//! A graph as a model: samples go in together where the graph has a dimension for that, else one by one.
+
+use std::{collections::BTreeMap, fmt::Write as _, sync::Arc};
+
+use proctor_rnn_engine::Team;
+use proctor_rnn_optimiser::{LayerShape, Schedule};
+use proctor_vocabulary::{ElementType, TensorSpec};
+
+use super::fit::{Fit, INPUTS_MAX, Mismatch, Port, fit};
+use crate::{
+    Batch, Instance, LayerCalls, Model, RunError, Scheduler,
+    graph::{Graph, Op, Program, Session, ValuesRef, View},
+};
+
+/// Most memory that the values of one instance may take.
+const MEMORY_BYTES_MAX: usize = 8 << 30;
+
+/// A graph that was matched with the tensors of a benchmark and planned for the smallest and the largest batch.
+#[derive(Debug)]
+struct GraphModel {
+    graph: Graph,
+    fit: Fit,
+    batch_size_max: usize,
+    programs: BTreeMap<usize, Arc<Program>>,
+    /// Schedule of each recurrent node for each batch that was planned.
+    schedules: BTreeMap<(usize, usize), Schedule>,
+}
+
+/// Makes a model of a graph for samples with these tensors.
+pub(crate) fn prepare(
+    graph: Graph,
+    inputs: &[TensorSpec],
+    outputs: &[TensorSpec],
+    batch_size_max: usize,
+    scheduler: &dyn Scheduler,
+) -> Result<Arc<dyn Model>, Mismatch> {
+    let fit = fit(&graph, inputs, outputs)?;
+    let batch_size_max = batch_size_max.max(1);
+    let mut sizes = vec![1, if fit.batched { batch_size_max } else { 1 }];
+    sizes.dedup();
+    let mut model =
+        GraphModel { graph, fit, batch_size_max, programs: BTreeMap::new(), schedules: BTreeMap::new() };
+
+    // First the shapes of all calls, then all schedules at once, then the programs with them.
+    let mut keys = Vec::new();
+    let mut calls = Vec::new();
+    let as_error = |what: String| Mismatch::new(format!("refuses a batch: {what}"), "may form it".to_owned());
+    for size in &sizes {
+        let mut shapes: Vec<(usize, LayerShape)> = Vec::new();
+        model
+            .program(*size, &mut |node, _, shape| {
+                shapes.push((node, *shape));
+                Schedule::SINGLE
+            })
+            .map_err(as_error)?;
+        for (node, shape) in shapes {
+            let Op::Recurrent(recurrent) = &model.graph.nodes()[node].op else { continue };
+            keys.push((node, *size));
+            let name = model.graph.nodes()[node].label.clone();
+            calls.push(LayerCalls { name, layer: recurrent.layer(), shape });
+        }
+    }
+    let schedules = scheduler.plan(&calls);
+    drop(calls);
+    model.schedules = keys.into_iter().zip(schedules).collect();
+    for size in sizes {
+        let program = model.planned(size).map_err(as_error)?;
+        model.programs.insert(size, Arc::new(program));
+    }
+    Ok(Arc::new(model))
+}
+
+impl GraphModel {
+    fn program(&self, batch: usize, schedule: crate::graph::ScheduleOf<'_>) -> Result<Program, String> {
+        let shapes: Vec<Vec<usize>> = self.fit.inputs.iter().map(|port| port.batch_shape(batch)).collect();
+        Program::new(&self.graph, &shapes, schedule).map_err(|error| error.to_string())
+    }
+
+    /// A program with the schedules of the smallest planned batch that is as large.
+    fn planned(&self, batch: usize) -> Result<Program, String> {
+        self.program(batch, &mut |node, _, _| {
+            let as_large = self.schedules.range((node, batch)..=(node, usize::MAX)).next();
+            let largest = || self.schedules.range((node, 0)..(node, batch)).next_back();
+            as_large.or_else(largest).map_or(Schedule::SINGLE, |(_, schedule)| *schedule)
+        })
+    }
+}
+
+impl Model for GraphModel {
+    fn instance(self: Arc<Self>, team: Team) -> Result<Box<dyn Instance>, RunError> {
+        let largest = self.programs.values().map(|program| program.memory_bytes()).max().unwrap_or(0);
+        if largest > MEMORY_BYTES_MAX {
+            let (batch_size_max, limit_bytes) = (self.batch_size_max, MEMORY_BYTES_MAX);
+            return Err(RunError::Memory { batch_size_max, limit_bytes });
+        }
+        let mut session = Session::new(team);
+        self.programs.values().for_each(|program| session.announce(program));
+        let room = if self.fit.batched { self.batch_size_max } else { 1 };
+        let staging = self.fit.inputs.iter().map(|port| Staging::new(port, room)).collect();
+        Ok(Box::new(GraphInstance { programs: self.programs.clone(), model: self, session, staging }))
+    }
+
+    fn summary(&self) -> String {
+        let mut text = String::new();
+        for node in self.graph.nodes() {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{}", node.label);
+        }
+        text
+    }
+}
+
+#[derive(Debug)]
+struct GraphInstance {
+    model: Arc<GraphModel>,
+    session: Session,
+    programs: BTreeMap<usize, Arc<Program>>,
+    staging: Vec<Staging>,
+}
+
+/// Where the samples of a batch are put together; of one type at a time.
+#[derive(Debug)]
+struct Staging {
+    reals: Vec<f32>,
+    integers: Vec<i64>,
+}
+
+impl Instance for GraphInstance {
+    fn execute(&mut self, batch: &mut dyn Batch) -> Result<(), RunError> {
+        let (size, batch_size_max) = (batch.sample_count(), self.model.batch_size_max);
+        if size > batch_size_max {
+            return Err(RunError::BatchSize { batch_size: size, batch_size_max });
+        }
+        if !self.model.fit.batched {
+            return (0..size).try_for_each(|sample| self.run(batch, sample, 1));
+        }
+        if size == 0 { Ok(()) } else { self.run(batch, 0, size) }
+    }
+}
+
+impl GraphInstance {
+    /// Runs `count` samples from number `first` on.
+    fn run(&mut self, batch: &mut dyn Batch, first: usize, count: usize) -> Result<(), RunError> {
+        let program = self.program(count)?;
+        let ports = &self.model.fit.inputs;
+        for (port, staging) in ports.iter().zip(&mut self.staging) {
+            staging.gather(batch, port, first, count)?;
+        }
+        let mut views = [View { shape: &[], values: ValuesRef::Real(&[]) }; INPUTS_MAX];
+        let shapes = program.inputs();
+        for (((_, shape), staging), (view, port)) in
+            shapes.zip(&self.staging).zip(views.iter_mut().zip(ports))
+        {
+            *view = staging.view(shape, port);
+        }
+        let views = &views[..ports.len()];
+        self.session.run(&program, views)?;
+        for (output, port) in self.model.fit.outputs.iter().enumerate() {
+            scatter(self.session.output(&program, views, port.index), batch, output, port, first, count)?;
+        }
+        Ok(())
+    }
+
+    fn program(&mut self, batch_size: usize) -> Result<Arc<Program>, RunError> {
+        if let Some(program) = self.programs.get(&batch_size) {
+            return Ok(Arc::clone(program));
+        }
+        let program = self.model.planned(batch_size).map_err(|what| RunError::Plan { batch_size, what })?;
+        let program = Arc::new(program);
+        self.session.announce(&program);
+        self.programs.insert(batch_size, Arc::clone(&program));
+        Ok(program)
+    }
+}
+
+impl Staging {
+    fn new(port: &Port, batch: usize) -> Self {
+        let count = port.shape.iter().product::<usize>() * batch;
+        if port.element == ElementType::F32 {
+            Self { reals: vec![0.0; count], integers: Vec::new() }
+        } else {
+            Self { reals: Vec::new(), integers: vec![0; count] }
+        }
+    }
+
+    fn gather(&mut self, batch: &dyn Batch, port: &Port, first: usize, count: usize) -> Result<(), RunError> {
+        let expected = port.shape.iter().product::<usize>();
+        let [outer, inner] = port.halves();
+        for position in 0..count {
+            let sample = first + position;
+            let got = batch.input(sample, port.index).len() / port.element.size_bytes().max(1);
+            if got != expected {
+                return Err(RunError::SampleSize { sample, tensor: "an input", got, expected });
+            }
+            let place = |row: usize| (row * count + position) * inner;
+            match port.element {
+                ElementType::F32 => {
+                    let from = batch.input_f32(sample, port.index)?;
+                    for row in 0..outer {
+                        self.reals[place(row)..][..inner].copy_from_slice(&from[row * inner..][..inner]);
+                    }
+                }
+                ElementType::I32 => {
+                    let from = batch.input_i32(sample, port.index)?;
+                    for row in 0..outer {
+                        let to = &mut self.integers[place(row)..][..inner];
+                        to.iter_mut().zip(&from[row * inner..]).for_each(|(to, from)| *to = i64::from(*from));
+                    }
+                }
+                _ => {
+                    let (words, _) = batch.input(sample, port.index).as_chunks();
+                    for row in 0..outer {
+                        let to = &mut self.integers[place(row)..][..inner];
+                        let from = &words[row * inner..];
+                        to.iter_mut().zip(from).for_each(|(to, from)| *to = i64::from_le_bytes(*from));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn view<'a>(&'a self, shape: &'a [usize], port: &Port) -> View<'a> {
+        let count = shape.iter().product::<usize>();
+        let values = match port.element {
+            ElementType::F32 => ValuesRef::Real(&self.reals[..count]),
+            _ => ValuesRef::Integer(&self.integers[..count]),
+        };
+        View { shape, values }
+    }
+}
+
+/// Writes the parts of an output to the samples that they belong to.
+fn scatter(
+    view: View<'_>,
+    batch: &mut dyn Batch,
+    output: usize,
+    port: &Port,
+    first: usize,
+    count: usize,
+) -> Result<(), RunError> {
+    let expected = port.shape.iter().product::<usize>();
+    let [outer, inner] = port.halves();
+    for position in 0..count {
+        let sample = first + position;
+        let got = batch.output_mut(sample, output).len() / port.element.size_bytes().max(1);
+        if got != expected {
+            return Err(RunError::SampleSize { sample, tensor: "an output", got, expected });
+        }
+        let place = |row: usize| (row * count + position) * inner;
+        match view.values {
+            ValuesRef::Real(from) => {
+                let to = batch.output_f32(sample, output)?;
+                for row in 0..outer {
+                    to[row * inner..][..inner].copy_from_slice(&from[place(row)..][..inner]);
+                }
+            }
+            ValuesRef::Integer(from) => {
+                let size = port.element.size_bytes();
+                let to = batch.output_mut(sample, output);
+                for row in 0..outer {
+                    let values = &from[place(row)..][..inner];
+                    let room = to[row * inner * size..][..inner * size].chunks_exact_mut(size);
+                    // The lower bytes of a little-endian i64 are the i32 that it was wrapped to.
+                    room.zip(values).for_each(|(to, value)| to.copy_from_slice(&value.to_le_bytes()[..size]));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+const _: () = assert!(cfg!(target_endian = "little"), "tensors of samples are little-endian");

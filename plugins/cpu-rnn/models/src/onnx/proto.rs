@@ -1,0 +1,205 @@
+//! The part of ONNX's protobuf messages that is read, field numbers as in `onnx.proto` of ONNX 1.23.
+//!
+//! Fields that nobody here asks for are left out; the decoder steps over them.
+
+use prost::Message;
+
+/// A file.
+#[derive(Clone, PartialEq, Message)]
+pub struct ModelProto {
+    /// Version of the format.
+    #[prost(int64, optional, tag = "1")]
+    pub ir_version: Option<i64>,
+    /// The computation.
+    #[prost(message, optional, tag = "7")]
+    pub graph: Option<GraphProto>,
+    /// Sets of operators that the nodes are from.
+    #[prost(message, repeated, tag = "8")]
+    pub opset_import: Vec<OperatorSetIdProto>,
+}
+
+/// A set of operators: a domain, empty for ONNX's own, and its version.
+#[derive(Clone, PartialEq, Message)]
+pub struct OperatorSetIdProto {
+    /// Domain; empty or `ai.onnx` for ONNX's own.
+    #[prost(string, optional, tag = "1")]
+    pub domain: Option<String>,
+    /// Version.
+    #[prost(int64, optional, tag = "2")]
+    pub version: Option<i64>,
+}
+
+/// Nodes, constants, inputs and outputs.
+#[derive(Clone, PartialEq, Message)]
+pub struct GraphProto {
+    /// Nodes, each after those whose outputs it reads.
+    #[prost(message, repeated, tag = "1")]
+    pub node: Vec<NodeProto>,
+    /// Constants.
+    #[prost(message, repeated, tag = "5")]
+    pub initializer: Vec<TensorProto>,
+    /// Sparse constants.
+    #[prost(message, repeated, tag = "15")]
+    pub sparse_initializer: Vec<SparseTensorProto>,
+    /// Inputs; before version 4 of the format the constants are listed here, too.
+    #[prost(message, repeated, tag = "11")]
+    pub input: Vec<ValueInfoProto>,
+    /// Outputs.
+    #[prost(message, repeated, tag = "12")]
+    pub output: Vec<ValueInfoProto>,
+}
+
+/// One operation.
+#[derive(Clone, PartialEq, Message)]
+pub struct NodeProto {
+    /// Names of the values that it reads; empty where an optional one is left out.
+    #[prost(string, repeated, tag = "1")]
+    pub input: Vec<String>,
+    /// Names of the values that it gives; empty where one is not wanted.
+    #[prost(string, repeated, tag = "2")]
+    pub output: Vec<String>,
+    /// Name, for messages.
+    #[prost(string, optional, tag = "3")]
+    pub name: Option<String>,
+    /// Operator.
+    #[prost(string, optional, tag = "4")]
+    pub op_type: Option<String>,
+    /// Its parameters.
+    #[prost(message, repeated, tag = "5")]
+    pub attribute: Vec<AttributeProto>,
+    /// Domain of the operator.
+    #[prost(string, optional, tag = "7")]
+    pub domain: Option<String>,
+}
+
+/// A parameter of a node.
+#[derive(Clone, PartialEq, Message)]
+pub struct AttributeProto {
+    /// Name.
+    #[prost(string, optional, tag = "1")]
+    pub name: Option<String>,
+    /// A real number.
+    #[prost(float, optional, tag = "2")]
+    pub f: Option<f32>,
+    /// An integer.
+    #[prost(int64, optional, tag = "3")]
+    pub i: Option<i64>,
+    /// A text.
+    #[prost(bytes = "vec", optional, tag = "4")]
+    pub s: Option<Vec<u8>>,
+    /// A tensor.
+    #[prost(message, optional, tag = "5")]
+    pub t: Option<TensorProto>,
+    /// Real numbers.
+    #[prost(float, repeated, packed = "false", tag = "7")]
+    pub floats: Vec<f32>,
+    /// Integers.
+    #[prost(int64, repeated, packed = "false", tag = "8")]
+    pub ints: Vec<i64>,
+    /// Texts.
+    #[prost(bytes = "vec", repeated, tag = "9")]
+    pub strings: Vec<Vec<u8>>,
+    /// Which of the fields above holds the value; 0 in files older than this field.
+    #[prost(int32, optional, tag = "20")]
+    pub r#type: Option<i32>,
+}
+
+/// A constant. Its values are in one of the `_data` fields or, as bytes, in `raw_data`.
+#[derive(Clone, PartialEq, Message)]
+pub struct TensorProto {
+    /// Extent of each dimension.
+    #[prost(int64, repeated, packed = "false", tag = "1")]
+    pub dims: Vec<i64>,
+    /// Type of the elements.
+    #[prost(int32, optional, tag = "2")]
+    pub data_type: Option<i32>,
+    /// Values of type f32.
+    #[prost(float, repeated, tag = "4")]
+    pub float_data: Vec<f32>,
+    /// Values of type i32 and of all smaller integers.
+    #[prost(int32, repeated, tag = "5")]
+    pub int32_data: Vec<i32>,
+    /// Values of type i64.
+    #[prost(int64, repeated, tag = "7")]
+    pub int64_data: Vec<i64>,
+    /// Name.
+    #[prost(string, optional, tag = "8")]
+    pub name: Option<String>,
+    /// Values, little-endian.
+    #[prost(bytes = "vec", optional, tag = "9")]
+    pub raw_data: Option<Vec<u8>>,
+    /// Where the values are, if in another file.
+    #[prost(message, repeated, tag = "13")]
+    pub external_data: Vec<StringStringEntryProto>,
+    /// 1 if the values are in another file.
+    #[prost(int32, optional, tag = "14")]
+    pub data_location: Option<i32>,
+}
+
+/// A key and its value.
+#[derive(Clone, PartialEq, Message)]
+pub struct StringStringEntryProto {
+    /// Key.
+    #[prost(string, optional, tag = "1")]
+    pub key: Option<String>,
+    /// Value.
+    #[prost(string, optional, tag = "2")]
+    pub value: Option<String>,
+}
+
+/// A sparse constant: only its name is read, to say that it is not supported.
+#[derive(Clone, PartialEq, Message)]
+pub struct SparseTensorProto {
+    /// The values, whose name is the constant's.
+    #[prost(message, optional, tag = "1")]
+    pub values: Option<TensorProto>,
+}
+
+/// Name and type of an input or output.
+#[derive(Clone, PartialEq, Message)]
+pub struct ValueInfoProto {
+    /// Name.
+    #[prost(string, optional, tag = "1")]
+    pub name: Option<String>,
+    /// Type.
+    #[prost(message, optional, tag = "2")]
+    pub r#type: Option<TypeProto>,
+}
+
+/// Type of a value. Sequences, maps and the like are left out, so for them this is empty.
+#[derive(Clone, PartialEq, Message)]
+pub struct TypeProto {
+    /// A tensor.
+    #[prost(message, optional, tag = "1")]
+    pub tensor_type: Option<TensorTypeProto>,
+}
+
+/// Type of a tensor.
+#[derive(Clone, PartialEq, Message)]
+pub struct TensorTypeProto {
+    /// Type of the elements.
+    #[prost(int32, optional, tag = "1")]
+    pub elem_type: Option<i32>,
+    /// Shape, if it is known.
+    #[prost(message, optional, tag = "2")]
+    pub shape: Option<TensorShapeProto>,
+}
+
+/// Extent of each dimension.
+#[derive(Clone, PartialEq, Message)]
+pub struct TensorShapeProto {
+    /// Dimensions.
+    #[prost(message, repeated, tag = "1")]
+    pub dim: Vec<DimensionProto>,
+}
+
+/// A dimension: a number, a name, or neither.
+#[derive(Clone, PartialEq, Message)]
+pub struct DimensionProto {
+    /// Extent.
+    #[prost(int64, optional, tag = "1")]
+    pub dim_value: Option<i64>,
+    /// Name of an extent that is decided later.
+    #[prost(string, optional, tag = "2")]
+    pub dim_param: Option<String>,
+}

@@ -1,0 +1,107 @@
+use super::*;
+use crate::Planner;
+
+fn machine() -> Machine {
+    Machine {
+        processor: "a processor".to_owned(),
+        details: "some features".to_owned(),
+        cores_present: 2,
+        cores_allowed: 2,
+        l1d_bytes: 48 << 10,
+        l2_bytes: 2 << 20,
+        l3_bytes: 100 << 20,
+        assumed: vec!["something is assumed".to_owned()],
+    }
+}
+
+fn layer(name: &str, cell: Cell, directions: Directions) -> PlannedLayer {
+    let shape = LayerShape {
+        cell,
+        directions,
+        input: 64,
+        hidden: 1024,
+        batch: 1,
+        time: 100,
+        precision: Precision::F32,
+    };
+    PlannedLayer { name: name.to_owned(), shape }
+}
+
+/// A plan on a machine where two threads and zig-zag sweeps are good.
+fn text(layers: &[PlannedLayer]) -> String {
+    let planner = Planner::new(machine(), "engine 1.0 avx512");
+    let plan = planner.plan("model", layers, &mut |_, schedule| {
+        let halves = u64::from(schedule.threads == 2) + u64::from(schedule.sweep == Sweep::ZigZag);
+        Ok(Duration::from_micros(8000 >> halves))
+    });
+    plan.explain(&machine())
+}
+
+#[test]
+fn every_technique_of_the_paper_is_told_with_its_figures() {
+    let text = text(&[layer("encoder", Cell::Lstm, Directions::Forward)]);
+    for expected in [
+        "a processor; some features; 2 of 2 cores",
+        "something is assumed",
+        "engine 1.0 avx512",
+        "encoder: lstm, forward, input 64, hidden 1024, batch 1, 100 steps, f32",
+        "8 products a step, 800 in all",
+        "by rule ii",
+        "by rule iii",
+        "16 left",
+        "schedule 2: for all t: {W_i x, W_f x, W_g x, W_o x}; then for each t: {U_i h, U_f h, U_g h, U_o h}",
+        "14 that compute only some input products ahead are not executed",
+        "[100, 64] x [64, 4096], all steps at once",
+        "[1, 1024] x [1024, 4096], at each step",
+        "degrees 1, 2",
+        "|A| 4.0 KiB, |B| 16.0 MiB, |C| 16.0 KiB; |L2| 2.0 MiB",
+        "1 2 1",
+        "8.0 MiB, do not fit L2",
+        "not executed: the engine does not cut sums",
+        "2.000 ms a call",
+    ] {
+        assert!(text.contains(expected), "no \"{expected}\" in\n{text}");
+    }
+    let chosen = text.lines().find(|line| line.trim_start().starts_with("chosen")).unwrap();
+    assert!(chosen.contains("on 2 threads") && chosen.contains("zig-zag"), "{chosen}");
+}
+
+#[test]
+fn what_moves_is_the_formula() {
+    let text = text(&[layer("encoder", Cell::Lstm, Directions::Forward)]);
+    // One core: 100 (|A| + 2 |C| + |B|), as 16 MiB of weights do not fit.
+    let whole = 100 * (4096 + 2 * 16384 + (16 << 20));
+    let row = text.lines().find(|line| line.trim_start().starts_with("1 1 1")).unwrap();
+    assert!(row.contains(&bytes(whole)), "{row}");
+}
+
+#[test]
+fn equal_layers_are_told_once_and_directions_are_told_twice() {
+    let gru = Cell::Gru(GruReset::BeforeProduct);
+    let first = layer("first", gru, Directions::Bidirectional);
+    let text = text(&[first.clone(), PlannedLayer { name: "second".to_owned(), ..first }]);
+    assert!(text.contains("second: as first"), "{text}");
+    assert!(text.contains("without an edge between the directions"), "{text}");
+    assert!(
+        text.contains("2 products in parallel, each on 1 core; 2 products in sequence, each on 2 cores"),
+        "{text}"
+    );
+    assert!(text.contains("{U_r h, U_z h}, {U_n (r*h)}"), "{text}");
+}
+
+#[test]
+fn a_plan_without_measurements_says_so() {
+    let layers = [layer("encoder", Cell::Lstm, Directions::Forward)];
+    let plan = Planner::new(machine(), "engine").analytic("model", &layers);
+    let text = plan.explain(&machine());
+    assert!(text.contains("nothing was measured") && text.contains("the prediction decides"), "{text}");
+    let single_step = PlannedLayer { shape: LayerShape { time: 1, ..layers[0].shape }, ..layers[0].clone() };
+    let plan = Planner::new(machine(), "engine").analytic("model", &[single_step]);
+    assert!(plan.explain(&machine()).contains("all steps at once"));
+}
+
+#[test]
+fn sizes_and_times_are_easy_to_read() {
+    assert_eq!([bytes(0), bytes(1023), bytes(1536), bytes(3 << 20)], ["0 B", "1023 B", "1.5 KiB", "3.0 MiB"]);
+    assert_eq!([time(999), time(1500), time(2_500_000)], ["999 ns", "1.50 us", "2.500 ms"]);
+}

@@ -1,0 +1,199 @@
+//! The three rules of section 5.1 that prune the phased schedules: what is redundant, and what cannot be best.
+
+use crate::{
+    dag::{MmDag, NodeSet, UnrolledDag},
+    phases::{Pattern, PhasedSchedule, is_time_dependent, patterns},
+};
+
+/// Steps to which a pattern is unrolled to judge it: a first one, one in the middle, and a last one.
+const STEPS_JUDGED: usize = 3;
+
+/// A rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rule {
+    /// i) Time-dependent phases are symmetric across steps.
+    Symmetry,
+    /// ii) Of two consecutive phases of one type, the second depends on the first.
+    DependentNeighbours,
+    /// iii) Time-independent phases come before all time-dependent ones.
+    IndependentFirst,
+}
+
+impl Rule {
+    /// All rules, in the order of the paper.
+    pub const ALL: [Self; 3] = [Self::Symmetry, Self::DependentNeighbours, Self::IndependentFirst];
+
+    /// Whether a schedule obeys the rule.
+    #[must_use]
+    pub fn allows(self, dag: &UnrolledDag, schedule: &PhasedSchedule) -> bool {
+        match self {
+            Self::Symmetry => is_symmetric(dag, schedule),
+            Self::DependentNeighbours => has_dependent_neighbours(dag, schedule),
+            Self::IndependentFirst => has_independent_first(dag, schedule),
+        }
+    }
+
+    /// The rule in a few words.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Symmetry => "rule i (every step alike)",
+            Self::DependentNeighbours => "rule ii (neighbours of one type depend on each other)",
+            Self::IndependentFirst => "rule iii (time-independent phases first)",
+        }
+    }
+}
+
+/// Rule i: "Time-dependent phases must have symmetry across timesteps. As RNN computation is identical across timesteps,
+/// the fastest schedule for executing each timestep should also be identical."
+///
+/// True if the time-dependent phases are those of the first step, repeated one step further each time.
+#[must_use]
+pub fn is_symmetric(dag: &UnrolledDag, schedule: &PhasedSchedule) -> bool {
+    let dependent: Vec<NodeSet> =
+        schedule.phases.iter().copied().filter(|phase| is_time_dependent(dag, *phase)).collect();
+    if dag.steps == 0 || !dependent.len().is_multiple_of(dag.steps) {
+        return dependent.is_empty();
+    }
+    let period = dependent.len() / dag.steps;
+    let repeats = |(at, phase): (usize, &NodeSet)| {
+        let step = at / period;
+        *phase == dependent[at % period].shifted(step * dag.products_per_step)
+    };
+    dependent.iter().enumerate().all(repeats)
+}
+
+/// Rule ii: "If two consecutive phases are of the same type, then there must be a dependency between the two phases."
+/// Without one, a single phase with the products of both is the same schedule.
+#[must_use]
+pub fn has_dependent_neighbours(dag: &UnrolledDag, schedule: &PhasedSchedule) -> bool {
+    schedule.phases.windows(2).all(|pair| {
+        let types = [pair[0], pair[1]].map(|phase| is_time_dependent(dag, phase));
+        types[0] != types[1] || dag.depends(pair[1], pair[0])
+    })
+}
+
+/// Rule iii: "We compute time-independent phases before all dependent ones." Phases of one type in a row reuse weights.
+#[must_use]
+pub fn has_independent_first(dag: &UnrolledDag, schedule: &PhasedSchedule) -> bool {
+    schedule.phases.is_sorted_by_key(|phase| is_time_dependent(dag, *phase))
+}
+
+/// What is left of the patterns of a cell, and how many each rule pruned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pruned {
+    /// Number of patterns before.
+    pub considered: usize,
+    /// How many were pruned by each rule first, in the order of [`Rule::ALL`].
+    pub by_rule: [usize; 3],
+    /// The patterns that all rules allow: Q is their number.
+    pub kept: Vec<Pattern>,
+}
+
+/// Enumerates the patterns of a graph and prunes them. Patterns treat all steps alike, so rule i finds nothing left to do:
+/// the space that is searched is the one that it leaves.
+#[must_use]
+pub fn pruned(dag: &MmDag) -> Pruned {
+    let unrolled = dag.unroll(STEPS_JUDGED);
+    let all = patterns(dag);
+    let mut pruned = Pruned { considered: all.len(), by_rule: [0; 3], kept: Vec::new() };
+    for pattern in all {
+        let schedule = pattern.unroll(&unrolled);
+        match Rule::ALL.iter().position(|rule| !rule.allows(&unrolled, &schedule)) {
+            Some(rule) => pruned.by_rule[rule] += 1,
+            None => pruned.kept.push(pattern),
+        }
+    }
+    pruned
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::{Cell, GruReset, RnnActivation, phases::every_schedule};
+
+    const RNN: Cell = Cell::Rnn(RnnActivation::Tanh);
+
+    fn schedule(phases: &[&[usize]]) -> PhasedSchedule {
+        PhasedSchedule { phases: phases.iter().map(|phase| phase.iter().copied().collect()).collect() }
+    }
+
+    /// Nodes of two steps of a vanilla RNN: W x_1 is 0, U h_0 is 1, W x_2 is 2, U h_1 is 3.
+    fn two_steps() -> UnrolledDag {
+        MmDag::of(RNN).unroll(2)
+    }
+
+    #[test]
+    fn rule_i_wants_every_step_alike() {
+        let dag = two_steps();
+        assert!(is_symmetric(&dag, &schedule(&[&[0, 1], &[2, 3]])));
+        assert!(is_symmetric(&dag, &schedule(&[&[0, 2], &[1], &[3]])));
+        // The input product of step 2 is computed along with step 1, that of step 1 before it.
+        assert!(!is_symmetric(&dag, &schedule(&[&[0], &[1, 2], &[3]])));
+        assert!(!is_symmetric(&dag, &schedule(&[&[0, 1], &[2], &[3]])));
+    }
+
+    #[test]
+    fn rule_ii_wants_neighbours_of_one_type_to_depend() {
+        let dag = two_steps();
+        assert!(!has_dependent_neighbours(&dag, &schedule(&[&[0], &[2], &[1], &[3]])), "two of inputs");
+        assert!(has_dependent_neighbours(&dag, &schedule(&[&[0, 2], &[1], &[3]])));
+        let lstm = MmDag::of(Cell::Lstm).unroll(1);
+        assert!(!has_dependent_neighbours(&lstm, &schedule(&[&[0, 1, 2, 3], &[4, 5], &[6, 7]])));
+        let gru = MmDag::of(Cell::Gru(GruReset::BeforeProduct)).unroll(1);
+        assert!(has_dependent_neighbours(&gru, &schedule(&[&[0, 1, 2], &[3, 4], &[5]])));
+    }
+
+    #[test]
+    fn rule_iii_wants_independent_phases_first() {
+        let dag = two_steps();
+        assert!(has_independent_first(&dag, &schedule(&[&[0, 2], &[1], &[3]])));
+        assert!(!has_independent_first(&dag, &schedule(&[&[0], &[1], &[2], &[3]])));
+        assert!(has_independent_first(&dag, &schedule(&[&[0, 1], &[2, 3]])), "there is no independent phase");
+    }
+
+    #[test]
+    fn fewer_than_20_schedules_are_left_of_an_lstm() {
+        let dag = MmDag::of(Cell::Lstm);
+        let pruned = pruned(&dag);
+        // Each of the four input products is computed ahead or at its step.
+        assert_eq!(pruned.kept.len(), 16, "Q");
+        assert_eq!(pruned.considered, pruned.kept.len() + pruned.by_rule.iter().sum::<usize>());
+        assert!(pruned.by_rule[1] > 0 && pruned.by_rule[2] > 0);
+        assert!(pruned.kept.contains(&Pattern::schedule_1(&dag)), "no rule forbids schedule 1");
+        assert!(pruned.kept.contains(&Pattern::schedule_2(&dag)));
+    }
+
+    #[test]
+    fn the_other_cells_have_few_left_too() {
+        let left = |cell| pruned(&MmDag::of(cell)).kept.len();
+        assert_eq!((left(RNN), left(Cell::Gru(GruReset::AfterProduct))), (2, 8));
+        // W_r ahead or at its step; W_z and W_n ahead, in the first or in the second phase; U_z in either.
+        assert_eq!(left(Cell::Gru(GruReset::BeforeProduct)), 2 * 3 * 3 * 2);
+    }
+
+    /// The patterns that are kept are all that the rules leave of every phased schedule there is.
+    #[test]
+    fn the_enumeration_misses_nothing() {
+        for (cell, steps) in [
+            (Cell::Lstm, 1),
+            (Cell::Gru(GruReset::AfterProduct), 1),
+            (Cell::Gru(GruReset::BeforeProduct), 1),
+            (RNN, 1),
+            (RNN, 2),
+            (RNN, 3),
+            (RNN, 4),
+        ] {
+            let dag = MmDag::of(cell);
+            let unrolled = dag.unroll(steps);
+            let is_allowed =
+                |schedule: &PhasedSchedule| Rule::ALL.iter().all(|rule| rule.allows(&unrolled, schedule));
+            let every: HashSet<_> = every_schedule(&unrolled).into_iter().filter(is_allowed).collect();
+            let kept: HashSet<_> =
+                pruned(&dag).kept.iter().map(|pattern| pattern.unroll(&unrolled)).collect();
+            assert_eq!(kept, every, "{cell:?}, {steps} steps");
+        }
+    }
+}
