@@ -208,6 +208,7 @@ fn demand(folder: &Path, layer: &LayerCase, precision: Precision) -> ModelDemand
         files: vec![file("safetensors", SAFETENSORS), file("onnx", ONNX)],
         inputs: inputs(layer),
         outputs: vec![tensor("y", &[layer.time, layer.direction_count() * layer.hidden])],
+        last_output_varies: false,
         scenario: if layer.batch == 1 { Scenario::SingleStream } else { Scenario::MultiStream },
         batch_size_max: u32::try_from(layer.batch).unwrap_or(u32::MAX),
         instance_count: 1,
