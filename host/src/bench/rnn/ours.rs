@@ -188,26 +188,33 @@ fn tensor(name: &str, shape: &[usize]) -> TensorSpec {
     TensorSpec { name: name.to_owned(), element_type: ElementType::F32, shape: shape.to_vec() }
 }
 
-/// The tensors of one sample that go in: its sequence, and its states where there are any.
+/// The tensors of one sample that go in: its sequence, and its states where there are any. With states it is a step as
+/// a user has it in an ONNX file, and the names are those of the file.
 fn inputs(layer: &LayerCase) -> Vec<TensorSpec> {
-    let states = [layer.direction_count(), layer.hidden];
-    let mut inputs = vec![tensor("x", &[layer.time, layer.input])];
-    if layer.has_initial_state() {
-        inputs.push(tensor("h0", &states));
-        inputs.extend((layer.kind == Kind::Lstm).then(|| tensor("c0", &states)));
+    let sequence = [layer.time, layer.input];
+    if !layer.has_initial_state() {
+        return vec![tensor("x", &sequence)];
     }
+    let states = [layer.direction_count(), layer.hidden];
+    let mut inputs = vec![tensor("X", &sequence), tensor("initial_h", &states)];
+    inputs.extend((layer.kind == Kind::Lstm).then(|| tensor("initial_c", &states)));
     inputs
 }
 
 fn demand(folder: &Path, layer: &LayerCase, precision: Precision) -> ModelDemand {
-    let file = |format: &str, name: &str| (format.to_owned(), folder.join(name));
+    // Only an ONNX file can say that a layer goes on from a state.
+    let (format, file, output) = if layer.has_initial_state() {
+        ("onnx", ONNX, tensor("Y", &[layer.time, layer.direction_count(), layer.hidden]))
+    } else {
+        ("safetensors", SAFETENSORS, tensor("y", &[layer.time, layer.direction_count() * layer.hidden]))
+    };
     ModelDemand {
         model: layer.model_id(),
         precision: Some(precision.name().to_owned()),
         device: None,
-        files: vec![file("safetensors", SAFETENSORS), file("onnx", ONNX)],
+        files: vec![(format.to_owned(), folder.join(file))],
         inputs: inputs(layer),
-        outputs: vec![tensor("y", &[layer.time, layer.direction_count() * layer.hidden])],
+        outputs: vec![output],
         scenario: if layer.batch == 1 { Scenario::SingleStream } else { Scenario::MultiStream },
         batch_size_max: u32::try_from(layer.batch).unwrap_or(u32::MAX),
         instance_count: 1,

@@ -307,13 +307,28 @@ impl Report {
                 notes.push(format!("{}: others used {share:.0} % of the processors beside {name}", row.name));
             }
         }
-        for (row, entry) in entries() {
-            if let Outcome::Error(error) = &entry.outcome {
-                notes.push(format!("{}: {}: {error}", row.name, entry_name(entry)));
-            }
-        }
+        notes.extend(self.error_notes());
         notes.extend(self.load_note());
         notes
+    }
+
+    /// Why there is nothing, once for all rows that it is the same of.
+    fn error_notes(&self) -> Vec<String> {
+        let mut rows_of: Vec<((String, &str), Vec<&str>)> = Vec::new();
+        for (row, entry) in self.rows.iter().flat_map(|row| row.entries.iter().map(move |entry| (row, entry)))
+        {
+            let Outcome::Error(error) = &entry.outcome else { continue };
+            let what = (entry_name(entry), error.as_str());
+            match rows_of.iter_mut().find(|(other, _)| *other == what) {
+                Some((_, rows)) => rows.push(&row.name),
+                None => rows_of.push((what, vec![&row.name])),
+            }
+        }
+        let note = |((name, error), rows): &((String, &str), Vec<&str>)| match rows[..] {
+            [row] => format!("{row}: {name}: {error}"),
+            _ => format!("{name} in {} rows from {} on: {error}", rows.len(), rows[0]),
+        };
+        rows_of.iter().map(note).collect()
     }
 
     /// How long loads took.
