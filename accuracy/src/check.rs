@@ -1,11 +1,11 @@
 //! From the log of an accuracy run to the verdict.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use proctor_datasets::DataRoot;
 use serde::{Deserialize, Serialize};
 
-use crate::{AccuracyError, LogRecord, ResponseForm, labels::read_labels, log::read_log, metric};
+use crate::{AccuracyError, AnswerSource, LogRecord, ResponseForm, Scored, log::read_log, metric};
 
 /// So many indices are named in a reason; the result has them all.
 const NAMED_INDICES: usize = 5;
@@ -13,12 +13,14 @@ const NAMED_INDICES: usize = 5;
 /// What a benchmark's definition says about its accuracy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AccuracyCheck {
-    /// Name of the data set.
-    pub dataset: String,
+    /// Where the right answers come from.
+    pub answers: AnswerSource,
     /// Name of the metric.
     pub metric: String,
-    /// How a response tells its class.
+    /// How a response is to be read.
     pub response: ResponseForm,
+    /// How far a value may lie from the right one, for metrics that compare values.
+    pub tolerance: Option<f64>,
     /// What the reference model reaches in FP32, in the metric's own unit.
     pub reference_value: f64,
     /// Share of the reference that must be reached, such as 0.99.
@@ -37,6 +39,8 @@ pub struct AccuracyResult {
     pub value: f64,
     /// Number of samples answered rightly.
     pub correct_count: u64,
+    /// Number of samples whose right answer is known, which the value is a share of.
+    pub judged_count: u64,
     /// Number of samples in the data set, answered or not.
     pub sample_count: u64,
     /// What the value must reach: `reference_value * target_ratio`.
@@ -53,6 +57,9 @@ pub struct AccuracyResult {
     pub duplicate_samples: Vec<u64>,
     /// Indices in the log that the data set does not have, in the order of the log.
     pub unknown_samples: Vec<u64>,
+    /// Further figures of the metric by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub details: BTreeMap<String, f64>,
 }
 
 impl AccuracyCheck {
@@ -70,24 +77,30 @@ impl AccuracyCheck {
             }
         }
         let score = metric(&self.metric)?.score;
-        let labels = read_labels(&self.dataset, root)?;
         let records = read_log(log)?;
+        let (answers, sample_count) = self.answers.read(self.response, root)?;
 
-        let Sorted { responses, duplicate_samples, unknown_samples } = Sorted::new(&records, labels.len());
-        let missing = (0..).zip(&responses).filter(|(_, response)| response.is_none());
-        let score = score(self.response, &responses, &labels);
+        let Sorted { responses, duplicate_samples, unknown_samples } = Sorted::new(&records, sample_count);
+        let numbered = || (0..).zip(&responses);
+        let missing = numbered().filter(|(_, response)| response.is_none());
+        let malformed = numbered().filter(|(_, it)| it.is_some_and(|data| !self.response.fits(data.len())));
+        let (form, tolerance) = (self.response, self.tolerance);
+        let scored = Scored { form, responses: &responses, answers: &answers, tolerance };
+        let score = score(&scored).ok_or_else(|| AccuracyError::Mismatch { metric: self.metric.clone() })?;
         let mut result = AccuracyResult {
             metric: self.metric.clone(),
             value: score.value,
             correct_count: score.correct_count,
-            sample_count: labels.len() as u64,
+            judged_count: answers.len() as u64,
+            sample_count: sample_count as u64,
             target: self.reference_value * self.target_ratio,
             passed: false,
             reasons: Vec::new(),
             missing_samples: missing.map(|(index, _)| index).collect(),
-            malformed_samples: score.malformed_samples,
+            malformed_samples: malformed.map(|(index, _)| index).collect(),
             duplicate_samples,
             unknown_samples,
+            details: score.details,
         };
         result.reasons = self.reasons(&result);
         result.passed = result.reasons.is_empty();
@@ -103,10 +116,9 @@ impl AccuracyCheck {
             ));
         }
         let explained = result.duplicate_samples.len() as u64 <= self.padding_record_count;
-        let size_bytes = self.response.size_bytes();
         for (indices, is_fine, what) in [
             (&result.missing_samples, false, "without a record".to_owned()),
-            (&result.malformed_samples, false, format!("with a response that is not of {size_bytes} bytes")),
+            (&result.malformed_samples, false, format!("with a response that is not of {}", self.response)),
             (&result.duplicate_samples, explained, "with a second record".to_owned()),
             (&result.unknown_samples, false, "that the data set does not have".to_owned()),
         ] {
@@ -154,12 +166,14 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::labels::read_labels;
 
     fn check() -> AccuracyCheck {
         AccuracyCheck {
-            dataset: "digits".into(),
+            answers: AnswerSource::Labels { dataset: "digits".into() },
             metric: "top1".into(),
             response: ResponseForm::LogitsF32 { class_count: 10 },
+            tolerance: None,
             reference_value: 1.0,
             target_ratio: 0.99,
             padding_record_count: 0,

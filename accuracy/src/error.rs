@@ -43,6 +43,42 @@ pub enum AccuracyError {
         /// The value as given.
         value: f64,
     },
+    /// The metric does not judge such responses against such answers.
+    #[error(
+        "metric \"{metric}\" does not fit the benchmark's outputs and answers: top1 takes one output of logits or a \
+         class, and labels; close takes outputs of f32, reference outputs and a tolerance; tokens takes one output of \
+         i32, and reference outputs"
+    )]
+    Mismatch {
+        /// Name of the metric.
+        metric: String,
+    },
+    /// There are no reference outputs for the model.
+    #[error("there are no reference outputs for model \"{model}\"{hint}; there are for {known}")]
+    NoReference {
+        /// The model.
+        model: String,
+        /// A suggestion, or empty.
+        hint: String,
+        /// The models that have them, separated by commas.
+        known: String,
+    },
+    /// The file of reference outputs is not as it should be.
+    #[error("the reference outputs of model \"{model}\" cannot be used: {reason}")]
+    Reference {
+        /// The model.
+        model: String,
+        /// What is wrong with them.
+        reason: String,
+    },
+    /// The weights are not those of the layer whose outputs are to be computed.
+    #[error("cannot compute reference outputs from {}: {reason}", path.display())]
+    Weights {
+        /// The file of the weights.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The labels cannot be read.
     #[error("the labels cannot be read")]
     Labels(#[from] DatasetError),

@@ -1,10 +1,13 @@
 //! From an accuracy log and the labels to a metric and its verdict.
 //!
-//! An [`AccuracyCheck`] is what a benchmark's definition says: data set, metric, form of a response, target.
-//! [`AccuracyCheck::run`] reads `mlperf_log_accuracy.json` and the labels and gives an [`AccuracyResult`]: the value, and
-//! whether it passes, with the reasons if not.
+//! An [`AccuracyCheck`] is what a benchmark's definition says: where the right answers come from, metric, form of a
+//! response, target. [`AccuracyCheck::run`] reads `mlperf_log_accuracy.json` and the answers and gives an
+//! [`AccuracyResult`]: the value, and whether it passes, with the reasons if not.
 //!
 //! # Choices
+//! - The right answers ([`AnswerSource`]) are labels; or what another implementation put out for the first samples of a
+//!   generated model, in a file that comes with this crate; or, of a single recurrent layer of any size, what this crate
+//!   computes itself from the weights: a plain loop in f64 that shares no code with any plugin.
 //! - Labels are read here and nowhere else, after the run, and this crate loads no plugin: so no plugin can see them. A
 //!   test holds every other crate to it.
 //! - A low accuracy or an incomplete log is a result with reasons; only what cannot be scored at all is an error.
@@ -15,13 +18,14 @@
 //!
 //! # Example
 //! ```
-//! use proctor_accuracy::{AccuracyCheck, ResponseForm};
+//! use proctor_accuracy::{AccuracyCheck, AnswerSource, ResponseForm};
 //! use proctor_datasets::DataRoot;
 //!
 //! let check = AccuracyCheck {
-//!     dataset: "digits".into(),
+//!     answers: AnswerSource::Labels { dataset: "digits".into() },
 //!     metric: "top1".into(),
 //!     response: ResponseForm::LogitsF32 { class_count: 10 },
+//!     tolerance: None,
 //!     reference_value: 0.975,
 //!     target_ratio: 0.99,
 //!     padding_record_count: 0,
@@ -36,18 +40,27 @@
 //! ```
 //!
 //! # Limits
-//! The log is held in memory, whole. Labels are classes; metrics of text, boxes or volumes need labels of their own.
+//! The log is held in memory, whole. Labels are classes; metrics of text, boxes or volumes need labels of their own. Where
+//! outputs are computed, only the first few samples are, as many as take seconds.
 
 #![forbid(unsafe_code)]
 
+mod answers;
 mod check;
+mod close;
+mod computed;
 mod error;
 mod labels;
 mod log;
 mod metric;
+mod shipped;
+mod tokens;
 
+pub use answers::{AnswerSource, Answers};
 pub use check::{AccuracyCheck, AccuracyResult};
 pub use error::AccuracyError;
 pub use labels::{Labels, LabelsEntry};
 pub use log::{LogRecord, parse_log, read_log};
-pub use metric::{MetricEntry, ResponseForm, Score, ScoreResponses, WrongSize, metric, metric_entries};
+pub use metric::{
+    MetricEntry, ResponseForm, Score, ScoreResponses, Scored, WrongSize, metric, metric_entries,
+};

@@ -1,10 +1,12 @@
-//! Metrics: from responses and labels to one number.
+//! Metrics: from responses and right answers to one number.
+
+use std::{collections::BTreeMap, fmt};
 
 use proctor_vocabulary::did_you_mean;
 
-use crate::AccuracyError;
+use crate::{AccuracyError, Answers};
 
-/// How a response tells its class. Part of the benchmark's definition; all numbers are little-endian.
+/// How a response is to be read. Part of the benchmark's definition; all numbers are little-endian.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResponseForm {
     /// One f32 for each class; the largest wins.
@@ -16,26 +18,47 @@ pub enum ResponseForm {
     ClassI32,
     /// The class itself as i64.
     ClassI64,
+    /// So many f32.
+    ValuesF32 {
+        /// Number of values of all outputs.
+        count: usize,
+    },
+    /// Tokens as i32, as many as there are.
+    TokensI32 {
+        /// The most that there can be.
+        count_max: usize,
+    },
 }
 
 impl ResponseForm {
-    /// Size of a whole response in bytes.
+    /// Size of the largest response in bytes, which is that of all unless the number of tokens varies.
     #[must_use]
-    pub fn size_bytes(self) -> usize {
+    pub fn size_bytes_max(self) -> usize {
         match self {
-            Self::LogitsF32 { class_count } => class_count.saturating_mul(4),
+            Self::LogitsF32 { class_count: count }
+            | Self::ValuesF32 { count }
+            | Self::TokensI32 { count_max: count } => count.saturating_mul(4),
             Self::ClassI32 => 4,
             Self::ClassI64 => 8,
         }
     }
 
-    /// The class that a response of the right size names; `None` if it names none: no logits, one of them is NaN, or a
-    /// negative class.
+    /// Whether a response of this size can be read.
+    #[must_use]
+    pub fn fits(self, size_bytes: usize) -> bool {
+        match self {
+            Self::TokensI32 { .. } => size_bytes <= self.size_bytes_max() && size_bytes.is_multiple_of(4),
+            _ => size_bytes == self.size_bytes_max(),
+        }
+    }
+
+    /// The class that a response of the right size names; `None` if it names none: no logits, one of them is NaN, a
+    /// negative class, or a form without classes.
     ///
     /// # Errors
-    /// [`WrongSize`] if the response is not of [`ResponseForm::size_bytes`].
+    /// [`WrongSize`] if the response does not [`fit`](ResponseForm::fits).
     pub fn class(self, data: &[u8]) -> Result<Option<u64>, WrongSize> {
-        if data.len() != self.size_bytes() {
+        if !self.fits(data.len()) {
             return Err(WrongSize);
         }
         Ok(match self {
@@ -46,7 +69,19 @@ impl ResponseForm {
             Self::ClassI64 => {
                 data.first_chunk().and_then(|data| u64::try_from(i64::from_le_bytes(*data)).ok())
             }
+            Self::ValuesF32 { .. } | Self::TokensI32 { .. } => None,
         })
+    }
+}
+
+/// What a response is, in words: `40 bytes`.
+impl fmt::Display for ResponseForm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let most = self.size_bytes_max();
+        match self {
+            Self::TokensI32 { .. } => write!(f, "0 to {most} bytes, 4 for each token"),
+            _ => write!(f, "{most} bytes"),
+        }
     }
 }
 
@@ -68,6 +103,19 @@ fn largest(numbers: impl Iterator<Item = f32>) -> Option<u64> {
     best.map(|(position, _)| position)
 }
 
+/// What there is to score.
+#[derive(Debug, Clone, Copy)]
+pub struct Scored<'a> {
+    /// How to read a response.
+    pub form: ResponseForm,
+    /// By sample index; `None` stands for a missing one, which is wrong.
+    pub responses: &'a [Option<&'a [u8]>],
+    /// By sample index; of the first samples at least.
+    pub answers: &'a Answers,
+    /// How far a value may lie from the right one.
+    pub tolerance: Option<f64>,
+}
+
 /// What a metric makes of the responses.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Score {
@@ -75,12 +123,21 @@ pub struct Score {
     pub value: f64,
     /// Number of samples answered rightly.
     pub correct_count: u64,
-    /// Samples whose response is not of the size that the form demands.
-    pub malformed_samples: Vec<u64>,
+    /// Further figures by name.
+    pub details: BTreeMap<String, f64>,
 }
 
-/// Scores one response for each label, by sample index; `None` stands for a missing one, which is wrong.
-pub type ScoreResponses = fn(ResponseForm, &[Option<&[u8]>], &[u64]) -> Score;
+impl Score {
+    /// The share of right answers, in `[0, 1]`; 0 without answers.
+    pub(crate) fn share(correct_count: u64, answers: &Answers) -> Self {
+        let value = if answers.is_empty() { 0.0 } else { correct_count as f64 / answers.len() as f64 };
+        Self { value, correct_count, details: BTreeMap::new() }
+    }
+}
+
+/// Scores the responses to which there are answers; `None` if the metric does not judge responses or answers of this
+/// kind, or lacks the tolerance.
+pub type ScoreResponses = fn(&Scored<'_>) -> Option<Score>;
 
 /// A metric, registered with `inventory::submit!`.
 #[derive(Debug, Clone, Copy)]
@@ -121,18 +178,17 @@ pub fn metric(name: &str) -> Result<&'static MetricEntry, AccuracyError> {
 
 inventory::submit! { MetricEntry { name: "top1", score: top1 } }
 
-/// Share of the samples whose class is the label, in `[0, 1]`; 0 without samples.
-fn top1(form: ResponseForm, responses: &[Option<&[u8]>], labels: &[u64]) -> Score {
-    let (mut correct_count, mut malformed_samples) = (0, Vec::new());
-    for ((sample, response), label) in (0..).zip(responses).zip(labels) {
-        match response.map(|data| form.class(data)) {
-            Some(Ok(class)) => correct_count += u64::from(class == Some(*label)),
-            Some(Err(WrongSize)) => malformed_samples.push(sample),
-            None => {}
-        }
+/// Share of the samples whose class is the label.
+fn top1(scored: &Scored<'_>) -> Option<Score> {
+    let Answers::Classes(labels) = scored.answers else { return None };
+    if matches!(scored.form, ResponseForm::ValuesF32 { .. } | ResponseForm::TokensI32 { .. }) {
+        return None;
     }
-    let value = if labels.is_empty() { 0.0 } else { correct_count as f64 / labels.len() as f64 };
-    Score { value, correct_count, malformed_samples }
+    let is_right = |(response, label): &(&Option<&[u8]>, &u64)| {
+        response.is_some_and(|data| scored.form.class(data) == Ok(Some(**label)))
+    };
+    let correct_count = scored.responses.iter().zip(labels).filter(is_right).count() as u64;
+    Some(Score::share(correct_count, scored.answers))
 }
 
 #[cfg(test)]
@@ -174,13 +230,40 @@ mod tests {
     fn top1_counts_missing_and_malformed_responses_as_wrong() {
         let (one, two) = (1_i32.to_le_bytes(), 2_i32.to_le_bytes());
         let responses = [Some(&one[..]), Some(&two[..]), None, Some(&[1][..])];
-        let score = (metric("top1").unwrap().score)(ResponseForm::ClassI32, &responses, &[1, 1, 1, 1]);
-        assert_eq!(score, Score { value: 0.25, correct_count: 1, malformed_samples: vec![3] });
+        let scored = Scored {
+            form: ResponseForm::ClassI32,
+            responses: &responses,
+            answers: &Answers::Classes(vec![1; 4]),
+            tolerance: None,
+        };
+        let score = (metric("top1").unwrap().score)(&scored).unwrap();
+        assert_eq!((score.value, score.correct_count), (0.25, 1));
+    }
+
+    #[test]
+    fn top1_does_not_judge_what_has_no_classes() {
+        let scored = |form, answers: &Answers| {
+            let scored = Scored { form, responses: &[None], answers, tolerance: Some(1.0) };
+            (metric("top1").unwrap().score)(&scored).is_some()
+        };
+        assert!(scored(ResponseForm::ClassI64, &Answers::Classes(vec![1])));
+        assert!(!scored(ResponseForm::ValuesF32 { count: 1 }, &Answers::Classes(vec![1])));
+        assert!(!scored(ResponseForm::ClassI64, &Answers::Tokens(vec![vec![1]])));
+    }
+
+    #[test]
+    fn only_tokens_vary_in_number() {
+        let tokens = ResponseForm::TokensI32 { count_max: 3 };
+        assert_eq!([0, 4, 6, 12, 16].map(|size| tokens.fits(size)), [true, true, false, true, false]);
+        let values = ResponseForm::ValuesF32 { count: 3 };
+        assert_eq!([0, 4, 12].map(|size| values.fits(size)), [false, false, true]);
+        assert_eq!(tokens.to_string(), "0 to 12 bytes, 4 for each token");
+        assert_eq!(values.to_string(), "12 bytes");
     }
 
     #[test]
     fn an_unknown_metric_is_answered_with_the_near_one() {
         let error = metric("top-1").unwrap_err().to_string();
-        assert_eq!(error, "unknown metric \"top-1\", did you mean \"top1\"?; known are top1");
+        assert_eq!(error, "unknown metric \"top-1\", did you mean \"top1\"?; known are close, tokens, top1");
     }
 }

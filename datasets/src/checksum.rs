@@ -14,7 +14,12 @@ use crate::DatasetError;
 /// SHA-256 of these bytes as 64 lower-case hexadecimal digits.
 #[must_use]
 pub fn sha256_hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
+    hex(&Sha256::digest(bytes))
+}
+
+/// Two lower-case hexadecimal digits for each byte.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
         write!(text, "{byte:02x}").expect("writing to a string cannot fail");
         text
     })

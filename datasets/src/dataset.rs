@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use proctor_vocabulary::{ElementType, SampleIndex, did_you_mean};
+use proctor_vocabulary::{ElementType, SampleIndex, TensorSpec, did_you_mean};
 
 use crate::{DataRoot, DatasetError};
 
@@ -37,8 +37,21 @@ pub trait Dataset: Send + Sync {
 pub struct DatasetEntry {
     /// The name in benchmark definitions.
     pub name: &'static str,
-    /// Opens the data set below a data root, its files verified.
-    pub open: fn(&DataRoot) -> Result<Box<dyn Dataset>, DatasetError>,
+    /// Opens the data set, its files verified.
+    pub open: fn(&DatasetRequest<'_>) -> Result<Box<dyn Dataset>, DatasetError>,
+}
+
+/// What a data set is opened for.
+#[derive(Debug, Clone, Copy)]
+pub struct DatasetRequest<'a> {
+    /// Where data lie.
+    pub root: &'a DataRoot,
+    /// The model that samples are generated for; a data set on disk does not ask.
+    pub model: &'a str,
+    /// The tensors that the model takes; as above.
+    pub inputs: &'a [TensorSpec],
+    /// How many samples are wanted of a data set that has no number of its own.
+    pub sample_count: u64,
 }
 
 inventory::collect!(DatasetEntry);
@@ -51,11 +64,19 @@ pub fn dataset_entries() -> Vec<&'static DatasetEntry> {
     entries
 }
 
-/// Opens the data set of this name.
+/// Opens the data set of this name, which lies on disk.
 ///
 /// # Errors
 /// [`DatasetError::Unknown`] with a suggestion, or the error of opening it.
 pub fn open_dataset(name: &str, root: &DataRoot) -> Result<Box<dyn Dataset>, DatasetError> {
+    open_dataset_for(name, &DatasetRequest { root, model: "", inputs: &[], sample_count: 0 })
+}
+
+/// Opens the data set of this name for a model.
+///
+/// # Errors
+/// [`DatasetError::Unknown`] with a suggestion, or the error of opening it.
+pub fn open_dataset_for(name: &str, request: &DatasetRequest<'_>) -> Result<Box<dyn Dataset>, DatasetError> {
     let entries = dataset_entries();
     let entry = entries.iter().find(|entry| entry.name == name).ok_or_else(|| {
         let names: Vec<_> = entries.iter().map(|entry| entry.name).collect();
@@ -65,7 +86,7 @@ pub fn open_dataset(name: &str, root: &DataRoot) -> Result<Box<dyn Dataset>, Dat
             known: names.join(", "),
         }
     })?;
-    (entry.open)(root)
+    (entry.open)(request)
 }
 
 #[cfg(test)]
@@ -75,8 +96,7 @@ mod tests {
     #[test]
     fn a_misspelled_name_is_answered_with_the_near_one() {
         let error = open_dataset("digit", &DataRoot::search()).err().unwrap();
-        let expected =
-            "unknown data set \"digit\", did you mean \"digits\"?; known are digits, digits-calibration";
+        let expected = "unknown data set \"digit\", did you mean \"digits\"?; known are digits, digits-calibration, generated";
         assert_eq!(error.to_string(), expected);
     }
 }

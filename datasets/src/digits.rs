@@ -11,10 +11,10 @@ const IMAGES: &str = "images.idx3-ubyte";
 const SPLIT: &str = "split.toml";
 
 inventory::submit! {
-    DatasetEntry { name: DigitsPart::Validation.dataset_name(), open: |root| open(root, DigitsPart::Validation) }
+    DatasetEntry { name: DigitsPart::Validation.dataset_name(), open: |request| open(request.root, DigitsPart::Validation) }
 }
 inventory::submit! {
-    DatasetEntry { name: DigitsPart::Calibration.dataset_name(), open: |root| open(root, DigitsPart::Calibration) }
+    DatasetEntry { name: DigitsPart::Calibration.dataset_name(), open: |request| open(request.root, DigitsPart::Calibration) }
 }
 
 /// A part of the images that is a data set of its own. The training part is none: no benchmark may see it.

@@ -17,13 +17,21 @@ const FOLDER: &str = "datasets";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataRoot {
     candidates: Vec<PathBuf>,
+    /// Whether the user named the one candidate.
+    is_explicit: bool,
 }
+
+/// A folder that the bundled data have, and hardly any other.
+const BUNDLED: &str = "digits/checksums.sha256";
 
 impl DataRoot {
     /// The folder given by the user, and no other; or, without one, [`DataRoot::search`].
     #[must_use]
     pub fn new(explicit: Option<&Path>) -> Self {
-        explicit.map_or_else(Self::search, |folder| Self { candidates: vec![folder.to_owned()] })
+        explicit.map_or_else(Self::search, |folder| Self {
+            candidates: vec![folder.to_owned()],
+            is_explicit: true,
+        })
     }
 
     /// Each `datasets` beside or above the current folder, then each beside or above the executable.
@@ -41,7 +49,27 @@ impl DataRoot {
                 candidates.push(folder);
             }
         }
-        Self { candidates }
+        Self { candidates, is_explicit: false }
+    }
+
+    /// The candidates that exist.
+    pub(crate) fn folders(&self) -> impl Iterator<Item = &Path> {
+        self.candidates.iter().map(PathBuf::as_path).filter(|folder| folder.is_dir())
+    }
+
+    /// The folder to put files into: the one that the user named, or that of the bundled data; `None` if they are nowhere.
+    ///
+    /// # Errors
+    /// [`DatasetError::NotFound`] if the folder that the user named is not there.
+    pub(crate) fn home(&self) -> Result<Option<&Path>, DatasetError> {
+        if self.is_explicit {
+            let found = self.folders().next();
+            let looked_in = || self.candidates.clone();
+            return found
+                .map(Some)
+                .ok_or_else(|| DatasetError::NotFound { wanted: ".".to_owned(), looked_in: looked_in() });
+        }
+        Ok(self.folders().find(|folder| folder.join(BUNDLED).is_file()))
     }
 
     /// Returns the first existing `<candidate>/<wanted>`; `wanted` is a relative path such as `digits`, or

@@ -84,6 +84,14 @@ impl CacheFolder {
     }
 }
 
+/// Where files that are made here may lie if the data root takes none: the folder of the settings or of the environment, or
+/// a temporary one.
+pub(crate) fn lasting_folder(settings: &Settings) -> PathBuf {
+    let chosen = settings.run.cache_folder.clone();
+    let folder = chosen.or_else(|| default_folder(|name| std::env::var_os(name)));
+    folder.unwrap_or_else(|| std::env::temp_dir().join("proctor"))
+}
+
 /// Where caches are kept unless told otherwise, by the XDG Base Directory Specification: relative paths do not count.
 fn default_folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let absolute = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());

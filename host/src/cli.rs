@@ -38,6 +38,9 @@ pub(crate) enum Command {
     /// Show what a plugin can run, and its options; or how it will run a model.
     #[command(after_help = DESCRIBE_HELP)]
     Describe(DescribeFlags),
+    /// Make model files that are generated, and list them.
+    #[command(after_help = DATA_HELP)]
+    Data(DataFlags),
     /// Show each setting that a run with these flags would have, and where it comes from.
     #[command(allow_negative_numbers = true, after_help = EXPLAIN_HELP)]
     Explain(RunFlags),
@@ -158,6 +161,43 @@ impl DescribeFlags {
             set: self.set.clone(),
             ..RunFlags::default()
         })
+    }
+}
+
+/// What to do with data.
+#[derive(Debug, Args)]
+pub(crate) struct DataFlags {
+    #[command(subcommand)]
+    pub(crate) command: DataCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DataCommand {
+    /// List the models that can be made, their size, and where they are if they have been made
+    List {
+        /// Folder of the data sets and models
+        #[arg(long, value_name = "FOLDER")]
+        data_root: Option<String>,
+    },
+    /// Make the file of a model, which a run otherwise does when it first needs it
+    #[command(after_help = MAKE_MODEL_HELP)]
+    MakeModel {
+        /// Name of the model
+        name: String,
+        /// Folder for the file [default: `generated` in the folder of the data sets, or in that of caches]
+        #[arg(long, value_name = "FOLDER")]
+        out: Option<PathBuf>,
+        /// Folder of the data sets and models
+        #[arg(long, value_name = "FOLDER", conflicts_with = "out")]
+        data_root: Option<String>,
+    },
+}
+
+impl DataCommand {
+    /// The flags of a run that would use the same data.
+    pub(crate) fn run(&self) -> RunFlags {
+        let (Self::List { data_root } | Self::MakeModel { data_root, .. }) = self;
+        RunFlags { data_root: data_root.clone(), ..RunFlags::default() }
     }
 }
 
@@ -370,6 +410,21 @@ const LIST_HELP: &str = "\
 Examples:
   host list
   host list plugins";
+
+const DATA_HELP: &str = "\
+Examples:
+  host data list
+  host data make-model gnmt
+  host data make-model rnn-lstm-256-256-1-100 --out models";
+
+const MAKE_MODEL_HELP: &str = "\
+Examples:
+  host data make-model gnmt
+  host data make-model rnn-lstm-256-256-1-100 --out models
+
+The weights are random, of the true shape and from a fixed seed, so that the file
+is the same everywhere. It is written under another name and renamed when it is
+whole.";
 
 const DESCRIBE_HELP: &str = "\
 Examples:

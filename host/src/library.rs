@@ -7,7 +7,7 @@ use std::{
 };
 
 use proctor_config::{QslCounts, Settings};
-use proctor_datasets::{DataRoot, Dataset, SampleStore, open_dataset};
+use proctor_datasets::{DataRoot, Dataset, DatasetRequest, SampleStore, open_dataset_for};
 use proctor_loadgen::{LibraryError, Progress, QuerySampleLibrary};
 use proctor_plugin_host::{Model, SampleBuffers};
 use proctor_preprocess::{Pipeline, build_pipeline};
@@ -40,7 +40,13 @@ impl Data {
     /// If the data are missing or damaged, or the benchmark does not fit them.
     pub(crate) fn open(settings: &Settings, root: &DataRoot, machine: &Machine) -> Result<Self, HostError> {
         let benchmark = &settings.benchmark;
-        let dataset = open_dataset(&benchmark.dataset, root)?;
+        let request = DatasetRequest {
+            root,
+            model: &benchmark.model.id,
+            inputs: &benchmark.inputs,
+            sample_count: benchmark.qsl.total_sample_count,
+        };
+        let dataset = open_dataset_for(&benchmark.dataset, &request)?;
         let pipeline = build_pipeline(&benchmark.preprocessing, &benchmark.inputs)?;
         let (declared, there) = (benchmark.qsl.total_sample_count, dataset.sample_count());
         if declared > there {

@@ -12,6 +12,7 @@ mod advice;
 mod bench;
 mod cache_folder;
 mod cli;
+mod data;
 mod describe;
 mod exit;
 mod explain;
@@ -25,11 +26,13 @@ mod journal;
 mod library;
 mod list;
 mod machine;
+mod model_files;
 mod null_bed;
 mod observer;
 mod older_rules;
 mod opened;
 mod performance_runs;
+mod placement;
 mod plan;
 mod plugin;
 mod progress;
@@ -70,6 +73,7 @@ fn main() {
             Some(run) => plan::plan(&run).map(print),
         },
         Command::Bench(flags) => bench::bench(flags),
+        Command::Data(flags) => data::data(flags).map(print),
         Command::Explain(flags) => explain::explain(flags).map(print),
     };
     let code = done.unwrap_or_else(|error| {

@@ -14,7 +14,7 @@ use crate::{
     library::{Data, Library},
     machine::Machine,
     plugin::Plugin,
-    score::response_form,
+    score,
     test_bed::{HostClock, TestBed},
     watchdog::{Call, Watchdog},
 };
@@ -55,9 +55,10 @@ impl<'a> Opened<'a> {
         // The data and the model.
         let machine = Machine::read();
         let root = DataRoot::new(settings.run.data_root.as_deref());
-        response_form(&settings.benchmark)?;
+        score::response_form(&settings.benchmark)?;
         let data = Data::open(settings, &root, &machine)?;
         let model = plugin.load_model(settings, &root, &watchdog)?;
+        score::check(settings, &root, model.precision())?;
         let library = Library::new(data, model.clone(), watchdog.clone());
         let bed = ManuallyDrop::new(TestBed {
             settings,

@@ -1,9 +1,9 @@
 //! The plugin of a run: found, loaded, opened with its options, and asked for the model.
 
-use std::{collections::BTreeMap, path::Path, sync::Arc};
+use std::{cell::OnceCell, collections::BTreeMap, sync::Arc};
 
-use proctor_config::{IssueMode, ModelFile, Origin, Settings};
-use proctor_datasets::{DataRoot, read_verified};
+use proctor_config::{IssueMode, Origin, Settings};
+use proctor_datasets::DataRoot;
 use proctor_plugin_api::{Manifest, Options};
 use proctor_plugin_host::{
     Backend, HostServices, Model, ModelDemand, PluginIdentity, PluginLibrary, PluginLocation, SearchPath,
@@ -13,6 +13,7 @@ use proctor_vocabulary::did_you_mean;
 use crate::{
     cache_folder::CacheFolder,
     exit::HostError,
+    model_files::{self, FoundFile},
     watchdog::{Call, Watchdog},
 };
 
@@ -22,6 +23,8 @@ pub(crate) struct Plugin {
     pub(crate) backend: Backend,
     pub(crate) options: Options,
     pub(crate) dispatch: Dispatch,
+    /// The files of the model that it was asked to load.
+    pub(crate) model_files: OnceCell<Vec<FoundFile>>,
 }
 
 /// How the plugin is given its work.
@@ -54,13 +57,13 @@ impl Plugin {
         let options = library.options(&given)?;
         let services = HostServices { now_ns, cache_folder: cache.of(&manifest.name) };
         let backend = watchdog.during(Call::Open, || library.open(&options, services))?;
-        Ok(Self { library, backend, options, dispatch })
+        Ok(Self { library, backend, options, dispatch, model_files: OnceCell::new() })
     }
 
-    /// Verifies the files of the benchmark's model and has the plugin load it.
+    /// Verifies or makes the files of the benchmark's model and has the plugin load it.
     ///
     /// # Errors
-    /// If a file is missing or damaged, or the plugin does not take the model.
+    /// If a file is missing, damaged or cannot be made, or the plugin does not take the model.
     pub(crate) fn load_model(
         &self,
         settings: &Settings,
@@ -68,20 +71,19 @@ impl Plugin {
         watchdog: &Watchdog,
     ) -> Result<Model, HostError> {
         let benchmark = &settings.benchmark;
-        let mut files = Vec::new();
-        for (format, file) in &benchmark.model.files {
-            if reads_format(self.library.manifest(), &benchmark.model.id, format) {
-                files.push((format.clone(), verified(file, root, &benchmark.file)?));
-            }
-        }
+        let manifest = self.library.manifest();
+        let found =
+            model_files::find(settings, root, |format| reads_format(manifest, &benchmark.model.id, format))?;
+        let found = self.model_files.get_or_init(|| found);
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         let demand = ModelDemand {
             model: benchmark.model.id.clone(),
             precision: settings.run.precision.clone(),
             device: settings.run.device.clone(),
-            files,
+            files: found.iter().map(|file| (file.format.clone(), file.path.clone())).collect(),
             inputs: benchmark.inputs.clone(),
             outputs: benchmark.outputs.clone(),
+            last_output_varies: benchmark.last_output_varies,
             scenario: settings.run.scenario,
             batch_size_max: number(settings.run.batch_size),
             instance_count: number(settings.run.instances),
@@ -171,13 +173,6 @@ fn options_of(
 fn reads_format(manifest: &Manifest, model: &str, format: &str) -> bool {
     let reads = |declared: &str, wanted: &str| declared == "*" || declared == wanted;
     manifest.models.iter().any(|row| reads(&row.model, model) && reads(&row.format, format))
-}
-
-/// The absolute path of a model file whose content is as published.
-fn verified(file: &ModelFile, root: &DataRoot, definition: &Path) -> Result<std::path::PathBuf, HostError> {
-    let path = root.find(&file.path.to_string_lossy())?;
-    read_verified(&path, &file.sha256, &definition.display().to_string())?;
-    std::path::absolute(&path).map_err(|error| HostError::Data(format!("{}: {error}", path.display())))
 }
 
 #[cfg(test)]

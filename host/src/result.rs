@@ -25,6 +25,7 @@ use crate::{
     figures::{Metric, metric, peak_metric},
     floor::Floor,
     machine::Machine,
+    model_files::FoundFile,
     performance_runs::PerformanceRuns,
     plugin::{Dispatch, Plugin},
     test_bed::Test,
@@ -121,6 +122,8 @@ pub(crate) struct PluginPart {
     /// `batches` or `whole queries`: what the plugin was given.
     pub(crate) dispatch: &'static str,
     pub(crate) options: BTreeMap<String, String>,
+    /// The files of the model that it read.
+    pub(crate) model_files: Vec<FoundFile>,
     /// Figures of the plugin's own; not in virtual time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) metrics: Option<BTreeMap<String, f64>>,
@@ -277,6 +280,7 @@ impl PluginPart {
                 .iter()
                 .map(|(name, value)| (name.to_owned(), value.to_string()))
                 .collect(),
+            model_files: plugin.model_files.get().cloned().unwrap_or_default(),
             metrics: (!is_virtual).then(|| plugin.backend.metrics()),
         }
     }

@@ -76,7 +76,7 @@ fn run_in(
     let performance_run = performance_runs.tests.first();
     let scored = accuracy_run.as_ref().or(performance_run.filter(|_| modes.scores_performance));
     let accuracy = match scored.filter(|test| test.write_error.is_none()) {
-        Some(test) => Some(score(settings, &test.outcome, &test.folder, root)?),
+        Some(test) => Some(score(settings, &test.outcome, &test.folder, root, bed.model.precision())?),
         None => None,
     };
 

@@ -12,6 +12,7 @@ use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, Sampl
 
 use crate::{
     flush::Flush,
+    placement,
     text::counted,
     watchdog::{Call, Watchdog},
 };
@@ -81,9 +82,15 @@ impl System {
 pub(crate) struct PluginInstance {
     pub(crate) instance: plugin_host::Instance,
     pub(crate) watchdog: Watchdog,
+    /// Processors that its thread keeps to; empty for any.
+    pub(crate) cpus: Vec<u32>,
 }
 
 impl Instance for PluginInstance {
+    fn enter_thread(&mut self) {
+        placement::hold(&self.cpus);
+    }
+
     fn execute(&mut self, batch: &[QuerySample]) -> Result<(), BatchError> {
         self.instance.execute(batch).map_err(|error| BatchError { message: error.to_string() })
     }

@@ -25,6 +25,7 @@ use crate::{
     interrupt::Interrupt,
     journal::{Journal, SAMPLES},
     library::Library,
+    placement::Placement,
     plugin::{Dispatch, Plugin},
     progress::ProgressLine,
     sut::{PluginInstance, System, SystemReport, WholeQueries},
@@ -156,7 +157,8 @@ impl TestBed<'_> {
         // An accuracy run is the same in an audit, or there would be nothing to compare.
         let audit_config = self.audit_config.clone().filter(|_| settings.mode != TestMode::AccuracyOnly);
         let config = self.scheduler_config(&settings, audit_config.as_deref())?;
-        let instances = self.instances()?;
+        let placement = self.placement(&settings);
+        let instances = self.instances(&placement)?;
         let (instances, mut problems) = self.warm_up(instances)?;
         let options = LoadGenOptions {
             watchdog_ms: self.settings.run.watchdog_ms,
@@ -179,6 +181,8 @@ impl TestBed<'_> {
         let fault_count = self.plugin.backend.faults().len();
         self.interrupt.testing(loadgen.stop_handle());
 
+        // Only now: threads that were started before are none of the issuing thread's.
+        let held = placement.hold_issuer();
         let outcome = match watch {
             None => loadgen.run(system.sut(), &self.library),
             Some(watch) => {
@@ -187,6 +191,7 @@ impl TestBed<'_> {
             }
         };
 
+        drop(held);
         self.interrupt.writing();
         if let Some(line) = line {
             line.stop();
@@ -209,6 +214,15 @@ impl TestBed<'_> {
         let is_abandoned = is_abandoned || system.hangs;
         let folder = folder.map(Path::to_owned).unwrap_or_default();
         Ok(Test { outcome, folder, system, is_abandoned, write_error })
+    }
+
+    /// Where instances and the issuing thread are to be; nowhere in particular for a plugin that takes whole queries.
+    fn placement(&self, settings: &TestSettings) -> Placement {
+        let issuer_count = usize::try_from(settings.server_num_issue_query_threads).unwrap_or(usize::MAX);
+        match self.plugin.dispatch {
+            Dispatch::Batches => Placement::new(self.settings, self.settings.run.instances, issuer_count),
+            Dispatch::WholeQueries => Placement::default(),
+        }
     }
 
     fn real_system(&self, clock: &Arc<RealClock>, make: Make) -> Result<System, HostError> {
@@ -240,14 +254,16 @@ impl TestBed<'_> {
         Ok(System::Simulated(scheduler))
     }
 
-    fn instances(&self) -> Result<Vec<PluginInstance>, HostError> {
+    fn instances(&self, placement: &Placement) -> Result<Vec<PluginInstance>, HostError> {
         let count = match self.plugin.dispatch {
             Dispatch::Batches => u32::try_from(self.settings.run.instances).expect("settings allow 1024"),
             Dispatch::WholeQueries => 0,
         };
         let make = |number| {
-            let made = self.watchdog.during(Call::CreateInstance, || self.model.create_instance(number));
-            Ok(PluginInstance { instance: made?, watchdog: self.watchdog.clone() })
+            let cpus = placement.of_instance(number as usize).to_vec();
+            let create = || self.model.create_instance_on(number, &cpus);
+            let instance = self.watchdog.during(Call::CreateInstance, create)?;
+            Ok(PluginInstance { instance, watchdog: self.watchdog.clone(), cpus })
         };
         (0..count).map(make).collect()
     }

@@ -21,6 +21,11 @@ pub(crate) fn four_digits(value: f64) -> String {
     }
 }
 
+/// A size in millions of bytes: `842.1 MB`.
+pub(crate) fn megabytes(bytes: u64) -> String {
+    format!("{:.1} MB", bytes as f64 / 1e6)
+}
+
 /// `1 instance`, `2 instances`.
 pub(crate) fn counted(count: u64, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };

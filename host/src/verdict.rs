@@ -82,9 +82,16 @@ fn work(result: &RunResult) -> String {
 fn accuracy(result: &RunResult) -> String {
     let Some(accuracy) = &result.accuracy else { return "not measured".to_owned() };
     let word = if accuracy.passed { "PASS" } else { "FAIL" };
+    let details =
+        accuracy.details.iter().map(|(name, value)| format!(", {} {value:.3}", name.replace('_', " ")));
     format!(
-        "{word}: {} {:.5} ({} of {}), the target is {:.5}",
-        accuracy.metric, accuracy.value, accuracy.correct_count, accuracy.sample_count, accuracy.target
+        "{word}: {} {:.5} ({} of {}), the target is {:.5}{}",
+        accuracy.metric,
+        accuracy.value,
+        accuracy.correct_count,
+        accuracy.judged_count,
+        accuracy.target,
+        details.collect::<String>()
     )
 }
 

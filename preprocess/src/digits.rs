@@ -3,7 +3,7 @@
 use proctor_datasets::RawSample;
 use proctor_vocabulary::{ElementType, TensorSpec};
 
-use crate::{Pipeline, PipelineEntry, PreprocessError};
+use crate::{Pipeline, PipelineEntry, PreprocessError, pipeline::describe};
 
 const NAME: &str = "digits";
 /// Rows and columns of an image.
@@ -31,11 +31,6 @@ fn build(inputs: &[TensorSpec]) -> Result<Box<dyn Pipeline>, PreprocessError> {
             wanted: describe(inputs),
         }),
     }
-}
-
-fn describe(inputs: &[TensorSpec]) -> String {
-    let inputs: Vec<_> = inputs.iter().map(TensorSpec::to_string).collect();
-    if inputs.is_empty() { "nothing".to_owned() } else { inputs.join(", ") }
 }
 
 impl Pipeline for Digits {
@@ -96,7 +91,10 @@ mod tests {
     #[test]
     fn a_misspelled_name_is_answered_with_the_near_one() {
         let error = build_pipeline("digist", &[]).err().unwrap().to_string();
-        assert_eq!(error, "unknown preprocessing \"digist\", did you mean \"digits\"?; known are digits");
+        assert_eq!(
+            error,
+            "unknown preprocessing \"digist\", did you mean \"digits\"?; known are copy, digits"
+        );
     }
 
     #[test]

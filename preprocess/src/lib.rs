@@ -32,6 +32,7 @@
 
 #![forbid(unsafe_code)]
 
+mod copy;
 mod digits;
 mod error;
 mod pipeline;

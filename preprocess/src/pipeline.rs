@@ -63,3 +63,9 @@ pub fn build_pipeline(name: &str, inputs: &[TensorSpec]) -> Result<Box<dyn Pipel
     })?;
     (entry.build)(inputs)
 }
+
+/// The tensors in words.
+pub(crate) fn describe(tensors: &[TensorSpec]) -> String {
+    let tensors: Vec<_> = tensors.iter().map(TensorSpec::to_string).collect();
+    if tensors.is_empty() { "nothing".to_owned() } else { tensors.join(", ") }
+}

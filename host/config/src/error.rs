@@ -115,7 +115,7 @@ pub enum ConfigError {
         problem: String,
     },
     /// The benchmark does not have the scenario.
-    #[error("{origin}: benchmark {benchmark} has no scenario {scenario}; it has {known}")]
+    #[error("{origin}: benchmark {benchmark} has no scenario {scenario}{}; it has {known}", because(reason))]
     NoSuchScenario {
         /// Where the scenario was asked for.
         origin: Origin,
@@ -123,9 +123,15 @@ pub enum ConfigError {
         benchmark: String,
         /// The scenario.
         scenario: Scenario,
+        /// Why not, or empty.
+        reason: String,
         /// The scenarios that it has, separated by commas.
         known: String,
     },
+}
+
+fn because(reason: &str) -> String {
+    if reason.is_empty() { String::new() } else { format!(", because {reason}") }
 }
 
 /// Everything that is wrong with the settings, at least one thing.

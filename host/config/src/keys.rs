@@ -289,6 +289,13 @@ const RUN_KEYS: &[(Key, Default)] = &[
         "Number of instances of the model that run at the same time.",
     ),
     key(
+        "placement",
+        Kind::Choice(&["auto", "off"]),
+        "",
+        Default::Text("auto"),
+        "Give each instance processors of its own and the issuing thread another, or leave it to the system.",
+    ),
+    key(
         "batch_timeout_us",
         integer(0, 60_000_000),
         "us",

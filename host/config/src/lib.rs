@@ -76,7 +76,10 @@ mod run_settings;
 mod settings;
 mod value;
 
-pub use benchmark::{BENCHMARK_SCHEMA_VERSION, Benchmark, Model, ModelFile, QslCounts, Quality, benchmarks};
+pub use benchmark::{
+    AnswerSource, BENCHMARK_SCHEMA_VERSION, Benchmark, Model, ModelFile, QslCounts, Quality, RNN_PATTERN,
+    benchmarks, rnn_table_1,
+};
 pub use error::{ConfigError, ConfigErrors};
 pub use keys::{Key, Kind, keys};
 pub use layer::{Effective, Overridden};

@@ -250,6 +250,7 @@ fn choose_benchmark(upper: &[&Vec<Raw>], scenario: Scenario, errors: &mut Vec<Co
             origin: scenario_origin,
             benchmark: benchmark.id.clone(),
             scenario,
+            reason: benchmark.refused.get(&scenario).cloned().unwrap_or_default(),
             known: known.join(", "),
         });
     }

@@ -45,7 +45,7 @@ fn newest(name: &str, benchmark: &Benchmark, scenario: Scenario) -> Vec<(&'stati
     // The seeds of that file are defaults: they do not depend on how long a run is.
     let mut fields: Vec<_> = applied.filter(|field| !field.ends_with("_rng_seed")).collect();
     if name != OFFICIAL {
-        (settings.min_duration_ms, settings.min_query_count) = short(Rules::V50, scenario);
+        (settings.min_duration_ms, settings.min_query_count) = short(Rules::V50, benchmark, scenario);
         fields.extend(["min_duration_ms", "min_query_count"]);
         fields.sort_unstable();
         fields.dedup();
@@ -84,7 +84,7 @@ fn older(name: &str, rules: Rules, benchmark: &Benchmark, scenario: Scenario) ->
     }
     let official = rules.min_query_count(scenario, tail).map(|queries| (rules.min_duration_ms(), queries));
     let (duration_ms, queries) =
-        official.filter(|_| name == OFFICIAL).unwrap_or_else(|| short(rules, scenario));
+        official.filter(|_| name == OFFICIAL).unwrap_or_else(|| short(rules, benchmark, scenario));
     values.push(("min_duration_ms", Value::Integer(duration_ms)));
     values.push(("min_query_count", Value::Integer(queries)));
     if name == OFFICIAL && scenario == Server {
@@ -95,17 +95,29 @@ fn older(name: &str, rules: Rules, benchmark: &Benchmark, scenario: Scenario) ->
 
 /// A few seconds and the queries for them, instead of the rules' duration in ms and number of queries.
 ///
-/// Early stopping needs 64 queries in SingleStream, for its 90th percentile, and 662 in MultiStream, for its 99th; Server
-/// needs 459 at its 99th with none over the bound, 662 with one. Under the older rules one of 100 queries may be over the
-/// bound. Offline is measured over a fixed number of samples, whatever time they take.
+/// Early stopping needs 64 queries for a 90th percentile, 219 for a 97th, and 662 for a 99th; without one over the bound
+/// 44, 152 and 459. Under the older rules one of 100 queries may be over the bound. Offline is measured over a fixed number
+/// of samples, whatever time they take: fewer where the definition expects them to take long.
 ///
 /// Source of the counts: MLPerf Inference rules, appendix on early stopping.
-fn short(rules: Rules, scenario: Scenario) -> (u64, u64) {
+fn short(rules: Rules, benchmark: &Benchmark, scenario: Scenario) -> (u64, u64) {
+    let own = |key: &str| match benchmark.scenarios.get(&scenario).and_then(|settings| settings.get(key)) {
+        Some(Value::Number(value)) => Some(*value),
+        Some(Value::Integer(value)) => Some(*value as f64),
+        _ => None,
+    };
+    let for_tail = |tail: Option<f64>| match tail {
+        Some(tail) if tail <= 0.9 => 100,
+        Some(tail) if tail <= 0.97 => 250,
+        _ => 662,
+    };
     match scenario {
         SingleStream => (2000, 100),
         MultiStream if rules.are_older() => (2000, 100),
-        MultiStream | Server => (2000, 662),
-        Offline => (0, 4096),
+        MultiStream => (2000, for_tail(own("multi_stream_target_latency_percentile"))),
+        Server => (2000, for_tail(own("server_target_latency_percentile"))),
+        // Some three seconds. The cast saturates, and the number is clamped anyway.
+        Offline => (0, own("offline_expected_qps").map_or(4096, |qps| (qps * 3.0) as u64).clamp(64, 4096)),
     }
 }
 
@@ -246,6 +258,27 @@ mod tests {
         }
         assert_eq!(value("quick", "m", SingleStream, "min_duration_ms"), Some(Value::Integer(2000)));
         assert_eq!(value("quick", "m", Offline, "min_query_count"), Some(Value::Integer(4096)));
+    }
+
+    #[test]
+    fn the_quick_preset_of_a_slow_benchmark_has_fewer_queries() {
+        let count = |scenario, key: &str, number| {
+            let mut benchmark = benchmark("m", "");
+            let settings = benchmark.scenarios.get_mut(&scenario).unwrap();
+            settings.insert(key.to_owned(), Value::Number(number));
+            value_of(preset("quick", Rules::V50, &benchmark, scenario), "min_query_count").unwrap()
+        };
+        for (qps, expected) in [(1e9, 4096), (100.0, 300), (0.5, 64)] {
+            assert_eq!(count(Offline, "offline_expected_qps", qps), Value::Integer(expected));
+        }
+        for (scenario, key) in [
+            (Server, "server_target_latency_percentile"),
+            (MultiStream, "multi_stream_target_latency_percentile"),
+        ] {
+            for (tail, expected) in [(0.9, 100), (0.97, 250), (0.99, 662)] {
+                assert_eq!(count(scenario, key, tail), Value::Integer(expected));
+            }
+        }
     }
 
     #[test]

@@ -68,6 +68,8 @@ pub struct RunSettings {
     pub batch_size: usize,
     /// Number of instances of the model, from 1.
     pub instances: usize,
+    /// `auto` or `off`: whether instances get processors of their own.
+    pub placement: String,
     /// How long the oldest sample may wait for its batch to fill, in microseconds.
     pub batch_timeout_us: u64,
     /// Most samples that wait at once, from 1.

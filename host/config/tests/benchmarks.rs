@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use proctor_config::{Benchmark, Loader, benchmarks};
+use proctor_config::{AnswerSource, Benchmark, Loader, ModelFile, benchmarks};
 use proctor_vocabulary::Scenario;
 
 const DIGITS_MLP: &str = include_str!("../benchmarks/digits-mlp.toml");
@@ -33,7 +33,7 @@ fn every_built_in_file_is_a_valid_definition_named_after_its_id() {
 fn the_digits_benchmarks_are_whole() {
     let shapes: BTreeMap<&str, Vec<usize>> =
         [("digits-cnn", vec![1, 8, 8]), ("digits-lstm", vec![8, 8]), ("digits-mlp", vec![64])].into();
-    for benchmark in benchmarks() {
+    for benchmark in benchmarks().iter().filter(|benchmark| benchmark.dataset == "digits") {
         assert_eq!(benchmark.inputs[0].shape, shapes[benchmark.id.as_str()]);
         assert_eq!(benchmark.outputs[0].size_bytes(), 40);
         assert_eq!(benchmark.scenarios.len(), Scenario::ALL.len());
@@ -53,8 +53,9 @@ fn the_checksums_and_accuracies_are_those_of_the_data() {
     let reference: serde_json::Value = serde_json::from_str(&reference).unwrap();
     for benchmark in benchmarks().iter().filter(|benchmark| benchmark.dataset == "digits") {
         for file in benchmark.model.files.values() {
-            let name = file.path.strip_prefix("digits").unwrap().to_str().unwrap();
-            assert_eq!(sums[name], file.sha256, "{name}");
+            let ModelFile::Published { path, sha256 } = file else { panic!("{file:?}") };
+            let name = path.strip_prefix("digits").unwrap().to_str().unwrap();
+            assert_eq!(sums[name], *sha256, "{name}");
         }
         let model = &reference["models"][&benchmark.id];
         assert_eq!(model["validation_top1"], benchmark.quality.reference, "{}", benchmark.id);
@@ -154,6 +155,79 @@ fn values_that_make_no_sense_name_the_file_and_the_key() {
         assert_eq!(problems(from, to), [expected]);
     }
     assert!(problems("sha256 = \"", "sha256 = \"x")[0].contains("give 64 hexadecimal digits"));
+}
+
+#[test]
+fn generated_files_answers_and_refusals_are_checked() {
+    let sha256 = DIGITS_MLP.lines().find(|line| line.starts_with("sha256")).unwrap();
+    let generated = "generated = \"text-similarity\"";
+    let both = "b.toml: model.files.safetensors: give path and sha256, or else generated";
+    assert_eq!(problems(sha256, generated), [both]);
+    assert_eq!(problems(sha256, ""), [both]);
+    for (from, to, expected) in [
+        (
+            "metric = \"top1\"",
+            "metric = \"top1\"\nanswers = \"shiped\"",
+            "b.toml: quality.answers: \"shiped\": give one of labels, shipped, computed, did you mean \"shipped\"?",
+        ),
+        (
+            "metric = \"top1\"",
+            "metric = \"close\"\ntolerance = { f32 = 0.0 }",
+            "b.toml: quality.tolerance.f32: 0: give a number above 0",
+        ),
+        (
+            "shape = [64]",
+            "shape = [64]\nvaries = true",
+            "b.toml: inputs.0.varies: true: only the last output may vary",
+        ),
+        (
+            "[scenarios.Server]",
+            "[refused]\nServer = \"slow\"\n[scenarios.Server]",
+            "b.toml: refused.Server: the benchmark has this scenario",
+        ),
+        (
+            "[scenarios.Server]",
+            "[refused]\nOfline = \"slow\"\n[scenarios.Server]",
+            "b.toml: refused.Ofline: unknown scenario, did you mean \"Offline\"?",
+        ),
+        (
+            "[scenarios.Server]",
+            "[scenarios.Server]\nbatch_size = 0",
+            "benchmark digits-mlp (b.toml): scenarios.Server.batch_size = 0 is out of range: give a whole number from 1 \
+             to 1048576",
+        ),
+        (
+            "[scenarios.Server]",
+            "[scenarios.Server]\ninstances = 2",
+            "b.toml: scenarios.Server.instances: unknown setting",
+        ),
+    ] {
+        assert_eq!(problems(from, to), [expected]);
+    }
+    let text = DIGITS_MLP.replacen("shape = [10]", "shape = [10]\nvaries = true", 1);
+    assert!(Benchmark::parse(&text, Path::new("b.toml")).unwrap().last_output_varies);
+}
+
+#[test]
+fn a_refused_scenario_is_met_with_the_reason() {
+    let loader =
+        Loader::new().benchmark("rnn-lstm-64-64-10-100").flag("--scenario", "scenario", "SingleStream");
+    let error = loader.load().unwrap_err().to_string();
+    let expected = "flag --scenario: benchmark rnn-lstm-64-64-10-100 has no scenario SingleStream, because its queries \
+                    have one sample, so that no batch of 10 forms (take rnn-lstm-64-64-1-100, or another scenario); it \
+                    has MultiStream, Server, Offline";
+    assert_eq!(error, expected);
+}
+
+#[test]
+fn a_member_of_the_rnn_family_brings_its_batch() {
+    let loader = Loader::new().benchmark("rnn-gru-64-64-10-100").flag("", "scenario", "MultiStream");
+    let settings = loader.load().unwrap();
+    assert_eq!((settings.run.batch_size, settings.test.multi_stream_samples_per_query), (10, 10));
+    assert!(settings.origin("batch_size").unwrap().to_string().starts_with("benchmark rnn-gru-64-64-10-100"));
+    assert_eq!(settings.benchmark.quality.answers, AnswerSource::Computed);
+    let error = Loader::new().benchmark("rnn-gur-64-64-10-100").load().unwrap_err().to_string();
+    assert!(error.contains("did you mean \"gru\"?"), "{error}");
 }
 
 #[test]

@@ -213,10 +213,9 @@ fn the_environment_knows_only_settings() {
 fn unknown_benchmarks_and_scenarios_that_it_does_not_have_are_errors() {
     assert_eq!(
         lines(Loader::new().benchmark("digits-lsmt").load()),
-        [
-            "flag --benchmark: unknown benchmark \"digits-lsmt\", did you mean \"digits-lstm\"?; known are digits-cnn, \
-         digits-lstm, digits-mlp, or give the path of a definition (*.toml)"
-        ]
+        ["flag --benchmark: unknown benchmark \"digits-lsmt\", did you mean \"digits-lstm\"?; known are \
+         attention-sum-reader, bidaf, digits-cnn, digits-lstm, digits-mlp, gnmt, rnnt, text-similarity, \
+         rnn-<cell>-<input>-<hidden>-<batch>-<seq>[-bi], or give the path of a definition (*.toml)"]
     );
     let folder = TempDir::new().unwrap();
     let built_in = include_str!("../benchmarks/digits-mlp.toml");

@@ -24,6 +24,8 @@ pub struct ModelDemand {
     pub inputs: Vec<TensorSpec>,
     /// Tensors of one sample that come out.
     pub outputs: Vec<TensorSpec>,
+    /// Whether the last output may have fewer elements than its shape, such as the tokens of an answer.
+    pub last_output_varies: bool,
     /// How queries will arrive.
     pub scenario: Scenario,
     /// Largest batch in samples; at least 1.
@@ -155,6 +157,7 @@ mod tests {
             files: vec![(format.into(), "/m".into()), ("other".into(), "/o".into())],
             inputs: vec![output.clone()],
             outputs: vec![output],
+            last_output_varies: false,
             scenario: Scenario::Offline,
             batch_size_max: 1,
             instance_count: 1,

@@ -49,28 +49,28 @@ struct Scratch {
 unsafe impl Send for Scratch {}
 
 impl Instance {
-    pub(crate) fn create(model: &Arc<ModelInner>, index: u32) -> Result<Self, PluginHostError> {
+    pub(crate) fn create(model: &Arc<ModelInner>, index: u32, cpus: &[u32]) -> Result<Self, PluginHostError> {
         let demand = &model.demand;
         let plugin = model.backend.plugin();
         let batch_size_max = usize::try_from(demand.batch_size_max).unwrap_or(usize::MAX);
-        let buffer =
-            OutputBuffer::new(&demand.outputs, batch_size_max).ok_or_else(|| PluginHostError::BadDemand {
-                plugin: plugin.to_owned(),
-                what: format!("the outputs of {batch_size_max} samples are more than the memory can hold"),
-            })?;
+        let buffer = OutputBuffer::new(&demand.outputs, demand.last_output_varies, batch_size_max);
+        let buffer = buffer.ok_or_else(|| PluginHostError::BadDemand {
+            plugin: plugin.to_owned(),
+            what: format!("the outputs of {batch_size_max} samples are more than the memory can hold"),
+        })?;
         let activity = Activity::new(plugin, Some(index));
         let placement = ProctorPlacement {
             size: size_of::<ProctorPlacement>(),
             instance_index: index,
             instance_count: demand.instance_count,
-            cpus: ptr::null(),
-            cpu_count: 0,
+            cpus: if cpus.is_empty() { ptr::null() } else { cpus.as_ptr() },
+            cpu_count: cpus.len(),
         };
         let mut instance = ptr::null_mut();
         let create = required!(model.table(), create_instance);
         checked(activity, Call::CreateInstance, |error| {
-            // SAFETY: the function is that of a checked table; the model is live; the placement, the room for the
-            // instance and `error` live for the call.
+            // SAFETY: the function is that of a checked table; the model is live; the placement with its list, the
+            // room for the instance and `error` live for the call.
             unsafe { create(model.raw(), &raw const placement, &raw mut instance, error) }
         })?;
         let handle = Handle::new(instance, plugin, Call::CreateInstance)?;

@@ -62,6 +62,7 @@ mod manifest;
 mod model;
 mod output;
 mod request;
+mod response_size;
 mod samples;
 mod search;
 mod services;

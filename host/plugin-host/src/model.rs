@@ -14,7 +14,7 @@ use std::{
 use arc_swap::ArcSwapOption;
 use proctor_plugin_api::{
     abi::{ProctorError, ProctorInstance, ProctorModel, ProctorQuerySample, ProctorStatus, ProctorTextSink},
-    vocabulary::{QuerySample, SampleIndex, TensorSpec},
+    vocabulary::{QuerySample, SampleIndex},
 };
 
 use crate::{
@@ -25,8 +25,8 @@ use crate::{
     demand::match_demand,
     library::{Table, explain_extension, required},
     request::{load_handle, shapes_of},
+    response_size::ResponseSize,
     samples::{Prepared, Shapes},
-    services::ANY_SIZE,
     written::{Written, collect},
 };
 
@@ -84,8 +84,7 @@ impl Model {
         let activity = Activity::new(backend.plugin(), None);
         let handle = load_handle(backend, activity, demand, &found)
             .inspect_err(|_| backend.has_model.store(false, Ordering::Release))?;
-        let size = demand.outputs.iter().map(TensorSpec::size_bytes).sum();
-        backend.host.response_size_bytes.store(size, Ordering::Relaxed);
+        backend.host.response_size.set(Some(ResponseSize::of(demand)));
         Ok(Self {
             inner: Arc::new(ModelInner {
                 backend: Arc::clone(backend),
@@ -125,6 +124,15 @@ impl Model {
     /// # Errors
     /// A wrong state or number, or why the plugin cannot make it.
     pub fn create_instance(&self, index: u32) -> Result<Instance, PluginHostError> {
+        self.create_instance_on(index, &[])
+    }
+
+    /// As [`create_instance`](Self::create_instance), with the processors that the instance should keep to, the one for its
+    /// own thread first; none for anywhere.
+    ///
+    /// # Errors
+    /// As of [`create_instance`](Self::create_instance).
+    pub fn create_instance_on(&self, index: u32, cpus: &[u32]) -> Result<Instance, PluginHostError> {
         self.inner.expect(Call::CreateInstance, State::Loaded)?;
         self.inner.destroy_retired();
         if index >= self.inner.demand.instance_count || self.inner.lock_instances().contains_key(&index) {
@@ -134,7 +142,7 @@ impl Model {
                 "has this instance already, or as many as demanded",
             ));
         }
-        Instance::create(&self.inner, index)
+        Instance::create(&self.inner, index, cpus)
     }
 
     /// Announces the samples that will be used next. [main thread]
@@ -376,7 +384,7 @@ impl Drop for ModelInner {
             // Each instance holds this model, so none is left, and the handle is not used again.
             unsafe { unload(self.handle.get()) }
         }
-        self.backend.host.response_size_bytes.store(ANY_SIZE, Ordering::Relaxed);
+        self.backend.host.response_size.set(None);
         self.backend.has_model.store(false, Ordering::Release);
     }
 }

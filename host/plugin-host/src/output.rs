@@ -23,16 +23,19 @@ pub(crate) struct OutputBuffer {
     stride: usize,
     /// Offset and size of each output of a sample, in bytes.
     places: Vec<(usize, usize)>,
-    /// Size of all outputs of a sample, in bytes.
-    response_size_bytes: usize,
+    /// Size of an element of the last output if that one may be shorter than its shape.
+    varying_element_bytes: Option<usize>,
+    /// Size of all outputs of each settled sample, in bytes.
+    response_sizes_bytes: Vec<usize>,
 }
 
 // SAFETY: the buffer owns its memory alone.
 unsafe impl Send for OutputBuffer {}
 
 impl OutputBuffer {
-    /// Allocates room for `sample_count` samples; `None` if no machine has that much.
-    pub(crate) fn new(specs: &[TensorSpec], sample_count: usize) -> Option<Self> {
+    /// Allocates room for `sample_count` samples; `None` if no machine has that much. With `last_varies` the last output
+    /// may have fewer elements than its shape.
+    pub(crate) fn new(specs: &[TensorSpec], last_varies: bool, sample_count: usize) -> Option<Self> {
         let mut places = Vec::with_capacity(specs.len());
         let mut end: usize = 0;
         for spec in specs {
@@ -46,8 +49,11 @@ impl OutputBuffer {
             Layout::from_size_align(stride.checked_mul(sample_count.max(1))?, SAMPLE_ALIGNMENT).ok()?;
         // SAFETY: the size is not 0.
         let Some(start) = NonNull::new(unsafe { alloc_zeroed(layout) }) else { handle_alloc_error(layout) };
-        let response_size_bytes = places.iter().map(|(_, size)| size).sum();
-        Some(Self { start, layout, stride, places, response_size_bytes })
+        let varying_element_bytes =
+            specs.last().filter(|_| last_varies).map(|spec| spec.element_type.size_bytes());
+        let whole = places.iter().map(|(_, size)| size).sum();
+        let response_sizes_bytes = vec![whole; sample_count.max(1)];
+        Some(Self { start, layout, stride, places, varying_element_bytes, response_sizes_bytes })
     }
 
     /// An output that the plugin has not touched yet.
@@ -80,8 +86,8 @@ impl OutputBuffer {
     ) -> bool {
         let mut is_whole = is_ok;
         for (output, written) in outputs.iter().enumerate() {
-            let (_, size) = self.places[output];
-            let fits = written.size_bytes == size;
+            let size = written.size_bytes;
+            let fits = self.fits(output, size);
             if !written.lent.is_null() {
                 if is_ok && fits {
                     // SAFETY: the plugin vouches for `size_bytes` bytes at `lent`, which is the size of the place. It
@@ -100,35 +106,46 @@ impl OutputBuffer {
             }
         }
         if is_whole {
-            self.move_together(sample);
+            self.move_together(sample, outputs);
         }
         is_whole
+    }
+
+    /// Whether an output may have this size in bytes.
+    fn fits(&self, output: usize, size: usize) -> bool {
+        let (_, whole) = self.places[output];
+        let is_last = output + 1 == self.places.len();
+        match self.varying_element_bytes.filter(|_| is_last) {
+            Some(element) => size <= whole && size.is_multiple_of(element),
+            None => size == whole,
+        }
     }
 
     /// The settled outputs of a sample, one after the other.
     pub(crate) fn response(&self, sample: usize) -> &[u8] {
         assert!(sample < self.layout.size() / self.stride, "sample {sample} lies beyond the buffer");
-        // SAFETY: the sample lies within the buffer as just checked, its outputs fit its stride, and the memory was
-        // zeroed when it was allocated. The plugin writes only during a call, for which this buffer is borrowed.
-        unsafe {
-            std::slice::from_raw_parts(
-                self.start.as_ptr().add(sample * self.stride),
-                self.response_size_bytes,
-            )
-        }
+        let size_bytes = self.response_sizes_bytes[sample];
+        // SAFETY: the sample lies within the buffer as just checked, the size of its outputs is at most its stride, and
+        // the memory was zeroed when it was allocated. The plugin writes only during a call, for which this buffer is
+        // borrowed.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr().add(sample * self.stride), size_bytes) }
     }
 
-    fn move_together(&mut self, sample: usize) {
+    /// Closes the gaps between outputs, whose sizes are known to fit.
+    fn move_together(&mut self, sample: usize, outputs: &[ProctorOutput]) {
         let mut end = 0;
-        for output in 0..self.places.len() {
-            let (offset, size) = self.places[output];
+        for (output, written) in outputs.iter().enumerate() {
+            let (offset, _) = self.places[output];
+            let size = written.size_bytes;
             if offset != end {
                 let from = self.place(sample, output);
-                // SAFETY: `end` is at most `offset`, so both ranges of `size` bytes lie within the sample's stride.
+                // SAFETY: `end` is at most `offset`, and the size at most that of the place, so both ranges of `size`
+                // bytes lie within the sample's stride.
                 unsafe { ptr::copy(from, from.sub(offset - end), size) };
             }
             end += size;
         }
+        self.response_sizes_bytes[sample] = end;
     }
 
     fn place(&mut self, sample: usize, output: usize) -> *mut u8 {
@@ -162,7 +179,7 @@ mod tests {
             spec("score", ElementType::F64, 1),
             spec("x", ElementType::I8, 2),
         ];
-        let mut buffer = OutputBuffer::new(&specs, 2).unwrap();
+        let mut buffer = OutputBuffer::new(&specs, false, 2).unwrap();
         let activity = Activity::new("output-test", None);
         let mut outputs: Vec<ProctorOutput> = (0..3).map(|output| buffer.fresh(1, output)).collect();
         assert!(outputs.iter().all(|output| output.data.addr().is_multiple_of(OUTPUT_ALIGNMENT)));
@@ -178,7 +195,37 @@ mod tests {
     }
 
     #[test]
+    fn only_the_last_output_may_be_shorter_and_only_by_whole_elements() {
+        let specs = [spec("score", ElementType::F32, 1), spec("tokens", ElementType::I32, 4)];
+        let activity = Activity::new("output-varies-test", None);
+        let settled = |last_varies, sizes: [usize; 2]| {
+            let mut buffer = OutputBuffer::new(&specs, last_varies, 1).unwrap();
+            let mut outputs = [buffer.fresh(0, 0), buffer.fresh(0, 1)];
+            for (output, size) in outputs.iter_mut().zip(sizes) {
+                output.size_bytes = size;
+            }
+            // SAFETY: nothing is lent.
+            let is_whole = unsafe { buffer.settle(0, &outputs, true, activity, |_, _| ()) };
+            is_whole.then(|| buffer.response(0).len())
+        };
+        for (last_varies, sizes, expected) in [
+            (true, [4, 16], Some(20)),
+            (true, [4, 8], Some(12)),
+            (true, [4, 0], Some(4)),
+            (true, [4, 7], None),
+            (true, [4, 20], None),
+            (true, [0, 16], None),
+            (false, [4, 16], Some(20)),
+            (false, [4, 8], None),
+        ] {
+            assert_eq!(settled(last_varies, sizes), expected, "{last_varies} {sizes:?}");
+        }
+    }
+
+    #[test]
     fn more_than_a_machine_has_is_refused() {
-        assert!(OutputBuffer::new(&[spec("x", ElementType::F32, 1 << 40)], usize::MAX >> 20).is_none());
+        assert!(
+            OutputBuffer::new(&[spec("x", ElementType::F32, 1 << 40)], false, usize::MAX >> 20).is_none()
+        );
     }
 }

@@ -11,7 +11,7 @@ use std::{
     ptr, slice,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -25,6 +25,7 @@ use tracing::{Level, level_filters::LevelFilter};
 use crate::{
     call::readable,
     error::{known_status, status_name},
+    response_size::ExpectedSize,
 };
 
 /// How many faults are kept in words; the others are counted.
@@ -38,9 +39,6 @@ const LOG_LENGTH_MOST: usize = 64 << 10;
 /// Longest name of a metric, in bytes, and largest number of metrics.
 const METRIC_NAME_LENGTH_MOST: usize = 128;
 const METRIC_COUNT_MOST: usize = 4096;
-/// [`HostContext::response_size_bytes`] while no model is loaded.
-pub(crate) const ANY_SIZE: usize = usize::MAX;
-
 /// What the host offers to an opened plugin.
 #[derive(Clone)]
 pub struct HostServices {
@@ -81,8 +79,8 @@ pub(crate) struct HostContext {
     now_ns: Arc<dyn Fn() -> u64 + Send + Sync>,
     cache_folder: Option<String>,
     sink: ArcSwapOption<Arc<dyn CompletionSink>>,
-    /// Size of all outputs of one sample, in bytes, or [`ANY_SIZE`].
-    pub(crate) response_size_bytes: AtomicUsize,
+    /// What the outputs of one sample have to be together.
+    pub(crate) response_size: ExpectedSize,
     cancelled: AtomicBool,
     metrics: Mutex<BTreeMap<String, f64>>,
     pub(crate) faults: Faults,
@@ -96,7 +94,7 @@ impl HostContext {
             now_ns: services.now_ns,
             cache_folder: services.cache_folder.and_then(|folder| folder.to_str().map(str::to_owned)),
             sink: ArcSwapOption::empty(),
-            response_size_bytes: AtomicUsize::new(ANY_SIZE),
+            response_size: ExpectedSize::default(),
             cancelled: AtomicBool::new(false),
             metrics: Mutex::default(),
             faults: Faults::default(),
@@ -170,14 +168,15 @@ impl HostContext {
             }
             return response;
         }
-        let expected = self.response_size_bytes.load(Ordering::Relaxed);
+        let expected = self.response_size.get();
         let is_null = raw.data.is_null() && raw.size_bytes > 0;
         if is_null
             || isize::try_from(raw.size_bytes).is_err()
-            || (expected != ANY_SIZE && raw.size_bytes != expected)
+            || expected.is_some_and(|expected| !expected.allows(raw.size_bytes))
         {
             self.faults.record(|| {
                 let (what, got) = (if is_null { "null with " } else { "" }, raw.size_bytes);
+                let expected = expected.map_or_else(|| "some".to_owned(), |expected| expected.to_string());
                 format!("plugin {}: response {id} has {what}{got} bytes instead of {expected}", self.plugin)
             });
             response.status = SampleStatus::FAILED;

@@ -9,6 +9,9 @@ use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, Respo
 ///
 /// An instance belongs to one thread of the scheduler, but not to the one that made it.
 pub trait Instance: Send {
+    /// Is called once, first of all, on the thread that the instance belongs to from then on. Not in virtual time.
+    fn enter_thread(&mut self) {}
+
     /// Runs one batch to its end on the calling (instance) thread.
     ///
     /// # Errors

@@ -100,6 +100,7 @@ fn plugin() -> PluginPart {
         precision: "f32".into(),
         dispatch: "batches",
         options: BTreeMap::from([("sigma".to_owned(), "1".to_owned())]),
+        model_files: Vec::new(),
         metrics: None,
     }
 }
@@ -121,6 +122,7 @@ fn accuracy(passed: bool) -> AccuracyResult {
         metric: "top1".into(),
         value: 0.975,
         correct_count: 585,
+        judged_count: 600,
         sample_count: 600,
         target: 0.96525,
         passed,
@@ -129,6 +131,7 @@ fn accuracy(passed: bool) -> AccuracyResult {
         malformed_samples: Vec::new(),
         duplicate_samples: Vec::new(),
         unknown_samples: Vec::new(),
+        details: BTreeMap::new(),
     }
 }
 

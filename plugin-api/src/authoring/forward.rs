@@ -1,7 +1,10 @@
 //! Events of `tracing` inside a plugin's library, sent through the host's table: the library has a `tracing` of its
 //! own, which the host's subscriber never sees.
 
-use std::fmt::{self, Write};
+use std::{
+    cell::Cell,
+    fmt::{self, Write},
+};
 
 use tracing::{
     Event, Level, Metadata, Subscriber,
@@ -23,6 +26,11 @@ struct Forward {
     host: Host,
 }
 
+thread_local! {
+    /// Whether an event of this thread is on its way to the host.
+    static IS_FORWARDING: Cell<bool> = const { Cell::new(false) };
+}
+
 impl Subscriber for Forward {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         code(*metadata.level()) <= self.host.log_level()
@@ -38,9 +46,14 @@ impl Subscriber for Forward {
     fn record_follows_from(&self, _span: &span::Id, _follows: &span::Id) {}
 
     fn event(&self, event: &Event<'_>) {
+        // A host that a plugin is linked into may have no subscriber of its own: then what it logs comes back here.
+        if IS_FORWARDING.replace(true) {
+            return;
+        }
         let mut line = Line(String::new());
         event.record(&mut line);
         self.host.log(code(*event.metadata().level()), event.metadata().target(), &line.0);
+        IS_FORWARDING.set(false);
     }
 
     fn enter(&self, _span: &span::Id) {}

@@ -29,6 +29,8 @@ pub(super) struct Definition {
     pub(super) quality: Quality,
     pub(super) qsl: Qsl,
     pub(super) scenarios: BTreeMap<String, BTreeMap<String, figment::value::Value>>,
+    #[serde(default)]
+    pub(super) refused: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -41,8 +43,9 @@ pub(super) struct Model {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ModelFile {
-    pub(super) path: String,
-    pub(super) sha256: String,
+    pub(super) path: Option<String>,
+    pub(super) sha256: Option<String>,
+    pub(super) generated: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -51,6 +54,8 @@ pub(super) struct Tensor {
     pub(super) name: String,
     pub(super) element_type: String,
     pub(super) shape: Vec<i64>,
+    #[serde(default)]
+    pub(super) varies: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -59,6 +64,9 @@ pub(super) struct Quality {
     pub(super) metric: String,
     pub(super) reference: f64,
     pub(super) target_ratio: f64,
+    pub(super) answers: Option<String>,
+    #[serde(default)]
+    pub(super) tolerance: BTreeMap<String, f64>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -9,7 +9,7 @@ use std::{
 use include_dir::{Dir, include_dir};
 use proctor_vocabulary::did_you_mean;
 
-use super::Benchmark;
+use super::{Benchmark, family};
 use crate::{ConfigError, Origin};
 
 static FOLDER: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/benchmarks");
@@ -36,6 +36,13 @@ pub(crate) fn find(name: &str, origin: &Origin) -> Result<Benchmark, Vec<ConfigE
     if let Some(benchmark) = benchmarks().iter().find(|benchmark| benchmark.id == name) {
         return Ok(benchmark.clone());
     }
+    if let Some(member) = family::benchmark(name) {
+        let known = || family::PATTERN.to_owned();
+        return member.map_err(|problem| {
+            let (origin, name) = (origin.clone(), name.to_owned());
+            vec![ConfigError::UnknownBenchmark { origin, name, hint: format!(": {problem}"), known: known() }]
+        });
+    }
     if is_path(name) {
         let path = PathBuf::from(name);
         let text = fs::read_to_string(&path)
@@ -47,7 +54,7 @@ pub(crate) fn find(name: &str, origin: &Origin) -> Result<Benchmark, Vec<ConfigE
         origin: origin.clone(),
         name: name.to_owned(),
         hint: did_you_mean(name, known.iter().copied()),
-        known: known.join(", "),
+        known: format!("{}, {}", known.join(", "), family::PATTERN),
     }])
 }
 

@@ -4,6 +4,7 @@
 //! Any other one is given by its path. [`Benchmark`] is a definition that has been checked.
 
 mod definition;
+mod family;
 mod library;
 mod validate;
 
@@ -14,6 +15,7 @@ use std::{
 
 use proctor_vocabulary::{Scenario, TensorSpec};
 
+pub use family::{PATTERN as RNN_PATTERN, table_1 as rnn_table_1};
 pub use library::benchmarks;
 pub(crate) use library::find;
 
@@ -41,12 +43,16 @@ pub struct Benchmark {
     pub inputs: Vec<TensorSpec>,
     /// Tensors of one sample that come out of it. The response data are these, one after the other.
     pub outputs: Vec<TensorSpec>,
+    /// Whether the last of them may have fewer elements than its shape, such as the tokens of an answer.
+    pub last_output_varies: bool,
     /// How good the answers have to be.
     pub quality: Quality,
     /// The query sample library.
     pub qsl: QslCounts,
     /// The scenarios that it may be run in, each with the settings that it asks for.
     pub scenarios: BTreeMap<Scenario, BTreeMap<String, Value>>,
+    /// Why it may not be run in others, where there is a reason.
+    pub refused: BTreeMap<Scenario, String>,
     /// The file of the definition; for a built-in one just its name.
     pub file: PathBuf,
 }
@@ -62,11 +68,19 @@ pub struct Model {
 
 /// One file of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ModelFile {
-    /// Path below the data root.
-    pub path: PathBuf,
-    /// SHA-256 of its bytes, 64 hexadecimal digits in lower case.
-    pub sha256: String,
+pub enum ModelFile {
+    /// A file that somebody has published.
+    Published {
+        /// Path below the data root.
+        path: PathBuf,
+        /// SHA-256 of its bytes, 64 hexadecimal digits in lower case.
+        sha256: String,
+    },
+    /// A file that is made here, the same everywhere, when it is first needed.
+    Generated {
+        /// Name of the recipe.
+        recipe: String,
+    },
 }
 
 /// How good the answers have to be.
@@ -78,6 +92,21 @@ pub struct Quality {
     pub reference: f64,
     /// The share of it that a run has to reach.
     pub target_ratio: f64,
+    /// Where the right answers come from.
+    pub answers: AnswerSource,
+    /// By precision, how far a value may lie from the right one; of metrics that compare values.
+    pub tolerance: BTreeMap<String, f64>,
+}
+
+/// Where the right answers come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnswerSource {
+    /// The labels of the data set.
+    Labels,
+    /// What another implementation put out for the first samples.
+    Shipped,
+    /// Computed from the weights, in f64, after the run.
+    Computed,
 }
 
 impl Quality {

@@ -9,7 +9,7 @@ use figment::value::Value as FigmentValue;
 use proctor_vocabulary::{ElementType, Scenario, TensorSpec, did_you_mean};
 
 use super::{
-    BENCHMARK_SCHEMA_VERSION, Benchmark, Model, ModelFile, QslCounts, Quality,
+    AnswerSource, BENCHMARK_SCHEMA_VERSION, Benchmark, Model, ModelFile, QslCounts, Quality,
     definition::{self, Definition},
 };
 use crate::{
@@ -22,6 +22,14 @@ use crate::{
 const MAX_TENSOR_BYTES: i64 = 1 << 31;
 /// The sample order draws indices of 32 bits.
 const MAX_SAMPLES: i64 = u32::MAX as i64;
+/// Where answers can come from, as definitions say it.
+const ANSWERS: [(&str, AnswerSource); 3] = [
+    ("labels", AnswerSource::Labels),
+    ("shipped", AnswerSource::Shipped),
+    ("computed", AnswerSource::Computed),
+];
+/// Settings of the scheduler that a definition may have: what a batch is belongs to some benchmarks.
+const SCHEDULER_SETTINGS: [&str; 3] = ["batch_size", "batch_timeout_us", "policy"];
 
 /// Checks a definition; every problem is reported.
 pub(super) fn validate(raw: Definition, file: &Path) -> Result<Benchmark, Vec<ConfigError>> {
@@ -37,10 +45,13 @@ pub(super) fn validate(raw: Definition, file: &Path) -> Result<Benchmark, Vec<Co
         ("quality.metric", &raw.quality.metric),
     ];
     names.into_iter().for_each(|(key, name)| check.name(key, name));
+    let last_output_varies = check.varying(&raw.inputs, &raw.outputs);
     let benchmark = Benchmark {
         model: check.model(raw.model),
         inputs: check.tensors("inputs", raw.inputs),
         outputs: check.tensors("outputs", raw.outputs),
+        last_output_varies,
+        refused: check.refused(raw.refused, &raw.scenarios),
         quality: check.quality(raw.quality),
         qsl: check.qsl(&raw.qsl),
         scenarios: check.scenarios(&raw.id, raw.scenarios),
@@ -83,23 +94,68 @@ impl Checker<'_> {
         for (format, file) in raw.files {
             let key = format!("model.files.{format}");
             self.name(&key, &format);
-            let path = PathBuf::from(&file.path);
-            if file.path.is_empty() || !path.components().all(|part| matches!(part, Component::Normal(_))) {
-                self.report(
-                    &format!("{key}.path"),
-                    format!("\"{}\": give a path below the data root", file.path),
-                );
+            match file {
+                definition::ModelFile { path: Some(path), sha256: Some(sha256), generated: None } => {
+                    files.insert(format, self.published(&key, &path, sha256));
+                }
+                definition::ModelFile { path: None, sha256: None, generated: Some(recipe) } => {
+                    self.name(&format!("{key}.generated"), &recipe);
+                    files.insert(format, ModelFile::Generated { recipe });
+                }
+                _ => self.report(&key, "give path and sha256, or else generated".to_owned()),
             }
-            let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-            if file.sha256.len() != 64 || !file.sha256.bytes().all(hex) {
-                self.report(
-                    &format!("{key}.sha256"),
-                    format!("\"{}\": give 64 hexadecimal digits in lower case", file.sha256),
-                );
-            }
-            files.insert(format, ModelFile { path, sha256: file.sha256 });
         }
         Model { id: raw.id, files }
+    }
+
+    fn published(&mut self, key: &str, text: &str, sha256: String) -> ModelFile {
+        let path = PathBuf::from(text);
+        if text.is_empty() || !path.components().all(|part| matches!(part, Component::Normal(_))) {
+            self.report(&format!("{key}.path"), format!("\"{text}\": give a path below the data root"));
+        }
+        let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+        if sha256.len() != 64 || !sha256.bytes().all(hex) {
+            self.report(
+                &format!("{key}.sha256"),
+                format!("\"{sha256}\": give 64 hexadecimal digits in lower case"),
+            );
+        }
+        ModelFile::Published { path, sha256 }
+    }
+
+    /// Whether the last output varies. No other tensor can: the others would not be found in a response.
+    fn varying(&mut self, inputs: &[definition::Tensor], outputs: &[definition::Tensor]) -> bool {
+        let last = outputs.len().saturating_sub(1);
+        let lists = [("inputs", inputs, usize::MAX), ("outputs", outputs, last)];
+        for (list, tensors, may_vary) in lists {
+            for position in (0..tensors.len()).filter(|it| *it != may_vary && tensors[*it].varies) {
+                self.report(
+                    &format!("{list}.{position}.varies"),
+                    "true: only the last output may vary".to_owned(),
+                );
+            }
+        }
+        outputs.last().is_some_and(|output| output.varies)
+    }
+
+    fn refused(
+        &mut self,
+        raw: BTreeMap<String, String>,
+        scenarios: &BTreeMap<String, BTreeMap<String, FigmentValue>>,
+    ) -> BTreeMap<Scenario, String> {
+        let mut refused = BTreeMap::new();
+        for (name, reason) in raw {
+            let key = format!("refused.{name}");
+            match Scenario::ALL.iter().find(|scenario| scenario.name() == name) {
+                Some(_) if scenarios.contains_key(&name) => {
+                    self.report(&key, "the benchmark has this scenario".to_owned());
+                }
+                Some(_) if reason.trim().is_empty() => self.report(&key, "empty: give the reason".to_owned()),
+                Some(scenario) => _ = refused.insert(*scenario, reason),
+                None => self.report(&key, unknown_scenario(&name)),
+            }
+        }
+        refused
     }
 
     fn tensors(&mut self, list: &str, raw: Vec<definition::Tensor>) -> Vec<TensorSpec> {
@@ -150,7 +206,27 @@ impl Checker<'_> {
                 format!("{}: give a number above 0, at most 1", raw.target_ratio),
             );
         }
-        Quality { metric: raw.metric, reference: raw.reference, target_ratio: raw.target_ratio }
+        let source = raw.answers.as_deref().unwrap_or("labels");
+        let answers = ANSWERS.iter().find(|(name, _)| *name == source);
+        if answers.is_none() {
+            let known = ANSWERS.iter().map(|(name, _)| *name);
+            let list = known.clone().collect::<Vec<_>>().join(", ");
+            let hint = did_you_mean(source, known);
+            self.report("quality.answers", format!("\"{source}\": give one of {list}{hint}"));
+        }
+        for (precision, tolerance) in &raw.tolerance {
+            if !(*tolerance > 0.0 && tolerance.is_finite()) {
+                let key = format!("quality.tolerance.{precision}");
+                self.report(&key, format!("{tolerance}: give a number above 0"));
+            }
+        }
+        Quality {
+            metric: raw.metric,
+            reference: raw.reference,
+            target_ratio: raw.target_ratio,
+            answers: answers.map_or(AnswerSource::Labels, |(_, answers)| *answers),
+            tolerance: raw.tolerance,
+        }
     }
 
     fn qsl(&mut self, raw: &definition::Qsl) -> QslCounts {
@@ -189,21 +265,17 @@ impl Checker<'_> {
                     let checked = checked.collect();
                     scenarios.insert(*scenario, checked);
                 }
-                None => {
-                    let known = Scenario::ALL.iter().map(|scenario| scenario.name());
-                    self.report(&table, format!("unknown scenario{}", did_you_mean(&name, known)));
-                }
+                None => self.report(&table, unknown_scenario(&name)),
             }
         }
         scenarios
     }
 
-    /// A setting of the load generator; the host's own are not the benchmark's business.
+    /// A setting of the load generator, or of how batches are formed; the rest is not the benchmark's business.
     fn setting(&mut self, id: &str, path: &str, name: &str, value: &FigmentValue) -> Option<Value> {
-        let Some(key) =
-            keys::test_fields().find(|field| field.name == name).and_then(|field| keys::find(field.name))
-        else {
-            let known = keys::test_fields().map(|field| field.name);
+        let known = || keys::test_fields().map(|field| field.name).chain(SCHEDULER_SETTINGS);
+        let Some(key) = known().find(|known| *known == name).and_then(keys::find) else {
+            let known = known();
             self.report(path, format!("unknown setting{}", did_you_mean(name, known)));
             return None;
         };
@@ -221,4 +293,9 @@ impl Checker<'_> {
         let raw = Raw { key: path.to_owned(), text, form, origin };
         check_value(key, &raw).map_err(|error| self.errors.push(*error)).ok()
     }
+}
+
+fn unknown_scenario(name: &str) -> String {
+    let known = Scenario::ALL.iter().map(|scenario| scenario.name());
+    format!("unknown scenario{}", did_you_mean(name, known))
 }

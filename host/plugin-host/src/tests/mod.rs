@@ -139,6 +139,7 @@ fn demand() -> ModelDemand {
         device: None,
         files: vec![],
         inputs: vec![spec("image", ElementType::U8, &[2, 4])],
+        last_output_varies: false,
         outputs: vec![spec("logits", ElementType::U8, &[8]), spec("label", ElementType::U8, &[])],
         scenario: Scenario::Server,
         batch_size_max: 3,

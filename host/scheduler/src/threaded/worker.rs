@@ -64,6 +64,13 @@ impl Slot {
 pub(super) fn run(shared: &Shared, index: usize, mut instance: Box<dyn Instance>) {
     let _leave = Leave { shared, index };
     let mut batch = Vec::with_capacity(shared.dispatcher.with_batcher(|batcher| batcher.batch_size()));
+    let entered = guard(|| {
+        instance.enter_thread();
+        Ok(())
+    });
+    if let Err(error) = entered {
+        tracing::warn!(instance = index, %error, "an instance failed to enter its thread");
+    }
     let mut done = None;
     while let Some(formed) = shared.dispatcher.next_batch(done.take(), &mut batch) {
         done = Some(shared.run_batch(index, &mut *instance, &batch, formed));

@@ -17,7 +17,8 @@ use std::{
 };
 
 use proctor_rnn_engine::{
-    Call, DirectionWeights, Layer, LayerSpec, Sequences, SequencesMut, Team, TeamOptions, Workspace, reference,
+    Call, DirectionWeights, Layer, LayerSpec, Sequences, SequencesMut, Team, TeamOptions, Workspace,
+    reference,
 };
 use proctor_rnn_optimiser::{Cell, Chunk, Directions, GruReset, Mapping, Precision, Schedule, Sweep};
 use serde::Deserialize;
@@ -181,8 +182,7 @@ impl Bed {
             self.weights.iter().map(|set| reference::Weights::new(&direction_weights(set))).collect();
         let spec = self.spec;
         reference::run(&spec, &sets, &mut self.call().1);
-        let differences =
-            ours.iter().zip(&self.output).map(|(a, b)| f64::from((a - b).abs()));
+        let differences = ours.iter().zip(&self.output).map(|(a, b)| f64::from((a - b).abs()));
         differences.reduce(f64::max)
     }
 
@@ -202,7 +202,8 @@ impl Bed {
             (_, _, 1) => &[Mapping::Single, Mapping::Columns],
             _ => &[Mapping::Single, Mapping::Columns, Mapping::Rows],
         };
-        let chunks = [0, 1, 4, 10, 25].map(|steps| if steps == 0 { Chunk::WholeSequence } else { Chunk::Steps(steps) });
+        let chunks = [0, 1, 4, 10, 25]
+            .map(|steps| if steps == 0 { Chunk::WholeSequence } else { Chunk::Steps(steps) });
         let mut all = Vec::new();
         for mapping in mappings {
             for chunk in chunks {

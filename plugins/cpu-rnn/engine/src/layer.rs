@@ -118,11 +118,7 @@ impl Layer {
     ///
     /// # Panics
     /// If the processor does not have the instructions.
-    pub fn for_isa(
-        isa: Isa,
-        spec: LayerSpec,
-        weights: &[DirectionWeights<'_>],
-    ) -> Result<Self, LayerError> {
+    pub fn for_isa(isa: Isa, spec: LayerSpec, weights: &[DirectionWeights<'_>]) -> Result<Self, LayerError> {
         let LayerSpec { input, hidden, .. } = spec;
         if input == 0 || hidden == 0 {
             return Err(LayerError::Empty { input, hidden });

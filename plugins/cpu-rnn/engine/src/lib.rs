@@ -12,6 +12,7 @@ pub mod reference;
 mod sequences;
 mod sync;
 pub mod team;
+mod trial;
 
 pub use call::{Call, CallError};
 pub use execution::Workspace;
@@ -19,3 +20,4 @@ pub use layer::{DirectionWeights, Layer, LayerError, LayerSpec};
 pub use priming::Primed;
 pub use sequences::{Sequences, SequencesMut};
 pub use team::{Member, Team, TeamOptions};
+pub use trial::Trial;

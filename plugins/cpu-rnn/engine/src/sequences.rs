@@ -63,7 +63,6 @@ impl<'a> Sequences<'a> {
     /// If the tensor has another size.
     #[must_use]
     pub fn sample_major(tensor: &'a [f32], time: usize, batch: usize, width: usize) -> Self {
->>>>>>> onnx
         assert_eq!(tensor.len(), time * batch * width, "size of a tensor [{batch}, {time}, {width}]");
         let samples = Starts::Even(tensor.as_ptr(), time * width, batch);
         Self { samples, step_stride: width, time, width, lifetime: PhantomData }
@@ -167,7 +166,6 @@ impl<'a> SequencesMut<'a> {
     /// If the tensor has another size.
     #[must_use]
     pub fn sample_major(tensor: &'a mut [f32], time: usize, batch: usize, width: usize) -> Self {
->>>>>>> onnx
         assert_eq!(tensor.len(), time * batch * width, "size of a tensor [{batch}, {time}, {width}]");
         let samples = Starts::Even(tensor.as_mut_ptr(), time * width, batch);
         Self { samples, step_stride: width, time, width, lifetime: PhantomData }

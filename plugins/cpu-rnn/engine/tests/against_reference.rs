@@ -43,12 +43,8 @@ fn specs() -> impl Strategy<Value = LayerSpec> {
 fn schedules() -> impl Strategy<Value = Schedule> {
     let chunks = prop_oneof![Just(Chunk::WholeSequence), (1..4_usize).prop_map(Chunk::Steps)];
     let sweeps = select(vec![Sweep::Forward, Sweep::ZigZag]);
-    (1..=5_usize, select(&MAPPINGS[..]), chunks, sweeps).prop_map(|(threads, mapping, chunk, sweep)| Schedule {
-        threads,
-        mapping,
-        chunk,
-        sweep,
-        primed: false,
+    (1..=5_usize, select(&MAPPINGS[..]), chunks, sweeps).prop_map(|(threads, mapping, chunk, sweep)| {
+        Schedule { threads, mapping, chunk, sweep, primed: false }
     })
 }
 
@@ -94,7 +90,8 @@ fn every_mapping_of_every_cell_at_the_ends_of_tiles() {
     for cell in CELLS {
         for directions in [Directions::Forward, Directions::Bidirectional] {
             for hidden in [1, 15, 16, 17, 100] {
-                let spec = LayerSpec { cell, directions, input: 5, hidden, clip: None, precision: Precision::F32 };
+                let spec =
+                    LayerSpec { cell, directions, input: 5, hidden, clip: None, precision: Precision::F32 };
                 let weights: Vec<_> = (0..directions.count())
                     .map(|_| Weights::random(&spec, true, false, &mut random))
                     .collect();
@@ -110,7 +107,10 @@ fn every_mapping_of_every_cell_at_the_ends_of_tiles() {
                                 Schedule { threads: team.threads(), mapping, chunk, sweep, primed: false };
                             let ours = tensors.run(&layer, &schedule, team, &mut workspace);
                             let difference = ours.difference(&expected);
-                            assert!(difference <= TOLERANCE, "{difference:e} {spec:?} {schedule:?} batch {batch}");
+                            assert!(
+                                difference <= TOLERANCE,
+                                "{difference:e} {spec:?} {schedule:?} batch {batch}"
+                            );
                         }
                     }
                 }

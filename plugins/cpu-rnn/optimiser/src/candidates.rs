@@ -6,9 +6,11 @@
 
 use crate::{
     Chunk, LayerShape, Machine, Mapping, Schedule, Sweep,
-    parallelism::degrees,
+    parallelism::{Sharing, degrees, groups},
     partition::{Movement, Partition, movement, partitions},
-    predict::{Prediction, chunk_steps, hidden_product, is_bidirectional, predict},
+    predict::{
+        Prediction, chunk_steps, hidden_product, input_product, is_bidirectional, partition_of, predict,
+    },
 };
 
 /// Units of a block of packed weights: the least that a thread can own.
@@ -57,7 +59,7 @@ pub fn candidates(shape: &LayerShape, machine: &Machine, threads_max: usize) -> 
     let threads_max = threads_max.clamp(1, machine.cores_allowed.max(1));
     let mut all: Vec<Candidate> = Vec::new();
     for (mapping, threads) in mappings(shape, threads_max) {
-        all.extend(variants(shape, machine, mapping, threads));
+        all.extend(variants(shape, machine, threads_max, mapping, threads));
     }
     all.sort_by(|a, b| a.prediction.time_ns.total_cmp(&b.prediction.time_ns));
     let (measured, left_out) = shortened(all);
@@ -81,7 +83,7 @@ pub fn check(shape: &LayerShape, schedule: &Schedule, threads_max: usize) -> Res
         return Err("a chunk of no steps".to_owned());
     }
     match mapping {
-        Mapping::Directions if !is_bidirectional(shape) || threads != 2 => {
+        Mapping::Directions if !is_bidirectional(shape) || !threads.is_multiple_of(2) => {
             Err(format!("directions on {threads} threads for a layer with {}", shape.directions.count()))
         }
         _ => Ok(()),
@@ -98,42 +100,61 @@ fn mappings(shape: &LayerShape, threads_max: usize) -> Vec<(Mapping, usize)> {
         if shape.batch >= threads {
             all.push((Mapping::Rows, threads));
         }
-        if is_bidirectional(shape) && threads == 2 {
+        let groups = groups(shape.directions.count(), threads);
+        if let Some(Sharing::InParallel { cores_each, .. }) = groups.first()
+            && shape.hidden.div_ceil(BLOCK_UNITS) >= *cores_each
+        {
             all.push((Mapping::Directions, threads));
         }
     }
     all
 }
 
-/// A mapping with each chunk, sweep and priming that can make a difference.
-fn variants(shape: &LayerShape, machine: &Machine, mapping: Mapping, threads: usize) -> Vec<Candidate> {
+/// A mapping with each chunk and sweep that can make a difference.
+///
+/// Priming is not tried but decided: once made, shared lines stay, so its two sides cannot be measured in turns, and where
+/// it does not take it has cost a few milliseconds of the start.
+fn variants(
+    shape: &LayerShape,
+    machine: &Machine,
+    threads_max: usize,
+    mapping: Mapping,
+    threads: usize,
+) -> Vec<Candidate> {
     let base = Schedule { threads, mapping, ..Schedule::SINGLE };
-    let block = crate::predict::partition_of(&base).block_bytes(&hidden_product(shape));
+    let block = partition_of(&base).block_bytes(&hidden_product(shape));
     let several_steps = shape.time > 1;
     // A sweep's direction matters where a step does not find all weights in the first-level cache.
     let sweeps = match several_steps && block > machine.l1d_bytes / 2 {
         true => &[Sweep::Forward, Sweep::ZigZag][..],
         false => &[Sweep::Forward],
     };
-    // Priming matters where weights come from the shared cache.
-    let primings = if block > machine.l2_bytes * 3 / 4 { &[false, true][..] } else { &[false] };
+    let primed = threads_max > 1 && weights_of_core(shape, &base) > machine.l2_bytes * 3 / 4;
     let mut all = Vec::new();
     for chunk in chunks(shape, machine, &base) {
         for sweep in sweeps {
-            for primed in primings {
-                let schedule = Schedule { chunk, sweep: *sweep, primed: *primed, ..base };
-                all.push(Candidate { schedule, prediction: predict(shape, machine, &schedule) });
-            }
+            let schedule = Schedule { chunk, sweep: *sweep, primed, ..base };
+            all.push(Candidate { schedule, prediction: predict(shape, machine, &schedule) });
         }
     }
     all
+}
+
+/// Bytes of all weights that one core reads in a call.
+fn weights_of_core(shape: &LayerShape, schedule: &Schedule) -> usize {
+    let of_direction = input_product(shape, 1).b_bytes() + hidden_product(shape).b_bytes();
+    let parts = match schedule.mapping {
+        Mapping::Single | Mapping::Rows => 1,
+        Mapping::Columns | Mapping::Directions => schedule.threads,
+    };
+    shape.directions.count() * of_direction / parts
 }
 
 /// Extents of the time-independent phase: the whole sequence (schedule 2 of Listing 2), one step (schedule 1), as many
 /// steps as keep the gates in half the private cache, and as few as fill the kernel.
 fn chunks(shape: &LayerShape, machine: &Machine, schedule: &Schedule) -> Vec<Chunk> {
     let product = hidden_product(shape);
-    let partition = crate::predict::partition_of(schedule);
+    let partition = partition_of(schedule);
     let rows = product.i.div_ceil(partition.x_i);
     let gates = rows * product.j.div_ceil(partition.x_j) * product.value_bytes;
     let in_cache = (machine.l2_bytes / 2 / gates.max(1)).max(1);

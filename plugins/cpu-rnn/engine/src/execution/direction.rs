@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use proctor_rnn_optimiser::Cell;
 use proctor_rnn_kernels::{Between, PackedCell, Product, Rows, RowsMut, Start, Step};
+use proctor_rnn_optimiser::Cell;
 
 use super::{
     split::{Share, Split},
@@ -109,7 +109,9 @@ impl<'a> Job<'a> {
         // SAFETY: the workspace has a space for each thread of the split, and this thread alone uses this one.
         let space = unsafe { &mut *self.threads.add(thread) };
         for number in directions {
-            let (Some(direction), Some(cell)) = (self.directions[number], self.cells.get(number)) else { continue };
+            let (Some(direction), Some(cell)) = (self.directions[number], self.cells.get(number)) else {
+                continue;
+            };
             let sign = if self.spec.is_reversed(number) { -1 } else { 1 };
             let gates = space.gates.values_mut().as_mut_ptr();
             let run = Run {
@@ -243,10 +245,7 @@ impl Run<'_> {
             rows: active,
             start,
             previous,
-            hidden: RowsMut {
-                bases: output[rows.clone()].as_ptr(),
-                offset: at(self.output_stride, step),
-            },
+            hidden: RowsMut { bases: output[rows.clone()].as_ptr(), offset: at(self.output_stride, step) },
             cell: self.direction.cells.wrapping_add(rows.start * padded),
             cell_stride: padded,
             between,
@@ -306,7 +305,9 @@ impl Run<'_> {
             }
             if let Some(last) = self.job.last_hidden {
                 let hidden = match length.checked_sub(1) {
-                    Some(step) => Some(first.cast_const().wrapping_offset(step as isize * self.output_stride)),
+                    Some(step) => {
+                        Some(first.cast_const().wrapping_offset(step as isize * self.output_stride))
+                    }
                     None => self.direction.initial.get(row).copied(),
                 };
                 // SAFETY: the tensor of last states has a row for each row of a direction.

@@ -102,12 +102,9 @@ mod tests {
 
     #[test]
     fn every_unit_of_every_row_is_computed_once() {
-        for (mapping, threads, directions, blocks, rows) in all_cases(&[
-            Mapping::Single,
-            Mapping::Columns,
-            Mapping::Rows,
-            Mapping::Directions,
-        ]) {
+        for (mapping, threads, directions, blocks, rows) in
+            all_cases(&[Mapping::Single, Mapping::Columns, Mapping::Rows, Mapping::Directions])
+        {
             let schedule = Schedule { mapping, threads, ..Schedule::SINGLE };
             let split = Split::new(&schedule, 4, directions, blocks, rows);
             assert!(split.threads() <= threads.clamp(1, 4));

@@ -83,14 +83,18 @@ impl Workspace {
         let batch = self.order.len();
         let [input_stride, output_stride] = [call.input.step_stride(), call.output.step_stride()];
         for (direction, (space, cell)) in self.directions.iter_mut().zip(cells).enumerate() {
-            let first_step = |length: usize| if spec.is_reversed(direction) { length.saturating_sub(1) } else { 0 };
-            let rows = || self.order.iter().zip(&self.lengths).map(|(sample, length)| (*sample, first_step(*length)));
+            let first_step =
+                |length: usize| if spec.is_reversed(direction) { length.saturating_sub(1) } else { 0 };
+            let rows = || {
+                self.order.iter().zip(&self.lengths).map(|(sample, length)| (*sample, first_step(*length)))
+            };
             space.input.clear();
             let start = |(sample, step)| call.input.sample_ptr(sample).wrapping_add(step * input_stride);
             space.input.extend(rows().map(start));
             space.output.clear();
             let columns = direction * spec.hidden;
-            let start = |(sample, step)| call.output.sample_ptr(sample).wrapping_add(step * output_stride + columns);
+            let start =
+                |(sample, step)| call.output.sample_ptr(sample).wrapping_add(step * output_stride + columns);
             space.output.extend(rows().map(start));
             space.output_read.clear();
             space.output_read.extend(space.output.iter().map(|row| row.cast_const()));

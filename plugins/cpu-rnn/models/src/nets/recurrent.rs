@@ -69,6 +69,13 @@ pub(super) struct Pass<'a> {
     pub(super) last_cell: Option<&'a mut [f32]>,
 }
 
+impl<'a> Pass<'a> {
+    /// A pass of which only the outputs are wanted.
+    pub(super) fn new(input: &'a [f32], lengths: &'a [usize], time: usize, output: &'a mut [f32]) -> Self {
+        Self { input, lengths, time, output, last_hidden: None, last_cell: None }
+    }
+}
+
 /// Tensors of a single step of an LSTM.
 #[derive(Debug)]
 pub(super) struct Step<'a> {
@@ -134,6 +141,9 @@ impl Recurrent {
     pub(super) fn width(&self) -> usize {
         self.layer.output_width()
     }
+
+    /// Does what the schedules want done once before the first call on a team.
+    pub(super) fn ready(&self, _team: &mut Team) {}
 
     /// Runs whole sequences.
     ///

@@ -1,4 +1,6 @@
-//! Functions of each value of a slice.
+//! Functions of each value of a slice, vectorised.
+
+use proctor_rnn_kernels::{Isa, activation};
 
 /// What a dense layer does with its sums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -26,19 +28,19 @@ impl Activation {
     }
 }
 
-/// Replaces each value by its hyperbolic tangent.
+/// Replaces each value by its hyperbolic tangent, within 3e-7.
 pub(super) fn tanh(values: &mut [f32]) {
-    values.iter_mut().for_each(|value| *value = value.tanh());
+    activation::tanh(Isa::best(), values);
 }
 
-/// Replaces each value by `1 / (1 + e^-x)`.
+/// Replaces each value by `1 / (1 + e^-x)`, within 2e-7.
 pub(super) fn sigmoid(values: &mut [f32]) {
-    values.iter_mut().for_each(|value| *value = 1.0 / (1.0 + (-*value).exp()));
+    activation::sigmoid(Isa::best(), values);
 }
 
-/// Replaces each value by its exponential.
+/// Replaces each value by its exponential, within 1.8e-7 of it.
 pub(super) fn exp(values: &mut [f32]) {
-    values.iter_mut().for_each(|value| *value = value.exp());
+    activation::exp(Isa::best(), values);
 }
 
 #[cfg(test)]

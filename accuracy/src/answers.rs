@@ -1,0 +1,109 @@
+//! Where the right answers of a benchmark come from.
+
+use std::path::PathBuf;
+
+use proctor_datasets::DataRoot;
+
+use crate::{AccuracyError, ResponseForm, computed, labels::read_labels, shipped};
+
+/// The right answers, by sample index; of the first samples at least.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answers {
+    /// The class of each sample.
+    Classes(Vec<u64>),
+    /// The values of all outputs of a sample, one output after the other.
+    Values(Vec<Vec<f64>>),
+    /// The tokens of a sample.
+    Tokens(Vec<Vec<i32>>),
+}
+
+impl Answers {
+    /// Number of samples whose answer is known.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Classes(list) => list.len(),
+            Self::Values(list) => list.len(),
+            Self::Tokens(list) => list.len(),
+        }
+    }
+
+    /// Whether no answer is known.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The same answers of at most so many samples.
+    fn at_most(mut self, sample_count: usize) -> Self {
+        match &mut self {
+            Self::Classes(list) => list.truncate(sample_count),
+            Self::Values(list) => list.truncate(sample_count),
+            Self::Tokens(list) => list.truncate(sample_count),
+        }
+        self
+    }
+}
+
+/// Where the right answers come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AnswerSource {
+    /// The labels of a data set.
+    Labels {
+        /// Name of the data set.
+        dataset: String,
+    },
+    /// What another implementation put out for the first samples of a generated model; it comes with this crate.
+    Shipped {
+        /// Name of the model.
+        model: String,
+        /// The outputs that make a response, in their order.
+        outputs: Vec<String>,
+        /// Number of samples of the library.
+        sample_count: usize,
+    },
+    /// The outputs of a single recurrent layer, computed here in f64 for the first samples.
+    Computed {
+        /// Name of the layer, `rnn-<cell>-<input>-<hidden>-<batch>-<seq>[-bi]`.
+        model: String,
+        /// Its weights, a safetensors file with PyTorch's names.
+        weights: PathBuf,
+        /// Number of samples of the library.
+        sample_count: usize,
+    },
+}
+
+impl AnswerSource {
+    /// Checks, before anything is run, that there will be answers to such responses.
+    ///
+    /// # Errors
+    /// [`AccuracyError::NoReference`] if none are known.
+    pub fn check(&self) -> Result<(), AccuracyError> {
+        match self {
+            Self::Labels { .. } => Ok(()),
+            Self::Shipped { model, .. } => shipped::find(model).map(drop),
+            Self::Computed { model, .. } => computed::layer(model).map(drop),
+        }
+    }
+
+    /// Reads or computes the answers, and returns them with the number of samples of the library.
+    pub(crate) fn read(
+        &self,
+        form: ResponseForm,
+        root: &DataRoot,
+    ) -> Result<(Answers, usize), AccuracyError> {
+        match self {
+            Self::Labels { dataset } => {
+                let labels = read_labels(dataset, root)?;
+                let sample_count = labels.len();
+                Ok((Answers::Classes(labels), sample_count))
+            }
+            Self::Shipped { model, outputs, sample_count } => {
+                Ok((shipped::read(model, outputs, form)?.at_most(*sample_count), *sample_count))
+            }
+            Self::Computed { model, weights, sample_count } => {
+                Ok((Answers::Values(computed::compute(model, weights, *sample_count)?), *sample_count))
+            }
+        }
+    }
+}

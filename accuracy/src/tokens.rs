@@ -1,0 +1,98 @@
+//! `tokens`: sequences of tokens against reference sequences.
+
+use crate::{Answers, MetricEntry, ResponseForm, Score, metric::Scored};
+
+inventory::submit! { MetricEntry { name: "tokens", score: tokens } }
+
+/// Share of the judged samples whose tokens are the right ones, all of them and no more.
+///
+/// Among the details is the error rate: the edit distance of all judged samples by the number of right tokens, a missing
+/// answer counting as one without tokens; and the mean number of tokens.
+fn tokens(scored: &Scored<'_>) -> Option<Score> {
+    let Answers::Tokens(answers) = scored.answers else { return None };
+    if !matches!(scored.form, ResponseForm::TokensI32 { .. }) {
+        return None;
+    }
+    let (mut correct_count, mut distance, mut given, mut right) = (0, 0, 0, 0);
+    for (response, answer) in scored.responses.iter().zip(answers) {
+        let whole = response.filter(|data| data.len().is_multiple_of(4));
+        let tokens: Option<Vec<i32>> =
+            whole.map(|data| data.as_chunks().0.iter().map(|token| i32::from_le_bytes(*token)).collect());
+        correct_count += u64::from(tokens.as_ref() == Some(answer));
+        let tokens = tokens.unwrap_or_default();
+        distance += edit_distance(&tokens, answer);
+        given += tokens.len();
+        right += answer.len();
+    }
+    let mut score = Score::share(correct_count, scored.answers);
+    if right > 0 {
+        score.details.insert("token_error_rate".to_owned(), distance as f64 / right as f64);
+    }
+    if !answers.is_empty() {
+        score.details.insert("tokens_per_sample_mean".to_owned(), given as f64 / answers.len() as f64);
+    }
+    Some(score)
+}
+
+/// The least number of tokens that have to be put in, left out or replaced to make one sequence the other (Levenshtein).
+fn edit_distance(a: &[i32], b: &[i32]) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(from != to);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric;
+
+    #[test]
+    fn distances_are_the_least_ones() {
+        for (a, b, expected) in [
+            (&[][..], &[][..], 0),
+            (&[1, 2, 3], &[1, 2, 3], 0),
+            (&[1, 2, 3], &[], 3),
+            (&[], &[7], 1),
+            (&[1, 2, 3], &[1, 3], 1),
+            (&[1, 2, 3, 4], &[2, 3, 4, 5], 2),
+            // kitten, sitting
+            (&[1, 2, 3, 3, 4, 5], &[6, 2, 3, 3, 2, 5, 7], 3),
+        ] {
+            assert_eq!((edit_distance(a, b), edit_distance(b, a)), (expected, expected), "{a:?} {b:?}");
+        }
+    }
+
+    #[test]
+    fn only_the_whole_sequence_is_right() {
+        let bytes = |tokens: &[i32]| -> Vec<u8> { tokens.iter().flat_map(|it| it.to_le_bytes()).collect() };
+        let (whole, shorter, longer, none) = (bytes(&[5, 6]), bytes(&[5]), bytes(&[5, 6, 7]), bytes(&[]));
+        let responses = [&whole, &shorter, &longer, &none].map(|data| Some(data.as_slice()));
+        let responses = [&responses[..], &[None, Some(&whole[..3])]].concat();
+        let answers = &Answers::Tokens(vec![vec![5, 6]; 6]);
+        let form = ResponseForm::TokensI32 { count_max: 3 };
+        let scored = Scored { form, responses: &responses, answers, tolerance: None };
+        let score = (metric("tokens").unwrap().score)(&scored).unwrap();
+        assert_eq!((score.correct_count, score.value), (1, 1.0 / 6.0));
+        assert_eq!(score.details["token_error_rate"], 8.0 / 12.0);
+        assert_eq!(score.details["tokens_per_sample_mean"], 1.0);
+    }
+
+    #[test]
+    fn an_empty_answer_is_right_if_none_was_expected() {
+        let answers = &Answers::Tokens(vec![vec![]]);
+        let form = ResponseForm::TokensI32 { count_max: 3 };
+        let score = |responses: &[Option<&[u8]>]| {
+            (metric("tokens").unwrap().score)(&Scored { form, responses, answers, tolerance: None }).unwrap()
+        };
+        assert_eq!(score(&[Some(&[])]).correct_count, 1);
+        assert_eq!(score(&[None]).correct_count, 0);
+    }
+}

@@ -1,0 +1,109 @@
+//! How large a response may be.
+
+use std::{
+    fmt,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+use proctor_plugin_api::vocabulary::TensorSpec;
+
+use crate::ModelDemand;
+
+/// Sizes in bytes that the outputs of one sample may have together: from `least` to `most`, in steps of `element`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ResponseSize {
+    least: usize,
+    most: usize,
+    element: usize,
+}
+
+impl ResponseSize {
+    /// What a demand asks for. Only its last output may vary.
+    pub(crate) fn of(demand: &ModelDemand) -> Self {
+        let most = demand.outputs.iter().map(TensorSpec::size_bytes).sum();
+        let varying = demand.outputs.last().filter(|_| demand.last_output_varies);
+        match varying {
+            Some(last) => {
+                Self { least: most - last.size_bytes(), most, element: last.element_type.size_bytes() }
+            }
+            None => Self { least: most, most, element: 1 },
+        }
+    }
+
+    pub(crate) fn allows(self, size_bytes: usize) -> bool {
+        (self.least..=self.most).contains(&size_bytes)
+            && (size_bytes - self.least).is_multiple_of(self.element)
+    }
+}
+
+impl fmt::Display for ResponseSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { least, most, element } = *self;
+        if least == most { write!(f, "{most}") } else { write!(f, "{least} to {most} in steps of {element}") }
+    }
+}
+
+/// The size that is expected, changed while a plugin's threads may read it.
+///
+/// It changes only when a model is loaded or unloaded, so nobody completes anything at that moment who keeps to the life
+/// cycle; whoever does not is refused or let through by a mixture of both sizes, and the sink refuses the id.
+#[derive(Debug)]
+pub(crate) struct ExpectedSize {
+    least: AtomicUsize,
+    most: AtomicUsize,
+    /// 0 while no model is loaded: then any size is allowed.
+    element: AtomicUsize,
+}
+
+impl Default for ExpectedSize {
+    fn default() -> Self {
+        let zero = || AtomicUsize::new(0);
+        Self { least: zero(), most: zero(), element: zero() }
+    }
+}
+
+impl ExpectedSize {
+    pub(crate) fn set(&self, size: Option<ResponseSize>) {
+        let ResponseSize { least, most, element } =
+            size.unwrap_or(ResponseSize { least: 0, most: 0, element: 0 });
+        self.least.store(least, Ordering::Relaxed);
+        self.most.store(most, Ordering::Relaxed);
+        self.element.store(element, Ordering::Relaxed);
+    }
+
+    /// `None` while no model is loaded.
+    pub(crate) fn get(&self) -> Option<ResponseSize> {
+        let load = |part: &AtomicUsize| part.load(Ordering::Relaxed);
+        let size =
+            ResponseSize { least: load(&self.least), most: load(&self.most), element: load(&self.element) };
+        (size.element > 0).then_some(size)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_varying_size_goes_by_whole_elements() {
+        let size = ResponseSize { least: 4, most: 20, element: 4 };
+        for (size_bytes, is_allowed) in
+            [(0, false), (4, true), (6, false), (8, true), (20, true), (24, false)]
+        {
+            assert_eq!(size.allows(size_bytes), is_allowed, "{size_bytes}");
+        }
+        assert_eq!(size.to_string(), "4 to 20 in steps of 4");
+        assert_eq!(ResponseSize { least: 40, most: 40, element: 1 }.to_string(), "40");
+    }
+
+    #[test]
+    fn nothing_is_expected_without_a_model() {
+        let expected = ExpectedSize::default();
+        assert_eq!(expected.get(), None);
+        let size = ResponseSize { least: 1, most: 2, element: 1 };
+        expected.set(Some(size));
+        assert_eq!(expected.get(), Some(size));
+        expected.set(None);
+        assert_eq!(expected.get(), None);
+    }
+}

@@ -1,0 +1,282 @@
+//! One step of the decoder: attention after the first layer, its context into all others.
+
+use std::sync::Mutex;
+
+use proctor_rnn_engine::Team;
+use proctor_rnn_optimiser::Cell;
+
+use super::{LAYERS, RESIDUAL_FROM, Settings, Sizes, encoder::Encoding};
+use crate::{
+    RunError,
+    nets::{
+        layers::{
+            Embedding, Projection,
+            attention::Additive,
+            beam::{Row, Scorer},
+            softmax, weighted_sum,
+        },
+        network::zeros,
+        recurrent::{Calls, Expected, Machine, Planner, Recurrent, Step},
+    },
+    safetensors::WeightsError,
+};
+
+#[derive(Debug)]
+pub(super) struct Decoder {
+    sizes: Sizes,
+    embedding: Embedding,
+    memory: Projection,
+    query: Projection,
+    energy: Additive,
+    layers: [Recurrent; LAYERS],
+    output: Projection,
+}
+
+/// Memory of one caller: one row for each live hypothesis, unless said.
+#[derive(Debug)]
+pub(super) struct Decoding {
+    /// The memory through its map, `[sample, time, hidden]`.
+    keys: Vec<f32>,
+    /// States of each layer after the last step, `[row, hidden]`: hidden and cell.
+    states: [[Vec<f32>; 2]; LAYERS],
+    /// Those of one layer that the rows of this step continue.
+    before: [Vec<f32>; 2],
+    /// The context of the last step and of this one, `[row, hidden]`.
+    contexts: [Vec<f32>; 2],
+    /// Input of a layer: what comes from below beside the context, `[row, 2 * hidden]`.
+    input: Vec<f32>,
+    /// What goes up, `[row, hidden]`.
+    up: Vec<f32>,
+    /// `[row, hidden]`.
+    queries: Vec<f32>,
+    /// `[row, source]`.
+    attention: Vec<f32>,
+    /// `[row, vocabulary]`.
+    logits: Vec<f32>,
+    /// Places of the source of each row.
+    places: Vec<usize>,
+    /// Work space of the attention, for each thread.
+    threads: Vec<Mutex<Vec<f32>>>,
+}
+
+impl Decoding {
+    pub(super) fn new(sizes: Sizes, samples: usize) -> Self {
+        let Sizes { vocabulary, hidden, source, beam } = sizes;
+        let rows = samples * beam.width;
+        let states = || [zeros(rows * hidden), zeros(rows * hidden)];
+        Self {
+            keys: zeros(samples * source * hidden),
+            states: [(); LAYERS].map(|()| states()),
+            before: states(),
+            contexts: states(),
+            input: zeros(rows * 2 * hidden),
+            up: zeros(rows * hidden),
+            queries: zeros(rows * hidden),
+            attention: zeros(rows * source),
+            logits: zeros(rows * vocabulary),
+            places: Vec::with_capacity(rows),
+            threads: Vec::new(),
+        }
+    }
+}
+
+impl Decoder {
+    pub(super) fn load(
+        sizes: Sizes,
+        settings: Settings,
+        planner: &mut Planner<'_, '_>,
+    ) -> Result<Self, WeightsError> {
+        let Sizes { vocabulary, hidden, beam, .. } = sizes;
+        let embedding = planner.embedding("decoder.embedding", vocabulary, hidden)?;
+        let memory = planner.matrix("attention.memory", hidden, hidden)?;
+        let query = planner.matrix("attention.query", hidden, hidden)?;
+        let v = planner.weights.take("attention.v", &[hidden])?;
+        let g = planner.weights.take("attention.g", &[1])?[0];
+        let energy = Additive::normed(v, g, planner.weights.take("attention.bias", &[hidden])?);
+        // The first step of a sample has one row, the others a row for each hypothesis.
+        let calls = Calls { time: 1, batches: [1, beam.width, settings.batch_size_max * beam.width] };
+        let mut layer = |index: usize| {
+            let prefix = &format!("decoder.lstm{index}");
+            let expected = Expected {
+                prefix,
+                index: 0,
+                cell: Cell::Lstm,
+                input: 2 * hidden,
+                hidden,
+                bidirectional: false,
+            };
+            planner.recurrent(expected, calls)
+        };
+        let layers = [layer(0)?, layer(1)?, layer(2)?, layer(3)?];
+        let output = planner.matrix("decoder.output", hidden, vocabulary)?;
+        Ok(Self { sizes, embedding, memory, query, energy, layers, output })
+    }
+
+    pub(super) fn layers(&self) -> impl Iterator<Item = &Recurrent> {
+        self.layers.iter()
+    }
+
+    /// Makes the keys of the memory of a batch.
+    pub(super) fn prepare(
+        &self,
+        machine: &mut Machine,
+        room: &mut Decoding,
+        encoding: &Encoding,
+        samples: usize,
+        time: usize,
+    ) {
+        let used = samples * time * self.sizes.hidden;
+        self.memory.run(&mut machine.team, &encoding.rows[..used], &mut room.keys[..used]);
+        let width = 2 * self.sizes.hidden;
+        room.threads.resize_with(machine.team.threads(), || Mutex::new(zeros(width)));
+    }
+}
+
+/// The decoder on the sources of one batch.
+pub(super) struct Steps<'a> {
+    pub(super) decoder: &'a Decoder,
+    pub(super) machine: &'a mut Machine,
+    pub(super) room: &'a mut Decoding,
+    pub(super) encoding: &'a Encoding,
+    /// Words of each source.
+    pub(super) lengths: &'a [usize],
+    /// Steps of the memory for each sample.
+    pub(super) time: usize,
+}
+
+impl Scorer for Steps<'_> {
+    type Error = RunError;
+
+    fn step(&mut self, rows: &[Row]) -> Result<(), RunError> {
+        self.room.places.clear();
+        self.room.places.extend(rows.iter().map(|row| self.lengths[row.sequence]));
+        self.embed(rows);
+        self.layer(0, rows)?;
+        self.attend(rows);
+        for index in 1..LAYERS {
+            self.join(rows.len());
+            self.layer(index, rows)?;
+        }
+        let (hidden, vocabulary) = (self.decoder.sizes.hidden, self.decoder.sizes.vocabulary);
+        let up = &self.room.up[..rows.len() * hidden];
+        let logits = &mut self.room.logits[..rows.len() * vocabulary];
+        self.decoder.output.run(&mut self.machine.team, up, logits);
+        Ok(())
+    }
+
+    fn logits(&self, row: usize) -> &[f32] {
+        let vocabulary = self.decoder.sizes.vocabulary;
+        &self.room.logits[row * vocabulary..][..vocabulary]
+    }
+
+    fn attention(&self, row: usize) -> &[f32] {
+        &self.room.attention[row * self.decoder.sizes.source..][..self.room.places[row]]
+    }
+}
+
+impl Steps<'_> {
+    /// The input of the first layer: the last word's vector and the context that it was chosen by.
+    fn embed(&mut self, rows: &[Row]) {
+        let hidden = self.decoder.sizes.hidden;
+        let [context, _] = &self.room.contexts;
+        for (row, input) in rows.iter().zip(self.room.input.chunks_exact_mut(2 * hidden)) {
+            let (word, from) = input.split_at_mut(hidden);
+            self.decoder.embedding.lookup(&[row.word], word);
+            match row.parent {
+                Some(parent) => from.copy_from_slice(&context[parent * hidden..][..hidden]),
+                None => from.fill(0.0),
+            }
+        }
+    }
+
+    /// What came up beside the new context: the input of the layers above the first.
+    fn join(&mut self, rows: usize) {
+        let hidden = self.decoder.sizes.hidden;
+        let [context, _] = &self.room.contexts;
+        let parts = self.room.up.chunks_exact(hidden).zip(context.chunks_exact(hidden));
+        for ((up, context), input) in parts.zip(self.room.input.chunks_exact_mut(2 * hidden)).take(rows) {
+            input[..hidden].copy_from_slice(up);
+            input[hidden..].copy_from_slice(context);
+        }
+    }
+
+    /// Runs layer `index` on `input`, each row from the states of its parent; `up` is what comes out.
+    fn layer(&mut self, index: usize, rows: &[Row]) -> Result<(), RunError> {
+        let (hidden, samples) = (self.decoder.sizes.hidden, self.lengths.len());
+        let room = &mut *self.room;
+        let first = self.encoding.states(index, samples, hidden);
+        let states = room.states[index].iter().zip(first);
+        for ((before, (states, first)), _) in room.before.iter_mut().zip(states).zip(0..) {
+            for (row, before) in rows.iter().zip(before.chunks_exact_mut(hidden)) {
+                let (from, place) = match row.parent {
+                    Some(parent) => (states.as_slice(), parent),
+                    None => (first, row.sequence),
+                };
+                before.copy_from_slice(&from[place * hidden..][..hidden]);
+            }
+        }
+        let used = rows.len() * hidden;
+        let [next_hidden, next_cell] = &mut room.states[index];
+        let step = Step {
+            input: &room.input[..2 * used],
+            hidden: &room.before[0][..used],
+            cell: &room.before[1][..used],
+            next_hidden: &mut next_hidden[..used],
+            next_cell: &mut next_cell[..used],
+        };
+        self.decoder.layers[index].step(self.machine, step)?;
+        let output = room.states[index][0].chunks_exact(hidden);
+        if index < RESIDUAL_FROM {
+            room.up[..used].copy_from_slice(&room.states[index][0][..used]);
+        } else {
+            for (up, output) in room.up.chunks_exact_mut(hidden).zip(output).take(rows.len()) {
+                up.iter_mut().zip(output).for_each(|(up, output)| *up += output);
+            }
+        }
+        Ok(())
+    }
+
+    /// Attention of each row on its source, and its context. Rows are shared out over the team.
+    fn attend(&mut self, rows: &[Row]) {
+        let Sizes { hidden, source, .. } = self.decoder.sizes;
+        let room = &mut *self.room;
+        let used = rows.len() * hidden;
+        let team = &mut self.machine.team;
+        self.decoder.query.run(team, &room.up[..used], &mut room.queries[..used]);
+        room.contexts.swap(0, 1);
+        let (energy, keys, memory, time) = (&self.decoder.energy, &room.keys, &self.encoding.rows, self.time);
+        let places = room.places.iter().zip(rows);
+        let outputs = room.attention.chunks_exact_mut(source).zip(room.contexts[0].chunks_exact_mut(hidden));
+        let work = places.zip(room.queries.chunks_exact(hidden)).zip(outputs);
+        share_out(team, &room.threads, work, |scratch, (((places, row), query), (attention, context))| {
+            let of_source = row.sequence * time * hidden..(row.sequence * time + places) * hidden;
+            let attention = &mut attention[..*places];
+            energy.scores(scratch, &keys[of_source.clone()], query, attention);
+            softmax(attention);
+            weighted_sum(attention, &memory[of_source], context);
+        });
+    }
+}
+
+/// Does each piece of work on some thread of the team, with that thread's work space.
+fn share_out<T: Send>(
+    team: &mut Team,
+    scratch: &[Mutex<Vec<f32>>],
+    work: impl ExactSizeIterator<Item = T> + Send,
+    each: impl Fn(&mut [f32], T) + Sync,
+) {
+    if team.threads() == 1 || work.len() == 1 {
+        let mut scratch = scratch[0].lock().expect("no thread panics while it holds work space");
+        work.for_each(|item| each(&mut scratch, item));
+        return;
+    }
+    let work = Mutex::new(work);
+    team.run(|member| {
+        let mut scratch = scratch[member.index()].lock().expect("no thread panics while it holds work space");
+        loop {
+            let item = work.lock().expect("taking an item does not panic").next();
+            let Some(item) = item else { break };
+            each(&mut scratch, item);
+        }
+    });
+}

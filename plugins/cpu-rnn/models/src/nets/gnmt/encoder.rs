@@ -1,0 +1,112 @@
+//! The encoder: a bidirectional layer, three forward ones, the last two residual.
+
+use proctor_rnn_optimiser::Cell;
+
+use super::{LAYERS, RESIDUAL_FROM, Settings, Sizes};
+use crate::{
+    Batch, RunError,
+    nets::{
+        layers::Embedding,
+        network::zeros,
+        recurrent::{Calls, Expected, Machine, Pass, Planner, Recurrent},
+    },
+    safetensors::WeightsError,
+};
+
+#[derive(Debug)]
+pub(super) struct Encoder {
+    sizes: Sizes,
+    embedding: Embedding,
+    layers: [Recurrent; LAYERS],
+}
+
+/// Memory of one caller, and what the decoder reads.
+#[derive(Debug)]
+pub(super) struct Encoding {
+    /// Input of a layer, `[sample, time, width]`; at last the memory that the attention looks at.
+    pub(super) rows: Vec<f32>,
+    next: Vec<f32>,
+    /// Last hidden and cell states of each layer, `[direction, sample, hidden]`.
+    pub(super) last: [[Vec<f32>; 2]; LAYERS],
+}
+
+impl Encoding {
+    pub(super) fn new(sizes: Sizes, samples: usize) -> Self {
+        let rows = || zeros(samples * sizes.source * 2 * sizes.hidden);
+        let states = || zeros(2 * samples * sizes.hidden);
+        let last = [(); LAYERS].map(|()| [states(), states()]);
+        Self { rows: rows(), next: rows(), last }
+    }
+
+    /// The states of layer `index` that the decoder starts from, `[sample, hidden]`: hidden and cell. Of the bidirectional
+    /// layer those of the reverse direction.
+    pub(super) fn states(&self, index: usize, samples: usize, hidden: usize) -> [&[f32]; 2] {
+        let start = if index == 0 { samples * hidden } else { 0 };
+        let [hidden_states, cell_states] = &self.last[index];
+        [&hidden_states[start..][..samples * hidden], &cell_states[start..][..samples * hidden]]
+    }
+}
+
+impl Encoder {
+    pub(super) fn load(
+        sizes: Sizes,
+        settings: Settings,
+        planner: &mut Planner<'_, '_>,
+    ) -> Result<Self, WeightsError> {
+        let Sizes { vocabulary, hidden, source, .. } = sizes;
+        let embedding = planner.embedding("encoder.embedding", vocabulary, hidden)?;
+        let calls = Calls { time: source, batches: [1, settings.batch_size_max] };
+        let mut layer = |index: usize| {
+            let prefix = &format!("encoder.lstm{index}");
+            let input = if index == 1 { 2 * hidden } else { hidden };
+            let bidirectional = index == 0;
+            let expected = Expected { prefix, index: 0, cell: Cell::Lstm, input, hidden, bidirectional };
+            planner.recurrent(expected, calls)
+        };
+        let layers = [layer(0)?, layer(1)?, layer(2)?, layer(3)?];
+        Ok(Self { sizes, embedding, layers })
+    }
+
+    pub(super) fn layers(&self) -> impl Iterator<Item = &Recurrent> {
+        self.layers.iter()
+    }
+
+    /// Encodes the sources of a batch; `time` is the longest of `lengths`.
+    pub(super) fn run(
+        &self,
+        machine: &mut Machine,
+        room: &mut Encoding,
+        batch: &dyn Batch,
+        lengths: &[usize],
+        time: usize,
+    ) -> Result<(), RunError> {
+        let Sizes { hidden, .. } = self.sizes;
+        for (sample, (length, row)) in
+            lengths.iter().zip(room.rows.chunks_exact_mut(time * hidden)).enumerate()
+        {
+            self.embedding.lookup(&self.sizes.words().words(batch, sample)?[..*length], row);
+        }
+        let mut width = hidden;
+        for (index, layer) in self.layers.iter().enumerate() {
+            let steps = lengths.len() * time;
+            let [last_hidden, last_cell] = &mut room.last[index];
+            let states = lengths.len() * layer.width();
+            let next = &mut room.next[..steps * layer.width()];
+            let pass = Pass {
+                input: &room.rows[..steps * width],
+                lengths,
+                time,
+                output: &mut *next,
+                last_hidden: Some(&mut last_hidden[..states]),
+                last_cell: Some(&mut last_cell[..states]),
+            };
+            layer.run(machine, pass)?;
+            if index >= RESIDUAL_FROM {
+                next.iter_mut().zip(&room.rows).for_each(|(next, row)| *next += row);
+            }
+            std::mem::swap(&mut room.rows, &mut room.next);
+            width = layer.width();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,249 @@
+//! The prediction network, the joint network, and greedy decoding.
+//!
+//! The joint network's first layer reads a frame and a prediction side by side. Its product is split: the frames' part is one
+//! product over all frames, the predictions' part is computed when a prediction changes, so a look at a frame is
+//! one addition for each unit and the small last layer.
+
+use super::{Settings, Sizes, encoder::Frames, stack};
+use crate::{
+    RunError,
+    nets::{
+        layers::{Activation, Embedding, Projection},
+        network::zeros,
+        recurrent::{Calls, Machine, Planner, Recurrent, Step},
+    },
+    safetensors::WeightsError,
+};
+
+#[derive(Debug)]
+pub(super) struct Decoder {
+    sizes: Sizes,
+    embedding: Embedding,
+    layers: [Recurrent; 2],
+    /// The columns of `joint.net.0` that meet the frame, with its bias.
+    of_frame: Projection,
+    /// Those that meet the prediction.
+    of_prediction: Projection,
+    last: Projection,
+}
+
+/// Memory of one caller: one row for each sample, unless said.
+#[derive(Debug)]
+pub(super) struct Decoding {
+    samples: Vec<Sample>,
+    /// `[sample, time, joint]`.
+    of_frames: Vec<f32>,
+    /// `[sample, joint]`.
+    of_predictions: Vec<f32>,
+    /// States of each layer, `[sample, prediction]`: hidden and cell.
+    states: [[Vec<f32>; 2]; 2],
+    /// The samples that step, and their rows: input, states before and after of one layer.
+    stepping: Vec<usize>,
+    input: Vec<f32>,
+    before: [Vec<f32>; 2],
+    after: [Vec<f32>; 2],
+    /// `[sample, joint]` and `[sample, labels + blank]`.
+    hidden: Vec<f32>,
+    logits: Vec<f32>,
+}
+
+/// Where the decoding of a sample is.
+#[derive(Debug)]
+struct Sample {
+    frame: usize,
+    /// Symbols found at this frame.
+    symbols: usize,
+    text: Vec<i32>,
+}
+
+impl Decoding {
+    pub(super) fn new(sizes: Sizes, samples: usize) -> Self {
+        let Sizes { prediction, joint, labels, rows, room, .. } = sizes;
+        let rows_of = |width: usize| zeros(samples * width);
+        let pair = || [rows_of(prediction), rows_of(prediction)];
+        let sample = || Sample { frame: 0, symbols: 0, text: Vec::with_capacity(room) };
+        Self {
+            samples: (0..samples).map(|_| sample()).collect(),
+            of_frames: zeros(samples * rows * joint),
+            of_predictions: rows_of(joint),
+            states: [pair(), pair()],
+            stepping: Vec::with_capacity(samples),
+            input: rows_of(prediction),
+            before: pair(),
+            after: pair(),
+            hidden: rows_of(joint),
+            logits: rows_of(labels + 1),
+        }
+    }
+
+    /// The symbols of a sample.
+    pub(super) fn text(&self, sample: usize) -> &[i32] {
+        &self.samples[sample].text
+    }
+}
+
+impl Decoder {
+    pub(super) fn load(
+        sizes: Sizes,
+        settings: Settings,
+        planner: &mut Planner<'_, '_>,
+    ) -> Result<Self, WeightsError> {
+        let Sizes { hidden, prediction, joint, labels, .. } = sizes;
+        let embedding = planner.embedding("prediction.embed", labels, prediction)?;
+        let calls = Calls { time: 1, batches: [1, settings.batch_size_max] };
+        let layers = stack(planner, "prediction.dec_rnn.lstm", [prediction; 2], prediction, calls)?;
+        let width = hidden + prediction;
+        let weight = planner.weights.take("joint.net.0.weight", &[joint, width])?;
+        let bias = planner.weights.take("joint.net.0.bias", &[joint])?;
+        let columns = |start: usize, count: usize| -> Vec<f32> {
+            weight.chunks_exact(width).flat_map(|row| &row[start..start + count]).copied().collect()
+        };
+        Ok(Self {
+            sizes,
+            embedding,
+            layers,
+            of_frame: Projection::new(&columns(0, hidden), &bias, hidden),
+            of_prediction: Projection::new(&columns(hidden, prediction), &[], prediction),
+            last: planner.linear("joint.net.3", joint, labels + 1)?,
+        })
+    }
+
+    pub(super) fn layers(&self) -> impl Iterator<Item = &Recurrent> {
+        self.layers.iter()
+    }
+
+    /// Decodes all samples of a batch; `lengths` are their frames. The texts are in `room` then.
+    pub(super) fn run(
+        &self,
+        machine: &mut Machine,
+        room: &mut Decoding,
+        frames: Frames<'_>,
+        lengths: &[usize],
+    ) -> Result<(), RunError> {
+        let rows = lengths.len() * frames.time;
+        self.of_frame.run(&mut machine.team, frames.values, &mut room.of_frames[..rows * self.sizes.joint]);
+        self.start(room, lengths.len());
+        loop {
+            self.predict(machine, room)?;
+            room.stepping.clear();
+            // A sample that finds a blank goes on to its next frame at once, until it finds a symbol or is done.
+            let mut looking = false;
+            for (sample, length) in lengths.iter().enumerate() {
+                looking |= self.look(machine, room, sample, *length, frames.time);
+            }
+            if !looking {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Before the first symbol all states are zero, and all samples step with a zero input.
+    fn start(&self, room: &mut Decoding, samples: usize) {
+        for sample in &mut room.samples[..samples] {
+            (sample.frame, sample.symbols) = (0, 0);
+            sample.text.clear();
+        }
+        room.states.iter_mut().flatten().for_each(|states| states.fill(0.0));
+        room.stepping.clear();
+        room.stepping.extend(0..samples);
+    }
+
+    /// Looks at frames from where a sample is, until one has a symbol. Returns whether there was one; the sample steps then.
+    fn look(
+        &self,
+        machine: &mut Machine,
+        room: &mut Decoding,
+        index: usize,
+        length: usize,
+        time: usize,
+    ) -> bool {
+        let Sizes { joint, labels: blank, symbols_max, room: text_max, .. } = self.sizes;
+        let of_prediction = &room.of_predictions[index * joint..][..joint];
+        let sample = &mut room.samples[index];
+        while sample.frame < length && sample.text.len() < text_max {
+            let of_frame = &room.of_frames[(index * time + sample.frame) * joint..][..joint];
+            let hidden = &mut room.hidden[..joint];
+            for ((hidden, frame), prediction) in hidden.iter_mut().zip(of_frame).zip(of_prediction) {
+                *hidden = frame + prediction;
+            }
+            Activation::Relu.apply(hidden);
+            let logits = &mut room.logits[..=blank];
+            self.last.run(&mut machine.team, hidden, logits);
+            let symbol = first_of_largest(logits);
+            if symbol == blank || sample.symbols == symbols_max {
+                sample.frame += 1;
+                sample.symbols = 0;
+                continue;
+            }
+            sample.symbols += 1;
+            sample.text.push(i32::try_from(symbol).expect("labels are few"));
+            room.stepping.push(index);
+            return true;
+        }
+        false
+    }
+
+    /// One step of the prediction network for the samples that step, by their last symbols.
+    fn predict(&self, machine: &mut Machine, room: &mut Decoding) -> Result<(), RunError> {
+        let Sizes { prediction: width, joint, .. } = self.sizes;
+        let Decoding { stepping, samples, states, input, before, after, hidden, of_predictions, .. } = room;
+        let used = stepping.len() * width;
+        for (sample, row) in stepping.iter().zip(input.chunks_exact_mut(width)) {
+            match samples[*sample].text.last() {
+                None => row.fill(0.0),
+                Some(symbol) => self.embedding.lookup(&[*symbol], row),
+            }
+        }
+        for (layer, states) in self.layers.iter().zip(states) {
+            for (before, states) in before.iter_mut().zip(&*states) {
+                for (sample, row) in stepping.iter().zip(before.chunks_exact_mut(width)) {
+                    row.copy_from_slice(&states[sample * width..][..width]);
+                }
+            }
+            let [next_hidden, next_cell] = &mut *after;
+            let step = Step {
+                input: &input[..used],
+                hidden: &before[0][..used],
+                cell: &before[1][..used],
+                next_hidden: &mut next_hidden[..used],
+                next_cell: &mut next_cell[..used],
+            };
+            layer.step(machine, step)?;
+            for (after, states) in after.iter().zip(&mut *states) {
+                for (sample, row) in stepping.iter().zip(after.chunks_exact(width)) {
+                    states[sample * width..][..width].copy_from_slice(row);
+                }
+            }
+            input[..used].copy_from_slice(&after[0][..used]);
+        }
+        let hidden = &mut hidden[..stepping.len() * joint];
+        self.of_prediction.run(&mut machine.team, &input[..used], hidden);
+        for (sample, row) in stepping.iter().zip(hidden.chunks_exact(joint)) {
+            of_predictions[sample * joint..][..joint].copy_from_slice(row);
+        }
+        Ok(())
+    }
+}
+
+/// Position of the largest value, the first of equals; NaN is never larger.
+fn first_of_largest(values: &[f32]) -> usize {
+    let mut best = 0;
+    for (index, value) in values.iter().enumerate() {
+        if *value > values[best] {
+            best = index;
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_equals_is_the_largest() {
+        assert_eq!(first_of_largest(&[1.0, 3.0, 3.0, 2.0]), 1);
+        assert_eq!(first_of_largest(&[5.0]), 0);
+        assert_eq!(first_of_largest(&[0.0, f32::NAN, 1.0]), 2);
+    }
+}

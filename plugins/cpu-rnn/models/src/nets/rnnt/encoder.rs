@@ -1,0 +1,121 @@
+//! The encoder: two LSTM layers on the rows, two rows joined to a frame, three more layers.
+
+use super::{STACKED, Settings, Sizes, stack};
+use crate::{
+    Batch, RunError,
+    nets::{
+        network::zeros,
+        recurrent::{Calls, Machine, Pass, Planner, Recurrent},
+    },
+    safetensors::WeightsError,
+};
+
+#[derive(Debug)]
+pub(super) struct Encoder {
+    sizes: Sizes,
+    pre: [Recurrent; 2],
+    post: [Recurrent; 3],
+}
+
+/// Memory of one caller.
+#[derive(Debug)]
+pub(super) struct Encoding {
+    /// `[sample, time, width]`.
+    features: Vec<f32>,
+    /// Outputs of the layers, which take turns: `[sample, time, hidden]`.
+    states: [Vec<f32>; 2],
+}
+
+/// The frames of a batch.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Frames<'a> {
+    /// `[sample, time, hidden]`.
+    pub(super) values: &'a [f32],
+    /// Frames of the tensor for each sample.
+    pub(super) time: usize,
+}
+
+impl Encoding {
+    pub(super) fn new(sizes: Sizes, samples: usize) -> Self {
+        // An odd number of rows gets one more.
+        let rows = sizes.rows.next_multiple_of(STACKED);
+        let states = || zeros(samples * rows * sizes.hidden);
+        Self { features: zeros(samples * rows * sizes.width), states: [states(), states()] }
+    }
+}
+
+impl Encoder {
+    pub(super) fn load(
+        sizes: Sizes,
+        settings: Settings,
+        planner: &mut Planner<'_, '_>,
+    ) -> Result<Self, WeightsError> {
+        let Sizes { width, hidden, rows, .. } = sizes;
+        let calls = |time| Calls { time, batches: [1, settings.batch_size_max] };
+        let pre = stack(planner, "encoder.pre_rnn.lstm", [width, hidden], hidden, calls(rows))?;
+        let inputs = [STACKED * hidden, hidden, hidden];
+        let post = stack(planner, "encoder.post_rnn.lstm", inputs, hidden, calls(rows.div_ceil(STACKED)))?;
+        Ok(Self { sizes, pre, post })
+    }
+
+    pub(super) fn layers(&self) -> impl Iterator<Item = &Recurrent> {
+        self.pre.iter().chain(&self.post)
+    }
+
+    /// Encodes the features of a batch. `lengths` are rows before and frames after.
+    pub(super) fn run<'a>(
+        &self,
+        machine: &mut Machine,
+        room: &'a mut Encoding,
+        batch: &dyn Batch,
+        lengths: &mut [usize],
+    ) -> Result<Frames<'a>, RunError> {
+        let longest = lengths.iter().copied().max().unwrap_or(0);
+        let mut time = longest.max(1).next_multiple_of(STACKED);
+        self.gather(room, batch, lengths, time)?;
+        let samples = lengths.len();
+        let Encoding { features, states: [even, odd] } = room;
+        let (mut from, mut to): (&mut Vec<f32>, &mut Vec<f32>) = (odd, even);
+        for (index, layer) in self.layers().enumerate() {
+            if index == self.pre.len() {
+                // Beyond a length the layer wrote zeros, so an odd last row is joined to zeros; the values stay in place.
+                time /= STACKED;
+                lengths.iter_mut().for_each(|length| *length = length.div_ceil(STACKED));
+            }
+            let input = if index == 0 { &*features } else { &*from };
+            let width = match index {
+                0 => self.sizes.width,
+                _ if index == self.pre.len() => STACKED * self.sizes.hidden,
+                _ => self.sizes.hidden,
+            };
+            let input = &input[..samples * time * width];
+            let output = &mut to[..samples * time * layer.width()];
+            layer.run(machine, Pass::new(input, lengths, time, output))?;
+            std::mem::swap(&mut from, &mut to);
+        }
+        Ok(Frames { values: &from[..samples * time * self.sizes.hidden], time })
+    }
+
+    /// Copies the rows of each sample into `features`: only as many as the longest has, so the samples lie apart.
+    fn gather(
+        &self,
+        room: &mut Encoding,
+        batch: &dyn Batch,
+        lengths: &[usize],
+        time: usize,
+    ) -> Result<(), RunError> {
+        let Sizes { width, rows, .. } = self.sizes;
+        for (sample, (length, to)) in
+            lengths.iter().zip(room.features.chunks_exact_mut(time * width)).enumerate()
+        {
+            let features = batch.input_f32(sample, 0)?;
+            let (got, expected) = (features.len(), rows * width);
+            if got != expected {
+                return Err(RunError::SampleSize { sample, tensor: "the features", got, expected });
+            }
+            to[..length * width].copy_from_slice(&features[..length * width]);
+            to[length * width..].fill(0.0);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,115 @@
+//! Files, samples and reference outputs of the generated networks.
+
+use std::{fs, path::PathBuf, sync::Arc};
+
+use proctor_datasets::recipes;
+use proctor_rnn_engine::Team;
+use proctor_rnn_optimiser::{GruReset, Precision};
+
+use crate::{LoadError, LoadRequest, Model, OwnedBatch, SingleThread, nets::find};
+
+/// A folder of weights that is removed in the end.
+pub(super) struct Folder(PathBuf);
+
+impl Folder {
+    pub(super) fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("proctor-nets-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(super) fn join(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // Best effort: what is left lies in the folder for temporary files.
+        drop(fs::remove_dir_all(&self.0));
+    }
+}
+
+/// Loads a network from a file of its recipe.
+pub(super) fn load(id: &str, precision: Precision, batch_size_max: usize) -> Arc<dyn Model> {
+    let folder = Folder::new(&format!("{id}-{precision:?}-{batch_size_max}"));
+    let path = folder.join("model.safetensors");
+    recipes::write_safetensors(&recipes::recipe(id).unwrap(), &path, &mut |_| ()).unwrap();
+    load_file(id, &path, precision, batch_size_max).unwrap()
+}
+
+pub(super) fn load_file(
+    id: &str,
+    path: &std::path::Path,
+    precision: Precision,
+    batch_size_max: usize,
+) -> Result<Arc<dyn Model>, LoadError> {
+    let network = find(id).unwrap();
+    network.load(&LoadRequest {
+        model: id,
+        safetensors: Some(path),
+        onnx: None,
+        inputs: &network.inputs,
+        outputs: &network.outputs,
+        batch_size_max,
+        precision,
+        reset: GruReset::AfterProduct,
+        scheduler: &SingleThread,
+    })
+}
+
+/// A batch of generated samples.
+pub(super) fn batch(id: &str, samples: impl IntoIterator<Item = u64>) -> OwnedBatch {
+    let (inputs, network) = (recipes::input_recipe(id).unwrap(), find(id).unwrap());
+    let room: Vec<usize> = network.outputs.iter().map(|output| output.element_count()).collect();
+    let mut batch = OwnedBatch::default();
+    for sample in samples {
+        batch.push(inputs.sample(sample).iter().map(|bytes| words(bytes)).collect(), &room);
+    }
+    batch
+}
+
+pub(super) fn words(bytes: &[u8]) -> Vec<u32> {
+    bytes.as_chunks().0.iter().map(|bytes| u32::from_ne_bytes(*bytes)).collect()
+}
+
+/// The reference outputs of a model.
+pub(super) struct Reference {
+    json: serde_json::Value,
+}
+
+impl Reference {
+    pub(super) fn read(id: &str) -> Self {
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+            .join(format!("../../../datasets/recipes/reference/{id}.json"));
+        Self { json: serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap() }
+    }
+
+    pub(super) fn sample_count(&self) -> usize {
+        self.json["samples"].as_array().unwrap().len()
+    }
+
+    pub(super) fn values(&self, sample: usize, output: &str) -> Vec<f64> {
+        let values = self.json["samples"][sample][output].as_array().unwrap();
+        values.iter().map(|value| value.as_f64().unwrap()).collect()
+    }
+
+    /// Shape and sum of the first 16 values of each tensor.
+    pub(super) fn tensors(&self) -> Vec<(String, Vec<usize>, f64)> {
+        let tensors = self.json["tensors"].as_object().unwrap();
+        let shape = |tensor: &serde_json::Value| -> Vec<usize> {
+            tensor["shape"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|extent| extent.as_u64().unwrap() as usize)
+                .collect()
+        };
+        let sum = |tensor: &serde_json::Value| tensor["sum_of_first_16"].as_f64().unwrap();
+        tensors.iter().map(|(name, tensor)| (name.clone(), shape(tensor), sum(tensor))).collect()
+    }
+}
+
+pub(super) fn team() -> Team {
+    Team::new(1)
+}

@@ -1,0 +1,5 @@
+//! The networks against the reference outputs, and on bad input.
+
+mod bad_input;
+mod common;
+mod reference;

@@ -1,0 +1,103 @@
+//! What the networks answer must be what another implementation answers: `datasets/recipes/make_reference.py`, in numpy and f64.
+
+use proctor_datasets::recipes;
+use proctor_rnn_optimiser::Precision;
+
+use super::common::{Reference, batch, load, team};
+use crate::{
+    OwnedBatch,
+    nets::{find, networks},
+};
+
+/// Largest difference of a value: the answers are probabilities and cosines, computed in f32 against f64.
+const TOLERANCE: f64 = 5e-6;
+
+/// Runs samples in batches of a size and compares each.
+fn check(id: &str, batch_size: usize, sample_count: usize) {
+    let reference = Reference::read(id);
+    let sample_count = sample_count.min(reference.sample_count());
+    let mut instance = load(id, Precision::F32, batch_size).instance(team()).unwrap();
+    let mut largest: f64 = 0.0;
+    for first in (0..sample_count).step_by(batch_size) {
+        let samples = first..sample_count.min(first + batch_size);
+        let mut run = batch(id, samples.clone().map(|sample| sample as u64));
+        instance.execute(&mut run).unwrap();
+        for (place, sample) in samples.enumerate() {
+            largest = largest.max(compare(id, &reference, sample, &run, place));
+        }
+    }
+    println!("{id}, batches of {batch_size}: largest difference {largest:.2e}");
+}
+
+/// Compares the answer at a place of a batch; returns the largest difference of a value.
+fn compare(id: &str, reference: &Reference, sample: usize, run: &OwnedBatch, place: usize) -> f64 {
+    let mut largest: f64 = 0.0;
+    for (index, output) in find(id).unwrap().outputs.iter().enumerate() {
+        let expected = reference.values(sample, &output.name);
+        if output.name == "tokens" {
+            let got: Vec<f64> = run.output_integers(place, index).into_iter().map(f64::from).collect();
+            assert_eq!(got, expected, "{id}, sample {sample}");
+            continue;
+        }
+        let got = run.output(place, index);
+        assert_eq!(got.len(), expected.len(), "{id}, sample {sample}, {}", output.name);
+        for (got, expected) in got.iter().zip(expected) {
+            let difference = (f64::from(*got) - expected).abs();
+            assert!(difference <= TOLERANCE, "{id}, sample {sample}, {}: {got} {expected}", output.name);
+            largest = largest.max(difference);
+        }
+    }
+    largest
+}
+
+#[test]
+fn small_networks_answer_as_the_reference_does_whatever_the_batch() {
+    for id in networks().iter().map(|network| network.id).filter(|id| id.ends_with("-tiny")) {
+        for batch_size in [1, 2, 3, 16] {
+            check(id, batch_size, 16);
+        }
+    }
+}
+
+#[test]
+fn recipes_and_reference_agree_on_the_weights() {
+    for id in recipes::NETWORKS {
+        let recipe = recipes::recipe(id).unwrap();
+        let expected = Reference::read(id).tensors();
+        let shapes = |list: &[(String, Vec<usize>, f64)]| -> Vec<_> {
+            list.iter().map(|(name, shape, _)| (name.clone(), shape.clone())).collect()
+        };
+        let got: Vec<_> = recipe
+            .tensors
+            .iter()
+            .map(|tensor| {
+                let mut first = vec![0.0; tensor.element_count().min(16)];
+                tensor.write(recipe.seed, 0, &mut first);
+                let sum = first.iter().map(|value| f64::from(*value)).sum::<f64>();
+                (tensor.name.clone(), tensor.shape.clone(), sum)
+            })
+            .collect();
+        assert_eq!(shapes(&got), shapes(&expected), "{id}");
+        for (got, expected) in got.iter().zip(&expected) {
+            assert!((got.2 - expected.2).abs() < 1e-9, "{id} {}: {} {}", got.0, got.2, expected.2);
+        }
+    }
+}
+
+#[test]
+fn networks_take_what_their_recipes_make() {
+    for network in networks() {
+        let recipe = recipes::input_recipe(network.id).unwrap();
+        let of_recipe: Vec<_> = recipe
+            .tensors
+            .iter()
+            .map(|tensor| (tensor.name.to_owned(), tensor.element_type, tensor.shape.clone()))
+            .collect();
+        let of_network: Vec<_> = network
+            .inputs
+            .iter()
+            .map(|input| (input.name.clone(), input.element_type, input.shape.clone()))
+            .collect();
+        assert_eq!(of_recipe, of_network, "{}", network.id);
+    }
+}

@@ -1,0 +1,197 @@
+//! Text similarity: a bidirectional GRU, the maximum over time, a dense layer, cosine (DeepCPU, section 6.2, table 4).
+
+use std::sync::Arc;
+
+use proctor_rnn_engine::Team;
+use proctor_rnn_optimiser::{Cell, GruReset};
+use proctor_vocabulary::TensorSpec;
+
+use super::{
+    inputs::{WordInput, check_batch, write_row},
+    layers::{Activation, Embedding, Perceptron, PerceptronRoom, cosine, max_over_time},
+    network::{Settings, f32_spec, i32_spec, zeros},
+    recurrent::{Calls, Expected, Machine, Pass, Planner, Recurrent},
+};
+use crate::{Batch, Instance, Model, RunError, safetensors::WeightsError};
+
+/// Sizes of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Sizes {
+    vocabulary: usize,
+    width: usize,
+    hidden: usize,
+    dense: usize,
+    steps: usize,
+    documents: usize,
+}
+
+pub(super) const FULL: Sizes =
+    Sizes { vocabulary: 50_000, width: 200, hidden: 512, dense: 128, steps: 20, documents: 10 };
+
+pub(super) const TINY: Sizes =
+    Sizes { vocabulary: 50, width: 12, hidden: 16, dense: 8, steps: 6, documents: 3 };
+
+impl Sizes {
+    pub(super) fn inputs(&self) -> Vec<TensorSpec> {
+        vec![
+            i32_spec("query", &[self.steps]),
+            i32_spec("query_length", &[1]),
+            i32_spec("documents", &[self.documents, self.steps]),
+            i32_spec("document_lengths", &[self.documents]),
+        ]
+    }
+
+    pub(super) fn outputs(&self) -> Vec<TensorSpec> {
+        vec![f32_spec("scores", &[self.documents])]
+    }
+
+    /// The query and the documents of a sample.
+    fn texts(&self) -> usize {
+        1 + self.documents
+    }
+
+    /// The inputs that hold the texts.
+    fn words(&self) -> [WordInput; 2] {
+        let Self { vocabulary, steps, documents, .. } = *self;
+        [
+            WordInput { name: "the query", words: 0, lengths: 1, sequences: 1, steps, vocabulary },
+            WordInput {
+                name: "the documents",
+                words: 2,
+                lengths: 3,
+                sequences: documents,
+                steps,
+                vocabulary,
+            },
+        ]
+    }
+}
+
+/// The parameters.
+#[derive(Debug)]
+struct TextSimilarity {
+    sizes: Sizes,
+    settings: Settings,
+    embedding: Embedding,
+    encoder: Recurrent,
+    dense: Perceptron,
+}
+
+pub(super) fn load(
+    sizes: Sizes,
+    settings: Settings,
+    planner: &mut Planner<'_, '_>,
+) -> Result<Arc<dyn Model>, WeightsError> {
+    let Sizes { vocabulary, width, hidden, dense, steps, .. } = sizes;
+    let embedding = planner.embedding("embedding", vocabulary, width)?;
+    let cell = Cell::Gru(GruReset::AfterProduct);
+    let expected = Expected { prefix: "gru", index: 0, cell, input: width, hidden, bidirectional: true };
+    let batches = [sizes.texts(), settings.batch_size_max * sizes.texts()];
+    let encoder = planner.recurrent(expected, Calls { time: steps, batches })?;
+    let dense = Perceptron::new(vec![(planner.linear("dense", 2 * hidden, dense)?, Activation::Tanh)]);
+    Ok(Arc::new(TextSimilarity { sizes, settings, embedding, encoder, dense }))
+}
+
+impl Model for TextSimilarity {
+    fn instance(self: Arc<Self>, team: Team) -> Result<Box<dyn Instance>, RunError> {
+        let Sizes { width, hidden, dense, steps, .. } = self.sizes;
+        let texts = self.settings.batch_size_max * self.sizes.texts();
+        self.settings.check_memory(steps, self.sizes.texts() * steps * (width + 2 * hidden))?;
+        Ok(Box::new(TextSimilarityInstance {
+            machine: Machine::new(team, [&self.encoder]),
+            lengths: Vec::with_capacity(texts),
+            words: zeros(texts * steps * width),
+            states: zeros(texts * steps * 2 * hidden),
+            pooled: zeros(texts * 2 * hidden),
+            vectors: zeros(texts * dense),
+            scores: zeros(self.sizes.documents),
+            room: PerceptronRoom::default(),
+            model: self,
+        }))
+    }
+
+    fn summary(&self) -> String {
+        self.encoder.summary()
+    }
+}
+
+#[derive(Debug)]
+struct TextSimilarityInstance {
+    model: Arc<TextSimilarity>,
+    machine: Machine,
+    /// Of each text; a sample's query comes before its documents.
+    lengths: Vec<usize>,
+    /// `[text, time, width]`.
+    words: Vec<f32>,
+    /// `[text, time, 2 * hidden]`.
+    states: Vec<f32>,
+    /// `[text, 2 * hidden]`.
+    pooled: Vec<f32>,
+    /// `[text, dense]`.
+    vectors: Vec<f32>,
+    scores: Vec<f32>,
+    room: PerceptronRoom,
+}
+
+impl Instance for TextSimilarityInstance {
+    fn execute(&mut self, batch: &mut dyn Batch) -> Result<(), RunError> {
+        let model = Arc::clone(&self.model);
+        let samples = check_batch(batch, model.settings.batch_size_max)?;
+        self.lengths.clear();
+        for sample in 0..samples {
+            for input in model.sizes.words() {
+                input.lengths(batch, sample, &mut self.lengths)?;
+            }
+        }
+        let time = self.lengths.iter().copied().max().unwrap_or(0).max(1);
+        self.look_up(&model, batch, time)?;
+        self.encode(&model, time)?;
+        self.compare(&model, batch)
+    }
+}
+
+impl TextSimilarityInstance {
+    /// Embedding: from the batch to `words`.
+    fn look_up(&mut self, model: &TextSimilarity, batch: &dyn Batch, time: usize) -> Result<(), RunError> {
+        let mut texts = self.lengths.iter().zip(self.words.chunks_exact_mut(time * model.sizes.width));
+        for sample in 0..batch.sample_count() {
+            for input in model.sizes.words() {
+                for words in input.words(batch, sample)?.chunks_exact(input.steps) {
+                    let (length, row) = texts.next().expect("there is room for all texts of a batch");
+                    model.embedding.lookup(&words[..*length], row);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Recurrent layer, pooling, dense layer: from `words` to `vectors`.
+    fn encode(&mut self, model: &TextSimilarity, time: usize) -> Result<(), RunError> {
+        let Sizes { width, hidden, dense, .. } = model.sizes;
+        let (texts, units) = (self.lengths.len(), 2 * hidden);
+        let states = &mut self.states[..texts * time * units];
+        let words = &self.words[..texts * time * width];
+        model.encoder.run(&mut self.machine, Pass::new(words, &self.lengths, time, states))?;
+        let pooled = &mut self.pooled[..texts * units];
+        let of_text = states.chunks_exact(time * units).zip(pooled.chunks_exact_mut(units));
+        for ((states, pooled), length) in of_text.zip(&self.lengths) {
+            max_over_time(&states[..length * units], pooled);
+        }
+        model.dense.run(&mut self.machine.team, &mut self.room, pooled, &mut self.vectors[..texts * dense]);
+        Ok(())
+    }
+
+    /// Cosines: from `vectors` to the batch.
+    fn compare(&mut self, model: &TextSimilarity, batch: &mut dyn Batch) -> Result<(), RunError> {
+        let dense = model.sizes.dense;
+        let of_sample = self.vectors.chunks_exact(model.sizes.texts() * dense);
+        for (sample, vectors) in of_sample.take(batch.sample_count()).enumerate() {
+            let (query, documents) = vectors.split_at(dense);
+            for (score, document) in self.scores.iter_mut().zip(documents.chunks_exact(dense)) {
+                *score = cosine(query, document);
+            }
+            write_row(batch, sample, 0, &self.scores)?;
+        }
+        Ok(())
+    }
+}
