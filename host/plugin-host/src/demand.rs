@@ -104,8 +104,9 @@ pub(crate) fn match_demand(manifest: &Manifest, demand: &ModelDemand) -> Result<
     })
 }
 
+/// Whether a declared id or format is the wanted one: the same, or its beginning with `*` for the rest.
 fn is(declared: &str, wanted: &str) -> bool {
-    declared == "*" || declared == wanted
+    declared == wanted || declared.strip_suffix('*').is_some_and(|beginning| wanted.starts_with(beginning))
 }
 
 fn reads(row: &ModelSupport, formats: &[&str]) -> bool {
@@ -175,6 +176,17 @@ mod tests {
         assert_eq!(found, Match { precision: "int8".into(), device: "cpu".into(), files });
         let found = match_demand(&manifest(), &demand("digits-lstm", "safetensors")).unwrap();
         assert_eq!((found.precision.as_str(), found.device.as_str()), ("f32", "cuda"));
+    }
+
+    #[test]
+    fn a_star_stands_for_the_rest_of_an_id() {
+        let family = Manifest::new("p", "1", "").model(ModelSupport::new("rnn-*", "safetensors"));
+        let found = |model| match_demand(&family, &demand(model, "safetensors"));
+        assert!(found("rnn-lstm-64-64-1-100").is_ok());
+        assert_eq!(
+            found("gnmt").unwrap_err().to_string(),
+            "plugin p does not declare model gnmt; it declares rnn-*"
+        );
     }
 
     #[test]
