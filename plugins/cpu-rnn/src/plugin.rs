@@ -22,8 +22,12 @@ const PRECISIONS: [(&str, Precision); 3] =
     [("f32", Precision::F32), ("bf16", Precision::Bf16), ("int8", Precision::Int8)];
 
 /// The models that are in files alone, with the formats that they come in.
-const IN_FILES: [(&str, &str); 4] =
-    [("digits-lstm", "safetensors"), ("digits-lstm", "onnx"), ("digits-mlp", "onnx"), ("rnn-*", "safetensors")];
+const IN_FILES: [(&str, &str); 4] = [
+    ("digits-lstm", "safetensors"),
+    ("digits-lstm", "onnx"),
+    ("digits-mlp", "onnx"),
+    ("rnn-*", "safetensors"),
+];
 
 /// The opened plugin: its options.
 #[derive(Debug)]
@@ -109,7 +113,11 @@ impl CpuRnn {
         match self.settings.threads {
             None => (cores / instances).max(1),
             Some(threads) if threads > cores => {
-                tracing::warn!(threads, cores, "more threads than cores that the process may use; using the cores");
+                tracing::warn!(
+                    threads,
+                    cores,
+                    "more threads than cores that the process may use; using the cores"
+                );
                 cores
             }
             Some(threads) => threads,
