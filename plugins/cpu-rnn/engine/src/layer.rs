@@ -83,6 +83,16 @@ impl LayerSpec {
         self.directions == Directions::Reverse || direction == 1
     }
 
+    /// Packs the weights of one direction, whose sizes fit.
+    pub(crate) fn pack(&self, isa: Isa, weights: &DirectionWeights<'_>) -> PackedCell {
+        let DirectionWeights { input, hidden, input_bias, hidden_bias, peepholes } = *weights;
+        PackedCell::new(
+            isa,
+            &self.cell_spec(),
+            &CellWeights { input, hidden, input_bias, hidden_bias, peepholes },
+        )
+    }
+
     fn cell_spec(&self) -> CellSpec {
         let kind = match self.cell {
             Cell::Lstm => CellKind::Lstm,
@@ -141,12 +151,7 @@ impl Layer {
                 }
             }
         }
-        let cell = spec.cell_spec();
-        let cells = weights.iter().map(|set| {
-            let DirectionWeights { input, hidden, input_bias, hidden_bias, peepholes } = *set;
-            PackedCell::new(isa, &cell, &CellWeights { input, hidden, input_bias, hidden_bias, peepholes })
-        });
-        Ok(Self { spec, cells: cells.collect() })
+        Ok(Self { spec, cells: weights.iter().map(|set| spec.pack(isa, set)).collect() })
     }
 
     /// What the layer computes.

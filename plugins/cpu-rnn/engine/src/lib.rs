@@ -4,6 +4,7 @@
 //! [`Sequences`] to [`SequencesMut`] as a [`Schedule`](proctor_rnn_optimiser::Schedule) says.
 //! [`reference`](mod@reference) is the same in plain f64 code: the oracle of every test.
 
+pub mod ablation;
 mod call;
 mod execution;
 mod layer;

@@ -1,0 +1,111 @@
+//! The third way: fused and partitioned phases, each a parallel region of its own.
+
+use proctor_rnn_kernels::{Between, Buffer, Isa, PackedCell, Product, Rows, RowsMut, Start, Step};
+
+use super::Sizes;
+use crate::execution::part;
+use crate::{DirectionWeights, LayerSpec, Team};
+
+/// A cell with the room for its phases.
+#[derive(Debug)]
+pub(super) struct Partitioned {
+    sizes: Sizes,
+    weights: PackedCell,
+    /// `[step][row][block][gate][lane]`.
+    gates: Buffer,
+    cell: Buffer,
+}
+
+/// Pointers that the threads of a region share.
+struct Pointers {
+    input: Vec<*const f32>,
+    output: Vec<*mut f32>,
+    output_read: Vec<*const f32>,
+    gates: *mut f32,
+    cell: *mut f32,
+}
+
+// SAFETY: each thread writes the units of its own partition; what it reads of others was written in the region before.
+unsafe impl Sync for Pointers {}
+
+impl Partitioned {
+    pub(super) fn new(spec: &LayerSpec, weights: &DirectionWeights<'_>, sizes: Sizes) -> Self {
+        let weights = spec.pack(Isa::best(), weights);
+        let Sizes { batch, time, .. } = sizes;
+        Self {
+            sizes,
+            gates: Buffer::zeroed(time * batch * weights.gates_width()),
+            cell: Buffer::zeroed(batch * weights.padded_hidden()),
+            weights,
+        }
+    }
+
+    pub(super) fn run(&mut self, team: &mut Team, input: &[f32], output: &mut [f32]) {
+        let Sizes { input: width, hidden, batch, time } = self.sizes;
+        assert_eq!((input.len(), output.len()), (time * batch * width, time * batch * hidden), "sizes");
+        self.cell.values_mut().fill(0.0);
+        let output_start = output.as_mut_ptr();
+        let output: Vec<_> = (0..batch).map(|row| output_start.wrapping_add(row * hidden)).collect();
+        let pointers = Pointers {
+            input: (0..batch).map(|row| input.as_ptr().wrapping_add(row * width)).collect(),
+            output_read: output.iter().map(|row| row.cast_const()).collect(),
+            output,
+            gates: self.gates.values_mut().as_mut_ptr(),
+            cell: self.cell.values_mut().as_mut_ptr(),
+        };
+        team.run(|member| {
+            let blocks = part(self.weights.blocks(), member.threads(), member.index());
+            // SAFETY: the tensors were measured above; each thread has blocks of its own.
+            unsafe { self.weights.product(&self.phase(&pointers, blocks)) };
+        });
+        for step in 0..time {
+            team.run(|member| {
+                // Nobody sees to it that a partition stays with its core: here it moves on with every step.
+                let index = (member.index() + step) % member.threads();
+                let blocks = part(self.weights.blocks(), member.threads(), index);
+                // SAFETY: as above; the step before was finished by the region before.
+                unsafe { self.weights.step(&self.step(&pointers, blocks, step)) };
+            });
+        }
+    }
+
+    /// The time-independent phase.
+    fn phase(&self, pointers: &Pointers, blocks: std::ops::Range<usize>) -> Product {
+        let (width, batch) = (self.weights.gates_width(), self.sizes.batch);
+        Product {
+            blocks,
+            rows: Rows { bases: pointers.input.as_ptr(), offset: 0 },
+            samples: batch,
+            steps: if batch == 0 { 0 } else { self.sizes.time },
+            step_stride: (batch * self.sizes.input) as isize,
+            output: pointers.gates,
+            output_step_stride: batch * width,
+            output_row_stride: width,
+            scratch: std::ptr::null_mut(),
+        }
+    }
+
+    /// A time-dependent phase.
+    fn step(&self, pointers: &Pointers, blocks: std::ops::Range<usize>, step: usize) -> Step {
+        let Sizes { hidden, batch, .. } = self.sizes;
+        let (width, stride) = (self.weights.gates_width(), batch * hidden);
+        let previous = step
+            .checked_sub(1)
+            .map(|before| Rows { bases: pointers.output_read.as_ptr(), offset: (before * stride) as isize });
+        Step {
+            blocks,
+            descending: false,
+            rows: batch,
+            start: Start::Gates {
+                gates: pointers.gates.wrapping_add(step * batch * width),
+                row_stride: width,
+            },
+            previous,
+            hidden: RowsMut { bases: pointers.output.as_ptr(), offset: (step * stride) as isize },
+            cell: pointers.cell,
+            cell_stride: self.weights.padded_hidden(),
+            between: Between::NONE,
+            scratch: std::ptr::null_mut(),
+        }
+    }
+}
