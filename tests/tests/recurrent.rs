@@ -21,11 +21,11 @@ fn tiny(network: &str) -> String {
 /// Flags that make a run of a scenario short, and its verdict independent of how busy the machine is.
 fn short(scenario: &str) -> String {
     let length = match scenario {
-        "Server" => "--target-qps 400 --set server_target_latency_ns=2000000000",
+        "Server" => "--duration 200ms --target-qps 400 --set server_target_latency_ns=2000000000",
         "Offline" => "--set min_query_count=200",
-        _ => "",
+        _ => "--duration 200ms",
     };
-    format!("--scenario {scenario} --duration 200ms {length}")
+    format!("--scenario {scenario} {length}")
 }
 
 /// Runs a benchmark with a data root of its own, in which there is nothing yet.

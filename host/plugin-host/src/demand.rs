@@ -71,7 +71,7 @@ pub(crate) fn match_demand(manifest: &Manifest, demand: &ModelDemand) -> Result<
     };
     let formats: Vec<&str> = demand.files.iter().map(|(format, _)| format.as_str()).collect();
     let any_format = if formats.is_empty() { "none".into() } else { formats.join(" or ") };
-    narrow("model", demand.model.clone(), &|row| is(&row.model, &demand.model), &|row| {
+    narrow("model", demand.model.clone(), &|row| is_declared(&row.model, &demand.model), &|row| {
         vec![row.model.clone()]
     })?;
     narrow("file format", any_format, &|row| reads(row, &formats), &|row| vec![row.format.clone()])?;
@@ -96,7 +96,7 @@ pub(crate) fn match_demand(manifest: &Manifest, demand: &ModelDemand) -> Result<
         &|row| vec![format!("at most {}", row.batch_size_max)],
     )?;
     let row = rows.first().expect("the last narrowing left at least one row");
-    let is_read = |(format, _): &&(String, PathBuf)| is(&row.format, format);
+    let is_read = |(format, _): &&(String, PathBuf)| is_declared(&row.format, format);
     Ok(Match {
         precision: row.precision.clone(),
         device: row.device.clone(),
@@ -105,7 +105,8 @@ pub(crate) fn match_demand(manifest: &Manifest, demand: &ModelDemand) -> Result<
 }
 
 /// Whether a declared id or format is the wanted one: the same, or its beginning with `*` for the rest.
-fn is(declared: &str, wanted: &str) -> bool {
+#[must_use]
+pub fn is_declared(declared: &str, wanted: &str) -> bool {
     declared == wanted || declared.strip_suffix('*').is_some_and(|beginning| wanted.starts_with(beginning))
 }
 

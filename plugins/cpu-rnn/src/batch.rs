@@ -26,6 +26,9 @@ unsafe impl proctor_rnn_models::Batch for HostBatch<'_, '_> {
     }
 
     fn set_output_size(&mut self, sample: usize, output: usize, size_bytes: usize) {
-        self.0.sample(sample).set_output_size(output, size_bytes);
+        let mut sample = self.0.sample(sample);
+        sample.set_output_size(output, size_bytes);
+        // Nothing but tokens varies in number, and each is an i32.
+        sample.set_token_count(u32::try_from(size_bytes / size_of::<i32>()).unwrap_or(u32::MAX));
     }
 }

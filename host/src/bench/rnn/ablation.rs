@@ -9,7 +9,7 @@ use proctor_rnn_engine::{
     ablation::{Ablation, Stage},
 };
 use proctor_rnn_optimiser::{
-    LayerShape, Machine, Mapping, Planner, PlannedLayer, Precision, Schedule,
+    LayerShape, Machine, Mapping, PlannedLayer, Planner, Precision, Schedule,
     partition::movement,
     predict::{hidden_product, input_product, partition_of, predict},
 };
@@ -124,7 +124,8 @@ mod tests {
 
     #[test]
     fn each_stage_gives_the_answer_and_the_last_one_moves_the_least() {
-        let layer = LayerCase { kind: Kind::Lstm, bidirectional: false, input: 16, hidden: 32, batch: 2, time: 10 };
+        let layer =
+            LayerCase { kind: Kind::Lstm, bidirectional: false, input: 16, hidden: 32, batch: 2, time: 10 };
         let expected = answer(&Problem::new(layer));
         let moved = (0..STAGE_COUNT).map(|stage| {
             let mut staged = Staged::new(layer, stage, 1).unwrap();

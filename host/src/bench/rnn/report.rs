@@ -237,7 +237,8 @@ impl Report {
     /// Figure 4 of the paper: the same layer in four ways.
     fn stages_table(&self, threads: usize) -> Table {
         let on = text::counted(threads as u64, "thread");
-        let title = format!("What each technique brings, on {on}: median, and MB of weights into private caches");
+        let title =
+            format!("What each technique brings, on {on}: median, and MB of weights into private caches");
         let mut head = vec!["layer".to_owned()];
         for stage in 0..STAGE_COUNT {
             head.extend([stage_name(stage).to_owned(), "MB".to_owned()]);
