@@ -2,14 +2,14 @@
 //!
 //! These run on the engine itself, not through a plugin: nobody would want to be served by the slower three.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use proctor_rnn_engine::{
     DirectionWeights, Team, TeamOptions,
     ablation::{Ablation, Stage},
 };
 use proctor_rnn_optimiser::{
-    LayerShape, Machine, Mapping, Planner, PlannedLayer, Precision, Schedule,
+    LayerShape, Machine, Mapping, PlannedLayer, Planner, Precision, Schedule,
     partition::movement,
     predict::{hidden_product, input_product, partition_of, predict},
 };
@@ -18,6 +18,9 @@ use super::{
     cases::{Case, Kind, LayerCase},
     problem::Problem,
 };
+
+/// For measuring schedules of the last stage.
+const BUDGET: Duration = Duration::from_secs(1);
 
 /// Number of the stages.
 pub(super) const STAGE_COUNT: usize = Stage::ALL.len();
@@ -88,7 +91,7 @@ impl Staged {
         if self.stage != Stage::Everything {
             return;
         }
-        let planner = Planner::new(Machine::read(), "ablation").threads_max(threads);
+        let planner = Planner::new(Machine::read(), "ablation").threads_max(threads).budget(BUDGET);
         let layers = [PlannedLayer { name: "layer".to_owned(), shape }];
         let plan = planner.plan("ablation", &layers, &mut |_, schedule| {
             if schedule.primed {
@@ -124,7 +127,8 @@ mod tests {
 
     #[test]
     fn each_stage_gives_the_answer_and_the_last_one_moves_the_least() {
-        let layer = LayerCase { kind: Kind::Lstm, bidirectional: false, input: 16, hidden: 32, batch: 2, time: 10 };
+        let layer =
+            LayerCase { kind: Kind::Lstm, bidirectional: false, input: 16, hidden: 32, batch: 2, time: 10 };
         let expected = answer(&Problem::new(layer));
         let moved = (0..STAGE_COUNT).map(|stage| {
             let mut staged = Staged::new(layer, stage, 1).unwrap();

@@ -135,9 +135,8 @@ fn start_all(
                 |threads: &usize| peers::start(kind, &python, *threads, last(*threads), folder.path());
             match threads.iter().map(start).collect::<Result<Vec<_>, _>>() {
                 Ok(workers) => {
-                    let is_new = |running: &Running| {
-                        !running.is(kind) || running.worker.version != workers[0].version
-                    };
+                    let is_new =
+                        |running: &Running| !running.is(kind) || running.worker.version != workers[0].version;
                     if all.iter().all(is_new) {
                         let tasks = || vec![System::Peer(kind.name())];
                         all.extend(workers.into_iter().map(|worker| Running { worker, tasks: tasks() }));

@@ -98,7 +98,9 @@ fn answer(
         Request::Measure { window } => {
             let loaded = loaded.as_mut().ok_or("nothing is loaded")?;
             let times = match &mut loaded.what {
-                What::Served(served) => times_ns(window, || served.call()).map_err(|error| error.to_string())?,
+                What::Served(served) => {
+                    times_ns(window, || served.call()).map_err(|error| error.to_string())?
+                }
                 What::Staged(staged) => times_ns(window, || {
                     staged.call();
                     Ok::<_, String>(())
