@@ -106,7 +106,9 @@ impl Scheduler for Planning {
             PlanOrigin::Cached(path) => {
                 tracing::info!(took_ms, path = %path.display(), "schedules read from the cache");
             }
-            PlanOrigin::Calibrated(_) => tracing::info!(took_ms, layers = calls.len(), "schedules calibrated"),
+            PlanOrigin::Calibrated(_) => {
+                tracing::info!(took_ms, layers = calls.len(), "schedules calibrated")
+            }
             PlanOrigin::Analytic => tracing::info!(took_ms, layers = calls.len(), "schedules computed"),
         }
         let schedules = (0..calls.len()).map(|layer| plan.schedule(layer)).collect();

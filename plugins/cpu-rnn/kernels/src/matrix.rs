@@ -6,7 +6,7 @@
 
 use crate::Precision;
 use crate::body::quantise::LEVELS;
-use crate::body::weights::Panel;
+use crate::body::weights::{Ahead, Panel};
 use crate::buffer::Buffer;
 use crate::vector::Vector;
 
@@ -21,6 +21,7 @@ pub(crate) struct Matrix {
     vectors: usize,
     blocks: usize,
     columns: usize,
+    groups: usize,
     block_bytes: usize,
 }
 
@@ -73,6 +74,7 @@ impl Matrix {
             vectors,
             blocks,
             columns,
+            groups,
             block_bytes,
         };
         for index in 0..width {
@@ -147,6 +149,19 @@ impl Matrix {
         self.bias.values().as_ptr()
     }
 
+    /// The part of blocks `next..next + count` to be asked for during tile `tile` of `tiles`; nothing if there is no next.
+    #[inline(always)]
+    pub(crate) fn ahead(&self, next: Option<usize>, count: usize, tile: usize, tiles: usize) -> Ahead {
+        let start = self.data.bytes().as_ptr();
+        match next {
+            Some(next) => {
+                let at = start.wrapping_add(next * self.block_bytes);
+                Ahead::part(at, count * self.block_bytes, self.groups, tile, tiles)
+            }
+            None => Ahead::nothing(start),
+        }
+    }
+
     /// The panel of a whole block of `N` vectors.
     #[inline(always)]
     pub(crate) fn panel<V: Vector, const N: usize>(&self, block: usize) -> Panel<N> {
@@ -184,7 +199,13 @@ impl Matrix {
         let start = self.data.bytes().as_ptr();
         let scales = self.scales.values().as_ptr();
         let corrections = self.corrections.bytes().as_ptr().cast::<i32>();
-        let mut panel = Panel { at: [start; N], stride, scales: [scales; N], corrections: [corrections; N] };
+        let mut panel = Panel {
+            at: [start; N],
+            stride,
+            scales: [scales; N],
+            corrections: [corrections; N],
+            ahead: Ahead::nothing(start),
+        };
         for n in 0..N {
             // Wrapping: the scales of f32 and bf16 weights are empty, and nobody reads them.
             panel.at[n] = start.wrapping_add(first + n * step);

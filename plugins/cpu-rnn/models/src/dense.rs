@@ -1,7 +1,7 @@
 //! A dense layer, `y = W x + b`, and products of matrices that are not constant.
 
 use gemm::Parallelism;
-use proctor_rnn_kernels::{Isa, PackedLinear, Precision};
+use proctor_rnn_kernels::{Isa, PackedLinear, Precision, Product, Rows};
 
 /// A linear map with a bias, its weights packed for this processor. Runs on the calling thread.
 #[derive(Debug)]
@@ -48,9 +48,25 @@ impl Dense {
     /// # Panics
     /// If `x` and `y` are not the same number of whole rows.
     pub fn run(&self, x: &[f32], y: &mut [f32]) {
-        if !x.is_empty() || !y.is_empty() {
-            self.packed.apply(x, y);
-        }
+        let (input, output) = (self.input(), self.output());
+        let rows = x.len() / input;
+        assert_eq!(x.len(), rows * input, "rows of {input} inputs");
+        assert_eq!(y.len(), rows * output, "rows of {output} outputs for {rows} rows of inputs");
+        debug_assert_eq!(self.packed.scratch_bytes(rows), 0, "f32 weights need no work space");
+        let args = Product {
+            blocks: 0..self.packed.blocks(),
+            rows: Rows { bases: &x.as_ptr(), offset: 0 },
+            samples: 1,
+            steps: rows,
+            step_stride: input.cast_signed(),
+            output: y.as_mut_ptr(),
+            output_step_stride: output,
+            output_row_stride: 0,
+            scratch: std::ptr::NonNull::dangling().as_ptr(),
+        };
+        // SAFETY: all blocks of the weights; `x` and `y` have `rows` contiguous rows of the sizes of the weights, checked
+        // above, read and written as the steps of one sample; `y` is borrowed mutably; f32 weights use no scratch.
+        unsafe { self.packed.product(&args) }
     }
 }
 

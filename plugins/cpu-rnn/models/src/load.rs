@@ -6,8 +6,7 @@ use proctor_rnn_optimiser::{GruReset, Precision};
 use proctor_vocabulary::{ElementType, TensorSpec};
 
 use crate::{
-    Model, Scheduler,
-    nets,
+    Model, Scheduler, nets,
     onnx::{self, Mismatch, OnnxError, ReadOptions},
     safetensors::{Stack, StackOutput, StackSettings, WeightsError},
 };

@@ -9,7 +9,7 @@ use super::{
     split::{Share, Split},
     workspace::{DirectionSpace, ThreadSpace, Workspace, block_width, gates_stride},
 };
-use crate::{Call, LayerSpec};
+use crate::{Call, LayerSpec, Member};
 
 /// A call as the threads see it: plain pointers, because all of them write the output, each its own units of its own rows.
 pub(super) struct Job<'a> {
@@ -39,6 +39,8 @@ struct Direction<'a> {
     input: &'a [*const f32],
     output: &'a [*mut f32],
     output_read: &'a [*const f32],
+    staged: &'a [*mut f32],
+    staged_read: &'a [*const f32],
     initial: &'a [*const f32],
     cells: *mut f32,
     reset_rows: &'a [*mut f32],
@@ -48,6 +50,45 @@ struct Direction<'a> {
 // SAFETY: threads write through the pointers only what is in their own share: the shares are disjoint (see `Split`), and what
 // one thread reads of another's, the hidden states, it reads behind the barrier that follows the write.
 unsafe impl Sync for Job<'_> {}
+
+/// Where hidden states of a step lie: row `r` at `write[r] + offset(step)`.
+struct Hidden<'a> {
+    write: &'a [*mut f32],
+    read: &'a [*const f32],
+    stride: isize,
+    period: usize,
+}
+
+impl Hidden<'_> {
+    fn offset(&self, step: usize) -> isize {
+        (step % self.period) as isize * self.stride
+    }
+}
+
+/// Where the threads of a call wait for each other; nowhere if they do not share a direction.
+pub(super) struct Meeting<'a>(Option<(&'a Member<'a>, usize)>);
+
+impl<'a> Meeting<'a> {
+    pub(super) const ALONE: Meeting<'static> = Meeting(None);
+
+    pub(super) fn new(split: &Split, member: &'a Member<'a>) -> Self {
+        Self(split.meets().then_some((member, split.threads())))
+    }
+
+    #[inline]
+    fn arrive(&self) {
+        if let Some((member, _)) = self.0 {
+            member.arrive();
+        }
+    }
+
+    #[inline]
+    fn wait(&self) {
+        if let Some((member, threads)) = self.0 {
+            member.wait_among(threads);
+        }
+    }
+}
 
 /// A thread's share of one direction, ready to run.
 struct Run<'a> {
@@ -100,11 +141,11 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Computes a thread's share. `meet` is a barrier of all threads that have one; each calls it equally often.
+    /// Computes a thread's share. `meeting` is of all threads that have one.
     ///
     /// # Safety
     /// - `thread` is below the split's number, no two threads run the same, and all lists fit the call: see `Workspace`.
-    pub(super) unsafe fn run_share(&self, thread: usize, meet: &dyn Fn()) {
+    pub(super) unsafe fn run_share(&self, thread: usize, meeting: &Meeting<'_>) {
         let Share { directions, blocks, rows } = self.split.share(thread);
         // SAFETY: the workspace has a space for each thread of the split, and this thread alone uses this one.
         let space = unsafe { &mut *self.threads.add(thread) };
@@ -130,7 +171,7 @@ impl<'a> Job<'a> {
             // SAFETY: the caller's promises.
             unsafe {
                 run.begin();
-                run.steps(meet);
+                run.steps(meeting);
                 run.finish();
             }
         }
@@ -143,6 +184,8 @@ impl<'a> Direction<'a> {
             input: &space.input,
             output: &space.output,
             output_read: &space.output_read,
+            staged: &space.staged,
+            staged_read: &space.staged_read,
             initial: &space.initial,
             cells: space.cells.values_mut().as_mut_ptr(),
             reset_rows: &space.reset_rows,
@@ -156,7 +199,7 @@ impl Run<'_> {
     ///
     /// # Safety
     /// As for [`Job::run_share`].
-    unsafe fn steps(&self, meet: &dyn Fn()) {
+    unsafe fn steps(&self, meeting: &Meeting<'_>) {
         let lengths = &self.job.lengths[self.rows.clone()];
         let steps = lengths.first().copied().unwrap_or(0);
         let mut active = lengths.len();
@@ -174,9 +217,18 @@ impl Run<'_> {
             }
             for step in first..end {
                 // SAFETY: the caller's promises; the gates of the chunk are there unless the step computes them itself.
-                unsafe { self.step(step, step - first, active, fused, meet) };
-                if self.job.split.meets() && step + 1 < steps {
-                    meet();
+                unsafe { self.step(step, step - first, active, fused, meeting) };
+                let goes_on = step + 1 < steps;
+                if goes_on {
+                    meeting.arrive();
+                }
+                if !self.direction.staged.is_empty() {
+                    // SAFETY: this thread has written its units of these rows of the stage, and nobody writes them again
+                    // before the step after the next, which begins behind a barrier that this thread has to come to.
+                    unsafe { self.unstage(step, active) };
+                }
+                if goes_on {
+                    meeting.wait();
                 }
             }
             first = end;
@@ -211,9 +263,10 @@ impl Run<'_> {
     ///
     /// # Safety
     /// As for [`Job::run_share`].
-    unsafe fn step(&self, step: usize, in_chunk: usize, active: usize, fused: bool, meet: &dyn Fn()) {
-        let Direction { input, output, output_read, initial, .. } = self.direction;
+    unsafe fn step(&self, step: usize, in_chunk: usize, active: usize, fused: bool, meeting: &Meeting<'_>) {
+        let Direction { input, initial, .. } = self.direction;
         let rows = self.rows.clone();
+        let hidden = self.hidden();
         let at = |stride: isize, step: usize| step as isize * stride;
         let start = if fused {
             Start::Input(Rows { bases: input[rows.clone()].as_ptr(), offset: at(self.input_stride, step) })
@@ -223,8 +276,7 @@ impl Run<'_> {
         };
         let previous = match step.checked_sub(1) {
             Some(before) => {
-                let bases = output_read[rows.clone()].as_ptr();
-                Some(Rows { bases, offset: at(self.output_stride, before) })
+                Some(Rows { bases: hidden.read[rows.clone()].as_ptr(), offset: hidden.offset(before) })
             }
             None if initial.is_empty() => None,
             None => Some(Rows { bases: initial[rows.clone()].as_ptr(), offset: 0 }),
@@ -245,7 +297,7 @@ impl Run<'_> {
             rows: active,
             start,
             previous,
-            hidden: RowsMut { bases: output[rows.clone()].as_ptr(), offset: at(self.output_stride, step) },
+            hidden: RowsMut { bases: hidden.write[rows.clone()].as_ptr(), offset: hidden.offset(step) },
             cell: self.direction.cells.wrapping_add(rows.start * padded),
             cell_stride: padded,
             between,
@@ -256,11 +308,39 @@ impl Run<'_> {
         // written before the barrier.
         unsafe { self.cell.step(&arguments) };
         if self.cell.has_two_sweeps() {
-            if self.job.split.meets() {
-                meet();
-            }
+            meeting.arrive();
+            meeting.wait();
             // SAFETY: as above; all units of `r * h` are there, behind the barrier where others computed some.
             unsafe { self.cell.step_candidate(&arguments) };
+        }
+    }
+
+    /// Where hidden states go.
+    fn hidden(&self) -> Hidden<'_> {
+        let Direction { output, output_read, staged, staged_read, .. } = self.direction;
+        if staged.is_empty() {
+            return Hidden {
+                write: output,
+                read: output_read,
+                stride: self.output_stride,
+                period: usize::MAX,
+            };
+        }
+        let stride = (self.job.order.len() * self.cell.padded_hidden()) as isize;
+        Hidden { write: staged, read: staged_read, stride, period: 2 }
+    }
+
+    /// Copies this share's units of a step from the stage into the output.
+    ///
+    /// # Safety
+    /// As for [`Job::run_share`]; the units are there.
+    unsafe fn unstage(&self, step: usize, active: usize) {
+        let hidden = self.hidden();
+        for row in self.rows.start..self.rows.start + active {
+            let from = hidden.read[row].wrapping_offset(hidden.offset(step));
+            let to = self.direction.output[row].wrapping_offset(step as isize * self.output_stride);
+            // SAFETY: the first `active` sequences have this step, so the row lies in the output.
+            unsafe { self.copy_own(Some(from), to) };
         }
     }
 

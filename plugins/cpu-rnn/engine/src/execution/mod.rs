@@ -4,7 +4,8 @@
 //! of the units that it owns (the time-independent phase, a chunk of steps at a time) and then their steps (the time-dependent
 //! phases), so nobody waits between the two. Where threads share a direction by columns, a step reads the hidden states that
 //! all of them wrote, and a barrier lies between steps; otherwise there is none. Hidden states are written straight into
-//! the output, where the next step reads them: no copy, no second buffer.
+//! the output, where the next step reads them: no copy, no second buffer. Only where several threads would write the same cache
+//! lines, they go through a stage, and the copy is made while waiting.
 //!
 //! The rows of a batch are sorted by length, longest first, so the rows that are active at a step are a prefix. The
 //! reverse direction has a negative stride from the last step of each sequence.
@@ -20,7 +21,7 @@ pub(crate) use split::part;
 pub use workspace::Workspace;
 
 use crate::{Call, LayerSpec, Team};
-use direction::Job;
+use direction::{Job, Meeting};
 use split::Split;
 
 /// Runs a call that fits the spec.
@@ -41,17 +42,18 @@ pub(crate) fn run(
     };
     workspace.order_rows(call, split.row_parts());
     workspace.point(spec, cells, call);
+    workspace.stage(&split, cells, call);
     workspace.fit_threads(&split, cells, chunk);
     let alternating = schedule.sweep == Sweep::ZigZag;
     let job = Job::new(spec, cells, split, chunk, alternating, workspace, call);
     if split.threads() == 1 {
         // SAFETY: the workspace has just been made to fit the call; there is one thread.
-        unsafe { job.run_share(0, &|| ()) };
+        unsafe { job.run_share(0, &Meeting::ALONE) };
     } else {
         team.run(|member| {
             if member.index() < split.threads() {
                 // SAFETY: the workspace has just been made to fit the call; each member has an index of its own.
-                unsafe { job.run_share(member.index(), &|| member.barrier_among(split.threads())) };
+                unsafe { job.run_share(member.index(), &Meeting::new(&split, member)) };
             }
         });
     }

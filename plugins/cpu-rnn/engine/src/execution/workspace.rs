@@ -38,6 +38,12 @@ pub(super) struct DirectionSpace {
     pub(super) reset_rows: Vec<*mut f32>,
     /// Its update gates, `[row][padded hidden]`.
     pub(super) update: Buffer,
+    /// Hidden states of even and of odd steps, `[2][row][padded hidden]`, where the output's rows would make threads write
+    /// the same cache lines; see [`Workspace::stage`].
+    stage: Buffer,
+    /// Rows of the stage of even steps; empty if hidden states go straight into the output.
+    pub(super) staged: Vec<*mut f32>,
+    pub(super) staged_read: Vec<*const f32>,
 }
 
 /// What one thread needs for itself.
@@ -118,6 +124,28 @@ impl Workspace {
         }
     }
 
+    /// Lays out a stage for hidden states if threads share rows of output that are not aligned to cache lines: where two of
+    /// them write the same line at every step, it goes back and forth between their cores.
+    pub(super) fn stage(&mut self, split: &Split, cells: &[PackedCell], call: &Call<'_>) {
+        const LINE_BYTES: usize = 64;
+        let batch = self.order.len();
+        for (space, cell) in self.directions.iter_mut().zip(cells) {
+            space.staged.clear();
+            space.staged_read.clear();
+            let stride_bytes = call.output.step_stride() * size_of::<f32>();
+            let is_aligned = |row: &*mut f32| row.addr().is_multiple_of(LINE_BYTES);
+            let aligned = stride_bytes.is_multiple_of(LINE_BYTES) && space.output.iter().all(is_aligned);
+            if aligned || !split.meets() {
+                continue;
+            }
+            fit(&mut space.stage, 2 * batch * cell.padded_hidden());
+            let start = space.stage.values_mut().as_mut_ptr();
+            let row = |row| start.wrapping_add(row * cell.padded_hidden());
+            space.staged.extend((0..batch).map(row));
+            space.staged_read.extend(space.staged.iter().map(|row| row.cast_const()));
+        }
+    }
+
     /// Makes room for each thread's gates of a chunk of steps.
     pub(super) fn fit_threads(&mut self, split: &Split, cells: &[PackedCell], chunk: usize) {
         if self.threads.len() < split.threads() {
@@ -159,6 +187,9 @@ impl DirectionSpace {
             reset_hidden: Buffer::zeroed(0),
             reset_rows: Vec::new(),
             update: Buffer::zeroed(0),
+            stage: Buffer::zeroed(0),
+            staged: Vec::new(),
+            staged_read: Vec::new(),
         }
     }
 }

@@ -231,10 +231,26 @@ impl Member<'_> {
     /// If one of these threads has panicked.
     #[inline]
     pub fn barrier_among(&self, threads: usize) {
+        self.arrive();
+        self.wait_among(threads);
+    }
+
+    /// The first half of a barrier: lets the others go on as soon as they have come there, too. What this thread writes
+    /// from here on they may not see.
+    #[inline]
+    pub fn arrive(&self) {
         let round = self.round.get() + 1;
         self.round.set(round);
         self.gate.arrive(self.index, round);
-        if self.gate.wait(self.index, threads, round) {
+    }
+
+    /// The second half: waits for the other ones of the first `threads` threads.
+    ///
+    /// # Panics
+    /// If one of these threads has panicked.
+    #[inline]
+    pub fn wait_among(&self, threads: usize) {
+        if self.gate.wait(self.index, threads, self.round.get()) {
             another_panicked();
         }
     }

@@ -5,7 +5,7 @@
 
 use super::exp::Bounds;
 use super::sweep::{Groups, Tiles, add_product, load_units, one_step, store_units};
-use super::weights::Weights;
+use super::weights::{Ahead, Weights};
 use crate::args::{Rows, Start, Step};
 use crate::cell::PackedCell;
 use crate::vector::Vector;
@@ -26,22 +26,40 @@ pub(crate) unsafe fn gates<V: Vector, W: Weights>(cell: &PackedCell, step: &Step
     unsafe {
         let hidden = prepare::<V, W>(cell, step, step.previous);
         while let Some((block, width)) = groups.next() {
+            let next = groups.peek();
             let mut row = 0;
             for tile in 0..tiles.count() {
                 let rows = tiles.rows(tile);
+                let ahead = cell.hidden.ahead(next, width, tile, tiles.count());
                 match (width, rows) {
-                    (1, 1) => gate_tile::<V, W, 1, 2, 4>(cell, step, hidden, block, row),
-                    (1, 2) => gate_tile::<V, W, 2, 2, 2>(cell, step, hidden, block, row),
-                    (1, 3) if V::ROWS >= 3 => gate_tile::<V, W, 3, 2, 1>(cell, step, hidden, block, row),
-                    (1, 4) if V::ROWS >= 4 => gate_tile::<V, W, 4, 2, 1>(cell, step, hidden, block, row),
-                    (1, 5) if V::ROWS >= 5 => gate_tile::<V, W, 5, 2, 1>(cell, step, hidden, block, row),
-                    (1, 6) if V::ROWS >= 6 => gate_tile::<V, W, 6, 2, 1>(cell, step, hidden, block, row),
-                    (_, 1) => gate_tile::<V, W, 1, 4, 2>(cell, step, hidden, block, row),
-                    (_, 2) => gate_tile::<V, W, 2, 4, 1>(cell, step, hidden, block, row),
-                    (_, 3) if V::ROWS >= 3 => gate_tile::<V, W, 3, 4, 1>(cell, step, hidden, block, row),
-                    (_, 4) if V::ROWS >= 4 => gate_tile::<V, W, 4, 4, 1>(cell, step, hidden, block, row),
-                    (_, 5) if V::ROWS >= 5 => gate_tile::<V, W, 5, 4, 1>(cell, step, hidden, block, row),
-                    (_, 6) if V::ROWS >= 6 => gate_tile::<V, W, 6, 4, 1>(cell, step, hidden, block, row),
+                    (1, 1) => gate_tile::<V, W, 1, 2, 4>(cell, step, hidden, ahead, block, row),
+                    (1, 2) => gate_tile::<V, W, 2, 2, 2>(cell, step, hidden, ahead, block, row),
+                    (1, 3) if V::ROWS >= 3 => {
+                        gate_tile::<V, W, 3, 2, 1>(cell, step, hidden, ahead, block, row)
+                    }
+                    (1, 4) if V::ROWS >= 4 => {
+                        gate_tile::<V, W, 4, 2, 1>(cell, step, hidden, ahead, block, row)
+                    }
+                    (1, 5) if V::ROWS >= 5 => {
+                        gate_tile::<V, W, 5, 2, 1>(cell, step, hidden, ahead, block, row)
+                    }
+                    (1, 6) if V::ROWS >= 6 => {
+                        gate_tile::<V, W, 6, 2, 1>(cell, step, hidden, ahead, block, row)
+                    }
+                    (_, 1) => gate_tile::<V, W, 1, 4, 2>(cell, step, hidden, ahead, block, row),
+                    (_, 2) => gate_tile::<V, W, 2, 4, 1>(cell, step, hidden, ahead, block, row),
+                    (_, 3) if V::ROWS >= 3 => {
+                        gate_tile::<V, W, 3, 4, 1>(cell, step, hidden, ahead, block, row)
+                    }
+                    (_, 4) if V::ROWS >= 4 => {
+                        gate_tile::<V, W, 4, 4, 1>(cell, step, hidden, ahead, block, row)
+                    }
+                    (_, 5) if V::ROWS >= 5 => {
+                        gate_tile::<V, W, 5, 4, 1>(cell, step, hidden, ahead, block, row)
+                    }
+                    (_, 6) if V::ROWS >= 6 => {
+                        gate_tile::<V, W, 6, 4, 1>(cell, step, hidden, ahead, block, row)
+                    }
                     _ => {}
                 }
                 row += rows;
@@ -64,35 +82,37 @@ pub(crate) unsafe fn candidate<V: Vector, W: Weights>(cell: &PackedCell, step: &
             if step.previous.is_some() { Some(step.between.reset_hidden.as_rows()) } else { None };
         let hidden = prepare::<V, W>(cell, step, reset_hidden);
         while let Some((block, width)) = groups.next() {
+            let next = groups.peek();
             let mut row = 0;
             for tile in 0..tiles.count() {
                 let rows = tiles.rows(tile);
+                let ahead = cell.candidate.ahead(next, width, tile, tiles.count());
                 match (width, rows) {
-                    (1, 1) => candidate_tile::<V, W, 1, 1, 4>(cell, step, hidden, block, row),
+                    (1, 1) => candidate_tile::<V, W, 1, 1, 4>(cell, step, hidden, ahead, block, row),
                     (1, _) => {
                         for r in 0..rows {
-                            candidate_tile::<V, W, 1, 1, 4>(cell, step, hidden, block, row + r);
+                            candidate_tile::<V, W, 1, 1, 4>(cell, step, hidden, ahead, block, row + r);
                         }
                     }
-                    (2, 1) => candidate_tile::<V, W, 1, 2, 4>(cell, step, hidden, block, row),
+                    (2, 1) => candidate_tile::<V, W, 1, 2, 4>(cell, step, hidden, ahead, block, row),
                     (2, _) => {
                         for r in 0..rows {
-                            candidate_tile::<V, W, 1, 2, 4>(cell, step, hidden, block, row + r);
+                            candidate_tile::<V, W, 1, 2, 4>(cell, step, hidden, ahead, block, row + r);
                         }
                     }
-                    (_, 1) => candidate_tile::<V, W, 1, 4, 2>(cell, step, hidden, block, row),
-                    (_, 2) => candidate_tile::<V, W, 2, 4, 1>(cell, step, hidden, block, row),
+                    (_, 1) => candidate_tile::<V, W, 1, 4, 2>(cell, step, hidden, ahead, block, row),
+                    (_, 2) => candidate_tile::<V, W, 2, 4, 1>(cell, step, hidden, ahead, block, row),
                     (_, 3) if V::ROWS >= 3 => {
-                        candidate_tile::<V, W, 3, 4, 1>(cell, step, hidden, block, row);
+                        candidate_tile::<V, W, 3, 4, 1>(cell, step, hidden, ahead, block, row);
                     }
                     (_, 4) if V::ROWS >= 4 => {
-                        candidate_tile::<V, W, 4, 4, 1>(cell, step, hidden, block, row);
+                        candidate_tile::<V, W, 4, 4, 1>(cell, step, hidden, ahead, block, row);
                     }
                     (_, 5) if V::ROWS >= 5 => {
-                        candidate_tile::<V, W, 5, 4, 1>(cell, step, hidden, block, row);
+                        candidate_tile::<V, W, 5, 4, 1>(cell, step, hidden, ahead, block, row);
                     }
                     (_, 6) if V::ROWS >= 6 => {
-                        candidate_tile::<V, W, 6, 4, 1>(cell, step, hidden, block, row);
+                        candidate_tile::<V, W, 6, 4, 1>(cell, step, hidden, ahead, block, row);
                     }
                     _ => {}
                 }
@@ -111,6 +131,7 @@ unsafe fn gate_tile<V: Vector, W: Weights, const R: usize, const N: usize, const
     cell: &PackedCell,
     step: &Step,
     hidden: Option<W::Source>,
+    ahead: Ahead,
     block: usize,
     row: usize,
 ) {
@@ -125,21 +146,23 @@ unsafe fn gate_tile<V: Vector, W: Weights, const R: usize, const N: usize, const
             }
         }
         if let Some(source) = &hidden {
-            let panel = cell.hidden.pairs_panel::<V, N>(block);
+            let mut panel = cell.hidden.pairs_panel::<V, N>(block);
+            panel.ahead = ahead;
             add_product::<V, W, R, N, P>(source, row, &panel, units, &mut sums);
         }
         let bounds = Bounds::new(cell.clip);
         for r in 0..R {
+            let gates = bounds.sigmoids(sums[r]);
             for pair in 0..N / 2 {
                 let unit = (block + pair) * V::LANES;
                 let before = match step.previous {
                     Some(rows) => load_units(rows.row(row + r), unit, units),
                     None => V::splat(0.0),
                 };
-                let reset = bounds.sigmoid(sums[r][2 * pair]).mul(before);
+                let reset = gates[2 * pair].mul(before);
                 store_units(reset, step.between.reset_hidden.row(row + r), unit, units);
-                let update = bounds.sigmoid(sums[r][2 * pair + 1]);
-                update.store(step.between.update.add((row + r) * step.between.update_stride + unit));
+                gates[2 * pair + 1]
+                    .store(step.between.update.add((row + r) * step.between.update_stride + unit));
             }
         }
     }
@@ -154,6 +177,7 @@ unsafe fn candidate_tile<V: Vector, W: Weights, const R: usize, const N: usize, 
     cell: &PackedCell,
     step: &Step,
     hidden: Option<W::Source>,
+    ahead: Ahead,
     block: usize,
     row: usize,
 ) {
@@ -168,20 +192,21 @@ unsafe fn candidate_tile<V: Vector, W: Weights, const R: usize, const N: usize, 
             }
         }
         if let Some(source) = &hidden {
-            let panel = cell.candidate.blocks_panel::<V, N>(block);
+            let mut panel = cell.candidate.blocks_panel::<V, N>(block);
+            panel.ahead = ahead;
             add_product::<V, W, R, N, P>(source, row, &panel, units, &mut sums);
         }
         let bounds = Bounds::new(cell.clip);
         for r in 0..R {
+            let candidates = bounds.tanhs(sums[r]);
             for n in 0..N {
                 let unit = (block + n) * V::LANES;
                 let before = match step.previous {
                     Some(rows) => load_units(rows.row(row + r), unit, units),
                     None => V::splat(0.0),
                 };
-                let candidate = bounds.tanh(sums[r][n]);
                 let update = V::load(step.between.update.add((row + r) * step.between.update_stride + unit));
-                let hidden = update.fma(before.sub(candidate), candidate);
+                let hidden = update.fma(before.sub(candidates[n]), candidates[n]);
                 store_units(hidden, step.hidden.row(row + r), unit, units);
             }
         }

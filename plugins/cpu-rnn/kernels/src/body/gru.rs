@@ -4,8 +4,8 @@
 //! `linear_before_reset = 1`.
 
 use super::exp::Bounds;
-use super::sweep::{HIDDEN, Operands, Tiles, add_product, load_units, start, store_units};
-use super::weights::Weights;
+use super::sweep::{Groups, HIDDEN, Operands, Tiles, add_product, load_units, start, store_units};
+use super::weights::{Ahead, Weights};
 use crate::args::Step;
 use crate::cell::PackedCell;
 use crate::vector::Vector;
@@ -19,18 +19,20 @@ pub(crate) unsafe fn step<V: Vector, W: Weights>(cell: &PackedCell, step: &Step)
     // SAFETY: blocks and rows are those of the step; the rest is the caller's duty.
     unsafe {
         let operands = Operands::<W>::new::<V>(step, cell.input.depth(), cell.hidden.depth());
-        for index in step.blocks.clone() {
-            let block = if step.descending { step.blocks.start + step.blocks.end - 1 - index } else { index };
+        let mut blocks = Groups::new(step, 1);
+        while let Some((block, _)) = blocks.next() {
+            let next = blocks.peek();
             let mut row = 0;
             for tile in 0..tiles.count() {
                 let rows = tiles.rows(tile);
+                let ahead = cell.hidden.ahead(next, 1, tile, tiles.count());
                 match rows {
-                    1 => self::tile::<V, W, 1, 3>(cell, step, &operands, block, row),
-                    2 => self::tile::<V, W, 2, 2>(cell, step, &operands, block, row),
-                    3 if V::ROWS >= 3 => self::tile::<V, W, 3, 1>(cell, step, &operands, block, row),
-                    4 if V::ROWS >= 4 => self::tile::<V, W, 4, 1>(cell, step, &operands, block, row),
-                    5 if V::ROWS >= 5 => self::tile::<V, W, 5, 1>(cell, step, &operands, block, row),
-                    6 if V::ROWS >= 6 => self::tile::<V, W, 6, 1>(cell, step, &operands, block, row),
+                    1 => self::tile::<V, W, 1, 3>(cell, step, &operands, ahead, block, row),
+                    2 => self::tile::<V, W, 2, 2>(cell, step, &operands, ahead, block, row),
+                    3 if V::ROWS >= 3 => self::tile::<V, W, 3, 1>(cell, step, &operands, ahead, block, row),
+                    4 if V::ROWS >= 4 => self::tile::<V, W, 4, 1>(cell, step, &operands, ahead, block, row),
+                    5 if V::ROWS >= 5 => self::tile::<V, W, 5, 1>(cell, step, &operands, ahead, block, row),
+                    6 if V::ROWS >= 6 => self::tile::<V, W, 6, 1>(cell, step, &operands, ahead, block, row),
                     _ => {}
                 }
                 row += rows;
@@ -46,6 +48,7 @@ unsafe fn tile<V: Vector, W: Weights, const R: usize, const P: usize>(
     cell: &PackedCell,
     step: &Step,
     operands: &Operands<W>,
+    ahead: Ahead,
     block: usize,
     row: usize,
 ) {
@@ -66,20 +69,29 @@ unsafe fn tile<V: Vector, W: Weights, const R: usize, const P: usize>(
                 }
             }
             if let Some(source) = operands.source(which) {
-                let panel = matrix.panel::<V, 3>(block);
+                let mut panel = matrix.panel::<V, 3>(block);
+                if which == HIDDEN {
+                    panel.ahead = ahead;
+                }
                 add_product::<V, W, R, 3, P>(&source, row, &panel, matrix.depth(), &mut gates);
             }
         }
         let bounds = Bounds::new(cell.clip);
+        let (mut candidates, mut updates) = (from_input, from_input);
         for r in 0..R {
             let [reset, update, from_hidden] = gates[r];
+            let [reset, update] = bounds.sigmoids([reset, update]);
+            candidates[r] = reset.fma(from_hidden, from_input[r]);
+            updates[r] = update;
+        }
+        candidates = bounds.tanhs(candidates);
+        for r in 0..R {
             let before = match step.previous {
                 Some(rows) => load_units(rows.row(row + r), unit, units),
                 None => V::splat(0.0),
             };
-            let candidate = bounds.tanh(bounds.sigmoid(reset).fma(from_hidden, from_input[r]));
             // (1 - z) n + z h = n + z (h - n).
-            let hidden = bounds.sigmoid(update).fma(before.sub(candidate), candidate);
+            let hidden = updates[r].fma(before.sub(candidates[r]), candidates[r]);
             store_units(hidden, step.hidden.row(row + r), unit, units);
         }
     }

@@ -4,8 +4,9 @@
 //! before and o the one after, as in the ONNX operator LSTM.
 
 use super::exp::Bounds;
-use super::sweep::{HIDDEN, Operands, Tiles, add_product, start, store_units};
-use super::weights::Weights;
+use super::exp::Kind::{Sigmoid, Tanh};
+use super::sweep::{Groups, HIDDEN, Operands, Tiles, add_product, start, store_units};
+use super::weights::{Ahead, Weights};
 use crate::args::Step;
 use crate::cell::PackedCell;
 use crate::vector::Vector;
@@ -19,18 +20,20 @@ pub(crate) unsafe fn step<V: Vector, W: Weights>(cell: &PackedCell, step: &Step)
     // SAFETY: blocks and rows are those of the step; the rest is the caller's duty.
     unsafe {
         let operands = Operands::<W>::new::<V>(step, cell.input.depth(), cell.hidden.depth());
-        for index in step.blocks.clone() {
-            let block = if step.descending { step.blocks.start + step.blocks.end - 1 - index } else { index };
+        let mut blocks = Groups::new(step, 1);
+        while let Some((block, _)) = blocks.next() {
+            let next = blocks.peek();
             let mut row = 0;
             for tile in 0..tiles.count() {
                 let rows = tiles.rows(tile);
+                let ahead = cell.hidden.ahead(next, 1, tile, tiles.count());
                 match rows {
-                    1 => self::tile::<V, W, 1, 2>(cell, step, &operands, block, row),
-                    2 => self::tile::<V, W, 2, 1>(cell, step, &operands, block, row),
-                    3 if V::ROWS >= 3 => self::tile::<V, W, 3, 1>(cell, step, &operands, block, row),
-                    4 if V::ROWS >= 4 => self::tile::<V, W, 4, 1>(cell, step, &operands, block, row),
-                    5 if V::ROWS >= 5 => self::tile::<V, W, 5, 1>(cell, step, &operands, block, row),
-                    6 if V::ROWS >= 6 => self::tile::<V, W, 6, 1>(cell, step, &operands, block, row),
+                    1 => self::tile::<V, W, 1, 2>(cell, step, &operands, ahead, block, row),
+                    2 => self::tile::<V, W, 2, 1>(cell, step, &operands, ahead, block, row),
+                    3 if V::ROWS >= 3 => self::tile::<V, W, 3, 1>(cell, step, &operands, ahead, block, row),
+                    4 if V::ROWS >= 4 => self::tile::<V, W, 4, 1>(cell, step, &operands, ahead, block, row),
+                    5 if V::ROWS >= 5 => self::tile::<V, W, 5, 1>(cell, step, &operands, ahead, block, row),
+                    6 if V::ROWS >= 6 => self::tile::<V, W, 6, 1>(cell, step, &operands, ahead, block, row),
                     _ => {}
                 }
                 row += rows;
@@ -46,6 +49,7 @@ unsafe fn tile<V: Vector, W: Weights, const R: usize, const P: usize>(
     cell: &PackedCell,
     step: &Step,
     operands: &Operands<W>,
+    ahead: Ahead,
     block: usize,
     row: usize,
 ) {
@@ -57,56 +61,86 @@ unsafe fn tile<V: Vector, W: Weights, const R: usize, const P: usize>(
         for which in 0..2 {
             let matrix = if which == HIDDEN { &cell.hidden } else { &cell.input };
             if let Some(source) = operands.source(which) {
-                let panel = matrix.panel::<V, 4>(block);
+                let mut panel = matrix.panel::<V, 4>(block);
+                if which == HIDDEN {
+                    panel.ahead = ahead;
+                }
                 add_product::<V, W, R, 4, P>(&source, row, &panel, matrix.depth(), &mut gates);
             }
         }
         let bounds = Bounds::new(cell.clip);
-        let peepholes = cell.peepholes(block);
-        for r in 0..R {
-            let state = step.cell.add((row + r) * step.cell_stride + unit);
-            let hidden = if let Some(peepholes) = peepholes {
-                with_peepholes(gates[r], state, peepholes, &bounds)
+        if let Some(peepholes) = cell.peepholes(block) {
+            for r in 0..R {
+                let state = step.cell.add((row + r) * step.cell_stride + unit);
+                let hidden = with_peepholes(gates[r], state, peepholes, &bounds);
+                store_units(hidden, step.hidden.row(row + r), unit, units);
+            }
+            return;
+        }
+        // All cell states first, two rows at a time; then all hidden states together.
+        let (mut states, mut output) = ([gates[0][0]; R], [gates[0][0]; R]);
+        let mut r = 0;
+        while r < R {
+            let at = step.cell.add((row + r) * step.cell_stride + unit);
+            if r + 1 < R && V::ROWS >= 6 {
+                let ([i, f, g, o], [i1, f1, g1, o1]) = (gates[r], gates[r + 1]);
+                let kinds = [Sigmoid, Sigmoid, Tanh, Sigmoid, Sigmoid, Sigmoid, Tanh, Sigmoid];
+                let [i, f, g, o, i1, f1, g1, o1] = bounds.powers(kinds, [i, f, g, o, i1, f1, g1, o1]);
+                (states[r], output[r]) = state([i, f, g, o], at);
+                (states[r + 1], output[r + 1]) = state([i1, f1, g1, o1], at.add(step.cell_stride));
+                r += 2;
             } else {
-                plain(gates[r], state, &bounds)
-            };
-            store_units(hidden, step.hidden.row(row + r), unit, units);
+                let powers = bounds.powers([Sigmoid, Sigmoid, Tanh, Sigmoid], gates[r]);
+                (states[r], output[r]) = state(powers, at);
+                r += 1;
+            }
+        }
+        let hidden = bounds.gated_tanhs(output, states);
+        for r in 0..R {
+            store_units(hidden[r], step.hidden.row(row + r), unit, units);
         }
     }
 }
 
-/// The cell of one vector of units: updates the state and returns h.
+/// Updates a vector of cell states at `at` from the powers `e^-i`, `e^-f`, `e^-2g`, `e^-o`, and returns it with the
+/// denominator of the output gate.
 ///
 /// # Safety
-/// - The processor has the instructions of `V`; a vector can be read and written at `state`.
+/// - The processor has the instructions of `V`; a vector can be read and written at `at`.
 #[inline(always)]
-unsafe fn plain<V: Vector>([i, f, g, o]: [V; 4], state: *mut f32, bounds: &Bounds<V>) -> V {
+unsafe fn state<V: Vector>([i, f, g, o]: [V; 4], at: *mut f32) -> (V, V) {
     // SAFETY: the caller's duty.
     unsafe {
-        let c = V::load(state).fma(bounds.sigmoid(f), bounds.sigmoid_times_tanh(i, g));
-        c.store(state);
-        bounds.sigmoid_times_tanh(o, c)
+        let one = V::splat(1.0);
+        // sigmoid(i) tanh(g) with one reciprocal.
+        let fresh = one.sub(g).mul(one.add(i).mul(one.add(g)).reciprocal());
+        let state = V::load(at).fma(one.add(f).reciprocal(), fresh);
+        state.store(at);
+        (state, one.add(o))
     }
 }
 
-/// The same with peepholes `[i, f, o][lane]`.
+/// The cell of one vector of units with peepholes `[i, f, o][lane]`: updates the state and returns h.
 ///
 /// # Safety
-/// - As [`plain`]; three vectors can be read at `peepholes`.
+/// - The processor has the instructions of `V`; a vector can be read and written at `at`, three read at `peepholes`.
 #[inline(always)]
 unsafe fn with_peepholes<V: Vector>(
     [i, f, g, o]: [V; 4],
-    state: *mut f32,
+    at: *mut f32,
     peepholes: *const f32,
     bounds: &Bounds<V>,
 ) -> V {
     // SAFETY: the caller's duty.
     unsafe {
-        let before = V::load(state);
+        let before = V::load(at);
         let i = before.fma(V::load(peepholes), i);
         let f = before.fma(V::load(peepholes.add(V::LANES)), f);
-        let c = before.fma(bounds.sigmoid(f), bounds.sigmoid_times_tanh(i, g));
-        c.store(state);
-        bounds.sigmoid_times_tanh(c.fma(V::load(peepholes.add(2 * V::LANES)), o), c)
+        let [i, f, g] = bounds.powers([Sigmoid, Sigmoid, Tanh], [i, f, g]);
+        let (after, _) = state([i, f, g, g], at);
+        let o = after.fma(V::load(peepholes.add(2 * V::LANES)), o);
+        let [o] = bounds.powers([Sigmoid], [o]);
+        let [hidden] = bounds.gated_tanhs([V::splat(1.0).add(o)], [after]);
+        hidden
     }
 }

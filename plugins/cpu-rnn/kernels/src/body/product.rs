@@ -24,17 +24,18 @@ pub(crate) unsafe fn product<V: Vector, W: Weights>(matrix: &Matrix, args: &Prod
             let (vectors, left) = (matrix.vectors(), args.blocks.end - block);
             // Both kinds of four vectors share one copy of the code: the one block's, and those of four blocks.
             let width = if vectors == 1 && left >= 4 { 4 } else { 1 };
+            let next = if block + width < args.blocks.end { Some(block + width) } else { None };
             if vectors * width == 4 {
                 let panel = if vectors == 4 {
                     matrix.panel::<V, 4>(block)
                 } else {
                     matrix.blocks_panel::<V, 4>(block)
                 };
-                rows::<V, W, 4>(matrix, args, &source, panel, block);
+                rows::<V, W, 4>(matrix, args, &source, panel, next, block);
             } else if vectors == 3 {
-                rows::<V, W, 3>(matrix, args, &source, matrix.panel::<V, 3>(block), block);
+                rows::<V, W, 3>(matrix, args, &source, matrix.panel::<V, 3>(block), next, block);
             } else {
-                rows::<V, W, 1>(matrix, args, &source, matrix.blocks_panel::<V, 1>(block), block);
+                rows::<V, W, 1>(matrix, args, &source, matrix.blocks_panel::<V, 1>(block), None, block);
             }
             block += width;
         }
@@ -50,7 +51,8 @@ unsafe fn rows<V: Vector, W: Weights, const N: usize>(
     matrix: &Matrix,
     args: &Product,
     source: &W::Source,
-    panel: Panel<N>,
+    mut panel: Panel<N>,
+    next: Option<usize>,
     block: usize,
 ) {
     let tiles = Tiles::new(args.samples * args.steps, V::ROWS);
@@ -59,6 +61,7 @@ unsafe fn rows<V: Vector, W: Weights, const N: usize>(
     // SAFETY: the tiles are exactly the rows of the grid; the rest is the caller's duty.
     unsafe {
         for tile in 0..tiles.count() {
+            panel.ahead = matrix.ahead(next, N / matrix.vectors(), tile, tiles.count());
             match tiles.rows(tile) {
                 1 if N == 4 => self::tile::<V, W, 1, N, 2>(matrix, args, source, &panel, column, &mut at),
                 1 if N == 3 => self::tile::<V, W, 1, N, 3>(matrix, args, source, &panel, column, &mut at),

@@ -4,7 +4,7 @@
 
 use super::exp::Bounds;
 use super::sweep::{Groups, HIDDEN, Operands, Tiles, add_product, start, store_units};
-use super::weights::Weights;
+use super::weights::{Ahead, Weights};
 use crate::args::Step;
 use crate::cell::{CellKind, PackedCell};
 use crate::vector::Vector;
@@ -20,26 +20,36 @@ pub(crate) unsafe fn step<V: Vector, W: Weights>(cell: &PackedCell, step: &Step)
     unsafe {
         let operands = Operands::<W>::new::<V>(step, cell.input.depth(), cell.hidden.depth());
         while let Some((block, width)) = groups.next() {
+            let next = groups.peek();
             let mut row = 0;
             for tile in 0..tiles.count() {
                 let rows = tiles.rows(tile);
+                let ahead = cell.hidden.ahead(next, width, tile, tiles.count());
                 match (width, rows) {
                     (1, _) => {
                         for r in 0..rows {
-                            self::tile::<V, W, 1, 1, 4>(cell, step, &operands, block, row + r);
+                            self::tile::<V, W, 1, 1, 4>(cell, step, &operands, ahead, block, row + r);
                         }
                     }
                     (2, _) => {
                         for r in 0..rows {
-                            self::tile::<V, W, 1, 2, 4>(cell, step, &operands, block, row + r);
+                            self::tile::<V, W, 1, 2, 4>(cell, step, &operands, ahead, block, row + r);
                         }
                     }
-                    (_, 1) => self::tile::<V, W, 1, 4, 2>(cell, step, &operands, block, row),
-                    (_, 2) => self::tile::<V, W, 2, 4, 1>(cell, step, &operands, block, row),
-                    (_, 3) if V::ROWS >= 3 => self::tile::<V, W, 3, 4, 1>(cell, step, &operands, block, row),
-                    (_, 4) if V::ROWS >= 4 => self::tile::<V, W, 4, 4, 1>(cell, step, &operands, block, row),
-                    (_, 5) if V::ROWS >= 5 => self::tile::<V, W, 5, 4, 1>(cell, step, &operands, block, row),
-                    (_, 6) if V::ROWS >= 6 => self::tile::<V, W, 6, 4, 1>(cell, step, &operands, block, row),
+                    (_, 1) => self::tile::<V, W, 1, 4, 2>(cell, step, &operands, ahead, block, row),
+                    (_, 2) => self::tile::<V, W, 2, 4, 1>(cell, step, &operands, ahead, block, row),
+                    (_, 3) if V::ROWS >= 3 => {
+                        self::tile::<V, W, 3, 4, 1>(cell, step, &operands, ahead, block, row)
+                    }
+                    (_, 4) if V::ROWS >= 4 => {
+                        self::tile::<V, W, 4, 4, 1>(cell, step, &operands, ahead, block, row)
+                    }
+                    (_, 5) if V::ROWS >= 5 => {
+                        self::tile::<V, W, 5, 4, 1>(cell, step, &operands, ahead, block, row)
+                    }
+                    (_, 6) if V::ROWS >= 6 => {
+                        self::tile::<V, W, 6, 4, 1>(cell, step, &operands, ahead, block, row)
+                    }
                     _ => {}
                 }
                 row += rows;
@@ -57,6 +67,7 @@ unsafe fn tile<V: Vector, W: Weights, const R: usize, const N: usize, const P: u
     cell: &PackedCell,
     step: &Step,
     operands: &Operands<W>,
+    ahead: Ahead,
     block: usize,
     row: usize,
 ) {
@@ -68,20 +79,26 @@ unsafe fn tile<V: Vector, W: Weights, const R: usize, const N: usize, const P: u
         for which in 0..2 {
             let matrix = if which == HIDDEN { &cell.hidden } else { &cell.input };
             if let Some(source) = operands.source(which) {
-                let panel = matrix.blocks_panel::<V, N>(block);
+                let mut panel = matrix.blocks_panel::<V, N>(block);
+                if which == HIDDEN {
+                    panel.ahead = ahead;
+                }
                 add_product::<V, W, R, N, P>(&source, row, &panel, matrix.depth(), &mut sums);
             }
         }
         let bounds = Bounds::new(cell.clip);
         let (clip, minus_clip, zero) = (V::splat(cell.clip), V::splat(-cell.clip), V::splat(0.0));
         for r in 0..R {
+            let mut hidden = sums[r];
+            if cell.kind == CellKind::RnnRelu {
+                for n in 0..N {
+                    hidden[n] = hidden[n].at_least(minus_clip).at_most(clip).at_least(zero);
+                }
+            } else {
+                hidden = bounds.tanhs(hidden);
+            }
             for n in 0..N {
-                let hidden = if cell.kind == CellKind::RnnRelu {
-                    sums[r][n].at_least(minus_clip).at_most(clip).at_least(zero)
-                } else {
-                    bounds.tanh(sums[r][n])
-                };
-                store_units(hidden, step.hidden.row(row + r), unit + n * V::LANES, units);
+                store_units(hidden[n], step.hidden.row(row + r), unit + n * V::LANES, units);
             }
         }
     }

@@ -17,14 +17,14 @@ pub(crate) enum Function {
 pub(crate) unsafe fn apply<V: Vector>(function: Function, values: &mut [f32]) {
     // SAFETY: only lanes within the slice are read and written; the rest is the caller's duty.
     unsafe {
-        let bounds = Bounds::new(f32::INFINITY);
+        let bounds = Bounds::<V>::new(f32::INFINITY);
         let (low, high) = (V::splat(-104.0), V::splat(89.0));
         for chunk in values.chunks_mut(V::LANES) {
             let x = V::load_first(chunk.as_ptr(), chunk.len());
             let y = match function {
-                Function::Exp => exp::<V, 1>(x.at_least(low).at_most(high)),
-                Function::Sigmoid => bounds.sigmoid(x),
-                Function::Tanh => bounds.tanh(x),
+                Function::Exp => exp(x.at_least(low).at_most(high)),
+                Function::Sigmoid => bounds.sigmoids([x])[0],
+                Function::Tanh => bounds.tanhs([x])[0],
             };
             y.store_first(chunk.as_mut_ptr(), chunk.len());
         }

@@ -68,6 +68,18 @@ impl Groups {
     }
 }
 
+impl Groups {
+    /// First block of the next group, without taking it.
+    #[inline(always)]
+    pub(crate) fn peek(&self) -> Option<usize> {
+        let mut copy = *self;
+        match copy.next() {
+            Some((block, _)) => Some(block),
+            None => None,
+        }
+    }
+}
+
 /// The operands of a step: rows of the input, if its product is wanted, and of the hidden state, unless it is zero.
 pub(crate) struct Operands<W: Weights> {
     sources: [Option<W::Source>; 2],

@@ -34,7 +34,43 @@ pub(crate) struct Panel<const N: usize> {
     pub(crate) scales: [*const f32; N],
     /// int8: minus the sum of each column, times the zero point.
     pub(crate) corrections: [*const i32; N],
+    /// What to prefetch meanwhile.
+    pub(crate) ahead: Ahead,
 }
+
+/// A part of the weights that come next, to be asked for while a tile is computed: a tile of several rows computes longer
+/// than its weights take from the last-level cache, so that with this their transfer costs next to nothing.
+#[derive(Clone, Copy)]
+pub(crate) struct Ahead {
+    start: *const u8,
+    stride: usize,
+}
+
+impl Ahead {
+    /// Nothing: one address again and again.
+    #[inline(always)]
+    pub(crate) fn nothing(any: *const u8) -> Self {
+        Self { start: any, stride: 0 }
+    }
+
+    /// The part for tile `tile` of `tiles`, of `size_bytes` bytes at `next` that are the work of `groups` groups.
+    #[inline(always)]
+    pub(crate) fn part(next: *const u8, size_bytes: usize, groups: usize, tile: usize, tiles: usize) -> Self {
+        let stride = size_bytes / (groups * tiles).max(1);
+        Self { start: next.wrapping_add(tile * groups * stride), stride }
+    }
+
+    /// Asks for what belongs to a group: up to two cache lines.
+    #[inline(always)]
+    fn prefetch<V: Vector>(self, group: usize) {
+        let address = self.start.wrapping_add(group * self.stride);
+        V::prefetch(address);
+        V::prefetch(address.wrapping_add(self.stride / 2));
+    }
+}
+
+/// Tiles of fewer rows wait for their weights anyway, and gain nothing.
+const AHEAD_ROWS_MIN: usize = 3;
 
 /// A format of weights: how rows are read and how a tile of products is summed.
 pub(crate) trait Weights {
@@ -133,6 +169,9 @@ unsafe fn add_row<V: Vector, const R: usize, const N: usize>(
 ) {
     // SAFETY: the caller's duty.
     unsafe {
+        if R >= AHEAD_ROWS_MIN {
+            panel.ahead.prefetch::<V>(k);
+        }
         let mut weights = [V::splat(0.0); N];
         for n in 0..N {
             weights[n] = V::load(panel.at[n].add(k * panel.stride).cast());
@@ -174,6 +213,9 @@ impl Weights for Bf16 {
             parts[0] = *sums;
             let pairs = depth / 2;
             for pair in 0..pairs {
+                if R >= AHEAD_ROWS_MIN {
+                    panel.ahead.prefetch::<V>(pair);
+                }
                 let mut weights = [[V::splat(0.0); N]; 2];
                 for n in 0..N {
                     let both = V::load_bf16_pairs(panel.at[n].add(pair * panel.stride));
@@ -274,6 +316,9 @@ unsafe fn add_group<V: Vector, const R: usize, const N: usize>(
 ) {
     // SAFETY: the caller's duty.
     unsafe {
+        if R >= AHEAD_ROWS_MIN {
+            panel.ahead.prefetch::<V>(group);
+        }
         for r in 0..R {
             for n in 0..N {
                 let weights = panel.at[n].add(group * panel.stride);

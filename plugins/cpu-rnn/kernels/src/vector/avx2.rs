@@ -91,6 +91,12 @@ impl Vector for Ymm {
     }
 
     #[inline(always)]
+    fn fms(self, factor: Self, minus: Self) -> Self {
+        // SAFETY: as in `add`.
+        Self(unsafe { _mm256_fmsub_ps(self.0, factor.0, minus.0) })
+    }
+
+    #[inline(always)]
     fn fnma(self, factor: Self, addend: Self) -> Self {
         // SAFETY: as in `add`.
         Self(unsafe { _mm256_fnmadd_ps(self.0, factor.0, addend.0) })
@@ -107,12 +113,6 @@ impl Vector for Ymm {
     fn at_most(self, high: Self) -> Self {
         // SAFETY: as in `add`.
         Self(unsafe { _mm256_min_ps(high.0, self.0) })
-    }
-
-    #[inline(always)]
-    fn round(self) -> Self {
-        // SAFETY: as in `add`.
-        Self(unsafe { _mm256_round_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(self.0) })
     }
 
     // Two factors, so that results at both ends of the range come out right.

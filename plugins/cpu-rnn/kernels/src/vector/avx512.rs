@@ -87,6 +87,12 @@ impl Vector for Zmm {
     }
 
     #[inline(always)]
+    fn fms(self, factor: Self, minus: Self) -> Self {
+        // SAFETY: as in `add`.
+        Self(unsafe { _mm512_fmsub_ps(self.0, factor.0, minus.0) })
+    }
+
+    #[inline(always)]
     fn fnma(self, factor: Self, addend: Self) -> Self {
         // SAFETY: as in `add`.
         Self(unsafe { _mm512_fnmadd_ps(self.0, factor.0, addend.0) })
@@ -103,12 +109,6 @@ impl Vector for Zmm {
     fn at_most(self, high: Self) -> Self {
         // SAFETY: as in `add`.
         Self(unsafe { _mm512_min_ps(high.0, self.0) })
-    }
-
-    #[inline(always)]
-    fn round(self) -> Self {
-        // SAFETY: as in `add`.
-        Self(unsafe { _mm512_roundscale_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(self.0) })
     }
 
     #[inline(always)]

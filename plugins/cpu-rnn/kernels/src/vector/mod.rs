@@ -62,14 +62,14 @@ pub(crate) trait Vector: Copy {
     fn mul(self, other: Self) -> Self;
     /// `self * factor + addend`.
     fn fma(self, factor: Self, addend: Self) -> Self;
+    /// `self * factor - minus`.
+    fn fms(self, factor: Self, minus: Self) -> Self;
     /// `addend - self * factor`.
     fn fnma(self, factor: Self, addend: Self) -> Self;
     /// `max(self, low)`; a NaN in `self` stays.
     fn at_least(self, low: Self) -> Self;
     /// `min(self, high)`; a NaN in `self` stays.
     fn at_most(self, high: Self) -> Self;
-    /// Nearest integer, ties to even.
-    fn round(self) -> Self;
     /// `self * 2^exponent`, for a whole `exponent` in -252 ..= 254.
     fn scale(self, exponent: Self) -> Self;
     /// `1 / self` with a relative error of at most 2^-22, for finite normal values.
@@ -108,13 +108,13 @@ pub(crate) trait Vector: Copy {
     /// - `LANES` bytes can be written at `to`.
     unsafe fn store_quantised(self, to: *mut u8);
 
-    /// Asks for the cache line at `address` and returns at once. Any address is allowed.
+    /// Asks for the cache line at `address` in the second-level cache and returns at once. Any address is allowed.
     #[inline(always)]
     fn prefetch(address: *const u8) {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: SSE is part of x86-64, and a prefetch of any address is harmless.
         unsafe {
-            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
+            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T1 }>(address.cast());
         }
         #[cfg(not(target_arch = "x86_64"))]
         let _unused = address;

@@ -106,6 +106,11 @@ impl Vector for Plain {
     }
 
     #[inline(always)]
+    fn fms(self, factor: Self, minus: Self) -> Self {
+        self.mul(factor).sub(minus)
+    }
+
+    #[inline(always)]
     fn fnma(self, factor: Self, addend: Self) -> Self {
         addend.sub(self.mul(factor))
     }
@@ -118,13 +123,6 @@ impl Vector for Plain {
     #[inline(always)]
     fn at_most(self, high: Self) -> Self {
         self.with(high, |value, high| if high < value { high } else { value })
-    }
-
-    // Adding and subtracting 1.5 * 2^23 leaves the nearest integer of anything below 2^22; larger values do not occur.
-    #[inline(always)]
-    fn round(self) -> Self {
-        const SHIFT: f32 = 12_582_912.0;
-        self.map(|value| (value + SHIFT) - SHIFT)
     }
 
     #[inline(always)]
@@ -175,7 +173,7 @@ impl Vector for Plain {
 
     #[inline(always)]
     unsafe fn store_quantised(self, to: *mut u8) {
-        let values = self.round().0.map(|value| value as i8 as u8);
+        let values = self.0.map(|value| value.round_ties_even() as i8 as u8);
         // SAFETY: the caller's duty.
         unsafe { to.cast::<[u8; 4]>().write_unaligned(values) };
     }

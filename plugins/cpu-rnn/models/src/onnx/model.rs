@@ -9,8 +9,8 @@ use proctor_vocabulary::{ElementType, TensorSpec};
 use super::fit::{Fit, INPUTS_MAX, Mismatch, Port, fit};
 use crate::{
     Batch, Instance, LayerCalls, Model, RunError, Scheduler,
-    model::PLANNED_BATCH_MAX,
     graph::{Graph, Op, Program, Session, ValuesRef, View},
+    model::PLANNED_BATCH_MAX,
 };
 
 /// Most memory that the values of one instance may take.
@@ -96,7 +96,9 @@ impl Model for GraphModel {
         }
         for (index, node) in self.graph.nodes().iter().enumerate() {
             let mut schedules = self.schedules.range((index, 0)..(index + 1, 0));
-            if let (Op::Recurrent(recurrent), true) = (&node.op, schedules.any(|(_, schedule)| schedule.primed)) {
+            if let (Op::Recurrent(recurrent), true) =
+                (&node.op, schedules.any(|(_, schedule)| schedule.primed))
+            {
                 recurrent.layer().prime(&mut team);
             }
         }

@@ -1,0 +1,101 @@
+//! What a layer does beside computing the right numbers.
+
+#![cfg(not(loom))]
+
+mod common;
+
+use common::{Random, Tensors, Weights, layer};
+use proctor_rnn_engine::{LayerSpec, Team, Workspace};
+use proctor_rnn_optimiser::{Cell, Chunk, Directions, GruReset, Mapping, Precision, Schedule, Sweep};
+
+const CELLS: [Cell; 3] = [Cell::Lstm, Cell::Gru(GruReset::AfterProduct), Cell::Gru(GruReset::BeforeProduct)];
+const MAPPINGS: [Mapping; 4] = [Mapping::Single, Mapping::Columns, Mapping::Rows, Mapping::Directions];
+
+fn spec(cell: Cell, hidden: usize, precision: Precision) -> LayerSpec {
+    LayerSpec { cell, directions: Directions::Bidirectional, input: 6, hidden, clip: None, precision }
+}
+
+fn schedule(mapping: Mapping, threads: usize) -> Schedule {
+    Schedule { threads, mapping, chunk: Chunk::Steps(3), sweep: Sweep::ZigZag, primed: false }
+}
+
+fn weights(spec: &LayerSpec, random: &mut Random) -> Vec<Weights> {
+    (0..spec.directions.count()).map(|_| Weights::random(spec, true, false, random)).collect()
+}
+
+#[test]
+fn a_nan_or_an_infinity_in_one_sequence_stays_in_it() {
+    let mut random = Random(3);
+    let mut team = Team::new(2);
+    for cell in CELLS {
+        let spec = spec(cell, 20, Precision::F32);
+        let layer = layer(spec, &weights(&spec, &mut random));
+        for mapping in MAPPINGS {
+            let clean = Tensors::random(&spec, 5, 7, false, &mut random);
+            let mut spoilt = clean.clone();
+            let sample = 4;
+            for (step, value) in [(1, f32::NAN), (3, f32::INFINITY)] {
+                spoilt.input[(step * 7 + sample) * spec.input + 2] = value;
+            }
+            let mut workspace = Workspace::default();
+            let [before, after] = [&clean, &spoilt]
+                .map(|tensors| tensors.run(&layer, &schedule(mapping, 2), &mut team, &mut workspace));
+            let width = 2 * spec.hidden;
+            for (row, (a, b)) in
+                before.0[0].chunks_exact(width).zip(after.0[0].chunks_exact(width)).enumerate()
+            {
+                if row % 7 == sample {
+                    assert!(row / 7 == 0 || b.iter().any(|value| value.is_nan()), "{cell:?} row {row}");
+                } else {
+                    assert_eq!(a, b, "{cell:?} {mapping:?} row {row}");
+                }
+            }
+            // The poisoned call leaves nothing behind either.
+            let again = clean.run(&layer, &schedule(mapping, 2), &mut team, &mut workspace);
+            assert_eq!(again, before);
+        }
+    }
+}
+
+#[test]
+fn nothing_to_do_gives_the_initial_states_back() {
+    let mut random = Random(4);
+    let spec = spec(Cell::Lstm, 17, Precision::F32);
+    let layer = layer(spec, &weights(&spec, &mut random));
+    let mut team = Team::new(2);
+    for (time, batch, lengths) in [(0, 3, None), (4, 0, None), (4, 3, Some(vec![0; 3]))] {
+        let mut tensors = Tensors::random(&spec, time, batch, true, &mut random);
+        tensors.lengths = lengths;
+        for mapping in MAPPINGS {
+            let outcome = tensors.run(&layer, &schedule(mapping, 2), &mut team, &mut Workspace::default());
+            assert!(outcome.0[0].iter().all(|value| *value == 0.0));
+            assert_eq!(Some(&outcome.0[1]), tensors.initial_hidden.as_ref());
+            assert_eq!(Some(&outcome.0[2]), tensors.initial_cell.as_ref());
+        }
+    }
+}
+
+/// Rounded weights cost accuracy, but the schedule has no say in it.
+#[test]
+fn rounded_weights_stay_near_the_reference_on_every_mapping() {
+    let mut random = Random(5);
+    for (precision, tolerance) in [(Precision::Bf16, 0.02), (Precision::Int8, 0.06)] {
+        for cell in CELLS {
+            let spec = spec(cell, 33, precision);
+            let weights = weights(&spec, &mut random);
+            let layer = layer(spec, &weights);
+            let mut tensors = Tensors::random(&spec, 6, 5, true, &mut random);
+            tensors.lengths = Some(vec![6, 0, 3, 1, 6]);
+            let expected = tensors.reference(&spec, &weights);
+            for mapping in MAPPINGS {
+                for threads in [1, 2, 3] {
+                    let (mut team, mut workspace) = (Team::new(threads), Workspace::default());
+                    let schedule = schedule(mapping, threads);
+                    let ours = tensors.run(&layer, &schedule, &mut team, &mut workspace);
+                    let difference = ours.difference(&expected);
+                    assert!(difference <= tolerance, "{difference} {precision:?} {cell:?} {mapping:?}");
+                }
+            }
+        }
+    }
+}
