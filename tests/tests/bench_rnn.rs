@@ -47,7 +47,8 @@ fn every_cell_and_a_step_from_a_state_give_the_right_answer() {
         "--groups extra --match one-step --match 256",
         "--groups extra --match call-floor",
     ] {
-        let (report, _) = figures(&bench, &format!("--threads 1 {flags}"));
+        // Schedules are computed, not measured, which takes a moment instead of seconds.
+        let (report, _) = figures(&bench, &format!("--threads 1 --set calibration_s=0 {flags}"));
         assert!(!list(&report, "rows").is_empty());
     }
 }
@@ -100,8 +101,8 @@ fn a_plugin_that_does_not_run_layers_says_so_in_each_row() {
 #[test]
 fn an_interrupted_benchmark_shows_what_it_has() {
     let bench = Bench::new();
-    let mut started =
-        bench.start("bench rnn --groups extra --peers none --threads 1 --repeat 3 --json rnn.json");
+    let flags = "--groups extra --peers none --threads 1 --repeat 3 --set calibration_s=0 --json rnn.json";
+    let mut started = bench.start(&format!("bench rnn {flags}"));
     started.wait_until("the second layer", |started| started.stderr().contains("small-bidir"));
     started.signal("INT");
     let finished = started.finish();
