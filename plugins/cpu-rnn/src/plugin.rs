@@ -114,7 +114,11 @@ impl CpuRnn {
         match self.settings.threads {
             None => (cores / instances).max(1),
             Some(threads) if threads > cores => {
-                tracing::warn!(threads, cores, "more threads than cores that the process may use; using the cores");
+                tracing::warn!(
+                    threads,
+                    cores,
+                    "more threads than cores that the process may use; using the cores"
+                );
                 cores
             }
             Some(threads) => threads,
