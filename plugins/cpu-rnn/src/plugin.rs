@@ -22,11 +22,12 @@ const PRECISIONS: [(&str, Precision); 3] =
     [("f32", Precision::F32), ("bf16", Precision::Bf16), ("int8", Precision::Int8)];
 
 /// The models that are in files alone, with the formats that they come in.
-const IN_FILES: [(&str, &str); 4] = [
+const IN_FILES: [(&str, &str); 5] = [
     ("digits-lstm", "safetensors"),
     ("digits-lstm", "onnx"),
     ("digits-mlp", "onnx"),
     ("rnn-*", "safetensors"),
+    ("rnn-*", "onnx"),
 ];
 
 /// The opened plugin: its options.

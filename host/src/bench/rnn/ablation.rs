@@ -2,7 +2,7 @@
 //!
 //! These run on the engine itself, not through a plugin: nobody would want to be served by the slower three.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use proctor_rnn_engine::{
     DirectionWeights, Team, TeamOptions,
@@ -18,6 +18,9 @@ use super::{
     cases::{Case, Kind, LayerCase},
     problem::Problem,
 };
+
+/// For measuring schedules of the last stage.
+const BUDGET: Duration = Duration::from_secs(1);
 
 /// Number of the stages.
 pub(super) const STAGE_COUNT: usize = Stage::ALL.len();
@@ -88,7 +91,7 @@ impl Staged {
         if self.stage != Stage::Everything {
             return;
         }
-        let planner = Planner::new(Machine::read(), "ablation").threads_max(threads);
+        let planner = Planner::new(Machine::read(), "ablation").threads_max(threads).budget(BUDGET);
         let layers = [PlannedLayer { name: "layer".to_owned(), shape }];
         let plan = planner.plan("ablation", &layers, &mut |_, schedule| {
             if schedule.primed {

@@ -552,6 +552,25 @@ mod tests {
     }
 
     #[test]
+    fn the_four_ways_have_a_table_of_their_own() {
+        let mut row = row([0.07, 0.05], &[]);
+        row.entries.clear();
+        for (stage, median_ms) in [0.4, 0.2, 0.1, 0.05].into_iter().enumerate() {
+            let mut entry = entry(System::Stage(stage), "cpu-rnn 0.1.0", 2, median_ms);
+            let Outcome::Measured(measured) = &mut entry.outcome else { panic!("it is measured") };
+            measured.weight_bytes = Some(8_000_000 >> stage);
+            row.add(entry);
+        }
+        let report = Report { is_ablation: true, threads: vec![2], ..report(vec![row]) };
+        let markdown = report.markdown();
+        let expected = "\
+| lstm 64,64,1,100 | 0.4000 | 8.000 | 0.2000 | 4.000 | 0.1000 | 2.000 | 0.0500 | 1.000 | 8.00 |";
+        assert!(markdown.contains(expected), "{markdown}");
+        assert!(markdown.contains("### What each technique brings, on 2 threads"), "{markdown}");
+        assert!(!markdown.contains("ratio"), "{markdown}");
+    }
+
+    #[test]
     fn the_file_has_every_entry() {
         let report = serde_json::to_value(report(vec![row([0.07, 0.05], &PEERS)])).unwrap();
         let row = &report["rows"][0];
