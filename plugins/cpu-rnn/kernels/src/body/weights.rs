@@ -1,6 +1,7 @@
 //! Products of a register tile, for each format of weights.
 
 use super::quantise::{self, Quantised};
+use super::sweep::ROWS_OF_WIDE;
 use crate::args::Rows;
 use crate::vector::Vector;
 
@@ -174,6 +175,20 @@ unsafe fn add_row<V: Vector, const R: usize, const N: usize>(
     unsafe {
         if asks_ahead(R) {
             panel.ahead.prefetch::<V>(k);
+        }
+        if V::ROWS < ROWS_OF_WIDE {
+            // With few registers the values of the rows stay, and one vector of weights at a time passes by.
+            let mut values = [V::splat(0.0); R];
+            for r in 0..R {
+                values[r] = V::splat(*rows[r].add(k));
+            }
+            for n in 0..N {
+                let weight = V::load(panel.at[n].add(k * panel.stride).cast());
+                for r in 0..R {
+                    sums[r][n] = values[r].fma(weight, sums[r][n]);
+                }
+            }
+            return;
         }
         let mut weights = [V::splat(0.0); N];
         for n in 0..N {
