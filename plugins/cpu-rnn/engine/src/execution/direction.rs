@@ -378,8 +378,8 @@ impl Run<'_> {
     /// This share's units of a row that begins `offset` values from `start`.
     ///
     /// # Safety
-    /// - The row has `hidden` values, and no other thread uses these units of it for now.
-    unsafe fn own(&self, start: *mut f32, offset: usize) -> &mut [f32] {
+    /// - The row has `hidden` values, and nobody else uses these units of it for as long as the result lives.
+    unsafe fn own<'b>(&self, start: *mut f32, offset: usize) -> &'b mut [f32] {
         let units = self.units();
         // SAFETY: the caller's promises.
         unsafe { std::slice::from_raw_parts_mut(start.wrapping_add(offset + units.start), units.len()) }
