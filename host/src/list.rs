@@ -1,6 +1,6 @@
 //! `host list`: plugins, benchmarks, data sets, policies.
 
-use proctor_config::{Loader, benchmarks};
+use proctor_config::{Loader, RNN_PATTERN, benchmarks, rnn_table_1};
 use proctor_datasets::dataset_entries;
 use proctor_plugin_host::{PluginLocation, SearchPath};
 use proctor_scheduler::policies;
@@ -13,10 +13,10 @@ pub(crate) fn list(kind: Option<ListKind>) -> Result<String, HostError> {
         [ListKind::Plugins, ListKind::Benchmarks, ListKind::Datasets, ListKind::Policies];
     let kinds = kind.map_or(ALL.to_vec(), |kind| vec![kind]);
     let mut lists = Vec::new();
-    for kind in kinds {
-        let (title, rows) = match kind {
+    for wanted in kinds {
+        let (title, rows) = match wanted {
             ListKind::Plugins => ("Plugins (--plugin)", plugin_rows()?),
-            ListKind::Benchmarks => ("Benchmarks (--benchmark)", benchmark_rows()),
+            ListKind::Benchmarks => ("Benchmarks (--benchmark)", benchmark_rows(kind.is_some())),
             ListKind::Datasets => ("Data sets", dataset_rows()),
             ListKind::Policies => ("Policies of the scheduler (--policy)", policy_rows()),
         };
@@ -39,12 +39,20 @@ fn place_of(location: &PluginLocation) -> String {
     }
 }
 
-fn benchmark_rows() -> Vec<Vec<String>> {
+/// With `in_full` also the members of the family that are rows of the paper's table.
+fn benchmark_rows(in_full: bool) -> Vec<Vec<String>> {
     let row = |benchmark: &proctor_config::Benchmark| {
         let scenarios: Vec<_> = benchmark.scenarios.keys().map(|scenario| scenario.name()).collect();
         vec![benchmark.id.clone(), benchmark.description.clone(), scenarios.join(", ")]
     };
-    benchmarks().iter().map(row).collect()
+    let mut rows: Vec<_> = benchmarks().iter().map(row).collect();
+    let about = "One recurrent layer of any size; cells lstm, gru, gru0 (reset before the product), rnn.";
+    rows.push(vec![RNN_PATTERN.to_owned(), about.to_owned(), String::new()]);
+    if in_full {
+        let member = |name| vec![name, "Table 1 of DeepCPU (USENIX ATC 2018).".to_owned(), String::new()];
+        rows.extend(rnn_table_1().map(member));
+    }
+    rows
 }
 
 fn dataset_rows() -> Vec<Vec<String>> {
@@ -64,8 +72,13 @@ mod tests {
         let policies = list(Some(ListKind::Policies)).unwrap();
         assert!(policies.starts_with("Policies of the scheduler (--policy)\n  fixed  "), "{policies}");
         let all = list(None).unwrap();
-        for name in ["cpu-rnn", "digits-lstm", "digits-calibration", "size-or-timeout"] {
+        for name in ["cpu-rnn", "digits-lstm", "gnmt", RNN_PATTERN, "digits-calibration", "size-or-timeout"] {
             assert!(all.contains(&format!("\n  {name}")), "{name}: {all}");
         }
+        let benchmarks = list(Some(ListKind::Benchmarks)).unwrap();
+        let members = benchmarks
+            .lines()
+            .filter(|line| line.trim_start().starts_with("rnn-") && line.contains("Table 1"));
+        assert_eq!(members.count(), 30, "{benchmarks}");
     }
 }

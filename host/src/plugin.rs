@@ -7,6 +7,7 @@ use proctor_datasets::DataRoot;
 use proctor_plugin_api::{Manifest, Options};
 use proctor_plugin_host::{
     Backend, HostServices, Model, ModelDemand, PluginIdentity, PluginLibrary, PluginLocation, SearchPath,
+    is_declared,
 };
 use proctor_vocabulary::did_you_mean;
 
@@ -171,8 +172,7 @@ fn options_of(
 }
 
 fn reads_format(manifest: &Manifest, model: &str, format: &str) -> bool {
-    let reads = |declared: &str, wanted: &str| declared == "*" || declared == wanted;
-    manifest.models.iter().any(|row| reads(&row.model, model) && reads(&row.format, format))
+    manifest.models.iter().any(|row| is_declared(&row.model, model) && is_declared(&row.format, format))
 }
 
 #[cfg(test)]

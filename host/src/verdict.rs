@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::{
     older_rules,
     result::{FiguresPart, RunResult},
-    text::{self, counted, duration},
+    text::{self, counted, duration, four_digits},
 };
 
 /// How many reasons are shown. All of them are in the result.
@@ -82,8 +82,10 @@ fn work(result: &RunResult) -> String {
 fn accuracy(result: &RunResult) -> String {
     let Some(accuracy) = &result.accuracy else { return "not measured".to_owned() };
     let word = if accuracy.passed { "PASS" } else { "FAIL" };
-    let details =
-        accuracy.details.iter().map(|(name, value)| format!(", {} {value:.3}", name.replace('_', " ")));
+    let details = accuracy
+        .details
+        .iter()
+        .map(|(name, value)| format!("; {} {}", name.replace('_', " "), small(*value)));
     format!(
         "{word}: {} {:.5} ({} of {}), the target is {:.5}{}",
         accuracy.metric,
@@ -93,6 +95,11 @@ fn accuracy(result: &RunResult) -> String {
         accuracy.target,
         details.collect::<String>()
     )
+}
+
+/// A figure that may be far below 1.
+fn small(value: f64) -> String {
+    if value != 0.0 && value.abs() < 1e-3 { format!("{value:.1e}") } else { four_digits(value) }
 }
 
 fn latency(figures: &FiguresPart) -> String {

@@ -258,7 +258,8 @@ typedef struct ProctorModelSupport {
    */
   size_t size;
   /*
-   Model id such as `digits-lstm`, or `*` for every model that comes in this format.
+   Model id such as `digits-lstm`, or the beginning of one and `*`; `*` alone is every model that
+   comes in this format.
    */
   struct ProctorString model;
   /*

@@ -33,7 +33,8 @@ pub struct Manifest {
 /// One row of the list of what a plugin can run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelSupport {
-    /// Model id, or `*` for every model that comes in this format.
+    /// Model id, or the beginning of one and `*`; `*` alone is every model that
+    /// comes in this format.
     pub model: String,
     /// File format that the plugin reads, `none` if it needs no file, or `*` for any.
     pub format: String,

@@ -161,8 +161,10 @@ fn a_scenario_that_the_plugin_does_not_declare() {
 #[test]
 fn a_precision_and_a_device_that_the_plugin_does_not_declare() {
     let bench = Bench::new();
-    let precision = bench.run("--plugin cpu-rnn --precision int8");
-    precision.finished.assert_error(PLUGIN, &["does not declare precision int8; it declares f32"]);
+    let precision = bench.run("--plugin cpu-rnn --precision int4");
+    precision
+        .finished
+        .assert_error(PLUGIN, &["does not declare precision int4; it declares bf16, f32, int8"]);
     let device = bench.run("--plugin cpu-rnn --set device=cuda");
     device.finished.assert_error(PLUGIN, &["does not declare device cuda; it declares cpu"]);
 }

@@ -53,4 +53,9 @@ fn it_is_described_and_found_by_its_name() {
         "{described}"
     );
     assert!(described.stdout.contains("It has no options."), "{described}");
+    // It lacks the extension by which a model says how it will run.
+    let mut command = bench.command("describe zeros --plan digits-lstm");
+    command.env("PROCTOR_PLUGIN_PATH", bench.path());
+    let planned = bench.start_command(command).finish();
+    planned.assert_error(3, &["zeros 1.0.0 does not say how it runs a model"]);
 }

@@ -85,6 +85,37 @@ fn a_plugin_is_described_by_name_and_by_path() {
 }
 
 #[test]
+fn a_plugin_says_how_it_will_run_a_model() {
+    let bench = Bench::new();
+    let plan =
+        "describe mock --plan digits-lstm --batch-size 4 --set mock.service=fixed --set mock.service_us=300";
+    let finished = bench.host(plan);
+    assert_eq!(finished.code(), 0, "{finished}");
+    assert!(finished.stdout.starts_with("mock "), "{finished}");
+    assert!(
+        finished.stdout.contains("digits-lstm") && finished.stdout.contains("batches of up to 4"),
+        "{finished}"
+    );
+    assert!(finished.stdout.contains("fixed") && finished.stdout.contains("300"), "{finished}");
+    bench.host("describe mock --plan nothing").assert_error(2, &["unknown benchmark \"nothing\""]);
+    bench.host("describe mock --batch-size 4").assert_error(2, &["--plan"]);
+}
+
+#[test]
+fn plugins_keep_things_in_a_lasting_folder() {
+    let bench = Bench::new();
+    bench.host("describe mock --plan digits-lstm");
+    assert!(bench.file("cache/proctor/mock").is_dir());
+    bench.host("describe mock --plan digits-lstm --set cache_folder=other");
+    assert!(bench.file("other/mock").is_dir());
+    // What cannot be written is a warning, and the command does its work.
+    bench.write("file", "");
+    let finished = bench.host("describe mock --plan digits-lstm --set cache_folder=file");
+    assert_eq!(finished.code(), 0, "{finished}");
+    assert!(finished.stderr.contains("file cannot be used"), "{finished}");
+}
+
+#[test]
 fn settings_are_explained_with_their_origin() {
     let bench = Bench::new();
     bench.write("proctor.toml", "batch_size = 4\n");

@@ -71,7 +71,7 @@ pub(crate) fn match_demand(manifest: &Manifest, demand: &ModelDemand) -> Result<
     };
     let formats: Vec<&str> = demand.files.iter().map(|(format, _)| format.as_str()).collect();
     let any_format = if formats.is_empty() { "none".into() } else { formats.join(" or ") };
-    narrow("model", demand.model.clone(), &|row| is(&row.model, &demand.model), &|row| {
+    narrow("model", demand.model.clone(), &|row| is_declared(&row.model, &demand.model), &|row| {
         vec![row.model.clone()]
     })?;
     narrow("file format", any_format, &|row| reads(row, &formats), &|row| vec![row.format.clone()])?;
@@ -96,7 +96,7 @@ pub(crate) fn match_demand(manifest: &Manifest, demand: &ModelDemand) -> Result<
         &|row| vec![format!("at most {}", row.batch_size_max)],
     )?;
     let row = rows.first().expect("the last narrowing left at least one row");
-    let is_read = |(format, _): &&(String, PathBuf)| is(&row.format, format);
+    let is_read = |(format, _): &&(String, PathBuf)| is_declared(&row.format, format);
     Ok(Match {
         precision: row.precision.clone(),
         device: row.device.clone(),
@@ -104,8 +104,10 @@ pub(crate) fn match_demand(manifest: &Manifest, demand: &ModelDemand) -> Result<
     })
 }
 
-fn is(declared: &str, wanted: &str) -> bool {
-    declared == "*" || declared == wanted
+/// Whether a declared id or format is the wanted one: the same, or its beginning with `*` for the rest.
+#[must_use]
+pub fn is_declared(declared: &str, wanted: &str) -> bool {
+    declared == wanted || declared.strip_suffix('*').is_some_and(|beginning| wanted.starts_with(beginning))
 }
 
 fn reads(row: &ModelSupport, formats: &[&str]) -> bool {
@@ -175,6 +177,17 @@ mod tests {
         assert_eq!(found, Match { precision: "int8".into(), device: "cpu".into(), files });
         let found = match_demand(&manifest(), &demand("digits-lstm", "safetensors")).unwrap();
         assert_eq!((found.precision.as_str(), found.device.as_str()), ("f32", "cuda"));
+    }
+
+    #[test]
+    fn a_star_stands_for_the_rest_of_an_id() {
+        let family = Manifest::new("p", "1", "").model(ModelSupport::new("rnn-*", "safetensors"));
+        let found = |model| match_demand(&family, &demand(model, "safetensors"));
+        assert!(found("rnn-lstm-64-64-1-100").is_ok());
+        assert_eq!(
+            found("gnmt").unwrap_err().to_string(),
+            "plugin p does not declare model gnmt; it declares rnn-*"
+        );
     }
 
     #[test]

@@ -29,7 +29,8 @@ pub const PROCTOR_SCENARIO_OFFLINE: u32 = 8;
 pub struct ProctorModelSupport {
     /// Size of this structure in bytes, as the plugin was compiled. The same for every element of the list.
     pub size: usize,
-    /// Model id such as `digits-lstm`, or `*` for every model that comes in this format.
+    /// Model id such as `digits-lstm`, or the beginning of one and `*`; `*` alone is every model that
+    /// comes in this format.
     pub model: ProctorString,
     /// File format that the plugin reads: `safetensors`, `onnx`, ..., `none` if it needs no file, or `*` for any.
     pub format: ProctorString,

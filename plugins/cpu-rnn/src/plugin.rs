@@ -1,149 +1,170 @@
-//! The plugin: the engine of this crate behind the traits of `proctor-plugin-api`.
+//! The plugin behind the traits of `proctor-plugin-api`.
 
-use std::{num::NonZeroUsize, sync::Arc};
+use std::sync::Arc;
 
 use proctor_plugin_api::{
-    Batch, Host, Instance, Manifest, Model, ModelRequest, ModelSupport, OptionSpec, Options, Placement,
-    Plugin, PluginError, export_plugin,
-    vocabulary::{ElementType, TensorSpec},
+    Batch, Host, Instance, Manifest, Model, ModelRequest, ModelSupport, Options, Placement, Plugin,
+    PluginError, export_plugin,
 };
+use proctor_rnn_models::{LoadError, LoadRequest, RunError, Scheduler, SingleThread, load, nets};
+use proctor_rnn_optimiser::Precision;
 
-use crate::{GruReset, InstanceError, InstanceSettings, Threads, WeightsError};
+use crate::{
+    batch::HostBatch,
+    options::{Settings, declare},
+    planning::{Planning, PlanningOptions, allowed_cores, cores_of, make_team},
+};
 
 export_plugin!(CpuRnn);
 
-/// More than any machine gains from, and few enough to make.
-const THREADS_MAX: i64 = 256;
+/// The precisions of weights, and what they are called.
+const PRECISIONS: [(&str, Precision); 3] =
+    [("f32", Precision::F32), ("bf16", Precision::Bf16), ("int8", Precision::Int8)];
+
+/// The models that are in files alone, with the formats that they come in.
+const IN_FILES: [(&str, &str); 5] = [
+    ("digits-lstm", "safetensors"),
+    ("digits-lstm", "onnx"),
+    ("digits-mlp", "onnx"),
+    ("rnn-*", "safetensors"),
+    ("rnn-*", "onnx"),
+];
 
 /// The opened plugin: its options.
 #[derive(Debug)]
 pub struct CpuRnn {
-    threads: Threads,
-    reset: GruReset,
+    host: Host,
+    settings: Settings,
 }
 
-/// A loaded model and how its instances will be used.
+/// A loaded model and how its instances will be made.
 #[derive(Debug)]
 pub struct LoadedModel {
-    model: Arc<crate::Model>,
-    settings: InstanceSettings,
+    model: Arc<dyn proctor_rnn_models::Model>,
+    settings: Settings,
+    /// Threads of each instance.
+    threads: usize,
+    explanation: Option<String>,
 }
 
 /// One co-located copy of a model.
 #[derive(Debug)]
-pub struct LoadedInstance(crate::Instance);
+pub struct LoadedInstance(Box<dyn proctor_rnn_models::Instance>);
 
 impl Plugin for CpuRnn {
     type Model = LoadedModel;
 
     fn manifest() -> Manifest {
-        let description =
-            "LSTM and GRU inference in f32 on the CPU, from safetensors files with PyTorch's names.";
-        Manifest::new("cpu-rnn", env!("CARGO_PKG_VERSION"), description)
-            .vendor("Proctor", env!("CARGO_PKG_LICENSE"))
-            .model(ModelSupport::new("digits-lstm", "safetensors"))
-            .option(OptionSpec::integer(
-                "threads",
-                1,
-                1..=THREADS_MAX,
-                "Threads of one matrix product; more than 1 only pays for large layers and few instances.",
-            ))
-            .option(OptionSpec::choice(
-                "gru_reset",
-                &["after", "before"],
-                "Whether a GRU's reset gate acts after the hidden product (PyTorch) or on the state before it.",
-            ))
+        let description = "Recurrent networks on the CPU after DeepCPU: LSTM, GRU and RNN in f32, bf16 and int8, from safetensors and ONNX files.";
+        let mut manifest = Manifest::new("cpu-rnn", env!("CARGO_PKG_VERSION"), description)
+            .vendor("Proctor", env!("CARGO_PKG_LICENSE"));
+        let networks = nets::networks();
+        let networks = networks.iter().map(|network| (network.id, "safetensors"));
+        for (model, format) in IN_FILES.into_iter().chain(networks) {
+            for (precision, _) in PRECISIONS {
+                let precision = precision.to_owned();
+                manifest = manifest.model(ModelSupport { precision, ..ModelSupport::new(model, format) });
+            }
+        }
+        declare(manifest)
     }
 
-    fn open(_host: Host, options: &Options) -> Result<Self, PluginError> {
-        let threads = options.integer("threads").and_then(|count| usize::try_from(count).ok());
-        let threads = threads.and_then(NonZeroUsize::new).map_or(Threads::SINGLE, Threads);
-        let reset = match options.text("gru_reset") {
-            Some("before") => GruReset::BeforeProduct,
-            _ => GruReset::AfterProduct,
-        };
-        Ok(Self { threads, reset })
+    fn open(host: Host, options: &Options) -> Result<Self, PluginError> {
+        Ok(Self { host, settings: Settings::read(options) })
     }
 
     fn load_model(&self, request: &ModelRequest) -> Result<LoadedModel, PluginError> {
-        let path = request.file("safetensors").ok_or_else(|| {
-            PluginError::unsupported(format!("model \"{}\" comes without a safetensors file", request.model))
+        let known = PRECISIONS.into_iter().find(|(name, _)| *name == request.precision);
+        let (_, precision) = known.ok_or_else(|| {
+            PluginError::unsupported(format!("precision \"{}\" is not supported", request.precision))
         })?;
-        let model = crate::Model::load(path, self.reset)?;
-        let time = time_steps(&model, &request.inputs, &request.outputs)?;
-        tracing::info!(
-            path = %path.display(),
-            layers = model.layer_count(),
-            inputs = model.input_count(),
-            outputs = model.output_count(),
-            time,
-            "model loaded"
-        );
-        let batch_size_max = usize::try_from(request.batch_size_max).expect("a usize has 32 bits or more");
-        let settings = InstanceSettings { time, batch_size_max, threads: self.threads };
-        Ok(LoadedModel { model: Arc::new(model), settings })
+        let threads = self.threads(usize::try_from(request.instance_count).unwrap_or(1).max(1));
+        let planning = Planning::new(PlanningOptions {
+            model: format!("{} {}", request.model, request.precision),
+            threads,
+            cores: cores_of(&allowed_cores(), 0, threads),
+            pin: self.settings.pin,
+            budget: self.settings.calibration,
+            cache: self.host.cache_folder(),
+        });
+        let scheduler: &dyn Scheduler = if self.settings.optimise { &planning } else { &SingleThread };
+        let model = load(&LoadRequest {
+            model: &request.model,
+            safetensors: request.file("safetensors"),
+            onnx: request.file("onnx"),
+            inputs: &request.inputs,
+            outputs: &request.outputs,
+            batch_size_max: usize::try_from(request.batch_size_max).expect("a usize has 32 bits or more"),
+            precision,
+            reset: self.settings.reset,
+            scheduler,
+        })
+        .map_err(refused)?;
+        let threads = planning.threads();
+        tracing::info!(model = request.model, precision = request.precision, threads, "model loaded");
+        let explanation = planning.explanation();
+        Ok(LoadedModel { model, settings: self.settings, threads, explanation })
+    }
+}
+
+impl CpuRnn {
+    /// Threads of each of so many instances.
+    fn threads(&self, instances: usize) -> usize {
+        let cores = allowed_cores().len().max(1);
+        match self.settings.threads {
+            None => (cores / instances).max(1),
+            Some(threads) if threads > cores => {
+                tracing::warn!(
+                    threads,
+                    cores,
+                    "more threads than cores that the process may use; using the cores"
+                );
+                cores
+            }
+            Some(threads) => threads,
+        }
     }
 }
 
 impl Model for LoadedModel {
     type Instance = LoadedInstance;
 
-    fn create_instance(&self, _placement: &Placement) -> Result<LoadedInstance, PluginError> {
-        Ok(LoadedInstance(crate::Instance::new(Arc::clone(&self.model), self.settings)?))
+    fn create_instance(&self, placement: &Placement) -> Result<LoadedInstance, PluginError> {
+        let cores = if placement.cpus.is_empty() {
+            let instance = usize::try_from(placement.instance_index).unwrap_or(0);
+            // One free thread goes where the operating system puts it.
+            if self.threads == 1 { Vec::new() } else { cores_of(&allowed_cores(), instance, self.threads) }
+        } else {
+            placement.cpus.iter().filter_map(|cpu| usize::try_from(*cpu).ok()).collect()
+        };
+        let team = make_team(self.threads, cores, self.settings.pin).map_err(PluginError::failed)?;
+        let instance = Arc::clone(&self.model).instance(team).map_err(failed)?;
+        Ok(LoadedInstance(instance))
+    }
+
+    fn explain(&self) -> Option<String> {
+        self.explanation.clone().or_else(|| Some(self.model.summary()))
     }
 }
 
 impl Instance for LoadedInstance {
     fn execute(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
-        let inputs = (0..batch.sample_count()).map(|position| batch.input_f32(position, 0));
-        let outputs = self.0.execute(inputs)?;
-        for (row, mut sample) in outputs.zip(batch.samples()) {
-            sample.output_f32_mut(0).copy_from_slice(row);
+        self.0.execute(&mut HostBatch(batch)).map_err(failed)
+    }
+}
+
+fn refused(error: LoadError) -> PluginError {
+    match error {
+        LoadError::NoFile { .. } | LoadError::Tensors { .. } => PluginError::unsupported(error.to_string()),
+        _ => PluginError::failed(error.to_string()),
+    }
+}
+
+fn failed(error: RunError) -> PluginError {
+    match error {
+        RunError::TooLarge { .. } | RunError::Memory { .. } | RunError::Plan { .. } => {
+            PluginError::failed(error.to_string())
         }
-        Ok(())
-    }
-}
-
-/// Checks the tensors of a sample against the model and returns the number of time steps.
-fn time_steps(
-    model: &crate::Model,
-    inputs: &[TensorSpec],
-    outputs: &[TensorSpec],
-) -> Result<usize, PluginError> {
-    let (features, classes) = (model.input_count(), model.output_count());
-    let time = match inputs {
-        [TensorSpec { element_type: ElementType::F32, shape, .. }] => match shape[..] {
-            [time, width] if width == features && time > 0 => Some(time),
-            _ => None,
-        },
-        _ => None,
-    };
-    let output_fits = matches!(outputs, [output] if output.element_type == ElementType::F32 && output.element_count() == classes);
-    let list = |specs: &[TensorSpec]| specs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    match time {
-        None => Err(PluginError::unsupported(format!(
-            "the model takes one input f32[time, {features}], but the benchmark has {}",
-            list(inputs)
-        ))),
-        Some(_) if !output_fits => Err(PluginError::unsupported(format!(
-            "the model gives one output f32[{classes}], but the benchmark wants {}",
-            list(outputs)
-        ))),
-        Some(time) => Ok(time),
-    }
-}
-
-impl From<WeightsError> for PluginError {
-    fn from(error: WeightsError) -> Self {
-        Self::failed(error.to_string())
-    }
-}
-
-impl From<InstanceError> for PluginError {
-    fn from(error: InstanceError) -> Self {
-        match error {
-            InstanceError::TooLarge { .. } => Self::failed(error.to_string()),
-            _ => Self::invalid_argument(error.to_string()),
-        }
+        _ => PluginError::invalid_argument(error.to_string()),
     }
 }

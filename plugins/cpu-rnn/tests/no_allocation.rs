@@ -1,17 +1,16 @@
-//! Running a batch allocates nothing of our own.
-//!
-//! `gemm` itself takes a small block for each product of two proper matrices, and another to pack an operand whose
-//! width is no multiple of its registers; a product of a matrix and a vector takes none.
-
-mod common;
+//! Running a batch allocates nothing once its size has been seen.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     cell::Cell,
+    path::{Path, PathBuf},
 };
 
-use common::{Architecture, Random, instance, load};
-use cpu_rnn_sut::GruReset;
+use proctor_datasets::recipes;
+use proctor_plugin_api::vocabulary::{ElementType, TensorSpec};
+use proctor_rnn_engine::Team;
+use proctor_rnn_models::{LayerCalls, LoadRequest, OwnedBatch, Scheduler, load};
+use proctor_rnn_optimiser::{GruReset, Mapping, Precision, Schedule};
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
@@ -37,41 +36,75 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Layers times directions of the model under test.
-const DIRECTION_COUNT: u64 = 4;
+/// Every layer by one schedule.
+struct Fixed(Schedule);
 
-fn allocations(prefix: &'static str, time: usize, batch_size: usize) -> u64 {
-    let architecture = Architecture {
-        prefix,
-        layer_count: 2,
-        bidirectional: true,
-        input_count: 8,
-        hidden_count: 64,
-        output_count: 10,
+impl Scheduler for Fixed {
+    fn plan(&self, calls: &[LayerCalls<'_>]) -> Vec<Schedule> {
+        vec![self.0; calls.len()]
+    }
+}
+
+/// Allocations of the second batch of a size.
+fn allocations(file: &Path, [input, output]: [&[usize]; 2], schedule: Schedule, precision: Precision) -> u64 {
+    let spec = |name: &str, shape: &[usize]| TensorSpec {
+        name: name.into(),
+        element_type: ElementType::F32,
+        shape: shape.to_vec(),
     };
-    let model = load(&architecture.weights(1), GruReset::BeforeProduct);
-    let mut instance = instance(model, time, batch_size, 1);
-    let samples = Random(2).samples(batch_size, time * 8);
-    let mut run = || drop(instance.execute(samples.iter().map(Vec::as_slice)).expect("the batch fits"));
-    // The first call finds out which kernels the processor has.
-    run();
-    let before = ALLOCATIONS.get();
-    run();
-    ALLOCATIONS.get() - before
+    let is_onnx = file.extension().is_some_and(|extension| extension == "onnx");
+    let model = load(&LoadRequest {
+        model: "in a file",
+        safetensors: (!is_onnx).then_some(file),
+        onnx: is_onnx.then_some(file),
+        inputs: &[spec("image", input)],
+        outputs: &[spec("logits", output)],
+        batch_size_max: 20,
+        precision,
+        reset: GruReset::BeforeProduct,
+        scheduler: &Fixed(schedule),
+    });
+    let model = model.unwrap_or_else(|error| panic!("{error}"));
+    let mut instance = model.instance(Team::new(schedule.threads)).expect("it fits into memory");
+    let values = vec![0.25; input.iter().product()];
+    let mut most = 0;
+    for batch_size in [1, 7, 20] {
+        let mut batch = OwnedBatch::default();
+        (0..batch_size).for_each(|_| batch.push_f32(&[&values], &[output.iter().product()]));
+        let mut run = || instance.execute(&mut batch).expect("the batch fits");
+        run();
+        let before = ALLOCATIONS.get();
+        run();
+        most = most.max(ALLOCATIONS.get() - before);
+    }
+    most
+}
+
+fn generated(folder: &Path, name: &str) -> PathBuf {
+    let path = folder.join(format!("{name}.safetensors"));
+    let recipe = recipes::recipe(name).expect("the name is one of a layer");
+    recipes::write_safetensors(&recipe, &path, &mut |_| {}).expect("the folder can be written");
+    path
 }
 
 #[test]
-fn nothing_is_allocated_where_every_product_is_of_a_matrix_and_a_vector() {
-    assert_eq!(allocations("lstm", 1, 1), 0);
-    assert_eq!(allocations("gru", 1, 1), 0);
-}
-
-#[test]
-fn a_batch_allocates_what_its_matrix_products_allocate() {
-    let time = 8;
-    for (prefix, products_per_step) in [("lstm", 1), ("gru", 2)] {
-        let products = DIRECTION_COUNT * (1 + time * products_per_step) + 1;
-        let count = allocations(prefix, time as usize, 20);
-        assert!(count <= 2 * products, "{count} allocations in {products} products");
+fn nothing_is_allocated_after_the_first_batch_of_a_size() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let columns = Schedule { threads: 2, mapping: Mapping::Columns, ..Schedule::SINGLE };
+    for schedule in [Schedule::SINGLE, columns] {
+        for (name, width) in
+            [("rnn-lstm-8-64-20-8-bi", 128), ("rnn-gru-8-33-20-8", 33), ("rnn-rnn-8-16-20-8", 16)]
+        {
+            let file = generated(folder.path(), name);
+            for precision in [Precision::F32, Precision::Bf16, Precision::Int8] {
+                let count = allocations(&file, [&[8, 8], &[8, width]], schedule, precision);
+                assert_eq!(count, 0, "{name}, {precision:?}, {schedule:?}");
+            }
+        }
+        for file in ["digits-lstm.safetensors", "digits-lstm.onnx"] {
+            let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets/digits").join(file);
+            let count = allocations(&file, [&[8, 8], &[10]], schedule, Precision::F32);
+            assert_eq!(count, 0, "{}, {schedule:?}", file.display());
+        }
     }
 }

@@ -35,15 +35,21 @@ fn digits() -> ModelRequest {
     }
 }
 
+/// The same from an ONNX file.
+fn onnx() -> ModelRequest {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets/digits/digits-lstm.onnx");
+    ModelRequest { files: vec![ModelFile { format: "onnx".into(), path }], ..digits() }
+}
+
 fn refusal(change: impl FnOnce(&mut ModelRequest)) -> PluginError {
     let mut request = digits();
     change(&mut request);
-    let plugin = open(&[]).expect("the defaults are valid");
+    let plugin = open(&[("calibration_s", "0")]).expect("the options are valid");
     plugin.load_model(&request).map(drop).expect_err("a request that does not fit")
 }
 
 #[test]
-fn it_is_linked_in_under_its_name_and_declares_the_digits_model() {
+fn it_is_linked_in_under_its_name_and_declares_its_models() {
     let names: Vec<String> = linked_plugins().map(|plugin| (plugin.name)()).collect();
     assert_eq!(names, ["cpu-rnn"]);
     let manifest = CpuRnn::manifest();
@@ -52,29 +58,91 @@ fn it_is_linked_in_under_its_name_and_declares_the_digits_model() {
     assert_eq!((model.precision.as_str(), model.device.as_str()), ("f32", "cpu"));
     assert_eq!(model.scenarios, Scenario::ALL);
     assert_eq!(model.batch_size_max, 0);
+    for id in ["rnn-*", "text-similarity", "attention-sum-reader", "bidaf", "gnmt", "rnnt"] {
+        for precision in ["f32", "bf16", "int8"] {
+            let declared = manifest.models.iter().any(|row| row.model == id && row.precision == precision);
+            assert!(declared, "{id} in {precision}");
+        }
+    }
 }
 
 #[test]
 fn options_are_checked() {
-    assert!(open(&[("threads", "2"), ("gru_reset", "before")]).is_ok());
-    for (name, value) in [("threads", "0"), ("threads", "two"), ("gru_reset", "never"), ("thread", "1")] {
+    let all = [
+        ("threads", "2"),
+        ("gru_reset", "before"),
+        ("optimise", "off"),
+        ("calibration_s", "0.5"),
+        ("pin", "off"),
+    ];
+    assert!(open(&all).is_ok());
+    for (name, value) in [
+        ("threads", "257"),
+        ("threads", "two"),
+        ("gru_reset", "never"),
+        ("thread", "1"),
+        ("optimise", "on"),
+        ("calibration_s", "-1"),
+    ] {
         assert!(open(&[(name, value)]).expect_err("a bad option").contains(name));
     }
 }
 
 #[test]
 fn the_digits_model_loads_and_makes_instances() {
-    let model = open(&[]).unwrap().load_model(&digits()).unwrap();
-    for instance_index in 0..2 {
-        let placement = Placement { instance_index, instance_count: 2, cpus: Vec::new() };
-        assert!(model.create_instance(&placement).is_ok());
+    // Twenty threads are more than there are cores on most machines that test this: then all of them are used.
+    for threads in ["0", "1", "20"] {
+        let model =
+            open(&[("threads", threads), ("calibration_s", "0")]).unwrap().load_model(&digits()).unwrap();
+        for instance_index in 0..2 {
+            let placement = Placement { instance_index, instance_count: 2, cpus: Vec::new() };
+            assert!(model.create_instance(&placement).is_ok());
+        }
+    }
+}
+
+#[test]
+fn a_model_explains_its_schedules() {
+    let explain = |optimise| {
+        let options = [("optimise", optimise), ("calibration_s", "0.05")];
+        open(&options).unwrap().load_model(&digits()).unwrap().explain().unwrap()
+    };
+    assert!(explain("auto").contains("layer 0"), "{}", explain("auto"));
+    assert!(explain("off").contains("Single"), "{}", explain("off"));
+}
+
+#[test]
+fn an_onnx_file_of_the_same_model_loads() {
+    let model = open(&[("calibration_s", "0")]).unwrap().load_model(&onnx()).unwrap();
+    assert!(model.create_instance(&Placement::default()).is_ok());
+    let request = ModelRequest { inputs: vec![tensor("image", &[7, 8])], ..onnx() };
+    let error = open(&[]).unwrap().load_model(&request).map(drop).unwrap_err();
+    assert_eq!(
+        error.message,
+        "the model takes image f32[batch, 8, 8], but the benchmark has image f32[7, 8]"
+    );
+    let request = ModelRequest { outputs: vec![tensor("logits", &[11])], ..onnx() };
+    let error = open(&[]).unwrap().load_model(&request).map(drop).unwrap_err();
+    assert_eq!(
+        error.message,
+        "the model gives logits f32[1, 10] for one sample, but the benchmark wants logits f32[11]"
+    );
+}
+
+#[test]
+fn both_kinds_of_file_refuse_a_batch_that_would_take_all_memory() {
+    for request in [digits(), onnx()] {
+        let request = ModelRequest { batch_size_max: u32::MAX, ..request };
+        let model = open(&[("calibration_s", "0")]).unwrap().load_model(&request).unwrap();
+        let error = model.create_instance(&Placement::default()).map(drop).unwrap_err();
+        assert!(error.message.contains("lower the largest batch"), "{}", error.message);
     }
 }
 
 #[test]
 fn a_request_without_a_file_or_with_other_tensors_says_what_is_wrong() {
     let error = refusal(|request| request.files.clear());
-    assert_eq!(error.message, "model \"digits-lstm\" comes without a safetensors file");
+    assert_eq!(error.message, "model \"digits-lstm\" comes without a safetensors or onnx file");
     let error = refusal(|request| request.inputs = vec![tensor("image", &[64])]);
     assert_eq!(error.message, "the model takes one input f32[time, 8], but the benchmark has image f32[64]");
     let error = refusal(|request| request.outputs = vec![tensor("logits", &[11])]);
@@ -92,12 +160,4 @@ fn a_file_of_another_model_names_the_file() {
     assert!(error.message.contains("digits-cnn.safetensors holds no recurrent layer"), "{}", error.message);
     let error = refusal(|request| request.files[0].path = "/nowhere.safetensors".into());
     assert!(error.message.starts_with("cannot read weights /nowhere.safetensors"), "{}", error.message);
-}
-
-#[test]
-fn a_batch_that_would_take_all_memory_is_refused_when_the_instance_is_made() {
-    let request = ModelRequest { batch_size_max: u32::MAX, ..digits() };
-    let model = open(&[]).unwrap().load_model(&request).unwrap();
-    let error = model.create_instance(&Placement::default()).map(drop).unwrap_err();
-    assert!(error.message.contains("lower the largest batch"), "{}", error.message);
 }

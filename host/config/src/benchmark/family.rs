@@ -220,9 +220,9 @@ batch_size = {batch}
 /// How far a value may lie from the one computed in f64. In f32 it is what other implementations reach on these layers.
 const F32_TOLERANCE: f64 = 5e-6;
 /// With weights of 8 bits of precision, over a hundred steps.
-const BF16_TOLERANCE: f64 = 2e-2;
+const BF16_TOLERANCE: f64 = 1e-2;
 /// With weights and inputs in 255 steps.
-const INT8_TOLERANCE: f64 = 1e-1;
+const INT8_TOLERANCE: f64 = 5e-2;
 
 /// Samples of the library: 32 MiB of inputs or outputs at most, so that an accuracy log stays small.
 fn sample_count(layer: &RnnName) -> usize {

@@ -38,6 +38,9 @@ pub(in crate::bench) struct RnnFlags {
     /// How often to go through the systems for each layer; the fastest median of each counts
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(super) repeat: u32,
+    /// Instead, run LSTMs in the four ways of the paper's figure 4: what each of its techniques brings
+    #[arg(long)]
+    pub(super) ablation: bool,
     /// Measure for a moment only: to see that it works
     #[arg(long)]
     pub(super) quick: bool,
@@ -190,6 +193,7 @@ Examples:
   host bench rnn                                   table 1 of DeepCPU, LSTM and GRU, at 1 and 2 threads
   host bench rnn --groups all --repeat 2           everything
   host bench rnn --match \"lstm 64,1024\" --precision f32,bf16,int8
+  host bench rnn --ablation                        what each technique of the paper brings
   host bench rnn --peers none --quick              does it run
   host bench rnn --python venv/bin/python --json rnn.json --markdown rnn.md
 

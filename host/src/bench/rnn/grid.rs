@@ -6,21 +6,23 @@ use proctor_rnn_limits::{MachineLimits, allowed_cpus};
 use tempfile::TempDir;
 
 use super::{
+    ablation,
     answer::{answer, max_abs_error},
     cases::{Case, selected},
-    flags::{Precision, RnnFlags},
+    flags::{PeerKind, Precision, RnnFlags},
     peers,
     problem::{OUTPUT, Problem, floats},
     report::Report,
     table::{Entry, Limit, Measured, Outcome, Row, System},
     timing::Times,
-    worker::{Request, Worker},
+    worker::{Reply, Request, Worker},
 };
 use crate::{
     bench::display::Display,
     exit::{EXIT_BAD_RESULT, EXIT_GOOD, EXIT_INTERRUPTED, HostError},
     folder::{output, write_whole},
     interrupt::Interrupt,
+    text,
 };
 
 /// Share of the processors that others may use; above it, a measurement is made again.
@@ -34,7 +36,10 @@ const ATTEMPTS: u32 = 4;
 /// # Errors
 /// If nothing can be measured, or the files not be written.
 pub(in crate::bench) fn bench(flags: &RnnFlags) -> Result<i32, HostError> {
-    let cases = selected(&flags.groups(), &flags.matches);
+    let mut cases = selected(&flags.groups(), &flags.matches);
+    if flags.ablation {
+        cases.retain(ablation::is_for);
+    }
     if cases.is_empty() {
         return Err(HostError::Usage(
             "no layer has a name with all the texts of --match in the chosen --groups; names are like \
@@ -51,7 +56,7 @@ pub(in crate::bench) fn bench(flags: &RnnFlags) -> Result<i32, HostError> {
     let mut systems = start_all(flags, &threads, &cpus, &folder)?;
     let mut report = Report::new(flags, limits);
     interrupt.measuring();
-    let steps = cases.len() * systems.iter().map(|system| system.precisions.len()).sum::<usize>();
+    let steps = cases.len() * systems.iter().map(|system| system.tasks.len()).sum::<usize>();
     let display = Display::start(steps * flags.repeat as usize);
     for case in cases {
         let row = measure_case(case, flags, &report.limits, &mut systems, &display, &interrupt)?;
@@ -87,19 +92,17 @@ fn write_files(flags: &RnnFlags, report: &Report) -> Result<(), HostError> {
 /// A worker and what it is asked for.
 struct Running {
     worker: Worker,
-    /// `None` for ours.
-    peer: Option<&'static str>,
-    precisions: Vec<Precision>,
+    /// What it is measured as, one after the other.
+    tasks: Vec<System>,
 }
 
 impl Running {
-    fn system(&self, precision: Precision) -> System {
-        self.peer.map_or(System::Ours(precision), System::Peer)
+    fn title(&self, task: &System) -> String {
+        format!("{}, {}", task.name(), text::counted(self.worker.threads as u64, "thread"))
     }
 
-    fn title(&self, precision: Precision) -> String {
-        let name = self.peer.unwrap_or("ours");
-        format!("{name} {}, {} thread(s)", precision.name(), self.worker.threads)
+    fn is(&self, kind: PeerKind) -> bool {
+        self.tasks == [System::Peer(kind.name())]
     }
 }
 
@@ -116,7 +119,14 @@ fn start_all(
     for &threads in threads {
         let worker = start_ours(flags, threads, last(threads), folder.path())
             .map_err(|error| HostError::PluginCannot(format!("plugin {}: {error}", flags.plugin)))?;
-        all.push(Running { worker, peer: None, precisions: flags.precisions() });
+        let tasks = match flags.ablation {
+            true => (0..ablation::STAGE_COUNT).map(System::Stage).collect(),
+            false => flags.precisions().into_iter().map(System::Ours).collect(),
+        };
+        all.push(Running { worker, tasks });
+    }
+    if flags.ablation {
+        return Ok(all);
     }
     for kind in flags.peers() {
         let mut why = Vec::new();
@@ -125,22 +135,17 @@ fn start_all(
                 |threads: &usize| peers::start(kind, &python, *threads, last(*threads), folder.path());
             match threads.iter().map(start).collect::<Result<Vec<_>, _>>() {
                 Ok(workers) => {
-                    let is_new = |running: &Running| {
-                        running.peer != Some(kind.name()) || running.worker.version != workers[0].version
-                    };
+                    let is_new =
+                        |running: &Running| !running.is(kind) || running.worker.version != workers[0].version;
                     if all.iter().all(is_new) {
-                        let precisions = vec![Precision::F32];
-                        all.extend(workers.into_iter().map(|worker| Running {
-                            worker,
-                            peer: Some(kind.name()),
-                            precisions: precisions.clone(),
-                        }));
+                        let tasks = || vec![System::Peer(kind.name())];
+                        all.extend(workers.into_iter().map(|worker| Running { worker, tasks: tasks() }));
                     }
                 }
                 Err(error) => why.push(format!("{}: {error}", python.display())),
             }
         }
-        if all.iter().all(|running| running.peer != Some(kind.name())) {
+        if !all.iter().any(|running| running.is(kind)) {
             eprintln!("{}", peers::advice(kind, &why));
         }
     }
@@ -185,17 +190,17 @@ fn measure_case(
         let count = systems.len();
         for position in 0..count {
             let running = &mut systems[(position + repetition as usize) % count];
-            for precision in running.precisions.clone() {
+            for task in running.tasks.clone() {
                 if interrupt.has_come() {
                     return Ok(None);
                 }
-                display.next(&format!("{case}: {}", running.title(precision)));
-                let outcome = measure(running, &case, precision, flags, folder.path(), &expected);
+                display.next(&format!("{case}: {}", running.title(&task)));
+                let outcome = measure(running, &case, &task, flags, folder.path(), &expected);
                 if let Err(error) = &outcome {
-                    display.note(&format!("{case}: {}: {error}", running.title(precision)));
+                    display.note(&format!("{case}: {}: {error}", running.title(&task)));
                 }
                 row.add(Entry {
-                    system: running.system(precision),
+                    system: task,
                     version: running.worker.version.clone(),
                     threads: running.worker.threads,
                     outcome: outcome.map_or_else(Outcome::Error, Outcome::Measured),
@@ -210,13 +215,18 @@ fn measure_case(
 fn measure(
     running: &mut Running,
     case: &Case,
-    precision: Precision,
+    task: &System,
     flags: &RnnFlags,
     folder: &Path,
     expected: &[f64],
 ) -> Result<Measured, String> {
     let (layer, has_initial_state) = (case.layer, case.layer.has_initial_state());
-    let request = Request::Load { folder: folder.to_owned(), layer, precision, has_initial_state };
+    let (precision, stage) = match task {
+        System::Ours(precision) => (*precision, None),
+        System::Peer(_) => (Precision::F32, None),
+        System::Stage(stage) => (Precision::F32, Some(*stage)),
+    };
+    let request = Request::Load { folder: folder.to_owned(), layer, precision, has_initial_state, stage };
     let loaded = running.worker.ask(&request)?;
     let path = folder.join(OUTPUT);
     let output = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -235,6 +245,6 @@ fn measure(
     }
     running.worker.ask(&Request::Unload)?;
     let (times, foreign_share) = best.ok_or("it made no call")?;
-    let (load_ms, calibration_ms) = (loaded.load_ms, loaded.calibration_ms);
-    Ok(Measured { times, foreign_share, max_abs_error, load_ms, calibration_ms })
+    let Reply { load_ms, calibration_ms, weight_bytes, .. } = loaded;
+    Ok(Measured { times, foreign_share, max_abs_error, load_ms, calibration_ms, weight_bytes })
 }

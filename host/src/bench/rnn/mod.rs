@@ -4,8 +4,9 @@
 //! [`cases`] says which layers, [`problem`] makes their weights, inputs and answers, [`onnx`] the file for those who read
 //! ONNX. A system is measured by a worker, a process of its own that waits while it is not its turn: [`worker`] is the
 //! side that asks, [`ours`] the worker that runs a plugin (this program again), `peers.py` the worker that runs a package of
-//! Python, found by [`peers`]. [`grid`] has them measured in turn, [`table`] compares, [`report`] shows it.
+//! Python, found by [`peers`]. [`grid`] has them measured in turn, [`table`] compares, [`ablation`] is the comparison of the paper's techniques, [`report`] shows it.
 
+mod ablation;
 mod answer;
 mod cases;
 mod flags;

@@ -21,6 +21,7 @@ use proctor_vocabulary::{
 };
 
 use super::{
+    ablation::Staged,
     cases::{Kind, LayerCase},
     flags::{Precision, WorkerFlags},
     problem::{INITIAL_CELL, INITIAL_HIDDEN, INPUT, ONNX, OUTPUT, SAFETENSORS, bytes, floats},
@@ -69,25 +70,42 @@ fn answer(
     loaded: &mut Option<Loaded>,
 ) -> Result<Reply, String> {
     match request {
+        Request::Load { folder, layer, stage: Some(stage), .. } => {
+            *loaded = None;
+            let mut staged = Staged::new(*layer, *stage, flags.threads)?;
+            staged.call();
+            write(&folder.join(OUTPUT), &bytes(&staged.output))?;
+            let weight_bytes = Some(staged.weight_bytes);
+            *loaded = Some(Loaded { folder: folder.clone(), what: What::Staged(Box::new(staged)) });
+            Ok(Reply { weight_bytes, ..Reply::default() })
+        }
         Request::Load { folder, layer, precision, .. } => {
             *loaded = None;
             let load = || {
                 let start = Instant::now();
-                let loaded = Loaded::new(library, flags, folder, *layer, *precision)?;
+                let loaded = Served::new(library, flags, folder, *layer, *precision)?;
                 Ok::<_, String>((loaded, start.elapsed().as_secs_f64() * 1e3))
             };
             // The first time it may have to find out how to run the layer; the second time it knows.
             let (first, first_ms) = load()?;
             drop(first);
             let (mut second, load_ms) = load()?;
-            second.write_output()?;
-            *loaded = Some(second);
+            write(&folder.join(OUTPUT), &second.output()?)?;
+            *loaded = Some(Loaded { folder: folder.clone(), what: What::Served(Box::new(second)) });
             let calibration_ms = Some(first_ms - load_ms);
             Ok(Reply { load_ms: Some(load_ms), calibration_ms, ..Reply::default() })
         }
         Request::Measure { window } => {
             let loaded = loaded.as_mut().ok_or("nothing is loaded")?;
-            let times = times_ns(window, || loaded.call()).map_err(|error| error.to_string())?;
+            let times = match &mut loaded.what {
+                What::Served(served) => {
+                    times_ns(window, || served.call()).map_err(|error| error.to_string())?
+                }
+                What::Staged(staged) => times_ns(window, || {
+                    staged.call();
+                    Ok::<_, String>(())
+                })?,
+            };
             let bytes: Vec<u8> = times.iter().flat_map(|time| time.to_le_bytes()).collect();
             write(&loaded.folder.join(TIMES), &bytes)?;
             Ok(Reply::default())
@@ -103,9 +121,19 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
     fs::write(path, bytes).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// A layer behind the plugin boundary, ready to be called.
+/// A layer that is ready to be called, and the folder of its files.
 struct Loaded {
     folder: PathBuf,
+    what: What,
+}
+
+enum What {
+    Served(Box<Served>),
+    Staged(Box<Staged>),
+}
+
+/// A layer behind the plugin boundary.
+struct Served {
     layer: LayerCase,
     // The instance goes before the model that it is of.
     instance: Instance,
@@ -113,7 +141,7 @@ struct Loaded {
     batch: Vec<QuerySample>,
 }
 
-impl Loaded {
+impl Served {
     fn new(
         library: &PluginLibrary,
         flags: &WorkerFlags,
@@ -140,8 +168,7 @@ impl Loaded {
         let (model, instance) = prepare().map_err(|error| error.to_string())?;
         let batch =
             (0..batch_size).map(|number| QuerySample { id: ResponseId(number), index: SampleIndex(number) });
-        let (folder, batch) = (folder.to_owned(), batch.collect());
-        Ok(Self { folder, layer, instance, model, batch })
+        Ok(Self { layer, instance, model, batch: batch.collect() })
     }
 
     /// What is timed.
@@ -149,8 +176,8 @@ impl Loaded {
         self.instance.execute(&self.batch)
     }
 
-    /// Calls once and writes the output `[time, batch, direction * hidden]`.
-    fn write_output(&mut self) -> Result<(), String> {
+    /// Calls once, and returns the bytes of the output `[time, batch, direction * hidden]`.
+    fn output(&mut self) -> Result<Vec<u8>, String> {
         self.call().map_err(|error| error.to_string())?;
         let answers = Answers::default();
         self.instance.complete(&self.batch, &answers);
@@ -163,11 +190,11 @@ impl Loaded {
                 output[place..][..width].copy_from_slice(row);
             }
         }
-        write(&self.folder.join(OUTPUT), &bytes(&output))
+        Ok(bytes(&output))
     }
 }
 
-impl Drop for Loaded {
+impl Drop for Served {
     fn drop(&mut self) {
         // What a plugin says against its end changes nothing of what was measured.
         let _ = self.model.stop();
@@ -188,26 +215,33 @@ fn tensor(name: &str, shape: &[usize]) -> TensorSpec {
     TensorSpec { name: name.to_owned(), element_type: ElementType::F32, shape: shape.to_vec() }
 }
 
-/// The tensors of one sample that go in: its sequence, and its states where there are any.
+/// The tensors of one sample that go in: its sequence, and its states where there are any. With states it is a step as
+/// a user has it in an ONNX file, and the names are those of the file.
 fn inputs(layer: &LayerCase) -> Vec<TensorSpec> {
-    let states = [layer.direction_count(), layer.hidden];
-    let mut inputs = vec![tensor("x", &[layer.time, layer.input])];
-    if layer.has_initial_state() {
-        inputs.push(tensor("h0", &states));
-        inputs.extend((layer.kind == Kind::Lstm).then(|| tensor("c0", &states)));
+    let sequence = [layer.time, layer.input];
+    if !layer.has_initial_state() {
+        return vec![tensor("x", &sequence)];
     }
+    let states = [layer.direction_count(), layer.hidden];
+    let mut inputs = vec![tensor("X", &sequence), tensor("initial_h", &states)];
+    inputs.extend((layer.kind == Kind::Lstm).then(|| tensor("initial_c", &states)));
     inputs
 }
 
 fn demand(folder: &Path, layer: &LayerCase, precision: Precision) -> ModelDemand {
-    let file = |format: &str, name: &str| (format.to_owned(), folder.join(name));
+    // Only an ONNX file can say that a layer goes on from a state.
+    let (format, file, output) = if layer.has_initial_state() {
+        ("onnx", ONNX, tensor("Y", &[layer.time, layer.direction_count(), layer.hidden]))
+    } else {
+        ("safetensors", SAFETENSORS, tensor("y", &[layer.time, layer.direction_count() * layer.hidden]))
+    };
     ModelDemand {
         model: layer.model_id(),
         precision: Some(precision.name().to_owned()),
         device: None,
-        files: vec![file("safetensors", SAFETENSORS), file("onnx", ONNX)],
+        files: vec![(format.to_owned(), folder.join(file))],
         inputs: inputs(layer),
-        outputs: vec![tensor("y", &[layer.time, layer.direction_count() * layer.hidden])],
+        outputs: vec![output],
         last_output_varies: false,
         scenario: if layer.batch == 1 { Scenario::SingleStream } else { Scenario::MultiStream },
         batch_size_max: u32::try_from(layer.batch).unwrap_or(u32::MAX),

@@ -77,7 +77,7 @@ mod tests {
         problem.write(folder.path()).unwrap();
         let (path, has_initial_state) = (folder.path().to_owned(), layer.has_initial_state());
         let precision = Precision::F32;
-        worker.ask(&Request::Load { folder: path, layer, precision, has_initial_state })?;
+        worker.ask(&Request::Load { folder: path, layer, precision, has_initial_state, stage: None })?;
         let output = floats(&fs::read(folder.path().join(OUTPUT)).unwrap());
         let error = max_abs_error(&output, &answer(&problem));
         assert!(error < TOLERANCE, "{layer:?}: {error}");
@@ -145,6 +145,7 @@ class InferenceSession:
             layer: LAYERS[0],
             precision: Precision::F32,
             has_initial_state: false,
+            stage: None,
         };
         assert!(worker.ask(&request).unwrap().load_ms.is_some());
         assert_eq!(fs::read(folder.path().join(OUTPUT)).unwrap().len(), 4 * 4 * 2 * 6);

@@ -10,6 +10,7 @@ use proctor_rnn_limits::MachineLimits;
 use serde::Serialize;
 
 use super::{
+    ablation::{STAGE_COUNT, stage_name},
     answer::TOLERANCE,
     cases::Group,
     flags::{Precision, RnnFlags},
@@ -46,6 +47,7 @@ pub(super) struct Report {
     /// Whether the program was built with optimisation; without it the figures mean nothing.
     optimized: bool,
     pub(super) is_interrupted: bool,
+    is_ablation: bool,
     pub(super) rows: Vec<Row>,
 }
 
@@ -73,6 +75,7 @@ impl Report {
             quick: flags.quick,
             optimized: !cfg!(debug_assertions),
             is_interrupted: false,
+            is_ablation: flags.ablation,
             rows: Vec::new(),
         }
     }
@@ -81,8 +84,8 @@ impl Report {
     pub(super) fn is_ours_right(&self) -> bool {
         let mut entries = self.rows.iter().flat_map(|row| &row.entries);
         entries.all(|entry| match (&entry.system, entry.measured()) {
-            (System::Ours(Precision::F32), Some(measured)) => measured.is_same_answer(),
-            (System::Ours(_), measured) => measured.is_some(),
+            (System::Ours(Precision::F32) | System::Stage(_), Some(measured)) => measured.is_same_answer(),
+            (System::Ours(_) | System::Stage(_), measured) => measured.is_some(),
             (System::Peer(_), _) => true,
         })
     }
@@ -135,7 +138,7 @@ impl Report {
     /// The versions of everything that was measured.
     fn systems(&self) -> String {
         let name = |entry: &Entry| match &entry.system {
-            System::Ours(_) => format!("ours is {}", entry.version),
+            System::Ours(_) | System::Stage(_) => format!("ours is {}", entry.version),
             System::Peer(name) => format!("{name} {}", entry.version),
         };
         let names: BTreeSet<_> = self.rows.iter().flat_map(|row| &row.entries).map(name).collect();
@@ -146,6 +149,10 @@ impl Report {
 
     fn tables(&self) -> Vec<Table> {
         let mut tables = vec![self.limits_table()];
+        if self.is_ablation {
+            tables.extend(self.threads.iter().map(|threads| self.stages_table(*threads)));
+            return tables;
+        }
         let groups =
             Group::ALL.into_iter().filter(|group| self.rows.iter().any(|row| row.case.group == *group));
         tables.extend(groups.map(|group| self.group_table(group)));
@@ -227,6 +234,35 @@ impl Report {
         cells
     }
 
+    /// Figure 4 of the paper: the same layer in four ways.
+    fn stages_table(&self, threads: usize) -> Table {
+        let on = text::counted(threads as u64, "thread");
+        let title =
+            format!("What each technique brings, on {on}: median, and MB of weights into private caches");
+        let mut head = vec!["layer".to_owned()];
+        for stage in 0..STAGE_COUNT {
+            head.extend([stage_name(stage).to_owned(), "MB".to_owned()]);
+        }
+        head.push("faster".to_owned());
+        let cells = |row: &Row| {
+            let find = |stage| {
+                let is_it = |entry: &&Entry| entry.system == System::Stage(stage) && entry.threads == threads;
+                row.entries.iter().find(is_it)
+            };
+            let mut cells = vec![row.name.clone()];
+            for entry in (0..STAGE_COUNT).map(find) {
+                let bytes = entry.and_then(Entry::measured).and_then(|measured| measured.weight_bytes);
+                cells.push(entry.map_or(NONE.to_owned(), outcome_cell));
+                cells.push(bytes.map_or(NONE.to_owned(), |bytes| four_digits(bytes as f64 / 1e6)));
+            }
+            let median = |stage| Some(find(stage)?.measured()?.times.median_ns);
+            let faster = median(0).zip(median(STAGE_COUNT - 1)).map(|(first, last)| first / last);
+            cells.push(faster.map_or(NONE.to_owned(), |faster| format!("{faster:.2}")));
+            cells
+        };
+        Table { title, head, rows: self.rows.iter().map(cells).collect() }
+    }
+
     /// Ours in other number formats, where there are any.
     fn precision_table(&self) -> Option<Table> {
         let formats = [Precision::Bf16, Precision::Int8];
@@ -283,14 +319,40 @@ impl Report {
 
     /// What has to be known to read the tables; marks are explained where they occur.
     fn notes(&self) -> Vec<String> {
-        let mut notes = vec![
+        let mut notes = if self.is_ablation { self.stages_notes() } else { self.comparison_notes() };
+        notes.push("error: largest absolute difference from an answer in f64".to_owned());
+        notes.extend(self.entry_notes());
+        notes.extend(self.error_notes());
+        notes.extend(self.load_note());
+        notes
+    }
+
+    fn stages_notes(&self) -> Vec<String> {
+        vec![
+            "parallel GEMM: eight products for each step, each a parallel region; fusion: one product for each step; MM-DAG + \
+             fusion + PCP: phases over the sequence, partitioned, without a fixed map of weights to cores; everything: with \
+             weight-centric streamlining"
+                .to_owned(),
+            "MB: weights that come into private caches in one call, by the model of section 5.2.3 of the paper; hardware \
+             counters are not read"
+                .to_owned(),
+            "all four use the same kernels, and unprimed weights".to_owned(),
+        ]
+    }
+
+    fn comparison_notes(&self) -> Vec<String> {
+        vec![
             "ratio: median of the best peer over the median of ours, each at its best number of threads, which stands behind \
              the slash; * marks the best peer"
                 .to_owned(),
             "limit: least time of the matrix products on this machine, by the figures above; of limit: that over ours"
                 .to_owned(),
-            "error: largest absolute difference from an answer in f64".to_owned(),
-        ];
+        ]
+    }
+
+    /// Answers that are other ones, and measurements that were disturbed.
+    fn entry_notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
         let entries = || self.rows.iter().flat_map(|row| row.entries.iter().map(move |entry| (row, entry)));
         let measured = || entries().filter_map(|(row, entry)| Some((row, entry, entry.measured()?)));
         let is_f32 = |entry: &Entry| !matches!(entry.system, System::Ours(Precision::Bf16 | Precision::Int8));
@@ -307,13 +369,26 @@ impl Report {
                 notes.push(format!("{}: others used {share:.0} % of the processors beside {name}", row.name));
             }
         }
-        for (row, entry) in entries() {
-            if let Outcome::Error(error) = &entry.outcome {
-                notes.push(format!("{}: {}: {error}", row.name, entry_name(entry)));
+        notes
+    }
+
+    /// Why there is nothing, once for all rows that it is the same of.
+    fn error_notes(&self) -> Vec<String> {
+        let mut rows_of: Vec<((String, &str), Vec<&str>)> = Vec::new();
+        for (row, entry) in self.rows.iter().flat_map(|row| row.entries.iter().map(move |entry| (row, entry)))
+        {
+            let Outcome::Error(error) = &entry.outcome else { continue };
+            let what = (entry_name(entry), error.as_str());
+            match rows_of.iter_mut().find(|(other, _)| *other == what) {
+                Some((_, rows)) => rows.push(&row.name),
+                None => rows_of.push((what, vec![&row.name])),
             }
         }
-        notes.extend(self.load_note());
-        notes
+        let note = |((name, error), rows): &((String, &str), Vec<&str>)| match rows[..] {
+            [row] => format!("{row}: {name}: {error}"),
+            _ => format!("{name} in {} rows from {} on: {error}", rows.len(), rows[0]),
+        };
+        rows_of.iter().map(note).collect()
     }
 
     /// How long loads took.
@@ -348,11 +423,7 @@ fn title(group: Group) -> &'static str {
 }
 
 fn entry_name(entry: &Entry) -> String {
-    let name = match &entry.system {
-        System::Ours(precision) => format!("ours in {}", precision.name()),
-        System::Peer(name) => (*name).to_owned(),
-    };
-    format!("{name} on {}", text::counted(entry.threads as u64, "thread"))
+    format!("{} on {}", entry.system.name(), text::counted(entry.threads as u64, "thread"))
 }
 
 fn milliseconds(ns: f64) -> String {
@@ -478,6 +549,25 @@ mod tests {
         let markdown = report(vec![row]).markdown();
         let expected = "| lstm 64,64,1,100 | 0.0500/2 | - | - | - | 0.0200/2 | 2.50 | 5.0e-7 |";
         assert!(markdown.contains(expected), "{markdown}");
+    }
+
+    #[test]
+    fn the_four_ways_have_a_table_of_their_own() {
+        let mut row = row([0.07, 0.05], &[]);
+        row.entries.clear();
+        for (stage, median_ms) in [0.4, 0.2, 0.1, 0.05].into_iter().enumerate() {
+            let mut entry = entry(System::Stage(stage), "cpu-rnn 0.1.0", 2, median_ms);
+            let Outcome::Measured(measured) = &mut entry.outcome else { panic!("it is measured") };
+            measured.weight_bytes = Some(8_000_000 >> stage);
+            row.add(entry);
+        }
+        let report = Report { is_ablation: true, threads: vec![2], ..report(vec![row]) };
+        let markdown = report.markdown();
+        let expected = "\
+| lstm 64,64,1,100 | 0.4000 | 8.000 | 0.2000 | 4.000 | 0.1000 | 2.000 | 0.0500 | 1.000 | 8.00 |";
+        assert!(markdown.contains(expected), "{markdown}");
+        assert!(markdown.contains("### What each technique brings, on 2 threads"), "{markdown}");
+        assert!(!markdown.contains("ratio"), "{markdown}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
-use super::{answer::TOLERANCE, cases::Case, flags::Precision, timing::Times};
+use super::{ablation::stage_name, answer::TOLERANCE, cases::Case, flags::Precision, timing::Times};
 
 /// One layer with everything that was measured of it.
 #[derive(Debug, Clone, Serialize)]
@@ -48,6 +48,19 @@ pub(super) struct Entry {
 pub(super) enum System {
     Ours(Precision),
     Peer(&'static str),
+    /// One of the ways of the paper's figure 4.
+    Stage(usize),
+}
+
+impl System {
+    /// For people.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::Ours(precision) => format!("ours in {}", precision.name()),
+            Self::Peer(name) => (*name).to_owned(),
+            Self::Stage(stage) => stage_name(*stage).to_owned(),
+        }
+    }
 }
 
 impl Serialize for System {
@@ -56,6 +69,7 @@ impl Serialize for System {
         let (name, precision) = match self {
             Self::Ours(precision) => ("ours", *precision),
             Self::Peer(name) => (*name, Precision::F32),
+            Self::Stage(stage) => (stage_name(*stage), Precision::F32),
         };
         let mut map = serializer.serialize_map(Some(2))?;
         map.serialize_entry("system", name)?;
@@ -83,6 +97,9 @@ pub(super) struct Measured {
     pub(super) max_abs_error: f64,
     pub(super) load_ms: Option<f64>,
     pub(super) calibration_ms: Option<f64>,
+    /// Of a stage: bytes of weights that one call brings into private caches, by the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) weight_bytes: Option<u64>,
 }
 
 /// An entry with its figures.
@@ -215,6 +232,7 @@ pub(super) mod tests {
             max_abs_error: 5e-7,
             load_ms: Some(2.0),
             calibration_ms: Some(100.0),
+            weight_bytes: None,
         };
         Entry { system, version: version.to_owned(), threads, outcome: Outcome::Measured(measured) }
     }

@@ -1,11 +1,12 @@
 //! Checks calibration on this machine: is what it chooses the fastest of all, and how long does it take?
 //!
 //! ```text
-//! calibration THREADS CELL,INPUT,HIDDEN,BATCH,STEPS[,bi] ...
+//! calibration [--all] THREADS CELL,INPUT,HIDDEN,BATCH,STEPS[,bi] ...
 //! ```
 //!
 //! For each layer the calibrated schedule is measured again beside every schedule of a wide grid, many times in turns. A
-//! line has the time of the calibrated one, the best of the grid, their ratio, and how long calibration took.
+//! line has the time of the calibrated one, the best of the grid, their ratio, and how long calibration took. With `--all`
+//! each schedule of the grid has one, too.
 
 use std::time::{Duration, Instant};
 
@@ -18,10 +19,14 @@ use proctor_rnn_optimiser::{
 };
 
 /// How long the grid of one layer is measured at most.
-const GRID: Duration = Duration::from_secs(12);
+const GRID: Duration = Duration::from_secs(6);
 
 fn main() {
-    let mut arguments = std::env::args().skip(1);
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let before = arguments.len();
+    arguments.retain(|argument| argument != "--all");
+    let shows_all = arguments.len() < before;
+    let mut arguments = arguments.into_iter();
     let threads = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(2);
     let mut team = Team::with_options(&TeamOptions { pin_caller: true, ..TeamOptions::new(threads) })
         .expect("threads for a team");
@@ -29,7 +34,7 @@ fn main() {
     println!("{}", planner.machine().identity());
     for text in arguments {
         match shape(&text) {
-            Some(shape) => check_layer(&planner, &mut team, shape),
+            Some(shape) => check_layer(&planner, &mut team, shape, shows_all),
             None => eprintln!("{text} is no layer, such as lstm,64,256,1,100 or gru,64,256,1,100,bi"),
         }
     }
@@ -51,7 +56,7 @@ fn shape(text: &str) -> Option<LayerShape> {
     Some(LayerShape { cell, directions, input, hidden, batch, time, precision: Precision::F32 })
 }
 
-fn check_layer(planner: &Planner, team: &mut Team, shape: LayerShape) {
+fn check_layer(planner: &Planner, team: &mut Team, shape: LayerShape, shows_all: bool) {
     let spec = LayerSpec {
         cell: shape.cell,
         directions: shape.directions,
@@ -96,6 +101,13 @@ fn check_layer(planner: &Planner, team: &mut Team, shape: LayerShape) {
         describe_schedule(&all[best]),
         times[0].as_secs_f64() / best_time.as_secs_f64(),
     );
+    if shows_all {
+        let mut sorted: Vec<_> = times.iter().zip(&all).collect();
+        sorted.sort_by_key(|(time, _)| **time);
+        for (time, schedule) in sorted {
+            println!("    {:9.4} ms  {}", time.as_secs_f64() * 1e3, describe_schedule(schedule));
+        }
+    }
 }
 
 /// Every schedule that the engine runs, with many chunks.

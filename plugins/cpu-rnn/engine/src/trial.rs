@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use proctor_rnn_kernels::Buffer;
 use proctor_rnn_optimiser::{Cell, LayerShape, Schedule};
 
 use crate::{Call, Layer, Sequences, SequencesMut, Team, Workspace};
@@ -14,9 +15,10 @@ use crate::{Call, Layer, Sequences, SequencesMut, Team, Workspace};
 pub struct Trial<'a> {
     layer: &'a Layer,
     shape: LayerShape,
-    input: Vec<f32>,
+    /// Aligned to cache lines, as the buffers of the host are.
+    input: Buffer,
     initial: Option<Vec<f32>>,
-    output: Vec<f32>,
+    output: Buffer,
     workspace: Workspace,
     is_primed: bool,
 }
@@ -28,12 +30,14 @@ impl<'a> Trial<'a> {
         let spec = layer.spec();
         let rows = shape.time * shape.batch;
         let states = spec.directions.count() * shape.batch * spec.hidden;
+        let mut input = Buffer::zeroed(rows * spec.input);
+        input.values_mut()[..rows * spec.input].copy_from_slice(&values(rows * spec.input));
         Self {
             layer,
             shape: *shape,
-            input: values(rows * spec.input),
+            input,
             initial: (shape.time == 1).then(|| values(states)),
-            output: vec![0.0; rows * layer.output_width()],
+            output: Buffer::zeroed(rows * layer.output_width()),
             workspace: Workspace::default(),
             is_primed: false,
         }
@@ -49,12 +53,13 @@ impl<'a> Trial<'a> {
         let Self { layer, shape, input, initial, output, workspace, .. } = self;
         let spec = layer.spec();
         let LayerShape { time, batch, .. } = *shape;
+        let (rows, width) = (time * batch, layer.output_width());
         let mut call = Call {
-            input: Sequences::time_major(input, time, batch, spec.input),
+            input: Sequences::time_major(&input.values()[..rows * spec.input], time, batch, spec.input),
             lengths: None,
             initial_hidden: initial.as_deref(),
             initial_cell: initial.as_deref().filter(|_| spec.cell == Cell::Lstm),
-            output: SequencesMut::time_major(output, time, batch, layer.output_width()),
+            output: SequencesMut::time_major(&mut output.values_mut()[..rows * width], time, batch, width),
             last_hidden: None,
             last_cell: None,
         };
@@ -108,8 +113,8 @@ mod tests {
                     ..Schedule::SINGLE
                 };
                 assert!(trial.time(&schedule, &mut team) > Duration::ZERO);
-                assert!(trial.output.iter().all(|value| value.is_finite()));
-                assert!(trial.output.iter().any(|value| *value != 0.0));
+                assert!(trial.output.values().iter().all(|value| value.is_finite()));
+                assert!(trial.output.values().iter().any(|value| *value != 0.0));
             }
             assert!(trial.is_primed);
         }

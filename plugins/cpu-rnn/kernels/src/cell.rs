@@ -243,7 +243,7 @@ impl PackedCell {
                     if let Start::Input(rows) = args.start {
                         self.product(&self.start_gates(args, rows));
                     }
-                    (self.table.gru_gates)(self, &self.from_gates(args));
+                    (self.table.gru_gates)(self, &self.started(args));
                 }
                 CellKind::RnnTanh | CellKind::RnnRelu => (self.table.rnn)(self, args),
             }
@@ -259,7 +259,7 @@ impl PackedCell {
         debug_assert!(args.blocks.end <= self.blocks());
         if self.has_two_sweeps() {
             // SAFETY: `table` checked that the processor has the instructions; the rest is the caller's duty.
-            unsafe { (self.table.gru_candidate)(self, &self.from_gates(args)) }
+            unsafe { (self.table.gru_candidate)(self, &self.started(args)) }
         }
     }
 
@@ -280,7 +280,7 @@ impl PackedCell {
     }
 
     /// The same step, started from the gates that [`start_gates`](Self::start_gates) made in its work space.
-    fn from_gates(&self, step: &Step) -> Step {
+    fn started(&self, step: &Step) -> Step {
         let mut step = step.clone();
         if let Start::Input(_) = step.start {
             let (gates, row_stride) = (step.scratch.cast::<f32>(), self.gates_width());

@@ -170,6 +170,22 @@ impl Matrix {
         self.panel_of::<V, N>(block * self.block_bytes, bytes, stride, block * N)
     }
 
+    /// The panel of `N` vectors, from `vector` on, of a block of `ALL`.
+    #[inline(always)]
+    pub(crate) fn part_panel<V: Vector, const N: usize, const ALL: usize>(
+        &self,
+        block: usize,
+        vector: usize,
+    ) -> Panel<N> {
+        let bytes = 4 * V::LANES;
+        self.panel_of::<V, N>(
+            block * self.block_bytes + vector * bytes,
+            bytes,
+            ALL * bytes,
+            block * ALL + vector,
+        )
+    }
+
     /// The panel of the only vectors of blocks `block..block + N`.
     #[inline(always)]
     pub(crate) fn blocks_panel<V: Vector, const N: usize>(&self, block: usize) -> Panel<N> {

@@ -1,15 +1,12 @@
-//! A dense layer, `y = W x + b`.
+//! A dense layer, `y = W x + b`, and products of matrices that are not constant.
 
 use gemm::Parallelism;
+use proctor_rnn_kernels::{Isa, PackedLinear, Precision, Product, Rows};
 
-/// A linear map with a bias.
-#[derive(Debug, Clone)]
+/// A linear map with a bias, its weights packed for this processor. Runs on the calling thread.
+#[derive(Debug)]
 pub struct Dense {
-    input: usize,
-    output: usize,
-    /// `[input, output]`, row-major: the outputs of one input lie side by side.
-    weight: Vec<f32>,
-    bias: Vec<f32>,
+    packed: PackedLinear,
 }
 
 impl Dense {
@@ -21,8 +18,7 @@ impl Dense {
     pub fn new(weight: &[f32], bias: &[f32], input: usize, output: usize) -> Self {
         assert!(input > 0 && output > 0, "a dense layer has inputs and outputs");
         assert_eq!(weight.len(), output * input, "size of the weight [{output}, {input}]");
-        let column = |index: usize| weight.iter().skip(index).step_by(input).copied();
-        Self::from_columns((0..input).flat_map(column).collect(), bias, input, output)
+        Self { packed: PackedLinear::new(Isa::best(), Precision::F32, weight, bias, input) }
     }
 
     /// The same from a weight `[input, output]`.
@@ -30,39 +26,47 @@ impl Dense {
     /// # Panics
     /// As [`Self::new`].
     #[must_use]
-    pub fn from_columns(weight: Vec<f32>, bias: &[f32], input: usize, output: usize) -> Self {
-        assert!(input > 0 && output > 0, "a dense layer has inputs and outputs");
-        assert_eq!(weight.len(), output * input, "size of the weight [{input}, {output}]");
-        assert!(bias.is_empty() || bias.len() == output, "one bias for each output");
-        let bias = if bias.is_empty() { vec![0.0; output] } else { bias.to_vec() };
-        Self { input, output, weight, bias }
+    pub fn from_columns(weight: &[f32], bias: &[f32], input: usize, output: usize) -> Self {
+        let column = |index: usize| weight.iter().skip(index).step_by(output).copied();
+        Self::new(&(0..output).flat_map(column).collect::<Vec<_>>(), bias, input, output)
     }
 
     /// Number of inputs.
     #[must_use]
     pub fn input(&self) -> usize {
-        self.input
+        self.packed.inputs()
     }
 
     /// Number of outputs.
     #[must_use]
     pub fn output(&self) -> usize {
-        self.output
+        self.packed.outputs()
     }
 
-    /// Maps each row of `x`, `[row, input]`, to a row of `y`, `[row, output]`, both contiguous.
+    /// Maps each row of `x`, `[row, input]`, to a row of `y`, `[row, output]`, both contiguous. Allocates nothing.
     ///
     /// # Panics
     /// If `x` and `y` are not the same number of whole rows.
     pub fn run(&self, x: &[f32], y: &mut [f32]) {
-        let rows = y.len() / self.output;
-        assert_eq!(y.len(), rows * self.output, "whole rows of output");
-        assert_eq!(x.len(), rows * self.input, "rows of input for {rows} rows of output");
-        for row in y.chunks_exact_mut(self.output) {
-            row.copy_from_slice(&self.bias);
-        }
-        let (k, n) = (self.input, self.output);
-        multiply_add([rows, n, k], 1.0, (x, [k, 1]), (&self.weight, [n, 1]), y);
+        let (input, output) = (self.input(), self.output());
+        let rows = x.len() / input;
+        assert_eq!(x.len(), rows * input, "rows of {input} inputs");
+        assert_eq!(y.len(), rows * output, "rows of {output} outputs for {rows} rows of inputs");
+        debug_assert_eq!(self.packed.scratch_bytes(rows), 0, "f32 weights need no work space");
+        let args = Product {
+            blocks: 0..self.packed.blocks(),
+            rows: Rows { bases: &x.as_ptr(), offset: 0 },
+            samples: 1,
+            steps: rows,
+            step_stride: input.cast_signed(),
+            output: y.as_mut_ptr(),
+            output_step_stride: output,
+            output_row_stride: 0,
+            scratch: std::ptr::NonNull::dangling().as_ptr(),
+        };
+        // SAFETY: all blocks of the weights; `x` and `y` have `rows` contiguous rows of the sizes of the weights, checked
+        // above, read and written as the steps of one sample; `y` is borrowed mutably; f32 weights use no scratch.
+        unsafe { self.packed.product(&args) }
     }
 }
 
@@ -127,7 +131,7 @@ mod tests {
     #[test]
     fn both_layouts_of_the_weight_are_one_map() {
         let rows = Dense::new(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[], 2, 3);
-        let columns = Dense::from_columns(vec![1.0, 3.0, 5.0, 2.0, 4.0, 6.0], &[], 2, 3);
+        let columns = Dense::from_columns(&[1.0, 3.0, 5.0, 2.0, 4.0, 6.0], &[], 2, 3);
         let (mut a, mut b) = ([0.0; 3], [0.0; 3]);
         rows.run(&[1.0, 10.0], &mut a);
         columns.run(&[1.0, 10.0], &mut b);
@@ -135,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "rows of input")]
+    #[should_panic(expected = "rows of")]
     fn a_short_input_is_refused() {
         Dense::new(&[1.0; 6], &[], 2, 3).run(&[1.0; 3], &mut [0.0; 6]);
     }

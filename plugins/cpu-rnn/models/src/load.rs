@@ -6,7 +6,7 @@ use proctor_rnn_optimiser::{GruReset, Precision};
 use proctor_vocabulary::{ElementType, TensorSpec};
 
 use crate::{
-    Model, Scheduler,
+    Model, Scheduler, nets,
     onnx::{self, Mismatch, OnnxError, ReadOptions},
     safetensors::{Stack, StackOutput, StackSettings, WeightsError},
 };
@@ -66,8 +66,14 @@ pub enum LoadError {
 /// # Errors
 /// A [`LoadError`] that names what does not fit.
 pub fn load(request: &LoadRequest<'_>) -> Result<Arc<dyn Model>, LoadError> {
+    if let Some(network) = nets::find(request.model) {
+        return network.load(request);
+    }
     if let Some(path) = request.safetensors {
-        let stack = Stack::load(path, request.reset, request.precision)?;
+        // The names of single layers say what their files cannot.
+        let before = request.model.starts_with("rnn-gru0-");
+        let reset = if before { GruReset::BeforeProduct } else { request.reset };
+        let stack = Stack::load(path, reset, request.precision)?;
         let (time, output) = fit(&stack, request.inputs, request.outputs)?;
         let settings = StackSettings { time, batch_size_max: request.batch_size_max, output };
         return Ok(stack.prepare(settings, request.scheduler));

@@ -146,15 +146,19 @@ pub struct Plans {
     by_batch: Vec<(usize, Schedule)>,
 }
 
+/// Largest batch that layers are planned for: beyond it a call takes so long that nothing new is learned from timing it.
+pub(crate) const PLANNED_BATCH_MAX: usize = 64;
+
 impl Plans {
-    /// Plans layers, each with its name and number of time steps, for batches of one sample and of `batch_size_max`.
+    /// Plans layers, each with its name and number of time steps, for batches of one sample and of `batch_size_max`, or
+    /// 64 if that is less.
     #[must_use]
     pub fn new(
         layers: &[(String, &Layer, usize)],
         batch_size_max: usize,
         scheduler: &dyn Scheduler,
     ) -> Vec<Self> {
-        let mut sizes = vec![1, batch_size_max.max(1)];
+        let mut sizes = vec![1, batch_size_max.clamp(1, PLANNED_BATCH_MAX)];
         sizes.dedup();
         let calls: Vec<LayerCalls<'_>> = layers
             .iter()
@@ -167,6 +171,12 @@ impl Plans {
             by_batch: sizes.iter().copied().zip(schedules.iter().copied()).collect(),
         };
         schedules.chunks_exact(sizes.len()).map(of_layer).collect()
+    }
+
+    /// Whether a schedule wants the weights primed before the first call.
+    #[must_use]
+    pub fn are_primed(&self) -> bool {
+        self.by_batch.iter().any(|(_, schedule)| schedule.primed)
     }
 
     /// The schedule for a batch: that of the smallest planned batch that is as large, else of the largest.

@@ -22,9 +22,9 @@ const STAGE_SAMPLES: [usize; 4] = [3, 5, 9, 15];
 /// calls are cheap, and more disturbed.
 const STAGE_SHARE: u32 = 20;
 /// But no longer than this: a model that is quick to run is to be quick to load.
-const STAGE_MAX: Duration = Duration::from_millis(100);
+const STAGE_MAX: Duration = Duration::from_millis(60);
 /// See [`STAGE_SHARE`].
-const STAGE_EXTENSION: usize = 4;
+const STAGE_EXTENSION: usize = 16;
 /// Candidates as near as this to the fastest are not dropped before the last stage.
 const NEAR: f64 = 1.03;
 /// Of candidates as near as this to each other the one with fewer threads is taken: it disturbs others less.

@@ -8,19 +8,14 @@ use crate::{
     Chunk, LayerShape, Machine, Mapping, Schedule, Sweep,
     parallelism::{Sharing, degrees, groups},
     partition::{Movement, Partition, movement, partitions},
-    predict::{
-        Prediction, chunk_steps, hidden_product, input_product, is_bidirectional, partition_of, predict,
-    },
+    predict::{Prediction, hidden_product, input_product, is_bidirectional, partition_of, predict},
 };
 
 /// Units of a block of packed weights: the least that a thread can own.
 const BLOCK_UNITS: usize = 16;
 
 /// Candidates that are measured, unless there are more mappings than that.
-pub const CANDIDATE_COUNT_MAX: usize = 16;
-
-/// Rows of an input product from which on its kernel has enough to do.
-const CHUNK_ROWS_MIN: usize = 24;
+pub const CANDIDATE_COUNT_MAX: usize = 20;
 
 /// A schedule to measure.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -123,9 +118,10 @@ fn variants(
 ) -> Vec<Candidate> {
     let base = Schedule { threads, mapping, ..Schedule::SINGLE };
     let block = partition_of(&base).block_bytes(&hidden_product(shape));
-    let several_steps = shape.time > 1;
-    // A sweep's direction matters where a step does not find all weights in the first-level cache.
-    let sweeps = match several_steps && block > machine.l1d_bytes / 2 {
+    // A sweep's direction matters where a step does not find all weights in the first-level cache. The step before a
+    // single one is that of the call before, which has read the input weights last.
+    let read_again = if shape.time > 1 { block } else { weights_of_core(shape, &base) };
+    let sweeps = match read_again > machine.l1d_bytes / 2 {
         true => &[Sweep::Forward, Sweep::ZigZag][..],
         false => &[Sweep::Forward],
     };
@@ -151,19 +147,22 @@ fn weights_of_core(shape: &LayerShape, schedule: &Schedule) -> usize {
 }
 
 /// Extents of the time-independent phase: the whole sequence (schedule 2 of Listing 2), one step (schedule 1), as many
-/// steps as keep the gates in half the private cache, and as few as fill the kernel.
+/// steps as keep the gates in half the private cache, and about as many as keep them in its first level. Powers of two:
+/// measured, they suit the kernels, and the optimum is flat.
 fn chunks(shape: &LayerShape, machine: &Machine, schedule: &Schedule) -> Vec<Chunk> {
     let product = hidden_product(shape);
     let partition = partition_of(schedule);
     let rows = product.i.div_ceil(partition.x_i);
     let gates = rows * product.j.div_ceil(partition.x_j) * product.value_bytes;
-    let in_cache = (machine.l2_bytes / 2 / gates.max(1)).max(1);
-    let filling = CHUNK_ROWS_MIN.div_ceil(rows.max(1));
+    let within = |cache_bytes: usize| match (cache_bytes / 2 / gates.max(1)).checked_ilog2() {
+        Some(power) => 1 << power,
+        None => 1,
+    };
+    let in_first = within(machine.l1d_bytes);
     let mut chunks = vec![Chunk::WholeSequence];
-    for steps in [in_cache, filling, 1] {
+    for steps in [in_first, 2 * in_first, within(machine.l2_bytes), 1] {
         let chunk = Chunk::Steps(steps);
         if steps < shape.time && !chunks.contains(&chunk) {
-            debug_assert_eq!(chunk_steps(shape, chunk), steps);
             chunks.push(chunk);
         }
     }

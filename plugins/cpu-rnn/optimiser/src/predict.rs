@@ -142,9 +142,15 @@ impl Cost<'_> {
         let weights = columns * (product.k * product.weight_bytes) as f64;
         let l2 = CACHE_SHARE * self.machine.l2_bytes as f64;
         let reading = chunks * weights / if weights <= l2 { L2_BYTES_PER_CYCLE } else { self.l3_rate() };
-        // Gates that do not fit the private cache go out to the shared one and come back.
+        // Gates that do not fit a cache go out to the next one and come back.
         let gates = rows * columns * steps * size_of::<f32>() as f64;
-        let spilled = if gates > l2 / 2.0 { 2.0 * chunks * gates / self.l3_rate() } else { 0.0 };
+        let spilled = match gates {
+            gates if gates > l2 / 2.0 => 2.0 * chunks * gates / self.l3_rate(),
+            gates if gates > CACHE_SHARE * self.machine.l1d_bytes as f64 => {
+                2.0 * chunks * gates / L2_BYTES_PER_CYCLE
+            }
+            _ => 0.0,
+        };
         arithmetic.max(reading) + spilled
     }
 

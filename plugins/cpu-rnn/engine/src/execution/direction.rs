@@ -80,7 +80,7 @@ impl<'a> Job<'a> {
         call: &'a mut Call<'_>,
     ) -> Self {
         let mut directions = [None; 2];
-        for (direction, space) in directions.iter_mut().zip(&mut workspace.directions) {
+        for (direction, space) in directions.iter_mut().zip(&mut workspace.directions).take(cells.len()) {
             *direction = Some(Direction::new(space));
         }
         Self {

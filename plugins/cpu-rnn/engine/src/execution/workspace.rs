@@ -85,7 +85,10 @@ impl Workspace {
 
     /// Points each direction's rows into the tensors of a call, and makes room for the states.
     pub(super) fn point(&mut self, spec: &LayerSpec, cells: &[PackedCell], call: &mut Call<'_>) {
-        self.directions.resize_with(cells.len(), DirectionSpace::new);
+        // Never fewer: a layer of one direction may come between two of both.
+        if self.directions.len() < cells.len() {
+            self.directions.resize_with(cells.len(), DirectionSpace::new);
+        }
         let batch = self.order.len();
         let [input_stride, output_stride] = [call.input.step_stride(), call.output.step_stride()];
         for (direction, (space, cell)) in self.directions.iter_mut().zip(cells).enumerate() {

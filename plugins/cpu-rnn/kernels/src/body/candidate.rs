@@ -20,7 +20,7 @@ const GATES: usize = 3;
 /// - The processor has the instructions of `V`.
 #[inline(always)]
 pub(crate) unsafe fn gates<V: Vector, W: Weights>(cell: &PackedCell, step: &Step) {
-    let tiles = Tiles::new(step.rows, V::ROWS);
+    let tiles = Tiles::narrow::<V>(step.rows);
     let mut groups = Groups::new(step, 2);
     // SAFETY: blocks and rows are those of the step; the rest is the caller's duty.
     unsafe {
@@ -74,7 +74,7 @@ pub(crate) unsafe fn gates<V: Vector, W: Weights>(cell: &PackedCell, step: &Step
 /// - As [`gates`]; the first sweep of all blocks is done.
 #[inline(always)]
 pub(crate) unsafe fn candidate<V: Vector, W: Weights>(cell: &PackedCell, step: &Step) {
-    let tiles = Tiles::new(step.rows, V::ROWS);
+    let tiles = Tiles::narrow::<V>(step.rows);
     let mut groups = Groups::new(step, 4);
     // SAFETY: blocks and rows are those of the step; the rest is the caller's duty.
     unsafe {

@@ -14,7 +14,7 @@ const C: [f32; 7] =
     [1.0, 0.693_147_24, 0.240_226_52, 0.055_503_1, 0.009_617_691, 0.001_340_679_7, 1.559_508_1e-4];
 
 /// ln 2 in two parts: the first has 9 bits, so that its product with any `n` is exact.
-const LN2_HIGH: f32 = 0.693_359_375;
+const LN2_HIGH: f32 = 0.693_359_4;
 const LN2_LOW: f32 = -2.121_944_4e-4;
 
 /// Added and subtracted again, it leaves the integer next to anything below 2^22.
@@ -36,7 +36,7 @@ unsafe fn polynomial<V: Vector, const M: usize>(f: [V; M]) -> [V; M] {
     // SAFETY: the caller's duty.
     unsafe {
         let mut p = f;
-        if M >= 4 {
+        if M >= 6 {
             // Enough vectors to hide the latency: Horner's rule, the fewest instructions.
             for m in 0..M {
                 p[m] = f[m].fma(V::splat(C[6]), V::splat(C[5]));

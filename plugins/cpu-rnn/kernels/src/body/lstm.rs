@@ -5,7 +5,9 @@
 
 use super::exp::Bounds;
 use super::exp::Kind::{Sigmoid, Tanh};
-use super::sweep::{Groups, HIDDEN, Operands, Tiles, add_product, start, store_units};
+use super::sweep::{
+    Groups, HIDDEN, Operands, ROWS_OF_WIDE, Tiles, add_part, add_product, start, store_units,
+};
 use super::weights::{Ahead, Weights};
 use crate::args::Step;
 use crate::cell::PackedCell;
@@ -16,7 +18,7 @@ use crate::vector::Vector;
 /// - The processor has the instructions of `V`.
 #[inline(always)]
 pub(crate) unsafe fn step<V: Vector, W: Weights>(cell: &PackedCell, step: &Step) {
-    let tiles = Tiles::new(step.rows, V::ROWS);
+    let tiles = Tiles::wide_or_narrow::<V>(step.rows);
     // SAFETY: blocks and rows are those of the step; the rest is the caller's duty.
     unsafe {
         let operands = Operands::<W>::new::<V>(step, cell.input.depth(), cell.hidden.depth());
@@ -28,12 +30,29 @@ pub(crate) unsafe fn step<V: Vector, W: Weights>(cell: &PackedCell, step: &Step)
                 let rows = tiles.rows(tile);
                 let ahead = cell.hidden.ahead(next, 1, tile, tiles.count());
                 match rows {
-                    1 => self::tile::<V, W, 1, 2>(cell, step, &operands, ahead, block, row),
-                    2 => self::tile::<V, W, 2, 1>(cell, step, &operands, ahead, block, row),
-                    3 if V::ROWS >= 3 => self::tile::<V, W, 3, 1>(cell, step, &operands, ahead, block, row),
-                    4 if V::ROWS >= 4 => self::tile::<V, W, 4, 1>(cell, step, &operands, ahead, block, row),
-                    5 if V::ROWS >= 5 => self::tile::<V, W, 5, 1>(cell, step, &operands, ahead, block, row),
-                    6 if V::ROWS >= 6 => self::tile::<V, W, 6, 1>(cell, step, &operands, ahead, block, row),
+                    1 => self::tile::<V, W, 1, 2, 1>(cell, step, &operands, ahead, block, row),
+                    2 => self::tile::<V, W, 2, 1, 2>(cell, step, &operands, ahead, block, row),
+                    3 if V::ROWS >= 3 => {
+                        self::tile::<V, W, 3, 1, 3>(cell, step, &operands, ahead, block, row)
+                    }
+                    4 if V::ROWS >= 4 => {
+                        self::tile::<V, W, 4, 1, 4>(cell, step, &operands, ahead, block, row)
+                    }
+                    5 if V::ROWS >= 5 => {
+                        self::tile::<V, W, 5, 1, 5>(cell, step, &operands, ahead, block, row)
+                    }
+                    6 if V::ROWS >= 6 => {
+                        self::tile::<V, W, 6, 1, 6>(cell, step, &operands, ahead, block, row)
+                    }
+                    8 if V::ROWS >= ROWS_OF_WIDE => {
+                        self::tile::<V, W, 8, 1, 4>(cell, step, &operands, ahead, block, row);
+                    }
+                    10 if V::ROWS >= ROWS_OF_WIDE => {
+                        self::tile::<V, W, 10, 1, 5>(cell, step, &operands, ahead, block, row);
+                    }
+                    12 if V::ROWS >= ROWS_OF_WIDE => {
+                        self::tile::<V, W, 12, 1, 6>(cell, step, &operands, ahead, block, row);
+                    }
                     _ => {}
                 }
                 row += rows;
@@ -42,10 +61,12 @@ pub(crate) unsafe fn step<V: Vector, W: Weights>(cell: &PackedCell, step: &Step)
     }
 }
 
+/// `R` rows of a block; the cells `H` rows at a time.
+///
 /// # Safety
-/// - As [`step`], for rows and a block of the step.
+/// - As [`step`], for rows and a block of the step. `H` divides `R`.
 #[inline(always)]
-unsafe fn tile<V: Vector, W: Weights, const R: usize, const P: usize>(
+unsafe fn tile<V: Vector, W: Weights, const R: usize, const P: usize, const H: usize>(
     cell: &PackedCell,
     step: &Step,
     operands: &Operands<W>,
@@ -53,14 +74,19 @@ unsafe fn tile<V: Vector, W: Weights, const R: usize, const P: usize>(
     block: usize,
     row: usize,
 ) {
-    let (unit, units) = (block * V::LANES, cell.hidden.depth());
-    // SAFETY: the caller's duty.
+    // SAFETY: the caller's duty; `done + H <= R` rows of gates are there.
     unsafe {
+        let unit = block * V::LANES;
         let mut gates: [[V; 4]; R] = start(step, &cell.input, 4 * unit, row);
         // One copy of the product's code, for both products.
         for which in 0..2 {
             let matrix = if which == HIDDEN { &cell.hidden } else { &cell.input };
-            if let Some(source) = operands.source(which) {
+            let Some(source) = operands.source(which) else { continue };
+            if R > V::ROWS {
+                for half in 0..2 {
+                    add_part::<V, W, R, 2, 4>(&source, row, matrix, block, 2 * half, &mut gates);
+                }
+            } else {
                 let mut panel = matrix.panel::<V, 4>(block);
                 if which == HIDDEN {
                     panel.ahead = ahead;
@@ -68,9 +94,33 @@ unsafe fn tile<V: Vector, W: Weights, const R: usize, const P: usize>(
                 add_product::<V, W, R, 4, P>(&source, row, &panel, matrix.depth(), &mut gates);
             }
         }
+        let mut done = 0;
+        while done < R {
+            let part: &[[V; 4]; H] = &*gates.as_ptr().add(done).cast();
+            finish(cell, step, part, block, row + done);
+            done += H;
+        }
+    }
+}
+
+/// The cells of `H` rows of a block.
+///
+/// # Safety
+/// - As [`step`], for rows and a block of the step.
+#[inline(always)]
+unsafe fn finish<V: Vector, const H: usize>(
+    cell: &PackedCell,
+    step: &Step,
+    gates: &[[V; 4]; H],
+    block: usize,
+    row: usize,
+) {
+    let (unit, units) = (block * V::LANES, cell.hidden.depth());
+    // SAFETY: the caller's duty.
+    unsafe {
         let bounds = Bounds::new(cell.clip);
         if let Some(peepholes) = cell.peepholes(block) {
-            for r in 0..R {
+            for r in 0..H {
                 let state = step.cell.add((row + r) * step.cell_stride + unit);
                 let hidden = with_peepholes(gates[r], state, peepholes, &bounds);
                 store_units(hidden, step.hidden.row(row + r), unit, units);
@@ -78,11 +128,11 @@ unsafe fn tile<V: Vector, W: Weights, const R: usize, const P: usize>(
             return;
         }
         // All cell states first, two rows at a time; then all hidden states together.
-        let (mut states, mut output) = ([gates[0][0]; R], [gates[0][0]; R]);
+        let (mut states, mut output) = ([gates[0][0]; H], [gates[0][0]; H]);
         let mut r = 0;
-        while r < R {
+        while r < H {
             let at = step.cell.add((row + r) * step.cell_stride + unit);
-            if r + 1 < R && V::ROWS >= 6 {
+            if r + 1 < H && V::ROWS >= ROWS_OF_WIDE {
                 let ([i, f, g, o], [i1, f1, g1, o1]) = (gates[r], gates[r + 1]);
                 let kinds = [Sigmoid, Sigmoid, Tanh, Sigmoid, Sigmoid, Sigmoid, Tanh, Sigmoid];
                 let [i, f, g, o, i1, f1, g1, o1] = bounds.powers(kinds, [i, f, g, o, i1, f1, g1, o1]);
@@ -96,7 +146,7 @@ unsafe fn tile<V: Vector, W: Weights, const R: usize, const P: usize>(
             }
         }
         let hidden = bounds.gated_tanhs(output, states);
-        for r in 0..R {
+        for r in 0..H {
             store_units(hidden[r], step.hidden.row(row + r), unit, units);
         }
     }

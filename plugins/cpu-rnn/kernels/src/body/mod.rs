@@ -3,6 +3,12 @@
 //! Every function is `#[inline(always)]` and becomes code only inside the functions of [`crate::table`], which have the
 //! target features. For the same reason there are no closures here: a closure is a function of its own, without them.
 
+#![allow(
+    clippy::needless_range_loop,
+    clippy::manual_map,
+    reason = "tiles are arrays indexed by row and vector, several at once; a closure would be a function without features"
+)]
+
 pub(crate) mod candidate;
 pub(crate) mod exp;
 pub(crate) mod gru;

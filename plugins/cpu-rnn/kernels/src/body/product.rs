@@ -55,7 +55,7 @@ unsafe fn rows<V: Vector, W: Weights, const N: usize>(
     next: Option<usize>,
     block: usize,
 ) {
-    let tiles = Tiles::new(args.samples * args.steps, V::ROWS);
+    let tiles = Tiles::narrow::<V>(args.samples * args.steps);
     let column = block * matrix.vectors() * V::LANES;
     let mut at = Cursor { step: 0, sample: 0 };
     // SAFETY: the tiles are exactly the rows of the grid; the rest is the caller's duty.

@@ -14,7 +14,7 @@ use crate::vector::Vector;
 /// - The processor has the instructions of `V`.
 #[inline(always)]
 pub(crate) unsafe fn step<V: Vector, W: Weights>(cell: &PackedCell, step: &Step) {
-    let tiles = Tiles::new(step.rows, V::ROWS);
+    let tiles = Tiles::narrow::<V>(step.rows);
     let mut groups = Groups::new(step, 4);
     // SAFETY: blocks and rows are those of the step; the rest is the caller's duty.
     unsafe {

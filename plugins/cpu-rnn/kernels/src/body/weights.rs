@@ -69,8 +69,11 @@ impl Ahead {
     }
 }
 
-/// Tiles of fewer rows wait for their weights anyway, and gain nothing.
-const AHEAD_ROWS_MIN: usize = 3;
+/// Whether a tile of so many rows asks for weights ahead. Fewer rows wait for their weights anyway; wide tiles read them
+/// at an even pace, which the processor's own prefetcher keeps.
+const fn asks_ahead(rows: usize) -> bool {
+    rows >= 3 && rows <= 6
+}
 
 /// A format of weights: how rows are read and how a tile of products is summed.
 pub(crate) trait Weights {
@@ -169,7 +172,7 @@ unsafe fn add_row<V: Vector, const R: usize, const N: usize>(
 ) {
     // SAFETY: the caller's duty.
     unsafe {
-        if R >= AHEAD_ROWS_MIN {
+        if asks_ahead(R) {
             panel.ahead.prefetch::<V>(k);
         }
         let mut weights = [V::splat(0.0); N];
@@ -213,7 +216,7 @@ impl Weights for Bf16 {
             parts[0] = *sums;
             let pairs = depth / 2;
             for pair in 0..pairs {
-                if R >= AHEAD_ROWS_MIN {
+                if asks_ahead(R) {
                     panel.ahead.prefetch::<V>(pair);
                 }
                 let mut weights = [[V::splat(0.0); N]; 2];
@@ -316,7 +319,7 @@ unsafe fn add_group<V: Vector, const R: usize, const N: usize>(
 ) {
     // SAFETY: the caller's duty.
     unsafe {
-        if R >= AHEAD_ROWS_MIN {
+        if asks_ahead(R) {
             panel.ahead.prefetch::<V>(group);
         }
         for r in 0..R {

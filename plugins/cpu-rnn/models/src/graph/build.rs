@@ -222,7 +222,7 @@ fn with_packed_weights(
         return (op, inputs);
     };
     let dense = match &op {
-        Op::MatMul => Dense::from_columns(weight.to_vec(), &[], rows, columns),
+        Op::MatMul => Dense::from_columns(weight, &[], rows, columns),
         Op::Gemm(gemm) if !gemm.transpose_a => {
             let output = if gemm.transpose_b { rows } else { columns };
             let bias = match (inputs.get(2).copied().flatten(), tensor(2)) {
@@ -235,7 +235,7 @@ fn with_packed_weights(
             if gemm.transpose_b {
                 Dense::new(&scaled, &bias, columns, rows)
             } else {
-                Dense::from_columns(scaled, &bias, rows, columns)
+                Dense::from_columns(&scaled, &bias, rows, columns)
             }
         }
         _ => return (op, inputs),

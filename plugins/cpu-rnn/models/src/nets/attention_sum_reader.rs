@@ -97,6 +97,7 @@ pub(super) fn load(
     };
     let question = layer("question", 1, sizes.question)?;
     let context = layer("context", sizes.contexts, sizes.steps)?;
+    planner.plan([&question, &context]);
     Ok(Arc::new(Reader { sizes, settings, embedding, question, context }))
 }
 

@@ -99,18 +99,10 @@ pub(super) fn load(
     let attention = TwoWay::new(&planner.weights.take("attention.weight", &[6 * hidden])?);
     let start = planner.weights.take("start.weight", &[10 * hidden])?;
     let end = planner.weights.take("end.weight", &[10 * hidden])?;
-    Ok(Arc::new(Bidaf {
-        sizes,
-        settings,
-        embedding,
-        highway,
-        phrase,
-        attention,
-        modeling,
-        output,
-        start,
-        end,
-    }))
+    let model =
+        Bidaf { sizes, settings, embedding, highway, phrase, attention, modeling, output, start, end };
+    planner.plan(model.layers());
+    Ok(Arc::new(model))
 }
 
 impl Bidaf {

@@ -1,10 +1,12 @@
 //! A recurrent layer of a network, with the schedules that it runs by.
 
+use std::sync::OnceLock;
+
 use proctor_rnn_engine::{Call, Layer, Sequences, SequencesMut, Team, Workspace};
-use proctor_rnn_optimiser::{Cell, LayerShape, Precision, Schedule};
+use proctor_rnn_optimiser::{Cell, Precision, Schedule};
 
 use crate::{
-    RunError, Scheduler,
+    LayerCalls, RunError, Scheduler,
     safetensors::{Weights, WeightsError},
 };
 
@@ -35,14 +37,16 @@ pub(super) struct Calls<const N: usize> {
     pub(super) batches: [usize; N],
 }
 
-/// A layer with a schedule for each number of sequences that it was planned for.
+/// A layer, the calls that it is for, and how it runs them.
 #[derive(Debug)]
 pub(super) struct Recurrent {
     name: String,
     layer: Layer,
     time: usize,
-    /// Ascending, at least one.
-    schedules: Vec<(usize, Schedule)>,
+    /// Numbers of sequences that it is planned for, ascending, at least one.
+    batches: Vec<usize>,
+    /// The schedule of each, once the model is planned.
+    schedules: OnceLock<Vec<Schedule>>,
 }
 
 /// What a layer runs on: one caller's threads and memory.
@@ -112,27 +116,20 @@ impl Planner<'_, '_> {
             return Err(WeightsError::UnexpectedTensor { path, tensor: reverse, model });
         }
         let layer = self.weights.recurrent(prefix, index, cell, self.precision, Some(input))?;
-        let mut schedules: Vec<(usize, Schedule)> = Vec::new();
-        for batch in calls.batches {
-            if schedules.last().is_none_or(|(planned, _)| *planned < batch) {
-                let schedule = self.scheduler.schedule(&layer, &shape_of(&layer, batch, calls.time));
-                schedules.push((batch, schedule));
-            }
-        }
-        Ok(Recurrent { name: format!("{prefix} {index}"), layer, time: calls.time, schedules })
+        let mut batches = calls.batches.to_vec();
+        batches.dedup();
+        let (name, schedules) = (format!("{prefix} {index}"), OnceLock::new());
+        Ok(Recurrent { name, layer, time: calls.time, batches, schedules })
     }
-}
 
-fn shape_of(layer: &Layer, batch: usize, time: usize) -> LayerShape {
-    let spec = layer.spec();
-    LayerShape {
-        cell: spec.cell,
-        directions: spec.directions,
-        input: spec.input,
-        hidden: spec.hidden,
-        batch,
-        time: time.max(1),
-        precision: spec.precision,
+    /// Decides how the layers of a model run, all together.
+    pub(super) fn plan<'l>(&self, layers: impl IntoIterator<Item = &'l Recurrent>) {
+        let layers: Vec<_> = layers.into_iter().collect();
+        let calls: Vec<_> = layers.iter().flat_map(|layer| layer.calls()).collect();
+        let mut schedules = self.scheduler.plan(&calls).into_iter();
+        for layer in layers {
+            layer.schedules.get_or_init(|| schedules.by_ref().take(layer.batches.len()).collect());
+        }
     }
 }
 
@@ -142,8 +139,17 @@ impl Recurrent {
         self.layer.output_width()
     }
 
+    fn calls(&self) -> impl Iterator<Item = LayerCalls<'_>> {
+        let call = |batch: &usize| LayerCalls::new(self.name.as_str(), &self.layer, self.time, *batch);
+        self.batches.iter().map(call)
+    }
+
     /// Does what the schedules want done once before the first call on a team.
-    pub(super) fn ready(&self, _team: &mut Team) {}
+    pub(super) fn ready(&self, team: &mut Team) {
+        if self.schedules().iter().any(|schedule| schedule.primed) {
+            self.layer.prime(team);
+        }
+    }
 
     /// Runs whole sequences.
     ///
@@ -189,18 +195,28 @@ impl Recurrent {
     /// A line about it: sizes and schedules.
     pub(super) fn summary(&self) -> String {
         let spec = self.layer.spec();
-        let plans = self.schedules.iter().map(|(batch, schedule)| format!("batch {batch}: {schedule:?}"));
-        let plans = plans.collect::<Vec<_>>().join("; ");
-        let (input, hidden, time) = (spec.input, spec.hidden, self.time);
+        let plans = self.batches.iter().zip(self.schedules());
+        let plans: Vec<_> = plans.map(|(batch, schedule)| format!("batch {batch}: {schedule:?}")).collect();
         format!(
-            "{}: {:?} {:?} {input} to {hidden}, {:?}, up to {time} steps; {plans}\n",
-            self.name, spec.cell, spec.directions, spec.precision
+            "{}: {:?} {:?} {} to {}, {:?}, up to {} steps; {}\n",
+            self.name,
+            spec.cell,
+            spec.directions,
+            spec.input,
+            spec.hidden,
+            spec.precision,
+            self.time,
+            plans.join("; ")
         )
+    }
+
+    fn schedules(&self) -> &[Schedule] {
+        self.schedules.get().expect("a model is planned when it is loaded")
     }
 
     /// The schedule of the smallest planned number of sequences that is as large, else of the largest.
     fn schedule(&self, batch: usize) -> &Schedule {
-        let fitting = self.schedules.iter().find(|(planned, _)| batch <= *planned);
-        &fitting.or(self.schedules.last()).expect("a layer is planned for one number at least").1
+        let place = self.batches.iter().position(|planned| batch <= *planned);
+        &self.schedules()[place.unwrap_or(self.batches.len() - 1)]
     }
 }

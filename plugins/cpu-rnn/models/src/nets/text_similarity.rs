@@ -89,6 +89,7 @@ pub(super) fn load(
     let batches = [sizes.texts(), settings.batch_size_max * sizes.texts()];
     let encoder = planner.recurrent(expected, Calls { time: steps, batches })?;
     let dense = Perceptron::new(vec![(planner.linear("dense", 2 * hidden, dense)?, Activation::Tanh)]);
+    planner.plan([&encoder]);
     Ok(Arc::new(TextSimilarity { sizes, settings, embedding, encoder, dense }))
 }
 

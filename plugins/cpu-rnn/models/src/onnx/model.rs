@@ -10,6 +10,7 @@ use super::fit::{Fit, INPUTS_MAX, Mismatch, Port, fit};
 use crate::{
     Batch, Instance, LayerCalls, Model, RunError, Scheduler,
     graph::{Graph, Op, Program, Session, ValuesRef, View},
+    model::PLANNED_BATCH_MAX,
 };
 
 /// Most memory that the values of one instance may take.
@@ -36,7 +37,7 @@ pub(crate) fn prepare(
 ) -> Result<Arc<dyn Model>, Mismatch> {
     let fit = fit(&graph, inputs, outputs)?;
     let batch_size_max = batch_size_max.max(1);
-    let mut sizes = vec![1, if fit.batched { batch_size_max } else { 1 }];
+    let mut sizes = vec![1, if fit.batched { batch_size_max.min(PLANNED_BATCH_MAX) } else { 1 }];
     sizes.dedup();
     let mut model =
         GraphModel { graph, fit, batch_size_max, programs: BTreeMap::new(), schedules: BTreeMap::new() };
@@ -87,11 +88,19 @@ impl GraphModel {
 }
 
 impl Model for GraphModel {
-    fn instance(self: Arc<Self>, team: Team) -> Result<Box<dyn Instance>, RunError> {
-        let largest = self.programs.values().map(|program| program.memory_bytes()).max().unwrap_or(0);
-        if largest > MEMORY_BYTES_MAX {
-            let (batch_size_max, limit_bytes) = (self.batch_size_max, MEMORY_BYTES_MAX);
+    fn instance(self: Arc<Self>, mut team: Team) -> Result<Box<dyn Instance>, RunError> {
+        let (batch_size_max, limit_bytes) = (self.batch_size_max, MEMORY_BYTES_MAX);
+        let largest = self.planned(if self.fit.batched { batch_size_max } else { 1 });
+        if largest.map_or(usize::MAX, |program| program.memory_bytes()) > limit_bytes {
             return Err(RunError::Memory { batch_size_max, limit_bytes });
+        }
+        for (index, node) in self.graph.nodes().iter().enumerate() {
+            let mut schedules = self.schedules.range((index, 0)..(index + 1, 0));
+            if let (Op::Recurrent(recurrent), true) =
+                (&node.op, schedules.any(|(_, schedule)| schedule.primed))
+            {
+                recurrent.layer().prime(&mut team);
+            }
         }
         let mut session = Session::new(team);
         self.programs.values().for_each(|program| session.announce(program));

@@ -142,7 +142,7 @@ struct PreparedStack {
 const MEMORY_BYTES_MAX: usize = 8 << 30;
 
 impl Model for PreparedStack {
-    fn instance(self: Arc<Self>, team: Team) -> Result<Box<dyn Instance>, RunError> {
+    fn instance(self: Arc<Self>, mut team: Team) -> Result<Box<dyn Instance>, RunError> {
         let StackSettings { time, batch_size_max, .. } = self.settings;
         let step_width = self.stack.layers.iter().map(Layer::output_width).max().unwrap_or(0);
         let row_width = 2 * self.stack.last_width() + self.stack.output_count();
@@ -154,6 +154,9 @@ impl Model for PreparedStack {
             .is_some_and(|bytes| bytes <= MEMORY_BYTES_MAX);
         if !fits {
             return Err(RunError::TooLarge { time, batch_size_max, limit_bytes: MEMORY_BYTES_MAX });
+        }
+        for (layer, _) in self.stack.layers.iter().zip(&self.plans).filter(|(_, plans)| plans.are_primed()) {
+            layer.prime(&mut team);
         }
         let zeros = |width: usize| vec![0.0; batch_size_max * width];
         Ok(Box::new(StackInstance {

@@ -206,7 +206,7 @@ impl Steps<'_> {
         let room = &mut *self.room;
         let first = self.encoding.states(index, samples, hidden);
         let states = room.states[index].iter().zip(first);
-        for ((before, (states, first)), _) in room.before.iter_mut().zip(states).zip(0..) {
+        for (before, (states, first)) in room.before.iter_mut().zip(states) {
             for (row, before) in rows.iter().zip(before.chunks_exact_mut(hidden)) {
                 let (from, place) = match row.parent {
                     Some(parent) => (states.as_slice(), parent),

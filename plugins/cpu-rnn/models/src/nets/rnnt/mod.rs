@@ -82,6 +82,7 @@ pub(super) fn load(
 ) -> Result<Arc<dyn Model>, WeightsError> {
     let encoder = Encoder::load(sizes, settings, planner)?;
     let decoder = Decoder::load(sizes, settings, planner)?;
+    planner.plan(encoder.layers().chain(decoder.layers()));
     Ok(Arc::new(Rnnt { sizes, settings, encoder, decoder }))
 }
 

@@ -60,6 +60,23 @@ fn small_networks_answer_as_the_reference_does_whatever_the_batch() {
 }
 
 #[test]
+fn the_served_models_answer_as_the_reference_does() {
+    for id in ["text-similarity", "attention-sum-reader", "bidaf"] {
+        check(id, 2, 4);
+    }
+}
+
+#[test]
+fn the_large_models_answer_as_the_reference_does() {
+    if cfg!(debug_assertions) {
+        println!("skipped: gnmt and rnnt take minutes in a debug build");
+        return;
+    }
+    check("rnnt", 4, 16);
+    check("gnmt", 4, 8);
+}
+
+#[test]
 fn recipes_and_reference_agree_on_the_weights() {
     for id in recipes::NETWORKS {
         let recipe = recipes::recipe(id).unwrap();

@@ -1,6 +1,6 @@
 //! Attention: weights over the rows of a sequence, and what is made of them.
 //!
-//! A score says how well a row fits a query; [`softmax`](super::softmax) makes weights of scores; the context is the
+//! A score says how well a row fits a query; [`softmax`](fn@super::softmax) makes weights of scores; the context is the
 //! [sum of the rows by these weights](super::weighted_sum).
 //!
 //! | score | of row `k` and query `q` | source |

@@ -161,7 +161,7 @@ impl Beam {
             // Few words are good enough: a piece without one is passed by with one comparison for each word.
             let bar = self.bar(rest, longer);
             let has_end = (first..first + PIECE as i32).contains(&self.options.end);
-            if !has_end && piece.iter().fold(false, |any, logit| any | (*logit >= bar)) == false {
+            if !has_end && !piece.iter().fold(false, |any, logit| any | (*logit >= bar)) {
                 continue;
             }
             for (logit, word) in piece.iter().zip(first..) {

@@ -1,6 +1,6 @@
 //! Sequence-to-sequence decoding with beam search.
 //!
-//! A [`Beam`] keeps the best hypotheses of one sequence, a [`Scorer`] says how likely each next word is. [`search`] brings
+//! A [`Beam`] keeps the best hypotheses of one sequence, a [`Scorer`] says how likely each next word is. [`search()`] brings
 //! them together for several sequences at once, so that one step of the scorer serves all live hypotheses of a batch.
 //!
 //! The rules are those of `tensorflow/nmt`: hypotheses compete by `sum log p / length penalty`, ended ones keep their place by

@@ -4,8 +4,12 @@ mod common;
 
 use std::path::Path;
 
-use common::{Architecture, Tensors, instance, load, to_safetensors};
-use cpu_rnn_sut::{GruReset, Model, WeightsError};
+use common::{Architecture, Tensors, batch_of, instance, load, to_safetensors, try_instance};
+use proctor_rnn_models::{
+    RunError,
+    safetensors::{Stack, StackOutput, StackSettings, WeightsError},
+};
+use proctor_rnn_optimiser::{GruReset, Precision};
 use proptest::prelude::*;
 
 const LSTM: Architecture = Architecture {
@@ -17,8 +21,8 @@ const LSTM: Architecture = Architecture {
     output_count: 5,
 };
 
-fn read(bytes: &[u8]) -> Result<Model, WeightsError> {
-    Model::from_bytes(Path::new("m.safetensors"), bytes, GruReset::default())
+fn read(bytes: &[u8]) -> Result<Stack, WeightsError> {
+    Stack::from_bytes(Path::new("m.safetensors"), bytes, GruReset::default(), Precision::F32)
 }
 
 fn message(bytes: &[u8]) -> String {
@@ -41,7 +45,8 @@ fn the_sizes_of_a_sound_file_follow_from_its_shapes() {
 
 #[test]
 fn a_file_that_is_not_there() {
-    let error = Model::load(Path::new("/nowhere/m.safetensors"), GruReset::default()).unwrap_err();
+    let error =
+        Stack::load(Path::new("/nowhere/m.safetensors"), GruReset::default(), Precision::F32).unwrap_err();
     assert!(matches!(error, WeightsError::Read { .. }));
     assert!(error.to_string().starts_with("cannot read weights /nowhere/m.safetensors: "), "{error}");
 }
@@ -143,37 +148,31 @@ fn tensors_without_a_place() {
 
 #[test]
 fn an_instance_that_would_take_all_memory_is_refused() {
-    use cpu_rnn_sut::{Instance, InstanceError, InstanceSettings, Threads};
-    let model = load(&LSTM.weights(0), GruReset::default());
     for (time, batch_size_max) in
         [(usize::MAX, 1), (1, usize::MAX), (usize::MAX, usize::MAX), (1 << 20, 1 << 20)]
     {
-        let settings = InstanceSettings { time, batch_size_max, threads: Threads::SINGLE };
-        let error = Instance::new(model.clone(), settings).unwrap_err();
-        assert!(matches!(error, InstanceError::TooLarge { .. }), "{time} {batch_size_max}: {error}");
+        let settings = StackSettings { time, batch_size_max, output: StackOutput::Last };
+        let stack = load(&LSTM.weights(0), GruReset::default());
+        let error = try_instance(stack, settings, 1).map(drop).unwrap_err();
+        assert!(matches!(error, RunError::TooLarge { .. }), "{time} {batch_size_max}: {error}");
     }
-    let settings = InstanceSettings { time: 0, batch_size_max: 1, threads: Threads::SINGLE };
-    assert!(matches!(Instance::new(model, settings), Err(InstanceError::Empty { .. })));
 }
 
 #[test]
 fn a_batch_that_does_not_fit_is_refused_and_the_next_one_runs() {
     let mut instance = instance(load(&LSTM.weights(0), GruReset::default()), 2, 2, 1);
-    let message = |result: Result<_, cpu_rnn_sut::InstanceError>| match result {
-        Ok(_) => panic!("accepted"),
-        Err(error) => error.to_string(),
+    let mut execute = |lens: &[usize], output_len| {
+        let samples: Vec<Vec<f32>> = lens.iter().map(|len| vec![0.0; *len]).collect();
+        instance.execute(&mut batch_of(&samples, output_len)).map_err(|error| error.to_string())
     };
-    let good: &[f32] = &[0.0; 6];
+    assert_eq!(execute(&[6, 5], 5).unwrap_err(), "an input of sample 1 has 5 values, the model has 6");
+    assert_eq!(execute(&[6, 6], 4).unwrap_err(), "the output of sample 0 has 4 values, the model has 5");
     assert_eq!(
-        message(instance.execute([good, &[0.0; 5]].into_iter()).map(|_| ())),
-        "sample 1 of the batch has 5 values, the model takes 6"
-    );
-    assert_eq!(
-        message(instance.execute([good; 3].into_iter()).map(|_| ())),
+        execute(&[6, 6, 6], 5).unwrap_err(),
         "batch of 3 samples, but the instance was made for at most 2"
     );
-    assert_eq!(instance.execute([good; 2].into_iter()).unwrap().len(), 2);
-    assert_eq!(instance.execute([].into_iter()).unwrap().len(), 0);
+    assert_eq!(execute(&[6, 6], 5), Ok(()));
+    assert_eq!(execute(&[], 5), Ok(()));
 }
 
 proptest! {

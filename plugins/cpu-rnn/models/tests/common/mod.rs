@@ -1,9 +1,14 @@
 //! Models made of random weights, as safetensors bytes, and a plain reference to compare with.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
-use std::{collections::BTreeMap, num::NonZeroUsize, path::Path, sync::Arc};
+use std::{collections::BTreeMap, path::Path};
 
-use cpu_rnn_sut::{GruReset, Instance, InstanceSettings, Model, Threads};
+use proctor_rnn_engine::Team;
+use proctor_rnn_models::{
+    Instance, LayerCalls, OwnedBatch, RunError, Scheduler,
+    safetensors::{Stack, StackOutput, StackSettings},
+};
+use proctor_rnn_optimiser::{GruReset, Mapping, Precision, Schedule};
 use safetensors::{Dtype, serialize, tensor::TensorView};
 
 /// Shape and values of each tensor of a file.
@@ -23,11 +28,20 @@ pub struct Architecture {
 
 impl Architecture {
     pub fn gate_count(&self) -> usize {
-        if self.prefix == "lstm" { 4 } else { 3 }
+        match self.prefix {
+            "lstm" => 4,
+            "gru" => 3,
+            _ => 1,
+        }
     }
 
     pub fn suffixes(&self) -> &'static [&'static str] {
         if self.bidirectional { &["", "_reverse"] } else { &[""] }
+    }
+
+    /// Values of the output of a sample: of the linear layer, or of the last state.
+    pub fn output_len(&self) -> usize {
+        if self.output_count > 0 { self.output_count } else { self.suffixes().len() * self.hidden_count }
     }
 
     /// Weights within ±1 / sqrt(hidden), as PyTorch initialises them, from a seed.
@@ -89,19 +103,45 @@ pub fn to_safetensors(tensors: &Tensors) -> Vec<u8> {
     serialize(views, None).expect("tensors serialise")
 }
 
-pub fn load(tensors: &Tensors, reset: GruReset) -> Arc<Model> {
-    let model = Model::from_bytes(Path::new("test.safetensors"), &to_safetensors(tensors), reset);
-    Arc::new(model.unwrap_or_else(|error| panic!("{error}")))
+pub fn load(tensors: &Tensors, reset: GruReset) -> Stack {
+    let stack =
+        Stack::from_bytes(Path::new("test.safetensors"), &to_safetensors(tensors), reset, Precision::F32);
+    stack.unwrap_or_else(|error| panic!("{error}"))
 }
 
-pub fn instance(model: Arc<Model>, time: usize, batch_size_max: usize, threads: usize) -> Instance {
-    let threads = Threads(NonZeroUsize::new(threads).expect("at least one thread"));
-    Instance::new(model, InstanceSettings { time, batch_size_max, threads }).expect("settings make sense")
+/// Runs every layer on so many threads.
+struct Threads(usize);
+
+impl Scheduler for Threads {
+    fn plan(&self, calls: &[LayerCalls<'_>]) -> Vec<Schedule> {
+        let mapping = if self.0 > 1 { Mapping::Columns } else { Mapping::Single };
+        vec![Schedule { threads: self.0, mapping, ..Schedule::SINGLE }; calls.len()]
+    }
 }
 
-pub fn run(instance: &mut Instance, samples: &[Vec<f32>]) -> Vec<Vec<f32>> {
-    let outputs = instance.execute(samples.iter().map(Vec::as_slice)).expect("the batch fits");
-    outputs.map(<[f32]>::to_vec).collect()
+pub fn try_instance(
+    stack: Stack,
+    settings: StackSettings,
+    threads: usize,
+) -> Result<Box<dyn Instance>, RunError> {
+    stack.prepare(settings, &Threads(threads)).instance(Team::new(threads))
+}
+
+pub fn instance(stack: Stack, time: usize, batch_size_max: usize, threads: usize) -> Box<dyn Instance> {
+    let settings = StackSettings { time, batch_size_max, output: StackOutput::Last };
+    try_instance(stack, settings, threads).expect("settings make sense")
+}
+
+pub fn batch_of(samples: &[Vec<f32>], output_len: usize) -> OwnedBatch {
+    let mut batch = OwnedBatch::default();
+    samples.iter().for_each(|sample| batch.push_f32(&[sample], &[output_len]));
+    batch
+}
+
+pub fn run(instance: &mut dyn Instance, samples: &[Vec<f32>], output_len: usize) -> Vec<Vec<f32>> {
+    let mut batch = batch_of(samples, output_len);
+    instance.execute(&mut batch).expect("the batch fits");
+    (0..samples.len()).map(|sample| batch.output(sample, 0)).collect()
 }
 
 /// The answer for one sample in f64, one gate after the other, straight from the definition.
@@ -131,6 +171,7 @@ pub fn reference(
             for time in order {
                 hidden = match architecture.prefix {
                     "lstm" => lstm_step(parts, &sequence[time], &hidden, &mut cell),
+                    "rnn" => rnn_step(parts, &sequence[time], &hidden),
                     _ => gru_step(parts, &sequence[time], &hidden, reset),
                 };
                 next[time].extend(&hidden);
@@ -178,6 +219,14 @@ fn gru_step(parts: [&Vec<f32>; 4], x: &[f64], hidden: &[f64], reset: GruReset) -
         (1.0 - z) * n + z * hidden[unit]
     };
     (0..units).map(unit_step).collect()
+}
+
+fn rnn_step(parts: [&Vec<f32>; 4], x: &[f64], hidden: &[f64]) -> Vec<f64> {
+    let sum = |unit: usize| {
+        let bias = f64::from(parts[2][unit]) + f64::from(parts[3][unit]);
+        dot(parts[0], unit, x) + dot(parts[1], unit, hidden) + bias
+    };
+    (0..hidden.len()).map(|unit| sum(unit).tanh()).collect()
 }
 
 fn dot(matrix: &[f32], row: usize, vector: &[f64]) -> f64 {

@@ -1,0 +1,180 @@
+//! Every ONNX file that cannot be used is refused with a message that names the file and what is wrong, and input that makes no
+//! sense does no harm.
+
+mod onnx_files;
+
+use std::path::Path;
+
+use onnx_files::{Attribute, Lstm, model, node, tensor};
+use proctor_rnn_engine::Team;
+use proctor_rnn_models::{
+    RunError,
+    graph::{Element, Graph, Program, Session, Tensor},
+    onnx::{OnnxError, ReadOptions, from_bytes},
+};
+use proctor_rnn_optimiser::Schedule;
+use proptest::prelude::*;
+
+fn read(bytes: &[u8]) -> Result<Graph, OnnxError> {
+    from_bytes(Path::new("m.onnx"), bytes, &ReadOptions::default())
+}
+
+fn message(bytes: &[u8]) -> String {
+    read(bytes).map(drop).expect_err("a bad file").to_string()
+}
+
+/// Runs a file of [`Lstm`] with these inputs.
+fn run(graph: &Graph, inputs: &[Tensor]) -> Result<Vec<f32>, RunError> {
+    let shapes: Vec<_> = inputs.iter().map(|tensor| tensor.shape.clone()).collect();
+    let program = Program::new(graph, &shapes, &mut |_, _, _| Schedule::SINGLE).expect("shapes fit");
+    let mut session = Session::new(Team::new(1));
+    session.announce(&program);
+    let views: Vec<_> = inputs.iter().map(Tensor::view).collect();
+    session.run(&program, &views)?;
+    Ok(session.output(&program, &views, 0).reals().to_vec())
+}
+
+#[test]
+fn something_else_than_onnx() {
+    for bytes in [&b"\x08"[..], b"short", &[0xff; 64]] {
+        let message = message(bytes);
+        assert!(message.starts_with("m.onnx is not an ONNX file, or cut short"), "{message}");
+    }
+    assert_eq!(message(b""), "m.onnx is not an ONNX file, or cut short: it has no graph");
+    assert!(message(&model(99, vec![], vec![])).contains("uses version 99 of ONNX's operators"));
+}
+
+#[test]
+fn all_nodes_that_are_not_supported_are_named_at_once() {
+    let nodes = vec![
+        node("Conv", "first", &["x"], &["a"], vec![]),
+        node("Relu", "fine", &["a"], &["b"], vec![]),
+        node("LSTM", "second", &["b", "w", "r"], &["c"], vec![("input_forget", Attribute::Int(1))]),
+        node("RNN", "third", &["b", "w", "r"], &["y"], vec![("activations", Attribute::Texts(&["Elu"]))]),
+    ];
+    let expected = "m.onnx has 3 nodes that this plugin does not run: Conv \"first\": the operator is not supported; \
+                    LSTM \"second\": input_forget = 1 is not supported; RNN \"third\": activations Elu are not supported";
+    assert_eq!(message(&model(17, nodes, vec![])), expected);
+}
+
+#[test]
+fn weights_of_a_wrong_shape_or_type_are_refused() {
+    let wrong = |change: fn(&mut Lstm)| {
+        let mut lstm = Lstm::default();
+        change(&mut lstm);
+        message(&lstm.file())
+    };
+    assert_eq!(
+        wrong(|lstm| lstm.w_shape = [1, 16, 4]),
+        "m.onnx: constant \"W\" has 48 values, but the shape [1, 16, 4] has 64"
+    );
+    assert!(
+        wrong(|lstm| (lstm.r_shape, lstm.hidden_size) = ([1, 8, 8], 8))
+            .contains("W is f32[1, 16, 3], expected f32[1, 32, 3]")
+    );
+    assert!(wrong(|lstm| lstm.hidden_size = 5).contains("hidden_size is 5, but R has shape [1, 16, 4]"));
+    assert!(
+        wrong(|lstm| lstm.data_type = 10)
+            .contains("constant \"W\" holds f16; supported are f32, i32 and i64")
+    );
+    assert!(wrong(|lstm| lstm.value = f32::NAN).contains("W holds NaN at element 0"));
+}
+
+#[test]
+fn a_weight_that_comes_when_the_model_runs_is_refused() {
+    let nodes = vec![node("LSTM", "", &["x", "x", "x"], &["y"], vec![])];
+    assert!(message(&model(14, nodes, vec![])).contains("LSTM (node 0): input 1, a weight, does not follow"));
+}
+
+#[test]
+fn values_that_nothing_gives_are_named() {
+    let nodes = vec![node("Relu", "", &["nowhere"], &["y"], vec![])];
+    assert!(
+        message(&model(14, nodes, vec![]))
+            .contains("\"nowhere\" is read by Relu (node 0), but nothing before")
+    );
+    assert!(message(&model(14, vec![], vec![])).contains("\"y\" is an output, but no node gives it"));
+    let nodes = vec![node("Relu", "", &["x"], &["x"], vec![])];
+    assert!(message(&model(14, nodes, vec![])).contains("\"x\" is given twice"));
+}
+
+#[test]
+fn shapes_that_do_not_fit_are_refused_before_anything_runs() {
+    let nodes = vec![node("Add", "sum", &["x", "c"], &["y"], vec![])];
+    let graph = read(&model(14, nodes, vec![tensor("c", &[4], 1.0)])).unwrap();
+    let error = Program::new(&graph, &[vec![5, 2, 3]], &mut |_, _, _| Schedule::SINGLE).unwrap_err();
+    assert_eq!(error.to_string(), "node Add \"sum\": shapes [5, 2, 3] and [4] cannot be broadcast");
+    let huge = vec![usize::MAX, usize::MAX, usize::MAX];
+    assert!(Program::new(&graph, &[huge], &mut |_, _, _| Schedule::SINGLE).is_err());
+}
+
+#[test]
+fn lengths_are_checked_and_none_is_fine() {
+    let graph = read(&Lstm { has_lengths: true, ..Lstm::default() }.file()).unwrap();
+    let x = Tensor::real(&[2, 2, 3], vec![0.5; 12]);
+    let run =
+        |lengths: [i64; 2]| run(&graph, &[x.clone(), Tensor::integer(Element::I32, &[2], lengths.to_vec())]);
+    let states = run([0, 1]).unwrap();
+    // [time, direction, batch, hidden]: no step of the first sequence, one of the second.
+    assert_eq!(states[..4], [0.0; 4]);
+    assert!(states[4..8].iter().all(|state| *state != 0.0));
+    assert_eq!(states[8..], [0.0; 8]);
+    for bad in [3, -1] {
+        assert_eq!(
+            run([1, bad]).unwrap_err().to_string(),
+            format!("the sequence length of sample 1 holds {bad}, but only 0 to 2 are possible")
+        );
+    }
+    assert!(run([2, 2]).is_ok(), "the next batch runs");
+}
+
+#[test]
+fn nan_stays_with_its_sequence_and_infinity_saturates() {
+    let graph = read(&Lstm::default().file()).unwrap();
+    let mut x = vec![0.5; 12];
+    let clean = run(&graph, &[Tensor::real(&[2, 2, 3], x.clone())]).unwrap();
+    // Step 0, sample 0.
+    x[1] = f32::NAN;
+    let states = run(&graph, &[Tensor::real(&[2, 2, 3], x.clone())]).unwrap();
+    for (place, (state, clean)) in states.iter().zip(&clean).enumerate() {
+        if place / 4 % 2 == 0 {
+            assert!(state.is_nan(), "{place}");
+        } else {
+            assert_eq!(state, clean);
+        }
+    }
+    x[1] = f32::INFINITY;
+    let states = run(&graph, &[Tensor::real(&[2, 2, 3], x)]).unwrap();
+    assert!(states.iter().all(|state| state.abs() <= 1.0), "{states:?}");
+}
+
+#[test]
+fn a_file_cut_short_anywhere_is_refused() {
+    let bytes = Lstm::default().file();
+    for length in 0..bytes.len() {
+        assert!(read(&bytes[..length]).is_err(), "the first {length} bytes");
+    }
+    assert!(read(&bytes).is_ok());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Damage anywhere gives an error or another model, never a panic; what is left can be planned or is refused.
+    #[test]
+    fn damage_never_panics(
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        has_lengths in any::<bool>(),
+    ) {
+        let mut bytes = Lstm { has_lengths, ..Lstm::default() }.file();
+        for (place, byte) in damage {
+            let place = place.index(bytes.len());
+            bytes[place] = byte;
+        }
+        if let Ok(graph) = read(&bytes) {
+            let shapes: Vec<Vec<usize>> =
+                graph.inputs().iter().map(|input| if input.dims.len() == 3 { vec![2, 2, 3] } else { vec![2] }).collect();
+            drop(Program::new(&graph, &shapes, &mut |_, _, _| Schedule::SINGLE));
+        }
+    }
+}

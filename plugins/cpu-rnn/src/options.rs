@@ -1,0 +1,74 @@
+//! The options of the plugin.
+
+use std::time::Duration;
+
+use proctor_plugin_api::{Manifest, OptionSpec, Options};
+use proctor_rnn_optimiser::GruReset;
+
+/// More than any machine gains from, and few enough to make.
+const THREADS_MAX: i64 = 256;
+
+/// Longest calibration that can be asked for.
+const CALIBRATION_S_MAX: f64 = 600.0;
+
+/// The options, read.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Settings {
+    /// Threads of each instance; `None` for the allowed cores shared among the instances.
+    pub threads: Option<usize>,
+    /// Whether schedules are chosen by the optimiser.
+    pub optimise: bool,
+    /// How long calibration may take.
+    pub calibration: Duration,
+    /// Whether threads stay on their cores.
+    pub pin: bool,
+    /// Convention of a GRU in a file that does not say it.
+    pub reset: GruReset,
+}
+
+/// Adds the options to a manifest.
+pub(crate) fn declare(manifest: Manifest) -> Manifest {
+    manifest
+        .option(OptionSpec::integer(
+            "threads",
+            0,
+            0..=THREADS_MAX,
+            "Threads of one instance; 0 shares the cores that the process may use among the instances.",
+        ))
+        .option(OptionSpec::choice(
+            "optimise",
+            &["auto", "off"],
+            "Whether the optimiser chooses how layers run, or everything runs on one thread, step by step.",
+        ))
+        .option(OptionSpec::float(
+            "calibration_s",
+            8.0,
+            0.0..=CALIBRATION_S_MAX,
+            "Longest time, in s, to measure schedules of a model that is not in the cache; 0 computes them.",
+        ))
+        .option(OptionSpec::choice("pin", &["auto", "off"], "Whether threads stay on their cores."))
+        .option(OptionSpec::choice(
+            "gru_reset",
+            &["after", "before"],
+            "Whether a GRU's reset gate acts after the hidden product (PyTorch) or on the state before it, in safetensors \
+             files.",
+        ))
+}
+
+impl Settings {
+    /// Reads the options, which were checked against the manifest.
+    pub(crate) fn read(options: &Options) -> Self {
+        let threads = options.integer("threads").and_then(|count| usize::try_from(count).ok());
+        let reset = match options.text("gru_reset") {
+            Some("before") => GruReset::BeforeProduct,
+            _ => GruReset::AfterProduct,
+        };
+        Self {
+            threads: threads.filter(|count| *count > 0),
+            optimise: options.text("optimise") != Some("off"),
+            calibration: Duration::from_secs_f64(options.float("calibration_s").unwrap_or(8.0)),
+            pin: options.text("pin") != Some("off"),
+            reset,
+        }
+    }
+}

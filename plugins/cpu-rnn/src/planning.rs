@@ -1,0 +1,175 @@
+//! Choosing the schedules of a model when it is loaded: from the cache, or by measuring its layers.
+
+use std::{
+    path::PathBuf,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use proctor_rnn_engine::{Team, TeamOptions, Trial};
+use proctor_rnn_kernels::Isa;
+use proctor_rnn_models::{LayerCalls, Scheduler};
+use proctor_rnn_optimiser::{LayerShape, Machine, ModelPlan, PlanOrigin, PlannedLayer, Planner, Schedule};
+
+/// Most values of the tensors of a call that is timed; larger ones are planned by computation.
+const TRIAL_VALUES_MAX: usize = 1 << 27;
+
+/// How schedules are found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanningOptions {
+    /// Identity of the model in the cache.
+    pub model: String,
+    /// Threads of an instance.
+    pub threads: usize,
+    /// Cores of the first instance, the caller's first; empty for any.
+    pub cores: Vec<usize>,
+    /// Whether threads stay on their cores.
+    pub pin: bool,
+    /// Longest time to measure; nothing for computed schedules.
+    pub budget: Duration,
+    /// Folder of the cache.
+    pub cache: Option<PathBuf>,
+}
+
+/// The optimiser as the [`Scheduler`] of a model. Afterwards it knows what was chosen.
+#[derive(Debug)]
+pub struct Planning {
+    options: PlanningOptions,
+    machine: Machine,
+    plan: Mutex<Option<ModelPlan>>,
+}
+
+impl Planning {
+    /// Plans on this machine.
+    #[must_use]
+    pub fn new(options: PlanningOptions) -> Self {
+        Self { options, machine: Machine::read(), plan: Mutex::new(None) }
+    }
+
+    /// Number of threads that the chosen schedules need; 1 if nothing was planned.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        let plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
+        let schedules = plan.iter().flat_map(|plan| plan.layers.iter().map(|layer| layer.schedule));
+        // Weights become shared lines only if the whole team reads them.
+        let threads =
+            |schedule: Schedule| if schedule.primed { self.options.threads } else { schedule.threads };
+        schedules.map(threads).max().unwrap_or(1).min(self.options.threads).max(1)
+    }
+
+    /// What was chosen and why, in words; `None` if nothing was planned.
+    #[must_use]
+    pub fn explanation(&self) -> Option<String> {
+        let plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
+        plan.as_ref().map(|plan| plan.explain(&self.machine))
+    }
+
+    fn find(&self, planner: &Planner, calls: &[LayerCalls<'_>]) -> ModelPlan {
+        let PlanningOptions { model, threads, cores, pin, budget, .. } = &self.options;
+        let layers: Vec<PlannedLayer> =
+            calls.iter().map(|call| PlannedLayer { name: call.name.clone(), shape: call.shape }).collect();
+        if budget.is_zero() || calls.iter().any(|call| values(&call.shape) > TRIAL_VALUES_MAX) {
+            return planner.analytic(model, &layers);
+        }
+        // Made at the first measurement: a plan from the cache needs neither threads nor tensors.
+        let mut team: Option<Team> = None;
+        let mut trial: Option<(usize, Trial<'_>)> = None;
+        planner.plan(model, &layers, &mut |index, schedule| {
+            let team = match &mut team {
+                Some(team) => team,
+                none => none.insert(make_team(*threads, cores.clone(), *pin)?),
+            };
+            if trial.as_ref().is_none_or(|(of, _)| *of != index) {
+                trial = Some((index, Trial::new(calls[index].layer, &calls[index].shape)));
+            }
+            let (_, trial) = trial.as_mut().ok_or("a trial was just made")?;
+            Ok(trial.time(schedule, team))
+        })
+    }
+}
+
+impl Scheduler for Planning {
+    fn plan(&self, calls: &[LayerCalls<'_>]) -> Vec<Schedule> {
+        let engine = format!("cpu-rnn {} {}", env!("CARGO_PKG_VERSION"), Isa::best().name());
+        let mut planner = Planner::new(self.machine.clone(), engine)
+            .threads_max(self.options.threads)
+            .budget(self.options.budget);
+        if let Some(folder) = &self.options.cache {
+            planner = planner.cache(folder);
+        }
+        let plan = self.find(&planner, calls);
+        for warning in &plan.warnings {
+            tracing::warn!(model = self.options.model, "{warning}");
+        }
+        let took_ms = plan.taken.as_secs_f64() * 1e3;
+        match &plan.origin {
+            PlanOrigin::Cached(path) => {
+                tracing::info!(took_ms, path = %path.display(), "schedules read from the cache");
+            }
+            PlanOrigin::Calibrated(_) => {
+                tracing::info!(took_ms, layers = calls.len(), "schedules calibrated")
+            }
+            PlanOrigin::Analytic => tracing::info!(took_ms, layers = calls.len(), "schedules computed"),
+        }
+        let schedules = (0..calls.len()).map(|layer| plan.schedule(layer)).collect();
+        *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = Some(plan);
+        schedules
+    }
+}
+
+/// Makes the threads of an instance.
+///
+/// # Errors
+/// In words, if the operating system gives none.
+pub(crate) fn make_team(threads: usize, cores: Vec<usize>, pin: bool) -> Result<Team, String> {
+    // A caller on the core of a helper would halve both, so it stays on its own; alone it may move.
+    let pin_caller = pin && (threads > 1 || !cores.is_empty());
+    let options = TeamOptions { cores, pin, pin_caller, ..TeamOptions::new(threads) };
+    Team::with_options(&options)
+        .map_err(|error| format!("the operating system gives no {threads} threads: {error}"))
+}
+
+/// Values of the tensors of a call.
+fn values(shape: &LayerShape) -> usize {
+    let width = shape.input.saturating_add(shape.hidden.saturating_mul(shape.directions.count()));
+    shape.time.saturating_mul(shape.batch).saturating_mul(width)
+}
+
+/// Cores of an instance: so many from the end of those allowed (the first one serves most interrupts), and for each further
+/// instance so many before those; from the end again when there are no more.
+#[must_use]
+pub fn cores_of(allowed: &[usize], instance: usize, threads: usize) -> Vec<usize> {
+    let from_end = |place: usize| allowed[allowed.len() - 1 - place % allowed.len()];
+    if allowed.is_empty() {
+        return Vec::new();
+    }
+    (0..threads).map(|thread| from_end(instance * threads + thread)).collect()
+}
+
+/// The cores that this process may use, ascending; empty if the operating system does not say.
+#[must_use]
+pub fn allowed_cores() -> Vec<usize> {
+    #[cfg(target_os = "linux")]
+    {
+        let set = rustix::thread::sched_getaffinity(None);
+        let all = 0..rustix::thread::CpuSet::MAX_CPU;
+        set.map(|set| all.filter(|core| set.is_set(*core)).collect()).unwrap_or_default()
+    }
+    #[cfg(not(target_os = "linux"))]
+    Vec::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instances_have_cores_of_their_own_while_there_are_any() {
+        let allowed = [2, 3, 5, 7];
+        assert_eq!(cores_of(&allowed, 0, 2), [7, 5]);
+        assert_eq!(cores_of(&allowed, 1, 2), [3, 2]);
+        assert_eq!(cores_of(&allowed, 2, 2), [7, 5], "from the end again");
+        assert_eq!(cores_of(&[4], 0, 3), [4, 4, 4]);
+        assert_eq!(cores_of(&[], 3, 2), [0_usize; 0]);
+    }
+}
