@@ -106,7 +106,7 @@ impl Tensors {
         team: &mut Team,
         workspace: &mut Workspace,
     ) -> Outcome {
-        self.call(layer.spec(), |call| layer.run(schedule, team, workspace, call).unwrap())
+        self.call(layer.spec(), |call| layer.run(schedule, team, workspace, call).expect("the call fits"))
     }
 
     pub fn reference(&self, spec: &LayerSpec, weights: &[Weights]) -> Outcome {
@@ -136,5 +136,5 @@ impl Outcome {
 
 pub fn layer(spec: LayerSpec, weights: &[Weights]) -> Layer {
     let views: Vec<_> = weights.iter().map(Weights::view).collect();
-    Layer::new(spec, &views).unwrap()
+    Layer::new(spec, &views).expect("the weights fit")
 }
