@@ -1,5 +1,7 @@
 //! One recurrent layer.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use proctor_rnn_kernels::{CellKind, CellSpec, CellWeights, Isa, PackedCell};
 use proctor_rnn_optimiser::{Cell, Directions, GruReset, Precision, RnnActivation, Schedule};
 
@@ -75,6 +77,8 @@ pub enum LayerError {
 pub struct Layer {
     spec: LayerSpec,
     cells: Vec<PackedCell>,
+    /// Whether a team has primed the weights.
+    primed: AtomicBool,
 }
 
 impl LayerSpec {
@@ -151,7 +155,8 @@ impl Layer {
                 }
             }
         }
-        Ok(Self { spec, cells: weights.iter().map(|set| spec.pack(isa, set)).collect() })
+        let cells = weights.iter().map(|set| spec.pack(isa, set)).collect();
+        Ok(Self { spec, cells, primed: AtomicBool::new(false) })
     }
 
     /// What the layer computes.
@@ -172,9 +177,11 @@ impl Layer {
         self.cells.iter().flat_map(PackedCell::weight_bytes).map(<[u8]>::len).sum()
     }
 
-    /// Makes the weights shared lines of the last-level cache by having the whole team read them together, as
-    /// [`Schedule::primed`] wants it once before the first call; see [`priming`](mod@crate::priming).
+    /// Makes the weights shared lines of the last-level cache by having the whole team read them together; see
+    /// [`priming`](mod@crate::priming). The first call by a schedule with [`Schedule::primed`] does it by itself.
     pub fn prime(&self, team: &mut Team) -> Primed {
+        // A team of one thread primes nothing, so the next one still has to.
+        self.primed.fetch_or(team.threads() > 1, Ordering::Relaxed);
         let weights: Vec<_> = self.cells.iter().flat_map(PackedCell::weight_bytes).collect();
         priming::prime(team, &weights)
     }
@@ -193,6 +200,9 @@ impl Layer {
         call: &mut Call<'_>,
     ) -> Result<(), CallError> {
         call.check(&self.spec)?;
+        if schedule.primed && !self.primed.load(Ordering::Relaxed) {
+            self.prime(team);
+        }
         execution::run(&self.spec, &self.cells, schedule, team, workspace, call);
         Ok(())
     }

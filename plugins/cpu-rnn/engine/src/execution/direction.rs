@@ -6,10 +6,11 @@ use proctor_rnn_kernels::{Between, PackedCell, Product, Rows, RowsMut, Start, St
 use proctor_rnn_optimiser::Cell;
 
 use super::{
+    meeting::{Hidden, Meeting},
     split::{Share, Split},
-    workspace::{DirectionSpace, ThreadSpace, Workspace, block_width, gates_stride},
+    workspace::{DirectionSpace, ThreadSpace, Workspace, gates_stride},
 };
-use crate::{Call, LayerSpec, Member};
+use crate::{Call, LayerSpec};
 
 /// A call as the threads see it: plain pointers, because all of them write the output, each its own units of its own rows.
 pub(super) struct Job<'a> {
@@ -50,45 +51,6 @@ struct Direction<'a> {
 // SAFETY: threads write through the pointers only what is in their own share: the shares are disjoint (see `Split`), and what
 // one thread reads of another's, the hidden states, it reads behind the barrier that follows the write.
 unsafe impl Sync for Job<'_> {}
-
-/// Where hidden states of a step lie: row `r` at `write[r] + offset(step)`.
-struct Hidden<'a> {
-    write: &'a [*mut f32],
-    read: &'a [*const f32],
-    stride: isize,
-    period: usize,
-}
-
-impl Hidden<'_> {
-    fn offset(&self, step: usize) -> isize {
-        (step % self.period) as isize * self.stride
-    }
-}
-
-/// Where the threads of a call wait for each other; nowhere if they do not share a direction.
-pub(super) struct Meeting<'a>(Option<(&'a Member<'a>, usize)>);
-
-impl<'a> Meeting<'a> {
-    pub(super) const ALONE: Meeting<'static> = Meeting(None);
-
-    pub(super) fn new(split: &Split, member: &'a Member<'a>) -> Self {
-        Self(split.meets().then_some((member, split.threads())))
-    }
-
-    #[inline]
-    fn arrive(&self) {
-        if let Some((member, _)) = self.0 {
-            member.arrive();
-        }
-    }
-
-    #[inline]
-    fn wait(&self) {
-        if let Some((member, threads)) = self.0 {
-            member.wait_among(threads);
-        }
-    }
-}
 
 /// A thread's share of one direction, ready to run.
 struct Run<'a> {
@@ -161,7 +123,7 @@ impl<'a> Job<'a> {
                 direction,
                 number,
                 rows: rows.clone(),
-                gates: gates.wrapping_sub(blocks.start * block_width(cell)),
+                gates,
                 gates_stride: gates_stride(cell, blocks.len()),
                 blocks: blocks.clone(),
                 scratch: space.scratch.bytes_mut().as_mut_ptr(),
@@ -416,8 +378,8 @@ impl Run<'_> {
     /// This share's units of a row that begins `offset` values from `start`.
     ///
     /// # Safety
-    /// - The row has `hidden` values, and no other thread uses these units of it for now.
-    unsafe fn own(&self, start: *mut f32, offset: usize) -> &mut [f32] {
+    /// - The row has `hidden` values, and nobody else uses these units of it for as long as the result lives.
+    unsafe fn own<'b>(&self, start: *mut f32, offset: usize) -> &'b mut [f32] {
         let units = self.units();
         // SAFETY: the caller's promises.
         unsafe { std::slice::from_raw_parts_mut(start.wrapping_add(offset + units.start), units.len()) }

@@ -11,6 +11,7 @@
 //! reverse direction has a negative stride from the last step of each sequence.
 
 mod direction;
+mod meeting;
 mod split;
 mod workspace;
 
@@ -21,7 +22,8 @@ pub(crate) use split::part;
 pub use workspace::Workspace;
 
 use crate::{Call, LayerSpec, Team};
-use direction::{Job, Meeting};
+use direction::Job;
+use meeting::Meeting;
 use split::Split;
 
 /// Runs a call that fits the spec.

@@ -158,7 +158,9 @@ impl Workspace {
         for (thread, space) in self.threads[..split.threads()].iter_mut().enumerate() {
             let share = split.share(thread);
             let (rows, width) = (share.rows.len(), gates_stride(cell, share.blocks.len()));
-            fit(&mut space.gates, chunk * rows * width);
+            // The kernels count blocks from the layer's first: a row begins before this thread's part of it.
+            let before = share.blocks.start * block_width(cell);
+            fit(&mut space.gates, before + chunk * rows * width);
             let scratch_bytes = cell.product_scratch_bytes(chunk * rows).max(cell.step_scratch_bytes(rows));
             fit(&mut space.scratch, scratch_bytes.div_ceil(size_of::<f32>()));
         }
