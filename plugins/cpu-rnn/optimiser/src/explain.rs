@@ -99,10 +99,10 @@ fn explain_dag(text: &mut String, shape: &LayerShape, dag: &MmDag) {
         text,
         "MM-DAG",
         &format!(
-            "{products} products a step, {} in all, {:.3} GFLOP: {gates} W x that depend on nothing, {gates} U h that \
+            "{products} products a step, {} in all, {:.3} MFLOP: {gates} W x that depend on nothing, {gates} U h that \
              depend on the step before{also}{}",
             products * shape.time,
-            flop(shape) / 1e9,
+            flop(shape) / 1e6,
             if directions == 2 { "; twice, without an edge between the directions" } else { "" }
         ),
     );
