@@ -74,7 +74,7 @@ fn a_plugin_without_table_and_reason() {
 
 #[test]
 fn another_major_version() {
-    bad(4, &["follows ABI 99.0, this host speaks 1.x only"]);
+    bad(4, &["follows ABI 99.", "this host speaks 1.x only"]);
 }
 
 #[test]
