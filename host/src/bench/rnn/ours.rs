@@ -91,7 +91,7 @@ fn answer(
             drop(first);
             let (mut second, load_ms) = load()?;
             write(&folder.join(OUTPUT), &second.output()?)?;
-            *loaded = Some(Loaded { folder: folder.clone(), what: What::Served(second) });
+            *loaded = Some(Loaded { folder: folder.clone(), what: What::Served(Box::new(second)) });
             let calibration_ms = Some(first_ms - load_ms);
             Ok(Reply { load_ms: Some(load_ms), calibration_ms, ..Reply::default() })
         }
@@ -128,7 +128,7 @@ struct Loaded {
 }
 
 enum What {
-    Served(Served),
+    Served(Box<Served>),
     Staged(Box<Staged>),
 }
 
