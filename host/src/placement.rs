@@ -14,7 +14,7 @@
 //! Nothing is changed outside of a test, so threads that a plugin starts when it is opened or loads a model go where the
 //! system puts them.
 
-use std::{collections::BTreeMap, fs};
+use std::{collections::BTreeMap, fs, sync::OnceLock};
 
 use proctor_config::Settings;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -32,7 +32,7 @@ impl Placement {
         if settings.run.placement == "off" || settings.run.virtual_time {
             return Self::default();
         }
-        let placement = Self::plan(&allowed_cores(), instance_count, issuer_count);
+        let placement = Self::plan(allowed_cores(), instance_count, issuer_count);
         tracing::debug!(instances = ?placement.instances, issuer = ?placement.issuer, "placement");
         placement
     }
@@ -111,8 +111,15 @@ fn processors<C: AsRef<[u32]>>(cores: &[C]) -> Vec<u32> {
     (0..widest).flat_map(of_rank).collect()
 }
 
-/// The processors that this process may use, core by core. Where the system does not tell of cores, each processor is one.
-fn allowed_cores() -> Vec<Vec<u32>> {
+/// The processors that this process may use, core by core, as they were at first: a plugin may since have held the calling
+/// thread to some of them.
+fn allowed_cores() -> &'static [Vec<u32>] {
+    static AT_FIRST: OnceLock<Vec<Vec<u32>>> = OnceLock::new();
+    AT_FIRST.get_or_init(read_allowed_cores)
+}
+
+/// Core by core, for the calling thread. Where the system does not tell of cores, each processor is one.
+fn read_allowed_cores() -> Vec<Vec<u32>> {
     // It fails where there are more processors than the set has room for; then nothing is placed.
     let Ok(allowed) = sched_getaffinity(None) else { return Vec::new() };
     let allowed = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu));

@@ -12,7 +12,7 @@ use proctor_rnn_optimiser::Precision;
 use crate::{
     batch::HostBatch,
     options::{Settings, declare},
-    planning::{Planning, PlanningOptions, allowed_cores, cores_of, make_team},
+    planning::{Planning, PlanningOptions, ThreadPlace, allowed_cores, cores_of, make_team},
 };
 
 export_plugin!(CpuRnn);
@@ -150,6 +150,15 @@ impl Model for LoadedModel {
 impl Instance for LoadedInstance {
     fn execute(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
         self.0.execute(&mut HostBatch(batch)).map_err(failed)
+    }
+
+    fn warm_up(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
+        // The team puts whoever calls on its first core and leaves it there. That is meant for the instance's thread; the
+        // thread that warms up goes on to issue queries and to start other threads, which would inherit its core.
+        let place = ThreadPlace::of_this_thread();
+        let warmed_up = self.execute(batch);
+        place.restore();
+        warmed_up
     }
 }
 
