@@ -275,3 +275,17 @@ fn in_shell(bench: &Bench, wrapper: &[&str], arguments: &str) -> Finished {
     }
     bench.start_command(command).finish()
 }
+
+#[test]
+fn an_instruction_set_that_there_is_none_of() {
+    let run = |isa: &str| {
+        let bench = Bench::new();
+        let mut command = bench.command("run --scenario Offline --mode accuracy --output run");
+        command.env("CPU_RNN_ISA", isa).output().unwrap()
+    };
+    let refused = run("sse9");
+    assert!(!refused.status.success());
+    let text = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(text.contains("CPU_RNN_ISA is `sse9`, expected portable, avx2 or avx512"), "{text}");
+    assert!(run("portable").status.success(), "every processor has the portable one");
+}

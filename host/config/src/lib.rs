@@ -78,7 +78,7 @@ mod value;
 
 pub use benchmark::{
     AnswerSource, BENCHMARK_SCHEMA_VERSION, Benchmark, Model, ModelFile, QslCounts, Quality, RNN_PATTERN,
-    benchmarks, rnn_table_1,
+    RNN_TABLE_1, benchmarks, rnn_table_1,
 };
 pub use error::{ConfigError, ConfigErrors};
 pub use keys::{Key, Kind, keys};

@@ -6,8 +6,9 @@ use proctor_plugin_api::{
     Batch, Host, Instance, Manifest, Model, ModelRequest, ModelSupport, Options, Placement, Plugin,
     PluginError, export_plugin,
 };
+use proctor_rnn_kernels::Isa;
 use proctor_rnn_models::{LoadError, LoadRequest, RunError, Scheduler, SingleThread, load, nets};
-use proctor_rnn_optimiser::Precision;
+use proctor_rnn_optimiser::{Machine, Precision};
 
 use crate::{
     batch::HostBatch,
@@ -70,6 +71,8 @@ impl Plugin for CpuRnn {
     }
 
     fn open(host: Host, options: &Options) -> Result<Self, PluginError> {
+        // Kernels fall back to the fastest set; whoever asked for another wants to know that it is not used.
+        Isa::forced().map_err(|error| PluginError::invalid_argument(error.to_string()))?;
         Ok(Self { host, settings: Settings::read(options) })
     }
 
@@ -110,7 +113,8 @@ impl Plugin for CpuRnn {
 impl CpuRnn {
     /// Threads of each of so many instances.
     fn threads(&self, instances: usize) -> usize {
-        let cores = allowed_cores().len().max(1);
+        // A control group may allow less time than the cores that can be seen: spinning threads beyond it stop them all.
+        let cores = Machine::read().cores_allowed.max(1);
         match self.settings.threads {
             None => (cores / instances).max(1),
             Some(threads) if threads > cores => {

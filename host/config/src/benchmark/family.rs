@@ -20,7 +20,7 @@ const SIZE_MAX: usize = 16_384;
 const SAMPLE_VALUES_MAX: usize = 1 << 24;
 
 /// Input, hidden, batch and sequence of each row of table 1 of the paper, each for LSTM and GRU.
-const TABLE_1: [[usize; 4]; 15] = [
+pub const TABLE_1: [[usize; 4]; 15] = [
     [64, 64, 1, 100],
     [256, 64, 1, 100],
     [1024, 64, 1, 100],

@@ -15,7 +15,7 @@ use std::{
 
 use proctor_vocabulary::{Scenario, TensorSpec};
 
-pub use family::{PATTERN as RNN_PATTERN, table_1 as rnn_table_1};
+pub use family::{PATTERN as RNN_PATTERN, TABLE_1 as RNN_TABLE_1, table_1 as rnn_table_1};
 pub use library::benchmarks;
 pub(crate) use library::find;
 

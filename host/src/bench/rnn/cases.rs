@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use proctor_config::RNN_TABLE_1;
 use proctor_rnn_optimiser::{Cell, Directions, GruReset, LayerShape, Precision};
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -141,25 +142,6 @@ impl fmt::Display for Case {
     }
 }
 
-/// Input, hidden, batch and time of table 1, in its order.
-const TABLE_1: [[usize; 4]; 15] = [
-    [64, 64, 1, 100],
-    [256, 64, 1, 100],
-    [1024, 64, 1, 100],
-    [64, 256, 1, 100],
-    [64, 1024, 1, 100],
-    [1024, 1024, 1, 100],
-    [256, 256, 1, 1],
-    [256, 256, 1, 10],
-    [256, 256, 1, 100],
-    [64, 64, 10, 100],
-    [64, 64, 20, 100],
-    [256, 256, 10, 100],
-    [256, 256, 20, 100],
-    [1024, 1024, 10, 100],
-    [1024, 1024, 20, 100],
-];
-
 /// Tables 2 to 4: what it is, its cell, whether in both directions, and the sizes.
 const MODELS: [(&str, Kind, bool, [usize; 4]); 9] = [
     ("ts", Kind::Gru, false, [200, 512, 1, 20]),
@@ -194,7 +176,7 @@ pub(super) fn cases(group: Group) -> Vec<Case> {
         Case { group, role, layer }
     };
     let table_1 = |kinds: &[Kind], bidirectional| {
-        let of_kind = |kind: &Kind| TABLE_1.map(|sizes| case("", *kind, bidirectional, sizes));
+        let of_kind = |kind: &Kind| RNN_TABLE_1.map(|sizes| case("", *kind, bidirectional, sizes));
         kinds.iter().flat_map(of_kind).collect()
     };
     let listed = |rows: &[(&'static str, Kind, bool, [usize; 4])]| {

@@ -4,7 +4,7 @@ use std::env;
 use std::sync::OnceLock;
 
 /// Environment variable that forces an instruction set: `portable`, `avx2` or `avx512`.
-pub const ISA_VARIABLE: &str = "PROCTOR_RNN_ISA";
+pub const ISA_VARIABLE: &str = "CPU_RNN_ISA";
 
 /// A set of kernels, from the plainest to the fastest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
