@@ -296,6 +296,12 @@ impl PackedCell {
         self.candidate_bias.values().as_ptr().wrapping_add(block * self.lanes)
     }
 
+    /// Whether the cell has peepholes.
+    #[inline(always)]
+    pub(crate) fn has_peepholes(&self) -> bool {
+        self.peepholes.is_some()
+    }
+
     /// Peepholes of a block, `[i, f, o][lane]`, if there are any.
     #[inline(always)]
     pub(crate) fn peepholes(&self, block: usize) -> Option<*const f32> {

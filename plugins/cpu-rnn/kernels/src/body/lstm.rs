@@ -6,7 +6,8 @@
 use super::exp::Bounds;
 use super::exp::Kind::{Sigmoid, Tanh};
 use super::sweep::{
-    Groups, HIDDEN, Operands, ROWS_OF_WIDE, Tiles, add_part, add_product, start, store_units,
+    At, Groups, HIDDEN, ONE_ROW_BLOCKS, Operands, ROWS_OF_WIDE, Tiles, add_part, add_product, start,
+    store_units,
 };
 use super::weights::{Ahead, Weights};
 use crate::args::Step;
@@ -21,6 +22,14 @@ pub(crate) unsafe fn step<V: Vector, W: Weights>(cell: &PackedCell, step: &Step)
     let tiles = Tiles::wide_or_narrow::<V>(step.rows);
     // SAFETY: blocks and rows are those of the step; the rest is the caller's duty.
     unsafe {
+        if step.rows == 1 {
+            let operands = Operands::<W>::of_one_row::<V>(step, cell.input.depth(), cell.hidden.depth());
+            let mut groups = Groups::new(step, ONE_ROW_BLOCKS);
+            while let Some((block, width)) = groups.next() {
+                one_row::<V, W>(cell, step, &operands, block, width);
+            }
+            return;
+        }
         let operands = Operands::<W>::new::<V>(step, cell.input.depth(), cell.hidden.depth());
         let mut blocks = Groups::new(step, 1);
         while let Some((block, _)) = blocks.next() {
@@ -61,6 +70,44 @@ pub(crate) unsafe fn step<V: Vector, W: Weights>(cell: &PackedCell, step: &Step)
     }
 }
 
+/// The only row of `width` blocks, which are 1, 2 or 4: first the products, then the cells together; see
+/// [`ONE_ROW_BLOCKS`].
+///
+/// # Safety
+/// - As [`step`], for blocks of the step, which has one row.
+#[inline(always)]
+unsafe fn one_row<V: Vector, W: Weights>(
+    cell: &PackedCell,
+    step: &Step,
+    operands: &Operands<W>,
+    block: usize,
+    width: usize,
+) {
+    // SAFETY: the caller's duty; `width` gates are there.
+    unsafe {
+        let mut gates = [[V::splat(0.0); 4]; ONE_ROW_BLOCKS];
+        for visit in 0..width {
+            let index = if step.descending { width - 1 - visit } else { visit };
+            let block = block + index;
+            let mut sums: [[V; 4]; 1] = start(step, &cell.input, 4 * block * V::LANES, 0);
+            // One copy of the product's code, for both products.
+            for which in 0..2 {
+                let matrix = if which == HIDDEN { &cell.hidden } else { &cell.input };
+                let Some(source) = operands.source(which) else { continue };
+                let panel = matrix.panel::<V, 4>(block);
+                add_product::<V, W, 1, 4, 2>(&source, 0, &panel, matrix.depth(), &mut sums);
+            }
+            [gates[index]] = sums;
+        }
+        let at = At::blocks(block);
+        match width {
+            4 => finish::<V, 4>(cell, step, &gates, at),
+            2 => finish::<V, 2>(cell, step, &*gates.as_ptr().cast(), at),
+            _ => finish::<V, 1>(cell, step, &*gates.as_ptr().cast(), at),
+        }
+    }
+}
+
 /// `R` rows of a block; the cells `H` rows at a time.
 ///
 /// # Safety
@@ -97,57 +144,57 @@ unsafe fn tile<V: Vector, W: Weights, const R: usize, const P: usize, const H: u
         let mut done = 0;
         while done < R {
             let part: &[[V; 4]; H] = &*gates.as_ptr().add(done).cast();
-            finish(cell, step, part, block, row + done);
+            finish(cell, step, part, At::rows(row + done, block));
             done += H;
         }
     }
 }
 
-/// The cells of `H` rows of a block.
+/// The cells of `H` vectors of units.
 ///
 /// # Safety
-/// - As [`step`], for rows and a block of the step.
+/// - As [`step`], for rows and blocks of the step.
 #[inline(always)]
-unsafe fn finish<V: Vector, const H: usize>(
-    cell: &PackedCell,
-    step: &Step,
-    gates: &[[V; 4]; H],
-    block: usize,
-    row: usize,
-) {
-    let (unit, units) = (block * V::LANES, cell.hidden.depth());
+unsafe fn finish<V: Vector, const H: usize>(cell: &PackedCell, step: &Step, gates: &[[V; 4]; H], at: At) {
+    let units = cell.hidden.depth();
     // SAFETY: the caller's duty.
     unsafe {
         let bounds = Bounds::new(cell.clip);
-        if let Some(peepholes) = cell.peepholes(block) {
-            for r in 0..H {
-                let state = step.cell.add((row + r) * step.cell_stride + unit);
-                let hidden = with_peepholes(gates[r], state, peepholes, &bounds);
-                store_units(hidden, step.hidden.row(row + r), unit, units);
+        let (mut places, mut to) = ([step.cell; H], [step.cell; H]);
+        for index in 0..H {
+            let (row, block) = at.of(index);
+            places[index] = step.cell.add(row * step.cell_stride + block * V::LANES);
+            to[index] = step.hidden.row(row);
+        }
+        if cell.has_peepholes() {
+            for index in 0..H {
+                let block = at.of(index).1;
+                let Some(peepholes) = cell.peepholes(block) else { continue };
+                let hidden = with_peepholes(gates[index], places[index], peepholes, &bounds);
+                store_units(hidden, to[index], block * V::LANES, units);
             }
             return;
         }
-        // All cell states first, two rows at a time; then all hidden states together.
+        // All cell states first, two vectors at a time; then all hidden states together.
         let (mut states, mut output) = ([gates[0][0]; H], [gates[0][0]; H]);
-        let mut r = 0;
-        while r < H {
-            let at = step.cell.add((row + r) * step.cell_stride + unit);
-            if r + 1 < H && V::ROWS >= ROWS_OF_WIDE {
-                let ([i, f, g, o], [i1, f1, g1, o1]) = (gates[r], gates[r + 1]);
+        let mut index = 0;
+        while index < H {
+            if index + 1 < H && V::ROWS >= ROWS_OF_WIDE {
+                let ([i, f, g, o], [i1, f1, g1, o1]) = (gates[index], gates[index + 1]);
                 let kinds = [Sigmoid, Sigmoid, Tanh, Sigmoid, Sigmoid, Sigmoid, Tanh, Sigmoid];
                 let [i, f, g, o, i1, f1, g1, o1] = bounds.powers(kinds, [i, f, g, o, i1, f1, g1, o1]);
-                (states[r], output[r]) = state([i, f, g, o], at);
-                (states[r + 1], output[r + 1]) = state([i1, f1, g1, o1], at.add(step.cell_stride));
-                r += 2;
+                (states[index], output[index]) = state([i, f, g, o], places[index]);
+                (states[index + 1], output[index + 1]) = state([i1, f1, g1, o1], places[index + 1]);
+                index += 2;
             } else {
-                let powers = bounds.powers([Sigmoid, Sigmoid, Tanh, Sigmoid], gates[r]);
-                (states[r], output[r]) = state(powers, at);
-                r += 1;
+                let powers = bounds.powers([Sigmoid, Sigmoid, Tanh, Sigmoid], gates[index]);
+                (states[index], output[index]) = state(powers, places[index]);
+                index += 1;
             }
         }
         let hidden = bounds.gated_tanhs(output, states);
-        for r in 0..H {
-            store_units(hidden[r], step.hidden.row(row + r), unit, units);
+        for index in 0..H {
+            store_units(hidden[index], to[index], at.of(index).1 * V::LANES, units);
         }
     }
 }

@@ -102,6 +102,44 @@ impl Groups {
     }
 }
 
+/// Blocks of one row whose cells are computed together, at most.
+///
+/// A cell is a chain of a hundred dependent instructions. They fill the processor's scheduler, so that the products of
+/// the next block behind them wait, too. After the products of several blocks their cells hide each other's latency.
+pub(crate) const ONE_ROW_BLOCKS: usize = 4;
+
+/// Values of a cache line.
+const LINE_VALUES: usize = 16;
+
+/// Where the vectors of units lie whose cells are computed together: successive rows of one block, or blocks of one row.
+#[derive(Clone, Copy)]
+pub(crate) struct At {
+    row: usize,
+    block: usize,
+    next_row: usize,
+    next_block: usize,
+}
+
+impl At {
+    /// Rows of a block, from `row` on.
+    #[inline(always)]
+    pub(crate) fn rows(row: usize, block: usize) -> Self {
+        Self { row, block, next_row: 1, next_block: 0 }
+    }
+
+    /// Blocks of row 0, from `block` on.
+    #[inline(always)]
+    pub(crate) fn blocks(block: usize) -> Self {
+        Self { row: 0, block, next_row: 0, next_block: 1 }
+    }
+
+    /// Row and block of vector `index`.
+    #[inline(always)]
+    pub(crate) fn of(self, index: usize) -> (usize, usize) {
+        (self.row + index * self.next_row, self.block + index * self.next_block)
+    }
+}
+
 /// The operands of a step: rows of the input, if its product is wanted, and of the hidden state, unless it is zero.
 pub(crate) struct Operands<W: Weights> {
     sources: [Option<W::Source>; 2],
@@ -128,6 +166,26 @@ impl<W: Weights> Operands<W> {
             }
         }
         Self { sources }
+    }
+
+    /// The operands of a step of one row. Its hidden state is asked for line by line at once: what another core has written
+    /// takes a long while to come, and the product would come to it one line after the other.
+    ///
+    /// # Safety
+    /// - As [`Self::new`].
+    #[inline(always)]
+    pub(crate) unsafe fn of_one_row<V: Vector>(step: &Step, input_depth: usize, hidden_depth: usize) -> Self {
+        // SAFETY: the caller's duty.
+        unsafe {
+            if let Some(rows) = step.previous {
+                let mut unit = 0;
+                while unit < hidden_depth {
+                    V::prefetch_first(rows.row(0).add(unit).cast());
+                    unit += LINE_VALUES;
+                }
+            }
+            Self::new::<V>(step, input_depth, hidden_depth)
+        }
     }
 
     /// The rows of a product, if there is one.
