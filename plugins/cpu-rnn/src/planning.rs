@@ -146,19 +146,6 @@ pub fn cores_of(allowed: &[usize], instance: usize, threads: usize) -> Vec<usize
     (0..threads).map(|thread| from_end(instance * threads + thread)).collect()
 }
 
-/// The cores that this process may use, ascending; empty if the operating system does not say.
-#[must_use]
-pub fn allowed_cores() -> Vec<usize> {
-    #[cfg(target_os = "linux")]
-    {
-        let set = rustix::thread::sched_getaffinity(None);
-        let all = 0..rustix::thread::CpuSet::MAX_CPU;
-        set.map(|set| all.filter(|core| set.is_set(*core)).collect()).unwrap_or_default()
-    }
-    #[cfg(not(target_os = "linux"))]
-    Vec::new()
-}
-
 /// Where a thread may run, to let it go back there. Nothing where the operating system does not say.
 #[derive(Debug)]
 pub(crate) struct ThreadPlace {
@@ -188,6 +175,8 @@ impl ThreadPlace {
 
 #[cfg(test)]
 mod tests {
+    use proctor_rnn_optimiser::allowed_cores;
+
     use super::*;
 
     #[test]

@@ -8,12 +8,12 @@ use proctor_plugin_api::{
 };
 use proctor_rnn_kernels::Isa;
 use proctor_rnn_models::{LoadError, LoadRequest, RunError, Scheduler, SingleThread, load, nets};
-use proctor_rnn_optimiser::{Machine, Precision};
+use proctor_rnn_optimiser::{Machine, Precision, allowed_cores};
 
 use crate::{
     batch::HostBatch,
     options::{Settings, declare},
-    planning::{Planning, PlanningOptions, ThreadPlace, allowed_cores, cores_of, make_team},
+    planning::{Planning, PlanningOptions, ThreadPlace, cores_of, make_team},
 };
 
 export_plugin!(CpuRnn);

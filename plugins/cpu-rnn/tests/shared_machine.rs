@@ -4,7 +4,7 @@ use std::{fs, path::Path, thread};
 
 use cpu_rnn_sut::{
     CpuRnn,
-    planning::{Planning, PlanningOptions, allowed_cores, cores_of},
+    planning::{Planning, PlanningOptions, cores_of},
 };
 use proctor_datasets::recipes;
 use proctor_plugin_api::{
@@ -13,7 +13,7 @@ use proctor_plugin_api::{
 };
 use proctor_rnn_engine::{Team, TeamOptions};
 use proctor_rnn_models::{LayerCalls, LoadRequest, OwnedBatch, Scheduler, load};
-use proctor_rnn_optimiser::{GruReset, Mapping, Precision, Schedule};
+use proctor_rnn_optimiser::{GruReset, Mapping, Precision, Schedule, allowed_cores};
 
 const TIME: usize = 12;
 const INPUT: usize = 16;
