@@ -216,16 +216,7 @@ impl Planner<'_> {
         let spec = recurrent.layer().spec();
         let too_large = || format!("{time} steps of {batch} sequences are too many");
         element_count(&[time + 4, batch, spec.directions.count(), spec.hidden]).ok_or_else(too_large)?;
-        let shape = LayerShape {
-            cell: spec.cell,
-            directions: spec.directions,
-            input: spec.input,
-            hidden: spec.hidden,
-            batch: batch.max(1),
-            time: time.max(1),
-            precision: spec.precision,
-        };
-        let schedule = schedule(index, recurrent.layer(), &shape);
+        let schedule = schedule(index, recurrent.layer(), &spec.shape(time, batch));
         let mut results = Vec::new();
         for (place, Lowered { element, shape, .. }) in lowered.into_iter().enumerate() {
             let count = element_count(&shape).ok_or_else(too_large)?;

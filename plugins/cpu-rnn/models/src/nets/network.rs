@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     LoadError, LoadRequest, Model, RunError,
+    model::MEMORY_BYTES_MAX,
     safetensors::{Weights, WeightsError, read_file},
 };
 
@@ -136,10 +137,6 @@ fn check_tensors(
 pub(super) struct Settings {
     pub(super) batch_size_max: usize,
 }
-
-/// Most memory that the buffers of one instance may take: far more than any real use needs, and small enough to say no before
-/// the allocator gives up.
-const MEMORY_BYTES_MAX: usize = 8 << 30;
 
 impl Settings {
     /// Refuses batches whose buffers would be out of all proportion: so many f32 values for each sample.
