@@ -257,8 +257,10 @@ pub enum RunError {
         what: String,
     },
     /// An index of a row that a table does not have.
-    #[error("index {index} in a table of {extent} rows")]
+    #[error("node {node}: index {index} in a table of {extent} rows")]
     Index {
+        /// Name and operator of the node.
+        node: String,
         /// The index; negative ones count from the end.
         index: i64,
         /// Number of rows.

@@ -129,6 +129,35 @@ fn lengths_are_checked_and_none_is_fine() {
 }
 
 #[test]
+fn an_index_of_a_row_that_is_not_there_is_named_with_its_node() {
+    // The indices are the integers nearest to the input.
+    let nodes = vec![
+        node("Cast", "", &["x"], &["rows"], vec![("to", Attribute::Int(7))]),
+        node("Gather", "lookup", &["table", "rows"], &["y"], vec![]),
+    ];
+    let graph = read(&model(14, nodes, vec![tensor("table", &[4, 2], 0.5)])).unwrap();
+    let run = |x: [f32; 3]| run(&graph, &[Tensor::real(&[1, 1, 3], x.to_vec())]);
+    assert_eq!(run([0.0, 3.0, -4.0]).unwrap(), [0.5; 6]);
+    for (x, index) in
+        [([0.0, 4.0, 9.0], "4"), ([-5.0, 0.0, 0.0], "-5"), ([0.0, 0.0, f32::INFINITY], "9223372036854775807")]
+    {
+        let expected = format!("node Gather \"lookup\": index {index} in a table of 4 rows");
+        assert_eq!(run(x).unwrap_err().to_string(), expected);
+    }
+}
+
+#[test]
+fn more_outputs_than_an_operator_has_are_refused() {
+    let nodes = vec![node("Relu", "twice", &["x"], &["y", "z"], vec![])];
+    let graph = read(&model(14, nodes, vec![])).unwrap();
+    let error = Program::new(&graph, &[vec![1, 1, 3]], &mut |_, _, _| Schedule::SINGLE).unwrap_err();
+    assert_eq!(error.to_string(), "node Relu \"twice\": it has 2 outputs, the operator gives 1");
+    let nodes = vec![node("Relu", "known", &["c"], &["y", "z"], vec![])];
+    let message = message(&model(14, nodes, vec![tensor("c", &[4], 1.0)]));
+    assert_eq!(message, "m.onnx: node Relu \"known\": it has 2 outputs, the operator gives 1");
+}
+
+#[test]
 fn nan_stays_with_its_sequence_and_infinity_saturates() {
     let graph = read(&Lstm::default().file()).unwrap();
     let mut x = vec![0.5; 12];

@@ -114,7 +114,8 @@ impl GraphBuilder {
         if all_known && !matches!(op, Op::Recurrent(_)) {
             let tensors = fold(&op, &known).map_err(error)?;
             if tensors.len() < output_count {
-                return Err(error(format!("{} results of {}", output_count, tensors.len())));
+                let gives = tensors.len();
+                return Err(error(format!("it has {output_count} outputs, the operator gives {gives}")));
             }
             return Ok(tensors.into_iter().map(|tensor| self.shared_constant(tensor)).collect());
         }
