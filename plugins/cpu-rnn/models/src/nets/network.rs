@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::{
     attention_sum_reader, bidaf, gnmt,
     layers::{Embedding, Projection},
-    recurrent::{Machine, Planner, Recurrent},
+    recurrent::{Planner, Recurrent, Runner},
     rnnt, text_similarity,
 };
 use crate::{
@@ -187,12 +187,12 @@ impl Planner<'_, '_> {
     }
 }
 
-impl Machine {
+impl Runner {
     /// Threads and memory for these layers.
     pub(super) fn new<'a>(team: Team, layers: impl IntoIterator<Item = &'a Recurrent>) -> Self {
-        let mut machine = Self { team, workspace: proctor_rnn_engine::Workspace::default() };
-        layers.into_iter().for_each(|layer| layer.ready(&mut machine.team));
-        machine
+        let mut runner = Self { team, workspace: proctor_rnn_engine::Workspace::default() };
+        layers.into_iter().for_each(|layer| layer.ready(&mut runner.team));
+        runner
     }
 }
 

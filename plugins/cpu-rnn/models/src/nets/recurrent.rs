@@ -51,7 +51,7 @@ pub(super) struct Recurrent {
 
 /// What a layer runs on: one caller's threads and memory.
 #[derive(Debug)]
-pub(super) struct Machine {
+pub(super) struct Runner {
     pub(super) team: Team,
     pub(super) workspace: Workspace,
 }
@@ -156,7 +156,7 @@ impl Recurrent {
     ///
     /// # Errors
     /// What the layer says.
-    pub(super) fn run(&self, machine: &mut Machine, pass: Pass<'_>) -> Result<(), RunError> {
+    pub(super) fn run(&self, runner: &mut Runner, pass: Pass<'_>) -> Result<(), RunError> {
         let sequences = pass.lengths.len();
         if sequences == 0 {
             return Ok(());
@@ -171,19 +171,14 @@ impl Recurrent {
             last_hidden,
             last_cell,
         };
-        Ok(self.layer.run(
-            self.plans().at(sequences),
-            &mut machine.team,
-            &mut machine.workspace,
-            &mut call,
-        )?)
+        Ok(self.layer.run(self.plans().at(sequences), &mut runner.team, &mut runner.workspace, &mut call)?)
     }
 
     /// Runs one step of rows whose states are given.
     ///
     /// # Errors
     /// What the layer says.
-    pub(super) fn step(&self, machine: &mut Machine, step: Step<'_>) -> Result<(), RunError> {
+    pub(super) fn step(&self, runner: &mut Runner, step: Step<'_>) -> Result<(), RunError> {
         let Step { input, hidden, cell, next_hidden, next_cell } = step;
         let rows = next_hidden.len() / self.width();
         let mut call = Call {
@@ -195,7 +190,7 @@ impl Recurrent {
             last_hidden: None,
             last_cell: Some(next_cell),
         };
-        Ok(self.layer.run(self.plans().at(rows), &mut machine.team, &mut machine.workspace, &mut call)?)
+        Ok(self.layer.run(self.plans().at(rows), &mut runner.team, &mut runner.workspace, &mut call)?)
     }
 
     /// A line about it: sizes and schedules.

@@ -13,14 +13,19 @@ use crate::{
 
 /// One sample of a network with one input replaced.
 fn sample_with(id: &str, input: &str, values: &[i32]) -> OwnedBatch {
+    let mut batch = OwnedBatch::default();
+    push_with(&mut batch, id, input, values);
+    batch
+}
+
+/// Adds such a sample to a batch.
+fn push_with(batch: &mut OwnedBatch, id: &str, input: &str, values: &[i32]) {
     let (recipe, network) = (recipes::input_recipe(id).unwrap(), find(id).unwrap());
     let mut inputs: Vec<Vec<u32>> = recipe.sample(0).iter().map(|bytes| words(bytes)).collect();
     let place = recipe.tensors.iter().position(|tensor| tensor.name == input).unwrap();
     inputs[place] = values.iter().map(|value| value.cast_unsigned()).collect();
     let room: Vec<usize> = network.outputs.iter().map(|output| output.element_count()).collect();
-    let mut batch = OwnedBatch::default();
     batch.push(inputs, &room);
-    batch
 }
 
 fn run(id: &str, batch: &mut OwnedBatch) -> Result<(), RunError> {
@@ -43,6 +48,43 @@ fn sequences_of_length_zero_are_answered() {
     assert!((starts.iter().sum::<f32>() - 1.0).abs() < 1e-5, "{starts:?}");
     assert!(values("gnmt-tiny", "source_length", &[0], 0).is_empty());
     assert!(values("rnnt-tiny", "feature_length", &[0], 0).is_empty());
+}
+
+#[test]
+fn a_sequence_of_length_zero_leaves_its_neighbours_alone() {
+    for (id, input, count) in [
+        ("text-similarity-tiny", "query_length", 1),
+        ("attention-sum-reader-tiny", "context_lengths", 3),
+        ("bidaf-tiny", "context_length", 1),
+        ("gnmt-tiny", "source_length", 1),
+        ("rnnt-tiny", "feature_length", 1),
+    ] {
+        let (mut whole, mut none) = (batch(id, [0]), sample_with(id, input, &vec![0; count]));
+        let mut mixed = sample_with(id, input, &vec![0; count]);
+        let inputs = recipes::input_recipe(id).unwrap().sample(0);
+        let room: Vec<usize> =
+            find(id).unwrap().outputs.iter().map(|output| output.element_count()).collect();
+        mixed.push(inputs.iter().map(|bytes| words(bytes)).collect(), &room);
+        push_with(&mut mixed, id, input, &vec![0; count]);
+        let mut instance = load(id, Precision::F32, 3).instance(team()).unwrap();
+        for batch in [&mut whole, &mut none, &mut mixed] {
+            instance.execute(batch).unwrap();
+        }
+        for (sample, alone) in [&none, &whole, &none].into_iter().enumerate() {
+            let (got, expected) = (mixed.output(sample, 0), alone.output(0, 0));
+            assert_eq!(got.len(), expected.len(), "{id} sample {sample}");
+            if find(id).unwrap().outputs[0].name == "tokens" {
+                assert_eq!(
+                    mixed.output_integers(sample, 0),
+                    alone.output_integers(0, 0),
+                    "{id} sample {sample}"
+                );
+                continue;
+            }
+            let near = got.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-5);
+            assert!(near, "{id} sample {sample}: {got:?} {expected:?}");
+        }
+    }
 }
 
 #[test]
