@@ -36,7 +36,7 @@ mod schedule;
 mod shape;
 
 pub use cores::allowed_cores;
-pub use machine::Machine;
+pub use machine::{Machine, cache_sizes};
 pub use plan::{LayerPlan, ModelPlan, PlanKey, PlanOrigin, PlannedLayer};
 pub use planner::{BUDGET, MeasureLayer, Planner};
 pub use schedule::{Chunk, Mapping, Schedule, Sweep};
