@@ -5,7 +5,7 @@ use std::fs;
 use proctor_datasets::recipes::{self, ModelRecipe};
 use proctor_rnn_optimiser::Precision;
 
-use super::common::{Folder, batch, load, load_file, team, words};
+use super::common::{batch, load, load_file, team, words};
 use crate::{
     OwnedBatch, RunError,
     nets::{find, networks},
@@ -153,8 +153,8 @@ fn too_large_and_empty_batches_are_told_apart() {
 
 /// Writes a changed recipe and says why it cannot be loaded.
 fn refusal(id: &str, change: impl FnOnce(&mut ModelRecipe)) -> String {
-    let folder = Folder::new(&format!("bad-{id}"));
-    let path = folder.join("model.safetensors");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.safetensors");
     let mut recipe = recipes::recipe(id).unwrap();
     change(&mut recipe);
     recipes::write_safetensors(&recipe, &path, &mut |_| ()).unwrap();
@@ -201,13 +201,14 @@ fn a_file_with_another_model_is_refused_by_tensor() {
 
 #[test]
 fn a_file_cut_short_or_absent_is_refused() {
-    let folder = Folder::new("short");
-    let path = folder.join("model.safetensors");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.safetensors");
     recipes::write_safetensors(&recipes::recipe("bidaf-tiny").unwrap(), &path, &mut |_| ()).unwrap();
     let bytes = fs::read(&path).unwrap();
     fs::write(&path, &bytes[..bytes.len() - 5]).unwrap();
     let error = load_file("bidaf-tiny", &path, Precision::F32, 1).unwrap_err().to_string();
     assert!(error.contains("cut short"), "{error}");
-    let error = load_file("bidaf-tiny", &folder.join("none"), Precision::F32, 1).unwrap_err().to_string();
+    let error =
+        load_file("bidaf-tiny", &folder.path().join("none"), Precision::F32, 1).unwrap_err().to_string();
     assert!(error.contains("cannot read"), "{error}");
 }

@@ -8,32 +8,10 @@ use proctor_rnn_optimiser::{GruReset, Precision};
 
 use crate::{LoadError, LoadRequest, Model, OwnedBatch, SingleThread, nets::find};
 
-/// A folder of weights that is removed in the end.
-pub(super) struct Folder(PathBuf);
-
-impl Folder {
-    pub(super) fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("proctor-nets-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    pub(super) fn join(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // Best effort: what is left lies in the folder for temporary files.
-        drop(fs::remove_dir_all(&self.0));
-    }
-}
-
 /// Loads a network from a file of its recipe.
 pub(super) fn load(id: &str, precision: Precision, batch_size_max: usize) -> Arc<dyn Model> {
-    let folder = Folder::new(&format!("{id}-{precision:?}-{batch_size_max}"));
-    let path = folder.join("model.safetensors");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.safetensors");
     recipes::write_safetensors(&recipes::recipe(id).unwrap(), &path, &mut |_| ()).unwrap();
     load_file(id, &path, precision, batch_size_max).unwrap()
 }
