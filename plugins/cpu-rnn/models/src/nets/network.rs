@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use super::{
     attention_sum_reader, bidaf, gnmt,
-    layers::{Embedding, Projection},
+    layers::Embedding,
     recurrent::{Planner, Recurrent, Runner},
     rnnt, text_similarity,
 };
 use crate::{
-    LoadError, LoadRequest, Model, RunError,
+    Dense, LoadError, LoadRequest, Model, RunError,
     model::MEMORY_BYTES_MAX,
     safetensors::{Weights, WeightsError, read_file},
 };
@@ -169,10 +169,10 @@ impl Planner<'_, '_> {
         prefix: &str,
         input: usize,
         output: usize,
-    ) -> Result<Projection, WeightsError> {
+    ) -> Result<Dense, WeightsError> {
         let weight = self.weights.take(&format!("{prefix}.weight"), &[output, input])?;
         let bias = self.weights.take(&format!("{prefix}.bias"), &[output])?;
-        Ok(Projection::new(&weight, &bias, input))
+        Ok(Dense::new(&weight, &bias, input))
     }
 
     /// Takes a map without bias.
@@ -181,9 +181,9 @@ impl Planner<'_, '_> {
         prefix: &str,
         input: usize,
         output: usize,
-    ) -> Result<Projection, WeightsError> {
+    ) -> Result<Dense, WeightsError> {
         let weight = self.weights.take(&format!("{prefix}.weight"), &[output, input])?;
-        Ok(Projection::new(&weight, &[], input))
+        Ok(Dense::new(&weight, &[], input))
     }
 }
 

@@ -7,10 +7,10 @@ use proctor_rnn_optimiser::Cell;
 
 use super::{LAYERS, RESIDUAL_FROM, Settings, Sizes, encoder::Encoding};
 use crate::{
-    RunError,
+    Dense, RunError,
     nets::{
         layers::{
-            Embedding, Projection,
+            Embedding,
             attention::Additive,
             beam::{Row, Scorer},
             softmax, weighted_sum,
@@ -25,11 +25,11 @@ use crate::{
 pub(super) struct Decoder {
     sizes: Sizes,
     embedding: Embedding,
-    memory: Projection,
-    query: Projection,
+    memory: Dense,
+    query: Dense,
     energy: Additive,
     layers: [Recurrent; LAYERS],
-    output: Projection,
+    output: Dense,
 }
 
 /// Memory of one caller: one row for each live hypothesis, unless said.
@@ -126,7 +126,7 @@ impl Decoder {
         time: usize,
     ) {
         let used = samples * time * self.sizes.hidden;
-        self.memory.run(&mut runner.team, &encoding.rows[..used], &mut room.keys[..used]);
+        self.memory.run_on(&mut runner.team, &encoding.rows[..used], &mut room.keys[..used]);
         let width = 2 * self.sizes.hidden;
         room.threads.resize_with(runner.team.threads(), || Mutex::new(zeros(width)));
     }
@@ -160,7 +160,7 @@ impl Scorer for Steps<'_> {
         let (hidden, vocabulary) = (self.decoder.sizes.hidden, self.decoder.sizes.vocabulary);
         let up = &self.room.up[..rows.len() * hidden];
         let logits = &mut self.room.logits[..rows.len() * vocabulary];
-        self.decoder.output.run(&mut self.runner.team, up, logits);
+        self.decoder.output.run_on(&mut self.runner.team, up, logits);
         Ok(())
     }
 
@@ -242,7 +242,7 @@ impl Steps<'_> {
         let room = &mut *self.room;
         let used = rows.len() * hidden;
         let team = &mut self.runner.team;
-        self.decoder.query.run(team, &room.up[..used], &mut room.queries[..used]);
+        self.decoder.query.run_on(team, &room.up[..used], &mut room.queries[..used]);
         room.contexts.swap(0, 1);
         let (energy, keys, memory, time) = (&self.decoder.energy, &room.keys, &self.encoding.rows, self.time);
         let places = room.places.iter().zip(rows);

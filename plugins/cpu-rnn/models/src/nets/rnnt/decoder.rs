@@ -6,9 +6,9 @@
 
 use super::{Settings, Sizes, encoder::Frames, stack};
 use crate::{
-    RunError,
+    Dense, RunError,
     nets::{
-        layers::{Activation, Embedding, Projection},
+        layers::{Activation, Embedding},
         network::zeros,
         recurrent::{Calls, Planner, Recurrent, Runner, Step},
     },
@@ -21,10 +21,10 @@ pub(super) struct Decoder {
     embedding: Embedding,
     layers: [Recurrent; 2],
     /// The columns of `joint.net.0` that meet the frame, with its bias.
-    of_frame: Projection,
+    of_frame: Dense,
     /// Those that meet the prediction.
-    of_prediction: Projection,
-    last: Projection,
+    of_prediction: Dense,
+    last: Dense,
 }
 
 /// Memory of one caller: one row for each sample, unless said.
@@ -102,8 +102,8 @@ impl Decoder {
             sizes,
             embedding,
             layers,
-            of_frame: Projection::new(&columns(0, hidden), &bias, hidden),
-            of_prediction: Projection::new(&columns(hidden, prediction), &[], prediction),
+            of_frame: Dense::new(&columns(0, hidden), &bias, hidden),
+            of_prediction: Dense::new(&columns(hidden, prediction), &[], prediction),
             last: planner.linear("joint.net.3", joint, labels + 1)?,
         })
     }
@@ -121,7 +121,7 @@ impl Decoder {
         lengths: &[usize],
     ) -> Result<(), RunError> {
         let rows = lengths.len() * frames.time;
-        self.of_frame.run(&mut runner.team, frames.values, &mut room.of_frames[..rows * self.sizes.joint]);
+        self.of_frame.run_on(&mut runner.team, frames.values, &mut room.of_frames[..rows * self.sizes.joint]);
         self.start(room, lengths.len());
         loop {
             self.predict(runner, room)?;
@@ -168,7 +168,7 @@ impl Decoder {
             }
             Activation::Relu.apply(hidden);
             let logits = &mut room.logits[..=blank];
-            self.last.run(&mut runner.team, hidden, logits);
+            self.last.run_on(&mut runner.team, hidden, logits);
             let symbol = first_of_largest(logits);
             if symbol == blank || sample.symbols == symbols_max {
                 sample.frame += 1;
@@ -217,7 +217,7 @@ impl Decoder {
             input[..used].copy_from_slice(&after[0][..used]);
         }
         let hidden = &mut hidden[..stepping.len() * joint];
-        self.of_prediction.run(&mut runner.team, &input[..used], hidden);
+        self.of_prediction.run_on(&mut runner.team, &input[..used], hidden);
         for (sample, row) in stepping.iter().zip(hidden.chunks_exact(joint)) {
             of_predictions[sample * joint..][..joint].copy_from_slice(row);
         }
