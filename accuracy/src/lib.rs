@@ -7,7 +7,8 @@
 //! # Choices
 //! - The right answers ([`AnswerSource`]) are labels; or what another implementation put out for the first samples of a
 //!   generated model, in a file that comes with this crate; or, of a single recurrent layer of any size, what this crate
-//!   computes itself from the weights: a plain loop in f64 that shares no code with any plugin.
+//!   computes itself from the weights: a plain loop in f64 that shares no code with any plugin ([`LayerDirection`], which
+//!   whoever compares single layers uses too).
 //! - Labels are read here and nowhere else, after the run, and this crate loads no plugin: so no plugin can see them. A
 //!   test holds every other crate to it.
 //! - A low accuracy or an incomplete log is a result with reasons; only what cannot be scored at all is an error.
@@ -51,6 +52,7 @@ mod close;
 mod computed;
 mod error;
 mod labels;
+mod layer;
 mod log;
 mod metric;
 mod shipped;
@@ -60,6 +62,7 @@ pub use answers::{AnswerSource, Answers};
 pub use check::{AccuracyCheck, AccuracyResult};
 pub use error::AccuracyError;
 pub use labels::{Labels, LabelsEntry};
+pub use layer::{LayerDirection, LayerState};
 pub use log::{LogRecord, parse_log, read_log};
 pub use metric::{
     MetricEntry, ResponseForm, Score, ScoreResponses, Scored, WrongSize, metric, metric_entries,

@@ -19,6 +19,8 @@ const TRIAL_VALUES_MAX: usize = 1 << 27;
 pub struct PlanningOptions {
     /// Identity of the model in the cache.
     pub model: String,
+    /// What computes, for the cache: [`engine_identity`].
+    pub engine: String,
     /// Threads of an instance.
     pub threads: usize,
     /// Cores of the first instance, the caller's first; empty for any.
@@ -90,8 +92,7 @@ impl Planning {
 
 impl Scheduler for Planning {
     fn plan(&self, calls: &[LayerCalls<'_>]) -> Vec<Schedule> {
-        let engine = format!("cpu-rnn {} {}", env!("CARGO_PKG_VERSION"), Isa::best().name());
-        let mut planner = Planner::new(self.machine.clone(), engine)
+        let mut planner = Planner::new(self.machine.clone(), &self.options.engine)
             .threads_max(self.options.threads)
             .budget(self.options.budget);
         if let Some(folder) = &self.options.cache {
@@ -115,6 +116,15 @@ impl Scheduler for Planning {
         *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = Some(plan);
         schedules
     }
+}
+
+/// What computes, as a cached plan has it in its key: the version, the instruction set, and a fingerprint of the sources that
+/// decide which schedule is the fastest, with the level of optimisation. A plan that another engine has measured is no use:
+/// what was fastest with its kernels need not be so with these.
+#[must_use]
+pub fn engine_identity() -> String {
+    let (version, sources) = (env!("CARGO_PKG_VERSION"), env!("CPU_RNN_FINGERPRINT"));
+    format!("cpu-rnn {version} {}, sources {sources}", Isa::best().name())
 }
 
 /// Makes the threads of an instance.
@@ -146,19 +156,6 @@ pub fn cores_of(allowed: &[usize], instance: usize, threads: usize) -> Vec<usize
     (0..threads).map(|thread| from_end(instance * threads + thread)).collect()
 }
 
-/// The cores that this process may use, ascending; empty if the operating system does not say.
-#[must_use]
-pub fn allowed_cores() -> Vec<usize> {
-    #[cfg(target_os = "linux")]
-    {
-        let set = rustix::thread::sched_getaffinity(None);
-        let all = 0..rustix::thread::CpuSet::MAX_CPU;
-        set.map(|set| all.filter(|core| set.is_set(*core)).collect()).unwrap_or_default()
-    }
-    #[cfg(not(target_os = "linux"))]
-    Vec::new()
-}
-
 /// Where a thread may run, to let it go back there. Nothing where the operating system does not say.
 #[derive(Debug)]
 pub(crate) struct ThreadPlace {
@@ -188,6 +185,8 @@ impl ThreadPlace {
 
 #[cfg(test)]
 mod tests {
+    use proctor_rnn_optimiser::allowed_cores;
+
     use super::*;
 
     #[test]

@@ -8,12 +8,12 @@ use proctor_plugin_api::{
 };
 use proctor_rnn_kernels::Isa;
 use proctor_rnn_models::{LoadError, LoadRequest, RunError, Scheduler, SingleThread, load, nets};
-use proctor_rnn_optimiser::{Machine, Precision};
+use proctor_rnn_optimiser::{Machine, Precision, allowed_cores};
 
 use crate::{
     batch::HostBatch,
     options::{Settings, declare},
-    planning::{Planning, PlanningOptions, ThreadPlace, allowed_cores, cores_of, make_team},
+    planning::{Planning, PlanningOptions, ThreadPlace, cores_of, engine_identity, make_team},
 };
 
 export_plugin!(CpuRnn);
@@ -84,6 +84,7 @@ impl Plugin for CpuRnn {
         let threads = self.threads(usize::try_from(request.instance_count).unwrap_or(1).max(1));
         let planning = Planning::new(PlanningOptions {
             model: format!("{} {}", request.model, request.precision),
+            engine: engine_identity(),
             threads,
             cores: cores_of(&allowed_cores(), 0, threads),
             pin: self.settings.pin,

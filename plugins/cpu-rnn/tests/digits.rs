@@ -144,6 +144,7 @@ fn the_optimiser_changes_no_digit_and_fewer_bits_hardly_any() {
     for precision in [Precision::F32, Precision::Bf16, Precision::Int8] {
         let planning = Planning::new(PlanningOptions {
             model: "digits-lstm".into(),
+            engine: "test".into(),
             threads: 2,
             cores: Vec::new(),
             pin: false,

@@ -1,10 +1,10 @@
 //! Machines that are smaller or busier than one would wish: the answers stay the same.
 
-use std::{fs, path::Path, thread};
+use std::{fs, path::Path, process::Command, thread};
 
 use cpu_rnn_sut::{
     CpuRnn,
-    planning::{Planning, PlanningOptions, allowed_cores, cores_of},
+    planning::{Planning, PlanningOptions, cores_of, engine_identity},
 };
 use proctor_datasets::recipes;
 use proctor_plugin_api::{
@@ -13,7 +13,7 @@ use proctor_plugin_api::{
 };
 use proctor_rnn_engine::{Team, TeamOptions};
 use proctor_rnn_models::{LayerCalls, LoadRequest, OwnedBatch, Scheduler, load};
-use proctor_rnn_optimiser::{GruReset, Mapping, Precision, Schedule};
+use proctor_rnn_optimiser::{GruReset, Machine, Mapping, Precision, Schedule, allowed_cores};
 
 const TIME: usize = 12;
 const INPUT: usize = 16;
@@ -84,65 +84,115 @@ fn two_instances_on_the_same_cores_and_two_threads_on_one_core_get_on() {
     assert_eq!(run(&weights, &Columns, vec![first, first], 10), alone);
 }
 
+fn planning(cache: &Path, engine: &str) -> Planning {
+    Planning::new(PlanningOptions {
+        model: "a layer".into(),
+        engine: engine.into(),
+        threads: 2,
+        cores: Vec::new(),
+        pin: false,
+        budget: std::time::Duration::from_millis(50),
+        cache: Some(cache.to_owned()),
+    })
+}
+
+/// Plans the layer, runs it, and says where the plan came from.
+fn origin(weights: &Path, planning: &Planning) -> &'static str {
+    run(weights, planning, Vec::new(), 1);
+    let text = planning.explanation().expect("something was planned");
+    let found = ["plan loaded", "not kept", "plan calibrated"].into_iter().find(|words| text.contains(words));
+    found.unwrap_or_else(|| panic!("{text}"))
+}
+
 #[test]
 fn a_cache_folder_that_cannot_be_written_costs_the_cache_alone() {
     let folder = tempfile::tempdir().expect("a folder");
     let weights = weights(folder.path());
-    let planning = |cache: &Path| {
-        Planning::new(PlanningOptions {
-            model: "a layer".into(),
-            threads: 2,
-            cores: Vec::new(),
-            pin: false,
-            budget: std::time::Duration::from_millis(50),
-            cache: Some(cache.to_owned()),
-        })
-    };
     // A file where the folder should be: nobody can write into that, not even root.
     let file = folder.path().join("no-folder");
     fs::write(&file, "").expect("the folder can be written");
-    let unwritable = planning(&file);
-    let expected = run(&weights, &unwritable, Vec::new(), 1);
-    assert!(unwritable.explanation().is_some());
+    let unwritable = planning(&file, "engine");
+    assert_eq!(origin(&weights, &unwritable), "not kept");
+    let text = unwritable.explanation().expect("something was planned");
+    let warning = format!("cannot write the plan to {}", file.display());
+    assert!(text.contains(&warning), "{text}");
 
     let cache = folder.path().join("cache");
-    let first = planning(&cache);
-    run(&weights, &first, Vec::new(), 1);
-    let second = planning(&cache);
-    assert_eq!(run(&weights, &second, Vec::new(), 1).len(), expected.len());
-    assert!(fs::read_dir(&cache).expect("the cache was made").next().is_some());
+    let (first, second) = (planning(&cache, "engine"), planning(&cache, "engine"));
+    assert_eq!([&first, &second].map(|one| origin(&weights, one)), ["plan calibrated", "plan loaded"]);
     assert_eq!(first.threads(), second.threads());
 }
 
 #[test]
+fn a_plan_that_another_build_has_measured_is_not_taken() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let weights = weights(folder.path());
+    let cache = folder.path().join("cache");
+    let ours = engine_identity();
+    // The same version, with a kernel that was changed since.
+    let digit = ours.rfind("sources ").expect("it has a fingerprint") + "sources ".len();
+    let mut theirs = ours.clone();
+    theirs.replace_range(digit..=digit, if ours[digit..].starts_with('0') { "1" } else { "0" });
+    let origins = [&theirs, &ours, &ours, &theirs].map(|engine| origin(&weights, &planning(&cache, engine)));
+    assert_eq!(origins, ["plan calibrated", "plan calibrated", "plan loaded", "plan loaded"]);
+}
+
+/// Threads of an instance that runs a layer of 256 units, of eight threads that are asked for.
+fn threads_of_eight() -> usize {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("layer.safetensors");
+    let recipe = recipes::recipe("rnn-lstm-64-256-1-100").expect("the name is one of a layer");
+    recipes::write_safetensors(&recipe, &path, &mut |_| {}).expect("the folder can be written");
+    // No calibration: by computation a layer of this size is divided among all cores that there are.
+    let given = [("threads", "8"), ("calibration_s", "0")];
+    let given = given.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let options = Options::resolve(&CpuRnn::manifest().options, &given).expect("the options are valid");
+    let plugin = CpuRnn::open(Host::detached(), &options).expect("nothing is needed to open it");
+    let model = plugin.load_model(&ModelRequest {
+        model: "rnn-lstm-64-256-1-100".into(),
+        precision: "f32".into(),
+        device: "cpu".into(),
+        files: vec![ModelFile { format: "safetensors".into(), path }],
+        inputs: vec![tensor("x", &[100, 64])],
+        outputs: vec![tensor("y", &[100, 256])],
+        scenario: Scenario::SingleStream,
+        batch_size_max: 1,
+        instance_count: 1,
+    });
+    let model = model.expect("the model loads");
+    assert!(model.create_instance(&Placement::default()).is_ok());
+    let text = format!("{model:?}");
+    let (_, threads) = text.split_once(" threads: ").expect("a model knows its threads");
+    let (threads, _) = threads.split_once(',').expect("more comes behind it");
+    threads.parse().unwrap_or_else(|_| panic!("{text}"))
+}
+
+/// Set in the process that has one core.
+#[cfg(target_os = "linux")]
+const ON_ONE_CORE: &str = "CPU_RNN_TEST_ON_ONE_CORE";
+
+/// A process that is allowed one core, as in a container: it runs this test again.
+#[test]
 #[cfg(target_os = "linux")]
 fn on_one_core_more_threads_are_not_made() {
-    let worker = thread::spawn(|| {
+    if std::env::var_os(ON_ONE_CORE).is_some() {
+        assert_eq!(allowed_cores().len(), 1);
+        assert_eq!(threads_of_eight(), 1);
+        println!("it has one thread");
+        return;
+    }
+    assert_eq!(threads_of_eight() > 1, Machine::read().cores_allowed > 1);
+    let program = std::env::current_exe().expect("it runs");
+    // A process has the cores of the thread that starts it.
+    let child = thread::spawn(move || {
         let mut one = rustix::thread::CpuSet::new();
         one.set(allowed_cores()[0]);
         rustix::thread::sched_setaffinity(None, &one).expect("a core that is allowed");
-        assert_eq!(allowed_cores().len(), 1);
-        let given = [("threads", "8"), ("calibration_s", "0.02")];
-        let given = given.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        let options = Options::resolve(&CpuRnn::manifest().options, &given).expect("the options are valid");
-        let plugin = CpuRnn::open(Host::detached(), &options).expect("nothing is needed to open it");
-        let path =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets/digits/digits-lstm.safetensors");
-        let model = plugin.load_model(&ModelRequest {
-            model: "digits-lstm".into(),
-            precision: "f32".into(),
-            device: "cpu".into(),
-            files: vec![ModelFile { format: "safetensors".into(), path }],
-            inputs: vec![tensor("image", &[8, 8])],
-            outputs: vec![tensor("logits", &[10])],
-            scenario: Scenario::SingleStream,
-            batch_size_max: 4,
-            instance_count: 1,
-        });
-        let model = model.expect("the model loads");
-        assert!(model.create_instance(&Placement::default()).is_ok());
-        let text = format!("{model:?}");
-        assert!(text.contains("threads: 1,"), "{text}");
+        let mut child = Command::new(program);
+        child.args(["on_one_core_more_threads_are_not_made", "--exact", "--nocapture"]);
+        child.env(ON_ONE_CORE, "1").output().expect("the program starts")
     });
-    worker.join().expect("it does not panic");
+    let output = child.join().expect("it does not panic");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("it has one thread"), "{output:?}");
 }

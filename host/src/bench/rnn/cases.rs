@@ -3,6 +3,7 @@
 use std::fmt;
 
 use proctor_config::RNN_TABLE_1;
+use proctor_datasets::recipes::RnnCell;
 use proctor_rnn_optimiser::{Cell, Directions, GruReset, LayerShape, Precision};
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -76,23 +77,28 @@ pub(super) struct LayerCase {
 }
 
 impl Kind {
+    /// The same in the words of the recipes, which name tensors and models.
+    pub(super) fn cell(self) -> RnnCell {
+        match self {
+            Self::Lstm => RnnCell::Lstm,
+            Self::Gru => RnnCell::Gru,
+            Self::Gru0 => RnnCell::Gru0,
+        }
+    }
+
     /// Gates of the cell.
     pub(super) fn gate_count(self) -> usize {
-        if self == Self::Lstm { 4 } else { 3 }
+        self.cell().gate_count()
     }
 
     /// As model ids have it.
     pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Lstm => "lstm",
-            Self::Gru => "gru",
-            Self::Gru0 => "gru0",
-        }
+        self.cell().name()
     }
 
     /// Prefix of the tensors in a file.
     pub(super) fn prefix(self) -> &'static str {
-        if self == Self::Lstm { "lstm" } else { "gru" }
+        self.cell().prefix()
     }
 }
 

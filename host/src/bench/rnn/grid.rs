@@ -2,7 +2,8 @@
 
 use std::{fs, path::Path, process::Command};
 
-use proctor_rnn_limits::{MachineLimits, allowed_cpus};
+use proctor_rnn_limits::MachineLimits;
+use proctor_rnn_optimiser::allowed_cores;
 use tempfile::TempDir;
 
 use super::{
@@ -50,7 +51,7 @@ pub(in crate::bench) fn bench(flags: &RnnFlags) -> Result<i32, HostError> {
     let interrupt = Interrupt::install()?;
     let folder = tempfile::Builder::new().prefix("proctor-rnn-").tempdir();
     let folder = folder.map_err(|source| output(&std::env::temp_dir(), source))?;
-    let (threads, cpus) = (flags.threads(), allowed_cpus());
+    let (threads, cpus) = (flags.threads(), allowed_cores());
     let measured = MachineLimits::measure(&cpus, &threads);
     let limits = measured.map_err(|error| HostError::Usage(format!("--threads: {error}")))?;
     let mut systems = start_all(flags, &threads, &cpus, &folder)?;

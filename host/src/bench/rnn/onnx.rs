@@ -4,9 +4,11 @@
 //! `[time, batch, input]`, its output `Y` `[time, direction, batch, hidden]`, and of a case with an initial state
 //! `initial_h` and `initial_c` `[direction, batch, hidden]` are inputs, too.
 
+use proctor_accuracy::LayerDirection;
+
 use super::{
     cases::{Kind, LayerCase},
-    problem::{DirectionWeights, Problem, bytes},
+    problem::{Problem, bytes},
 };
 
 /// Version of the format that the file is in, and of the operators.
@@ -28,7 +30,7 @@ fn graph(problem: &Problem) -> Message {
     let LayerCase { kind, input, hidden, batch, time, .. } = problem.layer;
     let directions = problem.layer.direction_count();
     let gates = kind.gate_count() * hidden;
-    let joined = |of: &dyn Fn(&DirectionWeights) -> Vec<f32>| -> Vec<f32> {
+    let joined = |of: &dyn Fn(&LayerDirection) -> Vec<f32>| -> Vec<f32> {
         problem.directions.iter().flat_map(of).collect()
     };
     let ordered = |rows: &[f32]| in_order(kind, rows);

@@ -25,7 +25,7 @@ use super::{
     cases::{Kind, LayerCase},
     flags::{Precision, WorkerFlags},
     problem::{INITIAL_CELL, INITIAL_HIDDEN, INPUT, ONNX, OUTPUT, SAFETENSORS, bytes, floats},
-    timing::times_ns,
+    timing::{Window, times_ns},
     worker::{Reply, Request, TIMES},
 };
 use crate::exit::{EXIT_GOOD, HostError};
@@ -48,7 +48,7 @@ pub(in crate::bench) fn work(flags: &WorkerFlags) -> Result<i32, HostError> {
     let mut loaded: Option<Loaded> = None;
     for line in io::stdin().lock().lines().map_while(Result::ok) {
         let done = match serde_json::from_str(&line) {
-            Ok(request) => answer(&request, &library, flags, &mut loaded),
+            Ok(request) => reply_to(&request, &library, flags, &mut loaded),
             Err(error) => Err(error.to_string()),
         };
         say(&done.unwrap_or_else(|error| Reply { error: Some(error), ..Reply::default() }));
@@ -63,51 +63,26 @@ fn say(reply: &Reply) {
     let _ = out.write_all(b"\n").and_then(|()| out.flush());
 }
 
-fn answer(
+fn reply_to(
     request: &Request,
     library: &PluginLibrary,
     flags: &WorkerFlags,
     loaded: &mut Option<Loaded>,
 ) -> Result<Reply, String> {
     match request {
-        Request::Load { folder, layer, stage: Some(stage), .. } => {
+        Request::Load { folder, layer, precision, stage, .. } => {
+            // What was loaded goes first, with its memory and its threads.
             *loaded = None;
-            let mut staged = Staged::new(*layer, *stage, flags.threads)?;
-            staged.call();
-            write(&folder.join(OUTPUT), &bytes(&staged.output))?;
-            let weight_bytes = Some(staged.weight_bytes);
-            *loaded = Some(Loaded { folder: folder.clone(), what: What::Staged(Box::new(staged)) });
-            Ok(Reply { weight_bytes, ..Reply::default() })
-        }
-        Request::Load { folder, layer, precision, .. } => {
-            *loaded = None;
-            let load = || {
-                let start = Instant::now();
-                let loaded = Served::new(library, flags, folder, *layer, *precision)?;
-                Ok::<_, String>((loaded, start.elapsed().as_secs_f64() * 1e3))
+            let (what, reply) = match stage {
+                Some(stage) => load_stage(flags, folder, *layer, *stage)?,
+                None => load_twice(library, flags, folder, *layer, *precision)?,
             };
-            // The first time it may have to find out how to run the layer; the second time it knows.
-            let (first, first_ms) = load()?;
-            drop(first);
-            let (mut second, load_ms) = load()?;
-            write(&folder.join(OUTPUT), &second.output()?)?;
-            *loaded = Some(Loaded { folder: folder.clone(), what: What::Served(Box::new(second)) });
-            let calibration_ms = Some(first_ms - load_ms);
-            Ok(Reply { load_ms: Some(load_ms), calibration_ms, ..Reply::default() })
+            *loaded = Some(Loaded { folder: folder.clone(), what });
+            Ok(reply)
         }
         Request::Measure { window } => {
             let loaded = loaded.as_mut().ok_or("nothing is loaded")?;
-            let times = match &mut loaded.what {
-                What::Served(served) => {
-                    times_ns(window, || served.call()).map_err(|error| error.to_string())?
-                }
-                What::Staged(staged) => times_ns(window, || {
-                    staged.call();
-                    Ok::<_, String>(())
-                })?,
-            };
-            let bytes: Vec<u8> = times.iter().flat_map(|time| time.to_le_bytes()).collect();
-            write(&loaded.folder.join(TIMES), &bytes)?;
+            loaded.measure(window)?;
             Ok(Reply::default())
         }
         Request::Unload => {
@@ -115,6 +90,43 @@ fn answer(
             Ok(Reply::default())
         }
     }
+}
+
+/// Loads one of the paper's stages, and writes its output.
+fn load_stage(
+    flags: &WorkerFlags,
+    folder: &Path,
+    layer: LayerCase,
+    stage: usize,
+) -> Result<(What, Reply), String> {
+    let mut staged = Staged::new(layer, stage, flags.threads)?;
+    staged.call();
+    write(&folder.join(OUTPUT), &bytes(&staged.output))?;
+    let weight_bytes = Some(staged.weight_bytes);
+    Ok((What::Staged(Box::new(staged)), Reply { weight_bytes, ..Reply::default() }))
+}
+
+/// Loads a layer through the plugin boundary and writes its output. The first time the plugin may have to find out how to
+/// run it; the second time it knows.
+fn load_twice(
+    library: &PluginLibrary,
+    flags: &WorkerFlags,
+    folder: &Path,
+    layer: LayerCase,
+    precision: Precision,
+) -> Result<(What, Reply), String> {
+    let load = || {
+        let start = Instant::now();
+        let served = Served::new(library, flags, folder, layer, precision)?;
+        Ok::<_, String>((served, start.elapsed().as_secs_f64() * 1e3))
+    };
+    let (first, first_ms) = load()?;
+    drop(first);
+    let (mut second, load_ms) = load()?;
+    write(&folder.join(OUTPUT), &second.output()?)?;
+    let calibration_ms = Some(first_ms - load_ms);
+    let reply = Reply { load_ms: Some(load_ms), calibration_ms, ..Reply::default() };
+    Ok((What::Served(Box::new(second)), reply))
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
@@ -130,6 +142,21 @@ struct Loaded {
 enum What {
     Served(Box<Served>),
     Staged(Box<Staged>),
+}
+
+impl Loaded {
+    /// Calls it for a while, and writes the time of each call.
+    fn measure(&mut self, window: &Window) -> Result<(), String> {
+        let times = match &mut self.what {
+            What::Served(served) => times_ns(window, || served.call()).map_err(|error| error.to_string())?,
+            What::Staged(staged) => times_ns(window, || {
+                staged.call();
+                Ok::<_, String>(())
+            })?,
+        };
+        let bytes: Vec<u8> = times.iter().flat_map(|time| time.to_le_bytes()).collect();
+        write(&self.folder.join(TIMES), &bytes)
+    }
 }
 
 /// A layer behind the plugin boundary.

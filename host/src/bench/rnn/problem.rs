@@ -2,6 +2,8 @@
 
 use std::{fs, path::Path};
 
+use proctor_accuracy::LayerDirection;
+
 use super::{cases::LayerCase, onnx};
 use crate::{exit::HostError, folder::output};
 
@@ -19,25 +21,12 @@ pub(super) const INITIAL_CELL: &str = "initial_cell.f32";
 /// `[time, batch, direction * hidden]`: what a worker writes.
 pub(super) const OUTPUT: &str = "output.f32";
 
-/// Weights of one direction, row-major, gates in PyTorch's order: LSTM i, f, g, o; GRU r, z, n.
-#[derive(Debug, Clone)]
-pub(super) struct DirectionWeights {
-    /// `[gate * hidden, input]`.
-    pub(super) input: Vec<f32>,
-    /// `[gate * hidden, hidden]`.
-    pub(super) hidden: Vec<f32>,
-    /// `[gate * hidden]`.
-    pub(super) input_bias: Vec<f32>,
-    /// `[gate * hidden]`.
-    pub(super) hidden_bias: Vec<f32>,
-}
-
 /// A layer with everything that goes into a call of it.
 #[derive(Debug, Clone)]
 pub(super) struct Problem {
     pub(super) layer: LayerCase,
     /// Forward first.
-    pub(super) directions: Vec<DirectionWeights>,
+    pub(super) directions: Vec<LayerDirection>,
     /// `[time, batch, input]`, normally distributed.
     pub(super) input: Vec<f32>,
     /// `[direction, batch, hidden]`; empty for zeros.
@@ -57,7 +46,7 @@ impl Problem {
                 let mut numbers = Numbers::of(&format!("{}.{name}_l0{suffix}", kind.prefix()));
                 (0..count).map(|_| numbers.uniform() * bound).collect()
             };
-            DirectionWeights {
+            LayerDirection {
                 input: uniform("weight_ih", gates * input),
                 hidden: uniform("weight_hh", gates * hidden),
                 input_bias: uniform("bias_ih", gates),

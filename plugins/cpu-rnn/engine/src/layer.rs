@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use proctor_rnn_kernels::{CellKind, CellSpec, CellWeights, Isa, PackedCell};
-use proctor_rnn_optimiser::{Cell, Directions, GruReset, Precision, RnnActivation, Schedule};
+use proctor_rnn_optimiser::{Cell, Directions, GruReset, LayerShape, Precision, RnnActivation, Schedule};
 
 use crate::{Call, CallError, Primed, Team, Workspace, execution, priming};
 
@@ -85,6 +85,13 @@ impl LayerSpec {
     /// Whether a direction, counted from 0, goes against time.
     pub(crate) fn is_reversed(&self, direction: usize) -> bool {
         self.directions == Directions::Reverse || direction == 1
+    }
+
+    /// What the optimiser has to know of calls of so many steps and sequences, at least one each.
+    #[must_use]
+    pub fn shape(&self, time: usize, batch: usize) -> LayerShape {
+        let Self { cell, directions, input, hidden, precision, .. } = *self;
+        LayerShape { cell, directions, input, hidden, batch: batch.max(1), time: time.max(1), precision }
     }
 
     /// Packs the weights of one direction, whose sizes fit.

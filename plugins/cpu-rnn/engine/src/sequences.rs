@@ -122,7 +122,8 @@ impl<'a> Sequences<'a> {
     #[must_use]
     pub fn row(&self, step: usize, sample: usize) -> &'a [f32] {
         assert!(step < self.time && sample < self.samples.len(), "row ({step}, {sample})");
-        // SAFETY: the constructors checked that each row of a step below `time` lies within the tensor, which lives for 'a.
+        // SAFETY: each row of a step below `time` lies within a tensor that is borrowed for 'a: the constructors checked it,
+        // or whoever called `from_starts` vouched for it.
         unsafe {
             std::slice::from_raw_parts(self.sample_ptr(sample).add(step * self.step_stride), self.width)
         }
@@ -219,8 +220,9 @@ impl<'a> SequencesMut<'a> {
     /// If there is no such row.
     pub fn row(&mut self, step: usize, sample: usize) -> &mut [f32] {
         assert!(step < self.time && sample < self.samples.len(), "row ({step}, {sample})");
-        // SAFETY: the constructors checked that each row of a step below `time` lies within a tensor that is borrowed
-        // mutably for 'a; the row is borrowed from self mutably, so there is no second one.
+        // SAFETY: each row of a step below `time` lies within a tensor that is borrowed mutably for 'a: the constructors
+        // checked it, or whoever called `from_starts` vouched for it. The row is borrowed from self mutably, so there is
+        // no second one.
         unsafe {
             std::slice::from_raw_parts_mut(self.sample_ptr(sample).add(step * self.step_stride), self.width)
         }

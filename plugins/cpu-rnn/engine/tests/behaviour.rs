@@ -27,8 +27,9 @@ fn weights(spec: &LayerSpec, random: &mut Random) -> Vec<Weights> {
 fn a_nan_or_an_infinity_in_one_sequence_stays_in_it() {
     let mut random = Random(3);
     let mut team = Team::new(2);
-    for cell in CELLS {
-        let spec = spec(cell, 20, Precision::F32);
+    let precisions = [Precision::F32, Precision::Bf16, Precision::Int8];
+    for (cell, precision) in CELLS.iter().flat_map(|cell| precisions.map(|precision| (*cell, precision))) {
+        let spec = spec(cell, 20, precision);
         let layer = layer(spec, &weights(&spec, &mut random));
         for mapping in MAPPINGS {
             let clean = Tensors::random(&spec, 5, 7, false, &mut random);
@@ -41,13 +42,14 @@ fn a_nan_or_an_infinity_in_one_sequence_stays_in_it() {
             let [before, after] = [&clean, &spoilt]
                 .map(|tensors| tensors.run(&layer, &schedule(mapping, 2), &mut team, &mut workspace));
             let width = 2 * spec.hidden;
+            let what = format!("{cell:?} {precision:?} {mapping:?}");
             for (row, (a, b)) in
                 before.0[0].chunks_exact(width).zip(after.0[0].chunks_exact(width)).enumerate()
             {
                 if row % 7 == sample {
-                    assert!(row / 7 == 0 || b.iter().any(|value| value.is_nan()), "{cell:?} row {row}");
+                    assert!(row / 7 == 0 || b.iter().any(|value| value.is_nan()), "{what} row {row}");
                 } else {
-                    assert_eq!(a, b, "{cell:?} {mapping:?} row {row}");
+                    assert_eq!(a, b, "{what} row {row}");
                 }
             }
             // The poisoned call leaves nothing behind either.

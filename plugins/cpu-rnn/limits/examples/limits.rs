@@ -2,10 +2,11 @@
 
 #![forbid(unsafe_code)]
 
-use proctor_rnn_limits::{MachineLimits, allowed_cpus};
+use proctor_rnn_limits::MachineLimits;
+use proctor_rnn_optimiser::allowed_cores;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let cpus = allowed_cpus();
+    let cpus = allowed_cores();
     let counts = if cpus.len() > 1 { vec![1, cpus.len()] } else { vec![1] };
     println!("{:#?}", MachineLimits::measure(&cpus, &counts)?);
     Ok(())

@@ -1,11 +1,7 @@
 //! Sizes of the caches, as the system tells them.
 
-use std::{fs, path::Path};
-
+use proctor_rnn_optimiser::cache_sizes;
 use serde::Serialize;
-
-/// Where Linux describes the caches of the first processor.
-const FOLDER: &str = "/sys/devices/system/cpu/cpu0/cache";
 
 /// Sizes of the data caches in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -25,25 +21,13 @@ impl CacheSizes {
     /// Asks the system; [`ASSUMED`](Self::ASSUMED) for what it does not tell.
     #[must_use]
     pub fn read() -> Self {
-        Self::read_from(Path::new(FOLDER))
+        Self::of(cache_sizes())
     }
 
-    fn read_from(folder: &Path) -> Self {
-        let mut sizes = Self::ASSUMED;
-        for index in 0..8 {
-            let text = |name: &str| fs::read_to_string(folder.join(format!("index{index}/{name}")));
-            let (Ok(level), Ok(kind), Ok(size)) = (text("level"), text("type"), text("size")) else {
-                continue;
-            };
-            let Some(bytes) = bytes_of(size.trim()) else { continue };
-            match (level.trim(), kind.trim()) {
-                ("1", "Data" | "Unified") => sizes.l1_bytes = bytes,
-                ("2", _) => sizes.l2_bytes = bytes,
-                ("3", _) => sizes.l3_bytes = Some(bytes),
-                _ => {}
-            }
-        }
-        sizes
+    fn of(sizes: [Option<usize>; 3]) -> Self {
+        let [l1, l2, l3] = sizes.map(|size| size.map(|bytes| bytes as u64));
+        let Self { l1_bytes, l2_bytes, .. } = Self::ASSUMED;
+        Self { l1_bytes: l1.unwrap_or(l1_bytes), l2_bytes: l2.unwrap_or(l2_bytes), l3_bytes: l3 }
     }
 
     /// What of the first level can be kept from step to step: eleven twelfths, the rest is for states and gates.
@@ -59,49 +43,16 @@ impl CacheSizes {
     }
 }
 
-/// `48K`, `2M` or `262144` in bytes.
-fn bytes_of(text: &str) -> Option<u64> {
-    let (digits, factor) = match text.char_indices().last()? {
-        (end, 'K') => (&text[..end], 1 << 10),
-        (end, 'M') => (&text[..end], 1 << 20),
-        (end, 'G') => (&text[..end], 1 << 30),
-        _ => (text, 1),
-    };
-    digits.parse::<u64>().ok()?.checked_mul(factor).filter(|bytes| *bytes > 0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_read_with_their_unit() {
-        assert_eq!(bytes_of("48K"), Some(48 << 10));
-        assert_eq!(bytes_of("2M"), Some(2 << 20));
-        assert_eq!(bytes_of("262144"), Some(262_144));
-        for text in ["", "K", "big", "-1K", "0K"] {
-            assert_eq!(bytes_of(text), None, "{text}");
-        }
-    }
-
-    #[test]
-    fn a_folder_that_is_not_there_leaves_what_is_assumed() {
-        assert_eq!(CacheSizes::read_from(Path::new("no/such/folder")), CacheSizes::ASSUMED);
-    }
-
-    #[test]
-    fn data_caches_are_told_from_instruction_caches() {
-        let folder = std::env::temp_dir().join(format!("proctor-caches-{}", std::process::id()));
-        let rows = [("1", "Data", "48K"), ("1", "Instruction", "64K"), ("2", "Unified", "2048K")];
-        for (index, (level, kind, size)) in rows.iter().enumerate() {
-            let entry = folder.join(format!("index{index}"));
-            fs::create_dir_all(&entry).unwrap();
-            for (name, text) in [("level", level), ("type", kind), ("size", size)] {
-                fs::write(entry.join(name), format!("{text}\n")).unwrap();
-            }
-        }
-        let sizes = CacheSizes::read_from(&folder);
-        fs::remove_dir_all(&folder).unwrap();
-        assert_eq!(sizes, CacheSizes { l1_bytes: 48 << 10, l2_bytes: 2 << 20, l3_bytes: None });
+    fn what_the_system_does_not_tell_is_assumed() {
+        assert_eq!(CacheSizes::of([None; 3]), CacheSizes::ASSUMED);
+        let told = CacheSizes { l1_bytes: 48 << 10, l2_bytes: 2 << 20, l3_bytes: Some(105 << 20) };
+        assert_eq!(CacheSizes::of([Some(48 << 10), Some(2 << 20), Some(105 << 20)]), told);
+        let l2_bytes = CacheSizes::ASSUMED.l2_bytes;
+        assert_eq!(CacheSizes::of([Some(48 << 10), None, Some(105 << 20)]), CacheSizes { l2_bytes, ..told });
     }
 }

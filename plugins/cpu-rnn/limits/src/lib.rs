@@ -24,4 +24,4 @@ mod pinned;
 
 pub use caches::CacheSizes;
 pub use machine::{LimitsError, MachineLimits, Speeds};
-pub use pinned::{allowed_cpus, pin_to};
+pub use pinned::pin_to;

@@ -154,12 +154,13 @@ fn share(buffer: &Buffer, cpus: [usize; 2]) {
 
 #[cfg(test)]
 mod tests {
+    use proctor_rnn_optimiser::allowed_cores;
+
     use super::*;
-    use crate::allowed_cpus;
 
     #[test]
     fn a_machine_is_measured_for_each_number_of_cores() {
-        let cpus = allowed_cpus();
+        let cpus = allowed_cores();
         let most = cpus.len().min(2);
         let limits = MachineLimits::measure(&cpus, &[most, 1, 1]).unwrap();
         let counts: Vec<_> = limits.speeds.iter().map(|speeds| speeds.cores).collect();

@@ -6,16 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-
-/// Processors that the calling thread may run on, in ascending order.
-#[must_use]
-pub fn allowed_cpus() -> Vec<usize> {
-    match sched_getaffinity(None) {
-        Ok(set) => (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect(),
-        Err(_) => vec![0],
-    }
-}
+use rustix::thread::{CpuSet, sched_setaffinity};
 
 /// Has the calling thread, and those that it makes from now on, run on these processors only.
 ///
@@ -64,19 +55,21 @@ pub(crate) fn rate_on(cpus: &[usize], window: Duration, pass: impl Fn(usize) + S
 
 #[cfg(test)]
 mod tests {
+    use proctor_rnn_optimiser::allowed_cores;
+
     use super::*;
 
     #[test]
     fn a_thread_stays_where_it_is_pinned() {
-        let allowed = allowed_cpus();
+        let allowed = allowed_cores();
         let last = *allowed.last().unwrap();
         thread::spawn(move || {
             pin_to(&[last]).unwrap();
-            assert_eq!(allowed_cpus(), [last]);
+            assert_eq!(allowed_cores(), [last]);
         })
         .join()
         .unwrap();
-        assert_eq!(allowed_cpus(), allowed);
+        assert_eq!(allowed_cores(), allowed);
         assert!(pin_to(&[]).is_err());
     }
 }

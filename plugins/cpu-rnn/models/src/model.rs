@@ -109,17 +109,7 @@ impl<'a> LayerCalls<'a> {
     /// Calls of `batch` sequences of `time` steps.
     #[must_use]
     pub fn new(name: impl Into<String>, layer: &'a Layer, time: usize, batch: usize) -> Self {
-        let spec = layer.spec();
-        let shape = LayerShape {
-            cell: spec.cell,
-            directions: spec.directions,
-            input: spec.input,
-            hidden: spec.hidden,
-            batch: batch.max(1),
-            time: time.max(1),
-            precision: spec.precision,
-        };
-        Self { name: name.into(), layer, shape }
+        Self { name: name.into(), layer, shape: layer.spec().shape(time, batch) }
     }
 }
 
@@ -146,6 +136,10 @@ pub struct Plans {
     by_batch: Vec<(usize, Schedule)>,
 }
 
+/// Most memory that the buffers of one instance may take: far more than any real model needs, and small enough to say no
+/// before the allocator gives up.
+pub(crate) const MEMORY_BYTES_MAX: usize = 8 << 30;
+
 /// Largest batch that layers are planned for: beyond it a call takes so long that nothing new is learned from timing it.
 pub(crate) const PLANNED_BATCH_MAX: usize = 64;
 
@@ -167,10 +161,19 @@ impl Plans {
             })
             .collect();
         let schedules = scheduler.plan(&calls);
-        let of_layer = |schedules: &[Schedule]| Self {
-            by_batch: sizes.iter().copied().zip(schedules.iter().copied()).collect(),
-        };
+        let of_layer =
+            |schedules: &[Schedule]| Self::of(sizes.iter().copied().zip(schedules.iter().copied()));
         schedules.chunks_exact(sizes.len()).map(of_layer).collect()
+    }
+
+    /// Of schedules with the batch sizes that they were chosen for, ascending; at least one.
+    pub(crate) fn of(by_batch: impl IntoIterator<Item = (usize, Schedule)>) -> Self {
+        Self { by_batch: by_batch.into_iter().collect() }
+    }
+
+    /// The batch sizes, ascending, with their schedules.
+    pub(crate) fn by_batch(&self) -> &[(usize, Schedule)] {
+        &self.by_batch
     }
 
     /// Whether a schedule wants the weights primed before the first call.
@@ -254,8 +257,10 @@ pub enum RunError {
         what: String,
     },
     /// An index of a row that a table does not have.
-    #[error("index {index} in a table of {extent} rows")]
+    #[error("node {node}: index {index} in a table of {extent} rows")]
     Index {
+        /// Name and operator of the node.
+        node: String,
         /// The index; negative ones count from the end.
         index: i64,
         /// Number of rows.

@@ -5,12 +5,12 @@ mod onnx_files;
 
 use std::path::Path;
 
-use onnx_files::{Attribute, Lstm, model, node, tensor};
+use onnx_files::{Attribute, Lstm, field, file_with_input, integer, model, node, tensor};
 use proctor_rnn_engine::Team;
 use proctor_rnn_models::{
     RunError,
     graph::{Element, Graph, Program, Session, Tensor},
-    onnx::{OnnxError, ReadOptions, from_bytes},
+    onnx::{OnnxError, ReadOptions, from_bytes, load},
 };
 use proctor_rnn_optimiser::Schedule;
 use proptest::prelude::*;
@@ -55,6 +55,109 @@ fn all_nodes_that_are_not_supported_are_named_at_once() {
     let expected = "m.onnx has 3 nodes that this plugin does not run: Conv \"first\": the operator is not supported; \
                     LSTM \"second\": input_forget = 1 is not supported; RNN \"third\": activations Elu are not supported";
     assert_eq!(message(&model(17, nodes, vec![])), expected);
+}
+
+#[test]
+fn attributes_that_make_another_operator_are_named() {
+    let refused = |operator: &str, attribute: (&'static str, Attribute)| {
+        let message =
+            message(&model(17, vec![node(operator, "it", &["x"], &["y"], vec![attribute])], vec![]));
+        let start = format!("m.onnx has a node that this plugin does not run: {operator} \"it\": ");
+        message.strip_prefix(&start).unwrap_or_else(|| panic!("{message}")).to_owned()
+    };
+    for (operator, attribute, expected) in [
+        ("LSTM", ("direction", Attribute::Text("sideways")), "direction \"sideways\" is not known"),
+        ("GRU", ("direction", Attribute::Int(1)), "attribute \"direction\" is of another type"),
+        ("RNN", ("clip", Attribute::Real(-0.5)), "clip = -0.5 is not positive"),
+        ("LSTM", ("clip", Attribute::Real(f32::NAN)), "clip = NaN is not positive"),
+        ("LSTM", ("hidden_size", Attribute::Int(-3)), "hidden_size = -3 is negative"),
+        (
+            "GRU",
+            ("linear_before_reset", Attribute::Int(2)),
+            "attribute \"linear_before_reset\" is 2, not 0 or 1",
+        ),
+        (
+            "RNN",
+            ("activation_alpha", Attribute::Reals(&[0.1])),
+            "attribute \"activation_alpha\" is not supported",
+        ),
+        ("RNN", ("input_forget", Attribute::Int(0)), "attribute \"input_forget\" is not known"),
+        ("Relu", ("alpha", Attribute::Real(0.1)), "attribute \"alpha\" is not known"),
+        ("Cast", ("to", Attribute::Int(10)), "its result holds f16; supported are f32, i32 and i64"),
+        ("Split", ("num_outputs", Attribute::Int(3)), "attribute \"num_outputs\" does not fit 1 outputs"),
+        ("Constant", ("value_string", Attribute::Text("?")), "attribute \"value_string\" is not known"),
+    ] {
+        assert_eq!(refused(operator, attribute), expected);
+    }
+    let foreign = [node("Relu", "it", &["x"], &["y"], vec![]), field(7, b"com.example")].concat();
+    let message = message(&model(17, vec![foreign], vec![]));
+    assert!(
+        message.ends_with("com.example.Relu \"it\": domain \"com.example\" is not supported"),
+        "{message}"
+    );
+}
+
+#[test]
+fn inputs_and_constants_of_other_kinds_are_named() {
+    let input = |kind: &[u8]| [field(1, b"x"), field(2, kind)].concat();
+    let of_tensor = |tensor: &[u8]| input(&field(1, tensor));
+    let f32_with = |shape: &[u8]| [integer(1, 1), field(2, shape)].concat();
+    for (input, expected) in [
+        (input(b""), "\"x\" is an input that is no tensor"),
+        (of_tensor(&integer(1, 1)), "\"x\" is an input of unknown rank"),
+        (of_tensor(&integer(1, 9)), "\"x\" holds bool; supported are f32, i32 and i64"),
+        (of_tensor(&f32_with(&field(1, &integer(1, -2)))), "\"x\" has the extent -2 in dimension 0"),
+    ] {
+        assert_eq!(message(&file_with_input(&input, b"")), format!("m.onnx: {expected}"));
+    }
+    let sound = of_tensor(&f32_with(&field(1, &integer(1, 2))));
+    assert!(read(&file_with_input(&sound, b"")).is_ok());
+    let named = field(8, b"c");
+    for (field_of_graph, expected) in [
+        (field(15, &field(1, &named)), "is sparse, which is not supported"),
+        (
+            field(
+                5,
+                &[
+                    named.clone(),
+                    integer(14, 1),
+                    field(13, &[field(1, b"location"), field(2, b"c.bin")].concat()),
+                ]
+                .concat(),
+            ),
+            "has its values in \"c.bin\"; save the model as one file",
+        ),
+        // Two values of which the last byte is missing.
+        (
+            field(5, &[integer(1, 2), integer(2, 1), named.clone(), field(9, &[0; 7])].concat()),
+            "has 7 bytes, which are not whole values of f32",
+        ),
+        (
+            field(5, &[integer(1, 1), integer(2, 7), named.clone(), field(9, &[0; 4])].concat()),
+            "has 4 bytes, which are not whole values of i64",
+        ),
+        (field(5, &[integer(1, -1), integer(2, 1), named.clone()].concat()), "has the shape [-1]"),
+    ] {
+        assert_eq!(
+            message(&file_with_input(&sound, &field_of_graph)),
+            format!("m.onnx: constant \"c\" {expected}")
+        );
+    }
+}
+
+#[test]
+fn a_file_that_is_not_there_or_too_large_is_named() {
+    let error = load(Path::new("no-such.onnx"), &ReadOptions::default()).unwrap_err().to_string();
+    assert!(error.starts_with("cannot read model no-such.onnx: "), "{error}");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("large.onnx");
+    // It has a hole instead of content.
+    if let Err(error) = std::fs::File::create(&path).and_then(|file| file.set_len(1 << 31)) {
+        println!("skipped: no file of 2 GiB can be made: {error}");
+        return;
+    }
+    let error = load(&path, &ReadOptions::default()).unwrap_err().to_string();
+    assert!(error.ends_with("has 2147483648 bytes, more than the limit of 2147483647"), "{error}");
 }
 
 #[test]
@@ -126,6 +229,35 @@ fn lengths_are_checked_and_none_is_fine() {
         );
     }
     assert!(run([2, 2]).is_ok(), "the next batch runs");
+}
+
+#[test]
+fn an_index_of_a_row_that_is_not_there_is_named_with_its_node() {
+    // The indices are the integers nearest to the input.
+    let nodes = vec![
+        node("Cast", "", &["x"], &["rows"], vec![("to", Attribute::Int(7))]),
+        node("Gather", "lookup", &["table", "rows"], &["y"], vec![]),
+    ];
+    let graph = read(&model(14, nodes, vec![tensor("table", &[4, 2], 0.5)])).unwrap();
+    let run = |x: [f32; 3]| run(&graph, &[Tensor::real(&[1, 1, 3], x.to_vec())]);
+    assert_eq!(run([0.0, 3.0, -4.0]).unwrap(), [0.5; 6]);
+    for (x, index) in
+        [([0.0, 4.0, 9.0], "4"), ([-5.0, 0.0, 0.0], "-5"), ([0.0, 0.0, f32::INFINITY], "9223372036854775807")]
+    {
+        let expected = format!("node Gather \"lookup\": index {index} in a table of 4 rows");
+        assert_eq!(run(x).unwrap_err().to_string(), expected);
+    }
+}
+
+#[test]
+fn more_outputs_than_an_operator_has_are_refused() {
+    let nodes = vec![node("Relu", "twice", &["x"], &["y", "z"], vec![])];
+    let graph = read(&model(14, nodes, vec![])).unwrap();
+    let error = Program::new(&graph, &[vec![1, 1, 3]], &mut |_, _, _| Schedule::SINGLE).unwrap_err();
+    assert_eq!(error.to_string(), "node Relu \"twice\": it has 2 outputs, the operator gives 1");
+    let nodes = vec![node("Relu", "known", &["c"], &["y", "z"], vec![])];
+    let message = message(&model(14, nodes, vec![tensor("c", &[4], 1.0)]));
+    assert_eq!(message, "m.onnx: node Relu \"known\": it has 2 outputs, the operator gives 1");
 }
 
 #[test]

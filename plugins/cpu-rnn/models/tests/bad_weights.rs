@@ -6,11 +6,12 @@ use std::path::Path;
 
 use common::{Architecture, Tensors, batch_of, instance, load, to_safetensors, try_instance};
 use proctor_rnn_models::{
-    RunError,
+    Batch, RunError,
     safetensors::{Stack, StackOutput, StackSettings, WeightsError},
 };
 use proctor_rnn_optimiser::{GruReset, Precision};
 use proptest::prelude::*;
+use zerocopy::IntoBytes;
 
 const LSTM: Architecture = Architecture {
     prefix: "lstm",
@@ -49,6 +50,19 @@ fn a_file_that_is_not_there() {
         Stack::load(Path::new("/nowhere/m.safetensors"), GruReset::default(), Precision::F32).unwrap_err();
     assert!(matches!(error, WeightsError::Read { .. }));
     assert!(error.to_string().starts_with("cannot read weights /nowhere/m.safetensors: "), "{error}");
+}
+
+#[test]
+fn a_file_that_is_too_large() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("large.safetensors");
+    // It has a hole instead of content.
+    if let Err(error) = std::fs::File::create(&path).and_then(|file| file.set_len((16 << 30) + 1)) {
+        println!("skipped: no file of 16 GiB can be made: {error}");
+        return;
+    }
+    let error = Stack::load(&path, GruReset::default(), Precision::F32).unwrap_err().to_string();
+    assert!(error.ends_with("have 17179869185 bytes, more than the limit of 17179869184"), "{error}");
 }
 
 #[test]
@@ -173,6 +187,41 @@ fn a_batch_that_does_not_fit_is_refused_and_the_next_one_runs() {
     );
     assert_eq!(execute(&[6, 6], 5), Ok(()));
     assert_eq!(execute(&[], 5), Ok(()));
+}
+
+/// One sample whose input or output begins in the middle of a value.
+struct Askew {
+    input: Vec<f32>,
+    output: Vec<f32>,
+    /// Bytes left out at the beginning of input and output.
+    skipped: [usize; 2],
+}
+
+// SAFETY: the two vectors are never moved or grown while the batch is borrowed.
+unsafe impl Batch for Askew {
+    fn sample_count(&self) -> usize {
+        1
+    }
+
+    fn input(&self, _sample: usize, _input: usize) -> &[u8] {
+        &self.input.as_bytes()[self.skipped[0]..]
+    }
+
+    fn output_mut(&mut self, _sample: usize, _output: usize) -> &mut [u8] {
+        &mut self.output.as_mut_bytes()[self.skipped[1]..]
+    }
+
+    fn set_output_size(&mut self, _sample: usize, _output: usize, _size_bytes: usize) {}
+}
+
+#[test]
+fn tensors_that_are_not_whole_values_are_refused() {
+    let mut instance = instance(load(&LSTM.weights(0), GruReset::default()), 2, 2, 1);
+    for (skipped, expected) in [([0, 0], Ok(())), ([1, 0], Err(())), ([0, 2], Err(()))] {
+        let mut batch = Askew { input: vec![0.5; 6], output: vec![0.0; 5], skipped };
+        let done = instance.execute(&mut batch);
+        assert_eq!(done, expected.map_err(|()| RunError::Alignment { sample: 0 }), "{skipped:?}");
+    }
 }
 
 proptest! {

@@ -187,7 +187,7 @@ fn difference(a: &PlanKey, b: &PlanKey) -> Option<&'static str> {
         (a.layers == b.layers, "list of layers"),
         (a.threads_max == b.threads_max, "number of threads"),
         (a.machine == b.machine, "machine"),
-        (a.engine == b.engine, "version of the engine"),
+        (a.engine == b.engine, "engine"),
     ];
     parts.into_iter().find(|(same, _)| !same).map(|(_, what)| what)
 }

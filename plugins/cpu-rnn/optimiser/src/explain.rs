@@ -278,35 +278,30 @@ fn explain_measured(
             found.left_out
         ),
     );
-    let mut rows =
-        vec![["schedule", "predicted", "measured", "shortest", "samples", ""].map(str::to_owned).to_vec()];
-    for one in &plan.measured {
-        let predicted = predict(shape, machine, &one.schedule).time_ns;
+    let head = ["schedule", "predicted", "measured", "shortest", "samples", ""].map(str::to_owned).to_vec();
+    let mut rows = vec![head];
+    rows.extend(plan.measured.iter().map(|one| {
         let slower = one.figure_ns as f64 / best.figure_ns.max(1) as f64;
         let note = if one.schedule == plan.schedule { "chosen".to_owned() } else { format!("{slower:.2}x") };
-        rows.push(vec![
-            describe_schedule(&one.schedule),
-            time(predicted.round() as u64),
-            time(one.figure_ns),
-            time(one.min_ns),
-            one.samples.to_string(),
-            note,
-        ]);
-    }
-    for schedule in &plan.unmeasured {
-        let predicted = predict(shape, machine, schedule).time_ns;
-        let note = "not measured: out of time, or refused".to_owned();
-        let dash = "-".to_owned();
-        rows.push(vec![
-            describe_schedule(schedule),
-            time(predicted.round() as u64),
-            dash.clone(),
-            dash,
-            "0".to_owned(),
-            note,
-        ]);
-    }
+        let figures = [time(one.figure_ns), time(one.min_ns), one.samples.to_string()];
+        measured_row(shape, machine, &one.schedule, figures, note)
+    }));
+    rows.extend(plan.unmeasured.iter().map(|schedule| {
+        let figures = ["-", "-", "0"].map(str::to_owned);
+        measured_row(shape, machine, schedule, figures, "not measured: out of time, or refused".to_owned())
+    }));
     table(text, &rows);
+}
+
+fn measured_row(
+    shape: &LayerShape,
+    machine: &Machine,
+    schedule: &Schedule,
+    [figure, shortest, samples]: [String; 3],
+    note: String,
+) -> Vec<String> {
+    let predicted = time(predict(shape, machine, schedule).time_ns.round() as u64);
+    vec![describe_schedule(schedule), predicted, figure, shortest, samples, note]
 }
 
 fn table(text: &mut String, rows: &[Vec<String>]) {
@@ -344,7 +339,7 @@ pub fn describe_shape(shape: &LayerShape) -> String {
     format!("{cell}, {directions}, input {input}, hidden {hidden}, batch {batch}, {time} steps, {precision}")
 }
 
-/// A schedule in a few words: `columns on 2 threads, input products of 10 steps at a time, zig-zag, primed`.
+/// A schedule in a few words: `columns on 2 threads, W x of 10 steps at a time, zig-zag, primed`.
 #[must_use]
 pub fn describe_schedule(schedule: &Schedule) -> String {
     let threads = schedule.threads;

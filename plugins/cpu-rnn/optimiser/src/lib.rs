@@ -20,6 +20,7 @@
 pub mod cache;
 pub mod calibrate;
 pub mod candidates;
+mod cores;
 pub mod dag;
 pub mod explain;
 pub mod fusion;
@@ -34,7 +35,8 @@ pub mod pruning;
 mod schedule;
 mod shape;
 
-pub use machine::Machine;
+pub use cores::allowed_cores;
+pub use machine::{Machine, cache_sizes};
 pub use plan::{LayerPlan, ModelPlan, PlanKey, PlanOrigin, PlannedLayer};
 pub use planner::{BUDGET, MeasureLayer, Planner};
 pub use schedule::{Chunk, Mapping, Schedule, Sweep};

@@ -111,8 +111,14 @@ fn details(cpuinfo: &str) -> String {
     )
 }
 
-/// Sizes of the first-level data cache, the second and the third level, as the first core that has any tells them.
-fn caches(root: &Path, assumed: &mut Vec<String>) -> [usize; 3] {
+/// Sizes in bytes of the first-level data cache, the second and the third level of this machine, as it tells them.
+#[must_use]
+pub fn cache_sizes() -> [Option<usize>; 3] {
+    cache_sizes_below(Path::new("/"))
+}
+
+/// As the first core tells them.
+fn cache_sizes_below(root: &Path) -> [Option<usize>; 3] {
     let mut sizes = [None; 3];
     let folder = root.join("sys/devices/system/cpu/cpu0/cache");
     for index in 0..8 {
@@ -128,6 +134,12 @@ fn caches(root: &Path, assumed: &mut Vec<String>) -> [usize; 3] {
             sizes[place] = sizes[place].or(size_bytes(&size));
         }
     }
+    sizes
+}
+
+/// The sizes of the caches, assumed where the machine does not tell them.
+fn caches(root: &Path, assumed: &mut Vec<String>) -> [usize; 3] {
+    let sizes = cache_sizes_below(root);
     let names = ["first-level data", "second-level", "last-level"];
     let fallbacks = [L1D_BYTES_ASSUMED, L2_BYTES_ASSUMED, L3_BYTES_ASSUMED];
     let mut known = [0; 3];

@@ -26,7 +26,8 @@ pub struct PlanKey {
     pub threads_max: usize,
     /// [`Machine::identity`](crate::Machine::identity).
     pub machine: String,
-    /// Name and version of the engine, of its kernels and of the instruction set that they use.
+    /// What computes: name and version of the engine, the instruction set, and whatever else tells its kernels apart from
+    /// those of another build.
     pub engine: String,
 }
 

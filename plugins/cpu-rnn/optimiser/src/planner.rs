@@ -55,8 +55,8 @@ pub struct Planner {
 }
 
 impl Planner {
-    /// Plans for as many threads as the process has cores, without a cache. `engine` names the engine, its version and
-    /// the instruction set that it uses: a cached plan holds for no other.
+    /// Plans for as many threads as the process has cores, without a cache. `engine` names what computes,
+    /// see [`PlanKey::engine`]: a cached plan holds for no other.
     #[must_use]
     pub fn new(machine: Machine, engine: impl Into<String>) -> Self {
         let threads_max = machine.cores_allowed.max(1);

@@ -114,7 +114,8 @@ impl GraphBuilder {
         if all_known && !matches!(op, Op::Recurrent(_)) {
             let tensors = fold(&op, &known).map_err(error)?;
             if tensors.len() < output_count {
-                return Err(error(format!("{} results of {}", output_count, tensors.len())));
+                let gives = tensors.len();
+                return Err(error(format!("it has {output_count} outputs, the operator gives {gives}")));
             }
             return Ok(tensors.into_iter().map(|tensor| self.shared_constant(tensor)).collect());
         }
@@ -222,7 +223,7 @@ fn with_packed_weights(
         return (op, inputs);
     };
     let dense = match &op {
-        Op::MatMul => Dense::from_columns(weight, &[], rows, columns),
+        Op::MatMul => Dense::from_columns(weight, &[], rows),
         Op::Gemm(gemm) if !gemm.transpose_a => {
             let output = if gemm.transpose_b { rows } else { columns };
             let bias = match (inputs.get(2).copied().flatten(), tensor(2)) {
@@ -233,9 +234,9 @@ fn with_packed_weights(
             let Some(bias) = bias else { return (op, inputs) };
             let scaled: Vec<f32> = weight.iter().map(|value| value * gemm.alpha).collect();
             if gemm.transpose_b {
-                Dense::new(&scaled, &bias, columns, rows)
+                Dense::new(&scaled, &bias, columns)
             } else {
-                Dense::from_columns(&scaled, &bias, rows, columns)
+                Dense::from_columns(&scaled, &bias, rows)
             }
         }
         _ => return (op, inputs),

@@ -6,7 +6,7 @@ use super::{
     Binary, Element, ReduceKind, Unary, ValuesMut, ValuesRef, View,
     strided::{self, Dimension, for_each_row},
 };
-use crate::{Dense, RunError, dense};
+use crate::{Dense, dense};
 
 /// A computation on tensors of fixed shapes.
 #[derive(Debug, Clone)]
@@ -87,12 +87,22 @@ pub enum Kernel {
     },
 }
 
+/// An index of a row that a table does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("index {index} in a table of {extent} rows")]
+pub struct NoSuchRow {
+    /// The index; negative ones count from the end.
+    pub index: i64,
+    /// Number of rows.
+    pub extent: usize,
+}
+
 impl Kernel {
     /// Computes `output` from `inputs`. Allocates nothing.
     ///
     /// # Errors
-    /// [`RunError::Index`].
-    pub fn run(&self, inputs: &[View<'_>], output: &mut ValuesMut<'_>) -> Result<(), RunError> {
+    /// [`NoSuchRow`], of a gather.
+    pub fn run(&self, inputs: &[View<'_>], output: &mut ValuesMut<'_>) -> Result<(), NoSuchRow> {
         match self {
             Self::Copy { offset, dimensions } => match (inputs[0].values, output) {
                 (ValuesRef::Real(from), ValuesMut::Real(to)) => strided::copy(dimensions, *offset, from, to),
@@ -181,11 +191,11 @@ fn gather<T: Copy>(
     from: &[T],
     indices: &[i64],
     to: &mut [T],
-) -> Result<(), RunError> {
+) -> Result<(), NoSuchRow> {
     let row = |index: i64| {
         let index_from_start = if index < 0 { index + extent.cast_signed() as i64 } else { index };
         let row = usize::try_from(index_from_start).ok().filter(|row| *row < extent);
-        row.ok_or(RunError::Index { index, extent })
+        row.ok_or(NoSuchRow { index, extent })
     };
     if to.is_empty() {
         return Ok(());

@@ -31,6 +31,8 @@ pub struct Program {
 /// One computation.
 #[derive(Debug)]
 pub(super) struct Step {
+    /// The node that it comes from, for messages.
+    pub node: String,
     pub inputs: Vec<Option<Operand>>,
     pub work: Work,
 }
@@ -83,6 +85,7 @@ struct Value {
 /// A step before memory is shared out; results are numbered.
 #[derive(Debug)]
 struct Draft {
+    node: String,
     inputs: Vec<Option<Value>>,
     work: DraftWork,
     results: Vec<usize>,
@@ -171,7 +174,11 @@ impl Planner<'_> {
             inputs.iter().map(|value| value.as_ref().map(|value| &value.info)).collect();
         let lowered = lower(&node.op, Inputs(&infos))?;
         if lowered.len() < node.outputs.len() {
-            return Err(format!("{} results of {}", node.outputs.len(), lowered.len()));
+            return Err(format!(
+                "it has {} outputs, the operator gives {}",
+                node.outputs.len(),
+                lowered.len()
+            ));
         }
         if let Op::Recurrent(recurrent) = &node.op {
             return self.plan_recurrent(index, node, recurrent, inputs, lowered, schedule);
@@ -190,7 +197,8 @@ impl Planner<'_> {
                     let origin = Origin::Result(self.result(count, element == Element::F32));
                     let results = vec![self.results.len() - 1];
                     let work = DraftWork::Kernel(kernel, element);
-                    self.drafts.push(Draft { inputs: inputs.clone(), work, results });
+                    let draft = Draft { node: node.label.clone(), inputs: inputs.clone(), work, results };
+                    self.drafts.push(draft);
                     Value { info, origin }
                 }
                 Source::Recurrent => return Err("only a recurrent operator gives this".to_owned()),
@@ -216,16 +224,7 @@ impl Planner<'_> {
         let spec = recurrent.layer().spec();
         let too_large = || format!("{time} steps of {batch} sequences are too many");
         element_count(&[time + 4, batch, spec.directions.count(), spec.hidden]).ok_or_else(too_large)?;
-        let shape = LayerShape {
-            cell: spec.cell,
-            directions: spec.directions,
-            input: spec.input,
-            hidden: spec.hidden,
-            batch: batch.max(1),
-            time: time.max(1),
-            precision: spec.precision,
-        };
-        let schedule = schedule(index, recurrent.layer(), &shape);
+        let schedule = schedule(index, recurrent.layer(), &spec.shape(time, batch));
         let mut results = Vec::new();
         for (place, Lowered { element, shape, .. }) in lowered.into_iter().enumerate() {
             let count = element_count(&shape).ok_or_else(too_large)?;
@@ -237,7 +236,7 @@ impl Planner<'_> {
             }
         }
         let work = DraftWork::Recurrent(Arc::clone(recurrent), schedule, recurrent.scratch_len(extent));
-        self.drafts.push(Draft { inputs, work, results });
+        self.drafts.push(Draft { node: node.label.clone(), inputs, work, results });
         Ok(())
     }
 
@@ -280,7 +279,8 @@ impl Planner<'_> {
             };
             let operand =
                 |value: &Option<Value>| value.as_ref().map(|value| memory.operand(value, &mut constants));
-            steps.push(Step { inputs: draft.inputs.iter().map(operand).collect(), work });
+            let inputs = draft.inputs.iter().map(operand).collect();
+            steps.push(Step { node: draft.node.clone(), inputs, work });
             memory.give_back(index, &last_use);
         }
         let operand = |value: &&Value| (value.info.element, memory.operand(value, &mut constants));

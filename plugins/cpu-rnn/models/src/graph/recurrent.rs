@@ -67,43 +67,18 @@ impl Recurrent {
         let (w, r) = (w.ok_or("the weight W is missing")?, r.ok_or("the weight R is missing")?);
         let hidden = r.shape.get(2).copied().unwrap_or(0);
         let input = w.shape.get(2).copied().unwrap_or(0);
-        if spec.hidden.is_some_and(|said| said != hidden) {
-            let said = spec.hidden.unwrap_or(0);
+        if let Some(said) = spec.hidden.filter(|said| *said != hidden) {
             return Err(format!("hidden_size is {said}, but R has shape {:?}", r.shape));
         }
         let rows = gates.checked_mul(hidden).ok_or("R is too large")?;
-        let values = |name, tensor: &Tensor, shape: &[usize]| {
-            if tensor.element != Element::F32 || tensor.shape != shape {
-                let got = format!("{}{:?}", tensor.element, tensor.shape);
-                return Err(format!("{name} is {got}, expected f32{shape:?}"));
-            }
-            let values = tensor.reals().unwrap_or(&[]);
-            match values.iter().position(|value| !value.is_finite()) {
-                None => Ok(values.to_vec()),
-                Some(element) => Err(format!("{name} holds {} at element {element}", values[element])),
-            }
-        };
         let w = values("W", w, &[directions, rows, input])?;
         let r = values("R", r, &[directions, rows, hidden])?;
         let b = b.map(|b| values("B", b, &[directions, 2 * rows])).transpose()?;
         let p = p.map(|p| values("P", p, &[directions, 3 * hidden])).transpose()?;
 
-        let order = gate_order(spec.cell);
-        let sets: Vec<[Vec<f32>; 5]> = (0..directions)
-            .map(|direction| {
-                let part = |all: &[f32], size: usize| all[direction * size..][..size].to_vec();
-                let optional = |all: &Option<Vec<f32>>, size| all.as_ref().map(|all| part(all, size));
-                let biases = optional(&b, 2 * rows).unwrap_or_default();
-                let (input_bias, hidden_bias) = biases.split_at(biases.len() / 2);
-                [
-                    reordered(&part(&w, rows * input), order),
-                    reordered(&part(&r, rows * hidden), order),
-                    reordered(input_bias, order),
-                    reordered(hidden_bias, order),
-                    reordered(&optional(&p, 3 * hidden).unwrap_or_default(), &[0, 2, 1]),
-                ]
-            })
-            .collect();
+        let tensors = [Some(w), Some(r), b, p];
+        let sets: Vec<_> =
+            (0..directions).map(|at| direction(&tensors, at, directions, gate_order(spec.cell))).collect();
         let borrowed = sets.iter().map(|[input, hidden, input_bias, hidden_bias, peepholes]| {
             DirectionWeights { input, hidden, input_bias, hidden_bias, peepholes }
         });
@@ -165,74 +140,63 @@ impl Recurrent {
         workspace: &mut Workspace,
         call: RecurrentCall<'_>,
     ) -> Result<(), RunError> {
-        let RecurrentCall { inputs, outputs: [y, y_h, y_c], scratch, lengths } = call;
+        let RecurrentCall { inputs, outputs: [mut y, mut y_h, mut y_c], scratch, lengths } = call;
         let x = inputs[0].as_ref().expect("a recurrent node has an input");
         let [time, batch] = self.extent(x.shape).expect("the shape was checked when the node was planned");
-        let (input, width, units) =
-            (self.layer.spec().input, self.layer.output_width(), self.layer.spec().hidden);
-        let [y_room, h_room, c_room, h_initial, c_initial] = split(
-            scratch,
-            [time * batch * width, batch * width, batch * width, batch * width, batch * width],
-        );
-
-        let sequences = if self.batch_first {
-            Sequences::sample_major(x.reals(), time, batch, input)
-        } else {
-            Sequences::time_major(x.reals(), time, batch, input)
-        };
+        let (width, units) = (self.layer.output_width(), self.layer.spec().hidden);
+        let (directions, states) = (width / units, batch * width);
+        let [y_room, h_room, c_room, h_initial, c_initial] =
+            split(scratch, [time * states, states, states, states, states]);
         let given = |index: usize| inputs.get(index).and_then(Option::as_ref);
-        let has_lengths = given(Self::LENGTHS).is_some();
-        if let Some(given) = given(Self::LENGTHS) {
-            read_lengths(given.integers(), time, lengths)?;
-        }
-        let initial_hidden =
-            given(Self::INITIAL_HIDDEN).map(|state| self.initial(state.reals(), h_initial, units));
-        let initial_cell =
-            given(Self::INITIAL_CELL).map(|state| self.initial(state.reals(), c_initial, units));
+        let lengths = match given(Self::LENGTHS) {
+            Some(given) => Some(read_lengths(given.integers(), time, lengths)?),
+            None => None,
+        };
+        let initial = |index: usize, room| given(index).map(|state| self.initial(state.reals(), room));
 
         // The engine's row has the directions side by side, ONNX's Y has them apart; with one they are the same.
-        let direct = self.batch_first || width == units;
-        let mut y = y;
+        let is_direct = self.batch_first || directions == 1;
         let output = match &mut y {
-            Some(y) if direct && self.batch_first => SequencesMut::sample_major(y, time, batch, width),
-            Some(y) if direct => SequencesMut::time_major(y, time, batch, width),
+            Some(y) if is_direct && self.batch_first => SequencesMut::sample_major(y, time, batch, width),
+            Some(y) if is_direct => SequencesMut::time_major(y, time, batch, width),
             _ => SequencesMut::time_major(&mut *y_room, time, batch, width),
         };
-        let (mut y_h, mut y_c) = (y_h, y_c);
-        let apart = self.batch_first && width > units;
-        let last_hidden = match (&mut y_h, apart) {
-            (None, _) => None,
-            (Some(y_h), false) => Some(&mut **y_h),
-            (Some(_), true) => Some(&mut *h_room),
+        let are_apart = self.batch_first && directions > 1;
+        let mut call = Call {
+            input: self.sequences(x.reals(), [time, batch]),
+            lengths,
+            initial_hidden: initial(Self::INITIAL_HIDDEN, h_initial),
+            initial_cell: initial(Self::INITIAL_CELL, c_initial),
+            output,
+            last_hidden: target(y_h.as_deref_mut(), h_room, are_apart),
+            last_cell: target(y_c.as_deref_mut(), c_room, are_apart),
         };
-        let last_cell = match (&mut y_c, apart) {
-            (None, _) => None,
-            (Some(y_c), false) => Some(&mut **y_c),
-            (Some(_), true) => Some(&mut *c_room),
-        };
-        let lengths = has_lengths.then_some(lengths.as_slice());
-        let mut call =
-            Call { input: sequences, lengths, initial_hidden, initial_cell, output, last_hidden, last_cell };
         self.layer.run(schedule, team, workspace, &mut call)?;
 
-        if let (Some(y), false) = (y, direct) {
-            swap_axes(y_room, y, [time, batch, width / units.max(1), units]);
+        if let (Some(y), false) = (y, is_direct) {
+            swap_axes(y_room, y, [time, batch, directions, units]);
         }
-        if apart {
-            let size = [1, width / units.max(1), batch, units];
-            if let Some(y_h) = y_h {
-                swap_axes(h_room, y_h, size);
-            }
-            if let Some(y_c) = y_c {
-                swap_axes(c_room, y_c, size);
+        for (room, state) in [(h_room, y_h), (c_room, y_c)] {
+            if let Some(state) = state.filter(|_| are_apart) {
+                swap_axes(room, state, [1, directions, batch, units]);
             }
         }
         Ok(())
     }
 
+    /// The rows of X.
+    fn sequences<'a>(&self, x: &'a [f32], [time, batch]: [usize; 2]) -> Sequences<'a> {
+        let width = self.layer.spec().input;
+        if self.batch_first {
+            Sequences::sample_major(x, time, batch, width)
+        } else {
+            Sequences::time_major(x, time, batch, width)
+        }
+    }
+
     /// An initial state in the engine's order, `[direction, batch, hidden]`.
-    fn initial<'a>(&self, state: &'a [f32], room: &'a mut [f32], units: usize) -> &'a [f32] {
-        let directions = self.layer.spec().directions.count();
+    fn initial<'a>(&self, state: &'a [f32], room: &'a mut [f32]) -> &'a [f32] {
+        let (directions, units) = (self.layer.spec().directions.count(), self.layer.spec().hidden);
         if !self.batch_first || directions == 1 {
             return state;
         }
@@ -241,18 +205,56 @@ impl Recurrent {
     }
 }
 
-fn read_lengths(given: &[i64], time: usize, lengths: &mut Vec<usize>) -> Result<(), RunError> {
-    lengths.clear();
+/// The values of a weight of this shape.
+fn values<'a>(name: &str, tensor: &'a Tensor, shape: &[usize]) -> Result<&'a [f32], String> {
+    if tensor.element != Element::F32 || tensor.shape != shape {
+        let got = format!("{}{:?}", tensor.element, tensor.shape);
+        return Err(format!("{name} is {got}, expected f32{shape:?}"));
+    }
+    let values = tensor.reals().unwrap_or(&[]);
+    match values.iter().position(|value| !value.is_finite()) {
+        None => Ok(values),
+        Some(element) => Err(format!("{name} holds {} at element {element}", values[element])),
+    }
+}
+
+/// One direction of W, R, B and P in the engine's order of gates: the weights of input and state, their biases, and the
+/// peepholes.
+fn direction(
+    tensors: &[Option<&[f32]>; 4],
+    direction: usize,
+    directions: usize,
+    order: &[usize],
+) -> [Vec<f32>; 5] {
+    let [w, r, b, p] = tensors.map(|all| {
+        let all = all.unwrap_or_default();
+        let size = all.len() / directions;
+        &all[direction * size..][..size]
+    });
+    let (input_bias, hidden_bias) = b.split_at(b.len() / 2);
+    let gates = [w, r, input_bias, hidden_bias].map(|blocks| reordered(blocks, order));
+    let [input, hidden, input_bias, hidden_bias] = gates;
+    [input, hidden, input_bias, hidden_bias, reordered(p, &[0, 2, 1])]
+}
+
+/// Where the engine writes a state that is wanted: to the result itself, or to a room from where it is put in order.
+fn target<'a>(result: Option<&'a mut [f32]>, room: &'a mut [f32], is_apart: bool) -> Option<&'a mut [f32]> {
+    result.map(|result| if is_apart { room } else { result })
+}
+
+/// Copies lengths to a room, each one checked.
+fn read_lengths<'a>(given: &[i64], time: usize, room: &'a mut Vec<usize>) -> Result<&'a [usize], RunError> {
+    room.clear();
     for (sample, value) in given.iter().copied().enumerate() {
         let length = usize::try_from(value).ok().filter(|length| *length <= time);
-        lengths.push(length.ok_or_else(|| RunError::Value {
+        room.push(length.ok_or_else(|| RunError::Value {
             sample,
             tensor: "the sequence length",
             value,
             expected: format!("0 to {time}"),
         })?);
     }
-    Ok(())
+    Ok(room)
 }
 
 /// Which gate of ONNX each gate of the engine is: LSTM i, o, f, c to i, f, g, o; GRU z, r, h to r, z, n.

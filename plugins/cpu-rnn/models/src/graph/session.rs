@@ -5,7 +5,7 @@ use proctor_rnn_engine::{Team, Workspace};
 use super::{
     Element, Program, ValuesMut, ValuesRef, View,
     build::wrap,
-    kernel::Kernel,
+    kernel::{Kernel, NoSuchRow},
     program::{Operand, Place, Slot, Step, Work},
     recurrent::RecurrentCall,
 };
@@ -72,7 +72,12 @@ impl Session {
     fn run_step(&mut self, program: &Program, step: &Step, inputs: &[View<'_>]) -> Result<(), RunError> {
         match &step.work {
             Work::Kernel { kernel, element, output } => {
-                self.memory.run_kernel(program, step, (kernel, *element, *output), inputs)
+                let done = self.memory.run_kernel(program, step, (kernel, *element, *output), inputs);
+                done.map_err(|NoSuchRow { index, extent }| RunError::Index {
+                    node: step.node.clone(),
+                    index,
+                    extent,
+                })
             }
             Work::Recurrent { recurrent, schedule, outputs, scratch } => {
                 let Self { team, workspace, lengths, memory } = self;
@@ -100,7 +105,7 @@ impl Memory {
         step: &Step,
         (kernel, element, output): (&Kernel, Element, Slot),
         inputs: &[View<'_>],
-    ) -> Result<(), RunError> {
+    ) -> Result<(), NoSuchRow> {
         if output.real {
             let mut room = self.take(Some(output));
             let mut values = ValuesMut::Real(&mut room[..output.len]);
@@ -156,7 +161,7 @@ impl Memory {
 }
 
 /// Runs a kernel on the inputs that are there; absent ones come last in every operation that has a kernel.
-fn apply(kernel: &Kernel, views: &[Option<View<'_>>], values: &mut ValuesMut<'_>) -> Result<(), RunError> {
+fn apply(kernel: &Kernel, views: &[Option<View<'_>>], values: &mut ValuesMut<'_>) -> Result<(), NoSuchRow> {
     let given = views.iter().flatten();
     let count = given.clone().count();
     if count > INPUTS_AT_ONCE {

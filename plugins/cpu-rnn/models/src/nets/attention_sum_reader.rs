@@ -14,7 +14,7 @@ use super::{
         softmax,
     },
     network::{Settings, f32_spec, i32_spec, zeros},
-    recurrent::{Calls, Expected, Machine, Pass, Planner, Recurrent},
+    recurrent::{Calls, Expected, Pass, Planner, Recurrent, Runner},
 };
 use crate::{Batch, Instance, Model, RunError, safetensors::WeightsError};
 
@@ -108,7 +108,7 @@ impl Model for Reader {
         let step_count = question.max(contexts * steps);
         self.settings.check_memory(steps, step_count * (width + units))?;
         Ok(Box::new(ReaderInstance {
-            machine: Machine::new(team, [&self.question, &self.context]),
+            runner: Runner::new(team, [&self.question, &self.context]),
             lengths: Vec::with_capacity(samples * contexts),
             words: zeros(samples * step_count * width),
             states: zeros(samples * step_count * units),
@@ -129,7 +129,7 @@ impl Model for Reader {
 #[derive(Debug)]
 struct ReaderInstance {
     model: Arc<Reader>,
-    machine: Machine,
+    runner: Runner,
     /// Of each sequence of the layer that runs.
     lengths: Vec<usize>,
     /// `[sequence, time, width]`.
@@ -196,7 +196,7 @@ impl ReaderInstance {
             last_hidden: (input.sequences == 1).then_some(last),
             last_cell: None,
         };
-        layer.run(&mut self.machine, pass)?;
+        layer.run(&mut self.runner, pass)?;
         Ok(time)
     }
 

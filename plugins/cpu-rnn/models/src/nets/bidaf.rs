@@ -17,7 +17,7 @@ use super::{
         dot, softmax, weighted_sum,
     },
     network::{Settings, f32_spec, i32_spec, zeros},
-    recurrent::{Calls, Expected, Machine, Pass, Planner, Recurrent},
+    recurrent::{Calls, Expected, Pass, Planner, Recurrent, Runner},
 };
 use crate::{Batch, Instance, Model, RunError, safetensors::WeightsError};
 
@@ -118,7 +118,7 @@ impl Model for Bidaf {
         self.settings.check_memory(context, (context + question) * (3 * width + 17 * units))?;
         let steps = samples * context;
         Ok(Box::new(BidafInstance {
-            machine: Machine::new(team, self.layers()),
+            runner: Runner::new(team, self.layers()),
             lengths: [Vec::with_capacity(samples), Vec::with_capacity(samples)],
             words: zeros(steps.max(samples * question) * width),
             room: zeros(2 * steps.max(samples * question) * width),
@@ -150,7 +150,7 @@ enum Which {
 #[derive(Debug)]
 struct BidafInstance {
     model: Arc<Bidaf>,
-    machine: Machine,
+    runner: Runner,
     /// Of the questions and of the contexts.
     lengths: [Vec<usize>; 2],
     /// `[sample, time, width]`.
@@ -216,10 +216,10 @@ impl BidafInstance {
             model.embedding.lookup(&input.words(batch, sample)?[..lengths[sample]], row);
         }
         for layer in &model.highway {
-            layer.run(&mut self.machine.team, &mut self.room, words);
+            layer.run(&mut self.runner.team, &mut self.room, words);
         }
         let output = &mut output[..lengths.len() * time * model.phrase.width()];
-        model.phrase.run(&mut self.machine, Pass::new(words, lengths, time, output))?;
+        model.phrase.run(&mut self.runner, Pass::new(words, lengths, time, output))?;
         Ok(time)
     }
 
@@ -242,8 +242,8 @@ impl BidafInstance {
         let [first, second] = &mut self.modeled;
         let flow = &self.flow[..steps * 4 * units];
         let (first, second) = (&mut first[..steps * units], &mut second[..steps * units]);
-        model.modeling[0].run(&mut self.machine, Pass::new(flow, lengths, time, first))?;
-        model.modeling[1].run(&mut self.machine, Pass::new(first, lengths, time, second))
+        model.modeling[0].run(&mut self.runner, Pass::new(flow, lengths, time, first))?;
+        model.modeling[1].run(&mut self.runner, Pass::new(first, lengths, time, second))
     }
 
     /// Layer 5, first half: where the answer starts, and the input of the output LSTM, `joined`.
@@ -277,7 +277,7 @@ impl BidafInstance {
         let lengths = &self.lengths[Which::Context as usize];
         let (steps, units) = (lengths.len() * time, model.phrase.width());
         let (joined, ends) = (&self.joined[..steps * 7 * units], &mut self.ends[..steps * units]);
-        model.output.run(&mut self.machine, Pass::new(joined, lengths, time, ends))?;
+        model.output.run(&mut self.runner, Pass::new(joined, lengths, time, ends))?;
         for (sample, length) in lengths.iter().enumerate() {
             let flow = &self.flow[sample * time * 4 * units..][..length * 4 * units];
             let ends = &self.ends[sample * time * units..][..length * units];

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use super::{
     attention_sum_reader, bidaf, gnmt,
-    layers::{Embedding, Projection},
-    recurrent::{Machine, Planner, Recurrent},
+    layers::Embedding,
+    recurrent::{Planner, Recurrent, Runner},
     rnnt, text_similarity,
 };
 use crate::{
-    LoadError, LoadRequest, Model, RunError,
+    Dense, LoadError, LoadRequest, Model, RunError,
+    model::MEMORY_BYTES_MAX,
     safetensors::{Weights, WeightsError, read_file},
 };
 
@@ -137,10 +138,6 @@ pub(super) struct Settings {
     pub(super) batch_size_max: usize,
 }
 
-/// Most memory that the buffers of one instance may take: far more than any real use needs, and small enough to say no before
-/// the allocator gives up.
-const MEMORY_BYTES_MAX: usize = 8 << 30;
-
 impl Settings {
     /// Refuses batches whose buffers would be out of all proportion: so many f32 values for each sample.
     pub(super) fn check_memory(&self, time: usize, values_per_sample: usize) -> Result<(), RunError> {
@@ -172,10 +169,10 @@ impl Planner<'_, '_> {
         prefix: &str,
         input: usize,
         output: usize,
-    ) -> Result<Projection, WeightsError> {
+    ) -> Result<Dense, WeightsError> {
         let weight = self.weights.take(&format!("{prefix}.weight"), &[output, input])?;
         let bias = self.weights.take(&format!("{prefix}.bias"), &[output])?;
-        Ok(Projection::new(&weight, &bias, input))
+        Ok(Dense::new(&weight, &bias, input))
     }
 
     /// Takes a map without bias.
@@ -184,18 +181,18 @@ impl Planner<'_, '_> {
         prefix: &str,
         input: usize,
         output: usize,
-    ) -> Result<Projection, WeightsError> {
+    ) -> Result<Dense, WeightsError> {
         let weight = self.weights.take(&format!("{prefix}.weight"), &[output, input])?;
-        Ok(Projection::new(&weight, &[], input))
+        Ok(Dense::new(&weight, &[], input))
     }
 }
 
-impl Machine {
+impl Runner {
     /// Threads and memory for these layers.
     pub(super) fn new<'a>(team: Team, layers: impl IntoIterator<Item = &'a Recurrent>) -> Self {
-        let mut machine = Self { team, workspace: proctor_rnn_engine::Workspace::default() };
-        layers.into_iter().for_each(|layer| layer.ready(&mut machine.team));
-        machine
+        let mut runner = Self { team, workspace: proctor_rnn_engine::Workspace::default() };
+        layers.into_iter().for_each(|layer| layer.ready(&mut runner.team));
+        runner
     }
 }
 

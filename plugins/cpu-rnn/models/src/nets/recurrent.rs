@@ -3,10 +3,10 @@
 use std::sync::OnceLock;
 
 use proctor_rnn_engine::{Call, Layer, Sequences, SequencesMut, Team, Workspace};
-use proctor_rnn_optimiser::{Cell, Precision, Schedule};
+use proctor_rnn_optimiser::{Cell, Precision};
 
 use crate::{
-    LayerCalls, RunError, Scheduler,
+    LayerCalls, Plans, RunError, Scheduler,
     safetensors::{Weights, WeightsError},
 };
 
@@ -45,13 +45,13 @@ pub(super) struct Recurrent {
     time: usize,
     /// Numbers of sequences that it is planned for, ascending, at least one.
     batches: Vec<usize>,
-    /// The schedule of each, once the model is planned.
-    schedules: OnceLock<Vec<Schedule>>,
+    /// The schedules, once the model is planned.
+    plans: OnceLock<Plans>,
 }
 
 /// What a layer runs on: one caller's threads and memory.
 #[derive(Debug)]
-pub(super) struct Machine {
+pub(super) struct Runner {
     pub(super) team: Team,
     pub(super) workspace: Workspace,
 }
@@ -118,8 +118,8 @@ impl Planner<'_, '_> {
         let layer = self.weights.recurrent(prefix, index, cell, self.precision, Some(input))?;
         let mut batches = calls.batches.to_vec();
         batches.dedup();
-        let (name, schedules) = (format!("{prefix} {index}"), OnceLock::new());
-        Ok(Recurrent { name, layer, time: calls.time, batches, schedules })
+        let (name, plans) = (format!("{prefix} {index}"), OnceLock::new());
+        Ok(Recurrent { name, layer, time: calls.time, batches, plans })
     }
 
     /// Decides how the layers of a model run, all together.
@@ -128,7 +128,8 @@ impl Planner<'_, '_> {
         let calls: Vec<_> = layers.iter().flat_map(|layer| layer.calls()).collect();
         let mut schedules = self.scheduler.plan(&calls).into_iter();
         for layer in layers {
-            layer.schedules.get_or_init(|| schedules.by_ref().take(layer.batches.len()).collect());
+            let batches = layer.batches.iter().copied();
+            layer.plans.get_or_init(|| Plans::of(batches.zip(schedules.by_ref())));
         }
     }
 }
@@ -146,7 +147,7 @@ impl Recurrent {
 
     /// Does what the schedules want done once before the first call on a team.
     pub(super) fn ready(&self, team: &mut Team) {
-        if self.schedules().iter().any(|schedule| schedule.primed) {
+        if self.plans().are_primed() {
             self.layer.prime(team);
         }
     }
@@ -155,7 +156,7 @@ impl Recurrent {
     ///
     /// # Errors
     /// What the layer says.
-    pub(super) fn run(&self, machine: &mut Machine, pass: Pass<'_>) -> Result<(), RunError> {
+    pub(super) fn run(&self, runner: &mut Runner, pass: Pass<'_>) -> Result<(), RunError> {
         let sequences = pass.lengths.len();
         if sequences == 0 {
             return Ok(());
@@ -170,14 +171,14 @@ impl Recurrent {
             last_hidden,
             last_cell,
         };
-        Ok(self.layer.run(self.schedule(sequences), &mut machine.team, &mut machine.workspace, &mut call)?)
+        Ok(self.layer.run(self.plans().at(sequences), &mut runner.team, &mut runner.workspace, &mut call)?)
     }
 
     /// Runs one step of rows whose states are given.
     ///
     /// # Errors
     /// What the layer says.
-    pub(super) fn step(&self, machine: &mut Machine, step: Step<'_>) -> Result<(), RunError> {
+    pub(super) fn step(&self, runner: &mut Runner, step: Step<'_>) -> Result<(), RunError> {
         let Step { input, hidden, cell, next_hidden, next_cell } = step;
         let rows = next_hidden.len() / self.width();
         let mut call = Call {
@@ -189,13 +190,13 @@ impl Recurrent {
             last_hidden: None,
             last_cell: Some(next_cell),
         };
-        Ok(self.layer.run(self.schedule(rows), &mut machine.team, &mut machine.workspace, &mut call)?)
+        Ok(self.layer.run(self.plans().at(rows), &mut runner.team, &mut runner.workspace, &mut call)?)
     }
 
     /// A line about it: sizes and schedules.
     pub(super) fn summary(&self) -> String {
         let spec = self.layer.spec();
-        let plans = self.batches.iter().zip(self.schedules());
+        let plans = self.plans().by_batch().iter();
         let plans: Vec<_> = plans.map(|(batch, schedule)| format!("batch {batch}: {schedule:?}")).collect();
         format!(
             "{}: {:?} {:?} {} to {}, {:?}, up to {} steps; {}\n",
@@ -210,13 +211,7 @@ impl Recurrent {
         )
     }
 
-    fn schedules(&self) -> &[Schedule] {
-        self.schedules.get().expect("a model is planned when it is loaded")
-    }
-
-    /// The schedule of the smallest planned number of sequences that is as large, else of the largest.
-    fn schedule(&self, batch: usize) -> &Schedule {
-        let place = self.batches.iter().position(|planned| batch <= *planned);
-        &self.schedules()[place.unwrap_or(self.batches.len() - 1)]
+    fn plans(&self) -> &Plans {
+        self.plans.get().expect("a model is planned when it is loaded")
     }
 }

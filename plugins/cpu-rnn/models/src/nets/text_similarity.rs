@@ -10,7 +10,7 @@ use super::{
     inputs::{WordInput, check_batch, write_row},
     layers::{Activation, Embedding, Perceptron, PerceptronRoom, cosine, max_over_time},
     network::{Settings, f32_spec, i32_spec, zeros},
-    recurrent::{Calls, Expected, Machine, Pass, Planner, Recurrent},
+    recurrent::{Calls, Expected, Pass, Planner, Recurrent, Runner},
 };
 use crate::{Batch, Instance, Model, RunError, safetensors::WeightsError};
 
@@ -99,7 +99,7 @@ impl Model for TextSimilarity {
         let texts = self.settings.batch_size_max * self.sizes.texts();
         self.settings.check_memory(steps, self.sizes.texts() * steps * (width + 2 * hidden))?;
         Ok(Box::new(TextSimilarityInstance {
-            machine: Machine::new(team, [&self.encoder]),
+            runner: Runner::new(team, [&self.encoder]),
             lengths: Vec::with_capacity(texts),
             words: zeros(texts * steps * width),
             states: zeros(texts * steps * 2 * hidden),
@@ -119,7 +119,7 @@ impl Model for TextSimilarity {
 #[derive(Debug)]
 struct TextSimilarityInstance {
     model: Arc<TextSimilarity>,
-    machine: Machine,
+    runner: Runner,
     /// Of each text; a sample's query comes before its documents.
     lengths: Vec<usize>,
     /// `[text, time, width]`.
@@ -172,13 +172,13 @@ impl TextSimilarityInstance {
         let (texts, units) = (self.lengths.len(), 2 * hidden);
         let states = &mut self.states[..texts * time * units];
         let words = &self.words[..texts * time * width];
-        model.encoder.run(&mut self.machine, Pass::new(words, &self.lengths, time, states))?;
+        model.encoder.run(&mut self.runner, Pass::new(words, &self.lengths, time, states))?;
         let pooled = &mut self.pooled[..texts * units];
         let of_text = states.chunks_exact(time * units).zip(pooled.chunks_exact_mut(units));
         for ((states, pooled), length) in of_text.zip(&self.lengths) {
             max_over_time(&states[..length * units], pooled);
         }
-        model.dense.run(&mut self.machine.team, &mut self.room, pooled, &mut self.vectors[..texts * dense]);
+        model.dense.run(&mut self.runner.team, &mut self.room, pooled, &mut self.vectors[..texts * dense]);
         Ok(())
     }
 

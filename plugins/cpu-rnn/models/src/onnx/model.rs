@@ -8,13 +8,10 @@ use proctor_vocabulary::{ElementType, TensorSpec};
 
 use super::fit::{Fit, INPUTS_MAX, Mismatch, Port, fit};
 use crate::{
-    Batch, Instance, LayerCalls, Model, RunError, Scheduler,
+    Batch, Instance, LayerCalls, Model, Plans, RunError, Scheduler,
     graph::{Graph, Op, Program, Session, ValuesRef, View},
-    model::PLANNED_BATCH_MAX,
+    model::{MEMORY_BYTES_MAX, PLANNED_BATCH_MAX},
 };
-
-/// Most memory that the values of one instance may take.
-const MEMORY_BYTES_MAX: usize = 8 << 30;
 
 /// A graph that was matched with the tensors of a benchmark and planned for the smallest and the largest batch.
 #[derive(Debug)]
@@ -23,8 +20,8 @@ struct GraphModel {
     fit: Fit,
     batch_size_max: usize,
     programs: BTreeMap<usize, Arc<Program>>,
-    /// Schedule of each recurrent node for each batch that was planned.
-    schedules: BTreeMap<(usize, usize), Schedule>,
+    /// Schedules of each recurrent node.
+    plans: BTreeMap<usize, Plans>,
 }
 
 /// Makes a model of a graph for samples with these tensors.
@@ -40,7 +37,7 @@ pub(crate) fn prepare(
     let mut sizes = vec![1, if fit.batched { batch_size_max.min(PLANNED_BATCH_MAX) } else { 1 }];
     sizes.dedup();
     let mut model =
-        GraphModel { graph, fit, batch_size_max, programs: BTreeMap::new(), schedules: BTreeMap::new() };
+        GraphModel { graph, fit, batch_size_max, programs: BTreeMap::new(), plans: BTreeMap::new() };
 
     // First the shapes of all calls, then all schedules at once, then the programs with them.
     let mut keys = Vec::new();
@@ -63,7 +60,11 @@ pub(crate) fn prepare(
     }
     let schedules = scheduler.plan(&calls);
     drop(calls);
-    model.schedules = keys.into_iter().zip(schedules).collect();
+    let mut by_node: BTreeMap<usize, Vec<(usize, Schedule)>> = BTreeMap::new();
+    for ((node, size), schedule) in keys.into_iter().zip(schedules) {
+        by_node.entry(node).or_default().push((size, schedule));
+    }
+    model.plans = by_node.into_iter().map(|(node, schedules)| (node, Plans::of(schedules))).collect();
     for size in sizes {
         let program = model.planned(size).map_err(as_error)?;
         model.programs.insert(size, Arc::new(program));
@@ -77,12 +78,10 @@ impl GraphModel {
         Program::new(&self.graph, &shapes, schedule).map_err(|error| error.to_string())
     }
 
-    /// A program with the schedules of the smallest planned batch that is as large.
+    /// A program with the schedules that were planned.
     fn planned(&self, batch: usize) -> Result<Program, String> {
         self.program(batch, &mut |node, _, _| {
-            let as_large = self.schedules.range((node, batch)..=(node, usize::MAX)).next();
-            let largest = || self.schedules.range((node, 0)..(node, batch)).next_back();
-            as_large.or_else(largest).map_or(Schedule::SINGLE, |(_, schedule)| *schedule)
+            self.plans.get(&node).map_or(Schedule::SINGLE, |plans| *plans.at(batch))
         })
     }
 }
@@ -95,10 +94,8 @@ impl Model for GraphModel {
             return Err(RunError::Memory { batch_size_max, limit_bytes });
         }
         for (index, node) in self.graph.nodes().iter().enumerate() {
-            let mut schedules = self.schedules.range((index, 0)..(index + 1, 0));
-            if let (Op::Recurrent(recurrent), true) =
-                (&node.op, schedules.any(|(_, schedule)| schedule.primed))
-            {
+            let are_primed = self.plans.get(&index).is_some_and(Plans::are_primed);
+            if let (Op::Recurrent(recurrent), true) = (&node.op, are_primed) {
                 recurrent.layer().prime(&mut team);
             }
         }

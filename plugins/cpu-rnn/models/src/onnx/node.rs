@@ -244,7 +244,7 @@ fn recurrent(node: &NodeProto, operator: &str) -> Result<RecurrentSpec, String> 
     }
     let hidden = if attributes.has("hidden_size") {
         let size = attributes.int("hidden_size", 0)?;
-        Some(usize::try_from(size).map_err(|_| format!("hidden_size = {size}"))?)
+        Some(usize::try_from(size).map_err(|_| format!("hidden_size = {size} is negative"))?)
     } else {
         None
     };

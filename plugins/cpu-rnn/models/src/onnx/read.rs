@@ -4,6 +4,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     path::Path,
+    sync::Arc,
 };
 
 use proctor_rnn_optimiser::Precision;
@@ -15,13 +16,18 @@ use super::{
     proto::{GraphProto, ModelProto, NodeProto, ValueInfoProto},
     tensor::{element, tensor},
 };
-use crate::graph::{Dim, Element, Graph, GraphBuilder, NodeError, Op, Recurrent, Tensor, ValueId};
+use crate::graph::{
+    Dim, Element, Graph, GraphBuilder, NodeError, Op, Recurrent, RecurrentSpec, Tensor, ValueId,
+};
 
 /// A protobuf message cannot be larger.
 const FILE_BYTES_MAX: u64 = (1 << 31) - 1;
 
 /// Versions of ONNX's operators that are read.
 const OPSETS: std::ops::RangeInclusive<i64> = 7..=28;
+
+/// The inputs W, R, B and P of a recurrent node.
+const WEIGHTS: [usize; 4] = [1, 2, 3, 7];
 
 /// How a file is read.
 #[derive(Debug, Clone, Default)]
@@ -183,21 +189,7 @@ impl<'a> Reader<'a> {
             }
             Parsed::Recurrent(spec) => {
                 let refused = |what| error(NodeError { node: label.clone(), what });
-                let mut weights = [None; 4];
-                for (place, weight) in [1, 2, 3, 7].into_iter().zip(&mut weights) {
-                    let Some(value) = inputs.get(place).copied().flatten() else { continue };
-                    let tensor = self.builder.constant_of(value);
-                    let what = || format!("input {place}, a weight, does not follow from constants alone");
-                    *weight = Some(&**tensor.ok_or_else(|| refused(what()))?);
-                }
-                let recurrent = Recurrent::new(&spec, weights, self.options.precision).map_err(refused)?;
-                let mut inputs = inputs;
-                for place in [1, 2, 3, 7] {
-                    if let Some(input) = inputs.get_mut(place) {
-                        *input = None;
-                    }
-                }
-                (Op::Recurrent(std::sync::Arc::new(recurrent)), inputs)
+                (self.recurrent(&spec, &mut inputs).map_err(refused)?, inputs)
             }
         };
         let outputs = self.builder.node(&label, op, inputs, node.output.len()).map_err(error)?;
@@ -207,6 +199,20 @@ impl<'a> Reader<'a> {
             }
         }
         Ok(())
+    }
+
+    /// The operation of a recurrent node, with its weights; they are taken out of the inputs.
+    fn recurrent(&self, spec: &RecurrentSpec, inputs: &mut [Option<ValueId>]) -> Result<Op, String> {
+        let mut weights = [None; 4];
+        for (place, weight) in WEIGHTS.into_iter().zip(&mut weights) {
+            let Some(value) = inputs.get_mut(place).and_then(Option::take) else { continue };
+            let tensor = self.builder.constant_of(value);
+            *weight =
+                Some(tensor.map(|tensor| &**tensor).ok_or_else(|| {
+                    format!("input {place}, a weight, does not follow from constants alone")
+                })?);
+        }
+        Ok(Op::Recurrent(Arc::new(Recurrent::new(spec, weights, self.options.precision)?)))
     }
 
     fn tensor_error(&self, tensor: &str, what: String) -> OnnxError {

@@ -71,7 +71,7 @@ pub fn tensor(proto: &TensorProto) -> Result<Tensor, String> {
     let shape = shape.ok_or_else(refused)?;
     let count = element_count(&shape).ok_or_else(refused)?;
     let values = match &proto.raw_data {
-        Some(raw) => raw_values(element, raw),
+        Some(raw) => raw_values(element, raw)?,
         None => match element {
             Element::F32 => Values::Real(proto.float_data.clone()),
             Element::I32 => Values::Integer(proto.int32_data.iter().copied().map(i64::from).collect()),
@@ -96,23 +96,25 @@ pub fn tensor_from_bytes(bytes: &[u8]) -> Result<Tensor, String> {
     tensor(&TensorProto::decode(bytes).map_err(|error| error.to_string())?)
 }
 
-/// Values from little-endian bytes; what is left over at the end makes the count wrong, which the caller finds.
-fn raw_values(element: Element, raw: &[u8]) -> Values {
-    match element {
+/// Values from little-endian bytes.
+///
+/// # Errors
+/// If they are not whole values: what was cut off must not become a zero.
+fn raw_values(element: Element, raw: &[u8]) -> Result<Values, String> {
+    let size = if element == Element::I64 { size_of::<i64>() } else { size_of::<i32>() };
+    if !raw.len().is_multiple_of(size) {
+        return Err(format!("has {} bytes, which are not whole values of {element}", raw.len()));
+    }
+    Ok(match element {
         Element::F32 => {
-            let (words, rest) = raw.as_chunks();
-            let words = words.iter().map(|word| f32::from_le_bytes(*word));
-            Values::Real(words.chain((!rest.is_empty()).then_some(0.0)).collect())
+            Values::Real(raw.as_chunks().0.iter().map(|word| f32::from_le_bytes(*word)).collect())
         }
         Element::I32 => {
-            let (words, rest) = raw.as_chunks();
-            let words = words.iter().map(|word| i64::from(i32::from_le_bytes(*word)));
-            Values::Integer(words.chain((!rest.is_empty()).then_some(0)).collect())
+            let words = raw.as_chunks().0.iter().map(|word| i64::from(i32::from_le_bytes(*word)));
+            Values::Integer(words.collect())
         }
         Element::I64 => {
-            let (words, rest) = raw.as_chunks();
-            let words = words.iter().map(|word| i64::from_le_bytes(*word));
-            Values::Integer(words.chain((!rest.is_empty()).then_some(0)).collect())
+            Values::Integer(raw.as_chunks().0.iter().map(|word| i64::from_le_bytes(*word)).collect())
         }
-    }
+    })
 }

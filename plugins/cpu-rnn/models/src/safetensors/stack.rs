@@ -6,7 +6,7 @@ use proctor_rnn_engine::{Call, Layer, Sequences, SequencesMut, Team, Workspace};
 use proctor_rnn_optimiser::{Cell, GruReset, Precision, RnnActivation};
 
 use super::{Weights, WeightsError, read_file};
-use crate::{Batch, Dense, Instance, Model, Places, Plans, RunError, Scheduler};
+use crate::{Batch, Dense, Instance, Model, Places, Plans, RunError, Scheduler, model::MEMORY_BYTES_MAX};
 
 /// Layers and linear layer of a file, before it is known how they will be run.
 #[derive(Debug)]
@@ -136,10 +136,6 @@ struct PreparedStack {
     settings: StackSettings,
     plans: Vec<Plans>,
 }
-
-/// Most memory that the buffers of one instance may take: far more than any real model needs, and small enough to say no
-/// before the allocator gives up.
-const MEMORY_BYTES_MAX: usize = 8 << 30;
 
 impl Model for PreparedStack {
     fn instance(self: Arc<Self>, mut team: Team) -> Result<Box<dyn Instance>, RunError> {

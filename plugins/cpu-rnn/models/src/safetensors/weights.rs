@@ -164,7 +164,7 @@ impl<'a> Weights<'a> {
         let output = output.ok_or_else(|| self.shape_error(&weight, format!("[at least 1, {input}]")))?;
         let weight = self.take(&weight, &[output, input])?;
         let bias = self.take(&bias, &[output])?;
-        Ok(Dense::new(&weight, &bias, input, output))
+        Ok(Dense::new(&weight, &bias, input))
     }
 
     /// Ends the reading. A tensor that was not taken has no place in the model, and to leave it out would be to compute

@@ -4,7 +4,10 @@
 #[derive(Debug, Clone, Copy)]
 pub enum Attribute {
     Int(i64),
+    Real(f32),
+    Text(&'static str),
     Texts(&'static [&'static str]),
+    Reals(&'static [f32]),
 }
 
 /// A field of bytes: a text or a message.
@@ -15,6 +18,11 @@ pub fn field(number: u32, bytes: &[u8]) -> Vec<u8> {
 /// A field that is an integer.
 pub fn integer(number: u32, value: i64) -> Vec<u8> {
     [varint(u64::from(number << 3)), varint(value.cast_unsigned())].concat()
+}
+
+/// A field that is an f32.
+fn real(number: u32, value: f32) -> Vec<u8> {
+    [varint(u64::from(number << 3 | 5)), value.to_le_bytes().to_vec()].concat()
 }
 
 fn varint(mut value: u64) -> Vec<u8> {
@@ -40,7 +48,10 @@ pub fn node(
     let attribute = |(name, value): (&str, Attribute)| {
         let (value, kind) = match value {
             Attribute::Int(value) => (integer(3, value), 2),
+            Attribute::Real(value) => (real(2, value), 1),
+            Attribute::Text(text) => (field(4, text.as_bytes()), 3),
             Attribute::Texts(all) => (texts(9, all), 8),
+            Attribute::Reals(all) => (all.iter().flat_map(|value| real(7, *value)).collect(), 6),
         };
         field(5, &[field(1, name.as_bytes()), value, integer(20, kind)].concat())
     };
@@ -80,6 +91,17 @@ fn file(opset: i64, nodes: Vec<Vec<u8>>, constants: Vec<Vec<u8>>, inputs: Vec<Ve
     let graph =
         [all(1, nodes), field(2, b"g"), all(5, constants), all(11, inputs), all(12, outputs)].concat();
     [integer(1, 8), field(7, &graph), field(8, &integer(2, opset))].concat()
+}
+
+/// A file whose one node takes this `ValueInfoProto` named `x` to `y`, with this field added to its graph.
+pub fn file_with_input(input: &[u8], more: &[u8]) -> Vec<u8> {
+    let graph = [
+        field(1, &node("Relu", "", &["x"], &["y"], vec![])),
+        field(11, input),
+        field(12, &value("y", 1, &[])),
+        more.to_vec(),
+    ];
+    [integer(1, 8), field(7, &graph.concat()), field(8, &integer(2, 14))].concat()
 }
 
 /// A file with one LSTM of 3 inputs and 4 units.

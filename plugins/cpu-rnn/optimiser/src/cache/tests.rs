@@ -118,6 +118,14 @@ fn a_folder_in_the_place_of_the_file_is_said() {
 }
 
 #[test]
+fn a_file_of_absurd_size_is_not_read() {
+    let (_folder, cache, path) = filled();
+    fs::File::options().write(true).open(&path).unwrap().set_len(FILE_BYTES_MAX + 1).unwrap();
+    let error = cache.load(&key()).unwrap_err().to_string();
+    assert!(error.contains("it has 16777217 bytes, more than any plan; calibrating again"), "{error}");
+}
+
+#[test]
 fn a_file_in_the_place_of_the_folder_is_said() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("cache");

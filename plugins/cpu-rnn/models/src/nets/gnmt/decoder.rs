@@ -7,16 +7,16 @@ use proctor_rnn_optimiser::Cell;
 
 use super::{LAYERS, RESIDUAL_FROM, Settings, Sizes, encoder::Encoding};
 use crate::{
-    RunError,
+    Dense, RunError,
     nets::{
         layers::{
-            Embedding, Projection,
+            Embedding,
             attention::Additive,
             beam::{Row, Scorer},
             softmax, weighted_sum,
         },
         network::zeros,
-        recurrent::{Calls, Expected, Machine, Planner, Recurrent, Step},
+        recurrent::{Calls, Expected, Planner, Recurrent, Runner, Step},
     },
     safetensors::WeightsError,
 };
@@ -25,11 +25,11 @@ use crate::{
 pub(super) struct Decoder {
     sizes: Sizes,
     embedding: Embedding,
-    memory: Projection,
-    query: Projection,
+    memory: Dense,
+    query: Dense,
     energy: Additive,
     layers: [Recurrent; LAYERS],
-    output: Projection,
+    output: Dense,
 }
 
 /// Memory of one caller: one row for each live hypothesis, unless said.
@@ -119,23 +119,23 @@ impl Decoder {
     /// Makes the keys of the memory of a batch.
     pub(super) fn prepare(
         &self,
-        machine: &mut Machine,
+        runner: &mut Runner,
         room: &mut Decoding,
         encoding: &Encoding,
         samples: usize,
         time: usize,
     ) {
         let used = samples * time * self.sizes.hidden;
-        self.memory.run(&mut machine.team, &encoding.rows[..used], &mut room.keys[..used]);
+        self.memory.run_on(&mut runner.team, &encoding.rows[..used], &mut room.keys[..used]);
         let width = 2 * self.sizes.hidden;
-        room.threads.resize_with(machine.team.threads(), || Mutex::new(zeros(width)));
+        room.threads.resize_with(runner.team.threads(), || Mutex::new(zeros(width)));
     }
 }
 
 /// The decoder on the sources of one batch.
 pub(super) struct Steps<'a> {
     pub(super) decoder: &'a Decoder,
-    pub(super) machine: &'a mut Machine,
+    pub(super) runner: &'a mut Runner,
     pub(super) room: &'a mut Decoding,
     pub(super) encoding: &'a Encoding,
     /// Words of each source.
@@ -160,7 +160,7 @@ impl Scorer for Steps<'_> {
         let (hidden, vocabulary) = (self.decoder.sizes.hidden, self.decoder.sizes.vocabulary);
         let up = &self.room.up[..rows.len() * hidden];
         let logits = &mut self.room.logits[..rows.len() * vocabulary];
-        self.decoder.output.run(&mut self.machine.team, up, logits);
+        self.decoder.output.run_on(&mut self.runner.team, up, logits);
         Ok(())
     }
 
@@ -224,7 +224,7 @@ impl Steps<'_> {
             next_hidden: &mut next_hidden[..used],
             next_cell: &mut next_cell[..used],
         };
-        self.decoder.layers[index].step(self.machine, step)?;
+        self.decoder.layers[index].step(self.runner, step)?;
         let output = room.states[index][0].chunks_exact(hidden);
         if index < RESIDUAL_FROM {
             room.up[..used].copy_from_slice(&room.states[index][0][..used]);
@@ -241,8 +241,8 @@ impl Steps<'_> {
         let Sizes { hidden, source, .. } = self.decoder.sizes;
         let room = &mut *self.room;
         let used = rows.len() * hidden;
-        let team = &mut self.machine.team;
-        self.decoder.query.run(team, &room.up[..used], &mut room.queries[..used]);
+        let team = &mut self.runner.team;
+        self.decoder.query.run_on(team, &room.up[..used], &mut room.queries[..used]);
         room.contexts.swap(0, 1);
         let (energy, keys, memory, time) = (&self.decoder.energy, &room.keys, &self.encoding.rows, self.time);
         let places = room.places.iter().zip(rows);

@@ -8,7 +8,7 @@ use crate::{
     nets::{
         layers::Embedding,
         network::zeros,
-        recurrent::{Calls, Expected, Machine, Pass, Planner, Recurrent},
+        recurrent::{Calls, Expected, Pass, Planner, Recurrent, Runner},
     },
     safetensors::WeightsError,
 };
@@ -74,7 +74,7 @@ impl Encoder {
     /// Encodes the sources of a batch; `time` is the longest of `lengths`.
     pub(super) fn run(
         &self,
-        machine: &mut Machine,
+        runner: &mut Runner,
         room: &mut Encoding,
         batch: &dyn Batch,
         lengths: &[usize],
@@ -100,7 +100,7 @@ impl Encoder {
                 last_hidden: Some(&mut last_hidden[..states]),
                 last_cell: Some(&mut last_cell[..states]),
             };
-            layer.run(machine, pass)?;
+            layer.run(runner, pass)?;
             if index >= RESIDUAL_FROM {
                 next.iter_mut().zip(&room.rows).for_each(|(next, row)| *next += row);
             }

@@ -15,7 +15,7 @@ use super::{
     inputs::{WordInput, check_batch, write_words},
     layers::beam::{Beam, BeamOptions, Row, search},
     network::{Settings, i32_spec},
-    recurrent::{Machine, Planner, Recurrent},
+    recurrent::{Planner, Recurrent, Runner},
 };
 use crate::{Batch, Instance, Model, RunError, safetensors::WeightsError};
 use decoder::{Decoder, Decoding, Steps};
@@ -109,7 +109,7 @@ impl Model for Gnmt {
         let samples = self.settings.batch_size_max;
         let beams = (0..samples).map(|_| Beam::new(beam, self.sizes.steps_max(source), source));
         Ok(Box::new(GnmtInstance {
-            machine: Machine::new(team, self.layers()),
+            runner: Runner::new(team, self.layers()),
             lengths: Vec::with_capacity(samples),
             encoding: Encoding::new(self.sizes, samples),
             decoding: Decoding::new(self.sizes, samples),
@@ -127,7 +127,7 @@ impl Model for Gnmt {
 #[derive(Debug)]
 struct GnmtInstance {
     model: Arc<Gnmt>,
-    machine: Machine,
+    runner: Runner,
     /// Words of each source.
     lengths: Vec<usize>,
     encoding: Encoding,
@@ -146,8 +146,8 @@ impl Instance for GnmtInstance {
         }
         let time = self.lengths.iter().copied().max().unwrap_or(0);
         if time > 0 {
-            model.encoder.run(&mut self.machine, &mut self.encoding, batch, &self.lengths, time)?;
-            model.decoder.prepare(&mut self.machine, &mut self.decoding, &self.encoding, samples, time);
+            model.encoder.run(&mut self.runner, &mut self.encoding, batch, &self.lengths, time)?;
+            model.decoder.prepare(&mut self.runner, &mut self.decoding, &self.encoding, samples, time);
         }
         let beams = &mut self.beams[..samples];
         for (beam, length) in beams.iter_mut().zip(&self.lengths) {
@@ -155,7 +155,7 @@ impl Instance for GnmtInstance {
         }
         let mut steps = Steps {
             decoder: &model.decoder,
-            machine: &mut self.machine,
+            runner: &mut self.runner,
             room: &mut self.decoding,
             encoding: &self.encoding,
             lengths: &self.lengths,

@@ -2,13 +2,14 @@
 
 use proctor_rnn_engine::Team;
 
-use super::{Activation, Projection};
+use super::Activation;
+use crate::Dense;
 
 /// One highway layer: `g * f(transform x) + (1 - g) * x` with `g = sigmoid(gate x)`.
 #[derive(Debug)]
 pub struct Highway {
-    transform: Projection,
-    gate: Projection,
+    transform: Dense,
+    gate: Dense,
     activation: Activation,
 }
 
@@ -18,7 +19,7 @@ impl Highway {
     /// # Panics
     /// If a width differs.
     #[must_use]
-    pub fn new(transform: Projection, gate: Projection, activation: Activation) -> Self {
+    pub fn new(transform: Dense, gate: Dense, activation: Activation) -> Self {
         let width = transform.input();
         let widths = [transform.output(), gate.input(), gate.output()];
         assert_eq!(widths, [width; 3], "a highway layer keeps its width");
@@ -31,9 +32,9 @@ impl Highway {
     /// If `x` is not whole rows, or `room` too small.
     pub fn run(&self, team: &mut Team, room: &mut [f32], x: &mut [f32]) {
         let (transformed, gates) = room[..2 * x.len()].split_at_mut(x.len());
-        self.transform.run(team, x, transformed);
+        self.transform.run_on(team, x, transformed);
         self.activation.apply(transformed);
-        self.gate.run(team, x, gates);
+        self.gate.run_on(team, x, gates);
         Activation::Sigmoid.apply(gates);
         for ((x, transformed), gate) in x.iter_mut().zip(transformed).zip(gates) {
             *x = *gate * *transformed + (1.0 - *gate) * *x;
@@ -46,8 +47,8 @@ mod tests {
     use super::*;
 
     fn run(gate_bias: f32) -> [f32; 4] {
-        let transform = Projection::new(&[2.0, 0.0, 0.0, -2.0], &[], 2);
-        let gate = Projection::new(&[0.0; 4], &[gate_bias; 2], 2);
+        let transform = Dense::new(&[2.0, 0.0, 0.0, -2.0], &[], 2);
+        let gate = Dense::new(&[0.0; 4], &[gate_bias; 2], 2);
         let mut x = [1.0, 1.0, 3.0, -1.0];
         Highway::new(transform, gate, Activation::Relu).run(&mut Team::new(1), &mut [0.0; 8], &mut x);
         x

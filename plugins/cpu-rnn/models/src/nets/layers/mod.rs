@@ -10,7 +10,6 @@ mod embedding;
 mod highway;
 mod perceptron;
 mod pooling;
-mod projection;
 mod softmax;
 
 pub use activation::Activation;
@@ -19,7 +18,6 @@ pub use embedding::Embedding;
 pub use highway::Highway;
 pub use perceptron::{Perceptron, PerceptronRoom};
 pub use pooling::max_over_time;
-pub use projection::Projection;
 pub use softmax::{log_sum_exp, softmax};
 
 /// The sum of the products of two rows, in four chains so that additions overlap.

@@ -2,12 +2,13 @@
 
 use proctor_rnn_engine::Team;
 
-use super::{Activation, Projection};
+use super::Activation;
+use crate::Dense;
 
 /// Dense layers one after the other. With a single one it is a dense layer with its function.
 #[derive(Debug)]
 pub struct Perceptron {
-    layers: Vec<(Projection, Activation)>,
+    layers: Vec<(Dense, Activation)>,
 }
 
 /// Memory of one caller of a [`Perceptron`]. Grows to the largest call and then allocates nothing.
@@ -22,7 +23,7 @@ impl Perceptron {
     /// # Panics
     /// If there is none, or one does not take what the one before gives.
     #[must_use]
-    pub fn new(layers: Vec<(Projection, Activation)>) -> Self {
+    pub fn new(layers: Vec<(Dense, Activation)>) -> Self {
         assert!(!layers.is_empty(), "a perceptron has layers");
         for pair in layers.windows(2) {
             assert_eq!(pair[0].0.output(), pair[1].0.input(), "width between two layers");
@@ -50,7 +51,7 @@ impl Perceptron {
                 }
                 &mut to[..count]
             };
-            layer.run(team, from, to);
+            layer.run_on(team, from, to);
             activation.apply(to);
         }
     }
@@ -64,9 +65,9 @@ mod tests {
     #[test]
     fn layers_follow_each_other() {
         let layers = vec![
-            (Projection::new(&[1.0, 1.0, 1.0, 1.0], &[0.0, -1.0], 2), Activation::Relu),
-            (Projection::new(&[-1.0, 2.0], &[], 2), Activation::Identity),
-            (Projection::new(&[-1.0], &[], 1), Activation::Identity),
+            (Dense::new(&[1.0, 1.0, 1.0, 1.0], &[0.0, -1.0], 2), Activation::Relu),
+            (Dense::new(&[-1.0, 2.0], &[], 2), Activation::Identity),
+            (Dense::new(&[-1.0], &[], 1), Activation::Identity),
         ];
         let network = Perceptron::new(layers);
         let (mut team, mut room) = (Team::new(1), PerceptronRoom::default());

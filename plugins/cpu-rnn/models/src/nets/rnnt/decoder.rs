@@ -6,11 +6,11 @@
 
 use super::{Settings, Sizes, encoder::Frames, stack};
 use crate::{
-    RunError,
+    Dense, RunError,
     nets::{
-        layers::{Activation, Embedding, Projection},
+        layers::{Activation, Embedding},
         network::zeros,
-        recurrent::{Calls, Machine, Planner, Recurrent, Step},
+        recurrent::{Calls, Planner, Recurrent, Runner, Step},
     },
     safetensors::WeightsError,
 };
@@ -21,10 +21,10 @@ pub(super) struct Decoder {
     embedding: Embedding,
     layers: [Recurrent; 2],
     /// The columns of `joint.net.0` that meet the frame, with its bias.
-    of_frame: Projection,
+    of_frame: Dense,
     /// Those that meet the prediction.
-    of_prediction: Projection,
-    last: Projection,
+    of_prediction: Dense,
+    last: Dense,
 }
 
 /// Memory of one caller: one row for each sample, unless said.
@@ -102,8 +102,8 @@ impl Decoder {
             sizes,
             embedding,
             layers,
-            of_frame: Projection::new(&columns(0, hidden), &bias, hidden),
-            of_prediction: Projection::new(&columns(hidden, prediction), &[], prediction),
+            of_frame: Dense::new(&columns(0, hidden), &bias, hidden),
+            of_prediction: Dense::new(&columns(hidden, prediction), &[], prediction),
             last: planner.linear("joint.net.3", joint, labels + 1)?,
         })
     }
@@ -115,21 +115,21 @@ impl Decoder {
     /// Decodes all samples of a batch; `lengths` are their frames. The texts are in `room` then.
     pub(super) fn run(
         &self,
-        machine: &mut Machine,
+        runner: &mut Runner,
         room: &mut Decoding,
         frames: Frames<'_>,
         lengths: &[usize],
     ) -> Result<(), RunError> {
         let rows = lengths.len() * frames.time;
-        self.of_frame.run(&mut machine.team, frames.values, &mut room.of_frames[..rows * self.sizes.joint]);
+        self.of_frame.run_on(&mut runner.team, frames.values, &mut room.of_frames[..rows * self.sizes.joint]);
         self.start(room, lengths.len());
         loop {
-            self.predict(machine, room)?;
+            self.predict(runner, room)?;
             room.stepping.clear();
             // A sample that finds a blank goes on to its next frame at once, until it finds a symbol or is done.
             let mut looking = false;
             for (sample, length) in lengths.iter().enumerate() {
-                looking |= self.look(machine, room, sample, *length, frames.time);
+                looking |= self.look(runner, room, sample, *length, frames.time);
             }
             if !looking {
                 return Ok(());
@@ -151,7 +151,7 @@ impl Decoder {
     /// Looks at frames from where a sample is, until one has a symbol. Returns whether there was one; the sample steps then.
     fn look(
         &self,
-        machine: &mut Machine,
+        runner: &mut Runner,
         room: &mut Decoding,
         index: usize,
         length: usize,
@@ -168,7 +168,7 @@ impl Decoder {
             }
             Activation::Relu.apply(hidden);
             let logits = &mut room.logits[..=blank];
-            self.last.run(&mut machine.team, hidden, logits);
+            self.last.run_on(&mut runner.team, hidden, logits);
             let symbol = first_of_largest(logits);
             if symbol == blank || sample.symbols == symbols_max {
                 sample.frame += 1;
@@ -184,7 +184,7 @@ impl Decoder {
     }
 
     /// One step of the prediction network for the samples that step, by their last symbols.
-    fn predict(&self, machine: &mut Machine, room: &mut Decoding) -> Result<(), RunError> {
+    fn predict(&self, runner: &mut Runner, room: &mut Decoding) -> Result<(), RunError> {
         let Sizes { prediction: width, joint, .. } = self.sizes;
         let Decoding { stepping, samples, states, input, before, after, hidden, of_predictions, .. } = room;
         let used = stepping.len() * width;
@@ -208,7 +208,7 @@ impl Decoder {
                 next_hidden: &mut next_hidden[..used],
                 next_cell: &mut next_cell[..used],
             };
-            layer.step(machine, step)?;
+            layer.step(runner, step)?;
             for (after, states) in after.iter().zip(&mut *states) {
                 for (sample, row) in stepping.iter().zip(after.chunks_exact(width)) {
                     states[sample * width..][..width].copy_from_slice(row);
@@ -217,7 +217,7 @@ impl Decoder {
             input[..used].copy_from_slice(&after[0][..used]);
         }
         let hidden = &mut hidden[..stepping.len() * joint];
-        self.of_prediction.run(&mut machine.team, &input[..used], hidden);
+        self.of_prediction.run_on(&mut runner.team, &input[..used], hidden);
         for (sample, row) in stepping.iter().zip(hidden.chunks_exact(joint)) {
             of_predictions[sample * joint..][..joint].copy_from_slice(row);
         }

@@ -5,7 +5,7 @@ use crate::{
     Batch, RunError,
     nets::{
         network::zeros,
-        recurrent::{Calls, Machine, Pass, Planner, Recurrent},
+        recurrent::{Calls, Pass, Planner, Recurrent, Runner},
     },
     safetensors::WeightsError,
 };
@@ -65,7 +65,7 @@ impl Encoder {
     /// Encodes the features of a batch. `lengths` are rows before and frames after.
     pub(super) fn run<'a>(
         &self,
-        machine: &mut Machine,
+        runner: &mut Runner,
         room: &'a mut Encoding,
         batch: &dyn Batch,
         lengths: &mut [usize],
@@ -90,7 +90,7 @@ impl Encoder {
             };
             let input = &input[..samples * time * width];
             let output = &mut to[..samples * time * layer.width()];
-            layer.run(machine, Pass::new(input, lengths, time, output))?;
+            layer.run(runner, Pass::new(input, lengths, time, output))?;
             std::mem::swap(&mut from, &mut to);
         }
         Ok(Frames { values: &from[..samples * time * self.sizes.hidden], time })

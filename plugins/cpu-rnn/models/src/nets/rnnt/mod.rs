@@ -16,7 +16,7 @@ use proctor_vocabulary::TensorSpec;
 use super::{
     inputs::{check_batch, checked_length, write_words},
     network::{Settings, f32_spec, i32_spec},
-    recurrent::{Calls, Expected, Machine, Planner, Recurrent},
+    recurrent::{Calls, Expected, Planner, Recurrent, Runner},
 };
 use crate::{Batch, Instance, Model, RunError, safetensors::WeightsError};
 use decoder::{Decoder, Decoding};
@@ -109,7 +109,7 @@ impl Model for Rnnt {
         self.settings.check_memory(rows, per_sample)?;
         let samples = self.settings.batch_size_max;
         Ok(Box::new(RnntInstance {
-            machine: Machine::new(team, self.encoder.layers().chain(self.decoder.layers())),
+            runner: Runner::new(team, self.encoder.layers().chain(self.decoder.layers())),
             lengths: Vec::with_capacity(samples),
             encoding: Encoding::new(self.sizes, samples),
             decoding: Decoding::new(self.sizes, samples),
@@ -125,7 +125,7 @@ impl Model for Rnnt {
 #[derive(Debug)]
 struct RnntInstance {
     model: Arc<Rnnt>,
-    machine: Machine,
+    runner: Runner,
     /// Feature rows of each sample, then its frames.
     lengths: Vec<usize>,
     encoding: Encoding,
@@ -144,8 +144,8 @@ impl Instance for RnntInstance {
         if samples == 0 {
             return Ok(());
         }
-        let frames = model.encoder.run(&mut self.machine, &mut self.encoding, batch, &mut self.lengths)?;
-        model.decoder.run(&mut self.machine, &mut self.decoding, frames, &self.lengths)?;
+        let frames = model.encoder.run(&mut self.runner, &mut self.encoding, batch, &mut self.lengths)?;
+        model.decoder.run(&mut self.runner, &mut self.decoding, frames, &self.lengths)?;
         for sample in 0..samples {
             write_words(batch, sample, 0, self.decoding.text(sample))?;
         }

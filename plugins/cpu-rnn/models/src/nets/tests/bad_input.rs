@@ -5,7 +5,7 @@ use std::fs;
 use proctor_datasets::recipes::{self, ModelRecipe};
 use proctor_rnn_optimiser::Precision;
 
-use super::common::{Folder, batch, load, load_file, team, words};
+use super::common::{batch, load, load_file, team, words};
 use crate::{
     OwnedBatch, RunError,
     nets::{find, networks},
@@ -13,14 +13,19 @@ use crate::{
 
 /// One sample of a network with one input replaced.
 fn sample_with(id: &str, input: &str, values: &[i32]) -> OwnedBatch {
+    let mut batch = OwnedBatch::default();
+    push_with(&mut batch, id, input, values);
+    batch
+}
+
+/// Adds such a sample to a batch.
+fn push_with(batch: &mut OwnedBatch, id: &str, input: &str, values: &[i32]) {
     let (recipe, network) = (recipes::input_recipe(id).unwrap(), find(id).unwrap());
     let mut inputs: Vec<Vec<u32>> = recipe.sample(0).iter().map(|bytes| words(bytes)).collect();
     let place = recipe.tensors.iter().position(|tensor| tensor.name == input).unwrap();
     inputs[place] = values.iter().map(|value| value.cast_unsigned()).collect();
     let room: Vec<usize> = network.outputs.iter().map(|output| output.element_count()).collect();
-    let mut batch = OwnedBatch::default();
     batch.push(inputs, &room);
-    batch
 }
 
 fn run(id: &str, batch: &mut OwnedBatch) -> Result<(), RunError> {
@@ -43,6 +48,43 @@ fn sequences_of_length_zero_are_answered() {
     assert!((starts.iter().sum::<f32>() - 1.0).abs() < 1e-5, "{starts:?}");
     assert!(values("gnmt-tiny", "source_length", &[0], 0).is_empty());
     assert!(values("rnnt-tiny", "feature_length", &[0], 0).is_empty());
+}
+
+#[test]
+fn a_sequence_of_length_zero_leaves_its_neighbours_alone() {
+    for (id, input, count) in [
+        ("text-similarity-tiny", "query_length", 1),
+        ("attention-sum-reader-tiny", "context_lengths", 3),
+        ("bidaf-tiny", "context_length", 1),
+        ("gnmt-tiny", "source_length", 1),
+        ("rnnt-tiny", "feature_length", 1),
+    ] {
+        let (mut whole, mut none) = (batch(id, [0]), sample_with(id, input, &vec![0; count]));
+        let mut mixed = sample_with(id, input, &vec![0; count]);
+        let inputs = recipes::input_recipe(id).unwrap().sample(0);
+        let room: Vec<usize> =
+            find(id).unwrap().outputs.iter().map(|output| output.element_count()).collect();
+        mixed.push(inputs.iter().map(|bytes| words(bytes)).collect(), &room);
+        push_with(&mut mixed, id, input, &vec![0; count]);
+        let mut instance = load(id, Precision::F32, 3).instance(team()).unwrap();
+        for batch in [&mut whole, &mut none, &mut mixed] {
+            instance.execute(batch).unwrap();
+        }
+        for (sample, alone) in [&none, &whole, &none].into_iter().enumerate() {
+            let (got, expected) = (mixed.output(sample, 0), alone.output(0, 0));
+            assert_eq!(got.len(), expected.len(), "{id} sample {sample}");
+            if find(id).unwrap().outputs[0].name == "tokens" {
+                assert_eq!(
+                    mixed.output_integers(sample, 0),
+                    alone.output_integers(0, 0),
+                    "{id} sample {sample}"
+                );
+                continue;
+            }
+            let near = got.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-5);
+            assert!(near, "{id} sample {sample}: {got:?} {expected:?}");
+        }
+    }
 }
 
 #[test]
@@ -111,8 +153,8 @@ fn too_large_and_empty_batches_are_told_apart() {
 
 /// Writes a changed recipe and says why it cannot be loaded.
 fn refusal(id: &str, change: impl FnOnce(&mut ModelRecipe)) -> String {
-    let folder = Folder::new(&format!("bad-{id}"));
-    let path = folder.join("model.safetensors");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.safetensors");
     let mut recipe = recipes::recipe(id).unwrap();
     change(&mut recipe);
     recipes::write_safetensors(&recipe, &path, &mut |_| ()).unwrap();
@@ -159,13 +201,14 @@ fn a_file_with_another_model_is_refused_by_tensor() {
 
 #[test]
 fn a_file_cut_short_or_absent_is_refused() {
-    let folder = Folder::new("short");
-    let path = folder.join("model.safetensors");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.safetensors");
     recipes::write_safetensors(&recipes::recipe("bidaf-tiny").unwrap(), &path, &mut |_| ()).unwrap();
     let bytes = fs::read(&path).unwrap();
     fs::write(&path, &bytes[..bytes.len() - 5]).unwrap();
     let error = load_file("bidaf-tiny", &path, Precision::F32, 1).unwrap_err().to_string();
     assert!(error.contains("cut short"), "{error}");
-    let error = load_file("bidaf-tiny", &folder.join("none"), Precision::F32, 1).unwrap_err().to_string();
+    let error =
+        load_file("bidaf-tiny", &folder.path().join("none"), Precision::F32, 1).unwrap_err().to_string();
     assert!(error.contains("cannot read"), "{error}");
 }

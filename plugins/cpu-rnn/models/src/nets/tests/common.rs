@@ -1,52 +1,58 @@
 //! Files, samples and reference outputs of the generated networks.
 
-use std::{fs, path::PathBuf, sync::Arc};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use proctor_datasets::recipes;
 use proctor_rnn_engine::Team;
 use proctor_rnn_optimiser::{GruReset, Precision};
 
-use crate::{LoadError, LoadRequest, Model, OwnedBatch, SingleThread, nets::find};
-
-/// A folder of weights that is removed in the end.
-pub(super) struct Folder(PathBuf);
-
-impl Folder {
-    pub(super) fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("proctor-nets-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    pub(super) fn join(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // Best effort: what is left lies in the folder for temporary files.
-        drop(fs::remove_dir_all(&self.0));
-    }
-}
+use crate::{
+    LoadError, LoadRequest, Model, OwnedBatch, Scheduler, SingleThread,
+    nets::{Network, find},
+};
 
 /// Loads a network from a file of its recipe.
 pub(super) fn load(id: &str, precision: Precision, batch_size_max: usize) -> Arc<dyn Model> {
-    let folder = Folder::new(&format!("{id}-{precision:?}-{batch_size_max}"));
-    let path = folder.join("model.safetensors");
+    load_for(&SingleThread, id, precision, batch_size_max)
+}
+
+/// The same by other schedules.
+pub(super) fn load_for(
+    scheduler: &dyn Scheduler,
+    id: &str,
+    precision: Precision,
+    batch_size_max: usize,
+) -> Arc<dyn Model> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.safetensors");
     recipes::write_safetensors(&recipes::recipe(id).unwrap(), &path, &mut |_| ()).unwrap();
-    load_file(id, &path, precision, batch_size_max).unwrap()
+    let network = find(id).unwrap();
+    let request = request(&network, &path, precision, batch_size_max);
+    network.load(&LoadRequest { scheduler, ..request }).unwrap()
 }
 
 pub(super) fn load_file(
     id: &str,
-    path: &std::path::Path,
+    path: &Path,
     precision: Precision,
     batch_size_max: usize,
 ) -> Result<Arc<dyn Model>, LoadError> {
     let network = find(id).unwrap();
-    network.load(&LoadRequest {
-        model: id,
+    network.load(&request(&network, path, precision, batch_size_max))
+}
+
+fn request<'a>(
+    network: &'a Network,
+    path: &'a Path,
+    precision: Precision,
+    batch_size_max: usize,
+) -> LoadRequest<'a> {
+    LoadRequest {
+        model: network.id,
         safetensors: Some(path),
         onnx: None,
         inputs: &network.inputs,
@@ -55,7 +61,7 @@ pub(super) fn load_file(
         precision,
         reset: GruReset::AfterProduct,
         scheduler: &SingleThread,
-    })
+    }
 }
 
 /// A batch of generated samples.

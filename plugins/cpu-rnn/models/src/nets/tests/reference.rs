@@ -1,22 +1,27 @@
 //! What the networks answer must be what another implementation answers: `datasets/recipes/make_reference.py`, in numpy and f64.
 
 use proctor_datasets::recipes;
-use proctor_rnn_optimiser::Precision;
+use proctor_rnn_engine::Team;
+use proctor_rnn_optimiser::{Mapping, Precision, Schedule};
 
-use super::common::{Reference, batch, load, team};
+use super::common::{Reference, batch, load, load_for, team};
 use crate::{
-    OwnedBatch,
+    Instance, LayerCalls, OwnedBatch, Scheduler,
     nets::{find, networks},
 };
 
 /// Largest difference of a value: the answers are probabilities and cosines, computed in f32 against f64.
 const TOLERANCE: f64 = 5e-6;
 
-/// Runs samples in batches of a size and compares each.
+/// Runs samples on one thread in batches of a size and compares each.
 fn check(id: &str, batch_size: usize, sample_count: usize) {
+    let instance = load(id, Precision::F32, batch_size).instance(team()).unwrap();
+    check_instance(instance, id, batch_size, sample_count);
+}
+
+fn check_instance(mut instance: Box<dyn Instance>, id: &str, batch_size: usize, sample_count: usize) {
     let reference = Reference::read(id);
     let sample_count = sample_count.min(reference.sample_count());
-    let mut instance = load(id, Precision::F32, batch_size).instance(team()).unwrap();
     let mut largest: f64 = 0.0;
     for first in (0..sample_count).step_by(batch_size) {
         let samples = first..sample_count.min(first + batch_size);
@@ -55,6 +60,28 @@ fn small_networks_answer_as_the_reference_does_whatever_the_batch() {
     for id in networks().iter().map(|network| network.id).filter(|id| id.ends_with("-tiny")) {
         for batch_size in [1, 2, 3, 16] {
             check(id, batch_size, 16);
+        }
+    }
+}
+
+/// Every layer on all threads of a team, which share its units.
+struct Shared(usize);
+
+impl Scheduler for Shared {
+    fn plan(&self, calls: &[LayerCalls<'_>]) -> Vec<Schedule> {
+        vec![Schedule { threads: self.0, mapping: Mapping::Columns, ..Schedule::SINGLE }; calls.len()]
+    }
+}
+
+#[test]
+fn several_threads_answer_as_one_does() {
+    let tiny = networks().into_iter().map(|network| network.id).filter(|id| id.ends_with("-tiny"));
+    // Those are too small to be split around the recurrent layers; this one is not.
+    for (id, batch_size, sample_count) in tiny.map(|id| (id, 3, 16)).chain([("text-similarity", 2, 2)]) {
+        for threads in [2, 3] {
+            let model = load_for(&Shared(threads), id, Precision::F32, batch_size);
+            let instance = model.instance(Team::new(threads)).unwrap();
+            check_instance(instance, id, batch_size, sample_count);
         }
     }
 }

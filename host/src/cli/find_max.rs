@@ -1,0 +1,97 @@
+//! The flags of `host find-max`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use proctor_config::{Origin, Settings};
+
+use super::{
+    RunFlags,
+    values::{duration_ns, fraction, share},
+};
+use crate::exit::HostError;
+
+/// How near to the limit a search goes unless told otherwise.
+const RESOLUTION: f64 = 0.01;
+
+/// The flags of a search. Those of a run say what is searched; --target-qps is where the search begins.
+#[derive(Debug, Args)]
+pub(crate) struct FindMaxFlags {
+    #[command(flatten)]
+    run: RunFlags,
+    /// Server: how near to the limit, as a fraction of the rate
+    #[arg(long, value_name = "FRACTION", default_value_t = RESOLUTION, value_parser = fraction)]
+    pub(crate) resolution: f64,
+    /// Lowest rate, or fewest samples of a query, to look at
+    #[arg(long, value_name = "LOAD")]
+    pub(crate) from: Option<f64>,
+    /// Highest rate, or most samples of a query, to look at
+    #[arg(long, value_name = "LOAD")]
+    pub(crate) to: Option<f64>,
+    /// Full runs that have to be VALID at the result [default: server_run_count, which is that of the rules]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) confirm_runs: Option<u32>,
+    /// MultiStream: the latency that a query may take: 50ms
+    #[arg(long, value_name = "TIME", value_parser = duration_ns, allow_hyphen_values = true)]
+    pub(crate) latency_bound: Option<u64>,
+    /// Share of samples that may fail; above 0 the result is none by the rules
+    #[arg(long, value_name = "FRACTION", default_value_t = 0.0, value_parser = share)]
+    pub(crate) max_error_share: f64,
+    /// Go on with an interrupted search: its folder, with the same flags
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) resume: Option<PathBuf>,
+}
+
+/// What clap takes where nothing is given.
+impl Default for FindMaxFlags {
+    fn default() -> Self {
+        Self {
+            run: RunFlags::default(),
+            resolution: RESOLUTION,
+            from: None,
+            to: None,
+            confirm_runs: None,
+            latency_bound: None,
+            max_error_share: 0.0,
+            resume: None,
+        }
+    }
+}
+
+impl FindMaxFlags {
+    /// As [`RunFlags::load`]; where nobody names a scenario, it is Server.
+    ///
+    /// # Errors
+    /// As of [`RunFlags::load`].
+    pub(crate) fn load(&self) -> Result<Settings, HostError> {
+        if self.run.scenario.is_some() {
+            return self.run.load();
+        }
+        let server = RunFlags { scenario: Some("Server".to_owned()), ..self.run.clone() }.load()?;
+        let replaces = server.effective.get("scenario").map_or(&[][..], |effective| &effective.overridden);
+        match replaces.iter().all(|replaced| replaced.origin == Origin::Default) {
+            true => Ok(server),
+            false => self.run.load(),
+        }
+    }
+}
+
+pub(super) const FIND_MAX_HELP: &str = "\
+Examples:
+  host find-max
+  host find-max --plugin mock --virtual-time --set mock.service=fixed \\
+                --set mock.service_us=1000 --target-qps 100
+  host find-max --preset official --from 500 --to 2000 --resolution 0.005
+  host find-max --scenario MultiStream --latency-bound 20ms
+  host find-max --preset official --set rules=v0.7    five full runs at the result
+  host find-max --resume runs/2026-01-31T12-00-00-digits-lstm-Server-find-max.partial
+
+Probes are the beginnings of runs at other rates. Each ends when a sequential
+test knows, with a confidence of 95% and of 99.8% near the limit, on which side of
+the bound its rate is, when the queue grows without end, or after a fifth of a full
+run. Full runs, as long as
+the preset wants them, decide; docs/find-max.md tells how.
+
+A line for each probe and the result go to stdout. The folder holds probes.json,
+with the curve, find_max.json, and a run folder for each full run. LoadGen's own
+search is host run --scenario Server --mode FindPeakPerformance.";
