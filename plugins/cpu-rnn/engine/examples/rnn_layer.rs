@@ -216,10 +216,10 @@ impl Bed {
             (_, Directions::Bidirectional, _) => {
                 &[Mapping::Single, Mapping::Columns, Mapping::Rows, Mapping::Directions]
             }
-            (_, _, 1) => &[Mapping::Single, Mapping::Columns],
-            _ => &[Mapping::Single, Mapping::Columns, Mapping::Rows],
+            (_, _, 1) => &[Mapping::Single, Mapping::Columns, Mapping::Phases],
+            _ => &[Mapping::Single, Mapping::Columns, Mapping::Rows, Mapping::Phases],
         };
-        let chunks = [0, 1, 4, 10, 25]
+        let chunks = [0, 1, 4, 6, 12, 24]
             .map(|steps| if steps == 0 { Chunk::WholeSequence } else { Chunk::Steps(steps) });
         let mut all = Vec::new();
         for mapping in mappings {

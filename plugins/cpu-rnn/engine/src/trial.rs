@@ -104,7 +104,7 @@ mod tests {
                 LayerShape { cell, directions, input, hidden, batch: 2, time, precision: Precision::F32 };
             let mut trial = Trial::new(&layer, &shape);
             let mut team = Team::new(2);
-            for mapping in [Mapping::Single, Mapping::Columns, Mapping::Rows, Mapping::Directions] {
+            for mapping in Mapping::ALL {
                 let schedule = Schedule {
                     threads: 2,
                     mapping,

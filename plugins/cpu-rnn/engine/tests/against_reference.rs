@@ -23,8 +23,6 @@ const CELLS: [Cell; 5] = [
     Cell::Rnn(RnnActivation::Relu),
 ];
 const DIRECTIONS: [Directions; 3] = [Directions::Forward, Directions::Reverse, Directions::Bidirectional];
-const MAPPINGS: [Mapping; 4] = [Mapping::Single, Mapping::Columns, Mapping::Rows, Mapping::Directions];
-
 fn specs() -> impl Strategy<Value = LayerSpec> {
     let sizes = (select(vec![1, 3, 16, 17, 40]), select(vec![1, 8, 15, 16, 17, 33, 100]));
     let clip = prop_oneof![3 => Just(None), 1 => Just(Some(0.7))];
@@ -43,7 +41,7 @@ fn specs() -> impl Strategy<Value = LayerSpec> {
 fn schedules() -> impl Strategy<Value = Schedule> {
     let chunks = prop_oneof![Just(Chunk::WholeSequence), (1..4_usize).prop_map(Chunk::Steps)];
     let sweeps = select(vec![Sweep::Forward, Sweep::ZigZag]);
-    (1..=5_usize, select(&MAPPINGS[..]), chunks, sweeps).prop_map(|(threads, mapping, chunk, sweep)| {
+    (1..=5_usize, select(&Mapping::ALL[..]), chunks, sweeps).prop_map(|(threads, mapping, chunk, sweep)| {
         Schedule { threads, mapping, chunk, sweep, primed: false }
     })
 }
@@ -101,7 +99,7 @@ fn every_mapping_of_every_cell_at_the_ends_of_tiles() {
                     let tensors = Tensors::random(&spec, 4, batch, batch == 5, &mut random);
                     let expected = tensors.reference(&spec, &weights);
                     for team in &mut teams {
-                        for mapping in MAPPINGS {
+                        for mapping in Mapping::ALL {
                             let (chunk, sweep) = (Chunk::Steps(3), Sweep::ZigZag);
                             let schedule =
                                 Schedule { threads: team.threads(), mapping, chunk, sweep, primed: false };

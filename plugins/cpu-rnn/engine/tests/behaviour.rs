@@ -9,8 +9,6 @@ use proctor_rnn_engine::{LayerSpec, Team, Workspace};
 use proctor_rnn_optimiser::{Cell, Chunk, Directions, GruReset, Mapping, Precision, Schedule, Sweep};
 
 const CELLS: [Cell; 3] = [Cell::Lstm, Cell::Gru(GruReset::AfterProduct), Cell::Gru(GruReset::BeforeProduct)];
-const MAPPINGS: [Mapping; 4] = [Mapping::Single, Mapping::Columns, Mapping::Rows, Mapping::Directions];
-
 fn spec(cell: Cell, hidden: usize, precision: Precision) -> LayerSpec {
     LayerSpec { cell, directions: Directions::Bidirectional, input: 6, hidden, clip: None, precision }
 }
@@ -31,7 +29,7 @@ fn a_nan_or_an_infinity_in_one_sequence_stays_in_it() {
     for (cell, precision) in CELLS.iter().flat_map(|cell| precisions.map(|precision| (*cell, precision))) {
         let spec = spec(cell, 20, precision);
         let layer = layer(spec, &weights(&spec, &mut random));
-        for mapping in MAPPINGS {
+        for mapping in Mapping::ALL {
             let clean = Tensors::random(&spec, 5, 7, false, &mut random);
             let mut spoilt = clean.clone();
             let sample = 4;
@@ -68,7 +66,7 @@ fn nothing_to_do_gives_the_initial_states_back() {
     for (time, batch, lengths) in [(0, 3, None), (4, 0, None), (4, 3, Some(vec![0; 3]))] {
         let mut tensors = Tensors::random(&spec, time, batch, true, &mut random);
         tensors.lengths = lengths;
-        for mapping in MAPPINGS {
+        for mapping in Mapping::ALL {
             let outcome = tensors.run(&layer, &schedule(mapping, 2), &mut team, &mut Workspace::default());
             assert!(outcome.0[0].iter().all(|value| *value == 0.0));
             assert_eq!(Some(&outcome.0[1]), tensors.initial_hidden.as_ref());
@@ -89,7 +87,7 @@ fn rounded_weights_stay_near_the_reference_on_every_mapping() {
             let mut tensors = Tensors::random(&spec, 6, 5, true, &mut random);
             tensors.lengths = Some(vec![6, 0, 3, 1, 6]);
             let expected = tensors.reference(&spec, &weights);
-            for mapping in MAPPINGS {
+            for mapping in Mapping::ALL {
                 for threads in [1, 2, 3] {
                     let (mut team, mut workspace) = (Team::new(threads), Workspace::default());
                     let schedule = schedule(mapping, threads);

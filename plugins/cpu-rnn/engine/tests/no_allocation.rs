@@ -19,7 +19,7 @@ fn the_second_call_of_a_size_allocates_nothing() {
             let layer = layer(spec, &weights);
             let mut tensors = Tensors::random(&spec, 6, 5, true, &mut random);
             tensors.lengths = Some(vec![2, 6, 0, 6, 3]);
-            for mapping in [Mapping::Single, Mapping::Columns, Mapping::Rows, Mapping::Directions] {
+            for mapping in Mapping::ALL {
                 let (chunk, sweep) = (Chunk::Steps(2), Sweep::ZigZag);
                 let schedule = Schedule { threads: 2, mapping, chunk, sweep, primed: false };
                 let (mut team, mut workspace) = (Team::new(2), Workspace::default());

@@ -14,6 +14,10 @@ use crate::{
 /// Units of a block of packed weights: the least that a thread can own.
 const BLOCK_UNITS: usize = 16;
 
+/// Steps of a part of the time-independent phase where it runs beside the others: a multiple of the six rows of a register
+/// tile.
+const PIPELINED_STEPS: [usize; 3] = [6, 12, 24];
+
 /// Candidates that are measured, unless there are more mappings than that.
 pub const CANDIDATE_COUNT_MAX: usize = 20;
 
@@ -53,7 +57,7 @@ pub struct Candidates {
 pub fn candidates(shape: &LayerShape, machine: &Machine, threads_max: usize) -> Candidates {
     let threads_max = threads_max.clamp(1, machine.cores_allowed.max(1));
     let mut all: Vec<Candidate> = Vec::new();
-    for (mapping, threads) in mappings(shape, threads_max) {
+    for (mapping, threads) in mappings(shape, machine, threads_max) {
         all.extend(variants(shape, machine, threads_max, mapping, threads));
     }
     all.sort_by(|a, b| a.prediction.time_ns.total_cmp(&b.prediction.time_ns));
@@ -78,6 +82,9 @@ pub fn check(shape: &LayerShape, schedule: &Schedule, threads_max: usize) -> Res
         return Err("a chunk of no steps".to_owned());
     }
     match mapping {
+        Mapping::Phases if is_bidirectional(shape) => {
+            Err("phases side by side for a layer of both directions".to_owned())
+        }
         Mapping::Directions if !is_bidirectional(shape) || !threads.is_multiple_of(2) => {
             Err(format!("directions on {threads} threads for a layer with {}", shape.directions.count()))
         }
@@ -86,7 +93,7 @@ pub fn check(shape: &LayerShape, schedule: &Schedule, threads_max: usize) -> Res
 }
 
 /// Each mapping with each degree of parallelism that the layer has work for.
-fn mappings(shape: &LayerShape, threads_max: usize) -> Vec<(Mapping, usize)> {
+fn mappings(shape: &LayerShape, machine: &Machine, threads_max: usize) -> Vec<(Mapping, usize)> {
     let mut all = vec![(Mapping::Single, 1)];
     for threads in degrees(threads_max).into_iter().filter(|threads| *threads > 1) {
         if shape.hidden.div_ceil(BLOCK_UNITS) >= threads {
@@ -101,8 +108,23 @@ fn mappings(shape: &LayerShape, threads_max: usize) -> Vec<(Mapping, usize)> {
         {
             all.push((Mapping::Directions, threads));
         }
+        if phases_are_worth_it(shape, machine) {
+            all.push((Mapping::Phases, threads));
+        }
     }
     all
+}
+
+/// Whether the time-independent phase may run beside the steps: one thread then has all hidden weights, which its private
+/// cache has to hold, and the gates of the whole sequence lie between the threads. Both directions are better computed by
+/// a thread each.
+fn phases_are_worth_it(shape: &LayerShape, machine: &Machine) -> bool {
+    let gates = hidden_product(shape).j * shape.batch * shape.time * size_of::<f32>();
+    let weights = hidden_product(shape).b_bytes();
+    !is_bidirectional(shape)
+        && shape.time > PIPELINED_STEPS[0]
+        && weights <= machine.l2_bytes / 2
+        && gates <= machine.l2_bytes / 2
 }
 
 /// A mapping with each chunk and sweep that can make a difference.
@@ -140,7 +162,7 @@ fn variants(
 fn weights_of_core(shape: &LayerShape, schedule: &Schedule) -> usize {
     let of_direction = input_product(shape, 1).b_bytes() + hidden_product(shape).b_bytes();
     let parts = match schedule.mapping {
-        Mapping::Single | Mapping::Rows => 1,
+        Mapping::Single | Mapping::Rows | Mapping::Phases => 1,
         Mapping::Columns | Mapping::Directions => schedule.threads,
     };
     shape.directions.count() * of_direction / parts
@@ -150,6 +172,9 @@ fn weights_of_core(shape: &LayerShape, schedule: &Schedule) -> usize {
 /// steps as keep the gates in half the private cache, and about as many as keep them in its first level. Powers of two:
 /// measured, they suit the kernels, and the optimum is flat.
 fn chunks(shape: &LayerShape, machine: &Machine, schedule: &Schedule) -> Vec<Chunk> {
+    if schedule.mapping == Mapping::Phases {
+        return PIPELINED_STEPS.into_iter().filter(|steps| *steps < shape.time).map(Chunk::Steps).collect();
+    }
     let product = hidden_product(shape);
     let partition = partition_of(schedule);
     let rows = product.i.div_ceil(partition.x_i);

@@ -348,6 +348,7 @@ pub fn describe_schedule(schedule: &Schedule) -> String {
         Mapping::Columns => format!("columns on {threads} threads"),
         Mapping::Rows => format!("rows on {threads} threads"),
         Mapping::Directions => format!("directions on {threads} threads"),
+        Mapping::Phases => format!("phases on {threads} threads"),
     };
     let chunk = match schedule.chunk {
         Chunk::WholeSequence => "all W x first".to_owned(),

@@ -32,6 +32,8 @@ const BARRIER_CYCLES: f64 = 400.0;
 const CELL_CYCLES: f64 = 50.0;
 /// Cycles of a step that nothing overlaps: the last sum, the cell, the first load of the next step.
 const STEP_CYCLES: f64 = 160.0;
+/// Cycles for a cache line of gates that another core has computed, asked for a step ahead.
+const HANDED_LINE_CYCLES: f64 = 15.0;
 /// Share of a cache that the weights can have; the rest goes to what passes through.
 const CACHE_SHARE: f64 = 0.85;
 
@@ -77,7 +79,7 @@ fn weight_bytes(precision: Precision) -> usize {
 pub fn partition_of(schedule: &Schedule) -> Partition {
     let threads = schedule.threads.max(1);
     match schedule.mapping {
-        Mapping::Single => Partition { x_i: 1, x_j: 1, x_k: 1 },
+        Mapping::Single | Mapping::Phases => Partition { x_i: 1, x_j: 1, x_k: 1 },
         Mapping::Columns => Partition { x_i: 1, x_j: threads, x_k: 1 },
         Mapping::Rows => Partition { x_i: threads, x_j: 1, x_k: 1 },
         Mapping::Directions => Partition { x_i: 1, x_j: (threads / 2).max(1), x_k: 1 },
@@ -107,7 +109,16 @@ pub fn predict(shape: &LayerShape, machine: &Machine, schedule: &Schedule) -> Pr
         weight_bytes: directions as u64 * one.weight_bytes,
     };
     let cost = Cost { shape, machine, schedule, partition };
-    let cycles = in_turn as f64 * (cost.independent_cycles() + shape.time as f64 * cost.step_cycles());
+    let (independent, dependent) = (cost.independent_cycles(), shape.time as f64 * cost.step_cycles());
+    let cycles = match schedule.mapping {
+        // The phases side by side: all threads share the work, but the steps are one thread's.
+        Mapping::Phases => {
+            let lines = (hidden.i * hidden.j * size_of::<f32>()) as f64 / 64.0;
+            let dependent = dependent + shape.time as f64 * lines * HANDED_LINE_CYCLES;
+            ((independent + dependent) / schedule.threads as f64).max(dependent)
+        }
+        _ => in_turn as f64 * (independent + dependent),
+    };
     Prediction { time_ns: cycles / CLOCK_GHZ, partition, movement }
 }
 

@@ -15,6 +15,15 @@ pub enum Mapping {
     Rows,
     /// Each direction of a bidirectional layer on a thread of its own; no barrier.
     Directions,
+    /// One thread runs the time-dependent phases; the others compute the time-independent ones of later steps meanwhile, and
+    /// it helps them when it has to wait; no barrier.
+    Phases,
+}
+
+impl Mapping {
+    /// Every mapping.
+    pub const ALL: [Self; 5] =
+        [Self::Single, Self::Columns, Self::Rows, Self::Directions, Self::Phases];
 }
 
 /// How many steps of input products the time-independent phase computes before their time-dependent phases run.

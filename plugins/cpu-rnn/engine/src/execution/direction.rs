@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use proctor_rnn_kernels::{Between, PackedCell, Product, Rows, RowsMut, Start, Step};
-use proctor_rnn_optimiser::Cell;
 
 use super::{
     meeting::{Hidden, Meeting},
+    pipeline::Pipeline,
     split::{Share, Split},
     workspace::{DirectionSpace, ThreadSpace, Workspace, gates_stride},
 };
@@ -14,36 +14,38 @@ use crate::{Call, LayerSpec};
 
 /// A call as the threads see it: plain pointers, because all of them write the output, each its own units of its own rows.
 pub(super) struct Job<'a> {
-    spec: &'a LayerSpec,
+    pub(super) spec: &'a LayerSpec,
     cells: &'a [PackedCell],
     split: Split,
     /// Steps of one time-independent phase.
     chunk: usize,
+    /// Where time-independent phases run beside time-dependent ones: who computes which, and the gates of all steps.
+    pipeline: Option<(&'a Pipeline, *mut f32)>,
     /// Whether each step sweeps the weights against the direction of the step before, and how the first one does.
     alternating: bool,
     descending: bool,
-    time: usize,
+    pub(super) time: usize,
     input_stride: usize,
-    output_stride: usize,
-    order: &'a [usize],
-    lengths: &'a [usize],
+    pub(super) output_stride: usize,
+    pub(super) order: &'a [usize],
+    pub(super) lengths: &'a [usize],
     directions: [Option<Direction<'a>>; 2],
     threads: *mut ThreadSpace,
-    initial_cell: Option<&'a [f32]>,
-    last_hidden: Option<*mut f32>,
-    last_cell: Option<*mut f32>,
+    pub(super) initial_cell: Option<&'a [f32]>,
+    pub(super) last_hidden: Option<*mut f32>,
+    pub(super) last_cell: Option<*mut f32>,
 }
 
 /// One direction: where its rows and states lie. The lists have one element for each row.
 #[derive(Clone, Copy)]
-struct Direction<'a> {
+pub(super) struct Direction<'a> {
     input: &'a [*const f32],
-    output: &'a [*mut f32],
+    pub(super) output: &'a [*mut f32],
     output_read: &'a [*const f32],
     staged: &'a [*mut f32],
     staged_read: &'a [*const f32],
-    initial: &'a [*const f32],
-    cells: *mut f32,
+    pub(super) initial: &'a [*const f32],
+    pub(super) cells: *mut f32,
     reset_rows: &'a [*mut f32],
     update: *mut f32,
 }
@@ -53,20 +55,20 @@ struct Direction<'a> {
 unsafe impl Sync for Job<'_> {}
 
 /// A thread's share of one direction, ready to run.
-struct Run<'a> {
-    job: &'a Job<'a>,
-    cell: &'a PackedCell,
-    direction: Direction<'a>,
-    number: usize,
-    blocks: Range<usize>,
-    rows: Range<usize>,
+pub(super) struct Run<'a> {
+    pub(super) job: &'a Job<'a>,
+    pub(super) cell: &'a PackedCell,
+    pub(super) direction: Direction<'a>,
+    pub(super) number: usize,
+    pub(super) blocks: Range<usize>,
+    pub(super) rows: Range<usize>,
     /// Start gates of step 0 of the chunk, row 0 of the share, block 0 of the layer.
-    gates: *mut f32,
-    gates_stride: usize,
+    pub(super) gates: *mut f32,
+    pub(super) gates_stride: usize,
     scratch: *mut u8,
     /// From step to step; negative against time.
     input_stride: isize,
-    output_stride: isize,
+    pub(super) output_stride: isize,
 }
 
 impl<'a> Job<'a> {
@@ -96,6 +98,7 @@ impl<'a> Job<'a> {
             order: &workspace.order,
             lengths: &workspace.lengths,
             directions,
+            pipeline: split.is_pipelined().then(|| (&workspace.pipeline, first_gates(&mut workspace.threads))),
             threads: workspace.threads.as_mut_ptr(),
             initial_cell: call.initial_cell,
             last_hidden: call.last_hidden.as_mut().map(|last| last.as_mut_ptr()),
@@ -116,7 +119,11 @@ impl<'a> Job<'a> {
                 continue;
             };
             let sign = if self.spec.is_reversed(number) { -1 } else { 1 };
-            let gates = space.gates.values_mut().as_mut_ptr();
+            // The gates of a pipeline are all threads', so nobody borrows the first thread's buffer meanwhile.
+            let gates = match self.pipeline {
+                Some((_, gates)) => gates,
+                None => space.gates.values_mut().as_mut_ptr(),
+            };
             let run = Run {
                 job: self,
                 cell,
@@ -132,12 +139,27 @@ impl<'a> Job<'a> {
             };
             // SAFETY: the caller's promises.
             unsafe {
-                run.begin();
-                run.steps(meeting);
-                run.finish();
+                match self.pipeline {
+                    Some((pipeline, _)) if thread > 0 => run.input_products(pipeline),
+                    Some((pipeline, _)) => {
+                        run.begin();
+                        run.pipelined_steps(pipeline, meeting);
+                        run.finish();
+                    }
+                    None => {
+                        run.begin();
+                        run.steps(meeting);
+                        run.finish();
+                    }
+                }
             }
         }
     }
+}
+
+/// The gates of the first thread.
+fn first_gates(threads: &mut [ThreadSpace]) -> *mut f32 {
+    threads.first_mut().map_or(std::ptr::null_mut(), |first| first.gates.values_mut().as_mut_ptr())
 }
 
 impl<'a> Direction<'a> {
@@ -175,11 +197,12 @@ impl Run<'_> {
             let fused = steps == 1;
             if !fused {
                 // SAFETY: the caller's promises.
-                unsafe { self.input_product(first..end, active) };
+                unsafe { self.input_product(first..end, active, self.gates) };
             }
             for step in first..end {
+                let gates = self.gates.wrapping_add((step - first) * active * self.gates_stride);
                 // SAFETY: the caller's promises; the gates of the chunk are there unless the step computes them itself.
-                unsafe { self.step(step, step - first, active, fused, meeting) };
+                unsafe { self.step(step, (!fused).then_some(gates), active, meeting) };
                 let goes_on = step + 1 < steps;
                 if goes_on {
                     meeting.arrive();
@@ -197,11 +220,11 @@ impl Run<'_> {
         }
     }
 
-    /// The time-independent phase of some steps, for the units of this share.
+    /// The time-independent phase of some steps, for the units of this share, into the gates from `gates` on.
     ///
     /// # Safety
-    /// As for [`Job::run_share`].
-    unsafe fn input_product(&self, steps: Range<usize>, active: usize) {
+    /// As for [`Job::run_share`]; nobody else uses these gates.
+    pub(super) unsafe fn input_product(&self, steps: Range<usize>, active: usize, gates: *mut f32) {
         let product = Product {
             blocks: self.blocks.clone(),
             rows: Rows {
@@ -211,30 +234,31 @@ impl Run<'_> {
             samples: active,
             steps: steps.len(),
             step_stride: self.input_stride,
-            output: self.gates,
+            output: gates,
             output_step_stride: active * self.gates_stride,
             output_row_stride: self.gates_stride,
             scratch: self.scratch,
         };
         // SAFETY: the first `active` sequences have all these steps, so the rows lie in the input tensor; the gates have
-        // room for a chunk of the share's rows and belong to this thread.
+        // room for the share's rows of these steps.
         unsafe { self.cell.product(&product) };
     }
 
-    /// One time-dependent phase (two for a GRU with the reset gate before the product).
+    /// One time-dependent phase (two for a GRU with the reset gate before the product), from finished gates or from the
+    /// input itself.
     ///
     /// # Safety
-    /// As for [`Job::run_share`].
-    unsafe fn step(&self, step: usize, in_chunk: usize, active: usize, fused: bool, meeting: &Meeting<'_>) {
+    /// As for [`Job::run_share`]; gates are those of this step.
+    pub(super) unsafe fn step(&self, step: usize, gates: Option<*mut f32>, active: usize, meeting: &Meeting<'_>) {
         let Direction { input, initial, .. } = self.direction;
         let rows = self.rows.clone();
         let hidden = self.hidden();
         let at = |stride: isize, step: usize| step as isize * stride;
-        let start = if fused {
-            Start::Input(Rows { bases: input[rows.clone()].as_ptr(), offset: at(self.input_stride, step) })
-        } else {
-            let gates = self.gates.wrapping_add(in_chunk * active * self.gates_stride);
-            Start::Gates { gates, row_stride: self.gates_stride }
+        let start = match gates {
+            Some(gates) => Start::Gates { gates, row_stride: self.gates_stride },
+            None => {
+                Start::Input(Rows { bases: input[rows.clone()].as_ptr(), offset: at(self.input_stride, step) })
+            }
         };
         let previous = match step.checked_sub(1) {
             Some(before) => {
@@ -306,99 +330,10 @@ impl Run<'_> {
         }
     }
 
-    /// The cell states before the first step.
-    ///
-    /// # Safety
-    /// As for [`Job::run_share`].
-    unsafe fn begin(&self) {
-        if self.job.spec.cell != Cell::Lstm {
-            return;
-        }
-        let (units, lanes) = (self.units(), self.cell.lanes());
-        let width = self.blocks.len() * lanes;
-        for row in self.rows.clone() {
-            let first = row * self.cell.padded_hidden() + self.blocks.start * lanes;
-            // SAFETY: the cell states have a padded row for each row of the batch; these blocks of it are this thread's.
-            let states =
-                unsafe { std::slice::from_raw_parts_mut(self.direction.cells.wrapping_add(first), width) };
-            // The padding, too: what an earlier call left there would decay into denormal numbers, which are slow.
-            states.fill(0.0);
-            if let Some(initial) = self.job.initial_cell {
-                states[..units.len()].copy_from_slice(&initial[self.state(row)..][units.clone()]);
-            }
-        }
-    }
-
-    /// Zeros behind the end of each sequence, and the last states.
-    ///
-    /// # Safety
-    /// As for [`Job::run_share`].
-    unsafe fn finish(&self) {
-        for row in self.rows.clone() {
-            let (length, state) = (self.job.lengths[row], self.state(row));
-            let first = self.direction.output[row];
-            let in_memory = |step: usize| {
-                let before = if self.output_stride < 0 { length.saturating_sub(1) } else { 0 };
-                (step as isize - before as isize) * self.job.output_stride as isize
-            };
-            for step in length..self.job.time {
-                // SAFETY: the sequence's row of this step lies in the output; this share's units of it are this thread's.
-                unsafe { self.own(first.wrapping_offset(in_memory(step)), 0) }.fill(0.0);
-            }
-            if let Some(last) = self.job.last_hidden {
-                let hidden = match length.checked_sub(1) {
-                    Some(step) => {
-                        Some(first.cast_const().wrapping_offset(step as isize * self.output_stride))
-                    }
-                    None => self.direction.initial.get(row).copied(),
-                };
-                // SAFETY: the tensor of last states has a row for each row of a direction.
-                unsafe { self.copy_own(hidden, last.wrapping_add(state)) };
-            }
-            if let Some(last) = self.job.last_cell {
-                let cells = self.direction.cells.wrapping_add(row * self.cell.padded_hidden());
-                // SAFETY: as above.
-                unsafe { self.copy_own(Some(cells.cast_const()), last.wrapping_add(state)) };
-            }
-        }
-    }
-
     /// The units of this share.
-    fn units(&self) -> Range<usize> {
+    pub(super) fn units(&self) -> Range<usize> {
         let hidden = self.job.spec.hidden;
         let lanes = self.cell.lanes();
         (self.blocks.start * lanes).min(hidden)..(self.blocks.end * lanes).min(hidden)
-    }
-
-    /// Where a row's state begins in a tensor `[direction, batch, hidden]`.
-    fn state(&self, row: usize) -> usize {
-        (self.number * self.job.order.len() + self.job.order[row]) * self.job.spec.hidden
-    }
-
-    /// This share's units of a row that begins `offset` values from `start`.
-    ///
-    /// # Safety
-    /// - The row has `hidden` values, and nobody else uses these units of it for as long as the result lives.
-    unsafe fn own<'b>(&self, start: *mut f32, offset: usize) -> &'b mut [f32] {
-        let units = self.units();
-        // SAFETY: the caller's promises.
-        unsafe { std::slice::from_raw_parts_mut(start.wrapping_add(offset + units.start), units.len()) }
-    }
-
-    /// Copies this share's units from row to row; zeros if there is none to copy from.
-    ///
-    /// # Safety
-    /// - As for [`Self::own`], for both rows, which do not overlap.
-    unsafe fn copy_own(&self, from: Option<*const f32>, to: *mut f32) {
-        // SAFETY: the caller's promises.
-        let to = unsafe { self.own(to, 0) };
-        match from {
-            Some(from) => {
-                let from = from.wrapping_add(self.units().start);
-                // SAFETY: the caller's promises.
-                to.copy_from_slice(unsafe { std::slice::from_raw_parts(from, to.len()) });
-            }
-            None => to.fill(0.0),
-        }
     }
 }

@@ -18,27 +18,39 @@ impl Hidden<'_> {
     }
 }
 
-/// Where the threads of a call wait for each other; nowhere if they do not share a direction.
-pub(super) struct Meeting<'a>(Option<(&'a Member<'a>, usize)>);
+/// How a thread of a call meets the others: nowhere if they do not share a direction.
+pub(super) struct Meeting<'a> {
+    /// The thread, unless it is alone.
+    member: Option<&'a Member<'a>>,
+    /// Among how many threads, if they meet.
+    among: Option<usize>,
+}
 
 impl<'a> Meeting<'a> {
-    pub(super) const ALONE: Meeting<'static> = Meeting(None);
+    pub(super) const ALONE: Meeting<'static> = Meeting { member: None, among: None };
 
     pub(super) fn new(split: &Split, member: &'a Member<'a>) -> Self {
-        Self(split.meets().then_some((member, split.threads())))
+        Self { member: Some(member), among: split.meets().then_some(split.threads()) }
     }
 
     #[inline]
     pub(super) fn arrive(&self) {
-        if let Some((member, _)) = self.0 {
+        if let (Some(member), Some(_)) = (self.member, self.among) {
             member.arrive();
         }
     }
 
     #[inline]
     pub(super) fn wait(&self) {
-        if let Some((member, threads)) = self.0 {
+        if let (Some(member), Some(threads)) = (self.member, self.among) {
             member.wait_among(threads);
+        }
+    }
+
+    /// Panics if another thread has panicked, for whoever waits for its work otherwise than here.
+    pub(super) fn check(&self) {
+        if let Some(member) = self.member {
+            member.check();
         }
     }
 }

@@ -7,12 +7,18 @@
 //! the output, where the next step reads them: no copy, no second buffer. Only where several threads would write the same cache
 //! lines, they go through a stage, and the copy is made while waiting.
 //!
+//! Where the phases run side by side, the first thread has all steps, and the others compute input products for it: see
+//! [`pipeline`].
+//!
 //! The rows of a batch are sorted by length, longest first, so the rows that are active at a step are a prefix. The
 //! reverse direction has a negative stride from the last step of each sequence.
 
 mod direction;
 mod meeting;
+mod phases;
+mod pipeline;
 mod split;
+mod states;
 mod workspace;
 
 use proctor_rnn_kernels::PackedCell;

@@ -26,8 +26,8 @@ pub(crate) struct Share {
 impl Split {
     /// The partition for a schedule on a team of so many threads.
     ///
-    /// A layer of one direction has nothing to split by directions; its columns are split instead. One thread, or one row
-    /// to split by rows, is no split at all.
+    /// A layer of one direction has nothing to split by directions; its columns are split instead. One of both directions
+    /// is split by them rather than by phases. One thread, or one row to split by rows, is no split at all.
     pub(crate) fn new(
         schedule: &Schedule,
         team_threads: usize,
@@ -38,6 +38,7 @@ impl Split {
         let threads = schedule.threads.clamp(1, team_threads.max(1));
         let mapping = match schedule.mapping {
             Mapping::Directions if directions == 1 => Mapping::Columns,
+            Mapping::Phases if directions > 1 => Mapping::Directions,
             mapping => mapping,
         };
         let useful = match mapping {
@@ -45,6 +46,7 @@ impl Split {
             Mapping::Columns => blocks,
             Mapping::Rows => rows,
             Mapping::Directions => directions * blocks,
+            Mapping::Phases => usize::MAX,
         };
         let threads = threads.min(useful.max(1));
         let mapping = if threads == 1 { Mapping::Single } else { mapping };
@@ -59,10 +61,15 @@ impl Split {
     /// Whether the threads exchange hidden states, and so meet after each step.
     pub(crate) fn meets(&self) -> bool {
         match self.mapping {
-            Mapping::Single | Mapping::Rows => false,
+            Mapping::Single | Mapping::Rows | Mapping::Phases => false,
             Mapping::Columns => true,
             Mapping::Directions => self.threads > self.directions,
         }
+    }
+
+    /// Whether the first thread runs the steps and the others compute input products for it.
+    pub(crate) fn is_pipelined(&self) -> bool {
+        self.mapping == Mapping::Phases
     }
 
     /// Into how many parts the rows of the batch are dealt.
@@ -74,7 +81,8 @@ impl Split {
     pub(crate) fn share(&self, thread: usize) -> Share {
         let whole = Share { directions: 0..self.directions, blocks: 0..self.blocks, rows: 0..self.rows };
         match self.mapping {
-            Mapping::Single => whole,
+            // Of a pipeline the first thread has the steps and all have the input products.
+            Mapping::Single | Mapping::Phases => whole,
             Mapping::Columns => Share { blocks: part(self.blocks, self.threads, thread), ..whole },
             Mapping::Rows => Share { rows: part(self.rows, self.threads, thread), ..whole },
             Mapping::Directions => {
@@ -120,7 +128,19 @@ mod tests {
                 }
             }
             assert!(counts.iter().all(|count| *count == 1), "{split:?}: {counts:?}");
+            assert!(!split.is_pipelined());
         }
+    }
+
+    #[test]
+    fn every_thread_of_a_pipeline_has_all_units() {
+        let schedule = Schedule { mapping: Mapping::Phases, threads: 2, ..Schedule::SINGLE };
+        let split = Split::new(&schedule, 4, 1, 8, 3);
+        assert!(split.is_pipelined() && !split.meets());
+        assert_eq!([0, 1].map(|thread| split.share(thread).blocks), [0..8, 0..8]);
+        let both = Split::new(&schedule, 4, 2, 8, 3);
+        assert_eq!((both.is_pipelined(), both.share(1).directions), (false, 1..2));
+        assert!(!Split::new(&schedule, 1, 1, 8, 3).is_pipelined(), "nobody to help");
     }
 
     fn all_cases(mappings: &[Mapping]) -> Vec<(Mapping, usize, usize, usize, usize)> {

@@ -3,7 +3,7 @@
 use proctor_rnn_kernels::{Buffer, PackedCell};
 use proctor_rnn_optimiser::Cell;
 
-use super::split::Split;
+use super::{pipeline::Pipeline, split::Split};
 use crate::{Call, LayerSpec};
 
 /// Memory that one caller of a layer needs. Grows to the largest call and then allocates nothing.
@@ -16,6 +16,7 @@ pub struct Workspace {
     sorted: Vec<usize>,
     pub(super) directions: Vec<DirectionSpace>,
     pub(super) threads: Vec<ThreadSpace>,
+    pub(super) pipeline: Pipeline,
     /// Whether the next step sweeps the weights backwards, where sweeps alternate.
     pub(super) descending: bool,
 }
@@ -155,12 +156,18 @@ impl Workspace {
             self.threads.resize_with(split.threads(), ThreadSpace::new);
         }
         let Some(cell) = cells.first() else { return };
+        let pipelined = split.is_pipelined().then(|| self.pipeline.plan(&self.lengths, chunk));
         for (thread, space) in self.threads[..split.threads()].iter_mut().enumerate() {
             let share = split.share(thread);
             let (rows, width) = (share.rows.len(), gates_stride(cell, share.blocks.len()));
             // The kernels count blocks from the layer's first: a row begins before this thread's part of it.
             let before = share.blocks.start * block_width(cell);
-            fit(&mut space.gates, before + chunk * rows * width);
+            let rows_of_gates = match pipelined {
+                Some(all) if thread == 0 => all,
+                Some(_) => 0,
+                None => chunk * rows,
+            };
+            fit(&mut space.gates, before + rows_of_gates * width);
             let scratch_bytes = cell.product_scratch_bytes(chunk * rows).max(cell.step_scratch_bytes(rows));
             fit(&mut space.scratch, scratch_bytes.div_ceil(size_of::<f32>()));
         }

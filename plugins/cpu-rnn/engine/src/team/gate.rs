@@ -109,6 +109,11 @@ impl Gate {
         poisoned
     }
 
+    /// Whether a thread has panicked in this region. [the thread]
+    pub(super) fn is_poisoned(&self) -> bool {
+        self.threads.iter().any(|words| words.0.reached.load(Ordering::Relaxed) == POISON)
+    }
+
     /// Tells that a helper has come to the end of a region. [the helper]
     pub(super) fn end(&self, thread: usize, region: u64) {
         self.threads[thread].0.ended.store(region, Ordering::Release);
@@ -120,7 +125,7 @@ impl Gate {
         for words in &self.threads[1..] {
             until(&words.0.ended, |ended| ended == region);
         }
-        let poisoned = self.threads.iter().any(|words| words.0.reached.load(Ordering::Relaxed) == POISON);
+        let poisoned = self.is_poisoned();
         if poisoned {
             self.threads.iter().for_each(|words| words.0.reached.store(0, Ordering::Relaxed));
         }

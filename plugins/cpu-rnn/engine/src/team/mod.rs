@@ -254,6 +254,16 @@ impl Member<'_> {
             another_panicked();
         }
     }
+
+    /// For whoever waits for the work of another thread without a barrier.
+    ///
+    /// # Panics
+    /// If another thread has panicked.
+    pub fn check(&self) {
+        if self.gate.is_poisoned() {
+            another_panicked();
+        }
+    }
 }
 
 #[cold]

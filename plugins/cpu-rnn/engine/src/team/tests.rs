@@ -99,3 +99,20 @@ fn a_pinned_caller_runs_on_the_chosen_core_until_the_team_is_dropped() {
     drop(team);
     assert_eq!(Affinity::of_this_thread().unwrap().cores(), before);
 }
+
+#[test]
+fn whoever_waits_without_a_barrier_hears_of_a_panic() {
+    let mut team = Team::new(2);
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        team.run(|member| {
+            assert!(member.index() == 0, "the helper");
+            loop {
+                member.check();
+                std::thread::yield_now();
+            }
+        });
+    }));
+    assert!(outcome.is_err());
+    count_together(&mut team, 3);
+    team.run(|member| member.check());
+}

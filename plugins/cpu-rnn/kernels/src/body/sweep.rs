@@ -3,6 +3,7 @@
 use super::quantise::scratch_bytes as quantised_bytes;
 use super::weights::{Grid, Panel, Weights};
 use crate::args::{Rows, Start, Step};
+use crate::fetch::fetch;
 use crate::matrix::Matrix;
 use crate::vector::Vector;
 
@@ -108,9 +109,6 @@ impl Groups {
 /// the next block behind them wait, too. After the products of several blocks their cells hide each other's latency.
 pub(crate) const ONE_ROW_BLOCKS: usize = 4;
 
-/// Values of a cache line.
-const LINE_VALUES: usize = 16;
-
 /// Where the vectors of units lie whose cells are computed together: successive rows of one block, or blocks of one row.
 #[derive(Clone, Copy)]
 pub(crate) struct At {
@@ -168,8 +166,7 @@ impl<W: Weights> Operands<W> {
         Self { sources }
     }
 
-    /// The operands of a step of one row. Its hidden state is asked for line by line at once: what another core has written
-    /// takes a long while to come, and the product would come to it one line after the other.
+    /// The operands of a step of one row. Its hidden state is asked for at once: other cores may have written it.
     ///
     /// # Safety
     /// - As [`Self::new`].
@@ -178,11 +175,7 @@ impl<W: Weights> Operands<W> {
         // SAFETY: the caller's duty.
         unsafe {
             if let Some(rows) = step.previous {
-                let mut unit = 0;
-                while unit < hidden_depth {
-                    V::prefetch_first(rows.row(0).add(unit).cast());
-                    unit += LINE_VALUES;
-                }
+                fetch(rows.row(0), hidden_depth);
             }
             Self::new::<V>(step, input_depth, hidden_depth)
         }

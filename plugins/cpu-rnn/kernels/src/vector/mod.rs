@@ -119,16 +119,4 @@ pub(crate) trait Vector: Copy {
         #[cfg(not(target_arch = "x86_64"))]
         let _unused = address;
     }
-
-    /// Asks for the cache line at `address` in the first-level cache and returns at once. Any address is allowed.
-    #[inline(always)]
-    fn prefetch_first(address: *const u8) {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: SSE is part of x86-64, and a prefetch of any address is harmless.
-        unsafe {
-            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _unused = address;
-    }
 }
