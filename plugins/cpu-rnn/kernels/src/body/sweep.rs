@@ -166,7 +166,7 @@ impl<W: Weights> Operands<W> {
         Self { sources }
     }
 
-    /// The operands of a step of one row. Its hidden state is asked for at once: other cores may have written it.
+    /// The operands of a step of one row. All of them are asked for at once: other cores may have written them.
     ///
     /// # Safety
     /// - As [`Self::new`].
@@ -174,6 +174,9 @@ impl<W: Weights> Operands<W> {
     pub(crate) unsafe fn of_one_row<V: Vector>(step: &Step, input_depth: usize, hidden_depth: usize) -> Self {
         // SAFETY: the caller's duty.
         unsafe {
+            if let Start::Input(rows) = step.start {
+                fetch(rows.row(0), input_depth);
+            }
             if let Some(rows) = step.previous {
                 fetch(rows.row(0), hidden_depth);
             }

@@ -149,15 +149,21 @@ impl GraphInstance {
     fn run(&mut self, batch: &mut dyn Batch, first: usize, count: usize) -> Result<(), RunError> {
         let program = self.program(count)?;
         let ports = &self.model.fit.inputs;
-        for (port, staging) in ports.iter().zip(&mut self.staging) {
-            staging.gather(batch, port, first, count)?;
-        }
         let mut views = [View { shape: &[], values: ValuesRef::Real(&[]) }; INPUTS_MAX];
         let shapes = program.inputs();
         for (((_, shape), staging), (view, port)) in
-            shapes.zip(&self.staging).zip(views.iter_mut().zip(ports))
+            shapes.zip(&mut self.staging).zip(views.iter_mut().zip(ports))
         {
-            *view = staging.view(shape, port);
+            // One sample lies together: it is read where it is, which other cores' caches may hold already.
+            if count == 1 && port.element == ElementType::F32 {
+                // SAFETY: the views live as long as this call, for which the batch is borrowed: it promises that the tensor
+                // stays where it is and that no output overlaps with it.
+                let sample = unsafe { detached(port.sample(batch, first)?) };
+                *view = View { shape, values: ValuesRef::Real(sample) };
+            } else {
+                staging.gather(batch, port, first, count)?;
+                *view = staging.view(shape, port);
+            }
         }
         let views = &views[..ports.len()];
         self.session.run(&program, views)?;
@@ -176,6 +182,26 @@ impl GraphInstance {
         self.session.announce(&program);
         self.programs.insert(batch_size, Arc::clone(&program));
         Ok(program)
+    }
+}
+
+/// The same values, detached from the borrow of their batch.
+///
+/// # Safety
+/// - The values stay where they are, and nobody writes them, for as long as the result is used.
+unsafe fn detached<'a>(values: &[f32]) -> &'a [f32] {
+    // SAFETY: the caller's duty.
+    unsafe { std::slice::from_raw_parts(values.as_ptr(), values.len()) }
+}
+
+impl Port {
+    /// The values of a sample's tensor of f32.
+    fn sample<'b>(&self, batch: &'b dyn Batch, sample: usize) -> Result<&'b [f32], RunError> {
+        let (values, expected) = (batch.input_f32(sample, self.index)?, self.shape.iter().product::<usize>());
+        if values.len() != expected {
+            return Err(RunError::SampleSize { sample, tensor: "an input", got: values.len(), expected });
+        }
+        Ok(values)
     }
 }
 
