@@ -22,8 +22,7 @@ pub enum Mapping {
 
 impl Mapping {
     /// Every mapping.
-    pub const ALL: [Self; 5] =
-        [Self::Single, Self::Columns, Self::Rows, Self::Directions, Self::Phases];
+    pub const ALL: [Self; 5] = [Self::Single, Self::Columns, Self::Rows, Self::Directions, Self::Phases];
 }
 
 /// How many steps of input products the time-independent phase computes before their time-dependent phases run.

@@ -98,7 +98,9 @@ impl<'a> Job<'a> {
             order: &workspace.order,
             lengths: &workspace.lengths,
             directions,
-            pipeline: split.is_pipelined().then(|| (&workspace.pipeline, first_gates(&mut workspace.threads))),
+            pipeline: split
+                .is_pipelined()
+                .then(|| (&workspace.pipeline, first_gates(&mut workspace.threads))),
             threads: workspace.threads.as_mut_ptr(),
             initial_cell: call.initial_cell,
             last_hidden: call.last_hidden.as_mut().map(|last| last.as_mut_ptr()),
@@ -249,16 +251,23 @@ impl Run<'_> {
     ///
     /// # Safety
     /// As for [`Job::run_share`]; gates are those of this step.
-    pub(super) unsafe fn step(&self, step: usize, gates: Option<*mut f32>, active: usize, meeting: &Meeting<'_>) {
+    pub(super) unsafe fn step(
+        &self,
+        step: usize,
+        gates: Option<*mut f32>,
+        active: usize,
+        meeting: &Meeting<'_>,
+    ) {
         let Direction { input, initial, .. } = self.direction;
         let rows = self.rows.clone();
         let hidden = self.hidden();
         let at = |stride: isize, step: usize| step as isize * stride;
         let start = match gates {
             Some(gates) => Start::Gates { gates, row_stride: self.gates_stride },
-            None => {
-                Start::Input(Rows { bases: input[rows.clone()].as_ptr(), offset: at(self.input_stride, step) })
-            }
+            None => Start::Input(Rows {
+                bases: input[rows.clone()].as_ptr(),
+                offset: at(self.input_stride, step),
+            }),
         };
         let previous = match step.checked_sub(1) {
             Some(before) => {
