@@ -162,6 +162,12 @@ impl Matrix {
         }
     }
 
+    /// Nothing to be asked for.
+    #[inline(always)]
+    pub(crate) fn nothing_ahead(&self) -> Ahead {
+        Ahead::nothing(self.data.bytes().as_ptr())
+    }
+
     /// The panel of a whole block of `N` vectors.
     #[inline(always)]
     pub(crate) fn panel<V: Vector, const N: usize>(&self, block: usize) -> Panel<N> {

@@ -37,7 +37,11 @@ pub(crate) unsafe fn step<V: Vector, W: Weights>(cell: &PackedCell, step: &Step)
             let mut row = 0;
             for tile in 0..tiles.count() {
                 let rows = tiles.rows(tile);
-                let ahead = cell.hidden.ahead(next, 1, tile, tiles.count());
+                // A wide tile sweeps the block twice, and asks for half of the next one in each.
+                let sweeps = if rows > V::ROWS { 2 } else { 1 };
+                let (part, parts) = (sweeps * tile, sweeps * tiles.count());
+                let ahead =
+                    [cell.hidden.ahead(next, 1, part, parts), cell.hidden.ahead(next, 1, part + 1, parts)];
                 match rows {
                     1 => self::tile::<V, W, 1, 2, 1>(cell, step, &operands, ahead, block, row),
                     2 => self::tile::<V, W, 2, 1, 2>(cell, step, &operands, ahead, block, row),
@@ -108,7 +112,7 @@ unsafe fn one_row<V: Vector, W: Weights>(
     }
 }
 
-/// `R` rows of a block; the cells `H` rows at a time.
+/// `R` rows of a block; the cells `H` rows at a time. A wide tile asks for the second part of `ahead`, too.
 ///
 /// # Safety
 /// - As [`step`], for rows and a block of the step. `H` divides `R`.
@@ -117,7 +121,7 @@ unsafe fn tile<V: Vector, W: Weights, const R: usize, const P: usize, const H: u
     cell: &PackedCell,
     step: &Step,
     operands: &Operands<W>,
-    ahead: Ahead,
+    ahead: [Ahead; 2],
     block: usize,
     row: usize,
 ) {
@@ -131,12 +135,13 @@ unsafe fn tile<V: Vector, W: Weights, const R: usize, const P: usize, const H: u
             let Some(source) = operands.source(which) else { continue };
             if R > V::ROWS {
                 for half in 0..2 {
-                    add_part::<V, W, R, 2, 4>(&source, row, matrix, block, 2 * half, &mut gates);
+                    let ahead = if which == HIDDEN { ahead[half] } else { matrix.nothing_ahead() };
+                    add_part::<V, W, R, 2, 4>(&source, row, matrix, block, 2 * half, ahead, &mut gates);
                 }
             } else {
                 let mut panel = matrix.panel::<V, 4>(block);
                 if which == HIDDEN {
-                    panel.ahead = ahead;
+                    panel.ahead = ahead[0];
                 }
                 add_product::<V, W, R, 4, P>(&source, row, &panel, matrix.depth(), &mut gates);
             }

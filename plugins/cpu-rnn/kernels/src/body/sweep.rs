@@ -1,7 +1,7 @@
 //! What the kernels of all cells share: the order of tiles, and how the hidden product of a tile is begun.
 
 use super::quantise::scratch_bytes as quantised_bytes;
-use super::weights::{Grid, Panel, Weights};
+use super::weights::{Ahead, Grid, Panel, Weights};
 use crate::args::{Rows, Start, Step};
 use crate::fetch::fetch;
 use crate::matrix::Matrix;
@@ -230,6 +230,7 @@ pub(crate) unsafe fn add_part<V: Vector, W: Weights, const R: usize, const N: us
     matrix: &Matrix,
     block: usize,
     vector: usize,
+    ahead: Ahead,
     sums: &mut [[V; ALL]; R],
 ) {
     // SAFETY: the caller's duty.
@@ -240,7 +241,8 @@ pub(crate) unsafe fn add_part<V: Vector, W: Weights, const R: usize, const N: us
                 part[r][n] = sums[r][vector + n];
             }
         }
-        let panel = matrix.part_panel::<V, N, ALL>(block, vector);
+        let mut panel = matrix.part_panel::<V, N, ALL>(block, vector);
+        panel.ahead = ahead;
         add_product::<V, W, R, N, 1>(source, row, &panel, matrix.depth(), &mut part);
         for r in 0..R {
             for n in 0..N {

@@ -70,10 +70,9 @@ impl Ahead {
     }
 }
 
-/// Whether a tile of so many rows asks for weights ahead. Fewer rows wait for their weights anyway; wide tiles read them
-/// at an even pace, which the processor's own prefetcher keeps.
+/// Whether a tile of so many rows asks for weights ahead. Fewer rows wait for their weights anyway.
 const fn asks_ahead(rows: usize) -> bool {
-    rows >= 3 && rows <= 6
+    rows >= 3
 }
 
 /// A format of weights: how rows are read and how a tile of products is summed.
