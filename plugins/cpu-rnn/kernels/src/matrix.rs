@@ -158,7 +158,7 @@ impl Matrix {
                 let at = start.wrapping_add(next * self.block_bytes);
                 Ahead::part(at, count * self.block_bytes, self.groups, tile, tiles)
             }
-            None => Ahead::nothing(start),
+            None => self.nothing_ahead(),
         }
     }
 

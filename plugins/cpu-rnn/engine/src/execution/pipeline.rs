@@ -65,6 +65,10 @@ impl Pipeline {
 
     /// The next part that nobody has claimed: the caller has to compute it and to [`finish`](Self::finish) it.
     pub(super) fn claim(&self) -> Option<usize> {
+        // Whoever waits asks again and again: to look leaves the cache line where it is, to add would take it away.
+        if self.next.0.load(Ordering::Relaxed) as usize >= self.parts.len() {
+            return None;
+        }
         let claimed = self.next.0.fetch_add(1, Ordering::Relaxed) as usize;
         (claimed < self.parts.len()).then_some(claimed)
     }

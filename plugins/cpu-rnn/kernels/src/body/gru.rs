@@ -81,7 +81,7 @@ unsafe fn one_row<V: Vector, W: Weights>(
         let mut sums = [[V::splat(0.0); 4]; ONE_ROW_BLOCKS];
         for visit in 0..width {
             let index = if step.descending { width - 1 - visit } else { visit };
-            let ahead = Ahead::nothing(std::ptr::null());
+            let ahead = cell.hidden.nothing_ahead();
             [sums[index]] = products::<V, W, 1, 3>(cell, step, operands, ahead, block + index, 0);
         }
         let at = At::blocks(block);
