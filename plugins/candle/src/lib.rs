@@ -1,0 +1,1 @@
+//! The candle plugin: models by name, from safetensors files.

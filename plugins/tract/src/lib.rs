@@ -1,0 +1,1 @@
+//! The tract plugin: ONNX files in Rust alone, where there is no ONNX Runtime.
