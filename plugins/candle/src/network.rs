@@ -6,7 +6,7 @@ use std::fmt;
 use candle_core::{DType, Device, Tensor};
 use proctor_plugin_api::{
     Host, Response,
-    vocabulary::{ResponseId, SampleStatus, TensorSpec},
+    vocabulary::{ResponseId, SampleIndex, SampleStatus, TensorSpec},
 };
 
 use crate::{LoadError, Precision, Weights};
@@ -36,6 +36,10 @@ pub struct LoadRequest<'a> {
     pub outputs: &'a [TensorSpec],
     /// Largest batch that will come, in samples.
     pub batch_size_max: usize,
+    /// Number of instances that will share the network, each with one batch at a time.
+    pub instance_count: usize,
+    /// Texts that a search of words keeps at a time, if the user says so; otherwise as the model id says.
+    pub beam: Option<usize>,
 }
 
 /// Makes a network of a file, or says why it cannot.
@@ -60,6 +64,8 @@ pub struct Call {
     pub inputs: Vec<Tensor>,
     /// Identity of each sample of the batch, for events.
     pub samples: Vec<ResponseId>,
+    /// Where each sample stands in the library, for messages.
+    pub indices: Vec<SampleIndex>,
     /// What the network computes in.
     pub dtype: DType,
     /// Where it computes.

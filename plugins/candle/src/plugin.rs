@@ -56,15 +56,17 @@ impl Plugin for Candle {
             .ok_or_else(|| LoadError::NoFile { model: request.model.clone() })?;
         let device = device::open(&request.device)?;
         let weights = Weights::open(path, precision, &device)?;
+        let instance_count = usize::try_from(request.instance_count).unwrap_or(1);
         let network = (known.load)(&LoadRequest {
             model: &request.model,
             weights: &weights,
             inputs: &request.inputs,
             outputs: &request.outputs,
             batch_size_max: usize::try_from(request.batch_size_max).expect("a usize has 32 bits or more"),
+            instance_count,
+            beam: self.settings.beam,
         })?;
-        let instances = usize::try_from(request.instance_count).unwrap_or(1);
-        let threads = threads::per_instance(self.settings.threads, instances);
+        let threads = threads::per_instance(self.settings.threads, instance_count);
         tracing::info!(model = request.model, precision = precision.name(), threads, "model loaded");
         Ok(LoadedModel::new(self.host, network.into(), &weights, request, threads))
     }

@@ -3,7 +3,7 @@
 use candle_core::{D, DType, Result, Tensor};
 use candle_nn::ops::softmax_last_dim;
 
-use super::{LlamaConfig, cache::LayerCache, rotary::Rotary};
+use super::{cache::LayerCache, config::LlamaConfig, rotary::Rotary};
 
 /// The prompts of a batch, padded to the longest.
 #[derive(Debug, Clone)]
@@ -51,13 +51,20 @@ impl Attention {
     /// Over whole prompts. `qkv` is `[prompt * word, (heads + 2 kv_heads) * head_dim]`; gives `[prompt * word, hidden]`.
     ///
     /// A word sees none after it, so what lies beyond a prompt's end changes nothing before it.
-    pub(super) fn of_prompts(&self, qkv: &Tensor, prompts: &Prompts, cache: &LayerCache) -> Result<Tensor> {
+    pub(super) fn of_prompts(
+        &self,
+        qkv: &Tensor,
+        prompts: &Prompts,
+        cache: Option<&LayerCache>,
+    ) -> Result<Tensor> {
         let Prompts { count, words, .. } = *prompts;
         let all_heads = self.heads + 2 * self.kv_heads;
         let qkv = qkv.reshape((count, words, all_heads, self.head_dim))?.transpose(1, 2)?;
         let [q, k, v] = self.split(&qkv)?;
         let (q, k) = (self.rotary.turn_prompts(&q)?, self.rotary.turn_prompts(&k)?);
-        cache.keep_prompts(&k, &v)?;
+        if let Some(cache) = cache {
+            cache.keep_prompts(&k, &v)?;
+        }
 
         // The heads of queries that share one of keys lie side by side.
         let groups = count * self.kv_heads;

@@ -2,7 +2,7 @@
 
 use candle_core::{DType, Device, Result, Tensor};
 
-use super::LlamaConfig;
+use super::config::LlamaConfig;
 
 /// How many texts a cache has room for, and of what length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

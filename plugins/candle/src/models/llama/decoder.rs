@@ -1,18 +1,19 @@
 //! The decoder: words in, logits of the word after them out.
 
 use candle_core::{DType, Device, Result, Tensor};
-use candle_nn::{VarBuilder, ops::rms_norm};
+use candle_nn::ops::rms_norm;
 
 use super::{
-    LlamaConfig,
     attention::{Attention, Prompts, Words},
     cache::{Capacity, KvCache},
+    config::LlamaConfig,
     rotary::Rotary,
 };
+use crate::{LoadError, Weights};
 
 /// The weights of a decoder, shared by its instances.
 #[derive(Debug)]
-pub(crate) struct Decoder {
+pub(super) struct Decoder {
     config: LlamaConfig,
     /// `[word, hidden]`
     embedding: Tensor,
@@ -42,30 +43,28 @@ impl Decoder {
     ///
     /// # Errors
     /// A tensor is missing or has another shape.
-    pub(crate) fn load(config: LlamaConfig, positions: usize, weights: &VarBuilder<'_>) -> Result<Self> {
-        let model = weights.pp("model");
-        let words = (config.vocab_size, config.hidden_size);
-        let rotary = Rotary::new(
-            config.rope_theta,
-            config.head_dim(),
-            positions,
-            weights.dtype(),
-            weights.device(),
-        )?;
-        let layers = model.pp("layers");
+    pub(super) fn load(
+        config: LlamaConfig,
+        positions: usize,
+        weights: &Weights,
+    ) -> std::result::Result<Self, LoadError> {
+        let words = [config.vocab_size, config.hidden_size];
+        let (theta, width) = (config.rope_theta, config.head_dim());
+        let rotary = Rotary::new(theta, width, positions, weights.dtype(), weights.device())
+            .map_err(|error| weights.refused(error))?;
         Ok(Self {
             config,
-            embedding: model.get(words, "embed_tokens.weight")?,
+            embedding: weights.tensor("model.embed_tokens.weight", &words)?,
             layers: (0..config.num_hidden_layers)
-                .map(|layer| Layer::load(&config, &layers.pp(layer)))
-                .collect::<Result<_>>()?,
+                .map(|layer| Layer::load(&config, &format!("model.layers.{layer}"), weights))
+                .collect::<std::result::Result<_, _>>()?,
             attention: Attention::new(&config, rotary),
-            norm: model.get(config.hidden_size, "norm.weight")?,
-            head: weights.get(words, "lm_head.weight")?,
+            norm: weights.tensor("model.norm.weight", &words[1..])?,
+            head: weights.tensor("lm_head.weight", &words)?,
         })
     }
 
-    pub(crate) fn config(&self) -> &LlamaConfig {
+    pub(super) fn config(&self) -> &LlamaConfig {
         &self.config
     }
 
@@ -78,12 +77,17 @@ impl Decoder {
         KvCache::new(&self.config, capacity, self.embedding.dtype(), self.device())
     }
 
-    /// Reads whole prompts and gives the logits after each, f32`[prompt, word]`.
+    /// Reads whole prompts and gives the logits after each, f32`[prompt, word]`. Keys and values go into the cache, if
+    /// the texts will go on.
     ///
     /// # Panics
     /// If there is no prompt, or an empty one.
-    pub(super) fn read_prompts(&self, prompts: &[&[u32]], cache: &KvCache) -> Result<(Tensor, Prompts)> {
-        let lengths: Vec<usize> = prompts.iter().map(|prompt| prompt.len()).collect();
+    pub(super) fn read_prompts(
+        &self,
+        prompts: &[Vec<u32>],
+        cache: Option<&KvCache>,
+    ) -> Result<(Tensor, Prompts)> {
+        let lengths: Vec<usize> = prompts.iter().map(Vec::len).collect();
         let words = lengths.iter().copied().max().expect("a batch has at least one sample");
         let padded: Vec<u32> = prompts.iter().flat_map(|prompt| padded(prompt, words)).collect();
         let prompts = Prompts {
@@ -95,7 +99,8 @@ impl Decoder {
                 .reshape((prompts.len(), 1, 1, words))?,
         };
         let mut x = self.embedding.index_select(&Tensor::new(padded, self.device())?, 0)?;
-        for (layer, cache) in self.layers.iter().zip(&cache.layers) {
+        for (index, layer) in self.layers.iter().enumerate() {
+            let cache = cache.map(|cache| &cache.layers[index]);
             let mixed = self.attention.of_prompts(&layer.qkv(&x, &self.config)?, &prompts, cache)?;
             x = layer.after_attention(&x, &mixed, &self.config)?;
         }
@@ -141,22 +146,25 @@ impl Decoder {
 }
 
 impl Layer {
-    fn load(config: &LlamaConfig, weights: &VarBuilder<'_>) -> Result<Self> {
+    fn load(config: &LlamaConfig, layer: &str, weights: &Weights) -> std::result::Result<Self, LoadError> {
         let (hidden, inside) = (config.hidden_size, config.intermediate_size);
         let kv = config.num_key_value_heads * config.head_dim();
-        let (attention, mlp) = (weights.pp("self_attn"), weights.pp("mlp"));
-        let q = attention.get((hidden, hidden), "q_proj.weight")?;
-        let k = attention.get((kv, hidden), "k_proj.weight")?;
-        let v = attention.get((kv, hidden), "v_proj.weight")?;
-        let gate = mlp.get((inside, hidden), "gate_proj.weight")?;
-        let up = mlp.get((inside, hidden), "up_proj.weight")?;
+        let tensor = |part: &str, shape: &[usize]| weights.tensor(&format!("{layer}.{part}.weight"), shape);
+        let one = |parts: &[Tensor]| Tensor::cat(parts, 0).map_err(|error| weights.refused(error));
         Ok(Self {
-            input_norm: weights.get(hidden, "input_layernorm.weight")?,
-            qkv: Tensor::cat(&[q, k, v], 0)?,
-            o: attention.get((hidden, hidden), "o_proj.weight")?,
-            post_attention_norm: weights.get(hidden, "post_attention_layernorm.weight")?,
-            gate_up: Tensor::cat(&[gate, up], 0)?,
-            down: mlp.get((hidden, inside), "down_proj.weight")?,
+            input_norm: tensor("input_layernorm", &[hidden])?,
+            qkv: one(&[
+                tensor("self_attn.q_proj", &[hidden, hidden])?,
+                tensor("self_attn.k_proj", &[kv, hidden])?,
+                tensor("self_attn.v_proj", &[kv, hidden])?,
+            ])?,
+            o: tensor("self_attn.o_proj", &[hidden, hidden])?,
+            post_attention_norm: tensor("post_attention_layernorm", &[hidden])?,
+            gate_up: one(&[
+                tensor("mlp.gate_proj", &[inside, hidden])?,
+                tensor("mlp.up_proj", &[inside, hidden])?,
+            ])?,
+            down: tensor("mlp.down_proj", &[hidden, inside])?,
         })
     }
 

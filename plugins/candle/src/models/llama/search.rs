@@ -3,11 +3,11 @@
 //! A search holds the texts of one prompt. It is given the logits after each of them, and says which word each is to be
 //! fed, and which text it goes on from.
 
-use super::RunError;
+use candle_core::{Result, bail};
 
 /// What is common to all searches of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Limits {
+pub(super) struct Limits {
     /// Most words of an answer.
     pub tokens_max: usize,
     /// The word that ends a text. It is not taken as the first one, so that each answer has two words or more and there
@@ -28,7 +28,7 @@ impl Search {
     }
 
     /// Takes the logits after each text, `[text, word]`; there is one text at first.
-    pub(super) fn advance(&mut self, logits: &[f32]) -> Result<(), RunError> {
+    pub(super) fn advance(&mut self, logits: &[f32]) -> Result<()> {
         match self {
             Self::Greedy(greedy) => greedy.advance(logits),
             Self::Beam(beam) => beam.advance(logits),
@@ -84,7 +84,7 @@ impl Greedy {
         self.tokens.len() == self.limits.tokens_max || self.tokens.last() == Some(&self.limits.end)
     }
 
-    fn advance(&mut self, logits: &[f32]) -> Result<(), RunError> {
+    fn advance(&mut self, logits: &[f32]) -> Result<()> {
         check_finite(logits)?;
         let mut best: Option<(u32, f32)> = None;
         for (token, logit) in (0..).zip(logits.iter().copied()) {
@@ -142,7 +142,7 @@ impl Beam {
         self.texts.iter().map(|text| (text.parent, text.tokens.last().copied().unwrap_or_default()))
     }
 
-    fn advance(&mut self, logits: &[f32]) -> Result<(), RunError> {
+    fn advance(&mut self, logits: &[f32]) -> Result<()> {
         check_finite(logits)?;
         self.find_candidates(logits);
         self.step += 1;
@@ -214,6 +214,9 @@ fn log_sum_exp(logits: &[f32]) -> f64 {
 }
 
 /// There is no largest of logits that are not numbers.
-fn check_finite(logits: &[f32]) -> Result<(), RunError> {
-    if logits.iter().all(|logit| logit.is_finite()) { Ok(()) } else { Err(RunError::NotFinite) }
+fn check_finite(logits: &[f32]) -> Result<()> {
+    if !logits.iter().all(|logit| logit.is_finite()) {
+        bail!("the logits are not all finite: the weights are damaged, or too large for this precision");
+    }
+    Ok(())
 }
