@@ -8,7 +8,7 @@ use proctor_plugin_api::PluginError;
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The plugin has no model of this name.
-    #[error("there is no model \"{model}\"; there are {known}, each also with -tiny")]
+    #[error("there is no model \"{model}\"; there are {known}")]
     UnknownModel {
         /// What was asked for.
         model: String,

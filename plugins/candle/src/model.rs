@@ -47,7 +47,7 @@ impl LoadedModel {
         request: &ModelRequest,
         threads: usize,
     ) -> Self {
-        let origin = format!("{}, {} tensors", weights.path().display(), weights.names().len());
+        let origin = format!("{}, {} tensors", weights.path().display(), weights.count());
         let shared = Shared {
             host,
             network,

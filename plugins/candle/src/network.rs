@@ -45,11 +45,11 @@ pub struct LoadRequest<'a> {
 /// Makes a network of a file, or says why it cannot.
 pub type Load = fn(&LoadRequest<'_>) -> Result<Box<dyn Network>, LoadError>;
 
-/// A model that the plugin knows.
+/// A kind of model that the plugin knows.
 #[derive(Debug, Clone, Copy)]
 pub struct Known {
-    /// Its id; the same with `-tiny` at the end is known, too.
-    pub id: &'static str,
+    /// Its ids; an asterisk at the end stands for anything. Sizes are read from the tensors, so one function loads all.
+    pub ids: &'static [&'static str],
     /// What it can compute in.
     pub precisions: &'static [Precision],
     /// Reads its weights.

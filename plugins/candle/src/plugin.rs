@@ -30,13 +30,13 @@ impl Plugin for Candle {
         let mut manifest = Manifest::new("candle", env!("CARGO_PKG_VERSION"), description)
             .vendor("Proctor", env!("CARGO_PKG_LICENSE"));
         for known in MODELS {
-            for model in [known.id.to_owned(), format!("{}-tiny", known.id)] {
+            for model in known.ids {
                 for precision in known.precisions {
                     for device in device::KINDS {
                         manifest = manifest.model(ModelSupport {
                             precision: precision.name().to_owned(),
                             device: (*device).to_owned(),
-                            ..ModelSupport::new(&model, "safetensors")
+                            ..ModelSupport::new(model, "safetensors")
                         });
                     }
                 }
@@ -66,6 +66,10 @@ impl Plugin for Candle {
             instance_count,
             beam: self.settings.beam,
         })?;
+        let unread = weights.unread();
+        if let Some(first) = unread.first() {
+            tracing::info!(model = request.model, count = unread.len(), first, "tensors that the model has no use for");
+        }
         let threads = threads::per_instance(self.settings.threads, instance_count);
         tracing::info!(model = request.model, precision = precision.name(), threads, "model loaded");
         Ok(LoadedModel::new(self.host, network.into(), &weights, request, threads))
@@ -76,7 +80,7 @@ impl Plugin for Candle {
 fn find(request: &ModelRequest) -> Result<(&'static Known, Precision), LoadError> {
     let known = models::find(&request.model).ok_or_else(|| LoadError::UnknownModel {
         model: request.model.clone(),
-        known: MODELS.iter().map(|known| known.id).collect::<Vec<_>>().join(", "),
+        known: MODELS.iter().flat_map(|known| known.ids).copied().collect::<Vec<_>>().join(", "),
     })?;
     Precision::from_name(&request.precision)
         .filter(|precision| known.precisions.contains(precision))

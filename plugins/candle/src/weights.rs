@@ -4,11 +4,12 @@
 //! the process. A tensor takes its own memory and, while it is read, its size once more; the whole file is never in memory.
 
 use std::{
+    collections::HashSet,
     fmt,
     fs::File,
     io::{Read, Seek, SeekFrom},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use candle_core::{DType, Device, Shape, Tensor};
@@ -38,6 +39,10 @@ struct Opened {
     data_start: u64,
     precision: Precision,
     device: Device,
+    /// Names of the tensors that were read.
+    read: Mutex<HashSet<String>>,
+    /// The first error that candle-nn got through [`Backend`] and passed on as text.
+    refusal: Mutex<Option<LoadError>>,
 }
 
 impl Weights {
@@ -75,7 +80,8 @@ impl Weights {
             return Err(LoadError::Length { path, expected_bytes, got_bytes: file_bytes });
         }
         let (path, file, device) = (path.to_owned(), Mutex::new(file), device.clone());
-        Ok(Self(Arc::new(Opened { path, file, header, data_start, precision, device })))
+        let (read, refusal) = Default::default();
+        Ok(Self(Arc::new(Opened { path, file, header, data_start, precision, device, read, refusal })))
     }
 
     /// The file.
@@ -102,10 +108,18 @@ impl Weights {
         self.0.precision.of_values(&self.0.device)
     }
 
-    /// The names of all tensors, sorted.
+    /// Number of tensors.
     #[must_use]
-    pub fn names(&self) -> Vec<String> {
+    pub fn count(&self) -> usize {
+        self.0.header.offset_keys().len()
+    }
+
+    /// The names of the tensors that nobody has read, sorted.
+    #[must_use]
+    pub fn unread(&self) -> Vec<String> {
+        let read = lock(&self.0.read);
         let mut names = self.0.header.offset_keys();
+        names.retain(|name| !read.contains(name));
         names.sort_unstable();
         names
     }
@@ -163,10 +177,12 @@ impl Weights {
         self.0.round(tensor)
     }
 
-    /// An error of the engine while this file was loaded.
+    /// Why the engine could not load this file: what was wrong with a tensor that it had asked [`builder`](Self::builder) for,
+    /// else its own error.
     #[must_use]
     pub fn refused(&self, source: candle_core::Error) -> LoadError {
-        LoadError::Engine { path: self.0.path.clone(), source }
+        let refusal = lock(&self.0.refusal).take();
+        refusal.unwrap_or_else(|| LoadError::Engine { path: self.0.path.clone(), source })
     }
 
     /// The error of a tensor whose shape is not as expected.
@@ -207,11 +223,12 @@ impl Opened {
         };
         let (start, end) = info.data_offsets;
         let mut bytes = vec![0; end - start];
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut file = lock(&self.file);
         file.seek(SeekFrom::Start(self.data_start + start as u64))
             .and_then(|_| file.read_exact(&mut bytes))
             .map_err(|source| LoadError::Read { path: self.path.clone(), source })?;
         drop(file);
+        lock(&self.read).insert(name.to_owned());
         Tensor::from_raw_buffer(&bytes, dtype, &info.shape, &self.device)
             .and_then(|tensor| tensor.to_dtype(DType::F32))
             .map_err(|source| LoadError::Engine { path: self.path.clone(), source })
@@ -221,6 +238,8 @@ impl Opened {
         tensor
             .to_dtype(self.precision.of_weights())
             .and_then(|tensor| tensor.to_dtype(self.precision.of_values(&self.device)))
+            // Folding goes through the engine's variables. What comes of them would record every operation that it is in.
+            .map(|tensor| tensor.detach())
             .map_err(|source| LoadError::Engine { path: self.path.clone(), source })
     }
 }
@@ -231,8 +250,17 @@ impl fmt::Debug for Opened {
     }
 }
 
-/// The weights as candle-nn asks for them. Its errors are ours in words, since they name the file.
+/// The weights as candle-nn asks for them.
 struct Backend(Arc<Opened>);
+
+impl Backend {
+    /// Keeps an error, of which candle-nn takes only the text.
+    fn keep(&self, error: LoadError) -> candle_core::Error {
+        let text = error.to_string();
+        lock(&self.0.refusal).get_or_insert(error);
+        candle_core::Error::Msg(text)
+    }
+}
 
 impl SimpleBackend for Backend {
     fn get(
@@ -243,12 +271,13 @@ impl SimpleBackend for Backend {
         dtype: DType,
         device: &Device,
     ) -> candle_core::Result<Tensor> {
-        let tensor = Weights(Arc::clone(&self.0)).tensor(name, shape.dims()).map_err(in_words)?;
+        let tensor = Weights(Arc::clone(&self.0)).tensor(name, shape.dims()).map_err(|error| self.keep(error))?;
         tensor.to_device(device)?.to_dtype(dtype)
     }
 
     fn get_unchecked(&self, name: &str, dtype: DType, device: &Device) -> candle_core::Result<Tensor> {
-        let tensor = self.0.read(name).and_then(|tensor| self.0.round(&tensor)).map_err(in_words)?;
+        let tensor = self.0.read(name).and_then(|tensor| self.0.round(&tensor));
+        let tensor = tensor.map_err(|error| self.keep(error))?;
         tensor.to_device(device)?.to_dtype(dtype)
     }
 
@@ -257,6 +286,7 @@ impl SimpleBackend for Backend {
     }
 }
 
-fn in_words(error: LoadError) -> candle_core::Error {
-    candle_core::Error::Msg(error.to_string())
+/// What a lock guards. Nothing here is left half-written by a panic.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,9 +4,6 @@ use candle_nn::{BatchNorm, Conv2d, Conv2dConfig, Linear};
 
 use crate::{LoadError, Weights};
 
-/// What PyTorch adds to a variance before it divides by its root.
-const BATCH_NORM_EPSILON: f64 = 1e-5;
-
 /// A linear layer with a bias: `{name}.weight` `[output, input]` and `{name}.bias` `[output]`. `input` is what comes in.
 pub(crate) fn linear(weights: &Weights, name: &str, input: usize) -> Result<Linear, LoadError> {
     let weight = format!("{name}.weight");
@@ -41,20 +38,30 @@ pub(crate) fn conv2d(
     Ok(Conv2d::new(weights.tensor(&format!("{name}.weight"), &shape)?, Some(bias), config))
 }
 
-/// A convolution without a bias and the batch norm after it, as one convolution: `{name}.weight` as for [`conv2d`], and
-/// `{norm}.weight`, `bias`, `running_mean`, `running_var`, each `[output]`. They are folded in f32, then rounded.
+/// The batch norm after a convolution.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Norm<'a> {
+    /// Of its tensors `{name}.weight`, `bias`, `running_mean` and `running_var`, each `[output]`.
+    pub name: &'a str,
+    /// What is added to a variance before it is divided by its root.
+    pub epsilon: f64,
+}
+
+/// A convolution without a bias and the batch norm after it, as one convolution: `{name}.weight` as for [`conv2d`]. They are
+/// folded in f32, then rounded.
 pub(crate) fn folded_conv2d(
     weights: &Weights,
-    (name, norm): (&str, &str),
+    name: &str,
+    norm: Norm<'_>,
     (input, kernel): (usize, usize),
     config: Conv2dConfig,
 ) -> Result<Conv2d, LoadError> {
     let shape = kernel_shape(weights, name, (input, kernel), config)?;
     let weight = weights.exact(&format!("{name}.weight"), &shape)?;
-    let of_norm = |part: &str| weights.exact(&format!("{norm}.{part}"), &shape[..1]);
+    let of_norm = |part: &str| weights.exact(&format!("{}.{part}", norm.name), &shape[..1]);
     let (mean, variance) = (of_norm("running_mean")?, of_norm("running_var")?);
     let (scale, shift) = (of_norm("weight")?, of_norm("bias")?);
-    let folded = BatchNorm::new(shape[0], mean, variance, scale, shift, BATCH_NORM_EPSILON)
+    let folded = BatchNorm::new(shape[0], mean, variance, scale, shift, norm.epsilon)
         .and_then(|norm| Conv2d::new(weight, None, config).absorb_bn(&norm))
         .map_err(|error| weights.refused(error))?;
     let bias = folded.bias().map(|bias| weights.round(bias)).transpose()?;

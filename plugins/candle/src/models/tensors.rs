@@ -23,6 +23,11 @@ impl Expected {
         Self::new(name, ElementType::F32, &shape.iter().copied().map(Some).collect::<Vec<_>>())
     }
 
+    /// An image of three channels and any extent.
+    pub(crate) fn image() -> Self {
+        Self::new("image", ElementType::F32, &[Some(3), None, None])
+    }
+
     fn fits(&self, spec: &TensorSpec) -> bool {
         let same = |(expected, got): (&Option<usize>, &usize)| expected.is_none_or(|extent| extent == *got);
         self.element_type == spec.element_type
