@@ -41,7 +41,9 @@ SIZES = {
 def recipe(name: str) -> Recipe:
     s, result = SIZES[name], Recipe(name)
     kv = s.kv_heads * (s.hidden // s.heads)
-    norm = 1.75
+
+    def gains(part: str):
+        result.add(f"{part}.weight", (s.hidden,), 0.5).center = 1.0
 
     def linear(part: str, outputs: int, inputs: int, scale: float):
         return result.add(f"{part}.weight", (outputs, inputs), float(np.float32(scale) * np.float32(root(inputs))))
@@ -49,16 +51,16 @@ def recipe(name: str) -> Recipe:
     result.add("model.embed_tokens.weight", (s.vocabulary, s.hidden), 1.0)
     for layer in range(s.layers):
         p = f"model.layers.{layer}"
-        result.add(f"{p}.input_layernorm.weight", (s.hidden,), norm)
+        gains(f"{p}.input_layernorm")
         linear(f"{p}.self_attn.q_proj", s.hidden, s.hidden, 2.5)
         linear(f"{p}.self_attn.k_proj", kv, s.hidden, 2.5)
         linear(f"{p}.self_attn.v_proj", kv, s.hidden, 2.0)
         linear(f"{p}.self_attn.o_proj", s.hidden, s.hidden, 2.0)
-        result.add(f"{p}.post_attention_layernorm.weight", (s.hidden,), norm)
+        gains(f"{p}.post_attention_layernorm")
         linear(f"{p}.mlp.gate_proj", s.intermediate, s.hidden, 2.5)
         linear(f"{p}.mlp.up_proj", s.intermediate, s.hidden, 2.0)
         linear(f"{p}.mlp.down_proj", s.hidden, s.intermediate, 2.0)
-    result.add("model.norm.weight", (s.hidden,), norm)
+    gains("model.norm")
     linear("lm_head", s.vocabulary, s.hidden, 5.0).fills.append((END * s.hidden, s.hidden, s.end_weight))
     return result
 

@@ -59,9 +59,10 @@ class Tensor:
     shape: tuple[int, ...]
     scale: float
     fills: list[tuple[int, int, float]] = field(default_factory=list)
+    center: float = 0.0
 
     def values(self, seed: int) -> np.ndarray:
-        flat = Stream(seed, self.name).uniform(positions(math.prod(self.shape)), self.scale)
+        flat = Stream(seed, self.name).uniform(positions(math.prod(self.shape)), self.scale) + np.float32(self.center)
         for start, count, value in self.fills:
             flat[start : start + count] = np.float32(value)
         return flat.reshape(self.shape)

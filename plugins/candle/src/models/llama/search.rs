@@ -220,3 +220,104 @@ fn check_finite(logits: &[f32]) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits { tokens_max: 4, end: 2 };
+    const WORDS: u32 = 8;
+
+    /// Logits after a text: numbers that depend on all of its words.
+    fn logits(tokens: &[u32]) -> Vec<f32> {
+        let seed = tokens.iter().fold(17_u32, |seed, token| seed.wrapping_mul(31).wrapping_add(token + 1));
+        (0..WORDS).map(|word| (seed.wrapping_mul(word * 2 + 3) >> 7 & 63) as f32 / 16.0).collect()
+    }
+
+    /// Runs a search to its end, as a batch would, and gives the answer.
+    fn run(mut search: Search) -> Vec<u32> {
+        let mut texts = vec![Vec::new()];
+        while !search.is_done() {
+            let logits: Vec<f32> = texts.iter().flat_map(|text: &Vec<u32>| logits(text)).collect();
+            search.advance(&logits).unwrap();
+            let go_on = |(parent, word)| [texts[parent as usize].as_slice(), &[word]].concat();
+            texts = search.next().map(go_on).collect();
+        }
+        search.tokens().to_vec()
+    }
+
+    /// The best of all texts there are, by the mean of the log probabilities.
+    fn best_of_all() -> Vec<u32> {
+        let mut texts = vec![(0.0, Vec::new())];
+        let mut ended: Vec<(f64, Vec<u32>)> = Vec::new();
+        for step in 1..=LIMITS.tokens_max {
+            let mut next = Vec::new();
+            for (score, text) in &texts {
+                let logits = logits(text);
+                let base = score - log_sum_exp(&logits);
+                for (word, logit) in (0..).zip(&logits).filter(|(word, _)| *word != LIMITS.end || step > 1) {
+                    let text = (base + f64::from(*logit), [text.as_slice(), &[word]].concat());
+                    let is_end = word == LIMITS.end || step == LIMITS.tokens_max;
+                    if is_end { ended.push((text.0 / step as f64, text.1)) } else { next.push(text) }
+                }
+            }
+            texts = next;
+        }
+        ended.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)).unwrap().1
+    }
+
+    #[test]
+    fn a_beam_of_one_is_greedy() {
+        assert_eq!(run(Search::Beam(Beam::new(1, LIMITS))), run(Search::Greedy(Greedy::new(LIMITS))));
+    }
+
+    #[test]
+    fn a_beam_as_wide_as_can_be_finds_the_best_text() {
+        let width = (WORDS as usize).pow(LIMITS.tokens_max as u32);
+        let mut beam = Beam::new(width, LIMITS);
+        let mut texts: Vec<Vec<u32>> = vec![Vec::new()];
+        while !beam.is_done() {
+            let logits: Vec<f32> = texts.iter().flat_map(|text| logits(text)).collect();
+            beam.advance(&logits).unwrap();
+            texts = beam.texts.iter().map(|text| text.tokens.clone()).collect();
+        }
+        assert_eq!(beam.best(), best_of_all());
+    }
+
+    #[test]
+    fn equal_words_are_taken_in_order_and_the_end_is_never_first() {
+        let mut beam = Beam::new(2, LIMITS);
+        beam.advance(&[1.0, 3.0, 9.0, 3.0, 3.0, 0.0, 0.0, 0.0]).unwrap();
+        assert_eq!(beam.next().collect::<Vec<_>>(), [(0, 1), (0, 3)]);
+        let mut greedy = Greedy::new(LIMITS);
+        greedy.advance(&[1.0, 3.0, 9.0, 3.0]).unwrap();
+        greedy.advance(&[1.0, 3.0, 9.0, 3.0]).unwrap();
+        assert_eq!(greedy.tokens, [1, 2]);
+        assert!(greedy.is_done());
+    }
+
+    #[test]
+    fn the_first_word_is_known_when_all_texts_have_it() {
+        let mut search = Search::new(2, LIMITS);
+        let row = |likely: &[(usize, f32)]| {
+            let mut row = [0.0; WORDS as usize];
+            likely.iter().for_each(|(word, logit)| row[*word] = *logit);
+            row.to_vec()
+        };
+        search.advance(&row(&[(4, 5.0), (5, 4.0)])).unwrap();
+        assert_eq!(search.first_token(), None);
+        // The second text, which begins with 5, is as likely to go on with anything; the first is not.
+        search.advance(&[row(&[(6, 20.0), (7, 19.0)]), row(&[])].concat()).unwrap();
+        assert_eq!(search.next().collect::<Vec<_>>(), [(0, 6), (0, 7)]);
+        assert_eq!(search.first_token(), Some(4));
+    }
+
+    #[test]
+    fn what_is_not_a_number_is_an_error() {
+        for width in [1, 2] {
+            let mut search = Search::new(width, LIMITS);
+            let error = search.advance(&[1.0, f32::NAN, 0.0, 0.0]).unwrap_err().to_string();
+            assert!(error.contains("not all finite"), "{error}");
+        }
+    }
+}
