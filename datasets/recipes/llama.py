@@ -33,8 +33,8 @@ class Sizes:
 
 
 SIZES = {
-    "llama-small": Sizes(8192, 512, 8, 8, 2, 1408, 64, 8, 0.25, 32),
-    "llama-tiny": Sizes(96, 32, 2, 4, 2, 48, 10, 2, 1.0, 12),
+    "llama-small": Sizes(8192, 512, 8, 8, 2, 1408, 64, 8, 0.22, 32),
+    "llama-tiny": Sizes(96, 32, 2, 4, 2, 48, 10, 2, 0.7, 12),
 }
 
 
@@ -43,7 +43,7 @@ def recipe(name: str) -> Recipe:
     kv = s.kv_heads * (s.hidden // s.heads)
 
     def gains(part: str):
-        result.add(f"{part}.weight", (s.hidden,), 0.5).center = 1.0
+        result.add(f"{part}.weight", (s.hidden,), 0.5, center=1.0)
 
     def linear(part: str, outputs: int, inputs: int, scale: float):
         return result.add(f"{part}.weight", (outputs, inputs), float(np.float32(scale) * np.float32(root(inputs))))
@@ -172,7 +172,7 @@ def answer(name: str, w: Weights, sample: int) -> dict[str, np.ndarray]:
 # How many samples are answered: all logits of a large vocabulary are many numbers.
 SAMPLES = {
     "llama-small": 4,
-    "llama-small-generate": 16,
+    "llama-small-generate": 8,
     "llama-tiny": 16,
     "llama-tiny-generate": 40,
     "llama-tiny-generate-beam4": 40,

@@ -38,7 +38,7 @@ pub(super) const SMALL: Sizes = Sizes {
     inner: 1408,
     steps: 64,
     shortest: 8,
-    end_weight: 0.25,
+    end_weight: 0.22,
 };
 
 pub(super) const TINY: Sizes = Sizes {
@@ -51,7 +51,7 @@ pub(super) const TINY: Sizes = Sizes {
     inner: 48,
     steps: 10,
     shortest: 2,
-    end_weight: 1.0,
+    end_weight: 0.7,
 };
 
 /// Base of the rotary position embedding.
