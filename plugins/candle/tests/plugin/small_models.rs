@@ -1,0 +1,1 @@
+//! The small variants of the larger models give the outputs of their references.
