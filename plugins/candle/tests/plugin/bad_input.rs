@@ -122,7 +122,10 @@ fn an_unknown_precision_or_model_or_device_is_refused_with_what_there_is() {
     let message = refusal(|request| request.precision = "int8".into());
     assert_eq!(message, "model \"digits-mlp\" runs in f32, bf16, f16, not in \"int8\"");
     let message = refusal(|request| request.model = "gpt".into());
-    assert!(message.starts_with("there is no model \"gpt\"; there are digits-cnn, digits-lstm,"), "{message}");
+    assert!(
+        message.starts_with("there is no model \"gpt\"; there are digits-cnn, digits-lstm,"),
+        "{message}"
+    );
     let message = refusal(|request| request.device = "tpu".into());
     assert!(message.starts_with("device \"tpu\" is not supported; there is cpu"), "{message}");
 }

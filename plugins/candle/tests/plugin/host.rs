@@ -72,7 +72,9 @@ impl TestHost {
         })?;
         with_raw_request(request, |request| {
             // SAFETY: the backend was just opened, and the request is valid for the call.
-            call(|error| unsafe { table.load_model.unwrap()(opened.backend, request, &mut opened.model, error) })
+            call(|error| unsafe {
+                table.load_model.unwrap()(opened.backend, request, &mut opened.model, error)
+            })
         })?;
         Ok(opened)
     }
@@ -264,7 +266,9 @@ fn raw_specs(specs: &[TensorSpec], shapes: &[Vec<u64>]) -> Vec<ProctorTensorSpec
 }
 
 fn raw_value<'a>((name, value): (&'a str, &'a OptionValue)) -> ProctorOptionValue {
-    let OptionValue::Integer(integer) = value else { panic!("a test gives the option {name}, of another kind") };
+    let OptionValue::Integer(integer) = value else {
+        panic!("a test gives the option {name}, of another kind")
+    };
     ProctorOptionValue {
         name: text(name),
         text: text(""),
