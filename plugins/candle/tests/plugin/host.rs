@@ -209,8 +209,15 @@ fn table() -> &'static ProctorPlugin {
     unsafe { (linked.entry)(&speaks, ptr::null_mut()).as_ref() }.expect("the versions agree")
 }
 
+/// An input. Its shape is that of the request, which is where the plugin reads it.
 fn raw_input(words: &[u32]) -> ProctorTensor {
-    ProctorTensor { data: words.as_ptr().cast(), size_bytes: size_of_val(words) }
+    ProctorTensor {
+        data: words.as_ptr().cast(),
+        size_bytes: size_of_val(words),
+        shape: ptr::null(),
+        rank: 0,
+        element_type: PROCTOR_ELEMENT_F32,
+    }
 }
 
 fn raw_output(room: &mut Vec<u32>) -> ProctorOutput {
@@ -226,10 +233,10 @@ fn raw_output(room: &mut Vec<u32>) -> ProctorOutput {
 
 /// Calls `body` with a request in the form of the ABI.
 fn with_raw_request<T>(request: &ModelRequest, body: impl FnOnce(&ProctorModelRequest) -> T) -> T {
-    let files: Vec<ProctorModelFile> = request
+    let files: Vec<ProctorFile> = request
         .files
         .iter()
-        .map(|file| ProctorModelFile { format: text(&file.format), path: text(file.path.to_str().unwrap()) })
+        .map(|file| ProctorFile { format: text(&file.format), path: text(file.path.to_str().unwrap()) })
         .collect();
     let shapes = |specs: &[TensorSpec]| -> Vec<Vec<u64>> {
         specs.iter().map(|spec| spec.shape.iter().map(|extent| *extent as u64).collect()).collect()
