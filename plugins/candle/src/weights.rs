@@ -271,7 +271,8 @@ impl SimpleBackend for Backend {
         dtype: DType,
         device: &Device,
     ) -> candle_core::Result<Tensor> {
-        let tensor = Weights(Arc::clone(&self.0)).tensor(name, shape.dims()).map_err(|error| self.keep(error))?;
+        let tensor =
+            Weights(Arc::clone(&self.0)).tensor(name, shape.dims()).map_err(|error| self.keep(error))?;
         tensor.to_device(device)?.to_dtype(dtype)
     }
 

@@ -7,7 +7,6 @@ mod llama;
 mod lstm;
 mod lstm_stack;
 mod mobilenet;
-mod planes;
 mod resnet;
 mod tensors;
 

@@ -38,10 +38,11 @@ fn changed(change: impl FnOnce(&mut Tensors)) -> Vec<u8> {
     };
     let mut tensors: Tensors = file.tensors().into_iter().map(owned).collect();
     change(&mut tensors);
-    let view = |(name, (dtype, shape, data)): (&String, &(Dtype, Vec<usize>, Vec<u8>))| {
-        (name.clone(), TensorView::new(*dtype, shape.clone(), data).unwrap())
-    };
-    serialize(tensors.iter().map(view), None).unwrap()
+    let mut views = Vec::new();
+    for (name, (dtype, shape, data)) in &tensors {
+        views.push((name, TensorView::new(*dtype, shape.clone(), data).unwrap()));
+    }
+    serialize(views, None).unwrap()
 }
 
 #[test]
@@ -111,10 +112,12 @@ fn a_tensor_of_fewer_bits_or_more_is_converted() {
     fs::write(&path, changed(widen)).unwrap();
     let mut request = digits("digits-mlp");
     let sample = vec![vec![words((0..64_u8).map(|pixel| f32::from(pixel % 17) / 16.0))]];
-    let mut run = || TestHost::open(&[], &request).unwrap().instance().execute(&sample).unwrap().answers;
-    let expected = run();
+    let run = |request: &ModelRequest| {
+        TestHost::open(&[], request).unwrap().instance().execute(&sample).unwrap().answers
+    };
+    let expected = run(&request);
     request.files[0].path = path;
-    assert_eq!(TestHost::open(&[], &request).unwrap().instance().execute(&sample).unwrap().answers, expected);
+    assert_eq!(run(&request), expected);
 }
 
 #[test]
@@ -122,7 +125,10 @@ fn an_unknown_precision_or_model_or_device_is_refused_with_what_there_is() {
     let message = refusal(|request| request.precision = "int8".into());
     assert_eq!(message, "model \"digits-mlp\" runs in f32, bf16, f16, not in \"int8\"");
     let message = refusal(|request| request.model = "gpt".into());
-    assert!(message.starts_with("there is no model \"gpt\"; there are digits-cnn, digits-lstm,"), "{message}");
+    assert!(
+        message.starts_with("there is no model \"gpt\"; there are digits-cnn, digits-lstm,"),
+        "{message}"
+    );
     let message = refusal(|request| request.device = "tpu".into());
     assert!(message.starts_with("device \"tpu\" is not supported; there is cpu"), "{message}");
 }

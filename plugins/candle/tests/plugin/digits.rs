@@ -76,7 +76,8 @@ fn logits(model: &str, precision: &str, samples: &[Sample], batch_size: usize) -
 }
 
 fn classes(logits: &[Vec<f32>]) -> Vec<u8> {
-    let best = |row: &Vec<f32>| (0..10_u8).max_by(|a, b| row[usize::from(*a)].total_cmp(&row[usize::from(*b)]));
+    let best =
+        |row: &Vec<f32>| (0..10_u8).max_by(|a, b| row[usize::from(*a)].total_cmp(&row[usize::from(*b)]));
     logits.iter().map(|row| best(row).expect("ten logits")).collect()
 }
 

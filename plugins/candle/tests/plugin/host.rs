@@ -72,7 +72,9 @@ impl TestHost {
         })?;
         with_raw_request(request, |request| {
             // SAFETY: the backend was just opened, and the request is valid for the call.
-            call(|error| unsafe { table.load_model.unwrap()(opened.backend, request, &mut opened.model, error) })
+            call(|error| unsafe {
+                table.load_model.unwrap()(opened.backend, request, &mut opened.model, error)
+            })
         })?;
         Ok(opened)
     }
@@ -207,8 +209,15 @@ fn table() -> &'static ProctorPlugin {
     unsafe { (linked.entry)(&speaks, ptr::null_mut()).as_ref() }.expect("the versions agree")
 }
 
+/// An input. Its shape is that of the request, which is where the plugin reads it.
 fn raw_input(words: &[u32]) -> ProctorTensor {
-    ProctorTensor { data: words.as_ptr().cast(), size_bytes: size_of_val(words) }
+    ProctorTensor {
+        data: words.as_ptr().cast(),
+        size_bytes: size_of_val(words),
+        shape: ptr::null(),
+        rank: 0,
+        element_type: PROCTOR_ELEMENT_F32,
+    }
 }
 
 fn raw_output(room: &mut Vec<u32>) -> ProctorOutput {
@@ -224,10 +233,10 @@ fn raw_output(room: &mut Vec<u32>) -> ProctorOutput {
 
 /// Calls `body` with a request in the form of the ABI.
 fn with_raw_request<T>(request: &ModelRequest, body: impl FnOnce(&ProctorModelRequest) -> T) -> T {
-    let files: Vec<ProctorModelFile> = request
+    let files: Vec<ProctorFile> = request
         .files
         .iter()
-        .map(|file| ProctorModelFile { format: text(&file.format), path: text(file.path.to_str().unwrap()) })
+        .map(|file| ProctorFile { format: text(&file.format), path: text(file.path.to_str().unwrap()) })
         .collect();
     let shapes = |specs: &[TensorSpec]| -> Vec<Vec<u64>> {
         specs.iter().map(|spec| spec.shape.iter().map(|extent| *extent as u64).collect()).collect()
@@ -264,7 +273,9 @@ fn raw_specs(specs: &[TensorSpec], shapes: &[Vec<u64>]) -> Vec<ProctorTensorSpec
 }
 
 fn raw_value<'a>((name, value): (&'a str, &'a OptionValue)) -> ProctorOptionValue {
-    let OptionValue::Integer(integer) = value else { panic!("a test gives the option {name}, of another kind") };
+    let OptionValue::Integer(integer) = value else {
+        panic!("a test gives the option {name}, of another kind")
+    };
     ProctorOptionValue {
         name: text(name),
         text: text(""),
