@@ -41,12 +41,9 @@ impl Conversion {
     #[must_use]
     pub fn between(from: ElementType, to: ElementType) -> Option<Self> {
         use ElementType::{Bf16, Bool, F16, F32, F64, I8, I16, I32, I64, U8};
-        let exists = match (from, to) {
-            (Bool | U8 | I8 | I16, I32 | I64) | (I32, I64) | (I64, I32) => true,
-            (F16 | Bf16 | F64, F32) | (F32, F16 | Bf16 | F64) => true,
-            _ => false,
-        };
-        exists.then_some(Self { from, to })
+        let integers = matches!((from, to), (Bool | U8 | I8 | I16, I32 | I64) | (I32, I64) | (I64, I32));
+        let reals = matches!((from, to), (F16 | Bf16 | F64, F32) | (F32, F16 | Bf16 | F64));
+        (integers || reals).then_some(Self { from, to })
     }
 
     /// Type of the elements that are read.

@@ -2,9 +2,10 @@
 //! called directly.
 //!
 //! ```text
-//! cargo run --release -p proctor-onnx --example latency -- model.onnx image 1x8x8 logits 10 [batch] [option=value ...]
+//! cargo run --release -p proctor-onnx --example latency -- model.onnx image 1x8x8 logits 10 [batch] [instances] [option=value ...]
 //! ```
-//! Prints the median and the 10th and 90th percentile in microseconds. Inputs are f32 and rise from 0 to 1.
+//! Prints the median and the 10th and 90th percentile in microseconds of all instances, each of which runs on a thread of
+//! its own, and the samples that all of them run in a second. Inputs are f32 and rise from 0 to 1.
 
 use std::{
     collections::BTreeMap,
@@ -12,6 +13,7 @@ use std::{
     error::Error,
     path::Path,
     sync::Arc,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -19,7 +21,9 @@ use onnx_sut as _;
 use proctor_plugin_api::vocabulary::{
     ElementType, QuerySample, ResponseId, SampleIndex, Scenario, TensorSpec,
 };
-use proctor_plugin_host::{HostServices, ModelDemand, PluginLibrary, PluginLocation, SampleBuffers};
+use proctor_plugin_host::{
+    HostServices, Instance, ModelDemand, PluginHostError, PluginLibrary, PluginLocation, SampleBuffers,
+};
 
 /// How long batches are timed.
 const DURATION: Duration = Duration::from_secs(4);
@@ -61,10 +65,13 @@ fn spec(name: &str, shape: &str) -> Result<TensorSpec, Box<dyn Error>> {
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let [path, input, input_shape, output, output_shape, rest @ ..] = &arguments[..] else {
-        return Err("usage: latency MODEL INPUT SHAPE OUTPUT SHAPE [BATCH] [OPTION=VALUE ...]".into());
+        return Err(
+            "usage: latency MODEL INPUT SHAPE OUTPUT SHAPE [BATCH] [INSTANCES] [OPTION=VALUE ...]".into()
+        );
     };
     let batch_size: u32 = rest.first().map_or(Ok(1), |text| text.parse())?;
-    let options = rest.iter().skip(1).filter_map(|text| text.split_once('='));
+    let instance_count: u32 = rest.get(1).map_or(Ok(1), |text| text.parse())?;
+    let options = rest.iter().skip(2).filter_map(|text| text.split_once('='));
     let options: BTreeMap<String, String> =
         options.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let library = PluginLibrary::load(&PluginLocation::Linked("onnx"))?;
@@ -83,34 +90,50 @@ fn main() -> Result<(), Box<dyn Error>> {
         last_output_varies: false,
         scenario: Scenario::Offline,
         batch_size_max: batch_size,
-        instance_count: 1,
+        instance_count,
     })?;
-    let mut instance = model.create_instance(0)?;
+    let mut instances: Vec<Instance> =
+        (0..instance_count).map(|index| model.create_instance(index)).collect::<Result<_, _>>()?;
     let indices: Vec<SampleIndex> = (0..u64::from(batch_size)).map(SampleIndex).collect();
     model.prepare(&indices, samples)?;
-    for _ in 0..WARM_UP_COUNT {
-        instance.warm_up(&indices)?;
+    for instance in &mut instances {
+        for _ in 0..WARM_UP_COUNT {
+            instance.warm_up(&indices)?;
+        }
     }
     model.start()?;
     let batch: Vec<QuerySample> =
         indices.iter().map(|index| QuerySample { id: ResponseId(index.0 + 1), index: *index }).collect();
-    let mut times_ns = Vec::with_capacity(1 << 20);
-    let end = Instant::now() + DURATION;
-    while Instant::now() < end && times_ns.len() < times_ns.capacity() {
-        let start = Instant::now();
-        instance.execute(&batch)?;
-        times_ns.push(start.elapsed().as_nanos());
-    }
+    let begin = Instant::now();
+    let mut times_ns = thread::scope(|scope| {
+        let start = |instance| scope.spawn(|| time(instance, &batch));
+        let running: Vec<_> = instances.into_iter().map(start).collect();
+        let joined = running.into_iter().map(|thread| thread.join().expect("no thread panics"));
+        joined.collect::<Result<Vec<_>, _>>().map(|times| times.concat())
+    })?;
+    let rate = times_ns.len() as f64 * f64::from(batch_size) / begin.elapsed().as_secs_f64();
     model.stop()?;
     times_ns.sort_unstable();
     let at = |percent: usize| times_ns[(times_ns.len() - 1) * percent / 100] as f64 / 1e3;
+    println!("{}", model.explain()?.unwrap_or_default());
     println!(
-        "median {:.2} us, 10th {:.2} us, 90th {:.2} us, {} batches",
+        "median {:.2} us, 10th {:.2} us, 90th {:.2} us, {} batches, {rate:.0} samples/s",
         at(50),
         at(10),
         at(90),
         times_ns.len()
     );
-    println!("{}", model.explain()?.unwrap_or_default());
     Ok(())
+}
+
+/// The time of each batch, in ns.
+fn time(mut instance: Instance, batch: &[QuerySample]) -> Result<Vec<u128>, PluginHostError> {
+    let mut times_ns = Vec::with_capacity(1 << 20);
+    let end = Instant::now() + DURATION;
+    while Instant::now() < end && times_ns.len() < times_ns.capacity() {
+        let start = Instant::now();
+        instance.execute(batch)?;
+        times_ns.push(start.elapsed().as_nanos());
+    }
+    Ok(times_ns)
 }

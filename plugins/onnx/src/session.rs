@@ -2,7 +2,10 @@
 
 use std::{path::Path, sync::Arc};
 
-use ort::session::{Session, SharedSessionInner};
+use ort::{
+    logging::LogLevel,
+    session::{Session, SharedSessionInner},
+};
 
 use crate::{error::LoadError, library::Runtime, options::Settings, provider::Provider};
 
@@ -28,42 +31,31 @@ impl SessionMaker {
     /// # Errors
     /// [`LoadError::Operator`] or [`LoadError::Session`].
     pub(crate) fn make(&self, cpus: &[u32]) -> Result<Arc<SharedSessionInner>, LoadError> {
-        let session = self.build(cpus).map_err(|reason| self.refused(reason))?;
+        let session = self.build(cpus).map_err(|error| self.refused(error.message()))?;
         Ok(session.inner())
     }
 
-    /// The errors carry the builder that failed, which is of no use here.
-    fn build(&self, cpus: &[u32]) -> Result<Session, String> {
+    fn build(&self, cpus: &[u32]) -> Result<Session, ort::Error> {
         let Self { settings, threads, .. } = self;
-        let text = |error: &dyn std::fmt::Display| error.to_string();
-        let mut builder = Session::builder(self.runtime.environment())
-            .map_err(|error| text(&error))?
-            .with_log_level(ort::logging::LogLevel::Warning)
-            .and_then(|builder| builder.with_optimization_level(settings.level()))
-            .and_then(|builder| builder.with_intra_threads(*threads))
-            .and_then(|builder| builder.with_inter_threads(settings.inter_threads))
-            .and_then(|builder| builder.with_parallel_execution(settings.inter_threads > 1))
-            .and_then(|builder| {
-                builder.with_config_entry("session.intra_op.allow_spinning", flag(settings.spin))
-            })
-            .and_then(|builder| {
-                builder.with_config_entry("session.inter_op.allow_spinning", flag(settings.spin))
-            })
-            .and_then(|builder| {
-                builder.with_execution_providers(self.provider.dispatches(settings, *threads))
-            })
-            .map_err(|error| text(&error))?;
+        let spin = if settings.spin { "1" } else { "0" };
+        let mut builder = Session::builder(self.runtime.environment())?
+            .with_log_level(LogLevel::Warning)?
+            .with_optimization_level(settings.level())?
+            .with_intra_threads(*threads)?
+            .with_inter_threads(settings.inter_threads)?
+            .with_parallel_execution(settings.inter_threads > 1)?
+            .with_config_entry("session.intra_op.allow_spinning", spin)?
+            .with_config_entry("session.inter_op.allow_spinning", spin)?
+            .with_execution_providers(self.provider.dispatches(settings, *threads))?;
         if let Some(affinities) = affinities(*threads, cpus) {
-            builder = builder
-                .with_config_entry("session.intra_op_thread_affinities", affinities)
-                .map_err(|error| text(&error))?;
+            builder = builder.with_config_entry("session.intra_op_thread_affinities", affinities)?;
         }
-        builder.commit_from_file(&self.path).map_err(|error| text(&error))
+        builder.commit_from_file(&self.path)
     }
 
-    fn refused(&self, reason: String) -> LoadError {
+    fn refused(&self, reason: &str) -> LoadError {
         let (path, version) = (self.path.to_path_buf(), self.runtime.version().to_owned());
-        let reason = in_one_line(&reason);
+        let reason = in_one_line(reason);
         if UNKNOWN_OPERATOR.iter().any(|words| reason.contains(words)) {
             LoadError::Operator { path, version, reason }
         } else {
@@ -75,10 +67,6 @@ impl SessionMaker {
 /// A message of the runtime, some of which go over several lines.
 pub(crate) fn in_one_line(message: &str) -> String {
     message.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-fn flag(value: bool) -> &'static str {
-    if value { "1" } else { "0" }
 }
 
 /// The runtime's list of processors, counted from 1, for all threads but the calling one.

@@ -2,6 +2,8 @@
 //!
 //! Models, images, split and reference lie in `datasets/digits` and are made together by `make.py` there.
 
+#![expect(clippy::unwrap_used, reason = "a helper that cannot go on fails the test")]
+
 mod common;
 
 use std::{collections::HashMap, fs, sync::Arc, thread};

@@ -22,6 +22,12 @@ use proctor_plugin_host::{
     Backend, HostServices, Instance, Model, ModelDemand, PluginLibrary, PluginLocation, SampleBuffers,
 };
 
+/// The bytes of each sample's outputs.
+pub type Answers = Vec<Vec<u8>>;
+
+/// What the plugin reported, by name.
+pub type Figures = BTreeMap<String, f64>;
+
 /// Says that a test did not run, in the form that the test run reports.
 pub fn skipped(reason: &str) {
     println!("skipped: {reason}");
@@ -142,7 +148,7 @@ pub fn execute(
     instance: &mut Instance,
     samples: &[SampleIndex],
     batch_size: usize,
-) -> Result<Vec<Vec<u8>>, String> {
+) -> Result<Answers, String> {
     let sink = Sink::default();
     for part in samples.chunks(batch_size) {
         let batch: Vec<QuerySample> =
@@ -162,7 +168,7 @@ pub fn run(
     backend: &Backend,
     demand: &ModelDemand,
     samples: &Arc<Samples>,
-) -> Result<(Vec<Vec<u8>>, BTreeMap<String, f64>), String> {
+) -> Result<(Answers, Figures), String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
     let model: Model = backend.load_model(demand).map_err(|error| text(&error))?;
     let mut instance = model.create_instance(0).map_err(|error| text(&error))?;
