@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use proctor_plugin_api::PluginError;
 use rayon::ThreadPoolBuilder;
-use rustix::thread::{CpuSet, sched_setaffinity};
 use tract_onnx::prelude::multithread::Executor;
 
 /// Makes the threads of one instance, held to these processors unless there are none.
@@ -15,33 +14,41 @@ pub(crate) fn executor(threads: usize, instance: u32, cpus: &[u32]) -> Result<Ex
     if threads <= 1 {
         return Ok(Executor::SingleThread);
     }
-    let set = cpu_set(cpus);
+    let hold = hold_to(cpus);
     let pool = ThreadPoolBuilder::new()
         .num_threads(threads)
         .thread_name(move |thread| format!("tract-{instance}-{thread}"))
-        .start_handler(move |_| {
-            if let Some(set) = &set
-                && let Err(error) = sched_setaffinity(None, set)
-            {
-                tracing::warn!(%error, "a thread of tract is not held to the instance's processors");
-            }
-        })
+        .start_handler(move |_| hold())
         .build();
     let pool = pool.map_err(|error| PluginError::failed(format!("cannot start {threads} threads: {error}")))?;
     Ok(Executor::MultiThread(Arc::new(pool)))
 }
 
-fn cpu_set(cpus: &[u32]) -> Option<CpuSet> {
-    let cpus = cpus.iter().filter_map(|cpu| usize::try_from(*cpu).ok());
+/// What holds the calling thread to these processors.
+#[cfg(target_os = "linux")]
+fn hold_to(cpus: &[u32]) -> impl Fn() + Send + Sync + 'static {
+    use rustix::thread::{CpuSet, sched_setaffinity};
+
     let mut set = CpuSet::new();
+    let cpus = cpus.iter().filter_map(|cpu| usize::try_from(*cpu).ok());
     cpus.filter(|cpu| *cpu < CpuSet::MAX_CPU).for_each(|cpu| set.set(cpu));
-    (set.count() > 0).then_some(set)
+    move || {
+        if set.count() > 0
+            && let Err(error) = sched_setaffinity(None, &set)
+        {
+            tracing::warn!(%error, "a thread of tract is not held to the instance's processors");
+        }
+    }
+}
+
+/// Elsewhere threads go where the system puts them.
+#[cfg(not(target_os = "linux"))]
+fn hold_to(_cpus: &[u32]) -> impl Fn() + Send + Sync + 'static {
+    || ()
 }
 
 #[cfg(test)]
 mod tests {
-    use rustix::thread::sched_getaffinity;
-
     use super::*;
 
     #[test]
@@ -52,7 +59,10 @@ mod tests {
     }
 
     #[test]
+    #[cfg(target_os = "linux")]
     fn threads_keep_to_the_processors_of_the_instance() {
+        use rustix::thread::{CpuSet, sched_getaffinity};
+
         let allowed = sched_getaffinity(None).unwrap();
         let first = (0..CpuSet::MAX_CPU).find(|cpu| allowed.is_set(*cpu)).unwrap();
         let Ok(Executor::MultiThread(pool)) = executor(2, 0, &[u32::try_from(first).unwrap()]) else {

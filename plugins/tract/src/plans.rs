@@ -16,7 +16,7 @@ use proctor_plugin_api::vocabulary::{ElementType, TensorSpec};
 use tract_onnx::{
     prelude::{
         DatumType, Framework, InferenceFact, InferenceModel, InferenceModelExt, IntoRunnable, TractResult, TypedModel,
-        TypedRunnableModel, tvec,
+        TypedRunnableModel,
     },
     tract_core::ops::unimpl::UnimplementedOp,
 };
@@ -121,9 +121,10 @@ fn refuse_unknown_operators(path: &Path, model: &InferenceModel) -> Result<(), L
 fn typed(mut model: InferenceModel, fit: &Fit, batch_size: usize) -> TractResult<TypedModel> {
     for port in &fit.inputs {
         let shape = fit.shape(port, batch_size);
-        let known = datum_type(port.element_type);
-        let known = known.ok_or_else(|| tract_onnx::prelude::anyhow!("input \"{}\" is bf16", port.name))?;
-        model.set_input_fact(port.value, InferenceFact::dt_shape(known, &*shape))?;
+        // What has no type of tract was refused before.
+        let fact = InferenceFact::shape(&*shape);
+        let fact = datum_type(port.element_type).into_iter().fold(fact, InferenceFact::with_datum_type);
+        model.set_input_fact(port.value, fact)?;
     }
     model.into_optimized()
 }
