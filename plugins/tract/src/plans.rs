@@ -18,7 +18,7 @@ use tract_onnx::{
         DatumType, Framework, InferenceFact, InferenceModel, InferenceModelExt, IntoRunnable, TractResult, TypedModel,
         TypedRunnableModel,
     },
-    tract_core::ops::unimpl::UnimplementedOp,
+    tract_core::ops::{gru_seq::GruSeq, logic::IfThenElse, scan::Scan, unimpl::UnimplementedOp},
 };
 
 use crate::error::LoadError;
@@ -126,7 +126,25 @@ fn typed(mut model: InferenceModel, fit: &Fit, batch_size: usize) -> TractResult
         let fact = datum_type(port.element_type).into_iter().fold(fact, InferenceFact::with_datum_type);
         model.set_input_fact(port.value, fact)?;
     }
+    let mut model = model.into_typed()?;
+    forget_between_runs(&mut model);
     model.into_optimized()
+}
+
+/// Makes recurrent layers begin each run with the state that the file says. tract keeps the state of the run before, which
+/// serves streams, but samples have nothing to do with each other.
+fn forget_between_runs(model: &mut TypedModel) {
+    for node in model.nodes_mut() {
+        if let Some(scan) = node.op_as_mut::<Scan>() {
+            scan.reset_every_turn = true;
+            forget_between_runs(&mut scan.body);
+        } else if let Some(layer) = node.op_as_mut::<GruSeq>() {
+            layer.reset_every_turn = true;
+        } else if let Some(branches) = node.op_as_mut::<IfThenElse>() {
+            forget_between_runs(&mut branches.then_body);
+            forget_between_runs(&mut branches.else_body);
+        }
+    }
 }
 
 /// What tract has found out about an output has to be what the file and the benchmark say of it.

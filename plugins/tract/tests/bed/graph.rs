@@ -1,5 +1,7 @@
 //! ONNX files that are only as large as a test needs.
 
+#![allow(dead_code, reason = "each test file needs a part of it")]
+
 use std::path::{Path, PathBuf};
 
 use proctor_onnx_file::{
