@@ -24,8 +24,12 @@ pub(crate) enum LoadError {
     #[error("{} does not fit: {source}", path.display())]
     Fit { path: PathBuf, source: FitError },
     /// The model uses operators that tract does not know.
-    #[error("tract cannot run {}: it does not know {}; the plugin onnx runs every operator of ONNX", path.display(), nodes.join(", "))]
-    Operators { path: PathBuf, nodes: Vec<String> },
+    #[error(
+        "tract cannot run {}: it does not know {}; the plugin onnx runs every operator of ONNX",
+        path.display(),
+        operators.join(", ")
+    )]
+    Operators { path: PathBuf, operators: Vec<String> },
     /// A tensor has a type that tract does not have.
     #[error("tract cannot run {}: \"{tensor}\" holds {element_type}, which tract does not have", path.display())]
     ElementType { path: PathBuf, tensor: String, element_type: ElementType },

@@ -26,6 +26,9 @@ use crate::error::LoadError;
 /// The sets of operators that tract is tested with.
 const OPSETS_TESTED: std::ops::RangeInclusive<i64> = 9..=18;
 
+/// The domains that tract has operators of.
+const DOMAINS: [&str; 3] = ["", "ai.onnx.ml", "com.microsoft"];
+
 /// A model for one batch size.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
@@ -45,7 +48,7 @@ pub(crate) fn compile(
     let path = file.path();
     warn_of_opsets(file);
     let model = guarded(path, "read", || parse(path, fit))?;
-    refuse_unknown_operators(path, &model)?;
+    refuse_unknown_operators(file, &model)?;
     let plan = |batch_size: usize| {
         let typed = guarded(path, "compile", || typed(model.clone(), fit, batch_size))?;
         for (port, spec) in fit.outputs.iter().zip(outputs) {
@@ -105,16 +108,21 @@ fn parse(path: &Path, fit: &Fit) -> TractResult<InferenceModel> {
     Ok(model)
 }
 
-fn refuse_unknown_operators(path: &Path, model: &InferenceModel) -> Result<(), LoadError> {
+/// tract looks at the names of operators alone, so it would take somebody else's `Conv` for ONNX's.
+fn refuse_unknown_operators(file: &OnnxFile, model: &InferenceModel) -> Result<(), LoadError> {
+    let foreign = file.op_types().iter().filter(|operator| !DOMAINS.contains(&operator.domain.as_str()));
+    let foreign = foreign.map(|operator| format!("operator {} of domain \"{}\"", operator.name, operator.domain));
     let unknown = model.nodes().iter().filter(|node| node.op_is::<UnimplementedOp>());
-    let nodes: Vec<String> = unknown
-        .map(|node| {
-            let name = node.op().name();
-            let operator = name.strip_prefix("Unimplemented(").and_then(|rest| rest.strip_suffix(')'));
-            format!("operator {} of node \"{}\"", operator.unwrap_or(&name), node.name)
-        })
-        .collect();
-    if nodes.is_empty() { Ok(()) } else { Err(LoadError::Operators { path: path.to_owned(), nodes }) }
+    let unknown = unknown.map(|node| {
+        let name = node.op().name();
+        let operator = name.strip_prefix("Unimplemented(").and_then(|rest| rest.strip_suffix(')'));
+        format!("operator {} of node \"{}\"", operator.unwrap_or(&name), node.name)
+    });
+    let operators: Vec<String> = foreign.chain(unknown).collect();
+    if operators.is_empty() {
+        return Ok(());
+    }
+    Err(LoadError::Operators { path: file.path().to_owned(), operators })
 }
 
 /// The model for one batch size, optimised.

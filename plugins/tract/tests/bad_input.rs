@@ -69,6 +69,14 @@ fn all_unknown_operators_are_named_with_their_nodes() {
 }
 
 #[test]
+fn an_operator_of_another_domain_is_not_taken_for_onnxs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = graph(None).node("Relu", "theirs", &["x"], "y").of_domain("org.example");
+    let path = path.write(folder.path(), "model.onnx");
+    assert_says(&refusal(&for_file(&path, 1), &[]), &["operator Relu of domain \"org.example\"", "model.onnx"]);
+}
+
+#[test]
 fn a_fixed_batch_smaller_than_asked_for_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = graph(Some(2)).node("Relu", "relu", &["x"], "y").write(folder.path(), "model.onnx");

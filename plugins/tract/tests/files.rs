@@ -7,7 +7,8 @@ mod graph;
 use std::fs;
 
 use bed::{bytes, demand, f32s, load, spec};
-use graph::{Graph, integer};
+use graph::{Graph, integer, integers};
+use proctor_onnx_file::proto::AttributeProto;
 use proctor_plugin_api::vocabulary::ElementType::{self, F16, F32, I32, I64};
 use proctor_plugin_host::ModelDemand;
 
@@ -134,4 +135,43 @@ fn int8_models_quantise_between_their_operators() {
     // 0.6 is 0.5 in steps of a half, and 100 is beyond the largest, which is 63.5.
     let samples = [vec![0.6, 0.0, 0.0], vec![0.0, 0.0, 100.0]];
     assert_eq!(outputs(&demand, &samples, &[2]), [[0.5, 1.0], [317.5, 381.0]]);
+}
+
+/// A recurrent layer of two units over five steps, whose last state is the output.
+fn recurrent(operator: &str, gates: i64, layer: Vec<AttributeProto>) -> Graph {
+    let weights: Vec<f32> = (0..gates * 4).map(|k| (k as f32).sin()).collect();
+    let layer = [layer, vec![integer("hidden_size", 2)]].concat();
+    Graph::default()
+        .input("x", F32, &[None, Some(5), Some(2)])
+        .output("y", F32, &[None, Some(2)])
+        .constant("w", F32, &[1, gates * 2, 2], &bytes(&weights))
+        .constant("axes", I64, &[1], &0_i64.to_le_bytes())
+        .node_with("Transpose", "steps-first", &["x"], "steps", vec![integers("perm", &[1, 0, 2])])
+        .node_outputs(operator, "layer", &["steps", "w", "w"], &["", "state"], layer)
+        .node("Squeeze", "one-direction", &["state", "axes"], "y")
+}
+
+#[test]
+fn recurrent_layers_forget_the_samples_before() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let layers = [
+        ("LSTM", 4, vec![]),
+        ("GRU", 3, vec![]),
+        // tract has an operator of its own for this one.
+        ("GRU", 3, vec![integer("linear_before_reset", 1)]),
+        ("RNN", 1, vec![]),
+    ];
+    for (operator, gates, attributes) in layers {
+        let path = recurrent(operator, gates, attributes).write(folder.path(), "model.onnx");
+        let demand = demand(&path, &[spec("x", F32, &[5, 2])], &[spec("y", F32, &[2])], 2);
+        let (one, other) = (vec![1.0; 10], vec![-0.5; 10]);
+        let samples = [one.clone(), other.clone(), one.clone(), one, other];
+        for sizes in [[1], [2]] {
+            let outputs = outputs(&demand, &samples, &sizes);
+            assert_eq!(outputs[0], outputs[2], "{operator}");
+            assert_eq!(outputs[0], outputs[3], "{operator}");
+            assert_eq!(outputs[1], outputs[4], "{operator}");
+            assert_ne!(outputs[0], outputs[1], "{operator}");
+        }
+    }
 }

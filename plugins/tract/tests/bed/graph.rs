@@ -47,21 +47,40 @@ impl Graph {
 
     /// Adds a node with attributes.
     pub fn node_with(
-        mut self,
+        self,
         operator: &str,
         name: &str,
         inputs: &[&str],
         output: &str,
+        attributes: Vec<AttributeProto>,
+    ) -> Self {
+        self.node_outputs(operator, name, inputs, &[output], attributes)
+    }
+
+    /// Adds a node of several outputs; one without a name is not wanted.
+    pub fn node_outputs(
+        mut self,
+        operator: &str,
+        name: &str,
+        inputs: &[&str],
+        outputs: &[&str],
         attribute: Vec<AttributeProto>,
     ) -> Self {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         self.0.node.push(NodeProto {
-            input: inputs.iter().map(|input| (*input).to_owned()).collect(),
-            output: vec![output.to_owned()],
+            input: names(inputs),
+            output: names(outputs),
             name: Some(name.to_owned()),
             op_type: Some(operator.to_owned()),
             attribute,
             domain: None,
         });
+        self
+    }
+
+    /// Gives the last node a domain.
+    pub fn of_domain(mut self, domain: &str) -> Self {
+        self.0.node.last_mut().expect("there is a node").domain = Some(domain.to_owned());
         self
     }
 
@@ -113,6 +132,11 @@ impl Graph {
 /// An attribute that is an integer.
 pub fn integer(name: &str, value: i64) -> AttributeProto {
     AttributeProto { name: Some(name.into()), i: Some(value), r#type: Some(2), ..AttributeProto::default() }
+}
+
+/// An attribute that is a list of integers.
+pub fn integers(name: &str, values: &[i64]) -> AttributeProto {
+    AttributeProto { name: Some(name.into()), ints: values.to_vec(), r#type: Some(7), ..AttributeProto::default() }
 }
 
 fn value(name: &str, data_type: i32, dims: &[Option<i64>]) -> ValueInfoProto {
