@@ -6,8 +6,8 @@ use proctor_config::{Benchmark, IssueMode, Origin, Settings};
 use proctor_datasets::DataRoot;
 use proctor_plugin_api::{Manifest, ModelSupport, Options};
 use proctor_plugin_host::{
-    Backend, FileOffer, HostServices, Model, ModelDemand, PluginIdentity, PluginLibrary, PluginLocation, SearchPath,
-    choose_precision, is_declared,
+    Backend, FileOffer, HostServices, Model, ModelDemand, PluginIdentity, PluginLibrary, PluginLocation,
+    SearchPath, choose_precision, is_declared,
 };
 use proctor_vocabulary::did_you_mean;
 

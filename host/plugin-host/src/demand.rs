@@ -250,8 +250,11 @@ mod tests {
 
     /// A plugin that reads a file of its own for each precision.
     fn by_precision() -> Manifest {
-        let row = |precision: &str| ModelSupport { precision: precision.into(), ..ModelSupport::new("*", "onnx") };
-        ["f32", "f16", "int8"].iter().fold(Manifest::new("p", "1", ""), |it, precision| it.model(row(precision)))
+        let row =
+            |precision: &str| ModelSupport { precision: precision.into(), ..ModelSupport::new("*", "onnx") };
+        ["f32", "f16", "int8"]
+            .iter()
+            .fold(Manifest::new("p", "1", ""), |it, precision| it.model(row(precision)))
     }
 
     #[test]
@@ -265,9 +268,17 @@ mod tests {
             choose_precision(&by_precision(), &demand, offers).map_err(|error| error.to_string())
         };
         let both = [offer("onnx", None), offer("onnx", Some("int8"))];
-        assert_eq!(chosen(None, &both).as_deref(), Ok("f32"), "the plugin's order decides, as without such files");
+        assert_eq!(
+            chosen(None, &both).as_deref(),
+            Ok("f32"),
+            "the plugin's order decides, as without such files"
+        );
         assert_eq!(chosen(Some("int8"), &both).as_deref(), Ok("int8"));
-        assert_eq!(chosen(Some("f16"), &both).as_deref(), Ok("f16"), "the file for any precision serves the rest");
+        assert_eq!(
+            chosen(Some("f16"), &both).as_deref(),
+            Ok("f16"),
+            "the file for any precision serves the rest"
+        );
         let one = [offer("safetensors", None), offer("onnx", Some("int8"))];
         assert_eq!(chosen(None, &one).as_deref(), Ok("int8"), "there is no other file that the plugin reads");
         assert_eq!(
@@ -280,7 +291,10 @@ mod tests {
             "plugin p does not declare file format safetensors or onnx for fp8; it declares onnx for f16, onnx for f32, \
              onnx for int8"
         );
-        assert_eq!(chosen(None, &[]).unwrap_err(), "plugin p does not declare file format none; it declares onnx");
+        assert_eq!(
+            chosen(None, &[]).unwrap_err(),
+            "plugin p does not declare file format none; it declares onnx"
+        );
     }
 
     #[test]

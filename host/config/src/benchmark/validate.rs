@@ -94,7 +94,8 @@ impl Checker<'_> {
             self.name(&key, &precision);
             let own = self.files(&format!("{key}.files"), own);
             for format in own.keys().filter(|format| files.get(*format) == own.get(*format)) {
-                let problem = format!("the file of model.files.{format}, which is for any precision: leave it out");
+                let problem =
+                    format!("the file of model.files.{format}, which is for any precision: leave it out");
                 self.report(&format!("{key}.files.{format}"), problem);
             }
             precisions.insert(precision, own);
@@ -102,7 +103,11 @@ impl Checker<'_> {
         Model { id: raw.id, files, precisions }
     }
 
-    fn files(&mut self, table: &str, raw: BTreeMap<String, definition::ModelFile>) -> BTreeMap<String, ModelFile> {
+    fn files(
+        &mut self,
+        table: &str,
+        raw: BTreeMap<String, definition::ModelFile>,
+    ) -> BTreeMap<String, ModelFile> {
         if raw.is_empty() {
             self.report(table, "empty: give at least one file".to_owned());
         }
