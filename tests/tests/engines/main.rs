@@ -44,7 +44,7 @@ macro_rules! engine {
 engine!(
     onnx: Engine {
         name: "onnx",
-        library: Some("cannot find the ONNX Runtime library"),
+        library: Some("found no ONNX Runtime"),
         lends_inputs: true,
         precisions: &["f32", "f16", "int8"],
         ..PLAIN
