@@ -26,12 +26,14 @@ pub(crate) fn gather(batch: &Batch<'_>, input: usize, spec: &TensorSpec, device:
         ElementType::I32 => {
             // The engine's indices are unsigned. One that was negative is then far out of every range, and refused.
             let mut values = Vec::with_capacity(count);
-            samples.for_each(|sample| values.extend(elements(batch.input(sample, input), u32::from_ne_bytes)));
+            samples
+                .for_each(|sample| values.extend(elements(batch.input(sample, input), u32::from_ne_bytes)));
             Tensor::from_vec(values, shape, device)
         }
         ElementType::I64 => {
             let mut values = Vec::with_capacity(count);
-            samples.for_each(|sample| values.extend(elements(batch.input(sample, input), i64::from_ne_bytes)));
+            samples
+                .for_each(|sample| values.extend(elements(batch.input(sample, input), i64::from_ne_bytes)));
             Tensor::from_vec(values, shape, device)
         }
         other => bail!("inputs of type {other} are not supported"),
@@ -43,6 +45,10 @@ pub(crate) fn scatter(batch: &mut Batch<'_>, output: usize, spec: &TensorSpec, f
     match from {
         Output::Tokens(tokens) => scatter_tokens(batch, output, tokens),
         Output::Tensor(tensor) => {
+            let expected = batch.sample_count() * spec.element_count();
+            if tensor.elem_count() != expected {
+                bail!("output {spec} of {} samples came as {:?}", batch.sample_count(), tensor.shape());
+            }
             let tensor = match spec.element_type {
                 ElementType::F32 => tensor.to_dtype(DType::F32),
                 ElementType::I32 => tensor.to_dtype(DType::I32),
@@ -78,8 +84,8 @@ fn copy<const SIZE: usize, T: WithDType>(
     let share = values.len() / batch.sample_count();
     for (mut sample, values) in batch.samples().zip(values.chunks_exact(share.max(1))) {
         let room = sample.output_mut(output);
-        if room.len() != share * SIZE {
-            bail!("output {output} has {} bytes for a sample, the host has room for {}", share * SIZE, room.len());
+        if room.len() != size_of_val(values) {
+            bail!("output {output} is {} bytes, the host has room for {}", size_of_val(values), room.len());
         }
         for (room, value) in room.as_chunks_mut::<SIZE>().0.iter_mut().zip(values) {
             *room = write(*value);
@@ -89,6 +95,9 @@ fn copy<const SIZE: usize, T: WithDType>(
 }
 
 fn scatter_tokens(batch: &mut Batch<'_>, output: usize, tokens: &[Vec<i32>]) -> Result<()> {
+    if tokens.len() != batch.sample_count() {
+        bail!("tokens of {} samples came for {}", tokens.len(), batch.sample_count());
+    }
     for (mut sample, tokens) in batch.samples().zip(tokens) {
         let room = sample.output_mut(output);
         let size_bytes = size_of_val(tokens.as_slice());

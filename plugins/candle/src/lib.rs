@@ -21,6 +21,7 @@ mod instance;
 mod model;
 pub mod models;
 mod network;
+mod ops;
 mod options;
 mod plugin;
 mod precision;

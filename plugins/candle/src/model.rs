@@ -9,10 +9,7 @@ use std::{
 };
 
 use candle_core::{DType, Device, utils::get_num_threads};
-use proctor_plugin_api::{
-    Host, Model, ModelRequest, Placement, PluginError,
-    vocabulary::TensorSpec,
-};
+use proctor_plugin_api::{Host, Model, ModelRequest, Placement, PluginError, vocabulary::TensorSpec};
 
 use crate::{LoadedInstance, Network, Weights, threads};
 
@@ -75,7 +72,9 @@ impl Model for LoadedModel {
         let written = writeln!(text, "network   {}", network.summary())
             .and_then(|()| writeln!(text, "weights   {}, kept as {}", self.origin, dtype.as_str()))
             .and_then(|()| writeln!(text, "threads   {} for each instance", self.threads))
-            .and_then(|()| writeln!(text, "engine    {} threads for large element-wise operations", get_num_threads()));
+            .and_then(|()| {
+                writeln!(text, "engine    {} threads for large element-wise operations", get_num_threads())
+            });
         written.ok().map(|()| text)
     }
 

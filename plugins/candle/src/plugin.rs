@@ -51,9 +51,8 @@ impl Plugin for Candle {
 
     fn load_model(&self, request: &ModelRequest) -> Result<LoadedModel, PluginError> {
         let (known, precision) = find(request)?;
-        let path = request
-            .file("safetensors")
-            .ok_or_else(|| LoadError::NoFile { model: request.model.clone() })?;
+        let path =
+            request.file("safetensors").ok_or_else(|| LoadError::NoFile { model: request.model.clone() })?;
         let device = device::open(&request.device)?;
         let weights = Weights::open(path, precision, &device)?;
         let network = (known.load)(&LoadRequest {
@@ -65,10 +64,16 @@ impl Plugin for Candle {
         })?;
         let unread = weights.unread();
         if let Some(first) = unread.first() {
-            tracing::info!(model = request.model, count = unread.len(), first, "tensors that the model has no use for");
+            tracing::info!(
+                model = request.model,
+                count = unread.len(),
+                first,
+                "tensors that the model has no use for"
+            );
         }
         let instances = usize::try_from(request.instance_count).unwrap_or(1);
         let threads = threads::per_instance(self.settings.threads, instances);
+        threads::compare_with_environment(threads);
         tracing::info!(model = request.model, precision = precision.name(), threads, "model loaded");
         Ok(LoadedModel::new(self.host, network.into(), &weights, request, threads))
     }

@@ -2,6 +2,7 @@
 
 use std::thread::available_parallelism;
 
+use candle_core::utils::get_num_threads;
 use proctor_plugin_api::PluginError;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -12,10 +13,26 @@ pub(crate) fn per_instance(asked: Option<usize>, instance_count: usize) -> usize
     match asked {
         None => (cores / instance_count.max(1)).max(1),
         Some(threads) if threads > cores => {
-            tracing::warn!(threads, cores, "more threads than cores that the process may use; using the cores");
+            tracing::warn!(
+                threads,
+                cores,
+                "more threads than cores that the process may use; using the cores"
+            );
             cores
         }
         Some(threads) => threads,
+    }
+}
+
+/// Says so if the engine's own operations would use another number of threads: it takes it from the environment alone.
+pub(crate) fn compare_with_environment(threads: usize) {
+    let engine = get_num_threads();
+    if engine != threads {
+        tracing::warn!(
+            threads,
+            engine,
+            "candle's own large operations go by the environment; set RAYON_NUM_THREADS={threads} to have them use as many threads"
+        );
     }
 }
 
@@ -30,11 +47,12 @@ pub(crate) fn pool(threads: usize, instance_index: u32, cpus: &[u32]) -> Result<
         .thread_name(move |thread| format!("candle-{instance_index}-{thread}"))
         .start_handler(move |thread| keep_to(&cpus, thread))
         .build()
-        .map_err(|error| PluginError::failed(format!("the operating system gives no {threads} threads: {error}")))
+        .map_err(|error| {
+            PluginError::failed(format!("the operating system gives no {threads} threads: {error}"))
+        })
 }
 
-/// Keeps the calling thread to the processors of its instance. All of them together: the engine hands work to whichever
-/// thread is free, so a thread that is tied to one core would wait for it while others are idle.
+/// Keeps the calling thread to the processors of its instance: any of them, since work goes to whichever thread is free.
 fn keep_to(cpus: &[usize], thread: usize) {
     #[cfg(target_os = "linux")]
     if !cpus.is_empty() {

@@ -217,7 +217,7 @@ impl Opened {
             Dtype::F16 => DType::F16,
             Dtype::BF16 => DType::BF16,
             other => {
-                let (path, got) = (self.path.clone(), other.to_string().to_lowercase());
+                let (path, got) = (self.path.clone(), other.to_string());
                 return Err(LoadError::ElementType { path, tensor: name.to_owned(), got });
             }
         };
@@ -271,7 +271,8 @@ impl SimpleBackend for Backend {
         dtype: DType,
         device: &Device,
     ) -> candle_core::Result<Tensor> {
-        let tensor = Weights(Arc::clone(&self.0)).tensor(name, shape.dims()).map_err(|error| self.keep(error))?;
+        let tensor =
+            Weights(Arc::clone(&self.0)).tensor(name, shape.dims()).map_err(|error| self.keep(error))?;
         tensor.to_device(device)?.to_dtype(dtype)
     }
 

@@ -9,12 +9,12 @@
 use std::fmt;
 
 use candle_core::{D, DType, Result, Tensor};
-use candle_nn::{Embedding, LayerNorm, Linear, Module};
+use candle_nn::{Embedding, LayerNorm, Module};
 use candle_transformers::models::bert::{BertEncoder, Config};
 use proctor_plugin_api::vocabulary::ElementType;
 
 use super::{
-    layers::linear,
+    layers::Linear,
     tensors::{Expected, fit_inputs, fit_outputs},
 };
 use crate::{Call, LoadError, LoadRequest, Network, Output, Weights};
@@ -68,8 +68,8 @@ type Loaded = std::result::Result<Box<dyn Network>, LoadError>;
 /// Loads `bert-base` and its like from `bert` and `qa_outputs`.
 pub(super) fn answers(request: &LoadRequest<'_>) -> Loaded {
     let bert = Bert::load(request)?;
-    let head = linear(request.weights, "qa_outputs", bert.config.hidden_size)?;
-    if head.weight().dims()[0] != 2 {
+    let head = Linear::load(request.weights, "qa_outputs", bert.config.hidden_size)?;
+    if head.width() != 2 {
         return Err(request.weights.misshapen("qa_outputs.weight", "[2, hidden]: start and end"));
     }
     let places = bert.inputs.places;
@@ -97,7 +97,8 @@ impl Bert {
         let name = |part: &str| format!("{prefix}embeddings.{part}");
         let (hidden, vocabulary) = (config.hidden_size, config.vocab_size);
         let words = weights.tensor(&name("word_embeddings.weight"), &[vocabulary, hidden])?;
-        let segments = weights.tensor(&name("token_type_embeddings.weight"), &[config.type_vocab_size, hidden])?;
+        let segments =
+            weights.tensor(&name("token_type_embeddings.weight"), &[config.type_vocab_size, hidden])?;
         let positions =
             weights.tensor(&name("position_embeddings.weight"), &[config.max_position_embeddings, hidden])?;
         let positions = positions.narrow(0, 0, inputs.places).map_err(|error| weights.refused(error))?;

@@ -1,41 +1,73 @@
 //! Layers as they lie in a file: weights by PyTorch's names and layouts, their sizes from their shapes.
 
-use candle_nn::{BatchNorm, Conv2d, Conv2dConfig, Linear};
+use candle_core::Tensor;
+use candle_nn::{BatchNorm, Conv2d, Conv2dConfig};
 
-use crate::{LoadError, Weights};
+use crate::{
+    LoadError, Weights,
+    ops::{After, Convolution, Padding, product},
+};
 
-/// A linear layer with a bias: `{name}.weight` `[output, input]` and `{name}.bias` `[output]`. `input` is what comes in.
-pub(crate) fn linear(weights: &Weights, name: &str, input: usize) -> Result<Linear, LoadError> {
-    let weight = format!("{name}.weight");
-    let [output, width] = weights.dims(&weight)?;
-    if width != input {
-        return Err(weights.misshapen(&weight, format!("[any, {input}]")));
+/// A linear layer: `weight` `[output, input]`, `bias` `[output]`.
+#[derive(Debug, Clone)]
+pub(crate) struct Linear {
+    weight: Tensor,
+    bias: Tensor,
+}
+
+impl Linear {
+    /// Reads `{name}.weight` and `{name}.bias`. `input` is the number of values that come in.
+    pub(crate) fn load(weights: &Weights, name: &str, input: usize) -> Result<Self, LoadError> {
+        let weight = format!("{name}.weight");
+        let [output, width] = weights.dims(&weight)?;
+        if width != input {
+            return Err(weights.misshapen(&weight, format!("[any, {input}]")));
+        }
+        let bias = weights.tensor(&format!("{name}.bias"), &[output])?;
+        Ok(Self { weight: weights.tensor(&weight, &[output, input])?, bias })
     }
-    let bias = weights.tensor(&format!("{name}.bias"), &[output])?;
-    Ok(Linear::new(weights.tensor(&weight, &[output, input])?, Some(bias)))
+
+    /// From `[..., input]` to `[..., output]`.
+    pub(crate) fn forward(&self, x: &Tensor) -> candle_core::Result<Tensor> {
+        product(x, &self.weight, &self.bias)
+    }
+
+    /// Number of values that come out.
+    pub(crate) fn width(&self) -> usize {
+        self.weight.dims()[0]
+    }
 }
 
-/// How many values come out of a linear layer.
-pub(crate) fn width(linear: &Linear) -> usize {
-    linear.weight().dims().first().copied().unwrap_or(0)
+/// What the file does not say of a convolution.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Geometry {
+    /// Channels that come in.
+    pub input: usize,
+    /// Rows and columns of the kernel.
+    pub kernel: usize,
+    pub stride: usize,
+    pub padding: Padding,
+    /// Whether each channel is convolved for itself.
+    pub depthwise: bool,
+    pub after: After,
 }
 
-/// How many channels come out of a convolution.
-pub(crate) fn channels(convolution: &Conv2d) -> usize {
-    convolution.weight().dims().first().copied().unwrap_or(0)
-}
+impl Geometry {
+    /// The shape of the kernel in the file, checked.
+    fn kernel_shape(&self, weights: &Weights, name: &str) -> Result<[usize; 4], LoadError> {
+        let shape: [usize; 4] = weights.dims(name)?;
+        let (output, input) = if self.depthwise { (self.input, 1) } else { (shape[0], self.input) };
+        if shape == [output, input, self.kernel, self.kernel] {
+            return Ok(shape);
+        }
+        let output = if self.depthwise { output.to_string() } else { "any".to_owned() };
+        Err(weights.misshapen(name, format!("[{output}, {input}, {kernel}, {kernel}]", kernel = self.kernel)))
+    }
 
-/// A convolution with a bias: `{name}.weight` `[output, input / groups, kernel, kernel]` and `{name}.bias` `[output]`.
-/// `input` is the number of channels that come in, `kernel` the width of the kernel.
-pub(crate) fn conv2d(
-    weights: &Weights,
-    name: &str,
-    (input, kernel): (usize, usize),
-    config: Conv2dConfig,
-) -> Result<Conv2d, LoadError> {
-    let shape = kernel_shape(weights, name, (input, kernel), config)?;
-    let bias = weights.tensor(&format!("{name}.bias"), &shape[..1])?;
-    Ok(Conv2d::new(weights.tensor(&format!("{name}.weight"), &shape)?, Some(bias), config))
+    fn convolution(self, weight: Tensor, bias: Tensor) -> Convolution {
+        let Self { stride, padding, after, .. } = self;
+        Convolution { weight, bias, stride, padding, after }
+    }
 }
 
 /// The batch norm after a convolution.
@@ -47,39 +79,34 @@ pub(crate) struct Norm<'a> {
     pub epsilon: f64,
 }
 
-/// A convolution without a bias and the batch norm after it, as one convolution: `{name}.weight` as for [`conv2d`]. They are
-/// folded in f32, then rounded.
-pub(crate) fn folded_conv2d(
+/// A convolution with a bias: `{name}.weight` `[output, input, kernel, kernel]` and `{name}.bias` `[output]`.
+pub(crate) fn convolution(
+    weights: &Weights,
+    name: &str,
+    geometry: Geometry,
+) -> Result<Convolution, LoadError> {
+    let weight = format!("{name}.weight");
+    let shape = geometry.kernel_shape(weights, &weight)?;
+    let bias = weights.tensor(&format!("{name}.bias"), &shape[..1])?;
+    Ok(geometry.convolution(weights.tensor(&weight, &shape)?, bias))
+}
+
+/// A convolution without a bias and the batch norm after it, as one convolution. They are folded in f32, then rounded.
+pub(crate) fn folded_convolution(
     weights: &Weights,
     name: &str,
     norm: Norm<'_>,
-    (input, kernel): (usize, usize),
-    config: Conv2dConfig,
-) -> Result<Conv2d, LoadError> {
-    let shape = kernel_shape(weights, name, (input, kernel), config)?;
-    let weight = weights.exact(&format!("{name}.weight"), &shape)?;
+    geometry: Geometry,
+) -> Result<Convolution, LoadError> {
+    let name = format!("{name}.weight");
+    let shape = geometry.kernel_shape(weights, &name)?;
     let of_norm = |part: &str| weights.exact(&format!("{}.{part}", norm.name), &shape[..1]);
     let (mean, variance) = (of_norm("running_mean")?, of_norm("running_var")?);
     let (scale, shift) = (of_norm("weight")?, of_norm("bias")?);
+    let weight = weights.exact(&name, &shape)?;
     let folded = BatchNorm::new(shape[0], mean, variance, scale, shift, norm.epsilon)
-        .and_then(|norm| Conv2d::new(weight, None, config).absorb_bn(&norm))
+        .and_then(|norm| Conv2d::new(weight, None, Conv2dConfig::default()).absorb_bn(&norm))
         .map_err(|error| weights.refused(error))?;
-    let bias = folded.bias().map(|bias| weights.round(bias)).transpose()?;
-    Ok(Conv2d::new(weights.round(folded.weight())?, bias, config))
-}
-
-/// The shape of a kernel, checked against what comes in.
-fn kernel_shape(
-    weights: &Weights,
-    name: &str,
-    (input, kernel): (usize, usize),
-    config: Conv2dConfig,
-) -> Result<[usize; 4], LoadError> {
-    let name = format!("{name}.weight");
-    let shape: [usize; 4] = weights.dims(&name)?;
-    let expected = [shape[0], input / config.groups, kernel, kernel];
-    if shape != expected || shape[0] % config.groups != 0 {
-        return Err(weights.misshapen(&name, format!("[any, {}, {kernel}, {kernel}]", input / config.groups)));
-    }
-    Ok(shape)
+    let bias = folded.bias().expect("folding a batch norm makes a bias");
+    Ok(geometry.convolution(weights.round(folded.weight())?, weights.round(bias)?))
 }

@@ -1,9 +1,9 @@
 //! A stack of LSTM layers by the names of `torch.nn.LSTM`.
 
 use candle_core::{DType, Device, Result, Tensor};
-use candle_nn::{Linear, Module, ops::sigmoid};
+use candle_nn::ops::sigmoid;
 
-use crate::{LoadError, Weights};
+use crate::{LoadError, Weights, ops::product};
 
 /// Rows of a weight for each unit: the gates input, forget, cell and output.
 const GATES: usize = 4;
@@ -17,10 +17,12 @@ pub(crate) struct Lstm {
 /// One layer.
 #[derive(Debug)]
 struct Layer {
-    /// From the input to all gates, with the sum of both biases.
-    input: Linear,
-    /// From the hidden state to all gates.
-    hidden: Linear,
+    /// From the input to all gates: `[4 units, input]`.
+    from_input: Tensor,
+    /// The sum of both biases: `[4 units]`.
+    bias: Tensor,
+    /// From the hidden state to all gates: `[4 units, units]`.
+    from_hidden: Tensor,
     units: usize,
 }
 
@@ -38,7 +40,7 @@ impl Lstm {
 
     /// Width of a step that comes in.
     pub(crate) fn input_width(&self) -> usize {
-        self.layers[0].input.weight().dims()[1]
+        self.layers[0].from_input.dims()[1]
     }
 
     /// Width of a state that comes out.
@@ -84,8 +86,9 @@ impl Layer {
         let bias = |part: &str| weights.exact(&name(part), &[rows]);
         let bias = (bias("bias_ih")? + bias("bias_hh")?).map_err(|error| weights.refused(error))?;
         Ok(Self {
-            input: Linear::new(weights.tensor(&name("weight_ih"), &[rows, input])?, Some(weights.round(&bias)?)),
-            hidden: Linear::new(weights.tensor(&name("weight_hh"), &[rows, units])?, None),
+            from_input: weights.tensor(&name("weight_ih"), &[rows, input])?,
+            bias: weights.round(&bias)?,
+            from_hidden: weights.tensor(&name("weight_hh"), &[rows, units])?,
             units,
         })
     }
@@ -94,14 +97,14 @@ impl Layer {
     fn states(&self, steps: &Tensor) -> Result<Vec<Tensor>> {
         let (time, batch, _) = steps.dims3()?;
         // The share of the inputs does not depend on any state: one product for all steps.
-        let from_input = self.input.forward(steps)?;
+        let from_input = product(steps, &self.from_input, &self.bias)?;
         let (dtype, device) = (steps.dtype(), steps.device());
         let mut state = State::zero(batch, self.units, dtype, device)?;
         let mut states = Vec::with_capacity(time);
         for step in 0..time {
             let gates = from_input.get(step)?;
             // The first state is zero, and so is its share.
-            let gates = if step == 0 { gates } else { (gates + self.hidden.forward(&state.hidden)?)? };
+            let gates = if step == 0 { gates } else { product(&state.hidden, &self.from_hidden, &gates)? };
             state = state.next(&gates)?;
             states.push(state.hidden.clone());
         }

@@ -15,7 +15,8 @@ struct LstmStack(Lstm);
 pub(super) fn load(request: &LoadRequest<'_>) -> std::result::Result<Box<dyn Network>, LoadError> {
     let lstm = Lstm::load(request.weights, "lstm.")?;
     // As many steps as the benchmark has.
-    let steps = request.inputs.first().and_then(|spec| spec.shape.first()).copied().filter(|steps| *steps > 0);
+    let steps =
+        request.inputs.first().and_then(|spec| spec.shape.first()).copied().filter(|steps| *steps > 0);
     let steps = steps.unwrap_or(1);
     fit_inputs(request.inputs, [Expected::f32("x", &[steps, lstm.input_width()])])?;
     fit_outputs(request.outputs, [Expected::f32("y", &[steps, lstm.units()])])?;

@@ -2,15 +2,16 @@
 //!
 //! Source: Howard et al. 2017, "MobileNets: Efficient Convolutional Neural Networks for Mobile Vision Applications".
 
-use candle_core::{D, DType, Result, Tensor};
-use candle_nn::{Conv2d, Conv2dConfig, Linear, Module};
+use candle_core::{D, Result};
 
 use super::{
-    layers::{Norm, channels, folded_conv2d, linear, width},
-    planes::{Depthwise, same_padding},
+    layers::{Geometry, Linear, Norm, folded_convolution},
     tensors::{Expected, fit_inputs, fit_outputs},
 };
-use crate::{Call, LoadError, LoadRequest, Network, Output, Weights};
+use crate::{
+    Call, LoadError, LoadRequest, Network, Output, Weights,
+    ops::{After, Convolution, Depthwise, Padding},
+};
 
 /// Stride of each pair of convolutions; the widths are in the file.
 const STRIDES: [usize; 13] = [1, 2, 1, 2, 1, 2, 1, 1, 1, 1, 1, 2, 1];
@@ -20,7 +21,7 @@ const EPSILON: f64 = 1e-3;
 
 #[derive(Debug)]
 struct MobileNet {
-    stem: Conv2d,
+    stem: Convolution,
     pairs: Vec<Pair>,
     classifier: Linear,
 }
@@ -28,58 +29,50 @@ struct MobileNet {
 /// A convolution of each channel for itself, and one of all channels at each place.
 #[derive(Debug)]
 struct Pair {
-    depthwise: Conv2d,
-    pointwise: Conv2d,
-    stride: usize,
+    depthwise: Depthwise,
+    pointwise: Convolution,
 }
 
 /// Loads `mobilenet-v1` from `mobilenet_v1` and `classifier`.
 pub(super) fn load(request: &LoadRequest<'_>) -> std::result::Result<Box<dyn Network>, LoadError> {
     let weights = request.weights;
-    let plain = Conv2dConfig::default();
-    let stem = convolution(weights, "conv_stem", (3, 3), Conv2dConfig { stride: 2, ..plain })?;
-    let mut width_in = channels(&stem);
+    let full = |input, kernel, stride| Geometry {
+        input,
+        kernel,
+        stride,
+        padding: Padding::Same,
+        depthwise: false,
+        after: After::Relu6,
+    };
+    let stem = convolution(weights, "conv_stem", full(3, 3, 2))?;
+    let mut width_in = stem.channels();
     let mut pairs = Vec::new();
     for (index, stride) in STRIDES.into_iter().enumerate() {
-        let (first, second) = (format!("layer.{}", 2 * index), format!("layer.{}", 2 * index + 1));
-        let grouped = Conv2dConfig { stride, groups: width_in, ..plain };
-        let depthwise = on_the_cpu_in_f32(weights, convolution(weights, &first, (width_in, 3), grouped)?)?;
-        let pointwise = convolution(weights, &second, (width_in, 1), plain)?;
-        width_in = channels(&pointwise);
-        pairs.push(Pair { depthwise, pointwise, stride });
+        let geometry = Geometry { depthwise: true, ..full(width_in, 3, stride) };
+        let depthwise = convolution(weights, &format!("layer.{}", 2 * index), geometry)?;
+        let depthwise = Depthwise::new(depthwise).map_err(|error| weights.refused(error))?;
+        let pointwise = convolution(weights, &format!("layer.{}", 2 * index + 1), full(width_in, 1, 1))?;
+        width_in = pointwise.channels();
+        pairs.push(Pair { depthwise, pointwise });
     }
-    let classifier = linear(weights, "classifier", width_in)?;
+    let classifier = Linear::load(weights, "classifier", width_in)?;
     fit_inputs(request.inputs, [Expected::image()])?;
-    fit_outputs(request.outputs, [Expected::f32("logits", &[width(&classifier)])])?;
+    fit_outputs(request.outputs, [Expected::f32("logits", &[classifier.width()])])?;
     Ok(Box::new(MobileNet { stem, pairs, classifier }))
-}
-
-impl Pair {
-    fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        let y = match self.depthwise.bias() {
-            Some(biases) if x.device().is_cpu() => {
-                let depthwise = Depthwise { stride: self.stride };
-                let y = depthwise.forward(&x.to_dtype(DType::F32)?, self.depthwise.weight(), biases)?;
-                y.to_dtype(x.dtype())?
-            }
-            _ => relu6(&self.depthwise.forward(&padded(x, self.stride)?)?)?,
-        };
-        relu6(&self.pointwise.forward(&y)?)
-    }
 }
 
 impl Network for MobileNet {
     fn run(&self, call: &Call) -> Result<Vec<Output>> {
-        let mut x = relu6(&self.stem.forward(&padded(&call.input(0)?, 2)?)?)?;
+        let mut x = self.stem.forward(&call.input(0)?)?;
         for pair in &self.pairs {
-            x = pair.forward(&x)?;
+            x = pair.pointwise.forward(&pair.depthwise.forward(&x)?)?;
         }
         let x = x.flatten_from(2)?.mean(D::Minus1)?;
         Ok(vec![Output::Tensor(self.classifier.forward(&x)?)])
     }
 
     fn summary(&self) -> String {
-        let (first, classes) = (channels(&self.stem), width(&self.classifier));
+        let (first, classes) = (self.stem.channels(), self.classifier.width());
         format!(
             "MobileNet v1 of {} pairs of convolutions, {first} channels at first, linear {classes}, batch norms folded",
             self.pairs.len()
@@ -87,35 +80,12 @@ impl Network for MobileNet {
     }
 }
 
-fn relu6(x: &Tensor) -> Result<Tensor> {
-    x.clamp(0f32, 6f32)
-}
-
-/// Zeros around the places, as TensorFlow adds them for a window of 3x3.
-fn padded(x: &Tensor, stride: usize) -> Result<Tensor> {
-    let (_, _, rows, columns) = x.dims4()?;
-    let (top, bottom) = same_padding(rows, stride);
-    let (left, right) = same_padding(columns, stride);
-    x.pad_with_zeros(D::Minus2, top, bottom)?.pad_with_zeros(D::Minus1, left, right)
-}
-
 fn convolution(
     weights: &Weights,
     name: &str,
-    shape: (usize, usize),
-    config: Conv2dConfig,
-) -> std::result::Result<Conv2d, LoadError> {
+    geometry: Geometry,
+) -> std::result::Result<Convolution, LoadError> {
     let (name, norm) =
         (format!("mobilenet_v1.{name}.convolution"), format!("mobilenet_v1.{name}.normalization"));
-    folded_conv2d(weights, &name, Norm { name: &norm, epsilon: EPSILON }, shape, config)
-}
-
-/// Widens what [`Depthwise`] takes, after it was rounded to the precision.
-fn on_the_cpu_in_f32(weights: &Weights, convolution: Conv2d) -> std::result::Result<Conv2d, LoadError> {
-    if !weights.device().is_cpu() {
-        return Ok(convolution);
-    }
-    let widen = |tensor: &Tensor| tensor.to_dtype(DType::F32).map_err(|error| weights.refused(error));
-    let bias = convolution.bias().map(widen).transpose()?;
-    Ok(Conv2d::new(widen(convolution.weight())?, bias, *convolution.config()))
+    folded_convolution(weights, &name, Norm { name: &norm, epsilon: EPSILON }, geometry)
 }

@@ -6,7 +6,6 @@ mod layers;
 mod lstm;
 mod lstm_stack;
 mod mobilenet;
-mod planes;
 mod resnet;
 mod tensors;
 

@@ -5,13 +5,15 @@
 //! Source: He et al. 2015, "Deep Residual Learning for Image Recognition"; torchvision for the stride of v1.5.
 
 use candle_core::{D, Result, Tensor};
-use candle_nn::{Conv2d, Conv2dConfig, Linear, Module};
 
 use super::{
-    layers::{Norm, channels, folded_conv2d, linear, width},
+    layers::{Geometry, Linear, Norm, folded_convolution},
     tensors::{Expected, fit_inputs, fit_outputs},
 };
-use crate::{Call, LoadError, LoadRequest, Network, Output, Weights};
+use crate::{
+    Call, LoadError, LoadRequest, Network, Output, Weights,
+    ops::{After, Convolution, Padding},
+};
 
 /// Stages, each of which but the first halves rows and columns.
 const STAGES: usize = 4;
@@ -21,7 +23,7 @@ const EPSILON: f64 = 1e-5;
 
 #[derive(Debug)]
 struct ResNet {
-    stem: Conv2d,
+    stem: Convolution,
     stages: Vec<Vec<Bottleneck>>,
     classifier: Linear,
 }
@@ -29,31 +31,32 @@ struct ResNet {
 /// 1x1 to fewer channels, 3x3, 1x1 to more channels, and a way around them.
 #[derive(Debug)]
 struct Bottleneck {
-    narrow: Conv2d,
-    middle: Conv2d,
-    wide: Conv2d,
-    shortcut: Option<Conv2d>,
+    narrow: Convolution,
+    middle: Convolution,
+    wide: Convolution,
+    shortcut: Option<Convolution>,
 }
 
 /// Loads `resnet50` from `conv1`, `bn1`, `layer1` to `layer4` and `fc`.
 pub(super) fn load(request: &LoadRequest<'_>) -> std::result::Result<Box<dyn Network>, LoadError> {
     let weights = request.weights;
-    let stem = convolution(weights, "conv1", "bn1", (3, 7), (2, 3))?;
-    let mut width_in = channels(&stem);
+    let stem = convolution(weights, "conv1", "bn1", (3, 7), 2, After::Relu)?;
+    let mut width_in = stem.channels();
     let mut stages = Vec::new();
     for stage in 1..=STAGES {
         let mut blocks = Vec::new();
         while blocks.is_empty() || weights.contains(&format!("layer{stage}.{}.conv1.weight", blocks.len())) {
             let stride = if stage > 1 && blocks.is_empty() { 2 } else { 1 };
-            let block = Bottleneck::load(weights, &format!("layer{stage}.{}", blocks.len()), width_in, stride)?;
-            width_in = channels(&block.wide);
+            let block =
+                Bottleneck::load(weights, &format!("layer{stage}.{}", blocks.len()), width_in, stride)?;
+            width_in = block.wide.channels();
             blocks.push(block);
         }
         stages.push(blocks);
     }
-    let classifier = linear(weights, "fc", width_in)?;
+    let classifier = Linear::load(weights, "fc", width_in)?;
     fit_inputs(request.inputs, [Expected::image()])?;
-    fit_outputs(request.outputs, [Expected::f32("logits", &[width(&classifier)])])?;
+    fit_outputs(request.outputs, [Expected::f32("logits", &[classifier.width()])])?;
     Ok(Box::new(ResNet { stem, stages, classifier }))
 }
 
@@ -65,38 +68,38 @@ impl Bottleneck {
         stride: usize,
     ) -> std::result::Result<Self, LoadError> {
         let part = |part: &str| format!("{name}.{part}");
-        let narrow = convolution(weights, &part("conv1"), &part("bn1"), (width_in, 1), (1, 0))?;
-        let middle = convolution(weights, &part("conv2"), &part("bn2"), (channels(&narrow), 3), (stride, 1))?;
-        let wide = convolution(weights, &part("conv3"), &part("bn3"), (channels(&middle), 1), (1, 0))?;
+        let relu = After::Relu;
+        let narrow = convolution(weights, &part("conv1"), &part("bn1"), (width_in, 1), 1, relu)?;
+        let middle =
+            convolution(weights, &part("conv2"), &part("bn2"), (narrow.channels(), 3), stride, relu)?;
+        let wide = convolution(weights, &part("conv3"), &part("bn3"), (middle.channels(), 1), 1, relu)?;
         // Without one, what goes around is added as it is.
-        let shortcut = (stride != 1 || width_in != channels(&wide))
+        let shortcut = (stride != 1 || width_in != wide.channels())
             .then(|| {
                 let (name, norm) = (part("downsample.0"), part("downsample.1"));
-                let shortcut = convolution(weights, &name, &norm, (width_in, 1), (stride, 0))?;
-                if channels(&shortcut) == channels(&wide) {
+                let shortcut = convolution(weights, &name, &norm, (width_in, 1), stride, After::Nothing)?;
+                if shortcut.channels() == wide.channels() {
                     return Ok(shortcut);
                 }
-                Err(weights.misshapen(&format!("{name}.weight"), format!("[{}, {width_in}, 1, 1]", channels(&wide))))
+                let expected = format!("[{}, {width_in}, 1, 1]", wide.channels());
+                Err(weights.misshapen(&format!("{name}.weight"), expected))
             })
             .transpose()?;
         Ok(Self { narrow, middle, wide, shortcut })
     }
 
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        let y = self.narrow.forward(x)?.relu()?;
-        let y = self.middle.forward(&y)?.relu()?;
-        let y = self.wide.forward(&y)?;
+        let y = self.middle.forward(&self.narrow.forward(x)?)?;
         match &self.shortcut {
-            Some(shortcut) => y + shortcut.forward(x)?,
-            None => y + x,
-        }?
-        .relu()
+            Some(shortcut) => self.wide.forward_and_add(&y, &shortcut.forward(x)?),
+            None => self.wide.forward_and_add(&y, x),
+        }
     }
 }
 
 impl Network for ResNet {
     fn run(&self, call: &Call) -> Result<Vec<Output>> {
-        let x = self.stem.forward(&call.input(0)?)?.relu()?;
+        let x = self.stem.forward(&call.input(0)?)?;
         // What is repeated at an edge was in the window already, so the maximum is that of the window alone.
         let x = x.pad_with_same(D::Minus1, 1, 1)?.pad_with_same(D::Minus2, 1, 1)?;
         let mut x = x.max_pool2d_with_stride(3, 2)?;
@@ -109,18 +112,21 @@ impl Network for ResNet {
 
     fn summary(&self) -> String {
         let blocks: Vec<String> = self.stages.iter().map(|blocks| blocks.len().to_string()).collect();
-        let classes = width(&self.classifier);
+        let classes = self.classifier.width();
         format!("ResNet v1.5 of {} bottlenecks, linear {classes}, batch norms folded", blocks.join(" + "))
     }
 }
 
+/// A convolution and its batch norm, with zeros around the image so that the kernel's middle comes to every place.
 fn convolution(
     weights: &Weights,
     name: &str,
     norm: &str,
-    shape: (usize, usize),
-    (stride, padding): (usize, usize),
-) -> std::result::Result<Conv2d, LoadError> {
-    let config = Conv2dConfig { stride, padding, ..Conv2dConfig::default() };
-    folded_conv2d(weights, name, Norm { name: norm, epsilon: EPSILON }, shape, config)
+    (input, kernel): (usize, usize),
+    stride: usize,
+    after: After,
+) -> std::result::Result<Convolution, LoadError> {
+    let padding = Padding::Each(kernel / 2);
+    let geometry = Geometry { input, kernel, stride, padding, depthwise: false, after };
+    folded_convolution(weights, name, Norm { name: norm, epsilon: EPSILON }, geometry)
 }

@@ -36,7 +36,8 @@ impl Expected {
     }
 
     fn in_words(&self) -> String {
-        let extent = |extent: &Option<usize>| extent.map_or_else(|| "any".to_owned(), |extent| extent.to_string());
+        let extent =
+            |extent: &Option<usize>| extent.map_or_else(|| "any".to_owned(), |extent| extent.to_string());
         let shape: Vec<String> = self.shape.iter().map(extent).collect();
         format!("{} {}[{}]", self.name, self.element_type, shape.join(", "))
     }
@@ -106,8 +107,13 @@ mod tests {
         let any = Expected::new("ids", ElementType::I32, &[None, Some(4)]);
         let error = fit_inputs(&[spec("ids", &[7, 4])], [any]).unwrap_err();
         assert_eq!(error.to_string(), "the model takes ids i32[any, 4], but the benchmark has ids f32[7, 4]");
-        for wrong in [&[spec("a", &[1])][..], &[spec("a", &[1]), spec("c", &[2])], &[spec("a", &[2]), spec("b", &[2])]] {
-            assert!(fit_inputs(wrong, [Expected::f32("a", &[1]), Expected::f32("b", &[2])]).is_err(), "{wrong:?}");
+        for wrong in
+            [&[spec("a", &[1])][..], &[spec("a", &[1]), spec("c", &[2])], &[spec("a", &[2]), spec("b", &[2])]]
+        {
+            assert!(
+                fit_inputs(wrong, [Expected::f32("a", &[1]), Expected::f32("b", &[2])]).is_err(),
+                "{wrong:?}"
+            );
         }
     }
 }
