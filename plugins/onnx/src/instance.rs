@@ -9,7 +9,7 @@ use ort::session::SharedSessionInner;
 use proctor_onnx_file::{Batching, Fit, Port};
 use proctor_plugin_api::{Batch, Host, Instance, PluginError, abi::ProctorStamps, vocabulary::TensorSpec};
 
-use crate::{call::Call, tensor::Tensor};
+use crate::{call::Call, session::in_one_line, tensor::Tensor};
 
 /// What all instances of a model count together.
 #[derive(Debug, Default)]
@@ -124,5 +124,5 @@ impl Instance for OnnxInstance {
 }
 
 fn runtime_failed(error: ort::Error) -> PluginError {
-    PluginError::failed(format!("ONNX Runtime: {error}"))
+    PluginError::failed(format!("ONNX Runtime: {}", in_one_line(error.message())))
 }

@@ -63,14 +63,18 @@ impl SessionMaker {
 
     fn refused(&self, reason: String) -> LoadError {
         let (path, version) = (self.path.to_path_buf(), self.runtime.version().to_owned());
-        // Some messages go over several lines.
-        let reason = reason.split_whitespace().collect::<Vec<_>>().join(" ");
+        let reason = in_one_line(&reason);
         if UNKNOWN_OPERATOR.iter().any(|words| reason.contains(words)) {
             LoadError::Operator { path, version, reason }
         } else {
             LoadError::Session { path, version, reason }
         }
     }
+}
+
+/// A message of the runtime, some of which go over several lines.
+pub(crate) fn in_one_line(message: &str) -> String {
+    message.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn flag(value: bool) -> &'static str {
