@@ -1,7 +1,7 @@
 //! Writes ONNX files: a graph, built node by node.
 
-use prost::Message;
 use proctor_vocabulary::ElementType;
+use prost::Message;
 
 use crate::{
     Dim, data_type,
@@ -86,8 +86,11 @@ impl GraphBuilder {
         offset_bytes: u64,
     ) -> String {
         let length_bytes = shape.iter().product::<usize>() * element_type.size_bytes();
-        let entries =
-            [("location", location.to_owned()), ("offset", offset_bytes.to_string()), ("length", length_bytes.to_string())];
+        let entries = [
+            ("location", location.to_owned()),
+            ("offset", offset_bytes.to_string()),
+            ("length", length_bytes.to_string()),
+        ];
         let external_data = entries
             .map(|(key, value)| StringStringEntryProto { key: Some(key.to_owned()), value: Some(value) })
             .to_vec();
@@ -150,7 +153,10 @@ impl GraphBuilder {
             ir_version: Some(IR_VERSION),
             producer_name: Some("proctor".to_owned()),
             graph: Some(self.graph),
-            opset_import: vec![OperatorSetIdProto { domain: Some(String::new()), version: Some(OPSET_VERSION) }],
+            opset_import: vec![OperatorSetIdProto {
+                domain: Some(String::new()),
+                version: Some(OPSET_VERSION),
+            }],
         }
     }
 
@@ -198,7 +204,9 @@ impl Attribute {
         match self {
             Self::Float(value) => AttributeProto { f: Some(*value), r#type: Some(1), ..proto },
             Self::Int(value) => AttributeProto { i: Some(*value), r#type: Some(2), ..proto },
-            Self::Text(text) => AttributeProto { s: Some(text.clone().into_bytes()), r#type: Some(3), ..proto },
+            Self::Text(text) => {
+                AttributeProto { s: Some(text.clone().into_bytes()), r#type: Some(3), ..proto }
+            }
             Self::Ints(values) => AttributeProto { ints: values.clone(), r#type: Some(7), ..proto },
         }
     }

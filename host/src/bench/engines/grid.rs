@@ -32,6 +32,8 @@ use crate::{
 pub(super) const FOREIGN_SHARE_MAX: f64 = 0.03;
 /// The quietest of so many turns counts.
 const ATTEMPTS: u32 = 3;
+/// Where libraries of kernels look for a number of threads; candle looks nowhere else.
+pub(super) const THREAD_VARIABLES: [&str; 3] = ["OMP_NUM_THREADS", "RAYON_NUM_THREADS", "CANDLE_NUM_THREADS"];
 /// Turns that take longer are not taken again, in s.
 const LONG_TURN_S: f64 = 3.0;
 
@@ -269,6 +271,10 @@ impl Bench<'_> {
         command.args(["bench", "engines-worker", "--threads", &case.threads.to_string()]);
         command.args(["--samples", &problem.sample_count.to_string(), "--folder"]).arg(folder);
         command.args(library.iter().flat_map(|library| ["--library", library]));
+        // Some libraries look here and not at what they are told.
+        for variable in THREAD_VARIABLES {
+            command.env(variable, case.threads.to_string());
+        }
         for text in own.into_iter().chain(root).chain(self.flags.set.iter().cloned()) {
             command.args(["--set", &text]);
         }

@@ -2,7 +2,7 @@
 
 use std::{path::Path, process::Command};
 
-use super::problem::Problem;
+use super::{grid::THREAD_VARIABLES, problem::Problem};
 use crate::bench::worker::{self, Worker};
 
 /// Runs a session. It is handed to Python after the part that is the same for all.
@@ -25,6 +25,9 @@ pub(super) fn start(
     let pinned = &cpus[cpus.len().saturating_sub(threads)..];
     let mut command = Command::new(python);
     command.args(["-c", &script(), &problem.spec(threads, pinned, folder).to_string()]);
+    for variable in THREAD_VARIABLES {
+        command.env(variable, threads.to_string());
+    }
     Worker::start(command, threads, cpus.to_vec(), folder)
 }
 
