@@ -7,7 +7,7 @@ use std::{
 };
 
 use proctor_config::{ModelFile, Settings};
-use proctor_datasets::{DataRoot, find_or_make_model, read_verified, recipes::Progress};
+use proctor_datasets::{DataRoot, check_format, find_or_make_model, read_verified, recipes::Progress};
 use serde::Serialize;
 
 use crate::{cache_folder::lasting_folder, exit::HostError, text::megabytes};
@@ -46,11 +46,13 @@ pub(crate) fn find(
                 (path, sha256.clone(), None)
             }
             ModelFile::Generated { recipe } => {
+                check_format(recipe, format)?;
                 let mut progress = FileProgress::default();
                 let fallback = lasting_folder(settings);
                 let made =
                     find_or_make_model(recipe, root, &fallback, &mut |path, done| progress.show(path, done))?;
-                (made.path, made.sha256, Some(recipe.clone()))
+                let file = made.file(format).expect("the format was checked").clone();
+                (file.path, file.sha256, Some(recipe.clone()))
             }
         };
         let absolute = std::path::absolute(&path);

@@ -2,7 +2,8 @@
 //!
 //! [`OnnxFile::open`] reads a file and says what is wrong with it before any engine sees it; [`fit`] finds how a
 //! benchmark's tensors are the model's, or explains why they are not. Both keep what an engine has to know, and none
-//! of the weights. [`GraphBuilder`] writes a file whose weights are in another one. [`proto`] is the format itself, as far as anybody here reads or writes it.
+//! of the weights. [`GraphBuilder`] writes files, with their weights in another one if need be. [`proto`] is the
+//! format itself, as far as anybody here reads or writes it.
 
 #![forbid(unsafe_code)]
 
