@@ -67,6 +67,7 @@ impl NullTest {
             interrupt: interrupt.clone(),
             audit_config: None,
             phase_count: Cell::new(0),
+            stamps: None,
         };
         let outcome = bed.test_silently(TestMode::PerformanceOnly, watch)?.outcome;
         if outcome.interrupted.is_some() {

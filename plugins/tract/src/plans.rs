@@ -15,8 +15,8 @@ use proctor_onnx_file::{Batching, Fit, OnnxFile, Port};
 use proctor_plugin_api::vocabulary::{ElementType, TensorSpec};
 use tract_onnx::{
     prelude::{
-        DatumType, Framework, InferenceFact, InferenceModel, InferenceModelExt, IntoRunnable, TractResult, TypedModel,
-        TypedRunnableModel,
+        DatumType, Framework, InferenceFact, InferenceModel, InferenceModelExt, IntoRunnable, TractResult,
+        TypedModel, TypedRunnableModel,
     },
     tract_core::ops::{gru_seq::GruSeq, logic::IfThenElse, scan::Scan, unimpl::UnimplementedOp},
 };
@@ -172,8 +172,7 @@ fn check_output(
     let shape = fact.shape.as_concrete();
     let is_shape = shape.is_some_and(|shape| {
         let count = |shape: &[usize]| shape.iter().product::<usize>();
-        count(shape) == count(&wanted)
-            && (fit.batching == Batching::None || shape.first() == wanted.first())
+        count(shape) == count(&wanted) && (fit.batching == Batching::None || shape.first() == wanted.first())
     });
     if is_type && is_shape {
         return Ok(());
