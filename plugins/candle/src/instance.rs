@@ -47,7 +47,8 @@ impl LoadedInstance {
         let gather = |(index, spec)| batch::gather(batch, index, spec, device);
         let inputs: Vec<Tensor> = inputs.iter().enumerate().map(gather).collect::<Result<_, _>>()?;
         let samples = batch.samples().map(|sample| sample.id()).collect();
-        Ok(Call { inputs, samples, dtype: *dtype, device: device.clone(), host: *host, warm_up })
+        let indices = batch.samples().map(|sample| sample.index()).collect();
+        Ok(Call { inputs, samples, indices, dtype: *dtype, device: device.clone(), host: *host, warm_up })
     }
 }
 

@@ -6,7 +6,7 @@ use std::fmt;
 use candle_core::{DType, Device, Tensor};
 use proctor_plugin_api::{
     Host, Response,
-    vocabulary::{ResponseId, SampleStatus, TensorSpec},
+    vocabulary::{ResponseId, SampleIndex, SampleStatus, TensorSpec},
 };
 
 use crate::{LoadError, Precision, Weights};
@@ -36,6 +36,10 @@ pub struct LoadRequest<'a> {
     pub outputs: &'a [TensorSpec],
     /// Largest batch that will come, in samples.
     pub batch_size_max: usize,
+    /// Number of instances that will share the network, each with one batch at a time.
+    pub instance_count: usize,
+    /// Texts that a search of words keeps at a time, if the user says so; otherwise as the model id says.
+    pub beam: Option<usize>,
 }
 
 /// Makes a network of a file, or says why it cannot.
@@ -44,7 +48,7 @@ pub type Load = fn(&LoadRequest<'_>) -> Result<Box<dyn Network>, LoadError>;
 /// A kind of model that the plugin knows.
 #[derive(Debug, Clone, Copy)]
 pub struct Known {
-    /// Its ids. Sizes are read from the tensors, so one function loads all of them.
+    /// Its ids; an asterisk at the end stands for anything. Sizes are read from the tensors, so one function loads all.
     pub ids: &'static [&'static str],
     /// What it can compute in.
     pub precisions: &'static [Precision],
@@ -60,6 +64,8 @@ pub struct Call {
     pub inputs: Vec<Tensor>,
     /// Identity of each sample of the batch, for events.
     pub samples: Vec<ResponseId>,
+    /// Where each sample stands in the library, for messages.
+    pub indices: Vec<SampleIndex>,
     /// What the network computes in.
     pub dtype: DType,
     /// Where it computes.

@@ -55,12 +55,15 @@ impl Plugin for Candle {
             request.file("safetensors").ok_or_else(|| LoadError::NoFile { model: request.model.clone() })?;
         let device = device::open(&request.device)?;
         let weights = Weights::open(path, precision, &device)?;
+        let instance_count = usize::try_from(request.instance_count).unwrap_or(1);
         let network = (known.load)(&LoadRequest {
             model: &request.model,
             weights: &weights,
             inputs: &request.inputs,
             outputs: &request.outputs,
             batch_size_max: usize::try_from(request.batch_size_max).expect("a usize has 32 bits or more"),
+            instance_count,
+            beam: self.settings.beam,
         })?;
         let unread = weights.unread();
         if let Some(first) = unread.first() {
@@ -71,8 +74,7 @@ impl Plugin for Candle {
                 "tensors that the model has no use for"
             );
         }
-        let instances = usize::try_from(request.instance_count).unwrap_or(1);
-        let threads = threads::per_instance(self.settings.threads, instances);
+        let threads = threads::per_instance(self.settings.threads, instance_count);
         threads::compare_with_environment(threads);
         tracing::info!(model = request.model, precision = precision.name(), threads, "model loaded");
         Ok(LoadedModel::new(self.host, network.into(), &weights, request, threads))

@@ -3,11 +3,14 @@
 mod bert;
 mod digits;
 mod layers;
+mod llama;
 mod lstm;
 mod lstm_stack;
 mod mobilenet;
 mod resnet;
 mod tensors;
+
+pub(crate) use llama::BEAM_MAX;
 
 use crate::{Known, Precision};
 
@@ -25,10 +28,12 @@ pub const MODELS: &[Known] = &[
         load: bert::embedding,
     },
     Known { ids: &["lstm-stack", "lstm-stack-tiny"], precisions: Precision::ALL, load: lstm_stack::load },
+    Known { ids: llama::IDS, precisions: Precision::ALL, load: llama::load },
 ];
 
 /// The model with this id.
 #[must_use]
 pub fn find(id: &str) -> Option<&'static Known> {
-    MODELS.iter().find(|known| known.ids.contains(&id))
+    let means = |known: &str| known.strip_suffix('*').map_or(known == id, |start| id.starts_with(start));
+    MODELS.iter().find(|known| known.ids.iter().any(|known| means(known)))
 }
