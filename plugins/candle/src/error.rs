@@ -83,13 +83,13 @@ pub enum LoadError {
         got: Vec<usize>,
     },
     /// A tensor does not hold floating-point numbers.
-    #[error("tensor \"{tensor}\" of {} has elements of type {got}, not f32, f64, f16 or bf16", path.display())]
+    #[error("tensor \"{tensor}\" of {} has elements of type {got}, not F32, F64, F16 or BF16", path.display())]
     ElementType {
         /// Which file.
         path: PathBuf,
         /// Which tensor.
         tensor: String,
-        /// What it holds.
+        /// What it holds, by the name in the file.
         got: String,
     },
     /// The benchmark's tensors are not those of the model.

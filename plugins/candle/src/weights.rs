@@ -217,7 +217,7 @@ impl Opened {
             Dtype::F16 => DType::F16,
             Dtype::BF16 => DType::BF16,
             other => {
-                let (path, got) = (self.path.clone(), other.to_string().to_lowercase());
+                let (path, got) = (self.path.clone(), other.to_string());
                 return Err(LoadError::ElementType { path, tensor: name.to_owned(), got });
             }
         };

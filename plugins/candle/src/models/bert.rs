@@ -8,7 +8,7 @@
 
 use std::fmt;
 
-use candle_core::{D, DType, Result, Tensor};
+use candle_core::{D, DType, Result, Tensor, bail};
 use candle_nn::{Embedding, LayerNorm, Module};
 use candle_transformers::models::bert::{BertEncoder, Config};
 use proctor_plugin_api::vocabulary::ElementType;
@@ -117,8 +117,8 @@ impl Bert {
 
     /// `[batch, places, hidden]`.
     fn forward(&self, call: &Call) -> Result<Tensor> {
-        let words = self.words.forward(&call.inputs[self.inputs.ids])?;
-        let segments = self.segments.forward(&call.inputs[self.inputs.segments])?;
+        let words = look_up(&self.words, &call.inputs[self.inputs.ids], "input_ids")?;
+        let segments = look_up(&self.segments, &call.inputs[self.inputs.segments], "segment_ids")?;
         let x = (words + segments)?.broadcast_add(&self.positions)?;
         let x = self.norm.forward(&x)?;
         let mask = call.input(self.inputs.mask)?;
@@ -133,6 +133,17 @@ impl Bert {
             "BERT of {num_hidden_layers} layers, {hidden_size} wide, {num_attention_heads} heads, {vocab_size} words"
         )
     }
+}
+
+/// The rows of a table by their indices. The engine takes the largest index that there is, which is what -1 becomes, for a row
+/// of zeros, and on some devices it checks none.
+fn look_up(table: &Embedding, indices: &Tensor, name: &str) -> Result<Tensor> {
+    let largest = indices.flatten_all()?.max(0)?.to_scalar::<u32>()?;
+    let rows = table.embeddings().dim(0)?;
+    if usize::try_from(largest).is_ok_and(|largest| largest < rows) {
+        return table.forward(indices);
+    }
+    bail!("{name} has the element {}, but the model has {rows} of them, from 0", largest.cast_signed())
 }
 
 impl Inputs {

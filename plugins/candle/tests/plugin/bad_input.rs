@@ -96,7 +96,7 @@ fn a_tensor_of_integers_is_named_with_its_type() {
     let retype = |tensors: &mut Tensors| tensors.get_mut("fc1.weight").unwrap().0 = Dtype::I32;
     let message = refusal_of_file(&changed(retype));
     assert!(message.contains("tensor \"fc1.weight\" of "), "{message}");
-    assert!(message.ends_with("has elements of type i32, not f32, f64, f16 or bf16"), "{message}");
+    assert!(message.ends_with("has elements of type I32, not F32, F64, F16 or BF16"), "{message}");
 }
 
 #[test]

@@ -51,8 +51,6 @@ pub struct TestInstance<'a> {
 pub struct Executed {
     pub answers: Vec<Answer>,
     pub stamps: ProctorStamps,
-    /// Number of tokens of each sample.
-    pub token_counts: Vec<u32>,
 }
 
 impl TestHost {
@@ -177,8 +175,7 @@ impl TestInstance<'_> {
             rooms.iter_mut().zip(outputs).for_each(written);
         }
         assert!(raw.iter().all(|sample| sample.status == PROCTOR_STATUS_OK));
-        let token_counts = raw.iter().map(|sample| sample.token_count).collect();
-        Ok(Executed { answers: rooms, stamps, token_counts })
+        Ok(Executed { answers: rooms, stamps })
     }
 }
 

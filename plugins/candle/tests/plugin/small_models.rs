@@ -133,11 +133,14 @@ fn a_word_that_is_not_in_the_vocabulary_fails_the_batch_and_not_the_instance() {
     let outputs = models().swap_remove(2).1;
     let loaded = load("bert-tiny", "f32", &outputs);
     let sound = loaded.samples(1);
-    for word in [100, u32::MAX] {
+    for (input, name, element, count) in
+        [(0, "input_ids", 100, 100), (0, "input_ids", -1, 100), (2, "segment_ids", 2, 2)]
+    {
         let mut bad = sound.clone();
-        bad[0][0][3] = word;
+        bad[0][input][3] = i32::cast_unsigned(element);
         let message = loaded.host.instance().execute(&bad).map(drop).unwrap_err();
-        assert!(message.contains("index") || message.contains("invalid"), "{message}");
+        let expected = format!("{name} has the element {element}, but the model has {count} of them, from 0");
+        assert!(message.contains(&expected), "{message}");
     }
     assert!(loaded.host.instance().execute(&sound).is_ok());
 }
