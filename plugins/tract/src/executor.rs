@@ -20,7 +20,8 @@ pub(crate) fn executor(threads: usize, instance: u32, cpus: &[u32]) -> Result<Ex
         .thread_name(move |thread| format!("tract-{instance}-{thread}"))
         .start_handler(move |_| hold())
         .build();
-    let pool = pool.map_err(|error| PluginError::failed(format!("cannot start {threads} threads: {error}")))?;
+    let pool =
+        pool.map_err(|error| PluginError::failed(format!("cannot start {threads} threads: {error}")))?;
     Ok(Executor::MultiThread(Arc::new(pool)))
 }
 

@@ -19,7 +19,8 @@ pub struct TractInstance {
 impl TractInstance {
     pub(crate) fn new(shared: Arc<Shared>, executor: Executor) -> Result<Self, PluginError> {
         let slots = shared.plans.iter().map(|plan| Slot::new(plan, &shared.fit)).collect::<Result<_, _>>();
-        let slots = slots.map_err(|error| PluginError::failed(format!("cannot make an instance: {error:#}")))?;
+        let slots =
+            slots.map_err(|error| PluginError::failed(format!("cannot make an instance: {error:#}")))?;
         Ok(Self { shared, executor, slots })
     }
 
@@ -30,7 +31,8 @@ impl TractInstance {
         let mut first = 0;
         for (position, slot) in self.slots.iter_mut().enumerate() {
             let left = sample_count - first;
-            let takes = if left >= slot.batch_size || position == last { left.min(slot.batch_size) } else { 0 };
+            let takes =
+                if left >= slot.batch_size || position == last { left.min(slot.batch_size) } else { 0 };
             slot.samples = first..first + takes;
             first += takes;
         }
@@ -48,7 +50,9 @@ impl TractInstance {
 
     fn gather(&mut self, batch: &Batch<'_>) -> Result<(), PluginError> {
         let shared = Arc::clone(&self.shared);
-        let copied = self.used().try_fold(0, |sum, slot| Ok::<_, PluginError>(sum + slot.gather(&shared.fit, batch)?))?;
+        let copied = self
+            .used()
+            .try_fold(0, |sum, slot| Ok::<_, PluginError>(sum + slot.gather(&shared.fit, batch)?))?;
         shared.input_bytes_copied.fetch_add(copied, Ordering::Relaxed);
         Ok(())
     }
@@ -82,12 +86,12 @@ impl Instance for TractInstance {
         Ok(())
     }
 
-    /// Runs the batch, and then each plan once: a batch of the timed part may need any of them.
+    /// Runs the batch, and then each plan that it did not need: a batch of the timed part may.
     fn warm_up(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
         self.execute(batch)?;
         let sample_count = batch.sample_count();
         for slot in &mut self.slots {
-            slot.samples = 0..slot.batch_size.min(sample_count);
+            slot.samples = if slot.samples.is_empty() { 0..slot.batch_size.min(sample_count) } else { 0..0 };
         }
         self.gather(batch)?;
         self.run()?;

@@ -59,7 +59,8 @@ impl Model for TractModel {
 
     fn explain(&self) -> Option<String> {
         let sizes: Vec<String> = self.shared.plans.iter().map(|plan| plan.batch_size.to_string()).collect();
-        let threads = if self.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", self.threads) };
+        let threads =
+            if self.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", self.threads) };
         Some(format!("compiled for batches of {}; {threads} for each instance", sizes.join(", ")))
     }
 }

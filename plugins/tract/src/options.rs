@@ -47,7 +47,12 @@ impl Settings {
         let threads = self.threads.unwrap_or_else(|| (self.cores / instance_count.max(1)).max(1));
         if threads * instance_count > self.cores {
             let cores = self.cores;
-            tracing::warn!(threads, instance_count, cores, "the instances together have more threads than processors");
+            tracing::warn!(
+                threads,
+                instance_count,
+                cores,
+                "the instances together have more threads than processors"
+            );
         }
         threads
     }

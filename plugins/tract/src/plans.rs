@@ -15,8 +15,8 @@ use proctor_onnx_file::{Batching, Fit, OnnxFile, Port};
 use proctor_plugin_api::vocabulary::{ElementType, TensorSpec};
 use tract_onnx::{
     prelude::{
-        DatumType, Framework, InferenceFact, InferenceModel, InferenceModelExt, IntoRunnable, TractResult, TypedModel,
-        TypedRunnableModel,
+        DatumType, Framework, InferenceFact, InferenceModel, InferenceModelExt, IntoRunnable, TractResult,
+        TypedModel, TypedRunnableModel,
     },
     tract_core::ops::{gru_seq::GruSeq, logic::IfThenElse, scan::Scan, unimpl::UnimplementedOp},
 };
@@ -111,7 +111,8 @@ fn parse(path: &Path, fit: &Fit) -> TractResult<InferenceModel> {
 /// tract looks at the names of operators alone, so it would take somebody else's `Conv` for ONNX's.
 fn refuse_unknown_operators(file: &OnnxFile, model: &InferenceModel) -> Result<(), LoadError> {
     let foreign = file.op_types().iter().filter(|operator| !DOMAINS.contains(&operator.domain.as_str()));
-    let foreign = foreign.map(|operator| format!("operator {} of domain \"{}\"", operator.name, operator.domain));
+    let foreign =
+        foreign.map(|operator| format!("operator {} of domain \"{}\"", operator.name, operator.domain));
     let unknown = model.nodes().iter().filter(|node| node.op_is::<UnimplementedOp>());
     let unknown = unknown.map(|node| {
         let name = node.op().name();
@@ -172,8 +173,7 @@ fn check_output(
     let shape = fact.shape.as_concrete();
     let is_shape = shape.is_some_and(|shape| {
         let count = |shape: &[usize]| shape.iter().product::<usize>();
-        count(shape) == count(&wanted)
-            && (fit.batching == Batching::None || shape.first() == wanted.first())
+        count(shape) == count(&wanted) && (fit.batching == Batching::None || shape.first() == wanted.first())
     });
     if is_type && is_shape {
         return Ok(());

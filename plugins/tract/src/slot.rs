@@ -4,9 +4,7 @@ use std::{ops::Range, sync::Arc};
 
 use proctor_onnx_file::{Fit, Port};
 use proctor_plugin_api::{Batch, PluginError, vocabulary::ElementType};
-use tract_onnx::prelude::{
-    DatumType, IntoTValue, TVec, TValue, Tensor, TractResult, TypedSimpleState,
-};
+use tract_onnx::prelude::{DatumType, IntoTValue, TValue, TVec, Tensor, TractResult, TypedSimpleState};
 
 use crate::plans::{Plan, datum_type};
 
@@ -44,7 +42,7 @@ impl Slot {
     pub(crate) fn gather(&mut self, fit: &Fit, batch: &Batch<'_>) -> Result<u64, PluginError> {
         let mut copied = 0;
         for (tensor, port) in self.inputs.iter_mut().zip(&fit.inputs) {
-            let rows = unique(tensor)?.as_bytes_mut().chunks_exact_mut(port.size_bytes());
+            let rows = unique(tensor)?.as_bytes_mut().chunks_exact_mut(port.size_bytes().max(1));
             for (sample, row) in self.samples.clone().zip(rows) {
                 let bytes = batch.input(sample, port.tensor);
                 copy(port, bytes, row)?;
@@ -65,7 +63,10 @@ impl Slot {
             Err(error) => {
                 // Half of a run must not be taken for the beginning of the next one.
                 self.state.reset_turn().map_err(|error| PluginError::failed(format!("{error:#}")))?;
-                Err(PluginError::failed(format!("tract cannot run a batch of {}: {error:#}", self.batch_size)))
+                Err(PluginError::failed(format!(
+                    "tract cannot run a batch of {}: {error:#}",
+                    self.batch_size
+                )))
             }
         }
     }
@@ -74,9 +75,10 @@ impl Slot {
     pub(crate) fn scatter(&mut self, fit: &Fit, batch: &mut Batch<'_>) -> Result<(), PluginError> {
         for (value, port) in self.outputs.iter().zip(&fit.outputs) {
             let numbers = (value.datum_type() == DatumType::TDim).then(|| value.cast_to::<i64>()).transpose();
-            let numbers = numbers.map_err(|error| PluginError::failed(format!("\"{}\": {error:#}", port.name)))?;
+            let numbers =
+                numbers.map_err(|error| PluginError::failed(format!("\"{}\": {error:#}", port.name)))?;
             let tensor: &Tensor = numbers.as_deref().unwrap_or(value);
-            let rows = tensor.as_bytes().chunks_exact(port.size_bytes());
+            let rows = tensor.as_bytes().chunks_exact(port.size_bytes().max(1));
             for (sample, row) in self.samples.clone().zip(rows) {
                 copy(port, row, batch.sample(sample).output_mut(port.tensor))?;
             }

@@ -63,7 +63,8 @@ fn all_unknown_operators_are_named_with_their_nodes() {
         .node("Defrobnicate", "second", &["b"], "y")
         .write(folder.path(), "model.onnx");
     let message = refusal(&for_file(&path, 1), &[]);
-    let parts = ["operator Frobnicate of node \"first\"", "operator Defrobnicate of node \"second\"", "model.onnx"];
+    let parts =
+        ["operator Frobnicate of node \"first\"", "operator Defrobnicate of node \"second\"", "model.onnx"];
     assert_says(&message, &parts);
     assert!(!message.contains("known\""), "{message}");
 }
@@ -73,7 +74,10 @@ fn an_operator_of_another_domain_is_not_taken_for_onnxs() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = graph(None).node("Relu", "theirs", &["x"], "y").of_domain("org.example");
     let path = path.write(folder.path(), "model.onnx");
-    assert_says(&refusal(&for_file(&path, 1), &[]), &["operator Relu of domain \"org.example\"", "model.onnx"]);
+    assert_says(
+        &refusal(&for_file(&path, 1), &[]),
+        &["operator Relu of domain \"org.example\"", "model.onnx"],
+    );
 }
 
 #[test]
@@ -125,6 +129,10 @@ fn a_file_of_another_precision_is_refused() {
 #[test]
 fn more_threads_than_processors_are_refused() {
     let threads = std::thread::available_parallelism().map_or(1, usize::from) + 1;
-    let message = refusal(&for_file(&data("digits/digits-cnn.onnx"), 1), &[("threads", &threads.to_string())]);
-    assert_says(&message, &[&format!("threads = {threads} is more than the {} processors", threads - 1), "tract.threads"]);
+    let message =
+        refusal(&for_file(&data("digits/digits-cnn.onnx"), 1), &[("threads", &threads.to_string())]);
+    assert_says(
+        &message,
+        &[&format!("threads = {threads} is more than the {} processors", threads - 1), "tract.threads"],
+    );
 }

@@ -17,7 +17,8 @@ const TOLERANCE: f64 = 1e-4;
 const LABEL_HEADER_BYTES: usize = 8;
 
 /// The models, each with the shape of its image.
-const MODELS: [(&str, &[usize]); 3] = [("digits-cnn", &[1, 8, 8]), ("digits-mlp", &[64]), ("digits-lstm", &[8, 8])];
+const MODELS: [(&str, &[usize]); 3] =
+    [("digits-cnn", &[1, 8, 8]), ("digits-mlp", &[64]), ("digits-lstm", &[8, 8])];
 
 /// `datasets/digits/reference.json`.
 #[derive(Deserialize)]
@@ -102,7 +103,8 @@ fn as_many_digits_are_read_rightly_as_by_the_reference() {
     for model in MODELS {
         let demand = demand_for(model, 8);
         let answers = bed(&demand, &[]).answers(&demand, &images, &[8]);
-        let correct = answers.values().zip(&labels).filter(|(answer, label)| class(answer) == **label).count();
+        let correct =
+            answers.values().zip(&labels).filter(|(answer, label)| class(answer) == **label).count();
         assert_eq!(correct, reference(model.0).correct_count, "{}", model.0);
     }
 }

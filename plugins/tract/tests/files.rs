@@ -21,10 +21,12 @@ fn outputs(demand: &ModelDemand, samples: &[Vec<f32>], sizes: &[usize]) -> Vec<V
 
 /// `y = x * w`, with a matrix of three rows and two columns.
 fn product(graph: Graph, batch: Option<i64>) -> Graph {
-    graph
-        .input("x", F32, &[batch, Some(3)])
-        .output("y", F32, &[batch, Some(2)])
-        .node("MatMul", "product", &["x", "w"], "y")
+    graph.input("x", F32, &[batch, Some(3)]).output("y", F32, &[batch, Some(2)]).node(
+        "MatMul",
+        "product",
+        &["x", "w"],
+        "y",
+    )
 }
 
 const MATRIX: [f32; 6] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
@@ -50,7 +52,8 @@ fn a_model_of_a_fixed_batch_takes_fewer_samples_too() {
     let path = path.write(folder.path(), "model.onnx");
     let demand = demand(&path, &[spec("x", F32, &[3])], &[spec("y", F32, &[2])], 3);
     let samples: Vec<Vec<f32>> = (0..5_u8).map(|k| vec![f32::from(k), 0.0, 1.0]).collect();
-    let expected: Vec<Vec<f32>> = (0..5_u8).map(|k| vec![f32::from(k) + 5.0, 2.0 * f32::from(k) + 6.0]).collect();
+    let expected: Vec<Vec<f32>> =
+        (0..5_u8).map(|k| vec![f32::from(k) + 5.0, 2.0 * f32::from(k) + 6.0]).collect();
     assert_eq!(outputs(&demand, &samples, &[3, 1]), expected);
 }
 
@@ -112,7 +115,10 @@ fn f16_models_run_as_f16() {
         .write(folder.path(), "model.onnx");
     let mut demand = demand(&path, &[spec("x", F32, &[3])], &[spec("y", F32, &[2])], 2);
     demand.precision = Some("f16".into());
-    assert_eq!(outputs(&demand, &[vec![1.0, 1.0, 1.0], vec![0.0, 0.0, 2.0]], &[2]), [[9.0, 12.0], [10.0, 12.0]]);
+    assert_eq!(
+        outputs(&demand, &[vec![1.0, 1.0, 1.0], vec![0.0, 0.0, 2.0]], &[2]),
+        [[9.0, 12.0], [10.0, 12.0]]
+    );
 }
 
 #[test]

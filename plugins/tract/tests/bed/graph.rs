@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use proctor_onnx_file::{
     data_type,
     proto::{
-        AttributeProto, DimensionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, StringStringEntryProto,
-        TensorProto, TensorShapeProto, TensorTypeProto, TypeProto, ValueInfoProto,
+        AttributeProto, DimensionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto,
+        StringStringEntryProto, TensorProto, TensorShapeProto, TensorTypeProto, TypeProto, ValueInfoProto,
     },
 };
 use proctor_plugin_api::vocabulary::ElementType;
@@ -99,7 +99,8 @@ impl Graph {
     /// Adds a constant of f32 values in another file.
     pub fn external(mut self, name: &str, dims: &[i64], location: &str, offset_bytes: u64) -> Self {
         let length = 4 * dims.iter().product::<i64>();
-        let entry = |key: &str, value: String| StringStringEntryProto { key: Some(key.into()), value: Some(value) };
+        let entry =
+            |key: &str, value: String| StringStringEntryProto { key: Some(key.into()), value: Some(value) };
         self.0.initializer.push(TensorProto {
             dims: dims.to_vec(),
             data_type: Some(data_type(ElementType::F32)),
@@ -136,7 +137,12 @@ pub fn integer(name: &str, value: i64) -> AttributeProto {
 
 /// An attribute that is a list of integers.
 pub fn integers(name: &str, values: &[i64]) -> AttributeProto {
-    AttributeProto { name: Some(name.into()), ints: values.to_vec(), r#type: Some(7), ..AttributeProto::default() }
+    AttributeProto {
+        name: Some(name.into()),
+        ints: values.to_vec(),
+        r#type: Some(7),
+        ..AttributeProto::default()
+    }
 }
 
 fn value(name: &str, data_type: i32, dims: &[Option<i64>]) -> ValueInfoProto {

@@ -14,10 +14,13 @@ use proctor_datasets::SampleStore;
 use proctor_plugin_api::{
     abi::ProctorStamps,
     vocabulary::{
-        CompletionSink, ElementType, QuerySample, QuerySampleResponse, ResponseId, SampleIndex, Scenario, TensorSpec,
+        CompletionSink, ElementType, QuerySample, QuerySampleResponse, ResponseId, SampleIndex, Scenario,
+        TensorSpec,
     },
 };
-use proctor_plugin_host::{Backend, HostServices, Instance, Model, ModelDemand, PluginLibrary, PluginLocation, SampleBuffers};
+use proctor_plugin_host::{
+    Backend, HostServices, Instance, Model, ModelDemand, PluginLibrary, PluginLocation, SampleBuffers,
+};
 // The plugin is linked in by being named.
 use tract_sut as _;
 
@@ -51,7 +54,12 @@ pub fn data(path: &str) -> PathBuf {
 }
 
 /// A demand for one ONNX file, in f32, by one instance.
-pub fn demand(path: &Path, inputs: &[TensorSpec], outputs: &[TensorSpec], batch_size_max: u32) -> ModelDemand {
+pub fn demand(
+    path: &Path,
+    inputs: &[TensorSpec],
+    outputs: &[TensorSpec],
+    batch_size_max: u32,
+) -> ModelDemand {
     ModelDemand {
         model: "a model".into(),
         precision: Some("f32".into()),
@@ -88,8 +96,9 @@ impl Bed {
     /// Runs all samples in batches of these sizes, in turn over and over, on each of so many instances at once, and
     /// returns what each of them answered. Each sample is its input tensors' bytes.
     pub fn run(&self, demand: &ModelDemand, samples: &[Vec<Vec<u8>>], sizes: &[usize]) -> Vec<Vec<Ran>> {
-        let instances: Vec<Instance> =
-            (0..demand.instance_count).map(|index| self.model.create_instance(index).expect("an instance")).collect();
+        let instances: Vec<Instance> = (0..demand.instance_count)
+            .map(|index| self.model.create_instance(index).expect("an instance"))
+            .collect();
         let list: Vec<SampleIndex> = (0..samples.len() as u64).map(SampleIndex).collect();
         self.model.prepare(&list, Arc::new(Samples::new(demand, samples))).expect("samples");
         let batches = batches(&list, sizes);
@@ -100,8 +109,10 @@ impl Bed {
         }
         self.model.start().expect("a start");
         let ran = thread::scope(|scope| {
-            let threads: Vec<_> =
-                instances.iter_mut().map(|instance| scope.spawn(|| execute(instance, &batches, demand))).collect();
+            let threads: Vec<_> = instances
+                .iter_mut()
+                .map(|instance| scope.spawn(|| execute(instance, &batches, demand)))
+                .collect();
             threads.into_iter().map(|thread| thread.join().expect("it does not panic")).collect()
         });
         self.model.stop().expect("a stop");
