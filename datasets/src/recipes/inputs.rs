@@ -47,8 +47,24 @@ pub enum InputValues {
         vocabulary: u32,
         /// The smallest word that occurs; those below mean something special.
         first: u32,
-        /// The input with the lengths.
+        /// The input with the lengths, or the mask of them.
         lengths: &'static str,
+    },
+    /// Ones up to the length of a single sequence, between two bounds, both included; zeros beyond.
+    Mask {
+        /// The smallest length.
+        low: u32,
+        /// The largest.
+        high: u32,
+    },
+    /// Which part of a masked sequence an element is in: 0 in the first, 1 in the second, 0 beyond the length.
+    Segments {
+        /// The input with the mask.
+        mask: &'static str,
+        /// The smallest length of the first part.
+        low: u32,
+        /// The largest.
+        high: u32,
     },
     /// Lengths between two bounds, both included.
     Lengths {
@@ -107,6 +123,11 @@ impl InputRecipe {
                     0
                 }
             }
+            InputValues::Mask { .. } => i32::from(position < self.length(tensor.name, 0, sample)),
+            InputValues::Segments { mask, low, high } => {
+                let first = (low + stream.below(0, high - low + 1)) as usize;
+                i32::from((first..self.length(mask, 0, sample)).contains(&position))
+            }
             InputValues::Lengths { low, high } => {
                 (low + stream.below(position as u64, high - low + 1)).cast_signed()
             }
@@ -132,7 +153,9 @@ impl InputRecipe {
 
     fn length(&self, lengths: &str, sequence: usize, sample: u64) -> usize {
         let tensor = self.named(lengths);
-        let InputValues::Lengths { low, high } = tensor.values else { return 0 };
+        let (InputValues::Lengths { low, high } | InputValues::Mask { low, high }) = tensor.values else {
+            return 0;
+        };
         (low + self.stream(tensor.name, sample).below(sequence as u64, high - low + 1)) as usize
     }
 
@@ -157,7 +180,7 @@ impl InputTensor {
         match self.values {
             InputValues::Uniform { lengths, .. } => lengths,
             InputValues::Words { lengths, .. } => Some(lengths),
-            InputValues::Lengths { .. } | InputValues::Candidates { .. } => None,
+            _ => None,
         }
     }
 
