@@ -81,9 +81,9 @@ pub fn onnx(name: &str) -> Option<Vec<u8>> {
     Some(net.into_bytes())
 }
 
-/// The input of a network of convolutions: a square image of 3 channels, in the range of normalised photographs.
+/// The input of a network of convolutions: a square image of 3 channels, in the range of normalised photographs, about.
 fn image(extent: usize) -> InputTensor {
-    let values = InputValues::Uniform { scale: 2, lengths: None };
+    let values = InputValues::Mosaic { tiles: 4 };
     InputTensor { name: "image", element_type: ElementType::F32, shape: vec![3, extent, extent], values }
 }
 
@@ -124,7 +124,11 @@ mod tests {
             for tensor in recipe.tensors.iter().filter(|tensor| tensor.center > 0.0) {
                 let values = recipe.values(&tensor.name).unwrap();
                 let (low, high) = (tensor.center - tensor.scale, tensor.center + tensor.scale);
-                assert!(low > 0.0 && values.iter().all(|value| (low..=high).contains(value)), "{}", tensor.name);
+                assert!(
+                    low > 0.0 && values.iter().all(|value| (low..=high).contains(value)),
+                    "{}",
+                    tensor.name
+                );
             }
         }
     }
@@ -143,7 +147,10 @@ mod tests {
             let inputs = input_recipe(name).unwrap().tensors;
             assert_eq!(signature.inputs.len(), inputs.len());
             for (value, tensor) in signature.inputs.iter().zip(&inputs) {
-                assert_eq!((value.name.as_str(), value.value_type), (tensor.name, ValueType::Tensor(tensor.element_type)));
+                assert_eq!(
+                    (value.name.as_str(), value.value_type),
+                    (tensor.name, ValueType::Tensor(tensor.element_type))
+                );
                 assert_eq!(value.dims, Some(Dim::batch_of(&tensor.shape)), "{name}");
             }
             assert!(!signature.outputs.is_empty());
