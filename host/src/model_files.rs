@@ -27,17 +27,18 @@ pub(crate) struct FoundFile {
     pub(crate) recipe: Option<String>,
 }
 
-/// Finds the files of those formats that are wanted.
+/// Finds the files for a precision of those formats that are wanted.
 ///
 /// # Errors
 /// If one is missing, damaged or cannot be made.
 pub(crate) fn find(
     settings: &Settings,
     root: &DataRoot,
+    precision: &str,
     is_wanted: impl Fn(&str) -> bool,
 ) -> Result<Vec<FoundFile>, HostError> {
     let benchmark = &settings.benchmark;
-    let wanted = benchmark.model.files.iter().filter(|(format, _)| is_wanted(format));
+    let wanted = benchmark.model.files_for(precision).into_iter().filter(|(format, _)| is_wanted(format));
     let found = wanted.map(|(format, file)| {
         let (path, sha256, recipe) = match file {
             ModelFile::Published { path, sha256 } => {
@@ -57,7 +58,7 @@ pub(crate) fn find(
         };
         let absolute = std::path::absolute(&path);
         let path = absolute.map_err(|error| HostError::Data(format!("{}: {error}", path.display())))?;
-        Ok(FoundFile { format: format.clone(), path, sha256, recipe })
+        Ok(FoundFile { format: format.to_owned(), path, sha256, recipe })
     });
     found.collect()
 }

@@ -41,12 +41,9 @@ impl Conversion {
     #[must_use]
     pub fn between(from: ElementType, to: ElementType) -> Option<Self> {
         use ElementType::{Bf16, Bool, F16, F32, F64, I8, I16, I32, I64, U8};
-        let exists = match (from, to) {
-            (Bool | U8 | I8 | I16, I32 | I64) | (I32, I64) | (I64, I32) => true,
-            (F16 | Bf16 | F64, F32) | (F32, F16 | Bf16 | F64) => true,
-            _ => false,
-        };
-        exists.then_some(Self { from, to })
+        let integers = matches!((from, to), (Bool | U8 | I8 | I16, I32 | I64) | (I32, I64) | (I64, I32));
+        let reals = matches!((from, to), (F16 | Bf16 | F64, F32) | (F32, F16 | Bf16 | F64));
+        (integers || reals).then_some(Self { from, to })
     }
 
     /// Type of the elements that are read.
@@ -88,8 +85,12 @@ impl Conversion {
             (Bf16, F32) => each(source, target, |bytes| bf16::from_le_bytes(bytes).to_f32().to_le_bytes()),
             #[expect(clippy::cast_possible_truncation, reason = "rounding to nearest is what is wanted")]
             (F64, F32) => each(source, target, |bytes| (f64::from_le_bytes(bytes) as f32).to_le_bytes()),
-            (F32, F16) => each(source, target, |bytes| f16::from_f32(f32::from_le_bytes(bytes)).to_le_bytes()),
-            (F32, Bf16) => each(source, target, |bytes| bf16::from_f32(f32::from_le_bytes(bytes)).to_le_bytes()),
+            (F32, F16) => {
+                each(source, target, |bytes| f16::from_f32(f32::from_le_bytes(bytes)).to_le_bytes())
+            }
+            (F32, Bf16) => {
+                each(source, target, |bytes| bf16::from_f32(f32::from_le_bytes(bytes)).to_le_bytes())
+            }
             (F32, F64) => each(source, target, |bytes| f64::from(f32::from_le_bytes(bytes)).to_le_bytes()),
             _ => unreachable!("`between` makes no conversion from {from} to {to}"),
         }
@@ -135,7 +136,8 @@ mod tests {
                 let Some(conversion) = Conversion::between(*from, *to) else { continue };
                 for count in SIZES {
                     // All bits zero is zero in every type, so the target must be, too.
-                    let (source, mut target) = (vec![0; count * from.size_bytes()], vec![7; count * to.size_bytes()]);
+                    let (source, mut target) =
+                        (vec![0; count * from.size_bytes()], vec![7; count * to.size_bytes()]);
                     conversion.apply(&source, &mut target).unwrap();
                     assert!(target.iter().all(|byte| *byte == 0), "{from} to {to}");
                 }
@@ -159,7 +161,8 @@ mod tests {
     #[test]
     fn an_integer_that_does_not_fit_is_refused_by_its_value() {
         let mut target = [0; 4];
-        let error = conversion(ElementType::I64, ElementType::I32).apply(&(1_i64 << 40).to_le_bytes(), &mut target);
+        let error =
+            conversion(ElementType::I64, ElementType::I32).apply(&(1_i64 << 40).to_le_bytes(), &mut target);
         assert_eq!(error.unwrap_err().to_string(), "the value 1099511627776 does not fit into i32");
     }
 

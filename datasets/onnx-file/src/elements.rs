@@ -42,7 +42,10 @@ pub(crate) fn value_type(data_type: i32) -> ValueType {
     match TENSORS.iter().find(|(number, _)| *number == data_type) {
         Some((_, element)) => ValueType::Tensor(*element),
         None => ValueType::Other(
-            OTHERS.iter().find(|(number, ..)| *number == data_type).map_or("unknown type", |(_, name, _)| name),
+            OTHERS
+                .iter()
+                .find(|(number, ..)| *number == data_type)
+                .map_or("unknown type", |(_, name, _)| name),
         ),
     }
 }

@@ -70,7 +70,10 @@ impl OnnxFile {
         let model = ModelProto::decode(bytes).map_err(damaged)?;
         let incomplete = |missing| OnnxFileError::Incomplete { path: path.to_owned(), missing };
         let opsets: Vec<Opset> = (model.opset_import.iter())
-            .map(|import| Opset { domain: domain(import.domain.as_deref()), version: import.version.unwrap_or(0) })
+            .map(|import| Opset {
+                domain: domain(import.domain.as_deref()),
+                version: import.version.unwrap_or(0),
+            })
             .collect();
         let graph = model.graph.ok_or_else(|| incomplete("graph"))?;
         if opsets.is_empty() {
@@ -158,7 +161,8 @@ fn precision(graph: &GraphProto, op_types: &BTreeSet<OpType>) -> Precision {
     if op_types.iter().any(quantises) {
         return Precision::Int8;
     }
-    let in_nodes = graph.node.iter().flat_map(|node| &node.attribute).filter_map(|attribute| attribute.t.as_ref());
+    let in_nodes =
+        graph.node.iter().flat_map(|node| &node.attribute).filter_map(|attribute| attribute.t.as_ref());
     let constants: Vec<&TensorProto> = graph.initializer.iter().chain(in_nodes).collect();
     let some = |element| {
         let number = Some(elements::data_type(element));

@@ -136,12 +136,8 @@ pub fn fit(
     batch_size_max: usize,
 ) -> Result<Fit, FitError> {
     let mut extents = Extents::new();
-    let (input_ports, batching) =
-        fit_inputs(&signature.inputs, inputs, &mut extents).map_err(|why| FitError::Inputs {
-            takes: list(&signature.inputs),
-            has: list(inputs),
-            why,
-        })?;
+    let (input_ports, batching) = fit_inputs(&signature.inputs, inputs, &mut extents)
+        .map_err(|why| FitError::Inputs { takes: list(&signature.inputs), has: list(inputs), why })?;
     let fixed = match batching {
         Batching::Free => usize::MAX,
         Batching::Fixed(fixed) => fixed,
@@ -215,18 +211,23 @@ fn input_shape<'a>(
     let dims = value.dims.as_deref();
     let dims = dims.ok_or_else(|| format!("the file does not say the shape of input \"{}\"", value.name))?;
     if let Some((first, rest)) = dims.split_first()
-        && rest.len() >= spec.shape.len().min(1)
         && let Some(shape) = resolve(rest, &spec.shape, extents)
     {
-        return Ok((shape, match first {
-            Dim::Free(_) => Batching::Free,
-            Dim::Fixed(fixed) => Batching::Fixed(*fixed),
-        }));
+        return Ok((
+            shape,
+            match first {
+                Dim::Free(_) => Batching::Free,
+                Dim::Fixed(fixed) => Batching::Fixed(*fixed),
+            },
+        ));
     }
     if let Some(shape) = resolve(dims, &spec.shape, extents) {
         return Ok((shape, Batching::None));
     }
-    Err(format!("a sample of shape {:?} does not fit \"{}\", whose first dimension is the batch", spec.shape, value))
+    Err(format!(
+        "a sample of shape {:?} does not fit \"{}\", whose first dimension is the batch",
+        spec.shape, value
+    ))
 }
 
 /// The extents of these dimensions for a sample of this shape, if they fit; free dimensions get their extents. Where
@@ -268,7 +269,11 @@ fn fit_outputs<'a>(
     let refused = |why: String| FitError::Outputs { gives: list(values), wants: list(specs), why };
     let by_name = specs.iter().all(|spec| values.iter().any(|value| value.name == spec.name));
     if !by_name && values.len() != specs.len() {
-        return Err(refused(format!("{} outputs for {} tensors, and not all names are known", values.len(), specs.len())));
+        return Err(refused(format!(
+            "{} outputs for {} tensors, and not all names are known",
+            values.len(),
+            specs.len()
+        )));
     }
     let mut ports = Vec::with_capacity(specs.len());
     for (tensor, spec) in specs.iter().enumerate() {
@@ -309,5 +314,6 @@ fn output_shape<'a>(
     let flat = fixed.filter(|shape| shape.iter().product::<usize>() == spec.element_count());
     // Which free dimension is bound to what is of no interest after the last one.
     let resolved = || resolve(own, &spec.shape, &mut extents.clone());
-    flat.or_else(resolved).ok_or_else(|| format!("\"{value}\" does not give a sample of shape {:?}", spec.shape))
+    flat.or_else(resolved)
+        .ok_or_else(|| format!("\"{value}\" does not give a sample of shape {:?}", spec.shape))
 }

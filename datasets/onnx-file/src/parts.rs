@@ -36,9 +36,9 @@ pub(crate) fn check(path: &Path, bytes: &[u8]) -> Result<(), OnnxFileError> {
     let mut rest = bytes;
     while rest.has_remaining() {
         let begin = bytes.len() - rest.remaining();
-        let known = decode_key(&mut rest)
-            .ok()
-            .and_then(|(tag, wire)| FIELDS.into_iter().find(|(known, kind, _)| (*known, *kind) == (tag, wire)));
+        let known = decode_key(&mut rest).ok().and_then(|(tag, wire)| {
+            FIELDS.into_iter().find(|(known, kind, _)| (*known, *kind) == (tag, wire))
+        });
         let Some((_, wire, part)) = known else {
             return Err(not_onnx(&format!("at byte {begin} begins nothing that an ONNX model consists of")));
         };
