@@ -4,6 +4,7 @@
 //! A model is one file here: its sizes, weights, samples and graph.
 
 mod bert;
+mod llama;
 mod lstm_stack;
 mod mobilenet;
 mod net;
@@ -17,7 +18,7 @@ use super::{InputRecipe, InputTensor, InputValues, ModelRecipe};
 use net::Net;
 
 /// The models of general engines that there are recipes for. A `-tiny` one is the same with small sizes, for tests.
-pub const MODELS: [&str; 11] = [
+pub const MODELS: [&str; 13] = [
     "resnet50",
     "resnet50-tiny",
     "mobilenet-v1",
@@ -29,6 +30,8 @@ pub const MODELS: [&str; 11] = [
     "bert-tiny-embedding",
     "lstm-stack",
     "lstm-stack-tiny",
+    "llama-small",
+    "llama-tiny",
 ];
 
 /// One model: what makes its weights, its samples and its graph.
@@ -56,6 +59,8 @@ fn model(name: &str) -> Option<Box<dyn Model>> {
         "bert-tiny-embedding" => Box::new(bert::TINY_EMBEDDING),
         "lstm-stack" => Box::new(lstm_stack::STACK),
         "lstm-stack-tiny" => Box::new(lstm_stack::TINY),
+        "llama-small" => Box::new(llama::SMALL),
+        "llama-tiny" => Box::new(llama::TINY),
         _ => return None,
     })
 }
@@ -65,7 +70,8 @@ pub(super) fn recipe(name: &str) -> Option<ModelRecipe> {
 }
 
 pub(super) fn input_recipe(name: &str) -> Option<InputRecipe> {
-    Some(InputRecipe::new(name, model(name)?.inputs()))
+    let own = model(name).map(|model| InputRecipe::new(name, model.inputs()));
+    own.or_else(|| llama::input_recipe(name))
 }
 
 /// The ONNX file of a model: its graph, whose constants are in the safetensors file of its weights, in the same folder.

@@ -65,6 +65,11 @@ impl<'a> Net<'a> {
         self.node("Transpose", &format!("{name}.transposed"), &[&weight], &[("perm", [1, 0].into())])
     }
 
+    /// A constant of f32.
+    pub(super) fn constant(&mut self, name: &str, shape: &[usize], values: &[f32]) -> String {
+        self.graph.constant(name, shape, values)
+    }
+
     /// A constant of integers.
     pub(super) fn ints(&mut self, values: &[i64]) -> String {
         self.graph.ints(values)

@@ -96,11 +96,6 @@ impl LlamaConfig {
     pub(crate) fn head_dim(&self) -> usize {
         self.hidden_size / self.num_attention_heads
     }
-
-    /// Heads of queries that share one of keys and values.
-    pub(crate) fn group(&self) -> usize {
-        self.num_attention_heads / self.num_key_value_heads
-    }
 }
 
 /// A width without sign or leading zeros, so that a search has one name.
@@ -155,7 +150,7 @@ mod tests {
     fn heads_divide_the_sizes() {
         for (name, config) in DECODERS {
             assert_eq!(config.head_dim() * config.num_attention_heads, config.hidden_size, "{name}");
-            assert_eq!(config.group() * config.num_key_value_heads, config.num_attention_heads, "{name}");
+            assert!(config.num_attention_heads.is_multiple_of(config.num_key_value_heads), "{name}");
             assert!(config.head_dim().is_multiple_of(2), "{name}: values are turned in pairs");
             assert!(config.vocab_size >= 2 * BEAM_MAX, "{name}: a beam looks at twice its width");
         }
