@@ -130,7 +130,11 @@ mod tests {
             for tensor in recipe.tensors.iter().filter(|tensor| tensor.center > 0.0) {
                 let values = recipe.values(&tensor.name).unwrap();
                 let (low, high) = (tensor.center - tensor.scale, tensor.center + tensor.scale);
-                assert!(low > 0.0 && values.iter().all(|value| (low..=high).contains(value)), "{}", tensor.name);
+                assert!(
+                    low > 0.0 && values.iter().all(|value| (low..=high).contains(value)),
+                    "{}",
+                    tensor.name
+                );
             }
         }
     }
@@ -149,7 +153,10 @@ mod tests {
             let inputs = input_recipe(name).unwrap().tensors;
             assert_eq!(signature.inputs.len(), inputs.len());
             for (value, tensor) in signature.inputs.iter().zip(&inputs) {
-                assert_eq!((value.name.as_str(), value.value_type), (tensor.name, ValueType::Tensor(tensor.element_type)));
+                assert_eq!(
+                    (value.name.as_str(), value.value_type),
+                    (tensor.name, ValueType::Tensor(tensor.element_type))
+                );
                 assert_eq!(value.dims, Some(Dim::batch_of(&tensor.shape)), "{name}");
             }
             assert!(!signature.outputs.is_empty());
