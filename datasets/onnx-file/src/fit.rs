@@ -311,7 +311,9 @@ fn output_shape<'a>(
     };
     let fixed: Option<Vec<usize>> =
         own.iter().map(|dim| if let Dim::Fixed(fixed) = dim { Some(*fixed) } else { None }).collect();
-    let flat = fixed.filter(|shape| shape.iter().product::<usize>() == spec.element_count());
+    // Extents of a damaged file may be beyond all numbers.
+    let count = |shape: &[usize]| shape.iter().try_fold(1_usize, |count, extent| count.checked_mul(*extent));
+    let flat = fixed.filter(|shape| count(shape) == Some(spec.element_count()));
     // Which free dimension is bound to what is of no interest after the last one.
     let resolved = || resolve(own, &spec.shape, &mut extents.clone());
     flat.or_else(resolved)

@@ -5,13 +5,14 @@
 use std::{fs, path::Path};
 
 use proctor_onnx_file::{
-    OnnxFile, OnnxFileError, Precision, data_type,
+    OnnxFile, OnnxFileError, Precision, data_type, fit,
     proto::{
-        AttributeProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, StringStringEntryProto,
-        TensorProto, TypeProto, ValueInfoProto,
+        AttributeProto, DimensionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto,
+        StringStringEntryProto, TensorProto, TensorShapeProto, TensorTypeProto, TypeProto, ValueInfoProto,
     },
 };
-use proctor_vocabulary::ElementType;
+use proctor_vocabulary::{ElementType, TensorSpec};
+use proptest::prelude::*;
 use prost::Message;
 
 fn digits(model: &str) -> OnnxFile {
@@ -47,6 +48,14 @@ fn external(entries: &[(&str, &str)]) -> TensorProto {
 
 fn value(name: &str) -> ValueInfoProto {
     ValueInfoProto { name: Some(name.into()), r#type: Some(TypeProto::default()) }
+}
+
+/// A value of f32; -1 is a free extent.
+fn shaped(name: &str, dims: &[i64]) -> ValueInfoProto {
+    let dim = |extent: &i64| DimensionProto { dim_value: Some(*extent), dim_param: None };
+    let shape = TensorShapeProto { dim: dims.iter().map(dim).collect() };
+    let tensor = TensorTypeProto { elem_type: Some(data_type(ElementType::F32)), shape: Some(shape) };
+    ValueInfoProto { name: Some(name.into()), r#type: Some(TypeProto { tensor_type: Some(tensor) }) }
 }
 
 fn model(node: Vec<NodeProto>, initializer: Vec<TensorProto>) -> ModelProto {
@@ -197,4 +206,29 @@ fn external_data_that_make_no_sense_are_refused() {
             .contains("has 15 bytes in \"w\", but its shape needs 16")
     );
     assert!(refused(&[("location", "w"), ("offset", "-1")]).contains("the offset \"-1\""));
+}
+
+proptest! {
+    /// Any bytes of a model may be wrong: it is read or refused, and what was read can be fitted or is refused.
+    #[test]
+    fn a_model_with_wrong_bytes_is_read_or_refused(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..20),
+    ) {
+        let mut bytes = model(vec![node("Add")], vec![external(&[("location", "w"), ("length", "16")])]);
+        let graph = bytes.graph.get_or_insert_default();
+        graph.input = vec![shaped("x", &[-1, 4])];
+        graph.output = vec![shaped("y", &[-1, 4])];
+        let mut bytes = bytes.encode_to_vec();
+        for (place, byte) in changes {
+            let place = place.index(bytes.len());
+            bytes[place] = byte;
+        }
+        let tensor = |name: &str| TensorSpec { name: name.into(), element_type: ElementType::F32, shape: vec![4] };
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("w"), [0; 16]).unwrap();
+        if let Ok(file) = OnnxFile::from_bytes(&folder.path().join("model.onnx"), &bytes) {
+            let fitted = fit(file.signature(), &[tensor("x")], &[tensor("y")], 2);
+            prop_assert!(fitted.is_err() || fitted.is_ok_and(|fitted| fitted.inputs.len() == 1));
+        }
+    }
 }

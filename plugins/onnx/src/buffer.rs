@@ -15,9 +15,13 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    /// A buffer of zeros.
-    pub(crate) fn new(size_bytes: usize) -> Self {
-        Self { lines: vec![Line([0; ALIGNMENT]); size_bytes.div_ceil(ALIGNMENT)], size_bytes }
+    /// A buffer of zeros; `None` if there is no such memory.
+    pub(crate) fn new(size_bytes: usize) -> Option<Self> {
+        let count = size_bytes.div_ceil(ALIGNMENT);
+        let mut lines = Vec::new();
+        lines.try_reserve_exact(count).ok()?;
+        lines.resize(count, Line([0; ALIGNMENT]));
+        Some(Self { lines, size_bytes })
     }
 
     /// The bytes.
@@ -48,11 +52,16 @@ mod tests {
     #[test]
     fn a_buffer_has_its_size_is_aligned_and_zero() {
         for size_bytes in [0, 1, 63, 64, 65, 1000] {
-            let mut buffer = Buffer::new(size_bytes);
+            let mut buffer = Buffer::new(size_bytes).unwrap();
             assert_eq!(buffer.bytes(), vec![0; size_bytes]);
             assert_eq!(buffer.bytes().as_ptr() as usize % ALIGNMENT, 0);
             buffer.bytes_mut().fill(1);
             assert_eq!(buffer.bytes(), vec![1; size_bytes]);
         }
+    }
+
+    #[test]
+    fn more_than_any_memory_is_refused() {
+        assert!(Buffer::new(usize::MAX / 2).is_none());
     }
 }

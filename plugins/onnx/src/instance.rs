@@ -49,7 +49,7 @@ impl OnnxInstance {
         counters: Arc<Counters>,
     ) -> Result<Self, PluginError> {
         let call = Call::new(session, &plan.fit.inputs, &plan.fit.outputs).map_err(runtime_failed)?;
-        let tensors = |ports: &[Port], specs: &[TensorSpec]| -> Vec<Tensor> {
+        let tensors = |ports: &[Port], specs: &[TensorSpec]| -> Result<Vec<Tensor>, PluginError> {
             let make = |port: &Port| {
                 Tensor::new(&plan.fit, port, specs[port.tensor].element_type, plan.batch_size_max)
             };
@@ -58,8 +58,8 @@ impl OnnxInstance {
         Ok(Self {
             host,
             call,
-            inputs: tensors(&plan.fit.inputs, &plan.inputs),
-            outputs: tensors(&plan.fit.outputs, &plan.outputs),
+            inputs: tensors(&plan.fit.inputs, &plan.inputs)?,
+            outputs: tensors(&plan.fit.outputs, &plan.outputs)?,
             copied_out: vec![false; plan.fit.outputs.len()],
             batching: plan.fit.batching,
             batch_size_max: plan.batch_size_max,

@@ -125,11 +125,10 @@ fn explain(maker: &SessionMaker, file: &OnnxFile, plan: &Plan) -> String {
         let _ = writeln!(text, "{line}");
     };
     line(format!("ONNX Runtime {} ({})", runtime.version(), runtime.path().display()));
-    let sessions =
-        if settings.shared { "one session for all instances" } else { "a session for each instance" };
+    // By the names of the options, so that one sees what to set.
+    let session = if settings.shared { "shared" } else { "each" };
     line(format!(
-        "provider {provider}, graph optimisation {}, {sessions}, {threads} threads in an operator, {} operators at a \
-         time, spin {}, arena {}",
+        "provider {provider}, graph_optimisation {}, session {session}, threads {threads}, inter_threads {}, spin {}, arena {}",
         settings.level, settings.inter_threads, settings.spin, settings.arena
     ));
     let opsets = file.opsets().iter().map(|opset| {

@@ -1,6 +1,6 @@
 //! One input or output of the model, and the tensors of samples that it is made of.
 
-use proctor_onnx_file::{Fit, Port};
+use proctor_onnx_file::{Batching, Fit, Port};
 use proctor_plugin_api::{Batch, PluginError, vocabulary::ElementType};
 
 use crate::{
@@ -25,21 +25,44 @@ pub(crate) struct Tensor {
 impl Tensor {
     /// A tensor for batches of up to `batch_size_max`, whose samples have elements of type `sample_type` in the host's
     /// memory.
-    pub(crate) fn new(fit: &Fit, port: &Port, sample_type: ElementType, batch_size_max: usize) -> Self {
-        let shape = fit.shape(port, batch_size_max);
-        let model_bytes = port.size_bytes();
-        let samples = shape.iter().product::<usize>() / port.element_count().max(1);
-        // The host aligns outputs to 4 at least: a single one of wider elements may have to be copied.
-        let may_copy = samples > 1 || port.conversion.is_some() || port.element_type.size_bytes() > 4;
+    ///
+    /// # Errors
+    /// If there is no memory for a batch.
+    pub(crate) fn new(
+        fit: &Fit,
+        port: &Port,
+        sample_type: ElementType,
+        batch_size_max: usize,
+    ) -> Result<Self, PluginError> {
+        let samples = match fit.batching {
+            Batching::Free => batch_size_max,
+            Batching::Fixed(fixed) => fixed,
+            Batching::None => 1,
+        };
         let dim = |extent: &usize| i64::try_from(*extent).unwrap_or(i64::MAX);
-        Self {
+        let mut tensor = Self {
             element: element(port.element_type),
-            dims: shape.iter().map(dim).collect(),
+            dims: fit.shape(port, batch_size_max).iter().map(dim).collect(),
             sample_bytes: port.element_count() * sample_type.size_bytes(),
-            model_bytes,
-            buffer: Buffer::new(if may_copy { samples * model_bytes } else { 0 }),
+            model_bytes: port.size_bytes(),
+            buffer: Buffer::default(),
             port: port.clone(),
+        };
+        // The host aligns outputs to 4 at least: a single one of wider elements may have to be copied.
+        if samples > 1 || port.conversion.is_some() || port.element_type.size_bytes() > 4 {
+            tensor.make_room(samples)?;
         }
+        Ok(tensor)
+    }
+
+    /// Sees to it that the buffer holds so many samples.
+    fn make_room(&mut self, samples: usize) -> Result<(), PluginError> {
+        let whole = samples.saturating_mul(self.model_bytes);
+        if self.buffer.bytes().len() < whole {
+            let text = || format!("no memory for \"{}\" of {samples} samples, {whole} bytes", self.port.name);
+            self.buffer = Buffer::new(whole).ok_or_else(|| PluginError::failed(text()))?;
+        }
+        Ok(())
     }
 
     pub(crate) fn element(&self) -> Element {
@@ -70,11 +93,8 @@ impl Tensor {
             }
         }
         let mut copied = 0;
-        let whole = samples * self.model_bytes;
-        if self.buffer.bytes().len() < whole {
-            // Only for a host that does not align what it promised to.
-            self.buffer = Buffer::new(whole);
-        }
+        // There is room already, but for a host that does not align what it promised to.
+        self.make_room(samples)?;
         for position in 0..batch.sample_count() {
             let from = self.checked(batch.input(position, tensor))?;
             let to = &mut self.buffer.bytes_mut()[position * self.model_bytes..][..self.model_bytes];
@@ -86,7 +106,7 @@ impl Tensor {
             }
             copied += from.len() as u64;
         }
-        Ok((self.memory(whole), copied))
+        Ok((self.memory(samples), copied))
     }
 
     /// Where the output of a call over `samples` goes: into the host's memory if that can be, else into the buffer, from
@@ -107,11 +127,8 @@ impl Tensor {
                 return Ok((Memory { data, size_bytes: bytes.len() }, false));
             }
         }
-        let whole = samples * self.model_bytes;
-        if self.buffer.bytes().len() < whole {
-            self.buffer = Buffer::new(whole);
-        }
-        Ok((self.memory(whole), true))
+        self.make_room(samples)?;
+        Ok((self.memory(samples), true))
     }
 
     /// Copies what the call has left in the buffer to the samples of the batch.
@@ -132,8 +149,9 @@ impl Tensor {
         Ok(())
     }
 
-    fn memory(&mut self, size_bytes: usize) -> Memory {
-        Memory { data: self.buffer.bytes_mut().as_mut_ptr(), size_bytes }
+    /// The buffer's memory of so many samples, for which it has room.
+    fn memory(&mut self, samples: usize) -> Memory {
+        Memory { data: self.buffer.bytes_mut().as_mut_ptr(), size_bytes: samples * self.model_bytes }
     }
 
     fn checked<'a>(&self, bytes: &'a [u8]) -> Result<&'a [u8], PluginError> {

@@ -123,7 +123,7 @@ fn the_explanation_says_what_runs_where_and_what_becomes_of_each_tensor() {
     let text = model.explain().unwrap().unwrap();
     for part in [
         "ONNX Runtime 1.",
-        "provider cpu, graph optimisation extended, a session for each instance, 1 threads",
+        "provider cpu, graph_optimisation extended, session each, threads 1, inter_threads 1",
         "digits-cnn.onnx: f32, ai.onnx",
         "batches of any size",
         "image f32[1, 8, 8] -> image f32[batch, 1, 8, 8]",

@@ -47,7 +47,8 @@ impl Problem {
         }
         let sample_count = (there / batch as u64).min(BATCH_COUNT) * batch as u64;
         let root = DataRoot::new(settings.run.data_root.as_deref());
-        let model = model_files::find(settings, &root, |format| format == FORMAT)?;
+        let precision = settings.run.precision.as_deref().unwrap_or("f32");
+        let model = model_files::find(settings, &root, precision, |format| format == FORMAT)?;
         let data = Data::open(settings, &root, &Machine::read())?;
         let indices: Vec<_> = (0..sample_count).map(SampleIndex).collect();
         let failed = |error: proctor_loadgen::LibraryError| HostError::Data(error.to_string());
