@@ -42,7 +42,7 @@ pub const PLAIN: Engine = Engine {
     models: &["digits-cnn", "digits-lstm", "digits-mlp"],
     precisions: &["f32"],
     format: "onnx",
-    generated: &["resnet50-tiny", "mobilenet-v1-tiny", "bert-tiny", "lstm-stack-tiny"],
+    generated: &["resnet50-tiny", "mobilenet-v1-tiny", "bert-tiny", "lstm-stack-tiny", "llama-tiny"],
     library: None,
     counts_copies: true,
     lends_inputs: false,

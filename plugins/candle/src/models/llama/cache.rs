@@ -30,9 +30,9 @@ pub(super) struct KvCache {
 #[derive(Debug)]
 pub(super) struct LayerCache {
     /// Of the prompts, `[prompt, head, word, head_dim]`.
-    prompt: [Tensor; 2],
+    pub(super) prompt: [Tensor; 2],
     /// Of the words fed back, `[prompt * beam, head, word, head_dim]`.
-    fed: [Tensor; 2],
+    pub(super) fed: [Tensor; 2],
 }
 
 impl KvCache {

@@ -239,7 +239,7 @@ mod tests {
     /// Logits after a text: numbers that depend on all of its words.
     fn logits(tokens: &[u32]) -> Vec<f32> {
         let seed = tokens.iter().fold(17_u32, |seed, token| seed.wrapping_mul(31).wrapping_add(token + 1));
-        (0..WORDS).map(|word| (seed.wrapping_mul(word * 2 + 3) >> 7 & 63) as f32 / 16.0).collect()
+        (0..WORDS).map(|word| ((seed.wrapping_mul(word * 2 + 3) >> 7) & 63) as f32 / 16.0).collect()
     }
 
     /// Runs a search to its end, as a batch would, and gives the answer.

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use candle_core::{Device, Tensor};
+use candle_core::{DType, Device, Tensor};
 use proctor_datasets::recipes::{input_recipe, recipe, write_safetensors};
 use proctor_plugin_api::{
     Host,
@@ -13,7 +13,15 @@ use proctor_plugin_api::{
 };
 use serde_json::Value;
 
-use super::{cache::Capacity, config::LlamaConfig, decoder::Decoder, load};
+use super::{
+    attend::{Extent, attend},
+    attention::{Attention, Prompts, Words},
+    cache::{Capacity, KvCache},
+    config::LlamaConfig,
+    decoder::Decoder,
+    load,
+    rotary::Rotary,
+};
 use crate::{Call, LoadError, LoadRequest, Network, Output, Precision, Weights};
 
 const MODEL: &str = "llama-tiny";
@@ -83,7 +91,7 @@ fn call(samples: &[(Vec<u32>, u32)]) -> Call {
         inputs: vec![tensor(words, PROMPT).unwrap(), tensor(lengths, 1).unwrap()],
         samples: (0..samples.len() as u64).map(ResponseId).collect(),
         indices: (100..100 + samples.len() as u64).map(SampleIndex).collect(),
-        dtype: candle_core::DType::F32,
+        dtype: DType::F32,
         device: Device::Cpu,
         host: Host::detached(),
         warm_up: false,
@@ -212,11 +220,8 @@ fn the_cache_gives_what_the_whole_text_gives() {
         fed = parents.iter().map(|parent| fed[*parent as usize].clone()).collect();
         fed.iter_mut().zip(words).for_each(|(text, word)| text.push(word));
         let positions = [0, 0, 1, 1].map(|prompt: usize| (prompts[prompt].len() + step) as u32);
-        let words_now = super::attention::Words {
-            beam: 2,
-            fed: step,
-            positions: decoder.positions(positions.to_vec()).unwrap(),
-        };
+        let words_now =
+            Words { beam: 2, fed: step, positions: decoder.positions(positions.to_vec()).unwrap() };
         let with_cache: Vec<Vec<f32>> =
             decoder.feed(&words, &batch, &words_now, &cache).unwrap().to_vec2().unwrap();
         for (text, with_cache) in with_cache.iter().enumerate() {
@@ -226,6 +231,44 @@ fn the_cache_gives_what_the_whole_text_gives() {
             let difference = largest_difference(with_cache, without[0].iter().copied().map(f64::from));
             assert!(difference <= 1e-5, "step {step}, text {text}: {difference}");
         }
+    }
+}
+
+/// On the CPU a word's attention is computed over the cache itself, elsewhere by the engine's operations.
+#[test]
+fn both_ways_of_attention_agree() {
+    let (config, _) = LlamaConfig::of(MODEL).unwrap();
+    let capacity = Capacity { prompts: 3, beam: 2, prompt_words: 9, fed_words: 5 };
+    for (dtype, tolerance) in [(DType::F32, 1e-6), (DType::F16, 2e-3)] {
+        let random = |shape: &[usize]| {
+            let values = Tensor::randn(0f32, 1.0, shape, &Device::Cpu).unwrap();
+            values.to_dtype(dtype).unwrap()
+        };
+        let cache = KvCache::new(&config, capacity, dtype, &Device::Cpu).unwrap();
+        let layer = &cache.layers[1];
+        layer.keep_prompts(&random(&[2, 2, 7, 8]), &random(&[2, 2, 7, 8])).unwrap();
+        (0..3).for_each(|fed| layer.keep_words(&random(&[4, 2, 1, 8]), &random(&[4, 2, 1, 8]), fed).unwrap());
+        let hidden = f32::NEG_INFINITY;
+        let padding =
+            Tensor::new(&[[0f32; 7], [0.0, 0.0, 0.0, hidden, hidden, hidden, hidden]], &Device::Cpu);
+        let prompts = Prompts {
+            count: 2,
+            words: 7,
+            lengths: vec![7, 3],
+            causal: Tensor::zeros((7, 7), DType::F32, &Device::Cpu).unwrap(),
+            padding: padding.unwrap().reshape((2, 1, 1, 7)).unwrap(),
+        };
+        let positions = Tensor::zeros(4, DType::U32, &Device::Cpu).unwrap();
+        let words = Words { beam: 2, fed: 2, positions };
+        let rotary = Rotary::new(config.rope_theta, config.head_dim(), 12, dtype, &Device::Cpu).unwrap();
+        let q = random(&[4, 4, 1, 8]);
+        let by_products = Attention::new(&config, rotary).by_products(&q, &prompts, &words, layer).unwrap();
+        let extent = Extent { lengths: &prompts.lengths, beam: 2, words: 3, kv_heads: 2 };
+        let [at_once, by_products] = [attend(&q, layer, extent).unwrap(), by_products].map(|mixed| {
+            mixed.to_dtype(DType::F32).unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap()
+        });
+        let difference = largest_difference(&at_once, by_products.iter().copied().map(f64::from));
+        assert!(difference <= tolerance, "{dtype:?}: {difference}");
     }
 }
 
