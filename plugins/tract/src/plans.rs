@@ -111,7 +111,8 @@ fn parse(path: &Path, fit: &Fit) -> TractResult<InferenceModel> {
 /// tract looks at the names of operators alone, so it would take somebody else's `Conv` for ONNX's.
 fn refuse_unknown_operators(file: &OnnxFile, model: &InferenceModel) -> Result<(), LoadError> {
     let foreign = file.op_types().iter().filter(|operator| !DOMAINS.contains(&operator.domain.as_str()));
-    let foreign = foreign.map(|operator| format!("operator {} of domain \"{}\"", operator.name, operator.domain));
+    let foreign =
+        foreign.map(|operator| format!("operator {} of domain \"{}\"", operator.name, operator.domain));
     let unknown = model.nodes().iter().filter(|node| node.op_is::<UnimplementedOp>());
     let unknown = unknown.map(|node| {
         let name = node.op().name();

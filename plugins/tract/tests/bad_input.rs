@@ -74,7 +74,10 @@ fn an_operator_of_another_domain_is_not_taken_for_onnxs() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = graph(None).node("Relu", "theirs", &["x"], "y").of_domain("org.example");
     let path = path.write(folder.path(), "model.onnx");
-    assert_says(&refusal(&for_file(&path, 1), &[]), &["operator Relu of domain \"org.example\"", "model.onnx"]);
+    assert_says(
+        &refusal(&for_file(&path, 1), &[]),
+        &["operator Relu of domain \"org.example\"", "model.onnx"],
+    );
 }
 
 #[test]

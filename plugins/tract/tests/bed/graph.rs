@@ -137,7 +137,12 @@ pub fn integer(name: &str, value: i64) -> AttributeProto {
 
 /// An attribute that is a list of integers.
 pub fn integers(name: &str, values: &[i64]) -> AttributeProto {
-    AttributeProto { name: Some(name.into()), ints: values.to_vec(), r#type: Some(7), ..AttributeProto::default() }
+    AttributeProto {
+        name: Some(name.into()),
+        ints: values.to_vec(),
+        r#type: Some(7),
+        ..AttributeProto::default()
+    }
 }
 
 fn value(name: &str, data_type: i32, dims: &[Option<i64>]) -> ValueInfoProto {

@@ -100,7 +100,8 @@ impl Attention {
         let of_prompt = self.by_prompt(&by_text, words.beam)?.matmul(&prompt_k.t()?)?;
         let of_prompt = self.scaled(&of_prompt)?.broadcast_add(&prompts.padding)?;
         let of_words = self.scaled(&self.by_prompt(&by_text.matmul(&word_k.t()?)?, words.beam)?)?;
-        let shares = softmax_last_dim(&Tensor::cat(&[of_prompt, of_words], D::Minus1)?)?.to_dtype(v.dtype())?;
+        let shares =
+            softmax_last_dim(&Tensor::cat(&[of_prompt, of_words], D::Minus1)?)?.to_dtype(v.dtype())?;
 
         let of_prompt = shares.narrow(D::Minus1, 0, prompts.words)?.matmul(&prompt_v)?;
         let of_words = shares.narrow(D::Minus1, prompts.words, words.fed + 1)?;

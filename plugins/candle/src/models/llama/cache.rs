@@ -36,9 +36,15 @@ pub(super) struct LayerCache {
 }
 
 impl KvCache {
-    pub(super) fn new(config: &LlamaConfig, capacity: Capacity, dtype: DType, device: &Device) -> Result<Self> {
+    pub(super) fn new(
+        config: &LlamaConfig,
+        capacity: Capacity,
+        dtype: DType,
+        device: &Device,
+    ) -> Result<Self> {
         let (heads, width) = (config.num_key_value_heads, config.head_dim());
-        let room = |texts: usize, words: usize| Tensor::zeros((texts, heads, words.max(1), width), dtype, device);
+        let room =
+            |texts: usize, words: usize| Tensor::zeros((texts, heads, words.max(1), width), dtype, device);
         let layer = |_| {
             let prompt = || room(capacity.prompts, capacity.prompt_words);
             let fed = || room(capacity.prompts * capacity.beam, capacity.fed_words);

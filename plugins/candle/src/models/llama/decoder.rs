@@ -90,14 +90,15 @@ impl Decoder {
         let lengths: Vec<usize> = prompts.iter().map(Vec::len).collect();
         let words = lengths.iter().copied().max().expect("a batch has at least one sample");
         let padded: Vec<u32> = prompts.iter().flat_map(|prompt| padded(prompt, words)).collect();
-        let prompts = Prompts {
-            count: prompts.len(),
-            words,
-            causal: self.mask((words, words), |row, column| column <= row)?,
-            padding: self
-                .mask((prompts.len(), words), |prompt, word| word < lengths[prompt])?
-                .reshape((prompts.len(), 1, 1, words))?,
-        };
+        let prompts =
+            Prompts {
+                count: prompts.len(),
+                words,
+                causal: self.mask((words, words), |row, column| column <= row)?,
+                padding: self
+                    .mask((prompts.len(), words), |prompt, word| word < lengths[prompt])?
+                    .reshape((prompts.len(), 1, 1, words))?,
+            };
         let mut x = self.embedding.index_select(&Tensor::new(padded, self.device())?, 0)?;
         for (index, layer) in self.layers.iter().enumerate() {
             let cache = cache.map(|cache| &cache.layers[index]);
@@ -139,8 +140,10 @@ impl Decoder {
     fn mask(&self, shape: (usize, usize), sees: impl Fn(usize, usize) -> bool) -> Result<Tensor> {
         let value = |row, column| if sees(row, column) { 0.0 } else { f32::NEG_INFINITY };
         let (rows, columns) = shape;
-        let values: Vec<f32> =
-            (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))).map(|(r, c)| value(r, c)).collect();
+        let values: Vec<f32> = (0..rows)
+            .flat_map(|row| (0..columns).map(move |column| (row, column)))
+            .map(|(r, c)| value(r, c))
+            .collect();
         Tensor::from_vec(values, shape, self.device())
     }
 }

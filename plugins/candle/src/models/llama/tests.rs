@@ -141,7 +141,10 @@ fn texts_are_those_of_another_implementation() {
     for id in ["llama-tiny-generate", "llama-tiny-generate-beam4"] {
         let network = text_network(id, None);
         let right = reference(id, "tokens");
-        assert!(right.iter().any(|text| text.len() < TOKENS_MAX) && right.iter().any(|text| text.len() == TOKENS_MAX));
+        assert!(
+            right.iter().any(|text| text.len() < TOKENS_MAX)
+                && right.iter().any(|text| text.len() == TOKENS_MAX)
+        );
         for (first, right) in (0..).step_by(8).zip(right.chunks(8)) {
             let samples: Vec<_> = (first..first + right.len() as u64).map(sample).collect();
             for (index, (ours, right)) in (first..).zip(texts(&*network, &samples).iter().zip(right)) {
@@ -174,7 +177,8 @@ fn a_batch_gives_what_its_samples_give_alone() {
     }
     for id in ["llama-tiny-generate", "llama-tiny-generate-beam4"] {
         let network = text_network(id, None);
-        let alone: Vec<_> = samples.iter().flat_map(|sample| texts(&*network, std::slice::from_ref(sample))).collect();
+        let alone: Vec<_> =
+            samples.iter().flat_map(|sample| texts(&*network, std::slice::from_ref(sample))).collect();
         assert_eq!(texts(&*network, &samples), alone, "{id}");
     }
 }
@@ -244,7 +248,10 @@ fn a_prompt_that_is_none_is_an_error_with_its_sample() {
     assert_eq!(error((words(0, 3), 11)), "sample 101: input_length is 11, not from 1 to 10");
     assert_eq!(error((words(0, 3), u32::MAX)), "sample 101: input_length is -1, not from 1 to 10");
     assert_eq!(error((words(4, 96), 5)), "sample 101: input_ids[4] is 96, which is none of the 96 words");
-    assert_eq!(error((words(1, u32::MAX), 5)), "sample 101: input_ids[1] is -1, which is none of the 96 words");
+    assert_eq!(
+        error((words(1, u32::MAX), 5)),
+        "sample 101: input_ids[1] is -1, which is none of the 96 words"
+    );
     // Beyond the length nobody looks.
     assert!(logits_network(Precision::F32).run(&call(&[(words(5, 96), 5)])).is_ok());
 }
@@ -253,7 +260,9 @@ fn a_prompt_that_is_none_is_an_error_with_its_sample() {
 fn a_model_that_does_not_fit_is_refused() {
     let refused = |id: &str, output| try_network(id, Precision::F32, None, output).unwrap_err().to_string();
     let tokens = |extent| spec("tokens", I32, extent);
-    assert!(refused("llama-tiny-generate-beam99", tokens(4)).contains("no model \"llama-tiny-generate-beam99\""));
+    assert!(
+        refused("llama-tiny-generate-beam99", tokens(4)).contains("no model \"llama-tiny-generate-beam99\"")
+    );
     assert!(refused("llama-tiny-generate", tokens(1)).contains("2 tokens or more"));
     assert!(refused("llama-tiny-generate", spec("logits", F32, 96)).contains("tokens i32[any]"));
     assert!(refused(MODEL, spec("logits", F32, 97)).contains("logits f32[96]"));
@@ -271,5 +280,8 @@ fn a_missing_tensor_is_named() {
     let weights = Weights::open(&path, Precision::F32, &Device::Cpu).unwrap();
     let (config, _) = LlamaConfig::of(MODEL).unwrap();
     let error = Decoder::load(config, PROMPT, &weights).unwrap_err().to_string();
-    assert!(error.contains("short.safetensors") && error.contains("model.layers.1.mlp.up_proj.weight"), "{error}");
+    assert!(
+        error.contains("short.safetensors") && error.contains("model.layers.1.mlp.up_proj.weight"),
+        "{error}"
+    );
 }
