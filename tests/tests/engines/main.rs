@@ -52,13 +52,19 @@ engine!(
     also precisions a_bad_quantisation_fails
 );
 engine!(
-    tract: Engine { name: "tract", precisions: &["f32", "f16", "int8"], ..PLAIN },
+    tract: Engine {
+        name: "tract",
+        // tract's Gemm of 16-bit floats gives 32-bit ones, so it cannot load the file of f16.
+        precisions: &["f32", "int8"],
+        ..PLAIN
+    },
     also precisions a_bad_quantisation_fails
 );
 engine!(candle: Engine {
     name: "candle",
     format: "safetensors",
     precisions: &["f32", "bf16", "f16"],
+    takes_many_threads: true,
     ..PLAIN
 });
 engine!(cpu_rnn: Engine {
@@ -66,7 +72,7 @@ engine!(cpu_rnn: Engine {
     models: &["digits-lstm", "digits-mlp"],
     format: "safetensors",
     precisions: &["f32", "bf16", "int8"],
-    generated: &["lstm-stack-tiny"],
+    generated: &[],
     counts_copies: false,
     takes_many_threads: true,
     ..PLAIN
