@@ -52,12 +52,7 @@ engine!(
     also precisions a_bad_quantisation_fails
 );
 engine!(
-    tract: Engine {
-        name: "tract",
-        // tract's Gemm of 16-bit floats gives 32-bit ones, so it cannot load the file of f16.
-        precisions: &["f32", "int8"],
-        ..PLAIN
-    },
+    tract: Engine { name: "tract", precisions: &["f32", "f16", "int8"], ..PLAIN },
     also precisions a_bad_quantisation_fails
 );
 engine!(candle: Engine {
