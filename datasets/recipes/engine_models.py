@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recipes import Inputs, Recipe, root
+from recipes import Inputs, Recipe, positions, root
 
 F32 = np.float32
 BEFORE_RELU = F32(1.414)
@@ -28,19 +28,22 @@ def batch_norm(recipe: Recipe, name: str, channels: int, gain: float = 1.0) -> N
     recipe.add(f"{name}.running_var", (channels,), 0.25, center=1.0)
 
 
-def linear(recipe: Recipe, name: str, outputs: int, inputs: int) -> None:
-    recipe.add(f"{name}.weight", (outputs, inputs), float(steady(inputs)))
-    recipe.add(f"{name}.bias", (outputs,), 0.25)
+def linear(recipe: Recipe, name: str, outputs: int, inputs: int, gain: float = 1.0) -> None:
+    recipe.add(f"{name}.weight", (outputs, inputs), float(F32(gain) * steady(inputs)))
+    recipe.add(f"{name}.bias", (outputs,), 0.125)
 
 
 def layer_norm(recipe: Recipe, name: str, width: int) -> None:
     recipe.add(f"{name}.weight", (width,), 0.25, center=1.0)
-    recipe.add(f"{name}.bias", (width,), 0.25)
+    recipe.add(f"{name}.bias", (width,), 0.125)
 
 
 def image(name: str, sample: int, extent: int) -> np.ndarray:
-    values = Inputs(name, sample).uniform("image", 3 * extent, (3 * extent, extent), 2.0)
-    return values.reshape(3, extent, extent)
+    """Tiles of one colour, and noise over them."""
+    stream, count, tiles = Inputs(name, sample).stream("image"), 3 * extent * extent, 4
+    noise = stream.uniform(positions(count), 0.5).reshape(3, extent, extent)
+    colours = stream.uniform(positions(3 * tiles * tiles) + np.uint64(count), 2.0).reshape(3, tiles, tiles)
+    return (colours.repeat(extent // tiles, 1).repeat(extent // tiles, 2) + noise).astype(np.float64)
 
 
 @dataclass
@@ -65,7 +68,7 @@ class ResNet:
                 convolution(recipe, f"{block}.conv2", (width, width, 3, 3))
                 batch_norm(recipe, f"{block}.bn2", width)
                 convolution(recipe, f"{block}.conv3", (4 * width, width, 1, 1))
-                batch_norm(recipe, f"{block}.bn3", 4 * width, 0.5)
+                batch_norm(recipe, f"{block}.bn3", 4 * width, 0.25)
                 if index == 0:
                     convolution(recipe, f"{block}.downsample.0", (4 * width, inputs, 1, 1), F32(1.0))
                     batch_norm(recipe, f"{block}.downsample.1", 4 * width)
@@ -127,11 +130,11 @@ class Bert:
         layer_norm(recipe, "bert.embeddings.LayerNorm", width)
         for index in range(self.layers):
             layer = f"bert.encoder.layer.{index}"
-            for part in ["self.query", "self.key", "self.value", "output.dense"]:
-                linear(recipe, f"{layer}.attention.{part}", width, width)
+            for part, gain in [("self.query", 2.0), ("self.key", 2.0), ("self.value", 1.0), ("output.dense", 0.5)]:
+                linear(recipe, f"{layer}.attention.{part}", width, width, gain)
             layer_norm(recipe, f"{layer}.attention.output.LayerNorm", width)
             linear(recipe, f"{layer}.intermediate.dense", 4 * width, width)
-            linear(recipe, f"{layer}.output.dense", width, 4 * width)
+            linear(recipe, f"{layer}.output.dense", width, 4 * width, 0.5)
             layer_norm(recipe, f"{layer}.output.LayerNorm", width)
         linear(recipe, "qa_outputs", 2, width)
         return recipe

@@ -28,7 +28,7 @@ SAMPLES = {
     "resnet50": 4,
     "mobilenet-v1": 4,
     "bert-base": 4,
-    "bert-large": 4,
+    "bert-large": 2,
     "bert-base-embedding": 4,
     "lstm-stack": 1,
 }

@@ -41,6 +41,12 @@ pub enum InputValues {
         /// The input with the lengths, or `None` if all is used.
         lengths: Option<&'static str>,
     },
+    /// An image f32`[channel, row, column]`: `tiles` x `tiles` tiles, each of one value in `[-2, 2)` in each channel, and noise in
+    /// `[-1/2, 1/2)` over them. Noise alone would look alike to a network, which takes means over all places.
+    Mosaic {
+        /// Number of tiles in a row and in a column; the extents are multiples of it.
+        tiles: u16,
+    },
     /// Words: `first + floor((vocabulary - first) u^3)` with `u` in `[0, 1)`, so that small ids are common.
     Words {
         /// Number of words.
@@ -107,15 +113,29 @@ impl InputRecipe {
                 };
                 (0..tensor.element_count()).flat_map(|position| element(position).to_ne_bytes()).collect()
             }
+            InputValues::Mosaic { tiles } => self.mosaic(tensor, sample, usize::from(tiles)),
             _ => self.integers(tensor, sample).into_iter().flat_map(i32::to_ne_bytes).collect(),
         }
+    }
+
+    fn mosaic(&self, tensor: &InputTensor, sample: u64, tiles: usize) -> Vec<u8> {
+        let stream = self.stream(tensor.name, sample);
+        let [_, rows, columns] = tensor.shape[..] else { panic!("an image has three dimensions") };
+        let count = tensor.element_count();
+        let element = |position: usize| {
+            let (channel, row, column) =
+                (position / (rows * columns), position / columns % rows, position % columns);
+            let tile = (channel * tiles + row / (rows / tiles)) * tiles + column / (columns / tiles);
+            stream.uniform((count + tile) as u64, 2.0) + stream.uniform(position as u64, 0.5)
+        };
+        (0..count).flat_map(|position| element(position).to_ne_bytes()).collect()
     }
 
     /// The elements of an input of integers.
     fn integers(&self, tensor: &InputTensor, sample: u64) -> Vec<i32> {
         let stream = self.stream(tensor.name, sample);
         let element = |position: usize| match tensor.values {
-            InputValues::Uniform { .. } => 0,
+            InputValues::Uniform { .. } | InputValues::Mosaic { .. } => 0,
             InputValues::Words { vocabulary, first, .. } => {
                 if self.is_used(tensor, position, sample) {
                     word(stream.unit(position as u64), vocabulary, first)

@@ -77,7 +77,7 @@ impl Plugin for Candle {
         let threads = threads::per_instance(self.settings.threads, instance_count);
         threads::compare_with_environment(threads);
         tracing::info!(model = request.model, precision = precision.name(), threads, "model loaded");
-        Ok(LoadedModel::new(self.host, network.into(), &weights, request, threads))
+        Ok(LoadedModel::new(self.host, network, &weights, request, threads))
     }
 }
 

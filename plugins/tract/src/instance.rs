@@ -86,12 +86,12 @@ impl Instance for TractInstance {
         Ok(())
     }
 
-    /// Runs the batch, and then each plan once: a batch of the timed part may need any of them.
+    /// Runs the batch, and then each plan that it did not need: a batch of the timed part may.
     fn warm_up(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
         self.execute(batch)?;
         let sample_count = batch.sample_count();
         for slot in &mut self.slots {
-            slot.samples = 0..slot.batch_size.min(sample_count);
+            slot.samples = if slot.samples.is_empty() { 0..slot.batch_size.min(sample_count) } else { 0..0 };
         }
         self.gather(batch)?;
         self.run()?;

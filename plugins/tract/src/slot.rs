@@ -42,7 +42,7 @@ impl Slot {
     pub(crate) fn gather(&mut self, fit: &Fit, batch: &Batch<'_>) -> Result<u64, PluginError> {
         let mut copied = 0;
         for (tensor, port) in self.inputs.iter_mut().zip(&fit.inputs) {
-            let rows = unique(tensor)?.as_bytes_mut().chunks_exact_mut(port.size_bytes());
+            let rows = unique(tensor)?.as_bytes_mut().chunks_exact_mut(port.size_bytes().max(1));
             for (sample, row) in self.samples.clone().zip(rows) {
                 let bytes = batch.input(sample, port.tensor);
                 copy(port, bytes, row)?;
@@ -78,7 +78,7 @@ impl Slot {
             let numbers =
                 numbers.map_err(|error| PluginError::failed(format!("\"{}\": {error:#}", port.name)))?;
             let tensor: &Tensor = numbers.as_deref().unwrap_or(value);
-            let rows = tensor.as_bytes().chunks_exact(port.size_bytes());
+            let rows = tensor.as_bytes().chunks_exact(port.size_bytes().max(1));
             for (sample, row) in self.samples.clone().zip(rows) {
                 copy(port, row, batch.sample(sample).output_mut(port.tensor))?;
             }

@@ -78,6 +78,12 @@ const EPSILON: f32 = 1e-12;
 /// What is added to the scores of padded places, as in the published program.
 const MASKED: f32 = -10_000.0;
 
+/// The gain of queries and keys: each place attends to a few others, and not to all alike.
+const SHARPNESS: f32 = 2.0;
+
+/// The gain of what is added to a layer's input. At 1 all places would be the same after some layers.
+const BRANCH_GAIN: f32 = 0.5;
+
 impl Sizes {
     fn head_width(&self) -> usize {
         self.width / self.heads
@@ -99,15 +105,21 @@ impl Model for Sizes {
         }
         recipe.add_layer_norm("bert.embeddings.LayerNorm", width);
         for layer in (0..self.layers).map(Self::layer_name) {
-            for part in ["self.query", "self.key", "self.value", "output.dense"] {
-                recipe.add_linear(&format!("{layer}.attention.{part}"), width, width);
+            let parts = [
+                ("self.query", SHARPNESS),
+                ("self.key", SHARPNESS),
+                ("self.value", 1.0),
+                ("output.dense", BRANCH_GAIN),
+            ];
+            for (part, gain) in parts {
+                recipe.add_linear(&format!("{layer}.attention.{part}"), width, width, gain);
             }
             recipe.add_layer_norm(&format!("{layer}.attention.output.LayerNorm"), width);
-            recipe.add_linear(&format!("{layer}.intermediate.dense"), inner, width);
-            recipe.add_linear(&format!("{layer}.output.dense"), width, inner);
+            recipe.add_linear(&format!("{layer}.intermediate.dense"), inner, width, 1.0);
+            recipe.add_linear(&format!("{layer}.output.dense"), width, inner, BRANCH_GAIN);
             recipe.add_layer_norm(&format!("{layer}.output.LayerNorm"), width);
         }
-        recipe.add_linear("qa_outputs", 2, width);
+        recipe.add_linear("qa_outputs", 2, width, 1.0);
         recipe
     }
 

@@ -78,7 +78,7 @@ impl Model for Sizes {
             recipe.add_convolution(&format!("{name}.convolution"), shape, BEFORE_RELU);
             recipe.add_batch_norm(&format!("{name}.normalization"), outputs, 1.0);
         }
-        recipe.add_linear("classifier", self.classes, PAIRS[12].1 * self.width);
+        recipe.add_linear("classifier", self.classes, PAIRS[12].1 * self.width, 1.0);
         recipe
     }
 

@@ -139,7 +139,7 @@ impl<'a> Net<'a> {
 }
 
 impl ModelRecipe {
-    /// A convolution without bias, its output as varied as its input.
+    /// A convolution without bias, its output `gain` times as varied as its input.
     pub(super) fn add_convolution(&mut self, name: &str, shape: [usize; 4], gain: f32) {
         let scale = gain * steady(shape[1] * shape[2] * shape[3]);
         self.add(&format!("{name}.weight"), &shape, scale);
@@ -153,15 +153,15 @@ impl ModelRecipe {
         self.add_around(&format!("{name}.running_var"), &[channels], 1.0, 0.25);
     }
 
-    /// A linear layer, its output as varied as its input.
-    pub(super) fn add_linear(&mut self, name: &str, outputs: usize, inputs: usize) {
-        self.add(&format!("{name}.weight"), &[outputs, inputs], steady(inputs));
-        self.add(&format!("{name}.bias"), &[outputs], 0.25);
+    /// A linear layer, its output `gain` times as varied as its input.
+    pub(super) fn add_linear(&mut self, name: &str, outputs: usize, inputs: usize, gain: f32) {
+        self.add(&format!("{name}.weight"), &[outputs, inputs], gain * steady(inputs));
+        self.add(&format!("{name}.bias"), &[outputs], 0.125);
     }
 
     pub(super) fn add_layer_norm(&mut self, name: &str, width: usize) {
         self.add_around(&format!("{name}.weight"), &[width], 1.0, 0.25);
-        self.add(&format!("{name}.bias"), &[width], 0.25);
+        self.add(&format!("{name}.bias"), &[width], 0.125);
     }
 }
 

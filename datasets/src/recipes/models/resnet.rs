@@ -29,7 +29,7 @@ const EPSILON: f32 = 1e-5;
 const EXPANSION: usize = 4;
 
 /// The gain of a block's last batch norm. At 1 each of the 16 blocks would double the variance.
-const BRANCH_GAIN: f32 = 0.5;
+const BRANCH_GAIN: f32 = 0.25;
 
 /// One block.
 struct Block {
@@ -82,7 +82,7 @@ impl Model for Sizes {
                 recipe.add_batch_norm(&format!("{name}.downsample.1"), outputs, 1.0);
             }
         }
-        recipe.add_linear("fc", self.classes, self.features());
+        recipe.add_linear("fc", self.classes, self.features(), 1.0);
         recipe
     }
 

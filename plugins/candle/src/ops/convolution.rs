@@ -230,11 +230,13 @@ impl OnCpu<'_> {
         };
         let (weight, bias) = (values::<T>(weight_storage, weight.1)?, values::<T>(bias_storage, bias.1)?);
         let mut y = match added {
-            None => bias
-                .iter()
-                .flat_map(|bias| std::iter::repeat_n(*bias, places))
-                .collect::<Vec<_>>()
-                .repeat(batch),
+            None => {
+                let mut y = Vec::with_capacity(shape.elem_count());
+                for bias in bias.iter().cycle().take(batch * channels) {
+                    y.resize(y.len() + places, *bias);
+                }
+                y
+            }
             Some((_, layout)) if layout.shape() != &shape => {
                 bail!("{:?} is added to a convolution that gives {shape:?}", layout.shape())
             }
