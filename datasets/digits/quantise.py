@@ -141,15 +141,23 @@ def f16(model):
     """The model with weights and sums in 16-bit floats; what goes in and comes out keeps its 32 bits."""
     nodes = [helper.make_node("Cast", ["image"], ["image_f16"], to=TensorProto.FLOAT16)]
     renamed = {"image": "image_f16", "logits": "logits_f16"}
+    halved = {it.name: numpy_helper.to_array(it).astype(np.float16) for it in model.graph.initializer}
     for node in model.graph.node:
+        inputs = [renamed.get(name, name) for name in node.input]
+        outputs = [renamed.get(name, name) for name in node.output]
+        if node.op_type == "Gemm":
+            # Some engines have Gemm in 32 bits alone. Its weights are [out, in].
+            x, weight, bias = inputs
+            halved[weight] = np.ascontiguousarray(halved[weight].T)
+            nodes.append(helper.make_node("MatMul", [x, weight], [f"{outputs[0]}_product"]))
+            nodes.append(helper.make_node("Add", [f"{outputs[0]}_product", bias], outputs))
+            continue
         copy = onnx.NodeProto()
         copy.CopyFrom(node)
-        copy.input[:] = [renamed.get(name, name) for name in node.input]
-        copy.output[:] = [renamed.get(name, name) for name in node.output]
+        copy.input[:], copy.output[:] = inputs, outputs
         nodes.append(copy)
     nodes.append(helper.make_node("Cast", ["logits_f16"], ["logits"], to=TensorProto.FLOAT))
-    halved = [(it.name, numpy_helper.to_array(it).astype(np.float16)) for it in model.graph.initializer]
-    initializers = [numpy_helper.from_array(value, name) for name, value in halved]
+    initializers = [numpy_helper.from_array(value, name) for name, value in halved.items()]
     return rebuilt(model, "digits-cnn-f16", nodes, initializers)
 
 

@@ -264,3 +264,60 @@ fn value_info(name: &str, element_type: ElementType, dims: &[Dim]) -> ValueInfoP
     let tensor = TensorTypeProto { elem_type: Some(data_type(element_type)), shape: Some(shape) };
     ValueInfoProto { name: Some(name.to_owned()), r#type: Some(TypeProto { tensor_type: Some(tensor) }) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{OnnxFile, OnnxFileError};
+
+    #[test]
+    fn a_graph_is_read_back_as_it_was_built() {
+        let mut graph = GraphBuilder::new("g");
+        graph.input("x", ElementType::F32, &Dim::batch_of(&[4]));
+        let (first, again) = (graph.ints(&[2, 2]), graph.ints(&[2, 2]));
+        assert_eq!(first, again);
+        let parts = graph.node_of_many("Split", "parts", &["x", &first], 2, &[("axis", 1.into())]);
+        let half = graph.float(0.5);
+        let node = graph.node(
+            "Mul",
+            "y",
+            &[&parts[1], &half],
+            &[("a", 0.5.into()), ("b", "text".into()), ("c", [1, 2].into())],
+        );
+        graph.output(&node, ElementType::F32, &Dim::batch_of(&[2]));
+        let model = ModelProto::decode(graph.clone().into_bytes().as_slice()).unwrap();
+        assert_eq!(model, graph.into_model());
+
+        let graph = model.graph.as_ref().unwrap();
+        let constants: Vec<_> = graph
+            .initializer
+            .iter()
+            .map(|tensor| (tensor.name.as_deref().unwrap(), &tensor.dims[..]))
+            .collect();
+        assert_eq!(constants, [("ints_2_2", &[2_i64][..]), ("float_0.5", &[])]);
+        assert_eq!(graph.initializer[1].raw_data.as_deref(), Some(&0.5_f32.to_le_bytes()[..]));
+        assert_eq!(graph.node[0].output, ["parts.0", "parts.1"]);
+        let kinds: Vec<_> = graph.node[1].attribute.iter().map(|attribute| attribute.r#type).collect();
+        assert_eq!(kinds, [Some(1), Some(3), Some(7)]);
+        let file = OnnxFile::from_bytes("g.onnx".as_ref(), &model.encode_to_vec()).unwrap();
+        assert_eq!(file.signature().outputs[0].to_string(), "y f32[batch, 2]");
+    }
+
+    #[test]
+    fn constants_elsewhere_are_looked_for_beside_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut graph = GraphBuilder::new("g");
+        graph.input("x", ElementType::F32, &[Dim::Fixed(3)]);
+        let weight = graph.external("w", ElementType::F32, &[3], "w.bin", 8);
+        graph.node("Add", "y", &["x", &weight], &[]);
+        graph.output("y", ElementType::F32, &[Dim::Fixed(3)]);
+        let path = folder.path().join("g.onnx");
+        std::fs::write(&path, graph.into_bytes()).unwrap();
+        assert!(matches!(OnnxFile::open(&path), Err(OnnxFileError::ExternalMissing { .. })));
+        std::fs::write(folder.path().join("w.bin"), [0; 19]).unwrap();
+        assert!(matches!(OnnxFile::open(&path), Err(OnnxFileError::ExternalCutShort { .. })));
+        std::fs::write(folder.path().join("w.bin"), [0; 20]).unwrap();
+        let data = OnnxFile::open(&path).unwrap().external_data()[0].clone();
+        assert_eq!((data.offset_bytes, data.length_bytes), (8, 12));
+    }
+}

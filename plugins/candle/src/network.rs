@@ -1,5 +1,5 @@
-//! The seam between the plugin and its models: a model reads its weights from a file and becomes a [`Network`], which all
-//! instances share and which turns the tensors of a batch into its outputs.
+//! The seam between the plugin and its models: a model reads its weights from a file and becomes a [`Network`], which
+//! all instances share and which turns the tensors of a batch into its outputs.
 
 use std::fmt;
 
@@ -59,8 +59,8 @@ pub struct Known {
 /// One batch, as a network sees it.
 #[derive(Debug)]
 pub struct Call {
-    /// The inputs in the order of [`LoadRequest::inputs`], each `[batch, shape of a sample ...]`, as f32, i64 or u32 (which
-    /// i32 becomes, since it is what the engine takes as indices).
+    /// The inputs in the order of [`LoadRequest::inputs`], each `[batch, shape of a sample ...]`, as f32, i64 or u32
+    /// (which i32 becomes, since it is what the engine takes as indices).
     pub inputs: Vec<Tensor>,
     /// Identity of each sample of the batch, for events.
     pub samples: Vec<ResponseId>,

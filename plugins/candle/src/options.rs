@@ -36,7 +36,8 @@ pub(crate) fn declare(manifest: Manifest) -> Manifest {
 impl Settings {
     /// Reads the options, which were checked against the manifest.
     pub(crate) fn read(options: &Options) -> Self {
-        let count = |name| options.integer(name).and_then(|count| usize::try_from(count).ok()).filter(|it| *it > 0);
+        let count =
+            |name| options.integer(name).and_then(|count| usize::try_from(count).ok()).filter(|it| *it > 0);
         Self { threads: count("threads"), beam: count("beam") }
     }
 }

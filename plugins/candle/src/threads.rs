@@ -52,7 +52,8 @@ pub(crate) fn pool(threads: usize, instance_index: u32, cpus: &[u32]) -> Result<
         })
 }
 
-/// Keeps the calling thread to the processors of its instance: any of them, since work goes to whichever thread is free.
+/// Keeps the calling thread to the processors of its instance: any of them, since work goes to whichever thread is
+/// free.
 fn keep_to(cpus: &[usize], thread: usize) {
     #[cfg(target_os = "linux")]
     if !cpus.is_empty() {

@@ -1,7 +1,8 @@
 //! The weights of a model: a safetensors file, read tensor by tensor.
 //!
-//! The file is read, not mapped: what a mapping shows changes with the file, and a file that is cut while it is mapped ends
-//! the process. A tensor takes its own memory and, while it is read, its size once more; the whole file is never in memory.
+//! The file is read, not mapped: what a mapping shows changes with the file, and a file that is cut while it is mapped
+//! ends the process. A tensor takes its own memory and, while it is read, its size once more; the whole file is never
+//! in memory.
 
 use std::{
     collections::HashSet,
@@ -177,8 +178,8 @@ impl Weights {
         self.0.round(tensor)
     }
 
-    /// Why the engine could not load this file: what was wrong with a tensor that it had asked [`builder`](Self::builder) for,
-    /// else its own error.
+    /// Why the engine could not load this file: what was wrong with a tensor that it had asked
+    /// [`builder`](Self::builder) for, else its own error.
     #[must_use]
     pub fn refused(&self, source: candle_core::Error) -> LoadError {
         let refusal = lock(&self.0.refusal).take();
@@ -238,7 +239,8 @@ impl Opened {
         tensor
             .to_dtype(self.precision.of_weights())
             .and_then(|tensor| tensor.to_dtype(self.precision.of_values(&self.device)))
-            // Folding goes through the engine's variables. What comes of them would record every operation that it is in.
+            // Folding goes through the engine's variables. What comes of them would record every operation that it is
+            // in.
             .map(|tensor| tensor.detach())
             .map_err(|source| LoadError::Engine { path: self.path.clone(), source })
     }

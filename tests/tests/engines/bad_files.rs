@@ -56,7 +56,11 @@ fn onnx(engine: &Engine, bench: &Bench) {
         "--batch-size 4",
         &["takes batches of 2", "may form batches of 4", &file],
     );
-    refused(|model| dims(&mut graph(model).input[0])[2] = fixed(9), "", &["image f32[batch, 1, 9, 8]", "[1, 8, 8]", &file]);
+    refused(
+        |model| dims(&mut graph(model).input[0])[2] = fixed(9),
+        "",
+        &["image f32[batch, 1, 9, 8]", "[1, 8, 8]", &file],
+    );
     refused(
         |model| tensor(&mut graph(model).output[0]).elem_type = Some(STRING),
         "",

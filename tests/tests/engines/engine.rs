@@ -42,7 +42,14 @@ pub const PLAIN: Engine = Engine {
     models: &["digits-cnn", "digits-lstm", "digits-mlp"],
     precisions: &["f32"],
     format: "onnx",
-    generated: &["resnet50-tiny", "mobilenet-v1-tiny", "bert-tiny", "lstm-stack-tiny"],
+    generated: &[
+        "resnet50-tiny",
+        "mobilenet-v1-tiny",
+        "bert-tiny",
+        "bert-tiny-embedding",
+        "lstm-stack-tiny",
+        "llama-tiny",
+    ],
     library: None,
     counts_copies: true,
     lends_inputs: false,
@@ -84,7 +91,9 @@ pub fn short(scenario: &str) -> String {
     let length = match scenario {
         "SingleStream" => "--duration 100ms",
         "MultiStream" => "--duration 100ms --batch-size 8 --set floor=false",
-        "Server" => "--duration 200ms --target-qps 200 --set server_target_latency_ns=10000000000 --set floor=false",
+        "Server" => {
+            "--duration 200ms --target-qps 200 --set server_target_latency_ns=10000000000 --set floor=false"
+        }
         _ => "--set min_query_count=700 --batch-size 16 --set floor=false",
     };
     format!("--scenario {scenario} {length}")

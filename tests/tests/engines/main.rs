@@ -29,7 +29,6 @@ macro_rules! engine {
                 more_threads_than_processors);
             engine!(@precisions every_precision_keeps_the_accuracy);
             engine!(@bad_files files_that_are_no_models, models_that_are_not_the_benchmarks);
-            engine!(@generated generated_models_within_their_tolerance);
             $(engine!(@$part $further);)*
         }
     };
@@ -49,24 +48,32 @@ engine!(
         precisions: &["f32", "f16", "int8"],
         ..PLAIN
     },
-    also precisions a_bad_quantisation_fails
+    also precisions a_bad_quantisation_fails,
+    also generated generated_models_one_by_one,
+    also generated generated_models_in_batches
 );
 engine!(
     tract: Engine { name: "tract", precisions: &["f32", "f16", "int8"], ..PLAIN },
-    also precisions a_bad_quantisation_fails
+    also precisions a_bad_quantisation_fails,
+    also generated generated_models_one_by_one,
+    also generated generated_models_in_batches
 );
-engine!(candle: Engine {
-    name: "candle",
-    format: "safetensors",
-    precisions: &["f32", "bf16", "f16"],
-    ..PLAIN
-});
+engine!(
+    candle: Engine {
+        name: "candle",
+        format: "safetensors",
+        precisions: &["f32", "bf16", "f16"],
+        takes_many_threads: true,
+        ..PLAIN
+    },
+    also generated generated_models_one_by_one,
+    also generated generated_models_in_batches
+);
 engine!(cpu_rnn: Engine {
     name: "cpu-rnn",
     models: &["digits-lstm", "digits-mlp"],
     format: "safetensors",
     precisions: &["f32", "bf16", "int8"],
-    generated: &["lstm-stack-tiny"],
     counts_copies: false,
     takes_many_threads: true,
     ..PLAIN

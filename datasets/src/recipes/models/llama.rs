@@ -153,8 +153,7 @@ impl Sizes {
         let (cos, sin) = (table("cos", f64::cos), table("sin", f64::sin));
         let rows = self.heads / self.kv_heads * steps;
         let places = (0..rows).flat_map(|row| (0..steps).map(move |column| (row % steps, column)));
-        let mask: Vec<f32> =
-            places.map(|(row, column)| if column <= row { 0.0 } else { MASKED }).collect();
+        let mask: Vec<f32> = places.map(|(row, column)| if column <= row { 0.0 } else { MASKED }).collect();
         Tables { cos, sin, mask: net.constant("mask", &[rows, steps], &mask) }
     }
 
@@ -208,7 +207,8 @@ fn rotate(net: &mut Net, name: &str, heads: &str, width: usize, tables: &Tables)
     let half = width as i64 / 2;
     let halves = net.split(&format!("{name}.halves"), heads, 3, &[half, half]);
     let (a, b) = (&halves[0], &halves[1]);
-    let mut times = |end: &str, x: &str, table: &str| net.node("Mul", &format!("{name}.{end}"), &[x, table], &[]);
+    let mut times =
+        |end: &str, x: &str, table: &str| net.node("Mul", &format!("{name}.{end}"), &[x, table], &[]);
     let (a_cos, b_sin) = (times("a_cos", a, &tables.cos), times("b_sin", b, &tables.sin));
     let (b_cos, a_sin) = (times("b_cos", b, &tables.cos), times("a_sin", a, &tables.sin));
     let first = net.node("Sub", &format!("{name}.first"), &[&a_cos, &b_sin], &[]);
@@ -291,7 +291,12 @@ mod tests {
         for name in ["llama-tiny-generate", "llama-tiny-generate-beam4"] {
             assert_eq!(samples(name).as_ref(), Some(&prompts), "{name}");
         }
-        for name in ["llama-tiny-generate4", "llama-tiny-generate-beam", "llama-tiny-generate-beam0", "llama-generate"] {
+        for name in [
+            "llama-tiny-generate4",
+            "llama-tiny-generate-beam",
+            "llama-tiny-generate-beam0",
+            "llama-generate",
+        ] {
             assert_eq!(samples(name), None, "{name}");
         }
         assert!(onnx("llama-tiny").is_some() && onnx("llama-tiny-generate").is_none());

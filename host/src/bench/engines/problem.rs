@@ -14,6 +14,8 @@ use crate::{exit::HostError, folder::output, library::Data, machine::Machine, mo
 
 /// Number of different batches. Enough that none is still in the nearest cache when its turn comes again.
 const BATCH_COUNT: u64 = 8;
+/// The precision of plugins that are asked for none.
+const PRECISION: &str = "f32";
 /// Format of the file that the package reads.
 const FORMAT: &str = "onnx";
 
@@ -47,7 +49,7 @@ impl Problem {
         }
         let sample_count = (there / batch as u64).min(BATCH_COUNT) * batch as u64;
         let root = DataRoot::new(settings.run.data_root.as_deref());
-        let precision = settings.run.precision.as_deref().unwrap_or("f32");
+        let precision = settings.run.precision.as_deref().unwrap_or(PRECISION);
         let model = model_files::find(settings, &root, precision, |format| format == FORMAT)?;
         let data = Data::open(settings, &root, &Machine::read())?;
         let indices: Vec<_> = (0..sample_count).map(SampleIndex).collect();

@@ -23,7 +23,7 @@ use crate::{
 /// Version of the form of the JSON file.
 const SCHEMA_VERSION: u32 = 1;
 
-const HEAD: [&str; 13] = [
+const HEAD: [&str; 14] = [
     "batch",
     "threads",
     "system",
@@ -37,6 +37,7 @@ const HEAD: [&str; 13] = [
     "met",
     "outside the engine",
     "copied",
+    "remark",
 ];
 
 /// Everything that was measured.
@@ -224,27 +225,14 @@ fn cells(row: &Row, entry: &Entry) -> Vec<String> {
         vec![row.case.batch.to_string(), row.case.threads.to_string(), entry.system.name().to_owned()];
     let measured = match &entry.outcome {
         Outcome::Measured(measured) => measured,
-        Outcome::Skipped(why) => {
-            cells.push(format!("skipped: {}", shortened(why)));
-            cells.resize(HEAD.len(), String::new());
-            return cells;
-        }
-        Outcome::Failed(_) => {
-            cells.push("failed".to_owned());
-            cells.resize(HEAD.len(), String::new());
-            return cells;
-        }
+        Outcome::Skipped(why) => return remarked(cells, &format!("skipped: {}", shortened(why))),
+        Outcome::Failed(_) => return remarked(cells, "failed, see below"),
     };
     let ns = |ns: f64| duration(ns.max(0.0) as u64);
-    let Some(times) = measured.times else {
-        cells.push("no turn".to_owned());
-        cells.resize(HEAD.len(), String::new());
-        return cells;
-    };
+    let Some(times) = measured.times else { return remarked(cells, "had no turn") };
     let medians = measured.medians_ns();
-    let mark = if is_same(measured) { "" } else { " !" };
     cells.extend([
-        format!("{}{mark}", ns(times.median_ns)),
+        ns(times.median_ns),
         format!("{} .. {}", ns(medians.least), ns(medians.greatest)),
         ns(times.p99_ns),
         times.calls.to_string(),
@@ -260,6 +248,13 @@ fn cells(row: &Row, entry: &Entry) -> Vec<String> {
     cells.push(measured.figure(|figures| figures.outside_ns).map_or_else(unknown, ns));
     let copied = measured.figure(|figures| figures.input_bytes_copied);
     cells.push(copied.map_or_else(unknown, |bytes| format!("{bytes:.0} B")));
+    remarked(cells, if is_same(measured) { "" } else { "! other outputs" })
+}
+
+/// Fills a row up to its last cell, which is this.
+fn remarked(mut cells: Vec<String>, remark: &str) -> Vec<String> {
+    cells.resize(HEAD.len() - 1, String::new());
+    cells.push(remark.to_owned());
     cells
 }
 
@@ -333,6 +328,7 @@ mod tests {
             "yes",
             "1.000 us",
             "not told",
+            "",
         ];
         assert_eq!(cells(&row, &row.entries[0]), expected);
         let package = cells(&row, &row.entries[2]);
@@ -378,7 +374,7 @@ mod tests {
         ] {
             assert!(notes.contains(text), "{notes}");
         }
-        assert!(report.text().contains("1.012 ms !"), "{}", report.text());
+        assert!(report.text().contains("not told  ! other outputs"), "{}", report.text());
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! BERT by the names of Hugging Face's `BertForQuestionAnswering`: the encoder of candle-transformers, with embeddings and two
-//! kinds of heads.
+//! BERT by the names of Hugging Face's `BertForQuestionAnswering`: the encoder of candle-transformers, with embeddings
+//! and two kinds of heads.
 //!
-//! The embeddings and the mask are made here: the mask of candle-transformers is the least f32 where nothing is to be seen,
-//! which is infinite in f16, and an infinity times zero, where something is, is NaN.
+//! The embeddings and the mask are made here: the mask of candle-transformers is the least f32 where nothing is to be
+//! seen, which is infinite in f16, and an infinity times zero, where something is, is NaN.
 //!
 //! Source: Devlin et al. 2018, "BERT: Pre-training of Deep Bidirectional Transformers for Language Understanding".
 
@@ -19,8 +19,8 @@ use super::{
 };
 use crate::{Call, LoadError, LoadRequest, Network, Output, Weights};
 
-/// What is added to the score of a place that must not be seen, as in the reference code of the paper. Its exponential is 0
-/// beside that of any other, and f16 has it.
+/// What is added to the score of a place that must not be seen, as in the reference code of the paper. Its exponential
+/// is 0 beside that of any other, and f16 has it.
 const HIDDEN_SCORE: f64 = -10_000.0;
 
 /// Width of a head in the published sizes of BERT.
@@ -135,8 +135,8 @@ impl Bert {
     }
 }
 
-/// The rows of a table by their indices. The engine takes the largest index that there is, which is what -1 becomes, for a row
-/// of zeros, and on some devices it checks none.
+/// The rows of a table by their indices. The engine takes the largest index that there is, which is what -1 becomes,
+/// for a row of zeros, and on some devices it checks none.
 fn look_up(table: &Embedding, indices: &Tensor, name: &str) -> Result<Tensor> {
     let largest = indices.flatten_all()?.max(0)?.to_scalar::<u32>()?;
     let rows = table.embeddings().dim(0)?;

@@ -1,4 +1,5 @@
-//! MobileNet-v1 by the names of Hugging Face's `MobileNetV1ForImageClassification`, each batch norm folded into its convolution.
+//! MobileNet-v1 by the names of Hugging Face's `MobileNetV1ForImageClassification`, each batch norm folded into its
+//! convolution.
 //!
 //! Source: Howard et al. 2017, "MobileNets: Efficient Convolutional Neural Networks for Mobile Vision Applications".
 

@@ -5,13 +5,14 @@ use rayon::prelude::*;
 
 use super::{Convolution, values};
 
-/// A convolution of each channel for itself: `weight` `[channels, 1, rows, columns]`, `bias` `[channels]`, followed by ReLU6.
+/// A convolution of each channel for itself: `weight` `[channels, 1, rows, columns]`, `bias` `[channels]`, followed by
+/// ReLU6.
 #[derive(Debug, Clone)]
 pub(crate) struct Depthwise(Convolution);
 
 impl Depthwise {
-    /// What follows is ReLU6, whatever the convolution says. On the CPU the weights, which were rounded to the precision, are
-    /// widened to f32 here.
+    /// What follows is ReLU6, whatever the convolution says. On the CPU the weights, which were rounded to the
+    /// precision, are widened to f32 here.
     ///
     /// # Errors
     /// If the engine cannot convert them.

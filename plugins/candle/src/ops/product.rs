@@ -26,8 +26,8 @@ pub(super) enum Order {
     Columns,
 }
 
-/// Adds the product of a `[m, k]` matrix, row by row, and a `[k, n]` matrix to `sums`, `[m, n]`, row by row, in the threads
-/// of the pool that this is called in. Sums are f32, also of f16.
+/// Adds the product of a `[m, k]` matrix, row by row, and a `[k, n]` matrix to `sums`, `[m, n]`, row by row, in the
+/// threads of the pool that this is called in. Sums are f32, also of f16.
 ///
 /// # Panics
 /// If a slice has not the length that its shape says.
@@ -50,8 +50,9 @@ pub(super) fn multiply_add<T: WithDType>(
         1 => Parallelism::None,
         threads => Parallelism::Rayon(threads),
     };
-    // SAFETY: the strides above reach, for every index below m, n and k, elements of the three slices, whose lengths were just
-    // checked; `sums` is borrowed exclusively, so it does not overlap the others; T is one of the types that the function knows.
+    // SAFETY: the strides above reach, for every index below m, n and k, elements of the three slices, whose lengths
+    // were just checked; `sums` is borrowed exclusively, so it does not overlap the others; T is one of the types that
+    // the function knows.
     unsafe {
         gemm(
             m,

@@ -1,5 +1,5 @@
-//! The digits models give the logits of their reference in batches of any size, and read as many digits rightly in every
-//! precision.
+//! The digits models give the logits of their reference in batches of any size, and read as many digits rightly in
+//! every precision.
 //!
 //! Models, images, labels and reference lie in `datasets/digits` and are made together by `make.py` there.
 

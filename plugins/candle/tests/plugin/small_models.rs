@@ -1,5 +1,5 @@
-//! The small variants of the larger models give the outputs of their references: `datasets/recipes/make_engine_reference.py`, by
-//! torchvision, transformers and PyTorch in float64.
+//! The small variants of the larger models give the outputs of their references:
+//! `datasets/recipes/make_engine_reference.py`, by torchvision, transformers and PyTorch in float64.
 
 use std::{fs, path::Path};
 
@@ -13,8 +13,8 @@ use crate::{
     requests::{f32s, request, tensor, values},
 };
 
-/// Largest difference from the reference as a share of its largest value, for each precision: f32, f16 (11 bits, also of
-/// every value in between), bf16 (8 bits of the weights).
+/// Largest difference from the reference as a share of its largest value, for each precision: f32, f16 (11 bits, also
+/// of every value in between), bf16 (8 bits of the weights).
 const TOLERANCES: [(&str, f64); 3] = [("f32", 2e-5), ("f16", 2e-2), ("bf16", 6e-2)];
 
 /// A model and the outputs of one sample.

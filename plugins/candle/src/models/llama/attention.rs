@@ -3,7 +3,12 @@
 use candle_core::{D, DType, Result, Tensor};
 use candle_nn::ops::softmax_last_dim;
 
-use super::{cache::LayerCache, config::LlamaConfig, rotary::Rotary};
+use super::{
+    attend::{Extent, attend},
+    cache::LayerCache,
+    config::LlamaConfig,
+    rotary::Rotary,
+};
 
 /// The prompts of a batch, padded to the longest.
 #[derive(Debug, Clone)]
@@ -12,6 +17,8 @@ pub(super) struct Prompts {
     pub count: usize,
     /// Words of the longest.
     pub words: usize,
+    /// Words of each.
+    pub lengths: Vec<usize>,
     /// f32`[words, words]`: 0 where a word (row) sees another one (column), minus infinity where not.
     pub causal: Tensor,
     /// f32`[prompt, 1, 1, words]`: 0 where a prompt has a word, minus infinity beyond.
@@ -85,13 +92,30 @@ impl Attention {
         words: &Words,
         cache: &LayerCache,
     ) -> Result<Tensor> {
-        let (texts, group) = (prompts.count * words.beam, self.heads / self.kv_heads);
-        let (kv_heads, head_dim) = (self.kv_heads, self.head_dim);
+        let (texts, kv_heads, head_dim) = (prompts.count * words.beam, self.kv_heads, self.head_dim);
         let qkv = qkv.reshape((texts, self.heads + 2 * kv_heads, 1, head_dim))?;
         let [q, k, v] = self.split(&qkv)?;
         let turn = |heads: &Tensor| self.rotary.turn_words(heads, &words.positions);
         let (q, k) = (turn(&q)?, turn(&k)?);
         cache.keep_words(&k, &v, words.fed)?;
+        if q.device().is_cpu() {
+            let extent =
+                Extent { lengths: &prompts.lengths, beam: words.beam, words: words.fed + 1, kv_heads };
+            return attend(&q, cache, extent);
+        }
+        self.by_products(&q, prompts, words, cache)
+    }
+
+    /// [`of_words`](Self::of_words) by the engine's operations. `q` is `[text, head, 1, head_dim]`.
+    pub(super) fn by_products(
+        &self,
+        q: &Tensor,
+        prompts: &Prompts,
+        words: &Words,
+        cache: &LayerCache,
+    ) -> Result<Tensor> {
+        let (texts, group) = (prompts.count * words.beam, self.heads / self.kv_heads);
+        let (kv_heads, head_dim) = (self.kv_heads, self.head_dim);
         let [prompt_k, prompt_v] = cache.prompts(prompts.count, prompts.words)?;
         let [word_k, word_v] = cache.words(texts, words.fed + 1)?;
 
@@ -100,7 +124,8 @@ impl Attention {
         let of_prompt = self.by_prompt(&by_text, words.beam)?.matmul(&prompt_k.t()?)?;
         let of_prompt = self.scaled(&of_prompt)?.broadcast_add(&prompts.padding)?;
         let of_words = self.scaled(&self.by_prompt(&by_text.matmul(&word_k.t()?)?, words.beam)?)?;
-        let shares = softmax_last_dim(&Tensor::cat(&[of_prompt, of_words], D::Minus1)?)?.to_dtype(v.dtype())?;
+        let shares =
+            softmax_last_dim(&Tensor::cat(&[of_prompt, of_words], D::Minus1)?)?.to_dtype(q.dtype())?;
 
         let of_prompt = shares.narrow(D::Minus1, 0, prompts.words)?.matmul(&prompt_v)?;
         let of_words = shares.narrow(D::Minus1, prompts.words, words.fed + 1)?;

@@ -30,15 +30,21 @@ pub(super) struct KvCache {
 #[derive(Debug)]
 pub(super) struct LayerCache {
     /// Of the prompts, `[prompt, head, word, head_dim]`.
-    prompt: [Tensor; 2],
+    pub(super) prompt: [Tensor; 2],
     /// Of the words fed back, `[prompt * beam, head, word, head_dim]`.
-    fed: [Tensor; 2],
+    pub(super) fed: [Tensor; 2],
 }
 
 impl KvCache {
-    pub(super) fn new(config: &LlamaConfig, capacity: Capacity, dtype: DType, device: &Device) -> Result<Self> {
+    pub(super) fn new(
+        config: &LlamaConfig,
+        capacity: Capacity,
+        dtype: DType,
+        device: &Device,
+    ) -> Result<Self> {
         let (heads, width) = (config.num_key_value_heads, config.head_dim());
-        let room = |texts: usize, words: usize| Tensor::zeros((texts, heads, words.max(1), width), dtype, device);
+        let room =
+            |texts: usize, words: usize| Tensor::zeros((texts, heads, words.max(1), width), dtype, device);
         let layer = |_| {
             let prompt = || room(capacity.prompts, capacity.prompt_words);
             let fed = || room(capacity.prompts * capacity.beam, capacity.fed_words);

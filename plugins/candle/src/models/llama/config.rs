@@ -86,7 +86,9 @@ impl LlamaConfig {
         let (decoder, usage) = match id.split_once("-generate") {
             None => (id, Use::Logits),
             Some((decoder, "")) => (decoder, Use::Generate { beam: 1 }),
-            Some((decoder, width)) => (decoder, Use::Generate { beam: parse_width(width.strip_prefix("-beam")?)? }),
+            Some((decoder, width)) => {
+                (decoder, Use::Generate { beam: parse_width(width.strip_prefix("-beam")?)? })
+            }
         };
         let (_, config) = DECODERS.into_iter().find(|(name, _)| *name == decoder)?;
         Some((config, usage))

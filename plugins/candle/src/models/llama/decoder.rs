@@ -9,7 +9,7 @@ use super::{
     config::LlamaConfig,
     rotary::Rotary,
 };
-use crate::{LoadError, Weights};
+use crate::{LoadError, Weights, ops::product};
 
 /// The weights of a decoder, shared by its instances.
 #[derive(Debug)]
@@ -22,6 +22,8 @@ pub(super) struct Decoder {
     norm: Tensor,
     /// `[word, hidden]`
     head: Tensor,
+    /// What products are added to where there is nothing else: as many as the longest has outputs.
+    zeros: Tensor,
 }
 
 /// Weights of one layer. Those that read the same values are one matrix: fewer, larger products.
@@ -52,8 +54,11 @@ impl Decoder {
         let (theta, width) = (config.rope_theta, config.head_dim());
         let rotary = Rotary::new(theta, width, positions, weights.dtype(), weights.device())
             .map_err(|error| weights.refused(error))?;
+        let zero_count = config.vocab_size.max(2 * config.intermediate_size).max(3 * config.hidden_size);
+        let zeros = Tensor::zeros(zero_count, weights.dtype(), weights.device());
         Ok(Self {
             config,
+            zeros: zeros.map_err(|error| weights.refused(error))?,
             embedding: weights.tensor("model.embed_tokens.weight", &words)?,
             layers: (0..config.num_hidden_layers)
                 .map(|layer| Layer::load(&config, &format!("model.layers.{layer}"), weights))
@@ -90,19 +95,21 @@ impl Decoder {
         let lengths: Vec<usize> = prompts.iter().map(Vec::len).collect();
         let words = lengths.iter().copied().max().expect("a batch has at least one sample");
         let padded: Vec<u32> = prompts.iter().flat_map(|prompt| padded(prompt, words)).collect();
-        let prompts = Prompts {
-            count: prompts.len(),
-            words,
-            causal: self.mask((words, words), |row, column| column <= row)?,
-            padding: self
-                .mask((prompts.len(), words), |prompt, word| word < lengths[prompt])?
-                .reshape((prompts.len(), 1, 1, words))?,
-        };
+        let prompts =
+            Prompts {
+                count: prompts.len(),
+                words,
+                lengths: lengths.clone(),
+                causal: self.mask((words, words), |row, column| column <= row)?,
+                padding: self
+                    .mask((prompts.len(), words), |prompt, word| word < lengths[prompt])?
+                    .reshape((prompts.len(), 1, 1, words))?,
+            };
         let mut x = self.embedding.index_select(&Tensor::new(padded, self.device())?, 0)?;
         for (index, layer) in self.layers.iter().enumerate() {
             let cache = cache.map(|cache| &cache.layers[index]);
-            let mixed = self.attention.of_prompts(&layer.qkv(&x, &self.config)?, &prompts, cache)?;
-            x = layer.after_attention(&x, &mixed, &self.config)?;
+            let mixed = self.attention.of_prompts(&self.qkv(layer, &x)?, &prompts, cache)?;
+            x = self.after_attention(layer, &x, &mixed)?;
         }
         let last = |(prompt, length): (usize, &usize)| (prompt * words + length - 1) as u32;
         let last: Vec<u32> = lengths.iter().enumerate().map(last).collect();
@@ -120,8 +127,8 @@ impl Decoder {
     ) -> Result<Tensor> {
         let mut x = self.embedding.index_select(&Tensor::new(next, self.device())?, 0)?;
         for (layer, cache) in self.layers.iter().zip(&cache.layers) {
-            let mixed = self.attention.of_words(&layer.qkv(&x, &self.config)?, prompts, words, cache)?;
-            x = layer.after_attention(&x, &mixed, &self.config)?;
+            let mixed = self.attention.of_words(&self.qkv(layer, &x)?, prompts, words, cache)?;
+            x = self.after_attention(layer, &x, &mixed)?;
         }
         self.logits(&x)
     }
@@ -132,15 +139,41 @@ impl Decoder {
     }
 
     fn logits(&self, x: &Tensor) -> Result<Tensor> {
-        linear(&norm(x, &self.norm, &self.config)?, &self.head)?.to_dtype(DType::F32)
+        self.linear(&self.norm(x, &self.norm)?, &self.head)?.to_dtype(DType::F32)
+    }
+
+    /// What the attention of a layer starts from, for each row of `x`.
+    fn qkv(&self, layer: &Layer, x: &Tensor) -> Result<Tensor> {
+        self.linear(&self.norm(x, &layer.input_norm)?, &layer.qkv)
+    }
+
+    /// The rest of a layer. `mixed` is what the attention gave.
+    fn after_attention(&self, layer: &Layer, x: &Tensor, mixed: &Tensor) -> Result<Tensor> {
+        let x = product(mixed, &layer.o, x)?;
+        let gate_up = self.linear(&self.norm(&x, &layer.post_attention_norm)?, &layer.gate_up)?;
+        let inside = self.config.intermediate_size;
+        let gate = gate_up.narrow(1, 0, inside)?.silu()?;
+        product(&(gate * gate_up.narrow(1, inside, inside)?)?, &layer.down, &x)
+    }
+
+    /// `W x` for each row of `x`.
+    fn linear(&self, x: &Tensor, weight: &Tensor) -> Result<Tensor> {
+        product(x, weight, &self.zeros.narrow(0, 0, weight.dim(0)?)?)
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "an epsilon of f32")]
+    fn norm(&self, x: &Tensor, weight: &Tensor) -> Result<Tensor> {
+        rms_norm(x, weight, self.config.rms_norm_eps as f32)
     }
 
     /// 0 where something is seen, minus infinity where not.
     fn mask(&self, shape: (usize, usize), sees: impl Fn(usize, usize) -> bool) -> Result<Tensor> {
         let value = |row, column| if sees(row, column) { 0.0 } else { f32::NEG_INFINITY };
         let (rows, columns) = shape;
-        let values: Vec<f32> =
-            (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))).map(|(r, c)| value(r, c)).collect();
+        let values: Vec<f32> = (0..rows)
+            .flat_map(|row| (0..columns).map(move |column| (row, column)))
+            .map(|(r, c)| value(r, c))
+            .collect();
         Tensor::from_vec(values, shape, self.device())
     }
 }
@@ -167,30 +200,6 @@ impl Layer {
             down: tensor("mlp.down_proj", &[hidden, inside])?,
         })
     }
-
-    /// What the attention starts from, for each row of `x`.
-    fn qkv(&self, x: &Tensor, config: &LlamaConfig) -> Result<Tensor> {
-        linear(&norm(x, &self.input_norm, config)?, &self.qkv)
-    }
-
-    /// The rest of the layer. `mixed` is what the attention gave.
-    fn after_attention(&self, x: &Tensor, mixed: &Tensor, config: &LlamaConfig) -> Result<Tensor> {
-        let x = (x + linear(mixed, &self.o)?)?;
-        let gate_up = linear(&norm(&x, &self.post_attention_norm, config)?, &self.gate_up)?;
-        let inside = config.intermediate_size;
-        let gate = gate_up.narrow(1, 0, inside)?.silu()?;
-        x + linear(&(gate * gate_up.narrow(1, inside, inside)?)?, &self.down)?
-    }
-}
-
-/// `y = W x` for each row of `x`.
-fn linear(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
-    x.matmul(&weight.t()?)
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "an epsilon of f32")]
-fn norm(x: &Tensor, weight: &Tensor, config: &LlamaConfig) -> Result<Tensor> {
-    rms_norm(x, weight, config.rms_norm_eps as f32)
 }
 
 /// Word 0 stands beyond the end of a prompt; nobody looks at it.

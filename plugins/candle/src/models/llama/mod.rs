@@ -5,6 +5,7 @@
 //! the keys and values in `cache`; `search` chooses words, greedily or by a beam; `network` reads a batch of prompts of
 //! different lengths, runs the one and the other in turn, and reports each first token when it is known.
 
+mod attend;
 mod attention;
 mod cache;
 mod config;

@@ -114,7 +114,9 @@ impl Llama {
             let is_known = |word: &u32| usize::try_from(*word).is_ok_and(|word| word < vocabulary);
             if let Some(place) = prompt.iter().position(|word| !is_known(word)) {
                 let word = prompt[place].cast_signed();
-                bail!("sample {sample}: input_ids[{place}] is {word}, which is none of the {vocabulary} words");
+                bail!(
+                    "sample {sample}: input_ids[{place}] is {word}, which is none of the {vocabulary} words"
+                );
             }
         }
         Ok(prompts)

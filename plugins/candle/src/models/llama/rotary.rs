@@ -19,7 +19,8 @@ impl Rotary {
         device: &Device,
     ) -> Result<Self> {
         let half = head_dim / 2;
-        let angle = |position: usize, i: usize| position as f64 * theta.powf(-2.0 * i as f64 / head_dim as f64);
+        let angle =
+            |position: usize, i: usize| position as f64 * theta.powf(-2.0 * i as f64 / head_dim as f64);
         let angles: Vec<f64> =
             (0..positions).flat_map(|position| (0..half).map(move |i| angle(position, i))).collect();
         let table = |of: fn(f64) -> f64| {

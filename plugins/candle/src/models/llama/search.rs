@@ -130,7 +130,14 @@ struct Candidate {
 impl Beam {
     pub(super) fn new(width: usize, limits: Limits) -> Self {
         let texts = vec![Text { score: 0.0, tokens: Vec::new(), parent: 0 }];
-        Self { width, limits, step: 0, texts, ended: Vec::new(), candidates: Vec::with_capacity(2 * width + 1) }
+        Self {
+            width,
+            limits,
+            step: 0,
+            texts,
+            ended: Vec::new(),
+            candidates: Vec::with_capacity(2 * width + 1),
+        }
     }
 
     fn is_done(&self) -> bool {
@@ -199,7 +206,8 @@ impl Beam {
     /// The best of those that have ended; where the answer is full, also of those that go on.
     fn best(&self) -> &[u32] {
         let full = self.ended.len() < self.width;
-        let going_on = self.texts.iter().filter(|_| full).map(|text| (text.score / self.step.max(1) as f64, text));
+        let going_on =
+            self.texts.iter().filter(|_| full).map(|text| (text.score / self.step.max(1) as f64, text));
         let all = self.ended.iter().map(|text| (text.score, text)).chain(going_on);
         let best = all.reduce(|best, other| if other.0 > best.0 { other } else { best });
         best.map_or(&[], |(_, text)| &text.tokens)
@@ -231,7 +239,7 @@ mod tests {
     /// Logits after a text: numbers that depend on all of its words.
     fn logits(tokens: &[u32]) -> Vec<f32> {
         let seed = tokens.iter().fold(17_u32, |seed, token| seed.wrapping_mul(31).wrapping_add(token + 1));
-        (0..WORDS).map(|word| (seed.wrapping_mul(word * 2 + 3) >> 7 & 63) as f32 / 16.0).collect()
+        (0..WORDS).map(|word| ((seed.wrapping_mul(word * 2 + 3) >> 7) & 63) as f32 / 16.0).collect()
     }
 
     /// Runs a search to its end, as a batch would, and gives the answer.

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use candle_core::{Device, Tensor};
+use candle_core::{DType, Device, Tensor};
 use proctor_datasets::recipes::{input_recipe, recipe, write_safetensors};
 use proctor_plugin_api::{
     Host,
@@ -13,7 +13,15 @@ use proctor_plugin_api::{
 };
 use serde_json::Value;
 
-use super::{cache::Capacity, config::LlamaConfig, decoder::Decoder, load};
+use super::{
+    attend::{Extent, attend},
+    attention::{Attention, Prompts, Words},
+    cache::{Capacity, KvCache},
+    config::LlamaConfig,
+    decoder::Decoder,
+    load,
+    rotary::Rotary,
+};
 use crate::{Call, LoadError, LoadRequest, Network, Output, Precision, Weights};
 
 const MODEL: &str = "llama-tiny";
@@ -83,7 +91,7 @@ fn call(samples: &[(Vec<u32>, u32)]) -> Call {
         inputs: vec![tensor(words, PROMPT).unwrap(), tensor(lengths, 1).unwrap()],
         samples: (0..samples.len() as u64).map(ResponseId).collect(),
         indices: (100..100 + samples.len() as u64).map(SampleIndex).collect(),
-        dtype: candle_core::DType::F32,
+        dtype: DType::F32,
         device: Device::Cpu,
         host: Host::detached(),
         warm_up: false,
@@ -141,7 +149,10 @@ fn texts_are_those_of_another_implementation() {
     for id in ["llama-tiny-generate", "llama-tiny-generate-beam4"] {
         let network = text_network(id, None);
         let right = reference(id, "tokens");
-        assert!(right.iter().any(|text| text.len() < TOKENS_MAX) && right.iter().any(|text| text.len() == TOKENS_MAX));
+        assert!(
+            right.iter().any(|text| text.len() < TOKENS_MAX)
+                && right.iter().any(|text| text.len() == TOKENS_MAX)
+        );
         for (first, right) in (0..).step_by(8).zip(right.chunks(8)) {
             let samples: Vec<_> = (first..first + right.len() as u64).map(sample).collect();
             for (index, (ours, right)) in (first..).zip(texts(&*network, &samples).iter().zip(right)) {
@@ -174,7 +185,8 @@ fn a_batch_gives_what_its_samples_give_alone() {
     }
     for id in ["llama-tiny-generate", "llama-tiny-generate-beam4"] {
         let network = text_network(id, None);
-        let alone: Vec<_> = samples.iter().flat_map(|sample| texts(&*network, std::slice::from_ref(sample))).collect();
+        let alone: Vec<_> =
+            samples.iter().flat_map(|sample| texts(&*network, std::slice::from_ref(sample))).collect();
         assert_eq!(texts(&*network, &samples), alone, "{id}");
     }
 }
@@ -208,11 +220,8 @@ fn the_cache_gives_what_the_whole_text_gives() {
         fed = parents.iter().map(|parent| fed[*parent as usize].clone()).collect();
         fed.iter_mut().zip(words).for_each(|(text, word)| text.push(word));
         let positions = [0, 0, 1, 1].map(|prompt: usize| (prompts[prompt].len() + step) as u32);
-        let words_now = super::attention::Words {
-            beam: 2,
-            fed: step,
-            positions: decoder.positions(positions.to_vec()).unwrap(),
-        };
+        let words_now =
+            Words { beam: 2, fed: step, positions: decoder.positions(positions.to_vec()).unwrap() };
         let with_cache: Vec<Vec<f32>> =
             decoder.feed(&words, &batch, &words_now, &cache).unwrap().to_vec2().unwrap();
         for (text, with_cache) in with_cache.iter().enumerate() {
@@ -222,6 +231,44 @@ fn the_cache_gives_what_the_whole_text_gives() {
             let difference = largest_difference(with_cache, without[0].iter().copied().map(f64::from));
             assert!(difference <= 1e-5, "step {step}, text {text}: {difference}");
         }
+    }
+}
+
+/// On the CPU a word's attention is computed over the cache itself, elsewhere by the engine's operations.
+#[test]
+fn both_ways_of_attention_agree() {
+    let (config, _) = LlamaConfig::of(MODEL).unwrap();
+    let capacity = Capacity { prompts: 3, beam: 2, prompt_words: 9, fed_words: 5 };
+    for (dtype, tolerance) in [(DType::F32, 1e-6), (DType::F16, 2e-3)] {
+        let random = |shape: &[usize]| {
+            let values = Tensor::randn(0f32, 1.0, shape, &Device::Cpu).unwrap();
+            values.to_dtype(dtype).unwrap()
+        };
+        let cache = KvCache::new(&config, capacity, dtype, &Device::Cpu).unwrap();
+        let layer = &cache.layers[1];
+        layer.keep_prompts(&random(&[2, 2, 7, 8]), &random(&[2, 2, 7, 8])).unwrap();
+        (0..3).for_each(|fed| layer.keep_words(&random(&[4, 2, 1, 8]), &random(&[4, 2, 1, 8]), fed).unwrap());
+        let hidden = f32::NEG_INFINITY;
+        let padding =
+            Tensor::new(&[[0f32; 7], [0.0, 0.0, 0.0, hidden, hidden, hidden, hidden]], &Device::Cpu);
+        let prompts = Prompts {
+            count: 2,
+            words: 7,
+            lengths: vec![7, 3],
+            causal: Tensor::zeros((7, 7), DType::F32, &Device::Cpu).unwrap(),
+            padding: padding.unwrap().reshape((2, 1, 1, 7)).unwrap(),
+        };
+        let positions = Tensor::zeros(4, DType::U32, &Device::Cpu).unwrap();
+        let words = Words { beam: 2, fed: 2, positions };
+        let rotary = Rotary::new(config.rope_theta, config.head_dim(), 12, dtype, &Device::Cpu).unwrap();
+        let q = random(&[4, 4, 1, 8]);
+        let by_products = Attention::new(&config, rotary).by_products(&q, &prompts, &words, layer).unwrap();
+        let extent = Extent { lengths: &prompts.lengths, beam: 2, words: 3, kv_heads: 2 };
+        let [at_once, by_products] = [attend(&q, layer, extent).unwrap(), by_products].map(|mixed| {
+            mixed.to_dtype(DType::F32).unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap()
+        });
+        let difference = largest_difference(&at_once, by_products.iter().copied().map(f64::from));
+        assert!(difference <= tolerance, "{dtype:?}: {difference}");
     }
 }
 
@@ -244,7 +291,10 @@ fn a_prompt_that_is_none_is_an_error_with_its_sample() {
     assert_eq!(error((words(0, 3), 11)), "sample 101: input_length is 11, not from 1 to 10");
     assert_eq!(error((words(0, 3), u32::MAX)), "sample 101: input_length is -1, not from 1 to 10");
     assert_eq!(error((words(4, 96), 5)), "sample 101: input_ids[4] is 96, which is none of the 96 words");
-    assert_eq!(error((words(1, u32::MAX), 5)), "sample 101: input_ids[1] is -1, which is none of the 96 words");
+    assert_eq!(
+        error((words(1, u32::MAX), 5)),
+        "sample 101: input_ids[1] is -1, which is none of the 96 words"
+    );
     // Beyond the length nobody looks.
     assert!(logits_network(Precision::F32).run(&call(&[(words(5, 96), 5)])).is_ok());
 }
@@ -253,7 +303,9 @@ fn a_prompt_that_is_none_is_an_error_with_its_sample() {
 fn a_model_that_does_not_fit_is_refused() {
     let refused = |id: &str, output| try_network(id, Precision::F32, None, output).unwrap_err().to_string();
     let tokens = |extent| spec("tokens", I32, extent);
-    assert!(refused("llama-tiny-generate-beam99", tokens(4)).contains("no model \"llama-tiny-generate-beam99\""));
+    assert!(
+        refused("llama-tiny-generate-beam99", tokens(4)).contains("no model \"llama-tiny-generate-beam99\"")
+    );
     assert!(refused("llama-tiny-generate", tokens(1)).contains("2 tokens or more"));
     assert!(refused("llama-tiny-generate", spec("logits", F32, 96)).contains("tokens i32[any]"));
     assert!(refused(MODEL, spec("logits", F32, 97)).contains("logits f32[96]"));
@@ -271,5 +323,8 @@ fn a_missing_tensor_is_named() {
     let weights = Weights::open(&path, Precision::F32, &Device::Cpu).unwrap();
     let (config, _) = LlamaConfig::of(MODEL).unwrap();
     let error = Decoder::load(config, PROMPT, &weights).unwrap_err().to_string();
-    assert!(error.contains("short.safetensors") && error.contains("model.layers.1.mlp.up_proj.weight"), "{error}");
+    assert!(
+        error.contains("short.safetensors") && error.contains("model.layers.1.mlp.up_proj.weight"),
+        "{error}"
+    );
 }
