@@ -39,6 +39,9 @@ pub(super) fn attend(q: &Tensor, cache: &LayerCache, extent: Extent<'_>) -> Resu
     }
 }
 
+/// From an element to f32, and back.
+type Conversions<T> = (fn(T) -> f32, fn(f32) -> T);
+
 fn attend_in<T: WithDType>(
     q: &Tensor,
     cache: &LayerCache,
@@ -87,7 +90,7 @@ fn one_head<T: Copy>(
     keys: [&[T]; 2],
     values: [&[T]; 2],
     out: &mut [T],
-    (wide, narrow): (fn(T) -> f32, fn(f32) -> T),
+    (wide, narrow): Conversions<T>,
 ) {
     let width = q.len();
     let scale = 1.0 / (width as f32).sqrt();
