@@ -60,7 +60,7 @@ impl Sizes {
     }
 
     fn features(&self) -> usize {
-        EXPANSION * self.width << 3
+        (EXPANSION * self.width) << 3
     }
 }
 
