@@ -53,15 +53,17 @@ def positions(count: int) -> np.ndarray:
 
 @dataclass
 class Tensor:
-    """How one tensor of weights is made; fills are (start, count, value)."""
+    """How one tensor of weights is made, around its center; fills are (start, count, value)."""
 
     name: str
     shape: tuple[int, ...]
     scale: float
     fills: list[tuple[int, int, float]] = field(default_factory=list)
+    center: float = 0.0
 
     def values(self, seed: int) -> np.ndarray:
         flat = Stream(seed, self.name).uniform(positions(math.prod(self.shape)), self.scale)
+        flat += np.float32(self.center)
         for start, count, value in self.fills:
             flat[start : start + count] = np.float32(value)
         return flat.reshape(self.shape)
@@ -74,8 +76,8 @@ class Recipe:
     name: str
     tensors: list[Tensor] = field(default_factory=list)
 
-    def add(self, name: str, shape: tuple[int, ...], scale: float) -> Tensor:
-        self.tensors.append(Tensor(name, shape, scale))
+    def add(self, name: str, shape: tuple[int, ...], scale: float, center: float = 0.0) -> Tensor:
+        self.tensors.append(Tensor(name, shape, scale, center=center))
         return self.tensors[-1]
 
     def rnn(
@@ -274,6 +276,15 @@ class Inputs:
         words = first + np.floor(place * place * place * (vocabulary - first)).astype(np.int64)
         used = np.arange(steps)[None, :] < lengths[:, None]
         return np.where(used, words.reshape(len(lengths), steps), 0)
+
+    def mask(self, name: str, steps: int, low: int, high: int) -> np.ndarray:
+        """Ones up to the length of the sample."""
+        return (np.arange(steps) < self.lengths(name, 1, low, high)[0]).astype(np.int64)
+
+    def segments(self, name: str, mask: np.ndarray, low: int, high: int) -> np.ndarray:
+        """Zeros in the first segment, ones in the second, zeros beyond the length."""
+        first = self.lengths(name, 1, low, high)[0]
+        return np.where(np.arange(len(mask)) < first, 0, mask)
 
     def candidates(self, name: str, count: int, words: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         stream, picked = self.stream(name), []

@@ -85,6 +85,18 @@ pub enum DatasetError {
         /// The models that have one, separated by commas.
         known: String,
     },
+    /// The recipe makes no file of the format.
+    #[error(
+        "the recipe of model \"{model}\" makes no {format} file, but {known}; take the entry out of the benchmark's model.files"
+    )]
+    NoFormat {
+        /// The model.
+        model: String,
+        /// The format as asked for.
+        format: String,
+        /// The formats that there are, separated by commas.
+        known: String,
+    },
     /// The recipe makes other samples than the benchmark wants.
     #[error(
         "the recipe of model \"{model}\" makes {makes}, but the benchmark wants {wanted}; correct the benchmark's inputs"

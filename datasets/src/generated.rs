@@ -6,7 +6,7 @@ use proctor_vocabulary::{ElementType, SampleIndex, TensorSpec, did_you_mean};
 
 use crate::{
     Dataset, DatasetEntry, DatasetError, DatasetRequest, RawSample,
-    recipes::{InputRecipe, NETWORKS, input_recipe},
+    recipes::{InputRecipe, MODELS, NETWORKS, input_recipe},
 };
 
 const NAME: &str = "generated";
@@ -77,11 +77,10 @@ impl Dataset for Generated {
 
 /// The error for a model without recipe.
 pub(crate) fn no_recipe(model: &str) -> DatasetError {
-    DatasetError::NoRecipe {
-        model: model.to_owned(),
-        hint: did_you_mean(model, NETWORKS.iter().copied()),
-        known: format!("{}, rnn-<cell>-<input>-<hidden>-<batch>-<seq>[-bi]", NETWORKS.join(", ")),
-    }
+    let names = || NETWORKS.into_iter().chain(MODELS);
+    let known =
+        names().chain(["rnn-<cell>-<input>-<hidden>-<batch>-<seq>[-bi]"]).collect::<Vec<_>>().join(", ");
+    DatasetError::NoRecipe { model: model.to_owned(), hint: did_you_mean(model, names()), known }
 }
 
 #[cfg(test)]

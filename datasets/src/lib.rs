@@ -57,6 +57,6 @@ pub use dataset::{
 pub use digits::DigitsPart;
 pub use error::DatasetError;
 pub use idx::{IdxArray, IdxError};
-pub use made::{MadeModel, find_made_model, find_or_make_model, make_model};
+pub use made::{MadeFile, MadeModel, check_format, find_made_model, find_or_make_model, make_model};
 pub use root::DataRoot;
 pub use store::{FillError, SampleStore, StoreError};

@@ -1,11 +1,13 @@
 //! Model files that are made where they are first needed.
 //!
 //! A file `<name>.safetensors` has a note `<name>.made.toml` beside it: which recipe it was made by, and the SHA-256 of what
-//! was written. A file without its note, of another recipe or with other bytes is made again, never believed.
+//! was written. A file without its note, of another recipe or with other bytes is made again, never believed. The same holds
+//! of `<name>.onnx`, whose bytes are compared with what they have to be.
 
 use std::{
     fs::{self, File},
     io::{self, Read, Write},
+    iter,
     path::{Path, PathBuf},
 };
 
@@ -14,17 +16,30 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     DataRoot, DatasetError,
-    checksum::hex,
+    checksum::{hex, sha256_hex},
     generated::no_recipe,
-    recipes::{ModelRecipe, Progress, recipe, write_safetensors},
+    recipes::{ModelRecipe, Progress, onnx, recipe, write_safetensors},
 };
 
 /// The folder below a data root, or below another place for files.
 const FOLDER: &str = "generated";
 
-/// A model file that lies on disk.
+/// The formats of files, which are also the ends of their names.
+const SAFETENSORS: &str = "safetensors";
+const ONNX: &str = "onnx";
+
+/// The files of a model, which lie on disk, in one folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MadeModel {
+    /// The weights.
+    pub safetensors: MadeFile,
+    /// The graph of a model that has one. Its constants are in the file of weights.
+    pub onnx: Option<MadeFile>,
+}
+
+/// A file that lies on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MadeFile {
     /// Where it is.
     pub path: PathBuf,
     /// SHA-256 of its bytes, 64 hexadecimal digits in lower case.
@@ -33,11 +48,42 @@ pub struct MadeModel {
     pub is_new: bool,
 }
 
-/// Finds the model file of a recipe, or makes it.
+impl MadeModel {
+    /// The files, the weights first.
+    pub fn files(&self) -> impl Iterator<Item = &MadeFile> {
+        iter::once(&self.safetensors).chain(&self.onnx)
+    }
+
+    /// The file of a format, as [`check_format`] knows them.
+    #[must_use]
+    pub fn file(&self, format: &str) -> Option<&MadeFile> {
+        match format {
+            SAFETENSORS => Some(&self.safetensors),
+            ONNX => self.onnx.as_ref(),
+            _ => None,
+        }
+    }
+}
+
+/// Checks that the recipe of a model makes a file of a format: `safetensors`, and `onnx` if the model has a graph.
 ///
-/// It is looked for in the folder `generated` of each data root that there is, then of `fallback`. It is made in that of the
+/// # Errors
+/// [`DatasetError::NoRecipe`] or [`DatasetError::NoFormat`].
+pub fn check_format(model: &str, format: &str) -> Result<(), DatasetError> {
+    let files = Files::of(model)?;
+    let formats: &[&str] = if files.graph.is_some() { &[SAFETENSORS, ONNX] } else { &[SAFETENSORS] };
+    if formats.contains(&format) {
+        return Ok(());
+    }
+    let (model, format, known) = (model.to_owned(), format.to_owned(), formats.join(", "));
+    Err(DatasetError::NoFormat { model, format, known })
+}
+
+/// Finds the files of a model, or makes them by its recipe.
+///
+/// They are looked for in the folder `generated` of each data root that there is, then of `fallback`. They are made in that of the
 /// data root where the bundled data are, or of the one that the user named; if nobody may write there, in `fallback`.
-/// `progress` hears of the writing, with the file.
+/// `progress` hears of the writing of the weights, with the file.
 ///
 /// # Errors
 /// [`DatasetError::NoRecipe`], [`DatasetError::NotFound`] if the data root that the user named is not there, or
@@ -48,30 +94,25 @@ pub fn find_or_make_model(
     fallback: &Path,
     progress: &mut dyn FnMut(&Path, Progress),
 ) -> Result<MadeModel, DatasetError> {
-    let recipe = recipe(name).ok_or_else(|| no_recipe(name))?;
-    if let Some(found) = find_in(&recipe, root, fallback) {
+    let files = Files::of(name)?;
+    if let Some(found) = files.find_in(root, fallback) {
         return Ok(found);
     }
     let home = root.home()?.map(|home| home.join(FOLDER));
     match home.filter(|home| is_writable(home)) {
-        Some(home) => make(&recipe, &home, progress),
-        None => make(&recipe, &fallback.join(FOLDER), progress),
+        Some(home) => files.make(&home, progress),
+        None => files.make(&fallback.join(FOLDER), progress),
     }
 }
 
-/// The model file of a recipe, where [`find_or_make_model`] looks for it; `None` if it has not been made, or is damaged.
+/// The files of a model, where [`find_or_make_model`] looks for them; `None` if they have not been made, or one is damaged.
 #[must_use]
 pub fn find_made_model(name: &str, root: &DataRoot, fallback: &Path) -> Option<MadeModel> {
-    find_in(&recipe(name)?, root, fallback)
+    Files::of(name).ok()?.find_in(root, fallback)
 }
 
-fn find_in(recipe: &ModelRecipe, root: &DataRoot, fallback: &Path) -> Option<MadeModel> {
-    let places = root.folders().chain([fallback]);
-    places.map(|place| place.join(FOLDER)).find_map(|folder| find(recipe, &folder))
-}
-
-/// Makes the model file of a recipe in a folder, which is made too if need be. One that is there already is made again
-/// unless it is as it should be.
+/// Makes the files of a model in a folder, which is made too if need be. One that is there already is made again unless it
+/// is as it should be.
 ///
 /// # Errors
 /// [`DatasetError::NoRecipe`] or [`DatasetError::Make`].
@@ -80,14 +121,10 @@ pub fn make_model(
     folder: &Path,
     progress: &mut dyn FnMut(&Path, Progress),
 ) -> Result<MadeModel, DatasetError> {
-    let recipe = recipe(name).ok_or_else(|| no_recipe(name))?;
-    match find(&recipe, folder) {
-        Some(found) => Ok(found),
-        None => make(&recipe, folder, progress),
-    }
+    Files::of(name)?.make(folder, progress)
 }
 
-/// What is written beside a file.
+/// What is written beside a file of weights.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Note {
@@ -97,43 +134,106 @@ struct Note {
     sha256: String,
 }
 
-fn find(recipe: &ModelRecipe, folder: &Path) -> Option<MadeModel> {
-    let path = model_path(recipe, folder);
-    let note: Note = toml::from_str(&fs::read_to_string(note_path(&path)).ok()?).ok()?;
-    if note.recipe != fingerprint(recipe) {
-        return None;
-    }
-    let sha256 = sha256_of_file(&path).ok()?;
-    (sha256 == note.sha256).then_some(MadeModel { path, sha256, is_new: false })
+/// What the files of a model are to be.
+struct Files {
+    weights: ModelRecipe,
+    /// Name and bytes of the ONNX file. It is small and follows from the recipe alone, so it needs no note.
+    graph: Option<(String, Vec<u8>)>,
 }
 
-fn make(
-    recipe: &ModelRecipe,
-    folder: &Path,
-    progress: &mut dyn FnMut(&Path, Progress),
-) -> Result<MadeModel, DatasetError> {
-    let path = model_path(recipe, folder);
-    let failed = |source: io::Error| DatasetError::Make { path: path.clone(), source: source.into() };
-    fs::create_dir_all(folder).map_err(failed)?;
-    // What the note says is no longer true once the file changes.
-    match fs::remove_file(note_path(&path)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
-        _ => {}
+impl Files {
+    fn of(name: &str) -> Result<Self, DatasetError> {
+        let weights = recipe(name).ok_or_else(|| no_recipe(name))?;
+        let graph = onnx(name).map(|bytes| (format!("{name}.{ONNX}"), bytes));
+        Ok(Self { weights, graph })
     }
-    write_safetensors(recipe, &path, &mut |done| progress(&path, done))
-        .map_err(|source| DatasetError::Make { path: path.clone(), source: source.into() })?;
-    let sha256 = sha256_of_file(&path).map_err(failed)?;
-    let note = Note { recipe: fingerprint(recipe), sha256: sha256.clone() };
-    write_note(&note_path(&path), &note).map_err(failed)?;
-    Ok(MadeModel { path, sha256, is_new: true })
+
+    fn find_in(&self, root: &DataRoot, fallback: &Path) -> Option<MadeModel> {
+        let places = root.folders().chain([fallback]);
+        places.map(|place| place.join(FOLDER)).find_map(|folder| self.find(&folder))
+    }
+
+    fn find(&self, folder: &Path) -> Option<MadeModel> {
+        let onnx = match &self.graph {
+            None => None,
+            Some(_) => Some(self.find_graph(folder)?),
+        };
+        Some(MadeModel { safetensors: self.find_weights(folder)?, onnx })
+    }
+
+    fn make(
+        &self,
+        folder: &Path,
+        progress: &mut dyn FnMut(&Path, Progress),
+    ) -> Result<MadeModel, DatasetError> {
+        let safetensors = match self.find_weights(folder) {
+            Some(found) => found,
+            None => self.make_weights(folder, progress)?,
+        };
+        let onnx = match (&self.graph, self.find_graph(folder)) {
+            (None, _) => None,
+            (_, Some(found)) => Some(found),
+            (Some((name, bytes)), None) => Some(make_graph(folder.join(name), bytes)?),
+        };
+        Ok(MadeModel { safetensors, onnx })
+    }
+
+    fn find_weights(&self, folder: &Path) -> Option<MadeFile> {
+        let path = self.weights_path(folder);
+        let note: Note = toml::from_str(&fs::read_to_string(note_path(&path)).ok()?).ok()?;
+        if note.recipe != fingerprint(&self.weights) {
+            return None;
+        }
+        let sha256 = sha256_of_file(&path).ok()?;
+        (sha256 == note.sha256).then_some(MadeFile { path, sha256, is_new: false })
+    }
+
+    fn make_weights(
+        &self,
+        folder: &Path,
+        progress: &mut dyn FnMut(&Path, Progress),
+    ) -> Result<MadeFile, DatasetError> {
+        let path = self.weights_path(folder);
+        let failed = |source: io::Error| DatasetError::Make { path: path.clone(), source: source.into() };
+        fs::create_dir_all(folder).map_err(failed)?;
+        // What the note says is no longer true once the file changes.
+        match fs::remove_file(note_path(&path)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+            _ => {}
+        }
+        write_safetensors(&self.weights, &path, &mut |done| progress(&path, done))
+            .map_err(|source| DatasetError::Make { path: path.clone(), source: source.into() })?;
+        let sha256 = sha256_of_file(&path).map_err(failed)?;
+        let note = Note { recipe: fingerprint(&self.weights), sha256: sha256.clone() };
+        let text = toml::to_string(&note).map_err(|error| failed(io::Error::other(error)))?;
+        write_whole(&note_path(&path), text.as_bytes()).map_err(failed)?;
+        Ok(MadeFile { path, sha256, is_new: true })
+    }
+
+    fn find_graph(&self, folder: &Path) -> Option<MadeFile> {
+        let (name, bytes) = self.graph.as_ref()?;
+        let path = folder.join(name);
+        let is_whole = fs::read(&path).is_ok_and(|found| found == *bytes);
+        is_whole.then(|| MadeFile { path, sha256: sha256_hex(bytes), is_new: false })
+    }
+
+    fn weights_path(&self, folder: &Path) -> PathBuf {
+        folder.join(format!("{}.{SAFETENSORS}", self.weights.name))
+    }
 }
 
-/// Under another name first, so that there is never half a note.
-fn write_note(path: &Path, note: &Note) -> io::Result<()> {
-    let text = toml::to_string(note).map_err(io::Error::other)?;
+fn make_graph(path: PathBuf, bytes: &[u8]) -> Result<MadeFile, DatasetError> {
+    match write_whole(&path, bytes) {
+        Ok(()) => Ok(MadeFile { path, sha256: sha256_hex(bytes), is_new: true }),
+        Err(source) => Err(DatasetError::Make { path, source: source.into() }),
+    }
+}
+
+/// Under another name first, so that there is never half a file.
+fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let partial = path.with_extension(format!("{}.partial", std::process::id()));
     let written = File::create(&partial).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
+        file.write_all(bytes)?;
         file.sync_all()?;
         fs::rename(&partial, path)
     });
@@ -142,10 +242,6 @@ fn write_note(path: &Path, note: &Note) -> io::Result<()> {
         drop(fs::remove_file(&partial));
     }
     written
-}
-
-fn model_path(recipe: &ModelRecipe, folder: &Path) -> PathBuf {
-    folder.join(format!("{}.safetensors", recipe.name))
 }
 
 fn note_path(model: &Path) -> PathBuf {
@@ -208,6 +304,7 @@ mod tests {
         let first =
             find_or_make_model(MODEL, &data, other.path(), &mut |_, done| seen_bytes = done.written_bytes);
         let first = first.unwrap();
+        let first = first.safetensors;
         assert!(first.is_new && first.path.starts_with(root.path()));
         assert_eq!(seen_bytes, fs::metadata(&first.path).unwrap().len());
         assert_eq!(
@@ -216,23 +313,24 @@ mod tests {
         );
         let again =
             find_or_make_model(MODEL, &data, other.path(), &mut |_, _| panic!("it is there")).unwrap();
-        assert_eq!(again, MadeModel { is_new: false, ..first });
+        assert_eq!(again.safetensors, MadeFile { is_new: false, ..first });
+        assert_eq!(again.onnx, None);
     }
 
     #[test]
     fn a_damaged_file_or_one_of_another_recipe_is_made_again() {
         let folder = tempfile::tempdir().unwrap();
-        let made = make_model(MODEL, folder.path(), &mut quiet).unwrap();
+        let made = make_model(MODEL, folder.path(), &mut quiet).unwrap().safetensors;
         let whole = fs::read(&made.path).unwrap();
         fs::write(&made.path, &whole[1..]).unwrap();
-        let again = make_model(MODEL, folder.path(), &mut quiet).unwrap();
+        let again = make_model(MODEL, folder.path(), &mut quiet).unwrap().safetensors;
         assert_eq!(again, made);
         assert_eq!(fs::read(&made.path).unwrap(), whole);
         for note in ["recipe = \"0\"\nsha256 = \"0\"\n", "nonsense"] {
             fs::write(note_path(&made.path), note).unwrap();
-            assert!(make_model(MODEL, folder.path(), &mut quiet).unwrap().is_new, "{note}");
+            assert!(make_model(MODEL, folder.path(), &mut quiet).unwrap().safetensors.is_new, "{note}");
         }
-        assert!(!make_model(MODEL, folder.path(), &mut quiet).unwrap().is_new);
+        assert!(!make_model(MODEL, folder.path(), &mut quiet).unwrap().safetensors.is_new);
     }
 
     #[test]
@@ -241,10 +339,51 @@ mod tests {
         let data = DataRoot::new(Some(root.path()));
         // A file where the folder should be holds off even those who may write everywhere.
         fs::write(root.path().join(FOLDER), "").unwrap();
-        let made = find_or_make_model(MODEL, &data, other.path(), &mut quiet).unwrap();
+        let made = find_or_make_model(MODEL, &data, other.path(), &mut quiet).unwrap().safetensors;
         assert!(made.path.starts_with(other.path()));
-        let again = find_or_make_model(MODEL, &data, other.path(), &mut quiet).unwrap();
+        let again = find_or_make_model(MODEL, &data, other.path(), &mut quiet).unwrap().safetensors;
         assert!(!again.is_new);
+    }
+
+    #[test]
+    fn a_damaged_graph_is_made_again_and_the_weights_are_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let model = "lstm-stack-tiny";
+        let made = make_model(model, folder.path(), &mut quiet).unwrap();
+        let graph = made.onnx.clone().unwrap();
+        assert!(made.files().all(|file| file.is_new));
+        let whole = fs::read(&graph.path).unwrap();
+        assert_eq!(graph.sha256, sha256_hex(&whole));
+        for damaged in [&whole[..whole.len() / 2], b"", &[whole.as_slice(), &[0]].concat()] {
+            fs::write(&graph.path, damaged).unwrap();
+            let again = make_model(model, folder.path(), &mut quiet).unwrap();
+            assert_eq!(again.onnx.as_ref(), Some(&graph));
+            assert!(!again.safetensors.is_new);
+            assert_eq!(fs::read(&graph.path).unwrap(), whole);
+        }
+        fs::remove_file(&made.safetensors.path).unwrap();
+        let again = make_model(model, folder.path(), &mut quiet).unwrap();
+        assert!(again.safetensors.is_new && !again.onnx.unwrap().is_new);
+    }
+
+    #[test]
+    fn models_may_share_their_weights() {
+        let folder = tempfile::tempdir().unwrap();
+        let bert = make_model("bert-tiny", folder.path(), &mut quiet).unwrap();
+        let embedding = make_model("bert-tiny-embedding", folder.path(), &mut quiet).unwrap();
+        assert_eq!(embedding.safetensors, MadeFile { is_new: false, ..bert.safetensors });
+        let expected =
+            ["bert-tiny-embedding.onnx", "bert-tiny.made.toml", "bert-tiny.onnx", "bert-tiny.safetensors"];
+        assert_eq!(names(folder.path()), expected);
+    }
+
+    #[test]
+    fn a_format_that_a_model_has_not_is_refused() {
+        assert!(check_format("resnet50", "onnx").is_ok() && check_format("gnmt", "safetensors").is_ok());
+        let text = check_format("gnmt", "onnx").unwrap_err().to_string();
+        assert!(text.contains("gnmt") && text.contains("onnx") && text.contains("safetensors"), "{text}");
+        assert!(check_format("resnet50", "gguf").is_err());
+        assert!(matches!(check_format("nobody", "onnx"), Err(DatasetError::NoRecipe { .. })));
     }
 
     #[test]
@@ -271,7 +410,7 @@ mod tests {
             return;
         }
         let made = find_or_make_model(MODEL, &DataRoot::new(Some(root.path())), other.path(), &mut quiet);
-        assert!(made.unwrap().path.starts_with(other.path()));
+        assert!(made.unwrap().safetensors.path.starts_with(other.path()));
         fs::set_permissions(root.path(), fs::Permissions::from_mode(0o755)).unwrap();
     }
 }

@@ -59,7 +59,7 @@ pub(crate) enum Command {
     /// Show each setting that a run with these flags would have, and where it comes from.
     #[command(allow_negative_numbers = true, after_help = EXPLAIN_HELP)]
     Explain(RunFlags),
-    /// Measure the harness itself, what it adds to what it measures; or recurrent layers beside other systems.
+    /// Measure the harness itself, what it adds to what it measures; or layers and models beside other systems.
     #[command(after_help = BENCH_HELP)]
     Bench(BenchFlags),
 }

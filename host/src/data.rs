@@ -2,8 +2,8 @@
 
 use proctor_config::{RNN_PATTERN, Settings};
 use proctor_datasets::{
-    DataRoot, find_made_model, find_or_make_model, make_model,
-    recipes::{NETWORKS, recipe},
+    DataRoot, check_format, find_made_model, find_or_make_model, make_model,
+    recipes::{MODELS, NETWORKS, recipe},
 };
 
 use crate::{
@@ -31,8 +31,11 @@ pub(crate) fn data(flags: &DataFlags) -> Result<String, HostError> {
                     progress.show(path, done);
                 })?,
             };
-            let was = if made.is_new { "made" } else { "is there already" };
-            Ok(format!("{} {was}\nsha256 {}\n", made.path.display(), made.sha256))
+            let told = made.files().map(|file| {
+                let was = if file.is_new { "made" } else { "is there already" };
+                format!("{} {was}\nsha256 {}\n", file.path.display(), file.sha256)
+            });
+            Ok(told.collect())
         }
     }
 }
@@ -42,10 +45,14 @@ fn list(settings: &Settings, root: &DataRoot) -> String {
     let row = |name: &&str| {
         let place = find_made_model(name, root, &fallback);
         let size = recipe(name).map(|recipe| megabytes(4 * recipe.parameter_count()));
-        let place = place.map_or_else(|| "not made yet".to_owned(), |made| made.path.display().to_string());
-        vec![(*name).to_owned(), size.unwrap_or_default(), place]
+        let place = place.map_or_else(
+            || "not made yet".to_owned(),
+            |made| made.onnx.unwrap_or(made.safetensors).path.display().to_string(),
+        );
+        let format = if check_format(name, "onnx").is_ok() { "safetensors, onnx" } else { "safetensors" };
+        vec![(*name).to_owned(), size.unwrap_or_default(), format.to_owned(), place]
     };
-    let rows: Vec<_> = NETWORKS.iter().map(row).collect();
+    let rows: Vec<_> = NETWORKS.iter().chain(&MODELS).map(row).collect();
     format!(
         "Models that are made when they are first needed\n{}  {RNN_PATTERN}  a single layer of any size\n",
         table(&rows)
@@ -65,14 +72,18 @@ mod tests {
             .unwrap();
         let root = DataRoot::new(Some(folder.path()));
         let text = list(&settings, &root);
-        for name in NETWORKS {
+        for name in NETWORKS.into_iter().chain(MODELS) {
             assert!(
                 text.lines().any(|line| line.trim_start().starts_with(name) && line.contains(" MB")),
                 "{text}"
             );
         }
-        make_model("gnmt-tiny", &folder.path().join("generated"), &mut |_, _| ()).unwrap();
+        for name in ["gnmt-tiny", "resnet50-tiny"] {
+            make_model(name, &folder.path().join("generated"), &mut |_, _| ()).unwrap();
+        }
         let text = list(&settings, &root);
-        assert!(text.lines().any(|line| line.contains("generated/gnmt-tiny.safetensors")), "{text}");
+        for file in ["generated/gnmt-tiny.safetensors", "generated/resnet50-tiny.onnx"] {
+            assert!(text.lines().any(|line| line.contains(file)), "{text}");
+        }
     }
 }

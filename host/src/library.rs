@@ -76,7 +76,10 @@ impl Data {
     }
 
     /// Reads and preprocesses samples.
-    fn load(&self, samples: &[SampleIndex]) -> Result<SampleStore, LibraryError> {
+    ///
+    /// # Errors
+    /// If one cannot be read, or there is no room for it.
+    pub(crate) fn load(&self, samples: &[SampleIndex]) -> Result<SampleStore, LibraryError> {
         let mut store = SampleStore::new(self.inputs.clone(), self.dataset.sample_count(), self.limit_bytes);
         store.load(samples, |index, tensors| {
             let sample = self.dataset.read(index)?;

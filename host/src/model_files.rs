@@ -7,7 +7,7 @@ use std::{
 };
 
 use proctor_config::{ModelFile, Settings};
-use proctor_datasets::{DataRoot, find_or_make_model, read_verified, recipes::Progress};
+use proctor_datasets::{DataRoot, check_format, find_or_make_model, read_verified, recipes::Progress};
 use serde::Serialize;
 
 use crate::{cache_folder::lasting_folder, exit::HostError, text::megabytes};
@@ -27,17 +27,18 @@ pub(crate) struct FoundFile {
     pub(crate) recipe: Option<String>,
 }
 
-/// Finds the files of those formats that are wanted.
+/// Finds the files for a precision of those formats that are wanted.
 ///
 /// # Errors
 /// If one is missing, damaged or cannot be made.
 pub(crate) fn find(
     settings: &Settings,
     root: &DataRoot,
+    precision: &str,
     is_wanted: impl Fn(&str) -> bool,
 ) -> Result<Vec<FoundFile>, HostError> {
     let benchmark = &settings.benchmark;
-    let wanted = benchmark.model.files.iter().filter(|(format, _)| is_wanted(format));
+    let wanted = benchmark.model.files_for(precision).into_iter().filter(|(format, _)| is_wanted(format));
     let found = wanted.map(|(format, file)| {
         let (path, sha256, recipe) = match file {
             ModelFile::Published { path, sha256 } => {
@@ -46,16 +47,18 @@ pub(crate) fn find(
                 (path, sha256.clone(), None)
             }
             ModelFile::Generated { recipe } => {
+                check_format(recipe, format)?;
                 let mut progress = FileProgress::default();
                 let fallback = lasting_folder(settings);
                 let made =
                     find_or_make_model(recipe, root, &fallback, &mut |path, done| progress.show(path, done))?;
-                (made.path, made.sha256, Some(recipe.clone()))
+                let file = made.file(format).expect("the format was checked").clone();
+                (file.path, file.sha256, Some(recipe.clone()))
             }
         };
         let absolute = std::path::absolute(&path);
         let path = absolute.map_err(|error| HostError::Data(format!("{}: {error}", path.display())))?;
-        Ok(FoundFile { format: format.clone(), path, sha256, recipe })
+        Ok(FoundFile { format: format.to_owned(), path, sha256, recipe })
     });
     found.collect()
 }

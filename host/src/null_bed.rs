@@ -67,6 +67,7 @@ impl NullTest {
             interrupt: interrupt.clone(),
             audit_config: None,
             phase_count: Cell::new(0),
+            stamps: None,
         };
         let outcome = bed.test_silently(TestMode::PerformanceOnly, watch)?.outcome;
         if outcome.interrupted.is_some() {
@@ -99,7 +100,7 @@ impl NullTest {
 /// One small tensor in, one out, and no file.
 fn benchmark(benchmark: &Benchmark) -> Benchmark {
     Benchmark {
-        model: BenchmarkModel { id: NAME.to_owned(), files: BTreeMap::new() },
+        model: BenchmarkModel { id: NAME.to_owned(), ..BenchmarkModel::default() },
         inputs: vec![number("input")],
         outputs: vec![number("output")],
         qsl: QslCounts { total_sample_count: SAMPLE_COUNT, performance_sample_count: SAMPLE_COUNT },

@@ -70,6 +70,7 @@ impl<'a> Opened<'a> {
             interrupt: interrupt.clone(),
             audit_config,
             phase_count: Cell::new(0),
+            stamps: None,
         });
         Ok(Self { bed, root, machine, cache })
     }

@@ -2,12 +2,12 @@
 
 use std::{cell::OnceCell, collections::BTreeMap, sync::Arc};
 
-use proctor_config::{IssueMode, Origin, Settings};
+use proctor_config::{Benchmark, IssueMode, Origin, Settings};
 use proctor_datasets::DataRoot;
-use proctor_plugin_api::{Manifest, Options};
+use proctor_plugin_api::{Manifest, ModelSupport, Options};
 use proctor_plugin_host::{
-    Backend, HostServices, Model, ModelDemand, PluginIdentity, PluginLibrary, PluginLocation, SearchPath,
-    is_declared,
+    Backend, FileOffer, HostServices, Model, ModelDemand, PluginIdentity, PluginLibrary, PluginLocation,
+    SearchPath, choose_precision, is_declared,
 };
 use proctor_vocabulary::did_you_mean;
 
@@ -73,15 +73,12 @@ impl Plugin {
     ) -> Result<Model, HostError> {
         let benchmark = &settings.benchmark;
         let manifest = self.library.manifest();
-        let found =
-            model_files::find(settings, root, |format| reads_format(manifest, &benchmark.model.id, format))?;
-        let found = self.model_files.get_or_init(|| found);
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        let demand = ModelDemand {
+        let wish = ModelDemand {
             model: benchmark.model.id.clone(),
             precision: settings.run.precision.clone(),
             device: settings.run.device.clone(),
-            files: found.iter().map(|file| (file.format.clone(), file.path.clone())).collect(),
+            files: Vec::new(),
             inputs: benchmark.inputs.clone(),
             outputs: benchmark.outputs.clone(),
             last_output_varies: benchmark.last_output_varies,
@@ -89,6 +86,13 @@ impl Plugin {
             batch_size_max: number(settings.run.batch_size),
             instance_count: number(settings.run.instances),
         };
+        // A file may be large, or have to be made first: only those for the precision that it comes down to are touched.
+        let precision = choose_precision(manifest, &wish, &offers(benchmark))?;
+        let is_read = |format: &str| reads_format(manifest, &benchmark.model.id, &precision, format);
+        let found = model_files::find(settings, root, &precision, is_read)?;
+        let found = self.model_files.get_or_init(|| found);
+        let files = found.iter().map(|file| (file.format.clone(), file.path.clone())).collect();
+        let demand = ModelDemand { precision: Some(precision), files, ..wish };
         Ok(watchdog.during(Call::LoadModel, || self.backend.load_model(&demand))?)
     }
 
@@ -171,8 +175,20 @@ fn options_of(
     Ok(options)
 }
 
-fn reads_format(manifest: &Manifest, model: &str, format: &str) -> bool {
-    manifest.models.iter().any(|row| is_declared(&row.model, model) && is_declared(&row.format, format))
+/// The files that a benchmark's model comes in.
+fn offers(benchmark: &Benchmark) -> Vec<FileOffer> {
+    let offer = |(format, precision): (&str, Option<&str>)| FileOffer {
+        format: format.to_owned(),
+        precision: precision.map(str::to_owned),
+    };
+    benchmark.model.formats().map(offer).collect()
+}
+
+fn reads_format(manifest: &Manifest, model: &str, precision: &str, format: &str) -> bool {
+    let reads = |row: &ModelSupport| {
+        row.precision == precision && is_declared(&row.model, model) && is_declared(&row.format, format)
+    };
+    manifest.models.iter().any(reads)
 }
 
 #[cfg(test)]

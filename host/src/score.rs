@@ -65,8 +65,8 @@ fn answers(settings: &Settings, root: &DataRoot) -> Result<AnswerSource, HostErr
             AnswerSource::Shipped { model, outputs, sample_count }
         }
         config::AnswerSource::Computed => {
-            // Whatever the plugin read: these are the weights that the definition names.
-            let files = model_files::find(settings, root, |format| format == "safetensors")?;
+            // Whatever the plugin read and computed in: these are the weights that the definition names.
+            let files = model_files::find(settings, root, "f32", |format| format == "safetensors")?;
             let weights = files.into_iter().next().map(|file| file.path).ok_or_else(|| {
                 HostError::Data(format!(
                     "{}: quality.answers = \"computed\" needs the model as safetensors",

@@ -6,6 +6,7 @@ use std::{
 };
 
 use proctor_loadgen::{Progress, SystemUnderTest};
+use proctor_plugin_api::abi::ProctorStamps;
 use proctor_plugin_host as plugin_host;
 use proctor_scheduler::{BatchError, Instance, SimulatedScheduler, Statistics, ThreadedScheduler};
 use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, SampleStatus};
@@ -84,6 +85,24 @@ pub(crate) struct PluginInstance {
     pub(crate) watchdog: Watchdog,
     /// Processors that its thread keeps to; empty for any.
     pub(crate) cpus: Vec<u32>,
+    /// Where to note what the plugin says of each batch, for whoever wants to see where a latency comes from.
+    pub(crate) stamps: Option<StampLog>,
+}
+
+/// The instants that a plugin reports of each batch, in the order of their execution; all 0 of a batch of which it reports
+/// none. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StampLog(Arc<Mutex<Vec<ProctorStamps>>>);
+
+impl StampLog {
+    /// What was noted since the last call. Then there is room for so many, without growing between two batches.
+    pub(crate) fn take(&self, room: usize) -> Vec<ProctorStamps> {
+        std::mem::replace(&mut *self.lock(), Vec::with_capacity(room))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<ProctorStamps>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Instance for PluginInstance {
@@ -92,7 +111,11 @@ impl Instance for PluginInstance {
     }
 
     fn execute(&mut self, batch: &[QuerySample]) -> Result<(), BatchError> {
-        self.instance.execute(batch).map_err(|error| BatchError { message: error.to_string() })
+        let done = self.instance.execute(batch);
+        if let Some(log) = &self.stamps {
+            log.lock().push(self.instance.stamps());
+        }
+        done.map_err(|error| BatchError { message: error.to_string() })
     }
 
     fn execute_virtual(&mut self, batch: &[QuerySample], busy_instances: u32) -> Result<u64, BatchError> {

@@ -28,7 +28,7 @@ use crate::{
     placement::Placement,
     plugin::{Dispatch, Plugin},
     progress::ProgressLine,
-    sut::{PluginInstance, System, SystemReport, WholeQueries},
+    sut::{PluginInstance, StampLog, System, SystemReport, WholeQueries},
     watch::{Watch, WatchedSystem},
     watchdog::{Call, Watchdog},
 };
@@ -77,6 +77,8 @@ pub(crate) struct TestBed<'a> {
     pub(crate) audit_config: Option<String>,
     /// Phases that the plugin has been through: its late responses must not be taken for those of a later test.
     pub(crate) phase_count: Cell<u64>,
+    /// Where instances note what the plugin says of each batch, if somebody wants to know.
+    pub(crate) stamps: Option<StampLog>,
 }
 
 /// A test that has been made.
@@ -263,7 +265,12 @@ impl TestBed<'_> {
             let cpus = placement.of_instance(number as usize).to_vec();
             let create = || self.model.create_instance_on(number, &cpus);
             let instance = self.watchdog.during(Call::CreateInstance, create)?;
-            Ok(PluginInstance { instance, watchdog: self.watchdog.clone(), cpus })
+            Ok(PluginInstance {
+                instance,
+                watchdog: self.watchdog.clone(),
+                cpus,
+                stamps: self.stamps.clone(),
+            })
         };
         (0..count).map(make).collect()
     }

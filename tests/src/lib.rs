@@ -31,5 +31,5 @@ mod run;
 
 pub use bench::{Bench, Finished, Started};
 pub use compile::compile;
-pub use place::{datasets, plugin, workspace};
+pub use place::{datasets, find_plugin, plugin, workspace};
 pub use run::Run;

@@ -20,7 +20,18 @@ pub fn datasets() -> PathBuf {
 /// If it is not built.
 #[must_use]
 pub fn plugin(name: &str) -> PathBuf {
-    built(&format!("lib{}_sut.so", name.replace('-', "_")))
+    built(&library_name(name))
+}
+
+/// As [`plugin`]; `None` if it is not built.
+#[must_use]
+pub fn find_plugin(name: &str) -> Option<PathBuf> {
+    let path = in_profile(&library_name(name));
+    path.is_file().then_some(path)
+}
+
+fn library_name(plugin: &str) -> String {
+    format!("lib{}_sut.so", plugin.replace('-', "_"))
 }
 
 /// The program.
@@ -28,11 +39,16 @@ pub(crate) fn host() -> PathBuf {
     built("host")
 }
 
-fn built(name: &str) -> PathBuf {
+/// Where something is once it is built for the profile of the running test.
+fn in_profile(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("the running test has a path");
     // A test program lies in the folder `deps` of the folder of its profile.
     let profile = test.ancestors().nth(2).expect("a test program lies in a target folder");
-    let path = profile.join(name);
+    profile.join(name)
+}
+
+fn built(name: &str) -> PathBuf {
+    let path = in_profile(name);
     assert!(path.is_file(), "{} is not built: run `cargo build --workspace --all-targets`", path.display());
     path
 }

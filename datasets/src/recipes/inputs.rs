@@ -41,14 +41,36 @@ pub enum InputValues {
         /// The input with the lengths, or `None` if all is used.
         lengths: Option<&'static str>,
     },
+    /// An image f32`[channel, row, column]`: `tiles` x `tiles` tiles, each of one value in `[-2, 2)` in each channel, and noise in
+    /// `[-1/2, 1/2)` over them. Noise alone would look alike to a network, which takes means over all places.
+    Mosaic {
+        /// Number of tiles in a row and in a column; the extents are multiples of it.
+        tiles: u16,
+    },
     /// Words: `first + floor((vocabulary - first) u^3)` with `u` in `[0, 1)`, so that small ids are common.
     Words {
         /// Number of words.
         vocabulary: u32,
         /// The smallest word that occurs; those below mean something special.
         first: u32,
-        /// The input with the lengths.
+        /// The input with the lengths, or the mask of them.
         lengths: &'static str,
+    },
+    /// Ones up to the length of a single sequence, between two bounds, both included; zeros beyond.
+    Mask {
+        /// The smallest length.
+        low: u32,
+        /// The largest.
+        high: u32,
+    },
+    /// Which part of a masked sequence an element is in: 0 in the first, 1 in the second, 0 beyond the length.
+    Segments {
+        /// The input with the mask.
+        mask: &'static str,
+        /// The smallest length of the first part.
+        low: u32,
+        /// The largest.
+        high: u32,
     },
     /// Lengths between two bounds, both included.
     Lengths {
@@ -91,21 +113,40 @@ impl InputRecipe {
                 };
                 (0..tensor.element_count()).flat_map(|position| element(position).to_ne_bytes()).collect()
             }
+            InputValues::Mosaic { tiles } => self.mosaic(tensor, sample, usize::from(tiles)),
             _ => self.integers(tensor, sample).into_iter().flat_map(i32::to_ne_bytes).collect(),
         }
+    }
+
+    fn mosaic(&self, tensor: &InputTensor, sample: u64, tiles: usize) -> Vec<u8> {
+        let stream = self.stream(tensor.name, sample);
+        let [_, rows, columns] = tensor.shape[..] else { panic!("an image has three dimensions") };
+        let count = tensor.element_count();
+        let element = |position: usize| {
+            let (channel, row, column) =
+                (position / (rows * columns), position / columns % rows, position % columns);
+            let tile = (channel * tiles + row / (rows / tiles)) * tiles + column / (columns / tiles);
+            stream.uniform((count + tile) as u64, 2.0) + stream.uniform(position as u64, 0.5)
+        };
+        (0..count).flat_map(|position| element(position).to_ne_bytes()).collect()
     }
 
     /// The elements of an input of integers.
     fn integers(&self, tensor: &InputTensor, sample: u64) -> Vec<i32> {
         let stream = self.stream(tensor.name, sample);
         let element = |position: usize| match tensor.values {
-            InputValues::Uniform { .. } => 0,
+            InputValues::Uniform { .. } | InputValues::Mosaic { .. } => 0,
             InputValues::Words { vocabulary, first, .. } => {
                 if self.is_used(tensor, position, sample) {
                     word(stream.unit(position as u64), vocabulary, first)
                 } else {
                     0
                 }
+            }
+            InputValues::Mask { .. } => i32::from(position < self.length(tensor.name, 0, sample)),
+            InputValues::Segments { mask, low, high } => {
+                let first = (low + stream.below(0, high - low + 1)) as usize;
+                i32::from((first..self.length(mask, 0, sample)).contains(&position))
             }
             InputValues::Lengths { low, high } => {
                 (low + stream.below(position as u64, high - low + 1)).cast_signed()
@@ -132,7 +173,9 @@ impl InputRecipe {
 
     fn length(&self, lengths: &str, sequence: usize, sample: u64) -> usize {
         let tensor = self.named(lengths);
-        let InputValues::Lengths { low, high } = tensor.values else { return 0 };
+        let (InputValues::Lengths { low, high } | InputValues::Mask { low, high }) = tensor.values else {
+            return 0;
+        };
         (low + self.stream(tensor.name, sample).below(sequence as u64, high - low + 1)) as usize
     }
 
@@ -157,7 +200,7 @@ impl InputTensor {
         match self.values {
             InputValues::Uniform { lengths, .. } => lengths,
             InputValues::Words { lengths, .. } => Some(lengths),
-            InputValues::Lengths { .. } | InputValues::Candidates { .. } => None,
+            _ => None,
         }
     }
 

@@ -13,15 +13,17 @@ pub struct ModelRecipe {
     pub tensors: Vec<TensorRecipe>,
 }
 
-/// How one f32 tensor is made: uniform values, parts of it constant.
+/// How one f32 tensor is made: uniform values around a center, parts of it constant.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TensorRecipe {
     /// Name in the file.
     pub name: String,
     /// Extents, slowest first.
     pub shape: Vec<usize>,
-    /// Values lie in `[-scale, scale)`.
+    /// Values lie in `[center - scale, center + scale)`, but for one rounding.
     pub scale: f32,
+    /// What the values are around: 0 but for gains and variances, which have to be positive.
+    pub center: f32,
     /// Parts that hold a constant instead, in order; later ones win.
     pub fills: Vec<Fill>,
 }
@@ -41,6 +43,17 @@ impl ModelRecipe {
     /// A recipe without tensors, its seed the hash of the name.
     pub(super) fn new(name: &str) -> Self {
         Self { name: name.to_owned(), seed: fnv1a64(name), tensors: Vec::new() }
+    }
+
+    /// Adds a tensor of values in `[-scale, scale)`.
+    pub(super) fn add(&mut self, name: &str, shape: &[usize], scale: f32) {
+        self.add_around(name, shape, 0.0, scale);
+    }
+
+    /// Adds a tensor of values in `[center - scale, center + scale)`.
+    pub(super) fn add_around(&mut self, name: &str, shape: &[usize], center: f32, scale: f32) {
+        let (name, shape) = (name.to_owned(), shape.to_vec());
+        self.tensors.push(TensorRecipe { name, shape, scale, center, fills: Vec::new() });
     }
 
     /// Number of parameters.
@@ -76,7 +89,7 @@ impl TensorRecipe {
     pub fn write(&self, seed: u64, start: usize, values: &mut [f32]) {
         let stream = Stream::new(seed, &self.name);
         for (position, value) in (start as u64..).zip(values.iter_mut()) {
-            *value = stream.uniform(position, self.scale);
+            *value = stream.uniform(position, self.scale) + self.center;
         }
         let end = start + values.len();
         for fill in &self.fills {
@@ -95,7 +108,7 @@ mod tests {
     #[test]
     fn a_part_of_a_tensor_is_the_part_of_the_whole() {
         let fills = vec![Fill { start: 3, count: 4, value: 9.0 }, Fill { start: 6, count: 1, value: -2.0 }];
-        let tensor = TensorRecipe { name: "w".into(), shape: vec![4, 5], scale: 1.0, fills };
+        let tensor = TensorRecipe { name: "w".into(), shape: vec![4, 5], scale: 1.0, center: 0.0, fills };
         let recipe = ModelRecipe { name: "m".into(), seed: 1, tensors: vec![tensor.clone()] };
         let whole = recipe.values("w").unwrap();
         assert_eq!(whole[3..7], [9.0, 9.0, 9.0, -2.0]);

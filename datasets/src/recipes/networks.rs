@@ -2,7 +2,7 @@
 //! `plugins/cpu-rnn/models/src/nets/README.md` describes, with scales that make their answers lively.
 
 use super::{
-    Fill, ModelRecipe, RnnCell, TensorRecipe,
+    Fill, ModelRecipe, RnnCell,
     rnn::{layer_tensors, root},
 };
 
@@ -221,11 +221,6 @@ fn rnnt(name: &str, sizes: &RnntSizes) -> ModelRecipe {
 }
 
 impl ModelRecipe {
-    fn add(&mut self, name: &str, shape: &[usize], scale: f32) {
-        let tensor = TensorRecipe { name: name.to_owned(), shape: shape.to_vec(), scale, fills: Vec::new() };
-        self.tensors.push(tensor);
-    }
-
     /// Adds the layers of a stack, each with its input and hidden width.
     fn stack(&mut self, cell: RnnCell, prefix: &str, sizes: &[(usize, usize)], bidirectional: bool) {
         for (index, (input, hidden)) in sizes.iter().enumerate() {

@@ -153,7 +153,7 @@ pub(super) fn layer_tensors(
         ];
         tensors.extend(kinds.map(|(kind, shape)| {
             let name = format!("{prefix}.{kind}_l{index}{suffix}");
-            TensorRecipe { name, shape, scale, fills: Vec::new() }
+            TensorRecipe { name, shape, scale, center: 0.0, fills: Vec::new() }
         }));
     }
     tensors

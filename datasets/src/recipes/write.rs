@@ -103,6 +103,23 @@ fn header(recipe: &ModelRecipe) -> Vec<u8> {
     [(text.len() as u64).to_le_bytes().as_slice(), &text].concat()
 }
 
+impl ModelRecipe {
+    /// Name of the file of weights.
+    pub(super) fn file_name(&self) -> String {
+        format!("{}.safetensors", self.name)
+    }
+
+    /// Where each tensor begins in the file of weights, in bytes, in the order of the tensors.
+    pub(super) fn offsets_bytes(&self) -> impl Iterator<Item = u64> {
+        let ends = self.tensors.iter().scan(header(self).len() as u64, |end, tensor| {
+            let start = *end;
+            *end += 4 * tensor.element_count() as u64;
+            Some(start)
+        });
+        ends.collect::<Vec<_>>().into_iter()
+    }
+}
+
 /// A piece of a tensor: where it starts and how many values it has.
 type Chunk<'a> = (&'a TensorRecipe, usize, usize);
 
@@ -180,6 +197,7 @@ mod tests {
             name: name.to_owned(),
             shape: shape.to_vec(),
             scale: 0.25,
+            center: 0.0,
             fills,
         };
         let fill = Fill { start: CHUNK_LEN - 2, count: 5, value: 3.0 };

@@ -52,7 +52,8 @@ fn the_checksums_and_accuracies_are_those_of_the_data() {
     let reference = fs::read_to_string(data.join("reference.json")).unwrap();
     let reference: serde_json::Value = serde_json::from_str(&reference).unwrap();
     for benchmark in benchmarks().iter().filter(|benchmark| benchmark.dataset == "digits") {
-        for file in benchmark.model.files.values() {
+        let own = benchmark.model.precisions.values();
+        for file in own.chain([&benchmark.model.files]).flat_map(BTreeMap::values) {
             let ModelFile::Published { path, sha256 } = file else { panic!("{file:?}") };
             let name = path.strip_prefix("digits").unwrap().to_str().unwrap();
             assert_eq!(sums[name], *sha256, "{name}");
@@ -206,6 +207,67 @@ fn generated_files_answers_and_refusals_are_checked() {
     }
     let text = DIGITS_MLP.replacen("shape = [10]", "shape = [10]\nvaries = true", 1);
     assert!(Benchmark::parse(&text, Path::new("b.toml")).unwrap().last_output_varies);
+}
+
+/// The digits MLP with a file of its own for a precision.
+fn with_precision(table: &str) -> String {
+    DIGITS_MLP.replacen("# Tensors of one sample.", &format!("{table}\n# Tensors of one sample."), 1)
+}
+
+#[test]
+fn a_precision_may_have_files_of_its_own() {
+    let sum = "0".repeat(64);
+    let table = format!("[model.precisions.int8.files.onnx]\npath = \"mine/int8.onnx\"\nsha256 = \"{sum}\"");
+    let benchmark = Benchmark::parse(&with_precision(&table), Path::new("b.toml")).unwrap();
+    let model = &benchmark.model;
+    let own = ModelFile::Published { path: "mine/int8.onnx".into(), sha256: sum };
+    let for_int8 = model.files_for("int8");
+    assert_eq!(for_int8.keys().copied().collect::<Vec<_>>(), ["onnx", "safetensors"]);
+    assert_eq!(for_int8["onnx"], &own);
+    assert_eq!(for_int8["safetensors"], &model.files["safetensors"]);
+    assert_eq!(model.files_for("f32")["onnx"], &model.files["onnx"]);
+    let formats: Vec<_> = model.formats().collect();
+    assert_eq!(formats, [("onnx", None), ("safetensors", None), ("onnx", Some("int8"))]);
+}
+
+#[test]
+fn files_for_a_precision_are_checked_as_the_others_are() {
+    let problems = |table: &str| {
+        let errors = Benchmark::parse(&with_precision(table), Path::new("b.toml")).unwrap_err();
+        errors.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let same = DIGITS_MLP.split_once("[model.files.onnx]\n").unwrap().1;
+    let same = same.split_once("\n\n").unwrap().0;
+    for (table, expected) in [
+        (
+            "[model.precisions.int8.files]",
+            "b.toml: model.precisions.int8.files: empty: give at least one file",
+        ),
+        ("[model.precisions.int8]", "b.toml: model.precisions.int8.files: missing key"),
+        (
+            "[model.precisions.int8.file.onnx]\ngenerated = \"x\"",
+            "b.toml: model.precisions.int8.file: unknown key, did you mean \"files\"?",
+        ),
+        (
+            "[model.precisions.int8.files.onnx]\npath = \"x.onnx\"",
+            "b.toml: model.precisions.int8.files.onnx: give path and sha256, or else generated",
+        ),
+        (
+            "[model.precisions.int8.files.onnx]\npath = \"../x.onnx\"\nsha256 = \"x\"",
+            "b.toml: model.precisions.int8.files.onnx.path: \"../x.onnx\": give a path below the data root",
+        ),
+        (
+            "[model.precisions.INT8.files.onnx]\ngenerated = \"x\"",
+            "b.toml: model.precisions.INT8: \"INT8\" is no name: use lower-case letters, digits, `-`, `_` and `.`",
+        ),
+        (
+            &format!("[model.precisions.int8.files.onnx]\n{same}"),
+            "b.toml: model.precisions.int8.files.onnx: the file of model.files.onnx, which is for any precision: leave it \
+             out",
+        ),
+    ] {
+        assert_eq!(problems(table)[0], expected);
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 use std::{fs, path::PathBuf};
 
-use proctor_config::{ConfigErrors, IssueMode, Loader, Origin, Settings, Value};
+use proctor_config::{ConfigErrors, IssueMode, Loader, Origin, Settings, Value, benchmarks};
 use proctor_vocabulary::{Scenario, TestMode};
 use tempfile::TempDir;
 
@@ -211,11 +211,15 @@ fn the_environment_knows_only_settings() {
 
 #[test]
 fn unknown_benchmarks_and_scenarios_that_it_does_not_have_are_errors() {
+    let known: Vec<_> = benchmarks().iter().map(|benchmark| benchmark.id.as_str()).collect();
+    assert!(known.contains(&"gnmt") && known.is_sorted(), "{known:?}");
     assert_eq!(
         lines(Loader::new().benchmark("digits-lsmt").load()),
-        ["flag --benchmark: unknown benchmark \"digits-lsmt\", did you mean \"digits-lstm\"?; known are \
-         attention-sum-reader, bidaf, digits-cnn, digits-lstm, digits-mlp, gnmt, rnnt, text-similarity, \
-         rnn-<cell>-<input>-<hidden>-<batch>-<seq>[-bi], or give the path of a definition (*.toml)"]
+        [format!(
+            "flag --benchmark: unknown benchmark \"digits-lsmt\", did you mean \"digits-lstm\"?; known are {}, \
+             rnn-<cell>-<input>-<hidden>-<batch>-<seq>[-bi], or give the path of a definition (*.toml)",
+            known.join(", ")
+        )]
     );
     let folder = TempDir::new().unwrap();
     let built_in = include_str!("../benchmarks/digits-mlp.toml");

@@ -1,6 +1,9 @@
 //! The one place where time is read and waited for.
 
-use std::time::{Duration, SystemTime};
+use std::{
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    time::{Duration, SystemTime},
+};
 
 use crate::{
     wait_policy::{Wait, WaitPolicy},
@@ -89,12 +92,21 @@ mod start {
 pub struct RealClock {
     origin: Origin,
     policy: WaitPolicy,
+    /// [`Wait::Hybrid`]: until when completions are waited for asleep, because somebody else keeps the processor busy.
+    crowded_until_ns: AtomicU64,
 }
 
 impl RealClock {
     /// How long to wait for a completion without giving way to other threads: about what it takes to hear of one that
     /// is already on its way from another processor.
     const SPIN_BEFORE_YIELD_NS: u64 = 5_000;
+
+    /// A yield that takes longer went to a thread that does not give the processor back before it has to, such as one of an
+    /// engine that spins for work.
+    const CROWDED_YIELD_NS: u64 = 500_000;
+
+    /// How long such a thread is left alone. To try again costs a time slice, some ms.
+    const CROWDED_NS: u64 = 200_000_000;
 
     /// Starts a clock at 0 ns that waits in the default way.
     #[must_use]
@@ -105,13 +117,16 @@ impl RealClock {
     /// Starts a clock at 0 ns that waits in this way.
     #[must_use]
     pub fn with_policy(policy: WaitPolicy) -> Self {
-        Self { origin: Origin::now(), policy }
+        Self { origin: Origin::now(), policy, crowded_until_ns: AtomicU64::new(0) }
     }
 
     /// Waits awake until `ready()` holds, at most until `until_ns`.
     ///
     /// The thread that completes may need this very processor: on a full machine a bare spin would keep it waiting, so
     /// after a while every look is followed by a yield.
+    ///
+    /// A hybrid wait ends when the processor comes back from a yield late, and so do those that follow: beside a thread that
+    /// spins, too, each of them would cost a time slice, while a sleeper that is woken has the processor at once.
     fn spin_for(&self, until_ns: u64, ready: &dyn Fn() -> bool) -> bool {
         let yield_from_ns = self.now_ns().saturating_add(Self::SPIN_BEFORE_YIELD_NS);
         loop {
@@ -124,6 +139,11 @@ impl RealClock {
             }
             if now_ns >= yield_from_ns {
                 std::thread::yield_now();
+                let back_ns = self.now_ns();
+                if self.policy.wait == Wait::Hybrid && back_ns - now_ns > Self::CROWDED_YIELD_NS {
+                    self.crowded_until_ns.store(back_ns + Self::CROWDED_NS, Relaxed);
+                    return ready();
+                }
             }
         }
     }
@@ -166,6 +186,7 @@ impl Clock for RealClock {
         let deadline_ns = deadline_ns.unwrap_or(u64::MAX);
         let awake_ns = match self.policy.wait {
             Wait::Sleep => None,
+            Wait::Hybrid if self.now_ns() < self.crowded_until_ns.load(Relaxed) => None,
             Wait::Hybrid => Some(self.policy.spin_ns),
             Wait::Spin => Some(u64::MAX),
         };
@@ -234,6 +255,14 @@ mod tests {
     #[test]
     fn wait_for_returns_what_ready_says() {
         clocks().for_each(|clock| wait_for_in_vain_and_with_success(&clock));
+    }
+
+    #[test]
+    fn on_a_crowded_processor_completions_are_waited_for_all_the_same() {
+        for clock in clocks() {
+            clock.crowded_until_ns.store(u64::MAX, Relaxed);
+            wait_for_in_vain_and_with_success(&clock);
+        }
     }
 
     fn wait_for_in_vain_and_with_success(clock: &RealClock) {

@@ -43,6 +43,32 @@ pub(crate) struct Match {
     pub(crate) files: Vec<(String, PathBuf)>,
 }
 
+/// A file that a model can be had in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileOffer {
+    /// Its format, such as `onnx`.
+    pub format: String,
+    /// The precision that it is meant for; `None` if it serves any.
+    pub precision: Option<String>,
+}
+
+/// Which precision a plugin will compute in if it is offered these files: the demand's own, or that of the first row of
+/// the manifest that meets the demand with a file for its precision. The files of the demand do not matter.
+///
+/// It lets a host find out which files are wanted before it fetches any. With them and the precision in the demand, the
+/// row that is matched then is this one.
+///
+/// # Errors
+/// As [`Backend::load_model`](crate::Backend::load_model), for all that is known without the files.
+pub fn choose_precision(
+    manifest: &Manifest,
+    demand: &ModelDemand,
+    offers: &[FileOffer],
+) -> Result<String, PluginHostError> {
+    check_sense(manifest, demand)?;
+    first_row(manifest, demand, offers).map(|row| row.precision.clone())
+}
+
 /// Finds the first row of the manifest that meets the demand.
 ///
 /// # Errors
@@ -50,6 +76,23 @@ pub(crate) struct Match {
 /// no row declares together with those before it; [`PluginHostError::BadDemand`] for a demand without sense.
 pub(crate) fn match_demand(manifest: &Manifest, demand: &ModelDemand) -> Result<Match, PluginHostError> {
     check_sense(manifest, demand)?;
+    let offer = |(format, _): &(String, PathBuf)| FileOffer { format: format.clone(), precision: None };
+    let offers: Vec<_> = demand.files.iter().map(offer).collect();
+    let row = first_row(manifest, demand, &offers)?;
+    let is_read = |(format, _): &&(String, PathBuf)| is_declared(&row.format, format);
+    Ok(Match {
+        precision: row.precision.clone(),
+        device: row.device.clone(),
+        files: demand.files.iter().filter(is_read).cloned().collect(),
+    })
+}
+
+/// The first row of the manifest that meets the demand with one of the files on offer.
+fn first_row<'a>(
+    manifest: &'a Manifest,
+    demand: &ModelDemand,
+    offers: &[FileOffer],
+) -> Result<&'a ModelSupport, PluginHostError> {
     let mut rows: Vec<&ModelSupport> = manifest.models.iter().collect();
     let mut narrow = |what: &'static str,
                       wanted: String,
@@ -69,12 +112,14 @@ pub(crate) fn match_demand(manifest: &Manifest, demand: &ModelDemand) -> Result<
         rows = left;
         Ok(())
     };
-    let formats: Vec<&str> = demand.files.iter().map(|(format, _)| format.as_str()).collect();
-    let any_format = if formats.is_empty() { "none".into() } else { formats.join(" or ") };
     narrow("model", demand.model.clone(), &|row| is_declared(&row.model, &demand.model), &|row| {
         vec![row.model.clone()]
     })?;
-    narrow("file format", any_format, &|row| reads(row, &formats), &|row| vec![row.format.clone()])?;
+    narrow("file format", formats_in_words(offers), &|row| reads(row, offers), &|row| {
+        let is_offered = offers.iter().any(|offer| offer.format == row.format);
+        let precision = if is_offered { format!(" for {}", row.precision) } else { String::new() };
+        vec![format!("{}{precision}", row.format)]
+    })?;
     if let Some(precision) = &demand.precision {
         narrow("precision", precision.clone(), &|row| row.precision == *precision, &|row| {
             vec![row.precision.clone()]
@@ -95,13 +140,7 @@ pub(crate) fn match_demand(manifest: &Manifest, demand: &ModelDemand) -> Result<
         &|row| row.batch_size_max == 0 || row.batch_size_max >= demand.batch_size_max,
         &|row| vec![format!("at most {}", row.batch_size_max)],
     )?;
-    let row = rows.first().expect("the last narrowing left at least one row");
-    let is_read = |(format, _): &&(String, PathBuf)| is_declared(&row.format, format);
-    Ok(Match {
-        precision: row.precision.clone(),
-        device: row.device.clone(),
-        files: demand.files.iter().filter(is_read).cloned().collect(),
-    })
+    Ok(rows.first().expect("the last narrowing left at least one row"))
 }
 
 /// Whether a declared id or format is the wanted one: the same, or its beginning with `*` for the rest.
@@ -110,8 +149,23 @@ pub fn is_declared(declared: &str, wanted: &str) -> bool {
     declared == wanted || declared.strip_suffix('*').is_some_and(|beginning| wanted.starts_with(beginning))
 }
 
-fn reads(row: &ModelSupport, formats: &[&str]) -> bool {
-    row.format == "none" || row.format == "*" || formats.contains(&row.format.as_str())
+/// Whether there is a file that the row reads in the precision that it computes in.
+fn reads(row: &ModelSupport, offers: &[FileOffer]) -> bool {
+    let is_for_it = |offer: &FileOffer| offer.precision.as_ref().is_none_or(|own| *own == row.precision);
+    row.format == "none"
+        || row.format == "*"
+        || offers.iter().any(|offer| offer.format == row.format && is_for_it(offer))
+}
+
+/// The formats on offer; those that there are for one precision alone with it.
+fn formats_in_words(offers: &[FileOffer]) -> String {
+    let for_any = |format: &str| offers.iter().any(|it| it.format == format && it.precision.is_none());
+    let words = offers.iter().filter_map(|FileOffer { format, precision }| match precision {
+        None => Some(format.clone()),
+        Some(precision) => (!for_any(format)).then(|| format!("{format} for {precision}")),
+    });
+    let words: Vec<_> = words.collect();
+    if words.is_empty() { "none".to_owned() } else { words.join(" or ") }
 }
 
 fn check_sense(manifest: &Manifest, demand: &ModelDemand) -> Result<(), PluginHostError> {
@@ -187,6 +241,59 @@ mod tests {
         assert_eq!(
             found("gnmt").unwrap_err().to_string(),
             "plugin p does not declare model gnmt; it declares rnn-*"
+        );
+    }
+
+    fn offer(format: &str, precision: Option<&str>) -> FileOffer {
+        FileOffer { format: format.into(), precision: precision.map(str::to_owned) }
+    }
+
+    /// A plugin that reads a file of its own for each precision.
+    fn by_precision() -> Manifest {
+        let row =
+            |precision: &str| ModelSupport { precision: precision.into(), ..ModelSupport::new("*", "onnx") };
+        ["f32", "f16", "int8"]
+            .iter()
+            .fold(Manifest::new("p", "1", ""), |it, precision| it.model(row(precision)))
+    }
+
+    #[test]
+    fn a_file_for_a_precision_serves_the_rows_of_that_precision() {
+        let chosen = |precision: Option<&str>, offers: &[FileOffer]| {
+            let demand = ModelDemand {
+                precision: precision.map(str::to_owned),
+                files: Vec::new(),
+                ..demand("digits-cnn", "onnx")
+            };
+            choose_precision(&by_precision(), &demand, offers).map_err(|error| error.to_string())
+        };
+        let both = [offer("onnx", None), offer("onnx", Some("int8"))];
+        assert_eq!(
+            chosen(None, &both).as_deref(),
+            Ok("f32"),
+            "the plugin's order decides, as without such files"
+        );
+        assert_eq!(chosen(Some("int8"), &both).as_deref(), Ok("int8"));
+        assert_eq!(
+            chosen(Some("f16"), &both).as_deref(),
+            Ok("f16"),
+            "the file for any precision serves the rest"
+        );
+        let one = [offer("safetensors", None), offer("onnx", Some("int8"))];
+        assert_eq!(chosen(None, &one).as_deref(), Ok("int8"), "there is no other file that the plugin reads");
+        assert_eq!(
+            chosen(Some("f32"), &one).unwrap_err(),
+            "plugin p does not declare precision f32; it declares int8"
+        );
+        let other = [offer("safetensors", None), offer("onnx", Some("fp8"))];
+        assert_eq!(
+            chosen(None, &other).unwrap_err(),
+            "plugin p does not declare file format safetensors or onnx for fp8; it declares onnx for f16, onnx for f32, \
+             onnx for int8"
+        );
+        assert_eq!(
+            chosen(None, &[]).unwrap_err(),
+            "plugin p does not declare file format none; it declares onnx"
         );
     }
 

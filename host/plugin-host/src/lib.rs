@@ -74,7 +74,7 @@ pub use activity::activities;
 pub use backend::Backend;
 pub use call::Call;
 pub use crash::EXIT_PLUGIN_CRASHED;
-pub use demand::{ModelDemand, is_declared};
+pub use demand::{FileOffer, ModelDemand, choose_precision, is_declared};
 pub use error::PluginHostError;
 pub use instance::Instance;
 pub use library::{PluginIdentity, PluginLibrary};

@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use proctor_vocabulary::Scenario;
 
-use super::rnn::{RNN_HELP, RnnFlags, WorkerFlags};
+use super::{
+    engines::{ENGINES_HELP, EnginesFlags, EnginesWorkerFlags},
+    rnn::{RNN_HELP, RnnFlags, WorkerFlags},
+};
 
 /// What to measure, and how.
 #[derive(Debug, Args)]
@@ -28,6 +31,12 @@ pub(super) enum BenchKind {
     /// Runs a plugin on layers as it is asked to, for `rnn`.
     #[command(hide = true)]
     RnnWorker(WorkerFlags),
+    /// Whole models through plugins: what host and plugin add to ONNX Runtime called directly, and other engines beside it.
+    #[command(after_help = ENGINES_HELP)]
+    Engines(EnginesFlags),
+    /// Makes tests with a plugin as it is asked to, for `engines`.
+    #[command(hide = true)]
+    EnginesWorker(EnginesWorkerFlags),
     /// Issues so many queries, and prints how much memory they took. The parent process reads it.
     #[command(hide = true)]
     MemoryProbe {
@@ -101,6 +110,7 @@ Examples:
   host bench --against python --python venv/bin/python
   host bench --markdown > table.md
   host bench rnn --help                       another one: recurrent layers on the CPU
+  host bench engines --help                   a third one: whole models, beside ONNX Runtime
 
 The null plugin takes the place of a real one behind the real plugin table, so that
 what is measured is the harness itself. Figures are medians over repetitions, with the

@@ -57,7 +57,7 @@ pub(super) struct Row {
 }
 
 /// What there is to say of several values of one figure.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Spread {
     pub(super) median: f64,
     pub(super) least: f64,

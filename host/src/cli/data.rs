@@ -21,12 +21,12 @@ pub(crate) enum DataCommand {
         #[arg(long, value_name = "FOLDER")]
         data_root: Option<String>,
     },
-    /// Make the file of a model, which a run otherwise does when it first needs it
+    /// Make the files of a model, which a run otherwise does when it first needs them
     #[command(after_help = MAKE_MODEL_HELP)]
     MakeModel {
         /// Name of the model
         name: String,
-        /// Folder for the file [default: `generated` in the folder of the data sets, or in that of caches]
+        /// Folder for the files [default: `generated` in the folder of the data sets, or in that of caches]
         #[arg(long, value_name = "FOLDER")]
         out: Option<PathBuf>,
         /// Folder of the data sets and models
@@ -52,8 +52,11 @@ Examples:
 const MAKE_MODEL_HELP: &str = "\
 Examples:
   host data make-model gnmt
+  host data make-model resnet50 --out models
   host data make-model rnn-lstm-256-256-1-100 --out models
 
 The weights are random, of the true shape and from a fixed seed, so that the file
 is the same everywhere. It is written under another name and renamed when it is
-whole.";
+whole. NAME.safetensors holds the weights; models of general engines have a graph,
+too, NAME.onnx, whose constants are in the same file of weights: keep both in one
+folder.";

@@ -10,6 +10,7 @@ mod command;
 mod fuzz;
 mod header;
 mod official;
+mod onnxruntime;
 mod setup;
 mod skipped;
 mod test;

@@ -7,12 +7,13 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::command::{cargo, run as run_command, succeeds};
-use crate::official;
+use crate::{official, onnxruntime};
 
 pub(crate) const LONG_ABOUT: &str = "Install what the tests need; touches only what is missing.
 
 Programs come from apt (through sudo unless run as root), Python modules from pip, cargo-nextest from cargo install. The \
-official LoadGen comes from pip into target/, where python3 and pip can get it; what needs it skips itself otherwise. \
+official LoadGen and the library of ONNX Runtime come from pip into target/, where python3 and pip can get them; what needs \
+them skips itself otherwise. \
 Each command is printed before it runs. On a system without apt, the error names what to install by hand.";
 
 /// Programs from apt: the program, the packages that bring it, and what needs it.
@@ -38,6 +39,7 @@ pub(crate) fn run() -> Result<()> {
     set_up_programs(PROGRAMS)?;
     set_up_python_modules(PYTHON_MODULES)?;
     official::set_up();
+    onnxruntime::set_up();
     set_up_cargo_commands(CARGO_COMMANDS)
 }
 

@@ -38,6 +38,14 @@ pub(super) struct Definition {
 pub(super) struct Model {
     pub(super) id: String,
     pub(super) files: BTreeMap<String, ModelFile>,
+    #[serde(default)]
+    pub(super) precisions: BTreeMap<String, ModelPrecision>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ModelPrecision {
+    pub(super) files: BTreeMap<String, ModelFile>,
 }
 
 #[derive(Debug, Deserialize)]

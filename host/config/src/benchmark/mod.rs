@@ -58,12 +58,31 @@ pub struct Benchmark {
 }
 
 /// The model of a benchmark.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Model {
     /// Name by which plugins declare it, and by which `mlperf.conf` and `user.conf` may set values for it.
     pub id: String,
     /// Its files by format, such as `safetensors` or `onnx`: different forms of the same weights.
     pub files: BTreeMap<String, ModelFile>,
+    /// By precision, the files that take the place of those of the same format when it is computed in that precision.
+    pub precisions: BTreeMap<String, BTreeMap<String, ModelFile>>,
+}
+
+impl Model {
+    /// The files for a precision, by format: those that are meant for it alone, and those for any where there is none.
+    #[must_use]
+    pub fn files_for(&self, precision: &str) -> BTreeMap<&str, &ModelFile> {
+        let own = self.precisions.get(precision).into_iter().flatten();
+        self.files.iter().chain(own).map(|(format, file)| (format.as_str(), file)).collect()
+    }
+
+    /// Format of each file, and the precision that it is for; `None` for those for any.
+    pub fn formats(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        let own = self.precisions.iter().flat_map(|(precision, files)| {
+            files.keys().map(move |format| (format.as_str(), Some(precision.as_str())))
+        });
+        self.files.keys().map(|format| (format.as_str(), None)).chain(own)
+    }
 }
 
 /// One file of a model.

@@ -87,12 +87,33 @@ impl Checker<'_> {
     }
 
     fn model(&mut self, raw: definition::Model) -> Model {
-        if raw.files.is_empty() {
-            self.report("model.files", "empty: give at least one file".to_owned());
+        let files = self.files("model.files", raw.files);
+        let mut precisions = BTreeMap::new();
+        for (precision, definition::ModelPrecision { files: own }) in raw.precisions {
+            let key = format!("model.precisions.{precision}");
+            self.name(&key, &precision);
+            let own = self.files(&format!("{key}.files"), own);
+            for format in own.keys().filter(|format| files.get(*format) == own.get(*format)) {
+                let problem =
+                    format!("the file of model.files.{format}, which is for any precision: leave it out");
+                self.report(&format!("{key}.files.{format}"), problem);
+            }
+            precisions.insert(precision, own);
+        }
+        Model { id: raw.id, files, precisions }
+    }
+
+    fn files(
+        &mut self,
+        table: &str,
+        raw: BTreeMap<String, definition::ModelFile>,
+    ) -> BTreeMap<String, ModelFile> {
+        if raw.is_empty() {
+            self.report(table, "empty: give at least one file".to_owned());
         }
         let mut files = BTreeMap::new();
-        for (format, file) in raw.files {
-            let key = format!("model.files.{format}");
+        for (format, file) in raw {
+            let key = format!("{table}.{format}");
             self.name(&key, &format);
             match file {
                 definition::ModelFile { path: Some(path), sha256: Some(sha256), generated: None } => {
@@ -105,7 +126,7 @@ impl Checker<'_> {
                 _ => self.report(&key, "give path and sha256, or else generated".to_owned()),
             }
         }
-        Model { id: raw.id, files }
+        files
     }
 
     fn published(&mut self, key: &str, text: &str, sha256: String) -> ModelFile {

@@ -6,7 +6,8 @@ use clap::{Args, ValueEnum};
 use proctor_rnn_optimiser::Precision as Format;
 use serde::{Deserialize, Serialize};
 
-use super::{cases::Group, timing::Window};
+use super::cases::Group;
+use crate::bench::timing::Window;
 
 /// What to measure, and beside what.
 #[derive(Debug, Clone, Args)]

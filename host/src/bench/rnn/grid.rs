@@ -14,12 +14,15 @@ use super::{
     peers,
     problem::{OUTPUT, Problem, floats},
     report::Report,
+    request::{Reply, Request},
     table::{Entry, Limit, Measured, Outcome, Row, System},
-    timing::Times,
-    worker::{Reply, Request, Worker},
 };
 use crate::{
-    bench::display::Display,
+    bench::{
+        display::Display,
+        timing::Times,
+        worker::{Measurement, Worker, pythons},
+    },
     exit::{EXIT_BAD_RESULT, EXIT_GOOD, EXIT_INTERRUPTED, HostError},
     folder::{output, write_whole},
     interrupt::Interrupt,
@@ -131,7 +134,7 @@ fn start_all(
     }
     for kind in flags.peers() {
         let mut why = Vec::new();
-        for python in peers::pythons(&flags.python) {
+        for python in pythons(&flags.python) {
             let start =
                 |threads: &usize| peers::start(kind, &python, *threads, last(*threads), folder.path());
             match threads.iter().map(start).collect::<Result<Vec<_>, _>>() {
@@ -228,14 +231,16 @@ fn measure(
         System::Stage(stage) => (Precision::F32, Some(*stage)),
     };
     let request = Request::Load { folder: folder.to_owned(), layer, precision, has_initial_state, stage };
-    let loaded = running.worker.ask(&request)?;
+    let loaded: Reply = running.worker.ask(&request)?;
     let path = folder.join(OUTPUT);
     let output = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     let max_abs_error = max_abs_error(&floats(&output), expected);
     let mut best: Option<(Times, Option<f64>)> = None;
     for _ in 0..ATTEMPTS {
-        let (times, foreign_share) = running.worker.measure(flags.window(), folder)?;
-        let times = Times::of(times).ok_or("it made no call")?;
+        let request = Request::Measure { window: flags.window() };
+        let measured: Measurement<Reply> = running.worker.measure(&request, folder)?;
+        let (times, foreign_share) = (Times::of(measured.times_ns), measured.foreign_share);
+        let times = times.ok_or("it made no call")?;
         let is_quieter = |best: &(Times, Option<f64>)| foreign_share < best.1;
         if best.as_ref().is_none_or(is_quieter) {
             best = Some((times, foreign_share));
@@ -244,7 +249,7 @@ fn measure(
             break;
         }
     }
-    running.worker.ask(&Request::Unload)?;
+    running.worker.ask::<Reply>(&Request::Unload)?;
     let (times, foreign_share) = best.ok_or("it made no call")?;
     let Reply { load_ms, calibration_ms, weight_bytes, .. } = loaded;
     Ok(Measured { times, foreign_share, max_abs_error, load_ms, calibration_ms, weight_bytes })

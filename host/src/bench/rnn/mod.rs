@@ -2,25 +2,23 @@
 //! otherwise, and beside what the machine can do at most.
 //!
 //! [`cases`] says which layers, [`problem`] makes their weights, inputs and answers, [`onnx`] the file for those who read
-//! ONNX. A system is measured by a worker, a process of its own that waits while it is not its turn: [`worker`] is the
-//! side that asks, [`ours`] the worker that runs a plugin (this program again), `peers.py` the worker that runs a package of
+//! ONNX. A system is measured by a worker, a process of its own that waits while it is not its turn, see
+//! [`worker`](super::worker): [`request`] is what it is asked for, [`ours`] the worker that runs a plugin (this program again), `peers.py` the worker that runs a package of
 //! Python, found by [`peers`]. [`grid`] has them measured in turn, [`table`] compares, [`ablation`] is the comparison of the paper's techniques, [`report`] shows it.
 
 mod ablation;
 mod answer;
 mod cases;
 mod flags;
-mod foreign;
 mod grid;
 mod onnx;
 mod ours;
 mod peers;
 mod problem;
 mod report;
+mod request;
 mod sets;
 mod table;
-mod timing;
-mod worker;
 
 pub(super) use flags::{RNN_HELP, RnnFlags, WorkerFlags};
 pub(super) use grid::bench;

@@ -1,32 +1,19 @@
-//! A recurrent layer as an ONNX file of one node, in the wire format of Protocol Buffers.
+//! A recurrent layer as an ONNX file of one node.
 //!
-//! Field numbers are those of `onnx.proto` (ONNX 1.16, IR version 8). The node has constant weights; its input is `X`
-//! `[time, batch, input]`, its output `Y` `[time, direction, batch, hidden]`, and of a case with an initial state
-//! `initial_h` and `initial_c` `[direction, batch, hidden]` are inputs, too.
+//! The node has constant weights; its input is `X` `[time, batch, input]`, its output `Y` `[time, direction, batch, hidden]`,
+//! and of a case with an initial state `initial_h` and `initial_c` `[direction, batch, hidden]` are inputs, too.
 
 use proctor_accuracy::LayerDirection;
+use proctor_onnx_file::{Attribute, Dim, GraphBuilder};
+use proctor_vocabulary::ElementType::F32;
 
 use super::{
     cases::{Kind, LayerCase},
-    problem::{Problem, bytes},
+    problem::Problem,
 };
-
-/// Version of the format that the file is in, and of the operators.
-const IR_VERSION: u64 = 8;
-const OPSET_VERSION: u64 = 14;
-/// `TensorProto.DataType.FLOAT`.
-const FLOAT: u64 = 1;
-/// `AttributeProto.AttributeType`.
-const ATTRIBUTE_INT: u64 = 2;
-const ATTRIBUTE_STRING: u64 = 3;
 
 /// The bytes of the file.
 pub(super) fn model(problem: &Problem) -> Vec<u8> {
-    let opset = Message::new().text(1, "").number(2, OPSET_VERSION);
-    Message::new().number(1, IR_VERSION).text(2, "proctor").message(7, &graph(problem)).message(8, &opset).0
-}
-
-fn graph(problem: &Problem) -> Message {
     let LayerCase { kind, input, hidden, batch, time, .. } = problem.layer;
     let directions = problem.layer.direction_count();
     let gates = kind.gate_count() * hidden;
@@ -37,17 +24,26 @@ fn graph(problem: &Problem) -> Message {
     let w = joined(&|weights| ordered(&weights.input));
     let r = joined(&|weights| ordered(&weights.hidden));
     let b = joined(&|weights| [ordered(&weights.input_bias), ordered(&weights.hidden_bias)].concat());
-    let mut graph = Message::new()
-        .message(1, &node(&problem.layer))
-        .text(2, "layer")
-        .message(5, &tensor("W", &[directions, gates, input], &w))
-        .message(5, &tensor("R", &[directions, gates, hidden], &r))
-        .message(5, &tensor("B", &[directions, 2 * gates], &b))
-        .message(11, &value("X", &[time, batch, input]));
-    for name in initial_states(&problem.layer) {
-        graph = graph.message(11, &value(name, &[directions, batch, hidden]));
+    let mut graph = GraphBuilder::new("layer");
+    graph.constant("W", &[directions, gates, input], &w);
+    graph.constant("R", &[directions, gates, hidden], &r);
+    graph.constant("B", &[directions, 2 * gates], &b);
+    graph.input("X", F32, &fixed(&[time, batch, input]));
+    let states = initial_states(&problem.layer);
+    for name in states {
+        graph.input(name, F32, &fixed(&[directions, batch, hidden]));
     }
-    graph.message(12, &value("Y", &[time, directions, batch, hidden]))
+    // Before the states is the place of the lengths, which are left out.
+    let lengths: &[&str] = if states.is_empty() { &[] } else { &[""] };
+    let inputs = [&["X", "W", "R", "B"], lengths, states].concat();
+    let operator = kind.prefix().to_uppercase();
+    graph.node(&operator, "Y", &inputs, &attributes(&problem.layer));
+    graph.output("Y", F32, &fixed(&[time, directions, batch, hidden]));
+    graph.into_bytes()
+}
+
+fn fixed(shape: &[usize]) -> Vec<Dim> {
+    shape.iter().map(|extent| Dim::Fixed(*extent)).collect()
 }
 
 /// Names of the inputs with states.
@@ -59,29 +55,13 @@ fn initial_states(layer: &LayerCase) -> &'static [&'static str] {
     }
 }
 
-fn node(layer: &LayerCase) -> Message {
-    let operator = layer.kind.prefix().to_uppercase();
+fn attributes(layer: &LayerCase) -> Vec<(&'static str, Attribute)> {
     let direction = if layer.bidirectional { "bidirectional" } else { "forward" };
-    let mut node = ["X", "W", "R", "B"].into_iter().fold(Message::new(), |node, name| node.text(1, name));
-    let states = initial_states(layer);
-    if !states.is_empty() {
-        // The place of the lengths, which are left out.
-        node = states.iter().fold(node.text(1, ""), |node, name| node.text(1, name));
-    }
-    let integer = |name: &str, value: usize| {
-        Message::new().text(1, name).number(3, value as u64).number(20, ATTRIBUTE_INT)
-    };
-    let text = Message::new().text(1, "direction").text(4, direction).number(20, ATTRIBUTE_STRING);
-    let mut node = node
-        .text(2, "Y")
-        .text(3, "layer")
-        .text(4, &operator)
-        .message(5, &integer("hidden_size", layer.hidden))
-        .message(5, &text);
+    let mut attributes = vec![("hidden_size", (layer.hidden as i64).into()), ("direction", direction.into())];
     if layer.kind != Kind::Lstm {
-        node = node.message(5, &integer("linear_before_reset", usize::from(layer.kind == Kind::Gru)));
+        attributes.push(("linear_before_reset", i64::from(layer.kind == Kind::Gru).into()));
     }
-    node
+    attributes
 }
 
 /// Gates in ONNX's order: LSTM i, o, f, c; GRU z, r, h.
@@ -91,70 +71,9 @@ fn in_order(kind: Kind, rows: &[f32]) -> Vec<f32> {
     order.iter().flat_map(|position| &rows[position * gate..][..gate]).copied().collect()
 }
 
-fn tensor(name: &str, shape: &[usize], values: &[f32]) -> Message {
-    let dims = shape.iter().fold(Message::new(), |tensor, extent| tensor.number(1, *extent as u64));
-    dims.number(2, FLOAT).text(8, name).bytes(9, &bytes(values))
-}
-
-fn value(name: &str, shape: &[usize]) -> Message {
-    let dims = shape
-        .iter()
-        .fold(Message::new(), |shape, extent| shape.message(1, &Message::new().number(1, *extent as u64)));
-    let tensor = Message::new().number(1, FLOAT).message(2, &dims);
-    Message::new().text(1, name).message(2, &Message::new().message(1, &tensor))
-}
-
-/// A message of Protocol Buffers, field after field.
-struct Message(Vec<u8>);
-
-impl Message {
-    fn new() -> Self {
-        Self(Vec::new())
-    }
-
-    /// A field with an integer.
-    fn number(mut self, field: u64, value: u64) -> Self {
-        self.varint(field << 3);
-        self.varint(value);
-        self
-    }
-
-    /// A field with a length and so many bytes.
-    fn bytes(mut self, field: u64, bytes: &[u8]) -> Self {
-        self.varint(field << 3 | 2);
-        self.varint(bytes.len() as u64);
-        self.0.extend_from_slice(bytes);
-        self
-    }
-
-    fn text(self, field: u64, text: &str) -> Self {
-        self.bytes(field, text.as_bytes())
-    }
-
-    fn message(self, field: u64, message: &Self) -> Self {
-        self.bytes(field, &message.0)
-    }
-
-    /// Seven bits at a time, the lowest first; the highest bit of a byte says that more follow.
-    fn varint(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.0.push((value & 0x7f) as u8 | 0x80);
-            value >>= 7;
-        }
-        self.0.push(value as u8);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_and_texts_are_written_as_the_format_has_it() {
-        // The examples of the description of the format: field 1 with 150, field 2 with "testing".
-        assert_eq!(Message::new().number(1, 150).0, [0x08, 0x96, 0x01]);
-        assert_eq!(Message::new().text(2, "testing").0, *b"\x12\x07testing");
-    }
 
     #[test]
     fn gates_change_their_places() {

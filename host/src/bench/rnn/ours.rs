@@ -4,7 +4,7 @@
 use std::{
     collections::BTreeMap,
     fs,
-    io::{self, BufRead, Write},
+    io::{self, BufRead},
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
     time::Instant,
@@ -25,10 +25,15 @@ use super::{
     cases::{Kind, LayerCase},
     flags::{Precision, WorkerFlags},
     problem::{INITIAL_CELL, INITIAL_HIDDEN, INPUT, ONNX, OUTPUT, SAFETENSORS, bytes, floats},
-    timing::{Window, times_ns},
-    worker::{Reply, Request, TIMES},
+    request::{Reply, Request},
 };
-use crate::exit::{EXIT_GOOD, HostError};
+use crate::{
+    bench::{
+        timing::{Window, times_ns},
+        worker::{Hello, Refusal, say, write_times},
+    },
+    exit::{EXIT_GOOD, HostError},
+};
 
 /// The options of a plugin that are set if it has them.
 const THREADS: &str = "threads";
@@ -43,24 +48,19 @@ pub(in crate::bench) fn work(flags: &WorkerFlags) -> Result<i32, HostError> {
     let location = SearchPath::standard(&[]).find(&flags.plugin)?;
     let library = PluginLibrary::load(&location)?;
     let identity = library.identity();
-    let version = Some(format!("{} {}", identity.name, identity.version));
-    say(&Reply { version, ..Reply::default() });
+    say(&Hello { version: format!("{} {}", identity.name, identity.version) });
     let mut loaded: Option<Loaded> = None;
     for line in io::stdin().lock().lines().map_while(Result::ok) {
         let done = match serde_json::from_str(&line) {
             Ok(request) => reply_to(&request, &library, flags, &mut loaded),
             Err(error) => Err(error.to_string()),
         };
-        say(&done.unwrap_or_else(|error| Reply { error: Some(error), ..Reply::default() }));
+        match done {
+            Ok(reply) => say(&reply),
+            Err(error) => say(&Refusal { error }),
+        }
     }
     Ok(EXIT_GOOD)
-}
-
-/// Writes a line. Whoever does not listen any more has ended.
-fn say(reply: &Reply) {
-    let mut out = io::stdout().lock();
-    let _ = serde_json::to_writer(&mut out, reply);
-    let _ = out.write_all(b"\n").and_then(|()| out.flush());
 }
 
 fn reply_to(
@@ -154,8 +154,7 @@ impl Loaded {
                 Ok::<_, String>(())
             })?,
         };
-        let bytes: Vec<u8> = times.iter().flat_map(|time| time.to_le_bytes()).collect();
-        write(&self.folder.join(TIMES), &bytes)
+        write_times(&self.folder, &times)
     }
 }
 

@@ -1,14 +1,7 @@
-"""Runs one inference system on single recurrent layers, for `host bench rnn`.
-
-The first argument is JSON: {"system", "threads", "cpus"}. Requests and replies are lines of JSON on stdin and stdout, as in
-worker.rs: a reply with the version at the start; then `load`, `measure` and `unload`. Tensors are files of little-endian
-f32 in the folder of the case, times a file of u64 in ns.
-"""
-
-import json
-import os
-import sys
-import time
+# Runs one inference system on single recurrent layers, for `host bench rnn`. It comes after worker.py.
+#
+# The first argument is JSON: {"system", "threads", "cpus"}. Requests are `load`, `measure` and `unload`, see request.rs.
+# Tensors are files of little-endian f32 in the folder of the case.
 
 
 class OnnxRuntime:
@@ -141,30 +134,11 @@ class Case:
         return {name: tensor(entry) for name, entry in json.loads(data[8:start]).items()}
 
 
-def times_ns(window, call):
-    """The times of calls one right after the other, as timing.rs makes them."""
-    clock = time.perf_counter_ns
-    end = clock() + int(window["warm_up_s"] * 1e9)
-    while clock() < end:
-        call()
-    times = []
-    least_ns, most_ns, least_calls = window["least_s"] * 1e9, window["most_s"] * 1e9, window["least_calls"]
-    begin = last = clock()
-    while True:
-        call()
-        now = clock()
-        times.append(now - last)
-        last = now
-        spent = now - begin
-        if (spent >= least_ns and len(times) >= least_calls) or spent >= most_ns:
-            return times
-
-
 class Worker:
     """Answers requests; holds one layer at a time."""
 
     def __init__(self, system):
-        self.system = system
+        self.system, self.version = system, system.version
         self.unload()
 
     def unload(self):
@@ -183,34 +157,10 @@ class Worker:
             self.case, self.call, self.output = case, call, output
             return {"load_ms": load_ms}
         if request["do"] == "measure":
-            times = times_ns(request["window"], self.call)
-            self.case.numpy.array(times, self.case.numpy.uint64).tofile(self.case.path("times.u64"))
+            write_times(self.case.folder, times_ns(request["window"], self.call))
             return {}
         self.unload()
         return {}
 
 
-def main():
-    spec = json.loads(sys.argv[1])
-    os.sched_setaffinity(0, spec["cpus"])
-    replies = os.fdopen(os.dup(1), "w")
-    # Whatever a package prints goes to stderr.
-    os.dup2(2, 1)
-
-    def say(reply):
-        print(json.dumps(reply), file=replies, flush=True)
-
-    try:
-        worker = Worker(SYSTEMS[spec["system"]](spec["threads"]))
-    except Exception as error:  # whatever keeps a package from being imported
-        say({"error": f"{type(error).__name__}: {error}".splitlines()[0][:300]})
-        return
-    say({"version": worker.system.version})
-    for line in sys.stdin:
-        try:
-            say(worker.answer(json.loads(line)))
-        except Exception as error:  # a system that lacks a layer must not end the run
-            say({"error": f"{type(error).__name__}: {error}".splitlines()[0][:300]})
-
-
-main()
+serve(lambda spec: Worker(SYSTEMS[spec["system"]](spec["threads"])))

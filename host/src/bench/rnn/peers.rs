@@ -1,15 +1,13 @@
 //! The systems that ours is held against: packages of Python, found where they are installed.
 
-use std::{
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{path::Path, process::Command};
 
 use serde_json::json;
 
-use super::{flags::PeerKind, worker::Worker};
+use super::flags::PeerKind;
+use crate::bench::worker::{self, Worker};
 
-/// Runs one system. It is handed to Python as it stands here.
+/// Runs one system. It is handed to Python after the part that is the same for all.
 const SCRIPT: &str = include_str!("peers.py");
 
 /// Has Python run one system on so many threads.
@@ -25,19 +23,14 @@ pub(super) fn start(
 ) -> Result<Worker, String> {
     let spec = json!({ "system": kind.name(), "threads": threads, "cpus": cpus });
     let mut command = Command::new(python);
-    command.args(["-c", SCRIPT, &spec.to_string()]);
+    command.args(["-c", &script(), &spec.to_string()]);
     // Some libraries look here and not at what they are told.
     command.env("OMP_NUM_THREADS", threads.to_string());
     Worker::start(command, threads, cpus.to_vec(), folder)
 }
 
-/// Where to look: the interpreters that are given, else that of the active virtual environment, and `python3`.
-pub(super) fn pythons(given: &[PathBuf]) -> Vec<PathBuf> {
-    if !given.is_empty() {
-        return given.to_vec();
-    }
-    let active = std::env::var_os("VIRTUAL_ENV").map(|folder| PathBuf::from(folder).join("bin/python3"));
-    active.into_iter().chain([PathBuf::from("python3")]).collect()
+fn script() -> String {
+    format!("{}{SCRIPT}", worker::SCRIPT)
 }
 
 /// What to do about a system that no Python has.
@@ -60,9 +53,9 @@ mod tests {
         cases::{Kind, LayerCase},
         flags::Precision,
         problem::{OUTPUT, Problem, floats},
-        timing::Window,
-        worker::Request,
+        request::{Reply, Request},
     };
+    use crate::bench::{timing::Window, worker::pythons};
 
     const LAYERS: [LayerCase; 3] = [
         LayerCase { kind: Kind::Lstm, bidirectional: true, input: 5, hidden: 3, batch: 2, time: 4 },
@@ -77,13 +70,24 @@ mod tests {
         problem.write(folder.path()).unwrap();
         let (path, has_initial_state) = (folder.path().to_owned(), layer.has_initial_state());
         let precision = Precision::F32;
-        worker.ask(&Request::Load { folder: path, layer, precision, has_initial_state, stage: None })?;
+        worker.ask::<Reply>(&Request::Load {
+            folder: path,
+            layer,
+            precision,
+            has_initial_state,
+            stage: None,
+        })?;
         let output = floats(&fs::read(folder.path().join(OUTPUT)).unwrap());
         let error = max_abs_error(&output, &answer(&problem));
         assert!(error < TOLERANCE, "{layer:?}: {error}");
-        let (times, _) = worker.measure(Window::QUICK, folder.path())?;
+        let times = measure(worker, folder.path())?;
         assert!(!times.is_empty() && times.iter().all(|time| *time > 0));
-        worker.ask(&Request::Unload).map(drop)
+        worker.ask::<Reply>(&Request::Unload).map(drop)
+    }
+
+    fn measure(worker: &mut Worker, folder: &Path) -> Result<Vec<u64>, String> {
+        let measured = worker.measure::<Reply>(&Request::Measure { window: Window::QUICK }, folder)?;
+        Ok(measured.times_ns)
     }
 
     #[test]
@@ -136,7 +140,7 @@ class InferenceSession:
         let cpus = proctor_rnn_optimiser::allowed_cores();
         let spec = json!({ "system": "onnxruntime", "threads": 1, "cpus": [cpus[0]] }).to_string();
         let mut command = Command::new("python3");
-        command.args(["-c", SCRIPT, &spec]).env("PYTHONPATH", folder.path());
+        command.args(["-c", &script(), &spec]).env("PYTHONPATH", folder.path());
         let mut worker = Worker::start(command, 1, vec![cpus[0]], folder.path()).unwrap();
         assert_eq!(worker.version, "9.9");
         Problem::new(LAYERS[0]).write(folder.path()).unwrap();
@@ -147,12 +151,12 @@ class InferenceSession:
             has_initial_state: false,
             stage: None,
         };
-        assert!(worker.ask(&request).unwrap().load_ms.is_some());
+        assert!(worker.ask::<Reply>(&request).unwrap().load_ms.is_some());
         assert_eq!(fs::read(folder.path().join(OUTPUT)).unwrap().len(), 4 * 4 * 2 * 6);
-        assert!(worker.measure(Window::QUICK, folder.path()).unwrap().0.len() >= 5);
-        worker.ask(&Request::Unload).unwrap();
+        assert!(measure(&mut worker, folder.path()).unwrap().len() >= 5);
+        worker.ask::<Reply>(&Request::Unload).unwrap();
         // Nothing is loaded any more.
-        assert!(worker.measure(Window::QUICK, folder.path()).unwrap_err().contains("Error"));
+        assert!(measure(&mut worker, folder.path()).unwrap_err().contains("Error"));
     }
 
     #[test]
@@ -166,7 +170,7 @@ class InferenceSession:
         let cpus = proctor_rnn_optimiser::allowed_cores();
         let spec = json!({ "system": "torch", "threads": 1, "cpus": [cpus[0]] }).to_string();
         let mut command = Command::new("python3");
-        command.args(["-c", SCRIPT, &spec]).env("PYTHONPATH", folder.path());
+        command.args(["-c", &script(), &spec]).env("PYTHONPATH", folder.path());
         let error = Worker::start(command, 1, vec![cpus[0]], folder.path()).unwrap_err();
         assert_eq!(error, "ImportError: not this one");
         let advice = advice(PeerKind::Torch, &[error]);

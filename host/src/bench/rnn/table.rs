@@ -2,7 +2,8 @@
 
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
-use super::{ablation::stage_name, answer::TOLERANCE, cases::Case, flags::Precision, timing::Times};
+use super::{ablation::stage_name, answer::TOLERANCE, cases::Case, flags::Precision};
+use crate::bench::timing::Times;
 
 /// One layer with everything that was measured of it.
 #[derive(Debug, Clone, Serialize)]

@@ -1,6 +1,6 @@
 //! The attributes of a node, read by name.
 
-use super::proto::{AttributeProto, NodeProto, TensorProto};
+use proctor_onnx_file::proto::{AttributeProto, NodeProto, TensorProto};
 
 /// The attributes of one node.
 #[derive(Debug, Clone, Copy)]

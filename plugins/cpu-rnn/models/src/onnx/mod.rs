@@ -8,7 +8,6 @@ mod error;
 mod fit;
 mod model;
 mod node;
-mod proto;
 mod read;
 mod tensor;
 

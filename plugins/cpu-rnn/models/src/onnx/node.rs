@@ -4,12 +4,12 @@ use proctor_rnn_optimiser::{Cell, Directions, GruReset, RnnActivation};
 
 use super::{
     attributes::Attributes,
-    proto::NodeProto,
     tensor::{element, tensor},
 };
 use crate::graph::{
     Binary, Gemm, Op, RecurrentSpec, Reduce, ReduceKind, Slice, Softmax, Split, Tensor, Unary,
 };
+use proctor_onnx_file::proto::NodeProto;
 
 /// What a node of the file is.
 #[derive(Debug, Clone)]

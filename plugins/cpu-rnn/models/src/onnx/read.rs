@@ -7,13 +7,13 @@ use std::{
     sync::Arc,
 };
 
+use proctor_onnx_file::proto::{GraphProto, ModelProto, NodeProto, ValueInfoProto};
 use proctor_rnn_optimiser::Precision;
 use prost::Message;
 
 use super::{
     OnnxError,
     node::{Parsed, label, parse},
-    proto::{GraphProto, ModelProto, NodeProto, ValueInfoProto},
     tensor::{element, tensor},
 };
 use crate::graph::{

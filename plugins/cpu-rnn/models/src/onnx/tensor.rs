@@ -2,8 +2,8 @@
 
 use prost::Message;
 
-use super::proto::TensorProto;
 use crate::graph::{Element, Tensor, Values, element_count};
+use proctor_onnx_file::proto::TensorProto;
 
 /// Names of the element types by their numbers in `TensorProto.DataType`.
 const NAMES: [&str; 29] = [

@@ -1,4 +1,4 @@
-//! The part of ONNX's protobuf messages that is read, field numbers as in `onnx.proto` of ONNX 1.23.
+//! The part of ONNX's protobuf messages that is read or written, field numbers as in `onnx.proto` of ONNX 1.23.
 //!
 //! Fields that nobody here asks for are left out; the decoder steps over them.
 
@@ -10,6 +10,9 @@ pub struct ModelProto {
     /// Version of the format.
     #[prost(int64, optional, tag = "1")]
     pub ir_version: Option<i64>,
+    /// Program that has written the file.
+    #[prost(string, optional, tag = "2")]
+    pub producer_name: Option<String>,
     /// The computation.
     #[prost(message, optional, tag = "7")]
     pub graph: Option<GraphProto>,
@@ -35,6 +38,9 @@ pub struct GraphProto {
     /// Nodes, each after those whose outputs it reads.
     #[prost(message, repeated, tag = "1")]
     pub node: Vec<NodeProto>,
+    /// Name.
+    #[prost(string, optional, tag = "2")]
+    pub name: Option<String>,
     /// Constants.
     #[prost(message, repeated, tag = "5")]
     pub initializer: Vec<TensorProto>,

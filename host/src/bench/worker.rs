@@ -1,9 +1,12 @@
 //! A process that runs one system with one number of threads: it is asked for one thing at a time, in lines of JSON, and
 //! waits at its standard input meanwhile.
+//!
+//! Its first line is `{"version": ...}`, each further one the answer to a request; `{"error": ...}` says why there is none.
+//! `worker.py` is the other side in Python.
 
 use std::{
     fs::{self, File},
-    io::{BufRead, BufReader, Write},
+    io::{self, BufRead, BufReader, Write},
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, Stdio},
@@ -12,53 +15,29 @@ use std::{
     time::Duration,
 };
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::Value;
 
-use super::{cases::LayerCase, flags::Precision, foreign::Watch, timing::Window};
+use super::foreign::Watch;
 
 /// Longer than anything takes: to import a package, to load the largest layer, to run it in quiet.
 const LIMIT: Duration = Duration::from_secs(300);
 /// Where a worker writes the times of its calls, in ns, as little-endian u64.
-pub(super) const TIMES: &str = "times.u64";
+const TIMES: &str = "times.u64";
 
-/// What a worker is asked for.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(tag = "do", rename_all = "snake_case")]
-pub(super) enum Request {
-    /// Load the layer in this folder, call it once, and write the output there.
-    Load {
-        folder: PathBuf,
-        layer: LayerCase,
-        precision: Precision,
-        has_initial_state: bool,
-        /// Of the comparison of the paper's techniques: which of them, instead of the plugin.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        stage: Option<usize>,
-    },
-    /// Call it over and over, and write the times to the folder.
-    Measure { window: Window },
-    /// Forget it.
-    Unload,
+/// The side in Python that answers. A script that runs a system comes after it.
+pub(super) const SCRIPT: &str = include_str!("worker.py");
+
+/// What a worker says at its start.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Hello {
+    pub(super) version: String,
 }
 
-/// What it answers, each time; also once at its start, with the version.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Reply {
-    /// Why it cannot.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) error: Option<String>,
-    /// At the start: version of the system.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) version: Option<String>,
-    /// Of a load: how long it took, in ms.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) load_ms: Option<f64>,
-    /// Of a load by a system that finds out once how to run a layer: how long that took, in ms.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) calibration_ms: Option<f64>,
-    /// Of a load of a stage: bytes of weights that one call brings into private caches, by the model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) weight_bytes: Option<u64>,
+/// Why a worker cannot do what it was asked for.
+#[derive(Debug, Serialize)]
+pub(super) struct Refusal {
+    pub(super) error: String,
 }
 
 /// A worker that has said what it is.
@@ -71,6 +50,43 @@ pub(super) struct Worker {
     requests: ChildStdin,
     replies: Receiver<String>,
     stderr: PathBuf,
+}
+
+/// Where to look: the interpreters that are given, else that of the active virtual environment, and `python3`.
+pub(super) fn pythons(given: &[PathBuf]) -> Vec<PathBuf> {
+    if !given.is_empty() {
+        return given.to_vec();
+    }
+    let active = std::env::var_os("VIRTUAL_ENV").map(|folder| PathBuf::from(folder).join("bin/python3"));
+    active.into_iter().chain([PathBuf::from("python3")]).collect()
+}
+
+/// What a worker has measured.
+#[derive(Debug)]
+pub(super) struct Measurement<R> {
+    /// Its answer.
+    pub(super) reply: R,
+    /// The time of each call, in ns.
+    pub(super) times_ns: Vec<u64>,
+    /// Share of its processors that others used meanwhile, from 0 to 1, if the system tells.
+    pub(super) foreign_share: Option<f64>,
+}
+
+/// Writes an answer or a greeting as a line to stdout: the side of a worker. Whoever does not listen any more has ended.
+pub(super) fn say(reply: &impl Serialize) {
+    let mut out = io::stdout().lock();
+    let _ = serde_json::to_writer(&mut out, reply);
+    let _ = out.write_all(b"\n").and_then(|()| out.flush());
+}
+
+/// Writes the times of calls to a file of `folder`, for [`Worker::measure`].
+///
+/// # Errors
+/// If the file cannot be written.
+pub(super) fn write_times(folder: &Path, times_ns: &[u64]) -> Result<(), String> {
+    let path = folder.join(TIMES);
+    let bytes: Vec<u8> = times_ns.iter().flat_map(|time| time.to_le_bytes()).collect();
+    fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 impl Worker {
@@ -97,7 +113,7 @@ impl Worker {
         thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
         let version = String::new();
         let mut worker = Self { version, threads, cpus, process, requests, replies, stderr };
-        worker.version = worker.reply()?.version.unwrap_or_default();
+        worker.version = worker.reply::<Hello>()?.version;
         Ok(worker)
     }
 
@@ -105,7 +121,7 @@ impl Worker {
     ///
     /// # Errors
     /// What the worker says, or how it ended.
-    pub(super) fn ask(&mut self, request: &Request) -> Result<Reply, String> {
+    pub(super) fn ask<R: DeserializeOwned>(&mut self, request: &impl Serialize) -> Result<R, String> {
         let mut line = serde_json::to_string(request).map_err(|error| error.to_string())?;
         line.push('\n');
         if self.requests.write_all(line.as_bytes()).is_err() {
@@ -114,25 +130,27 @@ impl Worker {
         self.reply()
     }
 
-    /// Asks for times. Also returns the share of its processors that others used meanwhile.
+    /// Asks for times, which it writes to a file of `folder`. Also returns what it answers, and the share of its processors
+    /// that others used meanwhile.
     ///
     /// # Errors
     /// As [`ask`](Self::ask).
-    pub(super) fn measure(
+    pub(super) fn measure<R: DeserializeOwned>(
         &mut self,
-        window: Window,
+        request: &impl Serialize,
         folder: &Path,
-    ) -> Result<(Vec<u64>, Option<f64>), String> {
+    ) -> Result<Measurement<R>, String> {
         let processes = [self.process.id(), std::process::id()];
         let watch = Watch::start(&self.cpus, &processes);
-        self.ask(&Request::Measure { window })?;
+        let reply = self.ask(request)?;
         let foreign_share = watch.share(&self.cpus, &processes);
         let path = folder.join(TIMES);
         let bytes = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-        Ok((bytes.as_chunks().0.iter().map(|eight| u64::from_le_bytes(*eight)).collect(), foreign_share))
+        let times_ns = bytes.as_chunks().0.iter().map(|eight| u64::from_le_bytes(*eight)).collect();
+        Ok(Measurement { reply, times_ns, foreign_share })
     }
 
-    fn reply(&mut self) -> Result<Reply, String> {
+    fn reply<R: DeserializeOwned>(&mut self) -> Result<R, String> {
         let line = match self.replies.recv_timeout(LIMIT) {
             Ok(line) => line,
             Err(RecvTimeoutError::Disconnected) => return Err(self.end()),
@@ -142,8 +160,12 @@ impl Worker {
                 return Err(format!("no answer within {} s", LIMIT.as_secs()));
             }
         };
-        let reply: Reply = serde_json::from_str(&line).map_err(|error| format!("{error}: {line}"))?;
-        reply.error.clone().map_or(Ok(reply), Err)
+        let unread = |error: serde_json::Error| format!("{error}: {line}");
+        let reply: Value = serde_json::from_str(&line).map_err(unread)?;
+        match reply.get("error").and_then(Value::as_str) {
+            Some(error) => Err(error.to_owned()),
+            None => serde_json::from_value(reply).map_err(unread),
+        }
     }
 
     /// How the process ended, and the last line that it wrote to stderr.
@@ -181,9 +203,10 @@ mod tests {
         let script = r#"echo '{"version":"1.2"}'; read line; echo '{"load_ms":7.5}'; read line; echo '{"error":"no gates"}'"#;
         let mut worker = start(script).unwrap();
         assert_eq!(worker.version, "1.2");
-        assert_eq!(worker.ask(&Request::Unload).unwrap().load_ms, Some(7.5));
-        assert_eq!(worker.ask(&Request::Unload).unwrap_err(), "no gates");
-        assert_eq!(worker.ask(&Request::Unload).unwrap_err(), "exit status: 0");
+        let reply: Value = worker.ask(&"unload").unwrap();
+        assert_eq!(reply["load_ms"], 7.5);
+        assert_eq!(worker.ask::<Value>(&"unload").unwrap_err(), "no gates");
+        assert_eq!(worker.ask::<Value>(&"unload").unwrap_err(), "exit status: 0");
     }
 
     #[test]

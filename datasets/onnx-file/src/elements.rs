@@ -1,0 +1,92 @@
+//! ONNX's types of elements, and ours.
+
+use proctor_vocabulary::ElementType;
+
+use crate::signature::ValueType;
+
+/// `TensorProto.DataType` of each type that crosses the plugin boundary.
+const TENSORS: [(i32, ElementType); 10] = [
+    (1, ElementType::F32),
+    (2, ElementType::U8),
+    (3, ElementType::I8),
+    (5, ElementType::I16),
+    (6, ElementType::I32),
+    (7, ElementType::I64),
+    (9, ElementType::Bool),
+    (10, ElementType::F16),
+    (11, ElementType::F64),
+    (16, ElementType::Bf16),
+];
+
+/// `TensorProto.DataType` of those that do not, with their names in ONNX and the bits of an element, 0 for texts.
+const OTHERS: [(i32, &str, u64); 15] = [
+    (4, "uint16", 16),
+    (8, "string", 0),
+    (12, "uint32", 32),
+    (13, "uint64", 64),
+    (14, "complex64", 64),
+    (15, "complex128", 128),
+    (17, "float8e4m3fn", 8),
+    (18, "float8e4m3fnuz", 8),
+    (19, "float8e5m2", 8),
+    (20, "float8e5m2fnuz", 8),
+    (21, "uint4", 4),
+    (22, "int4", 4),
+    (23, "float4e2m1", 4),
+    (24, "float8e8m0", 8),
+    (25, "uint2", 2),
+];
+
+/// The type with this number in ONNX files.
+pub(crate) fn value_type(data_type: i32) -> ValueType {
+    match TENSORS.iter().find(|(number, _)| *number == data_type) {
+        Some((_, element)) => ValueType::Tensor(*element),
+        None => ValueType::Other(
+            OTHERS
+                .iter()
+                .find(|(number, ..)| *number == data_type)
+                .map_or("unknown type", |(_, name, _)| name),
+        ),
+    }
+}
+
+/// The number of a type in ONNX files.
+#[must_use]
+pub fn data_type(element: ElementType) -> i32 {
+    TENSORS.iter().find(|(_, known)| *known == element).map_or(0, |(number, _)| *number)
+}
+
+/// Bytes of so many elements in a file; `None` for texts and types that are not known.
+pub(crate) fn size_bytes(data_type: i32, element_count: u64) -> Option<u64> {
+    if let Some((_, element)) = TENSORS.iter().find(|(number, _)| *number == data_type) {
+        return element_count.checked_mul(element.size_bytes() as u64);
+    }
+    let (_, _, bits) = OTHERS.iter().find(|(number, _, bits)| *number == data_type && *bits > 0)?;
+    Some(element_count.checked_mul(*bits)?.div_ceil(8))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_type_of_the_boundary_has_a_number() {
+        for element in ElementType::ALL {
+            assert_eq!(value_type(data_type(*element)), ValueType::Tensor(*element));
+        }
+    }
+
+    #[test]
+    fn elements_smaller_than_a_byte_share_bytes() {
+        assert_eq!(size_bytes(22, 3), Some(2));
+        assert_eq!(size_bytes(1, 3), Some(12));
+        assert_eq!(size_bytes(8, 3), None);
+        assert_eq!(size_bytes(1, u64::MAX), None);
+    }
+
+    #[test]
+    fn what_does_not_cross_the_boundary_keeps_its_name() {
+        assert_eq!(value_type(8), ValueType::Other("string"));
+        assert_eq!(value_type(99), ValueType::Other("unknown type"));
+    }
+}

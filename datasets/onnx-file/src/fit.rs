@@ -1,0 +1,321 @@
+//! How the tensors of a benchmark's samples become the inputs of a model, and its outputs theirs.
+
+use std::collections::BTreeMap;
+
+use proctor_vocabulary::{ElementType, TensorSpec};
+
+use crate::{Conversion, Dim, Signature, ValueSpec, ValueType};
+
+/// How samples and the tensors of a model correspond.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fit {
+    /// The model's inputs, in its order, each with the tensor of a sample that it takes.
+    pub inputs: Vec<Port>,
+    /// The sample's outputs, in its order, each with the output of the model that it comes from.
+    pub outputs: Vec<Port>,
+    /// What the model knows of batches.
+    pub batching: Batching,
+}
+
+/// A tensor of a sample and the model's tensor that it corresponds to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Port {
+    /// Number of the tensor among those of the sample.
+    pub tensor: usize,
+    /// Number of the value among those of the [`Signature`].
+    pub value: usize,
+    /// Name of the value in the model.
+    pub name: String,
+    /// Shape of one sample in the model, without the dimension of the batch.
+    pub shape: Vec<usize>,
+    /// Type of the elements in the model.
+    pub element_type: ElementType,
+    /// From the sample's type to the model's (inputs) or back (outputs); `None` if both are the same.
+    pub conversion: Option<Conversion>,
+}
+
+/// What a model knows of batches. Where it knows them, they are the first dimension of all its tensors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Batching {
+    /// Any number of samples at a time.
+    Free,
+    /// Always this many samples at a time.
+    Fixed(usize),
+    /// One sample at a time, in tensors without a dimension for the batch.
+    None,
+}
+
+/// Why a model does not fit a benchmark.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FitError {
+    /// The inputs are others than the benchmark's.
+    #[error("the model takes {takes}, but the benchmark has {has}: {why}")]
+    Inputs {
+        /// Inputs of the model, with their types and shapes.
+        takes: String,
+        /// Input tensors of a sample.
+        has: String,
+        /// What does not fit.
+        why: String,
+    },
+    /// The outputs are others than the benchmark's.
+    #[error("the model gives {gives}, but the benchmark wants {wants}: {why}")]
+    Outputs {
+        /// Outputs of the model, with their types and shapes.
+        gives: String,
+        /// Output tensors of a sample.
+        wants: String,
+        /// What does not fit.
+        why: String,
+    },
+    /// An output has a type that no accuracy script reads.
+    #[error(
+        "output \"{name}\" of the model holds {value_type}, which nothing can score; export the model so that it gives \
+         {wanted}"
+    )]
+    OutputType {
+        /// Name of the output.
+        name: String,
+        /// Its type.
+        value_type: ValueType,
+        /// The type that the benchmark wants.
+        wanted: ElementType,
+    },
+    /// The model is made for smaller batches than the run may form.
+    #[error(
+        "the model takes batches of {fixed} and no others, but the run may form batches of {asked}; set batch_size = \
+         {fixed}, or export the model with a free first dimension"
+    )]
+    FixedBatch {
+        /// Size of the model's batches.
+        fixed: usize,
+        /// Largest batch of the run.
+        asked: usize,
+    },
+}
+
+impl Fit {
+    /// Shape of a tensor of the model for so many samples, which are at most those of [`Batching::Fixed`].
+    #[must_use]
+    pub fn shape(&self, port: &Port, batch_size: usize) -> Vec<usize> {
+        let batch = match self.batching {
+            Batching::Free => Some(batch_size),
+            Batching::Fixed(fixed) => Some(fixed),
+            Batching::None => None,
+        };
+        batch.into_iter().chain(port.shape.iter().copied()).collect()
+    }
+}
+
+impl Port {
+    /// Number of elements of one sample.
+    #[must_use]
+    pub fn element_count(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Bytes of one sample in the model.
+    #[must_use]
+    pub fn size_bytes(&self) -> usize {
+        self.element_count() * self.element_type.size_bytes()
+    }
+}
+
+/// Finds how a model takes samples with these tensors, up to `batch_size_max` at a time.
+///
+/// Tensors correspond by name if every name of the one side is known to the other, else by their order. A free
+/// dimension takes any extent, the same wherever it has the same name; dimensions of extent 1 may be missing on either
+/// side.
+///
+/// # Errors
+/// A [`FitError`] that says what the model has, what the benchmark has, and where they differ.
+pub fn fit(
+    signature: &Signature,
+    inputs: &[TensorSpec],
+    outputs: &[TensorSpec],
+    batch_size_max: usize,
+) -> Result<Fit, FitError> {
+    let mut extents = Extents::new();
+    let (input_ports, batching) = fit_inputs(&signature.inputs, inputs, &mut extents)
+        .map_err(|why| FitError::Inputs { takes: list(&signature.inputs), has: list(inputs), why })?;
+    let fixed = match batching {
+        Batching::Free => usize::MAX,
+        Batching::Fixed(fixed) => fixed,
+        Batching::None => 1,
+    };
+    if fixed < batch_size_max {
+        return Err(FitError::FixedBatch { fixed, asked: batch_size_max });
+    }
+    let output_ports = fit_outputs(&signature.outputs, outputs, batching, &extents)?;
+    Ok(Fit { inputs: input_ports, outputs: output_ports, batching })
+}
+
+/// Extents of free dimensions by their names.
+type Extents<'a> = BTreeMap<&'a str, usize>;
+
+fn list(values: &[impl ToString]) -> String {
+    match values {
+        [] => "nothing".to_owned(),
+        values => values.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+    }
+}
+
+fn fit_inputs<'a>(
+    values: &'a [ValueSpec],
+    specs: &[TensorSpec],
+    extents: &mut Extents<'a>,
+) -> Result<(Vec<Port>, Batching), String> {
+    if values.len() != specs.len() {
+        return Err(format!("{} inputs for {} tensors", values.len(), specs.len()));
+    }
+    if values.is_empty() {
+        return Err("a model without inputs cannot be asked anything".to_owned());
+    }
+    let by_name = values.iter().all(|value| specs.iter().any(|spec| spec.name == value.name));
+    let mut ports = Vec::with_capacity(values.len());
+    let mut batching: Option<Batching> = None;
+    for (place, value) in values.iter().enumerate() {
+        let named = specs.iter().position(|spec| by_name && spec.name == value.name);
+        let tensor = named.unwrap_or(place);
+        let spec = &specs[tensor];
+        let element_type = element_type(value)?;
+        let conversion = conversion(spec.element_type, element_type)
+            .ok_or_else(|| format!("{} are not {} of \"{}\"", spec.element_type, element_type, value.name))?;
+        let (shape, own) = input_shape(value, spec, extents)?;
+        if batching.is_some_and(|others| others != own) {
+            return Err(format!("\"{}\" has another batch dimension than the inputs before it", value.name));
+        }
+        batching = Some(own);
+        ports.push(Port { tensor, value: place, name: value.name.clone(), shape, element_type, conversion });
+    }
+    Ok((ports, batching.unwrap_or(Batching::None)))
+}
+
+fn element_type(value: &ValueSpec) -> Result<ElementType, String> {
+    match value.value_type {
+        ValueType::Tensor(element_type) => Ok(element_type),
+        ValueType::Other(name) => Err(format!("\"{}\" takes {name}, which no benchmark has", value.name)),
+    }
+}
+
+/// `None` where there is no way, `Some(None)` where none is needed.
+fn conversion(from: ElementType, to: ElementType) -> Option<Option<Conversion>> {
+    if from == to { Some(None) } else { Conversion::between(from, to).map(Some) }
+}
+
+fn input_shape<'a>(
+    value: &'a ValueSpec,
+    spec: &TensorSpec,
+    extents: &mut Extents<'a>,
+) -> Result<(Vec<usize>, Batching), String> {
+    let dims = value.dims.as_deref();
+    let dims = dims.ok_or_else(|| format!("the file does not say the shape of input \"{}\"", value.name))?;
+    if let Some((first, rest)) = dims.split_first()
+        && let Some(shape) = resolve(rest, &spec.shape, extents)
+    {
+        return Ok((
+            shape,
+            match first {
+                Dim::Free(_) => Batching::Free,
+                Dim::Fixed(fixed) => Batching::Fixed(*fixed),
+            },
+        ));
+    }
+    if let Some(shape) = resolve(dims, &spec.shape, extents) {
+        return Ok((shape, Batching::None));
+    }
+    Err(format!(
+        "a sample of shape {:?} does not fit \"{}\", whose first dimension is the batch",
+        spec.shape, value
+    ))
+}
+
+/// The extents of these dimensions for a sample of this shape, if they fit; free dimensions get their extents. Where
+/// the numbers of dimensions differ, those of extent 1 do not count.
+fn resolve<'a>(dims: &'a [Dim], shape: &[usize], extents: &mut Extents<'a>) -> Option<Vec<usize>> {
+    let squeeze = dims.len() != shape.len();
+    let mut left = shape.iter().copied().filter(|extent| !squeeze || *extent != 1);
+    let mut resolved = Vec::with_capacity(dims.len());
+    let mut found: Vec<(&'a str, usize)> = Vec::new();
+    for dim in dims {
+        resolved.push(match dim {
+            Dim::Fixed(1) if squeeze => 1,
+            Dim::Fixed(fixed) => left.next().filter(|extent| extent == fixed)?,
+            Dim::Free(name) => {
+                let extent = left.next()?;
+                let known = found.iter().find(|(known, _)| known == name).map(|(_, extent)| *extent);
+                let known = known.or_else(|| extents.get(name.as_str()).copied());
+                if !name.is_empty() && known.is_some_and(|known| known != extent) {
+                    return None;
+                }
+                found.push((name, extent));
+                extent
+            }
+        });
+    }
+    if left.next().is_some() {
+        return None;
+    }
+    extents.extend(found.into_iter().filter(|(name, _)| !name.is_empty()));
+    Some(resolved)
+}
+
+fn fit_outputs<'a>(
+    values: &'a [ValueSpec],
+    specs: &[TensorSpec],
+    batching: Batching,
+    extents: &Extents<'a>,
+) -> Result<Vec<Port>, FitError> {
+    let refused = |why: String| FitError::Outputs { gives: list(values), wants: list(specs), why };
+    let by_name = specs.iter().all(|spec| values.iter().any(|value| value.name == spec.name));
+    if !by_name && values.len() != specs.len() {
+        return Err(refused(format!(
+            "{} outputs for {} tensors, and not all names are known",
+            values.len(),
+            specs.len()
+        )));
+    }
+    let mut ports = Vec::with_capacity(specs.len());
+    for (tensor, spec) in specs.iter().enumerate() {
+        let place = values.iter().position(|value| by_name && value.name == spec.name).unwrap_or(tensor);
+        let value = &values[place];
+        let ValueType::Tensor(element_type) = value.value_type else {
+            let (name, value_type) = (value.name.clone(), value.value_type);
+            return Err(FitError::OutputType { name, value_type, wanted: spec.element_type });
+        };
+        let conversion = conversion(element_type, spec.element_type).ok_or_else(|| {
+            let (name, value_type) = (value.name.clone(), value.value_type);
+            FitError::OutputType { name, value_type, wanted: spec.element_type }
+        })?;
+        let shape = output_shape(value, spec, batching, extents).map_err(refused)?;
+        ports.push(Port { tensor, value: place, name: value.name.clone(), shape, element_type, conversion });
+    }
+    Ok(ports)
+}
+
+/// The shape of one sample's output in the model. What the file does not say is taken to be as the benchmark wants it,
+/// which shows when the model runs.
+fn output_shape<'a>(
+    value: &'a ValueSpec,
+    spec: &TensorSpec,
+    batching: Batching,
+    extents: &Extents<'a>,
+) -> Result<Vec<usize>, String> {
+    let Some(dims) = value.dims.as_deref() else { return Ok(spec.shape.clone()) };
+    let own = match (batching, dims.split_first()) {
+        (Batching::None, _) => dims,
+        (Batching::Free, Some((Dim::Free(_), rest))) => rest,
+        (Batching::Fixed(_), Some((Dim::Free(_), rest))) => rest,
+        (Batching::Fixed(batch), Some((Dim::Fixed(fixed), rest))) if *fixed == batch => rest,
+        _ => return Err(format!("the first dimension of \"{value}\" is not the batch of the inputs")),
+    };
+    let fixed: Option<Vec<usize>> =
+        own.iter().map(|dim| if let Dim::Fixed(fixed) = dim { Some(*fixed) } else { None }).collect();
+    // Extents of a damaged file may be beyond all numbers.
+    let count = |shape: &[usize]| shape.iter().try_fold(1_usize, |count, extent| count.checked_mul(*extent));
+    let flat = fixed.filter(|shape| count(shape) == Some(spec.element_count()));
+    // Which free dimension is bound to what is of no interest after the last one.
+    let resolved = || resolve(own, &spec.shape, &mut extents.clone());
+    flat.or_else(resolved)
+        .ok_or_else(|| format!("\"{value}\" does not give a sample of shape {:?}", spec.shape))
+}

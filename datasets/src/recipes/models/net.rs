@@ -1,0 +1,176 @@
+//! What the models' weights and graphs have in common.
+
+use proctor_onnx_file::{Attribute, Dim, GraphBuilder};
+use proctor_vocabulary::ElementType;
+
+use super::super::{InputTensor, ModelRecipe};
+
+/// A graph whose constants are the tensors of a file of weights.
+pub(super) struct Net<'a> {
+    graph: GraphBuilder,
+    weights: &'a ModelRecipe,
+    /// Where each tensor is in the file, in the order of the recipe.
+    offsets_bytes: Vec<u64>,
+}
+
+/// How a convolution moves over its input.
+pub(super) struct Window {
+    /// Extent of the kernel, in both directions.
+    pub(super) kernel: usize,
+    /// Step, in both directions.
+    pub(super) stride: i64,
+    /// Rows at the top, columns at the left, rows at the bottom, columns at the right.
+    pub(super) pads: [i64; 4],
+    /// Groups of channels that do not see each other.
+    pub(super) groups: usize,
+}
+
+impl Window {
+    /// As many rows and columns at each side.
+    pub(super) fn even(kernel: usize, stride: i64, pad: i64) -> Self {
+        Self { kernel, stride, pads: [pad; 4], groups: 1 }
+    }
+}
+
+impl<'a> Net<'a> {
+    pub(super) fn new(name: &str, weights: &'a ModelRecipe) -> Self {
+        Self { graph: GraphBuilder::new(name), weights, offsets_bytes: weights.offsets_bytes().collect() }
+    }
+
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.graph.into_bytes()
+    }
+
+    /// Adds an input, with the batch in front.
+    pub(super) fn input(&mut self, tensor: &InputTensor) {
+        self.graph.input(tensor.name, tensor.element_type, &Dim::batch_of(&tensor.shape));
+    }
+
+    /// Makes a value an output, f32 with the batch in front of a sample's shape.
+    pub(super) fn output(&mut self, name: &str, shape: &[usize]) {
+        self.graph.output(name, ElementType::F32, &Dim::batch_of(shape));
+    }
+
+    /// A tensor of the file of weights.
+    pub(super) fn weight(&mut self, name: &str) -> String {
+        let found =
+            self.weights.tensors.iter().zip(&self.offsets_bytes).find(|(tensor, _)| tensor.name == name);
+        let (tensor, offset_bytes) = found.expect("a graph asks for the tensors of its own recipe");
+        self.graph.external(name, ElementType::F32, &tensor.shape, &self.weights.file_name(), *offset_bytes)
+    }
+
+    /// A tensor of the file of weights with its two dimensions exchanged.
+    pub(super) fn transposed(&mut self, name: &str) -> String {
+        let weight = self.weight(name);
+        self.node("Transpose", &format!("{name}.transposed"), &[&weight], &[("perm", [1, 0].into())])
+    }
+
+    /// A constant of f32.
+    pub(super) fn constant(&mut self, name: &str, shape: &[usize], values: &[f32]) -> String {
+        self.graph.constant(name, shape, values)
+    }
+
+    /// A constant of integers.
+    pub(super) fn ints(&mut self, values: &[i64]) -> String {
+        self.graph.ints(values)
+    }
+
+    /// A constant f32 without dimensions.
+    pub(super) fn float(&mut self, value: f32) -> String {
+        self.graph.float(value)
+    }
+
+    pub(super) fn node(
+        &mut self,
+        operator: &str,
+        name: &str,
+        inputs: &[&str],
+        attributes: &[(&str, Attribute)],
+    ) -> String {
+        self.graph.node(operator, name, inputs, attributes)
+    }
+
+    /// Cuts a value into parts of given extents along one axis.
+    pub(super) fn split(&mut self, name: &str, x: &str, axis: i64, extents: &[i64]) -> Vec<String> {
+        let sizes = self.ints(extents);
+        self.graph.node_of_many("Split", name, &[x, &sizes], extents.len(), &[("axis", axis.into())])
+    }
+
+    /// A convolution without bias.
+    pub(super) fn convolution(&mut self, name: &str, x: &str, window: &Window) -> String {
+        let weight = self.weight(&format!("{name}.weight"));
+        let attributes = [
+            ("group", (window.groups as i64).into()),
+            ("kernel_shape", [window.kernel as i64; 2].into()),
+            ("pads", window.pads.into()),
+            ("strides", [window.stride; 2].into()),
+        ];
+        self.node("Conv", name, &[x, &weight], &attributes)
+    }
+
+    pub(super) fn batch_norm(&mut self, name: &str, x: &str, epsilon: f32) -> String {
+        let [gain, bias, mean, variance] = ["weight", "bias", "running_mean", "running_var"]
+            .map(|part| self.weight(&format!("{name}.{part}")));
+        let inputs = [x, &gain, &bias, &mean, &variance];
+        self.node("BatchNormalization", name, &inputs, &[("epsilon", epsilon.into())])
+    }
+
+    /// The mean over all places of an image, and a linear layer.
+    pub(super) fn classify(&mut self, layer: &str, x: &str, output: &str) {
+        let mean = self.node("GlobalAveragePool", "pool", &[x], &[]);
+        let flat = self.node("Flatten", "flat", &[&mean], &[("axis", 1.into())]);
+        let [weight, bias] = ["weight", "bias"].map(|part| self.weight(&format!("{layer}.{part}")));
+        self.node("Gemm", output, &[&flat, &weight, &bias], &[("transB", 1.into())]);
+    }
+
+    /// A linear layer on the last dimension of three.
+    pub(super) fn linear(&mut self, name: &str, x: &str) -> String {
+        let weight = self.transposed(&format!("{name}.weight"));
+        let bias = self.weight(&format!("{name}.bias"));
+        let product = self.node("MatMul", &format!("{name}.product"), &[x, &weight], &[]);
+        self.node("Add", name, &[&product, &bias], &[])
+    }
+
+    pub(super) fn layer_norm(&mut self, name: &str, x: &str, epsilon: f32) -> String {
+        let [gain, bias] = ["weight", "bias"].map(|part| self.weight(&format!("{name}.{part}")));
+        let attributes = [("axis", (-1).into()), ("epsilon", epsilon.into())];
+        self.node("LayerNormalization", name, &[x, &gain, &bias], &attributes)
+    }
+}
+
+impl ModelRecipe {
+    /// A convolution without bias, its output `gain` times as varied as its input.
+    pub(super) fn add_convolution(&mut self, name: &str, shape: [usize; 4], gain: f32) {
+        let scale = gain * steady(shape[1] * shape[2] * shape[3]);
+        self.add(&format!("{name}.weight"), &shape, scale);
+    }
+
+    /// A batch norm that nearly lets its input through, times `gain`.
+    pub(super) fn add_batch_norm(&mut self, name: &str, channels: usize, gain: f32) {
+        self.add_around(&format!("{name}.weight"), &[channels], gain, 0.25 * gain);
+        self.add(&format!("{name}.bias"), &[channels], 0.25);
+        self.add(&format!("{name}.running_mean"), &[channels], 0.25);
+        self.add_around(&format!("{name}.running_var"), &[channels], 1.0, 0.25);
+    }
+
+    /// A linear layer, its output `gain` times as varied as its input.
+    pub(super) fn add_linear(&mut self, name: &str, outputs: usize, inputs: usize, gain: f32) {
+        self.add(&format!("{name}.weight"), &[outputs, inputs], gain * steady(inputs));
+        self.add(&format!("{name}.bias"), &[outputs], 0.125);
+    }
+
+    pub(super) fn add_layer_norm(&mut self, name: &str, width: usize) {
+        self.add_around(&format!("{name}.weight"), &[width], 1.0, 0.25);
+        self.add(&format!("{name}.bias"), &[width], 0.125);
+    }
+}
+
+/// The bound of uniform weights whose sum of so many products has the deviation of the inputs: `sqrt(3 / inputs)`, in f32.
+#[expect(clippy::cast_precision_loss, reason = "sizes are far below 2^24")]
+fn steady(inputs: usize) -> f32 {
+    (3.0 / inputs as f32).sqrt()
+}
+
+/// What a convolution's weights are multiplied by if a ReLU follows, which halves the square of what it lets through
+/// (He et al., "Delving deep into rectifiers", 2015): near `sqrt(2)`.
+pub(super) const BEFORE_RELU: f32 = 1.414;

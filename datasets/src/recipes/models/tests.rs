@@ -1,0 +1,156 @@
+//! What the files of the models hold.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use proctor_onnx_file::{Dim, OnnxFile, Precision, ValueType};
+use safetensors::SafeTensors;
+
+use super::*;
+use crate::{MadeModel, make_model};
+
+/// What the published models have, without the statistics of batch norms.
+fn trained_count(name: &str) -> u64 {
+    let recipe = recipe(name).unwrap();
+    let trained = recipe.tensors.iter().filter(|tensor| !tensor.name.contains(".running_"));
+    trained.map(|tensor| tensor.element_count() as u64).sum()
+}
+
+#[test]
+fn the_models_have_their_published_sizes() {
+    // torchvision's documentation of resnet50.
+    assert_eq!(trained_count("resnet50"), 25_557_032);
+    // Keras has 4,253,864 with 1000 classes, of which 21,888 are statistics; there is one class more.
+    assert_eq!(trained_count("mobilenet-v1"), 4_253_864 - 21_888 + 1025);
+    assert_eq!(recipe("mobilenet-v1").unwrap().parameter_count(), 4_253_864 + 1025);
+    // bert-base-uncased and bert-large-uncased have 109,482,240 and 335,141,888, with a pooler and without this head.
+    let other_head = |width: u64| (2 * width + 2) as i64 - (width * width + width) as i64;
+    assert_eq!(trained_count("bert-base") as i64, 109_482_240 + other_head(768));
+    assert_eq!(trained_count("bert-large") as i64, 335_141_888 + other_head(1024));
+    assert_eq!(trained_count("lstm-stack"), 3 * 4 * 512 * (512 + 512 + 2));
+}
+
+#[test]
+fn variances_and_gains_are_positive() {
+    for name in MODELS.into_iter().filter(|name| name.ends_with("-tiny")) {
+        let recipe = recipe(name).unwrap();
+        for tensor in recipe.tensors.iter().filter(|tensor| tensor.center > 0.0) {
+            let values = recipe.values(&tensor.name).unwrap();
+            let (low, high) = (tensor.center - tensor.scale, tensor.center + tensor.scale);
+            assert!(low > 0.0 && values.iter().all(|value| (low..=high).contains(value)), "{}", tensor.name);
+        }
+    }
+}
+
+fn tiny() -> impl Iterator<Item = &'static str> {
+    MODELS.into_iter().filter(|name| name.contains("-tiny"))
+}
+
+fn make(name: &str, folder: &Path) -> (MadeModel, OnnxFile) {
+    let made = make_model(name, folder, &mut |_, _| ()).unwrap();
+    let file = OnnxFile::open(&made.file("onnx").unwrap().path).unwrap();
+    (made, file)
+}
+
+#[test]
+fn graphs_have_the_tensors_of_a_sample_with_a_free_batch() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in tiny() {
+        let (_, file) = make(name, folder.path());
+        let inputs = input_recipe(name).unwrap().tensors;
+        assert_eq!(file.signature().inputs.len(), inputs.len());
+        for (value, tensor) in file.signature().inputs.iter().zip(&inputs) {
+            let expected = (tensor.name, ValueType::Tensor(tensor.element_type));
+            assert_eq!((value.name.as_str(), value.value_type), expected);
+            assert_eq!(value.dims, Some(Dim::batch_of(&tensor.shape)), "{name}");
+        }
+        for value in &file.signature().outputs {
+            assert_eq!(value.value_type, ValueType::Tensor(ElementType::F32));
+            assert_eq!(value.dims.as_ref().unwrap()[0], Dim::Free("batch".to_owned()), "{name}");
+        }
+        assert_eq!(file.precision(), Precision::F32);
+    }
+}
+
+/// Every constant of a graph is exactly one tensor of the file of weights, and no tensor is left over but those that the
+/// model does not use.
+#[test]
+fn constants_are_the_tensors_of_the_file_of_weights() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in tiny() {
+        let (made, file) = make(name, folder.path());
+        let bytes = fs::read(&made.safetensors.path).unwrap();
+        let weights = SafeTensors::deserialize(&bytes).unwrap();
+        let mut unused: BTreeMap<_, _> = weights.tensors().into_iter().collect();
+        for constant in file.external_data() {
+            assert_eq!(constant.file, made.safetensors.path);
+            let tensor = unused.remove(&constant.tensor).unwrap();
+            let start = usize::try_from(constant.offset_bytes).unwrap();
+            let end = start + usize::try_from(constant.length_bytes).unwrap();
+            assert_eq!(bytes[start..end].as_ptr_range(), tensor.data().as_ptr_range(), "{}", constant.tensor);
+        }
+        let unused: Vec<_> = unused.keys().map(String::as_str).collect();
+        let head: &[&str] = &["qa_outputs.bias", "qa_outputs.weight"];
+        assert_eq!(unused, if name.ends_with("embedding") { head } else { &[] }, "{name}");
+    }
+}
+
+/// The files are the same everywhere and always: a change of one is a change of the recipe, and of the reference outputs.
+#[test]
+fn the_files_are_the_same_as_ever() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = make_model("lstm-stack-tiny", folder.path(), &mut |_, _| ()).unwrap();
+    assert_eq!(made.safetensors.sha256, "27e3a453dfef24dde8ed919f4facff6ea679283a23f7f6606fc5242eea163ac0");
+    assert_eq!(made.onnx.unwrap().sha256, "b0bdbaec328cdb4ba800ad228f4d705fd6cc8d822af2d2dfa5319cd0f045e395");
+    let made = make_model("resnet50-tiny", folder.path(), &mut |_, _| ()).unwrap();
+    assert_eq!(made.safetensors.sha256, "f562497b40144c2ecee91d9f7d066a4da426d6819d639911834eb51207cf8751");
+}
+
+#[test]
+fn samples_have_their_shapes_and_differ() {
+    for name in tiny() {
+        let recipe = input_recipe(name).unwrap();
+        let (first, second) = (recipe.sample(0), recipe.sample(1));
+        for (tensor, bytes) in recipe.tensors.iter().zip(&first) {
+            assert_eq!(bytes.len(), 4 * tensor.element_count(), "{name} {}", tensor.name);
+        }
+        assert_ne!(first, second, "{name}");
+    }
+}
+
+#[test]
+fn texts_are_masked_beyond_their_lengths() {
+    let integers = |bytes: &[u8]| -> Vec<i32> {
+        bytes.as_chunks().0.iter().map(|bytes| i32::from_ne_bytes(*bytes)).collect()
+    };
+    for (name, low, first) in [("bert-base", 128, 8..=24), ("bert-base-embedding", 16, 16..=128)] {
+        let recipe = input_recipe(name).unwrap();
+        for sample in 0..40 {
+            let sample: Vec<_> = recipe.sample(sample).iter().map(|bytes| integers(bytes)).collect();
+            let [ids, mask, segments] = &sample[..] else { panic!("three inputs") };
+            let length = mask.iter().filter(|value| **value == 1).count();
+            assert!((low..=mask.len()).contains(&length));
+            let is_used = |place: usize| place < length;
+            assert!((0..mask.len()).all(|place| mask[place] == i32::from(is_used(place))));
+            assert!((0..mask.len()).all(|place| is_used(place) == (999..30_522).contains(&ids[place])));
+            let question = (0..length).filter(|place| segments[*place] == 0).count();
+            assert!(first.contains(&question), "{question}");
+            let expected = |place: usize| i32::from(place >= question && is_used(place));
+            assert!((0..mask.len()).all(|place| segments[place] == expected(place)));
+        }
+    }
+}
+
+#[test]
+fn tiles_of_an_image_have_a_colour_each() {
+    let bytes = input_recipe("resnet50-tiny").unwrap().sample(3).remove(0);
+    let values: Vec<f32> = bytes.as_chunks().0.iter().map(|bytes| f32::from_ne_bytes(*bytes)).collect();
+    let mean_of_tile = |channel: usize, row: usize, column: usize| {
+        let places = (0..256).map(|place| (row * 16 + place / 16) * 64 + column * 16 + place % 16);
+        let tile: Vec<f32> = places.map(|place| values[channel * 64 * 64 + place]).collect();
+        let mean = tile.iter().sum::<f32>() / 256.0;
+        assert!(tile.iter().all(|value| (value - mean).abs() < 0.6), "{mean}");
+        mean
+    };
+    let means: Vec<f32> = (0..48).map(|tile| mean_of_tile(tile / 16, tile / 4 % 4, tile % 4)).collect();
+    assert!(means.iter().any(|mean| *mean > 1.0) && means.iter().any(|mean| *mean < -1.0));
+}

@@ -1,0 +1,123 @@
+//! Why a model cannot be loaded.
+
+use std::{io, path::PathBuf};
+
+use proctor_plugin_api::PluginError;
+
+/// Why a model cannot be loaded; each names the file, and the tensor if it is one.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The plugin has no model of this name.
+    #[error("there is no model \"{model}\"; there are {known}")]
+    UnknownModel {
+        /// What was asked for.
+        model: String,
+        /// What there is.
+        known: String,
+    },
+    /// The plugin does not compute in this precision.
+    #[error("model \"{model}\" runs in {known}, not in \"{precision}\"")]
+    UnknownPrecision {
+        /// Which model.
+        model: String,
+        /// What was asked for.
+        precision: String,
+        /// What there is.
+        known: String,
+    },
+    /// The benchmark has no file that can be read.
+    #[error("model \"{model}\" comes without a safetensors file")]
+    NoFile {
+        /// Which model.
+        model: String,
+    },
+    /// The operating system does not hand out the file.
+    #[error("cannot read weights {}: {source}", path.display())]
+    Read {
+        /// Which file.
+        path: PathBuf,
+        /// What it said.
+        source: io::Error,
+    },
+    /// The file does not begin as safetensors files do.
+    #[error("{} is not a safetensors file: {reason}", path.display())]
+    Format {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The file ends before its last tensor, or after it.
+    #[error(
+        "{} has {got_bytes} bytes, but its header speaks of {expected_bytes}: it is truncated or was written over; get it again",
+        path.display()
+    )]
+    Length {
+        /// Which file.
+        path: PathBuf,
+        /// Length by its header.
+        expected_bytes: u64,
+        /// Length.
+        got_bytes: u64,
+    },
+    /// A tensor is not there.
+    #[error("{} has no tensor \"{tensor}\" among its {count}", path.display())]
+    MissingTensor {
+        /// Which file.
+        path: PathBuf,
+        /// Which tensor.
+        tensor: String,
+        /// How many tensors there are.
+        count: usize,
+    },
+    /// A tensor has another shape.
+    #[error("tensor \"{tensor}\" of {} has the shape {got:?}, not {expected}", path.display())]
+    Shape {
+        /// Which file.
+        path: PathBuf,
+        /// Which tensor.
+        tensor: String,
+        /// What the model needs, in words or as a list.
+        expected: String,
+        /// What it is.
+        got: Vec<usize>,
+    },
+    /// A tensor does not hold floating-point numbers.
+    #[error("tensor \"{tensor}\" of {} has elements of type {got}, not F32, F64, F16 or BF16", path.display())]
+    ElementType {
+        /// Which file.
+        path: PathBuf,
+        /// Which tensor.
+        tensor: String,
+        /// What it holds, by the name in the file.
+        got: String,
+    },
+    /// The benchmark's tensors are not those of the model.
+    #[error("the model {what}, but the benchmark has {got}")]
+    Tensors {
+        /// What the model takes or gives.
+        what: String,
+        /// What the benchmark has.
+        got: String,
+    },
+    /// The engine refused.
+    #[error("{}: {source}", path.display())]
+    Engine {
+        /// Which file.
+        path: PathBuf,
+        /// What it said.
+        source: candle_core::Error,
+    },
+}
+
+impl From<LoadError> for PluginError {
+    fn from(error: LoadError) -> Self {
+        match error {
+            LoadError::UnknownModel { .. }
+            | LoadError::UnknownPrecision { .. }
+            | LoadError::NoFile { .. }
+            | LoadError::Tensors { .. } => Self::unsupported(error.to_string()),
+            _ => Self::failed(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! One co-located copy of a model.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use candle_core::Tensor;
+use proctor_plugin_api::{Batch, Instance, PluginError, abi};
+use rayon::ThreadPool;
+
+use crate::{Call, batch, model::Shared};
+
+/// One co-located copy of a model: the shared weights, and threads of its own.
+#[derive(Debug)]
+pub struct LoadedInstance {
+    shared: Arc<Shared>,
+    pool: ThreadPool,
+}
+
+impl LoadedInstance {
+    pub(crate) fn new(shared: Arc<Shared>, pool: ThreadPool) -> Self {
+        Self { shared, pool }
+    }
+
+    fn run(&self, batch: &mut Batch<'_>, warm_up: bool) -> candle_core::Result<()> {
+        let Shared { host, network, inputs, outputs, .. } = &*self.shared;
+        let copy_in_ns = host.now_ns();
+        let call = self.call(batch, warm_up)?;
+        let copied: usize = inputs.iter().map(|spec| spec.size_bytes()).sum::<usize>() * batch.sample_count();
+        self.shared.input_bytes_copied.fetch_add(copied as u64, Ordering::Relaxed);
+
+        let compute_ns = host.now_ns();
+        let computed = self.pool.install(|| network.run(&call))?;
+
+        let copy_out_ns = host.now_ns();
+        if computed.len() != outputs.len() {
+            candle_core::bail!("the model gave {} outputs instead of {}", computed.len(), outputs.len());
+        }
+        for (index, (spec, output)) in outputs.iter().zip(&computed).enumerate() {
+            batch::scatter(batch, index, spec, output)?;
+        }
+        let end_ns = host.now_ns();
+        batch.set_stamps(abi::ProctorStamps { copy_in_ns, compute_ns, copy_out_ns, end_ns });
+        Ok(())
+    }
+
+    fn call(&self, batch: &mut Batch<'_>, warm_up: bool) -> candle_core::Result<Call> {
+        let Shared { host, inputs, dtype, device, .. } = &*self.shared;
+        let gather = |(index, spec)| batch::gather(batch, index, spec, device);
+        let inputs: Vec<Tensor> = inputs.iter().enumerate().map(gather).collect::<Result<_, _>>()?;
+        let samples = batch.samples().map(|sample| sample.id()).collect();
+        let indices = batch.samples().map(|sample| sample.index()).collect();
+        Ok(Call { inputs, samples, indices, dtype: *dtype, device: device.clone(), host: *host, warm_up })
+    }
+}
+
+impl Instance for LoadedInstance {
+    fn execute(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
+        self.run(batch, false).map_err(failed)
+    }
+
+    fn warm_up(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
+        self.run(batch, true).map_err(failed)
+    }
+}
+
+fn failed(error: candle_core::Error) -> PluginError {
+    PluginError::failed(error.to_string())
+}

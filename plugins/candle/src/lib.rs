@@ -1,0 +1,41 @@
+//! The candle plugin: models by name, from safetensors files.
+//!
+//! [`Candle`] is the plugin as the host sees it, exported by the crate's one macro call. It opens a file as
+//! [`Weights`], lets the model of that name in [`models`] make a [`Network`] of them, and runs it in instances, each on
+//! threads of its own.
+//!
+//! - **Sizes are read from the file**: a model takes its widths and depths from the shapes of the tensors, so
+//!   `resnet50-tiny`
+//!   needs nothing but its file.
+//! - **What is wrong is found before the timed part**: every tensor is there, has its shape, and the benchmark's
+//!   tensors are
+//!   those of the model, or loading fails with the file and the tensor.
+//! - **One copy of each input.** The engine's tensors own their memory, so the host's buffers are copied once; the
+//!   metric
+//!   `input_bytes_copied` says how much that was.
+//!
+//! # Limits
+//! Large element-wise operations run in threads of the engine's own, whose number it takes from the environment; the
+//! README has the details.
+
+mod batch;
+mod device;
+mod error;
+mod instance;
+mod model;
+pub mod models;
+mod network;
+mod ops;
+mod options;
+mod plugin;
+mod precision;
+mod threads;
+mod weights;
+
+pub use error::LoadError;
+pub use instance::LoadedInstance;
+pub use model::LoadedModel;
+pub use network::{Call, Known, Load, LoadRequest, Network, Output};
+pub use plugin::Candle;
+pub use precision::Precision;
+pub use weights::Weights;

@@ -1,0 +1,134 @@
+//! A stack of LSTM layers by the names of `torch.nn.LSTM`.
+
+use candle_core::{DType, Device, Result, Tensor};
+use candle_nn::ops::sigmoid;
+
+use crate::{LoadError, Weights, ops::product};
+
+/// Rows of a weight for each unit: the gates input, forget, cell and output.
+const GATES: usize = 4;
+
+/// LSTM layers, one on the other, in one direction.
+#[derive(Debug)]
+pub(crate) struct Lstm {
+    layers: Vec<Layer>,
+}
+
+/// One layer.
+#[derive(Debug)]
+struct Layer {
+    /// From the input to all gates: `[4 units, input]`.
+    from_input: Tensor,
+    /// The sum of both biases: `[4 units]`.
+    bias: Tensor,
+    /// From the hidden state to all gates: `[4 units, units]`.
+    from_hidden: Tensor,
+    units: usize,
+}
+
+impl Lstm {
+    /// Reads `{prefix}weight_ih_l{k}` `[4 units, input]`, `weight_hh_l{k}` `[4 units, units]`, `bias_ih_l{k}` and
+    /// `bias_hh_l{k}` `[4 units]`, for k from 0 as long as there are any.
+    pub(crate) fn load(weights: &Weights, prefix: &str) -> std::result::Result<Self, LoadError> {
+        let mut layers = vec![Layer::load(weights, prefix, 0, None)?];
+        while weights.contains(&format!("{prefix}weight_ih_l{}", layers.len())) {
+            let units = layers.last().map(|layer| layer.units);
+            layers.push(Layer::load(weights, prefix, layers.len(), units)?);
+        }
+        Ok(Self { layers })
+    }
+
+    /// Width of a step that comes in.
+    pub(crate) fn input_width(&self) -> usize {
+        self.layers[0].from_input.dims()[1]
+    }
+
+    /// Width of a state that comes out.
+    pub(crate) fn units(&self) -> usize {
+        self.layers[self.layers.len() - 1].units
+    }
+
+    /// Number of layers, and the width of the last.
+    pub(crate) fn summary(&self) -> String {
+        let count = self.layers.len();
+        format!("{count} LSTM layer{} of {}", if count == 1 { "" } else { "s" }, self.units())
+    }
+
+    /// From `[batch, time, input]` to the states of the last layer, one of `[batch, units]` for each step.
+    pub(crate) fn states(&self, steps: &Tensor) -> Result<Vec<Tensor>> {
+        // Time first: then a step is contiguous.
+        let mut steps = steps.transpose(0, 1)?.contiguous()?;
+        let mut states = Vec::new();
+        for (index, layer) in self.layers.iter().enumerate() {
+            if index > 0 {
+                steps = Tensor::stack(&states, 0)?;
+            }
+            states = layer.states(&steps)?;
+        }
+        Ok(states)
+    }
+}
+
+impl Layer {
+    fn load(
+        weights: &Weights,
+        prefix: &str,
+        index: usize,
+        input: Option<usize>,
+    ) -> std::result::Result<Self, LoadError> {
+        let name = |part: &str| format!("{prefix}{part}_l{index}");
+        let [rows, units] = weights.dims(&name("weight_hh"))?;
+        if rows != GATES * units {
+            return Err(weights.misshapen(&name("weight_hh"), "[4 units, units]"));
+        }
+        let [_, width] = weights.dims(&name("weight_ih"))?;
+        let input = input.unwrap_or(width);
+        let bias = |part: &str| weights.exact(&name(part), &[rows]);
+        let bias = (bias("bias_ih")? + bias("bias_hh")?).map_err(|error| weights.refused(error))?;
+        Ok(Self {
+            from_input: weights.tensor(&name("weight_ih"), &[rows, input])?,
+            bias: weights.round(&bias)?,
+            from_hidden: weights.tensor(&name("weight_hh"), &[rows, units])?,
+            units,
+        })
+    }
+
+    /// From `[time, batch, input]` to the hidden states, one of `[batch, units]` for each step.
+    fn states(&self, steps: &Tensor) -> Result<Vec<Tensor>> {
+        let (time, batch, _) = steps.dims3()?;
+        // The share of the inputs does not depend on any state: one product for all steps.
+        let from_input = product(steps, &self.from_input, &self.bias)?;
+        let (dtype, device) = (steps.dtype(), steps.device());
+        let mut state = State::zero(batch, self.units, dtype, device)?;
+        let mut states = Vec::with_capacity(time);
+        for step in 0..time {
+            let gates = from_input.get(step)?;
+            // The first state is zero, and so is its share.
+            let gates = if step == 0 { gates } else { product(&state.hidden, &self.from_hidden, &gates)? };
+            state = state.next(&gates)?;
+            states.push(state.hidden.clone());
+        }
+        Ok(states)
+    }
+}
+
+/// Both states of a layer, each `[batch, units]`.
+struct State {
+    hidden: Tensor,
+    cell: Tensor,
+}
+
+impl State {
+    fn zero(batch: usize, units: usize, dtype: DType, device: &Device) -> Result<Self> {
+        let zero = Tensor::zeros((batch, units), dtype, device)?;
+        Ok(Self { hidden: zero.clone(), cell: zero })
+    }
+
+    /// The states after a step: c' = f c + i g, h' = o tanh(c').
+    fn next(&self, gates: &Tensor) -> Result<Self> {
+        let gates = gates.chunk(GATES, 1)?;
+        let (input, forget, output) = (sigmoid(&gates[0])?, sigmoid(&gates[1])?, sigmoid(&gates[3])?);
+        let cell = ((forget * &self.cell)? + (input * gates[2].tanh()?)?)?;
+        Ok(Self { hidden: (output * cell.tanh()?)?, cell })
+    }
+}

@@ -1,0 +1,119 @@
+//! Whether the tensors of a benchmark are those of a model.
+
+use proctor_plugin_api::vocabulary::{ElementType, TensorSpec};
+
+use crate::LoadError;
+
+/// A tensor of one sample, as a model has it.
+#[derive(Debug, Clone)]
+pub(crate) struct Expected {
+    name: &'static str,
+    element_type: ElementType,
+    /// `None` where any extent will do.
+    shape: Vec<Option<usize>>,
+}
+
+impl Expected {
+    pub(crate) fn new(name: &'static str, element_type: ElementType, shape: &[Option<usize>]) -> Self {
+        Self { name, element_type, shape: shape.to_vec() }
+    }
+
+    /// Of f32 values and a fixed shape.
+    pub(crate) fn f32(name: &'static str, shape: &[usize]) -> Self {
+        Self::new(name, ElementType::F32, &shape.iter().copied().map(Some).collect::<Vec<_>>())
+    }
+
+    /// An image of three channels and any extent.
+    pub(crate) fn image() -> Self {
+        Self::new("image", ElementType::F32, &[Some(3), None, None])
+    }
+
+    fn fits(&self, spec: &TensorSpec) -> bool {
+        let same = |(expected, got): (&Option<usize>, &usize)| expected.is_none_or(|extent| extent == *got);
+        self.element_type == spec.element_type
+            && self.shape.len() == spec.shape.len()
+            && self.shape.iter().zip(&spec.shape).all(same)
+    }
+
+    fn in_words(&self) -> String {
+        let extent =
+            |extent: &Option<usize>| extent.map_or_else(|| "any".to_owned(), |extent| extent.to_string());
+        let shape: Vec<String> = self.shape.iter().map(extent).collect();
+        format!("{} {}[{}]", self.name, self.element_type, shape.join(", "))
+    }
+}
+
+/// Where each of the model's inputs stands among those of the benchmark: by its name, a single one by its place.
+///
+/// # Errors
+/// [`LoadError::Tensors`] with both lists.
+pub(crate) fn fit_inputs<const COUNT: usize>(
+    specs: &[TensorSpec],
+    expected: [Expected; COUNT],
+) -> Result<[usize; COUNT], LoadError> {
+    fit("takes", specs, expected)
+}
+
+/// The same for outputs.
+///
+/// # Errors
+/// [`LoadError::Tensors`] with both lists.
+pub(crate) fn fit_outputs<const COUNT: usize>(
+    specs: &[TensorSpec],
+    expected: [Expected; COUNT],
+) -> Result<[usize; COUNT], LoadError> {
+    fit("gives", specs, expected)
+}
+
+fn fit<const COUNT: usize>(
+    verb: &str,
+    specs: &[TensorSpec],
+    expected: [Expected; COUNT],
+) -> Result<[usize; COUNT], LoadError> {
+    let mut places = [0; COUNT];
+    let mut fits = specs.len() == COUNT;
+    for (place, expected) in places.iter_mut().zip(&expected) {
+        let found = specs.iter().position(|spec| COUNT == 1 || spec.name == expected.name);
+        *place = found.filter(|place| expected.fits(&specs[*place])).unwrap_or(usize::MAX);
+        fits &= *place != usize::MAX;
+    }
+    if fits {
+        return Ok(places);
+    }
+    let list = |words: Vec<String>| words.join(", ");
+    Err(LoadError::Tensors {
+        what: format!("{verb} {}", list(expected.iter().map(Expected::in_words).collect())),
+        got: list(specs.iter().map(ToString::to_string).collect()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(name: &str, shape: &[usize]) -> TensorSpec {
+        TensorSpec { name: name.into(), element_type: ElementType::F32, shape: shape.to_vec() }
+    }
+
+    #[test]
+    fn several_are_found_by_name_in_any_order_and_one_by_its_place() {
+        let both = [Expected::f32("a", &[1]), Expected::f32("b", &[2])];
+        assert_eq!(fit_inputs(&[spec("b", &[2]), spec("a", &[1])], both).unwrap(), [1, 0]);
+        assert_eq!(fit_outputs(&[spec("whatever", &[3])], [Expected::f32("a", &[3])]).unwrap(), [0]);
+    }
+
+    #[test]
+    fn a_misfit_says_what_the_model_takes_and_what_there_is() {
+        let any = Expected::new("ids", ElementType::I32, &[None, Some(4)]);
+        let error = fit_inputs(&[spec("ids", &[7, 4])], [any]).unwrap_err();
+        assert_eq!(error.to_string(), "the model takes ids i32[any, 4], but the benchmark has ids f32[7, 4]");
+        for wrong in
+            [&[spec("a", &[1])][..], &[spec("a", &[1]), spec("c", &[2])], &[spec("a", &[2]), spec("b", &[2])]]
+        {
+            assert!(
+                fit_inputs(wrong, [Expected::f32("a", &[1]), Expected::f32("b", &[2])]).is_err(),
+                "{wrong:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The seam between the plugin and its models: a model reads its weights from a file and becomes a [`Network`], which
+//! all instances share and which turns the tensors of a batch into its outputs.
+
+use std::fmt;
+
+use candle_core::{DType, Device, Tensor};
+use proctor_plugin_api::{
+    Host, Response,
+    vocabulary::{ResponseId, SampleIndex, SampleStatus, TensorSpec},
+};
+
+use crate::{LoadError, Precision, Weights};
+
+/// A loaded model. Instances share it, each calls it from a thread of its own, within the threads that it may use.
+pub trait Network: Send + Sync + fmt::Debug {
+    /// Computes the outputs of a batch, in the order of [`LoadRequest::outputs`].
+    ///
+    /// # Errors
+    /// What the engine refused, or what is wrong with the values of an input.
+    fn run(&self, call: &Call) -> candle_core::Result<Vec<Output>>;
+
+    /// Layers and sizes in a few words, such as `LSTM of 64, linear 10`.
+    fn summary(&self) -> String;
+}
+
+/// What a model has to know when it is loaded.
+#[derive(Debug, Clone, Copy)]
+pub struct LoadRequest<'a> {
+    /// Model id, such as `resnet50-tiny`.
+    pub model: &'a str,
+    /// Its file, open, with the precision and the device that tensors are read for.
+    pub weights: &'a Weights,
+    /// The tensors of one sample that come in, in order.
+    pub inputs: &'a [TensorSpec],
+    /// The tensors of one sample that go out, in order.
+    pub outputs: &'a [TensorSpec],
+    /// Largest batch that will come, in samples.
+    pub batch_size_max: usize,
+    /// Number of instances that will share the network, each with one batch at a time.
+    pub instance_count: usize,
+    /// Texts that a search of words keeps at a time, if the user says so; otherwise as the model id says.
+    pub beam: Option<usize>,
+}
+
+/// Makes a network of a file, or says why it cannot.
+pub type Load = fn(&LoadRequest<'_>) -> Result<Box<dyn Network>, LoadError>;
+
+/// A kind of model that the plugin knows.
+#[derive(Debug, Clone, Copy)]
+pub struct Known {
+    /// Its ids; an asterisk at the end stands for anything. Sizes are read from the tensors, so one function loads all.
+    pub ids: &'static [&'static str],
+    /// What it can compute in.
+    pub precisions: &'static [Precision],
+    /// Reads its weights.
+    pub load: Load,
+}
+
+/// One batch, as a network sees it.
+#[derive(Debug)]
+pub struct Call {
+    /// The inputs in the order of [`LoadRequest::inputs`], each `[batch, shape of a sample ...]`, as f32, i64 or u32
+    /// (which i32 becomes, since it is what the engine takes as indices).
+    pub inputs: Vec<Tensor>,
+    /// Identity of each sample of the batch, for events.
+    pub samples: Vec<ResponseId>,
+    /// Where each sample stands in the library, for messages.
+    pub indices: Vec<SampleIndex>,
+    /// What the network computes in.
+    pub dtype: DType,
+    /// Where it computes.
+    pub device: Device,
+    pub(crate) host: Host,
+    /// Whether the answers are thrown away, so that there must be no events.
+    pub(crate) warm_up: bool,
+}
+
+/// One output of a batch.
+#[derive(Debug)]
+pub enum Output {
+    /// f32 (or what can be made f32), i64 or u32; `[batch, shape of a sample ...]`.
+    Tensor(Tensor),
+    /// As many tokens for each sample as there are.
+    Tokens(Vec<Vec<i32>>),
+}
+
+impl Call {
+    /// Number of samples; at least 1.
+    #[must_use]
+    pub fn sample_count(&self) -> usize {
+        self.samples.len()
+    }
+
+    /// An input of floating-point values, converted to what the network computes in.
+    ///
+    /// # Errors
+    /// If the engine cannot convert it.
+    pub fn input(&self, index: usize) -> candle_core::Result<Tensor> {
+        self.inputs[index].to_dtype(self.dtype)
+    }
+
+    /// Says that the first token of a sample of the batch is there.
+    pub fn first_token(&self, sample: usize) {
+        if !self.warm_up {
+            let id = self.samples[sample];
+            self.host.first_token(&[Response { id, status: SampleStatus::OK, data: &[], token_count: 1 }]);
+        }
+    }
+}

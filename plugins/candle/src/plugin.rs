@@ -1,0 +1,98 @@
+//! The plugin behind the traits of `proctor-plugin-api`.
+
+use proctor_plugin_api::{
+    Host, Manifest, ModelRequest, ModelSupport, Options, Plugin, PluginError, export_plugin,
+};
+
+use crate::{
+    LoadError, LoadRequest, Precision, Weights, device,
+    model::LoadedModel,
+    models::{self, MODELS},
+    network::Known,
+    options::{Settings, declare},
+    threads,
+};
+
+export_plugin!(Candle);
+
+/// The opened plugin: its options.
+#[derive(Debug)]
+pub struct Candle {
+    host: Host,
+    settings: Settings,
+}
+
+impl Plugin for Candle {
+    type Model = LoadedModel;
+
+    fn manifest() -> Manifest {
+        let description = "Models by name from safetensors files, on candle, in f32, bf16 and f16.";
+        let mut manifest = Manifest::new("candle", env!("CARGO_PKG_VERSION"), description)
+            .vendor("Proctor", env!("CARGO_PKG_LICENSE"));
+        for known in MODELS {
+            for model in known.ids {
+                for precision in known.precisions {
+                    for device in device::KINDS {
+                        manifest = manifest.model(ModelSupport {
+                            precision: precision.name().to_owned(),
+                            device: (*device).to_owned(),
+                            ..ModelSupport::new(model, "safetensors")
+                        });
+                    }
+                }
+            }
+        }
+        declare(manifest)
+    }
+
+    fn open(host: Host, options: &Options) -> Result<Self, PluginError> {
+        Ok(Self { host, settings: Settings::read(options) })
+    }
+
+    fn load_model(&self, request: &ModelRequest) -> Result<LoadedModel, PluginError> {
+        let (known, precision) = find(request)?;
+        let path =
+            request.file("safetensors").ok_or_else(|| LoadError::NoFile { model: request.model.clone() })?;
+        let device = device::open(&request.device)?;
+        let weights = Weights::open(path, precision, &device)?;
+        let instance_count = usize::try_from(request.instance_count).unwrap_or(1);
+        let network = (known.load)(&LoadRequest {
+            model: &request.model,
+            weights: &weights,
+            inputs: &request.inputs,
+            outputs: &request.outputs,
+            batch_size_max: usize::try_from(request.batch_size_max).expect("a usize has 32 bits or more"),
+            instance_count,
+            beam: self.settings.beam,
+        })?;
+        let unread = weights.unread();
+        if let Some(first) = unread.first() {
+            tracing::info!(
+                model = request.model,
+                count = unread.len(),
+                first,
+                "tensors that the model has no use for"
+            );
+        }
+        let threads = threads::per_instance(self.settings.threads, instance_count);
+        threads::compare_with_environment(threads);
+        tracing::info!(model = request.model, precision = precision.name(), threads, "model loaded");
+        Ok(LoadedModel::new(self.host, network, &weights, request, threads))
+    }
+}
+
+/// The model that is asked for and the precision, if they go together.
+fn find(request: &ModelRequest) -> Result<(&'static Known, Precision), LoadError> {
+    let known = models::find(&request.model).ok_or_else(|| LoadError::UnknownModel {
+        model: request.model.clone(),
+        known: MODELS.iter().flat_map(|known| known.ids).copied().collect::<Vec<_>>().join(", "),
+    })?;
+    Precision::from_name(&request.precision)
+        .filter(|precision| known.precisions.contains(precision))
+        .map(|precision| (known, precision))
+        .ok_or_else(|| LoadError::UnknownPrecision {
+            model: request.model.clone(),
+            precision: request.precision.clone(),
+            known: known.precisions.iter().map(|known| known.name()).collect::<Vec<_>>().join(", "),
+        })
+}

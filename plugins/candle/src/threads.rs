@@ -1,0 +1,68 @@
+//! The threads of an instance: a pool of its own, in which the engine's products and convolutions run.
+
+use std::thread::available_parallelism;
+
+use candle_core::utils::get_num_threads;
+use proctor_plugin_api::PluginError;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+/// Threads of each of so many instances: what was asked for, but not more than there are cores.
+pub(crate) fn per_instance(asked: Option<usize>, instance_count: usize) -> usize {
+    // What this process may use, with regard to its affinity and to control groups.
+    let cores = available_parallelism().map_or(1, usize::from);
+    match asked {
+        None => (cores / instance_count.max(1)).max(1),
+        Some(threads) if threads > cores => {
+            tracing::warn!(
+                threads,
+                cores,
+                "more threads than cores that the process may use; using the cores"
+            );
+            cores
+        }
+        Some(threads) => threads,
+    }
+}
+
+/// Says so if the engine's own operations would use another number of threads: it takes it from the environment alone.
+pub(crate) fn compare_with_environment(threads: usize) {
+    let engine = get_num_threads();
+    if engine != threads {
+        tracing::warn!(
+            threads,
+            engine,
+            "candle's own large operations go by the environment; set RAYON_NUM_THREADS={threads} to have them use as many threads"
+        );
+    }
+}
+
+/// The pool of an instance, whose threads keep to `cpus` in turn if there are any.
+///
+/// # Errors
+/// If the operating system gives no threads.
+pub(crate) fn pool(threads: usize, instance_index: u32, cpus: &[u32]) -> Result<ThreadPool, PluginError> {
+    let cpus: Vec<usize> = cpus.iter().filter_map(|cpu| usize::try_from(*cpu).ok()).collect();
+    ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .thread_name(move |thread| format!("candle-{instance_index}-{thread}"))
+        .start_handler(move |thread| keep_to(&cpus, thread))
+        .build()
+        .map_err(|error| {
+            PluginError::failed(format!("the operating system gives no {threads} threads: {error}"))
+        })
+}
+
+/// Keeps the calling thread to the processors of its instance: any of them, since work goes to whichever thread is
+/// free.
+fn keep_to(cpus: &[usize], thread: usize) {
+    #[cfg(target_os = "linux")]
+    if !cpus.is_empty() {
+        let mut set = rustix::thread::CpuSet::new();
+        cpus.iter().filter(|cpu| **cpu < rustix::thread::CpuSet::MAX_CPU).for_each(|cpu| set.set(*cpu));
+        if let Err(error) = rustix::thread::sched_setaffinity(None, &set) {
+            tracing::warn!(thread, %error, "cannot keep a thread to the processors of its instance");
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _unused = (cpus, thread);
+}

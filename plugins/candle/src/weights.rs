@@ -1,0 +1,295 @@
+//! The weights of a model: a safetensors file, read tensor by tensor.
+//!
+//! The file is read, not mapped: what a mapping shows changes with the file, and a file that is cut while it is mapped
+//! ends the process. A tensor takes its own memory and, while it is read, its size once more; the whole file is never
+//! in memory.
+
+use std::{
+    collections::HashSet,
+    fmt,
+    fs::File,
+    io::{Read, Seek, SeekFrom},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use candle_core::{DType, Device, Shape, Tensor};
+use candle_nn::{Init, VarBuilder, var_builder::SimpleBackend};
+use safetensors::{
+    Dtype,
+    tensor::{Metadata, TensorInfo},
+};
+
+use crate::{LoadError, Precision};
+
+/// Longest header that is read; that of a model of ten thousand tensors has a hundredth of this.
+const HEADER_BYTES_MAX: u64 = 100 << 20;
+
+/// Bytes before the header, which hold its length.
+const LENGTH_BYTES: u64 = 8;
+
+/// An open file of weights. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Weights(Arc<Opened>);
+
+struct Opened {
+    path: PathBuf,
+    file: Mutex<File>,
+    header: Metadata,
+    /// Where the first tensor begins.
+    data_start: u64,
+    precision: Precision,
+    device: Device,
+    /// Names of the tensors that were read.
+    read: Mutex<HashSet<String>>,
+    /// The first error that candle-nn got through [`Backend`] and passed on as text.
+    refusal: Mutex<Option<LoadError>>,
+}
+
+impl Weights {
+    /// Opens a file and checks its header and its length. Tensors will be rounded to `precision` and put on `device`.
+    ///
+    /// # Errors
+    /// [`LoadError::Read`], [`LoadError::Format`] or [`LoadError::Length`].
+    pub fn open(path: &Path, precision: Precision, device: &Device) -> Result<Self, LoadError> {
+        let unreadable = |source| LoadError::Read { path: path.to_owned(), source };
+        let malformed = |reason: String| LoadError::Format { path: path.to_owned(), reason };
+        let mut file = File::open(path).map_err(unreadable)?;
+        let file_bytes = file.metadata().map_err(unreadable)?.len();
+        if file_bytes < LENGTH_BYTES {
+            return Err(malformed(format!("it has {file_bytes} bytes, fewer than the length of a header")));
+        }
+        let mut length = [0; LENGTH_BYTES as usize];
+        file.read_exact(&mut length).map_err(unreadable)?;
+        let header_bytes = u64::from_le_bytes(length);
+        if header_bytes > HEADER_BYTES_MAX {
+            return Err(malformed(format!("it begins with a header of {header_bytes} bytes")));
+        }
+        let data_start = LENGTH_BYTES + header_bytes;
+        if data_start > file_bytes {
+            let path = path.to_owned();
+            return Err(LoadError::Length { path, expected_bytes: data_start, got_bytes: file_bytes });
+        }
+        // Not more than the file has, which was just seen.
+        let mut header = vec![0; usize::try_from(header_bytes).expect("a header is far below 2^32 bytes")];
+        file.read_exact(&mut header).map_err(unreadable)?;
+        let header: Metadata =
+            serde_json::from_slice(&header).map_err(|error| malformed(format!("its header: {error}")))?;
+        let data_bytes = header.data_len() as u64;
+        if data_start + data_bytes != file_bytes {
+            let (path, expected_bytes) = (path.to_owned(), data_start + data_bytes);
+            return Err(LoadError::Length { path, expected_bytes, got_bytes: file_bytes });
+        }
+        let (path, file, device) = (path.to_owned(), Mutex::new(file), device.clone());
+        let (read, refusal) = Default::default();
+        Ok(Self(Arc::new(Opened { path, file, header, data_start, precision, device, read, refusal })))
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0.path
+    }
+
+    /// What weights are rounded to.
+    #[must_use]
+    pub fn precision(&self) -> Precision {
+        self.0.precision
+    }
+
+    /// Where tensors are put.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.0.device
+    }
+
+    /// What tensors are kept and values are computed in.
+    #[must_use]
+    pub fn dtype(&self) -> DType {
+        self.0.precision.of_values(&self.0.device)
+    }
+
+    /// Number of tensors.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.0.header.offset_keys().len()
+    }
+
+    /// The names of the tensors that nobody has read, sorted.
+    #[must_use]
+    pub fn unread(&self) -> Vec<String> {
+        let read = lock(&self.0.read);
+        let mut names = self.0.header.offset_keys();
+        names.retain(|name| !read.contains(name));
+        names.sort_unstable();
+        names
+    }
+
+    /// Whether there is a tensor of this name.
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        self.0.header.info(name).is_some()
+    }
+
+    /// The shape of a tensor.
+    ///
+    /// # Errors
+    /// [`LoadError::MissingTensor`].
+    pub fn shape(&self, name: &str) -> Result<&[usize], LoadError> {
+        self.0.info(name).map(|info| info.shape.as_slice())
+    }
+
+    /// The shape of a tensor of `RANK` dimensions.
+    ///
+    /// # Errors
+    /// [`LoadError::MissingTensor`], or [`LoadError::Shape`] if it has another number of dimensions or an empty one.
+    pub fn dims<const RANK: usize>(&self, name: &str) -> Result<[usize; RANK], LoadError> {
+        let shape = self.shape(name)?;
+        match <[usize; RANK]>::try_from(shape) {
+            Ok(dims) if !dims.contains(&0) => Ok(dims),
+            _ => Err(self.misshapen(name, format!("{RANK} dimensions that are not empty"))),
+        }
+    }
+
+    /// A tensor of this shape, rounded to the precision.
+    ///
+    /// # Errors
+    /// [`LoadError::MissingTensor`], [`LoadError::Shape`], [`LoadError::ElementType`], or what reading ran into.
+    pub fn tensor(&self, name: &str, shape: &[usize]) -> Result<Tensor, LoadError> {
+        self.round(&self.exact(name, shape)?)
+    }
+
+    /// A tensor of this shape in f32, for what is computed before rounding.
+    ///
+    /// # Errors
+    /// As [`tensor`](Self::tensor).
+    pub fn exact(&self, name: &str, shape: &[usize]) -> Result<Tensor, LoadError> {
+        if self.shape(name)? != shape {
+            return Err(self.misshapen(name, format!("{shape:?}")));
+        }
+        self.0.read(name)
+    }
+
+    /// Rounds to the precision and converts to what is computed in.
+    ///
+    /// # Errors
+    /// If the engine cannot.
+    pub fn round(&self, tensor: &Tensor) -> Result<Tensor, LoadError> {
+        self.0.round(tensor)
+    }
+
+    /// Why the engine could not load this file: what was wrong with a tensor that it had asked
+    /// [`builder`](Self::builder) for, else its own error.
+    #[must_use]
+    pub fn refused(&self, source: candle_core::Error) -> LoadError {
+        let refusal = lock(&self.0.refusal).take();
+        refusal.unwrap_or_else(|| LoadError::Engine { path: self.0.path.clone(), source })
+    }
+
+    /// The error of a tensor whose shape is not as expected.
+    #[must_use]
+    pub fn misshapen(&self, name: &str, expected: impl Into<String>) -> LoadError {
+        let got = self.shape(name).map(<[usize]>::to_vec).unwrap_or_default();
+        let path = self.0.path.clone();
+        LoadError::Shape { path, tensor: name.to_owned(), expected: expected.into(), got }
+    }
+
+    /// The same weights for models of candle-transformers.
+    #[must_use]
+    pub fn builder(&self) -> VarBuilder<'static> {
+        VarBuilder::from_backend(Box::new(Backend(Arc::clone(&self.0))), self.dtype(), self.0.device.clone())
+    }
+}
+
+impl Opened {
+    fn info(&self, name: &str) -> Result<&TensorInfo, LoadError> {
+        self.header.info(name).ok_or_else(|| {
+            let count = self.header.offset_keys().len();
+            LoadError::MissingTensor { path: self.path.clone(), tensor: name.to_owned(), count }
+        })
+    }
+
+    /// Reads a tensor as f32.
+    fn read(&self, name: &str) -> Result<Tensor, LoadError> {
+        let info = self.info(name)?;
+        let dtype = match info.dtype {
+            Dtype::F32 => DType::F32,
+            Dtype::F64 => DType::F64,
+            Dtype::F16 => DType::F16,
+            Dtype::BF16 => DType::BF16,
+            other => {
+                let (path, got) = (self.path.clone(), other.to_string());
+                return Err(LoadError::ElementType { path, tensor: name.to_owned(), got });
+            }
+        };
+        let (start, end) = info.data_offsets;
+        let mut bytes = vec![0; end - start];
+        let mut file = lock(&self.file);
+        file.seek(SeekFrom::Start(self.data_start + start as u64))
+            .and_then(|_| file.read_exact(&mut bytes))
+            .map_err(|source| LoadError::Read { path: self.path.clone(), source })?;
+        drop(file);
+        lock(&self.read).insert(name.to_owned());
+        Tensor::from_raw_buffer(&bytes, dtype, &info.shape, &self.device)
+            .and_then(|tensor| tensor.to_dtype(DType::F32))
+            .map_err(|source| LoadError::Engine { path: self.path.clone(), source })
+    }
+
+    fn round(&self, tensor: &Tensor) -> Result<Tensor, LoadError> {
+        tensor
+            .to_dtype(self.precision.of_weights())
+            .and_then(|tensor| tensor.to_dtype(self.precision.of_values(&self.device)))
+            // Folding goes through the engine's variables. What comes of them would record every operation that it is
+            // in.
+            .map(|tensor| tensor.detach())
+            .map_err(|source| LoadError::Engine { path: self.path.clone(), source })
+    }
+}
+
+impl fmt::Debug for Opened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Weights({} in {})", self.path.display(), self.precision.name())
+    }
+}
+
+/// The weights as candle-nn asks for them.
+struct Backend(Arc<Opened>);
+
+impl Backend {
+    /// Keeps an error, of which candle-nn takes only the text.
+    fn keep(&self, error: LoadError) -> candle_core::Error {
+        let text = error.to_string();
+        lock(&self.0.refusal).get_or_insert(error);
+        candle_core::Error::Msg(text)
+    }
+}
+
+impl SimpleBackend for Backend {
+    fn get(
+        &self,
+        shape: Shape,
+        name: &str,
+        _init: Init,
+        dtype: DType,
+        device: &Device,
+    ) -> candle_core::Result<Tensor> {
+        let tensor =
+            Weights(Arc::clone(&self.0)).tensor(name, shape.dims()).map_err(|error| self.keep(error))?;
+        tensor.to_device(device)?.to_dtype(dtype)
+    }
+
+    fn get_unchecked(&self, name: &str, dtype: DType, device: &Device) -> candle_core::Result<Tensor> {
+        let tensor = self.0.read(name).and_then(|tensor| self.0.round(&tensor));
+        let tensor = tensor.map_err(|error| self.keep(error))?;
+        tensor.to_device(device)?.to_dtype(dtype)
+    }
+
+    fn contains_tensor(&self, name: &str) -> bool {
+        self.0.header.info(name).is_some()
+    }
+}
+
+/// What a lock guards. Nothing here is left half-written by a panic.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

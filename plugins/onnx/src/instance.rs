@@ -1,0 +1,128 @@
+//! Where a batch is executed.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use ort::session::SharedSessionInner;
+use proctor_onnx_file::{Batching, Fit, Port};
+use proctor_plugin_api::{Batch, Host, Instance, PluginError, abi::ProctorStamps, vocabulary::TensorSpec};
+
+use crate::{call::Call, session::in_one_line, tensor::Tensor};
+
+/// What all instances of a model count together.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    /// Bytes of inputs that were copied before the runtime saw them.
+    pub input_bytes_copied: AtomicU64,
+}
+
+/// How a model is run: its tensors and the sizes of batches.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan {
+    pub fit: Fit,
+    pub inputs: Vec<TensorSpec>,
+    pub outputs: Vec<TensorSpec>,
+    /// Largest batch.
+    pub batch_size_max: usize,
+}
+
+/// One co-located copy of a model: a call of a session, with the memory for it.
+pub struct OnnxInstance {
+    host: Host,
+    call: Call,
+    inputs: Vec<Tensor>,
+    outputs: Vec<Tensor>,
+    /// Whether the output of this number lies in the buffer after the call.
+    copied_out: Vec<bool>,
+    batching: Batching,
+    batch_size_max: usize,
+    counters: Arc<Counters>,
+}
+
+impl OnnxInstance {
+    pub(crate) fn new(
+        host: Host,
+        session: Arc<SharedSessionInner>,
+        plan: &Plan,
+        counters: Arc<Counters>,
+    ) -> Result<Self, PluginError> {
+        let call = Call::new(session, &plan.fit.inputs, &plan.fit.outputs).map_err(runtime_failed)?;
+        let tensors = |ports: &[Port], specs: &[TensorSpec]| -> Result<Vec<Tensor>, PluginError> {
+            let make = |port: &Port| {
+                Tensor::new(&plan.fit, port, specs[port.tensor].element_type, plan.batch_size_max)
+            };
+            ports.iter().map(make).collect()
+        };
+        Ok(Self {
+            host,
+            call,
+            inputs: tensors(&plan.fit.inputs, &plan.inputs)?,
+            outputs: tensors(&plan.fit.outputs, &plan.outputs)?,
+            copied_out: vec![false; plan.fit.outputs.len()],
+            batching: plan.fit.batching,
+            batch_size_max: plan.batch_size_max,
+            counters,
+        })
+    }
+
+    /// Binds inputs and outputs of a call over `samples`, of which the batch may have fewer.
+    fn bind(&mut self, batch: &mut Batch<'_>, samples: usize) -> Result<(), PluginError> {
+        let mut copied = 0;
+        for (place, tensor) in self.inputs.iter_mut().enumerate() {
+            let (memory, bytes) = tensor.gather(batch, samples)?;
+            copied += bytes;
+            let element = tensor.element();
+            // SAFETY: the memory is the host's, which stays for the duration of `execute`, within which the call runs, or the
+            // tensor's buffer, which is not touched until `run` has returned. Both are aligned to 8 at least. The runtime
+            // only reads inputs.
+            unsafe { self.call.bind_input(place, memory, element, tensor.dims(samples)) }
+                .map_err(runtime_failed)?;
+        }
+        for (place, tensor) in self.outputs.iter_mut().enumerate() {
+            let (memory, in_buffer) = tensor.place(batch, samples)?;
+            self.copied_out[place] = in_buffer;
+            let element = tensor.element();
+            // SAFETY: the memory is the host's room for this output, which nobody else uses during `execute` and which is
+            // not touched here until `run` has returned, or the tensor's buffer, of which the same is true. `place` has
+            // seen to the alignment.
+            unsafe { self.call.bind_output(place, memory, element, tensor.dims(samples)) }
+                .map_err(runtime_failed)?;
+        }
+        if copied > 0 {
+            self.counters.input_bytes_copied.fetch_add(copied, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+impl Instance for OnnxInstance {
+    fn execute(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
+        let count = batch.sample_count();
+        if count > self.batch_size_max {
+            let text =
+                format!("a batch of {count} samples is larger than the {} of the model", self.batch_size_max);
+            return Err(PluginError::invalid_argument(text));
+        }
+        // A model of fixed batches computes the samples that are missing from whatever the buffer still holds.
+        let samples = if let Batching::Fixed(fixed) = self.batching { fixed } else { count };
+        let copy_in_ns = self.host.now_ns();
+        self.bind(batch, samples)?;
+        let compute_ns = self.host.now_ns();
+        self.call.run().map_err(runtime_failed)?;
+        let copy_out_ns = self.host.now_ns();
+        for (tensor, in_buffer) in self.outputs.iter().zip(&self.copied_out) {
+            if *in_buffer {
+                tensor.scatter(batch)?;
+            }
+        }
+        let end_ns = self.host.now_ns();
+        batch.set_stamps(ProctorStamps { copy_in_ns, compute_ns, copy_out_ns, end_ns });
+        Ok(())
+    }
+}
+
+fn runtime_failed(error: ort::Error) -> PluginError {
+    PluginError::failed(format!("ONNX Runtime: {}", in_one_line(error.message())))
+}

@@ -1,0 +1,78 @@
+//! What can be wrong with the runtime library.
+
+use std::path::PathBuf;
+
+/// How to get a library, at the end of messages.
+const HOW_TO_GET: &str = "get one by `cargo xtask setup`, or by `pip install onnxruntime` and \
+                          --set onnx.library=<site-packages>/onnxruntime/capi";
+
+/// Why there is no runtime to work with.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum LibraryError {
+    /// No library was named, and none lies where one may be.
+    #[error("found no ONNX Runtime (libonnxruntime.so) in {}; {HOW_TO_GET}", list(searched))]
+    NotFound {
+        /// The folders that were searched.
+        searched: Vec<PathBuf>,
+    },
+    /// The library that was named is not there.
+    #[error("there is no ONNX Runtime at {}, which {by} names; {HOW_TO_GET}", path.display())]
+    Missing {
+        /// What names it.
+        by: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+    },
+    /// The file cannot be loaded.
+    #[error("cannot load {} as ONNX Runtime: {reason}; {HOW_TO_GET}", path.display())]
+    NotLoadable {
+        /// The file.
+        path: PathBuf,
+        /// What the loader says.
+        reason: String,
+    },
+    /// The library is something else.
+    #[error("{} is a library, but not an ONNX Runtime: it has no OrtGetApiBase; {HOW_TO_GET}", path.display())]
+    NotOnnxRuntime {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The library is older than what is needed, or of another generation.
+    #[error("{} is ONNX Runtime {version}, but 1.{minor_min} or a later 1.x is needed; {HOW_TO_GET}", path.display())]
+    WrongVersion {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        version: String,
+        /// The oldest second number of a version that does.
+        minor_min: u32,
+    },
+    /// Another runtime is in this process already.
+    #[error(
+        "{} cannot be loaded: this process has ONNX Runtime {} loaded already, and two of them disturb each other; let \
+         all plugins of a run use one library (--set onnx.library=...)",
+        path.display(),
+        list(loaded)
+    )]
+    Second {
+        /// The library that was to be loaded.
+        path: PathBuf,
+        /// Those that are there.
+        loaded: Vec<PathBuf>,
+    },
+    /// The runtime refuses to start.
+    #[error("ONNX Runtime {version} ({}) does not start: {reason}", path.display())]
+    NotStarted {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        version: String,
+        /// What it says.
+        reason: String,
+    },
+}
+
+fn list(paths: &[PathBuf]) -> String {
+    let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    paths.join(", ")
+}

@@ -1,0 +1,164 @@
+//! The one ONNX Runtime of a process.
+
+use std::{
+    ffi::CStr,
+    fs,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use libloading::{Library, Symbol};
+use ort::{environment::Environment, logging::LogLevel, sys::OrtApiBase};
+
+use super::{LibraryError, maps};
+
+/// The runtime that was loaded first. `ort` keeps one library and one environment for each image, for ever; so does this.
+static LOADED: Mutex<Option<Arc<Runtime>>> = Mutex::new(None);
+
+/// A loaded runtime. It stays to the end of the process.
+#[derive(Debug)]
+pub(crate) struct Runtime {
+    path: PathBuf,
+    version: String,
+    environment: Environment,
+    _library: Library,
+}
+
+impl Runtime {
+    /// Loads the library at an absolute path, or returns it if it is loaded.
+    ///
+    /// # Errors
+    /// Why it cannot be used, and what to do.
+    pub(crate) fn load(path: &Path) -> Result<Arc<Self>, LibraryError> {
+        let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+        let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        check_alone(&real)?;
+        if let Some(runtime) = &*loaded {
+            return if runtime.path == real {
+                Ok(Arc::clone(runtime))
+            } else {
+                Err(LibraryError::Second { path: real, loaded: vec![runtime.path.clone()] })
+            };
+        }
+        let runtime = Arc::new(Self::start(real)?);
+        *loaded = Some(Arc::clone(&runtime));
+        Ok(runtime)
+    }
+
+    fn start(path: PathBuf) -> Result<Self, LibraryError> {
+        let (library, version) = open(&path)?;
+        let not_started = |reason: String| LibraryError::NotStarted {
+            path: path.clone(),
+            version: version.clone(),
+            reason,
+        };
+        let environment = ort::init_from(&path)
+            .map_err(|error| not_started(error.to_string()))?
+            .with_name("proctor")
+            .with_telemetry(false)
+            .with_logger(Arc::new(forward))
+            .build()
+            .map_err(|error| not_started(error.to_string()))?;
+        environment.set_log_level(LogLevel::Warning);
+        tracing::info!(path = %path.display(), version, "ONNX Runtime loaded");
+        Ok(Self { path, version, environment, _library: library })
+    }
+
+    /// Says whether another runtime has come into the process since.
+    ///
+    /// # Errors
+    /// [`LibraryError::Second`] names it.
+    pub(crate) fn check_alone(&self) -> Result<(), LibraryError> {
+        check_alone(&self.path)
+    }
+
+    /// The file, by its real path.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The version, such as `1.31.1`.
+    pub(crate) fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// What sessions are made in.
+    pub(crate) fn environment(&self) -> &Environment {
+        &self.environment
+    }
+}
+
+fn check_alone(path: &Path) -> Result<(), LibraryError> {
+    let others: Vec<PathBuf> = maps::runtimes().into_iter().filter(|other| other != path).collect();
+    if others.is_empty() {
+        Ok(())
+    } else {
+        Err(LibraryError::Second { path: path.to_owned(), loaded: others })
+    }
+}
+
+/// Opens a library and asks for its version, so that every way to be wrong has words of its own.
+fn open(path: &Path) -> Result<(Library, String), LibraryError> {
+    // SAFETY: loading runs the library's initialisers. Those of ONNX Runtime ask for nothing; whoever names another library
+    // vouches for it, as for any plugin.
+    let library = unsafe { Library::new(path) }
+        .map_err(|error| LibraryError::NotLoadable { path: path.to_owned(), reason: error.to_string() })?;
+    let not_onnx_runtime = || LibraryError::NotOnnxRuntime { path: path.to_owned() };
+    // SAFETY: a library that exports this name is an ONNX Runtime, whose header declares the symbol with this type.
+    let base: Symbol<'_, unsafe extern "C" fn() -> *const OrtApiBase> =
+        unsafe { library.get(b"OrtGetApiBase") }.map_err(|_| not_onnx_runtime())?;
+    // SAFETY: the function takes nothing and returns null or a table that lives as long as the library.
+    let base = unsafe { base().as_ref() }.ok_or_else(not_onnx_runtime)?;
+    // SAFETY: both functions of the table have been there since its first version; this one returns a text that ends with 0
+    // and lives as long as the library.
+    let version = unsafe { CStr::from_ptr((base.GetVersionString)()) }.to_string_lossy().into_owned();
+    if !is_usable(&version) {
+        let (path, minor_min) = (path.to_owned(), ort::MINOR_VERSION);
+        return Err(LibraryError::WrongVersion { path, version, minor_min });
+    }
+    Ok((library, version))
+}
+
+/// Whether a library of this version has what is used of it.
+fn is_usable(version: &str) -> bool {
+    let mut numbers = version.split('.').map(str::parse::<u32>);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(1)), Some(Ok(minor))) => minor >= ort::MINOR_VERSION,
+        _ => false,
+    }
+}
+
+/// What the runtime logs. Its warnings are about optimisations that do not apply and devices that are not there; what fails
+/// is returned as an error as well.
+fn forward(level: LogLevel, _category: &str, _id: &str, location: &str, message: &str) {
+    match level {
+        LogLevel::Verbose => tracing::trace!(location, "{message}"),
+        LogLevel::Info | LogLevel::Warning => tracing::debug!(location, "{message}"),
+        LogLevel::Error | LogLevel::Fatal => tracing::warn!(location, "{message}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_version_that_does_and_all_later_ones_are_usable() {
+        for version in ["1.17.0", "1.20.1", "1.31.1", "1.40.0-dev"] {
+            assert!(is_usable(version), "{version}");
+        }
+        for version in ["1.16.3", "1.8.1", "0.31.0", "2.17.0", "", "1", "one.two"] {
+            assert!(!is_usable(version), "{version}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_no_library_is_refused_by_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("libonnxruntime.so");
+        fs::write(&path, "not a library").unwrap();
+        let error = open(&path).unwrap_err();
+        assert!(matches!(error, LibraryError::NotLoadable { .. }), "{error}");
+        assert!(error.to_string().contains("libonnxruntime.so"), "{error}");
+    }
+}

@@ -1,0 +1,176 @@
+//! The options of the plugin.
+
+use std::{num::NonZeroUsize, path::PathBuf, thread};
+
+use ort::session::builder::GraphOptimizationLevel;
+use proctor_plugin_api::{Manifest, OptionSpec, Options};
+
+use crate::{error::LoadError, provider::Provider};
+
+/// More than any machine gains from.
+const THREADS_MAX: i64 = 1024;
+
+/// The levels of graph optimisation, the default first.
+const LEVELS: [(&str, GraphOptimizationLevel); 4] = [
+    ("all", GraphOptimizationLevel::All),
+    ("extended", GraphOptimizationLevel::Level2),
+    ("basic", GraphOptimizationLevel::Level1),
+    ("off", GraphOptimizationLevel::Disable),
+];
+
+/// The options, read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Settings {
+    /// The runtime library, or the folder that it is in.
+    pub library: Option<PathBuf>,
+    /// Where operators run; `None` for what the device is called.
+    pub provider: Option<Provider>,
+    /// Name of the level of graph optimisation, one of [`LEVELS`].
+    pub level: String,
+    /// Threads within an operator; `None` for the cores shared among the instances.
+    pub threads: Option<usize>,
+    /// Operators that may run at a time.
+    pub inter_threads: usize,
+    /// Whether threads without work look for it for a while before they sleep.
+    pub spin: bool,
+    /// Whether memory comes from an arena that keeps it.
+    pub arena: bool,
+    /// Whether all instances share one session.
+    pub shared: bool,
+}
+
+/// Adds the options to a manifest.
+pub(crate) fn declare(manifest: Manifest) -> Manifest {
+    let providers: Vec<&str> = ["auto"].into_iter().chain(Provider::ALL.map(Provider::name)).collect();
+    manifest
+        .option(OptionSpec::path(
+            "library",
+            "The ONNX Runtime library (libonnxruntime.so), or its folder; without it that of ORT_DYLIB_PATH, beside the \
+             plugin, or of cargo xtask setup.",
+        ))
+        .option(OptionSpec::choice(
+            "provider",
+            &providers,
+            "Execution provider: auto is cpu or cuda, as the device is called; tensorrt needs device cuda, openvino cpu.",
+        ))
+        .option(OptionSpec::choice(
+            "graph_optimisation",
+            &LEVELS.map(|(name, _)| name),
+            "How far the runtime rewrites the graph at load.",
+        ))
+        .option(OptionSpec::integer(
+            "threads",
+            0,
+            0..=THREADS_MAX,
+            "Threads within an operator, of each session; 0 shares the cores that the process may use among the instances.",
+        ))
+        .option(OptionSpec::integer(
+            "inter_threads",
+            1,
+            1..=THREADS_MAX,
+            "Operators of a session that may run at a time, each on its own thread; 1 runs them one after the other.",
+        ))
+        .option(OptionSpec::boolean(
+            "spin",
+            true,
+            "Whether threads without work look for it for a while before they sleep.",
+        ))
+        .option(OptionSpec::boolean("arena", true, "Whether a session keeps the memory of intermediate results."))
+        .option(OptionSpec::choice(
+            "session",
+            &["each", "shared"],
+            "Whether each instance has a session of its own, or all share one with its threads and weights.",
+        ))
+}
+
+impl Settings {
+    /// Reads the options, which were checked against the manifest, and holds them against the machine.
+    ///
+    /// # Errors
+    /// [`LoadError::Threads`].
+    pub(crate) fn read(options: &Options) -> Result<Self, LoadError> {
+        let count =
+            |name: &str| options.integer(name).and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
+        let settings = Self {
+            library: options.path("library").map(PathBuf::from),
+            provider: options.text("provider").and_then(Provider::from_name),
+            level: options.text("graph_optimisation").unwrap_or(LEVELS[0].0).to_owned(),
+            threads: Some(count("threads")).filter(|threads| *threads > 0),
+            inter_threads: count("inter_threads").max(1),
+            spin: options.boolean("spin"),
+            arena: options.boolean("arena"),
+            shared: options.text("session") == Some("shared"),
+        };
+        let cores = cores();
+        let named = [("threads", settings.threads.unwrap_or(1)), ("inter_threads", settings.inter_threads)];
+        match named.into_iter().find(|(_, threads)| *threads > cores) {
+            Some((option, threads)) => Err(LoadError::Threads { option, threads, cores }),
+            None => Ok(settings),
+        }
+    }
+
+    /// The level of graph optimisation.
+    pub(crate) fn level(&self) -> GraphOptimizationLevel {
+        let found = LEVELS.into_iter().find(|(name, _)| *name == self.level);
+        found.map_or(GraphOptimizationLevel::All, |(_, level)| level)
+    }
+
+    /// Threads within an operator, of each session, for so many instances.
+    pub(crate) fn threads(&self, instances: usize) -> usize {
+        self.threads.unwrap_or_else(|| share(cores(), instances, self.shared))
+    }
+}
+
+/// Threads of a session so that all instances together use each core once. The thread that calls is one of them: of a
+/// shared session every instance brings its own.
+fn share(cores: usize, instances: usize, shared: bool) -> usize {
+    let instances = instances.max(1);
+    if shared { (cores + 1).saturating_sub(instances).max(1) } else { (cores / instances).max(1) }
+}
+
+/// Cores that the process may use, as affinity and control groups allow.
+fn cores() -> usize {
+    thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn read(given: &[(&str, &str)]) -> Result<Settings, String> {
+        let given: BTreeMap<String, String> =
+            given.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+        let specs = declare(Manifest::new("onnx", "0", "")).options;
+        let options = Options::resolve(&specs, &given).map_err(|error| error.to_string())?;
+        Settings::read(&options).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn without_options_the_device_decides_and_each_instance_has_a_session() {
+        let settings = read(&[]).unwrap();
+        assert_eq!((settings.provider, settings.shared, settings.threads), (None, false, None));
+        assert!(settings.spin && settings.arena);
+        assert!(matches!(settings.level(), GraphOptimizationLevel::All));
+    }
+
+    #[test]
+    fn more_threads_than_cores_are_refused_with_both_numbers() {
+        let cores = cores();
+        for option in ["threads", "inter_threads"] {
+            let error = read(&[(option, &(cores + 1).to_string())]).unwrap_err();
+            assert!(
+                error.starts_with(&format!("{option} = {} are more threads than the {cores}", cores + 1)),
+                "{error}"
+            );
+            assert!(read(&[(option, &cores.to_string())]).is_ok());
+        }
+    }
+
+    #[test]
+    fn instances_share_the_cores_and_the_caller_counts_as_a_thread() {
+        assert_eq!([share(8, 1, false), share(8, 3, false), share(2, 8, false)], [8, 2, 1]);
+        assert_eq!([share(8, 1, true), share(8, 3, true), share(2, 8, true)], [8, 6, 1]);
+    }
+}

@@ -1,0 +1,61 @@
+//! The plugin behind the traits of `proctor-plugin-api`.
+
+use std::sync::Arc;
+
+use proctor_onnx_file::Precision;
+use proctor_plugin_api::{
+    Host, Manifest, ModelRequest, ModelSupport, Options, Plugin, PluginError, export_plugin,
+};
+
+use crate::{
+    error::LoadError,
+    library::{self, Runtime},
+    model::OnnxModel,
+    options::{Settings, declare},
+};
+
+export_plugin!(Onnx);
+
+/// Kinds of devices, the default first.
+const DEVICES: [&str; 2] = ["cpu", "cuda"];
+
+/// The precisions of files, the default first.
+const PRECISIONS: [Precision; 3] = [Precision::F32, Precision::F16, Precision::Int8];
+
+/// The opened plugin: the runtime and the options.
+#[derive(Debug)]
+pub struct Onnx {
+    host: Host,
+    runtime: Arc<Runtime>,
+    settings: Settings,
+}
+
+impl Plugin for Onnx {
+    type Model = OnnxModel;
+
+    fn manifest() -> Manifest {
+        let description =
+            "Any ONNX file through ONNX Runtime, whose library is found when the plugin is opened.";
+        let mut manifest = Manifest::new("onnx", env!("CARGO_PKG_VERSION"), description)
+            .vendor("Proctor", env!("CARGO_PKG_LICENSE"));
+        for device in DEVICES {
+            for precision in PRECISIONS {
+                let (device, precision) = (device.to_owned(), precision.name().to_owned());
+                manifest =
+                    manifest.model(ModelSupport { device, precision, ..ModelSupport::new("*", "onnx") });
+            }
+        }
+        declare(manifest)
+    }
+
+    fn open(host: Host, options: &Options) -> Result<Self, PluginError> {
+        let settings = Settings::read(options)?;
+        let path = library::find(settings.library.as_deref()).map_err(LoadError::from)?;
+        let runtime = Runtime::load(&path).map_err(LoadError::from)?;
+        Ok(Self { host, runtime, settings })
+    }
+
+    fn load_model(&self, request: &ModelRequest) -> Result<OnnxModel, PluginError> {
+        Ok(OnnxModel::load(self.host, &self.runtime, &self.settings, request)?)
+    }
+}

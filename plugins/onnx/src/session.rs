@@ -1,0 +1,97 @@
+//! Sessions of the runtime: a model, ready to run on its provider and threads.
+
+use std::{path::Path, sync::Arc};
+
+use ort::{
+    logging::LogLevel,
+    session::{Session, SharedSessionInner},
+};
+
+use crate::{error::LoadError, library::Runtime, options::Settings, provider::Provider};
+
+/// What the runtime says of an operator that it does not have.
+const UNKNOWN_OPERATOR: [&str; 3] =
+    ["is not a registered function/op", "No Op registered for", "Could not find an implementation for"];
+
+/// Everything that sessions of one model have in common.
+#[derive(Debug, Clone)]
+pub(crate) struct SessionMaker {
+    pub runtime: Arc<Runtime>,
+    pub path: Arc<Path>,
+    pub settings: Settings,
+    pub provider: Provider,
+    /// Threads within an operator.
+    pub threads: usize,
+}
+
+impl SessionMaker {
+    /// Makes a session whose threads, but for the calling one, keep to `cpus` behind the first of them; anywhere if there
+    /// are fewer than threads.
+    ///
+    /// # Errors
+    /// [`LoadError::Operator`] or [`LoadError::Session`].
+    pub(crate) fn make(&self, cpus: &[u32]) -> Result<Arc<SharedSessionInner>, LoadError> {
+        let session = self.build(cpus).map_err(|error| self.refused(error.message()))?;
+        Ok(session.inner())
+    }
+
+    fn build(&self, cpus: &[u32]) -> Result<Session, ort::Error> {
+        let Self { settings, threads, .. } = self;
+        let spin = if settings.spin { "1" } else { "0" };
+        let mut builder = Session::builder(self.runtime.environment())?
+            .with_log_level(LogLevel::Warning)?
+            .with_optimization_level(settings.level())?
+            .with_intra_threads(*threads)?
+            .with_inter_threads(settings.inter_threads)?
+            .with_parallel_execution(settings.inter_threads > 1)?
+            .with_config_entry("session.intra_op.allow_spinning", spin)?
+            .with_config_entry("session.inter_op.allow_spinning", spin)?
+            .with_execution_providers(self.provider.dispatches(settings, *threads))?;
+        if let Some(affinities) = affinities(*threads, cpus) {
+            builder = builder.with_config_entry("session.intra_op_thread_affinities", affinities)?;
+        }
+        builder.commit_from_file(&self.path)
+    }
+
+    fn refused(&self, reason: &str) -> LoadError {
+        let (path, version) = (self.path.to_path_buf(), self.runtime.version().to_owned());
+        let reason = in_one_line(reason);
+        if UNKNOWN_OPERATOR.iter().any(|words| reason.contains(words)) {
+            LoadError::Operator { path, version, reason }
+        } else {
+            LoadError::Session { path, version, reason }
+        }
+    }
+}
+
+/// A message of the runtime, some of which go over several lines.
+pub(crate) fn in_one_line(message: &str) -> String {
+    message.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The runtime's list of processors, counted from 1, for all threads but the calling one.
+fn affinities(threads: usize, cpus: &[u32]) -> Option<String> {
+    if threads < 2 || cpus.len() < threads {
+        return None;
+    }
+    let numbers: Vec<String> = cpus[1..threads].iter().map(|cpu| (cpu + 1).to_string()).collect();
+    Some(numbers.join(";"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::affinities;
+
+    #[test]
+    fn threads_besides_the_caller_get_the_other_processors() {
+        assert_eq!(affinities(3, &[4, 5, 7]).as_deref(), Some("6;8"));
+        assert_eq!(affinities(2, &[0, 1, 2]).as_deref(), Some("2"));
+    }
+
+    #[test]
+    fn one_thread_or_too_few_processors_leave_the_choice_to_the_system() {
+        assert_eq!(affinities(1, &[3]), None);
+        assert_eq!(affinities(3, &[3, 4]), None);
+        assert_eq!(affinities(2, &[]), None);
+    }
+}

@@ -1,0 +1,61 @@
+//! Why a model cannot be run.
+
+use std::path::PathBuf;
+
+use proctor_onnx_file::{FitError, OnnxFileError, Precision};
+use proctor_plugin_api::{PluginError, vocabulary::ElementType};
+
+/// Why a model cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LoadError {
+    /// The benchmark has no ONNX file.
+    #[error("model \"{model}\" has no ONNX file; name one with model.files.onnx.path")]
+    NoFile { model: String },
+    /// The file, or what it refers to, is missing, damaged or not ONNX.
+    #[error(transparent)]
+    File(#[from] OnnxFileError),
+    /// The file is made for another number format.
+    #[error(
+        "{} computes in {is}, but {asked} was asked for; run it with --precision {is} or name a file that is {asked}",
+        path.display()
+    )]
+    Precision { path: PathBuf, is: Precision, asked: String },
+    /// The model's tensors are not the benchmark's.
+    #[error("{} does not fit: {source}", path.display())]
+    Fit { path: PathBuf, source: FitError },
+    /// The model uses operators that tract does not know.
+    #[error(
+        "tract cannot run {}: it does not know {}; the plugin onnx runs every operator of ONNX",
+        path.display(),
+        operators.join(", ")
+    )]
+    Operators { path: PathBuf, operators: Vec<String> },
+    /// A tensor has a type that tract does not have.
+    #[error("tract cannot run {}: \"{tensor}\" holds {element_type}, which tract does not have", path.display())]
+    ElementType { path: PathBuf, tensor: String, element_type: ElementType },
+    /// tract refuses the model for a reason of its own.
+    #[error("tract cannot {what} {}: {reason}", path.display())]
+    Tract { path: PathBuf, what: &'static str, reason: String },
+    /// What tract would compute is not what the benchmark wants.
+    #[error(
+        "output \"{output}\" of {} is {got} for {batch_size} samples, the benchmark wants {wanted}", path.display()
+    )]
+    Output { path: PathBuf, output: String, got: String, wanted: String, batch_size: usize },
+    /// There are not so many processors.
+    #[error(
+        "threads = {threads} is more than the {cores} processors that this process may use; set tract.threads to \
+         {cores} or fewer, or to 0 to share them among the instances"
+    )]
+    Threads { threads: usize, cores: usize },
+}
+
+impl From<LoadError> for PluginError {
+    fn from(error: LoadError) -> Self {
+        let message = error.to_string();
+        match error {
+            LoadError::Threads { .. } => Self::invalid_argument(message),
+            LoadError::File(_) => Self::failed(message),
+            _ => Self::unsupported(message),
+        }
+    }
+}

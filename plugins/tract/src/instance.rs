@@ -1,0 +1,101 @@
+//! Where a batch is executed.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use proctor_plugin_api::{Batch, Instance, PluginError, abi::ProctorStamps};
+use tract_onnx::prelude::multithread::{Executor, multithread_tract_scope};
+
+use crate::{model::Shared, slot::Slot};
+
+/// One co-located copy of a model: a state and buffers for each plan, and threads of its own.
+#[derive(Debug)]
+pub struct TractInstance {
+    shared: Arc<Shared>,
+    executor: Executor,
+    /// The largest batch first.
+    slots: Vec<Slot>,
+}
+
+impl TractInstance {
+    pub(crate) fn new(shared: Arc<Shared>, executor: Executor) -> Result<Self, PluginError> {
+        let slots = shared.plans.iter().map(|plan| Slot::new(plan, &shared.fit)).collect::<Result<_, _>>();
+        let slots =
+            slots.map_err(|error| PluginError::failed(format!("cannot make an instance: {error:#}")))?;
+        Ok(Self { shared, executor, slots })
+    }
+
+    /// Divides a batch among the slots. Their sizes are powers of two below the largest, so that each is needed once at
+    /// most; one slot alone takes what there is.
+    fn divide(&mut self, sample_count: usize) -> Result<(), PluginError> {
+        let last = self.slots.len() - 1;
+        let mut first = 0;
+        for (position, slot) in self.slots.iter_mut().enumerate() {
+            let left = sample_count - first;
+            let takes =
+                if left >= slot.batch_size || position == last { left.min(slot.batch_size) } else { 0 };
+            slot.samples = first..first + takes;
+            first += takes;
+        }
+        if first == sample_count {
+            return Ok(());
+        }
+        let message = format!("a batch of {sample_count} samples is larger than the model was loaded for");
+        Err(PluginError::invalid_argument(message))
+    }
+
+    /// The slots that have something to do.
+    fn used(&mut self) -> impl Iterator<Item = &mut Slot> {
+        self.slots.iter_mut().filter(|slot| !slot.samples.is_empty())
+    }
+
+    fn gather(&mut self, batch: &Batch<'_>) -> Result<(), PluginError> {
+        let shared = Arc::clone(&self.shared);
+        let copied = self
+            .used()
+            .try_fold(0, |sum, slot| Ok::<_, PluginError>(sum + slot.gather(&shared.fit, batch)?))?;
+        shared.input_bytes_copied.fetch_add(copied, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn run(&mut self) -> Result<(), PluginError> {
+        let executor = self.executor.clone();
+        let ran = multithread_tract_scope(executor, || self.used().try_for_each(Slot::run));
+        if ran.is_err() {
+            self.slots.iter_mut().for_each(Slot::discard);
+        }
+        ran
+    }
+
+    fn scatter(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
+        let shared = Arc::clone(&self.shared);
+        self.used().try_for_each(|slot| slot.scatter(&shared.fit, batch))
+    }
+}
+
+impl Instance for TractInstance {
+    fn execute(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
+        let host = self.shared.host;
+        self.divide(batch.sample_count())?;
+        let copy_in_ns = host.now_ns();
+        self.gather(batch)?;
+        let compute_ns = host.now_ns();
+        self.run()?;
+        let copy_out_ns = host.now_ns();
+        self.scatter(batch)?;
+        batch.set_stamps(ProctorStamps { copy_in_ns, compute_ns, copy_out_ns, end_ns: host.now_ns() });
+        Ok(())
+    }
+
+    /// Runs the batch, and then each plan that it did not need: a batch of the timed part may.
+    fn warm_up(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
+        self.execute(batch)?;
+        let sample_count = batch.sample_count();
+        for slot in &mut self.slots {
+            slot.samples = if slot.samples.is_empty() { 0..slot.batch_size.min(sample_count) } else { 0..0 };
+        }
+        self.gather(batch)?;
+        self.run()?;
+        self.slots.iter_mut().for_each(Slot::discard);
+        Ok(())
+    }
+}

@@ -1,0 +1,76 @@
+//! The plugin behind the traits of `proctor-plugin-api`.
+
+use std::path::Path;
+
+use proctor_onnx_file::{Fit, OnnxFile, fit};
+use proctor_plugin_api::{
+    Host, Manifest, ModelRequest, ModelSupport, Options, Plugin, PluginError, export_plugin,
+};
+
+use crate::{
+    TractModel,
+    error::LoadError,
+    options::{Settings, declare},
+    plans::{compile, datum_type},
+};
+
+export_plugin!(Tract);
+
+/// The precisions that files come in.
+const PRECISIONS: [&str; 3] = ["f32", "f16", "int8"];
+
+/// The opened plugin: its options.
+#[derive(Debug)]
+pub struct Tract {
+    host: Host,
+    settings: Settings,
+}
+
+impl Plugin for Tract {
+    type Model = TractModel;
+
+    fn manifest() -> Manifest {
+        let description = "ONNX files through tract: in Rust alone, where there is no ONNX Runtime.";
+        let mut manifest = Manifest::new("tract", env!("CARGO_PKG_VERSION"), description)
+            .vendor("Proctor", env!("CARGO_PKG_LICENSE"));
+        for precision in PRECISIONS {
+            let precision = precision.to_owned();
+            manifest = manifest.model(ModelSupport { precision, ..ModelSupport::new("*", "onnx") });
+        }
+        declare(manifest)
+    }
+
+    fn open(host: Host, options: &Options) -> Result<Self, PluginError> {
+        Ok(Self { host, settings: Settings::read(options)? })
+    }
+
+    fn load_model(&self, request: &ModelRequest) -> Result<TractModel, PluginError> {
+        let no_file = || LoadError::NoFile { model: request.model.clone() };
+        let path = request.file("onnx").ok_or_else(no_file)?;
+        let batch_size_max = usize::try_from(request.batch_size_max).unwrap_or(usize::MAX);
+        let (file, fit) = checked(path, request, batch_size_max)?;
+        let plans = compile(&file, &fit, &request.outputs, batch_size_max)?;
+        let instance_count = usize::try_from(request.instance_count).unwrap_or(usize::MAX);
+        let threads = self.settings.threads_of_each(instance_count);
+        tracing::info!(model = request.model, plans = plans.len(), threads, "model loaded");
+        Ok(TractModel::new(self.host, fit, plans, threads))
+    }
+}
+
+/// Reads a file and checks it against what was asked for, before tract sees it.
+fn checked(path: &Path, request: &ModelRequest, batch_size_max: usize) -> Result<(OnnxFile, Fit), LoadError> {
+    let file = OnnxFile::open(path)?;
+    if file.precision().name() != request.precision {
+        let (is, asked) = (file.precision(), request.precision.clone());
+        return Err(LoadError::Precision { path: path.to_owned(), is, asked });
+    }
+    let fit = fit(file.signature(), &request.inputs, &request.outputs, batch_size_max);
+    let fit = fit.map_err(|source| LoadError::Fit { path: path.to_owned(), source })?;
+    for port in fit.inputs.iter().chain(&fit.outputs) {
+        if datum_type(port.element_type).is_none() {
+            let (tensor, element_type) = (port.name.clone(), port.element_type);
+            return Err(LoadError::ElementType { path: path.to_owned(), tensor, element_type });
+        }
+    }
+    Ok((file, fit))
+}

@@ -1,0 +1,190 @@
+//! An engine, and the runs that tests make with it.
+
+use std::{fs, path::Path};
+
+use proctor_accuracy::read_log;
+use proctor_datasets::sha256_hex;
+use proctor_tests::{Bench, Run, datasets, find_plugin, workspace};
+use serde_json::Value;
+
+/// Exit code for a flag or a setting that is wrong.
+pub const SETTINGS: i32 = 2;
+/// Exit code for a plugin that cannot be loaded or used.
+pub const PLUGIN: i32 = 3;
+/// Exit code for a run that is not VALID or not accurate.
+pub const BAD_RESULT: i32 = 1;
+
+/// What tests have to know of a plugin.
+pub struct Engine {
+    /// Its name, as `--plugin` takes it.
+    pub name: &'static str,
+    /// Models of the digits that it runs; the first one is what most tests are made with.
+    pub models: &'static [&'static str],
+    /// Precisions that it has for the first of them.
+    pub precisions: &'static [&'static str],
+    /// Format of the files that it reads of the first of them.
+    pub format: &'static str,
+    /// Benchmarks of `tests/fixtures/benchmarks` that it runs.
+    pub generated: &'static [&'static str],
+    /// What it says if a library that it loads is not on this machine.
+    pub library: Option<&'static str>,
+    /// Whether it tells how many bytes of input it has copied.
+    pub counts_copies: bool,
+    /// Whether it computes on the host's own buffers at batch 1.
+    pub lends_inputs: bool,
+    /// Whether more threads than processors are a warning rather than an error.
+    pub takes_many_threads: bool,
+}
+
+/// An engine that runs everything from ONNX files, in f32.
+pub const PLAIN: Engine = Engine {
+    name: "",
+    models: &["digits-cnn", "digits-lstm", "digits-mlp"],
+    precisions: &["f32"],
+    format: "onnx",
+    generated: &[
+        "resnet50-tiny",
+        "mobilenet-v1-tiny",
+        "bert-tiny",
+        "bert-tiny-embedding",
+        "lstm-stack-tiny",
+        "llama-tiny",
+    ],
+    library: None,
+    counts_copies: true,
+    lends_inputs: false,
+    takes_many_threads: false,
+};
+
+impl Engine {
+    /// A folder to run it in; `None`, and the reason is printed, where the engine is not there.
+    pub fn bench(&self) -> Option<Bench> {
+        if find_plugin(self.name).is_none() {
+            println!("skipped: plugin {} is not built", self.name);
+            return None;
+        }
+        let bench = Bench::new();
+        if let Some(words) = self.library {
+            let plan = bench.host(&format!("describe {} --plan {}", self.name, self.model()));
+            if plan.code() == PLUGIN && plan.stderr.contains(words) {
+                println!("skipped: {}", plan.stderr.lines().next().unwrap_or(words));
+                return None;
+            }
+        }
+        Some(bench)
+    }
+
+    /// The model that most tests are made with.
+    pub fn model(&self) -> &'static str {
+        self.models[0]
+    }
+
+    /// Runs a benchmark with it.
+    pub fn run(&self, bench: &Bench, benchmark: &str, flags: &str) -> Run {
+        bench.run(&format!("--plugin {} --benchmark {benchmark} {flags}", self.name))
+    }
+}
+
+/// Flags that make a run of a scenario short, and its verdict independent of how busy the machine is. The harness's own
+/// floor is left to one of them.
+pub fn short(scenario: &str) -> String {
+    let length = match scenario {
+        "SingleStream" => "--duration 100ms",
+        "MultiStream" => "--duration 100ms --batch-size 8 --set floor=false",
+        "Server" => {
+            "--duration 200ms --target-qps 200 --set server_target_latency_ns=10000000000 --set floor=false"
+        }
+        _ => "--set min_query_count=700 --batch-size 16 --set floor=false",
+    };
+    format!("--scenario {scenario} {length}")
+}
+
+/// An accuracy run alone.
+pub const ACCURACY: &str = "--scenario Offline --mode accuracy";
+
+/// The digit that a run gave for each sample, in the order of the samples: the class of its largest logit.
+pub fn predictions(run: &Run) -> String {
+    let mut log = read_log(&run.folder().join("accuracy/mlperf_log_accuracy.json")).unwrap();
+    log.sort_by_key(|record| record.qsl_idx);
+    // Where queries have several samples, the last one may be filled up with samples that were asked before.
+    log.dedup_by_key(|record| record.qsl_idx);
+    assert!(log.iter().map(|record| record.qsl_idx).eq(0..600), "every sample is answered");
+    let digit = |data: &[u8]| {
+        let logits = data.chunks(4).map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap()));
+        let best = ('0'..='9').zip(logits).max_by(|(_, a), (_, b)| a.total_cmp(b));
+        best.unwrap().0
+    };
+    log.iter().map(|record| digit(&record.data)).collect()
+}
+
+/// What the reference implementation reaches with a model of the digits.
+pub struct Reference {
+    /// The digit of each sample.
+    pub predictions: String,
+    /// How many of them are right.
+    pub correct_count: u64,
+}
+
+pub fn reference(model: &str) -> Reference {
+    let text = fs::read_to_string(datasets().join("digits/reference.json")).unwrap();
+    let all: Value = serde_json::from_str(&text).unwrap();
+    let own = &all["models"][model];
+    Reference {
+        predictions: own["predictions"].as_str().unwrap().to_owned(),
+        correct_count: own["correct_count"].as_u64().unwrap(),
+    }
+}
+
+/// Asserts that a run is VALID and that each of its digits is that of the reference.
+pub fn assert_as_the_reference(run: &Run, model: &str) {
+    let accuracy = &run.assert_valid().result()["accuracy"];
+    let Reference { predictions: expected, correct_count } = reference(model);
+    assert_eq!(accuracy["correct_count"], correct_count, "{model}: {}", run.finished);
+    let got = predictions(run);
+    let differ = got.bytes().zip(expected.bytes()).filter(|(a, b)| a != b).count();
+    assert_eq!(differ, 0, "{model}: {differ} of 600 digits are not those of the reference");
+}
+
+/// A benchmark of the digits with another file in place of one of its own, and a data root in which that file is.
+pub struct Replaced {
+    root: String,
+    definition: String,
+}
+
+impl Replaced {
+    /// Replaces a file of a model of the digits. The checksum in the definition is that of the new file.
+    pub fn new(bench: &Bench, model: &str, file: &str, bytes: &[u8]) -> Self {
+        let root = bench.copy_of_datasets();
+        fs::write(root.join("digits").join(file), bytes).unwrap();
+        let definition = workspace().join(format!("host/config/benchmarks/{model}.toml"));
+        let text = fs::read_to_string(definition).unwrap();
+        let own = sha256_hex(&original(file));
+        assert!(text.contains(&own), "{file} is a file of {model}");
+        let definition = bench.write("replaced.toml", text.replace(&own, &sha256_hex(bytes)));
+        Self { root: root.display().to_string(), definition: definition.display().to_string() }
+    }
+
+    /// Puts a file beside the replaced one.
+    pub fn beside(self, name: &str, bytes: &[u8]) -> Self {
+        fs::write(Path::new(&self.root).join("digits").join(name), bytes).unwrap();
+        self
+    }
+
+    /// Runs the benchmark with this engine.
+    pub fn run(&self, bench: &Bench, engine: &Engine, flags: &str) -> Run {
+        engine.run(bench, &self.definition, &format!("--data-root {} {flags}", self.root))
+    }
+
+    /// Asserts that the engine refuses the model for a reason with these texts, before anything is recorded.
+    pub fn assert_refused(&self, bench: &Bench, engine: &Engine, flags: &str, texts: &[&str]) {
+        let run = self.run(bench, engine, flags);
+        run.finished.assert_error(PLUGIN, &[&format!("plugin {}: load_model failed", engine.name)]);
+        run.finished.assert_error(PLUGIN, texts);
+        assert!(!run.folder().exists(), "a run that could not begin left {}", run.folder().display());
+    }
+}
+
+/// The bytes of a file of the digits.
+pub fn original(file: &str) -> Vec<u8> {
+    fs::read(datasets().join("digits").join(file)).unwrap()
+}

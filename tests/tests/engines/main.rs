@@ -1,0 +1,80 @@
+//! What every plugin with an engine promises, by the program's own command line: one suite, in which a further plugin takes
+//! part by one line at the end of this file.
+//!
+//! An engine whose library is not there (ONNX Runtime comes with `cargo xtask setup`), or whose plugin is not built, is
+//! skipped with the reason.
+
+#![forbid(unsafe_code)]
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod bad_files;
+mod engine;
+mod generated;
+mod precisions;
+mod suite;
+
+use engine::{Engine, PLAIN};
+
+/// The tests of an engine, each with its name: `engines::<engine>::<promise>`.
+macro_rules! engine {
+    ($name:ident: $engine:expr $(, also $part:ident $further:ident)*) => {
+        mod $name {
+            use super::*;
+
+            const ENGINE: Engine = $engine;
+
+            engine!(@suite valid_in_single_stream, valid_in_multi_stream, valid_in_server, valid_in_offline,
+                the_digits_are_those_of_the_reference, two_instances, batches_of_every_size, the_same_run_twice,
+                inputs_are_copied_as_declared, described_without_a_device, an_unknown_option, an_unknown_precision,
+                more_threads_than_processors);
+            engine!(@precisions every_precision_keeps_the_accuracy);
+            engine!(@bad_files files_that_are_no_models, models_that_are_not_the_benchmarks);
+            $(engine!(@$part $further);)*
+        }
+    };
+    (@$part:ident $($promise:ident),*) => {
+        $(#[test]
+        fn $promise() {
+            $part::$promise(&ENGINE);
+        })*
+    };
+}
+
+engine!(
+    onnx: Engine {
+        name: "onnx",
+        library: Some("found no ONNX Runtime"),
+        lends_inputs: true,
+        precisions: &["f32", "f16", "int8"],
+        ..PLAIN
+    },
+    also precisions a_bad_quantisation_fails,
+    also generated generated_models_one_by_one,
+    also generated generated_models_in_batches
+);
+engine!(
+    tract: Engine { name: "tract", precisions: &["f32", "f16", "int8"], ..PLAIN },
+    also precisions a_bad_quantisation_fails,
+    also generated generated_models_one_by_one,
+    also generated generated_models_in_batches
+);
+engine!(
+    candle: Engine {
+        name: "candle",
+        format: "safetensors",
+        precisions: &["f32", "bf16", "f16"],
+        takes_many_threads: true,
+        ..PLAIN
+    },
+    also generated generated_models_one_by_one,
+    also generated generated_models_in_batches
+);
+engine!(cpu_rnn: Engine {
+    name: "cpu-rnn",
+    models: &["digits-lstm", "digits-mlp"],
+    format: "safetensors",
+    precisions: &["f32", "bf16", "int8"],
+    counts_copies: false,
+    takes_many_threads: true,
+    ..PLAIN
+});

@@ -1,0 +1,130 @@
+//! The promises about runs that work, and about flags that make no sense.
+
+use std::thread::available_parallelism;
+
+use crate::engine::{
+    ACCURACY, Engine, PLUGIN, SETTINGS, assert_as_the_reference, predictions, reference, short,
+};
+
+fn valid_in(engine: &Engine, scenario: &str) {
+    let Some(bench) = engine.bench() else { return };
+    let run = engine.run(&bench, engine.model(), &short(scenario));
+    assert_as_the_reference(&run, engine.model());
+    let result = run.result();
+    assert_eq!((&result["scenario"], &result["plugin"]["name"]), (&scenario.into(), &engine.name.into()));
+    assert_eq!(result["plugin"]["precision"], "f32");
+}
+
+pub fn valid_in_single_stream(engine: &Engine) {
+    valid_in(engine, "SingleStream");
+}
+
+pub fn valid_in_multi_stream(engine: &Engine) {
+    valid_in(engine, "MultiStream");
+}
+
+pub fn valid_in_server(engine: &Engine) {
+    valid_in(engine, "Server");
+}
+
+pub fn valid_in_offline(engine: &Engine) {
+    valid_in(engine, "Offline");
+}
+
+pub fn the_digits_are_those_of_the_reference(engine: &Engine) {
+    let Some(bench) = engine.bench() else { return };
+    for model in engine.models {
+        assert_as_the_reference(&engine.run(&bench, model, &format!("{ACCURACY} --batch-size 32")), model);
+    }
+}
+
+pub fn two_instances(engine: &Engine) {
+    let Some(bench) = engine.bench() else { return };
+    let flags = format!("{} --instances 2", short("Offline"));
+    let run = engine.run(&bench, engine.model(), &flags);
+    assert_as_the_reference(&run, engine.model());
+    let busy = &run.result()["performance_run"]["scheduler"]["instance_busy_ns"];
+    assert_eq!(busy.as_array().map(Vec::len), Some(2), "{busy}");
+}
+
+/// With batches of up to each size, of which the last one is smaller where 600 is no multiple.
+pub fn batches_of_every_size(engine: &Engine) {
+    let Some(bench) = engine.bench() else { return };
+    for batch_size in (1..=8).chain([33]) {
+        let run = engine.run(&bench, engine.model(), &format!("{ACCURACY} --batch-size {batch_size}"));
+        assert_as_the_reference(&run, engine.model());
+        let sizes = &run.result()["accuracy_run"]["scheduler"]["batch_sizes"];
+        let sizes: Vec<usize> = sizes.as_object().unwrap().keys().map(|size| size.parse().unwrap()).collect();
+        assert!(sizes.contains(&batch_size) && sizes.iter().all(|size| *size <= batch_size), "{sizes:?}");
+    }
+}
+
+pub fn the_same_run_twice(engine: &Engine) {
+    let Some(bench) = engine.bench() else { return };
+    let answers = || engine.run(&bench, engine.model(), ACCURACY).text("accuracy/mlperf_log_accuracy.json");
+    let first = answers();
+    assert!(first.lines().count() > 600);
+    assert!(first == answers(), "a second run of the same flags gives other answers");
+}
+
+/// A sample alone goes to the engine where it lies, if the engine can do that; a batch is gathered once.
+pub fn inputs_are_copied_as_declared(engine: &Engine) {
+    let Some(bench) = engine.bench() else { return };
+    let copied = |flags: &str| {
+        let run = engine.run(&bench, engine.model(), &format!("--mode accuracy {flags}"));
+        run.assert_valid().result()["plugin"]["metrics"]["input_bytes_copied"].as_f64()
+    };
+    let alone = copied("--scenario SingleStream");
+    let gathered = copied("--scenario Offline --batch-size 8");
+    if !engine.counts_copies {
+        assert_eq!((alone, gathered), (None, None), "the engine counts copies after all");
+        return;
+    }
+    // 600 samples of 64 numbers of four bytes, and what was copied to warm up.
+    const ONCE_BYTES: f64 = 600.0 * 64.0 * 4.0;
+    let gathered = gathered.unwrap();
+    assert!((ONCE_BYTES..1.5 * ONCE_BYTES).contains(&gathered), "{gathered} bytes were copied");
+    if engine.lends_inputs {
+        assert_eq!(alone, Some(0.0));
+    }
+}
+
+/// Whatever the engine needs to run is not needed for its description.
+pub fn described_without_a_device(engine: &Engine) {
+    if engine.bench().is_none() {
+        return;
+    }
+    let finished = proctor_tests::Bench::new().host(&format!("describe {}", engine.name));
+    assert_eq!(finished.code(), 0, "{finished}");
+    assert!(finished.stdout.starts_with(&format!("{} ", engine.name)), "{finished}");
+    for text in ["Models", "SingleStream, MultiStream, Server, Offline", "threads", "f32", engine.format] {
+        assert!(finished.stdout.contains(text), "no \"{text}\" in {finished}");
+    }
+}
+
+pub fn an_unknown_option(engine: &Engine) {
+    let Some(bench) = engine.bench() else { return };
+    let run = engine.run(&bench, engine.model(), &format!("--set {}.thread=1", engine.name));
+    run.finished.assert_error(SETTINGS, &["has no option \"thread\", did you mean \"threads\"?"]);
+    assert!(!run.folder().exists());
+}
+
+pub fn an_unknown_precision(engine: &Engine) {
+    let Some(bench) = engine.bench() else { return };
+    let run = engine.run(&bench, engine.model(), "--precision f23");
+    run.finished.assert_error(PLUGIN, &["does not declare precision f23; it declares", "f32"]);
+    assert!(!run.folder().exists());
+}
+
+pub fn more_threads_than_processors(engine: &Engine) {
+    let Some(bench) = engine.bench() else { return };
+    let threads = available_parallelism().map_or(1, usize::from) + 1;
+    let flags = format!("{ACCURACY} --set {}.threads={threads}", engine.name);
+    let run = engine.run(&bench, engine.model(), &flags);
+    if engine.takes_many_threads {
+        assert_eq!(predictions(run.assert_valid()), reference(engine.model()).predictions);
+        return;
+    }
+    run.finished.assert_error(PLUGIN, &[&format!("threads = {threads}"), &(threads - 1).to_string()]);
+    assert!(!run.folder().exists());
+}
