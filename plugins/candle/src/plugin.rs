@@ -46,7 +46,9 @@ impl Plugin for Candle {
     }
 
     fn open(host: Host, options: &Options) -> Result<Self, PluginError> {
-        Ok(Self { host, settings: Settings::read(options) })
+        let settings = Settings::read(options);
+        threads::check(settings.threads)?;
+        Ok(Self { host, settings })
     }
 
     fn load_model(&self, request: &ModelRequest) -> Result<LoadedModel, PluginError> {

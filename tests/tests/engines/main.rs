@@ -63,7 +63,6 @@ engine!(
         name: "candle",
         format: "safetensors",
         precisions: &["f32", "bf16", "f16"],
-        takes_many_threads: true,
         ..PLAIN
     },
     also generated generated_models_one_by_one,

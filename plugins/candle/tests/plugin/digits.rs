@@ -3,7 +3,7 @@
 //!
 //! Models, images and reference lie in `datasets/digits` and are made together by `make.py` there.
 
-use std::{collections::HashMap, fs};
+use std::{collections::HashMap, fs, thread::available_parallelism};
 
 use serde::Deserialize;
 
@@ -152,15 +152,27 @@ fn a_batch_says_when_it_moved_and_computed() {
 }
 
 #[test]
-fn two_threads_and_more_than_there_are_give_the_same_digits_as_one() {
+fn all_cores_give_the_same_digits_as_one_thread() {
     let images = validation();
+    let cores = available_parallelism().map_or(1, usize::from).to_string();
     for model in MODELS {
         let expected = classes(&logits(model, "f32", &images[..64], 8));
-        for threads in ["0", "2", "200"] {
+        for threads in ["0", &cores] {
             let host = TestHost::open(&[("threads", threads)], &digits(model)).unwrap();
             let answers = host.instance().execute(&images[..64]).unwrap().answers;
             let got: Vec<_> = answers.iter().map(|answer| values(&answer[0])).collect();
             assert_eq!(classes(&got), expected, "{model} on {threads} threads");
         }
     }
+}
+
+#[test]
+fn more_threads_than_cores_are_refused_with_both_numbers() {
+    let cores = available_parallelism().map_or(1, usize::from);
+    let threads = (cores + 1).to_string();
+    let error = TestHost::open(&[("threads", &threads)], &digits("digits-cnn")).err().unwrap();
+    assert!(
+        error.contains(&format!("threads = {threads} are more threads than the {cores} cores")),
+        "{error}"
+    );
 }
