@@ -85,6 +85,7 @@ pub mod abi;
 mod authoring;
 mod manifest;
 mod options;
+mod threads;
 
 pub use authoring::{
     Batch, BatchSample, Host, Instance, LinkedPlugin, Model, ModelFile, ModelRequest, Placement, Plugin,
@@ -93,6 +94,7 @@ pub use authoring::{
 pub use manifest::{Manifest, ModelSupport};
 pub use options::{OptionError, OptionKind, OptionSpec, OptionValue, Options};
 pub use proctor_vocabulary as vocabulary;
+pub use threads::Threads;
 
 /// What [`export_plugin!`] expands to. Not for direct use.
 #[doc(hidden)]

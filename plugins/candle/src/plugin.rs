@@ -46,9 +46,7 @@ impl Plugin for Candle {
     }
 
     fn open(host: Host, options: &Options) -> Result<Self, PluginError> {
-        let settings = Settings::read(options);
-        threads::check(settings.threads)?;
-        Ok(Self { host, settings })
+        Ok(Self { host, settings: Settings::read(options)? })
     }
 
     fn load_model(&self, request: &ModelRequest) -> Result<LoadedModel, PluginError> {
@@ -76,7 +74,7 @@ impl Plugin for Candle {
                 "tensors that the model has no use for"
             );
         }
-        let threads = threads::per_instance(self.settings.threads, instance_count);
+        let threads = self.settings.threads.of_each(request.instance_count);
         threads::compare_with_environment(threads);
         tracing::info!(model = request.model, precision = precision.name(), threads, "model loaded");
         Ok(LoadedModel::new(self.host, network, &weights, request, threads))

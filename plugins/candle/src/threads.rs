@@ -1,35 +1,8 @@
 //! The threads of an instance: a pool of its own, in which the engine's products and convolutions run.
 
-use std::thread::available_parallelism;
-
 use candle_core::utils::get_num_threads;
 use proctor_plugin_api::PluginError;
 use rayon::{ThreadPool, ThreadPoolBuilder};
-
-/// Threads of each of so many instances: what was asked for, else their share of the cores.
-pub(crate) fn per_instance(asked: Option<usize>, instance_count: usize) -> usize {
-    asked.unwrap_or_else(|| (cores() / instance_count.max(1)).max(1))
-}
-
-/// Refuses more threads than there are cores: they would only wait for each other.
-///
-/// # Errors
-/// With both numbers.
-pub(crate) fn check(asked: Option<usize>) -> Result<(), PluginError> {
-    let cores = cores();
-    match asked {
-        Some(threads) if threads > cores => Err(PluginError::invalid_argument(format!(
-            "threads = {threads} are more threads than the {cores} cores that this process may use; they would only wait \
-             for each other: set at most {cores}, or 0"
-        ))),
-        _ => Ok(()),
-    }
-}
-
-/// Cores that this process may use, with regard to its affinity and to control groups.
-fn cores() -> usize {
-    available_parallelism().map_or(1, usize::from)
-}
 
 /// Says so if the engine's own operations would use another number of threads: it takes it from the environment alone.
 pub(crate) fn compare_with_environment(threads: usize) {

@@ -2,11 +2,8 @@
 
 use std::time::Duration;
 
-use proctor_plugin_api::{Manifest, OptionSpec, Options};
+use proctor_plugin_api::{Manifest, OptionSpec, Options, PluginError, Threads};
 use proctor_rnn_optimiser::GruReset;
-
-/// More than any machine gains from, and few enough to make.
-const THREADS_MAX: i64 = 256;
 
 /// Longest calibration that can be asked for.
 const CALIBRATION_S_MAX: f64 = 600.0;
@@ -14,8 +11,8 @@ const CALIBRATION_S_MAX: f64 = 600.0;
 /// The options, read.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Settings {
-    /// Threads of each instance; `None` for the allowed cores shared among the instances.
-    pub threads: Option<usize>,
+    /// Threads of each instance.
+    pub threads: Threads,
     /// Whether schedules are chosen by the optimiser.
     pub optimise: bool,
     /// How long calibration may take.
@@ -29,12 +26,7 @@ pub(crate) struct Settings {
 /// Adds the options to a manifest.
 pub(crate) fn declare(manifest: Manifest) -> Manifest {
     manifest
-        .option(OptionSpec::integer(
-            "threads",
-            0,
-            0..=THREADS_MAX,
-            "Threads of one instance; 0 shares the cores that the process may use among the instances.",
-        ))
+        .option(Threads::option())
         .option(OptionSpec::choice(
             "optimise",
             &["auto", "off"],
@@ -57,18 +49,20 @@ pub(crate) fn declare(manifest: Manifest) -> Manifest {
 
 impl Settings {
     /// Reads the options, which were checked against the manifest.
-    pub(crate) fn read(options: &Options) -> Self {
-        let threads = options.integer("threads").and_then(|count| usize::try_from(count).ok());
+    ///
+    /// # Errors
+    /// [`Threads::read`]'s.
+    pub(crate) fn read(options: &Options) -> Result<Self, PluginError> {
         let reset = match options.text("gru_reset") {
             Some("before") => GruReset::BeforeProduct,
             _ => GruReset::AfterProduct,
         };
-        Self {
-            threads: threads.filter(|count| *count > 0),
+        Ok(Self {
+            threads: Threads::read(options)?,
             optimise: options.text("optimise") != Some("off"),
             calibration: Duration::from_secs_f64(options.float("calibration_s").unwrap_or(8.0)),
             pin: options.text("pin") != Some("off"),
             reset,
-        }
+        })
     }
 }

@@ -8,7 +8,7 @@ use proctor_plugin_api::{
 };
 use proctor_rnn_kernels::Isa;
 use proctor_rnn_models::{LoadError, LoadRequest, RunError, Scheduler, SingleThread, load, nets};
-use proctor_rnn_optimiser::{Machine, Precision, allowed_cores};
+use proctor_rnn_optimiser::{Precision, allowed_cores};
 
 use crate::{
     batch::HostBatch,
@@ -73,7 +73,7 @@ impl Plugin for CpuRnn {
     fn open(host: Host, options: &Options) -> Result<Self, PluginError> {
         // Kernels fall back to the fastest set; whoever asked for another wants to know that it is not used.
         Isa::forced().map_err(|error| PluginError::invalid_argument(error.to_string()))?;
-        Ok(Self { host, settings: Settings::read(options) })
+        Ok(Self { host, settings: Settings::read(options)? })
     }
 
     fn load_model(&self, request: &ModelRequest) -> Result<LoadedModel, PluginError> {
@@ -81,7 +81,7 @@ impl Plugin for CpuRnn {
         let (_, precision) = known.ok_or_else(|| {
             PluginError::unsupported(format!("precision \"{}\" is not supported", request.precision))
         })?;
-        let threads = self.threads(usize::try_from(request.instance_count).unwrap_or(1).max(1));
+        let threads = self.settings.threads.of_each(request.instance_count);
         let planning = Planning::new(PlanningOptions {
             model: format!("{} {}", request.model, request.precision),
             engine: engine_identity(),
@@ -108,26 +108,6 @@ impl Plugin for CpuRnn {
         tracing::info!(model = request.model, precision = request.precision, threads, "model loaded");
         let explanation = planning.explanation();
         Ok(LoadedModel { model, settings: self.settings, threads, explanation })
-    }
-}
-
-impl CpuRnn {
-    /// Threads of each of so many instances.
-    fn threads(&self, instances: usize) -> usize {
-        // A control group may allow less time than the cores that can be seen: spinning threads beyond it stop them all.
-        let cores = Machine::read().cores_allowed.max(1);
-        match self.settings.threads {
-            None => (cores / instances).max(1),
-            Some(threads) if threads > cores => {
-                tracing::warn!(
-                    threads,
-                    cores,
-                    "more threads than cores that the process may use; using the cores"
-                );
-                cores
-            }
-            Some(threads) => threads,
-        }
     }
 }
 

@@ -69,7 +69,7 @@ fn it_is_linked_in_under_its_name_and_declares_its_models() {
 #[test]
 fn options_are_checked() {
     let all = [
-        ("threads", "2"),
+        ("threads", "1"),
         ("gru_reset", "before"),
         ("optimise", "off"),
         ("calibration_s", "0.5"),
@@ -77,7 +77,7 @@ fn options_are_checked() {
     ];
     assert!(open(&all).is_ok());
     for (name, value) in [
-        ("threads", "257"),
+        ("threads", "1024"),
         ("threads", "two"),
         ("gru_reset", "never"),
         ("thread", "1"),
@@ -90,8 +90,7 @@ fn options_are_checked() {
 
 #[test]
 fn the_digits_model_loads_and_makes_instances() {
-    // Twenty threads are more than there are cores on most machines that test this: then all of them are used.
-    for threads in ["0", "1", "20"] {
+    for threads in ["0", "1"] {
         let model =
             open(&[("threads", threads), ("calibration_s", "0")]).unwrap().load_model(&digits()).unwrap();
         for instance_index in 0..2 {

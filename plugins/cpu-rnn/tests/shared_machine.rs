@@ -8,7 +8,7 @@ use cpu_rnn_sut::{
 };
 use proctor_datasets::recipes;
 use proctor_plugin_api::{
-    Host, Model, ModelFile, ModelRequest, Options, Placement, Plugin,
+    Host, Model, ModelFile, ModelRequest, Options, Placement, Plugin, PluginError,
     vocabulary::{ElementType, Scenario, TensorSpec},
 };
 use proctor_rnn_engine::{Team, TeamOptions};
@@ -137,17 +137,20 @@ fn a_plan_that_another_build_has_measured_is_not_taken() {
     assert_eq!(origins, ["plan calibrated", "plan calibrated", "plan loaded", "plan loaded"]);
 }
 
-/// Threads of an instance that runs a layer of 256 units, of eight threads that are asked for.
-fn threads_of_eight() -> usize {
+fn open(given: &[(&str, &str)]) -> Result<CpuRnn, PluginError> {
+    let given = given.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let options = Options::resolve(&CpuRnn::manifest().options, &given).expect("the options are valid");
+    CpuRnn::open(Host::detached(), &options)
+}
+
+/// Threads of the one instance that runs a layer of 256 units, of those that it may have.
+fn threads_of_one_instance() -> usize {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("layer.safetensors");
     let recipe = recipes::recipe("rnn-lstm-64-256-1-100").expect("the name is one of a layer");
     recipes::write_safetensors(&recipe, &path, &mut |_| {}).expect("the folder can be written");
     // No calibration: by computation a layer of this size is divided among all cores that there are.
-    let given = [("threads", "8"), ("calibration_s", "0")];
-    let given = given.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    let options = Options::resolve(&CpuRnn::manifest().options, &given).expect("the options are valid");
-    let plugin = CpuRnn::open(Host::detached(), &options).expect("nothing is needed to open it");
+    let plugin = open(&[("calibration_s", "0")]).expect("nothing is needed to open it");
     let model = plugin.load_model(&ModelRequest {
         model: "rnn-lstm-64-256-1-100".into(),
         precision: "f32".into(),
@@ -177,11 +180,13 @@ const ON_ONE_CORE: &str = "CPU_RNN_TEST_ON_ONE_CORE";
 fn on_one_core_more_threads_are_not_made() {
     if std::env::var_os(ON_ONE_CORE).is_some() {
         assert_eq!(allowed_cores().len(), 1);
-        assert_eq!(threads_of_eight(), 1);
+        assert_eq!(threads_of_one_instance(), 1);
+        let error = open(&[("threads", "2")]).map(drop).expect_err("there are not so many cores");
+        assert!(error.message.starts_with("threads = 2 are more threads than the cores"), "{error}");
         println!("it has one thread");
         return;
     }
-    assert_eq!(threads_of_eight() > 1, Machine::read().cores_allowed > 1);
+    assert_eq!(threads_of_one_instance() > 1, Machine::read().cores_allowed > 1);
     let program = std::env::current_exe().expect("it runs");
     // A process has the cores of the thread that starts it.
     let child = thread::spawn(move || {

@@ -43,19 +43,6 @@ pub(crate) enum LoadError {
         /// What was asked for.
         wanted: String,
     },
-    /// More threads than may run at a time.
-    #[error(
-        "{option} = {threads} are more threads than the {cores} cores that this process may use; they would only wait for \
-         each other: set at most {cores}, or 0"
-    )]
-    Threads {
-        /// Name of the option.
-        option: &'static str,
-        /// Its value.
-        threads: usize,
-        /// Cores that the process may use.
-        cores: usize,
-    },
     /// An execution provider for another device than the run asks for.
     #[error(
         "provider {provider} computes on device {computes_on}, but {device} was asked for; run with --set device={computes_on}"
@@ -113,7 +100,7 @@ impl From<LoadError> for PluginError {
             | LoadError::Precision { .. }
             | LoadError::NoProvider { .. }
             | LoadError::Operator { .. } => Self::unsupported(text),
-            LoadError::Threads { .. } | LoadError::Device { .. } => Self::invalid_argument(text),
+            LoadError::Device { .. } => Self::invalid_argument(text),
             LoadError::Library(_) | LoadError::File(_) | LoadError::Session { .. } => Self::failed(text),
         }
     }

@@ -51,12 +51,11 @@ impl OnnxModel {
         let batch_size_max = usize::try_from(request.batch_size_max).unwrap_or(usize::MAX).max(1);
         let fit = fit(file.signature(), &request.inputs, &request.outputs, batch_size_max)
             .map_err(|source| LoadError::Fit { path: path.to_owned(), source })?;
-        let instances = usize::try_from(request.instance_count).unwrap_or(usize::MAX).max(1);
         let maker = SessionMaker {
             runtime: Arc::clone(runtime),
             path: Arc::from(path),
             provider: Provider::choose(settings.provider, &request.device, runtime)?,
-            threads: settings.threads(instances),
+            threads: settings.threads(request.instance_count),
             settings: settings.clone(),
         };
         let session = maker.make(&[])?;

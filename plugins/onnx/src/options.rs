@@ -1,14 +1,14 @@
 //! The options of the plugin.
 
-use std::{num::NonZeroUsize, path::PathBuf, thread};
+use std::path::PathBuf;
 
 use ort::session::builder::GraphOptimizationLevel;
-use proctor_plugin_api::{Manifest, OptionSpec, Options};
+use proctor_plugin_api::{Manifest, OptionSpec, Options, PluginError, Threads};
 
-use crate::{error::LoadError, provider::Provider};
+use crate::provider::Provider;
 
-/// More than any machine gains from.
-const THREADS_MAX: i64 = 1024;
+/// More than any graph has at a time.
+const INTER_THREADS_MAX: i64 = 1024;
 
 /// The levels of graph optimisation, the default first.
 const LEVELS: [(&str, GraphOptimizationLevel); 4] = [
@@ -27,8 +27,8 @@ pub(crate) struct Settings {
     pub provider: Option<Provider>,
     /// Name of the level of graph optimisation, one of [`LEVELS`].
     pub level: String,
-    /// Threads within an operator; `None` for the cores shared among the instances.
-    pub threads: Option<usize>,
+    /// Threads within an operator.
+    pub threads: Threads,
     /// Operators that may run at a time.
     pub inter_threads: usize,
     /// Whether threads without work look for it for a while before they sleep.
@@ -58,16 +58,11 @@ pub(crate) fn declare(manifest: Manifest) -> Manifest {
             &LEVELS.map(|(name, _)| name),
             "How far the runtime rewrites the graph at load.",
         ))
-        .option(OptionSpec::integer(
-            "threads",
-            0,
-            0..=THREADS_MAX,
-            "Threads within an operator, of each session; 0 shares the cores that the process may use among the instances.",
-        ))
+        .option(Threads::option())
         .option(OptionSpec::integer(
             "inter_threads",
             1,
-            1..=THREADS_MAX,
+            1..=INTER_THREADS_MAX,
             "Operators of a session that may run at a time, each on its own thread; 1 runs them one after the other.",
         ))
         .option(OptionSpec::boolean(
@@ -87,26 +82,22 @@ impl Settings {
     /// Reads the options, which were checked against the manifest, and holds them against the machine.
     ///
     /// # Errors
-    /// [`LoadError::Threads`].
-    pub(crate) fn read(options: &Options) -> Result<Self, LoadError> {
-        let count =
-            |name: &str| options.integer(name).and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
-        let settings = Self {
+    /// [`Threads::check`]'s.
+    pub(crate) fn read(options: &Options) -> Result<Self, PluginError> {
+        let inter_threads =
+            options.integer("inter_threads").and_then(|count| usize::try_from(count).ok()).unwrap_or(1);
+        let threads = Threads::read(options)?;
+        threads.check("inter_threads", inter_threads)?;
+        Ok(Self {
             library: options.path("library").map(PathBuf::from),
             provider: options.text("provider").and_then(Provider::from_name),
             level: options.text("graph_optimisation").unwrap_or(LEVELS[0].0).to_owned(),
-            threads: Some(count("threads")).filter(|threads| *threads > 0),
-            inter_threads: count("inter_threads").max(1),
+            threads,
+            inter_threads,
             spin: options.boolean("spin"),
             arena: options.boolean("arena"),
             shared: options.text("session") == Some("shared"),
-        };
-        let cores = cores();
-        let named = [("threads", settings.threads.unwrap_or(1)), ("inter_threads", settings.inter_threads)];
-        match named.into_iter().find(|(_, threads)| *threads > cores) {
-            Some((option, threads)) => Err(LoadError::Threads { option, threads, cores }),
-            None => Ok(settings),
-        }
+        })
     }
 
     /// The level of graph optimisation.
@@ -116,21 +107,20 @@ impl Settings {
     }
 
     /// Threads within an operator, of each session, for so many instances.
-    pub(crate) fn threads(&self, instances: usize) -> usize {
-        self.threads.unwrap_or_else(|| share(cores(), instances, self.shared))
+    pub(crate) fn threads(&self, instance_count: u32) -> usize {
+        match self.threads.asked() {
+            None if self.shared => of_shared(self.threads.cores(), instance_count),
+            Some(threads) if self.shared => threads,
+            _ => self.threads.of_each(instance_count),
+        }
     }
 }
 
-/// Threads of a session so that all instances together use each core once. The thread that calls is one of them: of a
-/// shared session every instance brings its own.
-fn share(cores: usize, instances: usize, shared: bool) -> usize {
-    let instances = instances.max(1);
-    if shared { (cores + 1).saturating_sub(instances).max(1) } else { (cores / instances).max(1) }
-}
-
-/// Cores that the process may use, as affinity and control groups allow.
-fn cores() -> usize {
-    thread::available_parallelism().map_or(1, NonZeroUsize::get)
+/// Threads of a session that all instances share, so that together they use each core once. The thread that calls is one
+/// of them, and every instance brings its own.
+fn of_shared(cores: usize, instance_count: u32) -> usize {
+    let instance_count = usize::try_from(instance_count).unwrap_or(usize::MAX).max(1);
+    (cores + 1).saturating_sub(instance_count).max(1)
 }
 
 #[cfg(test)]
@@ -150,18 +140,18 @@ mod tests {
     #[test]
     fn without_options_the_device_decides_and_each_instance_has_a_session() {
         let settings = read(&[]).unwrap();
-        assert_eq!((settings.provider, settings.shared, settings.threads), (None, false, None));
+        assert_eq!((settings.provider, settings.shared, settings.threads.asked()), (None, false, None));
         assert!(settings.spin && settings.arena);
         assert!(matches!(settings.level(), GraphOptimizationLevel::All));
     }
 
     #[test]
     fn more_threads_than_cores_are_refused_with_both_numbers() {
-        let cores = cores();
+        let cores = read(&[]).unwrap().threads.cores();
         for option in ["threads", "inter_threads"] {
             let error = read(&[(option, &(cores + 1).to_string())]).unwrap_err();
             assert!(
-                error.starts_with(&format!("{option} = {} are more threads than the {cores}", cores + 1)),
+                error.starts_with(&format!("{option} = {} are more threads than the cores", cores + 1)),
                 "{error}"
             );
             assert!(read(&[(option, &cores.to_string())]).is_ok());
@@ -169,8 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn instances_share_the_cores_and_the_caller_counts_as_a_thread() {
-        assert_eq!([share(8, 1, false), share(8, 3, false), share(2, 8, false)], [8, 2, 1]);
-        assert_eq!([share(8, 1, true), share(8, 3, true), share(2, 8, true)], [8, 6, 1]);
+    fn of_a_shared_session_every_caller_counts_as_a_thread() {
+        assert_eq!([of_shared(8, 1), of_shared(8, 3), of_shared(2, 8), of_shared(8, u32::MAX)], [8, 6, 1, 1]);
     }
 }

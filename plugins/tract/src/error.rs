@@ -41,19 +41,12 @@ pub(crate) enum LoadError {
         "output \"{output}\" of {} is {got} for {batch_size} samples, the benchmark wants {wanted}", path.display()
     )]
     Output { path: PathBuf, output: String, got: String, wanted: String, batch_size: usize },
-    /// There are not so many processors.
-    #[error(
-        "threads = {threads} is more than the {cores} processors that this process may use; set tract.threads to \
-         {cores} or fewer, or to 0 to share them among the instances"
-    )]
-    Threads { threads: usize, cores: usize },
 }
 
 impl From<LoadError> for PluginError {
     fn from(error: LoadError) -> Self {
         let message = error.to_string();
         match error {
-            LoadError::Threads { .. } => Self::invalid_argument(message),
             LoadError::File(_) => Self::failed(message),
             _ => Self::unsupported(message),
         }

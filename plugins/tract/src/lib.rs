@@ -1,7 +1,7 @@
 //! The tract plugin: ONNX files in Rust alone, where there is no ONNX Runtime.
 //!
 //! [`Tract`] is the plugin as the host sees it, exported by the crate's one macro call. It runs any ONNX file that tract
-//! can, with nothing installed. ONNX Runtime is two to six times as fast; where its library is at hand, use the plugin
+//! can, with nothing installed. ONNX Runtime is 1.3 to 6 times as fast; where its library is at hand, use the plugin
 //! `onnx`.
 //!
 //! - **A file is checked before tract sees it**: `proctor-onnx-file` finds what is damaged, missing or not what the
@@ -25,7 +25,6 @@ mod error;
 mod executor;
 mod instance;
 mod model;
-mod options;
 mod plans;
 mod plugin;
 mod slot;

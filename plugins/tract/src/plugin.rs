@@ -4,13 +4,12 @@ use std::path::Path;
 
 use proctor_onnx_file::{Fit, OnnxFile, fit};
 use proctor_plugin_api::{
-    Host, Manifest, ModelRequest, ModelSupport, Options, Plugin, PluginError, export_plugin,
+    Host, Manifest, ModelRequest, ModelSupport, Options, Plugin, PluginError, Threads, export_plugin,
 };
 
 use crate::{
     TractModel,
     error::LoadError,
-    options::{Settings, declare},
     plans::{compile, datum_type},
 };
 
@@ -19,11 +18,11 @@ export_plugin!(Tract);
 /// The precisions that files come in.
 const PRECISIONS: [&str; 3] = ["f32", "f16", "int8"];
 
-/// The opened plugin: its options.
+/// The opened plugin: its option.
 #[derive(Debug)]
 pub struct Tract {
     host: Host,
-    settings: Settings,
+    threads: Threads,
 }
 
 impl Plugin for Tract {
@@ -37,11 +36,11 @@ impl Plugin for Tract {
             let precision = precision.to_owned();
             manifest = manifest.model(ModelSupport { precision, ..ModelSupport::new("*", "onnx") });
         }
-        declare(manifest)
+        manifest.option(Threads::option())
     }
 
     fn open(host: Host, options: &Options) -> Result<Self, PluginError> {
-        Ok(Self { host, settings: Settings::read(options)? })
+        Ok(Self { host, threads: Threads::read(options)? })
     }
 
     fn load_model(&self, request: &ModelRequest) -> Result<TractModel, PluginError> {
@@ -50,8 +49,7 @@ impl Plugin for Tract {
         let batch_size_max = usize::try_from(request.batch_size_max).unwrap_or(usize::MAX);
         let (file, fit) = checked(path, request, batch_size_max)?;
         let plans = compile(&file, &fit, &request.outputs, batch_size_max)?;
-        let instance_count = usize::try_from(request.instance_count).unwrap_or(usize::MAX);
-        let threads = self.settings.threads_of_each(instance_count);
+        let threads = self.threads.of_each(request.instance_count);
         tracing::info!(model = request.model, plans = plans.len(), threads, "model loaded");
         Ok(TractModel::new(self.host, fit, plans, threads))
     }

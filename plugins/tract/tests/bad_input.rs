@@ -133,6 +133,9 @@ fn more_threads_than_processors_are_refused() {
         refusal(&for_file(&data("digits/digits-cnn.onnx"), 1), &[("threads", &threads.to_string())]);
     assert_says(
         &message,
-        &[&format!("threads = {threads} is more than the {} processors", threads - 1), "tract.threads"],
+        &[
+            &format!("threads = {threads} are more threads than the cores"),
+            &format!("set at most {}", threads - 1),
+        ],
     );
 }

@@ -32,8 +32,6 @@ pub struct Engine {
     pub counts_copies: bool,
     /// Whether it computes on the host's own buffers at batch 1.
     pub lends_inputs: bool,
-    /// Whether more threads than processors are a warning rather than an error.
-    pub takes_many_threads: bool,
 }
 
 /// An engine that runs everything from ONNX files, in f32.
@@ -53,7 +51,6 @@ pub const PLAIN: Engine = Engine {
     library: None,
     counts_copies: true,
     lends_inputs: false,
-    takes_many_threads: false,
 };
 
 impl Engine {

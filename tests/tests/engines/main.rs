@@ -74,6 +74,5 @@ engine!(cpu_rnn: Engine {
     format: "safetensors",
     precisions: &["f32", "bf16", "int8"],
     counts_copies: false,
-    takes_many_threads: true,
     ..PLAIN
 });

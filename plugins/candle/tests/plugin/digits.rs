@@ -172,7 +172,9 @@ fn more_threads_than_cores_are_refused_with_both_numbers() {
     let threads = (cores + 1).to_string();
     let error = TestHost::open(&[("threads", &threads)], &digits("digits-cnn")).err().unwrap();
     assert!(
-        error.contains(&format!("threads = {threads} are more threads than the {cores} cores")),
+        error.contains(&format!(
+            "threads = {threads} are more threads than the cores that this process may use ({cores})"
+        )),
         "{error}"
     );
 }
