@@ -4,7 +4,8 @@
 //! [`memory`] the one experiment that needs a process of its own, [`against`] the comparison with the official LoadGen.
 //! [`rnn`] is another benchmark: recurrent layers, beside the systems that a user would pick otherwise; [`engines`] a third
 //! one: whole models through plugins, beside the runtime called directly. For both, [`worker`] talks to the processes that
-//! run a system each, [`timing`] says how calls are timed, and [`foreign`] what others did meanwhile.
+//! run a system each, [`timing`] says how calls are timed, and [`foreign`] what others did meanwhile; [`page`] has what all
+//! reports have in common.
 
 mod against;
 mod display;
@@ -14,6 +15,7 @@ mod flags;
 mod foreign;
 mod harness;
 mod memory;
+mod page;
 mod report;
 mod rnn;
 mod timing;

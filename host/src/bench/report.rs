@@ -7,12 +7,12 @@ use proctor_vocabulary::Scenario;
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
 pub(super) use super::against::Comparison;
-use super::{experiment::Target, flags::HarnessFlags};
-use crate::{
-    machine::Machine,
-    result::Program,
-    text::{self, four_digits},
+use super::{
+    experiment::Target,
+    flags::HarnessFlags,
+    page::{Origin, markdown_table, write_json},
 };
+use crate::text::{self, four_digits};
 
 /// Version of the form of the JSON file.
 const BENCH_SCHEMA_VERSION: u32 = 1;
@@ -20,16 +20,10 @@ const BENCH_SCHEMA_VERSION: u32 = 1;
 /// Everything that was measured.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
-    schema_version: u32,
-    program: Program,
+    #[serde(flatten)]
+    origin: Origin,
     finished_at_utc: String,
-    /// The command, without the path of the program.
-    command: String,
-    machine: Machine,
     repetitions: u32,
-    quick: bool,
-    /// Whether the program was built with optimisation; without it the figures mean nothing.
-    optimized: bool,
     rows: Vec<Row>,
     #[serde(skip_serializing_if = "Option::is_none")]
     against: Option<Against>,
@@ -166,17 +160,9 @@ impl Report {
     ) -> Self {
         let notes = super::against::NOTES;
         Self {
-            schema_version: BENCH_SCHEMA_VERSION,
-            program: Program::this(),
+            origin: Origin::here(BENCH_SCHEMA_VERSION, flags.quick),
             finished_at_utc: Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true),
-            command: std::iter::once("host".to_owned())
-                .chain(std::env::args().skip(1))
-                .collect::<Vec<_>>()
-                .join(" "),
-            machine: Machine::read(),
             repetitions: flags.repetition_count(),
-            quick: flags.quick,
-            optimized: !cfg!(debug_assertions),
             rows,
             against: version.map(|version| Against { version, rows: comparisons, notes }),
         }
@@ -184,8 +170,7 @@ impl Report {
 
     /// Writes it as JSON, indented, with a line end.
     pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        serde_json::to_writer_pretty(&mut *out, self)?;
-        out.write_all(b"\n")
+        write_json(self, out)
     }
 
     /// For people.
@@ -193,7 +178,7 @@ impl Report {
         let head = HEAD.map(str::to_owned).to_vec();
         let rows: Vec<_> = std::iter::once(head).chain(self.rows.iter().map(Row::cells)).collect();
         let mut text =
-            format!("The harness itself, with the null plugin: {}\n{}", self.origin(), text::table(&rows));
+            format!("The harness itself, with the null plugin: {}\n{}", self.what(), text::table(&rows));
         if let Some(against) = &self.against {
             let head = Comparison::HEAD.map(str::to_owned).to_vec();
             let rows = std::iter::once(head).chain(against.rows.iter().map(Comparison::cells));
@@ -206,7 +191,8 @@ impl Report {
 
     /// For a page of documentation.
     pub(super) fn markdown(&self) -> String {
-        let mut text = format!("`{}` on {}: {}.\n\n", self.command, self.machine(), self.origin());
+        let mut text =
+            format!("`{}` on {}: {}.\n\n", self.origin.command(), self.origin.machine(), self.what());
         text += &markdown_table(&HEAD, self.rows.iter().map(Row::cells));
         if let Some(against) = &self.against {
             text += &format!("\nBeside the official LoadGen {}, from Python:\n\n", against.version);
@@ -218,27 +204,10 @@ impl Report {
     }
 
     /// How the figures came about.
-    fn origin(&self) -> String {
-        let quick = if self.quick { ", too short for figures to rely on" } else { "" };
-        let debug = if self.optimized { "" } else { ", built without optimisation" };
-        format!("medians of {}{quick}{debug}", text::counted(self.repetitions.into(), "repetition"))
+    fn what(&self) -> String {
+        let repetitions = text::counted(self.repetitions.into(), "repetition");
+        format!("medians of {repetitions}{}", self.origin.reservations())
     }
-
-    fn machine(&self) -> String {
-        let Machine { cpu_model, cpu_count, kernel, .. } = &self.machine;
-        let cpu = cpu_model.as_deref().unwrap_or("an unknown processor");
-        let count =
-            cpu_count.map_or(String::new(), |count| format!(" ({})", text::counted(count as u64, "core")));
-        let kernel = kernel.as_ref().map_or(String::new(), |kernel| format!(", Linux {kernel}"));
-        format!("{cpu}{count}{kernel}")
-    }
-}
-
-pub(super) fn markdown_table(head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
-    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
-    let head: Vec<_> = head.iter().map(|cell| (*cell).to_owned()).collect();
-    let rule = format!("|{}\n", "---|".repeat(head.len()));
-    rows.fold(line(&head) + &rule, |text, row| text + &line(&row))
 }
 
 #[cfg(test)]
@@ -273,11 +242,5 @@ mod tests {
         assert_eq!(row.cells()[5], "NO");
         row.target = None;
         assert_eq!((row.is_met(), row.cells()[5].as_str()), (None, ""));
-    }
-
-    #[test]
-    fn a_markdown_table_has_a_rule_below_its_head() {
-        let table = markdown_table(&["a", "b"], std::iter::once(vec!["1".to_owned(), "2".to_owned()]));
-        assert_eq!(table, "| a | b |\n|---|---|\n| 1 | 2 |\n");
     }
 }

@@ -14,10 +14,11 @@ use super::{
     table::{DIFFERENCE_MAX, Entry, Measured, Outcome, Row, System},
 };
 use crate::{
-    bench::report::{Spread, markdown_table},
-    machine::Machine,
-    result::Program,
-    text::{self, counted, duration},
+    bench::{
+        page::{Origin, Page, Table, write_json},
+        report::Spread,
+    },
+    text::{counted, duration},
 };
 
 /// Version of the form of the JSON file.
@@ -43,17 +44,10 @@ const HEAD: [&str; 14] = [
 /// Everything that was measured.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
-    schema_version: u32,
-    program: Program,
+    #[serde(flatten)]
+    origin: Origin,
     started_at_utc: String,
-    /// The command, without the path of the program.
-    command: String,
-    /// With the load at the start.
-    machine: Machine,
     round_count: u32,
-    quick: bool,
-    /// Whether the program was built with optimisation; without it the figures mean nothing.
-    optimized: bool,
     pub(super) is_interrupted: bool,
     pub(super) rows: Vec<Row>,
 }
@@ -61,17 +55,9 @@ pub(super) struct Report {
 impl Report {
     pub(super) fn new(flags: &EnginesFlags) -> Self {
         Self {
-            schema_version: SCHEMA_VERSION,
-            program: Program::this(),
+            origin: Origin::here(SCHEMA_VERSION, flags.quick),
             started_at_utc: Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true),
-            command: std::iter::once("host".to_owned())
-                .chain(std::env::args().skip(1))
-                .collect::<Vec<_>>()
-                .join(" "),
-            machine: Machine::read(),
             round_count: flags.round_count(),
-            quick: flags.quick,
-            optimized: !cfg!(debug_assertions),
             is_interrupted: false,
             rows: Vec::new(),
         }
@@ -88,52 +74,35 @@ impl Report {
 
     /// Writes it as JSON, indented, with a line end.
     pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        serde_json::to_writer_pretty(&mut *out, self)?;
-        out.write_all(b"\n")
+        write_json(self, out)
     }
 
     /// For people.
     pub(super) fn text(&self) -> String {
-        let mut all = format!("Engines, {}\n{}\n", self.origin(), self.systems());
-        for (title, rows) in self.tables() {
-            let head = HEAD.map(str::to_owned).to_vec();
-            let rows: Vec<_> = std::iter::once(head).chain(rows).collect();
-            all += &format!("{title}\n{}\n", text::table(&rows));
-        }
-        all.extend(self.notes().iter().map(|note| format!("  note: {note}\n")));
-        all
+        self.page().text()
     }
 
     /// For a page of documentation.
     pub(super) fn markdown(&self) -> String {
-        let mut all =
-            format!("`{}` on {}; {}.\n\n{}.\n", self.command, self.machine(), self.origin(), self.systems());
-        for (title, rows) in self.tables() {
-            all += &format!("\n### {title}\n\n{}", markdown_table(&HEAD, rows.into_iter()));
+        self.page().markdown()
+    }
+
+    fn page(&self) -> Page<'_> {
+        let rounds = counted(self.round_count.into(), "round");
+        let part = if self.is_interrupted { ", interrupted" } else { "" };
+        Page {
+            title: "Engines",
+            origin: &self.origin,
+            started_at: &self.started_at_utc,
+            what: format!("latencies of queries, {rounds}{}{part}", self.origin.reservations()),
+            systems: self.systems(),
+            tables: self.tables(),
+            notes: self.notes(),
         }
-        all.extend(self.notes().iter().map(|note| format!("\n- {note}")));
-        all + "\n"
     }
 
     fn entries(&self) -> impl Iterator<Item = (&Row, &Entry)> {
         self.rows.iter().flat_map(|row| row.entries.iter().map(move |entry| (row, entry)))
-    }
-
-    fn origin(&self) -> String {
-        let rounds = counted(self.round_count.into(), "round");
-        let quick = if self.quick { ", too short for figures to rely on" } else { "" };
-        let debug = if self.optimized { "" } else { ", built without optimisation" };
-        let part = if self.is_interrupted { ", interrupted" } else { "" };
-        format!("latencies of queries, {rounds}{quick}{debug}{part}")
-    }
-
-    fn machine(&self) -> String {
-        let Machine { cpu_model, cpu_count, kernel, load_average, .. } = &self.machine;
-        let cpu = cpu_model.as_deref().unwrap_or("an unknown processor");
-        let count = cpu_count.map_or(String::new(), |count| format!(" ({})", counted(count as u64, "core")));
-        let kernel = kernel.as_ref().map_or(String::new(), |kernel| format!(", Linux {kernel}"));
-        let load = load_average.map_or(String::new(), |[one, ..]| format!(", load {one:.2} before"));
-        format!("{cpu}{count}{kernel}{load}, {}", self.started_at_utc)
     }
 
     /// The versions of everything that was measured.
@@ -143,13 +112,17 @@ impl Report {
     }
 
     /// One for each benchmark.
-    fn tables(&self) -> Vec<(String, Vec<Vec<String>>)> {
-        let mut tables: Vec<(String, Vec<Vec<String>>)> = Vec::new();
+    fn tables(&self) -> Vec<Table> {
+        let mut tables: Vec<Table> = Vec::new();
         for row in &self.rows {
             let cells = row.entries.iter().map(|entry| cells(row, entry));
-            match tables.iter_mut().find(|(title, _)| *title == row.case.benchmark) {
-                Some((_, rows)) => rows.extend(cells),
-                None => tables.push((row.case.benchmark.clone(), cells.collect())),
+            match tables.iter_mut().find(|table| table.title == row.case.benchmark) {
+                Some(table) => table.rows.extend(cells),
+                None => tables.push(Table {
+                    title: row.case.benchmark.clone(),
+                    head: HEAD.map(str::to_owned).to_vec(),
+                    rows: cells.collect(),
+                }),
             }
         }
         tables
@@ -282,26 +255,13 @@ fn percent(ratio: Spread) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::engines::table::tests::row;
+    use crate::bench::{engines::table::tests::row, page::tests::origin};
 
     fn report(rows: Vec<Row>) -> Report {
         Report {
-            schema_version: SCHEMA_VERSION,
-            program: Program::this(),
+            origin: origin(),
             started_at_utc: "2026-01-31T12:00:00Z".to_owned(),
-            command: "host bench engines".to_owned(),
-            machine: Machine {
-                cpu_model: Some("Fast CPU".to_owned()),
-                cpu_count: Some(2),
-                memory_bytes: None,
-                os: None,
-                kernel: None,
-                architecture: "x86_64",
-                load_average: Some([0.25, 0.5, 1.0]),
-            },
             round_count: 3,
-            quick: false,
-            optimized: true,
             is_interrupted: false,
             rows,
         }
@@ -381,7 +341,7 @@ mod tests {
     fn a_page_names_machine_load_versions_and_command() {
         let page = report(vec![resnet50()]).markdown();
         for text in [
-            "`host bench engines` on Fast CPU (2 cores), load 0.25 before, 2026-01-31T12:00:00Z; latencies of queries, 3 rounds.",
+            "`host bench` on Fast CPU (2 cores), load 0.25 before, 2026-01-31T12:00:00Z; latencies of queries, 3 rounds.",
             "candle 0.1.0; onnx 0.1.0; onnxruntime 1.31.1.",
             "### resnet50-generated\n\n| batch | threads | system |",
             "| 1 | 1 | onnx | 1.012 ms |",

@@ -24,7 +24,7 @@ use super::{
     flags::{Precision, RnnFlags},
     table::{Entry, Row, System},
 };
-use crate::{bench::report::markdown_table, machine::Machine, result::Program, text};
+use crate::bench::page::{Origin, Page, Table, write_json};
 
 /// Version of the form of the JSON file.
 const SCHEMA_VERSION: u32 = 1;
@@ -32,47 +32,26 @@ const SCHEMA_VERSION: u32 = 1;
 /// Everything that was measured.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
-    schema_version: u32,
-    program: Program,
+    #[serde(flatten)]
+    origin: Origin,
     started_at_utc: String,
-    /// The command, without the path of the program.
-    command: String,
-    machine: Machine,
     pub(super) limits: MachineLimits,
     /// Largest difference from the f64 answer that is no mark.
     tolerance: f64,
     threads: Vec<usize>,
-    quick: bool,
-    /// Whether the program was built with optimisation; without it the figures mean nothing.
-    optimized: bool,
     pub(super) is_interrupted: bool,
     is_ablation: bool,
     pub(super) rows: Vec<Row>,
 }
 
-/// A table with its head.
-struct Table {
-    title: String,
-    head: Vec<String>,
-    rows: Vec<Vec<String>>,
-}
-
 impl Report {
     pub(super) fn new(flags: &RnnFlags, limits: MachineLimits) -> Self {
         Self {
-            schema_version: SCHEMA_VERSION,
-            program: Program::this(),
+            origin: Origin::here(SCHEMA_VERSION, flags.quick),
             started_at_utc: Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true),
-            command: std::iter::once("host".to_owned())
-                .chain(std::env::args().skip(1))
-                .collect::<Vec<_>>()
-                .join(" "),
-            machine: Machine::read(),
             limits,
             tolerance: TOLERANCE,
             threads: flags.threads(),
-            quick: flags.quick,
-            optimized: !cfg!(debug_assertions),
             is_interrupted: false,
             is_ablation: flags.ablation,
             rows: Vec::new(),
@@ -91,47 +70,30 @@ impl Report {
 
     /// Writes it as JSON, indented, with a line end.
     pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        serde_json::to_writer_pretty(&mut *out, self)?;
-        out.write_all(b"\n")
+        write_json(self, out)
     }
 
     /// For people.
     pub(super) fn text(&self) -> String {
-        let mut all = format!("Recurrent layers, {}\n{}\n", self.origin(), self.systems());
-        for Table { title, head, rows } in self.tables() {
-            let rows: Vec<_> = std::iter::once(head).chain(rows).collect();
-            all += &format!("{title}\n{}\n", text::table(&rows));
-        }
-        all.extend(self.notes().iter().map(|note| format!("  note: {note}\n")));
-        all
+        self.page().text()
     }
 
     /// For a page of documentation.
     pub(super) fn markdown(&self) -> String {
-        let mut all =
-            format!("`{}` on {}; {}.\n\n{}.\n", self.command, self.machine(), self.origin(), self.systems());
-        for Table { title, head, rows } in self.tables() {
-            let head: Vec<_> = head.iter().map(String::as_str).collect();
-            all += &format!("\n### {title}\n\n{}", markdown_table(&head, rows.into_iter()));
-        }
-        all.extend(self.notes().iter().map(|note| format!("\n- {note}")));
-        all + "\n"
+        self.page().markdown()
     }
 
-    fn origin(&self) -> String {
-        let quick = if self.quick { ", too short for figures to rely on" } else { "" };
-        let debug = if self.optimized { "" } else { ", built without optimisation" };
+    fn page(&self) -> Page<'_> {
         let part = if self.is_interrupted { ", interrupted" } else { "" };
-        format!("medians of single calls in ms{quick}{debug}{part}")
-    }
-
-    fn machine(&self) -> String {
-        let Machine { cpu_model, cpu_count, kernel, .. } = &self.machine;
-        let cpu = cpu_model.as_deref().unwrap_or("an unknown processor");
-        let count =
-            cpu_count.map_or(String::new(), |count| format!(" ({})", text::counted(count as u64, "core")));
-        let kernel = kernel.as_ref().map_or(String::new(), |kernel| format!(", Linux {kernel}"));
-        format!("{cpu}{count}{kernel}, {}", self.started_at_utc)
+        Page {
+            title: "Recurrent layers",
+            origin: &self.origin,
+            started_at: &self.started_at_utc,
+            what: format!("medians of single calls in ms{}{part}", self.origin.reservations()),
+            systems: self.systems(),
+            tables: self.tables(),
+            notes: self.notes(),
+        }
     }
 
     /// The versions of everything that was measured.
