@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::table::Paired;
+use super::{estimate::Estimate, table::Paired};
 use crate::text::counted;
 
 /// The plugin that has limits: it runs the library that it is held against.
@@ -32,6 +32,16 @@ pub(super) enum Limit {
     Share(f64),
 }
 
+/// Where a figure stands beside its limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Standing {
+    Met,
+    /// The limit lies within the interval of the figure: more rounds would tell.
+    Unclear,
+    Missed,
+}
+
 impl Case {
     /// What host and plugin may add to the library that the plugin runs: 5 us to a query of a network that takes no time, 2 %
     /// to ResNet-50 with one sample. Other cases have no limit.
@@ -52,11 +62,16 @@ impl fmt::Display for Case {
 }
 
 impl Limit {
-    /// Whether the median over the rounds is within it.
-    pub(super) fn is_met(self, paired: &Paired) -> bool {
-        match self {
-            Self::Ns(most) => paired.added_ns.median <= most,
-            Self::Share(most) => paired.ratio.median - 1.0 <= most,
+    /// Whether the median over the rounds is within it, as far as can be said.
+    pub(super) fn standing(self, paired: &Paired) -> Standing {
+        let (Estimate { low, high, .. }, most) = match self {
+            Self::Ns(most) => (paired.added_ns, most),
+            Self::Share(most) => (paired.ratio, 1.0 + most),
+        };
+        match (high <= most, low > most) {
+            (true, _) => Standing::Met,
+            (_, true) => Standing::Missed,
+            _ => Standing::Unclear,
         }
     }
 }
@@ -73,8 +88,6 @@ impl fmt::Display for Limit {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::bench::report::Spread;
-
     pub(in crate::bench::engines) fn case(model: &str, batch: usize, threads: usize) -> Case {
         Case { benchmark: format!("{model}-generated"), model: model.to_owned(), batch, threads }
     }
@@ -89,16 +102,20 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_limit_is_met_by_the_median_over_the_rounds() {
-        let paired = |added_ns, ratio| Paired {
-            rounds: 3,
-            added_ns: Spread::of(&[added_ns]),
-            ratio: Spread::of(&[ratio, 0.9, 9.0]),
+    fn a_limit_is_met_or_missed_where_the_whole_interval_is_on_one_side_of_it() {
+        let paired = |added_ns: &[f64], ratio: &[f64]| Paired {
+            rounds: added_ns.len(),
+            added_ns: Estimate::of(added_ns),
+            ratio: Estimate::of(ratio),
         };
-        assert!(Limit::Ns(5_000.0).is_met(&paired(5_000.0, 2.0)));
-        assert!(!Limit::Ns(5_000.0).is_met(&paired(5_001.0, 1.0)));
-        assert!(Limit::Share(0.02).is_met(&paired(1e9, 1.019)));
-        assert!(!Limit::Share(0.02).is_met(&paired(0.0, 1.021)));
+        let (us, share) = (Limit::Ns(5_000.0), Limit::Share(0.02));
+        assert_eq!(us.standing(&paired(&[-7_000.0, 5_000.0], &[2.0])), Standing::Met);
+        assert_eq!(us.standing(&paired(&[5_001.0, 9_000.0], &[1.0])), Standing::Missed);
+        assert_eq!(us.standing(&paired(&[1_000.0, 1_000.0, 9_000.0], &[1.0])), Standing::Unclear);
+        assert_eq!(share.standing(&paired(&[1e9], &[1.019])), Standing::Met);
+        assert_eq!(share.standing(&paired(&[0.0], &[1.021, 9.0])), Standing::Missed);
+        assert_eq!(share.standing(&paired(&[0.0], &[0.9, 1.0, 1.021])), Standing::Unclear);
+        assert_eq!(serde_json::to_value(Standing::Unclear).unwrap(), "unclear");
         assert_eq!(
             (Limit::Ns(5_000.0).to_string(), Limit::Share(0.02).to_string()),
             ("5 us".into(), "2 %".into())

@@ -4,9 +4,10 @@
 //! [`case`] says what is measured and which limits there are. Each system is a process of its own that is asked for one
 //! thing at a time, see [`worker`](super::worker), in the words of [`request`]: [`ours`] is this program again, which makes
 //! tests of LoadGen with a plugin, [`peer`] Python. [`problem`] gives both the same samples. [`grid`] has them measured in
-//! turn, round by round; [`table`] takes figures from the rounds, [`report`] shows them.
+//! turn, round by round; [`table`] takes figures from the rounds, [`estimate`] says how sure they are, [`report`] shows them.
 
 mod case;
+mod estimate;
 mod flags;
 mod grid;
 mod ours;

@@ -9,15 +9,14 @@ use chrono::{SecondsFormat, Utc};
 use serde::Serialize;
 
 use super::{
+    case::Standing,
+    estimate::Estimate,
     flags::EnginesFlags,
     grid::FOREIGN_SHARE_MAX,
     table::{DIFFERENCE_MAX, Entry, Measured, Outcome, Row, System},
 };
 use crate::{
-    bench::{
-        page::{Origin, Page, Table, write_json},
-        report::Spread,
-    },
+    bench::page::{Origin, Page, Table, write_json},
     text::{counted, duration},
 };
 
@@ -134,8 +133,9 @@ impl Report {
             "plugins: latency that LoadGen records, of a query of as many samples as the batch has; Python: time around the \
              call; median and p99 over the queries of all rounds, least and greatest of the medians of the rounds"
                 .to_owned(),
-            "added, in %: beside run_with_iobinding, round by round; the median over the rounds, in brackets the least and the \
-             greatest"
+            "added, in %: beside run_with_iobinding, round by round; the median over the rounds, in brackets the interval that \
+             the true one is in with 95 % certainty; met: whether the whole interval is within the limit, unclear where more \
+             rounds would tell"
                 .to_owned(),
             "outside the engine: latency without the time inside the call of the engine, by the stamps of the plugin; copied: \
              bytes of inputs that the plugin copied for a query, by its own count"
@@ -215,7 +215,12 @@ fn cells(row: &Row, entry: &Entry) -> Vec<String> {
         None => [String::new(), String::new()],
     });
     cells.push(entry.limit.map_or(String::new(), |limit| limit.to_string()));
-    cells.push(entry.is_limit_met.map_or("", |met| if met { "yes" } else { "NO" }).to_owned());
+    let standing = entry.limit_standing.map_or("", |standing| match standing {
+        Standing::Met => "yes",
+        Standing::Unclear => "unclear",
+        Standing::Missed => "NO",
+    });
+    cells.push(standing.to_owned());
     let is_plugin = matches!(entry.system, System::Plugin(_));
     let unknown = || if is_plugin { "not told".to_owned() } else { String::new() };
     cells.push(measured.figure(|figures| figures.outside_ns).map_or_else(unknown, ns));
@@ -246,10 +251,10 @@ fn signed_us(ns: f64) -> String {
     format!("{:+.1} us", ns / 1e3)
 }
 
-/// How much longer, with the spread: `+1.2 (+0.9 .. +1.5)`.
-fn percent(ratio: Spread) -> String {
+/// How much longer, with the interval: `+1.2 (+0.9 .. +1.5)`.
+fn percent(ratio: Estimate) -> String {
     let percent = |ratio: f64| format!("{:+.1}", (ratio - 1.0) * 100.0);
-    format!("{} ({} .. {})", percent(ratio.median), percent(ratio.least), percent(ratio.greatest))
+    format!("{} ({} .. {})", percent(ratio.median), percent(ratio.low), percent(ratio.high))
 }
 
 #[cfg(test)]
@@ -358,7 +363,7 @@ mod tests {
         let row = &json["rows"][0];
         assert_eq!((&row["benchmark"], &row["batch"]), (&"resnet50-generated".into(), &1.into()));
         let entry = &row["entries"][0];
-        assert_eq!((&entry["system"]["plugin"], &entry["is_limit_met"]), (&"onnx".into(), &true.into()));
+        assert_eq!((&entry["system"]["plugin"], &entry["limit_standing"]), (&"onnx".into(), &"met".into()));
         assert_eq!(entry["limit"]["share"], 0.02);
         assert_eq!(entry["measured"]["rounds"][2]["times"]["median_ns"], 5_050_000.0);
         assert_eq!(entry["beside_binding"]["added_ns"]["median"], 12_000.0);

@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::{
-    case::{Case, LIMITED_PLUGIN, Limit},
+    case::{Case, LIMITED_PLUGIN, Limit, Standing},
+    estimate::Estimate,
     request::{Figures, Way},
 };
 use crate::bench::{report::Spread, timing::Times, worker::Measurement};
@@ -34,7 +35,7 @@ pub(super) struct Entry {
     pub(super) beside_run: Option<Paired>,
     /// What it may add to the former.
     pub(super) limit: Option<Limit>,
-    pub(super) is_limit_met: Option<bool>,
+    pub(super) limit_standing: Option<Standing>,
 }
 
 /// Which system it is.
@@ -88,9 +89,9 @@ pub(super) struct Round {
 pub(super) struct Paired {
     pub(super) rounds: usize,
     /// How much longer a query takes, in ns.
-    pub(super) added_ns: Spread,
+    pub(super) added_ns: Estimate,
     /// Its time over that of the other.
-    pub(super) ratio: Spread,
+    pub(super) ratio: Estimate,
 }
 
 impl System {
@@ -131,7 +132,7 @@ impl Entry {
             beside_binding: None,
             beside_run: None,
             limit: None,
-            is_limit_met: None,
+            limit_standing: None,
         }
     }
 
@@ -152,7 +153,8 @@ impl Entry {
         (self.beside_binding, self.beside_run) = (beside(binding), beside(run));
         let is_limited = measured.plugin.as_deref() == Some(LIMITED_PLUGIN);
         self.limit = case.limit().filter(|_| is_limited);
-        self.is_limit_met = self.limit.zip(self.beside_binding).map(|(limit, paired)| limit.is_met(&paired));
+        self.limit_standing =
+            self.limit.zip(self.beside_binding).map(|(limit, paired)| limit.standing(&paired));
     }
 }
 
@@ -190,13 +192,13 @@ impl Paired {
             Some((ours.times.median_ns, other.times.median_ns))
         };
         let pairs: Vec<_> = ours.iter().filter_map(pair).collect();
-        let spread = |of: fn(f64, f64) -> f64| {
-            Spread::of(&pairs.iter().map(|(ours, other)| of(*ours, *other)).collect::<Vec<_>>())
+        let estimate = |of: fn(f64, f64) -> f64| {
+            Estimate::of(&pairs.iter().map(|(ours, other)| of(*ours, *other)).collect::<Vec<_>>())
         };
         (!pairs.is_empty()).then(|| Self {
             rounds: pairs.len(),
-            added_ns: spread(|ours, other| ours - other),
-            ratio: spread(|ours, other| ours / other),
+            added_ns: estimate(|ours, other| ours - other),
+            ratio: estimate(|ours, other| ours / other),
         })
     }
 }
@@ -249,10 +251,10 @@ pub(super) mod tests {
             row("resnet50", &[1010.0, 1012.0, 5050.0], &[4000.0, 4000.0, 4000.0], &[1000.0, 1000.0, 5000.0]);
         let paired = row.entries[0].beside_binding.unwrap();
         assert_eq!((paired.rounds, paired.added_ns.median, paired.ratio.median), (3, 12_000.0, 1.01));
-        assert_eq!((paired.ratio.least, paired.ratio.greatest), (1.01, 1.012));
+        assert_eq!((paired.ratio.low, paired.ratio.high), (1.01, 1.012));
         assert_eq!(
-            (row.entries[0].limit, row.entries[0].is_limit_met),
-            (Some(Limit::Share(0.02)), Some(true))
+            (row.entries[0].limit, row.entries[0].limit_standing),
+            (Some(Limit::Share(0.02)), Some(Standing::Met))
         );
         // Another engine is shown beside it, and has no limit.
         assert_eq!(row.entries[1].beside_binding.unwrap().ratio.median, 4.0);
@@ -266,7 +268,7 @@ pub(super) mod tests {
         assert_eq!(row.entries[0].beside_binding.unwrap().rounds, 1);
         assert_eq!(row.entries[1].beside_binding, None);
         let digits = self::row("digits-cnn", &[17.0], &[17.0], &[11.0]);
-        assert_eq!(digits.entries[0].is_limit_met, Some(false));
+        assert_eq!(digits.entries[0].limit_standing, Some(Standing::Missed));
     }
 
     #[test]
