@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     fmt::Write,
     fs,
+    io::{self, Read},
     path::{Path, PathBuf},
 };
 
@@ -15,6 +16,22 @@ use crate::DatasetError;
 #[must_use]
 pub fn sha256_hex(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
+}
+
+/// SHA-256 of a file that may be larger than one wants in memory.
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn sha256_of_file(path: &Path) -> io::Result<String> {
+    const PIECE_BYTES: usize = 1 << 20;
+    let (mut file, mut digest) = (fs::File::open(path)?, Sha256::new());
+    let mut piece = vec![0; PIECE_BYTES];
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(hex(&digest.finalize())),
+            length => digest.update(&piece[..length]),
+        }
+    }
 }
 
 /// Two lower-case hexadecimal digits for each byte.

@@ -6,7 +6,7 @@
 
 use std::{
     fs::{self, File},
-    io::{self, Read, Write},
+    io::{self, Write},
     iter,
     path::{Path, PathBuf},
 };
@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     DataRoot, DatasetError,
-    checksum::{hex, sha256_hex},
+    checksum::{hex, sha256_hex, sha256_of_file},
     generated::no_recipe,
     recipes::{ModelRecipe, Progress, onnx, recipe, write_safetensors},
 };
@@ -260,22 +260,6 @@ fn is_writable(folder: &Path) -> bool {
 /// The recipe's identity: name, seed, and each tensor with its shape, scale and constant parts.
 fn fingerprint(recipe: &ModelRecipe) -> String {
     hex(&Sha256::digest(format!("{recipe:?}").as_bytes()))
-}
-
-/// SHA-256 of a file that may be larger than one wants in memory.
-///
-/// # Errors
-/// What the system says.
-fn sha256_of_file(path: &Path) -> io::Result<String> {
-    const PIECE_BYTES: usize = 1 << 20;
-    let (mut file, mut digest) = (File::open(path)?, Sha256::new());
-    let mut piece = vec![0; PIECE_BYTES];
-    loop {
-        match file.read(&mut piece)? {
-            0 => return Ok(hex(&digest.finalize())),
-            length => digest.update(&piece[..length]),
-        }
-    }
 }
 
 #[cfg(test)]
