@@ -103,16 +103,26 @@ impl GraphBuilder {
 
     /// Adds a constant with its values, row-major; gives its name.
     pub fn constant(&mut self, name: &str, shape: &[usize], values: &[f32]) -> String {
-        let raw_data = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-        self.add_constant(TensorProto { raw_data: Some(raw_data), ..tensor(name, ElementType::F32, shape) })
+        let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        self.constant_of(name, ElementType::F32, shape, bytes)
+    }
+
+    /// Adds a constant of any type with the bytes of its values, row-major and little-endian; gives its name.
+    pub fn constant_of(
+        &mut self,
+        name: &str,
+        element_type: ElementType,
+        shape: &[usize],
+        bytes: Vec<u8>,
+    ) -> String {
+        self.add_constant(TensorProto { raw_data: Some(bytes), ..tensor(name, element_type, shape) })
     }
 
     /// Adds a constant i64`[values]`, such as a shape or axes; gives its name, which says the values.
     pub fn ints(&mut self, values: &[i64]) -> String {
         let name = values.iter().fold("ints".to_owned(), |name, value| format!("{name}_{value}"));
-        let raw_data = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-        let tensor = tensor(&name, ElementType::I64, &[values.len()]);
-        self.add_constant(TensorProto { raw_data: Some(raw_data), ..tensor })
+        let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        self.constant_of(&name, ElementType::I64, &[values.len()], bytes)
     }
 
     /// Adds a constant f32 without dimensions; gives its name, which says the value.
@@ -240,8 +250,13 @@ impl Dim {
     /// The extents of so many samples of a shape: a free dimension `batch`, and the shape.
     #[must_use]
     pub fn batch_of(shape: &[usize]) -> Vec<Self> {
-        let fixed = shape.iter().map(|extent| Self::Fixed(*extent));
-        std::iter::once(Self::Free("batch".to_owned())).chain(fixed).collect()
+        std::iter::once(Self::Free("batch".to_owned())).chain(Self::fixed(shape)).collect()
+    }
+
+    /// The extents of a shape.
+    #[must_use]
+    pub fn fixed(shape: &[usize]) -> Vec<Self> {
+        shape.iter().map(|extent| Self::Fixed(*extent)).collect()
     }
 }
 

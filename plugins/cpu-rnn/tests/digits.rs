@@ -3,68 +3,15 @@
 //!
 //! Models, images, split and reference lie in `datasets/digits` and are made together by `make.py` there.
 
-use std::{
-    collections::HashMap,
-    fs,
-    path::{Path, PathBuf},
-};
-
 use cpu_rnn_sut::planning::{Planning, PlanningOptions};
-use proctor_plugin_api::vocabulary::{ElementType, TensorSpec};
+use proctor_plugin_bed::{digits, f32_spec};
 use proctor_rnn_engine::Team;
 use proctor_rnn_models::{Instance, LoadRequest, OwnedBatch, Scheduler, SingleThread, load};
 use proctor_rnn_optimiser::{GruReset, Precision};
-use serde::Deserialize;
 
 /// Largest absolute difference of a logit (they reach ±15) from the reference framework's, which adds f32 in another
 /// order.
 const TOLERANCE: f64 = 1e-4;
-
-/// Bytes before the pixels of an IDX file of images.
-const IMAGE_HEADER_BYTES: usize = 16;
-
-fn digits(file: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets/digits").join(file)
-}
-
-fn bytes(file: &str) -> Vec<u8> {
-    fs::read(digits(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
-}
-
-/// The validation images, eight rows of eight pixels within [0, 1].
-fn validation() -> Vec<Vec<f32>> {
-    let split: Split = toml::from_slice(&bytes("split.toml")).expect("split.toml is sound");
-    let pixels = bytes("images.idx3-ubyte");
-    let image = |index: &usize| {
-        let pixels = &pixels[IMAGE_HEADER_BYTES + index * 64..][..64];
-        pixels.iter().map(|pixel| f32::from(*pixel) / 16.0).collect()
-    };
-    split.validation.iter().map(image).collect()
-}
-
-/// The part of split.toml that matters here.
-#[derive(Deserialize)]
-struct Split {
-    validation: Vec<usize>,
-}
-
-/// reference.json: what the reference framework gives for each model.
-#[derive(Deserialize)]
-struct References {
-    models: HashMap<String, Reference>,
-}
-
-#[derive(Deserialize)]
-struct Reference {
-    /// Of the first validation images.
-    logits: Vec<Vec<f64>>,
-}
-
-fn reference(model: &str) -> Reference {
-    let mut all: References =
-        serde_json::from_slice(&bytes("reference.json")).expect("reference.json is sound");
-    all.models.remove(model).expect("reference.json knows the model")
-}
 
 /// An instance of a digits model for batches of up to 16.
 fn instance(
@@ -73,20 +20,15 @@ fn instance(
     scheduler: &dyn Scheduler,
     threads: usize,
 ) -> Box<dyn Instance> {
-    let path = digits(file);
-    let spec = |name: &str, shape: &[usize]| TensorSpec {
-        name: name.into(),
-        element_type: ElementType::F32,
-        shape: shape.to_vec(),
-    };
+    let path = digits::file(file);
     let image: &[usize] = if file.starts_with("digits-mlp") { &[64] } else { &[8, 8] };
     let is_onnx = file.ends_with(".onnx");
     let model = load(&LoadRequest {
         model: file,
         safetensors: (!is_onnx).then_some(&path),
         onnx: is_onnx.then_some(&path),
-        inputs: &[spec("image", image)],
-        outputs: &[spec("logits", &[10])],
+        inputs: &[f32_spec("image", image)],
+        outputs: &[f32_spec("logits", &[10])],
         batch_size_max: 16,
         precision,
         reset: GruReset::default(),
@@ -113,9 +55,9 @@ fn classes(logits: &[Vec<f32>]) -> Vec<usize> {
 
 #[test]
 fn the_first_logits_are_those_of_the_reference_at_every_batch_size() {
-    let images = validation();
+    let images = digits::images();
     for file in ["digits-lstm.safetensors", "digits-lstm.onnx", "digits-mlp.onnx"] {
-        let expected = reference(file.split('.').next().expect("a name")).logits;
+        let expected = digits::reference(file.split('.').next().expect("a name")).logits;
         assert_eq!(expected.len(), 16);
         for batch_size in [1, 3, 16] {
             let mut instance = instance(file, Precision::F32, &SingleThread, 1);
@@ -135,7 +77,7 @@ fn the_first_logits_are_those_of_the_reference_at_every_batch_size() {
 
 #[test]
 fn the_optimiser_changes_no_digit_and_fewer_bits_hardly_any() {
-    let images = validation();
+    let images = digits::images();
     let expected = classes(&logits(
         &mut *instance("digits-lstm.safetensors", Precision::F32, &SingleThread, 1),
         &images,

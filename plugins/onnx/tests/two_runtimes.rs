@@ -7,7 +7,8 @@ mod common;
 
 use std::{fs, path::PathBuf};
 
-use common::{digits, f32_spec, opened};
+use common::opened;
+use proctor_plugin_bed::digits;
 
 /// The file of the runtime that this process has loaded.
 fn loaded() -> PathBuf {
@@ -28,11 +29,7 @@ fn a_second_runtime_is_refused_by_the_next_open_and_the_next_load() {
     for part in [other.to_str().unwrap(), loaded().to_str().unwrap(), "one library"] {
         assert!(error.contains(part), "{error}");
     }
-    let demand = common::demand(
-        &digits("digits-mlp.onnx"),
-        vec![f32_spec("image", &[64])],
-        vec![f32_spec("logits", &[10])],
-    );
+    let demand = digits::model("digits-mlp.onnx");
     drop(first.load_model(&demand).unwrap());
 
     // Brought in by another plugin, as it might be.

@@ -1,20 +1,45 @@
 //! Whatever is wrong with a request or a file is said when the model is loaded, with the names of file and tensor.
 
-use std::{collections::HashMap, fs, path::PathBuf};
-
-use proctor_plugin_api::{ModelRequest, vocabulary::ElementType};
-use safetensors::{Dtype, SafeTensors, serialize, tensor::TensorView};
-
-use crate::{
-    host::TestHost,
-    requests::{digits, digits_file, f32s, tensor, words},
+use std::{
+    collections::{BTreeMap, HashMap},
+    fs,
+    path::PathBuf,
 };
 
-/// What loading `digits-mlp` says after a change of the request.
-fn refusal(change: impl FnOnce(&mut ModelRequest)) -> String {
-    let mut request = digits("digits-mlp");
-    change(&mut request);
-    TestHost::open(&[], &request).map(drop).expect_err("a request that does not fit")
+use candle_sut::Candle;
+use proctor_plugin_api::{Host, ModelFile, ModelRequest, Options, Plugin, vocabulary::ElementType};
+use proctor_plugin_bed::{Bed, ModelDemand, Samples, digits, f32_spec, spec};
+use safetensors::{Dtype, SafeTensors, serialize, tensor::TensorView};
+
+use crate::bed;
+
+/// What loading `digits-mlp` says after a change of the demand.
+fn refusal(change: impl FnOnce(&mut ModelDemand)) -> String {
+    let mut demand = digits::model("digits-mlp.safetensors");
+    change(&mut demand);
+    crate::refusal(&demand)
+}
+
+/// What the host says after a change of the demand, before the plugin hears of it; and what the plugin says if it is
+/// asked all the same.
+fn refusals(change: impl Fn(&mut ModelDemand)) -> [String; 2] {
+    let mut demand = digits::model("digits-mlp.safetensors");
+    change(&mut demand);
+    let by_host = Bed::open("candle", &[], &demand).unwrap_err();
+    let request = ModelRequest {
+        model: demand.model,
+        precision: demand.precision.unwrap_or_else(|| "f32".into()),
+        device: demand.device.unwrap_or_else(|| "cpu".into()),
+        files: demand.files.into_iter().map(|(format, path)| ModelFile { format, path }).collect(),
+        inputs: demand.inputs,
+        outputs: demand.outputs,
+        scenario: demand.scenario,
+        batch_size_max: demand.batch_size_max,
+        instance_count: demand.instance_count,
+    };
+    let options = Options::resolve(&Candle::manifest().options, &BTreeMap::new()).unwrap();
+    let plugin = Candle::open(Host::detached(), &options).unwrap();
+    [by_host, plugin.load_model(&request).map(drop).unwrap_err().to_string()]
 }
 
 /// A folder with a file of these bytes, and what loading it as `digits-mlp` says.
@@ -22,7 +47,7 @@ fn refusal_of_file(bytes: &[u8]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("changed.safetensors");
     fs::write(&path, bytes).unwrap();
-    let message = refusal(|request| request.files[0].path.clone_from(&path));
+    let message = refusal(|demand| demand.files[0].1.clone_from(&path));
     assert!(message.contains("changed.safetensors"), "{message}");
     message
 }
@@ -31,7 +56,7 @@ type Tensors = HashMap<String, (Dtype, Vec<usize>, Vec<u8>)>;
 
 /// The bytes of `digits-mlp.safetensors` after a change of its tensors.
 fn changed(change: impl FnOnce(&mut Tensors)) -> Vec<u8> {
-    let bytes = fs::read(digits_file("digits-mlp.safetensors")).unwrap();
+    let bytes = fs::read(digits::file("digits-mlp.safetensors")).unwrap();
     let file = SafeTensors::deserialize(&bytes).unwrap();
     let owned = |(name, view): (String, TensorView<'_>)| {
         (name, (view.dtype(), view.shape().to_vec(), view.data().to_vec()))
@@ -47,9 +72,10 @@ fn changed(change: impl FnOnce(&mut Tensors)) -> Vec<u8> {
 
 #[test]
 fn a_file_is_needed_and_has_to_be_there() {
-    let message = refusal(|request| request.files.clear());
+    let [by_host, message] = refusals(|demand| demand.files.clear());
+    assert!(by_host.contains("plugin candle does not declare file format"), "{by_host}");
     assert_eq!(message, "model \"digits-mlp\" comes without a safetensors file");
-    let message = refusal(|request| request.files[0].path = PathBuf::from("/nowhere.safetensors"));
+    let message = refusal(|demand| demand.files[0].1 = PathBuf::from("/nowhere.safetensors"));
     assert!(message.starts_with("cannot read weights /nowhere.safetensors: "), "{message}");
 }
 
@@ -110,43 +136,43 @@ fn a_tensor_of_fewer_bits_or_more_is_converted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("wide.safetensors");
     fs::write(&path, changed(widen)).unwrap();
-    let mut request = digits("digits-mlp");
-    let sample = vec![vec![words((0..64_u8).map(|pixel| f32::from(pixel % 17) / 16.0))]];
-    let run = |request: &ModelRequest| {
-        TestHost::open(&[], request).unwrap().instance().execute(&sample).unwrap().answers
-    };
-    let expected = run(&request);
-    request.files[0].path = path;
-    assert_eq!(run(&request), expected);
+    let samples = Samples::of_f32(&[(0..64_u8).map(|pixel| f32::from(pixel % 17) / 16.0).collect()]);
+    let run = |demand: &ModelDemand| bed(demand).run(&samples, &[1]).unwrap().answers().to_vec();
+    let demand = digits::model("digits-mlp.safetensors");
+    let wide = ModelDemand { files: vec![("safetensors".into(), path)], ..demand.clone() };
+    assert_eq!(run(&wide), run(&demand));
 }
 
 #[test]
 fn an_unknown_precision_or_model_or_device_is_refused_with_what_there_is() {
-    let message = refusal(|request| request.precision = "int8".into());
+    let [by_host, message] = refusals(|demand| demand.precision = Some("int8".into()));
+    assert!(by_host.ends_with("does not declare precision int8; it declares bf16, f16, f32"), "{by_host}");
     assert_eq!(message, "model \"digits-mlp\" runs in f32, bf16, f16, not in \"int8\"");
-    let message = refusal(|request| request.model = "gpt".into());
+    let [by_host, message] = refusals(|demand| demand.model = "gpt".into());
+    assert!(by_host.contains("does not declare model gpt; it declares bert-"), "{by_host}");
     assert!(
         message.starts_with("there is no model \"gpt\"; there are digits-cnn, digits-lstm,"),
         "{message}"
     );
-    let message = refusal(|request| request.device = "tpu".into());
+    let [by_host, message] = refusals(|demand| demand.device = Some("tpu".into()));
+    assert!(by_host.contains("does not declare device tpu; it declares cpu"), "{by_host}");
     assert!(message.starts_with("device \"tpu\" is not supported; there is cpu"), "{message}");
 }
 
 #[test]
 fn other_tensors_than_those_of_the_model_are_refused_with_both() {
-    let message = refusal(|request| request.inputs = vec![f32s("image", &[8, 8])]);
+    let message = refusal(|demand| demand.inputs = vec![f32_spec("image", &[8, 8])]);
     assert_eq!(message, "the model takes image f32[64], but the benchmark has image f32[8, 8]");
-    let message = refusal(|request| request.inputs = vec![tensor("image", ElementType::U8, &[64])]);
+    let message = refusal(|demand| demand.inputs = vec![spec("image", ElementType::U8, &[64])]);
     assert_eq!(message, "the model takes image f32[64], but the benchmark has image u8[64]");
-    let message = refusal(|request| request.outputs = vec![f32s("logits", &[11])]);
+    let message = refusal(|demand| demand.outputs = vec![f32_spec("logits", &[11])]);
     assert_eq!(message, "the model gives logits f32[10], but the benchmark has logits f32[11]");
-    let message = refusal(|request| request.outputs.push(f32s("more", &[1])));
+    let message = refusal(|demand| demand.outputs.push(f32_spec("more", &[1])));
     assert!(message.ends_with("the benchmark has logits f32[10], more f32[1]"), "{message}");
 }
 
 #[test]
 fn the_file_of_another_model_names_the_first_tensor_that_is_not_there() {
-    let message = refusal(|request| request.files[0].path = digits_file("digits-cnn.safetensors"));
+    let message = refusal(|demand| demand.files[0].1 = digits::file("digits-cnn.safetensors"));
     assert!(message.contains("digits-cnn.safetensors has no tensor \"fc1.weight\""), "{message}");
 }

@@ -1,0 +1,115 @@
+//! The batches of one instance, one after the other.
+
+use std::sync::Mutex;
+
+use proctor_plugin_api::{
+    abi::ProctorStamps,
+    vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, ResponseId, SampleIndex, TensorSpec},
+};
+use proctor_plugin_host::Instance;
+
+use crate::{Answer, Ran, bed::text, clock::now_ns};
+
+/// The batches of an instance.
+pub(crate) type Batches = Vec<Vec<QuerySample>>;
+
+/// Divides samples into batches of these sizes, in turn and over again; the last one is what is left.
+pub(crate) fn batches(
+    indices: &[SampleIndex],
+    sizes: &[usize],
+    id_of: impl Fn(SampleIndex) -> ResponseId,
+) -> Batches {
+    assert!(!indices.is_empty(), "a run has samples");
+    assert!(!sizes.is_empty() && !sizes.contains(&0), "batches have sizes: {sizes:?}");
+    let mut rest = indices;
+    let mut batches = Vec::new();
+    for size in sizes.iter().cycle() {
+        let (batch, after) = rest.split_at(rest.len().min(*size));
+        batches.push(batch.iter().map(|&index| QuerySample { id: id_of(index), index }).collect());
+        rest = after;
+        if rest.is_empty() {
+            break;
+        }
+    }
+    batches
+}
+
+/// Runs the batches to the first that fails.
+pub(crate) fn execute(
+    instance: &mut Instance,
+    batches: &[Vec<QuerySample>],
+    outputs: &[TensorSpec],
+) -> Result<Ran, String> {
+    let mut ran = Ran::default();
+    for batch in batches {
+        let begin_ns = now_ns();
+        instance.execute(batch).map_err(text)?;
+        let stamps = instance.stamps();
+        check_order(&stamps, begin_ns, now_ns())?;
+        ran.stamps.push(stamps);
+        let collected = Collected { batch, outputs, answers: Mutex::default() };
+        instance.complete(batch, &collected);
+        for answer in collected.answers.into_inner().expect("nothing panics while it holds this") {
+            ran.answers.push(answer?);
+        }
+    }
+    Ok(ran)
+}
+
+/// That the instants which the plugin has follow each other within the call.
+fn check_order(stamps: &ProctorStamps, begin_ns: u64, end_ns: u64) -> Result<(), String> {
+    let of_plugin = [stamps.copy_in_ns, stamps.compute_ns, stamps.copy_out_ns, stamps.end_ns];
+    let known = of_plugin.into_iter().filter(|instant| *instant != 0);
+    if [begin_ns].into_iter().chain(known).chain([end_ns]).is_sorted() {
+        Ok(())
+    } else {
+        Err(format!("in a call from {begin_ns} to {end_ns} ns the plugin's instants are {stamps:?}"))
+    }
+}
+
+/// Takes the answers to a batch, in its order.
+struct Collected<'a> {
+    batch: &'a [QuerySample],
+    outputs: &'a [TensorSpec],
+    answers: Mutex<Vec<Result<Answer, String>>>,
+}
+
+impl CompletionSink for Collected<'_> {
+    fn complete(&self, responses: &[QuerySampleResponse<'_>]) {
+        let answer = |(sample, response): (&QuerySample, &QuerySampleResponse<'_>)| {
+            if response.status.is_ok() {
+                Ok(Answer::split(response.data, self.outputs, response.token_count))
+            } else {
+                Err(format!("sample {} failed (status {})", sample.index, response.status.0))
+            }
+        };
+        let answers = self.batch.iter().zip(responses).map(answer);
+        self.answers.lock().expect("nothing panics while it holds this").extend(answers);
+    }
+
+    /// First tokens come through the host table, not from the host.
+    fn first_token(&self, _responses: &[QuerySampleResponse<'_>]) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_take_turns_and_the_last_batch_is_what_is_left() {
+        let indices: Vec<SampleIndex> = (0..8).map(SampleIndex).collect();
+        let batches = batches(&indices, &[3, 1], |index| ResponseId(index.0 + 1));
+        let sizes: Vec<usize> = batches.iter().map(Vec::len).collect();
+        assert_eq!(sizes, [3, 1, 3, 1]);
+        assert_eq!(batches[3][0], QuerySample { id: ResponseId(8), index: SampleIndex(7) });
+    }
+
+    #[test]
+    fn stamps_that_are_there_follow_each_other_within_the_call() {
+        let check = |[copy_in_ns, compute_ns, copy_out_ns, end_ns]: [u64; 4]| {
+            check_order(&ProctorStamps { copy_in_ns, compute_ns, copy_out_ns, end_ns }, 10, 20).is_ok()
+        };
+        assert!(check([0; 4]) && check([0, 11, 0, 19]) && check([11, 12, 12, 20]));
+        assert!(!check([12, 11, 13, 14]) && !check([9, 11, 0, 0]) && !check([0, 0, 0, 21]));
+    }
+}

@@ -1,0 +1,86 @@
+//! What comes of a run.
+
+use std::collections::BTreeMap;
+
+use proctor_plugin_api::{
+    abi::ProctorStamps,
+    vocabulary::{SampleIndex, TensorSpec},
+};
+
+use crate::{f32_values, i32_values};
+
+/// What came of a run that went well.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// What each instance did.
+    pub instances: Vec<Ran>,
+    /// The figures that the plugin has reported so far, by name.
+    pub metrics: BTreeMap<String, f64>,
+}
+
+/// What one instance did in a run.
+#[derive(Debug, Clone, Default)]
+pub struct Ran {
+    /// The answer to each sample, by its index.
+    pub answers: Vec<Answer>,
+    /// The instants within each batch, in the order of the batches; 0 where the plugin has none.
+    pub stamps: Vec<ProctorStamps>,
+    /// The samples whose first token was reported, in that order.
+    pub first_tokens: Vec<SampleIndex>,
+}
+
+/// The answer to one sample.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// The bytes of each output.
+    pub outputs: Vec<Vec<u8>>,
+    /// Number of output tokens; 0 where tokens have no meaning.
+    pub token_count: u32,
+}
+
+impl Run {
+    /// The answers of the first instance, which is often the only one.
+    #[must_use]
+    pub fn answers(&self) -> &[Answer] {
+        &self.instances[0].answers
+    }
+
+    /// The stamps of all batches, those of the first instance first.
+    pub fn stamps(&self) -> impl Iterator<Item = &ProctorStamps> {
+        self.instances.iter().flat_map(|ran| &ran.stamps)
+    }
+}
+
+impl Answer {
+    /// Divides a response, in which the outputs lie one after the other; the last one has what is left.
+    pub(crate) fn split(response: &[u8], specs: &[TensorSpec], token_count: u32) -> Self {
+        let mut rest = response;
+        let mut outputs = Vec::with_capacity(specs.len());
+        for (position, spec) in specs.iter().enumerate() {
+            let is_last = position + 1 == specs.len();
+            let size_bytes = if is_last { rest.len() } else { spec.size_bytes() };
+            let (output, after) = rest.split_at(size_bytes);
+            outputs.push(output.to_vec());
+            rest = after;
+        }
+        Self { outputs, token_count }
+    }
+
+    /// The values of an output of f32.
+    ///
+    /// # Panics
+    /// If there is no such output, or its bytes are no whole number of values.
+    #[must_use]
+    pub fn f32s(&self, output: usize) -> Vec<f32> {
+        f32_values(&self.outputs[output])
+    }
+
+    /// The values of an output of i32.
+    ///
+    /// # Panics
+    /// If there is no such output, or its bytes are no whole number of values.
+    #[must_use]
+    pub fn i32s(&self, output: usize) -> Vec<i32> {
+        i32_values(&self.outputs[output])
+    }
+}

@@ -1,0 +1,144 @@
+//! A plugin that doubles its inputs, and does wrong if it is told to.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
+
+use proctor_plugin_api::{
+    Batch, BatchSample, Host, Instance, Manifest, Model, ModelRequest, ModelSupport, OptionSpec, Options,
+    Placement, Plugin, PluginError, Response,
+    abi::ProctorStamps,
+    export_plugin,
+    vocabulary::{ResponseId, SampleStatus},
+};
+
+export_plugin!(Doubling);
+
+/// The integer of a sample that makes its batch fail.
+const TOO_MUCH: i32 = 100;
+
+struct Doubling {
+    host: Host,
+    trouble: String,
+}
+
+struct DoublingModel {
+    host: Host,
+    trouble: String,
+    instances_made: AtomicU32,
+    samples_executed: Arc<AtomicU32>,
+}
+
+struct DoublingInstance {
+    host: Host,
+    trouble: String,
+    samples_executed: Arc<AtomicU32>,
+}
+
+impl Plugin for Doubling {
+    type Model = DoublingModel;
+
+    fn manifest() -> Manifest {
+        let troubles = ["none", "fail", "short", "stamps", "early", "token", "complete", "stop"];
+        Manifest::new("doubling", "1.0.0", "Doubles every value.")
+            .vendor("Proctor", "Apache-2.0")
+            .model(ModelSupport::new("*", "*"))
+            .option(OptionSpec::choice("trouble", &troubles, "What to do wrong."))
+    }
+
+    fn open(host: Host, options: &Options) -> Result<Self, PluginError> {
+        Ok(Self { host, trouble: options.text("trouble").unwrap_or("none").to_owned() })
+    }
+
+    fn load_model(&self, _request: &ModelRequest) -> Result<DoublingModel, PluginError> {
+        Ok(DoublingModel {
+            host: self.host,
+            trouble: self.trouble.clone(),
+            instances_made: AtomicU32::new(0),
+            samples_executed: Arc::default(),
+        })
+    }
+}
+
+impl Model for DoublingModel {
+    type Instance = DoublingInstance;
+
+    fn create_instance(&self, _placement: &Placement) -> Result<DoublingInstance, PluginError> {
+        self.instances_made.fetch_add(1, Ordering::Relaxed);
+        Ok(DoublingInstance {
+            host: self.host,
+            trouble: self.trouble.clone(),
+            samples_executed: Arc::clone(&self.samples_executed),
+        })
+    }
+
+    fn start(&self) -> Result<(), PluginError> {
+        self.samples_executed.store(0, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn stop(&self) -> Result<(), PluginError> {
+        self.host.metric("instances_made", f64::from(self.instances_made.load(Ordering::Relaxed)));
+        self.host.metric("samples_executed", f64::from(self.samples_executed.load(Ordering::Relaxed)));
+        if self.trouble == "stop" { Err(PluginError::failed("there is no end to it")) } else { Ok(()) }
+    }
+}
+
+impl Instance for DoublingInstance {
+    fn execute(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
+        self.run(batch, true)
+    }
+
+    fn warm_up(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
+        // Nobody waits for tokens yet.
+        self.run(batch, self.trouble == "early")
+    }
+}
+
+impl DoublingInstance {
+    fn run(&self, batch: &mut Batch<'_>, reports: bool) -> Result<(), PluginError> {
+        let copy_in_ns = self.host.now_ns();
+        let sample_count = batch.sample_count();
+        for mut sample in batch.samples() {
+            let integer = i32::from_le_bytes(sample.input(1).try_into().expect("it is one i32"));
+            if integer == TOO_MUCH {
+                let s = if sample_count == 1 { "" } else { "s" };
+                return Err(PluginError::failed(format!(
+                    "{integer} is too much for {sample_count} sample{s}"
+                )));
+            }
+            let doubled: Vec<f32> = sample.input_f32(0).iter().map(|value| 2.0 * value).collect();
+            sample.output_f32_mut(0).copy_from_slice(&doubled);
+            sample.output_mut(1).copy_from_slice(&(2 * integer).to_le_bytes());
+            let index = u32::try_from(sample.index().0).expect("a test has few samples");
+            sample.set_token_count(index + 1);
+            if reports {
+                self.report(&mut sample, index);
+            }
+        }
+        self.samples_executed
+            .fetch_add(u32::try_from(sample_count).expect("a batch is small"), Ordering::Relaxed);
+        let end_ns = self.host.now_ns();
+        let stamps = ProctorStamps { copy_in_ns, compute_ns: 0, copy_out_ns: 0, end_ns };
+        batch.set_stamps(match self.trouble.as_str() {
+            "stamps" => ProctorStamps { copy_in_ns: end_ns, end_ns: copy_in_ns, ..stamps },
+            _ => stamps,
+        });
+        Ok(())
+    }
+
+    /// Reports the first token of a sample, or what is told.
+    fn report(&self, sample: &mut BatchSample<'_>, index: u32) {
+        let response =
+            Response { id: sample.id(), status: SampleStatus::OK, data: &[], token_count: index + 1 };
+        self.host.first_token(&[response]);
+        match self.trouble.as_str() {
+            "fail" if index == 1 => sample.fail(SampleStatus(7)),
+            "short" => sample.set_output_size(1, 2),
+            "token" => self.host.first_token(&[Response { id: ResponseId(999), ..response }]),
+            "complete" => self.host.complete(&[Response { data: &[0; 16], ..response }]),
+            _ => (),
+        }
+    }
+}
