@@ -2,9 +2,7 @@
 
 use std::thread::available_parallelism;
 
-use crate::engine::{
-    ACCURACY, Engine, PLUGIN, SETTINGS, assert_as_the_reference, predictions, reference, short,
-};
+use crate::engine::{ACCURACY, Engine, PLUGIN, SETTINGS, assert_as_the_reference, short};
 
 fn valid_in(engine: &Engine, scenario: &str) {
     let Some(bench) = engine.bench() else { return };
