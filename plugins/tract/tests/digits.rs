@@ -1,87 +1,45 @@
 //! The digits models answer as their reference does, in every division into batches, on every instance.
 
-mod bed;
-
-use std::{collections::BTreeMap, fs};
-
-use bed::{Answers, Bed, bytes, data, demand, f32s, load, spec};
-use proctor_datasets::{DataRoot, open_dataset};
-use proctor_plugin_api::vocabulary::{ElementType, SampleIndex};
-use proctor_plugin_host::ModelDemand;
-use serde::Deserialize;
+use proctor_plugin_bed::{Answer, Bed, ModelDemand, Samples, digits};
+// The plugin is linked in by being named.
+use tract_sut as _;
 
 /// Largest absolute difference of a logit (they reach ±15) from the reference, which adds f32 in another order.
 const TOLERANCE: f64 = 1e-4;
 
-/// The models, each with the shape of its image.
-const MODELS: [(&str, &[usize]); 3] =
-    [("digits-cnn", &[1, 8, 8]), ("digits-mlp", &[64]), ("digits-lstm", &[8, 8])];
-
-/// `datasets/digits/reference.json`.
-#[derive(Deserialize)]
-struct References {
-    models: BTreeMap<String, Reference>,
+/// The first images.
+fn images(count: usize) -> Samples {
+    Samples::of_f32(&digits::images()[..count])
 }
 
-#[derive(Deserialize)]
-struct Reference {
-    /// Of the first samples.
-    logits: Vec<Vec<f64>>,
-    /// The digit of each sample.
-    predictions: String,
-}
-
-fn reference(model: &str) -> Reference {
-    let text = fs::read(data("digits/reference.json")).expect("the repository has it");
-    let mut all: References = serde_json::from_slice(&text).expect("it is sound");
-    all.models.remove(model).expect("it knows the model")
-}
-
-/// The first samples, as the tensors that every one of the models takes.
-fn images(count: usize) -> Vec<Vec<Vec<u8>>> {
-    let root = DataRoot::new(Some(&data("")));
-    let digits = open_dataset("digits", &root).expect("the digits");
-    let image = |index| {
-        let raw = digits.read(SampleIndex(index)).expect("a digit");
-        vec![bytes(&raw.bytes.iter().map(|pixel| f32::from(*pixel) / 16.0).collect::<Vec<_>>())]
-    };
-    (0..count as u64).map(image).collect()
-}
-
-fn demand_for((model, shape): (&str, &[usize]), batch_size_max: u32) -> ModelDemand {
-    let (image, logits) = (spec("image", ElementType::F32, shape), spec("logits", ElementType::F32, &[10]));
-    demand(&data(&format!("digits/{model}.onnx")), &[image], &[logits], batch_size_max)
+fn demand_for(model: &str, batch_size_max: u32) -> ModelDemand {
+    ModelDemand { batch_size_max, ..digits::model(&format!("{model}.onnx")) }
 }
 
 fn bed(demand: &ModelDemand, options: &[(&str, &str)]) -> Bed {
-    load(demand, options).unwrap_or_else(|error| panic!("{error}"))
+    Bed::open("tract", options, demand).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn class(answer: &[u8]) -> usize {
-    let logits = f32s(answer);
-    (0..10).max_by(|a, b| logits[*a].total_cmp(&logits[*b])).expect("ten logits")
+fn answers(bed: &mut Bed, samples: &Samples, sizes: &[usize]) -> Vec<Answer> {
+    let run = bed.run(samples, sizes).unwrap_or_else(|error| panic!("{error}"));
+    run.answers().to_vec()
 }
 
-fn assert_close(model: &str, answers: &Answers, expected: &[Vec<f64>]) {
-    for (answer, expected) in answers.values().zip(expected) {
-        for (got, expected) in f32s(answer).iter().zip(expected) {
-            assert!((f64::from(*got) - expected).abs() <= TOLERANCE, "{model}: {got} is not {expected}");
-        }
-    }
+fn assert_close(model: &str, answers: &[Answer]) {
+    let error = digits::reference(model).error(answers);
+    assert!(error <= TOLERANCE, "{model}: a logit differs by {error}");
 }
 
 #[test]
 fn logits_are_those_of_the_reference_in_batches_of_1_2_7_and_8() {
     let images = images(16);
-    for model in MODELS {
-        let expected = reference(model.0).logits;
-        assert_eq!(expected.len(), images.len());
-        let demand = demand_for(model, 8);
-        let bed = bed(&demand, &[]);
+    for model in digits::MODELS {
+        assert_eq!(digits::reference(model).logits.len(), 16);
+        let mut bed = bed(&demand_for(model, 8), &[]);
         for sizes in [&[1][..], &[2], &[7, 8, 1]] {
-            let answers = bed.answers(&demand, &images, sizes);
-            assert_eq!(answers.len(), images.len());
-            assert_close(model.0, &answers, &expected);
+            let answers = answers(&mut bed, &images, sizes);
+            assert_eq!(answers.len(), 16);
+            assert_close(model, &answers);
         }
     }
 }
@@ -89,24 +47,23 @@ fn logits_are_those_of_the_reference_in_batches_of_1_2_7_and_8() {
 #[test]
 fn every_digit_is_that_of_the_reference() {
     let images = images(600);
-    for model in MODELS {
-        let demand = demand_for(model, 8);
-        let answers = bed(&demand, &[]).answers(&demand, &images, &[8]);
-        let digits: String = answers.values().map(|answer| class(answer).to_string()).collect();
-        assert_eq!(digits, reference(model.0).predictions, "{}", model.0);
+    for model in digits::MODELS {
+        let answers = answers(&mut bed(&demand_for(model, 8), &[]), &images, &[8]);
+        assert_eq!(digits::predictions(&answers), digits::reference(model).predictions, "{model}");
     }
 }
 
 #[test]
 fn instances_on_several_threads_answer_as_one_does() {
     let images = images(24);
-    for model in MODELS {
-        let mut demand = demand_for(model, 5);
-        let alone = bed(&demand, &[]).answers(&demand, &images, &[5, 3, 1]);
-        demand.instance_count = 3;
-        for ran in bed(&demand, &[]).run(&demand, &images, &[5, 3, 1]) {
-            let answers: Answers = ran.into_iter().flat_map(|ran| ran.answers).collect();
-            assert_eq!(answers, alone, "{}", model.0);
+    for model in digits::MODELS {
+        let demand = demand_for(model, 5);
+        let alone = answers(&mut bed(&demand, &[]), &images, &[5, 3, 1]);
+        let mut bed = bed(&ModelDemand { instance_count: 3, ..demand }, &[]);
+        let run = bed.run(&images, &[5, 3, 1]).unwrap();
+        assert_eq!(run.instances.len(), 3);
+        for ran in run.instances {
+            assert_eq!(ran.answers, alone, "{model}");
         }
     }
 }
@@ -119,33 +76,30 @@ fn threads_within_an_operator_change_no_digit() {
         return;
     }
     let images = images(16);
-    for model in MODELS {
-        let demand = demand_for(model, 8);
-        let answers = bed(&demand, &[("threads", &threads.to_string())]).answers(&demand, &images, &[8, 1]);
-        assert_close(model.0, &answers, &reference(model.0).logits);
+    for model in digits::MODELS {
+        let mut bed = bed(&demand_for(model, 8), &[("threads", &threads.to_string())]);
+        assert_close(model, &answers(&mut bed, &images, &[8, 1]));
     }
 }
 
 #[test]
-fn every_input_byte_is_copied_once_and_counted_and_the_stamps_are_in_order() {
+fn every_input_byte_is_copied_once_and_counted_and_every_instant_is_told() {
     let images = images(11);
-    let demand = demand_for(MODELS[0], 4);
     for sizes in [&[1][..], &[4, 3]] {
-        let bed = bed(&demand, &[]);
-        for ran in bed.run(&demand, &images, sizes).into_iter().flatten() {
-            let stamps = ran.stamps;
-            let order = [stamps.copy_in_ns, stamps.compute_ns, stamps.copy_out_ns, stamps.end_ns];
-            assert!(order[0] > 0 && order.is_sorted(), "{order:?}");
+        let run = bed(&demand_for("digits-cnn", 4), &[]).run(&images, sizes).unwrap();
+        // The bed knows that they follow each other.
+        for stamps in run.stamps() {
+            let instants = [stamps.copy_in_ns, stamps.compute_ns, stamps.copy_out_ns, stamps.end_ns];
+            assert!(!instants.contains(&0), "{stamps:?}");
         }
-        let copied = bed.backend.metrics().get("input_bytes_copied").copied();
-        assert_eq!(copied, Some(f64::from(11 * 64 * 4)), "the warm-up does not count");
+        let copied = run.metrics["input_bytes_copied"];
+        assert_eq!(copied, f64::from(11 * 64 * 4), "the warm-up does not count");
     }
 }
 
 #[test]
 fn explain_says_what_was_compiled() {
-    let mut demand = demand_for(MODELS[1], 6);
-    demand.instance_count = 2;
-    let text = bed(&demand, &[("threads", "1")]).model.explain().expect("it says").expect("something");
+    let demand = ModelDemand { instance_count: 2, ..demand_for("digits-mlp", 6) };
+    let text = bed(&demand, &[("threads", "1")]).model().explain().unwrap().unwrap();
     assert_eq!(text, "compiled for batches of 6, 4, 2, 1; 1 thread for each instance");
 }
