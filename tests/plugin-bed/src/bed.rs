@@ -63,9 +63,9 @@ impl Bed {
     /// Runs all samples in batches of these sizes, in turn and over again, on every instance; each has a thread of its
     /// own. The last batch is what is left.
     ///
-    /// A run is a whole phase of the model's life: the samples are prepared, each instance warms up with as many of them
-    /// as a batch may have, the timed part starts, the batches run, the plugin flushes and stops, and the samples are
-    /// released.
+    /// A run is a whole phase of the model's life: the samples are prepared, each instance warms up with as many of
+    /// them as a batch may have, the timed part starts, the batches run, the plugin flushes and stops, and the samples
+    /// are released.
     ///
     /// # Errors
     /// What went wrong, in words: what the plugin refused, the first batch or sample that failed, and its misbehaviour

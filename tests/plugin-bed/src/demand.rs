@@ -17,8 +17,8 @@ pub fn f32_spec(name: &str, shape: &[usize]) -> TensorSpec {
     spec(name, ElementType::F32, shape)
 }
 
-/// A demand for the model in a file: for one instance and batches of one, on the first device and in the first precision
-/// that the plugin declares.
+/// A demand for the model in a file: for one instance and batches of one, on the first device and in the first
+/// precision that the plugin declares.
 ///
 /// The format is the file's extension and the model is called like the file, which is right for
 /// `digits-cnn.safetensors`; whatever is not right is changed in the result:
