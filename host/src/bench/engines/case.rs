@@ -88,6 +88,7 @@ impl fmt::Display for Limit {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+
     pub(in crate::bench::engines) fn case(model: &str, batch: usize, threads: usize) -> Case {
         Case { benchmark: format!("{model}-generated"), model: model.to_owned(), batch, threads }
     }

@@ -26,9 +26,11 @@ impl Estimate {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         let outside = outside(sorted.len());
-        let at =
-            |place: Option<usize>| place.and_then(|place| sorted.get(place)).copied().unwrap_or(f64::NAN);
-        Self { median, low: at(Some(outside)), high: at(sorted.len().checked_sub(1 + outside)) }
+        match &sorted[outside..sorted.len() - outside] {
+            [low, .., high] => Self { median, low: *low, high: *high },
+            // One value or none.
+            _ => Self { median, low: median, high: median },
+        }
     }
 }
 

@@ -134,8 +134,8 @@ impl Report {
              call; median and p99 over the queries of all rounds, least and greatest of the medians of the rounds"
                 .to_owned(),
             "added, in %: beside run_with_iobinding, round by round; the median over the rounds, in brackets the interval that \
-             the true one is in with 95 % certainty; met: whether the whole interval is within the limit, unclear where more \
-             rounds would tell"
+             the true one is in with 95 % certainty (below six rounds, the least and the greatest); met: whether the whole \
+             interval is within the limit, unclear where more rounds would tell"
                 .to_owned(),
             "outside the engine: latency without the time inside the call of the engine, by the stamps of the plugin; copied: \
              bytes of inputs that the plugin copied for a query, by its own count"
