@@ -131,90 +131,75 @@
 
 #![forbid(unsafe_code)]
 
-mod accuracy_sampling;
-mod clock;
-mod clock_check;
-pub mod config_file;
-mod console;
-mod early_stopping;
-mod findings;
-mod interval;
-mod interval_record;
+mod error;
+mod format;
 mod issue;
-mod issue_delay;
-mod issue_end;
-mod issue_trace;
-mod issuer;
-mod issuers;
-mod latencies;
 pub mod log;
-mod order;
+mod measure;
 mod outcome;
-mod outcome_logs;
-mod outcome_trace;
-mod phase;
-mod phase_outcome;
-mod phase_record;
-mod phase_tokens;
 mod plan;
-mod progress;
-mod query_count;
-mod query_generator;
-mod recorder;
-mod responses;
-mod results;
-mod rng;
-mod rules;
-mod schedule;
-mod segments;
+mod record;
+mod session;
 mod settings;
-mod slots;
-mod statistics;
-mod sync;
 mod system;
-mod test;
-mod timer_slack;
-mod token_recorder;
-mod violations;
-mod virtual_clock;
-mod wait_policy;
-mod wake;
-mod watchdog;
+mod time;
+mod verdict;
 
-pub use accuracy_sampling::AccuracySampler;
-pub use clock::{Clock, RealClock};
-pub use clock_check::{ClockCheck, ClockFinding};
-pub use early_stopping::{min_under_latency_queries, over_latency_allowance};
-pub use findings::{Finding, Measure, Remedy, Rule, Standing, Unit};
-pub use interval_record::IntervalRecord;
-pub use issue_delay::IssueDelay;
-pub use issue_end::IssueEnd;
-pub use issuers::IssuerRecord;
-pub use latencies::SampleLatencies;
-pub use outcome::{AccuracyRecord, AccuracyTokens, Audit, TestOutcome, Verdict};
-pub use phase_outcome::{MissingSamples, PhaseOutcome};
-pub use phase_record::PhaseRecord;
-pub use phase_tokens::{PhaseTokens, SampleTokens};
-pub use plan::{LoadedSet, PhaseMode, PhasePlan, phases};
-pub use progress::{PhaseProgress, Progress, StopHandle};
-pub use query_count::{required_query_count, statistical_query_count, tail_margin};
-pub use query_generator::{GeneratedQuery, QueryGenerator};
-pub use results::{
-    EarlyStopping, IntervalResult, PerformanceResult, Recommendation, ScenarioFigures, TokenLatencies,
-    TokenResult,
+pub use error::LoadGenError;
+pub use issue::{delay::IssueDelay, end::IssueEnd, threads::IssuerRecord};
+pub use measure::{
+    accuracy_record::{AccuracyRecord, AccuracyTokens},
+    clock_check::{ClockCheck, ClockFinding},
+    interval_record::IntervalRecord,
+    latencies::SampleLatencies,
+    missing_samples::MissingSamples,
+    phase_outcome::PhaseOutcome,
+    phase_record::PhaseRecord,
+    statistics::{LatencyStatistics, REPORTED_QUANTILES, percentile},
 };
-pub use rng::Mt19937;
-pub use rules::Rules;
-pub use schedule::{GeneratedTotals, Schedule};
+pub use outcome::{Audit, TestOutcome, Verdict};
+pub use plan::{
+    accuracy_sampling::AccuracySampler,
+    phases::{LoadedSet, PhaseMode, PhasePlan, phases},
+    query_generator::{GeneratedQuery, QueryGenerator},
+    rng::Mt19937,
+    schedule::{GeneratedTotals, Schedule},
+};
+pub use record::{
+    slots::SampleRecord,
+    tokens::{PhaseTokens, SampleTokens},
+    violations::{Violation, ViolationKind, ViolationSample},
+};
+pub use session::{
+    load_gen::LoadGen,
+    options::LoadGenOptions,
+    progress::{PhaseProgress, Progress, StopHandle},
+};
 pub use settings::{
-    EffectiveSettings, FieldInfo, LogOutputSettings, SettingError, SettingKind, SettingValue, SettingsError,
-    TestSettings,
+    config_file,
+    effective::{EffectiveSettings, check::SettingsError},
+    log_output::LogOutputSettings,
+    query_count::{required_query_count, statistical_query_count, tail_margin},
+    rules::Rules,
+    test_settings::{FieldInfo, TestSettings},
+    value::{SettingError, SettingKind, SettingValue},
+    wait_policy::{Wait, WaitPolicy},
 };
-pub use slots::SampleRecord;
-pub use statistics::{LatencyStatistics, REPORTED_QUANTILES, percentile};
 pub use system::{LibraryError, QuerySampleLibrary, SystemUnderTest};
-pub use test::{LoadGen, LoadGenError, LoadGenOptions, PeakEnd, PeakSearch, PeakStep};
-pub use violations::{Violation, ViolationKind, ViolationSample};
-pub use virtual_clock::VirtualClock;
-pub use wait_policy::{Wait, WaitPolicy};
-pub use wake::Wake;
+pub use time::{
+    clock::{Clock, RealClock},
+    virtual_clock::VirtualClock,
+    wake::Wake,
+};
+pub use verdict::{
+    early_stopping::{min_under_latency_queries, over_latency_allowance},
+    findings::{Finding, Measure, Remedy, Rule, Standing, Unit},
+    peak_search::{PeakEnd, PeakSearch, PeakStep},
+    results::{
+        PerformanceResult, ScenarioFigures,
+        early::EarlyStopping,
+        interval::IntervalResult,
+        recommendation::Recommendation,
+        tokens::{TokenLatencies, TokenResult},
+    },
+};

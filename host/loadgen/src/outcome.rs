@@ -11,38 +11,17 @@
 
 use std::io;
 
-use proctor_vocabulary::SampleIndex;
-
 use crate::{
-    EffectiveSettings, Finding, PeakSearch, PerformanceResult, TestSettings,
-    config_file::{ConfigFileError, ConfigFileReport},
-    phase_outcome::PhaseOutcome,
-    plan::PhaseMode,
-    slots::SampleRecord,
-    violations::Violation,
+    measure::{accuracy_record::AccuracyRecord, phase_outcome::PhaseOutcome},
+    plan::phases::PhaseMode,
+    record::{slots::SampleRecord, violations::Violation},
+    settings::{
+        config_file::{apply::ConfigFileReport, parse::ConfigFileError},
+        effective::EffectiveSettings,
+        test_settings::TestSettings,
+    },
+    verdict::{findings::Finding, peak_search::PeakSearch, results::PerformanceResult},
 };
-
-/// A logged response.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AccuracyRecord {
-    /// Number of the sample in its test (`seq_id`).
-    pub sample_id: u64,
-    /// Which sample of the library it was (`qsl_idx`).
-    pub index: SampleIndex,
-    /// The response as it came.
-    pub data: Vec<u8>,
-    /// What a token run logs besides.
-    pub tokens: Option<AccuracyTokens>,
-}
-
-/// What a token run logs of a response besides its data.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AccuracyTokens {
-    /// What came with the first token, empty if there was none (`token_data`). `None` in Offline.
-    pub first_token_data: Option<Vec<u8>>,
-    /// Number of output tokens (`token_count`).
-    pub token_count: u64,
-}
 
 /// What an audit file did: the settings it changed, or its lines in error, with which it changes nothing.
 pub type Audit = Result<ConfigFileReport, Vec<ConfigFileError>>;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::AccuracyRecord;
+use crate::measure::accuracy_record::AccuracyRecord;
 
 /// Writes the accuracy log record by record.
 ///
@@ -77,7 +77,7 @@ mod tests {
     use proctor_vocabulary::SampleIndex;
 
     use super::*;
-    use crate::AccuracyTokens;
+    use crate::measure::accuracy_record::AccuracyTokens;
 
     fn record(sample_id: u64, index: u64, data: &[u8], tokens: Option<AccuracyTokens>) -> AccuracyRecord {
         AccuracyRecord { sample_id, index: SampleIndex(index), data: data.to_vec(), tokens }

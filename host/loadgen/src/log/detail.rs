@@ -7,8 +7,11 @@ use std::{
 
 use proctor_vocabulary::{Scenario, TestMode};
 
-use super::format::{g6, json_string};
-use crate::{PhaseRecord, Rules, SettingValue};
+use crate::format::{g6, json_string};
+use crate::{
+    measure::phase_record::PhaseRecord,
+    settings::{rules::Rules, value::SettingValue},
+};
 
 /// What the official revision number stands for here: the behaviour, not the program.
 const VERSION: &str = concat!("6.0.17-compatible, Proctor ", env!("CARGO_PKG_VERSION"));

@@ -274,7 +274,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::log::LogIdentity;
+    use crate::log::detail::LogIdentity;
 
     fn line(value: &str) -> String {
         format!(

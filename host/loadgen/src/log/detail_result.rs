@@ -1,9 +1,13 @@
 //! The part of the detail log about the result.
 
-use super::DetailLog;
+use super::detail::DetailLog;
 use crate::{
-    LatencyStatistics, PerformanceResult, REPORTED_QUANTILES, Recommendation, ScenarioFigures,
-    TokenLatencies, TokenResult,
+    measure::statistics::{LatencyStatistics, REPORTED_QUANTILES},
+    verdict::results::{
+        PerformanceResult, ScenarioFigures,
+        recommendation::Recommendation,
+        tokens::{TokenLatencies, TokenResult},
+    },
 };
 
 impl DetailLog {

@@ -2,8 +2,8 @@
 
 use proctor_vocabulary::Scenario;
 
-use super::DetailLog;
-use crate::{EffectiveSettings, TestSettings};
+use super::detail::DetailLog;
+use crate::settings::{effective::EffectiveSettings, test_settings::TestSettings};
 
 const REQUESTED_OF_ALL: &[&str] = &[
     "min_duration_ms",

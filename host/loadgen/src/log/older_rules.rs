@@ -2,8 +2,12 @@
 
 use std::io::{self, Write};
 
-use super::DetailLog;
-use crate::{EffectiveSettings, IntervalRecord, PerformanceResult, TestSettings};
+use super::detail::DetailLog;
+use crate::{
+    measure::interval_record::IntervalRecord,
+    settings::{effective::EffectiveSettings, test_settings::TestSettings},
+    verdict::results::PerformanceResult,
+};
 
 /// Ends the block "Additional Stats" of the summary.
 pub(super) fn summary(result: &PerformanceResult, out: &mut impl Write) -> io::Result<()> {

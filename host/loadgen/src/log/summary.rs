@@ -2,13 +2,16 @@
 
 use std::io::{self, Write};
 
-use super::{
-    format::{f2, g6},
-    older_rules,
-};
+use super::older_rules;
+use crate::format::{f2, g6};
 use crate::{
-    EffectiveSettings, LatencyStatistics, PerformanceResult, REPORTED_QUANTILES, Recommendation,
-    ScenarioFigures, TokenLatencies, TokenResult,
+    measure::statistics::{LatencyStatistics, REPORTED_QUANTILES},
+    settings::effective::EffectiveSettings,
+    verdict::results::{
+        PerformanceResult, ScenarioFigures,
+        recommendation::Recommendation,
+        tokens::{TokenLatencies, TokenResult},
+    },
 };
 
 const RULE: &str = "================================================";

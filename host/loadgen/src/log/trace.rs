@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::LogIdentity;
+use super::detail::LogIdentity;
 
 /// Writes a trace event by event, in LoadGen's spelling and spacing. Times are in ns from the start of the test.
 ///

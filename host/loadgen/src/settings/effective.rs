@@ -1,13 +1,11 @@
 //! What really applies: the request, completed by the scenario's rules and the library's counts, and checked.
 
+pub(crate) mod check;
+
 use proctor_vocabulary::{Scenario, TestMode};
 
-use crate::Rules;
-
-use super::{
-    SettingsError, TestSettings,
-    check::{check_library, check_ranges},
-};
+use crate::settings::{rules::Rules, test_settings::TestSettings};
+use check::{SettingsError, check_library, check_ranges};
 
 /// The settings as one test uses them.
 ///

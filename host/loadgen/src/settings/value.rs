@@ -4,7 +4,7 @@ use std::fmt;
 
 use proctor_vocabulary::{Scenario, TestMode};
 
-use crate::Rules;
+use crate::settings::rules::Rules;
 
 /// What values a setting takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

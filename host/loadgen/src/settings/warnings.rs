@@ -2,7 +2,7 @@
 
 use proctor_vocabulary::{Scenario, TestMode};
 
-use super::{EffectiveSettings, TestSettings};
+use crate::settings::{effective::EffectiveSettings, test_settings::TestSettings};
 
 /// An accuracy run that is paced for longer than this deserves a word, in seconds.
 const LONG_ACCURACY_RUN_S: f64 = 3600.0;

@@ -1,0 +1,53 @@
+//! Why a test could not take place.
+
+use proctor_vocabulary::Scenario;
+
+use crate::{
+    record::response_id::MAX_PHASE_COUNT, settings::effective::check::SettingsError, system::LibraryError,
+};
+
+/// Why a test could not take place.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadGenError {
+    /// The settings make no test.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// Only Server has a rate to search for. LoadGen logs this as `error_invalid_config`.
+    #[error(
+        "setting mode = FindPeakPerformance needs scenario = Server, not {scenario}: Finding peak performance is only \
+         supported in Server scenarios."
+    )]
+    FindPeakNeedsServer {
+        /// The setting.
+        scenario: Scenario,
+    },
+    /// The system has no thread for one of the issuers.
+    #[error("cannot start issuing thread {index}: {source}: lower server_num_issue_query_threads")]
+    IssueThread {
+        /// Number of the issuer.
+        index: u64,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The accuracy run has too many sets.
+    #[error(
+        "the accuracy run has {count} sets of samples, and at most {MAX_PHASE_COUNT} are possible: raise performance_sample_count_override"
+    )]
+    TooManyPhases {
+        /// Its sets.
+        count: usize,
+    },
+    /// The library failed to load samples.
+    #[error("library {library} failed to load {sample_count} samples: {source}")]
+    Load {
+        /// Name of the library.
+        library: String,
+        /// How many samples were to be loaded.
+        sample_count: usize,
+        /// What the library says.
+        source: LibraryError,
+    },
+    /// A load generator makes one test.
+    #[error("this load generator has already run its test: make a new one")]
+    AlreadyRun,
+}

@@ -1,0 +1,62 @@
+//! The older MultiStream: a query at each fixed interval, unless the system still works at the last one.
+//!
+//! Interval k starts k times the interval after the start of the phase, so errors do not add up. A query that is not
+//! complete at the start of the next interval makes that interval pass without a query, and delays all that follow by
+//! one. Whether it was complete is told by the instant of its completion, not by when the issuing thread looked. A thread
+//! that wakes late issues late, which is an issue delay and part of the query's latency.
+//!
+//! Source: MLPerf Inference Benchmark, section 4.5; MLPerf Inference rules v0.7, table of scenarios and FAQ.
+
+use crate::{
+    issue::{
+        end::IssueEnd,
+        issued_query::IssuedQuery,
+        stall::{Waited, Watchdog},
+    },
+    record::phase::{Phase, done_ns},
+    time::clock::Clock,
+};
+
+/// The intervals of a phase, one after the other.
+#[derive(Debug)]
+pub(crate) struct IntervalGrid {
+    interval_ns: u64,
+    /// Number of the first interval that has not had its chance, from 0.
+    next: u64,
+}
+
+impl IntervalGrid {
+    pub(crate) fn new(interval_ns: u64) -> Self {
+        Self { interval_ns, next: 0 }
+    }
+
+    /// Waits for the start of the next interval by which the query issued last, if any, is complete. Returns that start,
+    /// in ns from the start of the phase. [issuing thread]
+    pub(crate) fn wait<C: Clock>(
+        &mut self,
+        watchdog: &Watchdog<'_, C>,
+        phase: &Phase,
+        last: Option<IssuedQuery>,
+    ) -> Result<u64, IssueEnd> {
+        match watchdog.wait_all(phase, 1) {
+            Waited::Complete => {}
+            Waited::Stopped => return Err(IssueEnd::Stopped),
+            Waited::Stalled => return Err(IssueEnd::Stalled),
+        }
+        let start_ns = phase.start_ns();
+        // Most queries are complete in time, which the clock tells without a look at each sample.
+        if let Some(last) = last
+            && watchdog.clock.now_ns() - start_ns > self.starts_ns(self.next)
+        {
+            self.next = self.next.max(done_ns(phase.samples(last.first_sequence)).div_ceil(self.interval_ns));
+        }
+        let scheduled_ns = self.starts_ns(self.next);
+        watchdog.clock.wait_until(start_ns.saturating_add(scheduled_ns), watchdog.wake);
+        self.next += 1;
+        Ok(scheduled_ns)
+    }
+
+    fn starts_ns(&self, interval: u64) -> u64 {
+        interval.saturating_mul(self.interval_ns)
+    }
+}

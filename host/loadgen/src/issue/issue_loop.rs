@@ -1,0 +1,383 @@
+//! The issue loop: when each query of a phase leaves, and when the loop ends. Several issuers have one each, for their
+//! [`Share`] of the queries.
+//!
+//! | scenario | before a query is issued | its latency counts from |
+//! |---|---|---|
+//! | SingleStream, MultiStream | all samples of the last query are complete | the issue |
+//! | MultiStream, older rules | the next interval starts at which they are complete | the start of the interval |
+//! | Server | its scheduled instant has come | the scheduled instant, however late the issue |
+//! | Offline | nothing | the start |
+//!
+//! Source: LoadGen 6.0.17, `issue_query_controller.cc`.
+
+use proctor_vocabulary::{QuerySample, Scenario};
+
+use crate::{
+    issue::{
+        call_trace::{IssueSpan, IssueTrace},
+        delay::DelayHistogram,
+        end::IssueEnd,
+        interval_grid::IntervalGrid,
+        issued_query::IssuedQuery,
+        stall::{Waited, Watchdog},
+    },
+    plan::{
+        accuracy_sampling::AccuracySampler,
+        phases::PhaseMode,
+        query_generator::{GeneratedQuery, QueryGenerator},
+    },
+    record::{
+        phase::{Issuer, Phase},
+        response_id::response_id,
+        share::Share,
+    },
+    settings::effective::EffectiveSettings,
+    system::SystemUnderTest,
+    time::clock::Clock,
+};
+
+/// So many queries without any time between them mean that no time will pass.
+const TIMELESS_QUERY_COUNT: u64 = 1_000_000;
+
+/// What one loop did.
+#[derive(Debug)]
+pub(crate) struct Issued {
+    pub end: IssueEnd,
+    pub query_count: u64,
+    pub delay: DelayHistogram,
+    /// The query issued last, if any.
+    pub last: Option<IssuedQuery>,
+    pub trace: IssueTrace,
+    /// Samples that took their variate, issued or not.
+    pub drawn_sample_count: u64,
+    /// The sampler as those samples left it.
+    pub sampler: AccuracySampler,
+    /// The generator as it stands behind the last query that was drawn.
+    pub queries: QueryGenerator,
+}
+
+/// What all issuers of a phase have in common.
+pub(crate) struct Common<'a, C> {
+    pub settings: &'a EffectiveSettings,
+    pub sut: &'a dyn SystemUnderTest,
+    pub watchdog: &'a Watchdog<'a, C>,
+    pub phase: &'a Phase,
+    /// As they are before the first query.
+    pub queries: &'a QueryGenerator,
+    pub sampler: &'a AccuracySampler,
+    pub is_traced: bool,
+}
+
+/// The issuing of one share of a phase.
+pub(crate) struct IssueLoop<'a, C> {
+    settings: &'a EffectiveSettings,
+    sut: &'a dyn SystemUnderTest,
+    watchdog: &'a Watchdog<'a, C>,
+    phase: &'a Phase,
+    share: Share,
+    issuer: Issuer<'a>,
+    queries: QueryGenerator,
+    sampler: AccuracySampler,
+    /// MultiStream under the older rules: when queries leave.
+    grid: Option<IntervalGrid>,
+    /// How many queries of other issuers come before the next of this one.
+    pass_over_count: u64,
+    /// Drawn, but not among `samples` yet: what follows the merged queries of a coalescing Server.
+    pending: Option<GeneratedQuery>,
+    /// The samples of the next issue call, and whether each one's response is to be logged.
+    samples: Vec<QuerySample>,
+    logged: Vec<bool>,
+    next_sequence: u64,
+    /// Samples of other issuers that were drawn.
+    passed_over_count: u64,
+    start_ns: u64,
+    query_count: u64,
+    delay: DelayHistogram,
+    last: Option<IssuedQuery>,
+    trace: IssueTrace,
+}
+
+/// A loop whose first query is drawn already, so that this is not done after the start.
+pub(crate) struct Prepared<'a, C> {
+    issue_loop: IssueLoop<'a, C>,
+    first: Option<GeneratedQuery>,
+}
+
+impl<'a, C: Clock> Prepared<'a, C> {
+    /// The loop of one share.
+    pub(crate) fn new(common: &Common<'a, C>, share: Share) -> Self {
+        let mut issue_loop = IssueLoop::new(common, share);
+        let first = issue_loop.draw();
+        Self { issue_loop, first }
+    }
+
+    /// Issues the whole share, from this start of the phase on.
+    pub(crate) fn run(self, start_ns: u64) -> Issued {
+        let Self { mut issue_loop, mut first } = self;
+        issue_loop.start_ns = start_ns;
+        let end = loop {
+            match issue_loop.step(first) {
+                Ok(next) => first = next,
+                Err(end) => break end,
+            }
+        };
+        issue_loop.finish(end)
+    }
+
+    /// Issues the shares of several loops in turn on this thread, always the query that comes first.
+    pub(crate) fn run_in_turn(loops: Vec<Self>, start_ns: u64) -> Vec<Issued> {
+        let start = |Self { issue_loop, first }| (IssueLoop { start_ns, ..issue_loop }, Ok(first));
+        let mut loops: Vec<(IssueLoop<'a, C>, Result<_, IssueEnd>)> = loops.into_iter().map(start).collect();
+        let going_on = |(issue_loop, next): &mut (IssueLoop<'a, C>, Result<_, IssueEnd>)| {
+            next.is_ok().then_some(issue_loop.next_sequence)
+        };
+        loop {
+            let turns = loops.iter_mut().filter_map(|it| Some((going_on(it)?, it)));
+            let Some((_, (issue_loop, next))) = turns.min_by_key(|(sequence, _)| *sequence) else { break };
+            *next = next.and_then(|query| issue_loop.step(query));
+        }
+        let finish = |(issue_loop, next): (IssueLoop<'_, C>, Result<_, _>)| {
+            next.err().map(|end| issue_loop.finish(end))
+        };
+        loops.into_iter().filter_map(finish).collect()
+    }
+}
+
+impl<'a, C: Clock> IssueLoop<'a, C> {
+    fn new(common: &Common<'a, C>, share: Share) -> Self {
+        let Common { settings, sut, watchdog, phase, queries, sampler, is_traced } = *common;
+        debug_assert!(
+            share == Share::WHOLE || settings.samples_per_query == 1,
+            "samples are dealt out as queries are"
+        );
+        Self {
+            settings,
+            sut,
+            watchdog,
+            phase,
+            share,
+            issuer: phase.issuer(share),
+            queries: queries.clone(),
+            sampler: sampler.clone(),
+            grid: settings.interval_ns.map(IntervalGrid::new),
+            pass_over_count: share.index,
+            pending: None,
+            samples: Vec::new(),
+            logged: Vec::new(),
+            next_sequence: share.index,
+            passed_over_count: 0,
+            start_ns: 0,
+            query_count: 0,
+            delay: DelayHistogram::new(),
+            last: None,
+            trace: if is_traced { IssueTrace::new() } else { IssueTrace::off() },
+        }
+    }
+
+    fn finish(self, end: IssueEnd) -> Issued {
+        let own_count = (self.next_sequence - self.share.index) / self.share.issuer_count;
+        Issued {
+            end,
+            query_count: self.query_count,
+            delay: self.delay,
+            last: self.last,
+            trace: self.trace,
+            drawn_sample_count: self.passed_over_count + own_count,
+            sampler: self.sampler,
+            queries: self.queries,
+        }
+    }
+
+    /// Issues a query when its turn comes, and draws the next: before the wait for that one's turn, so that drawing
+    /// delays no issue.
+    #[inline(always)] // Handing a query in and out of a call takes one part in a hundred of its time.
+    fn step(&mut self, query: Option<GeneratedQuery>) -> Result<Option<GeneratedQuery>, IssueEnd> {
+        let Some(query) = query else { return Err(self.end_of_queries()) };
+        let issued = self.wait_for_turn(query)?;
+        self.stamp(issued);
+        if self.settings.server_coalesce_queries && self.settings.scenario == Scenario::Server {
+            self.merge_overdue(issued.issued_ns);
+        }
+        self.sut.issue(&self.samples);
+        if self.trace.wants(self.query_count, issued.issued_ns - issued.scheduled_ns) {
+            self.trace_call(issued);
+        }
+        match self.end_after(issued.issued_ns) {
+            Some(end) => Err(end),
+            None => Ok(self.draw()),
+        }
+    }
+
+    fn end_of_queries(&self) -> IssueEnd {
+        let ran_out = self.phase.mode == PhaseMode::Performance && self.settings.scenario != Scenario::Server;
+        if ran_out { IssueEnd::RanOut } else { IssueEnd::AllIssued }
+    }
+
+    /// Goes on to the next query of the share.
+    #[inline]
+    fn next_query(&mut self) -> Option<GeneratedQuery> {
+        if self.share.issuer_count > 1 {
+            self.pass_over()?;
+        }
+        self.queries.next_query()
+    }
+
+    /// Draws the queries of other issuers that come before the next of this one.
+    fn pass_over(&mut self) -> Option<()> {
+        for _ in 0..self.pass_over_count {
+            let query = self.queries.next_query()?;
+            self.sampler.skip(query.sample_count);
+            self.passed_over_count += query.sample_count;
+        }
+        self.pass_over_count = self.share.issuer_count - 1;
+        Some(())
+    }
+
+    /// Puts the samples of the next query, and only those, into the buffer.
+    fn draw(&mut self) -> Option<GeneratedQuery> {
+        let query = self.pending.take().or_else(|| self.next_query())?;
+        self.samples.clear();
+        self.logged.clear();
+        if self.settings.scenario == Scenario::Offline {
+            self.append_issued(query.sample_count);
+        } else {
+            self.append();
+        }
+        Some(query)
+    }
+
+    /// Puts the samples of the generator's current query into the buffer.
+    fn append(&mut self) {
+        for index in self.queries.samples() {
+            let id = response_id(self.phase.generation, self.next_sequence);
+            self.issuer.make_ready(self.next_sequence);
+            self.next_sequence += self.share.issuer_count;
+            self.samples.push(QuerySample { id, index });
+            self.logged.push(self.sampler.select(self.phase.mode));
+        }
+    }
+
+    /// Puts the samples of Offline's query into the buffer. They count from the start, so there is no need to stamp them
+    /// in the timed part.
+    fn append_issued(&mut self, sample_count: u64) {
+        self.samples.reserve_exact(sample_count as usize);
+        for index in self.queries.samples() {
+            let sequence = self.issuer.issue(0, self.sampler.select(self.phase.mode));
+            self.samples.push(QuerySample { id: response_id(self.phase.generation, sequence), index });
+        }
+        self.next_sequence += sample_count;
+    }
+
+    /// Waits as the scenario demands, and returns the instants of the query.
+    #[inline(always)] // As above.
+    fn wait_for_turn(&mut self, query: GeneratedQuery) -> Result<IssuedQuery, IssueEnd> {
+        let Watchdog { clock, wake, .. } = self.watchdog;
+        let grid = self.grid.as_mut();
+        let interval_ns = grid.map(|grid| grid.wait(self.watchdog, self.phase, self.last)).transpose()?;
+        let now_ns = match self.settings.scenario {
+            Scenario::SingleStream | Scenario::MultiStream => match self.watchdog.wait_all(self.phase, 1) {
+                Waited::Complete => clock.now_ns(),
+                Waited::Stopped => return Err(IssueEnd::Stopped),
+                Waited::Stalled => return Err(IssueEnd::Stalled),
+            },
+            Scenario::Server => clock.wait_until(self.start_ns + query.offset_ns, wake),
+            Scenario::Offline => clock.now_ns(),
+        };
+        // The samples of Offline are outstanding already, so its query has to leave.
+        if wake.is_stopped() && self.settings.scenario != Scenario::Offline {
+            return Err(IssueEnd::Stopped);
+        }
+        let issued_ns = now_ns - self.start_ns;
+        let scheduled_ns = match self.settings.scenario {
+            Scenario::SingleStream | Scenario::MultiStream => interval_ns.unwrap_or(issued_ns),
+            Scenario::Server => query.offset_ns,
+            Scenario::Offline => 0,
+        };
+        let first_sequence = self.next_sequence - query.sample_count * self.share.issuer_count;
+        Ok(IssuedQuery { first_sequence, sample_count: query.sample_count, scheduled_ns, issued_ns })
+    }
+
+    /// Makes the samples of the query outstanding and counts it.
+    fn stamp(&mut self, query: IssuedQuery) {
+        if self.settings.has_schedule() {
+            self.delay.add(query.issued_ns - query.scheduled_ns);
+        }
+        if self.settings.scenario != Scenario::Offline {
+            let first = self.samples.len() - query.sample_count as usize;
+            self.stamp_samples(first, query.scheduled_ns);
+        }
+        self.query_count += 1;
+        self.last = Some(query);
+    }
+
+    fn stamp_samples(&mut self, first: usize, scheduled_ns: u64) {
+        for (sample, logged) in self.samples.iter().zip(&self.logged).skip(first) {
+            let sequence = self.issuer.issue(scheduled_ns, *logged);
+            debug_assert_eq!(sample.id, response_id(self.phase.generation, sequence), "ids follow the slots");
+        }
+    }
+
+    /// Adds the following queries that are due by `issued_ns` to the buffer; each keeps its own scheduled instant.
+    fn merge_overdue(&mut self, issued_ns: u64) {
+        while let Some(query) = self.next_query() {
+            if query.offset_ns > issued_ns {
+                self.pending = Some(query);
+                return;
+            }
+            let first_sequence = self.next_sequence;
+            self.append();
+            self.stamp(IssuedQuery {
+                first_sequence,
+                sample_count: query.sample_count,
+                scheduled_ns: query.offset_ns,
+                issued_ns,
+            });
+        }
+    }
+
+    /// Keeps the call that has just returned for the trace.
+    fn trace_call(&mut self, issued: IssuedQuery) {
+        let IssuedQuery { first_sequence, scheduled_ns, issued_ns, .. } = issued;
+        let (sample_count, returned_ns) =
+            (self.samples.len() as u64, self.watchdog.clock.now_ns() - self.start_ns);
+        let span = IssueSpan { first_sequence, sample_count, issued_ns, returned_ns };
+        self.trace.keep(self.query_count, issued_ns - scheduled_ns, span);
+    }
+
+    /// Whether the query just issued was the last of the share; an accuracy phase issues all of them.
+    fn end_after(&self, duration_ns: u64) -> Option<IssueEnd> {
+        const NS_PER_MS: u64 = 1_000_000;
+        if self.phase.mode == PhaseMode::Accuracy {
+            return None;
+        }
+        let EffectiveSettings { max_async_queries, max_query_count, max_duration_ms, .. } = *self.settings;
+        let issued_count = self.query_count;
+        if self.settings.scenario == Scenario::Server {
+            // Queries are counted only if it matters: other processors write these counts all the time.
+            if max_async_queries != 0 {
+                // A Server query is one sample. All issuers count; completions come first, which may complete what was
+                // issued only after a look at the other count.
+                let completed_count = self.watchdog.wake.count() - self.phase.signals_after(0);
+                let issued_count = self.phase.issued_count();
+                let outstanding_count = issued_count.saturating_sub(completed_count);
+                if outstanding_count > max_async_queries {
+                    return Some(IssueEnd::TooManyOutstanding { issued_count, outstanding_count });
+                }
+            }
+        } else if issued_count >= self.settings.min_query_count
+            && duration_ns >= self.settings.target_duration_ms * NS_PER_MS
+        {
+            return Some(IssueEnd::Naturally);
+        }
+        if self.watchdog.clock.is_virtual() && duration_ns == 0 && issued_count >= TIMELESS_QUERY_COUNT {
+            return Some(IssueEnd::TimeStandsStill { issued_count });
+        }
+        if max_query_count != 0 && issued_count >= self.share.of(max_query_count) {
+            return Some(IssueEnd::MaxQueryCount { issued_count });
+        }
+        if max_duration_ms != 0 && duration_ns > max_duration_ms * NS_PER_MS {
+            return Some(IssueEnd::MaxDuration { duration_ns });
+        }
+        None
+    }
+}

@@ -1,0 +1,11 @@
+//! One query that was issued.
+
+/// One query. Instants are in ns from the start of the phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct IssuedQuery {
+    pub first_sequence: u64,
+    pub sample_count: u64,
+    /// The instant from which its latency counts.
+    pub scheduled_ns: u64,
+    pub issued_ns: u64,
+}

@@ -1,0 +1,246 @@
+//! The issuing of a phase: by the thread that runs the test or, in Server, by several that share the queries.
+//!
+//! In LoadGen the system under test brings the threads and registers them. Here the load generator owns them: the thread
+//! that runs the test is the first issuer, the others are started for the phase and end with it. All of them call
+//! [`SystemUnderTest::issue`](crate::SystemUnderTest::issue), each for the queries of its [`Share`].
+//!
+//! Virtual time passes on one thread. There the shares are issued in turn, always the query that comes first, so that a run
+//! repeats exactly.
+
+use std::{
+    panic::resume_unwind,
+    sync::mpsc::{self, Receiver},
+    thread,
+};
+
+use crate::{
+    error::LoadGenError,
+    issue::{
+        call_trace::{IssueSpan, IssueTrace},
+        delay::{DelayHistogram, IssueDelay},
+        end::IssueEnd,
+        issue_loop::{Common, Issued, Prepared},
+        issued_query::IssuedQuery,
+    },
+    plan::{accuracy_sampling::AccuracySampler, query_generator::QueryGenerator},
+    record::share::Share,
+    time::{clock::Clock, timer_slack::ExactTimers, wake::Wake},
+};
+
+/// How long before the start several issuers are told of it, so that all of them are awake by then.
+const HEAD_START_NS: u64 = 1_000_000;
+
+/// What one issuing thread did in a phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IssuerRecord {
+    /// The system's number of the thread; 0 in virtual time, and where it is not known.
+    pub thread_id: u64,
+    /// Queries that it issued.
+    pub query_count: u64,
+    /// Why it ended.
+    pub end: IssueEnd,
+    /// When it issued its last query, in ns from the start of issuing; 0 if it issued none.
+    pub last_issued_ns: u64,
+}
+
+/// What all issuers of a phase did together.
+#[derive(Debug)]
+pub(crate) struct PhaseIssue {
+    pub end: IssueEnd,
+    pub query_count: u64,
+    pub delay: IssueDelay,
+    /// The issued query with the highest number, if any.
+    pub last: Option<IssuedQuery>,
+    /// The calls that were kept for the trace, in the order of their first samples.
+    pub spans: Vec<IssueSpan>,
+    /// Samples that took their variate, issued or not.
+    pub drawn_sample_count: u64,
+    /// The sampler as those samples left it.
+    pub sampler: AccuracySampler,
+    /// The generator as it stands behind the last query that was drawn.
+    pub queries: QueryGenerator,
+    pub issuers: Vec<IssuerRecord>,
+}
+
+/// One issuer that has ended.
+struct Ended {
+    thread_id: u64,
+    issued: Issued,
+}
+
+/// Issues a whole phase.
+///
+/// # Errors
+/// If there are not as many threads to be had as the settings want.
+pub(crate) fn issue_phase<C: Clock>(common: &Common<'_, C>) -> Result<PhaseIssue, LoadGenError> {
+    let clock = common.watchdog.clock;
+    let issuer_count = common.settings.issuer_count;
+    let is_virtual = clock.is_virtual();
+    let thread_id = if is_virtual { 0 } else { thread_id() };
+    let ended = if issuer_count > 1 && !is_virtual {
+        side_by_side(common, thread_id)?
+    } else {
+        let mut loops: Vec<_> = Share::all(issuer_count).map(|share| Prepared::new(common, share)).collect();
+        let start_ns = clock.now_ns();
+        common.phase.start(start_ns);
+        let issued = match loops.pop() {
+            Some(only) if loops.is_empty() => vec![only.run(start_ns)],
+            last => {
+                loops.extend(last);
+                Prepared::run_in_turn(loops, start_ns)
+            }
+        };
+        issued.into_iter().map(|issued| Ended { thread_id, issued }).collect()
+    };
+    Ok(merge(ended))
+}
+
+/// Each share on a thread of its own, the first on this one.
+fn side_by_side<C: Clock>(common: &Common<'_, C>, thread_id: u64) -> Result<Vec<Ended>, LoadGenError> {
+    let wake = common.watchdog.wake;
+    thread::scope(|scope| {
+        let (tell_ready, ready) = mpsc::channel();
+        let mut starts = Vec::new();
+        let mut others = Vec::new();
+        for share in Share::all(common.settings.issuer_count).skip(1) {
+            let (tell_start, start) = mpsc::channel();
+            starts.push(tell_start);
+            let tell_ready = tell_ready.clone();
+            let run = move || {
+                let issue_loop = Prepared::new(common, share);
+                // Whoever waits for it has gone if another thread could not be started.
+                let _ = tell_ready.send(());
+                drop(tell_ready);
+                run_other(issue_loop, wake, &start)
+            };
+            let thread = thread::Builder::new().name(format!("issuer-{}", share.index));
+            // On an error the threads before this one are not told of any start, and end.
+            let started = thread.spawn_scoped(scope, run);
+            others.push(started.map_err(|source| LoadGenError::IssueThread { index: share.index, source })?);
+        }
+        drop(tell_ready);
+        let first =
+            Prepared::new(common, Share::all(common.settings.issuer_count).next().unwrap_or(Share::WHOLE));
+        others.iter().for_each(|_| {
+            // An error is a panic of theirs, which is met below.
+            let _ = ready.recv();
+        });
+        let start_ns = common.watchdog.clock.now_ns() + HEAD_START_NS;
+        common.phase.start(start_ns);
+        for tell_start in starts {
+            let _ = tell_start.send(start_ns);
+        }
+        let first = {
+            let _on_panic = StopOnPanic(wake);
+            let _enlisted = wake.enlist();
+            Ended { thread_id, issued: first.run(start_ns) }
+        };
+        let others =
+            others.into_iter().map(|other| other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        Ok([first].into_iter().chain(others.flatten()).collect())
+    })
+}
+
+/// A thread beside the first one: waits for the start, and issues. `None` if there is no start.
+fn run_other<C: Clock>(issue_loop: Prepared<'_, C>, wake: &Wake, start: &Receiver<u64>) -> Option<Ended> {
+    let _exact_timers = ExactTimers::set();
+    let _on_panic = StopOnPanic(wake);
+    let _enlisted = wake.enlist();
+    let start_ns = start.recv().ok()?;
+    Some(Ended { thread_id: thread_id(), issued: issue_loop.run(start_ns) })
+}
+
+/// Lets no issuer go on after a panic of another one, which is passed on only when all of them have ended.
+struct StopOnPanic<'a>(&'a Wake);
+
+impl Drop for StopOnPanic<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.stop();
+        }
+    }
+}
+
+/// Makes one account of those of all issuers, of which there is at least one.
+fn merge(ended: Vec<Ended>) -> PhaseIssue {
+    let issuers = ended.iter().map(|Ended { thread_id, issued }| IssuerRecord {
+        thread_id: *thread_id,
+        query_count: issued.query_count,
+        end: issued.end,
+        last_issued_ns: issued.last.map_or(0, |last| last.issued_ns),
+    });
+    let issuers: Vec<_> = issuers.collect();
+    let mut delay = DelayHistogram::new();
+    ended.iter().for_each(|it| delay.merge(&it.issued.delay));
+    let last = ended.iter().filter_map(|it| it.issued.last).max_by_key(|last| last.first_sequence);
+    let mut spans = Vec::new();
+    let mut furthest: Option<Issued> = None;
+    for Ended { issued, .. } in ended {
+        let Issued { trace, .. } = issued;
+        let issued = Issued { trace: IssueTrace::off(), ..issued };
+        spans.extend(trace.into_spans());
+        if furthest.as_ref().is_none_or(|it| issued.drawn_sample_count > it.drawn_sample_count) {
+            furthest = Some(issued);
+        }
+    }
+    spans.sort_unstable();
+    let furthest = furthest.expect("a phase has an issuer");
+    PhaseIssue {
+        end: end_of_all(&issuers),
+        query_count: issuers.iter().map(|issuer| issuer.query_count).sum(),
+        delay: delay.summary(),
+        last,
+        spans,
+        drawn_sample_count: furthest.drawn_sample_count,
+        sampler: furthest.sampler,
+        queries: furthest.queries,
+        issuers,
+    }
+}
+
+/// What to call the end of all issuers together: an end from outside before an early one, of which too many outstanding
+/// queries count most, and the first of them in time; else that all queries are issued.
+fn end_of_all(issuers: &[IssuerRecord]) -> IssueEnd {
+    let rank = |end| match end {
+        IssueEnd::Stopped | IssueEnd::Stalled => 0,
+        IssueEnd::TooManyOutstanding { .. } => 1,
+        end if end.is_error() => 2,
+        _ => 3,
+    };
+    let first = issuers.iter().min_by_key(|issuer| (rank(issuer.end), issuer.last_issued_ns));
+    first.expect("a phase has an issuer").end
+}
+
+/// The number by which the system knows this thread.
+#[cfg(target_os = "linux")]
+fn thread_id() -> u64 {
+    u64::try_from(rustix::thread::gettid().as_raw_nonzero().get()).unwrap_or(0)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn thread_id() -> u64 {
+    0
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_all_is_the_one_that_tells_most() {
+        let ended = |last_issued_ns, end| IssuerRecord { thread_id: 0, query_count: 1, end, last_issued_ns };
+        let duration = |duration_ns| IssueEnd::MaxDuration { duration_ns };
+        let outstanding = IssueEnd::TooManyOutstanding { issued_count: 9, outstanding_count: 8 };
+        let issuers = [
+            ended(1, IssueEnd::AllIssued),
+            ended(7, duration(7)),
+            ended(5, duration(5)),
+            ended(9, outstanding),
+            ended(3, IssueEnd::Stopped),
+        ];
+        assert_eq!(end_of_all(&issuers[..1]), IssueEnd::AllIssued);
+        assert_eq!(end_of_all(&issuers[..3]), duration(5));
+        assert_eq!(end_of_all(&issuers[..4]), outstanding);
+        assert_eq!(end_of_all(&issuers), IssueEnd::Stopped);
+    }
+}

@@ -1,0 +1,276 @@
+//! The outcome of a test as LoadGen's log files.
+
+use std::{
+    fs::File,
+    io::{self, BufWriter, Write},
+    path::Path,
+};
+
+use proctor_vocabulary::Scenario;
+
+use crate::{
+    issue::end::IssueEnd,
+    log::{
+        accuracy::AccuracyLogWriter,
+        detail::{DetailLog, LogIdentity, TestNames},
+        files::LogFile,
+        summary::Summary,
+    },
+    measure::{clock_check::ClockFinding, phase_outcome::PhaseOutcome},
+    outcome::TestOutcome,
+    plan::phases::PhaseMode,
+    settings::log_output::LogOutputSettings,
+    verdict::peak_search::{PeakEnd, PeakSearch, PeakStep},
+};
+
+impl TestOutcome {
+    /// Writes the logs into a folder, which must exist, under LoadGen's usual names. See
+    /// [`write_logs_as`](Self::write_logs_as).
+    ///
+    /// # Errors
+    /// Those of creating and writing the files.
+    pub fn write_logs(&self, folder: &Path, identity: &LogIdentity) -> io::Result<()> {
+        let settings = LogOutputSettings { outdir: folder.to_owned(), ..LogOutputSettings::default() };
+        self.write_logs_as(&settings, identity, &mut io::sink())
+    }
+
+    /// Writes `mlperf_log_summary.txt`, `mlperf_log_detail.txt`, `mlperf_log_accuracy.json` and
+    /// `mlperf_log_trace.json`, with the folder and the names that the settings say. The summary comes last: where it
+    /// is, the others are whole. What the settings copy to stdout goes to `stdout` then, whose errors are no errors of
+    /// the logs.
+    ///
+    /// # Errors
+    /// Those of creating and writing the files.
+    pub fn write_logs_as(
+        &self,
+        settings: &LogOutputSettings,
+        identity: &LogIdentity,
+        stdout: &mut impl Write,
+    ) -> io::Result<()> {
+        let create = |file| {
+            let path = settings.path(file, &identity.test_datetime);
+            let named = |error: io::Error| {
+                io::Error::new(error.kind(), format!("cannot create {}: {error}", path.display()))
+            };
+            File::create(&path).map(BufWriter::new).map_err(named)
+        };
+        // Without a trace the file is empty, as LoadGen leaves it.
+        self.write_trace(identity, create(LogFile::Trace)?)?;
+
+        let mut accuracy = AccuracyLogWriter::new(create(LogFile::Accuracy)?)?;
+        for record in &self.accuracy {
+            accuracy.record(record)?;
+        }
+        accuracy.finish()?;
+
+        let detail = self.detail_log(identity);
+        let mut detail_text = Vec::new();
+        detail.write(identity, &mut detail_text)?;
+        let mut out = create(LogFile::Detail)?;
+        out.write_all(&detail_text)?;
+        out.flush()?;
+
+        let summary = Summary {
+            sut_name: &self.sut_name,
+            settings: &self.reported_settings(),
+            result: self.performance.as_ref(),
+            warning_count: detail.warning_count(),
+            error_count: detail.error_count(),
+        };
+        let mut summary_text = Vec::new();
+        summary.write(&mut summary_text)?;
+        let mut out = create(LogFile::Summary)?;
+        out.write_all(&summary_text)?;
+        out.flush()?;
+
+        let copies =
+            [(settings.copy_detail_to_stdout, detail_text), (settings.copy_summary_to_stdout, summary_text)];
+        for (_, text) in copies.iter().filter(|(is_wanted, _)| *is_wanted) {
+            // Whoever closes the pipe has seen enough.
+            let _ = stdout.write_all(text).and_then(|()| stdout.flush());
+        }
+        Ok(())
+    }
+
+    /// The detail log, in LoadGen's order.
+    #[must_use]
+    pub fn detail_log(&self, identity: &LogIdentity) -> DetailLog {
+        let mut log = DetailLog::default();
+        for error in &self.config_errors {
+            log.error(0, "error_invalid_config", error);
+        }
+        self.log_issuers(&mut log);
+        log.start(
+            0,
+            identity,
+            TestNames {
+                sut_name: &self.sut_name,
+                get_sut_name_duration_ns: self.sut_name_duration_ns,
+                qsl_name: &self.qsl_name,
+                qsl_total_count: self.effective.qsl_total_count,
+                qsl_performance_count: self.qsl_performance_count,
+            },
+        );
+        if let Some(audit) = &self.audit {
+            log.warning(0, AUDIT_WARNING);
+            match audit {
+                Ok(report) => {
+                    let texts = report.ignored.iter().filter_map(|ignored| ignored.reason.log_text());
+                    texts.for_each(|text| log.error(0, "error_invalid_config", text));
+                }
+                Err(errors) => {
+                    errors.iter().for_each(|error| log.error(0, "error_invalid_config", error.log_text()));
+                }
+            }
+        }
+        if self.requested.test05 {
+            log.warning(0, "Test05 flag detected Overriding random seeds");
+        }
+        for error in &self.setting_errors {
+            log.error(0, "error_invalid_test_settings", error);
+        }
+        log.requested(0, &self.requested.clone().with_test05_applied());
+        log.effective(0, &self.effective);
+        match &self.peak_search {
+            Some(search) => log_search(&mut log, search, &self.phases, identity),
+            None => log_phases(&mut log, &self.phases, identity),
+        }
+        if let (Some(result), Some(last)) = (&self.performance, self.phases.last()) {
+            log.result(last.start_ns + last.duration_ns, result);
+        }
+        log
+    }
+}
+
+impl TestOutcome {
+    /// The issuing threads of a test that asked for any: those of its first phase, as each phase has its own.
+    fn log_issuers(&self, log: &mut DetailLog) {
+        let is_asked_for = self.requested.server_num_issue_query_threads > 0;
+        if let Some(first) =
+            self.phases.first().filter(|_| is_asked_for && self.effective.scenario == Scenario::Server)
+        {
+            for (index, issuer) in first.issuers.iter().enumerate() {
+                let thread_id = issuer.thread_id;
+                log.message(0, format!("Registered IssueQueryThread[{index}]. thread ID : {thread_id}"));
+            }
+        }
+    }
+}
+
+/// LoadGen's words, with its name of the file.
+const AUDIT_WARNING: &str =
+    "Found Audit Config file (audit.config). Overriding TestSettings from audit.config file.";
+
+fn starting(mode: PhaseMode) -> &'static str {
+    match mode {
+        PhaseMode::Accuracy => "Starting accuracy mode",
+        PhaseMode::Performance => "Starting performance mode",
+    }
+}
+
+fn log_phases(log: &mut DetailLog, phases: &[PhaseOutcome], identity: &LogIdentity) {
+    let mut mode = None;
+    for phase in phases {
+        if mode.replace(phase.record.mode) != Some(phase.record.mode) {
+            log.message(phase.start_ns, starting(phase.record.mode));
+        }
+        log.loaded_set(phase.start_ns, &phase.record);
+        log_issue(log, phase, identity);
+    }
+}
+
+/// The runs of a search for the peak. Those of the narrowing share one load.
+fn log_search(log: &mut DetailLog, search: &PeakSearch, phases: &[PhaseOutcome], identity: &LogIdentity) {
+    let is_wide = |step: &PeakStep| !matches!(step, PeakStep::Middle { .. });
+    let wide_count = search.steps.iter().take_while(|step| is_wide(step)).count();
+    let mut runs = search.steps.iter().zip(phases);
+    log.message(phases.first().map_or(0, |phase| phase.start_ns), "Starting FindPeakPerformance mode");
+    let mut end_ns = 0;
+    for (step, phase) in runs.by_ref().take(wide_count) {
+        log.message(phase.start_ns, step.to_string());
+        log.loaded_set(phase.start_ns, &phase.record);
+        end_ns = log_issue(log, phase, identity);
+    }
+    if let (Some((lower_qps, upper_qps)), Some(phase)) = (search.boundaries_qps, phases.first()) {
+        let found = format!("FindPeakPerformance: Found boundaries: [{lower_qps:.6}, {upper_qps:.6})");
+        log.message(end_ns, found);
+        log.loaded_set(end_ns, &phase.record);
+    }
+    for (step, phase) in runs {
+        log.message(phase.start_ns, step.to_string());
+        end_ns = log_issue(log, phase, identity);
+    }
+    match &search.end {
+        end @ PeakEnd::Found { .. } => log.message(end_ns, end.to_string()),
+        end => log.error(end_ns, "error_runtime", end.to_string()),
+    }
+}
+
+/// A phase from what it generated to its end, which is returned.
+fn log_issue(log: &mut DetailLog, phase: &PhaseOutcome, identity: &LogIdentity) -> u64 {
+    log.generated(phase.start_ns, &phase.record);
+    let end_ns = phase.start_ns + phase.duration_ns;
+    if phase.end == IssueEnd::Naturally {
+        log.message(phase.start_ns + phase.record.final_query_issued_ns, phase.end.to_string());
+    }
+    for error in phase.errors.iter().chain(&phase.record.violations) {
+        log.error(end_ns, "error_runtime", error);
+    }
+    // Power meters are read by the wall clock, which may have been set since the start of the test.
+    let begin_unix_ns = match phase.clock_check {
+        Some(check) => check.start_unix_ns,
+        None => identity.start_unix_ms * 1_000_000 + phase.start_ns,
+    };
+    let end_unix_ns = begin_unix_ns + phase.duration_ns;
+    log.phase_end(end_ns, &utc(begin_unix_ns / 1_000_000), &utc(end_unix_ns / 1_000_000));
+    if let Some(ClockFinding { is_error, text }) = phase.clock_check.and_then(|check| check.finding()) {
+        if is_error {
+            log.error(end_ns, "error_runtime", text);
+        } else {
+            log.warning(end_ns, text);
+        }
+    }
+    end_ns
+}
+
+/// `MM-DD-YYYY hh:mm:ss.mmm` in UTC. The calendar repeats every 400 years of 146,097 days; years are counted from March
+/// here, so that a leap day is the last of its year.
+fn utc(unix_ms: u64) -> String {
+    const DAYS_OF_400_YEARS: u64 = 146_097;
+    const DAYS_BEFORE_1970_SINCE_MARCH_OF_YEAR_0: u64 = 719_468;
+    let (seconds, ms) = (unix_ms / 1000, unix_ms % 1000);
+    let days = seconds / 86_400 + DAYS_BEFORE_1970_SINCE_MARCH_OF_YEAR_0;
+    let (era, day) = (days / DAYS_OF_400_YEARS, days % DAYS_OF_400_YEARS);
+    // Take out the leap days passed so far: one in 4 years, none in 100, one in 400.
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    // From March on, months have 31, 30, 31, 30, 31 days, again and again: 153 days in five months.
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (month, next_year) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    let year = era * 400 + year + next_year;
+    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    format!("{month:02}-{day:02}-{year:04} {hour:02}:{minute:02}:{second:02}.{ms:03}")
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_of_all_kinds_of_years() {
+        // From `date -u -d @SECONDS`.
+        for (seconds, expected) in [
+            (0, "01-01-1970 00:00:00"),
+            (951_782_400, "02-29-2000 00:00:00"),
+            (951_868_799, "02-29-2000 23:59:59"),
+            (951_868_800, "03-01-2000 00:00:00"),
+            (1_709_164_800, "02-29-2024 00:00:00"),
+            (1_735_689_599, "12-31-2024 23:59:59"),
+            (4_107_542_400, "03-01-2100 00:00:00"),
+            (1_795_253_839, "11-21-2026 09:37:19"),
+        ] {
+            assert_eq!(utc(seconds * 1000 + 431), format!("{expected}.431"), "{seconds}");
+        }
+    }
+}

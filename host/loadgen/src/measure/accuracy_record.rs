@@ -1,0 +1,25 @@
+//! The logged responses.
+
+use proctor_vocabulary::SampleIndex;
+
+/// A logged response.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccuracyRecord {
+    /// Number of the sample in its test (`seq_id`).
+    pub sample_id: u64,
+    /// Which sample of the library it was (`qsl_idx`).
+    pub index: SampleIndex,
+    /// The response as it came.
+    pub data: Vec<u8>,
+    /// What a token run logs besides.
+    pub tokens: Option<AccuracyTokens>,
+}
+
+/// What a token run logs of a response besides its data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccuracyTokens {
+    /// What came with the first token, empty if there was none (`token_data`). `None` in Offline.
+    pub first_token_data: Option<Vec<u8>>,
+    /// Number of output tokens (`token_count`).
+    pub token_count: u64,
+}

@@ -1,0 +1,90 @@
+//! Latencies to figures, as LoadGen rounds and indexes them.
+
+use crate::measure::order_statistics::Ordered;
+
+/// The quantiles that every report states, as fractions.
+pub const REPORTED_QUANTILES: [f64; 6] = [0.50, 0.90, 0.95, 0.97, 0.99, 0.999];
+
+/// The spread of a set of latencies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LatencyStatistics {
+    /// How many there are.
+    pub count: u64,
+    /// The shortest, in ns.
+    pub min_ns: u64,
+    /// The longest, in ns.
+    pub max_ns: u64,
+    /// The mean in ns, cut to whole ones.
+    pub mean_ns: u64,
+    /// At [`REPORTED_QUANTILES`], in ns.
+    pub percentiles_ns: [u64; 6],
+    /// At the target quantile of the test, in ns.
+    pub target_ns: u64,
+}
+
+impl LatencyStatistics {
+    /// Describes latencies that are sorted ascending. All figures are 0 if there are none.
+    #[must_use]
+    pub fn of_sorted(sorted_ns: &[u64], target_quantile: f64) -> Self {
+        Self::of(&Ordered::new(sorted_ns), target_quantile)
+    }
+
+    pub(crate) fn of(latencies: &Ordered<'_>, target_quantile: f64) -> Self {
+        let mean = latencies.sum_ns / u128::from(latencies.count).max(1);
+        let [p50, p90, p95, p97, p99, p99_9] =
+            REPORTED_QUANTILES.map(|quantile| latencies.position(quantile));
+        let target = latencies.position(target_quantile);
+        let [percentiles_ns @ .., target_ns] = latencies.at_all([p50, p90, p95, p97, p99, p99_9, target]);
+        Self {
+            count: latencies.count,
+            min_ns: latencies.min_ns,
+            max_ns: latencies.max_ns,
+            mean_ns: u64::try_from(mean).expect("a mean is at most the largest of the latencies"),
+            percentiles_ns,
+            target_ns,
+        }
+    }
+}
+
+/// Returns the latency below which a share `quantile` of the latencies falls, 0 if there are none.
+///
+/// `sorted_ns` is sorted ascending, `quantile` is in `[0, 1)`. The result is the element at
+/// `floor(len * quantile)`: no interpolation.
+///
+/// Source: LoadGen 6.0.17, `results.cc`.
+#[must_use]
+pub fn percentile(sorted_ns: &[u64], quantile: f64) -> u64 {
+    sorted_ns.get((sorted_ns.len() as f64 * quantile) as usize).copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn figures_of_a_hundred_numbers() {
+        let sorted: Vec<u64> = (1..=100).collect();
+        let statistics = LatencyStatistics::of_sorted(&sorted, 0.25);
+        assert_eq!((statistics.min_ns, statistics.max_ns, statistics.mean_ns), (1, 100, 50));
+        assert_eq!(statistics.percentiles_ns, [51, 91, 96, 98, 100, 100]);
+        assert_eq!(statistics.target_ns, 26);
+    }
+
+    proptest! {
+        #[test]
+        fn the_percentile_leaves_the_share_below_it(
+            mut latencies in proptest::collection::vec(0_u64..1000, 1..300),
+            quantile in 0.0..0.9999,
+        ) {
+            latencies.sort_unstable();
+            let found = percentile(&latencies, quantile);
+            let share = latencies.len() as f64 * quantile;
+            let below = latencies.iter().filter(|latency| **latency < found).count();
+            let up_to = latencies.iter().filter(|latency| **latency <= found).count();
+            prop_assert!(below as f64 <= share);
+            prop_assert!(up_to as f64 > share);
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! When queries are due, and how many there are: the loop that LoadGen generates queries with, run lazily.
+
+use proctor_vocabulary::Scenario;
+
+use crate::{
+    plan::{
+        phases::{PhaseMode, PhasePlan},
+        rng::Mt19937,
+    },
+    settings::effective::EffectiveSettings,
+};
+
+/// What the generation of a phase amounts to, as the detail log states it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GeneratedTotals {
+    /// Queries.
+    pub query_count: u64,
+    /// Samples in each query.
+    pub samples_per_query: u64,
+    /// Offset of the query that would have come next, in ns.
+    pub duration_ns: u64,
+}
+
+/// The sizes that steer the generation of one phase.
+///
+/// Source: LoadGen 6.0.17, `GenerateQueries`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct GenerationRule {
+    /// Queries are generated at least up to this offset, in ns.
+    pub duration_ns: u64,
+    /// And at least this many.
+    pub min_query_count: u64,
+    /// Samples in each query.
+    pub samples_per_query: u64,
+    /// Equal issue: the count grows in steps of this, so that every sample comes equally often.
+    pub growth: Option<u64>,
+    /// How many permutations of the set are drawn for equal issue, whether it is on or not.
+    pub permutation_count: u64,
+}
+
+impl GenerationRule {
+    pub fn new(settings: &EffectiveSettings, phase: &PhasePlan) -> Self {
+        let set_len = phase.set.indices.len() as u64;
+        let offline = settings.scenario == Scenario::Offline;
+        let accuracy = phase.mode == PhaseMode::Accuracy;
+        let mut samples_per_query = settings.samples_per_query;
+        if accuracy && offline {
+            samples_per_query = phase.set.end as u64;
+        }
+        // Twice the wanted duration, so that a system which is faster than expected does not run out of queries.
+        // Queries with a schedule come at fixed times, however fast the system is.
+        let reserve = if settings.has_schedule() { 1 } else { 2 };
+        let mut duration_ns = settings.target_duration_ms * reserve * 1_000_000;
+        let mut min_query_count = settings.min_query_count;
+        if accuracy || settings.performance_issue_unique {
+            duration_ns = 0;
+            min_query_count = set_len / samples_per_query;
+        }
+        let permutation_count = min_query_count.div_ceil(set_len);
+        let equal_issue = settings.sample_concatenate_permutation;
+        if equal_issue && !accuracy {
+            if offline {
+                samples_per_query = samples_per_query.next_multiple_of(set_len);
+            } else {
+                min_query_count = min_query_count.next_multiple_of(set_len);
+            }
+        }
+        let growth = (equal_issue && !offline).then_some(set_len);
+        Self { duration_ns, min_query_count, samples_per_query, growth, permutation_count }
+    }
+}
+
+/// The scheduled offsets of the queries of one phase, in ns from its start, ascending.
+///
+/// An iterator with the state of one random number generator: its memory does not depend on how many there are.
+#[derive(Debug, Clone)]
+pub struct Schedule {
+    rule: GenerationRule,
+    arrivals: Arrivals,
+    query_count: u64,
+    last_ns: u64,
+    next_ns: u64,
+}
+
+#[derive(Debug, Clone)]
+enum Arrivals {
+    /// Every so many ns.
+    Constant(u64),
+    /// Server: a Poisson process.
+    Poisson { rng: Box<Mt19937>, rate_qps: f64 },
+}
+
+impl Schedule {
+    /// Returns the schedule of a phase.
+    #[must_use]
+    pub fn new(settings: &EffectiveSettings, phase: &PhasePlan) -> Self {
+        let arrivals = match settings.scenario {
+            Scenario::Server => Arrivals::Poisson {
+                rng: Box::new(Mt19937::new(settings.schedule_rng_seed)),
+                rate_qps: settings.target_qps,
+            },
+            // The reciprocal is taken twice (here and in the effective settings), as LoadGen does it: the gap can be
+            // 1 ns below the expected latency.
+            _ => {
+                Arrivals::Constant(settings.interval_ns.unwrap_or(((1.0 / settings.target_qps) * 1e9) as u64))
+            }
+        };
+        Self { rule: GenerationRule::new(settings, phase), arrivals, query_count: 0, last_ns: 0, next_ns: 0 }
+    }
+
+    pub(crate) fn rule(&self) -> GenerationRule {
+        self.rule
+    }
+
+    /// Returns what the whole phase amounts to, wherever the schedule stands.
+    ///
+    /// At once for evenly spaced queries; for Server it takes the draws of all queries that are still to come.
+    #[must_use]
+    pub fn totals(&self) -> GeneratedTotals {
+        let (query_count, duration_ns) = match self.arrivals {
+            Arrivals::Constant(gap_ns) => {
+                let query_count = constant_query_count(&self.rule, self.query_count, gap_ns);
+                (query_count, query_count.saturating_mul(gap_ns))
+            }
+            Arrivals::Poisson { .. } => {
+                let mut rest = self.clone();
+                rest.by_ref().for_each(drop);
+                (rest.query_count, rest.next_ns)
+            }
+        };
+        GeneratedTotals { query_count, samples_per_query: self.rule.samples_per_query, duration_ns }
+    }
+}
+
+/// How many queries the loop below makes if they are evenly spaced, `past_query_count` of them already made.
+fn constant_query_count(rule: &GenerationRule, past_query_count: u64, gap_ns: u64) -> u64 {
+    // Query i (from 0) is at i * gap, and the last is the first at or behind the duration.
+    let for_duration = match rule.duration_ns {
+        0 => past_query_count,
+        duration_ns => duration_ns.div_ceil(gap_ns.max(1)) + 1,
+    };
+    match rule.growth {
+        Some(step) if for_duration > rule.min_query_count => {
+            rule.min_query_count + (for_duration - rule.min_query_count).next_multiple_of(step)
+        }
+        _ => for_duration.max(rule.min_query_count),
+    }
+}
+
+impl Iterator for Schedule {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        if self.last_ns >= self.rule.duration_ns && self.query_count >= self.rule.min_query_count {
+            return None;
+        }
+        self.last_ns = self.next_ns;
+        self.next_ns = self.next_ns.saturating_add(match &mut self.arrivals {
+            Arrivals::Constant(gap_ns) => *gap_ns,
+            Arrivals::Poisson { rng, rate_qps } => rng.exponential_ns(*rate_qps),
+        });
+        self.query_count += 1;
+        if let Some(step) = self.rule.growth
+            && self.query_count >= self.rule.min_query_count
+            && self.last_ns < self.rule.duration_ns
+        {
+            self.rule.min_query_count += step;
+        }
+        Some(self.last_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn totals_of_even_spacing_are_those_of_the_loop(
+            duration_ns in 0_u64..2000,
+            min_query_count in 0_u64..50,
+            growth in proptest::option::of(1_u64..20),
+            gap_ns in 1_u64..300,
+            taken in 0_usize..60,
+        ) {
+            let rule = GenerationRule {
+                duration_ns, min_query_count, samples_per_query: 3, growth, permutation_count: 0,
+            };
+            let arrivals = Arrivals::Constant(gap_ns);
+            let mut schedule = Schedule { rule, arrivals, query_count: 0, last_ns: 0, next_ns: 0 };
+            let offsets: Vec<u64> = schedule.clone().collect();
+            let whole = GeneratedTotals {
+                query_count: offsets.len() as u64,
+                samples_per_query: 3,
+                duration_ns: offsets.len() as u64 * gap_ns,
+            };
+            prop_assert_eq!(schedule.totals(), whole);
+            schedule.by_ref().take(taken).for_each(drop);
+            prop_assert_eq!(schedule.totals(), whole);
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! One phase while it runs: a slot for each issued sample, which any thread completes, and what it keeps of responses.
+
+use std::{
+    fmt,
+    ops::Range,
+    sync::atomic::{
+        AtomicU64,
+        Ordering::{Relaxed, Release},
+    },
+};
+
+use crate::{
+    plan::phases::PhaseMode,
+    record::{
+        responses::ResponseStore,
+        segments::{Pair, Segments},
+        share::{IssuedCounts, Share},
+        slots::{SampleRecord, Slot},
+        token_recorder::{FirstTokens, TokenRecorder},
+        tokens::PhaseTokens,
+    },
+    time::sync,
+};
+
+/// What is known before a phase starts.
+#[derive(Debug)]
+pub(crate) struct PhaseStart {
+    pub mode: PhaseMode,
+    /// The number of its first sample in the logs.
+    pub first_sample_id: u64,
+    /// How many threads issue its queries.
+    pub issuer_count: u64,
+    /// Size of the memory for the responses that a performance phase keeps.
+    pub arena_bytes: u64,
+    /// What is recorded of tokens; `None` if the run is none of tokens.
+    pub first_tokens: Option<FirstTokens>,
+}
+
+/// Everything recorded of one phase.
+pub(crate) struct Phase {
+    /// Counted from 1 within the test.
+    pub number: u64,
+    /// What its response ids carry: counted from 1 over all tests of the same system.
+    pub generation: u64,
+    pub mode: PhaseMode,
+    pub first_sample_id: u64,
+    pub responses: ResponseStore,
+    /// In a token run, what is recorded of the tokens of each sample.
+    pub tokens: Option<TokenRecorder>,
+    slots: Segments<Pair>,
+    /// Written with each sample, while completions read the rest.
+    issued: IssuedCounts,
+    /// The count of the test's [`Wake`] when the phase began.
+    first_signal: u64,
+    /// On the test's clock. `u64::MAX` before the start.
+    start_ns: AtomicU64,
+    end_ns: AtomicU64,
+}
+
+impl Phase {
+    pub(crate) fn new(start: &PhaseStart, number: u64, generation: u64, first_signal: u64) -> Self {
+        let tokens = start.first_tokens.map(|first_tokens| {
+            let arena_bytes = match first_tokens {
+                FirstTokens::Required => start.arena_bytes,
+                FirstTokens::Optional => 0,
+            };
+            TokenRecorder::new(first_tokens, ResponseStore::new(start.mode, arena_bytes))
+        });
+        Self {
+            number,
+            generation,
+            mode: start.mode,
+            first_sample_id: start.first_sample_id,
+            responses: ResponseStore::new(start.mode, start.arena_bytes),
+            tokens,
+            slots: Segments::new(),
+            issued: IssuedCounts::new(start.issuer_count),
+            first_signal,
+            start_ns: AtomicU64::new(u64::MAX),
+            end_ns: AtomicU64::new(u64::MAX),
+        }
+    }
+
+    /// Sets the instant from which the phase's times count. [issuing thread, before the first issue]
+    pub(crate) fn start(&self, now_ns: u64) {
+        self.start_ns.store(now_ns, Relaxed);
+    }
+
+    /// The instant from which the phase's times count, on the test's clock.
+    pub(crate) fn start_ns(&self) -> u64 {
+        self.start_ns.load(Relaxed)
+    }
+
+    /// Sets the instant at which elapsed time ends to grow. [issuing thread]
+    pub(crate) fn end(&self, now_ns: u64) {
+        self.end_ns.store(now_ns, Relaxed);
+    }
+
+    /// What one of the issuers issues by, from where it has come. [one thread for each share]
+    pub(crate) fn issuer(&self, share: Share) -> Issuer<'_> {
+        let written_count = self.issued.of(share);
+        Issuer { phase: self, share, written_count, issued_count: written_count.load(Relaxed) }
+    }
+
+    /// Makes the next sample of a phase with one issuer outstanding, and returns its sequence number.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn issue(&self, scheduled_ns: u64, logged: bool) -> u64 {
+        self.issuer(Share::WHOLE).issue(scheduled_ns, logged)
+    }
+
+    /// Samples issued so far. [any thread]
+    pub(crate) fn issued_count(&self) -> u64 {
+        self.issued.total()
+    }
+
+    /// The sequence number after the last sample issued so far. [any thread]
+    pub(crate) fn issued_end(&self) -> u64 {
+        self.issued.end()
+    }
+
+    /// The count of the test's [`Wake`] at which the phase's first `sample_count` completions have come.
+    pub(crate) fn signals_after(&self, sample_count: u64) -> u64 {
+        self.first_signal + sample_count
+    }
+
+    /// Time from the start until `now_ns`, or until the end if that was earlier.
+    pub(crate) fn elapsed_ns(&self, now_ns: u64) -> u64 {
+        now_ns.min(self.end_ns.load(Relaxed)).saturating_sub(self.start_ns.load(Relaxed))
+    }
+
+    /// The sample's slot, if its segment exists. [any thread, wait-free]
+    pub(crate) fn slot(&self, sequence: u64) -> Option<Slot<'_>> {
+        self.slots.get(sequence).map(Slot::from)
+    }
+
+    /// The slots around this sample, and whose they are, if they exist. [any thread, wait-free]
+    #[inline]
+    pub(crate) fn slots_around(&self, sequence: u64) -> Option<(Range<u64>, &[Pair])> {
+        self.slots.segment(sequence)
+    }
+
+    /// The sample with this sequence number, if it is issued. [any thread]
+    pub(crate) fn sample(&self, sequence: u64) -> Option<SampleRecord> {
+        self.slot(sequence)?.read()
+    }
+
+    /// The samples issued so far with their sequence numbers, in that order. [any thread]
+    pub(crate) fn numbered(&self, from: u64) -> impl DoubleEndedIterator<Item = (u64, SampleRecord)> {
+        (from..self.issued_end()).filter_map(|sequence| Some((sequence, self.sample(sequence)?)))
+    }
+
+    /// The samples issued so far, in the order of their sequence numbers. [any thread]
+    pub(crate) fn samples(&self, from: u64) -> impl DoubleEndedIterator<Item = SampleRecord> {
+        self.numbered(from).map(|(_, sample)| sample)
+    }
+
+    /// One record for each sequence number up to the last sample issued so far, whether that one is issued or not.
+    /// [any thread]
+    pub(crate) fn records(&self, from: u64) -> impl DoubleEndedIterator<Item = SampleRecord> {
+        (from..self.issued_end()).map(|sequence| self.sample(sequence).unwrap_or(SampleRecord::NOT_ISSUED))
+    }
+
+    /// Calls `take` with each sample issued so far, in issue order; faster than [`samples`](Self::samples) over many.
+    /// [any thread]
+    pub(crate) fn for_each_sample(&self, mut take: impl FnMut(SampleRecord)) {
+        let (mut next, end) = (0, self.issued_end());
+        while next < end {
+            let Some((range, pairs)) = self.slots_around(next) else {
+                next += 1;
+                continue;
+            };
+            let count =
+                usize::try_from(end.min(range.end) - next).expect("an existing segment fits into memory");
+            pairs[..count].iter().filter_map(|pair| Slot::from(pair).read()).for_each(&mut take);
+            next = range.end;
+        }
+    }
+
+    /// What is measured of tokens so far, in a token run.
+    pub(crate) fn tokens(&self) -> Option<PhaseTokens> {
+        let tokens = self.tokens.as_ref()?;
+        Some(self.numbered(0).filter_map(|(sequence, sample)| tokens.sample(sequence, sample)).collect())
+    }
+
+    /// Responses, and data of first tokens, that were to be logged and did not fit.
+    pub(crate) fn lost_response_count(&self) -> u64 {
+        let tokens = self.tokens.as_ref().map_or(0, |tokens| tokens.data.overflow_count());
+        self.responses.overflow_count() + tokens
+    }
+
+    /// Closes all samples that are still outstanding, and returns their sequence numbers.
+    pub(crate) fn give_up(&self) -> Vec<u64> {
+        let is_missing = |sequence: &u64| self.slot(*sequence).is_some_and(Slot::give_up);
+        self.numbered(0).map(|(sequence, _)| sequence).filter(is_missing).collect()
+    }
+}
+
+impl fmt::Debug for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Phase")
+            .field("number", &self.number)
+            .field("mode", &self.mode)
+            .field("issued_count", &self.issued_count())
+            .finish_non_exhaustive()
+    }
+}
+
+/// One issuer's hand on a phase.
+#[derive(Debug)]
+pub(crate) struct Issuer<'a> {
+    phase: &'a Phase,
+    share: Share,
+    /// Where others read how many it has issued.
+    written_count: &'a sync::AtomicU64,
+    issued_count: u64,
+}
+
+impl Issuer<'_> {
+    /// Gets the memory for one of its samples, so that its issue does not have to. [its thread, before the issue]
+    #[inline]
+    pub(crate) fn make_ready(&self, sequence: u64) {
+        self.phase.slots.make_ready(sequence, self.share.issuer_count);
+        if let Some(tokens) = &self.phase.tokens {
+            tokens.make_ready(sequence, self.share.issuer_count);
+        }
+    }
+
+    /// Makes its next sample outstanding, and returns the sequence number. [its thread]
+    #[inline]
+    pub(crate) fn issue(&mut self, scheduled_ns: u64, logged: bool) -> u64 {
+        let sequence = self.share.index + self.issued_count * self.share.issuer_count;
+        if let Some(tokens) = &self.phase.tokens {
+            tokens.reserve(sequence);
+        }
+        // The sample's slot comes last: who finds the sample issued finds its place for tokens, too.
+        Slot::from(self.phase.slots.get_or_zero(sequence)).issue(scheduled_ns, logged);
+        self.issued_count += 1;
+        self.written_count.store(self.issued_count, Release);
+        sequence
+    }
+}
+
+/// When the last of these samples to complete did so, in ns from the start of the phase.
+pub(crate) fn done_ns(samples: impl Iterator<Item = SampleRecord>) -> u64 {
+    let done = samples.filter_map(|sample| Some(sample.scheduled_ns + sample.completed_latency_ns()?));
+    done.max().unwrap_or(0)
+}

@@ -1,0 +1,399 @@
+//! The completion side of a test: once-only slots of every phase, and the sink that any thread completes into.
+
+use std::{
+    fmt,
+    ops::Range,
+    sync::{
+        Arc, OnceLock,
+        atomic::{
+            AtomicU64,
+            Ordering::{Acquire, Relaxed, Release},
+        },
+    },
+};
+
+use proctor_vocabulary::{CompletionSink, QuerySampleResponse, ResponseId};
+
+use crate::{
+    record::{
+        phase::{Phase, PhaseStart},
+        response_id::{MAX_PHASE_COUNT, split},
+        segments::{Pair, Segments},
+        slots::{Completion, Slot},
+        violations::{Violation, ViolationKind, Violations},
+    },
+    time::{clock::Clock, wake::Wake},
+};
+
+/// The sink of a test.
+pub(crate) struct Recorder<C> {
+    clock: Arc<C>,
+    wake: Arc<Wake>,
+    phases: Segments<OnceLock<Arc<Phase>>>,
+    phase_count: AtomicU64,
+    /// Phases of earlier tests of the same system, whose ids may still come back.
+    earlier_phase_count: u64,
+    violations: Violations,
+}
+
+impl<C: Clock> Recorder<C> {
+    pub(crate) fn new(clock: Arc<C>, wake: Arc<Wake>, earlier_phase_count: u64) -> Self {
+        Self {
+            clock,
+            wake,
+            phases: Segments::new(),
+            phase_count: AtomicU64::new(0),
+            earlier_phase_count,
+            violations: Violations::default(),
+        }
+    }
+
+    /// Begins the next phase; the ones before it are over. [issuing thread]
+    pub(crate) fn open(&self, start: &PhaseStart) -> Arc<Phase> {
+        let index = self.phase_count.load(Relaxed);
+        assert!(index < MAX_PHASE_COUNT, "the number of phases is checked before the test starts");
+        let generation = self.earlier_phase_count + index + 1;
+        let phase = Arc::new(Phase::new(start, index + 1, generation, self.wake.count()));
+        let place = self.phases.get_or_default(index);
+        place.set(Arc::clone(&phase)).expect("only one thread opens phases, each once");
+        self.phase_count.store(index + 1, Release);
+        phase
+    }
+
+    /// What was wrong so far. [any thread]
+    pub(crate) fn violations(&self) -> Vec<Violation> {
+        self.violations.report(|id| {
+            let (generation, sequence) = split(id);
+            self.phase(generation).map(|phase| phase.first_sample_id + sequence)
+        })
+    }
+
+    fn phase(&self, generation: u64) -> Option<&Arc<Phase>> {
+        self.phases.get(generation.checked_sub(self.earlier_phase_count + 1)?)?.get()
+    }
+
+    /// What it is to respond with an id of a generation that is no phase of this test.
+    fn kind_without_phase(&self, generation: u64) -> ViolationKind {
+        if (1..=self.earlier_phase_count).contains(&generation) {
+            ViolationKind::Late
+        } else {
+            ViolationKind::UnknownId
+        }
+    }
+
+    fn is_current(&self, phase: &Phase) -> bool {
+        phase.number == self.phase_count.load(Acquire)
+    }
+
+    /// Returns whether the response completed a sample. `place` is where the response before it belonged.
+    #[inline]
+    fn complete_one<'a>(
+        &'a self,
+        now_ns: u64,
+        place: &mut Option<Place<'a>>,
+        response: &QuerySampleResponse<'_>,
+    ) -> bool {
+        let (generation, sequence) = split(response.id);
+        let note = |kind| self.violations.note(kind, response.id, response.status);
+        if place.as_ref().is_none_or(|place| place.generation != generation) {
+            *place = self.phase(generation).map(|phase| Place::new(generation, phase, now_ns));
+        }
+        let Some(place) = place else {
+            note(self.kind_without_phase(generation));
+            return false;
+        };
+        let failed = !response.status.is_ok();
+        let phase = place.phase;
+        let slot = place.slot(sequence);
+        match slot.map_or(Completion::NotIssued, |slot| slot.complete(place.at_ns, failed)) {
+            Completion::Accepted { logged } => {
+                if failed {
+                    note(ViolationKind::Failed);
+                    return true;
+                }
+                if let Some(tokens) = &phase.tokens {
+                    tokens.complete(sequence, response.token_count, note);
+                }
+                if logged {
+                    phase.responses.keep(sequence, response.data);
+                }
+                return true;
+            }
+            Completion::NotIssued => note(ViolationKind::NotIssued),
+            Completion::Duplicate if self.is_current(phase) => note(ViolationKind::Duplicate),
+            Completion::Duplicate | Completion::GivenUp => note(ViolationKind::Late),
+        }
+        false
+    }
+
+    /// Outside of token runs a first token is checked, and nothing is recorded of it.
+    fn first_token_one(&self, now_ns: u64, response: &QuerySampleResponse<'_>) {
+        let (generation, sequence) = split(response.id);
+        let note = |kind| self.violations.note(kind, response.id, response.status);
+        let Some(phase) = self.phase(generation) else { return note(self.kind_without_phase(generation)) };
+        let slot = phase.slot(sequence);
+        let Some((slot, sample)) = slot.and_then(|slot| Some((slot, slot.read()?))) else {
+            return note(ViolationKind::NotIssued);
+        };
+        if !self.is_current(phase) {
+            note(ViolationKind::Late);
+        } else if sample.completed_latency_ns().is_some() {
+            note(ViolationKind::FirstTokenAfterCompletion);
+        } else if let Some(tokens) = &phase.tokens {
+            let data = slot.is_logged().then_some(response.data);
+            if let Err(kind) = tokens.first_token(sequence, phase.elapsed_ns(now_ns), data) {
+                note(kind);
+            }
+        }
+    }
+}
+
+/// Where a response belongs, kept for the next one, which usually lies beside it.
+struct Place<'a> {
+    generation: u64,
+    phase: &'a Phase,
+    /// The instant of the completion, in ns from the start of the phase.
+    at_ns: u64,
+    /// The samples whose slots are at hand.
+    samples: Range<u64>,
+    slots: &'a [Pair],
+}
+
+impl<'a> Place<'a> {
+    #[inline]
+    fn new(generation: u64, phase: &'a Phase, now_ns: u64) -> Self {
+        Self { generation, phase, at_ns: phase.elapsed_ns(now_ns), samples: 0..0, slots: &[] }
+    }
+
+    #[inline]
+    fn slot(&mut self, sequence: u64) -> Option<Slot<'a>> {
+        if !self.samples.contains(&sequence) {
+            (self.samples, self.slots) = self.phase.slots_around(sequence)?;
+        }
+        let position = usize::try_from(sequence - self.samples.start).ok()?;
+        self.slots.get(position).map(Slot::from)
+    }
+}
+
+impl<C> fmt::Debug for Recorder<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recorder").field("phase_count", &self.phase_count).finish_non_exhaustive()
+    }
+}
+
+impl<C: Clock> CompletionSink for Recorder<C> {
+    fn complete(&self, responses: &[QuerySampleResponse<'_>]) {
+        let now_ns = self.clock.now_ns();
+        let mut place = None;
+        let mut accepted_count = 0;
+        for response in responses {
+            accepted_count += u64::from(self.complete_one(now_ns, &mut place, response));
+        }
+        if accepted_count > 0 {
+            self.wake.signal(accepted_count);
+        }
+    }
+
+    fn first_token(&self, responses: &[QuerySampleResponse<'_>]) {
+        let now_ns = self.clock.now_ns();
+        responses.iter().for_each(|response| self.first_token_one(now_ns, response));
+    }
+}
+
+/// What a display reads while the test runs, whatever its clock is.
+pub(crate) trait Observed: Send + Sync {
+    fn now_ns(&self) -> u64;
+    fn current_phase(&self) -> Option<&Arc<Phase>>;
+    fn signal_count(&self) -> u64;
+    fn is_outstanding(&self, id: ResponseId) -> bool;
+}
+
+impl<C: Clock> Observed for Recorder<C> {
+    fn now_ns(&self) -> u64 {
+        self.clock.now_ns()
+    }
+
+    fn current_phase(&self) -> Option<&Arc<Phase>> {
+        self.phases.get(self.phase_count.load(Acquire).checked_sub(1)?)?.get()
+    }
+
+    fn signal_count(&self) -> u64 {
+        self.wake.count()
+    }
+
+    fn is_outstanding(&self, id: ResponseId) -> bool {
+        let (generation, sequence) = split(id);
+        let phase = self.current_phase().filter(|phase| phase.generation == generation);
+        let sample = phase.and_then(|phase| phase.sample(sequence));
+        sample.is_some_and(|sample| sample.completed_latency_ns().is_none())
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use proctor_vocabulary::SampleStatus;
+
+    use super::*;
+    use crate::{
+        plan::phases::PhaseMode,
+        record::{response_id::response_id, slots::SampleRecord, token_recorder::FirstTokens},
+        time::virtual_clock::VirtualClock,
+    };
+
+    struct Fixture {
+        clock: Arc<VirtualClock>,
+        wake: Arc<Wake>,
+        recorder: Recorder<VirtualClock>,
+    }
+
+    impl Fixture {
+        fn new() -> Self {
+            Self::after(0)
+        }
+
+        /// A test before which the system had this many phases.
+        fn after(earlier_phase_count: u64) -> Self {
+            let clock = Arc::new(VirtualClock::new());
+            let wake = Arc::new(Wake::new());
+            let recorder = Recorder::new(Arc::clone(&clock), Arc::clone(&wake), earlier_phase_count);
+            Self { clock, wake, recorder }
+        }
+
+        fn open(&self, mode: PhaseMode, first_sample_id: u64) -> Arc<Phase> {
+            self.open_with(mode, first_sample_id, None)
+        }
+
+        fn open_with(
+            &self,
+            mode: PhaseMode,
+            first_sample_id: u64,
+            first_tokens: Option<FirstTokens>,
+        ) -> Arc<Phase> {
+            let start = PhaseStart { mode, first_sample_id, issuer_count: 1, arena_bytes: 64, first_tokens };
+            let phase = self.recorder.open(&start);
+            phase.start(self.clock.now_ns());
+            phase
+        }
+
+        fn complete(&self, id: ResponseId, status: SampleStatus) {
+            self.recorder.complete(&[QuerySampleResponse { id, status, data: b"out", token_count: 0 }]);
+        }
+
+        fn violations(&self) -> Vec<(ViolationKind, u64, Option<u64>)> {
+            let report = self.recorder.violations();
+            report.iter().map(|found| (found.kind, found.count, found.first[0].sample_id)).collect()
+        }
+    }
+
+    #[test]
+    fn a_completion_is_timed_counted_and_kept() {
+        let fixture = Fixture::new();
+        fixture.clock.wait_until(1_000, &fixture.wake);
+        let phase = fixture.open(PhaseMode::Accuracy, 0);
+        assert_eq!(phase.issue(5, true), 0);
+        fixture.clock.wait_until(1_025, &fixture.wake);
+        fixture.complete(response_id(1, 0), SampleStatus::OK);
+        assert_eq!(phase.sample(0), Some(SampleRecord { scheduled_ns: 5, latency_ns: 20 }));
+        assert_eq!(fixture.wake.count(), phase.signals_after(1));
+        assert_eq!(phase.responses.take()[0].data, b"out");
+        assert_eq!(fixture.violations(), []);
+    }
+
+    #[test]
+    fn a_response_to_an_earlier_test_is_late() {
+        let fixture = Fixture::after(2);
+        let phase = fixture.open(PhaseMode::Performance, 0);
+        phase.issue(0, false);
+        for generation in [1, 2, 4] {
+            fixture.complete(response_id(generation, 0), SampleStatus::OK);
+        }
+        assert_eq!(
+            fixture.violations(),
+            [(ViolationKind::UnknownId, 1, None), (ViolationKind::Late, 2, None)]
+        );
+        fixture.complete(response_id(3, 0), SampleStatus::OK);
+        assert_eq!(fixture.wake.count(), phase.signals_after(1));
+    }
+
+    #[test]
+    fn wrong_ids_are_told_apart_and_change_nothing() {
+        let fixture = Fixture::new();
+        fixture.complete(response_id(1, 0), SampleStatus::OK);
+        let first = fixture.open(PhaseMode::Performance, 0);
+        let sequence = first.issue(0, false);
+        fixture.complete(response_id(1, 1), SampleStatus::OK);
+        fixture.complete(response_id(1, (1 << 48) - 1), SampleStatus::OK);
+        for _ in 0..3 {
+            fixture.complete(response_id(1, sequence), SampleStatus::OK);
+        }
+        let second = fixture.open(PhaseMode::Performance, 100);
+        second.issue(0, false);
+        fixture.complete(response_id(1, sequence), SampleStatus::OK);
+        assert_eq!(second.give_up(), [0]);
+        fixture.complete(response_id(2, 0), SampleStatus::OK);
+        fixture.complete(ResponseId(0), SampleStatus::OK);
+        fixture.complete(ResponseId(u64::MAX), SampleStatus::OK);
+        assert_eq!(
+            fixture.violations(),
+            [
+                // The first of them came before its phase existed, so it was unknown then.
+                (ViolationKind::UnknownId, 3, Some(0)),
+                (ViolationKind::NotIssued, 2, Some(1)),
+                (ViolationKind::Duplicate, 2, Some(0)),
+                (ViolationKind::Late, 2, Some(0)),
+            ]
+        );
+        assert_eq!(fixture.wake.count(), 1);
+    }
+
+    #[test]
+    fn a_failed_sample_is_complete_but_its_data_are_not_kept() {
+        let fixture = Fixture::new();
+        let phase = fixture.open(PhaseMode::Performance, 40);
+        phase.issue(0, true);
+        phase.issue(0, true);
+        fixture.complete(response_id(1, 1), SampleStatus(9));
+        assert_eq!(fixture.violations(), [(ViolationKind::Failed, 1, Some(41))]);
+        assert_eq!(fixture.wake.count(), 1);
+        assert!(phase.responses.take().is_empty());
+    }
+
+    #[test]
+    fn first_tokens_are_checked() {
+        let fixture = Fixture::new();
+        let phase = fixture.open(PhaseMode::Performance, 0);
+        phase.issue(0, false);
+        let token = |id| {
+            let response = QuerySampleResponse { id, status: SampleStatus::OK, data: &[], token_count: 1 };
+            fixture.recorder.first_token(&[response]);
+        };
+        token(response_id(1, 0));
+        assert_eq!(fixture.violations(), []);
+        fixture.complete(response_id(1, 0), SampleStatus::OK);
+        token(response_id(1, 0));
+        token(response_id(1, 1));
+        token(ResponseId(7));
+        assert_eq!(
+            fixture.violations(),
+            [
+                (ViolationKind::UnknownId, 1, None),
+                (ViolationKind::NotIssued, 1, Some(1)),
+                (ViolationKind::FirstTokenAfterCompletion, 1, Some(0)),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_failed_sample_needs_no_tokens() {
+        let fixture = Fixture::new();
+        let phase = fixture.open_with(PhaseMode::Performance, 0, Some(FirstTokens::Required));
+        phase.issue(0, false);
+        phase.issue(0, false);
+        fixture.complete(response_id(1, 0), SampleStatus::FAILED);
+        assert_eq!(fixture.violations(), [(ViolationKind::Failed, 1, Some(0))]);
+        fixture.complete(response_id(1, 1), SampleStatus::OK);
+        let tokens = [(ViolationKind::NoFirstToken, 1, Some(1)), (ViolationKind::NoTokenCount, 1, Some(1))];
+        assert_eq!(fixture.violations()[1..], tokens);
+        assert_eq!(phase.tokens().unwrap().token_count, 0);
+    }
+}

@@ -1,0 +1,99 @@
+//! The search for the highest rate at which a Server keeps its latency bound.
+//!
+//! The rate is doubled (or whatever the step is) until the bound is missed, then the gap is halved until the wanted
+//! decimals of its ends agree. Each rate is one run with the same seeds, so the arrivals of all runs are the same
+//! pattern, stretched.
+//!
+//! A rate is met if its run meets the latency bound; whether it was long enough and what early stopping says is judged
+//! only for the reported run, as LoadGen does it. Beyond LoadGen, a rate at which samples fail or too many queries are
+//! outstanding is not met: a system that turns queries away quickly would keep any bound.
+//!
+//! [`PeakSearch`] decides and knows nothing of time; [`Run::find_peak`] makes the runs.
+//!
+//! Source: LoadGen 6.0.17, `FindPeakPerformanceMode`, `FindBoundaries`, `FindPeakPerformanceBinarySearch`.
+
+use crate::{
+    error::LoadGenError,
+    issue::end::IssueEnd,
+    measure::phase_outcome::PhaseOutcome,
+    plan::phases::PhasePlan,
+    record::{response_id::MAX_PHASE_COUNT, slots::SampleRecord},
+    session::run::Run,
+    settings::effective::EffectiveSettings,
+    time::clock::Clock,
+    verdict::{
+        peak_search::{PeakEnd, PeakSearch, PeakStep},
+        results::{PerformanceResult, recommendation::Recommendation},
+    },
+};
+
+impl<C: Clock> Run<'_, C> {
+    /// Makes the whole search. The set is loaded for each run of the widening, and once for all of the narrowing.
+    pub(super) fn find_peak(&mut self, plan: &PhasePlan) -> Result<PeakSearch, LoadGenError> {
+        let mut search = PeakSearch::new(self.request);
+        let mut is_loaded = false;
+        search.end = loop {
+            let step = match search.next_step() {
+                Ok(_) if self.is_broken() => break PeakEnd::Broken,
+                Ok(_) if self.is_out_of_runs() => break PeakEnd::OutOfRuns { count: search.steps.len() },
+                Ok(step) => step,
+                Err(end) => break end,
+            };
+            if !is_loaded {
+                self.load(plan)?;
+                is_loaded = true;
+            }
+            let settings = EffectiveSettings { target_qps: step.qps(), ..self.settings.clone() };
+            self.measure(&settings, plan)?;
+            if !matches!(step, PeakStep::Middle { .. }) {
+                self.unload(plan);
+                is_loaded = false;
+            }
+            if self.is_broken() {
+                search.steps.push(step);
+                break PeakEnd::Broken;
+            }
+            let phase = self.phases.last_mut().expect("it was measured just now");
+            if let Err(end) = search.record(step, check(phase, &settings)) {
+                break end;
+            }
+            if self.clock.is_virtual() && phase.record.max_latency_ns == 0 {
+                break PeakEnd::Timeless;
+            }
+        };
+        if is_loaded {
+            self.unload(plan);
+        }
+        search.reported_step = search.reported_step.or(search.steps.len().checked_sub(1));
+        Ok(search)
+    }
+
+    fn is_out_of_runs(&self) -> bool {
+        self.phases.len() as u64 + self.options.earlier_phase_count >= MAX_PHASE_COUNT
+    }
+}
+
+/// Whether the run meets its rate; else why not. Failed samples are noted as an error of the run.
+fn check(phase: &mut PhaseOutcome, settings: &EffectiveSettings) -> Result<(), String> {
+    let is_failed = |sample: &SampleRecord| sample.latency_ns & SampleRecord::FAILED_BIT != 0;
+    let failed_count = phase.phase.samples(0).filter(is_failed).count();
+    if failed_count > 0 {
+        let message =
+            format!("{failed_count} samples failed at {:.6} queries per second", settings.target_qps);
+        phase.errors.push(message.clone());
+        return Err(message);
+    }
+    if let IssueEnd::TooManyOutstanding { .. } = phase.end {
+        return Err(phase.end.to_string());
+    }
+    let result = PerformanceResult::new(&phase.record, settings);
+    if result.perf_constraints_met {
+        return Ok(());
+    }
+    // The length of the run is no reason here.
+    let for_latency = |advice: &&Recommendation| {
+        !matches!(advice, Recommendation::IncreaseTargetQps | Recommendation::ExitedEarly)
+    };
+    let advice = result.recommendations.iter().filter(for_latency).map(ToString::to_string);
+    Err(advice.collect::<Vec<_>>().join(" "))
+}

@@ -1,0 +1,9 @@
+//! A session: one test from its settings to its outcome.
+
+mod conclude;
+mod console;
+mod find_peak;
+pub(crate) mod load_gen;
+pub(crate) mod options;
+pub(crate) mod progress;
+mod run;

@@ -1,0 +1,131 @@
+//! Watching a test from another thread, and stopping it.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex},
+};
+
+use proctor_vocabulary::ResponseId;
+
+use crate::{
+    plan::phases::PhaseMode,
+    record::{recorder::Observed, slots::SampleRecord, tokens::SampleTokens},
+    time::wake::Wake,
+};
+
+/// A view of a running test. Cheap to clone; reading it takes nothing from the completion path.
+#[derive(Clone)]
+pub struct Progress {
+    observed: Arc<dyn Observed>,
+}
+
+/// The counts of the current phase at one instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PhaseProgress {
+    /// Number of the phase in its test, from 1.
+    pub phase_number: u64,
+    /// What the phase is for.
+    pub mode: PhaseMode,
+    /// Samples issued in this phase.
+    pub issued_count: u64,
+    /// Samples completed in this phase, failed ones included.
+    pub completed_count: u64,
+    /// Time since the start of issuing; it stands still once the phase is over.
+    pub elapsed_ns: u64,
+}
+
+impl Progress {
+    pub(crate) fn new(observed: Arc<dyn Observed>) -> Self {
+        Self { observed }
+    }
+
+    /// Returns the counts of the current or last phase, or `None` before the first.
+    #[must_use]
+    pub fn current(&self) -> Option<PhaseProgress> {
+        let phase = self.observed.current_phase()?;
+        // The completions are read first, so that there are never more of them than issues.
+        let signal_count = self.observed.signal_count();
+        let issued_count = phase.issued_count();
+        Some(PhaseProgress {
+            phase_number: phase.number,
+            mode: phase.mode,
+            issued_count,
+            completed_count: signal_count.saturating_sub(phase.signals_after(0)).min(issued_count),
+            elapsed_ns: phase.elapsed_ns(self.observed.now_ns()),
+        })
+    }
+
+    /// Appends the current phase's samples from sequence number `from` up to the last issued one.
+    ///
+    /// Those still outstanding come with [`SampleRecord::NOT_COMPLETED`], those that another issuing thread has still to
+    /// issue as [`SampleRecord::NOT_ISSUED`]; read them again later.
+    pub fn read_samples(&self, from: u64, samples: &mut Vec<SampleRecord>) {
+        if let Some(phase) = self.observed.current_phase() {
+            samples.extend(phase.records(from));
+        }
+    }
+
+    /// Whether this sample of the current phase is issued and not complete.
+    #[must_use]
+    pub fn is_outstanding(&self, id: ResponseId) -> bool {
+        self.observed.is_outstanding(id)
+    }
+
+    /// As [`read_samples`](Self::read_samples), with what a token run has measured of each completed sample.
+    pub fn read_token_samples(&self, from: u64, samples: &mut Vec<(SampleRecord, Option<SampleTokens>)>) {
+        if let Some(phase) = self.observed.current_phase() {
+            let numbered = (from..).zip(phase.records(from));
+            samples.extend(numbered.map(|(sequence, sample)| {
+                let tokens = phase.tokens.as_ref().and_then(|tokens| tokens.sample(sequence, sample));
+                (sample, tokens)
+            }));
+        }
+    }
+
+    /// Appends the latencies in ns of those of the current phase's last `window` issued samples that are complete.
+    ///
+    /// For a live display: while samples are outstanding, the slow ones among them are not seen yet.
+    pub fn recent_latencies(&self, window: u64, latencies_ns: &mut Vec<u64>) {
+        if let Some(phase) = self.observed.current_phase() {
+            let from = phase.issued_end().saturating_sub(window);
+            latencies_ns.extend(phase.samples(from).filter_map(SampleRecord::completed_latency_ns));
+        }
+    }
+}
+
+impl fmt::Debug for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Progress").field(&self.current()).finish()
+    }
+}
+
+/// Ends a test early from another thread, such as the one that watches for signals.
+#[derive(Debug, Clone)]
+pub struct StopHandle {
+    wake: Arc<Wake>,
+    reason: Arc<Mutex<Option<String>>>,
+}
+
+impl StopHandle {
+    pub(crate) fn new(wake: Arc<Wake>) -> Self {
+        Self { wake, reason: Arc::default() }
+    }
+
+    /// Issues nothing any more, waits for what is outstanding, and makes the test INVALID with this reason.
+    ///
+    /// A second call gives up waiting. The first reason stays. [any thread; not for use inside a signal handler]
+    pub fn stop(&self, reason: impl Into<String>) {
+        self.lock().get_or_insert_with(|| reason.into());
+        self.wake.stop();
+    }
+
+    /// Why the test was stopped, if it was.
+    #[must_use]
+    pub fn reason(&self) -> Option<String> {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<String>> {
+        self.reason.lock().expect("no holder of this lock can panic")
+    }
+}

@@ -1,0 +1,203 @@
+//! The phases of a test, one after the other: load, generate, issue, flush, wait, unload.
+
+use proctor_vocabulary::{Scenario, TestMode};
+
+use crate::{
+    error::LoadGenError,
+    issue::{
+        end::IssueEnd,
+        issue_loop::Common,
+        stall::{Waited, Watchdog},
+        threads::issue_phase,
+    },
+    measure::{
+        accuracy_record::AccuracyRecord,
+        clock_check::{ClockCheck, Stopwatch},
+        phase_outcome::{Finished, PhaseOutcome},
+        phase_trace::PhaseTrace,
+    },
+    plan::{
+        accuracy_sampling::AccuracySampler,
+        phases::{PhaseMode, PhasePlan},
+        query_generator::QueryGenerator,
+    },
+    record::{phase::PhaseStart, recorder::Recorder, token_recorder::FirstTokens},
+    session::{console::Console, options::LoadGenOptions},
+    settings::{effective::EffectiveSettings, test_settings::TestSettings},
+    system::{QuerySampleLibrary, SystemUnderTest},
+    time::{clock::Clock, wake::Wake},
+};
+
+/// The state of a test from phase to phase.
+pub(super) struct Run<'a, C: Clock> {
+    pub clock: &'a C,
+    pub wake: &'a Wake,
+    pub recorder: &'a Recorder<C>,
+    pub console: &'a Console,
+    pub options: &'a LoadGenOptions,
+    pub request: &'a TestSettings,
+    pub settings: &'a EffectiveSettings,
+    pub sut: &'a dyn SystemUnderTest,
+    pub qsl: &'a dyn QuerySampleLibrary,
+    pub origin_ns: u64,
+    pub sampler: AccuracySampler,
+    pub next_sample_id: u64,
+    /// Samples of the last phase that were generated and took no variate of the sampler yet.
+    pub undrawn_sample_count: u64,
+    pub phases: Vec<PhaseOutcome>,
+    pub accuracy: Vec<AccuracyRecord>,
+}
+
+impl<C: Clock> Run<'_, C> {
+    /// Load, generate, issue, flush, wait, unload.
+    pub(super) fn phase(&mut self, plan: &PhasePlan) -> Result<(), LoadGenError> {
+        self.load(plan)?;
+        self.measure(self.settings, plan)?;
+        self.unload(plan);
+        Ok(())
+    }
+
+    pub(super) fn load(&self, plan: &PhasePlan) -> Result<(), LoadGenError> {
+        self.qsl.load(&plan.set.indices).map_err(|source| LoadGenError::Load {
+            library: self.qsl.name().to_owned(),
+            sample_count: plan.set.indices.len(),
+            source,
+        })
+    }
+
+    /// A failure is told at the last phase.
+    pub(super) fn unload(&mut self, plan: &PhasePlan) {
+        if let (Err(error), Some(last)) = (self.qsl.unload(&plan.set.indices), self.phases.last_mut()) {
+            let name = self.qsl.name();
+            last.record.violations.push(format!("library {name} failed to unload its samples: {error}"));
+        }
+    }
+
+    /// What lies between load and unload.
+    ///
+    /// # Errors
+    /// If there are too few threads to be had.
+    pub(super) fn measure(
+        &mut self,
+        settings: &EffectiveSettings,
+        plan: &PhasePlan,
+    ) -> Result<(), LoadGenError> {
+        let queries = QueryGenerator::new(settings, plan);
+        let phase = self.recorder.open(&PhaseStart {
+            mode: plan.mode,
+            first_sample_id: self.next_sample_id,
+            issuer_count: settings.issuer_count,
+            arena_bytes: if self.logs_responses() { self.options.response_arena_bytes } else { 0 },
+            first_tokens: self.settings.use_token_latencies.then_some(match self.settings.scenario {
+                Scenario::Offline => FirstTokens::Optional,
+                _ => FirstTokens::Required,
+            }),
+        });
+
+        let watchdog = Watchdog {
+            clock: self.clock,
+            wake: self.wake,
+            timeout_ns: self.options.watchdog_ms.saturating_mul(1_000_000),
+        };
+        self.sampler.skip(std::mem::take(&mut self.undrawn_sample_count));
+        self.sampler.go_on(settings);
+        let stopwatch = self.start_stopwatch(plan.mode);
+        let is_traced = self.options.enable_trace;
+        let issued = issue_phase(&Common {
+            settings,
+            sut: self.sut,
+            watchdog: &watchdog,
+            phase: &phase,
+            queries: &queries,
+            sampler: &self.sampler,
+            is_traced,
+        })?;
+        self.sut.flush();
+        // After a stall there is nothing to wait for, beyond what the flush itself brought. A first stop has only
+        // ended the issuing; the second ends this wait.
+        let waited = match issued.end {
+            IssueEnd::Stalled => Waited::Stalled,
+            _ => watchdog.wait_all(&phase, 2),
+        };
+        phase.end(self.clock.now_ns());
+        let clock_check = self.stop_stopwatch(stopwatch);
+        let missing = if waited == Waited::Complete { Vec::new() } else { phase.give_up() };
+
+        // The generator has drawn most of it by now, so this takes no time; before the start it would.
+        let generated = issued.queries.totals();
+        let sample_count = generated.query_count.saturating_mul(generated.samples_per_query);
+        self.next_sample_id += sample_count;
+        self.undrawn_sample_count = sample_count - issued.drawn_sample_count;
+        self.sampler.clone_from(&issued.sampler);
+        let start_ns = phase.start_ns() - self.origin_ns;
+        let plan = plan.clone();
+        let trace = is_traced.then(|| PhaseTrace {
+            spans: issued.spans.clone(),
+            issuer_count: settings.issuer_count,
+            queries: queries.clone(),
+            first_query_id: self.phases.iter().map(|phase| phase.record.generated.query_count).sum(),
+        });
+        let finished = Finished {
+            settings,
+            plan,
+            queries,
+            phase,
+            issued,
+            generated,
+            clock_check,
+            trace,
+            start_ns,
+            missing,
+        };
+        self.accuracy.extend(finished.accuracy_records());
+        let mut outcome = finished.into_outcome();
+        outcome.errors = self.errors_of(&outcome);
+        self.phases.push(outcome);
+        Ok(())
+    }
+
+    /// Reads both clocks before a performance phase, and prints the time if that is wanted. The runs of a search are not
+    /// checked, as in LoadGen.
+    fn start_stopwatch(&self, mode: PhaseMode) -> Option<Stopwatch> {
+        let is_checked =
+            mode == PhaseMode::Performance && self.settings.mode != TestMode::FindPeakPerformance;
+        let stopwatch = Stopwatch::start(self.clock).filter(|_| is_checked)?;
+        if self.settings.print_timestamps {
+            self.console.print(&stopwatch.console_line());
+        }
+        Some(stopwatch)
+    }
+
+    fn stop_stopwatch(&self, stopwatch: Option<Stopwatch>) -> Option<ClockCheck> {
+        let check = stopwatch?.stop(self.clock)?;
+        if self.settings.print_timestamps {
+            check.console_lines().iter().for_each(|line| self.console.print(line));
+        }
+        Some(check)
+    }
+
+    /// Whether a performance phase logs any responses.
+    fn logs_responses(&self) -> bool {
+        self.settings.accuracy_log_probability > 0.0 || self.settings.accuracy_log_sampling_target > 0
+    }
+
+    /// Whether the next phase would be pointless.
+    pub(super) fn is_broken(&self) -> bool {
+        self.wake.is_stopped() || self.phases.iter().any(|phase| phase.missing.is_some())
+    }
+
+    fn errors_of(&self, outcome: &PhaseOutcome) -> Vec<String> {
+        let mut errors = Vec::new();
+        let mut ended: Vec<_> = (0..).zip(&outcome.issuers).filter(|(_, it)| it.end.is_error()).collect();
+        ended.sort_by_key(|(_, issuer)| issuer.last_issued_ns);
+        errors.extend(ended.iter().map(|(index, issuer)| issuer.end.text(*index)));
+        let lost_count = outcome.phase.lost_response_count();
+        if lost_count > 0 {
+            errors.push(format!(
+                "{lost_count} responses did not fit into the accuracy log: raise response_arena_bytes = {}",
+                self.options.response_arena_bytes
+            ));
+        }
+        errors
+    }
+}

@@ -1,0 +1,92 @@
+//! How long a run has to be, and what kept it from being so.
+
+use proctor_vocabulary::Scenario;
+
+use super::{Evidence, Finding, Measure, Remedy, Rule, Unit, bounds::lower_rate};
+use crate::issue::end::IssueEnd;
+
+/// Limits are set so much higher than what is expected to be needed.
+const RESERVE: f64 = 1.1;
+
+const NS_PER_MS: u64 = 1_000_000;
+
+/// Duration, queries and samples.
+pub(super) fn lengths(evidence: &Evidence<'_>) -> Vec<Finding> {
+    let Evidence { settings, result, record, .. } = evidence;
+    let duration_ns = match settings.scenario {
+        Scenario::SingleStream | Scenario::MultiStream => record.final_query_issued_ns,
+        Scenario::Server => record.final_query_scheduled_ns,
+        Scenario::Offline => record.max_latency_ns,
+    };
+    let min_duration_ns = settings.min_duration_ms * NS_PER_MS;
+    let duration = Finding::compared(
+        Rule::MinDuration,
+        result.min_duration_met,
+        duration_ns as f64,
+        min_duration_ns as f64,
+        Unit::Ns,
+    );
+    let (count, min_count) = (record.issued_query_count, settings.min_query_count);
+    let is_counted = count >= min_count;
+    let queries =
+        Finding::compared(Rule::MinQueryCount, is_counted, count as f64, min_count as f64, Unit::Queries);
+    let remedy = |is_kept: bool| if is_kept { None } else { remedy(evidence) };
+    let mut findings = vec![duration.with(remedy(result.min_duration_met)), queries.with(remedy(is_counted))];
+
+    let sample_count = result.sample_latencies.count;
+    if is_counted && sample_count < settings.min_sample_count {
+        let (measured, bound) = (sample_count as f64, settings.min_sample_count as f64);
+        let samples = Finding::compared(Rule::MinSampleCount, false, measured, bound, Unit::Samples);
+        let remedy = Remedy::Do("every sample that is issued has to be completed");
+        findings.push(samples.with(Some((remedy, None))));
+    }
+    findings
+}
+
+/// What would make the run long enough, from why it was not.
+fn remedy(evidence: &Evidence<'_>) -> Option<(Remedy, Option<u64>)> {
+    let settings = evidence.settings;
+    let qps = evidence.qps();
+    let for_duration = qps * settings.min_duration_ms as f64 / 1e3;
+    let needed_count = (settings.min_query_count as f64).max(for_duration);
+    let needed_ns = needed_count * 1e9 / qps;
+    let time_ns = needed_ns.is_finite().then_some(needed_ns as u64);
+    let with_reserve = |value: f64| (value * RESERVE).ceil() as u64;
+    let set = |setting, value| Some((Remedy::Set { setting, value }, time_ns));
+    let per_second = |setting| set(setting, qps.ceil() as u64);
+    let unique = Remedy::Do(
+        "performance_issue_unique issues each sample of the performance set once, which is not enough: turn it off",
+    );
+    match evidence.end? {
+        IssueEnd::MaxQueryCount { .. } => set("max_query_count", with_reserve(needed_count)),
+        IssueEnd::MaxDuration { .. } => set("max_duration_ms", with_reserve(needed_ns / 1e6)),
+        IssueEnd::TooManyOutstanding { .. } => too_many_outstanding(evidence),
+        IssueEnd::TimeStandsStill { .. } => {
+            Some((Remedy::Do("the system under test has to take some time, or no run is long enough"), None))
+        }
+        // What stopped the test is a finding of its own.
+        IssueEnd::Stopped | IssueEnd::Stalled => None,
+        IssueEnd::Naturally | IssueEnd::AllIssued | IssueEnd::RanOut if settings.performance_issue_unique => {
+            Some((unique, None))
+        }
+        IssueEnd::Naturally | IssueEnd::AllIssued | IssueEnd::RanOut => match settings.scenario {
+            Scenario::SingleStream => set("single_stream_expected_latency_ns", (1e9 / qps) as u64),
+            // With fixed intervals the expected latency has no say.
+            Scenario::MultiStream if settings.rules.are_older() => {
+                set("min_query_count", with_reserve(needed_count))
+            }
+            Scenario::MultiStream => set("multi_stream_expected_latency_ns", (1e9 / qps) as u64),
+            Scenario::Offline => per_second("offline_expected_qps"),
+            Scenario::Server => per_second("server_target_qps"),
+        },
+    }
+}
+
+/// A lower rate, since a queue grew; the bound is that of the test, or none.
+fn too_many_outstanding(evidence: &Evidence<'_>) -> Option<(Remedy, Option<u64>)> {
+    let settings = evidence.settings;
+    match evidence.result.token_latencies() {
+        Some(_) => lower_rate(evidence, Measure::FirstToken, settings.server_ttft_latency),
+        None => lower_rate(evidence, Measure::Latency, settings.target_latency_ns),
+    }
+}

@@ -1,0 +1,7 @@
+//! The verdict: figures from measurements, and which rules they keep or break.
+
+pub(crate) mod early_stopping;
+pub(crate) mod findings;
+pub(crate) mod judge;
+pub(crate) mod peak_search;
+pub(crate) mod results;

@@ -1,0 +1,219 @@
+//! From what was measured to figures and the verdict.
+
+pub(crate) mod early;
+pub(crate) mod interval;
+pub(crate) mod recommendation;
+pub(crate) mod tokens;
+
+use proctor_vocabulary::Scenario;
+
+use early::EarlyStopping;
+use interval::IntervalResult;
+use recommendation::Recommendation;
+use tokens::{TokenLatencies, TokenResult};
+
+use crate::{
+    measure::{order_statistics::Ordered, phase_record::PhaseRecord, statistics::LatencyStatistics},
+    settings::{effective::EffectiveSettings, rules::Rules},
+};
+
+/// The result of a performance phase.
+///
+/// Source: LoadGen 6.0.17, `PerformanceSummary`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PerformanceResult {
+    /// By what it is judged.
+    pub rules: Rules,
+    /// Queries that were issued.
+    pub issued_query_count: u64,
+    /// Latencies of the completed samples.
+    pub sample_latencies: LatencyStatistics,
+    /// What is reported for this scenario only.
+    pub figures: ScenarioFigures,
+    /// MultiStream under the older rules: whether the system kept up with the intervals.
+    pub intervals: Option<IntervalResult>,
+    /// What was measured of tokens, in token runs.
+    pub tokens: Option<TokenResult>,
+    /// Whether the run was long enough.
+    pub min_duration_met: bool,
+    /// Whether enough queries were issued and enough samples completed.
+    pub min_queries_met: bool,
+    /// Whether the latency bound was met, in token runs those of the first and of the further tokens. Always true
+    /// where there is none, which is everywhere but in Server and in MultiStream under the older rules.
+    pub perf_constraints_met: bool,
+    /// Whether enough queries were seen to believe the percentile. In token runs this is about the time to the first
+    /// token, or, if that has failed already, about the time per output token.
+    pub early_stopping: EarlyStopping,
+    /// What to change, for the bounds, the duration and the queries as far as they were not met.
+    pub recommendations: Vec<Recommendation>,
+    /// What made the run INVALID whatever its figures are. See [`PhaseRecord::violations`].
+    pub violations: Vec<String>,
+    /// The verdict: true is VALID.
+    pub valid: bool,
+    /// Why the run is INVALID, for people, empty if it is VALID.
+    pub reasons: Vec<String>,
+}
+
+/// Figures that one scenario alone has. Rates are per second, NaN or infinite where a run is too short for them.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ScenarioFigures {
+    /// The metric is a percentile of the sample latency.
+    SingleStream {
+        /// Queries over the time until the last was issued.
+        qps_with_loadgen_overhead: f64,
+        /// One over the mean latency.
+        qps_without_loadgen_overhead: f64,
+    },
+    /// The metric is a percentile of the query latency; under the older rules see [`PerformanceResult::intervals`].
+    MultiStream {
+        /// Latencies of the completed queries.
+        query_latencies: LatencyStatistics,
+    },
+    /// The metric is the rate that was asked for, if the latency bound is met.
+    Server {
+        /// Samples over the time until the last was scheduled.
+        scheduled_samples_per_second: f64,
+        /// Samples over the time until the last was completed.
+        completed_samples_per_second: f64,
+        /// Samples over the latency bound.
+        over_latency_count: u64,
+        /// Completed samples times a factor, if tokens are to be inferred from samples.
+        inferred_tokens_per_second: Option<f64>,
+    },
+    /// The metric is the throughput.
+    Offline {
+        /// Samples over the time until the slowest was completed.
+        samples_per_second: f64,
+        /// The same times a factor, if tokens are to be inferred from samples.
+        inferred_tokens_per_second: Option<f64>,
+    },
+}
+
+impl PerformanceResult {
+    /// The figures of a phase, before anything is judged by its findings.
+    pub(super) fn measured(record: &PhaseRecord, settings: &EffectiveSettings) -> Self {
+        let samples = Ordered::new(record.sample_latencies_ns.view());
+        let queries = Ordered::new(&record.query_latencies_ns[..]);
+        let quantile = settings.target_latency_percentile;
+        let sample_latencies = LatencyStatistics::of(&samples, quantile);
+        let over_latency_count = samples.over_count(settings.target_latency_ns);
+        let intervals = IntervalResult::new(record, settings);
+        let tokens = record.tokens.as_ref();
+        let tokens = tokens.map(|tokens| TokenResult::new(record, tokens, settings, &sample_latencies));
+        let (perf_constraints_met, early_stopping) =
+            match tokens.as_ref().and_then(|tokens| tokens.latencies.as_ref()) {
+                Some(token) => (token.ttft_met && token.tpot_met, token.early_stopping().clone()),
+                None => {
+                    let is_met = match (settings.scenario, &intervals) {
+                        (Scenario::Server, _) => sample_latencies.target_ns <= settings.target_latency_ns,
+                        (_, intervals) => intervals.is_none_or(|intervals| intervals.met()),
+                    };
+                    let is_multi_stream = settings.scenario == Scenario::MultiStream;
+                    let judged = if is_multi_stream { &queries } else { &samples };
+                    let query_count = record.issued_query_count;
+                    (is_met, EarlyStopping::new(settings, query_count, judged, over_latency_count))
+                }
+            };
+
+        let mut result = Self {
+            rules: settings.rules,
+            issued_query_count: record.issued_query_count,
+            figures: match settings.scenario {
+                Scenario::SingleStream => single_stream(record, &sample_latencies),
+                Scenario::MultiStream => ScenarioFigures::MultiStream {
+                    query_latencies: LatencyStatistics::of(&queries, quantile),
+                },
+                Scenario::Server => server(record, settings, over_latency_count),
+                Scenario::Offline => offline(record, settings),
+            },
+            min_duration_met: deciding_duration_ns(record, settings) >= settings.min_duration_ms * 1_000_000,
+            min_queries_met: record.issued_query_count >= settings.min_query_count
+                && sample_latencies.count >= settings.min_sample_count,
+            perf_constraints_met,
+            intervals,
+            tokens,
+            sample_latencies,
+            early_stopping,
+            recommendations: Vec::new(),
+            violations: record.violations.clone(),
+            valid: false,
+            reasons: Vec::new(),
+        };
+        result.recommendations = Recommendation::of(&result, settings.scenario);
+        result.valid = result.perf_constraints_met
+            && result.min_duration_met
+            && result.min_queries_met
+            && result.early_stopping.met
+            && result.violations.is_empty();
+        result
+    }
+
+    /// Times of first and further tokens, in token runs but Offline.
+    #[must_use]
+    pub fn token_latencies(&self) -> Option<&TokenLatencies> {
+        self.tokens.as_ref()?.latencies.as_ref()
+    }
+
+    /// What early stopping says of the first and of the further tokens. Empty in Offline, and for the first if the others
+    /// have failed.
+    pub(crate) fn token_early_stopping_texts(&self) -> [&str; 2] {
+        self.token_latencies().map_or(["", ""], |latencies| {
+            let ttft = latencies.ttft_early_stopping.as_ref();
+            [ttft.map_or("", |early| &early.text), &latencies.tpot_early_stopping.text]
+        })
+    }
+
+    /// The verdict's word.
+    #[must_use]
+    pub fn validity(&self) -> &'static str {
+        if self.valid { "VALID" } else { "INVALID" }
+    }
+}
+
+/// The time that the minimum duration is about.
+fn deciding_duration_ns(record: &PhaseRecord, settings: &EffectiveSettings) -> u64 {
+    match settings.scenario {
+        Scenario::SingleStream | Scenario::MultiStream => record.final_query_issued_ns,
+        Scenario::Server => record.final_query_scheduled_ns,
+        Scenario::Offline => record.max_latency_ns,
+    }
+}
+
+fn single_stream(record: &PhaseRecord, latencies: &LatencyStatistics) -> ScenarioFigures {
+    ScenarioFigures::SingleStream {
+        qps_with_loadgen_overhead: intervals(record) / seconds(record.final_query_issued_ns),
+        qps_without_loadgen_overhead: 1.0 / seconds(latencies.mean_ns),
+    }
+}
+
+fn server(record: &PhaseRecord, settings: &EffectiveSettings, over_latency_count: u64) -> ScenarioFigures {
+    let done_s = seconds(record.final_query_all_samples_done_ns);
+    ScenarioFigures::Server {
+        scheduled_samples_per_second: intervals(record) / seconds(record.final_query_scheduled_ns),
+        completed_samples_per_second: intervals(record) / done_s,
+        over_latency_count,
+        inferred_tokens_per_second: settings
+            .infer_token_latencies
+            .then(|| settings.token_latency_scaling_factor as f64 * intervals(record) / done_s),
+    }
+}
+
+fn offline(record: &PhaseRecord, settings: &EffectiveSettings) -> ScenarioFigures {
+    let samples = record.sample_latencies_ns.len() as f64;
+    let duration_s = seconds(record.max_latency_ns);
+    ScenarioFigures::Offline {
+        samples_per_second: samples / duration_s,
+        inferred_tokens_per_second: settings
+            .infer_token_latencies
+            .then(|| settings.token_latency_scaling_factor as f64 * samples / duration_s),
+    }
+}
+
+/// How many gaps there are between the completed samples: the times run from the first of them.
+fn intervals(record: &PhaseRecord) -> f64 {
+    record.sample_latencies_ns.len().saturating_sub(1) as f64
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}

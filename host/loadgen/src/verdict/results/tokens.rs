@@ -1,0 +1,112 @@
+//! The part of the result that only token runs have.
+
+use proctor_vocabulary::Scenario;
+
+use super::{early::EarlyStopping, seconds};
+use crate::{
+    measure::{order_statistics::Ordered, phase_record::PhaseRecord, statistics::LatencyStatistics},
+    record::tokens::PhaseTokens,
+    settings::effective::EffectiveSettings,
+};
+
+/// What a token run measured of tokens.
+///
+/// Rates are per second, NaN or infinite where a run is too short for them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TokenResult {
+    /// Output tokens of all completed samples.
+    pub token_count: u64,
+    /// Output tokens over the time until the last sample was completed; in Offline, the slowest.
+    pub completed_tokens_per_second: f64,
+    /// Times of first and further tokens; Offline has none.
+    pub latencies: Option<TokenLatencies>,
+}
+
+/// Times of first and further tokens, and the verdict on them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TokenLatencies {
+    /// Time to the first token (TTFT), of each sample.
+    pub first_token: LatencyStatistics,
+    /// Time per output token after the first (TPOT), of each sample.
+    pub per_output_token: LatencyStatistics,
+    /// Output tokens over the time until the last query was issued, per second.
+    pub tokens_per_second_with_loadgen_overhead: f64,
+    /// Output tokens over the sum of the latencies, per second.
+    pub tokens_per_second_without_loadgen_overhead: f64,
+    /// The same per nanosecond, as LoadGen's detail log has it.
+    pub tokens_per_ns_without_loadgen_overhead: f64,
+    /// Server: whether the TTFT was within its bound. Otherwise true.
+    pub ttft_met: bool,
+    /// Server: whether the TPOT was within its bound. Otherwise true.
+    pub tpot_met: bool,
+    /// Whether enough queries were seen to believe the percentile of the TPOT.
+    pub tpot_early_stopping: EarlyStopping,
+    /// The same of the TTFT, which is judged only if the TPOT has passed.
+    pub ttft_early_stopping: Option<EarlyStopping>,
+}
+
+impl TokenResult {
+    pub(super) fn new(
+        record: &PhaseRecord,
+        tokens: &PhaseTokens,
+        settings: &EffectiveSettings,
+        sample_latencies: &LatencyStatistics,
+    ) -> Self {
+        let is_offline = settings.scenario == Scenario::Offline;
+        let duration_ns =
+            if is_offline { record.max_latency_ns } else { record.final_query_all_samples_done_ns };
+        Self {
+            token_count: tokens.token_count,
+            completed_tokens_per_second: tokens.token_count as f64 / seconds(duration_ns),
+            latencies: (!is_offline).then(|| TokenLatencies::new(record, tokens, settings, sample_latencies)),
+        }
+    }
+}
+
+impl TokenLatencies {
+    fn new(
+        record: &PhaseRecord,
+        tokens: &PhaseTokens,
+        settings: &EffectiveSettings,
+        sample_latencies: &LatencyStatistics,
+    ) -> Self {
+        let quantile = settings.target_latency_percentile;
+        let ttft = Ordered::new(&tokens.first_token_latencies_ns[..]);
+        let tpot = Ordered::new(&tokens.times_per_output_token_ns[..]);
+        let first_token = LatencyStatistics::of(&ttft, quantile);
+        let per_output_token = LatencyStatistics::of(&tpot, quantile);
+        let has_bounds = settings.scenario == Scenario::Server;
+
+        let queries = Ordered::new(&record.query_latencies_ns[..]);
+        let early_stopping = |latencies: &Ordered<'_>, bound_ns| {
+            // MultiStream judges its queries here, too.
+            let judged = if settings.scenario == Scenario::MultiStream { &queries } else { latencies };
+            let over_count = latencies.over_count(bound_ns);
+            EarlyStopping::new(settings, record.issued_query_count, judged, over_count)
+        };
+        let tpot_early_stopping = early_stopping(&tpot, settings.server_tpot_latency);
+        let ttft_early_stopping =
+            tpot_early_stopping.met.then(|| early_stopping(&ttft, settings.server_ttft_latency));
+
+        let token_count = tokens.token_count as f64;
+        let sample_count = sample_latencies.count as f64;
+        Self {
+            ttft_met: !has_bounds || first_token.target_ns <= settings.server_ttft_latency,
+            tpot_met: !has_bounds || per_output_token.target_ns <= settings.server_tpot_latency,
+            first_token,
+            per_output_token,
+            tokens_per_second_with_loadgen_overhead: token_count / seconds(record.final_query_issued_ns),
+            tokens_per_second_without_loadgen_overhead: token_count
+                / (seconds(sample_latencies.mean_ns) * sample_count),
+            tokens_per_ns_without_loadgen_overhead: token_count
+                / (sample_latencies.mean_ns as f64 * sample_count),
+            tpot_early_stopping,
+            ttft_early_stopping,
+        }
+    }
+
+    /// The verdict that counts: both have to pass, so it is that of the one judged last.
+    pub(super) fn early_stopping(&self) -> &EarlyStopping {
+        self.ttft_early_stopping.as_ref().unwrap_or(&self.tpot_early_stopping)
+    }
+}
