@@ -16,8 +16,8 @@
 //! 6. [`Model::flush`], [`Model::stop`], [`Model::release_samples`]; then everything is dropped, instances first.
 //!
 //! # Choices
-//! - **One table for every language.** A Rust plugin also exports an abi_stable root module, from which the host
-//!   explains a layout mismatch field by field; everything else goes through the table.
+//! - **One table for every language.** With the feature `abi_stable` a Rust plugin also exports the layouts of the
+//!   table's types, from which the host explains a mismatch field by field; everything else goes through the table.
 //! - **Versions grow by sizes.** Structures that may grow begin with their size, and fields are only appended.
 //!   abi_stable's own rule would refuse every plugin that is older than the host.
 //! - **Nothing unwinds and nothing shares an allocator.** The shims catch panics and return a status; memory is freed
@@ -77,6 +77,12 @@
 //! ```
 //! Build it with `crate-type = ["cdylib"]` and name it `<name>_sut`, so that `--plugin <name>` finds it.
 //!
+//! # Features
+//! - `abi_stable` (off by default) exports the layout of each type of the table, as a root module of the crate
+//!   abi_stable. A host of the same ABI version then compares them with its own and names the field that differs, and
+//!   `result.json` says `layout_checked`. For a plugin that is built with its host, such as Proctor's own; it brings
+//!   some thirty packages. Without it the host checks versions, sizes and values, as it does for a plugin in C.
+//!
 //! # Limits
 //! One crate that exports a plugin can be linked into a program, beside any number that only
 //! [`register_plugin!`]. Spans of `tracing` do not cross the boundary.
@@ -89,21 +95,23 @@ mod threads;
 
 pub use authoring::{
     Batch, BatchSample, Host, Instance, LinkedPlugin, Model, ModelFile, ModelRequest, Placement, Plugin,
-    PluginError, PreparedSample, PreparedTensor, Response, Root, RootModuleRef, linked_plugins,
+    PluginError, PreparedSample, PreparedTensor, Response, linked_plugins,
 };
+#[cfg(feature = "abi_stable")]
+pub use authoring::{Root, RootModuleRef};
 pub use manifest::{Manifest, ModelSupport};
 pub use options::{OptionError, OptionKind, OptionSpec, OptionValue, Options};
 pub use proctor_vocabulary as vocabulary;
 pub use threads::Threads;
 
-/// What [`export_plugin!`] expands to. Not for direct use.
+/// Names that the expansion of [`export_plugin!`] needs. Not for direct use.
 #[doc(hidden)]
 pub mod __private {
+    #[cfg(feature = "abi_stable")]
     pub use abi_stable::library::{LibHeader, RootModuleResult};
     pub use inventory;
 
-    pub use crate::authoring::{
-        entry,
-        export::{call, header, root_module},
-    };
+    pub use crate::authoring::entry;
+    #[cfg(feature = "abi_stable")]
+    pub use crate::authoring::layout::{call, header, root_module};
 }

@@ -2,7 +2,7 @@
 
 use proctor_vocabulary::Scenario;
 
-use crate::OptionSpec;
+use crate::options::OptionSpec;
 
 /// What a plugin is and what it can run.
 ///

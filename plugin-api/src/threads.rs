@@ -2,7 +2,10 @@
 
 use std::thread::available_parallelism;
 
-use crate::{OptionSpec, Options, PluginError};
+use crate::{
+    authoring::error::PluginError,
+    options::{OptionSpec, Options},
+};
 
 /// More than any machine has, and few enough to write down.
 const THREADS_MAX: i64 = 1024;

@@ -1,7 +1,5 @@
 //! Versions, strings, status codes and error messages.
 
-use abi_stable::StableAbi;
-
 /// Major version of the ABI. A different major means a different, incompatible table.
 pub const PROCTOR_ABI_MAJOR: u32 = 1;
 
@@ -13,7 +11,8 @@ pub const PROCTOR_ABI_MINOR: u32 = 1;
 /// `data` need not end with a zero byte. It may be null if `length` is 0; a null `data` also means "not given".
 /// Valid for the duration of the call that it was passed to, unless the place that uses it says otherwise.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, StableAbi)]
+#[derive(Debug, Clone, Copy)]
+#[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
 pub struct ProctorString {
     /// First byte.
     pub data: *const u8,
@@ -52,7 +51,8 @@ pub const PROCTOR_STATUS_INTERNAL: i32 = 10;
 /// The caller owns it; it is valid for the duration of the call. The callee writes at most `capacity` bytes of UTF-8
 /// to `message` (no terminating zero is needed) and their number to `length`. This structure never grows.
 #[repr(C)]
-#[derive(Debug, StableAbi)]
+#[derive(Debug)]
+#[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
 pub struct ProctorError {
     /// Where to write the message.
     pub message: *mut u8,

@@ -2,9 +2,7 @@
 
 use std::ffi::c_void;
 
-use abi_stable::StableAbi;
-
-use super::ProctorString;
+use super::basic::ProctorString;
 
 /// A view of one input tensor of one sample.
 ///
@@ -12,7 +10,8 @@ use super::ProctorString;
 /// ProctorPlugin.prepare_samples to ProctorPlugin.release_samples, so a plugin may pin or register them.
 /// This structure never grows.
 #[repr(C)]
-#[derive(Debug, StableAbi)]
+#[derive(Debug)]
+#[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
 pub struct ProctorTensor {
     /// First byte.
     pub data: *const c_void,
@@ -28,7 +27,8 @@ pub struct ProctorTensor {
 
 /// One sample that will be used between prepare_samples and release_samples. This structure never grows.
 #[repr(C)]
-#[derive(Debug, StableAbi)]
+#[derive(Debug)]
+#[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
 pub struct ProctorPreparedSample {
     /// Position in the query sample library.
     pub index: u64,
@@ -44,7 +44,8 @@ pub struct ProctorPreparedSample {
 /// `release` and `private_data`, and the host calls `release(private_data)` exactly once when it has read the bytes.
 /// In both cases the plugin sets `size_bytes`. This structure never grows.
 #[repr(C)]
-#[derive(Debug, StableAbi)]
+#[derive(Debug)]
+#[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
 pub struct ProctorOutput {
     /// Memory of the host, aligned to 4 at least.
     pub data: *mut c_void,
@@ -62,7 +63,8 @@ pub struct ProctorOutput {
 
 /// One sample of a batch. This structure never grows.
 #[repr(C)]
-#[derive(Debug, StableAbi)]
+#[derive(Debug)]
+#[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
 pub struct ProctorBatchSample {
     /// Identity of the issued sample, for ProctorHost.first_token.
     pub id: u64,
@@ -85,7 +87,8 @@ pub struct ProctorBatchSample {
 /// Instants of one batch, in the time of ProctorHost.now_ns; 0 where the plugin has no such instant.
 /// This structure never grows.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, StableAbi)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
 pub struct ProctorStamps {
     /// The inputs begin to move to the device.
     pub copy_in_ns: u64,
@@ -99,7 +102,8 @@ pub struct ProctorStamps {
 
 /// A batch for one instance. Owned by the host, valid for the duration of the call.
 #[repr(C)]
-#[derive(Debug, StableAbi)]
+#[derive(Debug)]
+#[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
 pub struct ProctorBatch {
     /// Size of this structure in bytes, as the host was compiled.
     pub size: usize,
@@ -113,7 +117,8 @@ pub struct ProctorBatch {
 
 /// One sample of a query that is issued to a plugin. This structure never grows.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, StableAbi)]
+#[derive(Debug, Clone, Copy)]
+#[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
 pub struct ProctorQuerySample {
     /// Identity to complete the sample with, exactly once.
     pub id: u64,
@@ -124,7 +129,8 @@ pub struct ProctorQuerySample {
 /// The answer to one issued sample. The data belong to the plugin and are read before the call returns.
 /// This structure never grows.
 #[repr(C)]
-#[derive(Debug, StableAbi)]
+#[derive(Debug)]
+#[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
 pub struct ProctorResponse {
     /// The id that the sample was issued with.
     pub id: u64,

@@ -4,11 +4,10 @@
 
 use std::ffi::c_void;
 
-use abi_stable::StableAbi;
-
 use super::{
-    ProctorBatch, ProctorError, ProctorInstance, ProctorModel, ProctorQuerySample, ProctorStatus,
-    ProctorString,
+    basic::{ProctorError, ProctorStatus, ProctorString},
+    batch::{ProctorBatch, ProctorQuerySample},
+    plugin::{ProctorInstance, ProctorModel},
 };
 
 /// Id of ProctorIssue: "proctor.issue/1".
@@ -23,7 +22,8 @@ pub const PROCTOR_EXTENSION_EXPLAIN: &str = "proctor.explain/1";
 /// The plugin takes whole queries as LoadGen issues them, and completes them from its own threads in any order by
 /// ProctorHost.complete. The host then forms no batches.
 #[repr(C)]
-#[derive(Debug, StableAbi)]
+#[derive(Debug)]
+#[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
 pub struct ProctorIssue {
     /// Size of this structure in bytes, as the plugin was compiled.
     pub size: usize,
@@ -43,7 +43,8 @@ pub struct ProctorIssue {
 /// The plugin can say how long a batch takes instead of taking that long, so that the host simulates a long run in
 /// a short time.
 #[repr(C)]
-#[derive(Debug, StableAbi)]
+#[derive(Debug)]
+#[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
 pub struct ProctorVirtualTime {
     /// Size of this structure in bytes, as the plugin was compiled.
     pub size: usize,
@@ -62,7 +63,8 @@ pub struct ProctorVirtualTime {
 
 /// Where a text goes that the host wants, in one piece or in several. This structure never grows.
 #[repr(C)]
-#[derive(Debug, StableAbi)]
+#[derive(Debug)]
+#[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
 pub struct ProctorTextSink {
     /// To be passed to `write`.
     pub context: *mut c_void,
@@ -72,7 +74,8 @@ pub struct ProctorTextSink {
 
 /// The plugin can say in words how a loaded model will run: what it has chosen, from what, and why. Since ABI 1.1.
 #[repr(C)]
-#[derive(Debug, StableAbi)]
+#[derive(Debug)]
+#[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
 pub struct ProctorExplain {
     /// Size of this structure in bytes, as the plugin was compiled.
     pub size: usize,

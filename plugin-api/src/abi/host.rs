@@ -2,9 +2,7 @@
 
 use std::ffi::c_void;
 
-use abi_stable::StableAbi;
-
-use super::{ProctorResponse, ProctorString};
+use super::{basic::ProctorString, batch::ProctorResponse};
 
 /// Something is broken.
 pub const PROCTOR_LOG_ERROR: u32 = 1;
@@ -21,7 +19,8 @@ pub const PROCTOR_LOG_TRACE: u32 = 5;
 ///
 /// Every function takes `context` as its first argument and may be called from any thread.
 #[repr(C)]
-#[derive(Debug, StableAbi)]
+#[derive(Debug)]
+#[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
 pub struct ProctorHost {
     /// Size of this structure in bytes, as the host was compiled. Read no field that lies beyond it.
     pub size: usize,

@@ -1,8 +1,6 @@
 //! What a plugin says about itself before any device is touched.
 
-use abi_stable::StableAbi;
-
-use super::ProctorString;
+use super::basic::ProctorString;
 
 /// The plugin runs batches that the host forms: ProctorPlugin.execute. Every plugin has to.
 pub const PROCTOR_CAPABILITY_EXECUTE: u64 = 1;
@@ -25,7 +23,8 @@ pub const PROCTOR_SCENARIO_OFFLINE: u32 = 8;
 
 /// One row of the list of what a plugin can run: model or file format, precision, scenarios, device.
 #[repr(C)]
-#[derive(Debug, StableAbi)]
+#[derive(Debug)]
+#[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
 pub struct ProctorModelSupport {
     /// Size of this structure in bytes, as the plugin was compiled. The same for every element of the list.
     pub size: usize,
@@ -63,7 +62,8 @@ pub const PROCTOR_OPTION_CHOICE: u32 = 6;
 
 /// One option that a plugin takes, set by `--set <plugin>.<option>=<value>`.
 #[repr(C)]
-#[derive(Debug, StableAbi)]
+#[derive(Debug)]
+#[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
 pub struct ProctorOptionSpec {
     /// Size of this structure in bytes, as the plugin was compiled. The same for every element of the list.
     pub size: usize,
@@ -91,7 +91,8 @@ pub struct ProctorOptionSpec {
 
 /// What a plugin is and what it can run. Owned by the plugin, valid for the rest of the process.
 #[repr(C)]
-#[derive(Debug, StableAbi)]
+#[derive(Debug)]
+#[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
 pub struct ProctorManifest {
     /// Size of this structure in bytes, as the plugin was compiled.
     pub size: usize,
@@ -119,7 +120,8 @@ pub struct ProctorManifest {
 
 /// The value of one option, checked by the host against its ProctorOptionSpec. This structure never grows.
 #[repr(C)]
-#[derive(Debug, StableAbi)]
+#[derive(Debug)]
+#[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
 pub struct ProctorOptionValue {
     /// Which option.
     pub name: ProctorString,

@@ -1,8 +1,6 @@
 //! What the host asks a plugin to load.
 
-use abi_stable::StableAbi;
-
-use super::ProctorString;
+use super::basic::ProctorString;
 
 /// Element types of tensors: IEEE binary32.
 pub const PROCTOR_ELEMENT_F32: u32 = 1;
@@ -27,7 +25,8 @@ pub const PROCTOR_ELEMENT_BOOL: u32 = 10;
 
 /// Name, type and shape of one tensor of one sample; there is no batch dimension. This structure never grows.
 #[repr(C)]
-#[derive(Debug, StableAbi)]
+#[derive(Debug)]
+#[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
 pub struct ProctorTensorSpec {
     /// Name as the model knows it.
     pub name: ProctorString,
@@ -41,7 +40,8 @@ pub struct ProctorTensorSpec {
 
 /// One file of a model. This structure never grows.
 #[repr(C)]
-#[derive(Debug, StableAbi)]
+#[derive(Debug)]
+#[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
 pub struct ProctorFile {
     /// Format of the file: `safetensors`, `onnx`, ...
     pub format: ProctorString,
@@ -51,7 +51,8 @@ pub struct ProctorFile {
 
 /// Which model to load, and how it will be used. Valid for the duration of the call.
 #[repr(C)]
-#[derive(Debug, StableAbi)]
+#[derive(Debug)]
+#[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
 pub struct ProctorModelRequest {
     /// Size of this structure in bytes, as the host was compiled.
     pub size: usize,
@@ -85,7 +86,8 @@ pub struct ProctorModelRequest {
 
 /// Hints for one instance.
 #[repr(C)]
-#[derive(Debug, StableAbi)]
+#[derive(Debug)]
+#[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
 pub struct ProctorPlacement {
     /// Size of this structure in bytes, as the host was compiled.
     pub size: usize,

@@ -2,18 +2,20 @@
 
 use std::ffi::c_void;
 
-use abi_stable::StableAbi;
-
 use super::{
-    ProctorBatch, ProctorError, ProctorHost, ProctorManifest, ProctorModelRequest, ProctorOptionValue,
-    ProctorPlacement, ProctorPreparedSample, ProctorStatus, ProctorString,
+    basic::{ProctorError, ProctorStatus, ProctorString},
+    batch::{ProctorBatch, ProctorPreparedSample},
+    host::ProctorHost,
+    manifest::{ProctorManifest, ProctorOptionValue},
+    model::{ProctorModelRequest, ProctorPlacement},
 };
 
 macro_rules! opaque {
     ($($(#[$doc:meta])* $name:ident)*) => {$(
         $(#[$doc])*
         #[repr(C)]
-        #[derive(Debug, StableAbi)]
+        #[derive(Debug)]
+        #[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
         pub struct $name {
             _private: [u8; 0],
         }
@@ -31,7 +33,8 @@ opaque! {
 
 /// The range of ABI versions that a host speaks.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, StableAbi)]
+#[derive(Debug, Clone, Copy)]
+#[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
 pub struct ProctorVersionRange {
     /// Size of this structure in bytes, as the host was compiled.
     pub size: usize,
@@ -61,7 +64,8 @@ pub struct ProctorVersionRange {
 /// No function may let an exception or a panic out. Each function that returns a status may write a message to
 /// `error`, which is never null. Every function is required unless it says "optional".
 #[repr(C)]
-#[derive(Debug, StableAbi)]
+#[derive(Debug)]
+#[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
 pub struct ProctorPlugin {
     /// Size of this structure in bytes, as the plugin was compiled.
     pub size: usize,

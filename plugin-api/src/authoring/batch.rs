@@ -4,8 +4,8 @@ use std::{ffi::c_void, slice};
 
 use proctor_vocabulary::{ResponseId, SampleIndex, SampleStatus};
 
-use super::request::check_size;
-use crate::{PluginError, abi};
+use super::{error::PluginError, raw::check_size};
+use crate::abi;
 
 /// A batch for one call of [`Instance::execute`](crate::Instance::execute).
 #[derive(Debug)]

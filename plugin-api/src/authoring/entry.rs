@@ -1,7 +1,7 @@
 //! How a host gets the table: the negotiation, and the list of plugins that are linked in.
 
-use super::shims::{Shims, write_message};
-use crate::{Plugin, abi};
+use super::{plugin::Plugin, raw::write_message, shims::Shims};
+use crate::abi;
 
 /// A plugin that is linked into this program instead of loaded from a library.
 #[derive(Debug, Clone, Copy)]

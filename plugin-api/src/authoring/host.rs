@@ -4,7 +4,7 @@ use std::{ffi::c_void, fmt, mem::MaybeUninit, path::PathBuf};
 
 use proctor_vocabulary::{ResponseId, SampleStatus};
 
-use super::shims::text;
+use super::raw::{str_of, text};
 use crate::abi;
 
 /// The services of the host. Cheap to copy; may be used from any thread.
@@ -123,7 +123,7 @@ impl Host {
         // SAFETY: the function and its context come from one table.
         let folder = self.table.cache_folder.map(|folder| unsafe { folder(self.table.context) })?;
         // SAFETY: the ABI says that the text stays valid for the rest of the process.
-        unsafe { super::shims::str_of(folder) }.ok().filter(|path| !path.is_empty()).map(PathBuf::from)
+        unsafe { str_of(folder) }.ok().filter(|path| !path.is_empty()).map(PathBuf::from)
     }
 
     /// An optional feature of the host by its id.

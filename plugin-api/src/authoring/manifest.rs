@@ -2,8 +2,12 @@
 
 use std::{any::TypeId, collections::HashMap, ptr, sync::Mutex};
 
-use super::shims::text;
-use crate::{Manifest, ModelSupport, OptionKind, OptionSpec, Plugin, abi};
+use super::{plugin::Plugin, raw::text};
+use crate::{
+    abi,
+    manifest::{Manifest, ModelSupport},
+    options::{OptionKind, OptionSpec},
+};
 
 /// The manifest of `P` in the form of the ABI. Valid for the rest of the process.
 pub(super) fn manifest_of<P: Plugin>() -> *const abi::ProctorManifest {

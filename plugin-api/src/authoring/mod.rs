@@ -2,19 +2,23 @@
 
 mod batch;
 mod entry;
-mod error;
-pub(crate) mod export;
+pub(crate) mod error;
+mod export;
 mod forward;
 mod host;
+#[cfg(feature = "abi_stable")]
+pub(crate) mod layout;
 mod manifest;
 mod plugin;
+mod raw;
 mod request;
 mod shims;
 
 pub use batch::{Batch, BatchSample};
 pub use entry::{LinkedPlugin, entry, linked_plugins};
 pub use error::PluginError;
-pub use export::{Root, RootModuleRef};
 pub use host::{Host, Response};
+#[cfg(feature = "abi_stable")]
+pub use layout::{Root, RootModuleRef};
 pub use plugin::{Instance, Model, Plugin};
 pub use request::{ModelFile, ModelRequest, Placement, PreparedSample, PreparedTensor};

@@ -2,7 +2,13 @@
 
 use proctor_vocabulary::QuerySample;
 
-use crate::{Batch, Host, Manifest, ModelRequest, Options, Placement, PluginError, PreparedSample};
+use super::{
+    batch::Batch,
+    error::PluginError,
+    host::Host,
+    request::{ModelRequest, Placement, PreparedSample},
+};
+use crate::{manifest::Manifest, options::Options};
 
 /// An opened plugin. Implement it, then name the type in [`export_plugin!`](crate::export_plugin).
 pub trait Plugin: Sized + Send + Sync + 'static {

@@ -4,8 +4,14 @@ use std::path::{Path, PathBuf};
 
 use proctor_vocabulary::{ElementType, SampleIndex, Scenario, TensorSpec};
 
-use super::shims::{slice_of, str_of, string_of};
-use crate::{OptionValue, Options, PluginError, abi};
+use super::{
+    error::PluginError,
+    raw::{check_size, slice_of, str_of, string_of},
+};
+use crate::{
+    abi,
+    options::{OptionValue, Options},
+};
 
 /// Which model to load, and how it will be used.
 #[derive(Debug, Clone, PartialEq)]
@@ -226,13 +232,4 @@ unsafe fn tensor_specs(
 fn scenario(bit: u32) -> Result<Scenario, PluginError> {
     let found = Scenario::ALL.iter().copied().find(|scenario| 1 << (*scenario as u32) == bit);
     found.ok_or_else(|| PluginError::invalid_argument(format!("{bit} is not the bit of one scenario")))
-}
-
-/// A structure that may grow is at least as large as this plugin knows it.
-pub(super) fn check_size(what: &str, got: usize, needed: usize) -> Result<(), PluginError> {
-    if got >= needed {
-        return Ok(());
-    }
-    let message = format!("{what} has {got} bytes, fewer than the {needed} of ABI 1.0: the host is broken");
-    Err(PluginError::invalid_argument(message))
 }

@@ -13,12 +13,15 @@ use proctor_vocabulary::QuerySample;
 
 use super::{
     batch::Batch,
+    error::PluginError,
     forward,
     host::Host,
     manifest::manifest_of,
-    request::{self, ModelRequest, Placement, PreparedSample},
+    plugin::{Instance, Model, Plugin},
+    raw::{check_size, slice_of, str_of, text, write_message},
+    request::{ModelRequest, Placement, PreparedSample, read_options},
 };
-use crate::{Instance, Model, Plugin, PluginError, abi};
+use crate::abi;
 
 /// The table of plugin `P`, and the tables of its extensions.
 pub(super) struct Shims<P>(PhantomData<P>);
@@ -71,12 +74,12 @@ unsafe extern "C" fn open<P: Plugin>(
     guard(error, || {
         // SAFETY: the host passes null or a table that is valid for the rest of the process.
         let table = unsafe { host.as_ref() }.ok_or_else(|| PluginError::invalid_argument("host is null"))?;
-        request::check_size("ProctorHost", table.size, size_of::<abi::ProctorHost>())?;
+        check_size("ProctorHost", table.size, size_of::<abi::ProctorHost>())?;
         // SAFETY: not null, large enough, and valid for the rest of the process by the ABI.
         let host = unsafe { Host::from_table(host) };
         forward::install(host);
         // SAFETY: the ABI says that the array is valid for the call.
-        let options = unsafe { request::read_options(options, option_count) }?;
+        let options = unsafe { read_options(options, option_count) }?;
         // SAFETY: `backend` is where the host wants the new object.
         unsafe { put(backend, P::open(host, &options)?) }
     })
@@ -289,20 +292,6 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
 }
 
 /// # Safety
-/// `error` is null or points to room for a message.
-pub(super) unsafe fn write_message(error: *mut abi::ProctorError, message: &str) {
-    // SAFETY: the caller promises null or a valid structure.
-    let Some(error) = (unsafe { error.as_mut() }) else { return };
-    if error.message.is_null() {
-        return;
-    }
-    let length = message.floor_char_boundary(error.capacity);
-    // SAFETY: `capacity` bytes fit, and `length` is at most that.
-    unsafe { ptr::copy_nonoverlapping(message.as_ptr(), error.message, length) };
-    error.length = length;
-}
-
-/// # Safety
 /// `place` is null or where the address of the new object goes.
 unsafe fn put<T, O>(place: *mut *mut O, object: T) -> Result<(), PluginError> {
     // SAFETY: the caller promises null or a valid place.
@@ -350,40 +339,4 @@ fn as_query(samples: &[abi::ProctorQuerySample]) -> &[QuerySample] {
     // SAFETY: both are `repr(C)` and two u64 at the same offsets, the ids being transparent, as was just asserted;
     // every bit pattern is valid, and the result borrows what `samples` borrows.
     unsafe { slice::from_raw_parts(samples.as_ptr().cast(), samples.len()) }
-}
-
-/// A text for the ABI, borrowed from `text`.
-pub(super) fn text(text: &str) -> abi::ProctorString {
-    abi::ProctorString { data: text.as_ptr(), length: text.len() }
-}
-
-/// # Safety
-/// `items` is null with a `count` of 0, or points to `count` items that are valid for `'a`.
-pub(super) unsafe fn slice_of<'a, T>(items: *const T, count: usize) -> Result<&'a [T], PluginError> {
-    if count == 0 {
-        return Ok(&[]);
-    }
-    if items.is_null() {
-        return Err(PluginError::invalid_argument(format!("an array of {count} elements is null")));
-    }
-    // SAFETY: not null, and valid for `count` items by the caller's promise.
-    Ok(unsafe { slice::from_raw_parts(items, count) })
-}
-
-/// # Safety
-/// `text` is null or valid for `'a`.
-pub(super) unsafe fn str_of<'a>(text: abi::ProctorString) -> Result<&'a str, PluginError> {
-    if text.data.is_null() {
-        return Ok("");
-    }
-    // SAFETY: not null, and valid for `length` bytes by the caller's promise.
-    let bytes = unsafe { slice::from_raw_parts(text.data, text.length) };
-    std::str::from_utf8(bytes).map_err(|_| PluginError::invalid_argument("a text is not UTF-8"))
-}
-
-/// # Safety
-/// `text` is null or valid for the call.
-pub(super) unsafe fn string_of(text: abi::ProctorString) -> Result<String, PluginError> {
-    // SAFETY: the caller's promise is the one that is asked for.
-    unsafe { str_of(text) }.map(str::to_owned)
 }

@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use crate::did_you_mean;
+use crate::nearest::did_you_mean;
 
 /// How queries arrive, and what is measured of them.
 ///

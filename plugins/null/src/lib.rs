@@ -1,6 +1,6 @@
 //! The null plugin: completes every sample at once, so that what is measured is the harness itself.
 //!
-//! [`Null`] is the plugin, registered with the program that links this crate in; the crate in `library` is the same
+//! [`Null`] is the plugin, registered with the program that links this crate in; the crate in `export` is the same
 //! plugin as a file to be loaded. It takes any model, reads no files, and answers with zeros. It is as thin as the
 //! authoring layer of `proctor-plugin-api` lets a plugin be, so the time that a sample takes is the host's: the load
 //! generator, the plugin table in both directions, and the scheduler if the host hands over batches.
@@ -34,6 +34,7 @@
 
 #![forbid(unsafe_code)]
 
+mod answers;
 mod model;
 mod plugin;
 mod worker;

@@ -2,12 +2,18 @@
 
 use std::sync::Arc;
 
-use proctor_plugin_api::{
-    Batch, Host, Instance, Model, Placement, PluginError, Response,
-    vocabulary::{QuerySample, ResponseId, SampleStatus},
-};
+use proctor_plugin_api::{Batch, Host, Instance, Model, Placement, PluginError, vocabulary::QuerySample};
 
-use crate::{plugin::Complete, worker::Worker};
+use crate::{answers::Answers, worker::Worker};
+
+/// Who completes an issued sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Complete {
+    /// The issuing thread.
+    Inline,
+    /// A thread of the plugin's own.
+    Thread,
+}
 
 /// A loaded model.
 #[derive(Debug)]
@@ -20,14 +26,6 @@ pub struct NullModel {
 /// Nothing but a name: what executes at once needs nothing.
 #[derive(Debug)]
 pub struct NullInstance;
-
-/// How samples are answered.
-#[derive(Debug)]
-pub(crate) struct Answers {
-    host: Host,
-    /// The response to any sample: all of its outputs.
-    zeros: Box<[u8]>,
-}
 
 impl NullModel {
     pub(crate) fn new(host: Host, complete: Complete, response_size_bytes: usize) -> Self {
@@ -71,17 +69,5 @@ impl Instance for NullInstance {
             }
         }
         Ok(())
-    }
-}
-
-impl Answers {
-    pub(crate) fn new(host: Host, response_size_bytes: usize) -> Self {
-        Self { host, zeros: vec![0; response_size_bytes].into_boxed_slice() }
-    }
-
-    /// Completes samples with zeros.
-    pub(crate) fn complete(&self, ids: impl Iterator<Item = ResponseId>) {
-        let respond = |id| Response { id, status: SampleStatus::OK, data: &self.zeros, token_count: 0 };
-        self.host.complete_each(ids.map(respond));
     }
 }

@@ -4,7 +4,7 @@ use proctor_plugin_api::{
     Host, Manifest, ModelRequest, ModelSupport, OptionSpec, Options, Plugin, PluginError, register_plugin,
 };
 
-use crate::NullModel;
+use crate::model::{Complete, NullModel};
 
 register_plugin!(Null);
 
@@ -13,15 +13,6 @@ register_plugin!(Null);
 pub struct Null {
     host: Host,
     complete: Complete,
-}
-
-/// Who completes an issued sample.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Complete {
-    /// The issuing thread.
-    Inline,
-    /// A thread of the plugin's own.
-    Thread,
 }
 
 impl Plugin for Null {

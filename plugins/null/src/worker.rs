@@ -20,7 +20,7 @@ use std::{
 use crossbeam_queue::ArrayQueue;
 use proctor_plugin_api::{PluginError, abi, vocabulary::QuerySample};
 
-use crate::model::Answers;
+use crate::answers::Answers;
 
 /// Samples that wait at most. It fits into the nearest caches, and is far more than the thread is ever behind.
 const QUEUE_CAPACITY: usize = 1024;

@@ -1,0 +1,42 @@
+//! A plugin in Rust as a vendor builds it: on its own, with the default features of proctor-plugin-api.
+
+#![forbid(unsafe_code)]
+
+use std::{collections::BTreeSet, process::Command};
+
+use proctor_tests::{Bench, workspace};
+
+/// The most packages that a plugin gets with proctor-plugin-api.
+const PACKAGE_COUNT_MAX: usize = 25;
+
+/// Runs cargo in the workspace and returns what it prints.
+fn cargo(arguments: &str) -> String {
+    let mut command = Command::new(env!("CARGO"));
+    let output = command.args(arguments.split_whitespace()).current_dir(workspace()).output().unwrap();
+    assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn a_plugin_without_the_layouts_exports_loads_and_runs() {
+    // In a target folder of its own: beside the other crates of the workspace it would be built with their features.
+    cargo("build --quiet --locked -p proctor-null-export --target-dir target/vendor");
+    let library = workspace().join("target/vendor/debug/libnull_sut.so");
+    let bench = Bench::new();
+    let run = bench.run(&format!(
+        "--plugin {} --scenario Offline --mode performance --set min_query_count=700",
+        library.display()
+    ));
+    let result = run.assert_valid().result();
+    assert_eq!(result["plugin"]["name"], "null");
+    assert_eq!(result["plugin"]["layout_checked"], false);
+}
+
+#[test]
+fn a_vendor_links_few_packages() {
+    let tree = cargo("tree --locked -p proctor-plugin-api -e normal --prefix none --no-dedupe");
+    let packages: BTreeSet<&str> = tree.lines().filter(|line| !line.is_empty()).collect();
+    // The first line is proctor-plugin-api itself.
+    let behind = packages.len() - 1;
+    assert!((1..=PACKAGE_COUNT_MAX).contains(&behind), "{behind} packages behind it:\n{tree}");
+}
