@@ -96,6 +96,7 @@
 #![forbid(unsafe_code)]
 
 mod batcher;
+mod check;
 mod config;
 mod instance;
 mod lock;
