@@ -25,6 +25,7 @@ mod interrupt;
 mod journal;
 mod library;
 mod list;
+mod log;
 mod machine;
 mod model_files;
 mod null_bed;
@@ -48,7 +49,7 @@ mod watch;
 mod watchdog;
 
 use std::{
-    io::{self, IsTerminal, Write},
+    io::{self, Write},
     process,
 };
 
@@ -57,13 +58,12 @@ use clap::Parser;
 // the linker has to see them used.
 use cpu_rnn_sut as _;
 use proctor_null as _;
-use tracing_subscriber::{EnvFilter, filter::LevelFilter};
 
 use crate::cli::{Cli, Command};
 
 fn main() {
     let cli = Cli::parse();
-    start_log();
+    log::start();
     let done = match &cli.command {
         Command::Run(flags) => run::run(flags),
         Command::FindMax(flags) => find_max::find_max(flags),
@@ -89,18 +89,4 @@ fn print(text: String) -> i32 {
     // Whoever closes the pipe has seen enough.
     let _ = io::stdout().write_all(text.as_bytes());
     exit::EXIT_GOOD
-}
-
-/// Logs to stderr, those of plugins included, at the level of `PROCTOR_LOG`.
-fn start_log() {
-    let filter = EnvFilter::builder()
-        .with_default_directive(LevelFilter::WARN.into())
-        .with_env_var("PROCTOR_LOG")
-        .from_env_lossy();
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal())
-        .without_time()
-        .init();
 }
