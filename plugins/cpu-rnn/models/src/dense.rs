@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use gemm::Parallelism;
+use gemm_common::Parallelism;
+use gemm_f32::gemm::f32::get_gemm_fn;
 use proctor_rnn_engine::Team;
 use proctor_rnn_kernels::{Isa, PackedLinear, Precision, Product, Rows};
 
@@ -139,23 +140,24 @@ pub(crate) fn multiply_add(
     assert_eq!(y.len(), m * n, "result [{m}, {n}]");
     let stride = |count: usize| isize::try_from(count).expect("a slice is no longer than isize::MAX");
 
+    // The kernels want a result whose columns are contiguous. Those of the transposed one are: yT += factor · bT · aT.
     // SAFETY: the last elements that the strides lead to lie within `a` and `b`, by the asserts, and so do all others;
     // of `y` the call reads and writes elements [0, m * n). `y` is borrowed exclusively, so it overlaps neither operand.
     unsafe {
-        gemm::gemm(
-            m,
+        get_gemm_fn()(
             n,
+            m,
             k,
             y.as_mut_ptr(),
-            1,
             stride(n),
+            1,
             true,
-            a.as_ptr(),
-            stride(a_strides[1]),
-            stride(a_strides[0]),
             b.as_ptr(),
-            stride(b_strides[1]),
             stride(b_strides[0]),
+            stride(b_strides[1]),
+            a.as_ptr(),
+            stride(a_strides[0]),
+            stride(a_strides[1]),
             1.0,
             factor,
             false,
