@@ -1,10 +1,6 @@
-//! One call into a plugin: what it is, who watches it, and what comes back.
+//! The calls that a host makes into a plugin, by name.
 
-use std::{cell::RefCell, fmt};
-
-use proctor_plugin_api::abi::{self, ProctorError, ProctorStatus};
-
-use crate::{PluginHostError, activity::Activity, error::status_name};
+use std::fmt;
 
 macro_rules! calls {
     ($($variant:ident $name:literal,)+) => {
@@ -52,7 +48,7 @@ calls! {
 }
 
 impl Call {
-    /// The call with this number, as [`Activity`] keeps it; numbers start at 1.
+    /// The call with this number, as an activity keeps it; numbers start at 1.
     pub(crate) fn from_code(code: u32) -> Option<Self> {
         Self::ALL.get(usize::try_from(code).ok()?.checked_sub(1)?).copied()
     }
@@ -69,77 +65,6 @@ impl fmt::Display for Call {
     }
 }
 
-/// How many bytes of a plugin's message are kept.
-const MESSAGE_CAPACITY: usize = 4096;
-
-/// Room for the message of one call.
-pub(crate) struct Message([u8; MESSAGE_CAPACITY]);
-
-thread_local! {
-    /// The room of the calls of this thread: clearing one for each call would take longer than a short call itself.
-    /// Has a constant start value and no destructor.
-    static ROOM: RefCell<Message> = const { RefCell::new(Message::new()) };
-}
-
-impl Message {
-    pub(crate) const fn new() -> Self {
-        Self([0; MESSAGE_CAPACITY])
-    }
-
-    /// Runs `call` with this buffer, and returns what it returned and the message, which is empty if the plugin
-    /// claims to have written more than fits.
-    pub(crate) fn collect<R>(&mut self, call: impl FnOnce(*mut ProctorError) -> R) -> (R, &[u8]) {
-        let mut error = ProctorError { message: self.0.as_mut_ptr(), capacity: MESSAGE_CAPACITY, length: 0 };
-        let result = call(&raw mut error);
-        (result, self.0.get(..error.length).unwrap_or_default())
-    }
-}
-
-/// Makes one call that returns a status, with `activity` telling a crash report what goes on. Allocates nothing unless
-/// the call fails.
-#[inline]
-pub(crate) fn checked(
-    activity: &'static Activity,
-    call: Call,
-    invoke: impl FnOnce(*mut ProctorError) -> ProctorStatus,
-) -> Result<(), PluginHostError> {
-    ROOM.with(|room| match room.try_borrow_mut() {
-        Ok(mut room) => checked_with(&mut room, activity, call, invoke),
-        // A call inside a call.
-        Err(_) => checked_with(&mut Message::new(), activity, call, invoke),
-    })
-}
-
-#[inline]
-fn checked_with(
-    room: &mut Message,
-    activity: &'static Activity,
-    call: Call,
-    invoke: impl FnOnce(*mut ProctorError) -> ProctorStatus,
-) -> Result<(), PluginHostError> {
-    let (status, message) = {
-        let _scope = activity.enter(call);
-        room.collect(invoke)
-    };
-    if status == abi::PROCTOR_STATUS_OK {
-        return Ok(());
-    }
-    let message = readable(message);
-    // So that a plugin which claims a message and writes none is not given this one.
-    room.0.fill(0);
-    Err(PluginHostError::CallFailed {
-        plugin: activity.plugin().to_owned(),
-        call,
-        status: status_name(status),
-        message,
-    })
-}
-
-/// A plugin's message as text on one line's end: lossy UTF-8 without white space around it.
-pub(crate) fn readable(message: &[u8]) -> String {
-    String::from_utf8_lossy(message).trim().to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -151,58 +76,5 @@ mod tests {
         }
         assert_eq!(Call::from_code(0), None);
         assert_eq!(Call::from_code(99), None);
-    }
-
-    #[test]
-    fn a_message_longer_than_its_room_is_dropped() {
-        let mut buffer = Message::new();
-        // SAFETY: the pointer is to the structure that `collect` made for this call.
-        let (_, message) = buffer.collect(|error| unsafe { (*error).length = MESSAGE_CAPACITY + 1 });
-        assert_eq!(message, b"");
-    }
-
-    #[test]
-    fn a_call_inside_a_call_has_room_of_its_own() {
-        let activity = Activity::new("p", None);
-        let fail = |text: &'static [u8]| {
-            move |error: *mut ProctorError| {
-                // SAFETY: the structure and its buffer of 4096 bytes live for this call.
-                unsafe {
-                    (*error).message.copy_from_nonoverlapping(text.as_ptr(), text.len());
-                    (*error).length = text.len();
-                }
-                99
-            }
-        };
-        let outer = checked(activity, Call::Stop, |error| {
-            let status = fail(b"outer")(error);
-            let inner = checked(activity, Call::Flush, fail(b"inner")).unwrap_err();
-            assert!(inner.to_string().ends_with("inner"), "{inner}");
-            status
-        });
-        assert!(outer.unwrap_err().to_string().ends_with("outer"));
-        // SAFETY: the structure lives for this call.
-        let silent = checked(activity, Call::Stop, |error| unsafe {
-            (*error).length = 5;
-            99
-        });
-        assert!(!silent.unwrap_err().to_string().contains("outer"), "nothing of an earlier message is shown");
-    }
-
-    #[test]
-    fn a_failed_call_has_the_name_the_status_and_the_message() {
-        let activity = Activity::new("p", None);
-        let write = |error: *mut ProctorError| {
-            // SAFETY: the structure and its buffer of 4096 bytes live for this call.
-            unsafe {
-                (*error).message.copy_from_nonoverlapping(b"no \xff room\n".as_ptr(), 10);
-                (*error).length = 10;
-            }
-            99
-        };
-        let error = checked(activity, Call::Open, write).unwrap_err();
-        assert_eq!(error.to_string(), "plugin p: open failed (INTERNAL): no \u{fffd} room");
-        let error = checked(activity, Call::Stop, |_| abi::PROCTOR_STATUS_BUSY).unwrap_err();
-        assert_eq!(error.to_string(), "plugin p: stop failed (BUSY), without a message");
     }
 }

@@ -7,7 +7,7 @@ use proctor_plugin_api::abi::{
     ProctorString, ProctorVirtualTime,
 };
 
-use crate::PluginHostError;
+use crate::error::PluginHostError;
 
 /// Largest size of a structure that is believed, in bytes. The largest one of ABI 1.0 has 136.
 const STRUCTURE_SIZE_MOST: usize = 64 << 10;

@@ -45,40 +45,33 @@
 //!
 //! # Limits
 //! One model at a time for each backend. Tensors have the shapes of their specs; a plugin that takes dynamic shapes is
-//! served with these. Instances get no processors assigned. Signals and `dlopen` are those of Linux.
+//! served with these. Signals and `dlopen` are those of Linux.
 
-mod activity;
-mod backend;
 mod call;
-pub mod crash;
-mod demand;
-mod elf;
 mod error;
 mod foreign;
-mod instance;
-mod layout;
-mod library;
-mod manifest;
-mod model;
-mod output;
-mod request;
-mod response_size;
-mod samples;
-mod search;
+mod guard;
+#[macro_use]
+mod load;
+mod objects;
+mod search_path;
 mod services;
 #[cfg(test)]
 mod tests;
-mod written;
 
-pub use activity::activities;
-pub use backend::Backend;
 pub use call::Call;
-pub use crash::EXIT_PLUGIN_CRASHED;
-pub use demand::{FileOffer, ModelDemand, choose_precision, is_declared};
 pub use error::PluginHostError;
-pub use instance::Instance;
-pub use library::{PluginIdentity, PluginLibrary};
-pub use model::Model;
-pub use samples::SampleBuffers;
-pub use search::{PluginLocation, SearchPath};
-pub use services::HostServices;
+pub use guard::{
+    activity::activities,
+    crash::{self, EXIT_PLUGIN_CRASHED},
+};
+pub use load::plugin_library::{PluginIdentity, PluginLibrary};
+pub use objects::{
+    backend::Backend,
+    demand::{FileOffer, ModelDemand, choose_precision, is_declared},
+    instance::Instance,
+    model::Model,
+    samples::SampleBuffers,
+};
+pub use search_path::{PluginLocation, SearchPath};
+pub use services::context::HostServices;

@@ -24,7 +24,8 @@ use proctor_plugin_api::{
 use plugin::*;
 
 use crate::{
-    Backend, HostServices, Model, ModelDemand, PluginHostError, PluginLibrary, SampleBuffers, library::Origin,
+    Backend, HostServices, Model, ModelDemand, PluginHostError, PluginLibrary, SampleBuffers,
+    load::plugin_library::Origin,
 };
 
 fn leak<T>(value: T) -> &'static mut T {

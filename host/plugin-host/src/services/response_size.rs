@@ -7,8 +7,6 @@ use std::{
 
 use proctor_plugin_api::vocabulary::TensorSpec;
 
-use crate::ModelDemand;
-
 /// Sizes in bytes that the outputs of one sample may have together: from `least` to `most`, in steps of `element`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ResponseSize {
@@ -18,10 +16,10 @@ pub(crate) struct ResponseSize {
 }
 
 impl ResponseSize {
-    /// What a demand asks for. Only its last output may vary.
-    pub(crate) fn of(demand: &ModelDemand) -> Self {
-        let most = demand.outputs.iter().map(TensorSpec::size_bytes).sum();
-        let varying = demand.outputs.last().filter(|_| demand.last_output_varies);
+    /// The sizes that these outputs allow; with `last_varies` the last one may have fewer elements than its shape.
+    pub(crate) fn of(outputs: &[TensorSpec], last_varies: bool) -> Self {
+        let most = outputs.iter().map(TensorSpec::size_bytes).sum();
+        let varying = outputs.last().filter(|_| last_varies);
         match varying {
             Some(last) => {
                 Self { least: most - last.size_bytes(), most, element: last.element_type.size_bytes() }
@@ -45,8 +43,8 @@ impl fmt::Display for ResponseSize {
 
 /// The size that is expected, changed while a plugin's threads may read it.
 ///
-/// It changes only when a model is loaded or unloaded, so nobody completes anything at that moment who keeps to the life
-/// cycle; whoever does not is refused or let through by a mixture of both sizes, and the sink refuses the id.
+/// It changes only when a model is loaded or unloaded. A plugin that keeps to the life cycle completes nothing at that
+/// moment; the response of one that does not may be judged by a mixture of both sizes, and the sink refuses its id.
 #[derive(Debug)]
 pub(crate) struct ExpectedSize {
     least: AtomicUsize,

@@ -9,7 +9,7 @@ use std::{
 
 use proctor_plugin_api::{linked_plugins, vocabulary::did_you_mean};
 
-use crate::PluginHostError;
+use crate::error::PluginHostError;
 
 /// Environment variable with further folders, separated by colons.
 const PATH_VARIABLE: &str = "PROCTOR_PLUGIN_PATH";

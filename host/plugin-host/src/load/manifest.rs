@@ -6,7 +6,7 @@ use proctor_plugin_api::{
     vocabulary::Scenario,
 };
 
-use crate::{PluginHostError, foreign::Reader};
+use crate::{error::PluginHostError, foreign::Reader};
 
 const CAPABILITIES: u64 =
     abi::PROCTOR_CAPABILITY_EXECUTE | abi::PROCTOR_CAPABILITY_ISSUE | abi::PROCTOR_CAPABILITY_VIRTUAL_TIME;

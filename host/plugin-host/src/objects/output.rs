@@ -7,7 +7,7 @@ use std::{
 
 use proctor_plugin_api::{abi::ProctorOutput, vocabulary::TensorSpec};
 
-use crate::{activity::Activity, call::Call};
+use crate::{call::Call, guard::activity::Activity};
 
 /// Alignment of the outputs of each sample, in bytes.
 const SAMPLE_ALIGNMENT: usize = 64;

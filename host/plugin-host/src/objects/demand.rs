@@ -7,7 +7,7 @@ use proctor_plugin_api::{
     vocabulary::{Scenario, TensorSpec},
 };
 
-use crate::PluginHostError;
+use crate::error::PluginHostError;
 
 /// Which model to load, and how it will be used.
 #[derive(Debug, Clone)]

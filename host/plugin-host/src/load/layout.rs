@@ -6,7 +6,7 @@ use abi_stable::library::{ROOT_MODULE_LOADER_NAME, lib_header_from_path};
 use libloading::os::unix::Library;
 use proctor_plugin_api::RootModuleRef;
 
-use crate::PluginHostError;
+use crate::error::PluginHostError;
 
 /// Compares the layout of all types, if the library has a root module. Returns whether it has.
 pub(crate) fn check_layout(

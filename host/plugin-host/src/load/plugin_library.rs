@@ -1,7 +1,6 @@
 //! Loading a library, agreeing on a version, and checking the table that it hands out.
 
 use std::{
-    ffi::c_void,
     fmt::Write as _,
     fs::File,
     io::{self, Read as _},
@@ -13,41 +12,27 @@ use std::{
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use proctor_plugin_api::{
     Manifest, Options,
-    abi::{
-        self, ProctorBatch, ProctorError, ProctorExplain, ProctorInstance, ProctorIssue, ProctorModel,
-        ProctorPlugin, ProctorPluginEntry, ProctorQuerySample, ProctorStatus, ProctorString, ProctorTextSink,
-        ProctorVersionRange, ProctorVirtualTime,
-    },
+    abi::{self, ProctorPlugin, ProctorPluginEntry, ProctorVersionRange},
     linked_plugins,
 };
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    PluginHostError, PluginLocation,
-    activity::Activity,
-    call::{Call, Message, readable},
-    elf::missing_end,
+    call::Call,
+    error::PluginHostError,
     foreign::Reader,
-    layout::check_layout,
-    manifest::read_manifest,
+    guard::{
+        activity::Activity,
+        checked::{Message, readable},
+    },
+    load::{
+        elf::missing_end,
+        layout::check_layout,
+        manifest::read_manifest,
+        table::{Table, check_functions, issue_extension, virtual_extension},
+    },
+    search_path::PluginLocation,
 };
-
-type IssueFunction = unsafe extern "C" fn(
-    *mut ProctorModel,
-    *const ProctorQuerySample,
-    usize,
-    *mut ProctorError,
-) -> ProctorStatus;
-type VirtualFunction = unsafe extern "C" fn(
-    *mut ProctorInstance,
-    *mut ProctorBatch,
-    u32,
-    *mut u64,
-    *mut ProctorError,
-) -> ProctorStatus;
-
-pub(crate) type ExplainFunction =
-    unsafe extern "C" fn(*mut ProctorModel, *const ProctorTextSink, *mut ProctorError) -> ProctorStatus;
 
 /// Who a plugin is, for the result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,22 +57,6 @@ pub struct PluginIdentity {
     /// Whether the types of host and plugin were compared field by field.
     pub layout_checked: bool,
 }
-
-/// The functions of a plugin, checked: those that are required are there.
-#[derive(Debug)]
-pub(crate) struct Table {
-    pub(crate) raw: ProctorPlugin,
-    pub(crate) issue: Option<IssueFunction>,
-    pub(crate) execute_virtual: Option<VirtualFunction>,
-}
-
-/// A required function of a [`Table`].
-macro_rules! required {
-    ($table:expr, $name:ident) => {
-        $table.raw.$name.expect("a table without a required function is refused when it is read")
-    };
-}
-pub(crate) use required;
 
 /// A loaded, negotiated and checked plugin. It stays loaded to the end of the process. Clones share it.
 #[derive(Debug, Clone)]
@@ -287,90 +256,6 @@ fn negotiate(
 
 fn same_version(table: &ProctorPlugin) -> bool {
     (table.abi_major, table.abi_minor) == (abi::PROCTOR_ABI_MAJOR, abi::PROCTOR_ABI_MINOR)
-}
-
-fn check_functions(table: &ProctorPlugin, reader: Reader<'_>) -> Result<(), PluginHostError> {
-    let functions = [
-        ("ProctorPlugin.describe", table.describe.is_some()),
-        ("ProctorPlugin.open", table.open.is_some()),
-        ("ProctorPlugin.load_model", table.load_model.is_some()),
-        ("ProctorPlugin.create_instance", table.create_instance.is_some()),
-        ("ProctorPlugin.execute", table.execute.is_some()),
-        ("ProctorPlugin.destroy_instance", table.destroy_instance.is_some()),
-        ("ProctorPlugin.unload_model", table.unload_model.is_some()),
-        ("ProctorPlugin.close", table.close.is_some()),
-    ];
-    match functions.iter().find(|(_, is_there)| !is_there) {
-        None => Ok(()),
-        Some((function, _)) => {
-            Err(PluginHostError::NullFunction { source_name: reader.source_name.to_owned(), function })
-        }
-    }
-}
-
-fn issue_extension(
-    table: &ProctorPlugin,
-    reader: Reader<'_>,
-    activity: &'static Activity,
-) -> Result<IssueFunction, PluginHostError> {
-    let pointer = extension(table, reader, activity, abi::PROCTOR_EXTENSION_ISSUE)?;
-    // SAFETY: the id names this structure, and the plugin vouches for what it returns under the id.
-    let extension = unsafe { reader.structure(pointer.cast::<ProctorIssue>()) }?;
-    let null = || null_extension_function(reader, "ProctorIssue.issue");
-    extension.issue.ok_or_else(null)
-}
-
-fn virtual_extension(
-    table: &ProctorPlugin,
-    reader: Reader<'_>,
-    activity: &'static Activity,
-) -> Result<VirtualFunction, PluginHostError> {
-    let pointer = extension(table, reader, activity, abi::PROCTOR_EXTENSION_VIRTUAL_TIME)?;
-    // SAFETY: the id names this structure, and the plugin vouches for what it returns under the id.
-    let extension = unsafe { reader.structure(pointer.cast::<ProctorVirtualTime>()) }?;
-    let null = || null_extension_function(reader, "ProctorVirtualTime.execute");
-    extension.execute.ok_or_else(null)
-}
-
-/// The function by which a model says how it will run; none if the plugin does not have that extension.
-pub(crate) fn explain_extension(
-    table: &ProctorPlugin,
-    plugin: &str,
-    activity: &'static Activity,
-) -> Result<Option<ExplainFunction>, PluginHostError> {
-    let reader = Reader { source_name: plugin };
-    // No manifest promises it, so that it is missing is no error.
-    let Ok(pointer) = extension(table, reader, activity, abi::PROCTOR_EXTENSION_EXPLAIN) else {
-        return Ok(None);
-    };
-    // SAFETY: the id names this structure, and the plugin vouches for what it returns under the id.
-    let extension = unsafe { reader.structure(pointer.cast::<ProctorExplain>()) }?;
-    let null = || null_extension_function(reader, "ProctorExplain.explain");
-    extension.explain.ok_or_else(null).map(Some)
-}
-
-fn null_extension_function(reader: Reader<'_>, function: &'static str) -> PluginHostError {
-    PluginHostError::NullFunction { source_name: reader.source_name.to_owned(), function }
-}
-
-fn extension(
-    table: &ProctorPlugin,
-    reader: Reader<'_>,
-    activity: &'static Activity,
-    id: &'static str,
-) -> Result<*const c_void, PluginHostError> {
-    let missing = |problem| PluginHostError::MissingExtension {
-        source_name: reader.source_name.to_owned(),
-        id,
-        problem,
-    };
-    let ask = table.extension.ok_or_else(|| missing("its table has no function `extension`"))?;
-    let pointer = {
-        let _scope = activity.enter(Call::Extension);
-        // SAFETY: the function is that of the plugin's table; the text lives for ever.
-        unsafe { ask(ProctorString { data: id.as_ptr(), length: id.len() }) }
-    };
-    if pointer.is_null() { Err(missing("its function `extension` returns null for it")) } else { Ok(pointer) }
 }
 
 /// That of this program, if it can be read. Computed once: its plugins may be loaded many times.

@@ -4,20 +4,20 @@ use std::ffi::c_void;
 
 use proctor_plugin_api::abi::ProctorString;
 
-use crate::{PluginHostError, foreign::Reader};
+use crate::{error::PluginHostError, foreign::Reader};
 
 /// Longest text that is taken, in bytes.
 const LENGTH_MOST: usize = 1 << 20;
 
-/// What a plugin has written so far.
-pub(crate) struct Written<'a> {
+/// What a plugin has explanation so far.
+pub(crate) struct Explanation<'a> {
     plugin: &'a str,
     text: String,
     /// The first thing that was wrong; what comes after it is dropped.
     problem: Option<PluginHostError>,
 }
 
-impl<'a> Written<'a> {
+impl<'a> Explanation<'a> {
     pub(crate) fn new(plugin: &'a str) -> Self {
         Self { plugin, text: String::new(), problem: None }
     }
@@ -54,15 +54,15 @@ impl<'a> Written<'a> {
     }
 }
 
-/// Takes a piece of text for the [`Written`] at `context`.
+/// Takes a piece of text for the [`Explanation`] at `context`.
 ///
 /// # Safety
-/// `context` is the address of a `Written` that lives and that nobody else uses during the call; the plugin vouches for
+/// `context` is the address of a `Explanation` that lives and that nobody else uses during the call; the plugin vouches for
 /// the text.
 pub(crate) unsafe extern "C" fn collect(context: *mut c_void, text: ProctorString) {
-    // SAFETY: the caller promises a living `Written` that is ours alone for the call.
-    if let Some(written) = unsafe { context.cast::<Written<'_>>().as_mut() } {
+    // SAFETY: the caller promises a living `Explanation` that is ours alone for the call.
+    if let Some(explanation) = unsafe { context.cast::<Explanation<'_>>().as_mut() } {
         // SAFETY: the caller promises it for the text.
-        unsafe { written.push(text) };
+        unsafe { explanation.push(text) };
     }
 }

@@ -8,13 +8,15 @@ use proctor_plugin_api::{
 };
 
 use crate::{
-    ModelDemand, PluginHostError,
-    activity::Activity,
-    backend::{BackendInner, Handle, borrowed},
-    call::{Call, checked},
-    demand::Match,
-    library::required,
-    manifest::scenario_bit,
+    call::Call,
+    error::PluginHostError,
+    guard::{activity::Activity, checked::checked},
+    load::manifest::scenario_bit,
+    objects::{
+        backend::BackendInner,
+        demand::{Match, ModelDemand},
+        handle::{Handle, borrowed},
+    },
 };
 
 /// The extents of each tensor as the ABI has them.

@@ -17,7 +17,7 @@ use std::{
     },
 };
 
-use crate::{PluginHostError, activity::Activity};
+use crate::{error::PluginHostError, guard::activity::Activity};
 
 /// Exit code of a process that a plugin has crashed: `EX_SOFTWARE` of `sysexits.h`.
 pub const EXIT_PLUGIN_CRASHED: i32 = 70;

@@ -11,14 +11,14 @@ use proctor_plugin_api::{
 };
 
 use crate::{
-    PluginHostError,
-    activity::Activity,
-    backend::Handle,
-    call::{Call, checked},
-    error::known_status,
-    library::required,
-    model::{ModelInner, State},
-    output::OutputBuffer,
+    call::Call,
+    error::{PluginHostError, known_status},
+    guard::{activity::Activity, checked::checked},
+    objects::{
+        handle::Handle,
+        model::{Model, ModelInner, State},
+        output::OutputBuffer,
+    },
 };
 
 /// One co-located copy of a model. Its own thread executes; dropped elsewhere or early, it is destroyed in due order.
@@ -48,8 +48,36 @@ struct Scratch {
 // SAFETY: the pointers in the arrays are written before each call and read only right after it, on the same thread.
 unsafe impl Send for Scratch {}
 
+impl Model {
+    /// Makes instance number `index` of the demanded number, before samples are prepared. [main thread]
+    ///
+    /// # Errors
+    /// A wrong state or number, or why the plugin cannot make it.
+    pub fn create_instance(&self, index: u32) -> Result<Instance, PluginHostError> {
+        self.create_instance_on(index, &[])
+    }
+
+    /// As [`create_instance`](Self::create_instance), with the processors that the instance should keep to, the one for its
+    /// own thread first; none for anywhere.
+    ///
+    /// # Errors
+    /// As of [`create_instance`](Self::create_instance).
+    pub fn create_instance_on(&self, index: u32, cpus: &[u32]) -> Result<Instance, PluginHostError> {
+        self.inner.expect(Call::CreateInstance, State::Loaded)?;
+        self.inner.destroy_retired();
+        if index >= self.inner.demand.instance_count || self.inner.lock_instances().contains_key(&index) {
+            return Err(self.inner.backend.wrong_state(
+                Call::CreateInstance,
+                "model",
+                "has this instance already, or as many as demanded",
+            ));
+        }
+        Instance::create(&self.inner, index, cpus)
+    }
+}
+
 impl Instance {
-    pub(crate) fn create(model: &Arc<ModelInner>, index: u32, cpus: &[u32]) -> Result<Self, PluginHostError> {
+    fn create(model: &Arc<ModelInner>, index: u32, cpus: &[u32]) -> Result<Self, PluginHostError> {
         let demand = &model.demand;
         let plugin = model.backend.plugin();
         let batch_size_max = usize::try_from(demand.batch_size_max).unwrap_or(usize::MAX);

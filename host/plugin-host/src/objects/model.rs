@@ -18,16 +18,19 @@ use proctor_plugin_api::{
 };
 
 use crate::{
-    Instance, ModelDemand, PluginHostError, SampleBuffers,
-    activity::Activity,
-    backend::{BackendInner, Handle},
-    call::{Call, checked},
-    demand::match_demand,
-    library::{Table, explain_extension, required},
-    request::{load_handle, shapes_of},
-    response_size::ResponseSize,
-    samples::{Prepared, Shapes},
-    written::{Written, collect},
+    call::Call,
+    error::PluginHostError,
+    guard::{activity::Activity, checked::checked},
+    load::table::{Table, explain_extension},
+    objects::{
+        backend::{Backend, BackendInner},
+        demand::{ModelDemand, match_demand},
+        explanation::{Explanation, collect},
+        handle::Handle,
+        request::{load_handle, shapes_of},
+        samples::{Prepared, SampleBuffers, Shapes},
+    },
+    services::response_size::ResponseSize,
 };
 
 /// Where a model is in its life. The numbers are ordered.
@@ -57,7 +60,7 @@ impl State {
 /// of order is [`PluginHostError::WrongState`] and does not reach the plugin.
 #[derive(Clone)]
 pub struct Model {
-    inner: Arc<ModelInner>,
+    pub(super) inner: Arc<ModelInner>,
 }
 
 pub(crate) struct ModelInner {
@@ -75,8 +78,18 @@ pub(crate) struct ModelInner {
     instances: Mutex<BTreeMap<u32, Option<Handle<ProctorInstance>>>>,
 }
 
+impl Backend {
+    /// Loads a model, after checking the demand against the manifest. One model at a time. [main thread]
+    ///
+    /// # Errors
+    /// [`PluginHostError::NotDeclared`] with what the plugin does declare, or why the plugin cannot load it.
+    pub fn load_model(&self, demand: &ModelDemand) -> Result<Model, PluginHostError> {
+        Model::load(&self.inner, demand)
+    }
+}
+
 impl Model {
-    pub(crate) fn load(backend: &Arc<BackendInner>, demand: &ModelDemand) -> Result<Self, PluginHostError> {
+    fn load(backend: &Arc<BackendInner>, demand: &ModelDemand) -> Result<Self, PluginHostError> {
         let found = match_demand(backend.library.manifest(), demand)?;
         if backend.has_model.swap(true, Ordering::AcqRel) {
             return Err(backend.wrong_state(Call::LoadModel, "backend", "has a model already"));
@@ -84,7 +97,7 @@ impl Model {
         let activity = Activity::new(backend.plugin(), None);
         let handle = load_handle(backend, activity, demand, &found)
             .inspect_err(|_| backend.has_model.store(false, Ordering::Release))?;
-        backend.host.response_size.set(Some(ResponseSize::of(demand)));
+        backend.host.response_size.set(Some(ResponseSize::of(&demand.outputs, demand.last_output_varies)));
         Ok(Self {
             inner: Arc::new(ModelInner {
                 backend: Arc::clone(backend),
@@ -117,32 +130,6 @@ impl Model {
     #[must_use]
     pub fn has_virtual_time(&self) -> bool {
         self.inner.table().execute_virtual.is_some()
-    }
-
-    /// Makes instance number `index` of the demanded number, before samples are prepared. [main thread]
-    ///
-    /// # Errors
-    /// A wrong state or number, or why the plugin cannot make it.
-    pub fn create_instance(&self, index: u32) -> Result<Instance, PluginHostError> {
-        self.create_instance_on(index, &[])
-    }
-
-    /// As [`create_instance`](Self::create_instance), with the processors that the instance should keep to, the one for its
-    /// own thread first; none for anywhere.
-    ///
-    /// # Errors
-    /// As of [`create_instance`](Self::create_instance).
-    pub fn create_instance_on(&self, index: u32, cpus: &[u32]) -> Result<Instance, PluginHostError> {
-        self.inner.expect(Call::CreateInstance, State::Loaded)?;
-        self.inner.destroy_retired();
-        if index >= self.inner.demand.instance_count || self.inner.lock_instances().contains_key(&index) {
-            return Err(self.inner.backend.wrong_state(
-                Call::CreateInstance,
-                "model",
-                "has this instance already, or as many as demanded",
-            ));
-        }
-        Instance::create(&self.inner, index, cpus)
     }
 
     /// Announces the samples that will be used next. [main thread]
@@ -223,14 +210,14 @@ impl Model {
         let Some(explain) = explain_extension(&model.table().raw, plugin, model.activity)? else {
             return Ok(None);
         };
-        let mut written = Written::new(plugin);
-        let sink = ProctorTextSink { context: (&raw mut written).cast(), write: Some(collect) };
+        let mut explanation = Explanation::new(plugin);
+        let sink = ProctorTextSink { context: (&raw mut explanation).cast(), write: Some(collect) };
         checked(model.activity, Call::Explain, |error| {
             // SAFETY: the function is that of a checked extension; the handle is live; the sink lives for the call, and
-            // so does the `Written` whose address `collect` takes, which nobody else touches meanwhile.
+            // so does the `Explanation` whose address `collect` takes, which nobody else touches meanwhile.
             unsafe { explain(model.handle.get(), &raw const sink, error) }
         })?;
-        written.finish()
+        explanation.finish()
     }
 
     /// Says that no more queries will come in this phase. [issuing thread]
@@ -292,7 +279,7 @@ impl ModelInner {
         self.state.store(state as u8, Ordering::Release);
     }
 
-    fn expect(&self, call: Call, expected: State) -> Result<(), PluginHostError> {
+    pub(super) fn expect(&self, call: Call, expected: State) -> Result<(), PluginHostError> {
         let state = self.state();
         if state == expected { Ok(()) } else { Err(self.backend.wrong_state(call, "model", state.name())) }
     }
@@ -353,7 +340,7 @@ impl ModelInner {
         }
     }
 
-    fn destroy_retired(&self) {
+    pub(super) fn destroy_retired(&self) {
         let destroy = required!(self.table(), destroy_instance);
         self.lock_instances().retain(|_, retired| {
             let Some(handle) = retired else { return true };

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    ptr::{self, NonNull},
+    ptr,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -16,40 +16,16 @@ use proctor_plugin_api::{
 };
 
 use crate::{
-    HostServices, Model, ModelDemand, PluginHostError, PluginLibrary,
-    activity::Activity,
-    call::{Call, checked},
-    library::required,
-    services::HostContext,
+    call::Call,
+    error::PluginHostError,
+    guard::{activity::Activity, checked::checked},
+    load::plugin_library::PluginLibrary,
+    objects::handle::{Handle, borrowed},
+    services::{
+        context::{HostContext, HostServices},
+        host_table,
+    },
 };
-
-/// A handle that a plugin gave out. The host never looks behind it.
-#[derive(Debug)]
-pub(crate) struct Handle<T>(NonNull<T>);
-
-// SAFETY: the handle is only ever passed back to the plugin that made it. Which thread may do that with which function
-// is part of the ABI, and is kept by the types: exclusive functions take `&mut`, or are those of the owner's thread.
-unsafe impl<T> Send for Handle<T> {}
-// SAFETY: as above.
-unsafe impl<T> Sync for Handle<T> {}
-
-impl<T> Handle<T> {
-    /// Checks what a call wrote.
-    pub(crate) fn new(pointer: *mut T, plugin: &str, call: Call) -> Result<Self, PluginHostError> {
-        NonNull::new(pointer)
-            .map(Self)
-            .ok_or_else(|| PluginHostError::NullHandle { plugin: plugin.to_owned(), call })
-    }
-
-    pub(crate) fn get(&self) -> *mut T {
-        self.0.as_ptr()
-    }
-}
-
-/// A text of the host as the ABI has it, valid as long as `text`.
-pub(crate) fn borrowed(text: &str) -> ProctorString {
-    ProctorString { data: text.as_ptr(), length: text.len() }
-}
 
 /// An opened plugin. Clones share it; when the last one and all its models are gone, it is closed, but not unloaded.
 ///
@@ -79,7 +55,7 @@ impl PluginLibrary {
         let raw: Vec<ProctorOptionValue> =
             values.iter().map(|(name, value, text)| raw_option(name, value, text)).collect();
         let activity = Activity::new(name, None);
-        let (context, host) = HostContext::leak(activity.plugin(), services);
+        let (context, host) = host_table::leak(activity.plugin(), services);
         let mut backend = ptr::null_mut();
         let open = required!(self.table(), open);
         checked(activity, Call::Open, |error| {
@@ -155,14 +131,6 @@ fn raw_option(name: &str, value: &OptionValue, text: &str) -> ProctorOptionValue
 }
 
 impl Backend {
-    /// Loads a model, after checking the demand against the manifest. One model at a time. [main thread]
-    ///
-    /// # Errors
-    /// [`PluginHostError::NotDeclared`] with what the plugin does declare, or why the plugin cannot load it.
-    pub fn load_model(&self, demand: &ModelDemand) -> Result<Model, PluginHostError> {
-        Model::load(&self.inner, demand)
-    }
-
     /// Says where the completions of issued samples and first tokens go; `None` between runs.
     pub fn set_sink(&self, sink: Option<Arc<dyn CompletionSink>>) {
         self.inner.host.set_sink(sink);

@@ -1,0 +1,126 @@
+//! The functions of a plugin and of its extensions, checked.
+
+use std::ffi::c_void;
+
+use proctor_plugin_api::abi::{
+    self, ProctorBatch, ProctorError, ProctorExplain, ProctorInstance, ProctorIssue, ProctorModel,
+    ProctorPlugin, ProctorQuerySample, ProctorStatus, ProctorString, ProctorTextSink, ProctorVirtualTime,
+};
+
+use crate::{call::Call, error::PluginHostError, foreign::Reader, guard::activity::Activity};
+
+type IssueFunction = unsafe extern "C" fn(
+    *mut ProctorModel,
+    *const ProctorQuerySample,
+    usize,
+    *mut ProctorError,
+) -> ProctorStatus;
+type VirtualFunction = unsafe extern "C" fn(
+    *mut ProctorInstance,
+    *mut ProctorBatch,
+    u32,
+    *mut u64,
+    *mut ProctorError,
+) -> ProctorStatus;
+
+pub(crate) type ExplainFunction =
+    unsafe extern "C" fn(*mut ProctorModel, *const ProctorTextSink, *mut ProctorError) -> ProctorStatus;
+
+/// The functions of a plugin, checked: those that are required are there.
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub(crate) raw: ProctorPlugin,
+    pub(crate) issue: Option<IssueFunction>,
+    pub(crate) execute_virtual: Option<VirtualFunction>,
+}
+
+/// A required function of a [`Table`].
+macro_rules! required {
+    ($table:expr, $name:ident) => {
+        $table.raw.$name.expect("a table without a required function is refused when it is read")
+    };
+}
+
+pub(super) fn check_functions(table: &ProctorPlugin, reader: Reader<'_>) -> Result<(), PluginHostError> {
+    let functions = [
+        ("ProctorPlugin.describe", table.describe.is_some()),
+        ("ProctorPlugin.open", table.open.is_some()),
+        ("ProctorPlugin.load_model", table.load_model.is_some()),
+        ("ProctorPlugin.create_instance", table.create_instance.is_some()),
+        ("ProctorPlugin.execute", table.execute.is_some()),
+        ("ProctorPlugin.destroy_instance", table.destroy_instance.is_some()),
+        ("ProctorPlugin.unload_model", table.unload_model.is_some()),
+        ("ProctorPlugin.close", table.close.is_some()),
+    ];
+    match functions.iter().find(|(_, is_there)| !is_there) {
+        None => Ok(()),
+        Some((function, _)) => {
+            Err(PluginHostError::NullFunction { source_name: reader.source_name.to_owned(), function })
+        }
+    }
+}
+
+pub(super) fn issue_extension(
+    table: &ProctorPlugin,
+    reader: Reader<'_>,
+    activity: &'static Activity,
+) -> Result<IssueFunction, PluginHostError> {
+    let pointer = extension(table, reader, activity, abi::PROCTOR_EXTENSION_ISSUE)?;
+    // SAFETY: the id names this structure, and the plugin vouches for what it returns under the id.
+    let extension = unsafe { reader.structure(pointer.cast::<ProctorIssue>()) }?;
+    let null = || null_extension_function(reader, "ProctorIssue.issue");
+    extension.issue.ok_or_else(null)
+}
+
+pub(super) fn virtual_extension(
+    table: &ProctorPlugin,
+    reader: Reader<'_>,
+    activity: &'static Activity,
+) -> Result<VirtualFunction, PluginHostError> {
+    let pointer = extension(table, reader, activity, abi::PROCTOR_EXTENSION_VIRTUAL_TIME)?;
+    // SAFETY: the id names this structure, and the plugin vouches for what it returns under the id.
+    let extension = unsafe { reader.structure(pointer.cast::<ProctorVirtualTime>()) }?;
+    let null = || null_extension_function(reader, "ProctorVirtualTime.execute");
+    extension.execute.ok_or_else(null)
+}
+
+/// The function by which a model says how it will run; none if the plugin does not have that extension.
+pub(crate) fn explain_extension(
+    table: &ProctorPlugin,
+    plugin: &str,
+    activity: &'static Activity,
+) -> Result<Option<ExplainFunction>, PluginHostError> {
+    let reader = Reader { source_name: plugin };
+    // No manifest promises it, so that it is missing is no error.
+    let Ok(pointer) = extension(table, reader, activity, abi::PROCTOR_EXTENSION_EXPLAIN) else {
+        return Ok(None);
+    };
+    // SAFETY: the id names this structure, and the plugin vouches for what it returns under the id.
+    let extension = unsafe { reader.structure(pointer.cast::<ProctorExplain>()) }?;
+    let null = || null_extension_function(reader, "ProctorExplain.explain");
+    extension.explain.ok_or_else(null).map(Some)
+}
+
+fn null_extension_function(reader: Reader<'_>, function: &'static str) -> PluginHostError {
+    PluginHostError::NullFunction { source_name: reader.source_name.to_owned(), function }
+}
+
+fn extension(
+    table: &ProctorPlugin,
+    reader: Reader<'_>,
+    activity: &'static Activity,
+    id: &'static str,
+) -> Result<*const c_void, PluginHostError> {
+    let missing = |problem| PluginHostError::MissingExtension {
+        source_name: reader.source_name.to_owned(),
+        id,
+        problem,
+    };
+    let ask = table.extension.ok_or_else(|| missing("its table has no function `extension`"))?;
+    let pointer = {
+        let _scope = activity.enter(Call::Extension);
+        // SAFETY: the function is that of the plugin's table; the text lives for ever.
+        unsafe { ask(ProctorString { data: id.as_ptr(), length: id.len() }) }
+    };
+    if pointer.is_null() { Err(missing("its function `extension` returns null for it")) } else { Ok(pointer) }
+}

@@ -1,0 +1,35 @@
+//! Handles that a plugin gave out, and texts that it is given.
+
+use std::ptr::NonNull;
+
+use proctor_plugin_api::abi::ProctorString;
+
+use crate::{call::Call, error::PluginHostError};
+
+/// A handle that a plugin gave out. The host never looks behind it.
+#[derive(Debug)]
+pub(crate) struct Handle<T>(NonNull<T>);
+
+// SAFETY: the handle is only ever passed back to the plugin that made it. Which thread may do that with which function
+// is part of the ABI, and is kept by the types: exclusive functions take `&mut`, or are those of the owner's thread.
+unsafe impl<T> Send for Handle<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for Handle<T> {}
+
+impl<T> Handle<T> {
+    /// Checks what a call wrote.
+    pub(crate) fn new(pointer: *mut T, plugin: &str, call: Call) -> Result<Self, PluginHostError> {
+        NonNull::new(pointer)
+            .map(Self)
+            .ok_or_else(|| PluginHostError::NullHandle { plugin: plugin.to_owned(), call })
+    }
+
+    pub(crate) fn get(&self) -> *mut T {
+        self.0.as_ptr()
+    }
+}
+
+/// A text of the host as the ABI has it, valid as long as `text`.
+pub(crate) fn borrowed(text: &str) -> ProctorString {
+    ProctorString { data: text.as_ptr(), length: text.len() }
+}

@@ -1,0 +1,11 @@
+//! The objects that a plugin makes: the opened plugin, its model and the model's instances.
+
+pub(crate) mod backend;
+pub(crate) mod demand;
+mod explanation;
+mod handle;
+pub(crate) mod instance;
+pub(crate) mod model;
+mod output;
+mod request;
+pub(crate) mod samples;

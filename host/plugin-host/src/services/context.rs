@@ -1,0 +1,153 @@
+//! What one opened plugin may ask of the host, and where its answers go.
+
+use std::{
+    collections::BTreeMap,
+    mem::MaybeUninit,
+    path::PathBuf,
+    slice,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use arc_swap::ArcSwapOption;
+use proctor_plugin_api::{
+    abi::{ProctorResponse, ProctorString},
+    vocabulary::{CompletionSink, QuerySampleResponse, ResponseId, SampleStatus},
+};
+
+use crate::{
+    error::{known_status, status_name},
+    guard::checked::readable,
+    services::{faults::Faults, response_size::ExpectedSize},
+};
+
+/// How many responses are converted at a time, on the stack.
+const RESPONSES_AT_ONCE: usize = 64;
+/// Longest text that a plugin may log, in bytes; the rest is cut off.
+pub(super) const LOG_LENGTH_MOST: usize = 64 << 10;
+
+/// Services that the host offers to an opened plugin.
+#[derive(Clone)]
+pub struct HostServices {
+    /// The clock that latencies are measured with, in ns.
+    pub now_ns: Arc<dyn Fn() -> u64 + Send + Sync>,
+    /// Folder for compiled kernels and tuning results, if there is one.
+    pub cache_folder: Option<PathBuf>,
+}
+
+/// State behind the host table of one backend.
+pub(crate) struct HostContext {
+    pub(super) plugin: &'static str,
+    pub(super) now_ns: Arc<dyn Fn() -> u64 + Send + Sync>,
+    pub(super) cache_folder: Option<String>,
+    sink: ArcSwapOption<Arc<dyn CompletionSink>>,
+    /// Size of the outputs of one sample together.
+    pub(crate) response_size: ExpectedSize,
+    is_cancelled: AtomicBool,
+    pub(super) metrics: Mutex<BTreeMap<String, f64>>,
+    pub(crate) faults: Faults,
+}
+
+impl HostContext {
+    pub(super) fn new(plugin: &'static str, services: HostServices) -> Self {
+        Self {
+            plugin,
+            now_ns: services.now_ns,
+            cache_folder: services.cache_folder.and_then(|folder| folder.to_str().map(str::to_owned)),
+            sink: ArcSwapOption::empty(),
+            response_size: ExpectedSize::default(),
+            is_cancelled: AtomicBool::new(false),
+            metrics: Mutex::default(),
+            faults: Faults::default(),
+        }
+    }
+
+    pub(crate) fn set_sink(&self, sink: Option<Arc<dyn CompletionSink>>) {
+        self.sink.store(sink.map(Arc::new));
+    }
+
+    pub(crate) fn cancel(&self) {
+        self.is_cancelled.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.is_cancelled.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn metrics(&self) -> BTreeMap<String, f64> {
+        self.metrics.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Hands responses to the sink, a stack-sized chunk at a time, so that nothing is allocated.
+    pub(super) fn deliver(&self, raw: &[ProctorResponse], is_completion: bool) {
+        let Some(sink) = &*self.sink.load() else {
+            self.faults
+                .record(|| format!("plugin {}: answered samples while no test was running", self.plugin));
+            return;
+        };
+        // Not filled beforehand: most calls bring one response.
+        let mut room = [const { MaybeUninit::<QuerySampleResponse<'_>>::uninit() }; RESPONSES_AT_ONCE];
+        for raw in raw.chunks(RESPONSES_AT_ONCE) {
+            for (place, raw) in room.iter_mut().zip(raw) {
+                place.write(self.convert(raw, is_completion));
+            }
+            // SAFETY: a chunk is at most as long as the room, and as many elements of it were just written.
+            let responses = unsafe { slice::from_raw_parts(room.as_ptr().cast(), raw.len()) };
+            if is_completion { sink.complete(responses) } else { sink.first_token(responses) }
+        }
+    }
+
+    fn convert<'a>(&self, raw: &'a ProctorResponse, is_completion: bool) -> QuerySampleResponse<'a> {
+        let id = ResponseId(raw.id);
+        let mut response = QuerySampleResponse {
+            id,
+            status: SampleStatus(known_status(raw.status)),
+            data: &[],
+            token_count: raw.token_count,
+        };
+        if !is_completion {
+            return response;
+        }
+        if !response.status.is_ok() {
+            // SAFETY: the plugin vouches for the message until its call returns.
+            let message = unsafe { bytes_of(&raw.message, LOG_LENGTH_MOST) };
+            if !message.is_empty() {
+                let status = status_name(raw.status);
+                tracing::warn!(target: "plugin", plugin = self.plugin, "sample {id} failed ({status}): {}", readable(message));
+            }
+            return response;
+        }
+        let expected = self.response_size.get();
+        let is_null = raw.data.is_null() && raw.size_bytes > 0;
+        if is_null
+            || isize::try_from(raw.size_bytes).is_err()
+            || expected.is_some_and(|expected| !expected.allows(raw.size_bytes))
+        {
+            self.faults.record(|| {
+                let (what, got) = (if is_null { "null with " } else { "" }, raw.size_bytes);
+                let expected = expected.map_or_else(|| "some".to_owned(), |expected| expected.to_string());
+                format!("plugin {}: response {id} has {what}{got} bytes instead of {expected}", self.plugin)
+            });
+            response.status = SampleStatus::FAILED;
+        } else if raw.size_bytes > 0 {
+            // SAFETY: not null and not too long as just checked; the plugin vouches for the bytes until its call
+            // returns, which is after the sink has read them.
+            response.data = unsafe { slice::from_raw_parts(raw.data.cast(), raw.size_bytes) };
+        }
+        response
+    }
+}
+
+/// The bytes of a text, at most `length_most` of them; empty for null.
+///
+/// # Safety
+/// `text.data` is null, or `text.length` bytes can be read there for as long as `text` is borrowed.
+pub(super) unsafe fn bytes_of(text: &ProctorString, length_most: usize) -> &[u8] {
+    if text.data.is_null() {
+        return &[];
+    }
+    // SAFETY: not null as just checked; the caller vouches for the bytes, of which no more than these are read.
+    unsafe { slice::from_raw_parts(text.data, text.length.min(length_most)) }
+}
