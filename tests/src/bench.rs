@@ -15,7 +15,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::{Run, place};
+use crate::{place, run::Run};
 
 /// Far longer than any run of a test takes, on any machine: what is still running then hangs.
 const LIMIT: Duration = Duration::from_secs(90);

@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-use crate::workspace;
+use crate::place::workspace;
 
 /// Compiles a file of `tests/fixtures/c` to `folder/lib<name>_sut.so`, against the header alone, as C99, with all
 /// warnings as errors. `defines` are macros such as `CASE=3`.

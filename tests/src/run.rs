@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::Finished;
+use crate::bench::Finished;
 
 /// Size of one sample in `samples.bin`.
 const SAMPLE_BYTES: usize = 16;

@@ -6,7 +6,7 @@ use proctor_plugin_api::{
     vocabulary::{ElementType, TensorSpec},
 };
 
-use crate::Output;
+use crate::network::Output;
 
 /// One input of all samples as a tensor `[batch, shape of a sample ...]`.
 ///

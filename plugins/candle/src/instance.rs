@@ -6,7 +6,7 @@ use candle_core::Tensor;
 use proctor_plugin_api::{Batch, Instance, PluginError, abi};
 use rayon::ThreadPool;
 
-use crate::{Call, batch, model::Shared};
+use crate::{batch, model::Shared, network::Call};
 
 /// One co-located copy of a model: the shared weights, and threads of its own.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use std::{
 use candle_core::{DType, Device, utils::get_num_threads};
 use proctor_plugin_api::{Host, Model, ModelRequest, Placement, PluginError, vocabulary::TensorSpec};
 
-use crate::{LoadedInstance, Network, Weights, threads};
+use crate::{instance::LoadedInstance, network::Network, threads, weights::Weights};
 
 /// A loaded model and how its instances will be made.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use proctor_plugin_api::{
     vocabulary::{ResponseId, SampleIndex, SampleStatus, TensorSpec},
 };
 
-use crate::{LoadError, Precision, Weights};
+use crate::{error::LoadError, precision::Precision, weights::Weights};
 
 /// A loaded model. Instances share it, each calls it from a thread of its own, within the threads that it may use.
 pub trait Network: Send + Sync + fmt::Debug {

@@ -2,7 +2,7 @@
 
 use proctor_plugin_api::{Manifest, OptionSpec, Options, PluginError, Threads};
 
-use crate::models::BEAM_MAX;
+use crate::models::llama::config::BEAM_MAX;
 
 /// The options, read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,12 +5,15 @@ use proctor_plugin_api::{
 };
 
 use crate::{
-    LoadError, LoadRequest, Precision, Weights, device,
+    device,
+    error::LoadError,
     model::LoadedModel,
     models::{self, MODELS},
-    network::Known,
+    network::{Known, LoadRequest},
     options::{Settings, declare},
+    precision::Precision,
     threads,
+    weights::Weights,
 };
 
 export_plugin!(Candle);

@@ -20,7 +20,7 @@ use safetensors::{
     tensor::{Metadata, TensorInfo},
 };
 
-use crate::{LoadError, Precision};
+use crate::{error::LoadError, precision::Precision};
 
 /// Longest header that is read; that of a model of ten thousand tensors has a hundredth of this.
 const HEADER_BYTES_MAX: u64 = 100 << 20;

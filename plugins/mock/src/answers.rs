@@ -11,7 +11,7 @@ use rand_distr::{Distribution, StandardNormal};
 
 use crate::{
     lines::Lines,
-    plugin::required,
+    option_value::required,
     random::{Keyed, Use},
 };
 

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Instant};
 
 use proctor_plugin_api::{Batch, Instance, PluginError, vocabulary::SampleStatus};
 
-use crate::{model::Shared, service::Draw, wait};
+use crate::{service::Draw, shared::Shared, wait};
 
 /// One co-located copy of the model. The host calls it from one thread and never twice at a time, so what it owns
 /// needs no lock.

@@ -19,10 +19,10 @@ use proctor_plugin_api::{
 use rand::Rng;
 
 use crate::{
-    model::Shared,
-    plugin::required,
+    option_value::required,
     random::{Keyed, Use},
     service::Draw,
+    shared::Shared,
     wait,
 };
 

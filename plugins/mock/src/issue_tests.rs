@@ -7,7 +7,10 @@ use proctor_plugin_api::{
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Mock, MockModel, plugin::tests::options};
+use crate::{
+    model::MockModel,
+    plugin::{Mock, tests::options},
+};
 
 fn samples(count: u64) -> Vec<QuerySample> {
     (0..count).map(|n| QuerySample { id: ResponseId(n + 1), index: SampleIndex(n) }).collect()

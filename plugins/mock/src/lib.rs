@@ -1,20 +1,22 @@
 //! The mock plugin: the reference for plugin authors, with every behaviour an option.
 //!
-//! It computes nothing. It takes as long as it is told to and answers what it is told to, so it stands in for a device
-//! wherever the host itself is looked at: its own floor (the null backend), the scheduler's policies against a known
-//! service time, the accuracy scripts against answers that are wrong by a known share.
+//! It computes nothing. It takes as long as its options say and gives the answers that they say, so it stands in for a
+//! device wherever the host itself is tested: the scheduler's policies against a known service time, virtual time, the
+//! accuracy scripts against answers of which a known share is wrong. The harness's own floor is measured with the plugin
+//! `null`.
 //!
 //! # A tour for plugin authors
 //! Read the files in this order; each is one thing that a plugin does.
 //! 1. `plugin`: [`Mock`], what the host sees first. The manifest says what the plugin can run and which options it
 //!    takes; `open` reads the options; `load_model` checks what the host wants. The export macro stands at its top.
-//! 2. `model`: [`MockModel`], the life cycle of a loaded model, and what all of its instances share.
+//! 2. `model`: [`MockModel`], the life cycle of a loaded model; `shared`: the part of it that its instances read.
 //! 3. `instance`: [`MockInstance`], where a batch is executed. The smallest file, and for a real plugin the heart.
 //! 4. `issue`: the optional second way to take work, whole queries on threads of the plugin's own. Leave it out, and
 //!    the host does the queueing, the batching and the scaling.
 //!
 //! The other files are this plugin's own business, in place of a device: `service` (how long), `answers` (what),
-//! `table` and `lines` (its two kinds of files), `random` (numbers that depend on a key alone).
+//! `table` and `lines` (its two kinds of files), `random` (numbers that depend on a key alone), `wait` (time that passes),
+//! `option_value` (options that have a default).
 //!
 //! # Make it yours
 //! 1. Copy this folder to `plugins/<name>`, and keep `plugin`, `model` and `instance`.
@@ -61,9 +63,11 @@ mod instance;
 mod issue;
 mod lines;
 mod model;
+mod option_value;
 mod plugin;
 mod random;
 mod service;
+mod shared;
 mod table;
 mod wait;
 

@@ -1,20 +1,15 @@
 //! Second stop: a loaded model and its life cycle.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU32, Ordering},
-};
+use std::sync::Arc;
 
-use proctor_plugin_api::{
-    Host, Model, Placement, PluginError, PreparedSample,
-    vocabulary::{QuerySample, SampleIndex},
-};
+use proctor_plugin_api::{Host, Model, Placement, PluginError, PreparedSample, vocabulary::QuerySample};
 
 use crate::{
-    MockInstance,
     answers::Answers,
+    instance::MockInstance,
     issue::{IssuePath, IssueSettings},
     service::Service,
+    shared::Shared,
 };
 
 /// A loaded model. The host makes instances of it, or issues queries to it.
@@ -24,19 +19,9 @@ pub struct MockModel {
     pub(crate) issue: IssuePath,
 }
 
-/// What all instances and threads of a model read. A real plugin has its weights here, once.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) host: Host,
-    pub(crate) service: Service,
-    pub(crate) answers: Answers,
-    /// How many instances or threads are serving right now. Only counted, so no order with other memory is needed.
-    busy: AtomicU32,
-}
-
 impl MockModel {
     pub(crate) fn new(host: Host, service: Service, answers: Answers, issue: IssueSettings) -> Self {
-        let shared = Arc::new(Shared { host, service, answers, busy: AtomicU32::new(0) });
+        let shared = Arc::new(Shared::new(host, service, answers));
         Self { issue: IssuePath::new(Arc::clone(&shared), issue), shared }
     }
 }
@@ -75,34 +60,5 @@ impl Model for MockModel {
 
     fn stop(&self) -> Result<(), PluginError> {
         self.issue.stop()
-    }
-}
-
-impl Shared {
-    /// Counts the caller as busy until the guard is dropped.
-    pub(crate) fn serve(&self) -> Busy<'_> {
-        Busy { count: self.busy.fetch_add(1, Ordering::Relaxed) + 1, busy: &self.busy }
-    }
-
-    /// Writes the outputs of one sample to `room`, one after the other, as [`Host::complete`] wants them.
-    pub(crate) fn write_outputs(&self, index: SampleIndex, mut room: &mut [u8]) {
-        for output in 0..self.answers.output_count() {
-            let (bytes, rest) = room.split_at_mut(self.answers.output_size_bytes(output));
-            self.answers.write(index, output, bytes);
-            room = rest;
-        }
-    }
-}
-
-/// One that is serving.
-pub(crate) struct Busy<'a> {
-    /// How many are serving, this one included, as of when it began.
-    pub(crate) count: u32,
-    busy: &'a AtomicU32,
-}
-
-impl Drop for Busy<'_> {
-    fn drop(&mut self) {
-        self.busy.fetch_sub(1, Ordering::Relaxed);
     }
 }

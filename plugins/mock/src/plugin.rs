@@ -5,9 +5,10 @@ use proctor_plugin_api::{
 };
 
 use crate::{
-    MockModel,
     answers::{AnswerSettings, Answers},
     issue::IssueSettings,
+    model::MockModel,
+    option_value::required,
     service::Service,
 };
 
@@ -67,12 +68,6 @@ impl Plugin for Mock {
         tracing::info!(model = request.model, service = %self.service, answers = %self.answers, "model loaded");
         Ok(MockModel::new(self.host, self.service.clone(), answers, self.issue))
     }
-}
-
-/// The value of an option that has a default, which the host fills in.
-pub(crate) fn required<T>(name: &str, value: Option<T>) -> Result<T, PluginError> {
-    value
-        .ok_or_else(|| PluginError::invalid_argument(format!("the host gave no value for option \"{name}\"")))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use proctor_plugin_api::{OptionSpec, Options, PluginError};
 use rand_distr::{Distribution, LogNormal, Normal, Uniform};
 
 use crate::{
-    plugin::required,
+    option_value::required,
     random::{Keyed, Use},
     table::Table,
 };

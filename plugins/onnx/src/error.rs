@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use proctor_onnx_file::{FitError, OnnxFileError, Precision};
 use proctor_plugin_api::PluginError;
 
-use crate::library::LibraryError;
+use crate::runtime_library::error::RuntimeLibraryError;
 
 /// Why a model cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LoadError {
     /// There is no runtime.
     #[error(transparent)]
-    Library(#[from] LibraryError),
+    RuntimeLibrary(#[from] RuntimeLibraryError),
     /// The file cannot be used.
     #[error(transparent)]
     File(#[from] OnnxFileError),
@@ -101,7 +101,9 @@ impl From<LoadError> for PluginError {
             | LoadError::NoProvider { .. }
             | LoadError::Operator { .. } => Self::unsupported(text),
             LoadError::Device { .. } => Self::invalid_argument(text),
-            LoadError::Library(_) | LoadError::File(_) | LoadError::Session { .. } => Self::failed(text),
+            LoadError::RuntimeLibrary(_) | LoadError::File(_) | LoadError::Session { .. } => {
+                Self::failed(text)
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! # Where to read
 //! - `plugin`, `model`, `instance`: the three traits of a plugin; `options` what can be set.
-//! - `library`: the runtime library, which is no part of the plugin: found by option, environment, beside the plugin or in
+//! - `runtime_library`: ONNX Runtime, which is no part of the plugin: found by option, environment, beside the plugin or in
 //!   the folder of `cargo xtask setup`, checked, and loaded once.
 //! - `session`, `provider`: sessions of the runtime and what computes in them.
 //! - `call`, `tensor`, `buffer`: one batch, from the host's memory through the runtime into the host's memory.
@@ -27,11 +27,11 @@ mod buffer;
 mod call;
 mod error;
 mod instance;
-mod library;
 mod model;
 mod options;
 mod plugin;
 mod provider;
+mod runtime_library;
 mod session;
 mod tensor;
 

@@ -13,9 +13,9 @@ use proctor_plugin_api::{Host, Model, ModelRequest, Placement, PluginError, voca
 use crate::{
     error::LoadError,
     instance::{Counters, OnnxInstance, Plan},
-    library::Runtime,
     options::Settings,
     provider::Provider,
+    runtime_library::runtime::Runtime,
     session::SessionMaker,
 };
 

@@ -9,9 +9,9 @@ use proctor_plugin_api::{
 
 use crate::{
     error::LoadError,
-    library::{self, Runtime},
     model::OnnxModel,
     options::{Settings, declare},
+    runtime_library::{find::find, runtime::Runtime},
 };
 
 export_plugin!(Onnx);
@@ -50,7 +50,7 @@ impl Plugin for Onnx {
 
     fn open(host: Host, options: &Options) -> Result<Self, PluginError> {
         let settings = Settings::read(options)?;
-        let path = library::find(settings.library.as_deref()).map_err(LoadError::from)?;
+        let path = find(settings.library.as_deref()).map_err(LoadError::from)?;
         let runtime = Runtime::load(&path).map_err(LoadError::from)?;
         Ok(Self { host, runtime, settings })
     }

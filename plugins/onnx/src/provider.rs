@@ -7,7 +7,7 @@ use ort::{
     sys,
 };
 
-use crate::{error::LoadError, library::Runtime, options::Settings};
+use crate::{error::LoadError, runtime_library::runtime::Runtime};
 
 /// An execution provider that the plugin knows how to ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,9 +77,10 @@ impl Provider {
         Ok(provider)
     }
 
-    /// What a session is made with, the preferred one first; operators that none of them has run on the last.
-    pub(crate) fn dispatches(self, settings: &Settings, threads: usize) -> Vec<ExecutionProviderDispatch> {
-        let cpu = ep::CPU::default().with_arena_allocator(settings.arena).build();
+    /// Providers of a session, the preferred one first; operators that the others do not have run on the last. With `arena`
+    /// the memory of intermediate results is kept.
+    pub(crate) fn dispatches(self, arena: bool, threads: usize) -> Vec<ExecutionProviderDispatch> {
+        let cpu = ep::CPU::default().with_arena_allocator(arena).build();
         let own = match self {
             Self::Cpu => vec![],
             Self::Cuda => vec![ep::CUDA::default().build()],

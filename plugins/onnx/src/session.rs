@@ -7,7 +7,7 @@ use ort::{
     session::{Session, SharedSessionInner},
 };
 
-use crate::{error::LoadError, library::Runtime, options::Settings, provider::Provider};
+use crate::{error::LoadError, options::Settings, provider::Provider, runtime_library::runtime::Runtime};
 
 /// What the runtime says of an operator that it does not have.
 const UNKNOWN_OPERATOR: [&str; 3] =
@@ -46,7 +46,7 @@ impl SessionMaker {
             .with_parallel_execution(settings.inter_threads > 1)?
             .with_config_entry("session.intra_op.allow_spinning", spin)?
             .with_config_entry("session.inter_op.allow_spinning", spin)?
-            .with_execution_providers(self.provider.dispatches(settings, *threads))?;
+            .with_execution_providers(self.provider.dispatches(settings.arena, *threads))?;
         if let Some(affinities) = affinities(*threads, cpus) {
             builder = builder.with_config_entry("session.intra_op_thread_affinities", affinities)?;
         }

@@ -8,7 +8,7 @@ use std::sync::{
 use proctor_onnx_file::Fit;
 use proctor_plugin_api::{Host, Model, Placement, PluginError};
 
-use crate::{TractInstance, executor::executor, plans::Plan};
+use crate::{executor::executor, instance::TractInstance, plans::Plan};
 
 /// A loaded model.
 #[derive(Debug)]

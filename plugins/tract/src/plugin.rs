@@ -8,8 +8,8 @@ use proctor_plugin_api::{
 };
 
 use crate::{
-    TractModel,
     error::LoadError,
+    model::TractModel,
     plans::{compile, datum_type},
 };
 

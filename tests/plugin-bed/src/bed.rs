@@ -8,10 +8,11 @@ use proctor_plugin_host::{
 };
 
 use crate::{
-    Ran, Run, Samples,
     clock::now_ns,
     execute::{Batches, batches, execute},
     reported::{Ids, Reported},
+    run::{Ran, Run},
+    samples::Samples,
 };
 
 /// Opens a linked-in plugin with some options given; the others have their defaults. It gets no cache folder.
@@ -176,6 +177,6 @@ fn both<T>(value: Result<T, String>, after: Result<(), String>) -> Result<T, Str
     }
 }
 
-pub(crate) fn text(error: PluginHostError) -> String {
+fn text(error: PluginHostError) -> String {
     error.to_string()
 }

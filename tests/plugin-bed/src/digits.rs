@@ -13,7 +13,10 @@ use proctor_plugin_api::vocabulary::SampleIndex;
 use proctor_plugin_host::ModelDemand;
 use serde::Deserialize;
 
-use crate::{Answer, demand, f32_spec};
+use crate::{
+    demand::{demand, f32_spec},
+    run::Answer,
+};
 
 /// The models; each is there as an ONNX file and as a safetensors file.
 pub const MODELS: [&str; 3] = ["digits-cnn", "digits-lstm", "digits-mlp"];

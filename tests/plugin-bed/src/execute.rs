@@ -8,7 +8,10 @@ use proctor_plugin_api::{
 };
 use proctor_plugin_host::Instance;
 
-use crate::{Answer, Ran, bed::text, clock::now_ns};
+use crate::{
+    clock::now_ns,
+    run::{Answer, Ran},
+};
 
 /// The batches of an instance.
 pub(crate) type Batches = Vec<Vec<QuerySample>>;
@@ -43,7 +46,7 @@ pub(crate) fn execute(
     let mut ran = Ran::default();
     for batch in batches {
         let begin_ns = now_ns();
-        instance.execute(batch).map_err(text)?;
+        instance.execute(batch).map_err(|error| error.to_string())?;
         let stamps = instance.stamps();
         check_order(&stamps, begin_ns, now_ns())?;
         ran.stamps.push(stamps);

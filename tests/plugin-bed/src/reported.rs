@@ -4,7 +4,7 @@ use std::{mem, sync::Mutex};
 
 use proctor_plugin_api::vocabulary::{CompletionSink, QuerySampleResponse, ResponseId, SampleIndex};
 
-use crate::Ran;
+use crate::run::Ran;
 
 /// The ids of a run, from 1 on: one for each sample on each instance.
 #[derive(Debug, Clone, Copy)]

@@ -7,7 +7,7 @@ use proctor_plugin_api::{
     vocabulary::{SampleIndex, TensorSpec},
 };
 
-use crate::{f32_values, i32_values};
+use crate::values::{f32_values, i32_values};
 
 /// What came of a run that went well.
 #[derive(Debug, Clone)]

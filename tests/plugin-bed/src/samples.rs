@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proctor_plugin_api::vocabulary::SampleIndex;
 use proctor_plugin_host::SampleBuffers;
 
-use crate::f32_bytes;
+use crate::values::f32_bytes;
 
 /// What the ABI promises of the tensors of a sample, in bytes.
 const ALIGNMENT: usize = 64;

@@ -17,7 +17,11 @@ use super::{
     layers::Linear,
     tensors::{Expected, fit_inputs, fit_outputs},
 };
-use crate::{Call, LoadError, LoadRequest, Network, Output, Weights};
+use crate::{
+    error::LoadError,
+    network::{Call, LoadRequest, Network, Output},
+    weights::Weights,
+};
 
 /// What is added to the score of a place that must not be seen, as in the reference code of the paper. Its exponential
 /// is 0 beside that of any other, and f16 has it.

@@ -8,8 +8,9 @@ use super::{
     tensors::{Expected, fit_inputs, fit_outputs},
 };
 use crate::{
-    Call, LoadError, LoadRequest, Network, Output,
-    ops::{After, Convolution, Padding},
+    error::LoadError,
+    network::{Call, LoadRequest, Network, Output},
+    ops::convolution::{After, Convolution, Padding},
 };
 
 /// Rows and columns of an image.

@@ -4,8 +4,12 @@ use candle_core::Tensor;
 use candle_nn::{BatchNorm, Conv2d, Conv2dConfig};
 
 use crate::{
-    LoadError, Weights,
-    ops::{After, Convolution, Padding, product},
+    error::LoadError,
+    ops::{
+        convolution::{After, Convolution, Padding},
+        product::product,
+    },
+    weights::Weights,
 };
 
 /// A linear layer: `weight` `[output, input]`, `bias` `[output]`.

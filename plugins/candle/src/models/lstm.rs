@@ -3,7 +3,7 @@
 use candle_core::{DType, Device, Result, Tensor};
 use candle_nn::ops::sigmoid;
 
-use crate::{LoadError, Weights, ops::product};
+use crate::{error::LoadError, ops::product::product, weights::Weights};
 
 /// Rows of a weight for each unit: the gates input, forget, cell and output.
 const GATES: usize = 4;

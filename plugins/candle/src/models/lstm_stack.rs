@@ -6,7 +6,10 @@ use super::{
     lstm::Lstm,
     tensors::{Expected, fit_inputs, fit_outputs},
 };
-use crate::{Call, LoadError, LoadRequest, Network, Output};
+use crate::{
+    error::LoadError,
+    network::{Call, LoadRequest, Network, Output},
+};
 
 #[derive(Debug)]
 struct LstmStack(Lstm);

@@ -10,8 +10,13 @@ use super::{
     tensors::{Expected, fit_inputs, fit_outputs},
 };
 use crate::{
-    Call, LoadError, LoadRequest, Network, Output, Weights,
-    ops::{After, Convolution, Depthwise, Padding},
+    error::LoadError,
+    network::{Call, LoadRequest, Network, Output},
+    ops::{
+        convolution::{After, Convolution, Padding},
+        depthwise::Depthwise,
+    },
+    weights::Weights,
 };
 
 /// Stride of each pair of convolutions; the widths are in the file.

@@ -3,16 +3,14 @@
 mod bert;
 mod digits;
 mod layers;
-mod llama;
+pub(crate) mod llama;
 mod lstm;
 mod lstm_stack;
 mod mobilenet;
 mod resnet;
 mod tensors;
 
-pub(crate) use llama::BEAM_MAX;
-
-use crate::{Known, Precision};
+use crate::{network::Known, precision::Precision};
 
 /// Every model that the plugin knows.
 pub const MODELS: &[Known] = &[
@@ -28,7 +26,7 @@ pub const MODELS: &[Known] = &[
         load: bert::embedding,
     },
     Known { ids: &["lstm-stack", "lstm-stack-tiny"], precisions: Precision::ALL, load: lstm_stack::load },
-    Known { ids: llama::IDS, precisions: Precision::ALL, load: llama::load },
+    Known { ids: llama::config::IDS, precisions: Precision::ALL, load: llama::network::load },
 ];
 
 /// The model with this id.

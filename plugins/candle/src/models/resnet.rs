@@ -11,8 +11,10 @@ use super::{
     tensors::{Expected, fit_inputs, fit_outputs},
 };
 use crate::{
-    Call, LoadError, LoadRequest, Network, Output, Weights,
-    ops::{After, Convolution, Padding},
+    error::LoadError,
+    network::{Call, LoadRequest, Network, Output},
+    ops::convolution::{After, Convolution, Padding},
+    weights::Weights,
 };
 
 /// Stages, each of which but the first halves rows and columns.

@@ -2,7 +2,7 @@
 
 use proctor_plugin_api::vocabulary::{ElementType, TensorSpec};
 
-use crate::LoadError;
+use crate::error::LoadError;
 
 /// A tensor of one sample, as a model has it.
 #[derive(Debug, Clone)]

@@ -3,7 +3,7 @@
 use candle_core::{CpuStorage, CustomOp3, D, DType, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 
-use super::{Convolution, values};
+use super::{convolution::Convolution, values};
 
 /// A convolution of each channel for itself: `weight` `[channels, 1, rows, columns]`, `bias` `[channels]`, followed by
 /// ReLU6.

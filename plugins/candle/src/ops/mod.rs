@@ -5,15 +5,11 @@
 //! (the crate `gemm`) in the threads of the instance, write where the result belongs, and do what follows on the way.
 //! On other devices the engine's own operations are used.
 
-mod convolution;
-mod depthwise;
-mod product;
+pub(crate) mod convolution;
+pub(crate) mod depthwise;
+pub(crate) mod product;
 #[cfg(test)]
 mod tests;
-
-pub(crate) use convolution::{After, Convolution, Padding};
-pub(crate) use depthwise::Depthwise;
-pub(crate) use product::product;
 
 use candle_core::{CpuStorage, Layout, Result, WithDType, bail};
 

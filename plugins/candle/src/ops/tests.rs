@@ -2,7 +2,10 @@
 
 use candle_core::{DType, Device, Tensor};
 
-use super::{After, Convolution, Depthwise, Padding};
+use super::{
+    convolution::{After, Convolution, Padding},
+    depthwise::Depthwise,
+};
 
 fn random(shape: &[usize]) -> Tensor {
     Tensor::randn(0f32, 1.0, shape, &Device::Cpu).unwrap()

@@ -9,7 +9,7 @@ use super::{
     config::LlamaConfig,
     rotary::Rotary,
 };
-use crate::{LoadError, Weights, ops::product};
+use crate::{error::LoadError, ops::product::product, weights::Weights};
 
 /// The weights of a decoder, shared by its instances.
 #[derive(Debug)]

@@ -2,19 +2,16 @@
 //! a text that goes on from it.
 //!
 //! `datasets/recipes/llama.md` has its tensors and what exactly is computed. `decoder` computes logits, with `attention` over
-//! the keys and values in `cache`; `search` chooses words, greedily or by a beam; `network` reads a batch of prompts of
+//! the keys and values in `cache`; `beam_search` chooses words, greedily or by a beam; `network` reads a batch of prompts of
 //! different lengths, runs the one and the other in turn, and reports each first token when it is known.
 
 mod attend;
 mod attention;
+mod beam_search;
 mod cache;
-mod config;
+pub(crate) mod config;
 mod decoder;
-mod network;
+pub(super) mod network;
 mod rotary;
-mod search;
 #[cfg(test)]
 mod tests;
-
-pub(crate) use config::{BEAM_MAX, IDS};
-pub(super) use network::load;

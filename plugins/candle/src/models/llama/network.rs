@@ -7,14 +7,15 @@ use proctor_plugin_api::vocabulary::ElementType::I32;
 
 use super::{
     attention::Words,
+    beam_search::{BeamSearch, Limits},
     cache::{Capacity, KvCache},
     config::{LlamaConfig, Use},
     decoder::Decoder,
-    search::{Limits, Search},
 };
 use crate::{
-    Call, LoadError, LoadRequest, Network, Output,
+    error::LoadError,
     models::tensors::{Expected, fit_inputs, fit_outputs},
+    network::{Call, LoadRequest, Network, Output},
 };
 
 /// A decoder with what it is used for.
@@ -39,7 +40,7 @@ struct Generation {
 pub(in crate::models) fn load(request: &LoadRequest<'_>) -> std::result::Result<Box<dyn Network>, LoadError> {
     let (config, usage) = LlamaConfig::of(request.model).ok_or_else(|| LoadError::UnknownModel {
         model: request.model.to_owned(),
-        known: super::IDS.join(", "),
+        known: super::config::IDS.join(", "),
     })?;
     let words = Expected::new("input_ids", I32, &[None]);
     let places = fit_inputs(request.inputs, [words, Expected::new("input_length", I32, &[Some(1)])])?;
@@ -159,21 +160,21 @@ impl Generation {
             let logits = decoder.feed(&next, &batch, &Words { beam, fed, positions }, cache)?;
             advance(&mut searches, &logits, call)?;
         }
-        let tokens = |search: &Search| search.tokens().iter().map(|token| token.cast_signed()).collect();
+        let tokens = |search: &BeamSearch| search.tokens().iter().map(|token| token.cast_signed()).collect();
         Ok(searches.iter().map(|progress| tokens(&progress.search)).collect())
     }
 }
 
 /// The search of one sample.
 struct Progress {
-    search: Search,
+    search: BeamSearch,
     /// Whether the first token was reported.
     reported: bool,
 }
 
 impl Progress {
     fn new(beam: usize, limits: Limits) -> Self {
-        Self { search: Search::new(beam, limits), reported: false }
+        Self { search: BeamSearch::new(beam, limits), reported: false }
     }
 }
 

@@ -19,10 +19,15 @@ use super::{
     cache::{Capacity, KvCache},
     config::LlamaConfig,
     decoder::Decoder,
-    load,
+    network::load,
     rotary::Rotary,
 };
-use crate::{Call, LoadError, LoadRequest, Network, Output, Precision, Weights};
+use crate::{
+    error::LoadError,
+    network::{Call, LoadRequest, Network, Output},
+    precision::Precision,
+    weights::Weights,
+};
 
 const MODEL: &str = "llama-tiny";
 const PROMPT: usize = 10;

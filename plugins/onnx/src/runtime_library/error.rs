@@ -8,7 +8,7 @@ const HOW_TO_GET: &str = "get one by `cargo xtask setup`, or by `pip install onn
 
 /// Why there is no runtime to work with.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum LibraryError {
+pub(crate) enum RuntimeLibraryError {
     /// No library was named, and none lies where one may be.
     #[error("found no ONNX Runtime (libonnxruntime.so) in {}; {HOW_TO_GET}", list(searched))]
     NotFound {

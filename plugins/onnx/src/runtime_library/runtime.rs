@@ -10,7 +10,7 @@ use std::{
 use libloading::{Library, Symbol};
 use ort::{environment::Environment, logging::LogLevel, sys::OrtApiBase};
 
-use super::{LibraryError, maps};
+use super::{error::RuntimeLibraryError, maps};
 
 /// The runtime that was loaded first. `ort` keeps one library and one environment for each image, for ever; so does this.
 static LOADED: Mutex<Option<Arc<Runtime>>> = Mutex::new(None);
@@ -29,7 +29,7 @@ impl Runtime {
     ///
     /// # Errors
     /// Why it cannot be used, and what to do.
-    pub(crate) fn load(path: &Path) -> Result<Arc<Self>, LibraryError> {
+    pub(crate) fn load(path: &Path) -> Result<Arc<Self>, RuntimeLibraryError> {
         let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
         let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         check_alone(&real)?;
@@ -37,7 +37,7 @@ impl Runtime {
             return if runtime.path == real {
                 Ok(Arc::clone(runtime))
             } else {
-                Err(LibraryError::Second { path: real, loaded: vec![runtime.path.clone()] })
+                Err(RuntimeLibraryError::Second { path: real, loaded: vec![runtime.path.clone()] })
             };
         }
         let runtime = Arc::new(Self::start(real)?);
@@ -45,9 +45,9 @@ impl Runtime {
         Ok(runtime)
     }
 
-    fn start(path: PathBuf) -> Result<Self, LibraryError> {
+    fn start(path: PathBuf) -> Result<Self, RuntimeLibraryError> {
         let (library, version) = open(&path)?;
-        let not_started = |reason: String| LibraryError::NotStarted {
+        let not_started = |reason: String| RuntimeLibraryError::NotStarted {
             path: path.clone(),
             version: version.clone(),
             reason,
@@ -67,8 +67,8 @@ impl Runtime {
     /// Says whether another runtime has come into the process since.
     ///
     /// # Errors
-    /// [`LibraryError::Second`] names it.
-    pub(crate) fn check_alone(&self) -> Result<(), LibraryError> {
+    /// [`RuntimeLibraryError::Second`] names it.
+    pub(crate) fn check_alone(&self) -> Result<(), RuntimeLibraryError> {
         check_alone(&self.path)
     }
 
@@ -88,22 +88,24 @@ impl Runtime {
     }
 }
 
-fn check_alone(path: &Path) -> Result<(), LibraryError> {
+fn check_alone(path: &Path) -> Result<(), RuntimeLibraryError> {
     let others: Vec<PathBuf> = maps::runtimes().into_iter().filter(|other| other != path).collect();
     if others.is_empty() {
         Ok(())
     } else {
-        Err(LibraryError::Second { path: path.to_owned(), loaded: others })
+        Err(RuntimeLibraryError::Second { path: path.to_owned(), loaded: others })
     }
 }
 
 /// Opens a library and asks for its version, so that every way to be wrong has words of its own.
-fn open(path: &Path) -> Result<(Library, String), LibraryError> {
+fn open(path: &Path) -> Result<(Library, String), RuntimeLibraryError> {
     // SAFETY: loading runs the library's initialisers. Those of ONNX Runtime ask for nothing; whoever names another library
     // vouches for it, as for any plugin.
-    let library = unsafe { Library::new(path) }
-        .map_err(|error| LibraryError::NotLoadable { path: path.to_owned(), reason: error.to_string() })?;
-    let not_onnx_runtime = || LibraryError::NotOnnxRuntime { path: path.to_owned() };
+    let library = unsafe { Library::new(path) }.map_err(|error| RuntimeLibraryError::NotLoadable {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    })?;
+    let not_onnx_runtime = || RuntimeLibraryError::NotOnnxRuntime { path: path.to_owned() };
     // SAFETY: a library that exports this name is an ONNX Runtime, whose header declares the symbol with this type.
     let base: Symbol<'_, unsafe extern "C" fn() -> *const OrtApiBase> =
         unsafe { library.get(b"OrtGetApiBase") }.map_err(|_| not_onnx_runtime())?;
@@ -114,7 +116,7 @@ fn open(path: &Path) -> Result<(Library, String), LibraryError> {
     let version = unsafe { CStr::from_ptr((base.GetVersionString)()) }.to_string_lossy().into_owned();
     if !is_usable(&version) {
         let (path, minor_min) = (path.to_owned(), ort::MINOR_VERSION);
-        return Err(LibraryError::WrongVersion { path, version, minor_min });
+        return Err(RuntimeLibraryError::WrongVersion { path, version, minor_min });
     }
     Ok((library, version))
 }
@@ -158,7 +160,7 @@ mod tests {
         let path = folder.path().join("libonnxruntime.so");
         fs::write(&path, "not a library").unwrap();
         let error = open(&path).unwrap_err();
-        assert!(matches!(error, LibraryError::NotLoadable { .. }), "{error}");
+        assert!(matches!(error, RuntimeLibraryError::NotLoadable { .. }), "{error}");
         assert!(error.to_string().contains("libonnxruntime.so"), "{error}");
     }
 }

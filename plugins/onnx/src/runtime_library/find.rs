@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{LibraryError, maps};
+use super::{error::RuntimeLibraryError, maps};
 
 /// Environment variable that other programs with ONNX Runtime read, too.
 const VARIABLE: &str = "ORT_DYLIB_PATH";
@@ -21,9 +21,9 @@ const LEVELS_UP: usize = 3;
 /// Finds the library: `option`, the environment, beside the plugin, where the setup puts it. The path is absolute.
 ///
 /// # Errors
-/// [`LibraryError::Missing`] if the one that was named is not there, [`LibraryError::NotFound`] if none was named and none
+/// [`RuntimeLibraryError::Missing`] if the one that was named is not there, [`RuntimeLibraryError::NotFound`] if none was named and none
 /// is found.
-pub(crate) fn find(option: Option<&Path>) -> Result<PathBuf, LibraryError> {
+pub(crate) fn find(option: Option<&Path>) -> Result<PathBuf, RuntimeLibraryError> {
     find_from(option, std::env::var_os(VARIABLE).as_deref(), maps::own_image().as_deref())
 }
 
@@ -31,17 +31,17 @@ fn find_from(
     option: Option<&Path>,
     variable: Option<&OsStr>,
     image: Option<&Path>,
-) -> Result<PathBuf, LibraryError> {
+) -> Result<PathBuf, RuntimeLibraryError> {
     let variable = variable.filter(|value| !value.is_empty()).map(Path::new);
     let named = option.map(|path| ("option library", path)).or(variable.map(|path| (VARIABLE, path)));
     if let Some((by, path)) = named {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let found =
             if path.is_dir() { newest_in(&path) } else { Some(path.clone()).filter(|path| path.is_file()) };
-        return found.ok_or(LibraryError::Missing { by, path });
+        return found.ok_or(RuntimeLibraryError::Missing { by, path });
     }
     let searched = folders(image);
-    searched.iter().find_map(|folder| newest_in(folder)).ok_or(LibraryError::NotFound { searched })
+    searched.iter().find_map(|folder| newest_in(folder)).ok_or(RuntimeLibraryError::NotFound { searched })
 }
 
 /// Beside the plugin, and the folder of the setup from there.

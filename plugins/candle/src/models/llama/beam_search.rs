@@ -17,12 +17,12 @@ pub(super) struct Limits {
 
 /// A search in progress.
 #[derive(Debug)]
-pub(super) enum Search {
+pub(super) enum BeamSearch {
     Greedy(Greedy),
     Beam(Beam),
 }
 
-impl Search {
+impl BeamSearch {
     pub(super) fn new(width: usize, limits: Limits) -> Self {
         if width == 1 { Self::Greedy(Greedy::new(limits)) } else { Self::Beam(Beam::new(width, limits)) }
     }
@@ -243,7 +243,7 @@ mod tests {
     }
 
     /// Runs a search to its end, as a batch would, and gives the answer.
-    fn run(mut search: Search) -> Vec<u32> {
+    fn run(mut search: BeamSearch) -> Vec<u32> {
         let mut texts = vec![Vec::new()];
         while !search.is_done() {
             let logits: Vec<f32> = texts.iter().flat_map(|text: &Vec<u32>| logits(text)).collect();
@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn a_beam_of_one_is_greedy() {
-        assert_eq!(run(Search::Beam(Beam::new(1, LIMITS))), run(Search::Greedy(Greedy::new(LIMITS))));
+        assert_eq!(run(BeamSearch::Beam(Beam::new(1, LIMITS))), run(BeamSearch::Greedy(Greedy::new(LIMITS))));
     }
 
     #[test]
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn the_first_word_is_known_when_all_texts_have_it() {
-        let mut search = Search::new(2, LIMITS);
+        let mut search = BeamSearch::new(2, LIMITS);
         let row = |likely: &[(usize, f32)]| {
             let mut row = [0.0; WORDS as usize];
             likely.iter().for_each(|(word, logit)| row[*word] = *logit);
@@ -323,7 +323,7 @@ mod tests {
     #[test]
     fn what_is_not_a_number_is_an_error() {
         for width in [1, 2] {
-            let mut search = Search::new(width, LIMITS);
+            let mut search = BeamSearch::new(width, LIMITS);
             let error = search.advance(&[1.0, f32::NAN, 0.0, 0.0]).unwrap_err().to_string();
             assert!(error.contains("not all finite"), "{error}");
         }

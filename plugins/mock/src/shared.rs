@@ -1,0 +1,50 @@
+//! The part of a loaded model that all of its instances and threads read.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use proctor_plugin_api::{Host, vocabulary::SampleIndex};
+
+use crate::{answers::Answers, service::Service};
+
+/// One for each model. A real plugin has its weights here, once.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) host: Host,
+    pub(crate) service: Service,
+    pub(crate) answers: Answers,
+    /// Instances and threads that are serving right now. Only counted, so no order with other memory is needed.
+    busy: AtomicU32,
+}
+
+impl Shared {
+    pub(crate) fn new(host: Host, service: Service, answers: Answers) -> Self {
+        Self { host, service, answers, busy: AtomicU32::new(0) }
+    }
+
+    /// Counts the caller as busy until the guard is dropped.
+    pub(crate) fn serve(&self) -> Busy<'_> {
+        Busy { count: self.busy.fetch_add(1, Ordering::Relaxed) + 1, busy: &self.busy }
+    }
+
+    /// Writes the outputs of one sample to `room`, one after the other, as [`Host::complete`] wants them.
+    pub(crate) fn write_outputs(&self, index: SampleIndex, mut room: &mut [u8]) {
+        for output in 0..self.answers.output_count() {
+            let (bytes, rest) = room.split_at_mut(self.answers.output_size_bytes(output));
+            self.answers.write(index, output, bytes);
+            room = rest;
+        }
+    }
+}
+
+/// An instance or a thread while it serves.
+pub(crate) struct Busy<'a> {
+    /// Number of those that served when this one began, itself included.
+    pub(crate) count: u32,
+    busy: &'a AtomicU32,
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.busy.fetch_sub(1, Ordering::Relaxed);
+    }
+}
