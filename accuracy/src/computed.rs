@@ -4,7 +4,7 @@
 
 use std::{fs, path::Path};
 
-use proctor_datasets::recipes::{InputRecipe, RnnName, input_recipe};
+use proctor_recipes::{InputRecipe, RnnName, input_recipe};
 use safetensors::{Dtype, SafeTensors};
 
 use crate::{AccuracyError, LayerDirection, LayerState};
@@ -90,7 +90,7 @@ fn run(name: &RnnName, directions: &[LayerDirection], x: &[f64]) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use proctor_datasets::recipes::{recipe, write_safetensors};
+    use proctor_recipes::{recipe, write_safetensors};
 
     use super::*;
     use crate::{Answers, ResponseForm, shipped};

@@ -2,7 +2,7 @@
 //!
 //! It shares no code with any plugin, and its answers are checked against another implementation's.
 
-use proctor_datasets::recipes::RnnCell;
+use proctor_recipes::RnnCell;
 
 /// The parameters of one direction of a recurrent layer, with PyTorch's meaning and order of gates: LSTM i, f, g, o; GRU
 /// r, z, n.

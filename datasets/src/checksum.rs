@@ -22,7 +22,7 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
 ///
 /// # Errors
 /// What the system says.
-pub(crate) fn sha256_of_file(path: &Path) -> io::Result<String> {
+pub fn sha256_of_file(path: &Path) -> io::Result<String> {
     const PIECE_BYTES: usize = 1 << 20;
     let (mut file, mut digest) = (fs::File::open(path)?, Sha256::new());
     let mut piece = vec![0; PIECE_BYTES];
@@ -35,7 +35,7 @@ pub(crate) fn sha256_of_file(path: &Path) -> io::Result<String> {
 }
 
 /// Two lower-case hexadecimal digits for each byte.
-pub(crate) fn hex(bytes: &[u8]) -> String {
+fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
         write!(text, "{byte:02x}").expect("writing to a string cannot fail");
         text

@@ -96,7 +96,8 @@ mod tests {
     #[test]
     fn a_misspelled_name_is_answered_with_the_near_one() {
         let error = open_dataset("digit", &DataRoot::search()).err().unwrap();
-        let expected = "unknown data set \"digit\", did you mean \"digits\"?; known are digits, digits-calibration, generated";
+        let expected =
+            "unknown data set \"digit\", did you mean \"digits\"?; known are digits, digits-calibration";
         assert_eq!(error.to_string(), expected);
     }
 }

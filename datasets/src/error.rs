@@ -75,48 +75,9 @@ pub enum DatasetError {
         /// What is wrong, and where.
         reason: String,
     },
-    /// There is no recipe for the model.
-    #[error("there is no recipe for model \"{model}\"{hint}; there are recipes for {known}")]
-    NoRecipe {
-        /// The model as asked for.
-        model: String,
-        /// A suggestion, or empty.
-        hint: String,
-        /// The models that have one, separated by commas.
-        known: String,
-    },
-    /// The recipe makes no file of the format.
-    #[error(
-        "the recipe of model \"{model}\" makes no {format} file, but {known}; take the entry out of the benchmark's model.files"
-    )]
-    NoFormat {
-        /// The model.
-        model: String,
-        /// The format as asked for.
-        format: String,
-        /// The formats that there are, separated by commas.
-        known: String,
-    },
-    /// The recipe makes other samples than the benchmark wants.
-    #[error(
-        "the recipe of model \"{model}\" makes {makes}, but the benchmark wants {wanted}; correct the benchmark's inputs"
-    )]
-    RecipeInputs {
-        /// The model.
-        model: String,
-        /// The tensors of a sample.
-        makes: String,
-        /// Those of the benchmark.
-        wanted: String,
-    },
-    /// A file could not be made.
-    #[error("cannot make {}", path.display())]
-    Make {
-        /// The file.
-        path: PathBuf,
-        /// What failed.
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
+    /// The data set's own reader failed in a way of its own.
+    #[error(transparent)]
+    Reader(Box<dyn std::error::Error + Send + Sync>),
     /// The data set has no such sample.
     #[error("data set \"{dataset}\" has no sample {index}: it has {sample_count} samples, counted from 0")]
     NoSuchSample {

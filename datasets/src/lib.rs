@@ -42,21 +42,17 @@ mod checksum;
 mod dataset;
 mod digits;
 mod error;
-mod generated;
 mod idx;
-mod made;
-pub mod recipes;
 mod root;
 mod store;
 
 pub use aligned::ALIGNMENT_BYTES;
-pub use checksum::{VerifiedFolder, read_file, read_verified, sha256_hex};
+pub use checksum::{VerifiedFolder, read_file, read_verified, sha256_hex, sha256_of_file};
 pub use dataset::{
     Dataset, DatasetEntry, DatasetRequest, RawSample, dataset_entries, open_dataset, open_dataset_for,
 };
 pub use digits::DigitsPart;
 pub use error::DatasetError;
 pub use idx::{IdxArray, IdxError};
-pub use made::{MadeFile, MadeModel, check_format, find_made_model, find_or_make_model, make_model};
 pub use root::DataRoot;
 pub use store::{FillError, SampleStore, StoreError};

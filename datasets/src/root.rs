@@ -53,7 +53,7 @@ impl DataRoot {
     }
 
     /// The candidates that exist.
-    pub(crate) fn folders(&self) -> impl Iterator<Item = &Path> {
+    pub fn folders(&self) -> impl Iterator<Item = &Path> {
         self.candidates.iter().map(PathBuf::as_path).filter(|folder| folder.is_dir())
     }
 
@@ -61,7 +61,7 @@ impl DataRoot {
     ///
     /// # Errors
     /// [`DatasetError::NotFound`] if the folder that the user named is not there.
-    pub(crate) fn home(&self) -> Result<Option<&Path>, DatasetError> {
+    pub fn home(&self) -> Result<Option<&Path>, DatasetError> {
         if self.is_explicit {
             let found = self.folders().next();
             let looked_in = || self.candidates.clone();

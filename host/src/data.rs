@@ -1,9 +1,9 @@
 //! `host data`: the models that are made here.
 
-use proctor_config::{RNN_PATTERN, Settings};
-use proctor_datasets::{
-    DataRoot, check_format, find_made_model, find_or_make_model, make_model,
-    recipes::{MODELS, NETWORKS, recipe},
+use proctor_config::Settings;
+use proctor_datasets::DataRoot;
+use proctor_recipes::{
+    RNN_PATTERN, check_format, find_model, find_or_make_model, make_model, model_names, recipe,
 };
 
 use crate::{
@@ -42,17 +42,17 @@ pub(crate) fn data(flags: &DataFlags) -> Result<String, HostError> {
 
 fn list(settings: &Settings, root: &DataRoot) -> String {
     let fallback = lasting_folder(settings);
-    let row = |name: &&str| {
-        let place = find_made_model(name, root, &fallback);
+    let row = |name: &str| {
+        let place = find_model(name, root, &fallback);
         let size = recipe(name).map(|recipe| megabytes(4 * recipe.parameter_count()));
         let place = place.map_or_else(
             || "not made yet".to_owned(),
             |made| made.onnx.unwrap_or(made.safetensors).path.display().to_string(),
         );
         let format = if check_format(name, "onnx").is_ok() { "safetensors, onnx" } else { "safetensors" };
-        vec![(*name).to_owned(), size.unwrap_or_default(), format.to_owned(), place]
+        vec![name.to_owned(), size.unwrap_or_default(), format.to_owned(), place]
     };
-    let rows: Vec<_> = NETWORKS.iter().chain(&MODELS).map(row).collect();
+    let rows: Vec<_> = model_names().map(row).collect();
     format!(
         "Models that are made when they are first needed\n{}  {RNN_PATTERN}  a single layer of any size\n",
         table(&rows)
@@ -72,7 +72,7 @@ mod tests {
             .unwrap();
         let root = DataRoot::new(Some(folder.path()));
         let text = list(&settings, &root);
-        for name in NETWORKS.into_iter().chain(MODELS) {
+        for name in model_names() {
             assert!(
                 text.lines().any(|line| line.trim_start().starts_with(name) && line.contains(" MB")),
                 "{text}"

@@ -19,6 +19,7 @@ use proctor_datasets::DatasetError;
 use proctor_loadgen::LoadGenError;
 use proctor_plugin_host::PluginHostError;
 use proctor_preprocess::PreprocessError;
+use proctor_recipes::RecipeError;
 use proctor_scheduler::SchedulerError;
 
 /// The codes for `--help`.
@@ -62,6 +63,9 @@ pub(crate) enum HostError {
     /// A data set or a model file is missing or damaged.
     #[error(transparent)]
     Dataset(#[from] DatasetError),
+    /// A generated model cannot be made.
+    #[error(transparent)]
+    Recipe(#[from] RecipeError),
     /// Samples cannot be made ready.
     #[error(transparent)]
     Preprocess(#[from] PreprocessError),
@@ -97,7 +101,9 @@ impl HostError {
             Self::Settings(_) | Self::Usage(_) | Self::Scheduler(_) => EXIT_SETTINGS,
             Self::Plugin(PluginHostError::Option { .. }) => EXIT_SETTINGS,
             Self::Plugin(_) | Self::PluginCannot(_) => EXIT_PLUGIN,
-            Self::Dataset(_) | Self::Preprocess(_) | Self::Data(_) | Self::Accuracy(_) => EXIT_DATA,
+            Self::Dataset(_) | Self::Recipe(_) | Self::Preprocess(_) | Self::Data(_) | Self::Accuracy(_) => {
+                EXIT_DATA
+            }
             Self::LoadGen(LoadGenError::Load { source, .. }) if source.is::<PluginHostError>() => EXIT_PLUGIN,
             Self::LoadGen(LoadGenError::Load { .. }) => EXIT_DATA,
             Self::LoadGen(_) => EXIT_SETTINGS,

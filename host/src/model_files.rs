@@ -7,7 +7,8 @@ use std::{
 };
 
 use proctor_config::{ModelFile, Settings};
-use proctor_datasets::{DataRoot, check_format, find_or_make_model, read_verified, recipes::Progress};
+use proctor_datasets::{DataRoot, read_verified};
+use proctor_recipes::{Progress, check_format, find_or_make_model};
 use serde::Serialize;
 
 use crate::{cache_folder::lasting_folder, exit::HostError, text::megabytes};

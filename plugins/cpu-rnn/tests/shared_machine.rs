@@ -6,11 +6,11 @@ use cpu_rnn_sut::{
     CpuRnn,
     planning::{Planning, PlanningOptions, cores_of, engine_identity},
 };
-use proctor_datasets::recipes;
 use proctor_plugin_api::{
     Host, Model, ModelFile, ModelRequest, Options, Placement, Plugin, PluginError,
     vocabulary::{ElementType, Scenario, TensorSpec},
 };
+use proctor_recipes as recipes;
 use proctor_rnn_engine::{Team, TeamOptions};
 use proctor_rnn_models::{LayerCalls, LoadRequest, OwnedBatch, Scheduler, load};
 use proctor_rnn_optimiser::{GruReset, Machine, Mapping, Precision, Schedule, allowed_cores};

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use proctor_datasets::recipes::{RnnCell, RnnName};
+use proctor_recipes::{RnnCell, RnnName};
 use proctor_vocabulary::did_you_mean;
 
 use super::Benchmark;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use proctor_config::RNN_TABLE_1;
-use proctor_datasets::recipes::RnnCell;
+use proctor_recipes::RnnCell;
 use proctor_rnn_optimiser::{Cell, Directions, GruReset, LayerShape, Precision};
 use serde::{Deserialize, Serialize, Serializer};
 

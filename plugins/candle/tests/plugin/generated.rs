@@ -2,9 +2,9 @@
 
 use std::{fs, path::Path};
 
-use proctor_datasets::recipes::{self, InputRecipe};
 use proctor_plugin_api::vocabulary::TensorSpec;
 use proctor_plugin_bed::{ModelDemand, demand, spec};
+use proctor_recipes::{self as recipes, InputRecipe};
 use serde_json::Value;
 use tempfile::TempDir;
 

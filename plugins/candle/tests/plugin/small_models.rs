@@ -3,9 +3,9 @@
 
 use std::slice;
 
-use proctor_datasets::recipes;
 use proctor_plugin_api::vocabulary::TensorSpec;
 use proctor_plugin_bed::{Answer, ModelDemand, Samples, f32_spec};
+use proctor_recipes as recipes;
 use serde_json::Value;
 
 use crate::{

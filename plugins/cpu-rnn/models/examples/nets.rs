@@ -4,7 +4,7 @@
 
 use std::{error::Error, path::PathBuf, sync::Arc, time::Instant};
 
-use proctor_datasets::recipes;
+use proctor_recipes as recipes;
 use proctor_rnn_engine::Team;
 use proctor_rnn_models::{
     Batch, LayerCalls, LoadRequest, OwnedBatch, Scheduler,

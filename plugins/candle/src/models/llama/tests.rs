@@ -3,7 +3,6 @@
 use std::sync::LazyLock;
 
 use candle_core::{DType, Device, Tensor};
-use proctor_datasets::recipes::{input_recipe, recipe, write_safetensors};
 use proctor_plugin_api::{
     Host,
     vocabulary::{
@@ -11,6 +10,7 @@ use proctor_plugin_api::{
         ResponseId, SampleIndex, TensorSpec,
     },
 };
+use proctor_recipes::{input_recipe, recipe, write_safetensors};
 use serde_json::Value;
 
 use super::{

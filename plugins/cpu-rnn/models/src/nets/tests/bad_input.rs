@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use proctor_datasets::recipes::{self, ModelRecipe};
+use proctor_recipes::{self as recipes, ModelRecipe};
 use proctor_rnn_optimiser::Precision;
 
 use super::common::{batch, load, load_file, team, words};
@@ -190,11 +190,7 @@ fn a_file_with_another_model_is_refused_by_tensor() {
     assert!(error.contains("joint.net.0.weight") && error.contains("[9, 17]"), "{error}");
     let error = refusal("bidaf-tiny", |recipe| {
         let place = tensor(recipe, "attention.weight");
-        recipe.tensors[place].fills.push(proctor_datasets::recipes::Fill {
-            start: 3,
-            count: 1,
-            value: f32::NAN,
-        });
+        recipe.tensors[place].fills.push(recipes::Fill { start: 3, count: 1, value: f32::NAN });
     });
     assert!(error.contains("\"attention.weight\" holds NaN at element 3"), "{error}");
 }

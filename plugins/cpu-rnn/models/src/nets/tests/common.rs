@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use proctor_datasets::recipes;
+use proctor_recipes as recipes;
 use proctor_rnn_engine::Team;
 use proctor_rnn_optimiser::{GruReset, Precision};
 

@@ -1,6 +1,6 @@
 //! What the networks answer must be what another implementation answers: `datasets/recipes/make_reference.py`, in numpy and f64.
 
-use proctor_datasets::recipes;
+use proctor_recipes as recipes;
 use proctor_rnn_engine::Team;
 use proctor_rnn_optimiser::{Mapping, Precision, Schedule};
 

@@ -2,8 +2,12 @@
 
 use proctor_vocabulary::ElementType::F32;
 
-use super::{Model, Net};
-use crate::recipes::{InputTensor, InputValues, ModelRecipe, RnnCell, rnn::layer_tensors};
+use super::{Model, net::Net};
+use crate::{
+    inputs::{InputTensor, InputValues},
+    rnn_layer::{RnnCell, layer_tensors},
+    weights::ModelRecipe,
+};
 
 /// Sizes of a stack.
 pub(super) struct Sizes {

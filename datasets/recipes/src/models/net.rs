@@ -3,7 +3,7 @@
 use proctor_onnx_file::{Attribute, Dim, GraphBuilder};
 use proctor_vocabulary::ElementType;
 
-use super::super::{InputTensor, ModelRecipe};
+use crate::{inputs::InputTensor, weights::ModelRecipe};
 
 /// A graph whose constants are the tensors of a file of weights.
 pub(super) struct Net<'a> {

@@ -4,7 +4,13 @@ use std::str::FromStr;
 
 use proctor_vocabulary::ElementType;
 
-use super::{InputRecipe, InputTensor, InputValues, ModelRecipe, TensorRecipe};
+use crate::{
+    inputs::{InputRecipe, InputTensor, InputValues},
+    weights::{ModelRecipe, TensorRecipe},
+};
+
+/// The form of the names of single recurrent layers, see [`RnnName`].
+pub const RNN_PATTERN: &str = "rnn-<cell>-<input>-<hidden>-<batch>-<seq>[-bi]";
 
 /// Kind of a recurrent layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -109,7 +115,7 @@ impl RnnName {
     }
 
     /// The weights, with PyTorch's names and its initial scale.
-    pub(super) fn recipe(&self, name: &str) -> ModelRecipe {
+    pub(crate) fn recipe(&self, name: &str) -> ModelRecipe {
         let mut recipe = ModelRecipe::new(name);
         let layer =
             layer_tensors(self.cell, self.cell.prefix(), 0, self.input, self.hidden, self.bidirectional);
@@ -118,7 +124,7 @@ impl RnnName {
     }
 
     /// The samples: values in [-1, 1).
-    pub(super) fn input_recipe(&self, name: &str) -> InputRecipe {
+    pub(crate) fn input_recipe(&self, name: &str) -> InputRecipe {
         InputRecipe::new(
             name,
             vec![InputTensor {
@@ -132,7 +138,7 @@ impl RnnName {
 }
 
 /// The tensors of layer `index` of a stack, scaled by `1 / sqrt(hidden)`.
-pub(super) fn layer_tensors(
+pub(crate) fn layer_tensors(
     cell: RnnCell,
     prefix: &str,
     index: usize,
@@ -161,7 +167,7 @@ pub(super) fn layer_tensors(
 
 /// `1 / sqrt(width)`, in f32 throughout.
 #[expect(clippy::cast_precision_loss, reason = "sizes are far below 2^24")]
-pub(super) fn root(width: usize) -> f32 {
+pub(crate) fn root(width: usize) -> f32 {
     1.0 / (width as f32).sqrt()
 }
 
@@ -198,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_layer_has_the_tensors_of_pytorch() {
-        let recipe = super::super::recipe("rnn-gru-5-4-3-2-bi").unwrap();
+        let recipe = crate::catalogue::recipe("rnn-gru-5-4-3-2-bi").unwrap();
         let tensors: Vec<_> =
             recipe.tensors.iter().map(|tensor| (tensor.name.as_str(), tensor.shape.as_slice())).collect();
         let expected: [(&str, &[usize]); 8] = [

@@ -2,11 +2,13 @@
 
 use std::borrow::Cow;
 
-use proctor_vocabulary::{ElementType, SampleIndex, TensorSpec, did_you_mean};
+use proctor_datasets::{Dataset, DatasetEntry, DatasetError, DatasetRequest, RawSample};
+use proctor_vocabulary::{ElementType, SampleIndex, TensorSpec};
 
 use crate::{
-    Dataset, DatasetEntry, DatasetError, DatasetRequest, RawSample,
-    recipes::{InputRecipe, MODELS, NETWORKS, input_recipe},
+    catalogue::{input_recipe, no_recipe},
+    error::RecipeError,
+    inputs::InputRecipe,
 };
 
 const NAME: &str = "generated";
@@ -27,7 +29,7 @@ struct Generated {
 
 impl Generated {
     /// Finds the recipe and checks that it makes what the benchmark wants.
-    fn open(request: &DatasetRequest<'_>) -> Result<Self, DatasetError> {
+    fn open(request: &DatasetRequest<'_>) -> Result<Self, RecipeError> {
         let recipe = input_recipe(request.model).ok_or_else(|| no_recipe(request.model))?;
         let made: Vec<TensorSpec> = recipe
             .tensors
@@ -41,7 +43,7 @@ impl Generated {
         if made != request.inputs {
             let list =
                 |specs: &[TensorSpec]| specs.iter().map(TensorSpec::to_string).collect::<Vec<_>>().join(", ");
-            return Err(DatasetError::RecipeInputs {
+            return Err(RecipeError::Inputs {
                 model: request.model.to_owned(),
                 makes: list(&made),
                 wanted: list(request.inputs),
@@ -75,18 +77,11 @@ impl Dataset for Generated {
     }
 }
 
-/// The error for a model without recipe.
-pub(crate) fn no_recipe(model: &str) -> DatasetError {
-    let names = || NETWORKS.into_iter().chain(MODELS);
-    let known =
-        names().chain(["rnn-<cell>-<input>-<hidden>-<batch>-<seq>[-bi]"]).collect::<Vec<_>>().join(", ");
-    DatasetError::NoRecipe { model: model.to_owned(), hint: did_you_mean(model, names()), known }
-}
-
 #[cfg(test)]
 mod tests {
+    use proctor_datasets::{DataRoot, open_dataset_for};
+
     use super::*;
-    use crate::{DataRoot, open_dataset_for};
 
     fn open(model: &str, inputs: &[TensorSpec]) -> Result<Box<dyn Dataset>, DatasetError> {
         let root = DataRoot::search();

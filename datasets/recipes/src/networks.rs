@@ -1,9 +1,9 @@
 //! The weights of the networks around recurrent layers: the tensors that
 //! `plugins/cpu-rnn/models/src/nets/README.md` describes, with scales that make their answers lively.
 
-use super::{
-    Fill, ModelRecipe, RnnCell,
-    rnn::{layer_tensors, root},
+use crate::{
+    rnn_layer::{RnnCell, layer_tensors, root},
+    weights::{Fill, ModelRecipe},
 };
 
 /// The networks that there are recipes for. A `-tiny` one is the same with small sizes, for tests.
@@ -26,7 +26,7 @@ const END: usize = 2;
 /// A bias at which a gate is open: `sigmoid(20)` is 1 in f32.
 const OPEN: f32 = 20.0;
 
-pub(super) fn recipe(name: &str) -> Option<ModelRecipe> {
+pub(crate) fn recipe(name: &str) -> Option<ModelRecipe> {
     Some(match name {
         "text-similarity" => text_similarity(name, 50_000, 200, 512, 128),
         "text-similarity-tiny" => text_similarity(name, 50, 12, 16, 8),
@@ -286,6 +286,6 @@ mod tests {
                 assert!(tensor.fills.iter().all(within), "{name} {}", tensor.name);
             }
         }
-        assert_eq!(super::super::recipe("no-such-model"), None);
+        assert_eq!(crate::catalogue::recipe("no-such-model"), None);
     }
 }

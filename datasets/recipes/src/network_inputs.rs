@@ -2,9 +2,9 @@
 
 use proctor_vocabulary::ElementType::{F32, I32};
 
-use super::{InputRecipe, InputTensor, InputValues};
+use crate::inputs::{InputRecipe, InputTensor, InputValues};
 
-pub(super) fn input_recipe(name: &str) -> Option<InputRecipe> {
+pub(crate) fn input_recipe(name: &str) -> Option<InputRecipe> {
     let tensors = match name {
         "text-similarity" => text_similarity(50_000, 20, 10),
         "text-similarity-tiny" => text_similarity(50, 6, 3),
@@ -95,7 +95,7 @@ fn rnnt(width: usize, rows: usize) -> Vec<InputTensor> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recipes::NETWORKS;
+    use crate::networks::NETWORKS;
 
     fn integers(bytes: &[u8]) -> Vec<i32> {
         bytes.as_chunks().0.iter().map(|bytes| i32::from_ne_bytes(*bytes)).collect()

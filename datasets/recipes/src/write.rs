@@ -10,7 +10,10 @@ use std::{
     thread,
 };
 
-use super::{ModelRecipe, TensorRecipe};
+use crate::{
+    error::RecipeError,
+    weights::{ModelRecipe, TensorRecipe},
+};
 
 /// How far the writing of a file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,26 +22,6 @@ pub struct Progress {
     pub written_bytes: u64,
     /// Size of the whole file.
     pub total_bytes: u64,
-}
-
-/// Why a file of weights was not made. Nothing of it is left.
-#[derive(Debug, thiserror::Error)]
-pub enum RecipeError {
-    /// The system refused.
-    #[error(
-        "cannot write the weights of \"{model}\" ({size_bytes} bytes) to {}; is there room, and may one write there?",
-        path.display()
-    )]
-    Write {
-        /// The model.
-        model: String,
-        /// Size of the file.
-        size_bytes: u64,
-        /// Where it was to be.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
 }
 
 /// Values of one piece of work: 4 MiB, enough that handing pieces over costs nothing.
@@ -105,12 +88,12 @@ fn header(recipe: &ModelRecipe) -> Vec<u8> {
 
 impl ModelRecipe {
     /// Name of the file of weights.
-    pub(super) fn file_name(&self) -> String {
+    pub(crate) fn file_name(&self) -> String {
         format!("{}.safetensors", self.name)
     }
 
     /// Where each tensor begins in the file of weights, in bytes, in the order of the tensors.
-    pub(super) fn offsets_bytes(&self) -> impl Iterator<Item = u64> {
+    pub(crate) fn offsets_bytes(&self) -> impl Iterator<Item = u64> {
         let ends = self.tensors.iter().scan(header(self).len() as u64, |end, tensor| {
             let start = *end;
             *end += 4 * tensor.element_count() as u64;
@@ -189,7 +172,7 @@ fn make<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recipes::{Fill, recipe};
+    use crate::{catalogue::recipe, weights::Fill};
 
     /// Pieces of more than one size, a fill across their border, and an empty tensor.
     fn large() -> ModelRecipe {

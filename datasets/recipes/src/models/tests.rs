@@ -6,7 +6,7 @@ use proctor_onnx_file::{Dim, OnnxFile, Precision, ValueType};
 use safetensors::SafeTensors;
 
 use super::*;
-use crate::{MadeModel, make_model};
+use crate::files::{GeneratedModel, make_model};
 
 /// What the published models have, without the statistics of batch norms.
 fn trained_count(name: &str) -> u64 {
@@ -45,7 +45,7 @@ fn tiny() -> impl Iterator<Item = &'static str> {
     MODELS.into_iter().filter(|name| name.contains("-tiny"))
 }
 
-fn make(name: &str, folder: &Path) -> (MadeModel, OnnxFile) {
+fn make(name: &str, folder: &Path) -> (GeneratedModel, OnnxFile) {
     let made = make_model(name, folder, &mut |_, _| ()).unwrap();
     let file = OnnxFile::open(&made.file("onnx").unwrap().path).unwrap();
     (made, file)

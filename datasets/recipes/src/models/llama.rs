@@ -4,8 +4,12 @@
 
 use proctor_vocabulary::ElementType::I32;
 
-use super::{Model, Net};
-use crate::recipes::{Fill, InputRecipe, InputTensor, InputValues, ModelRecipe, rnn::root};
+use super::{Model, net::Net};
+use crate::{
+    inputs::{InputRecipe, InputTensor, InputValues},
+    rnn_layer::root,
+    weights::{Fill, ModelRecipe},
+};
 
 /// Sizes of a decoder, and of its prompts.
 #[derive(Clone, Copy)]
@@ -273,7 +277,10 @@ pub(super) fn input_recipe(name: &str) -> Option<InputRecipe> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recipes::{input_recipe, onnx, recipe};
+    use crate::{
+        catalogue::{input_recipe, recipe},
+        models::onnx,
+    };
 
     #[test]
     fn the_sizes_are_those_of_the_table() {

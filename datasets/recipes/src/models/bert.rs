@@ -3,8 +3,11 @@
 
 use proctor_vocabulary::ElementType::I32;
 
-use super::{Model, Net};
-use crate::recipes::{InputTensor, InputValues, ModelRecipe};
+use super::{Model, net::Net};
+use crate::{
+    inputs::{InputTensor, InputValues},
+    weights::ModelRecipe,
+};
 
 /// Sizes of an encoder, and what it is used for.
 #[derive(Clone, Copy)]

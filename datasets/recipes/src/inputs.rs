@@ -2,7 +2,7 @@
 
 use proctor_vocabulary::ElementType;
 
-use super::{Stream, fnv1a64};
+use crate::stream::{Stream, fnv1a64};
 
 /// How the samples of a model are made. There is no end to them: a data set takes as many as it wants.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,7 +89,7 @@ pub enum InputValues {
 }
 
 impl InputRecipe {
-    pub(super) fn new(name: &str, tensors: Vec<InputTensor>) -> Self {
+    pub(crate) fn new(name: &str, tensors: Vec<InputTensor>) -> Self {
         Self { name: name.to_owned(), seed: fnv1a64(name), tensors }
     }
 

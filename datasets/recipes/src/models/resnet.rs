@@ -1,10 +1,10 @@
 //! ResNet-50 v1.5 (He et al. 2016; the stride is in the 3x3 convolutions), with torchvision's names.
 
 use super::{
-    Model, Net,
-    net::{BEFORE_RELU, Window},
+    Model, image,
+    net::{BEFORE_RELU, Net, Window},
 };
-use crate::recipes::{InputTensor, ModelRecipe};
+use crate::{inputs::InputTensor, weights::ModelRecipe};
 
 /// Sizes of a residual network of bottlenecks.
 pub(super) struct Sizes {
@@ -87,7 +87,7 @@ impl Model for Sizes {
     }
 
     fn inputs(&self) -> Vec<InputTensor> {
-        vec![super::image(self.image)]
+        vec![image(self.image)]
     }
 
     fn compute(&self, net: &mut Net) {

@@ -1,10 +1,10 @@
 //! MobileNet-v1 (Howard et al. 2017) as MLPerf has it: 1001 classes, TensorFlow's padding; the names are Hugging Face's.
 
 use super::{
-    Model, Net,
-    net::{BEFORE_RELU, Window},
+    Model, image,
+    net::{BEFORE_RELU, Net, Window},
 };
-use crate::recipes::{InputTensor, ModelRecipe};
+use crate::{inputs::InputTensor, weights::ModelRecipe};
 
 /// Sizes of a network of depthwise and pointwise convolutions.
 pub(super) struct Sizes {
@@ -83,7 +83,7 @@ impl Model for Sizes {
     }
 
     fn inputs(&self) -> Vec<InputTensor> {
-        vec![super::image(self.image)]
+        vec![image(self.image)]
     }
 
     fn compute(&self, net: &mut Net) {

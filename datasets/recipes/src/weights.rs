@@ -1,6 +1,6 @@
 //! What a model's weights are made of.
 
-use super::{Stream, fnv1a64};
+use crate::stream::{Stream, fnv1a64};
 
 /// How the weights of a model are made.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,17 +41,17 @@ pub struct Fill {
 
 impl ModelRecipe {
     /// A recipe without tensors, its seed the hash of the name.
-    pub(super) fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         Self { name: name.to_owned(), seed: fnv1a64(name), tensors: Vec::new() }
     }
 
     /// Adds a tensor of values in `[-scale, scale)`.
-    pub(super) fn add(&mut self, name: &str, shape: &[usize], scale: f32) {
+    pub(crate) fn add(&mut self, name: &str, shape: &[usize], scale: f32) {
         self.add_around(name, shape, 0.0, scale);
     }
 
     /// Adds a tensor of values in `[center - scale, center + scale)`.
-    pub(super) fn add_around(&mut self, name: &str, shape: &[usize], center: f32, scale: f32) {
+    pub(crate) fn add_around(&mut self, name: &str, shape: &[usize], center: f32, scale: f32) {
         let (name, shape) = (name.to_owned(), shape.to_vec());
         self.tensors.push(TensorRecipe { name, shape, scale, center, fills: Vec::new() });
     }

@@ -14,7 +14,10 @@ mod tests;
 
 use proctor_vocabulary::ElementType;
 
-use super::{InputRecipe, InputTensor, InputValues, ModelRecipe};
+use crate::{
+    inputs::{InputRecipe, InputTensor, InputValues},
+    weights::ModelRecipe,
+};
 use net::Net;
 
 /// The models of general engines that there are recipes for. A `-tiny` one is the same with small sizes, for tests.
@@ -65,11 +68,11 @@ fn model(name: &str) -> Option<Box<dyn Model>> {
     })
 }
 
-pub(super) fn recipe(name: &str) -> Option<ModelRecipe> {
+pub(crate) fn recipe(name: &str) -> Option<ModelRecipe> {
     Some(model(name)?.weights())
 }
 
-pub(super) fn input_recipe(name: &str) -> Option<InputRecipe> {
+pub(crate) fn input_recipe(name: &str) -> Option<InputRecipe> {
     let own = model(name).map(|model| InputRecipe::new(name, model.inputs()));
     own.or_else(|| llama::input_recipe(name))
 }

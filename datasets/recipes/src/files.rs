@@ -11,14 +11,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use proctor_datasets::{DataRoot, sha256_hex, sha256_of_file};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use crate::{
-    DataRoot, DatasetError,
-    checksum::{hex, sha256_hex, sha256_of_file},
-    generated::no_recipe,
-    recipes::{ModelRecipe, Progress, onnx, recipe, write_safetensors},
+    catalogue::{no_recipe, recipe},
+    error::RecipeError,
+    models::onnx,
+    weights::ModelRecipe,
+    write::{Progress, write_safetensors},
 };
 
 /// The folder below a data root, or below another place for files.
@@ -30,16 +31,16 @@ const ONNX: &str = "onnx";
 
 /// The files of a model, which lie on disk, in one folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MadeModel {
+pub struct GeneratedModel {
     /// The weights.
-    pub safetensors: MadeFile,
+    pub safetensors: GeneratedFile,
     /// The graph of a model that has one. Its constants are in the file of weights.
-    pub onnx: Option<MadeFile>,
+    pub onnx: Option<GeneratedFile>,
 }
 
 /// A file that lies on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MadeFile {
+pub struct GeneratedFile {
     /// Where it is.
     pub path: PathBuf,
     /// SHA-256 of its bytes, 64 hexadecimal digits in lower case.
@@ -48,15 +49,15 @@ pub struct MadeFile {
     pub is_new: bool,
 }
 
-impl MadeModel {
+impl GeneratedModel {
     /// The files, the weights first.
-    pub fn files(&self) -> impl Iterator<Item = &MadeFile> {
+    pub fn files(&self) -> impl Iterator<Item = &GeneratedFile> {
         iter::once(&self.safetensors).chain(&self.onnx)
     }
 
     /// The file of a format, as [`check_format`] knows them.
     #[must_use]
-    pub fn file(&self, format: &str) -> Option<&MadeFile> {
+    pub fn file(&self, format: &str) -> Option<&GeneratedFile> {
         match format {
             SAFETENSORS => Some(&self.safetensors),
             ONNX => self.onnx.as_ref(),
@@ -68,15 +69,15 @@ impl MadeModel {
 /// Checks that the recipe of a model makes a file of a format: `safetensors`, and `onnx` if the model has a graph.
 ///
 /// # Errors
-/// [`DatasetError::NoRecipe`] or [`DatasetError::NoFormat`].
-pub fn check_format(model: &str, format: &str) -> Result<(), DatasetError> {
+/// [`RecipeError::NoRecipe`] or [`RecipeError::NoFormat`].
+pub fn check_format(model: &str, format: &str) -> Result<(), RecipeError> {
     let files = Files::of(model)?;
     let formats: &[&str] = if files.graph.is_some() { &[SAFETENSORS, ONNX] } else { &[SAFETENSORS] };
     if formats.contains(&format) {
         return Ok(());
     }
     let (model, format, known) = (model.to_owned(), format.to_owned(), formats.join(", "));
-    Err(DatasetError::NoFormat { model, format, known })
+    Err(RecipeError::NoFormat { model, format, known })
 }
 
 /// Finds the files of a model, or makes them by its recipe.
@@ -86,14 +87,14 @@ pub fn check_format(model: &str, format: &str) -> Result<(), DatasetError> {
 /// `progress` hears of the writing of the weights, with the file.
 ///
 /// # Errors
-/// [`DatasetError::NoRecipe`], [`DatasetError::NotFound`] if the data root that the user named is not there, or
-/// [`DatasetError::Make`]; then nothing of the file is left.
+/// [`RecipeError::NoRecipe`], [`RecipeError::DataRoot`] if the data root that the user named is not there, or
+/// [`RecipeError::Make`]; then nothing of the file is left.
 pub fn find_or_make_model(
     name: &str,
     root: &DataRoot,
     fallback: &Path,
     progress: &mut dyn FnMut(&Path, Progress),
-) -> Result<MadeModel, DatasetError> {
+) -> Result<GeneratedModel, RecipeError> {
     let files = Files::of(name)?;
     if let Some(found) = files.find_in(root, fallback) {
         return Ok(found);
@@ -107,7 +108,7 @@ pub fn find_or_make_model(
 
 /// The files of a model, where [`find_or_make_model`] looks for them; `None` if they have not been made, or one is damaged.
 #[must_use]
-pub fn find_made_model(name: &str, root: &DataRoot, fallback: &Path) -> Option<MadeModel> {
+pub fn find_model(name: &str, root: &DataRoot, fallback: &Path) -> Option<GeneratedModel> {
     Files::of(name).ok()?.find_in(root, fallback)
 }
 
@@ -115,12 +116,12 @@ pub fn find_made_model(name: &str, root: &DataRoot, fallback: &Path) -> Option<M
 /// is as it should be.
 ///
 /// # Errors
-/// [`DatasetError::NoRecipe`] or [`DatasetError::Make`].
+/// [`RecipeError::NoRecipe`] or [`RecipeError::Make`].
 pub fn make_model(
     name: &str,
     folder: &Path,
     progress: &mut dyn FnMut(&Path, Progress),
-) -> Result<MadeModel, DatasetError> {
+) -> Result<GeneratedModel, RecipeError> {
     Files::of(name)?.make(folder, progress)
 }
 
@@ -142,30 +143,30 @@ struct Files {
 }
 
 impl Files {
-    fn of(name: &str) -> Result<Self, DatasetError> {
+    fn of(name: &str) -> Result<Self, RecipeError> {
         let weights = recipe(name).ok_or_else(|| no_recipe(name))?;
         let graph = onnx(name).map(|bytes| (format!("{name}.{ONNX}"), bytes));
         Ok(Self { weights, graph })
     }
 
-    fn find_in(&self, root: &DataRoot, fallback: &Path) -> Option<MadeModel> {
+    fn find_in(&self, root: &DataRoot, fallback: &Path) -> Option<GeneratedModel> {
         let places = root.folders().chain([fallback]);
         places.map(|place| place.join(FOLDER)).find_map(|folder| self.find(&folder))
     }
 
-    fn find(&self, folder: &Path) -> Option<MadeModel> {
+    fn find(&self, folder: &Path) -> Option<GeneratedModel> {
         let onnx = match &self.graph {
             None => None,
             Some(_) => Some(self.find_graph(folder)?),
         };
-        Some(MadeModel { safetensors: self.find_weights(folder)?, onnx })
+        Some(GeneratedModel { safetensors: self.find_weights(folder)?, onnx })
     }
 
     fn make(
         &self,
         folder: &Path,
         progress: &mut dyn FnMut(&Path, Progress),
-    ) -> Result<MadeModel, DatasetError> {
+    ) -> Result<GeneratedModel, RecipeError> {
         let safetensors = match self.find_weights(folder) {
             Some(found) => found,
             None => self.make_weights(folder, progress)?,
@@ -175,26 +176,26 @@ impl Files {
             (_, Some(found)) => Some(found),
             (Some((name, bytes)), None) => Some(make_graph(folder.join(name), bytes)?),
         };
-        Ok(MadeModel { safetensors, onnx })
+        Ok(GeneratedModel { safetensors, onnx })
     }
 
-    fn find_weights(&self, folder: &Path) -> Option<MadeFile> {
+    fn find_weights(&self, folder: &Path) -> Option<GeneratedFile> {
         let path = self.weights_path(folder);
         let note: Note = toml::from_str(&fs::read_to_string(note_path(&path)).ok()?).ok()?;
         if note.recipe != fingerprint(&self.weights) {
             return None;
         }
         let sha256 = sha256_of_file(&path).ok()?;
-        (sha256 == note.sha256).then_some(MadeFile { path, sha256, is_new: false })
+        (sha256 == note.sha256).then_some(GeneratedFile { path, sha256, is_new: false })
     }
 
     fn make_weights(
         &self,
         folder: &Path,
         progress: &mut dyn FnMut(&Path, Progress),
-    ) -> Result<MadeFile, DatasetError> {
+    ) -> Result<GeneratedFile, RecipeError> {
         let path = self.weights_path(folder);
-        let failed = |source: io::Error| DatasetError::Make { path: path.clone(), source: source.into() };
+        let failed = |source: io::Error| RecipeError::Make { path: path.clone(), source: source.into() };
         fs::create_dir_all(folder).map_err(failed)?;
         // What the note says is no longer true once the file changes.
         match fs::remove_file(note_path(&path)) {
@@ -202,19 +203,19 @@ impl Files {
             _ => {}
         }
         write_safetensors(&self.weights, &path, &mut |done| progress(&path, done))
-            .map_err(|source| DatasetError::Make { path: path.clone(), source: source.into() })?;
+            .map_err(|source| RecipeError::Make { path: path.clone(), source: source.into() })?;
         let sha256 = sha256_of_file(&path).map_err(failed)?;
         let note = Note { recipe: fingerprint(&self.weights), sha256: sha256.clone() };
         let text = toml::to_string(&note).map_err(|error| failed(io::Error::other(error)))?;
         write_whole(&note_path(&path), text.as_bytes()).map_err(failed)?;
-        Ok(MadeFile { path, sha256, is_new: true })
+        Ok(GeneratedFile { path, sha256, is_new: true })
     }
 
-    fn find_graph(&self, folder: &Path) -> Option<MadeFile> {
+    fn find_graph(&self, folder: &Path) -> Option<GeneratedFile> {
         let (name, bytes) = self.graph.as_ref()?;
         let path = folder.join(name);
         let is_whole = fs::read(&path).is_ok_and(|found| found == *bytes);
-        is_whole.then(|| MadeFile { path, sha256: sha256_hex(bytes), is_new: false })
+        is_whole.then(|| GeneratedFile { path, sha256: sha256_hex(bytes), is_new: false })
     }
 
     fn weights_path(&self, folder: &Path) -> PathBuf {
@@ -222,10 +223,10 @@ impl Files {
     }
 }
 
-fn make_graph(path: PathBuf, bytes: &[u8]) -> Result<MadeFile, DatasetError> {
+fn make_graph(path: PathBuf, bytes: &[u8]) -> Result<GeneratedFile, RecipeError> {
     match write_whole(&path, bytes) {
-        Ok(()) => Ok(MadeFile { path, sha256: sha256_hex(bytes), is_new: true }),
-        Err(source) => Err(DatasetError::Make { path, source: source.into() }),
+        Ok(()) => Ok(GeneratedFile { path, sha256: sha256_hex(bytes), is_new: true }),
+        Err(source) => Err(RecipeError::Make { path, source: source.into() }),
     }
 }
 
@@ -259,12 +260,14 @@ fn is_writable(folder: &Path) -> bool {
 
 /// The recipe's identity: name, seed, and each tensor with its shape, scale and constant parts.
 fn fingerprint(recipe: &ModelRecipe) -> String {
-    hex(&Sha256::digest(format!("{recipe:?}").as_bytes()))
+    sha256_hex(format!("{recipe:?}").as_bytes())
 }
 
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
+
+    use proctor_datasets::DatasetError;
 
     use super::*;
 
@@ -297,7 +300,7 @@ mod tests {
         );
         let again =
             find_or_make_model(MODEL, &data, other.path(), &mut |_, _| panic!("it is there")).unwrap();
-        assert_eq!(again.safetensors, MadeFile { is_new: false, ..first });
+        assert_eq!(again.safetensors, GeneratedFile { is_new: false, ..first });
         assert_eq!(again.onnx, None);
     }
 
@@ -355,7 +358,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let bert = make_model("bert-tiny", folder.path(), &mut quiet).unwrap();
         let embedding = make_model("bert-tiny-embedding", folder.path(), &mut quiet).unwrap();
-        assert_eq!(embedding.safetensors, MadeFile { is_new: false, ..bert.safetensors });
+        assert_eq!(embedding.safetensors, GeneratedFile { is_new: false, ..bert.safetensors });
         let expected =
             ["bert-tiny-embedding.onnx", "bert-tiny.made.toml", "bert-tiny.onnx", "bert-tiny.safetensors"];
         assert_eq!(names(folder.path()), expected);
@@ -367,14 +370,14 @@ mod tests {
         let text = check_format("gnmt", "onnx").unwrap_err().to_string();
         assert!(text.contains("gnmt") && text.contains("onnx") && text.contains("safetensors"), "{text}");
         assert!(check_format("resnet50", "gguf").is_err());
-        assert!(matches!(check_format("nobody", "onnx"), Err(DatasetError::NoRecipe { .. })));
+        assert!(matches!(check_format("nobody", "onnx"), Err(RecipeError::NoRecipe { .. })));
     }
 
     #[test]
     fn what_cannot_be_made_is_an_error_that_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let error = make_model("nobody", folder.path(), &mut quiet).unwrap_err();
-        assert!(matches!(error, DatasetError::NoRecipe { .. }));
+        assert!(matches!(error, RecipeError::NoRecipe { .. }));
         let blocked = folder.path().join("file");
         fs::write(&blocked, "").unwrap();
         let error = make_model(MODEL, &blocked.join("below"), &mut quiet).unwrap_err();
@@ -382,7 +385,7 @@ mod tests {
         assert_eq!(names(folder.path()), ["file"]);
         let missing = DataRoot::new(Some(&folder.path().join("missing")));
         let error = find_or_make_model(MODEL, &missing, folder.path(), &mut quiet).unwrap_err();
-        assert!(matches!(error, DatasetError::NotFound { .. }));
+        assert!(matches!(error, RecipeError::DataRoot(DatasetError::NotFound { .. })));
     }
 
     #[test]

@@ -1,0 +1,40 @@
+//! Every recipe by its name.
+
+use proctor_vocabulary::did_you_mean;
+
+use crate::{
+    error::RecipeError,
+    inputs::InputRecipe,
+    models::{self, MODELS},
+    network_inputs,
+    networks::{self, NETWORKS},
+    rnn_layer::{RNN_PATTERN, RnnName},
+    weights::ModelRecipe,
+};
+
+/// Names of all models but the single recurrent layers, which are without number.
+pub fn model_names() -> impl Iterator<Item = &'static str> {
+    NETWORKS.into_iter().chain(MODELS)
+}
+
+/// Weights of the model of this name: one of [`model_names`], or a layer named as [`RnnName`] says.
+///
+/// The recipe's own name is that of the file, which models may share.
+#[must_use]
+pub fn recipe(name: &str) -> Option<ModelRecipe> {
+    let network = networks::recipe(name).or_else(|| models::recipe(name));
+    network.or_else(|| name.parse::<RnnName>().ok().map(|layer| layer.recipe(name)))
+}
+
+/// Samples of the model of this name.
+#[must_use]
+pub fn input_recipe(name: &str) -> Option<InputRecipe> {
+    let network = network_inputs::input_recipe(name).or_else(|| models::input_recipe(name));
+    network.or_else(|| name.parse::<RnnName>().ok().map(|layer| layer.input_recipe(name)))
+}
+
+/// The error for a model without a recipe.
+pub(crate) fn no_recipe(model: &str) -> RecipeError {
+    let known = model_names().chain([RNN_PATTERN]).collect::<Vec<_>>().join(", ");
+    RecipeError::NoRecipe { model: model.to_owned(), hint: did_you_mean(model, model_names()), known }
+}

@@ -1,0 +1,56 @@
+//! Models and samples made from a name, the same bytes everywhere: weights, graphs and inputs.
+//!
+//! [`recipe`] finds the weights of a model by its name, [`onnx`] makes the graph of a model that has one,
+//! [`input_recipe`] makes its samples. [`find_or_make_model`] keeps the files on disk, and the data set `generated`
+//! hands out the samples.
+//!
+//! # Choices
+//! - All values come from one counter-based stream, [`Stream`], so that another program can make them too: the scripts
+//!   of this folder do, and compute what the models must answer (`reference/`).
+//! - Weights are written as safetensors, which every engine can load. A graph refers to them as external data, so there
+//!   is one set of weights on disk.
+//! - A file is never believed without a proof: [`make_model`] compares checksums and makes a damaged file again.
+//!
+//! The tensors are specified in `plugins/cpu-rnn/models/src/nets/README.md`, `models.md` and `llama.md`.
+//!
+//! # Example
+//! ```
+//! let folder = tempfile::tempdir()?;
+//! let recipe = proctor_recipes::recipe("rnn-lstm-8-16-1-4").ok_or("no such model")?;
+//! assert_eq!(recipe.tensors[0].name, "lstm.weight_ih_l0");
+//! assert_eq!(recipe.tensors[0].shape, [64, 8]);
+//! proctor_recipes::write_safetensors(&recipe, &folder.path().join("model.safetensors"), &mut |_| ())?;
+//!
+//! let inputs = proctor_recipes::input_recipe("rnn-lstm-8-16-1-4").ok_or("no such model")?;
+//! assert_eq!(inputs.sample(3)[0].len(), 4 * 8 * size_of::<f32>());
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Limits
+//! The values of weights are f32. A program that wants the data set `generated` has to link this crate.
+
+#![forbid(unsafe_code)]
+
+mod catalogue;
+mod dataset;
+mod error;
+mod files;
+mod inputs;
+mod models;
+mod network_inputs;
+mod networks;
+mod rnn_layer;
+mod stream;
+mod weights;
+mod write;
+
+pub use catalogue::{input_recipe, model_names, recipe};
+pub use error::RecipeError;
+pub use files::{GeneratedFile, GeneratedModel, check_format, find_model, find_or_make_model, make_model};
+pub use inputs::{InputRecipe, InputTensor, InputValues};
+pub use models::{MODELS, onnx};
+pub use networks::NETWORKS;
+pub use rnn_layer::{RNN_PATTERN, RnnCell, RnnName};
+pub use stream::{Stream, fnv1a64};
+pub use weights::{Fill, ModelRecipe, TensorRecipe};
+pub use write::{Progress, write_safetensors};
