@@ -1,8 +1,9 @@
-//! What keeps an accuracy from being computed at all. A low accuracy is a result, not an error.
+//! Errors that keep an accuracy from being computed at all. A low accuracy is a result, not an error.
 
 use std::{io, path::PathBuf};
 
 use proctor_datasets::DatasetError;
+use proctor_vocabulary::registry::UnknownName;
 
 /// Why there is no accuracy.
 #[derive(Debug, thiserror::Error)]
@@ -24,17 +25,8 @@ pub enum AccuracyError {
         reason: String,
     },
     /// No registered metric, or no registered labels, have this name.
-    #[error("unknown {kind} \"{name}\"{hint}; known are {known}")]
-    Unknown {
-        /// What was being named.
-        kind: &'static str,
-        /// The name as given.
-        name: String,
-        /// A suggestion, or empty.
-        hint: String,
-        /// All registered names, separated by commas.
-        known: String,
-    },
+    #[error(transparent)]
+    Unknown(#[from] UnknownName),
     /// The reference or the ratio is no usable number.
     #[error("{key} is {value}, but must be a number above 0")]
     Target {
@@ -71,7 +63,7 @@ pub enum AccuracyError {
         /// What is wrong with them.
         reason: String,
     },
-    /// The weights are not those of the layer whose outputs are to be computed.
+    /// The weights are not those of the model whose outputs are to be computed.
     #[error("cannot compute reference outputs from {}: {reason}", path.display())]
     Weights {
         /// The file of the weights.

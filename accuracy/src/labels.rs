@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use proctor_datasets::{DataRoot, DatasetError, DigitsPart, IdxArray};
-use proctor_vocabulary::did_you_mean;
+use proctor_vocabulary::registry::{self, Named};
 
 use crate::AccuracyError;
 
@@ -21,22 +21,20 @@ pub struct LabelsEntry {
 
 inventory::collect!(LabelsEntry);
 
+impl Named for LabelsEntry {
+    const KIND: &'static str = "labels of data set";
+
+    fn name(&self) -> &'static str {
+        self.dataset
+    }
+}
+
 /// Reads the labels of the data set of this name.
 ///
 /// # Errors
 /// [`AccuracyError::Unknown`] with a suggestion, or [`AccuracyError::Labels`].
 pub(crate) fn read_labels(dataset: &str, root: &DataRoot) -> Result<Labels, AccuracyError> {
-    let mut entries: Vec<_> = inventory::iter::<LabelsEntry>().collect();
-    entries.sort_by_key(|entry| entry.dataset);
-    let entry = entries.iter().find(|entry| entry.dataset == dataset).ok_or_else(|| {
-        let names: Vec<_> = entries.iter().map(|entry| entry.dataset).collect();
-        AccuracyError::Unknown {
-            kind: "labels of data set",
-            name: dataset.to_owned(),
-            hint: did_you_mean(dataset, names.iter().copied()),
-            known: names.join(", "),
-        }
-    })?;
+    let entry = registry::find(inventory::iter::<LabelsEntry>(), dataset)?;
     Ok((entry.read)(root)?)
 }
 

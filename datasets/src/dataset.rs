@@ -1,10 +1,13 @@
-//! What a data set is to the rest of the host, and the list of those that there are.
+//! The trait of data sets, and their registry.
 
 use std::borrow::Cow;
 
-use proctor_vocabulary::{ElementType, SampleIndex, TensorSpec, did_you_mean};
+use proctor_vocabulary::{
+    ElementType, SampleIndex, TensorSpec,
+    registry::{self, Named},
+};
 
-use crate::{DataRoot, DatasetError};
+use crate::{error::DatasetError, root::DataRoot};
 
 /// One sample as it lies on disk, before preprocessing. It has no label.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +31,7 @@ pub trait Dataset: Send + Sync {
     /// Returns a sample.
     ///
     /// # Errors
-    /// [`DatasetError::NoSuchSample`], or whatever kept the sample from being read.
+    /// [`DatasetError::NoSuchSample`], or the error of reading the sample.
     fn read(&self, index: SampleIndex) -> Result<RawSample<'_>, DatasetError>;
 }
 
@@ -41,27 +44,33 @@ pub struct DatasetEntry {
     pub open: fn(&DatasetRequest<'_>) -> Result<Box<dyn Dataset>, DatasetError>,
 }
 
-/// What a data set is opened for.
+/// The model and the amount that a data set is opened for.
 #[derive(Debug, Clone, Copy)]
 pub struct DatasetRequest<'a> {
-    /// Where data lie.
+    /// The folders to look in.
     pub root: &'a DataRoot,
     /// The model that samples are generated for; a data set on disk does not ask.
     pub model: &'a str,
     /// The tensors that the model takes; as above.
     pub inputs: &'a [TensorSpec],
-    /// How many samples are wanted of a data set that has no number of its own.
+    /// Number of samples that are wanted of a data set without a number of its own.
     pub sample_count: u64,
 }
 
 inventory::collect!(DatasetEntry);
 
+impl Named for DatasetEntry {
+    const KIND: &'static str = "data set";
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
 /// All registered data sets, by name.
 #[must_use]
 pub fn dataset_entries() -> Vec<&'static DatasetEntry> {
-    let mut entries: Vec<_> = inventory::iter::<DatasetEntry>().collect();
-    entries.sort_by_key(|entry| entry.name);
-    entries
+    registry::sorted(inventory::iter::<DatasetEntry>())
 }
 
 /// Opens the data set of this name, which lies on disk.
@@ -77,16 +86,7 @@ pub fn open_dataset(name: &str, root: &DataRoot) -> Result<Box<dyn Dataset>, Dat
 /// # Errors
 /// [`DatasetError::Unknown`] with a suggestion, or the error of opening it.
 pub fn open_dataset_for(name: &str, request: &DatasetRequest<'_>) -> Result<Box<dyn Dataset>, DatasetError> {
-    let entries = dataset_entries();
-    let entry = entries.iter().find(|entry| entry.name == name).ok_or_else(|| {
-        let names: Vec<_> = entries.iter().map(|entry| entry.name).collect();
-        DatasetError::Unknown {
-            name: name.to_owned(),
-            hint: did_you_mean(name, names.iter().copied()),
-            known: names.join(", "),
-        }
-    })?;
-    (entry.open)(request)
+    (registry::find(inventory::iter::<DatasetEntry>(), name)?.open)(request)
 }
 
 #[cfg(test)]

@@ -1,22 +1,17 @@
-//! What can go wrong with data on disk.
+//! Errors of data on disk.
 
 use std::{io, path::PathBuf};
 
-use crate::IdxError;
+use proctor_vocabulary::registry::UnknownName;
+
+use crate::idx::IdxError;
 
 /// Why a data set could not be opened or read.
 #[derive(Debug, thiserror::Error)]
 pub enum DatasetError {
     /// No registered data set has this name.
-    #[error("unknown data set \"{name}\"{hint}; known are {known}")]
-    Unknown {
-        /// The name as given.
-        name: String,
-        /// A suggestion, or empty.
-        hint: String,
-        /// All registered names, separated by commas.
-        known: String,
-    },
+    #[error(transparent)]
+    Unknown(#[from] UnknownName),
     /// None of the folders that were searched holds the file or folder.
     #[error(
         "\"{wanted}\" not found in {}; say where the data are with --set data_root=DIR, where DIR/{wanted} exists",

@@ -3,7 +3,10 @@
 use proctor_datasets::RawSample;
 use proctor_vocabulary::TensorSpec;
 
-use crate::{Pipeline, PipelineEntry, PreprocessError, pipeline::describe};
+use crate::{
+    error::PreprocessError,
+    pipeline::{Pipeline, PipelineEntry, describe},
+};
 
 const NAME: &str = "copy";
 
@@ -53,7 +56,7 @@ mod tests {
     use proctor_vocabulary::ElementType;
 
     use super::*;
-    use crate::build_pipeline;
+    use crate::pipeline::build_pipeline;
 
     fn pipeline() -> Box<dyn Pipeline> {
         let spec = |name: &str, element_type, shape: &[usize]| TensorSpec {

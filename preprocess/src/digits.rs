@@ -3,7 +3,10 @@
 use proctor_datasets::RawSample;
 use proctor_vocabulary::{ElementType, TensorSpec};
 
-use crate::{Pipeline, PipelineEntry, PreprocessError, pipeline::describe};
+use crate::{
+    error::PreprocessError,
+    pipeline::{Pipeline, PipelineEntry, describe},
+};
 
 const NAME: &str = "digits";
 /// Rows and columns of an image.
@@ -68,7 +71,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::build_pipeline;
+    use crate::pipeline::build_pipeline;
 
     fn input(element_type: ElementType, shape: &[usize]) -> TensorSpec {
         TensorSpec { name: "image".into(), element_type, shape: shape.to_vec() }
@@ -91,10 +94,8 @@ mod tests {
     #[test]
     fn a_misspelled_name_is_answered_with_the_near_one() {
         let error = build_pipeline("digist", &[]).err().unwrap().to_string();
-        assert_eq!(
-            error,
-            "unknown preprocessing \"digist\", did you mean \"digits\"?; known are copy, digits"
-        );
+        let expected = "unknown preprocessing \"digist\", did you mean \"digits\"?; known are ";
+        assert!(error.starts_with(expected), "{error}");
     }
 
     #[test]

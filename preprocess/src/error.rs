@@ -1,18 +1,13 @@
-//! What can go wrong between a raw sample and its tensors.
+//! Errors between a raw sample and its tensors.
+
+use proctor_vocabulary::registry::UnknownName;
 
 /// Why a pipeline could not be built or a sample not be preprocessed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PreprocessError {
     /// No registered pipeline has this name.
-    #[error("unknown preprocessing \"{name}\"{hint}; known are {known}")]
-    Unknown {
-        /// The name as given.
-        name: String,
-        /// A suggestion, or empty.
-        hint: String,
-        /// All registered names, separated by commas.
-        known: String,
-    },
+    #[error(transparent)]
+    Unknown(#[from] UnknownName),
     /// The pipeline cannot make the tensors that the model takes.
     #[error(
         "preprocessing \"{pipeline}\" makes {makes}, but the model takes {wanted}; correct the benchmark's inputs"
@@ -20,9 +15,9 @@ pub enum PreprocessError {
     Outputs {
         /// Name of the pipeline.
         pipeline: String,
-        /// What it can make.
+        /// The tensors that it can make.
         makes: String,
-        /// What the benchmark asks for.
+        /// The tensors that the benchmark asks for.
         wanted: String,
     },
     /// The raw sample is not what the pipeline reads.
@@ -30,9 +25,9 @@ pub enum PreprocessError {
     Sample {
         /// Name of the pipeline.
         pipeline: String,
-        /// What it reads.
+        /// The samples that it reads.
         reads: String,
-        /// What it was given.
+        /// The sample that it was given.
         got: String,
     },
 }

@@ -1,9 +1,12 @@
-//! What a preprocessing pipeline is, and the list of those that there are.
+//! The trait of preprocessing pipelines, and their registry.
 
 use proctor_datasets::RawSample;
-use proctor_vocabulary::{TensorSpec, did_you_mean};
+use proctor_vocabulary::{
+    TensorSpec,
+    registry::{self, Named},
+};
 
-use crate::PreprocessError;
+use crate::error::PreprocessError;
 
 /// Turns raw samples of one data set into the tensors that one model takes.
 pub trait Pipeline: Send + Sync {
@@ -39,12 +42,18 @@ pub struct PipelineEntry {
 
 inventory::collect!(PipelineEntry);
 
+impl Named for PipelineEntry {
+    const KIND: &'static str = "preprocessing";
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
 /// All registered pipelines, by name.
 #[must_use]
 pub fn pipeline_entries() -> Vec<&'static PipelineEntry> {
-    let mut entries: Vec<_> = inventory::iter::<PipelineEntry>().collect();
-    entries.sort_by_key(|entry| entry.name);
-    entries
+    registry::sorted(inventory::iter::<PipelineEntry>())
 }
 
 /// Builds the pipeline of this name for a model that takes `inputs`.
@@ -52,16 +61,7 @@ pub fn pipeline_entries() -> Vec<&'static PipelineEntry> {
 /// # Errors
 /// [`PreprocessError::Unknown`] with a suggestion, or [`PreprocessError::Outputs`].
 pub fn build_pipeline(name: &str, inputs: &[TensorSpec]) -> Result<Box<dyn Pipeline>, PreprocessError> {
-    let entries = pipeline_entries();
-    let entry = entries.iter().find(|entry| entry.name == name).ok_or_else(|| {
-        let names: Vec<_> = entries.iter().map(|entry| entry.name).collect();
-        PreprocessError::Unknown {
-            name: name.to_owned(),
-            hint: did_you_mean(name, names.iter().copied()),
-            known: names.join(", "),
-        }
-    })?;
-    (entry.build)(inputs)
+    (registry::find(inventory::iter::<PipelineEntry>(), name)?.build)(inputs)
 }
 
 /// The tensors in words.

@@ -1,5 +1,7 @@
 //! Settings of a scheduler, and the errors of making one.
 
+use proctor_vocabulary::registry::UnknownName;
+
 /// Settings of the queue, the batcher and the instances.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchedulerConfig {
@@ -52,15 +54,8 @@ impl Default for SchedulerConfig {
 #[derive(Debug, thiserror::Error)]
 pub enum SchedulerError {
     /// No policy has this name.
-    #[error("unknown scheduler policy \"{name}\"{hint}; known are {known}")]
-    UnknownPolicy {
-        /// The name as given.
-        name: String,
-        /// A suggestion, or empty.
-        hint: String,
-        /// All policies, separated by commas.
-        known: String,
-    },
+    #[error(transparent)]
+    UnknownPolicy(#[from] UnknownName),
     /// A number that makes no sense.
     #[error("scheduler setting {key} = {got} is out of range; use {min} to {max}")]
     OutOfRange {

@@ -3,6 +3,8 @@
 mod fixed;
 mod size_or_timeout;
 
+use proctor_vocabulary::registry::{self, Named, UnknownName};
+
 use crate::config::SchedulerConfig;
 
 /// Decides when samples leave the queue, and how many.
@@ -83,26 +85,21 @@ pub struct PolicyEntry {
 
 inventory::collect!(PolicyEntry);
 
+impl Named for PolicyEntry {
+    const KIND: &'static str = "scheduler policy";
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
 /// Returns all policies, sorted by name.
 #[must_use]
 pub fn policies() -> Vec<&'static PolicyEntry> {
-    let mut entries: Vec<_> = inventory::iter::<PolicyEntry>().collect();
-    entries.sort_by_key(|entry| entry.name);
-    entries
+    registry::sorted(inventory::iter::<PolicyEntry>())
 }
 
 /// Returns the policy of this name.
-pub(crate) fn find(name: &str) -> Option<&'static PolicyEntry> {
-    inventory::iter::<PolicyEntry>().find(|entry| entry.name == name)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn policies_register_themselves_under_unique_names() {
-        let names: Vec<_> = policies().iter().map(|entry| entry.name).collect();
-        assert_eq!(names, ["fixed", "size-or-timeout"]);
-    }
+pub(crate) fn find(name: &str) -> Result<&'static PolicyEntry, UnknownName> {
+    registry::find(inventory::iter::<PolicyEntry>(), name)
 }

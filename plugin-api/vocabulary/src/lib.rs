@@ -2,12 +2,13 @@
 //!
 //! The load generator ([`Scenario`], [`QuerySample`], [`CompletionSink`]), the scheduler and the plugin boundary
 //! meet only in these types, so that none of them has to know another. There is no behaviour here beyond naming,
-//! parsing and sizes.
+//! finding by name, parsing and sizes.
 
 #![forbid(unsafe_code)]
 
 mod completion;
 mod nearest;
+pub mod registry;
 mod scenario;
 mod tensor;
 
