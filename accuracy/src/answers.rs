@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use proctor_datasets::DataRoot;
 
-use crate::{AccuracyError, ResponseForm, computed, labels::read_labels, shipped};
+use crate::{computed, error::AccuracyError, labels::read_labels, metric::ResponseForm, shipped};
 
-/// The right answers, by sample index; of the first samples at least.
+/// Right answers by sample index, at least of the first samples.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answers {
     /// The class of each sample.
@@ -34,7 +34,7 @@ impl Answers {
         self.len() == 0
     }
 
-    /// The same answers of at most so many samples.
+    /// The answers to at most `sample_count` samples.
     fn at_most(mut self, sample_count: usize) -> Self {
         match &mut self {
             Self::Classes(list) => list.truncate(sample_count),
@@ -53,7 +53,7 @@ pub enum AnswerSource {
         /// Name of the data set.
         dataset: String,
     },
-    /// What another implementation put out for the first samples of a generated model; it comes with this crate.
+    /// The outputs of another implementation for the first samples of a generated model; they come with this crate.
     Shipped {
         /// Name of the model.
         model: String,
@@ -62,11 +62,12 @@ pub enum AnswerSource {
         /// Number of samples of the library.
         sample_count: usize,
     },
-    /// The outputs of a single recurrent layer, computed here in f64 for the first samples.
+    /// The outputs for the first samples, computed from the weights in f64 by a registered
+    /// [`ComputedAnswersEntry`](crate::ComputedAnswersEntry).
     Computed {
-        /// Name of the layer, `rnn-<cell>-<input>-<hidden>-<batch>-<seq>[-bi]`.
+        /// Name of the model.
         model: String,
-        /// Its weights, a safetensors file with PyTorch's names.
+        /// Its weights, a safetensors file.
         weights: PathBuf,
         /// Number of samples of the library.
         sample_count: usize,
@@ -82,7 +83,7 @@ impl AnswerSource {
         match self {
             Self::Labels { .. } => Ok(()),
             Self::Shipped { model, .. } => shipped::find(model).map(drop),
-            Self::Computed { model, .. } => computed::layer(model).map(drop),
+            Self::Computed { model, .. } => computed::find(model).map(drop),
         }
     }
 

@@ -1,141 +1,70 @@
-//! Reference outputs of a single recurrent layer of any size, computed from its weights after the run.
-//!
-//! One sample after the other, by [`LayerDirection`]. Its answers are checked against another implementation's here.
+//! Right answers that are computed after the run, from the weights.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
-use proctor_recipes::{InputRecipe, RnnName, input_recipe};
-use safetensors::{Dtype, SafeTensors};
+use crate::error::AccuracyError;
 
-use crate::{AccuracyError, LayerDirection, LayerState};
+/// Computes the right answers of one kind of models, registered with `inventory::submit!`.
+#[derive(Debug, Clone, Copy)]
+pub struct ComputedAnswersEntry {
+    /// The kind of models, for errors: plural, with the form of their names.
+    pub models: &'static str,
+    /// Whether the answers of the model of this name can be computed.
+    pub knows: fn(&str) -> bool,
+    /// Computes the values of all outputs of each of the first samples, at most so many, from a file of weights.
+    pub compute: fn(model: &str, weights: &Path, sample_count_max: usize) -> Result<Vec<Vec<f64>>, String>,
+}
 
-/// So many multiplications are made, which takes some seconds; but at least one sample is computed.
-const MULTIPLICATIONS_MAX: f64 = 2e9;
-/// So many samples are enough.
-const SAMPLES_MAX: usize = 8;
+inventory::collect!(ComputedAnswersEntry);
 
-/// What a name says.
+/// Finds the program for a model.
 ///
 /// # Errors
-/// [`AccuracyError::NoReference`] if it is not that of a layer.
-pub(crate) fn layer(model: &str) -> Result<(RnnName, InputRecipe), AccuracyError> {
-    let found = model.parse().ok().zip(input_recipe(model));
-    found.ok_or_else(|| AccuracyError::NoReference {
-        model: model.to_owned(),
-        hint: String::new(),
-        known: "single layers, rnn-<cell>-<input>-<hidden>-<batch>-<seq>[-bi]".to_owned(),
+/// [`AccuracyError::NoReference`] if there is none.
+pub(crate) fn find(model: &str) -> Result<&'static ComputedAnswersEntry, AccuracyError> {
+    let mut entries = inventory::iter::<ComputedAnswersEntry>();
+    entries.find(|entry| (entry.knows)(model)).ok_or_else(|| {
+        let mut known: Vec<_> = inventory::iter::<ComputedAnswersEntry>().map(|entry| entry.models).collect();
+        known.sort_unstable();
+        AccuracyError::NoReference { model: model.to_owned(), hint: String::new(), known: known.join(", ") }
     })
 }
 
-/// The outputs of the first samples, at most `sample_count`: `[seq, directions * hidden]` of each.
+/// Computes the answers to the first samples, at most `sample_count_max`.
+///
+/// # Errors
+/// [`AccuracyError::NoReference`] or [`AccuracyError::Weights`].
 pub(crate) fn compute(
     model: &str,
     weights: &Path,
-    sample_count: usize,
+    sample_count_max: usize,
 ) -> Result<Vec<Vec<f64>>, AccuracyError> {
-    let (name, inputs) = layer(model)?;
-    let wrong = |reason: String| AccuracyError::Weights { path: weights.to_owned(), reason };
-    let bytes = fs::read(weights).map_err(|error| wrong(error.to_string()))?;
-    let file = SafeTensors::deserialize(&bytes).map_err(|error| wrong(error.to_string()))?;
-    let suffixes = ["", "_reverse"];
-    let directions = suffixes[..name.directions()].iter().map(|suffix| read(&file, &name, suffix));
-    let directions = directions.collect::<Result<Vec<_>, _>>().map_err(wrong)?;
-
-    let sample = |index: usize| {
-        let bytes = inputs.sample(index as u64).swap_remove(0);
-        let x: Vec<f64> =
-            bytes.as_chunks().0.iter().map(|value| f64::from(f32::from_ne_bytes(*value))).collect();
-        run(&name, &directions, &x)
-    };
-    Ok((0..judged_count(&name).min(sample_count)).map(sample).collect())
-}
-
-/// Number of samples that are computed.
-fn judged_count(name: &RnnName) -> usize {
-    let per_step = name.cell.gate_count() * name.hidden * (name.input + name.hidden) * name.directions();
-    let affordable = MULTIPLICATIONS_MAX / (per_step as f64 * name.seq as f64);
-    // The cast saturates, and the number is clamped anyway.
-    (affordable as usize).clamp(1, SAMPLES_MAX)
-}
-
-/// The weights of one direction from a file with PyTorch's names.
-fn read(file: &SafeTensors<'_>, name: &RnnName, suffix: &str) -> Result<LayerDirection, String> {
-    let rows = name.cell.gate_count() * name.hidden;
-    let tensor = |kind: &str, shape: &[usize]| {
-        let tensor_name = format!("{}.{kind}_l0{suffix}", name.cell.prefix());
-        let tensor = file.tensor(&tensor_name).map_err(|error| format!("{tensor_name}: {error}"))?;
-        if tensor.dtype() != Dtype::F32 || tensor.shape() != shape {
-            let (dtype, got) = (tensor.dtype(), tensor.shape());
-            return Err(format!("{tensor_name} is {dtype:?}{got:?} instead of F32{shape:?}"));
-        }
-        Ok(tensor.data().as_chunks().0.iter().map(|value| f32::from_le_bytes(*value)).collect())
-    };
-    Ok(LayerDirection {
-        input: tensor("weight_ih", &[rows, name.input])?,
-        hidden: tensor("weight_hh", &[rows, name.hidden])?,
-        input_bias: tensor("bias_ih", &[rows])?,
-        hidden_bias: tensor("bias_hh", &[rows])?,
-    })
-}
-
-/// All steps of one sample in all directions: `[seq, directions * hidden]`.
-fn run(name: &RnnName, directions: &[LayerDirection], x: &[f64]) -> Vec<f64> {
-    let run = |(number, direction): (usize, &LayerDirection)| {
-        direction.run(name.cell, x, LayerState::zeros(name.hidden), number == 1)
-    };
-    let outputs: Vec<_> = directions.iter().enumerate().map(run).collect();
-    let row = |step: usize| outputs.iter().flat_map(move |y| &y[step * name.hidden..][..name.hidden]);
-    (0..name.seq).flat_map(row).copied().collect()
+    (find(model)?.compute)(model, weights, sample_count_max)
+        .map_err(|reason| AccuracyError::Weights { path: weights.to_owned(), reason })
 }
 
 #[cfg(test)]
 mod tests {
-    use proctor_recipes::{recipe, write_safetensors};
-
     use super::*;
-    use crate::{Answers, ResponseForm, shipped};
 
-    fn computed(model: &str, sample_count: usize) -> Vec<Vec<f64>> {
-        let folder = tempfile::tempdir().unwrap();
-        let weights = folder.path().join("model.safetensors");
-        write_safetensors(&recipe(model).unwrap(), &weights, &mut |_| ()).unwrap();
-        compute(model, &weights, sample_count).unwrap()
-    }
-
-    /// The other implementation is numpy's, in a script beside the recipes.
-    #[test]
-    fn layers_agree_with_another_implementation() {
-        for (model, units) in [("rnn-lstm-3-5-2-4-bi", 10), ("rnn-gru-3-5-2-4", 5)] {
-            let form = ResponseForm::ValuesF32 { count: 4 * units };
-            let Answers::Values(expected) = shipped::read(model, &["y".into()], form).unwrap() else {
-                panic!("{model}")
-            };
-            let got = computed(model, expected.len());
-            assert!(!got.is_empty());
-            for (got, expected) in got.iter().flatten().zip(expected.iter().flatten()) {
-                assert!((got - expected).abs() < 1e-8, "{model}: {got} {expected}");
-            }
+    inventory::submit! {
+        ComputedAnswersEntry {
+            models: "models of ones, ones-<count>",
+            knows: |model| model.starts_with("ones-"),
+            compute: |model, weights, sample_count_max| {
+                let count = model.trim_start_matches("ones-").parse::<usize>().map_err(|error| error.to_string())?;
+                assert_eq!(weights, Path::new("ones"));
+                Ok(vec![vec![1.0; count]; sample_count_max.min(2)])
+            },
         }
     }
 
     #[test]
-    fn large_layers_have_fewer_samples() {
-        let count = |name: &str| judged_count(&name.parse().unwrap());
-        assert_eq!(count("rnn-lstm-64-64-1-100"), SAMPLES_MAX);
-        assert_eq!(count("rnn-lstm-1024-1024-1-100"), 2);
-        assert_eq!(count("rnn-lstm-16384-16384-1-100"), 1);
-    }
-
-    #[test]
-    fn weights_that_are_not_those_of_the_layer_are_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let weights = folder.path().join("model.safetensors");
-        write_safetensors(&recipe("rnn-lstm-2-3-1-1").unwrap(), &weights, &mut |_| ()).unwrap();
-        let error = |model: &str| compute(model, &weights, 1).unwrap_err().to_string();
-        assert!(error("rnn-lstm-2-4-1-1").contains("lstm.weight_ih_l0 is F32[12, 2] instead of F32[16, 2]"));
-        assert!(error("rnn-gru-2-3-1-1").contains("gru.weight_ih_l0"));
-        assert!(error("digits-lstm").contains("no reference outputs for model \"digits-lstm\""));
-        fs::write(&weights, b"short").unwrap();
-        assert!(error("rnn-lstm-2-3-1-1").contains("cannot compute reference outputs from"));
+    fn a_registered_program_computes_the_answers_of_its_models() {
+        assert_eq!(compute("ones-3", Path::new("ones"), 9).unwrap(), [[1.0; 3]; 2]);
+        let error = compute("ones-many", Path::new("ones"), 9).unwrap_err().to_string();
+        assert!(error.starts_with("cannot compute reference outputs from ones: "), "{error}");
+        let error = find("twos-3").unwrap_err().to_string();
+        assert!(error.contains("model \"twos-3\"; there are for models of ones, ones-<count>"), "{error}");
     }
 }

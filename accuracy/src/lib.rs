@@ -1,14 +1,13 @@
-//! From an accuracy log and the labels to a metric and its verdict.
+//! From an accuracy log and the right answers to a metric and its verdict.
 //!
-//! An [`AccuracyCheck`] is what a benchmark's definition says: where the right answers come from, metric, form of a
+//! An [`AccuracyCheck`] holds what a benchmark's definition says: where the right answers come from, metric, form of a
 //! response, target. [`AccuracyCheck::run`] reads `mlperf_log_accuracy.json` and the answers and gives an
 //! [`AccuracyResult`]: the value, and whether it passes, with the reasons if not.
 //!
 //! # Choices
-//! - The right answers ([`AnswerSource`]) are labels; or what another implementation put out for the first samples of a
-//!   generated model, in a file that comes with this crate; or, of a single recurrent layer of any size, what this crate
-//!   computes itself from the weights: a plain loop in f64 that shares no code with any plugin ([`LayerDirection`], which
-//!   whoever compares single layers uses too).
+//! - The right answers ([`AnswerSource`]) are labels; or the outputs of another implementation for the first samples of a
+//!   generated model, in a file that comes with this crate; or computed from the weights by a program that registers
+//!   itself for a kind of models ([`ComputedAnswersEntry`]) and shares no code with any plugin.
 //! - Labels are read here and nowhere else, after the run, and this crate loads no plugin: so no plugin can see them. A
 //!   test holds every other crate to it.
 //! - A low accuracy or an incomplete log is a result with reasons; only what cannot be scored at all is an error.
@@ -52,7 +51,6 @@ mod close;
 mod computed;
 mod error;
 mod labels;
-mod layer;
 mod log;
 mod metric;
 mod shipped;
@@ -60,9 +58,9 @@ mod tokens;
 
 pub use answers::{AnswerSource, Answers};
 pub use check::{AccuracyCheck, AccuracyResult};
+pub use computed::ComputedAnswersEntry;
 pub use error::AccuracyError;
 pub use labels::{Labels, LabelsEntry};
-pub use layer::{LayerDirection, LayerState};
 pub use log::{LogRecord, parse_log, read_log};
 pub use metric::{
     MetricEntry, ResponseForm, Score, ScoreResponses, Scored, WrongSize, metric, metric_entries,

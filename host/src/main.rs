@@ -54,10 +54,11 @@ use std::{
 };
 
 use clap::Parser;
-// The default plugin is linked in, and the one that the harness measures itself with. They register themselves, for which
-// the linker has to see them used.
+// The default plugin is linked in, the one that the harness measures itself with, and a family of benchmarks. They register
+// themselves, for which the linker has to see them used.
 use cpu_rnn_sut as _;
 use proctor_null as _;
+use proctor_recurrent_layers as _;
 
 use crate::cli::{Cli, Command};
 

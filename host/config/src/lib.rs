@@ -77,8 +77,8 @@ mod settings;
 mod value;
 
 pub use benchmark::{
-    AnswerSource, BENCHMARK_SCHEMA_VERSION, Benchmark, Model, ModelFile, QslCounts, Quality, RNN_PATTERN,
-    RNN_TABLE_1, benchmarks, rnn_table_1,
+    AnswerSource, BENCHMARK_SCHEMA_VERSION, Benchmark, BenchmarkFamily, Model, ModelFile, QslCounts, Quality,
+    benchmark_families, benchmarks,
 };
 pub use error::{ConfigError, ConfigErrors};
 pub use keys::{Key, Kind, keys};

@@ -216,8 +216,8 @@ fn unknown_benchmarks_and_scenarios_that_it_does_not_have_are_errors() {
     assert_eq!(
         lines(Loader::new().benchmark("digits-lsmt").load()),
         [format!(
-            "flag --benchmark: unknown benchmark \"digits-lsmt\", did you mean \"digits-lstm\"?; known are {}, \
-             rnn-<cell>-<input>-<hidden>-<batch>-<seq>[-bi], or give the path of a definition (*.toml)",
+            "flag --benchmark: unknown benchmark \"digits-lsmt\", did you mean \"digits-lstm\"?; known are {}, or \
+             give the path of a definition (*.toml)",
             known.join(", ")
         )]
     );

@@ -1,328 +1,49 @@
-//! The family `rnn-<cell>-<input>-<hidden>-<batch>-<seq>[-bi]`: one recurrent layer of any size, its definition made from
-//! its name.
-//!
-//! The rows of table 1 of "DeepCPU: Serving RNN-based Deep Learning Models 10x Faster" (USENIX ATC 2018) are members.
+//! Families of benchmarks, whose definitions are made from their names.
 
 use std::path::Path;
 
-use proctor_recipes::{RnnCell, RnnName};
-use proctor_vocabulary::did_you_mean;
+use proctor_vocabulary::registry::{self, Named};
 
 use super::Benchmark;
-use crate::ConfigError;
+use crate::error::ConfigError;
 
-/// What a name of the family looks like.
-pub const PATTERN: &str = "rnn-<cell>-<input>-<hidden>-<batch>-<seq>[-bi]";
-const PREFIX: &str = "rnn-";
-/// The largest number in a name.
-const SIZE_MAX: usize = 16_384;
-/// Largest tensor of one sample, in values: 64 MiB.
-const SAMPLE_VALUES_MAX: usize = 1 << 24;
-
-/// Input, hidden, batch and sequence of each row of table 1 of the paper, each for LSTM and GRU.
-pub const TABLE_1: [[usize; 4]; 15] = [
-    [64, 64, 1, 100],
-    [256, 64, 1, 100],
-    [1024, 64, 1, 100],
-    [64, 256, 1, 100],
-    [64, 1024, 1, 100],
-    [1024, 1024, 1, 100],
-    [256, 256, 1, 1],
-    [256, 256, 1, 10],
-    [256, 256, 1, 100],
-    [64, 64, 10, 100],
-    [64, 64, 20, 100],
-    [256, 256, 10, 100],
-    [256, 256, 20, 100],
-    [1024, 1024, 10, 100],
-    [1024, 1024, 20, 100],
-];
-
-/// The names of the rows of table 1 of the paper: 15 of LSTM, then 15 of GRU.
-pub fn table_1() -> impl Iterator<Item = String> {
-    rows().map(|row| name_of(&row))
+/// A family of benchmarks, registered with `inventory::submit!`.
+#[derive(Debug, Clone, Copy)]
+pub struct BenchmarkFamily {
+    /// The form of its names, such as `layer-<width>-<depth>`; no other family has it.
+    pub pattern: &'static str,
+    /// One sentence for lists.
+    pub help: &'static str,
+    /// Writes the definition of the benchmark of this name, as it would stand in a file. `None` if the name is not meant
+    /// to be of the family; a sentence on what is wrong with it if it is.
+    pub definition: fn(&str) -> Option<Result<String, String>>,
+    /// Lists the members that a reader may look for, each with a sentence.
+    pub members: fn() -> Vec<(String, &'static str)>,
 }
 
-fn rows() -> impl Iterator<Item = RnnName> {
-    [RnnCell::Lstm, RnnCell::Gru].into_iter().flat_map(|cell| {
-        TABLE_1.into_iter().map(move |[input, hidden, batch, seq]| RnnName {
-            cell,
-            input,
-            hidden,
-            batch,
-            seq,
-            bidirectional: false,
-        })
-    })
-}
+inventory::collect!(BenchmarkFamily);
 
-/// The name of a layer.
-fn name_of(layer: &RnnName) -> String {
-    let RnnName { cell, input, hidden, batch, seq, bidirectional } = *layer;
-    let end = if bidirectional { "-bi" } else { "" };
-    format!("{PREFIX}{}-{input}-{hidden}-{batch}-{seq}{end}", cell.name())
-}
+impl Named for BenchmarkFamily {
+    const KIND: &'static str = "family of benchmarks";
 
-/// The layer of a name.
-///
-/// # Errors
-/// A sentence on what is wrong, with the near match or the grammar.
-fn layer(name: &str) -> Result<RnnName, String> {
-    let layer: RnnName = name.parse().map_err(|()| what_is_wrong(name))?;
-    if sample_values(&layer) > SAMPLE_VALUES_MAX {
-        return Err(format!(
-            "a sample would have {} values, more than {SAMPLE_VALUES_MAX}: take a shorter sequence",
-            sample_values(&layer)
-        ));
-    }
-    Ok(layer)
-}
-
-/// Why a name is not one of the family.
-fn what_is_wrong(name: &str) -> String {
-    let grammar = format!("names of this family are {PATTERN}, such as rnn-lstm-256-256-1-100");
-    let parts: Vec<_> = name.strip_prefix(PREFIX).unwrap_or_default().split('-').collect();
-    let (cell, sizes) = match parts[..] {
-        [cell, input, hidden, batch, seq] | [cell, input, hidden, batch, seq, "bi"] => {
-            (cell, [("input", input), ("hidden", hidden), ("batch", batch), ("seq", seq)])
-        }
-        _ => return grammar,
-    };
-    let known = CELLS.map(RnnCell::name);
-    if !known.contains(&cell) {
-        return format!("the cell \"{cell}\" is none of {}{}", known.join(", "), did_you_mean(cell, known));
-    }
-    let is_size = |text: &str| {
-        text.bytes().all(|byte| byte.is_ascii_digit())
-            && !text.starts_with('0')
-            && text.parse().is_ok_and(|size| (1..=SIZE_MAX).contains(&size))
-    };
-    match sizes.into_iter().find(|(_, text)| !is_size(text)) {
-        Some((what, text)) => {
-            format!("<{what}> is \"{text}\", but has to be a whole number from 1 to {SIZE_MAX}; {grammar}")
-        }
-        None => grammar,
+    fn name(&self) -> &'static str {
+        self.pattern
     }
 }
 
-const CELLS: [RnnCell; 4] = [RnnCell::Lstm, RnnCell::Gru, RnnCell::Gru0, RnnCell::Rnn];
-
-const fn words(cell: RnnCell) -> &'static str {
-    match cell {
-        RnnCell::Lstm => "LSTM",
-        RnnCell::Gru => "GRU, reset after the product",
-        RnnCell::Gru0 => "GRU, reset before the product",
-        RnnCell::Rnn => "plain recurrent layer",
-    }
+/// All families that the program has linked, in the order of their patterns.
+#[must_use]
+pub fn benchmark_families() -> Vec<&'static BenchmarkFamily> {
+    registry::sorted(inventory::iter::<BenchmarkFamily>())
 }
 
-/// Operations of the matrix products of one sample; a multiplication and an addition are two.
-fn operations(layer: &RnnName) -> f64 {
-    let per_step = 2 * layer.cell.gate_count() * (layer.input + layer.hidden) * layer.hidden;
-    (per_step * layer.directions()) as f64 * layer.seq as f64
-}
-
-/// Values of the larger of input and output of one sample.
-fn sample_values(layer: &RnnName) -> usize {
-    layer.seq * layer.input.max(layer.hidden * layer.directions())
-}
-
-/// The benchmark of this name; `None` if it is not meant to be one of the family.
-pub(super) fn benchmark(name: &str) -> Option<Result<Benchmark, String>> {
-    let is_meant =
-        name.get(..4).is_some_and(|start| ["rnn-", "rnn_"].iter().any(|it| start.eq_ignore_ascii_case(it)))
-            && !name.contains(std::path::is_separator)
-            && !name.ends_with(".toml");
-    is_meant.then(|| {
-        let definition = definition(&layer(name)?);
-        let made = Benchmark::parse(&definition, Path::new(name));
-        made.map_err(|errors| errors.iter().map(ConfigError::to_string).collect::<Vec<_>>().join("; "))
-    })
-}
-
-/// The definition of a member, as it would stand in a file.
-fn definition(layer: &RnnName) -> String {
-    let RnnName { cell, input, hidden, batch, seq, .. } = *layer;
-    let name = name_of(layer);
-    let output = hidden * layer.directions();
-    let direction = if layer.bidirectional { " in both directions" } else { "" };
-    let words = words(cell);
-    let sample_count = sample_count(layer);
-    let time_s = service_time_s(layer);
-    // One fifth of what the machine can do, in batches of one.
-    let server_qps = two_digits(0.2 / time_s);
-    let server_latency_ns = two_digits((20.0 * time_s * batch as f64).clamp(0.01, 3600.0) * 1e9);
-    let offline_qps = two_digits(1.0 / time_s);
-    let single_stream = if batch == 1 {
-        format!("[scenarios.SingleStream]\nsingle_stream_expected_latency_ns = 100\nbatch_size = {batch}\n")
-    } else {
-        let single = name_of(&RnnName { batch: 1, ..*layer });
-        format!(
-            "[refused]\nSingleStream = \"its queries have one sample, so that no batch of {batch} forms \
-             (take {single}, or another scenario)\"\n"
-        )
-    };
-    format!(
-        r#"
-schema_version = 1
-id = "{name}"
-task = "recurrent layer"
-description = "{words}, of {hidden} units{direction}, inputs of {input} values, {seq} steps, batches of up to {batch}."
-dataset = "generated"
-preprocessing = "copy"
-
-[model]
-id = "{name}"
-[model.files.safetensors]
-generated = "{name}"
-
-[[inputs]]
-name = "x"
-element_type = "f32"
-shape = [{seq}, {input}]
-
-[[outputs]]
-name = "y"
-element_type = "f32"
-shape = [{seq}, {output}]
-
-[quality]
-metric = "close"
-reference = 1.0
-target_ratio = 1.0
-answers = "computed"
-[quality.tolerance]
-f32 = {F32_TOLERANCE:e}
-bf16 = {BF16_TOLERANCE:e}
-int8 = {INT8_TOLERANCE:e}
-
-[qsl]
-total_sample_count = {sample_count}
-performance_sample_count = {sample_count}
-
-[scenarios.MultiStream]
-multi_stream_samples_per_query = {batch}
-multi_stream_expected_latency_ns = 100
-multi_stream_target_latency_percentile = 0.9
-batch_size = {batch}
-[scenarios.Server]
-server_target_qps = {server_qps:.6}
-server_target_latency_ns = {server_latency_ns:.0}
-server_target_latency_percentile = 0.9
-batch_size = {batch}
-[scenarios.Offline]
-offline_expected_qps = {offline_qps:.6}
-batch_size = {batch}
-{single_stream}"#
-    )
-}
-
-/// How far a value may lie from the one computed in f64. In f32 it is what other implementations reach on these layers.
-const F32_TOLERANCE: f64 = 5e-6;
-/// With weights of 8 bits of precision, over a hundred steps.
-const BF16_TOLERANCE: f64 = 1e-2;
-/// With weights and inputs in 255 steps.
-const INT8_TOLERANCE: f64 = 5e-2;
-
-/// Samples of the library: 32 MiB of inputs or outputs at most, so that an accuracy log stays small.
-fn sample_count(layer: &RnnName) -> usize {
-    const VALUES: usize = 1 << 23;
-    const COUNT_MAX: usize = 256;
-    (VALUES / sample_values(layer)).clamp(1, COUNT_MAX).max(layer.batch)
-}
-
-/// How long one sample may take, in s: what two cores of a server of 2020 need at batch 1, or somewhat more.
-fn service_time_s(layer: &RnnName) -> f64 {
-    const OPERATIONS_PER_S: f64 = 15e9;
-    const CALL_S: f64 = 20e-6;
-    const STEP_S: f64 = 1e-6;
-    CALL_S + STEP_S * (layer.seq * layer.directions()) as f64 + operations(layer) / OPERATIONS_PER_S
-}
-
-/// Rounded to two digits, as a person would write it.
-fn two_digits(value: f64) -> f64 {
-    let unit = 10_f64.powf(value.log10().floor() - 1.0);
-    (value / unit).round() * unit
-}
-
-#[cfg(test)]
-mod tests {
-    use proctor_vocabulary::Scenario;
-
-    use super::*;
-    use crate::{AnswerSource, ModelFile, Value};
-
-    fn made(name: &str) -> Benchmark {
-        benchmark(name).unwrap().unwrap()
-    }
-
-    fn problem(name: &str) -> String {
-        benchmark(name).unwrap().unwrap_err()
-    }
-
-    #[test]
-    fn the_rows_of_the_paper_are_members_and_come_back_from_their_names() {
-        let rows: Vec<_> = rows().collect();
-        assert_eq!(rows.len(), 30);
-        for row in rows {
-            assert_eq!(layer(&name_of(&row)), Ok(row));
-            let benchmark = made(&name_of(&row));
-            assert_eq!(benchmark.id, name_of(&row));
-            assert_eq!(benchmark.inputs[0].shape, [row.seq, row.input]);
-            assert_eq!(benchmark.outputs[0].shape, [row.seq, row.hidden]);
-            assert_eq!(benchmark.scenarios.contains_key(&Scenario::SingleStream), row.batch == 1);
-            assert!(benchmark.qsl.total_sample_count >= row.batch as u64);
-        }
-    }
-
-    #[test]
-    fn a_name_says_what_the_definition_has() {
-        let benchmark = made("rnn-gru0-24-32-5-63-bi");
-        assert_eq!(benchmark.outputs[0].shape, [63, 64]);
-        let files: Vec<_> = benchmark.model.files.values().collect();
-        assert_eq!(files, [&ModelFile::Generated { recipe: "rnn-gru0-24-32-5-63-bi".to_owned() }]);
-        assert_eq!(benchmark.quality.answers, AnswerSource::Computed);
-        let multi_stream = &benchmark.scenarios[&Scenario::MultiStream];
-        assert_eq!(multi_stream["multi_stream_samples_per_query"], Value::Integer(5));
-        assert_eq!(multi_stream["batch_size"], Value::Integer(5));
-        let reason = &benchmark.refused[&Scenario::SingleStream];
-        assert!(reason.contains("rnn-gru0-24-32-1-63-bi"), "{reason}");
-    }
-
-    #[test]
-    fn what_is_no_name_is_met_with_the_near_match_or_the_grammar() {
-        assert!(problem("rnn-lsmt-256-256-1-100").contains("did you mean \"lstm\"?"));
-        for name in
-            ["rnn-lstm-256-256-1", "rnn-", "rnn_lstm_1_1_1_1", "rnn-lstm-1-1-1-1-by", "RNN-lstm-1-1-1-1"]
-        {
-            assert!(problem(name).contains(PATTERN), "{name}");
-        }
-        for (name, expected) in [
-            ("rnn-lstm-0-256-1-100", "<input> is \"0\""),
-            ("rnn-lstm-64-1e3-1-100", "<hidden> is \"1e3\""),
-            ("rnn-lstm-64-64-+1-100", "<batch> is \"+1\""),
-            ("rnn-lstm-64-64-1-99999999999999999999999", "<seq> is"),
-            ("rnn-lstm-16384-64-1-16384", "take a shorter sequence"),
-        ] {
-            assert!(problem(name).contains(expected), "{name}: {}", problem(name));
-        }
-        assert!(benchmark("digits-lstm").is_none() && benchmark("./rnn-x.toml").is_none());
-    }
-
-    #[test]
-    fn the_extremes_are_members() {
-        for name in ["rnn-rnn-1-1-1-1", "rnn-lstm-16384-16384-16384-1-bi", "rnn-gru-1-1-1-16384"] {
-            let benchmark = made(name);
-            let qps = &benchmark.scenarios[&Scenario::Server]["server_target_qps"];
-            assert!(matches!(qps, Value::Number(qps) if *qps > 0.0), "{name}: {qps:?}");
-        }
-    }
-
-    #[test]
-    fn numbers_have_two_digits() {
-        assert_eq!(
-            [1234.0, 0.0567, 99.9].map(two_digits).map(|it| (it * 1e6).round() / 1e6),
-            [1200.0, 0.057, 100.0]
-        );
-    }
+/// The benchmark of this name with its family; `None` if no family takes the name for one of its own.
+pub(super) fn member(name: &str) -> Option<(&'static BenchmarkFamily, Result<Benchmark, String>)> {
+    let mut families = benchmark_families().into_iter();
+    let (family, text) = families.find_map(|family| Some((family, (family.definition)(name)?)))?;
+    let benchmark = text.and_then(|text| {
+        let parsed = Benchmark::parse(&text, Path::new(name));
+        parsed.map_err(|errors| errors.iter().map(ConfigError::to_string).collect::<Vec<_>>().join("; "))
+    });
+    Some((family, benchmark))
 }

@@ -9,8 +9,11 @@ use std::{
 use include_dir::{Dir, include_dir};
 use proctor_vocabulary::did_you_mean;
 
-use super::{Benchmark, family};
-use crate::{ConfigError, Origin};
+use super::{
+    Benchmark,
+    family::{benchmark_families, member},
+};
+use crate::{error::ConfigError, origin::Origin};
 
 static FOLDER: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/benchmarks");
 
@@ -31,16 +34,15 @@ pub fn benchmarks() -> &'static [Benchmark] {
     &BENCHMARKS
 }
 
-/// The benchmark of this name, or of the definition at this path. Whatever has a `/` or ends with `.toml` is a path.
+/// The benchmark of this name, or of the definition at this path. A name with a `/` or with `.toml` at its end is a path.
 pub(crate) fn find(name: &str, origin: &Origin) -> Result<Benchmark, Vec<ConfigError>> {
     if let Some(benchmark) = benchmarks().iter().find(|benchmark| benchmark.id == name) {
         return Ok(benchmark.clone());
     }
-    if let Some(member) = family::benchmark(name) {
-        let known = || family::PATTERN.to_owned();
-        return member.map_err(|problem| {
-            let (origin, name) = (origin.clone(), name.to_owned());
-            vec![ConfigError::UnknownBenchmark { origin, name, hint: format!(": {problem}"), known: known() }]
+    if let Some((family, benchmark)) = member(name) {
+        return benchmark.map_err(|problem| {
+            let (origin, name, known) = (origin.clone(), name.to_owned(), family.pattern.to_owned());
+            vec![ConfigError::UnknownBenchmark { origin, name, hint: format!(": {problem}"), known }]
         });
     }
     if is_path(name) {
@@ -49,12 +51,13 @@ pub(crate) fn find(name: &str, origin: &Origin) -> Result<Benchmark, Vec<ConfigE
             .map_err(|source| vec![ConfigError::CannotRead { path: path.clone(), source }])?;
         return Benchmark::parse(&text, &path);
     }
-    let known: Vec<_> = benchmarks().iter().map(|benchmark| benchmark.id.as_str()).collect();
+    let names = || benchmarks().iter().map(|benchmark| benchmark.id.as_str());
+    let patterns = benchmark_families().into_iter().map(|family| family.pattern);
     Err(vec![ConfigError::UnknownBenchmark {
         origin: origin.clone(),
         name: name.to_owned(),
-        hint: did_you_mean(name, known.iter().copied()),
-        known: format!("{}, {}", known.join(", "), family::PATTERN),
+        hint: did_you_mean(name, names()),
+        known: names().chain(patterns).collect::<Vec<_>>().join(", "),
     }])
 }
 

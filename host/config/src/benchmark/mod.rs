@@ -1,7 +1,7 @@
 //! Benchmark definitions: what is run on which data, how it is scored, and under which constraints.
 //!
 //! A definition is one TOML file. The built-in ones lie in the folder `benchmarks`; adding one is adding a file there.
-//! Any other one is given by its path. [`Benchmark`] is a definition that has been checked.
+//! Any other one is given by its path. A [`BenchmarkFamily`] writes definitions for names of a form. [`Benchmark`] is a definition that has been checked.
 
 mod definition;
 mod family;
@@ -15,7 +15,7 @@ use std::{
 
 use proctor_vocabulary::{Scenario, TensorSpec};
 
-pub use family::{PATTERN as RNN_PATTERN, TABLE_1 as RNN_TABLE_1, table_1 as rnn_table_1};
+pub use family::{BenchmarkFamily, benchmark_families};
 pub use library::benchmarks;
 pub(crate) use library::find;
 
@@ -88,7 +88,7 @@ impl Model {
 /// One file of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelFile {
-    /// A file that somebody has published.
+    /// A published file.
     Published {
         /// Path below the data root.
         path: PathBuf,
@@ -122,7 +122,7 @@ pub struct Quality {
 pub enum AnswerSource {
     /// The labels of the data set.
     Labels,
-    /// What another implementation put out for the first samples.
+    /// The outputs of another implementation for the first samples.
     Shipped,
     /// Computed from the weights, in f64, after the run.
     Computed,

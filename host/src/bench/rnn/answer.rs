@@ -2,7 +2,7 @@
 
 use std::{ops::Range, thread};
 
-use proctor_accuracy::LayerState;
+use proctor_recurrent_layers::LayerState;
 
 use super::{cases::LayerCase, problem::Problem};
 

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use proctor_config::RNN_TABLE_1;
 use proctor_recipes::RnnCell;
+use proctor_recurrent_layers::TABLE_1;
 use proctor_rnn_optimiser::{Cell, Directions, GruReset, LayerShape, Precision};
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -182,7 +182,7 @@ pub(super) fn cases(group: Group) -> Vec<Case> {
         Case { group, role, layer }
     };
     let table_1 = |kinds: &[Kind], bidirectional| {
-        let of_kind = |kind: &Kind| RNN_TABLE_1.map(|sizes| case("", *kind, bidirectional, sizes));
+        let of_kind = |kind: &Kind| TABLE_1.map(|sizes| case("", *kind, bidirectional, sizes));
         kinds.iter().flat_map(of_kind).collect()
     };
     let listed = |rows: &[(&'static str, Kind, bool, [usize; 4])]| {

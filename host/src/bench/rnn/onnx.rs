@@ -3,8 +3,8 @@
 //! The node has constant weights; its input is `X` `[time, batch, input]`, its output `Y` `[time, direction, batch, hidden]`,
 //! and of a case with an initial state `initial_h` and `initial_c` `[direction, batch, hidden]` are inputs, too.
 
-use proctor_accuracy::LayerDirection;
 use proctor_onnx_file::{Attribute, Dim, GraphBuilder};
+use proctor_recurrent_layers::LayerDirection;
 use proctor_vocabulary::ElementType::F32;
 
 use super::{

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use proctor_accuracy::LayerDirection;
+use proctor_recurrent_layers::LayerDirection;
 
 use super::{cases::LayerCase, onnx};
 use crate::{exit::HostError, folder::output};

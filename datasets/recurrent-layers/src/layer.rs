@@ -18,7 +18,7 @@ pub struct LayerDirection {
     pub hidden_bias: Vec<f32>,
 }
 
-/// What one sequence has come to.
+/// State of one sequence between two steps.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LayerState {
     /// `[hidden]`.
@@ -59,12 +59,12 @@ impl LayerDirection {
         y
     }
 
-    /// What the input adds to each gate: `W x + b`, `[gates * hidden]`.
+    /// Share of the input in each gate: `W x + b`, `[gates * hidden]`.
     fn of_input(&self, x: &[f64]) -> Vec<f64> {
         product(&self.input, x, &self.input_bias)
     }
 
-    /// What the state adds to each gate.
+    /// Share of the state in each gate.
     fn of_state(&self, h: &[f64]) -> Vec<f64> {
         product(&self.hidden, h, &self.hidden_bias)
     }
