@@ -2,16 +2,12 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use figment::{
-    Figment,
-    error::Kind,
-    providers::{Format, Toml},
-};
+use figment::{Figment, error::Kind, providers::Serialized};
 use proctor_vocabulary::did_you_mean;
 use serde::Deserialize;
 use toml::de::DeTable;
 
-use crate::{ConfigError, file::syntax_error};
+use crate::{error::ConfigError, file::syntax_error};
 
 /// A definition as it stands in the file. The fields are explained at [`Benchmark`](super::Benchmark).
 #[derive(Debug, Deserialize)]
@@ -28,7 +24,7 @@ pub(super) struct Definition {
     pub(super) outputs: Vec<Tensor>,
     pub(super) quality: Quality,
     pub(super) qsl: Qsl,
-    pub(super) scenarios: BTreeMap<String, BTreeMap<String, figment::value::Value>>,
+    pub(super) scenarios: BTreeMap<String, BTreeMap<String, toml::Value>>,
     #[serde(default)]
     pub(super) refused: BTreeMap<String, String>,
 }
@@ -86,13 +82,16 @@ pub(super) struct Qsl {
 
 /// Reads a definition. An unknown key, a missing key and a value of the wrong type are errors.
 pub(super) fn parse(text: &str, file: &Path) -> Result<Definition, Vec<ConfigError>> {
-    // Read once for the lines of syntax errors, which figment does not tell.
+    // Read once for all syntax errors with their lines.
     let (_, problems) = DeTable::parse_recoverable(text);
     if !problems.is_empty() {
         let errors = problems.iter().map(|error| syntax_error(text, file, error.span(), error.message()));
         return Err(errors.collect());
     }
-    let result: Result<Definition, figment::Error> = Figment::from(Toml::string(text)).extract();
+    let table: toml::Table = toml::from_str(text)
+        .map_err(|error| vec![syntax_error(text, file, error.span(), error.message())])?;
+    // figment knows the path of a key that is wrong.
+    let result: Result<Definition, figment::Error> = Figment::from(Serialized::defaults(table)).extract();
     result.map_err(|errors| errors.into_iter().map(|error| explain(&error, file)).collect())
 }
 

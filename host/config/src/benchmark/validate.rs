@@ -5,7 +5,6 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use figment::value::Value as FigmentValue;
 use proctor_vocabulary::{ElementType, Scenario, TensorSpec, did_you_mean};
 
 use super::{
@@ -13,9 +12,11 @@ use super::{
     definition::{self, Definition},
 };
 use crate::{
-    ConfigError, Origin, Value,
     check::{Form, Raw, check_value},
+    error::ConfigError,
     keys,
+    origin::Origin,
+    value::Value,
 };
 
 /// The largest tensor of one sample, in bytes: far above any real one, far below where sizes overflow.
@@ -162,7 +163,7 @@ impl Checker<'_> {
     fn refused(
         &mut self,
         raw: BTreeMap<String, String>,
-        scenarios: &BTreeMap<String, BTreeMap<String, FigmentValue>>,
+        scenarios: &BTreeMap<String, BTreeMap<String, toml::Value>>,
     ) -> BTreeMap<Scenario, String> {
         let mut refused = BTreeMap::new();
         for (name, reason) in raw {
@@ -268,7 +269,7 @@ impl Checker<'_> {
     fn scenarios(
         &mut self,
         id: &str,
-        raw: BTreeMap<String, BTreeMap<String, FigmentValue>>,
+        raw: BTreeMap<String, BTreeMap<String, toml::Value>>,
     ) -> BTreeMap<Scenario, BTreeMap<String, Value>> {
         if raw.is_empty() {
             self.report("scenarios", "empty: give at least one scenario".to_owned());
@@ -293,7 +294,7 @@ impl Checker<'_> {
     }
 
     /// A setting of the load generator, or of how batches are formed; the rest is not the benchmark's business.
-    fn setting(&mut self, id: &str, path: &str, name: &str, value: &FigmentValue) -> Option<Value> {
+    fn setting(&mut self, id: &str, path: &str, name: &str, value: &toml::Value) -> Option<Value> {
         let known = || keys::test_fields().map(|field| field.name).chain(SCHEDULER_SETTINGS);
         let Some(key) = known().find(|known| *known == name).and_then(keys::find) else {
             let known = known();
@@ -301,14 +302,11 @@ impl Checker<'_> {
             return None;
         };
         let (text, form) = match value {
-            FigmentValue::String(_, text) => (text.clone(), Form::String),
-            FigmentValue::Bool(_, value) => (value.to_string(), Form::Bool),
-            FigmentValue::Num(_, number) => match (number.to_i128(), number.to_f64()) {
-                (Some(integer), _) => (integer.to_string(), Form::Number),
-                (None, Some(float)) => (float.to_string(), Form::Number),
-                (None, None) => (String::new(), Form::Other),
-            },
-            _ => (value.to_actual().to_string(), Form::Other),
+            toml::Value::String(text) => (text.clone(), Form::String),
+            toml::Value::Boolean(value) => (value.to_string(), Form::Bool),
+            toml::Value::Integer(integer) => (integer.to_string(), Form::Number),
+            toml::Value::Float(float) => (float.to_string(), Form::Number),
+            _ => (value.to_string(), Form::Other),
         };
         let origin = Origin::Benchmark { name: id.to_owned(), file: self.file.to_owned() };
         let raw = Raw { key: path.to_owned(), text, form, origin };
