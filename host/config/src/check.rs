@@ -1,14 +1,17 @@
-//! From what stands in a file, a variable or a flag to a checked value of a known setting.
+//! From the text of a file, a variable or a flag to a checked value of a known setting.
 
 use proctor_loadgen::config_file::{config_keys, setting_of_key};
 use proctor_vocabulary::{Scenario, TestMode, did_you_mean};
 
 use crate::{
-    ConfigError, Kind, Origin, Value,
-    keys::{self, Key},
+    error::ConfigError,
+    key::{Key, Kind},
+    keys,
+    origin::Origin,
+    value::Value,
 };
 
-/// A setting as somebody wrote it.
+/// A setting as it was written.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Raw {
     pub(crate) key: String,

@@ -5,7 +5,7 @@ use std::{fmt, io, path::PathBuf};
 use proctor_loadgen::config_file::ConfigFileError;
 use proctor_vocabulary::Scenario;
 
-use crate::Origin;
+use crate::origin::Origin;
 
 /// One thing that is wrong with the settings. Every message names the place, the key and the value.
 #[derive(Debug, thiserror::Error)]

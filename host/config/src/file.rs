@@ -8,8 +8,9 @@ use toml::{
 };
 
 use crate::{
-    ConfigError, Origin,
     check::{Form, Raw},
+    error::ConfigError,
+    origin::Origin,
 };
 
 /// Reads the settings of a file, each with its line. Every syntax error that the parser can tell apart is reported.

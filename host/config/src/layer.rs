@@ -1,40 +1,17 @@
-//! Layers of settings: figment merges them and remembers which layer won; the chain of what was overridden is ours.
+//! Layers of settings: which of them wins, and what it replaces.
 
-use figment::{
-    Figment, Metadata, Profile, Provider,
-    value::{Dict, Map, Value as FigmentValue},
-};
+use std::collections::BTreeSet;
+
 use proctor_loadgen::{SettingKind, SettingValue, TestSettings};
 
-use crate::{Origin, RunSettings, Value, check::Entry, keys};
-
-/// Where plugin options lie within figment's dictionary: there are dots in their names, which figment would split.
-const PLUGIN_OPTIONS: &str = "plugin_options";
-
-/// The settings of one layer, each with its own origin. Where a key stands twice, the last one counts.
-#[derive(Debug, Clone)]
-struct Layer {
-    /// Position in the stack, which is also the layer's name in figment's metadata.
-    number: usize,
-    entries: Vec<Entry>,
-}
-
-impl Provider for Layer {
-    fn metadata(&self) -> Metadata {
-        Metadata::from("layer", self.number.to_string())
-    }
-
-    fn data(&self) -> figment::error::Result<Map<Profile, Dict>> {
-        let mut settings = Dict::new();
-        let mut options = Dict::new();
-        for Entry { key, value, .. } in &self.entries {
-            let target = if key.contains('.') { &mut options } else { &mut settings };
-            target.insert(key.clone(), value.to_figment());
-        }
-        settings.insert(PLUGIN_OPTIONS.to_owned(), options.into());
-        Ok(Profile::Default.collect(settings))
-    }
-}
+use crate::{
+    check::Entry,
+    keys,
+    origin::Origin,
+    preset,
+    run_settings::{RUN_KEYS, RunSettings},
+    value::Value,
+};
 
 /// A value, where it comes from, and what it replaces.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -43,7 +20,7 @@ pub struct Effective {
     pub value: Value,
     /// Where it comes from.
     pub origin: Origin,
-    /// What it replaces, the nearest first, the default last.
+    /// The values that it replaces, the nearest first, the default last.
     pub overridden: Vec<Overridden>,
 }
 
@@ -56,31 +33,32 @@ pub struct Overridden {
     pub origin: Origin,
 }
 
-/// All layers, the weakest first.
+/// All layers, the weakest first. Where a setting stands twice in a layer, the last one counts.
 #[derive(Debug)]
 pub(crate) struct Stack {
-    figment: Figment,
-    layers: Vec<Layer>,
+    entries: Vec<Entry>,
 }
 
 impl Stack {
-    /// A stack of the defaults, which hold every setting.
-    pub(crate) fn new(defaults: Vec<Entry>) -> Self {
-        let mut stack = Self { figment: Figment::new(), layers: Vec::new() };
-        stack.push(defaults);
-        stack
+    /// A stack of the defaults, which hold every setting: LoadGen's own, with the seeds of `mlperf.conf`, and the host's.
+    pub(crate) fn of_defaults() -> Self {
+        let test = TestSettings::default();
+        let fields = keys::test_fields()
+            .map(|field| (field.name, test.get(field.name).expect("it is a field").into()));
+        let run = RUN_KEYS.iter().filter_map(|key| Some((key.name, key.default.value()?)));
+        let values = run.chain(fields).chain(preset::seeds());
+        let entry = |(key, value): (&str, _)| Entry { key: key.to_owned(), value, origin: Origin::Default };
+        Self { entries: values.map(entry).collect() }
     }
 
     /// Puts a layer on top.
-    pub(crate) fn push(&mut self, entries: Vec<Entry>) {
-        let layer = Layer { number: self.layers.len(), entries };
-        self.figment = std::mem::take(&mut self.figment).merge(layer.clone());
-        self.layers.push(layer);
+    pub(crate) fn push(&mut self, layer: Vec<Entry>) {
+        self.entries.extend(layer);
     }
 
     /// The settings of the host.
     pub(crate) fn run_settings(&self) -> RunSettings {
-        self.figment.extract().expect("the defaults are complete, and each value was checked for its key")
+        RunSettings::from_values(|key| self.value(key).clone())
     }
 
     /// The settings of the load generator.
@@ -91,8 +69,7 @@ impl Stack {
             test.mode = mode;
         }
         for field in keys::test_fields() {
-            let value = self.find(field.name).and_then(|value| value.to_setting());
-            let value = value.expect("the defaults hold every field");
+            let value = self.value(field.name).to_setting().expect("fields are no texts");
             // The one signed field is checked to fit, and takes unsigned values.
             debug_assert!(field.kind != SettingKind::Signed || matches!(value, SettingValue::Unsigned(_)));
             test.set(field.name, value).expect("each value was checked for its key");
@@ -101,50 +78,31 @@ impl Stack {
     }
 
     /// Names of all plugin options that have a value, in alphabetic order.
-    pub(crate) fn option_keys(&self) -> Vec<String> {
-        let options = self.figment.find_value(PLUGIN_OPTIONS).ok().and_then(FigmentValue::into_dict);
-        options.unwrap_or_default().into_keys().collect()
+    pub(crate) fn option_keys(&self) -> BTreeSet<String> {
+        self.entries.iter().filter(|entry| entry.key.contains('.')).map(|entry| entry.key.clone()).collect()
     }
 
     /// The value of a setting or an option, with its origin and everything that it replaces.
     pub(crate) fn effective(&self, key: &str) -> Option<Effective> {
-        let figment_value = self.figment_value(key)?;
-        let value = Value::from_figment(&figment_value)?;
-        let winner = self.layer_of(&figment_value);
-        let in_layer = |layer: &Layer| {
-            let entries = layer.entries.iter().rev().filter(|entry| entry.key == key);
-            entries.cloned().collect::<Vec<_>>()
-        };
-        let mut chain = self.layers[..=winner].iter().rev().flat_map(in_layer);
-        let origin = chain.next()?.origin;
+        let mut chain = self.chain(key).cloned();
+        let Entry { value, origin, .. } = chain.next()?;
         let overridden = chain.map(|entry| Overridden { value: entry.value, origin: entry.origin }).collect();
         Some(Effective { value, origin, overridden })
     }
 
-    fn find(&self, key: &str) -> Option<Value> {
-        Value::from_figment(&self.figment_value(key)?)
+    fn value(&self, key: &str) -> &Value {
+        &self.chain(key).next().expect("the defaults hold every setting").value
     }
 
-    fn figment_value(&self, key: &str) -> Option<FigmentValue> {
-        if key.contains('.') {
-            let options = self.figment.find_value(PLUGIN_OPTIONS).ok()?.into_dict()?;
-            return options.get(key).cloned();
-        }
-        self.figment.find_value(key).ok()
-    }
-
-    /// The number of the layer that a merged value comes from, by the tag that figment keeps on it.
-    fn layer_of(&self, value: &FigmentValue) -> usize {
-        let metadata = self.figment.get_metadata(value.tag());
-        let name = metadata.and_then(|metadata| metadata.source.as_ref()?.custom()?.parse().ok());
-        name.expect("every value of the stack is of a layer, and layers are named by number")
+    /// All that is said about a setting, the strongest first.
+    fn chain(&self, key: &str) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().rev().filter(move |entry| entry.key == key)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loader::defaults;
 
     fn entry(key: &str, value: Value, flag: &str) -> Entry {
         Entry { key: key.to_owned(), value, origin: Origin::Flag { flag: flag.to_owned() } }
@@ -152,7 +110,7 @@ mod tests {
 
     #[test]
     fn the_upper_layer_wins_and_the_chain_is_kept() {
-        let mut stack = Stack::new(defaults());
+        let mut stack = Stack::of_defaults();
         stack.push(vec![
             entry("batch_size", Value::Integer(2), "a"),
             entry("mock.x", Value::Text("1".to_owned()), "a"),
@@ -169,14 +127,14 @@ mod tests {
             effective.overridden.iter().map(|o| format!("{} {}", o.value, o.origin)).collect();
         assert_eq!(chain, ["3 flag c", "2 flag a", "1 default"]);
         assert_eq!(stack.effective("instances").unwrap().origin.to_string(), "flag b");
-        assert_eq!(stack.option_keys(), ["mock.x"]);
+        assert_eq!(stack.option_keys(), BTreeSet::from(["mock.x".to_owned()]));
         assert_eq!(stack.effective("mock.x").unwrap().overridden, []);
         assert_eq!(stack.effective("mock.y"), None);
     }
 
     #[test]
     fn the_defaults_give_every_setting() {
-        let stack = Stack::new(defaults());
+        let stack = Stack::of_defaults();
         for key in keys::keys() {
             assert_eq!(stack.effective(key.name).unwrap().origin, Origin::Default, "{}", key.name);
         }

@@ -2,7 +2,7 @@
 //!
 //! A [`Loader`] collects the sources; [`Loader::load`] checks and merges them into [`Settings`]: the
 //! [`RunSettings`] of the host and its scheduler, the `TestSettings` of the load generator, the [`Benchmark`], and the
-//! options of plugins. [`Settings::explain`] tells of every setting its value, its [`Origin`], and what it replaces.
+//! options of plugins. [`Settings::explain`] gives every setting with its value, its [`Origin`], and what it replaces.
 //!
 //! The sources, the weakest first:
 //!
@@ -23,8 +23,9 @@
 //! A name with a dot is `plugin.option`; only the plugin knows whether it exists. [`keys()`] lists all the rest.
 //!
 //! # Choices
-//! - figment merges the layers and remembers, by its tags, which one each value came from. Lines, flags and the chain of
-//!   replaced values are kept beside it, because figment knows files but no lines, and forgets what loses.
+//! - A setting of the host is one row of one table (`run_settings.rs`): type, default, range, unit, help and flag.
+//! - All layers are kept, each value with its file and line, variable or flag: so the value in effect can say what it
+//!   replaces.
 //! - A layer is checked before it is merged, so a wrong value is an error even if a later layer would replace it, and
 //!   all errors are reported at once ([`ConfigErrors`]).
 //! - An unknown name is an error that suggests the near one. Only LoadGen's own files keep LoadGen's rule, which is
@@ -67,6 +68,7 @@ mod check;
 mod constraints;
 mod error;
 mod file;
+mod key;
 mod keys;
 mod layer;
 mod loader;
@@ -81,7 +83,8 @@ pub use benchmark::{
     benchmark_families, benchmarks,
 };
 pub use error::{ConfigError, ConfigErrors};
-pub use keys::{Key, Kind, keys};
+pub use key::{Flag, Key, Kind};
+pub use keys::keys;
 pub use layer::{Effective, Overridden};
 pub use loader::{CONFIG_FILE, Loader};
 pub use origin::Origin;

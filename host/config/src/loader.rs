@@ -7,23 +7,27 @@ use std::{
 };
 
 use proctor_loadgen::{
-    Rules, TestSettings,
+    Rules,
     config_file::{self, ConfigFileKind},
 };
 use proctor_vocabulary::Scenario;
 
 use crate::{
-    Benchmark, ConfigError, ConfigErrors, Origin, SETTINGS_SCHEMA_VERSION, Settings, Value,
-    benchmark::{benchmarks, find},
+    benchmark::{Benchmark, benchmarks, find},
     check::{Entry, Form, Raw, check_layer, check_value},
+    error::{ConfigError, ConfigErrors},
     file, keys,
     layer::Stack,
+    origin::Origin,
     preset,
+    run_settings::PRESETS,
+    settings::{SETTINGS_SCHEMA_VERSION, Settings},
+    value::Value,
 };
 
 /// Name of the configuration file.
 pub const CONFIG_FILE: &str = "proctor.toml";
-/// What the environment variables of settings start with.
+/// Start of the names of environment variables that are settings.
 const VARIABLE_PREFIX: &str = "PROCTOR_";
 /// Variables with that prefix that are no settings: the filter of the log.
 const OTHER_VARIABLES: &[&str] = &["PROCTOR_LOG"];
@@ -162,11 +166,11 @@ impl Loader {
         // These four decide what the lower layers are, so they are looked up before there are layers.
         let scenario = selected(&upper, "scenario").1.parse().unwrap_or(Scenario::SingleStream);
         let preset_name = selected(&upper, "preset").1;
-        let known_preset = keys::PRESETS.iter().find(|name| name.eq_ignore_ascii_case(&preset_name));
+        let known_preset = PRESETS.iter().find(|name| name.eq_ignore_ascii_case(&preset_name));
         let rules = selected(&upper, "rules").1.parse().unwrap_or(Rules::V50);
         let benchmark = choose_benchmark(&upper, scenario, &mut errors);
 
-        let mut stack = Stack::new(defaults());
+        let mut stack = Stack::of_defaults();
         stack.push(preset::preset(known_preset.unwrap_or(&"quick"), rules, &benchmark, scenario));
         stack.push(benchmark.entries(scenario));
         stack.push(check_layer(&file, scenario, &mut errors));
@@ -211,23 +215,14 @@ impl Loader {
     }
 }
 
-/// The layer of the defaults: LoadGen's own, with the seeds of `mlperf.conf`, and the host's.
-pub(crate) fn defaults() -> Vec<Entry> {
-    let test = TestSettings::default();
-    let fields =
-        keys::test_fields().map(|field| (field.name, test.get(field.name).expect("it is a field").into()));
-    let values = keys::run_defaults().chain(fields).chain(preset::seeds());
-    values.map(|(key, value)| Entry { key: key.to_owned(), value, origin: Origin::Default }).collect()
-}
-
-/// What the topmost of these layers says about a setting, unchecked, or the default.
+/// The value of a setting in the topmost of these layers, unchecked, or the default.
 fn selected(layers: &[&Vec<Raw>], key: &str) -> (Origin, String) {
     let found = layers.iter().rev().find_map(|layer| layer.iter().rfind(|raw| raw.key == key));
     match found {
         Some(raw) => (raw.origin.clone(), raw.text.trim().to_owned()),
         None => {
-            let default = keys::run_defaults().find(|(name, _)| *name == key);
-            (Origin::Default, default.map(|(_, value)| value.to_string()).unwrap_or_default())
+            let default = keys::find(key).and_then(|key| key.default.value());
+            (Origin::Default, default.map(|value| value.to_string()).unwrap_or_default())
         }
     }
 }

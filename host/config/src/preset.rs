@@ -8,9 +8,11 @@ use proctor_loadgen::{
 use proctor_vocabulary::Scenario::{self, MultiStream, Offline, Server, SingleStream};
 
 use crate::{
-    Benchmark, Origin, Value,
+    benchmark::Benchmark,
     check::Entry,
     constraints::{Constraints, constraints},
+    origin::Origin,
+    value::Value,
 };
 
 /// Name of the preset with the rules' durations.
@@ -158,7 +160,7 @@ fn builtin(model: &str, scenario: Scenario) -> (TestSettings, ConfigFileReport) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::benchmarks;
+    use crate::benchmark::benchmarks;
 
     /// A benchmark around a model, without settings of its own.
     fn benchmark(model: &str, task: &str) -> Benchmark {

@@ -1,81 +1,123 @@
-//! The settings of the host and of its scheduler.
+//! The settings of the host and of its scheduler: one table for the struct, the defaults, the help and the flags.
 
-use std::{path::PathBuf, str::FromStr};
+use std::{env, path::PathBuf, str::FromStr};
 
 use proctor_loadgen::{Rules, Wait, WaitPolicy};
 use proctor_vocabulary::{Scenario, TestMode};
-use serde::{Deserialize, Deserializer, de::Error};
 
-/// The settings of the host and of its scheduler. [`keys`](crate::keys) explains them and knows their defaults.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct RunSettings {
+use crate::{
+    key::{DefaultValue, Flag, Key, Kind},
+    value::Value,
+};
+
+/// Presets: how long a run is.
+pub(crate) const PRESETS: &[&str] = &["quick", "official"];
+
+const DAY_MS: u64 = 24 * 3600 * 1000;
+
+/// A row is: help, name, type, default, kind of value, then the unit and the flag if there are any. A setting without a
+/// default says what it means to leave it out.
+macro_rules! run_settings {
+    ($(
+        $(#[doc = $help:literal])+
+        $name:ident: $type:ty = $default:expr, $kind:expr $(, unit $unit:literal)? $(, flag $flag:expr)?;
+    )+) => {
+        /// The settings of the host and of its scheduler. [`keys`](crate::keys()) has their defaults and ranges.
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub struct RunSettings {
+            $($(#[doc = $help])+ pub $name: $type,)+
+        }
+
+        /// The settings of [`RunSettings`] without their values.
+        pub(crate) const RUN_KEYS: &[Key] = &[$(Key {
+            name: stringify!($name),
+            kind: $kind,
+            unit: concat!($($unit)?),
+            help: concat!($($help),+).trim_ascii(),
+            default: $default,
+            flag: run_settings!(@flag $($flag)?),
+        }),+];
+
+        impl RunSettings {
+            /// The settings with these values, which have been checked for their keys.
+            pub(crate) fn from_values(value: impl Fn(&'static str) -> Value) -> Self {
+                Self { $($name: {
+                    let value = RunSetting::from_value(value(stringify!($name)));
+                    value.expect("each value was checked for its key")
+                }),+ }
+            }
+        }
+    };
+    (@flag) => { None };
+    (@flag $flag:expr) => { Some($flag) };
+}
+
+run_settings! {
     /// Name of the plugin, or path of its library.
-    pub plugin: String,
+    plugin: String = DefaultValue::Text("cpu-rnn"), Kind::Text, flag Flag::taking("plugin", "NAME|PATH");
     /// Name of the benchmark, or path of its definition.
-    pub benchmark: String,
-    /// How queries arrive.
-    #[serde(deserialize_with = "name")]
-    pub scenario: Scenario,
-    /// What to run; `None` is accuracy, then performance.
-    #[serde(deserialize_with = "optional_name")]
-    pub mode: Option<TestMode>,
-    /// `quick` or `official`.
-    pub preset: String,
-    /// The round of rules that a run is made and judged by.
-    #[serde(deserialize_with = "name")]
-    pub rules: Rules,
-    /// Server: performance runs that make one result, from 1.
-    pub server_run_count: u64,
-    /// Folder of the data sets and models; `None` is the one that comes with the program.
-    pub data_root: Option<PathBuf>,
-    /// Folder of the results; `None` is a new one below `runs/`.
-    pub output_folder: Option<PathBuf>,
-    /// Folders in which to look for plugins, first to last.
-    #[serde(deserialize_with = "folders")]
-    pub plugin_path: Vec<PathBuf>,
-    /// Precision to compute in; `None` is the plugin's choice.
-    pub precision: Option<String>,
-    /// Kind of device to run on; `None` is the plugin's choice.
-    pub device: Option<String>,
-    /// Folder in which plugins may keep what is costly to make again; `None` is a temporary one.
-    pub cache_folder: Option<PathBuf>,
-    /// File that overrides settings of the performance run, as the audit tests of MLPerf want it.
-    pub audit_config: Option<PathBuf>,
+    benchmark: String = DefaultValue::Text("digits-lstm"), Kind::Text, flag Flag::taking("benchmark", "NAME|PATH");
+    /// How queries arrive, and what is measured of them.
+    scenario: Scenario = DefaultValue::Text("SingleStream"), Kind::Scenario, flag Flag::new("scenario");
+    /// Accuracy, performance, both, or the search for the highest rate.
+    mode: Option<TestMode> = DefaultValue::Unset("accuracy, then performance"), Kind::Mode, flag Flag::new("mode");
+    /// Length of a run, a few seconds or as long as the rules want.
+    preset: String = DefaultValue::Text("quick"), Kind::Choice(PRESETS), flag Flag::new("preset");
+    /// The round of rules that a run is made and judged by; v5.0 is that and all later ones.
+    rules: Rules = DefaultValue::Text("v5.0"), Kind::Choice(Rules::NAMES);
+    /// Server: performance runs that make one result, which is their lowest.
+    server_run_count: u64 = DefaultValue::Integer(1), Kind::integer(1, 100);
+    /// Folder of the data sets and models.
+    data_root: Option<PathBuf> = DefaultValue::Unset("the one that comes with the program"), Kind::Text,
+        flag Flag::taking("data-root", "FOLDER");
+    /// Folder for the results.
+    output_folder: Option<PathBuf> = DefaultValue::Unset("a new one below runs/"), Kind::Text,
+        flag Flag::taking("output", "FOLDER").or_short('o');
+    /// Folders in which to look for plugins, first to last, separated as in PATH.
+    plugin_path: Vec<PathBuf> = DefaultValue::Unset("only those where plugins always are"), Kind::Text;
+    /// Precision to compute in, such as f32, bf16 or int8.
+    precision: Option<String> = DefaultValue::Unset("the plugin's first for the model"), Kind::Text,
+        flag Flag::new("precision");
+    /// Kind of device to run on, such as cpu or cuda.
+    device: Option<String> = DefaultValue::Unset("the plugin's first for the model"), Kind::Text;
+    /// Folder in which plugins keep what is costly to make again.
+    cache_folder: Option<PathBuf> = DefaultValue::Unset("proctor/ in XDG_CACHE_HOME or ~/.cache"), Kind::Text;
+    /// File that overrides settings of the performance run, the audit.config of an MLPerf audit.
+    audit_config: Option<PathBuf> = DefaultValue::Unset("no such file"), Kind::Text;
     /// Refuse to run wherever there would be a warning about settings.
-    pub strict: bool,
-    /// Write a trace of each test.
-    pub enable_trace: bool,
-    /// Print the summary log of each test.
-    pub copy_summary_to_stdout: bool,
-    /// Print the detail log of each test.
-    pub copy_detail_to_stdout: bool,
-    /// Simulate the run in virtual time.
-    pub virtual_time: bool,
-    /// Time without any completion after which the plugin counts as hung, in ms.
-    pub watchdog_ms: u64,
-    /// Measure the harness's own floor.
-    pub floor: bool,
-    /// How the issuing thread waits.
-    #[serde(deserialize_with = "name")]
-    pub wait: Wait,
-    /// How long it waits awake with [`Wait::Hybrid`], in microseconds.
-    pub wait_spin_us: u64,
-    /// Hand whole queries to the plugin?
-    pub issue: IssueMode,
-    /// Name of the scheduler's policy. The scheduler knows which there are.
-    pub policy: String,
-    /// Most samples in a batch, from 1.
-    pub batch_size: usize,
-    /// Number of instances of the model, from 1.
-    pub instances: usize,
-    /// `auto` or `off`: whether instances get processors of their own.
-    pub placement: String,
-    /// How long the oldest sample may wait for its batch to fill, in microseconds.
-    pub batch_timeout_us: u64,
-    /// Most samples that wait at once, from 1.
-    pub queue_capacity: usize,
-    /// Batches that each instance runs before the test.
-    pub warm_up_batches: u64,
+    strict: bool = DefaultValue::Bool(false), Kind::Bool, flag Flag::new("strict");
+    /// Write mlperf_log_trace.json, for viewers of Chrome traces: some 3,000 samples and issue calls of each phase.
+    enable_trace: bool = DefaultValue::Bool(true), Kind::Bool;
+    /// Print mlperf_log_summary.txt after each test, too.
+    copy_summary_to_stdout: bool = DefaultValue::Bool(false), Kind::Bool;
+    /// Print mlperf_log_detail.txt after each test, too.
+    copy_detail_to_stdout: bool = DefaultValue::Bool(false), Kind::Bool;
+    /// Simulate: time passes only in the model of the plugin, which has to support it; the same seed gives the same result.
+    virtual_time: bool = DefaultValue::Bool(false), Kind::Bool, flag Flag::new("virtual-time");
+    /// Time without any completion after which the plugin counts as hung.
+    watchdog_ms: u64 = DefaultValue::Integer(60_000), Kind::integer(1, DAY_MS), unit "ms";
+    /// Measure the harness's own floor before the performance run, for a fraction of a second; not in virtual time.
+    floor: bool = DefaultValue::Bool(true), Kind::Bool;
+    /// How the issuing thread waits: asleep, awake (which takes a processor), or asleep until shortly before.
+    wait: Wait = DefaultValue::Text("hybrid"), Kind::Choice(&["sleep", "hybrid", "spin"]);
+    /// With wait = hybrid: how long before its instant a query is waited for awake, and at first a completion.
+    wait_spin_us: u64 = DefaultValue::Integer(100), Kind::integer(0, 1_000_000), unit "us";
+    /// Hand whole queries to the plugin: if it can, always, or never.
+    issue: IssueMode = DefaultValue::Text("auto"), Kind::Choice(&["auto", "true", "false"]);
+    /// How the scheduler forms batches; `host list policies` shows the ways.
+    policy: String = DefaultValue::Text("fixed"), Kind::Text, flag Flag::new("policy");
+    /// Most samples in a batch.
+    batch_size: usize = DefaultValue::Integer(1), Kind::integer(1, 1 << 20), flag Flag::taking("batch-size", "SAMPLES");
+    /// Number of instances of the model that run at the same time.
+    instances: usize = DefaultValue::Integer(1), Kind::integer(1, 1024), flag Flag::taking("instances", "COUNT");
+    /// Give each instance processors of its own and the issuing thread another, or leave it to the system.
+    placement: String = DefaultValue::Text("auto"), Kind::Choice(&["auto", "off"]);
+    /// How long the oldest sample may wait for its batch to fill.
+    batch_timeout_us: u64 = DefaultValue::Integer(1000), Kind::integer(0, 60_000_000), unit "us";
+    /// Most samples that wait at once; Offline gets room for its whole query.
+    queue_capacity: usize = DefaultValue::Integer(1 << 20), Kind::integer(1, 1 << 28);
+    /// Batches that each instance runs before the test, untimed.
+    warm_up_batches: u64 = DefaultValue::Integer(3), Kind::integer(0, 1_000_000);
 }
 
 impl RunSettings {
@@ -87,33 +129,100 @@ impl RunSettings {
 }
 
 /// Whether the plugin is handed whole queries, which only some plugins take, or batches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IssueMode {
     /// Whole queries if the plugin takes them.
-    #[serde(rename = "auto")]
     Auto,
     /// Whole queries; a plugin that does not take them is refused.
-    #[serde(rename = "true")]
     Always,
     /// Batches.
-    #[serde(rename = "false")]
     Never,
 }
 
-fn name<'de, T: FromStr<Err: std::fmt::Display>, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<T, D::Error> {
-    String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+impl FromStr for IssueMode {
+    /// The text is no name of a mode.
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "true" => Ok(Self::Always),
+            "false" => Ok(Self::Never),
+            _ => Err(()),
+        }
+    }
 }
 
-fn optional_name<'de, T: FromStr<Err: std::fmt::Display>, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<T>, D::Error> {
-    let text = Option::<String>::deserialize(deserializer)?;
-    text.map(|text| text.parse().map_err(D::Error::custom)).transpose()
+/// A type of a setting.
+trait RunSetting: Sized {
+    /// The setting with this value; `None` if the type does not take it.
+    fn from_value(value: Value) -> Option<Self>;
 }
 
-fn folders<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PathBuf>, D::Error> {
-    let text = Option::<String>::deserialize(deserializer)?.unwrap_or_default();
-    Ok(std::env::split_paths(&text).filter(|path| !path.as_os_str().is_empty()).collect())
+impl RunSetting for bool {
+    fn from_value(value: Value) -> Option<Self> {
+        if let Value::Bool(value) = value { Some(value) } else { None }
+    }
+}
+
+impl RunSetting for u64 {
+    fn from_value(value: Value) -> Option<Self> {
+        if let Value::Integer(value) = value { Some(value) } else { None }
+    }
+}
+
+impl RunSetting for usize {
+    fn from_value(value: Value) -> Option<Self> {
+        u64::from_value(value)?.try_into().ok()
+    }
+}
+
+/// Types that are written as text.
+macro_rules! text_settings {
+    ($($type:ty),+) => {$(
+        impl RunSetting for $type {
+            fn from_value(value: Value) -> Option<Self> {
+                if let Value::Text(text) = value { text.parse().ok() } else { None }
+            }
+        }
+    )+};
+}
+
+text_settings!(String, PathBuf, Scenario, TestMode, Rules, Wait, IssueMode);
+
+impl<T: RunSetting> RunSetting for Option<T> {
+    fn from_value(value: Value) -> Option<Self> {
+        if value == Value::Unset { Some(None) } else { T::from_value(value).map(Some) }
+    }
+}
+
+impl RunSetting for Vec<PathBuf> {
+    fn from_value(value: Value) -> Option<Self> {
+        let text: Option<String> = RunSetting::from_value(value)?;
+        let folders = text.iter().flat_map(|text| env::split_paths(text).collect::<Vec<_>>());
+        Some(folders.filter(|path| !path.as_os_str().is_empty()).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_has_the_names_and_the_default_of_the_load_generator() {
+        let key = |name| RUN_KEYS.iter().find(|key| key.name == name).unwrap();
+        let names: Vec<_> = Wait::ALL.iter().map(|wait| wait.name()).collect();
+        assert_eq!(key("wait").names(), names);
+        let policy = WaitPolicy::default();
+        assert_eq!(key("wait").default, DefaultValue::Text(policy.wait.name()));
+        assert_eq!(key("wait_spin_us").default, DefaultValue::Integer(policy.spin_ns / 1000));
+    }
+
+    #[test]
+    fn the_defaults_are_values_of_their_types() {
+        let value = |name| RUN_KEYS.iter().find(|key| key.name == name).and_then(|key| key.default.value());
+        let settings = RunSettings::from_values(|name| value(name).unwrap());
+        assert_eq!((settings.mode, settings.issue, settings.batch_size), (None, IssueMode::Auto, 1));
+        assert!(settings.plugin_path.is_empty());
+    }
 }

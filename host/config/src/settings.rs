@@ -5,7 +5,15 @@ use std::collections::BTreeMap;
 use proctor_loadgen::TestSettings;
 use serde::Serialize;
 
-use crate::{Benchmark, Effective, Origin, Overridden, RunSettings, Value, keys, preset};
+use crate::{
+    benchmark::Benchmark,
+    keys,
+    layer::{Effective, Overridden},
+    origin::Origin,
+    preset,
+    run_settings::RunSettings,
+    value::Value,
+};
 
 /// Version of the form in which [`Settings`] are serialised.
 pub const SETTINGS_SCHEMA_VERSION: u32 = 1;
@@ -48,19 +56,19 @@ pub struct ExplainRow {
     pub unit: &'static str,
     /// Where it comes from.
     pub origin: Origin,
-    /// What it replaces, the nearest first.
+    /// The values that it replaces, the nearest first.
     pub overridden: Vec<Overridden>,
-    /// What it means; empty for plugin options, which the plugin explains.
-    pub help: &'static str,
+    /// Its meaning; empty for plugin options, which the plugin explains.
+    pub help: String,
 }
 
 impl Settings {
     /// Every setting in effect: the host's, LoadGen's, then plugin options.
     #[must_use]
     pub fn explain(&self) -> Vec<ExplainRow> {
-        let known = keys::keys().iter().map(|key| (key.name, key.unit, key.help));
-        let options = self.plugin_options.keys().map(|key| (key.as_str(), "", ""));
-        known.chain(options).filter_map(|(key, unit, help)| self.row(key, unit, help)).collect()
+        let known = keys::keys().iter().filter_map(|key| self.row(key.name, key.unit, key.explanation()));
+        let options = self.plugin_options.keys().filter_map(|key| self.row(key, "", String::new()));
+        known.chain(options).collect()
     }
 
     /// The origin of a setting or a plugin option; `None` if there is none of this name.
@@ -83,7 +91,7 @@ impl Settings {
             && no_limit_below(self.test.max_query_count, queries)
     }
 
-    fn row(&self, key: &str, unit: &'static str, help: &'static str) -> Option<ExplainRow> {
+    fn row(&self, key: &str, unit: &'static str, help: String) -> Option<ExplainRow> {
         let Effective { value, origin, overridden } = self.effective.get(key)?.clone();
         Some(ExplainRow { key: key.to_owned(), value, unit, origin, overridden, help })
     }

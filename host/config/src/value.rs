@@ -1,8 +1,7 @@
-//! Values of settings, and their way through figment.
+//! Values of settings.
 
 use std::fmt;
 
-use figment::value::{Empty, Num, Tag, Value as FigmentValue};
 use proctor_loadgen::SettingValue;
 use serde::{Serialize, Serializer};
 
@@ -22,28 +21,6 @@ pub enum Value {
 }
 
 impl Value {
-    pub(crate) fn to_figment(&self) -> FigmentValue {
-        match self {
-            Self::Unset => FigmentValue::Empty(Tag::Default, Empty::None),
-            Self::Bool(value) => (*value).into(),
-            Self::Integer(value) => FigmentValue::Num(Tag::Default, Num::U64(*value)),
-            Self::Number(value) => FigmentValue::Num(Tag::Default, Num::F64(*value)),
-            Self::Text(value) => value.as_str().into(),
-        }
-    }
-
-    /// The inverse of [`Self::to_figment`]; `None` for what it never makes.
-    pub(crate) fn from_figment(value: &FigmentValue) -> Option<Self> {
-        Some(match value {
-            FigmentValue::Empty(..) => Self::Unset,
-            FigmentValue::Bool(_, value) => Self::Bool(*value),
-            FigmentValue::Num(_, Num::U64(value)) => Self::Integer(*value),
-            FigmentValue::Num(_, Num::F64(value)) => Self::Number(*value),
-            FigmentValue::String(_, value) => Self::Text(value.clone()),
-            _ => return None,
-        })
-    }
-
     /// The value as the load generator takes it; `None` for text, which it takes in no setting but the two names.
     pub(crate) fn to_setting(&self) -> Option<SettingValue> {
         Some(match self {
@@ -90,25 +67,6 @@ impl Serialize for Value {
             Self::Integer(value) => serializer.serialize_u64(*value),
             Self::Number(value) => serializer.serialize_f64(*value),
             Self::Text(value) => serializer.serialize_str(value),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_survive_the_way_through_figment() {
-        let values = [
-            Value::Unset,
-            Value::Bool(true),
-            Value::Integer(u64::MAX),
-            Value::Number(0.1),
-            Value::Text("a.b".to_owned()),
-        ];
-        for value in values {
-            assert_eq!(Value::from_figment(&value.to_figment()), Some(value));
         }
     }
 }

@@ -19,7 +19,7 @@ pub use family::{BenchmarkFamily, benchmark_families};
 pub use library::benchmarks;
 pub(crate) use library::find;
 
-use crate::{ConfigError, Value, check::Entry};
+use crate::{check::Entry, error::ConfigError, origin::Origin, value::Value};
 
 /// Version of the form of a definition file.
 pub const BENCHMARK_SCHEMA_VERSION: u64 = 1;
@@ -156,7 +156,7 @@ impl Benchmark {
 
     /// The settings for a scenario, as a layer.
     pub(crate) fn entries(&self, scenario: Scenario) -> Vec<Entry> {
-        let origin = crate::Origin::Benchmark { name: self.id.clone(), file: self.file.clone() };
+        let origin = Origin::Benchmark { name: self.id.clone(), file: self.file.clone() };
         let settings = self.scenarios.get(&scenario).into_iter().flatten();
         settings
             .map(|(key, value)| Entry { key: key.clone(), value: value.clone(), origin: origin.clone() })

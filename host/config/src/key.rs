@@ -1,0 +1,167 @@
+//! A setting without its value: its name, the values that it takes, its default and its help.
+
+use proctor_vocabulary::{Scenario, TestMode};
+
+use crate::value::Value;
+
+/// The values that a setting takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kind {
+    /// `true` or `false`.
+    Bool,
+    /// A whole number, both ends included.
+    Integer {
+        /// Least value.
+        min: u64,
+        /// Greatest value.
+        max: u64,
+    },
+    /// A finite number between two ends.
+    Number {
+        /// Lower end.
+        min: f64,
+        /// Upper end.
+        max: f64,
+        /// Whether the ends themselves are allowed.
+        inclusive: bool,
+    },
+    /// Any text.
+    Text,
+    /// One of these names.
+    Choice(&'static [&'static str]),
+    /// The name of a scenario, in any case.
+    Scenario,
+    /// The name of a mode, in any case, or `accuracy` or `performance` for short.
+    Mode,
+}
+
+/// Everything about a setting but its value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Key {
+    /// Its name, in files, in `--set` and, with `PROCTOR_` before it, as an environment variable.
+    pub name: &'static str,
+    /// The values that it takes.
+    pub kind: Kind,
+    /// Unit of the value, or empty.
+    pub unit: &'static str,
+    /// Its meaning, in a sentence.
+    pub help: &'static str,
+    /// Its value if no source gives one.
+    pub(crate) default: DefaultValue,
+    /// Its own flag, if it has one besides `--set`.
+    pub flag: Option<Flag>,
+}
+
+/// The default of a setting of the host.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum DefaultValue {
+    /// No value, with the meaning of that, such as `a new one below runs/`.
+    Unset(&'static str),
+    /// A switch.
+    Bool(bool),
+    /// A count or a whole number of a unit.
+    Integer(u64),
+    /// A name.
+    Text(&'static str),
+    /// The default of a field of the load generator's `TestSettings`.
+    OfTest,
+}
+
+/// A flag of the command line that is a name for a setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Flag {
+    /// Its name without the dashes.
+    pub long: &'static str,
+    /// Its letter, if it has one.
+    pub short: Option<char>,
+    /// The word for its value in help, or empty for the name in capitals.
+    pub value_name: &'static str,
+}
+
+impl Kind {
+    /// A whole number, both ends included.
+    pub(crate) const fn integer(min: u64, max: u64) -> Self {
+        Self::Integer { min, max }
+    }
+}
+
+impl Flag {
+    pub(crate) const fn new(long: &'static str) -> Self {
+        Self { long, short: None, value_name: "" }
+    }
+
+    pub(crate) const fn taking(long: &'static str, value_name: &'static str) -> Self {
+        Self { long, short: None, value_name }
+    }
+
+    pub(crate) const fn or_short(self, short: char) -> Self {
+        Self { short: Some(short), ..self }
+    }
+}
+
+impl DefaultValue {
+    /// The value; `None` for fields of the load generator.
+    pub(crate) fn value(self) -> Option<Value> {
+        Some(match self {
+            Self::Unset(_) => Value::Unset,
+            Self::Bool(value) => Value::Bool(value),
+            Self::Integer(value) => Value::Integer(value),
+            Self::Text(value) => Value::Text(value.to_owned()),
+            Self::OfTest => return None,
+        })
+    }
+}
+
+impl Key {
+    /// Its meaning, and that of leaving it out.
+    #[must_use]
+    pub fn explanation(&self) -> String {
+        match self.default {
+            DefaultValue::Unset(meaning) => format!("{} Unset is {meaning}.", self.help),
+            _ => self.help.to_owned(),
+        }
+    }
+
+    /// The values that the setting takes, in words, with the range and the unit.
+    #[must_use]
+    pub fn expected(&self) -> String {
+        let unit = if self.unit.is_empty() { String::new() } else { format!(" ({})", self.unit) };
+        match self.kind {
+            Kind::Bool => "true or false".to_owned(),
+            Kind::Integer { min, max } => format!("a whole number from {min} to {max}{unit}"),
+            Kind::Number { min, max, inclusive: true } => format!("a number from {min} to {max}{unit}"),
+            Kind::Number { min, max, inclusive: false } => {
+                format!("a number above {min} and below {max}{unit}")
+            }
+            Kind::Text => "a text".to_owned(),
+            Kind::Choice(_) | Kind::Scenario | Kind::Mode => format!("one of {}", self.names().join(", ")),
+        }
+    }
+
+    /// The names that a setting takes; none if it takes other values.
+    #[must_use]
+    pub fn names(&self) -> Vec<&'static str> {
+        match self.kind {
+            Kind::Choice(names) => names.to_vec(),
+            Kind::Scenario => Scenario::ALL.iter().map(|scenario| scenario.name()).collect(),
+            Kind::Mode => TestMode::ALL.iter().map(|mode| mode.name()).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The help of its flag: its meaning, the names that it takes, and its default.
+    #[must_use]
+    pub fn flag_help(&self) -> String {
+        let names = match self.names() {
+            names if names.is_empty() => String::new(),
+            names => format!(": {}", names.join(", ")),
+        };
+        let default = match self.default {
+            DefaultValue::Unset(meaning) => format!(" [default: {meaning}]"),
+            DefaultValue::Integer(value) => format!(" [default: {value}]"),
+            DefaultValue::Text(value) => format!(" [default: {value}]"),
+            DefaultValue::Bool(_) | DefaultValue::OfTest => String::new(),
+        };
+        format!("{}{names}{default}", self.help.trim_end_matches('.'))
+    }
+}
