@@ -9,10 +9,7 @@ use super::{
     RunFlags,
     values::{duration_ns, fraction, share},
 };
-use crate::exit::HostError;
-
-/// How near to the limit a search goes unless told otherwise.
-const RESOLUTION: f64 = 0.01;
+use proctor_run::{FindMaxOptions, HostError};
 
 /// The flags of a search. Those of a run say what is searched; --target-qps is where the search begins.
 #[derive(Debug, Args)]
@@ -20,45 +17,42 @@ pub(crate) struct FindMaxFlags {
     #[command(flatten)]
     run: RunFlags,
     /// Server: how near to the limit, as a fraction of the rate
-    #[arg(long, value_name = "FRACTION", default_value_t = RESOLUTION, value_parser = fraction)]
-    pub(crate) resolution: f64,
+    #[arg(long, value_name = "FRACTION", default_value_t = FindMaxOptions::RESOLUTION, value_parser = fraction)]
+    resolution: f64,
     /// Lowest rate, or fewest samples of a query, to look at
     #[arg(long, value_name = "LOAD")]
-    pub(crate) from: Option<f64>,
+    from: Option<f64>,
     /// Highest rate, or most samples of a query, to look at
     #[arg(long, value_name = "LOAD")]
-    pub(crate) to: Option<f64>,
+    to: Option<f64>,
     /// Full runs that have to be VALID at the result [default: server_run_count, which is that of the rules]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(crate) confirm_runs: Option<u32>,
+    confirm_runs: Option<u32>,
     /// MultiStream: the latency that a query may take: 50ms
     #[arg(long, value_name = "TIME", value_parser = duration_ns, allow_hyphen_values = true)]
-    pub(crate) latency_bound: Option<u64>,
+    latency_bound: Option<u64>,
     /// Share of samples that may fail; above 0 the result is none by the rules
     #[arg(long, value_name = "FRACTION", default_value_t = 0.0, value_parser = share)]
-    pub(crate) max_error_share: f64,
+    max_error_share: f64,
     /// Go on with an interrupted search: its folder, with the same flags
     #[arg(long, value_name = "FOLDER")]
-    pub(crate) resume: Option<PathBuf>,
-}
-
-/// What clap takes where nothing is given.
-impl Default for FindMaxFlags {
-    fn default() -> Self {
-        Self {
-            run: RunFlags::default(),
-            resolution: RESOLUTION,
-            from: None,
-            to: None,
-            confirm_runs: None,
-            latency_bound: None,
-            max_error_share: 0.0,
-            resume: None,
-        }
-    }
+    resume: Option<PathBuf>,
 }
 
 impl FindMaxFlags {
+    /// The flags that are options of a search.
+    pub(crate) fn options(&self) -> FindMaxOptions {
+        FindMaxOptions {
+            resolution: self.resolution,
+            from: self.from,
+            to: self.to,
+            confirm_runs: self.confirm_runs,
+            latency_bound_ns: self.latency_bound,
+            max_error_share: self.max_error_share,
+            resume: self.resume.clone(),
+        }
+    }
+
     /// As [`RunFlags::load`]; where nobody names a scenario, it is Server.
     ///
     /// # Errors

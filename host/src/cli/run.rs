@@ -6,7 +6,7 @@ use clap::Args;
 use proctor_config::{Loader, Settings};
 
 use super::values::duration_ms;
-use crate::exit::HostError;
+use proctor_run::HostError;
 
 /// The flags of a run. They are names for settings; `host explain` shows all of those, and `--set` reaches them.
 #[derive(Debug, Clone, Default, Args)]

@@ -1,0 +1,59 @@
+//! What a worker is asked for, and what it answers. `peer.py` speaks the same.
+
+use serde::{Deserialize, Serialize};
+
+use crate::timing::Window;
+
+/// Where a worker writes the outputs of the first batch, sample after sample.
+pub(super) const OUTPUT: &str = "output.bin";
+
+/// What a worker is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case")]
+pub(super) enum Request {
+    /// Load the model, call it with the first samples, and write the output.
+    Load,
+    /// Call it over and over in this way, and write the times.
+    Measure { way: Way, window: Window },
+}
+
+/// How a model is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Way {
+    /// By a test of LoadGen, through scheduler, plugin boundary and plugin.
+    Host,
+    /// By `session.run` of Python.
+    Run,
+    /// By `session.run_with_iobinding` of Python, with everything bound ahead: the least work that Python can have.
+    Binding,
+}
+
+/// What it answers to [`Request::Load`].
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Loaded {
+    /// How long it took to load.
+    pub(super) load_ms: f64,
+    /// How long a call takes, roughly.
+    pub(super) call_ms: f64,
+    /// Name of the plugin, as it says it.
+    #[serde(default)]
+    pub(super) plugin: Option<String>,
+    /// The library of the runtime that the package brings, if it brings one that others can load.
+    #[serde(default)]
+    pub(super) library: Option<String>,
+}
+
+/// What it answers to [`Request::Measure`], of each query; of a package there is nothing to tell but the times.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Figures {
+    /// Median of the time inside the engine, by the stamps of the plugin.
+    pub(super) engine_ns: Option<f64>,
+    /// Median of what the latency has beyond it.
+    pub(super) outside_ns: Option<f64>,
+    /// Median of the time in which inputs are copied, by the stamps of the plugin.
+    pub(super) copy_ns: Option<f64>,
+    /// Bytes of inputs that the plugin copied, by its own count.
+    pub(super) input_bytes_copied: Option<f64>,
+}

@@ -1,0 +1,69 @@
+//! `host-bench`: recurrent layers and whole models through plugins, beside the systems that a user would pick otherwise.
+//!
+//! It needs the insides of a plugin and other systems, and is therefore not linked into `host`, which starts it for
+//! `host bench rnn` and `host bench engines`. [`worker`] talks to the processes that run a system each, [`timing`] says how
+//! calls are timed, and [`foreign`] what others did meanwhile.
+
+#![forbid(unsafe_code)]
+
+mod engines;
+mod foreign;
+mod rnn;
+mod timing;
+mod worker;
+
+use clap::{Parser, Subcommand};
+// The default plugin is linked in. It registers itself, for which the linker has to see it used.
+use cpu_rnn_sut as _;
+
+use crate::{
+    engines::{ENGINES_HELP, EnginesFlags, EnginesWorkerFlags},
+    rnn::{RNN_HELP, RnnFlags, WorkerFlags},
+};
+
+/// Measures layers and models beside other systems, for `host bench rnn` and `host bench engines`.
+#[derive(Debug, Parser)]
+#[command(name = "host-bench", bin_name = "host bench", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    benchmark: Benchmark,
+}
+
+#[derive(Debug, Subcommand)]
+enum Benchmark {
+    /// Recurrent layers on the CPU: DeepCPU's table beside the systems that a user would pick otherwise.
+    #[command(after_help = RNN_HELP)]
+    Rnn(RnnFlags),
+    /// Runs a plugin on layers as it is asked to, for `rnn`.
+    #[command(hide = true)]
+    RnnWorker(WorkerFlags),
+    /// Whole models through plugins: what host and plugin add to ONNX Runtime called directly, and other engines beside it.
+    #[command(after_help = ENGINES_HELP)]
+    Engines(EnginesFlags),
+    /// Makes tests with a plugin as it is asked to, for `engines`.
+    #[command(hide = true)]
+    EnginesWorker(EnginesWorkerFlags),
+}
+
+fn main() {
+    let cli = Cli::parse();
+    proctor_display::start_log();
+    proctor_display::end(match &cli.benchmark {
+        Benchmark::Rnn(flags) => rnn::bench(flags),
+        Benchmark::RnnWorker(flags) => rnn::work(flags),
+        Benchmark::Engines(flags) => engines::bench(flags),
+        Benchmark::EnginesWorker(flags) => engines::work(flags),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,259 @@
+//! The flags of `host bench rnn`, and those of the worker that it starts.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use proctor_rnn_optimiser::Precision as Format;
+use serde::{Deserialize, Serialize};
+
+use super::cases::Group;
+use crate::timing::Window;
+
+/// What to measure, and beside what.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RnnFlags {
+    /// Groups of layers, separated by commas; all of them with `all`
+    #[arg(long, value_name = "GROUP", value_delimiter = ',', default_value = "table1", value_parser = groups)]
+    groups: Vec<Groups>,
+    /// Only layers whose name has this text, such as "lstm 256,256,1"; may be repeated
+    #[arg(long = "match", value_name = "TEXT")]
+    pub(super) matches: Vec<String>,
+    /// Numbers of threads, separated by commas
+    #[arg(long, value_name = "COUNT", value_delimiter = ',', default_value = "1,2", value_parser = clap::value_parser!(u32).range(1..=256))]
+    threads: Vec<u32>,
+    /// Name of the plugin, or path of its library
+    #[arg(long, value_name = "NAME|PATH", default_value = "cpu-rnn")]
+    pub(super) plugin: String,
+    /// Option of the plugin as OPTION=VALUE; may be repeated
+    #[arg(long, value_name = "OPTION=VALUE", value_parser = assignment)]
+    pub(super) set: Vec<(String, String)>,
+    /// Number formats of the weights, separated by commas; peers are measured in f32 alone
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "f32")]
+    pub(super) precision: Vec<Precision>,
+    /// Systems to run beside it, separated by commas: onnxruntime, openvino, torch, or none
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "onnxruntime,openvino,torch")]
+    peers: Vec<PeerChoice>,
+    /// A Python that has some of them; may be repeated [default: that of the virtual environment, or python3]
+    #[arg(long, value_name = "PATH")]
+    pub(super) python: Vec<PathBuf>,
+    /// How often to go through the systems for each layer; the fastest median of each counts
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(super) repeat: u32,
+    /// Instead, run LSTMs in the four ways of the paper's figure 4: what each of its techniques brings
+    #[arg(long)]
+    pub(super) ablation: bool,
+    /// Measure for a moment only: to see that it works
+    #[arg(long)]
+    pub(super) quick: bool,
+    /// Write all figures to a file
+    #[arg(long, value_name = "FILE")]
+    pub(super) json: Option<PathBuf>,
+    /// Write the tables to a file in Markdown, with machine, versions and command
+    #[arg(long, value_name = "FILE")]
+    pub(super) markdown: Option<PathBuf>,
+}
+
+/// The worker that runs a plugin: this program, started by itself.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct WorkerFlags {
+    #[arg(long)]
+    pub(super) plugin: String,
+    #[arg(long)]
+    pub(super) threads: usize,
+    /// Processors to stay on.
+    #[arg(long, value_delimiter = ',')]
+    pub(super) cpus: Vec<usize>,
+    /// Where the plugin may keep what it has found out.
+    #[arg(long)]
+    pub(super) cache_folder: PathBuf,
+    #[arg(long, value_parser = assignment)]
+    pub(super) set: Vec<(String, String)>,
+}
+
+/// Number format of the weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Precision {
+    F32,
+    Bf16,
+    Int8,
+}
+
+/// A system to run beside ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum PeerKind {
+    Onnxruntime,
+    Openvino,
+    Torch,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct PeerChoice(Option<PeerKind>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Groups {
+    All,
+    One(Group),
+}
+
+impl RnnFlags {
+    pub(super) fn groups(&self) -> Vec<Group> {
+        let wanted = |group: &Group| {
+            self.groups.iter().any(|groups| *groups == Groups::All || *groups == Groups::One(*group))
+        };
+        Group::ALL.into_iter().filter(wanted).collect()
+    }
+
+    /// Ascending, each once.
+    pub(super) fn threads(&self) -> Vec<usize> {
+        let mut threads: Vec<_> = self.threads.iter().map(|count| *count as usize).collect();
+        threads.sort_unstable();
+        threads.dedup();
+        threads
+    }
+
+    /// Each once.
+    pub(super) fn peers(&self) -> Vec<PeerKind> {
+        let wanted = |kind: &PeerKind| self.peers.contains(&PeerChoice(Some(*kind)));
+        PeerKind::value_variants().iter().copied().filter(wanted).collect()
+    }
+
+    /// f32 first, each once.
+    pub(super) fn precisions(&self) -> Vec<Precision> {
+        Precision::value_variants().iter().copied().filter(|format| self.precision.contains(format)).collect()
+    }
+
+    pub(super) fn window(&self) -> Window {
+        if self.quick { Window::QUICK } else { Window::WHOLE }
+    }
+}
+
+impl Precision {
+    /// As manifests have it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::Bf16 => "bf16",
+            Self::Int8 => "int8",
+        }
+    }
+
+    pub(super) fn format(self) -> Format {
+        match self {
+            Self::F32 => Format::F32,
+            Self::Bf16 => Format::Bf16,
+            Self::Int8 => Format::Int8,
+        }
+    }
+}
+
+impl PeerKind {
+    /// The name of the package and of its module.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Onnxruntime => "onnxruntime",
+            Self::Openvino => "openvino",
+            Self::Torch => "torch",
+        }
+    }
+}
+
+impl ValueEnum for PeerChoice {
+    fn value_variants<'a>() -> &'a [Self] {
+        const ALL: [PeerChoice; 4] = [
+            PeerChoice(Some(PeerKind::Onnxruntime)),
+            PeerChoice(Some(PeerKind::Openvino)),
+            PeerChoice(Some(PeerKind::Torch)),
+            PeerChoice(None),
+        ];
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+        Some(self.0.map_or("none", PeerKind::name).into())
+    }
+}
+
+fn groups(text: &str) -> Result<Groups, String> {
+    let names = || Group::ALL.map(Group::name).join(", ");
+    match Group::ALL.into_iter().find(|group| group.name() == text) {
+        Some(group) => Ok(Groups::One(group)),
+        None if text == "all" => Ok(Groups::All),
+        None => Err(format!("there are the groups {}, and all", names())),
+    }
+}
+
+fn assignment(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once('=').filter(|(name, _)| !name.is_empty());
+    pair.map(|(name, value)| (name.to_owned(), value.to_owned())).ok_or("give OPTION=VALUE".to_owned())
+}
+
+/// Examples for `host bench rnn --help`.
+pub(crate) const RNN_HELP: &str = "\
+Examples:
+  host bench rnn                                   table 1 of DeepCPU, LSTM and GRU, at 1 and 2 threads
+  host bench rnn --groups all --repeat 2           everything
+  host bench rnn --match \"lstm 64,1024\" --precision f32,bf16,int8
+  host bench rnn --ablation                        what each technique of the paper brings
+  host bench rnn --peers none --quick              does it run
+  host bench rnn --python venv/bin/python --json rnn.json --markdown rnn.md
+
+Peers are Python packages; those that no given Python has are skipped:
+  python3 -m venv venv && venv/bin/pip install numpy onnxruntime openvino torch
+
+Each layer is run by every system in turn, on the last processors that the program
+may use. Ctrl-C ends it with what was measured so far. docs/rnn.md says how to read
+the tables.";
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Flags {
+        #[command(flatten)]
+        rnn: RnnFlags,
+    }
+
+    fn flags(text: &str) -> Result<RnnFlags, String> {
+        let all = std::iter::once("bench").chain(text.split_whitespace());
+        Flags::try_parse_from(all).map(|flags| flags.rnn).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn lists_are_in_order_and_without_repetitions() {
+        let flags =
+            flags("--threads 4,1,4 --precision int8,f32 --peers torch,onnxruntime --groups models,table1")
+                .unwrap();
+        assert_eq!(flags.threads(), [1, 4]);
+        assert_eq!(flags.precisions(), [Precision::F32, Precision::Int8]);
+        assert_eq!(flags.peers(), [PeerKind::Onnxruntime, PeerKind::Torch]);
+        assert_eq!(flags.groups(), [Group::Table1, Group::Models]);
+    }
+
+    #[test]
+    fn without_flags_it_is_table_1_beside_all_peers() {
+        let flags = flags("").unwrap();
+        assert_eq!((flags.groups(), flags.threads()), (vec![Group::Table1], vec![1, 2]));
+        assert_eq!(flags.peers().len(), 3);
+        assert_eq!(flags.window(), Window::WHOLE);
+    }
+
+    #[test]
+    fn no_peers_and_all_groups_can_be_asked_for() {
+        let flags = flags("--peers none --groups all --quick --set a=b=c").unwrap();
+        assert!(flags.peers().is_empty());
+        assert_eq!(flags.groups(), Group::ALL);
+        assert_eq!(flags.set, [("a".to_owned(), "b=c".to_owned())]);
+    }
+
+    #[test]
+    fn what_is_not_there_is_refused() {
+        assert!(flags("--groups table9").unwrap_err().contains("there are the groups table1, table1-lbr0"));
+        for text in ["--threads 0", "--peers tensorflow", "--precision f64", "--set x", "--repeat 0"] {
+            assert!(flags(text).is_err(), "{text}");
+        }
+    }
+}

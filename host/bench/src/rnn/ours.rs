@@ -1,0 +1,323 @@
+//! The worker that runs a plugin: the path of a user's batch, from buffers of the host through the plugin boundary to
+//! buffers of the host, without the load generator.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::{self, BufRead},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+    time::Instant,
+};
+
+use proctor_datasets::SampleStore;
+use proctor_plugin_host::{
+    HostServices, Instance, Model, ModelDemand, PluginHostError, PluginLibrary, SampleBuffers, SearchPath,
+};
+use proctor_rnn_limits::pin_to;
+use proctor_vocabulary::{
+    CompletionSink, ElementType, QuerySample, QuerySampleResponse, ResponseId, SampleIndex, Scenario,
+    TensorSpec,
+};
+
+use super::{
+    ablation::Staged,
+    cases::{Kind, LayerCase},
+    flags::{Precision, WorkerFlags},
+    problem::{INITIAL_CELL, INITIAL_HIDDEN, INPUT, ONNX, OUTPUT, SAFETENSORS, bytes, floats},
+    request::{Reply, Request},
+};
+use crate::{
+    timing::{Window, times_ns},
+    worker::{Hello, Refusal, say, write_times},
+};
+use proctor_run::{EXIT_GOOD, HostError};
+
+/// The options of a plugin that are set if it has them.
+const THREADS: &str = "threads";
+const GRU_RESET: &str = "gru_reset";
+
+/// Answers requests until there are no more.
+///
+/// # Errors
+/// If the plugin cannot be loaded.
+pub(crate) fn work(flags: &WorkerFlags) -> Result<i32, HostError> {
+    pin_to(&flags.cpus).map_err(|error| HostError::Usage(format!("--cpus {:?}: {error}", flags.cpus)))?;
+    let location = SearchPath::standard(&[]).find(&flags.plugin)?;
+    let library = PluginLibrary::load(&location)?;
+    let identity = library.identity();
+    say(&Hello { version: format!("{} {}", identity.name, identity.version) });
+    let mut loaded: Option<Loaded> = None;
+    for line in io::stdin().lock().lines().map_while(Result::ok) {
+        let done = match serde_json::from_str(&line) {
+            Ok(request) => reply_to(&request, &library, flags, &mut loaded),
+            Err(error) => Err(error.to_string()),
+        };
+        match done {
+            Ok(reply) => say(&reply),
+            Err(error) => say(&Refusal { error }),
+        }
+    }
+    Ok(EXIT_GOOD)
+}
+
+fn reply_to(
+    request: &Request,
+    library: &PluginLibrary,
+    flags: &WorkerFlags,
+    loaded: &mut Option<Loaded>,
+) -> Result<Reply, String> {
+    match request {
+        Request::Load { folder, layer, precision, stage, .. } => {
+            // What was loaded goes first, with its memory and its threads.
+            *loaded = None;
+            let (what, reply) = match stage {
+                Some(stage) => load_stage(flags, folder, *layer, *stage)?,
+                None => load_twice(library, flags, folder, *layer, *precision)?,
+            };
+            *loaded = Some(Loaded { folder: folder.clone(), what });
+            Ok(reply)
+        }
+        Request::Measure { window } => {
+            let loaded = loaded.as_mut().ok_or("nothing is loaded")?;
+            loaded.measure(window)?;
+            Ok(Reply::default())
+        }
+        Request::Unload => {
+            *loaded = None;
+            Ok(Reply::default())
+        }
+    }
+}
+
+/// Loads one of the paper's stages, and writes its output.
+fn load_stage(
+    flags: &WorkerFlags,
+    folder: &Path,
+    layer: LayerCase,
+    stage: usize,
+) -> Result<(What, Reply), String> {
+    let mut staged = Staged::new(layer, stage, flags.threads)?;
+    staged.call();
+    write(&folder.join(OUTPUT), &bytes(&staged.output))?;
+    let weight_bytes = Some(staged.weight_bytes);
+    Ok((What::Staged(Box::new(staged)), Reply { weight_bytes, ..Reply::default() }))
+}
+
+/// Loads a layer through the plugin boundary and writes its output. The first time the plugin may have to find out how to
+/// run it; the second time it knows.
+fn load_twice(
+    library: &PluginLibrary,
+    flags: &WorkerFlags,
+    folder: &Path,
+    layer: LayerCase,
+    precision: Precision,
+) -> Result<(What, Reply), String> {
+    let load = || {
+        let start = Instant::now();
+        let served = Served::new(library, flags, folder, layer, precision)?;
+        Ok::<_, String>((served, start.elapsed().as_secs_f64() * 1e3))
+    };
+    let (first, first_ms) = load()?;
+    drop(first);
+    let (mut second, load_ms) = load()?;
+    write(&folder.join(OUTPUT), &second.output()?)?;
+    let calibration_ms = Some(first_ms - load_ms);
+    let reply = Reply { load_ms: Some(load_ms), calibration_ms, ..Reply::default() };
+    Ok((What::Served(Box::new(second)), reply))
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    fs::write(path, bytes).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// A layer that is ready to be called, and the folder of its files.
+struct Loaded {
+    folder: PathBuf,
+    what: What,
+}
+
+enum What {
+    Served(Box<Served>),
+    Staged(Box<Staged>),
+}
+
+impl Loaded {
+    /// Calls it for a while, and writes the time of each call.
+    fn measure(&mut self, window: &Window) -> Result<(), String> {
+        let times = match &mut self.what {
+            What::Served(served) => times_ns(window, || served.call()).map_err(|error| error.to_string())?,
+            What::Staged(staged) => times_ns(window, || {
+                staged.call();
+                Ok::<_, String>(())
+            })?,
+        };
+        write_times(&self.folder, &times)
+    }
+}
+
+/// A layer behind the plugin boundary.
+struct Served {
+    layer: LayerCase,
+    // The instance goes before the model that it is of.
+    instance: Instance,
+    model: Model,
+    batch: Vec<QuerySample>,
+}
+
+impl Served {
+    fn new(
+        library: &PluginLibrary,
+        flags: &WorkerFlags,
+        folder: &Path,
+        layer: LayerCase,
+        precision: Precision,
+    ) -> Result<Self, String> {
+        let batch_size = u64::try_from(layer.batch).map_err(|error| error.to_string())?;
+        let buffers = Arc::new(Buffers(samples(folder, &layer)?));
+        let prepare = || -> Result<(Model, Instance), PluginHostError> {
+            let start = Instant::now();
+            let now_ns = move || u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            let cache_folder = Some(flags.cache_folder.clone());
+            let services = HostServices { now_ns: Arc::new(now_ns), cache_folder };
+            let backend = library.open(&library.options(&options(library, flags, &layer))?, services)?;
+            let model = backend.load_model(&demand(folder, &layer, precision))?;
+            let mut instance = model.create_instance(0)?;
+            let indices: Vec<_> = (0..batch_size).map(SampleIndex).collect();
+            model.prepare(&indices, buffers)?;
+            instance.warm_up(&indices)?;
+            model.start()?;
+            Ok((model, instance))
+        };
+        let (model, instance) = prepare().map_err(|error| error.to_string())?;
+        let batch =
+            (0..batch_size).map(|number| QuerySample { id: ResponseId(number), index: SampleIndex(number) });
+        Ok(Self { layer, instance, model, batch: batch.collect() })
+    }
+
+    /// What is timed.
+    fn call(&mut self) -> Result<(), PluginHostError> {
+        self.instance.execute(&self.batch)
+    }
+
+    /// Calls once, and returns the bytes of the output `[time, batch, direction * hidden]`.
+    fn output(&mut self) -> Result<Vec<u8>, String> {
+        self.call().map_err(|error| error.to_string())?;
+        let answers = Answers::default();
+        self.instance.complete(&self.batch, &answers);
+        let answers = answers.0.into_inner().map_err(|_| "a response was not taken")?;
+        let width = self.layer.direction_count() * self.layer.hidden;
+        let mut output = vec![f32::NAN; self.layer.time * self.layer.batch * width];
+        for (sample, values) in answers {
+            for (step, row) in values.chunks_exact(width).enumerate() {
+                let place = (step * self.layer.batch + usize::try_from(sample).unwrap_or(usize::MAX)) * width;
+                output[place..][..width].copy_from_slice(row);
+            }
+        }
+        Ok(bytes(&output))
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // What a plugin says against its end changes nothing of what was measured.
+        let _ = self.model.stop();
+        let _ = self.model.release();
+    }
+}
+
+/// The threads and the convention of a GRU, where the plugin has such options, and what the user gave.
+fn options(library: &PluginLibrary, flags: &WorkerFlags, layer: &LayerCase) -> BTreeMap<String, String> {
+    let reset = if layer.kind == Kind::Gru0 { "before" } else { "after" };
+    let set = [(THREADS, flags.threads.to_string()), (GRU_RESET, reset.to_owned())];
+    let has = |name: &str| library.manifest().options.iter().any(|option| option.name == name);
+    let set = set.into_iter().filter(|(name, _)| has(name)).map(|(name, value)| (name.to_owned(), value));
+    set.chain(flags.set.iter().cloned()).collect()
+}
+
+fn tensor(name: &str, shape: &[usize]) -> TensorSpec {
+    TensorSpec { name: name.to_owned(), element_type: ElementType::F32, shape: shape.to_vec() }
+}
+
+/// The tensors of one sample that go in: its sequence, and its states where there are any. With states it is a step as
+/// a user has it in an ONNX file, and the names are those of the file.
+fn inputs(layer: &LayerCase) -> Vec<TensorSpec> {
+    let sequence = [layer.time, layer.input];
+    if !layer.has_initial_state() {
+        return vec![tensor("x", &sequence)];
+    }
+    let states = [layer.direction_count(), layer.hidden];
+    let mut inputs = vec![tensor("X", &sequence), tensor("initial_h", &states)];
+    inputs.extend((layer.kind == Kind::Lstm).then(|| tensor("initial_c", &states)));
+    inputs
+}
+
+fn demand(folder: &Path, layer: &LayerCase, precision: Precision) -> ModelDemand {
+    // Only an ONNX file can say that a layer goes on from a state.
+    let (format, file, output) = if layer.has_initial_state() {
+        ("onnx", ONNX, tensor("Y", &[layer.time, layer.direction_count(), layer.hidden]))
+    } else {
+        ("safetensors", SAFETENSORS, tensor("y", &[layer.time, layer.direction_count() * layer.hidden]))
+    };
+    ModelDemand {
+        model: layer.model_id(),
+        precision: Some(precision.name().to_owned()),
+        device: None,
+        files: vec![(format.to_owned(), folder.join(file))],
+        inputs: inputs(layer),
+        outputs: vec![output],
+        last_output_varies: false,
+        scenario: if layer.batch == 1 { Scenario::SingleStream } else { Scenario::MultiStream },
+        batch_size_max: u32::try_from(layer.batch).unwrap_or(u32::MAX),
+        instance_count: 1,
+    }
+}
+
+/// Takes the tensors of each sample out of those of the batch, which lie time by time and direction by direction.
+fn samples(folder: &Path, layer: &LayerCase) -> Result<SampleStore, String> {
+    let read = |name: &str| -> Result<Vec<f32>, String> {
+        let path = folder.join(name);
+        Ok(floats(&fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?))
+    };
+    let sources = [
+        (read(INPUT)?, layer.input),
+        (read(INITIAL_HIDDEN)?, layer.hidden),
+        (read(INITIAL_CELL)?, layer.hidden),
+    ];
+    let count = layer.batch as u64;
+    let mut store = SampleStore::new(inputs(layer), count, u64::MAX);
+    let indices: Vec<_> = (0..count).map(SampleIndex).collect();
+    let fill = |index: SampleIndex, tensors: &mut [&mut [u8]]| {
+        let sample = usize::try_from(index.0)?;
+        for (tensor, (values, width)) in tensors.iter_mut().zip(&sources) {
+            let rows = values.chunks_exact(*width).skip(sample).step_by(layer.batch);
+            for (to, row) in tensor.chunks_exact_mut(4 * width).zip(rows) {
+                to.copy_from_slice(&bytes(row));
+            }
+        }
+        Ok::<_, std::num::TryFromIntError>(())
+    };
+    store.load(&indices, fill).map_err(|error| error.to_string())?;
+    Ok(store)
+}
+
+struct Buffers(SampleStore);
+
+impl SampleBuffers for Buffers {
+    fn tensor(&self, index: SampleIndex, input: usize) -> &[u8] {
+        self.0.tensor(index, input).unwrap_or_default()
+    }
+}
+
+/// The values of each sample that completed well.
+#[derive(Default)]
+struct Answers(Mutex<Vec<(u64, Vec<f32>)>>);
+
+impl CompletionSink for Answers {
+    fn complete(&self, responses: &[QuerySampleResponse<'_>]) {
+        let good = responses.iter().filter(|response| response.status.is_ok());
+        let values = good.map(|response| (response.id.0, floats(response.data)));
+        self.0.lock().expect("no holder of this lock can panic").extend(values);
+    }
+    fn first_token(&self, _responses: &[QuerySampleResponse<'_>]) {}
+}

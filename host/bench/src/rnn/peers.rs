@@ -1,0 +1,180 @@
+//! The systems that ours is held against: packages of Python, found where they are installed.
+
+use std::{path::Path, process::Command};
+
+use serde_json::json;
+
+use super::flags::PeerKind;
+use crate::worker::{self, Worker};
+
+/// Runs one system. It is handed to Python after the part that is the same for all.
+const SCRIPT: &str = include_str!("peers.py");
+
+/// Has Python run one system on so many threads.
+///
+/// # Errors
+/// Why it does not start: mostly that the package is not there.
+pub(super) fn start(
+    kind: PeerKind,
+    python: &Path,
+    threads: usize,
+    cpus: &[usize],
+    folder: &Path,
+) -> Result<Worker, String> {
+    let spec = json!({ "system": kind.name(), "threads": threads, "cpus": cpus });
+    let mut command = Command::new(python);
+    command.args(["-c", &script(), &spec.to_string()]);
+    // Some libraries look here and not at what they are told.
+    command.env("OMP_NUM_THREADS", threads.to_string());
+    Worker::start(command, threads, cpus.to_vec(), folder)
+}
+
+fn script() -> String {
+    format!("{}{SCRIPT}", worker::SCRIPT)
+}
+
+/// What to do about a system that no Python has.
+pub(super) fn advice(kind: PeerKind, why: &[String]) -> String {
+    let name = kind.name();
+    let why = why.join("; ");
+    format!(
+        "skipped: {name} ({why}); to have it beside ours: python3 -m venv venv && venv/bin/pip install numpy {name}, and \
+         --python venv/bin/python"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::rnn::{
+        answer::{TOLERANCE, answer, max_abs_error},
+        cases::{Kind, LayerCase},
+        flags::Precision,
+        problem::{OUTPUT, Problem, floats},
+        request::{Reply, Request},
+    };
+    use crate::{timing::Window, worker::pythons};
+
+    const LAYERS: [LayerCase; 3] = [
+        LayerCase { kind: Kind::Lstm, bidirectional: true, input: 5, hidden: 3, batch: 2, time: 4 },
+        LayerCase { kind: Kind::Gru, bidirectional: false, input: 2, hidden: 7, batch: 1, time: 1 },
+        LayerCase { kind: Kind::Gru0, bidirectional: false, input: 4, hidden: 4, batch: 3, time: 5 },
+    ];
+
+    /// Loads a layer, calls it, and holds its answer against ours.
+    fn check(worker: &mut Worker, layer: LayerCase) -> Result<(), String> {
+        let folder = tempfile::tempdir().unwrap();
+        let problem = Problem::new(layer);
+        problem.write(folder.path()).unwrap();
+        let (path, has_initial_state) = (folder.path().to_owned(), layer.has_initial_state());
+        let precision = Precision::F32;
+        worker.ask::<Reply>(&Request::Load {
+            folder: path,
+            layer,
+            precision,
+            has_initial_state,
+            stage: None,
+        })?;
+        let output = floats(&fs::read(folder.path().join(OUTPUT)).unwrap());
+        let error = max_abs_error(&output, &answer(&problem));
+        assert!(error < TOLERANCE, "{layer:?}: {error}");
+        let times = measure(worker, folder.path())?;
+        assert!(!times.is_empty() && times.iter().all(|time| *time > 0));
+        worker.ask::<Reply>(&Request::Unload).map(drop)
+    }
+
+    fn measure(worker: &mut Worker, folder: &Path) -> Result<Vec<u64>, String> {
+        let measured = worker.measure::<Reply>(&Request::Measure { window: Window::QUICK }, folder)?;
+        Ok(measured.times_ns)
+    }
+
+    #[test]
+    fn each_installed_system_gives_the_f64_answer() {
+        for kind in [PeerKind::Onnxruntime, PeerKind::Openvino, PeerKind::Torch] {
+            let folder = tempfile::tempdir().unwrap();
+            let cpus = proctor_rnn_optimiser::allowed_cores();
+            let started =
+                pythons(&[]).iter().find_map(|python| start(kind, python, 1, &cpus[..1], folder.path()).ok());
+            let Some(mut worker) = started else {
+                println!("skipped: no python3 has the package {}", kind.name());
+                continue;
+            };
+            for layer in LAYERS {
+                match check(&mut worker, layer) {
+                    Err(error) if layer.kind == Kind::Gru0 && kind == PeerKind::Torch => {
+                        assert!(error.contains("NotImplementedError"), "{error}");
+                    }
+                    done => done.unwrap(),
+                }
+            }
+        }
+    }
+
+    /// A package that stands in for onnxruntime and gives back zeros: what the script itself does, can be seen anywhere.
+    const FAKE: &str = r#"
+__version__ = "9.9"
+class SessionOptions:
+    pass
+class Binding:
+    def bind_cpu_input(self, name, values): pass
+    def bind_output(self, *_): pass
+class InferenceSession:
+    def __init__(self, model, options, providers):
+        assert open(model, "rb").read().count(b"LSTM") == 1
+        assert options.intra_op_num_threads == 1
+    def io_binding(self): return Binding()
+    def run_with_iobinding(self, binding): pass
+"#;
+
+    #[test]
+    fn the_script_runs_what_goes_by_the_name_of_a_system() {
+        let has_numpy = Command::new("python3").args(["-c", "import numpy"]).output();
+        if !has_numpy.is_ok_and(|output| output.status.success()) {
+            println!("skipped: python3 has no module numpy");
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("onnxruntime.py"), FAKE).unwrap();
+        let cpus = proctor_rnn_optimiser::allowed_cores();
+        let spec = json!({ "system": "onnxruntime", "threads": 1, "cpus": [cpus[0]] }).to_string();
+        let mut command = Command::new("python3");
+        command.args(["-c", &script(), &spec]).env("PYTHONPATH", folder.path());
+        let mut worker = Worker::start(command, 1, vec![cpus[0]], folder.path()).unwrap();
+        assert_eq!(worker.version, "9.9");
+        Problem::new(LAYERS[0]).write(folder.path()).unwrap();
+        let request = Request::Load {
+            folder: folder.path().to_owned(),
+            layer: LAYERS[0],
+            precision: Precision::F32,
+            has_initial_state: false,
+            stage: None,
+        };
+        assert!(worker.ask::<Reply>(&request).unwrap().load_ms.is_some());
+        assert_eq!(fs::read(folder.path().join(OUTPUT)).unwrap().len(), 4 * 4 * 2 * 6);
+        assert!(measure(&mut worker, folder.path()).unwrap().len() >= 5);
+        worker.ask::<Reply>(&Request::Unload).unwrap();
+        // Nothing is loaded any more.
+        assert!(measure(&mut worker, folder.path()).unwrap_err().contains("Error"));
+    }
+
+    #[test]
+    fn a_package_that_is_not_there_is_named_with_what_to_do() {
+        if Command::new("python3").arg("--version").output().is_err() {
+            println!("skipped: there is no python3");
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("torch.py"), "raise ImportError('not this one')").unwrap();
+        let cpus = proctor_rnn_optimiser::allowed_cores();
+        let spec = json!({ "system": "torch", "threads": 1, "cpus": [cpus[0]] }).to_string();
+        let mut command = Command::new("python3");
+        command.args(["-c", &script(), &spec]).env("PYTHONPATH", folder.path());
+        let error = Worker::start(command, 1, vec![cpus[0]], folder.path()).unwrap_err();
+        assert_eq!(error, "ImportError: not this one");
+        let advice = advice(PeerKind::Torch, &[error]);
+        assert!(advice.starts_with("skipped: torch (ImportError: not this one); "), "{advice}");
+        assert!(advice.contains("pip install numpy torch"));
+    }
+}

@@ -1,0 +1,127 @@
+//! The tables of `host bench rnn`: for people, in Markdown, and as JSON.
+//!
+//! [`comparison`] has the tables beside other systems, [`stages`] that of the paper's techniques, [`limits`] that of the
+//! machine; [`notes`] what has to be known to read them, [`cell`] how a figure is written.
+
+mod cell;
+mod comparison;
+mod limits;
+mod notes;
+mod stages;
+
+use std::{
+    collections::BTreeSet,
+    io::{self, Write},
+};
+
+use chrono::{SecondsFormat, Utc};
+use proctor_rnn_limits::MachineLimits;
+use serde::Serialize;
+
+use super::{
+    answer::TOLERANCE,
+    cases::Group,
+    flags::{Precision, RnnFlags},
+    table::{Entry, Row, System},
+};
+use proctor_display::{Origin, Page, Table, write_json};
+
+/// Version of the form of the JSON file.
+const SCHEMA_VERSION: u32 = 1;
+
+/// Everything that was measured.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    #[serde(flatten)]
+    origin: Origin,
+    started_at_utc: String,
+    pub(super) limits: MachineLimits,
+    /// Largest difference from the f64 answer that is no mark.
+    tolerance: f64,
+    threads: Vec<usize>,
+    pub(super) is_interrupted: bool,
+    is_ablation: bool,
+    pub(super) rows: Vec<Row>,
+}
+
+impl Report {
+    pub(super) fn new(flags: &RnnFlags, limits: MachineLimits) -> Self {
+        Self {
+            origin: Origin::here(SCHEMA_VERSION, "host bench", flags.quick),
+            started_at_utc: Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true),
+            limits,
+            tolerance: TOLERANCE,
+            threads: flags.threads(),
+            is_interrupted: false,
+            is_ablation: flags.ablation,
+            rows: Vec::new(),
+        }
+    }
+
+    /// Whether ours ran each layer, and came to the right answer in f32.
+    pub(super) fn is_ours_right(&self) -> bool {
+        let mut entries = self.rows.iter().flat_map(|row| &row.entries);
+        entries.all(|entry| match (&entry.system, entry.measured()) {
+            (System::Ours(Precision::F32) | System::Stage(_), Some(measured)) => measured.is_same_answer(),
+            (System::Ours(_) | System::Stage(_), measured) => measured.is_some(),
+            (System::Peer(_), _) => true,
+        })
+    }
+
+    /// Writes it as JSON, indented, with a line end.
+    pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        write_json(self, out)
+    }
+
+    /// For people.
+    pub(super) fn text(&self) -> String {
+        self.page().text()
+    }
+
+    /// For a page of documentation.
+    pub(super) fn markdown(&self) -> String {
+        self.page().markdown()
+    }
+
+    fn page(&self) -> Page<'_> {
+        let part = if self.is_interrupted { ", interrupted" } else { "" };
+        Page {
+            title: "Recurrent layers",
+            origin: &self.origin,
+            started_at: &self.started_at_utc,
+            what: format!("medians of single calls in ms{}{part}", self.origin.reservations()),
+            systems: self.systems(),
+            tables: self.tables(),
+            notes: self.notes(),
+        }
+    }
+
+    /// The versions of everything that was measured.
+    fn systems(&self) -> String {
+        let name = |entry: &Entry| match &entry.system {
+            System::Ours(_) | System::Stage(_) => format!("ours is {}", entry.version),
+            System::Peer(name) => format!("{name} {}", entry.version),
+        };
+        let names: BTreeSet<_> = self.rows.iter().flat_map(|row| &row.entries).map(name).collect();
+        let mut names: Vec<_> = names.into_iter().collect();
+        names.sort_by_key(|name| !name.starts_with("ours"));
+        names.join("; ")
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        let mut tables = vec![self.limits_table()];
+        if self.is_ablation {
+            tables.extend(self.threads.iter().map(|threads| self.stages_table(*threads)));
+            return tables;
+        }
+        let groups =
+            Group::ALL.into_iter().filter(|group| self.rows.iter().any(|row| row.case.group == *group));
+        tables.extend(groups.map(|group| self.group_table(group)));
+        tables.extend(self.precision_table());
+        tables.extend(self.sets_table());
+        tables
+    }
+}
+
+#[cfg(test)]
+mod tests;

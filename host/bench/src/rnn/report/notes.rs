@@ -1,0 +1,106 @@
+//! What has to be known to read the tables; marks are explained where they occur.
+
+use crate::rnn::report::Report;
+use crate::rnn::{
+    answer::TOLERANCE,
+    flags::Precision,
+    grid::FOREIGN_SHARE_MAX,
+    table::{Entry, Measured, Outcome, System},
+};
+use proctor_run::text;
+
+impl Report {
+    /// One sentence each.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let mut notes = if self.is_ablation { self.stages_notes() } else { self.comparison_notes() };
+        notes.push("error: largest absolute difference from an answer in f64".to_owned());
+        notes.extend(self.entry_notes());
+        notes.extend(self.error_notes());
+        notes.extend(self.load_note());
+        notes
+    }
+
+    fn stages_notes(&self) -> Vec<String> {
+        vec![
+            "parallel GEMM: eight products for each step, each a parallel region; fusion: one product for each step; MM-DAG + \
+             fusion + PCP: phases over the sequence, partitioned, without a fixed map of weights to cores; everything: with \
+             weight-centric streamlining"
+                .to_owned(),
+            "MB: weights that come into private caches in one call, by the model of section 5.2.3 of the paper; hardware \
+             counters are not read"
+                .to_owned(),
+            "all four use the same kernels, and unprimed weights".to_owned(),
+        ]
+    }
+
+    fn comparison_notes(&self) -> Vec<String> {
+        vec![
+            "ratio: median of the best peer over the median of ours, each at its best number of threads, which stands behind \
+             the slash; * marks the best peer"
+                .to_owned(),
+            "limit: least time of the matrix products on this machine, by the figures above; of limit: that over ours"
+                .to_owned(),
+        ]
+    }
+
+    /// Answers that are other ones, and measurements that were disturbed.
+    fn entry_notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let entries = || self.rows.iter().flat_map(|row| row.entries.iter().map(move |entry| (row, entry)));
+        let measured = || entries().filter_map(|(row, entry)| Some((row, entry, entry.measured()?)));
+        let is_f32 = |entry: &Entry| !matches!(entry.system, System::Ours(Precision::Bf16 | Precision::Int8));
+        for (row, entry, measured) in measured().filter(|(_, entry, _)| is_f32(entry)) {
+            if !measured.is_same_answer() {
+                let (name, error) = (entry_name(entry), measured.max_abs_error);
+                notes
+                    .push(format!("! {}: {name} is off by {error:.1e}, more than {TOLERANCE:.0e}", row.name));
+            }
+        }
+        for (row, entry, measured) in measured() {
+            if let Some(share) = measured.foreign_share.filter(|share| *share > FOREIGN_SHARE_MAX) {
+                let (name, share) = (entry_name(entry), share * 100.0);
+                notes.push(format!("{}: others used {share:.0} % of the processors beside {name}", row.name));
+            }
+        }
+        notes
+    }
+
+    /// Why there is nothing, once for all rows that it is the same of.
+    fn error_notes(&self) -> Vec<String> {
+        let mut rows_of: Vec<((String, &str), Vec<&str>)> = Vec::new();
+        for (row, entry) in self.rows.iter().flat_map(|row| row.entries.iter().map(move |entry| (row, entry)))
+        {
+            let Outcome::Error(error) = &entry.outcome else { continue };
+            let what = (entry_name(entry), error.as_str());
+            match rows_of.iter_mut().find(|(other, _)| *other == what) {
+                Some((_, rows)) => rows.push(&row.name),
+                None => rows_of.push((what, vec![&row.name])),
+            }
+        }
+        let note = |((name, error), rows): &((String, &str), Vec<&str>)| match rows[..] {
+            [row] => format!("{row}: {name}: {error}"),
+            _ => format!("{name} in {} rows from {} on: {error}", rows.len(), rows[0]),
+        };
+        rows_of.iter().map(note).collect()
+    }
+
+    /// How long loads took.
+    fn load_note(&self) -> Option<String> {
+        let ours = self.rows.iter().flat_map(|row| &row.entries);
+        let ours = ours.filter(|entry| matches!(entry.system, System::Ours(_)));
+        let measured: Vec<_> = ours.filter_map(Entry::measured).collect();
+        let longest = |of: fn(&Measured) -> Option<f64>| {
+            measured.iter().filter_map(|measured| of(measured)).reduce(f64::max)
+        };
+        let calibration_ms = longest(|measured| measured.calibration_ms)?;
+        let load_ms = longest(|measured| measured.load_ms)?;
+        Some(format!(
+            "ours took at most {calibration_ms:.0} ms to find out how to run a layer, and {load_ms:.0} ms to load one that it \
+             had seen before"
+        ))
+    }
+}
+
+fn entry_name(entry: &Entry) -> String {
+    format!("{} on {}", entry.system.name(), text::counted(entry.threads as u64, "thread"))
+}

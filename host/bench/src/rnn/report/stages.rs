@@ -1,0 +1,40 @@
+//! Figure 4 of the paper: the same layer in four ways.
+
+use super::cell::{NONE, outcome_cell};
+use crate::rnn::report::{Report, Table};
+use crate::rnn::{
+    ablation::{STAGE_COUNT, stage_name},
+    table::{Entry, Row, System},
+};
+use proctor_run::text::{self, four_digits};
+
+impl Report {
+    /// The four ways beside each other, with what the last one gains over the first.
+    pub(super) fn stages_table(&self, threads: usize) -> Table {
+        let on = text::counted(threads as u64, "thread");
+        let title =
+            format!("What each technique brings, on {on}: median, and MB of weights into private caches");
+        let mut head = vec!["layer".to_owned()];
+        for stage in 0..STAGE_COUNT {
+            head.extend([stage_name(stage).to_owned(), "MB".to_owned()]);
+        }
+        head.push("faster".to_owned());
+        let cells = |row: &Row| {
+            let find = |stage| {
+                let is_it = |entry: &&Entry| entry.system == System::Stage(stage) && entry.threads == threads;
+                row.entries.iter().find(is_it)
+            };
+            let mut cells = vec![row.name.clone()];
+            for entry in (0..STAGE_COUNT).map(find) {
+                let bytes = entry.and_then(Entry::measured).and_then(|measured| measured.weight_bytes);
+                cells.push(entry.map_or(NONE.to_owned(), outcome_cell));
+                cells.push(bytes.map_or(NONE.to_owned(), |bytes| four_digits(bytes as f64 / 1e6)));
+            }
+            let median = |stage| Some(find(stage)?.measured()?.times.median_ns);
+            let faster = median(0).zip(median(STAGE_COUNT - 1)).map(|(first, last)| first / last);
+            cells.push(faster.map_or(NONE.to_owned(), |faster| format!("{faster:.2}")));
+            cells
+        };
+        Table { title, head, rows: self.rows.iter().map(cells).collect() }
+    }
+}

@@ -1,0 +1,131 @@
+use clap::Parser;
+use proctor_rnn_limits::{CacheSizes, Speeds};
+
+use super::*;
+use crate::rnn::table::{
+    Outcome,
+    tests::{entry, row},
+};
+
+#[derive(Parser)]
+struct Flags {
+    #[command(flatten)]
+    rnn: RnnFlags,
+}
+
+fn report(rows: Vec<Row>) -> Report {
+    let flags = Flags::parse_from(["bench"]).rnn;
+    let speeds = |cores| Speeds {
+        cores,
+        peak_gflops: 157.4,
+        l1_gb_per_s: 258.0,
+        l2_gb_per_s: 136.2,
+        l3_gb_per_s: 30.84,
+        l3_shared_gb_per_s: (cores == 2).then_some(37.0),
+    };
+    let caches = CacheSizes { l1_bytes: 48 << 10, l2_bytes: 2 << 20, l3_bytes: Some(105 << 20) };
+    let limits = MachineLimits { isa: "avx512", caches, speeds: vec![speeds(1), speeds(2)] };
+    Report { rows, ..Report::new(&flags, limits) }
+}
+
+const PEERS: [(&str, usize, f64); 3] =
+    [("onnxruntime", 1, 0.123), ("onnxruntime", 2, 0.127), ("openvino", 1, 0.142)];
+
+#[test]
+fn the_tables_have_every_figure_of_a_row() {
+    let report = report(vec![row([0.07, 0.05], &PEERS)]);
+    assert!(report.is_ours_right());
+    let markdown = report.markdown();
+    let expected = "\
+### Limits of this machine, for each core (avx512, L1 48 KB, L2 2048 KB, L3 105 MB)
+
+| cores | f32 GFLOP/s | L1 GB/s | L2 GB/s | L3 GB/s | L3 GB/s, shared lines |
+|---|---|---|---|---|---|
+| 1 | 157 | 258 | 136 | 30.8 | - |
+| 2 | 157 | 258 | 136 | 30.8 | 37.0 |
+
+### Table 1, forward (input, hidden, batch, time)
+
+| layer | ours/1 | ours/2 | p99 | GFLOP/s | limit | of limit | error | onnxruntime | openvino | best peer's p99 | ratio |
+|---|---|---|---|---|---|---|---|---|---|---|---|
+| lstm 64,64,1,100 | 0.0700 | 0.0500 | 0.0750 | 131 | 0.0200 | 40 % | 5.0e-7 | 0.1230/1 * | 0.1420/1 | 0.1845 | 2.46 |
+
+### Geometric means of the ratio to the best peer
+
+| rows | count | ratio | least | target | met | of limit |
+|---|---|---|---|---|---|---|
+| table 1, LSTM, batch 1 | 1 | 2.46 | 2.46 | 1.87 | yes | 40 % |
+| table 1, LSTM and GRU | 1 | 2.46 | 2.46 | 1.73 | yes | 40 % |
+
+";
+    let tables = &markdown[markdown.find("###").unwrap()..];
+    assert!(tables.starts_with(expected), "{markdown}");
+    assert!(markdown.contains("ours is cpu-rnn 0.1.0; onnxruntime 1.2; openvino 1.2."), "{markdown}");
+    assert!(report.text().contains("  lstm 64,64,1,100  0.0700  0.0500  0.0750"), "{}", report.text());
+}
+
+#[test]
+fn what_is_wrong_with_a_row_is_said() {
+    let mut row = row([0.2, 0.3], &PEERS);
+    let Outcome::Measured(measured) = &mut row.entries[0].outcome else { panic!("it is measured") };
+    measured.max_abs_error = 2e-3;
+    measured.foreign_share = Some(0.2);
+    row.entries[1].outcome = Outcome::Error("no such gate".to_owned());
+    let report = report(vec![row]);
+    assert!(!report.is_ours_right());
+    let text = report.text();
+    for wanted in [
+        "0.2000 !",
+        "error",
+        "0.61 SLOWER",
+        "! lstm 64,64,1,100: ours in f32 on 1 thread is off by 2.0e-3, more than 5e-6",
+        "lstm 64,64,1,100: others used 20 % of the processors beside ours in f32 on 1 thread",
+        "lstm 64,64,1,100: ours in f32 on 2 threads: no such gate",
+    ] {
+        assert!(text.contains(wanted), "no {wanted} in {text}");
+    }
+}
+
+#[test]
+fn other_number_formats_have_a_table_and_no_part_in_the_ratio() {
+    let mut row = row([0.07, 0.05], &PEERS);
+    row.add(entry(System::Ours(Precision::Int8), "cpu-rnn 0.1.0", 2, 0.02));
+    assert!((row.ratio().unwrap() - 2.46).abs() < 1e-9);
+    let markdown = report(vec![row]).markdown();
+    let expected = "| lstm 64,64,1,100 | 0.0500/2 | - | - | - | 0.0200/2 | 2.50 | 5.0e-7 |";
+    assert!(markdown.contains(expected), "{markdown}");
+}
+
+#[test]
+fn the_four_ways_have_a_table_of_their_own() {
+    let mut row = row([0.07, 0.05], &[]);
+    row.entries.clear();
+    for (stage, median_ms) in [0.4, 0.2, 0.1, 0.05].into_iter().enumerate() {
+        let mut entry = entry(System::Stage(stage), "cpu-rnn 0.1.0", 2, median_ms);
+        let Outcome::Measured(measured) = &mut entry.outcome else { panic!("it is measured") };
+        measured.weight_bytes = Some(8_000_000 >> stage);
+        row.add(entry);
+    }
+    let report = Report { is_ablation: true, threads: vec![2], ..report(vec![row]) };
+    let markdown = report.markdown();
+    let expected = "\
+| lstm 64,64,1,100 | 0.4000 | 8.000 | 0.2000 | 4.000 | 0.1000 | 2.000 | 0.0500 | 1.000 | 8.00 |";
+    assert!(markdown.contains(expected), "{markdown}");
+    assert!(markdown.contains("### What each technique brings, on 2 threads"), "{markdown}");
+    assert!(!markdown.contains("ratio"), "{markdown}");
+}
+
+#[test]
+fn the_file_has_every_entry() {
+    let report = serde_json::to_value(report(vec![row([0.07, 0.05], &PEERS)])).unwrap();
+    let row = &report["rows"][0];
+    assert_eq!(row["name"], "lstm 64,64,1,100");
+    assert_eq!((&row["case"]["kind"], &row["case"]["hidden"]), (&"lstm".into(), &64.into()));
+    assert_eq!(row["entries"].as_array().unwrap().len(), 5);
+    assert_eq!(row["entries"][0]["measured"]["median_ns"], 70_000.0);
+    assert_eq!(
+        (&row["entries"][0]["system"], &row["entries"][2]["system"]),
+        (&"ours".into(), &"onnxruntime".into())
+    );
+    assert_eq!(report["limits"]["speeds"][1]["l3_shared_gb_per_s"], 37.0);
+}

@@ -1,0 +1,42 @@
+//! What a worker that runs layers is asked for, and what it answers.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::{cases::LayerCase, flags::Precision};
+use crate::timing::Window;
+
+/// What a worker is asked for.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case")]
+pub(super) enum Request {
+    /// Load the layer in this folder, call it once, and write the output there.
+    Load {
+        folder: PathBuf,
+        layer: LayerCase,
+        precision: Precision,
+        has_initial_state: bool,
+        /// Of the comparison of the paper's techniques: which of them, instead of the plugin.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stage: Option<usize>,
+    },
+    /// Call it over and over, and write the times to the folder.
+    Measure { window: Window },
+    /// Forget it.
+    Unload,
+}
+
+/// What it answers.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Reply {
+    /// Of a load: how long it took, in ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) load_ms: Option<f64>,
+    /// Of a load by a system that finds out once how to run a layer: how long that took, in ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) calibration_ms: Option<f64>,
+    /// Of a load of a stage: bytes of weights that one call brings into private caches, by the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) weight_bytes: Option<u64>,
+}

@@ -1,0 +1,72 @@
+//! The rows whose ratios are summed up, and what they should reach.
+
+use super::cases::{CALL_FLOOR, Case, Group, Kind};
+
+/// Rows that are summed up by the geometric mean of their ratios to the best peer.
+pub(super) struct Set {
+    pub(super) name: &'static str,
+    /// What the mean should be.
+    pub(super) target: f64,
+    has: fn(&Case) -> bool,
+}
+
+impl Set {
+    /// All sets. The targets are 1.2 times the floor of each row at batch 1 and 1.15 times at more, against the best peer of
+    /// the machine on which they were laid down.
+    pub(super) const ALL: [Self; 9] = [
+        Self::new("table 1, LSTM, batch 1", 1.87, |case| {
+            is_table_1(case, Kind::Lstm) && case.layer.batch == 1
+        }),
+        Self::new("table 1, LSTM, batch 10 and 20", 1.24, |case| {
+            is_table_1(case, Kind::Lstm) && case.layer.batch > 1
+        }),
+        Self::new("table 1, GRU, batch 1", 2.25, |case| is_table_1(case, Kind::Gru) && case.layer.batch == 1),
+        Self::new("table 1, GRU, batch 10 and 20", 1.47, |case| {
+            is_table_1(case, Kind::Gru) && case.layer.batch > 1
+        }),
+        Self::new("table 1, LSTM and GRU", 1.73, |case| case.group == Group::Table1),
+        Self::new("table 1, both directions", 2.02, |case| case.group == Group::Table1Bidir),
+        Self::new("table 1, GRU with the reset gate before", 2.09, |case| case.group == Group::Table1Lbr0),
+        Self::new("layers of the models", 2.19, |case| case.group == Group::Models),
+        Self::new("single steps and the small layer", 2.63, |case| {
+            case.group == Group::Extra && case.role != CALL_FLOOR
+        }),
+    ];
+
+    const fn new(name: &'static str, target: f64, has: fn(&Case) -> bool) -> Self {
+        Self { name, target, has }
+    }
+
+    pub(super) fn has(&self, case: &Case) -> bool {
+        (self.has)(case)
+    }
+}
+
+fn is_table_1(case: &Case, kind: Kind) -> bool {
+    case.group == Group::Table1 && case.layer.kind == kind
+}
+
+/// The geometric mean; `None` of nothing.
+pub(super) fn geometric_mean(values: &[f64]) -> Option<f64> {
+    let sum: f64 = values.iter().map(|value| value.ln()).sum();
+    (!values.is_empty()).then(|| (sum / values.len() as f64).exp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rnn::cases::cases;
+
+    #[test]
+    fn sets_have_their_rows() {
+        let all: Vec<_> = Group::ALL.into_iter().flat_map(cases).collect();
+        let counts = Set::ALL.map(|set| all.iter().filter(|case| set.has(case)).count());
+        assert_eq!(counts, [9, 6, 9, 6, 30, 30, 15, 9, 7]);
+    }
+
+    #[test]
+    fn the_mean_of_a_number_and_its_inverse_is_one() {
+        assert!((geometric_mean(&[4.0, 0.25]).unwrap() - 1.0).abs() < 1e-12);
+        assert_eq!(geometric_mean(&[]), None);
+    }
+}

@@ -1,0 +1,260 @@
+//! What was measured, and how ours compares.
+
+use serde::{Serialize, Serializer, ser::SerializeMap};
+
+use super::{ablation::stage_name, answer::TOLERANCE, cases::Case, flags::Precision};
+use crate::timing::Times;
+
+/// One layer with everything that was measured of it.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Row {
+    #[serde(skip)]
+    pub(super) case: Case,
+    /// As tables have it.
+    pub(super) name: String,
+    #[serde(rename = "case")]
+    pub(super) facts: Facts,
+    pub(super) limits: Vec<Limit>,
+    pub(super) entries: Vec<Entry>,
+}
+
+/// A case and what follows from its sizes.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(super) struct Facts {
+    #[serde(flatten)]
+    case: Case,
+    flops: f64,
+}
+
+/// Least time on so many cores.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(super) struct Limit {
+    pub(super) threads: usize,
+    pub(super) least_time_ns: f64,
+}
+
+/// One system with one number of threads.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Entry {
+    #[serde(flatten)]
+    pub(super) system: System,
+    pub(super) version: String,
+    pub(super) threads: usize,
+    #[serde(flatten)]
+    pub(super) outcome: Outcome,
+}
+
+/// Which system it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum System {
+    Ours(Precision),
+    Peer(&'static str),
+    /// One of the ways of the paper's figure 4.
+    Stage(usize),
+}
+
+impl System {
+    /// For people.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::Ours(precision) => format!("ours in {}", precision.name()),
+            Self::Peer(name) => (*name).to_owned(),
+            Self::Stage(stage) => stage_name(*stage).to_owned(),
+        }
+    }
+}
+
+impl Serialize for System {
+    /// `system`, and `precision`, which is f32 for every peer.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (name, precision) = match self {
+            Self::Ours(precision) => ("ours", *precision),
+            Self::Peer(name) => (*name, Precision::F32),
+            Self::Stage(stage) => (stage_name(*stage), Precision::F32),
+        };
+        let mut map = serializer.serialize_map(Some(2))?;
+        map.serialize_entry("system", name)?;
+        map.serialize_entry("precision", &precision)?;
+        map.end()
+    }
+}
+
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Outcome {
+    Measured(Measured),
+    /// Why there is nothing.
+    Error(String),
+}
+
+/// What a system reached.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(super) struct Measured {
+    #[serde(flatten)]
+    pub(super) times: Times,
+    /// Share of the processors that others used meanwhile.
+    pub(super) foreign_share: Option<f64>,
+    /// Largest difference of its output from the f64 answer.
+    pub(super) max_abs_error: f64,
+    pub(super) load_ms: Option<f64>,
+    pub(super) calibration_ms: Option<f64>,
+    /// Of a stage: bytes of weights that one call brings into private caches, by the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) weight_bytes: Option<u64>,
+}
+
+/// An entry with its figures.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Best<'a> {
+    pub(super) entry: &'a Entry,
+    pub(super) measured: &'a Measured,
+}
+
+impl Row {
+    pub(super) fn new(case: Case, limits: Vec<Limit>) -> Self {
+        let facts = Facts { case, flops: case.layer.flops() };
+        Self { case, name: case.to_string(), facts, limits, entries: Vec::new() }
+    }
+
+    /// Takes in what was measured; of a system that was measured before, the faster median stays.
+    pub(super) fn add(&mut self, entry: Entry) {
+        let is_same = |other: &&mut Entry| {
+            (&other.system, &other.version, other.threads) == (&entry.system, &entry.version, entry.threads)
+        };
+        let Some(before) = self.entries.iter_mut().find(is_same) else {
+            return self.entries.push(entry);
+        };
+        let median = |entry: &Entry| entry.measured().map(|measured| measured.times.median_ns);
+        let is_faster = match (median(before), median(&entry)) {
+            (Some(before), Some(new)) => new < before,
+            (before, _) => before.is_none(),
+        };
+        if is_faster {
+            *before = entry;
+        }
+    }
+
+    /// The fastest of the entries of a system, over the numbers of threads.
+    pub(super) fn best(&self, is_wanted: impl Fn(&System) -> bool) -> Option<Best<'_>> {
+        let all = self.entries.iter().filter(|entry| is_wanted(&entry.system));
+        let all = all.filter_map(|entry| entry.measured().map(|measured| Best { entry, measured }));
+        all.min_by(|left, right| left.median_ns().total_cmp(&right.median_ns()))
+    }
+
+    pub(super) fn ours(&self, precision: Precision) -> Option<Best<'_>> {
+        self.best(|system| *system == System::Ours(precision))
+    }
+
+    pub(super) fn best_peer(&self) -> Option<Best<'_>> {
+        self.best(|system| matches!(system, System::Peer(_)))
+    }
+
+    /// Ours in f32 on so many threads.
+    pub(super) fn ours_on(&self, threads: usize) -> Option<&Entry> {
+        let is_it = |entry: &&Entry| entry.system == System::Ours(Precision::F32) && entry.threads == threads;
+        self.entries.iter().find(is_it)
+    }
+
+    /// How many times faster ours is than the best peer, both at their best number of threads.
+    pub(super) fn ratio(&self) -> Option<f64> {
+        Some(self.best_peer()?.median_ns() / self.ours(Precision::F32)?.median_ns())
+    }
+
+    /// Least time on the number of cores where it is least.
+    pub(super) fn limit_ns(&self) -> Option<f64> {
+        self.limits.iter().map(|limit| limit.least_time_ns).min_by(f64::total_cmp)
+    }
+
+    /// The limit over the time of ours: 1 would be all that the machine can do.
+    pub(super) fn share_of_limit(&self) -> Option<f64> {
+        Some(self.limit_ns()? / self.ours(Precision::F32)?.median_ns())
+    }
+
+    /// Matrix products per second at ours' best, in 1e9 operations.
+    pub(super) fn gflops(&self) -> Option<f64> {
+        Some(self.facts.flops / self.ours(Precision::F32)?.median_ns())
+    }
+}
+
+impl Entry {
+    pub(super) fn measured(&self) -> Option<&Measured> {
+        match &self.outcome {
+            Outcome::Measured(measured) => Some(measured),
+            Outcome::Error(_) => None,
+        }
+    }
+}
+
+impl Best<'_> {
+    pub(super) fn median_ns(&self) -> f64 {
+        self.measured.times.median_ns
+    }
+}
+
+impl Measured {
+    /// Whether it computed what it should have, as far as f32 goes.
+    pub(super) fn is_same_answer(&self) -> bool {
+        self.max_abs_error <= TOLERANCE
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::rnn::cases::{Group, Kind, LayerCase};
+
+    /// A row with these medians in ms: of ours on 1 and 2 threads, and of peers.
+    pub(in crate::rnn) fn row(ours: [f64; 2], peers: &[(&'static str, usize, f64)]) -> Row {
+        let layer =
+            LayerCase { kind: Kind::Lstm, bidirectional: false, input: 64, hidden: 64, batch: 1, time: 100 };
+        let limits = [(1, 40_000.0), (2, 20_000.0)];
+        let limits = limits.map(|(threads, least_time_ns)| Limit { threads, least_time_ns });
+        let mut row = Row::new(Case { group: Group::Table1, role: "", layer }, limits.to_vec());
+        for (position, median_ms) in ours.into_iter().enumerate() {
+            row.add(entry(System::Ours(Precision::F32), "cpu-rnn 0.1.0", position + 1, median_ms));
+        }
+        for (name, threads, median_ms) in peers {
+            row.add(entry(System::Peer(name), "1.2", *threads, *median_ms));
+        }
+        row
+    }
+
+    pub(in crate::rnn) fn entry(system: System, version: &str, threads: usize, median_ms: f64) -> Entry {
+        let median_ns = median_ms * 1e6;
+        let times = Times { median_ns, p99_ns: 1.5 * median_ns, least_ns: 0.9 * median_ns, calls: 1000 };
+        let measured = Measured {
+            times,
+            foreign_share: Some(0.01),
+            max_abs_error: 5e-7,
+            load_ms: Some(2.0),
+            calibration_ms: Some(100.0),
+            weight_bytes: None,
+        };
+        Entry { system, version: version.to_owned(), threads, outcome: Outcome::Measured(measured) }
+    }
+
+    #[test]
+    fn the_best_of_both_sides_are_compared() {
+        let row =
+            row([0.1, 0.05], &[("onnxruntime", 1, 0.12), ("onnxruntime", 2, 0.13), ("openvino", 1, 0.11)]);
+        assert!((row.ratio().unwrap() - 2.2).abs() < 1e-9);
+        assert_eq!(row.best_peer().unwrap().entry.system, System::Peer("openvino"));
+        assert_eq!(row.ours(Precision::F32).unwrap().entry.threads, 2);
+        assert!((row.share_of_limit().unwrap() - 0.4).abs() < 1e-9);
+        assert!((row.gflops().unwrap() - 131.072).abs() < 1e-6);
+        assert!(row.ours(Precision::Int8).is_none());
+    }
+
+    #[test]
+    fn the_faster_of_two_measurements_stays_and_an_error_does_not_replace_one() {
+        let mut row = row([0.1, 0.05], &[]);
+        row.add(entry(System::Ours(Precision::F32), "cpu-rnn 0.1.0", 1, 0.09));
+        row.add(entry(System::Ours(Precision::F32), "cpu-rnn 0.1.0", 2, 0.06));
+        let failed = Entry { outcome: Outcome::Error("no".to_owned()), ..row.entries[0].clone() };
+        row.add(failed);
+        assert_eq!(row.entries.len(), 2);
+        assert_eq!(row.ours_on(1).unwrap().measured().unwrap().times.median_ns, 0.09e6);
+        assert_eq!(row.ours_on(2).unwrap().measured().unwrap().times.median_ns, 0.05e6);
+        assert_eq!(row.ratio(), None);
+    }
+}

@@ -1,0 +1,219 @@
+//! A process that runs one system with one number of threads: it is asked for one thing at a time, in lines of JSON, and
+//! waits at its standard input meanwhile.
+//!
+//! Its first line is `{"version": ...}`, each further one the answer to a request; `{"error": ...}` says why there is none.
+//! `worker.py` is the other side in Python.
+
+use std::{
+    fs::{self, File},
+    io::{self, BufRead, BufReader, Write},
+    os::unix::process::CommandExt,
+    path::{Path, PathBuf},
+    process::{Child, ChildStdin, Command, Stdio},
+    sync::mpsc::{Receiver, RecvTimeoutError, channel},
+    thread,
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use crate::foreign::Watch;
+
+/// Longer than anything takes: to import a package, to load the largest layer, to run it in quiet.
+const LIMIT: Duration = Duration::from_secs(300);
+/// Where a worker writes the times of its calls, in ns, as little-endian u64.
+const TIMES: &str = "times.u64";
+
+/// The side in Python that answers. A script that runs a system comes after it.
+pub(crate) const SCRIPT: &str = include_str!("worker.py");
+
+/// What a worker says at its start.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Hello {
+    pub(crate) version: String,
+}
+
+/// Why a worker cannot do what it was asked for.
+#[derive(Debug, Serialize)]
+pub(crate) struct Refusal {
+    pub(crate) error: String,
+}
+
+/// A worker that has said what it is.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    pub(crate) version: String,
+    pub(crate) threads: usize,
+    pub(crate) cpus: Vec<usize>,
+    process: Child,
+    requests: ChildStdin,
+    replies: Receiver<String>,
+    stderr: PathBuf,
+}
+
+/// Where to look: the interpreters that are given, else that of the active virtual environment, and `python3`.
+pub(crate) fn pythons(given: &[PathBuf]) -> Vec<PathBuf> {
+    if !given.is_empty() {
+        return given.to_vec();
+    }
+    let active = std::env::var_os("VIRTUAL_ENV").map(|folder| PathBuf::from(folder).join("bin/python3"));
+    active.into_iter().chain([PathBuf::from("python3")]).collect()
+}
+
+/// What a worker has measured.
+#[derive(Debug)]
+pub(crate) struct Measurement<R> {
+    /// Its answer.
+    pub(crate) reply: R,
+    /// The time of each call, in ns.
+    pub(crate) times_ns: Vec<u64>,
+    /// Share of its processors that others used meanwhile, from 0 to 1, if the system tells.
+    pub(crate) foreign_share: Option<f64>,
+}
+
+/// Writes an answer or a greeting as a line to stdout: the side of a worker. Whoever does not listen any more has ended.
+pub(crate) fn say(reply: &impl Serialize) {
+    let mut out = io::stdout().lock();
+    let _ = serde_json::to_writer(&mut out, reply);
+    let _ = out.write_all(b"\n").and_then(|()| out.flush());
+}
+
+/// Writes the times of calls to a file of `folder`, for [`Worker::measure`].
+///
+/// # Errors
+/// If the file cannot be written.
+pub(crate) fn write_times(folder: &Path, times_ns: &[u64]) -> Result<(), String> {
+    let path = folder.join(TIMES);
+    let bytes: Vec<u8> = times_ns.iter().flat_map(|time| time.to_le_bytes()).collect();
+    fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+impl Worker {
+    /// Starts a process, with what it writes to stderr in a file of `folder`, and waits for its version.
+    ///
+    /// # Errors
+    /// Why there is none, in one line.
+    pub(crate) fn start(
+        mut command: Command,
+        threads: usize,
+        cpus: Vec<usize>,
+        folder: &Path,
+    ) -> Result<Self, String> {
+        let name = format!("stderr-{}.txt", fs::read_dir(folder).map_or(0, Iterator::count));
+        let stderr = folder.join(name);
+        let file = File::create(&stderr).map_err(|error| format!("{}: {error}", stderr.display()))?;
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(file);
+        // In a group of its own, so that Ctrl-C reaches this program alone.
+        command.process_group(0);
+        let mut process = command.spawn().map_err(|error| error.to_string())?;
+        let requests = process.stdin.take().expect("it was piped");
+        let output = BufReader::new(process.stdout.take().expect("it was piped"));
+        let (sender, replies) = channel();
+        thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        let version = String::new();
+        let mut worker = Self { version, threads, cpus, process, requests, replies, stderr };
+        worker.version = worker.reply::<Hello>()?.version;
+        Ok(worker)
+    }
+
+    /// Asks for something and waits until it is done.
+    ///
+    /// # Errors
+    /// What the worker says, or how it ended.
+    pub(crate) fn ask<R: DeserializeOwned>(&mut self, request: &impl Serialize) -> Result<R, String> {
+        let mut line = serde_json::to_string(request).map_err(|error| error.to_string())?;
+        line.push('\n');
+        if self.requests.write_all(line.as_bytes()).is_err() {
+            return Err(self.end());
+        }
+        self.reply()
+    }
+
+    /// Asks for times, which it writes to a file of `folder`. Also returns what it answers, and the share of its processors
+    /// that others used meanwhile.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask).
+    pub(crate) fn measure<R: DeserializeOwned>(
+        &mut self,
+        request: &impl Serialize,
+        folder: &Path,
+    ) -> Result<Measurement<R>, String> {
+        let processes = [self.process.id(), std::process::id()];
+        let watch = Watch::start(&self.cpus, &processes);
+        let reply = self.ask(request)?;
+        let foreign_share = watch.share(&self.cpus, &processes);
+        let path = folder.join(TIMES);
+        let bytes = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let times_ns = bytes.as_chunks().0.iter().map(|eight| u64::from_le_bytes(*eight)).collect();
+        Ok(Measurement { reply, times_ns, foreign_share })
+    }
+
+    fn reply<R: DeserializeOwned>(&mut self) -> Result<R, String> {
+        let line = match self.replies.recv_timeout(LIMIT) {
+            Ok(line) => line,
+            Err(RecvTimeoutError::Disconnected) => return Err(self.end()),
+            Err(RecvTimeoutError::Timeout) => {
+                // Ended already is as good.
+                let _ = self.process.kill();
+                return Err(format!("no answer within {} s", LIMIT.as_secs()));
+            }
+        };
+        let unread = |error: serde_json::Error| format!("{error}: {line}");
+        let reply: Value = serde_json::from_str(&line).map_err(unread)?;
+        match reply.get("error").and_then(Value::as_str) {
+            Some(error) => Err(error.to_owned()),
+            None => serde_json::from_value(reply).map_err(unread),
+        }
+    }
+
+    /// How the process ended, and the last line that it wrote to stderr.
+    fn end(&mut self) -> String {
+        let status = self.process.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
+        let said = fs::read_to_string(&self.stderr).unwrap_or_default();
+        match said.trim().lines().last() {
+            Some(last) => format!("{last} ({status})"),
+            None => status,
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // It may have ended; nothing of it is needed any more.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn start(script: &str) -> Result<Worker, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        Worker::start(command, 1, vec![0], folder.path())
+    }
+
+    #[test]
+    fn a_worker_is_asked_line_by_line() {
+        let script = r#"echo '{"version":"1.2"}'; read line; echo '{"load_ms":7.5}'; read line; echo '{"error":"no gates"}'"#;
+        let mut worker = start(script).unwrap();
+        assert_eq!(worker.version, "1.2");
+        let reply: Value = worker.ask(&"unload").unwrap();
+        assert_eq!(reply["load_ms"], 7.5);
+        assert_eq!(worker.ask::<Value>(&"unload").unwrap_err(), "no gates");
+        assert_eq!(worker.ask::<Value>(&"unload").unwrap_err(), "exit status: 0");
+    }
+
+    #[test]
+    fn why_a_worker_does_not_start_is_the_last_line_that_it_wrote() {
+        assert_eq!(start("exit 3").unwrap_err(), "exit status: 3");
+        assert!(start("echo what").unwrap_err().ends_with(": what"));
+        let error = Worker::start(Command::new("./no-such"), 1, vec![0], &std::env::temp_dir());
+        assert!(error.unwrap_err().contains("No such file"));
+    }
+}

@@ -1,0 +1,183 @@
+//! The accuracy of a test, from its log.
+
+use std::path::Path;
+
+use proctor_accuracy::{AccuracyCheck, AccuracyResult, AnswerSource, ResponseForm};
+use proctor_config::{self as config, Benchmark, Settings};
+use proctor_datasets::DataRoot;
+use proctor_loadgen::{PhaseMode, TestOutcome};
+use proctor_vocabulary::{ElementType, Scenario, TensorSpec, TestMode};
+
+use crate::{error::HostError, files::model_files};
+
+/// The metric that compares values with reference outputs.
+const CLOSE: &str = "close";
+/// The metric that compares tokens with reference outputs.
+const TOKENS: &str = "tokens";
+
+/// Checks before a run whether its answers can be scored in this precision, if they are to be.
+///
+/// # Errors
+/// If the benchmark's outputs do not fit its metric, or there are no answers to compare with.
+pub(crate) fn check(settings: &Settings, root: &DataRoot, precision: &str) -> Result<(), HostError> {
+    let is_scored =
+        matches!(settings.run.mode, None | Some(TestMode::AccuracyOnly) | Some(TestMode::SubmissionRun));
+    if is_scored {
+        tolerance(&settings.benchmark, precision)?;
+        answers(settings, root)?.check()?;
+    }
+    Ok(())
+}
+
+/// Scores `mlperf_log_accuracy.json` of a folder against the right answers.
+///
+/// # Errors
+/// If the log or the answers cannot be read, or the benchmark's outputs do not fit its metric.
+pub(crate) fn score(
+    settings: &Settings,
+    outcome: &TestOutcome,
+    folder: &Path,
+    root: &DataRoot,
+    precision: &str,
+) -> Result<AccuracyResult, HostError> {
+    let benchmark = &settings.benchmark;
+    let check = AccuracyCheck {
+        answers: answers(settings, root)?,
+        metric: benchmark.quality.metric.clone(),
+        response: response_form(benchmark)?,
+        tolerance: tolerance(benchmark, precision)?,
+        reference_value: benchmark.quality.reference,
+        target_ratio: benchmark.quality.target_ratio,
+        padding_record_count: padding_count(settings.run.scenario, outcome),
+    };
+    Ok(check.run(&folder.join("mlperf_log_accuracy.json"), root)?)
+}
+
+/// Where the right answers come from.
+fn answers(settings: &Settings, root: &DataRoot) -> Result<AnswerSource, HostError> {
+    let benchmark = &settings.benchmark;
+    let model = benchmark.model.id.clone();
+    let sample_count = usize::try_from(benchmark.qsl.total_sample_count).unwrap_or(usize::MAX);
+    Ok(match benchmark.quality.answers {
+        config::AnswerSource::Labels => AnswerSource::Labels { dataset: benchmark.dataset.clone() },
+        config::AnswerSource::Shipped => {
+            let outputs = benchmark.outputs.iter().map(|output| output.name.clone()).collect();
+            AnswerSource::Shipped { model, outputs, sample_count }
+        }
+        config::AnswerSource::Computed => {
+            // Whatever the plugin read and computed in: these are the weights that the definition names.
+            let files = model_files::find(settings, root, "f32", |format| format == "safetensors")?;
+            let weights = files.into_iter().next().map(|file| file.path).ok_or_else(|| {
+                HostError::Data(format!(
+                    "{}: quality.answers = \"computed\" needs the model as safetensors",
+                    benchmark.file.display()
+                ))
+            })?;
+            AnswerSource::Computed { model, weights, sample_count }
+        }
+    })
+}
+
+/// How far a value may lie from the right one in this precision; `None` if the metric does not ask.
+fn tolerance(benchmark: &Benchmark, precision: &str) -> Result<Option<f64>, HostError> {
+    if benchmark.quality.metric != CLOSE {
+        return Ok(None);
+    }
+    let tolerances = &benchmark.quality.tolerance;
+    tolerances.get(precision).copied().map(Some).ok_or_else(|| {
+        let known: Vec<_> = tolerances.keys().map(String::as_str).collect();
+        HostError::Data(format!(
+            "{}: quality.tolerance has none for precision {precision}, only for {}",
+            benchmark.file.display(),
+            known.join(", ")
+        ))
+    })
+}
+
+/// How a response is to be read, by the metric and the types and shapes of the outputs.
+pub(crate) fn response_form(benchmark: &Benchmark) -> Result<ResponseForm, HostError> {
+    let outputs = benchmark.outputs.as_slice();
+    let form = match (benchmark.quality.metric.as_str(), outputs) {
+        (CLOSE, _) if outputs.iter().all(|output| output.element_type == ElementType::F32) => {
+            let count = outputs.iter().map(TensorSpec::element_count).sum();
+            Some(ResponseForm::ValuesF32 { count })
+        }
+        (TOKENS, [tokens]) if tokens.element_type == ElementType::I32 => {
+            Some(ResponseForm::TokensI32 { count_max: tokens.element_count() })
+        }
+        (CLOSE | TOKENS, _) => None,
+        (_, [output]) => match output.element_type {
+            ElementType::F32 => Some(ResponseForm::LogitsF32 { class_count: output.element_count() }),
+            ElementType::I32 if output.element_count() == 1 => Some(ResponseForm::ClassI32),
+            ElementType::I64 if output.element_count() == 1 => Some(ResponseForm::ClassI64),
+            _ => None,
+        },
+        _ => None,
+    };
+    form.ok_or_else(|| {
+        let wanted = match benchmark.quality.metric.as_str() {
+            CLOSE => "outputs of f32",
+            TOKENS => "one output of i32",
+            _ => "one output, of logits in f32, or of a class in i32 or i64",
+        };
+        HostError::Data(format!(
+            "{}: outputs: {} is computed from {wanted}",
+            benchmark.file.display(),
+            benchmark.quality.metric
+        ))
+    })
+}
+
+/// Samples that were issued twice because MultiStream pads each set, so that a query can start at any sample.
+fn padding_count(scenario: Scenario, outcome: &TestOutcome) -> u64 {
+    let set_count =
+        outcome.phases.iter().filter(|phase| phase.record.mode == PhaseMode::Accuracy).count() as u64;
+    match scenario {
+        Scenario::MultiStream => set_count * outcome.effective.samples_per_query.saturating_sub(1),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proctor_config::benchmarks;
+
+    use super::*;
+
+    fn benchmark(id: &str) -> Benchmark {
+        benchmarks().iter().find(|benchmark| benchmark.id == id).unwrap().clone()
+    }
+
+    #[test]
+    fn metric_and_outputs_say_how_to_read_a_response() {
+        let mut digits = benchmark("digits-lstm");
+        assert_eq!(response_form(&digits).unwrap(), ResponseForm::LogitsF32 { class_count: 10 });
+        let class = TensorSpec { name: "class".into(), element_type: ElementType::I64, shape: vec![1] };
+        digits.outputs = vec![class.clone()];
+        assert_eq!(response_form(&digits).unwrap(), ResponseForm::ClassI64);
+        digits.outputs.push(class);
+        assert!(response_form(&digits).unwrap_err().to_string().contains("from one output"));
+
+        let mut bidaf = benchmark("bidaf");
+        assert_eq!(response_form(&bidaf).unwrap(), ResponseForm::ValuesF32 { count: 200 });
+        bidaf.quality.metric = TOKENS.to_owned();
+        assert!(response_form(&bidaf).unwrap_err().to_string().contains("one output of i32"));
+        assert_eq!(response_form(&benchmark("gnmt")).unwrap(), ResponseForm::TokensI32 { count_max: 100 });
+    }
+
+    #[test]
+    fn every_precision_needs_a_tolerance_where_values_are_compared() {
+        assert_eq!(tolerance(&benchmark("bidaf"), "f32").unwrap(), Some(1e-5));
+        let error = tolerance(&benchmark("bidaf"), "fp16").unwrap_err().to_string();
+        assert!(error.contains("none for precision fp16, only for bf16, f32, int8"), "{error}");
+        assert_eq!(tolerance(&benchmark("digits-lstm"), "fp16").unwrap(), None);
+    }
+
+    #[test]
+    fn every_benchmark_has_answers() {
+        for benchmark in benchmarks().iter().filter(|it| it.quality.answers == config::AnswerSource::Shipped)
+        {
+            response_form(benchmark).unwrap();
+        }
+    }
+}

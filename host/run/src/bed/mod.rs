@@ -1,0 +1,12 @@
+//! One test: the plugin behind the scheduler, the samples behind the query sample library, and the load generator over both.
+
+pub(crate) mod advice;
+pub(crate) mod call_watchdog;
+pub(crate) mod flush;
+pub(crate) mod placement;
+pub(crate) mod plugin;
+pub(crate) mod progress_line;
+pub(crate) mod sample_library;
+pub(crate) mod system;
+pub(crate) mod test_bed;
+pub(crate) mod watch;

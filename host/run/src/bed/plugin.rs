@@ -1,0 +1,255 @@
+//! The plugin of a run: found, loaded, opened with its options, and asked for the model.
+
+use std::{cell::OnceCell, collections::BTreeMap, sync::Arc};
+
+use proctor_config::{Benchmark, IssueMode, Origin, Settings};
+use proctor_datasets::DataRoot;
+use proctor_plugin_api::{Manifest, ModelSupport, Options};
+use proctor_plugin_host::{
+    Backend, FileOffer, HostServices, Model, ModelDemand, PluginIdentity, PluginLibrary, PluginLocation,
+    SearchPath, choose_precision, is_declared,
+};
+use proctor_vocabulary::did_you_mean;
+
+use crate::{
+    bed::call_watchdog::{Call, Watchdog},
+    error::HostError,
+    files::{
+        cache_folder::CacheFolder,
+        model_files::{self, FoundFile},
+    },
+};
+
+/// An opened plugin.
+pub(crate) struct Plugin {
+    pub(crate) library: PluginLibrary,
+    pub(crate) backend: Backend,
+    pub(crate) options: Options,
+    pub(crate) dispatch: Dispatch,
+    /// The files of the model that it was asked to load.
+    pub(crate) model_files: OnceCell<Vec<FoundFile>>,
+}
+
+/// How the plugin is given its work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dispatch {
+    /// Batches, formed by the scheduler.
+    Batches,
+    /// Whole queries, as they are issued.
+    WholeQueries,
+}
+
+impl Plugin {
+    /// Finds, loads and opens the plugin that the settings name.
+    ///
+    /// # Errors
+    /// If there is no such plugin, if it cannot do what the settings ask for, or if it does not open.
+    pub(crate) fn open(
+        settings: &Settings,
+        watchdog: &Watchdog,
+        now_ns: Arc<dyn Fn() -> u64 + Send + Sync>,
+        cache: &CacheFolder,
+    ) -> Result<Self, HostError> {
+        let path = SearchPath::standard(&settings.run.plugin_path);
+        let location = path.find(&settings.run.plugin)?;
+        let library = watchdog.during(Call::Load, || PluginLibrary::load(&location))?;
+        let manifest = library.manifest();
+        let dispatch = dispatch(settings, manifest)?;
+        let others: Vec<_> = path.list().iter().map(PluginLocation::name).collect();
+        let given = options_of(settings, &manifest.name, &others)?;
+        let options = library.options(&given)?;
+        let services = HostServices { now_ns, cache_folder: cache.of(&manifest.name) };
+        let backend = watchdog.during(Call::Open, || library.open(&options, services))?;
+        Ok(Self { library, backend, options, dispatch, model_files: OnceCell::new() })
+    }
+
+    /// Verifies or makes the files of the benchmark's model and has the plugin load it.
+    ///
+    /// # Errors
+    /// If a file is missing, damaged or cannot be made, or the plugin does not take the model.
+    pub(crate) fn load_model(
+        &self,
+        settings: &Settings,
+        root: &DataRoot,
+        watchdog: &Watchdog,
+    ) -> Result<Model, HostError> {
+        let benchmark = &settings.benchmark;
+        let manifest = self.library.manifest();
+        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let wish = ModelDemand {
+            model: benchmark.model.id.clone(),
+            precision: settings.run.precision.clone(),
+            device: settings.run.device.clone(),
+            files: Vec::new(),
+            inputs: benchmark.inputs.clone(),
+            outputs: benchmark.outputs.clone(),
+            last_output_varies: benchmark.last_output_varies,
+            scenario: settings.run.scenario,
+            batch_size_max: number(settings.run.batch_size),
+            instance_count: number(settings.run.instances),
+        };
+        // A file may be large, or have to be made first: only those for the precision that it comes down to are touched.
+        let precision = choose_precision(manifest, &wish, &offers(benchmark))?;
+        let is_read = |format: &str| reads_format(manifest, &benchmark.model.id, &precision, format);
+        let found = model_files::find(settings, root, &precision, is_read)?;
+        let found = self.model_files.get_or_init(|| found);
+        let files = found.iter().map(|file| (file.format.clone(), file.path.clone())).collect();
+        let demand = ModelDemand { precision: Some(precision), files, ..wish };
+        Ok(watchdog.during(Call::LoadModel, || self.backend.load_model(&demand))?)
+    }
+
+    pub(crate) fn identity(&self) -> &PluginIdentity {
+        self.library.identity()
+    }
+
+    /// Name and version: the name of the system under test in logs.
+    pub(crate) fn title(&self) -> String {
+        let identity = self.identity();
+        format!("{} {}", identity.name, identity.version)
+    }
+}
+
+/// Chooses between batches and whole queries.
+fn dispatch(settings: &Settings, manifest: &Manifest) -> Result<Dispatch, HostError> {
+    let Manifest { name, issue, virtual_time, .. } = manifest;
+    let cannot = |text: String| Err(HostError::PluginCannot(text));
+    if settings.run.virtual_time {
+        if !virtual_time {
+            return cannot(format!(
+                "plugin {name} does not run in virtual time: leave out --virtual-time, or take a plugin that does, \
+                 such as mock"
+            ));
+        }
+        if settings.run.issue == IssueMode::Always {
+            return cannot(
+                "in virtual time no plugin takes whole queries: leave out --virtual-time, or issue = true"
+                    .to_owned(),
+            );
+        }
+        return Ok(Dispatch::Batches);
+    }
+    match settings.run.issue {
+        IssueMode::Never => Ok(Dispatch::Batches),
+        IssueMode::Always if !issue => cannot(format!(
+            "plugin {name} takes no whole queries: leave out issue = true, and it is given batches"
+        )),
+        IssueMode::Always => Ok(Dispatch::WholeQueries),
+        IssueMode::Auto if *issue && !wants_scheduler(settings) => Ok(Dispatch::WholeQueries),
+        IssueMode::Auto => Ok(Dispatch::Batches),
+    }
+}
+
+/// Whether the user has set anything that only the scheduler obeys. It would be wrong to ignore it.
+fn wants_scheduler(settings: &Settings) -> bool {
+    let keys = ["policy", "batch_size", "instances", "batch_timeout_us"];
+    let origins = keys.iter().filter_map(|key| settings.origin(key));
+    let by_user = |origin: &Origin| {
+        !matches!(origin, Origin::Default | Origin::Preset { .. } | Origin::Benchmark { .. })
+    };
+    origins.into_iter().any(by_user)
+}
+
+/// The options that are given for this plugin, by their own names.
+///
+/// A file may hold the options of several plugins. A flag that this plugin does not see is a mistake, and so is the
+/// name of a plugin that is not there.
+fn options_of(
+    settings: &Settings,
+    plugin: &str,
+    others: &[String],
+) -> Result<BTreeMap<String, String>, HostError> {
+    let mut options = BTreeMap::new();
+    for (key, value) in &settings.plugin_options {
+        let (owner, option) = key.split_once('.').expect("what has no dot is no option");
+        if owner == plugin {
+            options.insert(option.to_owned(), value.clone());
+            continue;
+        }
+        let origin = settings.origin(key).cloned().unwrap_or(Origin::Default);
+        let is_known = others.iter().any(|other| other == owner);
+        if !is_known || matches!(origin, Origin::Flag { .. }) {
+            let hint = did_you_mean(owner, [plugin]);
+            return Err(HostError::Usage(format!(
+                "{origin}: {key} is an option of plugin \"{owner}\", but the run uses plugin {plugin}{hint}"
+            )));
+        }
+    }
+    Ok(options)
+}
+
+/// The files that a benchmark's model comes in.
+fn offers(benchmark: &Benchmark) -> Vec<FileOffer> {
+    let offer = |(format, precision): (&str, Option<&str>)| FileOffer {
+        format: format.to_owned(),
+        precision: precision.map(str::to_owned),
+    };
+    benchmark.model.formats().map(offer).collect()
+}
+
+fn reads_format(manifest: &Manifest, model: &str, precision: &str, format: &str) -> bool {
+    let reads = |row: &ModelSupport| {
+        row.precision == precision && is_declared(&row.model, model) && is_declared(&row.format, format)
+    };
+    manifest.models.iter().any(reads)
+}
+
+#[cfg(test)]
+mod tests {
+    use proctor_config::Loader;
+
+    use super::*;
+
+    fn settings(assignments: &[&str]) -> Settings {
+        assignments.iter().fold(Loader::new(), |loader, text| loader.set(text)).load().unwrap()
+    }
+
+    fn both() -> Manifest {
+        Manifest::new("mock", "1", "").with_issue().with_virtual_time()
+    }
+
+    #[test]
+    fn whole_queries_go_to_plugins_that_take_them_unless_the_scheduler_is_wanted() {
+        let chosen = |assignments: &[&str]| dispatch(&settings(assignments), &both()).unwrap();
+        assert_eq!(chosen(&[]), Dispatch::WholeQueries);
+        assert_eq!(chosen(&["issue=false"]), Dispatch::Batches);
+        assert_eq!(chosen(&["batch_size=8"]), Dispatch::Batches);
+        assert_eq!(chosen(&["batch_size=8", "issue=true"]), Dispatch::WholeQueries);
+        assert_eq!(chosen(&["virtual_time=true"]), Dispatch::Batches);
+        let plain = Manifest::new("plain", "1", "");
+        assert_eq!(dispatch(&settings(&[]), &plain).unwrap(), Dispatch::Batches);
+    }
+
+    #[test]
+    fn what_a_plugin_cannot_do_is_said() {
+        let plain = Manifest::new("plain", "1", "");
+        let refused = |assignments: &[&str], manifest: &Manifest| {
+            dispatch(&settings(assignments), manifest).unwrap_err().to_string()
+        };
+        assert!(
+            refused(&["virtual_time=true"], &plain).starts_with("plugin plain does not run in virtual time")
+        );
+        assert!(refused(&["issue=true"], &plain).starts_with("plugin plain takes no whole queries"));
+        assert!(
+            refused(&["virtual_time=true", "issue=true"], &both()).starts_with("in virtual time no plugin")
+        );
+    }
+
+    #[test]
+    fn options_of_another_plugin_are_a_mistake_on_the_command_line() {
+        let others = ["mock".to_owned(), "cpu-rnn".to_owned()];
+        let options = options_of(&settings(&["mock.sigma=2"]), "mock", &others).unwrap();
+        assert_eq!(options, BTreeMap::from([("sigma".to_owned(), "2".to_owned())]));
+        let error = options_of(&settings(&["mok.sigma=2"]), "mock", &others).unwrap_err().to_string();
+        assert!(
+            error.contains("flag --set mok.sigma") && error.ends_with("did you mean \"mock\"?"),
+            "{error}"
+        );
+        assert!(options_of(&settings(&["cpu-rnn.threads=2"]), "mock", &others).is_err());
+        // A file may serve several plugins.
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("proctor.toml");
+        std::fs::write(&path, "[cpu-rnn]\nthreads = 2\n").unwrap();
+        let settings = Loader::new().config_file(&path).load().unwrap();
+        assert_eq!(options_of(&settings, "mock", &others).unwrap(), BTreeMap::new());
+    }
+}

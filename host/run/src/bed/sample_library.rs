@@ -1,0 +1,225 @@
+//! The query sample library: from the data set on disk to tensors in memory that the plugin may read.
+
+use std::{
+    collections::HashSet,
+    mem,
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+use proctor_config::{QslCounts, Settings};
+use proctor_datasets::{DataRoot, Dataset, DatasetRequest, SampleStore, open_dataset_for};
+use proctor_loadgen::{LibraryError, Progress, QuerySampleLibrary};
+use proctor_plugin_host::{Model, SampleBuffers};
+use proctor_preprocess::{Pipeline, build_pipeline};
+use proctor_vocabulary::{SampleIndex, TensorSpec};
+
+use crate::{
+    bed::{
+        call_watchdog::{Call, Watchdog},
+        flush::Flush,
+    },
+    error::HostError,
+    machine::Machine,
+};
+
+/// Memory for samples if the system does not tell how much it has.
+const DEFAULT_LIMIT_BYTES: u64 = 1 << 30;
+
+/// The data of a benchmark: opened, its sizes checked, nothing loaded.
+pub(crate) struct Data {
+    dataset: Box<dyn Dataset>,
+    pipeline: Box<dyn Pipeline>,
+    inputs: Vec<TensorSpec>,
+    counts: QslCounts,
+    /// Loaded samples may take half of the memory: the model and the system need some, too.
+    limit_bytes: u64,
+}
+
+impl Data {
+    /// Opens the data set and builds the preprocessing.
+    ///
+    /// # Errors
+    /// If the data are missing or damaged, or the benchmark does not fit them.
+    pub(crate) fn open(settings: &Settings, root: &DataRoot, machine: &Machine) -> Result<Self, HostError> {
+        let benchmark = &settings.benchmark;
+        let request = DatasetRequest {
+            root,
+            model: &benchmark.model.id,
+            inputs: &benchmark.inputs,
+            sample_count: benchmark.qsl.total_sample_count,
+        };
+        let dataset = open_dataset_for(&benchmark.dataset, &request)?;
+        let pipeline = build_pipeline(&benchmark.preprocessing, &benchmark.inputs)?;
+        let (declared, there) = (benchmark.qsl.total_sample_count, dataset.sample_count());
+        if declared > there {
+            return Err(HostError::Data(format!(
+                "{}: qsl.total_sample_count = {declared}, but data set {} has {there} samples",
+                benchmark.file.display(),
+                dataset.name()
+            )));
+        }
+        Ok(Self {
+            dataset,
+            pipeline,
+            inputs: benchmark.inputs.clone(),
+            counts: benchmark.qsl,
+            limit_bytes: machine.memory_bytes.map_or(DEFAULT_LIMIT_BYTES, |bytes| bytes / 2),
+        })
+    }
+
+    /// Samples that come from the program itself.
+    pub(crate) fn made(
+        dataset: Box<dyn Dataset>,
+        pipeline: Box<dyn Pipeline>,
+        inputs: Vec<TensorSpec>,
+        counts: QslCounts,
+    ) -> Self {
+        Self { dataset, pipeline, inputs, counts, limit_bytes: DEFAULT_LIMIT_BYTES }
+    }
+
+    /// Reads and preprocesses samples.
+    ///
+    /// # Errors
+    /// If one cannot be read, or there is no room for it.
+    pub(crate) fn load(&self, samples: &[SampleIndex]) -> Result<SampleStore, LibraryError> {
+        let mut store = SampleStore::new(self.inputs.clone(), self.dataset.sample_count(), self.limit_bytes);
+        store.load(samples, |index, tensors| {
+            let sample = self.dataset.read(index)?;
+            self.pipeline.run(&sample, tensors)?;
+            Ok::<_, LibraryError>(())
+        })?;
+        Ok(store)
+    }
+}
+
+/// Reads and preprocesses samples of the benchmark: one tensor for each of its inputs and each sample.
+///
+/// # Errors
+/// If the data are missing or damaged, or there is no room for them.
+pub fn read_samples(settings: &Settings, samples: &[SampleIndex]) -> Result<SampleStore, HostError> {
+    let root = DataRoot::new(settings.run.data_root.as_deref());
+    let data = Data::open(settings, &root, &Machine::read())?;
+    data.load(samples).map_err(|error| HostError::Data(error.to_string()))
+}
+
+/// The library that the load generator loads and unloads, and that tells the plugin of it.
+///
+/// A load is: read, preprocess, have the model prepare the samples, have it start. An unload is the reverse. While
+/// samples are outstanding an unload leaves everything as it is: the plugin may be reading the memory, and a plugin
+/// that hangs is asked for nothing any more.
+pub(crate) struct Library {
+    data: Data,
+    model: Model,
+    flush: Flush,
+    watchdog: Watchdog,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    loaded: Option<Arc<Buffers>>,
+    progress: Option<Progress>,
+    abandoned: bool,
+}
+
+/// Samples in memory, as the plugin boundary wants them.
+struct Buffers(SampleStore);
+
+impl SampleBuffers for Buffers {
+    fn tensor(&self, index: SampleIndex, input: usize) -> &[u8] {
+        // Nothing is issued that was not loaded. If the boundary asks for it anyway, it sees the wrong size.
+        self.0.tensor(index, input).unwrap_or_default()
+    }
+}
+
+impl Library {
+    pub(crate) fn new(data: Data, model: Model, watchdog: Watchdog) -> Self {
+        Self { data, flush: Flush::new(model.clone()), model, watchdog, state: Mutex::default() }
+    }
+
+    /// What flushes the model. An unload waits for its end.
+    pub(crate) fn flush(&self) -> &Flush {
+        &self.flush
+    }
+
+    /// A test begins whose samples this is to watch.
+    pub(crate) fn watch(&self, progress: Progress) {
+        self.state().progress = Some(progress);
+    }
+
+    /// Whether the plugin was left alone with samples that it did not complete.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.state().abandoned
+    }
+
+    /// Prepares samples, does something with them, and releases them: outside of a test, to warm up.
+    ///
+    /// # Errors
+    /// If the samples cannot be loaded or prepared.
+    pub(crate) fn with_prepared(
+        &self,
+        samples: &[SampleIndex],
+        act: impl FnOnce(),
+    ) -> Result<(), LibraryError> {
+        self.prepare(samples)?;
+        act();
+        self.release()
+    }
+
+    fn prepare(&self, samples: &[SampleIndex]) -> Result<(), LibraryError> {
+        let buffers = Arc::new(Buffers(self.data.load(samples)?));
+        self.state().loaded = Some(Arc::clone(&buffers));
+        // MultiStream lists some samples twice; the model hears of each once.
+        let mut seen = HashSet::new();
+        let distinct: Vec<_> = samples.iter().copied().filter(|index| seen.insert(*index)).collect();
+        self.watchdog.during(Call::Prepare, || self.model.prepare(&distinct, buffers))?;
+        Ok(())
+    }
+
+    fn release(&self) -> Result<(), LibraryError> {
+        self.watchdog.during(Call::Release, || self.model.release())?;
+        self.state().loaded = None;
+        Ok(())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no holder of this lock can panic")
+    }
+}
+
+impl QuerySampleLibrary for Library {
+    fn name(&self) -> &str {
+        self.data.dataset.name()
+    }
+
+    fn total_sample_count(&self) -> u64 {
+        self.data.counts.total_sample_count
+    }
+
+    fn performance_sample_count(&self) -> u64 {
+        self.data.counts.performance_sample_count
+    }
+
+    fn load(&self, samples: &[SampleIndex]) -> Result<(), LibraryError> {
+        self.prepare(samples)?;
+        self.watchdog.during(Call::Start, || self.model.start())?;
+        Ok(())
+    }
+
+    fn unload(&self, _samples: &[SampleIndex]) -> Result<(), LibraryError> {
+        let mut state = self.state();
+        let current = state.progress.as_ref().and_then(Progress::current);
+        if current.is_some_and(|phase| phase.completed_count < phase.issued_count) {
+            state.abandoned = true;
+            // The plugin may read it for as long as the process lives.
+            mem::forget(state.loaded.take());
+            return Ok(());
+        }
+        drop(state);
+        let flushed = self.watchdog.during(Call::Flush, || self.flush.wait());
+        let stopped = self.watchdog.during(Call::Stop, || self.model.stop());
+        self.release()?;
+        flushed?;
+        Ok(stopped?)
+    }
+}

@@ -1,0 +1,165 @@
+//! Exit codes, and the errors that end a run without a result.
+//!
+//! | code | meaning |
+//! |---|---|
+//! | 0 | the run is VALID and its accuracy passed |
+//! | 1 | the run is complete, but INVALID, or its accuracy failed |
+//! | 2 | a flag or a setting is wrong |
+//! | 3 | the plugin cannot be loaded or used |
+//! | 4 | a data set, a model or another input file is missing or damaged |
+//! | 5 | the results cannot be written |
+//! | 70 | the plugin crashed; the report is in the run folder |
+//! | 130 | interrupted |
+
+use std::{error::Error, io, path::PathBuf};
+
+use proctor_accuracy::AccuracyError;
+use proctor_config::ConfigErrors;
+use proctor_datasets::DatasetError;
+use proctor_loadgen::LoadGenError;
+use proctor_plugin_host::PluginHostError;
+use proctor_preprocess::PreprocessError;
+use proctor_recipes::RecipeError;
+use proctor_scheduler::SchedulerError;
+
+/// The codes for `--help`.
+pub const EXIT_CODES: &str = "\
+Exit codes:
+  0    VALID, and the accuracy passed
+  1    the run is complete, but INVALID, or its accuracy failed
+  2    a flag or a setting is wrong
+  3    the plugin cannot be loaded or used
+  4    a data set, a model or another input file is missing or damaged
+  5    the results cannot be written
+  70   the plugin crashed; the report is in the run folder
+  130  interrupted";
+
+/// The run is VALID, and its accuracy passed.
+pub const EXIT_GOOD: i32 = 0;
+/// The run is complete, but INVALID, or its accuracy failed.
+pub const EXIT_BAD_RESULT: i32 = 1;
+pub(crate) const EXIT_SETTINGS: i32 = 2;
+pub(crate) const EXIT_PLUGIN: i32 = 3;
+pub(crate) const EXIT_DATA: i32 = 4;
+pub(crate) const EXIT_OUTPUT: i32 = 5;
+/// The user ended the program.
+pub const EXIT_INTERRUPTED: i32 = 130;
+
+/// Why there is no result. An INVALID run is not among these: it is a result.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    /// Settings are wrong, each on its own line.
+    #[error(transparent)]
+    Settings(#[from] ConfigErrors),
+    /// Settings contradict each other, the plugin or the benchmark.
+    #[error("{0}")]
+    Usage(String),
+    /// The scheduler cannot be made from its settings.
+    #[error(transparent)]
+    Scheduler(#[from] SchedulerError),
+    /// The plugin cannot be found, loaded or used.
+    #[error(transparent)]
+    Plugin(#[from] PluginHostError),
+    /// The plugin cannot do what the settings ask of it.
+    #[error("{0}")]
+    PluginCannot(String),
+    /// A data set or a model file is missing or damaged.
+    #[error(transparent)]
+    Dataset(#[from] DatasetError),
+    /// A generated model cannot be made.
+    #[error(transparent)]
+    Recipe(#[from] RecipeError),
+    /// Samples cannot be made ready.
+    #[error(transparent)]
+    Preprocess(#[from] PreprocessError),
+    /// The benchmark does not fit its data.
+    #[error("{0}")]
+    Data(String),
+    /// The accuracy cannot be computed.
+    #[error("cannot compute the accuracy")]
+    Accuracy(#[from] AccuracyError),
+    /// The load generator refuses the test.
+    #[error(transparent)]
+    LoadGen(#[from] LoadGenError),
+    /// Results cannot be written.
+    #[error("cannot write {}{}", path.display(), if is_full(source) { ": the disk is full; make room, or choose another folder with --output" } else { "" })]
+    Output {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The folder for the results cannot be used.
+    #[error("{0}")]
+    Folder(String),
+    /// The user ended the program before there was anything to write.
+    #[error("interrupted while {0}")]
+    Interrupted(&'static str),
+}
+
+impl HostError {
+    /// The exit code of the process.
+    pub fn code(&self) -> i32 {
+        match self {
+            Self::Settings(_) | Self::Usage(_) | Self::Scheduler(_) => EXIT_SETTINGS,
+            Self::Plugin(PluginHostError::Option { .. }) => EXIT_SETTINGS,
+            Self::Plugin(_) | Self::PluginCannot(_) => EXIT_PLUGIN,
+            Self::Dataset(_) | Self::Recipe(_) | Self::Preprocess(_) | Self::Data(_) | Self::Accuracy(_) => {
+                EXIT_DATA
+            }
+            Self::LoadGen(LoadGenError::Load { source, .. }) if source.is::<PluginHostError>() => EXIT_PLUGIN,
+            Self::LoadGen(LoadGenError::Load { .. }) => EXIT_DATA,
+            Self::LoadGen(_) => EXIT_SETTINGS,
+            Self::Output { .. } | Self::Folder(_) => EXIT_OUTPUT,
+            Self::Interrupted(_) => EXIT_INTERRUPTED,
+        }
+    }
+
+    /// The message with everything that led to it, a line each, the first one starting with `error: `.
+    pub fn report(&self) -> String {
+        let text = self.to_string();
+        let mut lines: Vec<String> = text.lines().map(|line| format!("error: {line}")).collect();
+        let mut shown = text;
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            let text = error.to_string();
+            // Many errors quote their cause; it is not said twice.
+            if !shown.contains(&text) {
+                lines.push(format!("  because: {text}"));
+                shown = text;
+            }
+            cause = error.source();
+        }
+        lines.join("\n")
+    }
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_says_what_to_do() {
+        let source = io::Error::from(io::ErrorKind::StorageFull);
+        let error = HostError::Output { path: "runs/a/samples.bin".into(), source };
+        assert_eq!(error.code(), EXIT_OUTPUT);
+        let report = error.report();
+        assert!(
+            report.starts_with("error: cannot write runs/a/samples.bin: the disk is full; make room"),
+            "{report}"
+        );
+        assert!(report.lines().nth(1).is_some_and(|line| line.starts_with("  because: ")), "{report}");
+    }
+
+    #[test]
+    fn causes_are_shown_once() {
+        let source = io::Error::other("no such device");
+        let dataset = DatasetError::Read { path: "a".into(), source };
+        let report = HostError::from(dataset).report();
+        assert_eq!(report, "error: cannot read a\n  because: no such device");
+    }
+}

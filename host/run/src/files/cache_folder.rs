@@ -1,0 +1,167 @@
+//! The folder in which plugins keep, from run to run, what is costly to make again: plans, compiled kernels.
+//!
+//! It is `cache_folder` of the settings, else `$XDG_CACHE_HOME/proctor`, else `~/.cache/proctor`; each plugin has a folder
+//! of its own name in it. Where that cannot be made or written, plugins get a temporary folder, and the user a warning:
+//! a cache saves time, but no run needs one.
+
+use std::{
+    ffi::OsString,
+    io,
+    path::{Path, PathBuf},
+};
+
+use proctor_config::Settings;
+use tempfile::TempDir;
+
+/// A folder for the caches of plugins.
+#[derive(Debug)]
+pub(crate) enum CacheFolder {
+    /// It stays.
+    Lasting(PathBuf),
+    /// It is removed at the end.
+    Temporary(TempDir),
+    /// There is none.
+    Absent,
+}
+
+impl CacheFolder {
+    /// The folder that the settings and the environment name, or a temporary one with a warning.
+    pub(crate) fn open(settings: &Settings) -> Self {
+        Self::open_in(settings.run.cache_folder.as_deref(), |name| std::env::var_os(name))
+    }
+
+    fn open_in(chosen: Option<&Path>, variable: impl Fn(&str) -> Option<OsString>) -> Self {
+        let Some(folder) = chosen.map(Path::to_owned).or_else(|| default_folder(variable)) else {
+            return Self::temporary("neither XDG_CACHE_HOME nor HOME names a folder for caches");
+        };
+        match usable(&folder) {
+            Ok(folder) => Self::Lasting(folder),
+            Err(error) => {
+                Self::temporary(&format!("the cache folder {} cannot be used: {error}", folder.display()))
+            }
+        }
+    }
+
+    fn temporary(reason: &str) -> Self {
+        let hint = "choose a folder with --set cache_folder=FOLDER";
+        match tempfile::Builder::new().prefix("proctor-cache-").tempdir() {
+            Ok(folder) => {
+                tracing::warn!("{reason}; what plugins keep is lost at the end: {hint}");
+                Self::Temporary(folder)
+            }
+            Err(error) => {
+                tracing::warn!(
+                    "{reason}, and no temporary one can be made ({error}); plugins keep nothing: {hint}"
+                );
+                Self::Absent
+            }
+        }
+    }
+
+    /// The folder of one plugin, which exists then; none if there is no folder at all.
+    pub(crate) fn of(&self, plugin: &str) -> Option<PathBuf> {
+        let folder = match self {
+            Self::Lasting(path) => path.join(plugin),
+            Self::Temporary(folder) => folder.path().join(plugin),
+            Self::Absent => return None,
+        };
+        match std::fs::create_dir_all(&folder) {
+            Ok(()) => Some(folder),
+            Err(error) => {
+                tracing::warn!("cannot make the cache folder {}: {error}", folder.display());
+                None
+            }
+        }
+    }
+
+    /// Removes what is temporary.
+    pub(crate) fn close(self) {
+        if let Self::Temporary(folder) = self
+            && let Err(error) = folder.close()
+        {
+            tracing::warn!(%error, "cannot remove the temporary cache folder");
+        }
+    }
+}
+
+/// Where files that are made here may lie if the data root takes none: the folder of the settings or of the environment, or
+/// a temporary one.
+pub fn lasting_folder(settings: &Settings) -> PathBuf {
+    let chosen = settings.run.cache_folder.clone();
+    let folder = chosen.or_else(|| default_folder(|name| std::env::var_os(name)));
+    folder.unwrap_or_else(|| std::env::temp_dir().join("proctor"))
+}
+
+/// Where caches are kept unless told otherwise, by the XDG Base Directory Specification: relative paths do not count.
+fn default_folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let absolute = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let caches = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
+    caches.map(|caches| caches.join("proctor"))
+}
+
+/// Makes the folder, and a file in it to see whether that can be done.
+fn usable(folder: &Path) -> io::Result<PathBuf> {
+    let folder = std::path::absolute(folder)?;
+    std::fs::create_dir_all(&folder)?;
+    tempfile::Builder::new().prefix(".probe-").tempfile_in(&folder)?.close()?;
+    Ok(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn opened(chosen: Option<&Path>, variables: &[(&str, &Path)]) -> CacheFolder {
+        let variable = |name: &str| {
+            let found = variables.iter().find(|(variable, _)| *variable == name);
+            found.map(|(_, value)| value.as_os_str().to_owned())
+        };
+        CacheFolder::open_in(chosen, variable)
+    }
+
+    fn lasting(folder: &CacheFolder) -> &Path {
+        match folder {
+            CacheFolder::Lasting(path) => path,
+            other => panic!("{other:?} does not last"),
+        }
+    }
+
+    #[test]
+    fn the_first_of_setting_xdg_and_home_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let (chosen, xdg, home) = (folder.path().join("a"), folder.path().join("b"), folder.path().join("c"));
+        let both = [("XDG_CACHE_HOME", xdg.as_path()), ("HOME", home.as_path())];
+        assert_eq!(lasting(&opened(Some(&chosen), &both)), chosen);
+        assert_eq!(lasting(&opened(None, &both)), xdg.join("proctor"));
+        assert_eq!(lasting(&opened(None, &both[1..])), home.join(".cache/proctor"));
+        // The specification says that relative paths are to be ignored.
+        let relative = [("XDG_CACHE_HOME", Path::new("b")), both[1]];
+        assert_eq!(lasting(&opened(None, &relative)), home.join(".cache/proctor"));
+    }
+
+    #[test]
+    fn each_plugin_has_a_folder_of_its_own_that_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = opened(Some(folder.path()), &[]);
+        let (first, second) = (cache.of("first").unwrap(), cache.of("second").unwrap());
+        assert_ne!(first, second);
+        cache.close();
+        assert!(first.is_dir() && second.is_dir());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "the probe is gone");
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_replaced_for_the_time_being() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        for cache in [opened(Some(&file), &[]), opened(Some(&file.join("below")), &[]), opened(None, &[])] {
+            assert!(matches!(cache, CacheFolder::Temporary(_)), "{cache:?}");
+            let path = cache.of("plugin").unwrap();
+            assert!(path.is_dir());
+            cache.close();
+            assert!(!path.exists());
+        }
+        assert_eq!(CacheFolder::Absent.of("plugin"), None);
+    }
+}

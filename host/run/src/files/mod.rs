@@ -1,0 +1,6 @@
+//! The files that a run reads, and those that it leaves.
+
+pub(crate) mod cache_folder;
+pub(crate) mod journal;
+pub(crate) mod model_files;
+pub(crate) mod run_folder;

@@ -1,0 +1,344 @@
+//! The run folder: one folder for each run, `<name>.partial` until everything is in it.
+//!
+//! ```text
+//! runs/2026-01-31T12-00-00-digits-lstm-Server/
+//!     result.json               everything about the run, see `result.rs`
+//!     mlperf_log_summary.txt    the performance run, in LoadGen's form
+//!     mlperf_log_detail.txt
+//!     mlperf_log_accuracy.json
+//!     mlperf_log_trace.json
+//!     samples.bin               its samples, 16 bytes each, see the crate of the load generator
+//!     accuracy/                 the accuracy run: the same logs and its samples.bin
+//!     crash.txt                 only in a `.partial` folder: the plugin crashed
+//!     error.txt                 only in a `.partial` folder: why the run ended early
+//! ```
+
+use std::{
+    fs::{self, File},
+    io::{self, BufWriter, Write},
+    path::{Path, PathBuf},
+};
+
+use proctor_vocabulary::Scenario;
+
+use crate::error::HostError;
+
+/// What a folder is called that is not whole.
+const PARTIAL: &str = ".partial";
+
+/// So many bytes are written at the start to see whether there is any room.
+const PROBE_BYTES: usize = 1 << 20;
+
+/// A run folder that is being filled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RunFolder {
+    partial: PathBuf,
+    last: PathBuf,
+}
+
+impl RunFolder {
+    /// Makes the folder of a run: `chosen`, or a new one below `runs/` that `time` makes unique.
+    ///
+    /// # Errors
+    /// [`HostError::Folder`] if the chosen one is taken, [`HostError::Output`] if nothing can be written there.
+    pub(crate) fn create(
+        chosen: Option<&Path>,
+        time: &str,
+        benchmark: &str,
+        scenario: Scenario,
+    ) -> Result<Self, HostError> {
+        Self::create_named(chosen, &format!("{time}-{benchmark}-{scenario}"))
+    }
+
+    /// Makes a folder: `chosen`, or a new one of this name below `runs/`.
+    ///
+    /// # Errors
+    /// As of [`create`](Self::create).
+    pub(crate) fn create_named(chosen: Option<&Path>, name: &str) -> Result<Self, HostError> {
+        let folder = match chosen {
+            Some(path) => Self::create_chosen(path)?,
+            None => Self::create_new(&Path::new("runs").join(name))?,
+        };
+        folder.probe().inspect_err(|_| _ = folder.remove_if_empty())?;
+        Ok(folder)
+    }
+
+    /// Goes on with a folder that did not get its name: `path`, with or without the suffix.
+    ///
+    /// # Errors
+    /// [`HostError::Folder`] if there is no such folder.
+    pub(crate) fn reopen(path: &Path) -> Result<Self, HostError> {
+        let whole: PathBuf = path.components().collect();
+        let name = whole.as_os_str().to_string_lossy();
+        let folder = Self::at(Path::new(name.strip_suffix(PARTIAL).unwrap_or(&name)));
+        match folder.partial.is_dir() {
+            true => Ok(folder),
+            false if folder.last.is_dir() => Err(HostError::Folder(format!(
+                "{} is complete: there is nothing left to do",
+                folder.last.display()
+            ))),
+            false => Err(HostError::Folder(format!("there is no folder {}", folder.partial.display()))),
+        }
+    }
+
+    /// A folder of a run within this one, made anew: what an earlier attempt has left there is removed.
+    ///
+    /// # Errors
+    /// [`HostError::Output`] if it cannot be made.
+    pub(crate) fn within(&self, name: &str) -> Result<Self, HostError> {
+        let folder = Self::at(&self.path(name));
+        for left in [&folder.partial, &folder.last] {
+            match fs::remove_dir_all(left) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(output(left, error)),
+                _ => {}
+            }
+        }
+        folder.make().map(|()| folder)
+    }
+
+    fn create_chosen(path: &Path) -> Result<Self, HostError> {
+        let taken = |what: &str| {
+            Err(HostError::Folder(format!(
+                "output folder {} {what}: choose another one, or remove it first",
+                path.display()
+            )))
+        };
+        match fs::read_dir(path).map(Iterator::count) {
+            Ok(0) => {}
+            Ok(_) => return taken("is not empty"),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => return taken("is a file"),
+            Err(source) => return Err(output(path, source)),
+        }
+        let folder = Self::at(path);
+        match folder.make() {
+            Err(HostError::Output { source, .. }) if source.kind() == io::ErrorKind::AlreadyExists => {
+                let partial = folder.partial.display();
+                Err(HostError::Folder(format!(
+                    "{partial} is there already, of a run that is going on or has not come to its end: choose another \
+                     output folder, or remove it first"
+                )))
+            }
+            other => other.map(|()| folder),
+        }
+    }
+
+    /// Two runs may start within one second.
+    fn create_new(path: &Path) -> Result<Self, HostError> {
+        let mut number = 1;
+        loop {
+            let suffix = if number == 1 { String::new() } else { format!("-{number}") };
+            let folder = Self::at(&append(path, &suffix));
+            number += 1;
+            if folder.last.exists() {
+                continue;
+            }
+            match folder.make() {
+                Err(HostError::Output { source, .. }) if source.kind() == io::ErrorKind::AlreadyExists => {}
+                other => return other.map(|()| folder),
+            }
+        }
+    }
+
+    fn at(path: &Path) -> Self {
+        // Without the separator at the end that shells add, which would put the suffix into the folder.
+        let last: PathBuf = path.components().collect();
+        Self { partial: append(&last, PARTIAL), last }
+    }
+
+    fn make(&self) -> Result<(), HostError> {
+        if let Some(parent) = self.partial.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            fs::create_dir_all(parent).map_err(|source| output(parent, source))?;
+        }
+        fs::create_dir(&self.partial).map_err(|source| output(&self.partial, source))
+    }
+
+    /// Writes and removes a file, so that a full disk is noticed before the run and not after it.
+    fn probe(&self) -> Result<(), HostError> {
+        let path = self.path("probe.tmp");
+        let written = File::create(&path).and_then(|mut file| {
+            file.write_all(&vec![0; PROBE_BYTES])?;
+            file.sync_all()
+        });
+        // A file that could not be created need not be removed.
+        let removed = fs::remove_file(&path);
+        written.and(removed).map_err(|source| output(&path, source))
+    }
+
+    /// Where a file of the run is while the folder is being filled.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.partial.join(name)
+    }
+
+    /// The folder while it is being filled.
+    pub(crate) fn partial(&self) -> &Path {
+        &self.partial
+    }
+
+    /// What the folder will be called.
+    pub(crate) fn name(&self) -> &Path {
+        &self.last
+    }
+
+    /// Makes a folder within.
+    pub(crate) fn subfolder(&self, name: &str) -> Result<PathBuf, HostError> {
+        let path = if name.is_empty() { self.partial.clone() } else { self.path(name) };
+        fs::create_dir_all(&path).map_err(|source| output(&path, source))?;
+        Ok(path)
+    }
+
+    /// Keeps a message, as well as possible: it was shown anyway.
+    pub(crate) fn note(&self, text: &str) {
+        if let Err(error) = fs::write(self.path("error.txt"), format!("{text}\n")) {
+            tracing::warn!(%error, "cannot write error.txt");
+        }
+    }
+
+    /// Removes the message that an attempt has left which was gone on with.
+    pub(crate) fn forget_note(&self) {
+        // Mostly there is none, and one that stays does no harm.
+        let _ = fs::remove_file(self.path("error.txt"));
+    }
+
+    /// Gives the whole folder its name.
+    pub(crate) fn finish(&self) -> Result<(), HostError> {
+        let made_safe = || {
+            File::open(&self.partial)?.sync_all()?;
+            fs::rename(&self.partial, &self.last)
+        };
+        made_safe().map_err(|source| output(&self.last, source))
+    }
+
+    /// Removes a folder in which nothing was recorded. Says whether it is gone.
+    pub(crate) fn remove_if_empty(&self) -> bool {
+        remove_empty(&self.partial)
+    }
+}
+
+/// Removes a folder that holds nothing but empty files and such folders, and says whether it did.
+fn remove_empty(folder: &Path) -> bool {
+    let contents = fs::read_dir(folder).into_iter().flatten().flatten();
+    for entry in contents {
+        match entry.metadata() {
+            Ok(metadata) if metadata.is_dir() => _ = remove_empty(&entry.path()),
+            // Whatever cannot be removed stays, and so does the folder then.
+            Ok(metadata) if metadata.len() == 0 => _ = fs::remove_file(entry.path()),
+            _ => {}
+        }
+    }
+    fs::remove_dir(folder).is_ok()
+}
+
+/// Writes a file whole or not at all: to a temporary name, flushed to the disk, then renamed.
+///
+/// # Errors
+/// [`HostError::Output`] if it cannot be written.
+pub fn write_whole(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> Result<(), HostError> {
+    let temporary = append(path, ".tmp");
+    let written = || {
+        let mut out = BufWriter::new(File::create(&temporary)?);
+        write(&mut out)?;
+        out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+        fs::rename(&temporary, path)
+    };
+    written().map_err(|source| {
+        // Whatever is left of it is of no use; that it cannot be removed changes nothing.
+        let _ = fs::remove_file(&temporary);
+        output(path, source)
+    })
+}
+
+/// The error that `path` cannot be written.
+pub fn output(path: &Path, source: io::Error) -> HostError {
+    HostError::Output { path: path.to_owned(), source }
+}
+
+fn append(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::EXIT_OUTPUT;
+
+    fn create(path: &Path) -> Result<RunFolder, HostError> {
+        RunFolder::create(Some(path), "now", "digits", Scenario::Server)
+    }
+
+    #[test]
+    fn a_folder_is_partial_until_it_is_finished() {
+        let top = tempfile::tempdir().unwrap();
+        let wanted = top.path().join("new/run/");
+        let folder = create(&wanted).unwrap();
+        assert!(!wanted.exists() && top.path().join("new/run.partial").is_dir());
+        write_whole(&folder.path("a.txt"), |out| out.write_all(b"whole")).unwrap();
+        folder.finish().unwrap();
+        let files: Vec<_> = fs::read_dir(&wanted).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(files, ["a.txt"]);
+        assert!(!top.path().join("new/run.partial").exists());
+    }
+
+    #[test]
+    fn an_empty_folder_is_welcome_and_a_full_one_is_not() {
+        let top = tempfile::tempdir().unwrap();
+        let wanted = top.path().join("run");
+        fs::create_dir(&wanted).unwrap();
+        create(&wanted).unwrap().finish().unwrap();
+        fs::write(wanted.join("other"), "").unwrap();
+        let error = create(&wanted).unwrap_err();
+        assert!(error.to_string().contains("is not empty: choose another one"), "{error}");
+        assert_eq!(error.code(), EXIT_OUTPUT);
+        let error = create(&wanted.join("other")).unwrap_err().to_string();
+        assert!(error.contains("is a file"), "{error}");
+    }
+
+    #[test]
+    fn a_run_that_did_not_finish_is_not_overwritten() {
+        let top = tempfile::tempdir().unwrap();
+        let wanted = top.path().join("run");
+        let first = create(&wanted).unwrap();
+        let error = create(&wanted).unwrap_err().to_string();
+        assert!(error.contains("run.partial is there already"), "{error}");
+        first.subfolder("accuracy").unwrap();
+        fs::write(first.path("samples.bin"), "").unwrap();
+        assert!(first.remove_if_empty());
+        create(&wanted).unwrap();
+    }
+
+    #[test]
+    fn what_was_recorded_is_not_removed() {
+        let top = tempfile::tempdir().unwrap();
+        let folder = create(&top.path().join("run")).unwrap();
+        folder.note("error: it broke");
+        assert!(!folder.remove_if_empty());
+        assert_eq!(fs::read_to_string(folder.path("error.txt")).unwrap(), "error: it broke\n");
+    }
+
+    #[test]
+    fn two_runs_in_one_second_have_two_folders() {
+        let top = tempfile::tempdir().unwrap();
+        let path = top.path().join("now-digits-Server");
+        let names: Vec<_> = (0..3).map(|_| RunFolder::create_new(&path).unwrap().last).collect();
+        assert_eq!(names, [path.clone(), append(&path, "-2"), append(&path, "-3")]);
+    }
+
+    #[test]
+    fn a_failed_write_leaves_the_old_file() {
+        let top = tempfile::tempdir().unwrap();
+        let path = top.path().join("a");
+        fs::write(&path, "old").unwrap();
+        let error = write_whole(&path, |out| {
+            out.write_all(b"new")?;
+            Err(io::Error::from(io::ErrorKind::StorageFull))
+        });
+        assert_eq!(error.unwrap_err().code(), EXIT_OUTPUT);
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(fs::read_dir(top.path()).unwrap().count(), 1);
+    }
+}

@@ -1,0 +1,306 @@
+//! `host find-max`: the highest rate of Server, or the most samples of a query of MultiStream, that is VALID.
+//!
+//! [`proctor_search`] decides what to probe and when a probe has seen enough; here the probes and full runs are made, their
+//! records kept in the folder of the search, and the progress shown.
+//!
+//! ```text
+//! runs/2026-01-31T12-00-00-digits-lstm-Server-find-max/
+//!     probes.json      the state of the search and the curve, written after each probe, see `find_max/state.rs`
+//!     full-run-1/      a run folder of each full run, see `folder.rs`
+//!     find_max.json    what was found, see `find_max/result.rs`
+//! ```
+
+mod lookout;
+pub(crate) mod options;
+mod plan;
+mod result;
+mod shown;
+mod state;
+
+use chrono::Local;
+use proctor_config::Settings;
+use proctor_loadgen::{SampleRecord, TestOutcome, ViolationKind, percentile};
+use proctor_search::{Confirmation, ConstraintSeen, ProbeRecord, SearchEnd, Side, Step};
+use proctor_vocabulary::Scenario;
+
+use self::{
+    lookout::{Lookout, Shown},
+    options::FindMaxOptions,
+    plan::{Bounded, Plan},
+    result::FindMaxResult,
+    state::{FullRun, Point, PointKind, State},
+};
+use crate::{
+    bed::test_bed::{Test, scheduler_config},
+    error::{EXIT_BAD_RESULT, EXIT_GOOD, HostError},
+    figures::{metric, query_latencies},
+    files::run_folder::{RunFolder, write_whole},
+    interrupt::Interrupt,
+    open::Opened,
+    performance_runs::PerformanceRuns,
+    result::{PluginPart, RunResult, Tests},
+    run::RESULT,
+    text, warnings,
+};
+
+/// Name of the file with what was found.
+const FIND_MAX: &str = "find_max.json";
+
+/// Searches, shows what it sees, and prints what it found. Returns the exit code.
+///
+/// # Errors
+/// Whatever ends the search before it has found anything. It can be resumed from what was recorded until then.
+pub fn find_max(mut settings: Settings, options: &FindMaxOptions) -> Result<i32, HostError> {
+    let plan = Plan::new(&settings, options)?;
+    warnings::check(&mut settings)?;
+    scheduler_config(&settings.run)?;
+    let interrupt = Interrupt::install()?;
+    let (folder, state) = match &options.resume {
+        Some(path) => {
+            let folder = RunFolder::reopen(path)?;
+            let state = State::resume(&folder, &plan, &settings)?;
+            (folder, state)
+        }
+        None => {
+            let time = Local::now().format("%Y-%m-%dT%H-%M-%S");
+            let name = format!("{time}-{}-{}-find-max", settings.benchmark.id, settings.run.scenario);
+            let folder = RunFolder::create_named(settings.run.output_folder.as_deref(), &name)?;
+            (folder, State::new(&plan, &settings))
+        }
+    };
+    let cleanup = folder.clone();
+    interrupt.on_exit(move || _ = cleanup.remove_if_empty());
+    search_in(&folder, &settings, &plan, state, &interrupt).inspect_err(|error| {
+        if !folder.remove_if_empty() {
+            folder.note(&error.report());
+            let partial = folder.partial().display();
+            eprintln!("what was seen is kept; go on by giving the same flags and --resume {partial}");
+        }
+    })
+}
+
+fn search_in(
+    folder: &RunFolder,
+    settings: &Settings,
+    plan: &Plan,
+    state: State,
+    interrupt: &Interrupt,
+) -> Result<i32, HostError> {
+    let opened = Opened::open(folder, settings, None, interrupt)?;
+    let mut seeker = Seeker { folder, plan, opened: &opened, interrupt, state, is_abandoned: false };
+    crate::print(shown::head(plan));
+    for point in &seeker.state.curve {
+        crate::print(shown::line(point));
+    }
+    let end = loop {
+        match seeker.state.search.next_step() {
+            Step::Probe { load, error_probability } => seeker.probe(load, error_probability)?,
+            Step::Confirm { load, .. } => seeker.full_run(load)?,
+            Step::Done(end) => break end,
+        }
+    };
+    let Seeker { state, is_abandoned, .. } = seeker;
+    let plugin = PluginPart::new(&opened.bed.plugin, opened.bed.model.precision(), settings.run.virtual_time);
+    let result = FindMaxResult::new(plan, settings, &state, end, plugin, opened.machine.clone());
+    write_whole(&folder.path(FIND_MAX), |out| result.write(out))?;
+    folder.forget_note();
+    folder.finish()?;
+    crate::print(format!("\n{}", shown::curve(plan, &state)));
+    crate::print(format!("\n{}\n", result.summary));
+    let queries = state.search.query_count();
+    let probes = text::counted(state.search.probes.len() as u64, "probe");
+    let full_runs = text::counted(state.full_runs.len() as u64, "full run");
+    crate::print(format!(
+        "{queries} queries in {probes} and {full_runs}; all in {}\n",
+        folder.name().display()
+    ));
+    opened.close(is_abandoned);
+    Ok(if matches!(end, SearchEnd::Found { .. }) { EXIT_GOOD } else { EXIT_BAD_RESULT })
+}
+
+/// Makes probes and full runs, and keeps what they have shown.
+struct Seeker<'a> {
+    folder: &'a RunFolder,
+    plan: &'a Plan,
+    opened: &'a Opened<'a>,
+    interrupt: &'a Interrupt,
+    state: State,
+    is_abandoned: bool,
+}
+
+impl Seeker<'_> {
+    fn probe(&mut self, load: f64, error_probability: f64) -> Result<(), HostError> {
+        let lookout = Lookout::of_probe(self.plan, load, error_probability);
+        let test = self.opened.bed.test_with(self.plan.probe_at(load), None, Some(&lookout))?;
+        self.check(&test)?;
+        let record = self.record(load, &test.outcome, lookout.conclude());
+        self.state.curve.push(self.point(PointKind::Probe, &record, &test.outcome));
+        self.state.search.probes.push(record);
+        self.keep()
+    }
+
+    /// A run as `host run` would make it, in a folder of its own; but it is ended when it cannot be VALID any more.
+    fn full_run(&mut self, load: f64) -> Result<(), HostError> {
+        let settings = self.plan.at(load);
+        let lookout = Lookout::of_full_run(self.plan, load, self.plan.allowed_counts(load)?);
+        let name = format!("full-run-{}", self.state.full_runs.len() + 1);
+        let folder = self.folder.within(&name)?;
+        let test =
+            self.opened.bed.test_with(settings.test.clone(), Some(folder.partial()), Some(&lookout))?;
+        self.check(&test)?;
+        let mut seen = self.record(load, &test.outcome, lookout.conclude());
+        let reasons = self.reasons(&test);
+        let valid = reasons.is_empty();
+        seen.side = if valid { Side::Under } else { Side::Over };
+        self.state.curve.push(self.point(PointKind::FullRun, &seen, &test.outcome));
+        let value = test.outcome.performance.as_ref();
+        let full_run = FullRun {
+            folder: name,
+            load,
+            valid,
+            metric: value
+                .map(|result| metric(result, &test.outcome.effective).value)
+                .filter(|value| value.is_finite()),
+            reasons: reasons.clone(),
+        };
+        self.state.full_runs.push(full_run);
+        self.state.search.confirmations.push(Confirmation { is_valid: valid, reasons, seen });
+        self.write_run(&folder, &settings, test)?;
+        self.keep()
+    }
+
+    /// Writes what `host run` writes of a run.
+    fn write_run(&self, folder: &RunFolder, settings: &Settings, test: Test) -> Result<(), HostError> {
+        let bed = &self.opened.bed;
+        let runs = PerformanceRuns { tests: vec![test], planned_count: 1 };
+        let tests = Tests { accuracy_run: None, performance_runs: &runs, accuracy: None };
+        let plugin = PluginPart::new(&bed.plugin, bed.model.precision(), settings.run.virtual_time);
+        let result = RunResult::new(settings, plugin, self.opened.machine.clone(), tests);
+        write_whole(&folder.path(RESULT), |out| result.write(out))?;
+        folder.finish()
+    }
+
+    /// Whether the search can go on after this test.
+    fn check(&mut self, test: &Test) -> Result<(), HostError> {
+        if self.interrupt.has_come() {
+            return Err(HostError::Interrupted("searching for the peak"));
+        }
+        self.is_abandoned |= test.is_abandoned;
+        if test.is_abandoned {
+            let reasons = test.outcome.verdict.reasons.join("; ");
+            return Err(HostError::PluginCannot(format!("the plugin does not come to an end: {reasons}")));
+        }
+        match &test.write_error {
+            Some(error) => Err(HostError::Folder(error.report())),
+            None => Ok(()),
+        }
+    }
+
+    fn keep(&self) -> Result<(), HostError> {
+        self.state.save(self.folder)?;
+        if let Some(point) = self.state.curve.last() {
+            crate::print(shown::line(point));
+        }
+        Ok(())
+    }
+
+    /// Why a full run does not count; empty if it does. In MultiStream its estimate has to be within the bound; and a share
+    /// of failed samples may be allowed, which the rules do not do.
+    fn reasons(&self, test: &Test) -> Vec<String> {
+        let outcome = &test.outcome;
+        let mut reasons = outcome.verdict.reasons.clone();
+        if self.plan.error_share > 0.0 && failed_share(outcome) <= self.plan.error_share {
+            let excused = excused(test);
+            reasons.retain(|reason| !excused.contains(reason));
+        }
+        let estimate_ns = outcome.performance.as_ref().and_then(|result| result.early_stopping.estimate_ns);
+        if let (Scenario::MultiStream, Some(estimate_ns)) = (outcome.effective.scenario, estimate_ns) {
+            let bound_ns = self.plan.longest_bound_ns();
+            if estimate_ns > bound_ns {
+                reasons.push(format!(
+                    "the estimate of the {}th percentile is {estimate_ns} ns, over the bound of {bound_ns} ns",
+                    self.plan.percentile()
+                ));
+            }
+        }
+        reasons
+    }
+
+    fn record(&self, load: f64, outcome: &TestOutcome, shown: Shown) -> ProbeRecord {
+        let Shown { judgement, end, throughput_qps } = shown;
+        let mut constraints = judgement.constraints;
+        for seen in &mut constraints {
+            seen.tail_ratio = self.tail_ratio(seen, outcome);
+        }
+        ProbeRecord {
+            load,
+            side: judgement.side,
+            confidence: judgement.confidence,
+            end,
+            query_count: outcome.reported_phases().map(|phase| phase.record.issued_query_count).sum(),
+            full_query_count: self.plan.full_query_count(load),
+            throughput_qps,
+            constraints,
+        }
+    }
+
+    /// What is bounded, at the percentile, over its bound.
+    fn tail_ratio(&self, seen: &ConstraintSeen, outcome: &TestOutcome) -> Option<f64> {
+        let bound = self.plan.bounds.iter().find(|bound| bound.what.name() == seen.name)?;
+        let tokens = || outcome.reported_phases().last()?.record.tokens.as_ref();
+        let at_percentile = |values_ns: &[u64]| {
+            let mut sorted_ns = values_ns.to_vec();
+            sorted_ns.sort_unstable();
+            (!sorted_ns.is_empty()).then(|| percentile(&sorted_ns, self.plan.percentile() / 100.0))
+        };
+        let tail_ns = match bound.what {
+            Bounded::Latency => {
+                let latencies = query_latencies(outcome.performance.as_ref()?);
+                (latencies.count > 0).then_some(latencies.target_ns)
+            }
+            Bounded::FirstToken => at_percentile(&tokens()?.first_token_latencies_ns),
+            Bounded::PerToken => at_percentile(&tokens()?.times_per_output_token_ns),
+        };
+        Some(tail_ns? as f64 / bound.bound_ns.max(1) as f64)
+    }
+
+    fn point(&self, kind: PointKind, record: &ProbeRecord, outcome: &TestOutcome) -> Point {
+        let latencies = outcome.performance.as_ref().map(query_latencies);
+        let [p50_ns, p90_ns, _, _, p99_ns, p99_9_ns] =
+            latencies.map_or([0; 6], |latencies| latencies.percentiles_ns);
+        let limiting = record.limiting();
+        Point {
+            kind,
+            load: record.load,
+            p50_ns,
+            p90_ns,
+            p99_ns,
+            p99_9_ns,
+            constraint: limiting.map(|seen| seen.name.clone()).unwrap_or_default(),
+            over_share: limiting
+                .map_or(0.0, |seen| seen.missed_count as f64 / seen.judged_count.max(1) as f64),
+            side: record.side,
+            confidence: record.confidence,
+            query_count: record.query_count,
+            duration_ns: outcome.reported_phases().map(|phase| phase.duration_ns).sum(),
+        }
+    }
+}
+
+/// The share of the samples that failed.
+fn failed_share(outcome: &TestOutcome) -> f64 {
+    let (mut failed_count, mut count) = (0_u64, 0_u64);
+    for sample in outcome.samples() {
+        count += 1;
+        failed_count += u64::from(sample.latency_ns & SampleRecord::FAILED_BIT != 0);
+    }
+    failed_count as f64 / count.max(1) as f64
+}
+
+/// The reasons that say no more than that samples failed.
+fn excused(test: &Test) -> Vec<String> {
+    let failed = test.outcome.violations.iter().filter(|violation| violation.kind == ViolationKind::Failed);
+    let of_scheduler =
+        test.system.statistics.as_ref().map(|statistics| statistics.problems()).unwrap_or_default();
+    failed.map(ToString::to_string).chain(of_scheduler).collect()
+}

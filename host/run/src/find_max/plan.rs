@@ -1,0 +1,283 @@
+//! What the search is about: the scenario's load, its constraints, and how long probes and full runs are.
+
+use proctor_config::{Effective, Origin, Overridden, Settings, Value};
+use proctor_loadgen::{
+    EffectiveSettings, LoadGenError, QueryGenerator, TestSettings, over_latency_allowance, phases,
+};
+use proctor_search::{Axis, Constraint, ProbeLimits, SearchSettings};
+use proctor_vocabulary::{Scenario, TestMode};
+
+use super::options::FindMaxOptions;
+use crate::error::HostError;
+
+/// Largest rate that settings allow.
+const RATE_MAX: f64 = 1e9;
+/// Most samples of a query.
+const COUNT_MAX: f64 = (1_u64 << 20) as f64;
+/// At how many loads full runs are made at most.
+const FULL_LOADS_MAX: u32 = 10;
+/// A probe has at most this part of the queries of a full run, and never fewer than early stopping would want.
+const PROBE_PART: u64 = 5;
+const PROBE_QUERIES: u64 = 2048;
+/// Drawing the arrivals of more queries takes longer than it saves.
+const COUNTABLE_QUERIES: f64 = 1e8;
+/// What is bounded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bounded {
+    Latency,
+    FirstToken,
+    PerToken,
+}
+
+/// A bound and what it is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bound {
+    pub(crate) what: Bounded,
+    pub(crate) bound_ns: u64,
+}
+
+impl Bounded {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Latency => "latency",
+            Self::FirstToken => "time to first token",
+            Self::PerToken => "time per output token",
+        }
+    }
+}
+
+/// The name of the constraint that all samples are to succeed.
+pub(crate) const FAILED: &str = "failed samples";
+
+/// What the search is about.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan {
+    settings: Settings,
+    pub(crate) bounds: Vec<Bound>,
+    quantile: f64,
+    /// Share of samples that may fail.
+    pub(crate) error_share: f64,
+    pub(crate) search: SearchSettings,
+}
+
+impl Plan {
+    /// Works out what is to be searched for.
+    ///
+    /// # Errors
+    /// [`HostError::Usage`] if the settings are not those of a search.
+    pub(crate) fn new(settings: &Settings, options: &FindMaxOptions) -> Result<Self, HostError> {
+        let usage = |text: &str| Err(HostError::Usage(text.to_owned()));
+        let run = &settings.run;
+        if !matches!(run.scenario, Scenario::Server | Scenario::MultiStream) {
+            return usage(
+                "find-max searches over the rate of Server or the samples of a query of MultiStream: give \
+                 --scenario Server or --scenario MultiStream",
+            );
+        }
+        if !matches!(run.mode, None | Some(TestMode::PerformanceOnly)) {
+            return usage(
+                "find-max makes performance runs: leave out --mode; LoadGen's own search is host run \
+                 --mode FindPeakPerformance",
+            );
+        }
+        if run.audit_config.is_some() {
+            return usage("find-max makes no audit: leave out audit_config");
+        }
+        let is_server = run.scenario == Scenario::Server;
+        let test = &settings.test;
+        let quantile = match is_server {
+            true => test.server_target_latency_percentile,
+            false => test.multi_stream_target_latency_percentile,
+        };
+        let (axis, start, (from, to)) = match is_server {
+            true => (Axis::Rate { resolution: options.resolution }, test.server_target_qps, (1e-3, RATE_MAX)),
+            false => (Axis::Count, test.multi_stream_samples_per_query as f64, (1.0, COUNT_MAX)),
+        };
+        let (from, to) = (options.from.unwrap_or(from), options.to.unwrap_or(to));
+        if !(from > 0.0 && from <= to) {
+            return Err(HostError::Usage(format!(
+                "--from {from} --to {to}: give a range above 0 whose ends are in order"
+            )));
+        }
+        if !is_server && (from.fract() != 0.0 || to.fract() != 0.0) {
+            return usage("--from, --to: a query of MultiStream has a whole number of samples");
+        }
+        let confirm_runs = options.confirm_runs.unwrap_or(match is_server {
+            true => u32::try_from(run.server_run_count).unwrap_or(u32::MAX),
+            false => 1,
+        });
+        let search = SearchSettings { axis, start, from, to, confirm_runs, full_loads_max: FULL_LOADS_MAX };
+        let bounds = bounds(settings, options)?;
+        Ok(Self {
+            settings: settings.clone(),
+            bounds,
+            quantile,
+            error_share: options.max_error_share,
+            search,
+        })
+    }
+
+    pub(crate) fn is_server(&self) -> bool {
+        self.settings.run.scenario == Scenario::Server
+    }
+
+    /// The unit of the load.
+    pub(crate) fn unit(&self) -> &'static str {
+        if self.is_server() { "queries/s" } else { "samples/query" }
+    }
+
+    /// The percentile that is bounded.
+    pub(crate) fn percentile(&self) -> f64 {
+        self.quantile * 100.0
+    }
+
+    pub(crate) fn uses_tokens(&self) -> bool {
+        self.settings.test.use_token_latencies
+    }
+
+    pub(crate) fn samples_per_query(&self, load: f64) -> u64 {
+        if self.is_server() { 1 } else { load as u64 }
+    }
+
+    pub(crate) fn longest_bound_ns(&self) -> u64 {
+        self.bounds.iter().map(|bound| bound.bound_ns).max().unwrap_or(0)
+    }
+
+    /// The settings of a full run at this load.
+    pub(crate) fn at(&self, load: f64) -> Settings {
+        let mut settings = self.settings.clone();
+        settings.run.mode = Some(TestMode::PerformanceOnly);
+        let (key, value) = match self.is_server() {
+            true => ("server_target_qps", Value::Number(load)),
+            false => ("multi_stream_samples_per_query", Value::Integer(load as u64)),
+        };
+        settings.test = self.test_at(load);
+        if let Some(effective) = settings.effective.get_mut(key) {
+            let before = Overridden { value: effective.value.clone(), origin: effective.origin.clone() };
+            let mut overridden = vec![before];
+            overridden.append(&mut effective.overridden);
+            *effective =
+                Effective { value, origin: Origin::Flag { flag: "find-max".to_owned() }, overridden };
+        }
+        settings
+    }
+
+    fn test_at(&self, load: f64) -> TestSettings {
+        let mut test = TestSettings { mode: TestMode::PerformanceOnly, ..self.settings.test.clone() };
+        match self.is_server() {
+            true => test.server_target_qps = load,
+            false => test.multi_stream_samples_per_query = load as u64,
+        }
+        test
+    }
+
+    /// The settings of a probe: the beginning of a full run.
+    pub(crate) fn probe_at(&self, load: f64) -> TestSettings {
+        TestSettings {
+            min_query_count: self.probe_query_count(load),
+            min_duration_ms: 0,
+            ..self.test_at(load)
+        }
+    }
+
+    /// Most queries of a probe.
+    pub(crate) fn probe_query_count(&self, load: f64) -> u64 {
+        let full = self.full_query_count(load);
+        (full / PROBE_PART).max(PROBE_QUERIES).min(full)
+    }
+
+    /// How long a probe may be.
+    pub(crate) fn probe_limits(&self, load: f64, error_probability: f64) -> ProbeLimits {
+        let max_query_count = self.probe_query_count(load);
+        ProbeLimits { longest_bound_ns: self.longest_bound_ns(), max_query_count, error_probability }
+    }
+
+    /// About how many queries a full run has. In MultiStream a query at the limit takes about as long as its bound.
+    pub(crate) fn full_query_count(&self, load: f64) -> u64 {
+        let test = &self.settings.test;
+        let duration_s = test.min_duration_ms as f64 / 1e3;
+        let rate = if self.is_server() { load } else { 1e9 / self.longest_bound_ns().max(1) as f64 };
+        ((rate * duration_s) as u64).max(test.min_query_count).max(1)
+    }
+
+    /// How many of so many queries may miss a bound.
+    fn allowed_count(&self, query_count: u64) -> u64 {
+        let at_quantile =
+            query_count - 1 - ((query_count as f64 * self.quantile) as u64).min(query_count - 1);
+        match self.settings.run.rules.are_older() {
+            true => at_quantile,
+            // The estimate of MultiStream is the largest latency but so many, itself within the bound.
+            false => {
+                let allowance = over_latency_allowance(query_count, self.quantile).unwrap_or(0);
+                allowance.saturating_sub(u64::from(!self.is_server())).min(at_quantile)
+            }
+        }
+    }
+
+    /// The constraints at this load, in the order of the bounds, then that on failed samples.
+    pub(crate) fn constraints(&self, load: f64) -> Vec<Constraint> {
+        let count = self.full_query_count(load);
+        // Between the last number that is allowed and the first that is not.
+        let allowed = self.allowed_count(count) as f64 + 0.5;
+        let of_bound = |bound: &Bound| Constraint {
+            name: bound.what.name().to_owned(),
+            limit_share: (allowed / count as f64).min(1.0 - self.quantile),
+        };
+        let failed = Constraint { name: FAILED.to_owned(), limit_share: self.error_share };
+        self.bounds.iter().map(of_bound).chain([failed]).collect()
+    }
+
+    /// How many queries of a full run may miss each constraint before it cannot be VALID any more; `None` where the number
+    /// of its queries is not known beforehand.
+    ///
+    /// # Errors
+    /// If no test can be made of the settings.
+    pub(crate) fn allowed_counts(&self, load: f64) -> Result<Option<Vec<u64>>, HostError> {
+        if !self.is_server() || self.full_query_count(load) as f64 > COUNTABLE_QUERIES {
+            return Ok(None);
+        }
+        let qsl = self.settings.benchmark.qsl;
+        let made =
+            EffectiveSettings::new(&self.test_at(load), qsl.performance_sample_count, qsl.total_sample_count);
+        let (effective, _) = made.map_err(LoadGenError::Settings)?;
+        let count =
+            phases(&effective).first().map(|plan| QueryGenerator::new(&effective, plan).totals().query_count);
+        Ok(count.filter(|count| *count > 0).map(|count| {
+            let allowed = self.bounds.iter().map(|_| self.allowed_count(count));
+            allowed.chain([(count as f64 * self.error_share) as u64]).collect()
+        }))
+    }
+}
+
+/// The bounds of the scenario: on tokens in a token run, else on the latency.
+fn bounds(settings: &Settings, options: &FindMaxOptions) -> Result<Vec<Bound>, HostError> {
+    let test = &settings.test;
+    let latency = |bound_ns| vec![Bound { what: Bounded::Latency, bound_ns }];
+    let bounds = match (settings.run.scenario, options.latency_bound_ns) {
+        (Scenario::Server, Some(_)) => {
+            return Err(HostError::Usage(
+                "--latency-bound is for MultiStream: the bound of Server is the setting server_target_latency_ns".to_owned(),
+            ));
+        }
+        (Scenario::Server, None) if test.use_token_latencies => vec![
+            Bound { what: Bounded::FirstToken, bound_ns: test.server_ttft_latency },
+            Bound { what: Bounded::PerToken, bound_ns: test.server_tpot_latency },
+        ],
+        (Scenario::Server, None) => latency(test.server_target_latency_ns),
+        (_, Some(_)) if settings.run.rules.are_older() => {
+            return Err(HostError::Usage(
+                "--latency-bound: under the older rules the bound of MultiStream is the setting multi_stream_interval_ms".to_owned(),
+            ));
+        }
+        (_, None) if settings.run.rules.are_older() => {
+            latency((test.multi_stream_interval_ms * 1e6).round() as u64)
+        }
+        (_, Some(bound_ns)) => latency(bound_ns),
+        (_, None) => {
+            return Err(HostError::Usage(
+                "MultiStream has no latency bound of its own: give --latency-bound, such as 50ms".to_owned(),
+            ));
+        }
+    };
+    Ok(bounds)
+}

@@ -1,0 +1,86 @@
+//! What is known of the machine that a run took place on.
+
+use std::{fs, thread};
+
+use serde::Serialize;
+
+/// The machine, as its system describes it. What the system does not tell is null.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Machine {
+    /// Name of the processor.
+    pub cpu_model: Option<String>,
+    /// Processors that this process may use.
+    pub cpu_count: Option<usize>,
+    /// Memory of the whole machine.
+    pub memory_bytes: Option<u64>,
+    /// Name of the system.
+    pub os: Option<String>,
+    /// Version of the kernel.
+    pub kernel: Option<String>,
+    /// Instruction set, as Rust names it.
+    pub architecture: &'static str,
+    /// Mean number of running threads in the last 1, 5 and 15 minutes. Not there in virtual time, which it does not
+    /// touch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load_average: Option<[f64; 3]>,
+}
+
+impl Machine {
+    /// Asks the system.
+    #[must_use]
+    pub fn read() -> Self {
+        let text = |path: &str| fs::read_to_string(path).ok();
+        Self {
+            cpu_model: text("/proc/cpuinfo").and_then(|text| cpu_model(&text)),
+            cpu_count: thread::available_parallelism().ok().map(usize::from),
+            memory_bytes: text("/proc/meminfo").and_then(|text| memory_bytes(&text)),
+            os: text("/etc/os-release").and_then(|text| os_name(&text)),
+            kernel: text("/proc/sys/kernel/osrelease").map(|text| text.trim().to_owned()),
+            architecture: std::env::consts::ARCH,
+            load_average: text("/proc/loadavg").and_then(|text| load_average(&text)),
+        }
+    }
+}
+
+fn cpu_model(cpuinfo: &str) -> Option<String> {
+    value_of(cpuinfo, "model name", ':')
+}
+
+fn memory_bytes(meminfo: &str) -> Option<u64> {
+    let total = value_of(meminfo, "MemTotal", ':')?;
+    let kib: u64 = total.strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+fn os_name(os_release: &str) -> Option<String> {
+    value_of(os_release, "PRETTY_NAME", '=').map(|name| name.trim_matches('"').to_owned())
+}
+
+fn load_average(text: &str) -> Option<[f64; 3]> {
+    let mut numbers = text.split_whitespace().map(|word| word.parse().ok());
+    Some([numbers.next()??, numbers.next()??, numbers.next()??])
+}
+
+/// The value of the first line `key SEPARATOR value`.
+fn value_of(text: &str, key: &str, separator: char) -> Option<String> {
+    let pairs = text.lines().filter_map(|line| line.split_once(separator));
+    pairs
+        .map(|(name, value)| (name.trim(), value.trim()))
+        .find(|(name, _)| *name == key)
+        .map(|(_, v)| v.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_linux_writes() {
+        let cpuinfo = "processor\t: 0\nmodel name\t: Fast CPU: 9\n\nprocessor\t: 1\nmodel name\t: Other\n";
+        assert_eq!(cpu_model(cpuinfo).as_deref(), Some("Fast CPU: 9"));
+        assert_eq!(memory_bytes("MemTotal:       2 kB\nMemFree: 1 kB\n"), Some(2048));
+        assert_eq!(os_name("NAME=x\nPRETTY_NAME=\"Some Linux 1\"\n").as_deref(), Some("Some Linux 1"));
+        assert_eq!(load_average("0.03 0.18 1.27 1/99 42\n"), Some([0.03, 0.18, 1.27]));
+        assert_eq!((memory_bytes("MemTotal: many\n"), load_average("0.1 0.2")), (None, None));
+    }
+}

@@ -1,0 +1,166 @@
+//! The null plugin on the test bed of a run: the same path from the load generator through the plugin table and back,
+//! with nothing at its end, so that what is measured is the harness itself.
+
+use std::{borrow::Cow, cell::Cell, collections::BTreeMap};
+
+use proctor_config::{Benchmark, IssueMode, Loader, Model as BenchmarkModel, QslCounts, Settings};
+use proctor_datasets::{DataRoot, Dataset, DatasetError, RawSample};
+use proctor_loadgen::{Progress, TestOutcome, TestSettings, WaitPolicy};
+// It registers itself, for which the linker has to see it used.
+use proctor_null as _;
+use proctor_preprocess::{Pipeline, PreprocessError};
+use proctor_vocabulary::{ElementType, SampleIndex, TensorSpec, TestMode};
+
+use crate::{
+    bed::{
+        call_watchdog::Watchdog,
+        plugin::{Dispatch, Plugin},
+        sample_library::{Data, Library},
+        test_bed::{HostClock, TestBed},
+    },
+    error::HostError,
+    files::cache_folder::CacheFolder,
+    interrupt::Interrupt,
+};
+
+/// Samples in the library. Enough that choosing one costs what it costs in a run.
+const SAMPLE_COUNT: u64 = 1024;
+const NAME: &str = "null";
+
+/// How the null plugin is used.
+#[derive(Debug, Clone)]
+pub struct NullTest {
+    /// Settings of the load generator.
+    pub settings: TestSettings,
+    /// How the plugin is given its work.
+    pub dispatch: Dispatch,
+    /// Whether issued samples are completed by a thread of the plugin's own, instead of inside the issue call.
+    pub on_thread: bool,
+    /// How the issuing thread waits.
+    pub wait: WaitPolicy,
+    /// Of batches: most samples in one, and instances that execute them. Nothing waits for a batch to fill.
+    pub batch_size: usize,
+    /// Number of instances.
+    pub instances: usize,
+}
+
+impl NullTest {
+    /// Makes the test, in real time.
+    ///
+    /// # Errors
+    /// If it could not begin, or was interrupted, or a sample did not complete as it should.
+    pub fn run(&self, interrupt: &Interrupt) -> Result<TestOutcome, HostError> {
+        self.run_watched(interrupt, &|_| ())
+    }
+
+    /// As [`run`](Self::run); `watch` gets the progress of the test before it starts.
+    pub fn run_watched(
+        &self,
+        interrupt: &Interrupt,
+        watch: &dyn Fn(Progress),
+    ) -> Result<TestOutcome, HostError> {
+        let settings = self.all_settings()?;
+        let watchdog = Watchdog::default();
+        let clock = HostClock::new(false, self.wait);
+        let plugin = Plugin::open(&settings, &watchdog, clock.reader(), &CacheFolder::Absent)?;
+        let model = plugin.load_model(&settings, &DataRoot::new(None), &watchdog)?;
+        let library = Library::new(data(&settings.benchmark), model.clone(), watchdog.clone());
+        let bed = TestBed {
+            settings: &settings,
+            clock,
+            plugin,
+            model,
+            library,
+            watchdog,
+            interrupt: interrupt.clone(),
+            audit_config: None,
+            phase_count: Cell::new(0),
+            stamps: None,
+        };
+        let outcome = bed.test_silently(TestMode::PerformanceOnly, watch)?.outcome;
+        if outcome.interrupted.is_some() {
+            return Err(HostError::Interrupted("the harness was measured"));
+        }
+        match outcome.violations.first() {
+            Some(violation) => Err(HostError::PluginCannot(format!("plugin {NAME}: {violation}"))),
+            None => Ok(outcome),
+        }
+    }
+
+    /// The settings of a run of the null plugin; nothing of them comes from the user.
+    fn all_settings(&self) -> Result<Settings, HostError> {
+        let mut settings = Loader::new().load()?;
+        settings.benchmark = benchmark(&settings.benchmark);
+        settings.test = self.settings.clone();
+        settings.run.scenario = self.settings.scenario;
+        NAME.clone_into(&mut settings.run.plugin);
+        settings.run.issue = match self.dispatch {
+            Dispatch::Batches => IssueMode::Never,
+            Dispatch::WholeQueries => IssueMode::Always,
+        };
+        (settings.run.batch_size, settings.run.instances) = (self.batch_size, self.instances);
+        let complete = if self.on_thread { "thread" } else { "inline" };
+        settings.plugin_options = BTreeMap::from([(format!("{NAME}.complete"), complete.to_owned())]);
+        Ok(settings)
+    }
+}
+
+/// One small tensor in, one out, and no file.
+fn benchmark(benchmark: &Benchmark) -> Benchmark {
+    Benchmark {
+        model: BenchmarkModel { id: NAME.to_owned(), ..BenchmarkModel::default() },
+        inputs: vec![number("input")],
+        outputs: vec![number("output")],
+        qsl: QslCounts { total_sample_count: SAMPLE_COUNT, performance_sample_count: SAMPLE_COUNT },
+        ..benchmark.clone()
+    }
+}
+
+fn number(name: &str) -> TensorSpec {
+    TensorSpec { name: name.to_owned(), element_type: ElementType::F32, shape: vec![1] }
+}
+
+fn data(benchmark: &Benchmark) -> Data {
+    let inputs = benchmark.inputs.clone();
+    Data::made(Box::new(Zeros), Box::new(Copied(inputs.clone())), inputs, benchmark.qsl)
+}
+
+/// Samples that are all alike.
+struct Zeros;
+
+impl Dataset for Zeros {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn sample_count(&self) -> u64 {
+        SAMPLE_COUNT
+    }
+
+    fn read(&self, _index: SampleIndex) -> Result<RawSample<'_>, DatasetError> {
+        const BYTES: &[u8] = &[0; 4];
+        Ok(RawSample {
+            element_type: ElementType::F32,
+            shape: Cow::Borrowed(&[1]),
+            bytes: Cow::Borrowed(BYTES),
+        })
+    }
+}
+
+/// A sample as it is.
+struct Copied(Vec<TensorSpec>);
+
+impl Pipeline for Copied {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn outputs(&self) -> &[TensorSpec] {
+        &self.0
+    }
+
+    fn run(&self, sample: &RawSample<'_>, tensors: &mut [&mut [u8]]) -> Result<(), PreprocessError> {
+        tensors.iter_mut().for_each(|tensor| tensor.copy_from_slice(&sample.bytes));
+        Ok(())
+    }
+}

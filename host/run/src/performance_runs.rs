@@ -1,0 +1,82 @@
+//! The performance runs of a result: one, or, where the rules want several, the one of them that counts.
+//!
+//! Source: MLPerf Inference Benchmark, section 4.6: five runs of Server, and the result is their lowest. One that is
+//! INVALID makes the result so, hence those after it are not made.
+
+use proctor_config::Settings;
+use proctor_vocabulary::{Scenario, TestMode};
+
+use crate::{
+    bed::test_bed::{Test, TestBed},
+    error::HostError,
+    figures::{Metric, metric},
+    files::run_folder::RunFolder,
+};
+
+/// Runs in the order in which they were made.
+#[derive(Default)]
+pub(crate) struct PerformanceRuns {
+    pub(crate) tests: Vec<Test>,
+    /// How many there should be.
+    pub(crate) planned_count: u64,
+}
+
+impl PerformanceRuns {
+    /// Makes the runs. The logs of a single one are in `folder` itself, those of several in `run_1`, `run_2` and so on.
+    ///
+    /// # Errors
+    /// If one could not begin.
+    pub(crate) fn make(bed: &TestBed<'_>, mode: TestMode, folder: &RunFolder) -> Result<Self, HostError> {
+        let planned_count = planned_count(bed.settings, mode);
+        let mut tests: Vec<Test> = Vec::new();
+        for number in 1..=planned_count {
+            let name = if planned_count == 1 { String::new() } else { format!("run_{number}") };
+            // The answers of the first are enough.
+            let mode = if number == 1 { mode } else { TestMode::PerformanceOnly };
+            tests.push(bed.test(mode, &folder.subfolder(&name)?)?);
+            if !tests.iter().all(|test| test.may_go_on() && test.outcome.verdict.valid) {
+                break;
+            }
+        }
+        Ok(Self { tests, planned_count })
+    }
+
+    /// The run that the result is about: the INVALID one, else the one with the lowest metric.
+    pub(crate) fn deciding(&self) -> Option<&Test> {
+        let invalid = self.tests.iter().find(|test| !test.outcome.verdict.valid);
+        invalid.or_else(|| self.tests.iter().min_by(|a, b| rate(a).total_cmp(&rate(b))))
+    }
+
+    /// All that were made, if there should be several.
+    pub(crate) fn several(&self) -> &[Test] {
+        if self.planned_count > 1 { &self.tests } else { &[] }
+    }
+
+    /// A reason of the deciding run, which is the last one made if there is any, with its number if there are several.
+    pub(crate) fn with_number(&self, reason: &str) -> String {
+        match self.planned_count {
+            0 | 1 => reason.to_owned(),
+            planned => format!("run {} of {planned}: {reason}", self.tests.len()),
+        }
+    }
+
+    /// The metric of the result, that of the deciding run, and how many runs it is the lowest of.
+    pub(crate) fn name(&self, metric: Metric) -> Metric {
+        match self.tests.len() {
+            0 | 1 => metric,
+            count => Metric { name: format!("{}, lowest of {count} runs", metric.name), ..metric },
+        }
+    }
+}
+
+/// Only Server is about a rate that several runs confirm; a search makes its own runs.
+fn planned_count(settings: &Settings, mode: TestMode) -> u64 {
+    let is_one = settings.run.scenario != Scenario::Server || mode == TestMode::FindPeakPerformance;
+    if is_one { 1 } else { settings.run.server_run_count }
+}
+
+/// What the runs are compared by.
+fn rate(test: &Test) -> f64 {
+    let result = test.outcome.performance.as_ref();
+    result.map_or(0.0, |result| metric(result, &test.outcome.effective).value)
+}

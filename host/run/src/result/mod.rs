@@ -1,0 +1,310 @@
+//! `result.json`: everything about a run, for programs.
+//!
+//! Units are in the names of the keys. In virtual time there is nothing in it that another run with the same settings
+//! would not have: no time of day, no load of the machine, no name of the folder, no figures of the plugin's own.
+//! A key that is added leaves [`RESULT_SCHEMA_VERSION`] as it is; one that is removed or changes its meaning raises it.
+
+mod finding;
+pub(crate) mod older_rules;
+mod test_part;
+mod tokens;
+pub(crate) mod verdict;
+
+use std::{
+    collections::BTreeMap,
+    io::{self, Write},
+};
+
+use chrono::{SecondsFormat, Utc};
+use proctor_accuracy::AccuracyResult;
+use proctor_config::{Effective, Settings};
+use serde::Serialize;
+
+pub(crate) use test_part::{FiguresPart, TestPart};
+
+use crate::{
+    bed::{
+        plugin::{Dispatch, Plugin},
+        test_bed::Test,
+    },
+    error::{EXIT_BAD_RESULT, EXIT_GOOD, EXIT_INTERRUPTED},
+    figures::{Metric, metric, peak_metric},
+    files::model_files::FoundFile,
+    machine::Machine,
+    overhead::floor::Floor,
+    performance_runs::PerformanceRuns,
+};
+
+/// Version of the form of the file.
+pub(crate) const RESULT_SCHEMA_VERSION: u32 = 1;
+
+/// The tests of a run and what became of the answers.
+pub(crate) struct Tests<'a> {
+    pub(crate) accuracy_run: Option<&'a Test>,
+    pub(crate) performance_runs: &'a PerformanceRuns,
+    pub(crate) accuracy: Option<AccuracyResult>,
+}
+
+/// Everything about a run.
+#[derive(Debug, Serialize)]
+pub(crate) struct RunResult {
+    pub(crate) schema_version: u32,
+    pub(crate) program: Program,
+    /// When the result was made; not in virtual time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) finished_at_utc: Option<String>,
+    pub(crate) verdict: Verdict,
+    pub(crate) scenario: &'static str,
+    pub(crate) virtual_time: bool,
+    pub(crate) preset: String,
+    /// The round of rules that it was judged by.
+    pub(crate) rules: &'static str,
+    /// Whether the run was as long as the rules want it.
+    pub(crate) official_length: bool,
+    pub(crate) metric: Option<Metric>,
+    pub(crate) accuracy: Option<AccuracyResult>,
+    /// The run that decides, where there should be several.
+    pub(crate) performance_run: Option<TestPart>,
+    /// All that were made, where there should be several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) performance_runs: Vec<TestPart>,
+    pub(crate) accuracy_run: Option<TestPart>,
+    /// What the latencies would be if the plugin took no time; not in virtual time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) harness_floor: Option<Floor>,
+    pub(crate) benchmark: BenchmarkPart,
+    pub(crate) plugin: PluginPart,
+    pub(crate) seeds: BTreeMap<&'static str, u64>,
+    pub(crate) machine: Machine,
+    /// Each setting with its origin and what it replaced.
+    pub(crate) settings: BTreeMap<String, Effective>,
+    pub(crate) setting_warnings: Vec<String>,
+}
+
+/// The program that wrote a result.
+#[derive(Debug, Serialize)]
+pub struct Program {
+    /// Name of the project.
+    pub name: &'static str,
+    /// Its version.
+    pub version: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Verdict {
+    pub(crate) valid: bool,
+    /// Null if it was not measured.
+    pub(crate) accuracy_passed: Option<bool>,
+    pub(crate) interrupted: bool,
+    /// Why the run is not valid.
+    pub(crate) reasons: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct BenchmarkPart {
+    pub(crate) id: String,
+    pub(crate) task: String,
+    pub(crate) model: String,
+    pub(crate) dataset: String,
+    pub(crate) preprocessing: String,
+    pub(crate) total_sample_count: u64,
+    pub(crate) performance_sample_count: u64,
+    /// What the reference model reaches.
+    pub(crate) accuracy_reference: f64,
+    pub(crate) accuracy_target_ratio: f64,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct PluginPart {
+    pub(crate) name: String,
+    pub(crate) vendor: String,
+    pub(crate) version: String,
+    pub(crate) license: String,
+    /// Path of the library, or that it is linked in.
+    pub(crate) source: String,
+    pub(crate) sha256: Option<String>,
+    pub(crate) abi_version: String,
+    pub(crate) layout_checked: bool,
+    pub(crate) precision: String,
+    /// `batches` or `whole queries`: what the plugin was given.
+    pub(crate) dispatch: &'static str,
+    pub(crate) options: BTreeMap<String, String>,
+    /// The files of the model that it read.
+    pub(crate) model_files: Vec<FoundFile>,
+    /// Figures of the plugin's own; not in virtual time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) metrics: Option<BTreeMap<String, f64>>,
+}
+
+impl Program {
+    /// This program.
+    #[must_use]
+    pub fn this() -> Self {
+        Self { name: "proctor", version: env!("CARGO_PKG_VERSION") }
+    }
+}
+
+impl RunResult {
+    /// Puts everything together.
+    pub(crate) fn new(settings: &Settings, plugin: PluginPart, machine: Machine, tests: Tests<'_>) -> Self {
+        let Tests { accuracy_run, performance_runs, accuracy } = tests;
+        let performance_run = performance_runs.deciding();
+        let is_virtual = settings.run.virtual_time;
+        let measured = performance_run.and_then(|test| {
+            if let Some(search) = &test.outcome.peak_search {
+                return search.peak_qps().map(peak_metric);
+            }
+            let measured = test.outcome.performance.as_ref()?;
+            Some(performance_runs.name(metric(measured, &test.outcome.effective)))
+        });
+        let mut effective = settings.effective.clone();
+        if is_virtual {
+            effective.remove("output_folder");
+        }
+        Self {
+            schema_version: RESULT_SCHEMA_VERSION,
+            program: Program::this(),
+            finished_at_utc: (!is_virtual).then(|| Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true)),
+            verdict: Verdict::new(settings, accuracy_run, performance_runs, accuracy.as_ref()),
+            scenario: settings.run.scenario.name(),
+            virtual_time: is_virtual,
+            preset: settings.run.preset.clone(),
+            rules: settings.run.rules.name(),
+            official_length: settings.is_of_official_length(),
+            metric: measured,
+            accuracy,
+            performance_run: performance_run.map(TestPart::new),
+            performance_runs: performance_runs.several().iter().map(TestPart::new).collect(),
+            accuracy_run: accuracy_run.map(TestPart::new),
+            harness_floor: None,
+            benchmark: BenchmarkPart::new(settings),
+            plugin,
+            seeds: seeds(settings),
+            machine: if is_virtual { Machine { load_average: None, ..machine } } else { machine },
+            settings: effective,
+            setting_warnings: settings.warnings.clone(),
+        }
+    }
+
+    /// Adds the harness's own floor, with marks where the latencies of the run are near it.
+    pub(crate) fn with_floor(self, floor: Option<Floor>) -> Self {
+        let latencies = self.performance_run.as_ref().and_then(|test| test.figures.as_ref());
+        let marked = floor.map(|mut floor| {
+            latencies.inspect(|figures| floor.mark(&figures.query_latency));
+            floor
+        });
+        Self { harness_floor: marked, ..self }
+    }
+
+    /// Writes it as JSON, indented, with a line end.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        serde_json::to_writer_pretty(&mut *out, self)?;
+        out.write_all(b"\n")
+    }
+
+    /// The exit code that tells the verdict.
+    pub(crate) fn exit_code(&self) -> i32 {
+        let Verdict { valid, accuracy_passed, interrupted, .. } = self.verdict;
+        match (interrupted, valid && accuracy_passed != Some(false)) {
+            (true, _) => EXIT_INTERRUPTED,
+            (false, true) => EXIT_GOOD,
+            (false, false) => EXIT_BAD_RESULT,
+        }
+    }
+}
+
+impl Verdict {
+    fn new(
+        settings: &Settings,
+        accuracy_run: Option<&Test>,
+        performance_runs: &PerformanceRuns,
+        accuracy: Option<&AccuracyResult>,
+    ) -> Self {
+        let mut reasons = Vec::new();
+        if let Some(test) = accuracy_run {
+            let own = test.outcome.verdict.reasons.iter();
+            reasons.extend(own.map(|reason| format!("accuracy run: {reason}")));
+        }
+        let performance_run = performance_runs.deciding();
+        if let Some(test) = performance_run {
+            let own = test.outcome.verdict.reasons.iter();
+            reasons.extend(own.map(|reason| performance_runs.with_number(reason)));
+        } else if settings.run.mode.is_none() {
+            reasons.push(
+                "there was no performance run, because the accuracy run did not come to its end".to_owned(),
+            );
+        }
+        // What the user did comes before what followed from it.
+        reasons.sort_by_key(|reason| !reason.contains("interrupted: "));
+        let tests = [accuracy_run, performance_run];
+        Self {
+            valid: reasons.is_empty(),
+            accuracy_passed: accuracy.map(|accuracy| accuracy.passed),
+            interrupted: tests.into_iter().flatten().any(|test| test.outcome.interrupted.is_some()),
+            reasons,
+        }
+    }
+}
+
+impl BenchmarkPart {
+    fn new(settings: &Settings) -> Self {
+        let benchmark = &settings.benchmark;
+        Self {
+            id: benchmark.id.clone(),
+            task: benchmark.task.clone(),
+            model: benchmark.model.id.clone(),
+            dataset: benchmark.dataset.clone(),
+            preprocessing: benchmark.preprocessing.clone(),
+            total_sample_count: benchmark.qsl.total_sample_count,
+            performance_sample_count: benchmark.qsl.performance_sample_count,
+            accuracy_reference: benchmark.quality.reference,
+            accuracy_target_ratio: benchmark.quality.target_ratio,
+        }
+    }
+}
+
+impl PluginPart {
+    /// What is known of the plugin at the end of a run.
+    pub(crate) fn new(plugin: &Plugin, precision: &str, is_virtual: bool) -> Self {
+        let identity = plugin.identity();
+        Self {
+            name: identity.name.clone(),
+            vendor: identity.vendor.clone(),
+            version: identity.version.clone(),
+            license: identity.license.clone(),
+            source: identity.source.clone(),
+            sha256: identity.sha256.clone(),
+            abi_version: format!("{}.{}", identity.abi_major, identity.abi_minor),
+            layout_checked: identity.layout_checked,
+            precision: precision.to_owned(),
+            dispatch: match plugin.dispatch {
+                Dispatch::Batches => "batches",
+                Dispatch::WholeQueries => "whole queries",
+            },
+            options: plugin
+                .options
+                .iter()
+                .map(|(name, value)| (name.to_owned(), value.to_string()))
+                .collect(),
+            model_files: plugin.model_files.get().cloned().unwrap_or_default(),
+            metrics: (!is_virtual).then(|| plugin.backend.metrics()),
+        }
+    }
+}
+
+/// The seeds in effect, test 05 included if it is on.
+fn seeds(settings: &Settings) -> BTreeMap<&'static str, u64> {
+    let test = settings.test.clone().with_test05_applied();
+    BTreeMap::from([
+        ("qsl_rng_seed", test.qsl_rng_seed),
+        ("sample_index_rng_seed", test.sample_index_rng_seed),
+        ("schedule_rng_seed", test.schedule_rng_seed),
+        ("accuracy_log_rng_seed", test.accuracy_log_rng_seed),
+    ])
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,175 @@
+//! The part of `result.json` about one test.
+
+use std::collections::BTreeMap;
+
+use proctor_loadgen::{EarlyStopping, IssueDelay, PerformanceResult, PhaseOutcome, ScenarioFigures};
+use proctor_scheduler::Statistics;
+use serde::Serialize;
+
+use super::{
+    finding::FindingPart,
+    tokens::{SearchPart, TokenPart},
+};
+use crate::{
+    bed::test_bed::Test,
+    figures::{Latencies, query_latencies},
+    result::older_rules::IntervalPart,
+};
+
+/// One test; of a search for the peak, its reported run.
+#[derive(Debug, Serialize)]
+pub(crate) struct TestPart {
+    pub(crate) mode: &'static str,
+    pub(crate) valid: bool,
+    pub(crate) reasons: Vec<String>,
+    /// What the verdict rests on, and what to do about what is broken.
+    pub(crate) findings: Vec<FindingPart>,
+    /// From the start of issuing to the last completion, over all phases.
+    pub(crate) duration_ns: u64,
+    pub(crate) issued_query_count: u64,
+    pub(crate) issued_sample_count: u64,
+    /// How late queries with a schedule were issued.
+    pub(crate) issue_delay_max_ns: u64,
+    pub(crate) issue_delay_mean_ns: u64,
+    pub(crate) issue_delay_p50_ns: u64,
+    pub(crate) issue_delay_p99_ns: u64,
+    pub(crate) issue_delay_p99_9_ns: u64,
+    pub(crate) figures: Option<FiguresPart>,
+    /// What the search for the peak did, if this is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) search: Option<SearchPart>,
+    pub(crate) scheduler: Option<SchedulerPart>,
+}
+
+/// What only a performance run has.
+#[derive(Debug, Serialize)]
+pub(crate) struct FiguresPart {
+    pub(crate) query_latency: Latencies,
+    pub(crate) sample_latency: Latencies,
+    /// SingleStream: queries over the time until the last was issued.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) queries_per_second: Option<f64>,
+    /// Server: samples over the time until the last was scheduled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) scheduled_samples_per_second: Option<f64>,
+    /// Server: samples over the time until the last was completed. Offline: over the time of the slowest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) completed_samples_per_second: Option<f64>,
+    /// Server: samples over the latency bound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) over_latency_count: Option<u64>,
+    pub(crate) min_duration_met: bool,
+    pub(crate) min_queries_met: bool,
+    pub(crate) latency_bound_met: bool,
+    pub(crate) early_stopping_met: bool,
+    pub(crate) early_stopping_estimate_ns: Option<u64>,
+    pub(crate) recommendations: Vec<String>,
+    /// Token runs, and runs that infer tokens from samples.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tokens: Option<TokenPart>,
+    /// MultiStream under the older rules.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) intervals: Option<IntervalPart>,
+}
+
+/// What the scheduler counted.
+#[derive(Debug, Serialize)]
+pub(crate) struct SchedulerPart {
+    pub(crate) batch_count: u64,
+    pub(crate) batch_size_mean: f64,
+    /// Number of batches by their size.
+    pub(crate) batch_sizes: BTreeMap<usize, u64>,
+    pub(crate) rejected_sample_count: u64,
+    pub(crate) queue_depth_max: usize,
+    pub(crate) queue_capacity: usize,
+    /// Time that each instance spent on batches.
+    pub(crate) instance_busy_ns: Vec<u64>,
+    pub(crate) failed_batch_count: u64,
+}
+
+impl TestPart {
+    pub(crate) fn new(test: &Test) -> Self {
+        let outcome = &test.outcome;
+        let sum = |part: fn(&PhaseOutcome) -> u64| outcome.reported_phases().map(part).sum();
+        // Of several phases, the worst.
+        let delay = |part: fn(&IssueDelay) -> u64| {
+            outcome.reported_phases().map(|phase| part(&phase.issue_delay)).max().unwrap_or(0)
+        };
+        Self {
+            mode: outcome.effective.mode.name(),
+            valid: outcome.verdict.valid,
+            reasons: outcome.verdict.reasons.clone(),
+            findings: outcome.findings.iter().map(FindingPart::from).collect(),
+            duration_ns: sum(|phase| phase.duration_ns),
+            issued_query_count: sum(|phase| phase.record.issued_query_count),
+            issued_sample_count: sum(|phase| phase.record.issued_sample_count),
+            issue_delay_max_ns: delay(|delay| delay.max_ns),
+            issue_delay_mean_ns: delay(|delay| delay.mean_ns),
+            issue_delay_p50_ns: delay(|delay| delay.p50_ns),
+            issue_delay_p99_ns: delay(|delay| delay.p99_ns),
+            issue_delay_p99_9_ns: delay(|delay| delay.p99_9_ns),
+            figures: outcome.performance.as_ref().map(FiguresPart::new),
+            search: outcome.peak_search.as_ref().map(SearchPart::from),
+            scheduler: test.system.statistics.as_ref().map(SchedulerPart::new),
+        }
+    }
+}
+
+impl FiguresPart {
+    fn new(result: &PerformanceResult) -> Self {
+        let EarlyStopping { met: early_stopping_met, estimate_ns: early_stopping_estimate_ns, .. } =
+            result.early_stopping;
+        let mut part = Self {
+            query_latency: query_latencies(result).into(),
+            sample_latency: (&result.sample_latencies).into(),
+            queries_per_second: None,
+            scheduled_samples_per_second: None,
+            completed_samples_per_second: None,
+            over_latency_count: None,
+            min_duration_met: result.min_duration_met,
+            min_queries_met: result.min_queries_met,
+            latency_bound_met: result.perf_constraints_met,
+            early_stopping_met,
+            early_stopping_estimate_ns,
+            recommendations: result.recommendations.iter().map(ToString::to_string).collect(),
+            tokens: TokenPart::of(result),
+            intervals: result.intervals.as_ref().map(IntervalPart::from),
+        };
+        match &result.figures {
+            ScenarioFigures::SingleStream { qps_with_loadgen_overhead, .. } => {
+                part.queries_per_second = Some(*qps_with_loadgen_overhead);
+            }
+            ScenarioFigures::MultiStream { .. } => {}
+            ScenarioFigures::Server {
+                scheduled_samples_per_second,
+                completed_samples_per_second,
+                over_latency_count,
+                ..
+            } => {
+                part.scheduled_samples_per_second = Some(*scheduled_samples_per_second);
+                part.completed_samples_per_second = Some(*completed_samples_per_second);
+                part.over_latency_count = Some(*over_latency_count);
+            }
+            ScenarioFigures::Offline { samples_per_second, .. } => {
+                part.completed_samples_per_second = Some(*samples_per_second);
+            }
+        }
+        part
+    }
+}
+
+impl SchedulerPart {
+    fn new(statistics: &Statistics) -> Self {
+        let sizes = statistics.batch_size_histogram.iter().copied().enumerate();
+        Self {
+            batch_count: statistics.batches,
+            batch_size_mean: statistics.batch_size_mean(),
+            batch_sizes: sizes.filter(|(_, count)| *count > 0).collect(),
+            rejected_sample_count: statistics.samples_rejected,
+            queue_depth_max: statistics.queue_depth_max,
+            queue_capacity: statistics.queue_capacity,
+            instance_busy_ns: statistics.busy_ns.clone(),
+            failed_batch_count: statistics.failures.batches,
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! Results of simulated tests: a model that takes 1 ms for each sample.
+
+use std::sync::Arc;
+
+use proctor_config::Loader;
+use proctor_loadgen::{
+    Clock, LibraryError, LoadGen, LoadGenOptions, QuerySampleLibrary, SystemUnderTest, TestSettings,
+    VirtualClock,
+};
+use proctor_scheduler::{BatchError, Instance, SchedulerConfig, SimulatedScheduler};
+use proctor_vocabulary::{
+    CompletionSink, QuerySample, QuerySampleResponse, SampleIndex, SampleStatus, TestMode,
+};
+
+use super::tokens::StepPart;
+use super::*;
+use crate::bed::system::SystemReport;
+
+/// With so many output tokens for each sample, all at its end.
+struct OneMs {
+    token_count: u32,
+}
+
+impl Instance for OneMs {
+    fn execute(&mut self, _: &[QuerySample]) -> Result<(), BatchError> {
+        Ok(())
+    }
+
+    fn execute_virtual(&mut self, batch: &[QuerySample], _: u32) -> Result<u64, BatchError> {
+        Ok(1_000_000 * batch.len() as u64)
+    }
+
+    fn complete(&mut self, batch: &[QuerySample], sink: &dyn CompletionSink) {
+        for sample in batch {
+            let (status, token_count) = (SampleStatus::OK, self.token_count);
+            let response = QuerySampleResponse { id: sample.id, status, data: &[], token_count };
+            if token_count > 0 {
+                sink.first_token(&[response]);
+            }
+            sink.complete(&[response]);
+        }
+    }
+}
+
+struct Samples;
+
+impl QuerySampleLibrary for Samples {
+    fn name(&self) -> &str {
+        "samples"
+    }
+
+    fn total_sample_count(&self) -> u64 {
+        600
+    }
+
+    fn performance_sample_count(&self) -> u64 {
+        600
+    }
+
+    fn load(&self, _: &[SampleIndex]) -> Result<(), LibraryError> {
+        Ok(())
+    }
+
+    fn unload(&self, _: &[SampleIndex]) -> Result<(), LibraryError> {
+        Ok(())
+    }
+}
+
+fn settings() -> Settings {
+    let loader = Loader::new().set("scenario=Server").set("target_qps=200").set("virtual_time=true");
+    loader.set("output_folder=here").set("mock.sigma=1").load().unwrap()
+}
+
+fn test(settings: &Settings, mode: TestMode, interrupted: bool) -> Test {
+    let clock = Arc::new(VirtualClock::new());
+    let request = TestSettings { mode, ..settings.test.clone() };
+    let loadgen = LoadGen::new(request, Arc::clone(&clock), LoadGenOptions::default());
+    let config = SchedulerConfig::default();
+    let instance = OneMs { token_count: if settings.test.use_token_latencies { 5 } else { 0 } };
+    let system =
+        SimulatedScheduler::new("one ms", &config, vec![Box::new(instance)], loadgen.sink(), clock).unwrap();
+    if interrupted {
+        loadgen.stop_handle().stop("Ctrl-C or SIGTERM");
+    }
+    let outcome = loadgen.run(&system as &dyn SystemUnderTest, &Samples).unwrap();
+    let system = SystemReport { statistics: Some(system.statistics()), ..SystemReport::default() };
+    Test { outcome, folder: "here".into(), system, is_abandoned: false, write_error: None }
+}
+
+fn plugin() -> PluginPart {
+    PluginPart {
+        name: "one-ms".into(),
+        vendor: "nobody".into(),
+        version: "1.0.0".into(),
+        license: "Apache-2.0".into(),
+        source: "linked in".into(),
+        sha256: None,
+        abi_version: "1.0".into(),
+        layout_checked: true,
+        precision: "f32".into(),
+        dispatch: "batches",
+        options: BTreeMap::from([("sigma".to_owned(), "1".to_owned())]),
+        model_files: Vec::new(),
+        metrics: None,
+    }
+}
+
+fn machine() -> Machine {
+    Machine {
+        cpu_model: Some("Some CPU".into()),
+        cpu_count: Some(2),
+        memory_bytes: Some(1 << 30),
+        os: None,
+        kernel: None,
+        architecture: "x86_64",
+        load_average: Some([0.5, 0.0, 0.0]),
+    }
+}
+
+fn accuracy(passed: bool) -> AccuracyResult {
+    AccuracyResult {
+        metric: "top1".into(),
+        value: 0.975,
+        correct_count: 585,
+        judged_count: 600,
+        sample_count: 600,
+        target: 0.96525,
+        passed,
+        reasons: if passed { Vec::new() } else { vec!["too low".to_owned()] },
+        missing_samples: Vec::new(),
+        malformed_samples: Vec::new(),
+        duplicate_samples: Vec::new(),
+        unknown_samples: Vec::new(),
+        details: BTreeMap::new(),
+    }
+}
+
+fn single(test: Test) -> PerformanceRuns {
+    PerformanceRuns { tests: vec![test], planned_count: 1 }
+}
+
+fn result(accuracy_passed: bool) -> RunResult {
+    let settings = settings();
+    let accuracy_run = test(&settings, TestMode::AccuracyOnly, false);
+    let performance_run = test(&settings, TestMode::PerformanceOnly, false);
+    let tests = Tests {
+        accuracy_run: Some(&accuracy_run),
+        performance_runs: &single(performance_run),
+        accuracy: Some(accuracy(accuracy_passed)),
+    };
+    RunResult::new(&settings, plugin(), machine(), tests)
+}
+
+pub(crate) fn server_result() -> RunResult {
+    result(true)
+}
+
+/// A performance run alone, with these settings of the load generator changed.
+fn performance_result(change: impl FnOnce(&mut TestSettings), mode: TestMode) -> RunResult {
+    let mut settings = settings();
+    change(&mut settings.test);
+    let performance_runs = single(test(&settings, mode, false));
+    let tests = Tests { accuracy_run: None, performance_runs: &performance_runs, accuracy: None };
+    RunResult::new(&settings, plugin(), machine(), tests)
+}
+
+/// A run that is a tenth faster than the model.
+pub(crate) fn too_fast_result() -> RunResult {
+    performance_result(|test| test.server_target_qps = 1100.0, TestMode::PerformanceOnly)
+}
+
+pub(crate) fn interrupted_result() -> RunResult {
+    let settings = settings();
+    let performance_run = test(&settings, TestMode::PerformanceOnly, true);
+    let performance_runs = single(performance_run);
+    let tests = Tests { accuracy_run: None, performance_runs: &performance_runs, accuracy: None };
+    RunResult::new(&settings, plugin(), machine(), tests)
+}
+
+/// The model does 1000 samples a second one after the other, and may take 20 ms for one.
+#[test]
+fn the_metric_of_a_search_is_the_peak_rate() {
+    let mut settings = settings();
+    settings.test.min_duration_ms = 1000;
+    let performance_run = test(&settings, TestMode::FindPeakPerformance, false);
+    let search = performance_run.outcome.peak_search.clone().unwrap();
+    let performance_runs = single(performance_run);
+    let tests = Tests { accuracy_run: None, performance_runs: &performance_runs, accuracy: None };
+    let result = RunResult::new(&settings, plugin(), machine(), tests);
+    let metric = result.metric.unwrap();
+    assert_eq!((metric.name.as_str(), metric.unit), ("peak rate", "queries/s"));
+    assert_eq!(Some(metric.value), search.peak_qps());
+    let reported = &performance_runs.tests[0].outcome.phases[search.reported_step.unwrap()];
+    let part = result.performance_run.unwrap();
+    assert_eq!(part.mode, "FindPeakPerformance");
+    assert_eq!(part.issued_query_count, reported.record.issued_query_count);
+}
+
+/// Runs of Server at these rates, in queries per second. The model does 1000 of them.
+fn several(rates_qps: &[f64]) -> RunResult {
+    let loader = Loader::new().set("scenario=Server").set("rules=v0.5").set("virtual_time=true");
+    let mut settings = loader.load().unwrap();
+    let runs = rates_qps.iter().map(|rate_qps| {
+        settings.test.server_target_qps = *rate_qps;
+        test(&settings, TestMode::PerformanceOnly, false)
+    });
+    let performance_runs = PerformanceRuns { tests: runs.collect(), planned_count: 5 };
+    let tests = Tests { accuracy_run: None, performance_runs: &performance_runs, accuracy: None };
+    RunResult::new(&settings, plugin(), machine(), tests)
+}
+
+#[test]
+fn the_lowest_of_several_runs_is_the_result() {
+    let rates_qps = [250.0, 220.0, 180.0, 210.0, 240.0];
+    let result = several(&rates_qps);
+    assert!(result.verdict.valid, "{:?}", result.verdict.reasons);
+    assert_eq!((result.rules, result.performance_runs.len()), ("v0.5", 5));
+    let rate = |test: &TestPart| test.figures.as_ref().unwrap().scheduled_samples_per_second.unwrap();
+    let metric = result.metric.unwrap();
+    assert_eq!(metric.name, "rate of scheduled samples, lowest of 5 runs");
+    assert_eq!(metric.value, rate(result.performance_run.as_ref().unwrap()));
+    assert_eq!(metric.value, rate(&result.performance_runs[2]));
+    assert!(result.performance_runs.iter().all(|test| rate(test) >= metric.value));
+}
+
+#[test]
+fn an_invalid_one_of_several_runs_makes_the_result_invalid() {
+    // At twice what the model does, latencies grow over the bound.
+    let result = several(&[200.0, 2000.0]);
+    assert!(!result.verdict.valid);
+    assert_eq!(result.verdict.reasons.len(), 1);
+    assert!(result.verdict.reasons[0].starts_with("run 2 of 5: p99 latency "), "{:?}", result.verdict);
+    assert_eq!(result.exit_code(), EXIT_BAD_RESULT);
+    assert!(!result.performance_run.unwrap().valid);
+}
+
+fn bytes(result: &RunResult) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    result.write(&mut bytes).unwrap();
+    bytes
+}
+
+/// The paths of all keys; settings by name are left out, and elements of lists.
+fn key_paths(value: &serde_json::Value, path: &str, paths: &mut Vec<String>) {
+    let serde_json::Value::Object(fields) = value else { return };
+    for (key, value) in fields {
+        let below = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+        paths.push(below.clone());
+        if !matches!(key.as_str(), "settings" | "options" | "batch_sizes") {
+            key_paths(value, &below, paths);
+        }
+    }
+}
+
+#[test]
+fn no_key_disappears_without_a_new_version() {
+    let value = serde_json::from_slice(&bytes(&server_result())).unwrap();
+    let mut paths = Vec::new();
+    key_paths(&value, "", &mut paths);
+    let golden = include_str!("../../tests/golden/result-keys-1.txt");
+    assert_eq!(paths.join("\n") + "\n", golden, "schema version {RESULT_SCHEMA_VERSION}");
+}
+
+#[test]
+fn in_virtual_time_the_bytes_are_the_same_again() {
+    let (first, second) = (server_result(), server_result());
+    assert_eq!(bytes(&first), bytes(&second));
+    assert_eq!((first.finished_at_utc, first.machine.load_average), (None, None));
+    assert!(!second.settings.contains_key("output_folder"));
+    assert_eq!(second.settings["mock.sigma"].origin.to_string(), "flag --set mock.sigma");
+}
+
+#[test]
+fn the_exit_code_tells_the_verdict() {
+    assert_eq!(server_result().exit_code(), EXIT_GOOD);
+    assert_eq!(result(false).exit_code(), EXIT_BAD_RESULT);
+    let interrupted = interrupted_result();
+    assert_eq!(interrupted.exit_code(), EXIT_INTERRUPTED);
+    assert_eq!(interrupted.verdict.accuracy_passed, None);
+}
+
+#[test]
+fn the_virtual_clock_is_the_one_that_counts() {
+    assert!(VirtualClock::new().is_virtual());
+    let result = server_result();
+    let test = result.performance_run.unwrap();
+    assert!(test.valid && test.duration_ns > 2_000_000_000, "{:?}", test.reasons);
+    assert_eq!(test.figures.unwrap().query_latency.min_ns, 1_000_000);
+    assert_eq!(test.scheduler.unwrap().batch_sizes.into_keys().collect::<Vec<_>>(), [1]);
+}
+
+#[test]
+fn findings_are_data_and_sentences() {
+    let value: serde_json::Value = serde_json::from_slice(&bytes(&too_fast_result())).unwrap();
+    let findings = value["performance_run"]["findings"].as_array().unwrap();
+    let rules: Vec<_> = findings.iter().map(|it| (it["rule"].as_str(), it["standing"].as_str())).collect();
+    let broken = |rule| (Some(rule), Some("broken"));
+    assert_eq!(rules[0], broken("latency_bound"));
+    assert!(
+        rules.contains(&(Some("min_duration"), Some("met"))) && rules.contains(&broken("early_stopping"))
+    );
+    let bound = &findings[0];
+    assert_eq!((bound["bound"].as_f64(), bound["unit"].as_str()), (Some(20e6), Some("ns")));
+    assert!(bound["measured"].as_f64() > bound["bound"].as_f64());
+    assert_eq!(bound["remedy"]["kind"], "set");
+    assert_eq!(bound["remedy"]["setting"], "server_target_qps");
+    assert!((700.0..1000.0).contains(&bound["remedy"]["value"].as_f64().unwrap()), "{bound}");
+    assert!(bound["time_s"].as_f64().unwrap() >= 2.0);
+    assert_eq!(value["verdict"]["reasons"][0], bound["text"]);
+}
+
+#[test]
+fn a_token_run_has_its_figures() {
+    let result = performance_result(
+        |test| {
+            test.use_token_latencies = true;
+            test.server_ttft_latency = 20_000_000;
+            test.server_tpot_latency = 1_000_000;
+        },
+        TestMode::PerformanceOnly,
+    );
+    assert!(result.verdict.valid, "{:?}", result.verdict.reasons);
+    let test = result.performance_run.unwrap();
+    let tokens = test.figures.unwrap().tokens.unwrap();
+    assert_eq!(tokens.token_count, Some(test.issued_sample_count * 5));
+    assert_eq!(tokens.time_to_first_token.unwrap().min_ns, 1_000_000);
+    assert_eq!(tokens.time_per_output_token.unwrap().max_ns, 0);
+    assert!(tokens.tokens_per_second.unwrap() > 900.0);
+    assert_eq!((tokens.ttft_bound_met, tokens.inferred_tokens_per_second), (Some(true), None));
+}
+
+#[test]
+fn inferred_tokens_are_only_a_rate() {
+    let result = performance_result(
+        |test| {
+            test.infer_token_latencies = true;
+            test.token_latency_scaling_factor = 7;
+        },
+        TestMode::PerformanceOnly,
+    );
+    let figures = result.performance_run.unwrap().figures.unwrap();
+    let tokens = figures.tokens.unwrap();
+    let expected = figures.completed_samples_per_second.unwrap() * 7.0;
+    assert!((tokens.inferred_tokens_per_second.unwrap() / expected - 1.0).abs() < 1e-9);
+    assert!(tokens.token_count.is_none() && tokens.time_to_first_token.is_none());
+}
+
+#[test]
+fn a_search_tells_its_steps() {
+    let result = performance_result(|test| test.min_duration_ms = 1000, TestMode::FindPeakPerformance);
+    let search = result.performance_run.unwrap().search.unwrap();
+    let peak_qps = search.peak_qps.unwrap();
+    assert_eq!(search.steps[0], StepPart { rate_qps: 200.0, met: Some(true) });
+    assert!(search.steps.iter().all(|step| step.met == Some(step.rate_qps <= peak_qps)));
+    assert_eq!(search.steps[search.reported_step.unwrap()].rate_qps, peak_qps);
+    assert!(search.end.contains("Found peak performance field"));
+}

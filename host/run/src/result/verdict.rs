@@ -1,0 +1,188 @@
+//! The verdict for people: a block of text for stdout.
+
+use std::path::Path;
+
+use crate::{
+    result::{FiguresPart, RunResult, older_rules},
+    text::{self, counted, duration, four_digits},
+};
+
+/// How many reasons are shown. All of them are in the result.
+const REASONS_SHOWN: usize = 6;
+
+/// The text of the verdict. `folder` is where the run is kept.
+pub(crate) fn verdict(result: &RunResult, folder: &Path) -> String {
+    let mut rows = vec![
+        row("model", format!("{} ({})", result.benchmark.model, result.plugin.precision)),
+        row("data set", format!("{}, {}", result.benchmark.dataset, samples(result))),
+        row("plugin", plugin(result)),
+        row("work in", work(result)),
+        row("accuracy", accuracy(result)),
+    ];
+    let mut remarks = Vec::new();
+    let figures = result.performance_run.as_ref().and_then(|test| test.figures.as_ref());
+    if let (Some(metric), Some(figures)) = (&result.metric, figures.filter(|it| it.query_latency.count > 0)) {
+        rows.push(row("metric", format!("{} ({})", metric.shown(), metric.name)));
+        rows.push(row("latency", latency(figures)));
+        let remark = result.harness_floor.as_ref().and_then(|floor| floor.remark(&figures.query_latency));
+        remarks.extend(remark);
+    }
+    if let Some(test) = &result.performance_run {
+        let queries = counted_queries(test.issued_query_count);
+        let time = if result.virtual_time { "virtual time" } else { "time" };
+        rows.push(row("length", format!("{queries}, {} of {time}", duration(test.duration_ns))));
+    }
+    rows.extend(older_rules::rows(result));
+    rows.push(row("verdict", judgement(result)));
+    rows.extend(limits(result).map(|limits| row("limited by", limits)));
+    rows.extend(reasons(result).into_iter().map(|reason| row("", format!("- {reason}"))));
+    if !result.official_length {
+        let preset = &result.preset;
+        rows.push(row(
+            "note",
+            format!("not of official length (preset {preset}): for comparing runs of your own only"),
+        ));
+    }
+    rows.extend(remarks.into_iter().map(|remark| row("note", remark)));
+    rows.push(row("run folder", folder.display().to_string()));
+    format!("{} on {}\n{}", result.benchmark.id, result.scenario, text::table(&rows))
+}
+
+fn row(name: &str, value: String) -> Vec<String> {
+    vec![name.to_owned(), value]
+}
+
+fn samples(result: &RunResult) -> String {
+    counted(result.benchmark.total_sample_count, "sample")
+}
+
+fn counted_queries(count: u64) -> String {
+    if count == 1 { "1 query".to_owned() } else { format!("{count} queries") }
+}
+
+fn plugin(result: &RunResult) -> String {
+    let plugin = &result.plugin;
+    format!("{} {} ({})", plugin.name, plugin.version, plugin.source)
+}
+
+/// What the plugin was given.
+fn work(result: &RunResult) -> String {
+    let tests = [&result.performance_run, &result.accuracy_run];
+    match tests.into_iter().flatten().find_map(|test| test.scheduler.as_ref()) {
+        Some(scheduler) => format!(
+            "batches of {:.2} samples on average, on {}",
+            scheduler.batch_size_mean,
+            counted(scheduler.instance_busy_ns.len() as u64, "instance")
+        ),
+        None => result.plugin.dispatch.to_owned(),
+    }
+}
+
+fn accuracy(result: &RunResult) -> String {
+    let Some(accuracy) = &result.accuracy else { return "not measured".to_owned() };
+    let word = if accuracy.passed { "PASS" } else { "FAIL" };
+    let details = accuracy
+        .details
+        .iter()
+        .map(|(name, value)| format!("; {} {}", name.replace('_', " "), small(*value)));
+    format!(
+        "{word}: {} {:.5} ({} of {}), the target is {:.5}{}",
+        accuracy.metric,
+        accuracy.value,
+        accuracy.correct_count,
+        accuracy.judged_count,
+        accuracy.target,
+        details.collect::<String>()
+    )
+}
+
+/// A figure that may be far below 1.
+fn small(value: f64) -> String {
+    if value != 0.0 && value.abs() < 1e-3 { format!("{value:.1e}") } else { four_digits(value) }
+}
+
+fn latency(figures: &FiguresPart) -> String {
+    let latency = &figures.query_latency;
+    let percentiles = [
+        ("p50", latency.p50_ns),
+        ("p90", latency.p90_ns),
+        ("p99", latency.p99_ns),
+        ("p99.9", latency.p99_9_ns),
+    ];
+    percentiles.map(|(name, ns)| format!("{name} {}", duration(ns))).join("   ")
+}
+
+fn judgement(result: &RunResult) -> String {
+    match (result.verdict.valid, result.verdict.interrupted) {
+        (true, _) => "VALID".to_owned(),
+        (false, true) => "INVALID (interrupted)".to_owned(),
+        (false, false) => "INVALID".to_owned(),
+    }
+}
+
+/// Why the run is INVALID or its accuracy failed.
+fn reasons(result: &RunResult) -> Vec<String> {
+    // A value below the target is seen already, and is the first reason then.
+    let accuracy = result.accuracy.iter().flat_map(|accuracy| {
+        let seen_count = usize::from(accuracy.value < accuracy.target);
+        accuracy.reasons.iter().skip(seen_count)
+    });
+    let accuracy = accuracy.map(|reason| format!("accuracy: {reason}"));
+    let own = result.verdict.reasons.iter().map(|reason| with_advice(result, reason));
+    let all: Vec<_> = own.chain(accuracy).collect();
+    let mut shown: Vec<_> = all.iter().take(REASONS_SHOWN).cloned().collect();
+    if all.len() > shown.len() {
+        shown.push(format!("and {} more, in result.json", all.len() - shown.len()));
+    }
+    shown
+}
+
+/// The reason, which may stand behind the name of its run, with what to do about it.
+fn with_advice(result: &RunResult, reason: &str) -> String {
+    let findings = [&result.performance_run, &result.accuracy_run].into_iter().flatten();
+    let mut findings = findings.flat_map(|test| &test.findings);
+    let advised = findings.find_map(|it| Some(format!("{}{}", reason.strip_suffix(&it.what)?, it.text)));
+    advised.unwrap_or_else(|| reason.to_owned())
+}
+
+/// What limits the result and the length of a VALID run.
+fn limits(result: &RunResult) -> Option<String> {
+    let findings = &result.performance_run.as_ref().filter(|_| result.verdict.valid)?.findings;
+    let limiting = findings.iter().filter(|finding| finding.standing == "limiting");
+    let texts: Vec<_> = limiting.map(|finding| finding.text.clone()).collect();
+    (!texts.is_empty()).then(|| texts.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::tests::{interrupted_result, server_result, too_fast_result};
+
+    #[test]
+    fn a_good_run_reads_well() {
+        let text = verdict(&server_result(), Path::new("runs/a"));
+        let expected = include_str!("../../tests/golden/verdict-server.txt");
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_run_that_is_too_fast_says_what_to_do() {
+        let text = verdict(&too_fast_result(), Path::new("runs/a"));
+        let expected = include_str!("../../tests/golden/verdict-too-fast.txt");
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn without_a_completed_sample_there_are_no_figures_to_show() {
+        let text = verdict(&interrupted_result(), Path::new("runs/a"));
+        assert!(!text.contains("  metric ") && !text.contains("  latency "), "{text}");
+    }
+
+    #[test]
+    fn an_interrupted_run_says_so() {
+        let text = verdict(&interrupted_result(), Path::new("runs/a"));
+        assert!(text.contains("  verdict     INVALID (interrupted)\n"), "{text}");
+        assert!(text.contains("              - interrupted: Ctrl-C or SIGTERM\n"), "{text}");
+        assert!(text.contains("  accuracy    not measured\n"), "{text}");
+    }
+}

@@ -1,0 +1,82 @@
+//! Numbers and tables for people.
+
+/// A time in the unit that suits it, with four digits: `1.235 ms`.
+#[must_use]
+pub fn duration(ns: u64) -> String {
+    let ns_float = ns as f64;
+    match ns {
+        0..1_000 => format!("{ns} ns"),
+        1_000..1_000_000 => format!("{} us", four_digits(ns_float / 1e3)),
+        1_000_000..1_000_000_000 => format!("{} ms", four_digits(ns_float / 1e6)),
+        _ => format!("{} s", four_digits(ns_float / 1e9)),
+    }
+}
+
+/// A rate or another figure, with four digits at least and no fraction beyond them.
+#[must_use]
+pub fn four_digits(value: f64) -> String {
+    match value.abs() {
+        size if size < 10.0 => format!("{value:.3}"),
+        size if size < 100.0 => format!("{value:.2}"),
+        size if size < 1000.0 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+/// A size in millions of bytes: `842.1 MB`.
+#[must_use]
+pub fn megabytes(bytes: u64) -> String {
+    format!("{:.1} MB", bytes as f64 / 1e6)
+}
+
+/// `1 instance`, `2 instances`.
+#[must_use]
+pub fn counted(count: u64, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}
+
+/// Lines of cells, each column as wide as its widest cell; the last one is left as it is. Two spaces lie before and
+/// between the columns.
+#[must_use]
+pub fn table(rows: &[Vec<String>]) -> String {
+    let column_count = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<_> = (0..column_count).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+        let line = cells.collect::<Vec<_>>().join("  ");
+        text.push_str("  ");
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_in_the_unit_that_suits_them() {
+        let times = [0, 999, 1_000, 12_345, 999_499, 1_234_567, 123_456_789, 61_000_000_000].map(duration);
+        assert_eq!(
+            times,
+            ["0 ns", "999 ns", "1.000 us", "12.35 us", "999.5 us", "1.235 ms", "123.5 ms", "61.00 s"]
+        );
+    }
+
+    #[test]
+    fn columns_line_up() {
+        let row = |cells: [&str; 3]| cells.map(str::to_owned).to_vec();
+        assert_eq!(
+            table(&[row(["a", "long", "x"]), row(["bcd", "", "y"])]),
+            "  a    long  x\n  bcd        y\n"
+        );
+        assert_eq!((counted(1, "batch"), counted(0, "row")), ("1 batch".to_owned(), "0 rows".to_owned()));
+    }
+}

@@ -1,0 +1,82 @@
+//! What is to be said of the settings before a run; with `strict`, why there is none.
+
+use proctor_config::Settings;
+use proctor_loadgen::{EffectiveSettings, TestSettings};
+use proctor_vocabulary::TestMode;
+
+use crate::error::HostError;
+
+/// Adds to the warnings of the files what the tests of the run will take otherwise than it looks, and shows all.
+///
+/// # Errors
+/// [`HostError::Usage`] with all warnings if there are any and the settings are `strict`.
+pub(crate) fn check(settings: &mut Settings) -> Result<(), HostError> {
+    let of_tests = of_tests(settings);
+    settings.warnings.extend(of_tests);
+    if settings.run.strict && !settings.warnings.is_empty() {
+        let mut lines = settings.warnings.clone();
+        lines.push("with strict = true, these warnings are errors".to_owned());
+        return Err(HostError::Usage(lines.join("\n")));
+    }
+    for warning in &settings.warnings {
+        eprintln!("warning: {warning}");
+    }
+    Ok(())
+}
+
+/// The warnings of each test, each once. Settings of which no test can be made are told later.
+fn of_tests(settings: &Settings) -> Vec<String> {
+    let both = [TestMode::AccuracyOnly, TestMode::PerformanceOnly];
+    let modes = settings.run.mode.as_ref().map_or(&both[..], std::slice::from_ref);
+    let qsl = &settings.benchmark.qsl;
+    let mut warnings: Vec<String> = Vec::new();
+    for mode in modes {
+        let test = TestSettings { mode: *mode, ..settings.test.clone() };
+        let made = EffectiveSettings::new(&test, qsl.performance_sample_count, qsl.total_sample_count);
+        let found = made.map(|(effective, _)| effective.warnings(&test)).unwrap_or_default();
+        for warning in found {
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use proctor_config::Loader;
+
+    use super::*;
+
+    fn settings(assignments: &[&str]) -> Settings {
+        let loader = assignments.iter().fold(Loader::new(), |loader, assignment| loader.set(assignment));
+        loader.load().unwrap()
+    }
+
+    #[test]
+    fn the_defaults_are_quiet_and_strict_lets_them_pass() {
+        for scenario in ["SingleStream", "MultiStream", "Server", "Offline"] {
+            let mut settings = settings(&["strict=true", &format!("scenario={scenario}")]);
+            check(&mut settings).unwrap();
+            assert_eq!(settings.warnings, [""; 0], "{scenario}");
+        }
+    }
+
+    #[test]
+    fn each_warning_is_kept_once() {
+        let mut settings = settings(&["server_coalesce_queries=true"]);
+        check(&mut settings).unwrap();
+        assert_eq!(settings.warnings, ["server_coalesce_queries has no effect in SingleStream"]);
+    }
+
+    #[test]
+    fn strict_makes_warnings_errors() {
+        let mut settings = settings(&["server_coalesce_queries=true", "strict=true"]);
+        let error = check(&mut settings).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "server_coalesce_queries has no effect in SingleStream\nwith strict = true, these warnings are errors"
+        );
+    }
+}

@@ -1,0 +1,129 @@
+//! The flags of `host bench`.
+
+use std::{ffi::OsString, path::PathBuf};
+
+use clap::{Args, Subcommand, ValueEnum};
+use proctor_vocabulary::Scenario;
+
+/// What to measure, and how.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct BenchFlags {
+    #[command(subcommand)]
+    pub(crate) kind: Option<BenchKind>,
+    #[command(flatten)]
+    pub(crate) harness: HarnessFlags,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BenchKind {
+    /// The harness itself, with a plugin that completes at once: what `host bench` alone does.
+    #[command(after_help = BENCH_HELP)]
+    Harness(HarnessFlags),
+    /// Recurrent layers on the CPU: DeepCPU's table beside the systems that a user would pick otherwise.
+    #[command(disable_help_flag = true)]
+    Rnn {
+        /// Flags of the program `host-bench`, which takes them; `--help` shows them.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "FLAGS")]
+        flags: Vec<OsString>,
+    },
+    /// Whole models through plugins: what host and plugin add to ONNX Runtime called directly, and other engines beside it.
+    #[command(disable_help_flag = true)]
+    Engines {
+        /// Flags of the program `host-bench`, which takes them; `--help` shows them.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "FLAGS")]
+        flags: Vec<OsString>,
+    },
+    /// Issues so many queries, and prints how much memory they took. The parent process reads it.
+    #[command(hide = true)]
+    MemoryProbe {
+        /// Number of queries.
+        query_count: u64,
+    },
+}
+
+/// The flags of the benchmark of the harness.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct HarnessFlags {
+    /// Only this scenario: SingleStream, MultiStream, Server or Offline
+    #[arg(long)]
+    pub(crate) scenario: Option<Scenario>,
+    /// Server: rate at which to measure how late queries are issued; may be repeated [default: 1000, 10000, 100000]
+    #[arg(long, value_name = "QPS", value_parser = rate)]
+    pub(crate) rate: Vec<f64>,
+    /// How often to measure everything; the table has medians [default: 5; 1 with --quick]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repetitions: Option<u32>,
+    /// Measure for a moment only: to see that it works
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Run the official LoadGen beside it, in turn, and show the ratios
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) against: Option<Opponent>,
+    /// The Python that has the official package [default: that of the virtual environment, or python3]
+    #[arg(long, value_name = "PATH", requires = "against")]
+    pub(crate) python: Option<PathBuf>,
+    /// Write all figures to a file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Print the table in Markdown, with the machine and the command
+    #[arg(long)]
+    pub(crate) markdown: bool,
+}
+
+/// What the harness can be compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Opponent {
+    /// The package mlcommons-loadgen
+    Python,
+}
+
+impl HarnessFlags {
+    /// How often everything is measured.
+    pub(crate) fn repetition_count(&self) -> u32 {
+        self.repetitions.unwrap_or(if self.quick { 1 } else { 5 })
+    }
+
+    /// Rates for the dispatch error.
+    pub(crate) fn rates(&self) -> Vec<f64> {
+        if self.rate.is_empty() { vec![1e3, 1e4, 1e5] } else { self.rate.clone() }
+    }
+}
+
+/// A rate of arrivals that the clock can resolve.
+fn rate(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(rate) if (1.0..=1e7).contains(&rate) => Ok(rate),
+        _ => Err("give queries per second, from 1 to 10000000".to_owned()),
+    }
+}
+
+/// Examples for `host bench --help`.
+pub(crate) const BENCH_HELP: &str = "\
+Examples:
+  host bench                                  the table, in half a minute
+  host bench --scenario Server --rate 5000    how late queries are issued at 5000 queries/s
+  host bench --quick --json floor.json
+  host bench --against python --python venv/bin/python
+  host bench --markdown > table.md
+  host bench rnn --help                       another one: recurrent layers on the CPU
+  host bench engines --help                   a third one: whole models, beside ONNX Runtime
+
+The last two are the program host-bench: cargo build --release -p proctor-bench.
+
+The null plugin takes the place of a real one behind the real plugin table, so that
+what is measured is the harness itself. Figures are medians over repetitions, with the
+least and the greatest. docs/performance.md says how to read them.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_bounded() {
+        assert_eq!(rate("1000"), Ok(1000.0));
+        for text in ["0", "-1", "1e9", "many", "NaN"] {
+            assert!(rate(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! `--against python`: the official LoadGen in the same scenarios with a system that does nothing, in turn with ours.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use proctor_loadgen::{TestOutcome, TestSettings};
+use proctor_vocabulary::Scenario;
+use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap};
+use serde_json::{Value, json};
+
+use super::{
+    experiment::{
+        self, Lengths, SAMPLES_PER_QUERY, at_rate, closed_loop, latency_p50_us, latency_p99_us, one_query,
+        query_us, samples_per_second, saturated,
+    },
+    report::{bare, shown},
+};
+use crate::cli::bench::HarnessFlags;
+use proctor_display::Spread;
+use proctor_run::{HostError, Interrupt};
+
+/// Makes one test of the official LoadGen. It is handed to Python as it stands here.
+const SCRIPT: &str = include_str!("against.py");
+
+/// The package that brings the module, in the version that this load generator follows.
+const PACKAGE: &str = "mlcommons-loadgen==6.0.17";
+
+/// What has to be known to read the comparison.
+pub(super) const NOTES: &[&str] = &[
+    "The official LoadGen is driven from Python, whose callbacks and objects take most of the time in SingleStream, \
+     MultiStream, saturated Server and Offline. What it reaches from C++ (-O3, null system, trace off) on a machine of this \
+     class is in the column \"from C++\".",
+    "Server at a rate it keeps is a fair comparison: there it sleeps to the scheduled instant of each query, and the \
+     callback is short against what it wakes up late.",
+];
+
+/// A Python that has the official package.
+pub(super) struct Official {
+    python: PathBuf,
+    version: String,
+}
+
+/// What the script says of a test.
+#[derive(Debug, Deserialize)]
+struct Measured {
+    version: Option<String>,
+    sample_count: u64,
+    seconds: f64,
+    latency_p50_ns: Option<u64>,
+    latency_p99_ns: Option<u64>,
+}
+
+impl Official {
+    /// Looks for a Python that has the package: the one that is given, else that of the active virtual environment, else
+    /// `python3`.
+    ///
+    /// # Errors
+    /// If none has it: how to get it.
+    pub(super) fn find(given: Option<&Path>) -> Result<Self, HostError> {
+        let active = std::env::var_os("VIRTUAL_ENV").map(|folder| PathBuf::from(folder).join("bin/python3"));
+        let candidates = match given {
+            Some(path) => vec![path.to_owned()],
+            None => active.into_iter().chain([PathBuf::from("python3")]).collect(),
+        };
+        let mut tried = Vec::new();
+        for python in candidates {
+            let settings = TestSettings { max_query_count: 1, ..closed_loop(Scenario::SingleStream, 1) };
+            match measure(&python, &settings) {
+                Ok(measured) => {
+                    let version = measured.version.unwrap_or_else(|| "of unknown version".to_owned());
+                    return Ok(Self { python, version });
+                }
+                Err(why) => tried.push(format!("{}: {why}", python.display())),
+            }
+        }
+        Err(HostError::Usage(format!(
+            "--against python: the official LoadGen does not run ({}); install it with `python3 -m venv venv && \
+             venv/bin/pip install {PACKAGE}` and say --python venv/bin/python",
+            tried.join("; ")
+        )))
+    }
+
+    /// The version of the package, as it says it.
+    pub(super) fn into_version(self) -> String {
+        self.version
+    }
+
+    fn measure(&self, settings: &TestSettings) -> Result<Measured, HostError> {
+        measure(&self.python, settings).map_err(|why| {
+            HostError::Usage(format!("the official LoadGen failed: {}: {why}", self.python.display()))
+        })
+    }
+}
+
+/// Has a Python make one test. The error is the last line that it wrote.
+fn measure(python: &Path, settings: &TestSettings) -> Result<Measured, String> {
+    let run = Command::new(python).args(["-c", SCRIPT, &spec(settings).to_string()]).output();
+    let run = run.map_err(|error| error.to_string())?;
+    let last_line =
+        |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().lines().last().unwrap_or_default().to_owned();
+    if !run.status.success() {
+        let said = last_line(&run.stderr);
+        return Err(if said.is_empty() { run.status.to_string() } else { said });
+    }
+    serde_json::from_str(&last_line(&run.stdout)).map_err(|error| error.to_string())
+}
+
+/// The settings of a test that matter here, under LoadGen's names.
+fn spec(settings: &TestSettings) -> Value {
+    let mut values = json!({
+        "min_duration_ms": settings.min_duration_ms,
+        "min_query_count": settings.min_query_count,
+        "max_query_count": settings.max_query_count,
+    });
+    let own: Value = match settings.scenario {
+        // The official LoadGen makes all queries beforehand, 375 bytes each: as many as it can issue, and no more.
+        Scenario::SingleStream => json!({ "single_stream_expected_latency_ns": 1000 }),
+        Scenario::MultiStream => json!({
+            "multi_stream_expected_latency_ns": 1000,
+            "multi_stream_samples_per_query": settings.multi_stream_samples_per_query,
+        }),
+        Scenario::Server => json!({ "server_target_qps": settings.server_target_qps }),
+        Scenario::Offline => json!({ "offline_expected_qps": settings.offline_expected_qps }),
+    };
+    let own = own.as_object().cloned().unwrap_or_default();
+    values.as_object_mut().expect("it was made as one").extend(own);
+    json!({ "scenario": settings.scenario.name(), "settings": values })
+}
+
+/// One figure of both load generators, measured in turn.
+pub(super) struct Comparison {
+    name: String,
+    what: String,
+    unit: &'static str,
+    /// What the official one reaches from C++, for people.
+    from_cpp: &'static str,
+    settings: TestSettings,
+    of_ours: fn(&TestOutcome) -> f64,
+    of_theirs: fn(&Measured) -> Option<f64>,
+    ours: Vec<f64>,
+    theirs: Vec<f64>,
+}
+
+impl std::fmt::Debug for Comparison {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Comparison({})", self.name)
+    }
+}
+
+impl Comparison {
+    pub(super) const HEAD: [&str; 7] =
+        ["scenario", "figure", "ours", "from Python", "ratio", "least .. greatest", "from C++"];
+
+    /// All comparisons that the flags ask for.
+    pub(super) fn all(flags: &HarnessFlags) -> Vec<Self> {
+        let lengths = Lengths::of(flags);
+        let (duration_ms, count) = (lengths.duration_ms, lengths.count / 10);
+        let theirs_query_us =
+            |measured: &Measured| Some(measured.seconds * 1e6 / measured.sample_count as f64);
+        let theirs_rate = |measured: &Measured| Some(measured.sample_count as f64 / measured.seconds);
+        let theirs_multi_us = |measured: &Measured| {
+            Some(measured.seconds * 1e6 * SAMPLES_PER_QUERY as f64 / measured.sample_count as f64)
+        };
+        let mut all = vec![
+            Self::new("single_stream_query_us", "time of a query", "us")
+                .of(closed_loop(Scenario::SingleStream, duration_ms), query_us, theirs_query_us)
+                .with_cpp("1.2 to 1.3 us"),
+            Self::new("multi_stream_query_us", "time of a query of 8 samples", "us").of(
+                closed_loop(Scenario::MultiStream, duration_ms),
+                query_us,
+                theirs_multi_us,
+            ),
+            Self::new("server_queries_per_second", "saturated, completed inside the issue call", "queries/s")
+                .of(saturated(count), samples_per_second, theirs_rate)
+                .with_cpp("0.78 to 0.81 M queries/s"),
+            Self::new("offline_samples_per_second", "samples issued and completed", "samples/s")
+                .of(one_query(count), samples_per_second, theirs_rate)
+                .with_cpp("45 to 49 M samples/s"),
+        ];
+        for qps in [1e3, 1e4] {
+            all.extend(Self::of_latencies(qps, duration_ms));
+        }
+        all.retain(|comparison| flags.scenario.is_none_or(|wanted| wanted == comparison.settings.scenario));
+        all
+    }
+
+    /// The latency that the load generator itself adds in Server, where it counts from the scheduled instant.
+    fn of_latencies(qps: f64, duration_ms: u64) -> [Self; 2] {
+        let new = |quantile: &str| {
+            let (name, what) = (
+                format!("server_latency_{qps}_{quantile}_us"),
+                format!("latency at {qps} queries/s, {quantile}"),
+            );
+            Self::new(&name, &what, "us")
+        };
+        let settings = at_rate(qps, duration_ms);
+        [
+            new("p50")
+                .of(settings.clone(), latency_p50_us, |measured| Some(measured.latency_p50_ns? as f64 / 1e3))
+                .with_cpp("82 to 100 us"),
+            new("p99")
+                .of(settings, latency_p99_us, |measured| Some(measured.latency_p99_ns? as f64 / 1e3))
+                .with_cpp("150 to 205 us"),
+        ]
+    }
+
+    fn new(name: &str, what: &str, unit: &'static str) -> Self {
+        Self {
+            name: name.to_owned(),
+            what: what.to_owned(),
+            unit,
+            from_cpp: "",
+            settings: TestSettings::default(),
+            of_ours: query_us,
+            of_theirs: |_| None,
+            ours: Vec::new(),
+            theirs: Vec::new(),
+        }
+    }
+
+    /// The test, and the figure on either side.
+    fn of(
+        self,
+        settings: TestSettings,
+        of_ours: fn(&TestOutcome) -> f64,
+        of_theirs: fn(&Measured) -> Option<f64>,
+    ) -> Self {
+        Self { settings, of_ours, of_theirs, ..self }
+    }
+
+    fn with_cpp(self, from_cpp: &'static str) -> Self {
+        Self { from_cpp, ..self }
+    }
+
+    pub(super) fn title(&self) -> String {
+        format!("{}, {}", self.settings.scenario.name(), self.what)
+    }
+
+    /// Measures both, ours first or last.
+    pub(super) fn measure(
+        &mut self,
+        official: &Official,
+        interrupt: &Interrupt,
+        ours_last: bool,
+    ) -> Result<(), HostError> {
+        if ours_last {
+            self.measure_theirs(official)?;
+            self.measure_ours(interrupt)
+        } else {
+            self.measure_ours(interrupt)?;
+            self.measure_theirs(official)
+        }
+    }
+
+    fn measure_ours(&mut self, interrupt: &Interrupt) -> Result<(), HostError> {
+        let outcome = experiment::inline(self.settings.clone()).run(interrupt)?;
+        self.ours.push((self.of_ours)(&outcome));
+        Ok(())
+    }
+
+    fn measure_theirs(&mut self, official: &Official) -> Result<(), HostError> {
+        let measured = official.measure(&self.settings)?;
+        let value = (self.of_theirs)(&measured).ok_or_else(|| {
+            HostError::Usage(format!("the official LoadGen failed: its log has no {}", self.what))
+        })?;
+        self.theirs.push(value);
+        Ok(())
+    }
+
+    /// How many times better ours is, for each pair.
+    fn ratios(&self) -> Vec<f64> {
+        let pairs = self.ours.iter().zip(&self.theirs);
+        if self.unit == "us" {
+            pairs.map(|(ours, theirs)| theirs / ours).collect()
+        } else {
+            pairs.map(|(ours, theirs)| ours / theirs).collect()
+        }
+    }
+
+    pub(super) fn cells(&self) -> Vec<String> {
+        let ratio = Spread::of(&self.ratios());
+        vec![
+            self.settings.scenario.name().to_owned(),
+            self.what.clone(),
+            shown(Spread::of(&self.ours).median, self.unit),
+            shown(Spread::of(&self.theirs).median, self.unit),
+            format!("{:.1}", ratio.median),
+            format!("{} .. {}", bare(ratio.least, ""), bare(ratio.greatest, "")),
+            self.from_cpp.to_owned(),
+        ]
+    }
+}
+
+impl Serialize for Comparison {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("name", &self.name)?;
+        map.serialize_entry("scenario", self.settings.scenario.name())?;
+        map.serialize_entry("what", &self.what)?;
+        map.serialize_entry("unit", self.unit)?;
+        map.serialize_entry("ours", &self.ours)?;
+        map.serialize_entry("from_python", &self.theirs)?;
+        map.serialize_entry("ours_median", &Spread::of(&self.ours).median)?;
+        map.serialize_entry("from_python_median", &Spread::of(&self.theirs).median)?;
+        map.serialize_entry("ratio_median", &Spread::of(&self.ratios()).median)?;
+        map.serialize_entry("from_cpp", self.from_cpp)?;
+        map.end()
+    }
+}

@@ -1,0 +1,339 @@
+//! What is measured of the harness, in which tests, and what the targets are.
+
+use proctor_loadgen::{PhaseOutcome, TestOutcome, TestSettings, Wait, WaitPolicy};
+use proctor_vocabulary::Scenario;
+
+use crate::cli::bench::HarnessFlags;
+use proctor_run::{Dispatch, Latencies, NullTest, query_latencies};
+
+/// A rate that no harness keeps up with, so that every query is overdue.
+const SATURATING_QPS: f64 = 2e7;
+/// Samples of a MultiStream query, as the rules have it.
+pub(super) const SAMPLES_PER_QUERY: u64 = 8;
+
+/// One test and the figures that are taken from it.
+pub(super) struct Experiment {
+    pub(super) scenario: Scenario,
+    /// What it is, for the display of progress.
+    pub(super) title: String,
+    pub(super) test: NullTest,
+    pub(super) figures: Vec<Figure>,
+}
+
+/// One figure of a test.
+pub(super) struct Figure {
+    /// Key in the JSON file: unique, with the unit last.
+    pub(super) name: String,
+    pub(super) what: String,
+    pub(super) unit: &'static str,
+    pub(super) target: Option<Target>,
+    pub(super) of: fn(&TestOutcome) -> f64,
+}
+
+/// What a figure should be, in its unit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Target {
+    AtMost(f64),
+    AtLeast(f64),
+}
+
+impl Target {
+    pub(super) fn is_met(self, value: f64) -> bool {
+        match self {
+            Self::AtMost(most) => value <= most,
+            Self::AtLeast(least) => value >= least,
+        }
+    }
+}
+
+/// How long tests are.
+pub(super) struct Lengths {
+    /// Tests that end by their duration, in ms.
+    pub(super) duration_ms: u64,
+    /// Queries of a saturated Server, samples of Offline.
+    pub(super) count: u64,
+}
+
+impl Lengths {
+    pub(super) fn of(flags: &HarnessFlags) -> Self {
+        if flags.quick {
+            Self { duration_ms: 30, count: 100_000 }
+        } else {
+            Self { duration_ms: 400, count: 2_000_000 }
+        }
+    }
+}
+
+/// Everything that is measured in this process.
+pub(super) fn experiments(flags: &HarnessFlags) -> Vec<Experiment> {
+    let lengths = Lengths::of(flags);
+    let mut all = vec![
+        single_stream(&lengths),
+        multi_stream(&lengths),
+        saturated_server(&lengths, false),
+        saturated_server(&lengths, true),
+        two_issuers(&lengths),
+        offline(&lengths),
+        scheduler(&lengths),
+        start_up(flags.quick),
+    ];
+    for qps in flags.rates() {
+        all.extend(Wait::ALL.iter().map(|wait| dispatch_error(&lengths, qps, *wait)));
+    }
+    all.retain(|experiment| flags.scenario.is_none_or(|wanted| wanted == experiment.scenario));
+    all
+}
+
+/// Issued queries are completed inside the issue call.
+pub(super) fn inline(settings: TestSettings) -> NullTest {
+    let wait = WaitPolicy::default();
+    let dispatch = Dispatch::WholeQueries;
+    NullTest { settings, dispatch, on_thread: false, wait, batch_size: 1, instances: 1 }
+}
+
+/// SingleStream or MultiStream for a time; more queries are generated than can be issued.
+pub(super) fn closed_loop(scenario: Scenario, duration_ms: u64) -> TestSettings {
+    TestSettings {
+        scenario,
+        min_duration_ms: duration_ms,
+        min_query_count: 1,
+        single_stream_expected_latency_ns: 20.0,
+        multi_stream_expected_latency_ns: 20.0,
+        multi_stream_samples_per_query: SAMPLES_PER_QUERY,
+        ..TestSettings::default()
+    }
+}
+
+/// Server with every query overdue.
+pub(super) fn saturated(query_count: u64) -> TestSettings {
+    TestSettings {
+        scenario: Scenario::Server,
+        server_target_qps: SATURATING_QPS,
+        min_query_count: query_count,
+        min_duration_ms: 1,
+        ..TestSettings::default()
+    }
+}
+
+/// Server at a rate that is kept.
+pub(super) fn at_rate(qps: f64, duration_ms: u64) -> TestSettings {
+    TestSettings {
+        scenario: Scenario::Server,
+        server_target_qps: qps,
+        min_query_count: 1,
+        min_duration_ms: duration_ms,
+        ..TestSettings::default()
+    }
+}
+
+/// One query of so many samples.
+pub(super) fn one_query(sample_count: u64) -> TestSettings {
+    TestSettings {
+        scenario: Scenario::Offline,
+        min_query_count: sample_count,
+        min_duration_ms: 0,
+        ..TestSettings::default()
+    }
+}
+
+fn single_stream(lengths: &Lengths) -> Experiment {
+    Experiment {
+        scenario: Scenario::SingleStream,
+        title: "SingleStream".to_owned(),
+        test: inline(closed_loop(Scenario::SingleStream, lengths.duration_ms)),
+        figures: vec![
+            figure("single_stream_query_us", "time of a query", "us", query_us).with(Target::AtMost(0.20)),
+        ],
+    }
+}
+
+fn multi_stream(lengths: &Lengths) -> Experiment {
+    Experiment {
+        scenario: Scenario::MultiStream,
+        title: "MultiStream".to_owned(),
+        test: inline(closed_loop(Scenario::MultiStream, lengths.duration_ms)),
+        figures: vec![figure("multi_stream_query_us", "time of a query of 8 samples", "us", query_us)],
+    }
+}
+
+fn saturated_server(lengths: &Lengths, on_thread: bool) -> Experiment {
+    let (name, what, least) = if on_thread {
+        ("server_thread_queries_per_second", "saturated, completed by a thread of the plugin", 2.5e6)
+    } else {
+        ("server_inline_queries_per_second", "saturated, completed inside the issue call", 4e6)
+    };
+    let rate = figure(name, what, "queries/s", samples_per_second).with(Target::AtLeast(least));
+    Experiment {
+        scenario: Scenario::Server,
+        title: format!("Server, {what}"),
+        test: NullTest { on_thread, ..inline(saturated(lengths.count)) },
+        figures: vec![rate],
+    }
+}
+
+/// Two threads issue to a plugin that is asked for one thing at a time.
+fn two_issuers(lengths: &Lengths) -> Experiment {
+    let name = "server_two_issuers_queries_per_second";
+    let settings = TestSettings { server_num_issue_query_threads: 2, ..saturated(lengths.count) };
+    Experiment {
+        scenario: Scenario::Server,
+        title: "Server, saturated, two issuing threads that take turns in the plugin".to_owned(),
+        test: inline(settings),
+        figures: vec![figure(name, "saturated, two issuing threads", "queries/s", samples_per_second)],
+    }
+}
+
+fn offline(lengths: &Lengths) -> Experiment {
+    let rate =
+        figure("offline_samples_per_second", "samples issued and completed", "samples/s", samples_per_second);
+    Experiment {
+        scenario: Scenario::Offline,
+        title: "Offline".to_owned(),
+        test: inline(one_query(lengths.count)),
+        figures: vec![rate.with(Target::AtLeast(60e6))],
+    }
+}
+
+fn scheduler(lengths: &Lengths) -> Experiment {
+    let settings = closed_loop(Scenario::SingleStream, lengths.duration_ms);
+    Experiment {
+        scenario: Scenario::SingleStream,
+        title: "SingleStream through the scheduler".to_owned(),
+        test: NullTest { dispatch: Dispatch::Batches, ..inline(settings) },
+        figures: vec![
+            figure("scheduler_latency_p50_us", "latency through the scheduler, p50", "us", latency_p50_us),
+            figure("scheduler_latency_p99_us", "latency through the scheduler, p99", "us", latency_p99_us),
+        ],
+    }
+}
+
+/// A test at a million queries per second, ended after the first few: what would be made beforehand for all of them.
+fn start_up(quick: bool) -> Experiment {
+    let seconds = if quick { 1 } else { 600 };
+    let settings = TestSettings { max_query_count: 100, ..at_rate(1e6, seconds * 1000) };
+    let what = format!("start-up of a test of {seconds} M queries");
+    Experiment {
+        scenario: Scenario::Server,
+        title: format!("Server, {what}"),
+        test: inline(settings),
+        figures: vec![figure("start_up_ms", &what, "ms", start_up_ms)],
+    }
+}
+
+fn dispatch_error(lengths: &Lengths, qps: f64, wait: Wait) -> Experiment {
+    let (p50_target, p99_target) = match wait {
+        Wait::Spin => (Some(1.0), Some(10.0)),
+        Wait::Hybrid => (Some(5.0), None),
+        Wait::Sleep => (None, None),
+    };
+    let wait_name = wait.name();
+    let of = |quantile: &str, target: Option<f64>, of| Figure {
+        name: format!("dispatch_error_{wait_name}_{qps}_{quantile}_us"),
+        what: format!("dispatch error at {qps} queries/s, wait = {wait_name}, {quantile}"),
+        unit: "us",
+        target: target.map(Target::AtMost),
+        of,
+    };
+    Experiment {
+        scenario: Scenario::Server,
+        title: format!("Server, {qps} queries/s, wait = {wait_name}"),
+        test: NullTest {
+            wait: WaitPolicy { wait, ..WaitPolicy::default() },
+            ..inline(at_rate(qps, lengths.duration_ms))
+        },
+        figures: vec![
+            of("p50", p50_target, |outcome| phase(outcome).issue_delay.p50_ns as f64 / 1e3),
+            of("p99", p99_target, |outcome| phase(outcome).issue_delay.p99_ns as f64 / 1e3),
+        ],
+    }
+}
+
+fn figure(name: &str, what: &str, unit: &'static str, of: fn(&TestOutcome) -> f64) -> Figure {
+    Figure { name: name.to_owned(), what: what.to_owned(), unit, target: None, of }
+}
+
+impl Figure {
+    fn with(self, target: Target) -> Self {
+        Self { target: Some(target), ..self }
+    }
+}
+
+/// The one phase of a performance test.
+fn phase(outcome: &TestOutcome) -> &PhaseOutcome {
+    outcome.phases.last().expect("a test that has an outcome has a phase")
+}
+
+/// From the start of issuing to the last completion, over the queries.
+pub(super) fn query_us(outcome: &TestOutcome) -> f64 {
+    let phase = phase(outcome);
+    phase.duration_ns as f64 / 1e3 / phase.record.issued_query_count as f64
+}
+
+/// Samples from the start of issuing to the last completion.
+pub(super) fn samples_per_second(outcome: &TestOutcome) -> f64 {
+    let phase = phase(outcome);
+    phase.record.issued_sample_count as f64 * 1e9 / phase.duration_ns as f64
+}
+
+pub(super) fn latency_p50_us(outcome: &TestOutcome) -> f64 {
+    latency_us(outcome, |latencies| latencies.p50_ns)
+}
+
+pub(super) fn latency_p99_us(outcome: &TestOutcome) -> f64 {
+    latency_us(outcome, |latencies| latencies.p99_ns)
+}
+
+fn latency_us(outcome: &TestOutcome, of: fn(&Latencies) -> u64) -> f64 {
+    let result = outcome.performance.as_ref().expect("it is a performance test");
+    of(&query_latencies(result).into()) as f64 / 1e3
+}
+
+/// From the start of the test to the start of issuing.
+fn start_up_ms(outcome: &TestOutcome) -> f64 {
+    phase(outcome).start_ns as f64 / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Flags {
+        #[command(flatten)]
+        harness: HarnessFlags,
+    }
+
+    fn flags(text: &str) -> HarnessFlags {
+        Flags::parse_from(text.split_whitespace()).harness
+    }
+
+    #[test]
+    fn figures_have_names_of_their_own_that_end_in_their_unit() {
+        let all = experiments(&flags("bench"));
+        let figures: Vec<_> = all.iter().flat_map(|experiment| &experiment.figures).collect();
+        let names: BTreeSet<_> = figures.iter().map(|figure| &figure.name).collect();
+        assert_eq!(names.len(), figures.len());
+        for figure in figures {
+            let ending = figure.unit.replace('/', "_per_").replace("_per_s", "_per_second");
+            assert!(figure.name.ends_with(&ending), "{} in {}", figure.name, figure.unit);
+        }
+    }
+
+    #[test]
+    fn a_scenario_and_rates_can_be_chosen() {
+        let all = experiments(&flags("bench --scenario Server --rate 5000 --rate 7"));
+        assert!(all.iter().all(|experiment| experiment.scenario == Scenario::Server));
+        let rates = all.iter().filter(|experiment| experiment.title.contains("wait ="));
+        assert_eq!(rates.count(), 2 * Wait::ALL.len());
+    }
+
+    #[test]
+    fn a_target_is_met_at_its_bound() {
+        assert!(Target::AtMost(0.2).is_met(0.2) && !Target::AtMost(0.2).is_met(0.21));
+        assert!(Target::AtLeast(4.0).is_met(4.0) && !Target::AtLeast(4.0).is_met(3.9));
+    }
+}

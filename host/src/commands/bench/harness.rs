@@ -1,0 +1,67 @@
+//! `host bench` and `host bench harness`: every experiment in turn, over and over, and the table at the end.
+
+use super::{
+    against::Official,
+    experiment::{Experiment, Target, experiments},
+    memory,
+    report::{Comparison, Report, Row},
+};
+use crate::cli::bench::HarnessFlags;
+use proctor_display::{Steps, print};
+use proctor_run::{EXIT_GOOD, HostError, Interrupt, write_whole};
+
+/// Measures, prints the table, writes the file.
+pub(super) fn bench(flags: &HarnessFlags) -> Result<i32, HostError> {
+    // Whether it is there is known before a minute is spent.
+    let official = flags.against.map(|_| Official::find(flags.python.as_deref())).transpose()?;
+    let interrupt = Interrupt::install()?;
+    let all = experiments(flags);
+    let mut rows: Vec<Vec<Row>> = all.iter().map(rows_of).collect();
+    let mut memory_row = Row::new(None, "memory_per_query_bytes", "memory for an issued query", "bytes");
+    memory_row.target = Some(Target::AtMost(16.0));
+    let mut comparisons = official.as_ref().map_or_else(Vec::new, |_| Comparison::all(flags));
+    let measures_memory = flags.scenario.is_none();
+
+    let repetitions = flags.repetition_count();
+    let steps = (all.len() + comparisons.len() + usize::from(measures_memory)) * repetitions as usize;
+    let display = Steps::start(steps);
+    for repetition in 1..=repetitions {
+        let say = |what: &str| display.next(&format!("repetition {repetition} of {repetitions}: {what}"));
+        for (experiment, rows) in all.iter().zip(&mut rows) {
+            say(&experiment.title);
+            let outcome = experiment.test.run(&interrupt)?;
+            for (figure, row) in experiment.figures.iter().zip(rows) {
+                row.values.push((figure.of)(&outcome));
+            }
+        }
+        if measures_memory {
+            say("memory for queries");
+            memory_row.values.push(memory::bytes_per_query(flags.quick)?);
+        }
+        for comparison in &mut comparisons {
+            say(&format!("beside the official LoadGen: {}", comparison.title()));
+            let official = official.as_ref().expect("there are no comparisons without it");
+            comparison.measure(official, &interrupt, repetition % 2 == 0)?;
+        }
+    }
+    display.stop();
+
+    let memory_row = measures_memory.then_some(memory_row);
+    let rows = rows.into_iter().flatten().chain(memory_row).collect();
+    let version = official.map(Official::into_version);
+    let report = Report::new(flags, rows, comparisons, version);
+    if let Some(path) = &flags.json {
+        write_whole(path, |out| report.write(out))?;
+    }
+    print(if flags.markdown { report.markdown() } else { report.text() });
+    Ok(EXIT_GOOD)
+}
+
+fn rows_of(experiment: &Experiment) -> Vec<Row> {
+    let row = |figure: &super::experiment::Figure| {
+        let mut row = Row::new(Some(experiment.scenario), &figure.name, &figure.what, figure.unit);
+        row.target = figure.target;
+        row
+    };
+    experiment.figures.iter().map(row).collect()
+}

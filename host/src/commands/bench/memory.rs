@@ -1,0 +1,135 @@
+//! Memory for each issued query: how much more a process holds after more queries.
+//!
+//! A process does not give memory back in a way that can be relied on, so each length is measured in a new one.
+
+use std::{
+    process::Command,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use proctor_loadgen::Progress;
+use serde::{Deserialize, Serialize};
+
+use super::experiment::{inline, saturated};
+use proctor_run::{HostError, Interrupt, Ticker};
+
+/// Two lengths, in queries. The recorder's memory grows in steps that double; both lengths stand at the end of a step, so
+/// that nothing counts that was not used.
+const LENGTHS: [u64; 2] = [((1 << 9) - 1) * 1024, ((1 << 12) - 1) * 1024];
+const QUICK_LENGTHS: [u64; 2] = [((1 << 7) - 1) * 1024, ((1 << 9) - 1) * 1024];
+const LOOK_INTERVAL: Duration = Duration::from_micros(500);
+
+/// What a process held while it tested.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+struct Held {
+    /// Queries that were issued by the last look.
+    issued_count: u64,
+    resident_bytes: u64,
+}
+
+/// Bytes for each issued query, to one decimal: what a process holds is counted in pages, and is never quite still.
+///
+/// # Errors
+/// If the processes cannot be started or do not say what they held.
+pub(super) fn bytes_per_query(quick: bool) -> Result<f64, HostError> {
+    let [short, long] = if quick { QUICK_LENGTHS } else { LENGTHS };
+    let (of_short, of_long) = (held(short)?, held(long)?);
+    let bytes = of_long.resident_bytes as f64 - of_short.resident_bytes as f64;
+    Ok((bytes / (long - short) as f64 * 10.0).round() / 10.0)
+}
+
+/// What a process held shortly before the last of so many queries. On a busy machine the look may come too early, so it
+/// is tried some times.
+fn held(query_count: u64) -> Result<Held, HostError> {
+    const ATTEMPTS: u32 = 5;
+    let is_late_enough = |held: &Held| held.issued_count >= query_count - query_count / 50;
+    let mut best = held_once(query_count)?;
+    for _ in 1..ATTEMPTS {
+        if is_late_enough(&best) {
+            break;
+        }
+        let held = held_once(query_count)?;
+        if held.issued_count > best.issued_count {
+            best = held;
+        }
+    }
+    Ok(best)
+}
+
+/// Has this program test in a process of its own.
+fn held_once(query_count: u64) -> Result<Held, HostError> {
+    let wrong = |what: String| HostError::Usage(format!("cannot measure the memory for queries: {what}"));
+    let program = std::env::current_exe().map_err(|error| wrong(error.to_string()))?;
+    let run = Command::new(program).args(["bench", "memory-probe", &query_count.to_string()]).output();
+    let run = run.map_err(|error| wrong(error.to_string()))?;
+    if !run.status.success() {
+        return Err(wrong(String::from_utf8_lossy(&run.stderr).trim().to_owned()));
+    }
+    serde_json::from_slice(&run.stdout).map_err(|error| wrong(error.to_string()))
+}
+
+/// Makes the test, and returns what this process held when its last queries were issued, as a line of JSON.
+///
+/// # Errors
+/// If the test cannot be made, or the system does not tell the memory of a process.
+pub(super) fn probe(query_count: u64) -> Result<String, HostError> {
+    let last = Arc::new(Mutex::new(Held::default()));
+    let observer = Mutex::new(None);
+    let watch = |progress: Progress| {
+        let last = Arc::clone(&last);
+        let look = move |_| {
+            // What comes after the last completion is the making of results, not of queries.
+            let resident_bytes = resident_bytes();
+            if let (Some(phase), Some(resident_bytes)) = (progress.current(), resident_bytes)
+                && phase.completed_count < query_count
+            {
+                let held = Held { issued_count: phase.issued_count, resident_bytes };
+                *last.lock().expect("no holder of this lock can panic") = held;
+            }
+            LOOK_INTERVAL
+        };
+        let started = Ticker::start("memory", LOOK_INTERVAL, look);
+        *observer.lock().expect("no holder of this lock can panic") = started.ok();
+    };
+    inline(saturated(query_count)).run_watched(&Interrupt::default(), &watch)?;
+    if let Some(observer) = observer.into_inner().expect("no holder of this lock can panic") {
+        observer.stop();
+    }
+    let held = *last.lock().expect("no holder of this lock can panic");
+    if held.issued_count == 0 {
+        let what = "cannot measure the memory for queries: the system does not tell how much a process holds";
+        return Err(HostError::Usage(what.to_owned()));
+    }
+    Ok(serde_json::to_string(&held).expect("two numbers can be written") + "\n")
+}
+
+/// Memory of this process that is in RAM.
+fn resident_bytes() -> Option<u64> {
+    resident_of(&std::fs::read_to_string("/proc/self/status").ok()?)
+}
+
+fn resident_of(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_linux_writes() {
+        assert_eq!(resident_of("Name:\thost\nVmRSS:\t    5124 kB\nThreads:\t1\n"), Some(5124 * 1024));
+        assert_eq!(resident_of("VmRSS:\t many kB\n"), None);
+        assert_eq!(resident_of(""), None);
+    }
+
+    #[test]
+    fn a_probe_says_how_many_queries_took_how_much() {
+        let held: Held = serde_json::from_str(&probe(200_000).unwrap()).unwrap();
+        assert!(held.issued_count > 0 && held.issued_count <= 200_000, "{held:?}");
+        assert!(held.resident_bytes > 0, "{held:?}");
+    }
+}

@@ -1,0 +1,216 @@
+//! The figures of a benchmark of the harness: as a table for people, in Markdown, and as JSON.
+
+use std::io::{self, Write};
+
+use chrono::{SecondsFormat, Utc};
+use proctor_vocabulary::Scenario;
+use serde::{Serialize, Serializer, ser::SerializeMap};
+
+pub(super) use super::against::Comparison;
+use super::experiment::Target;
+use crate::cli::bench::HarnessFlags;
+use proctor_display::{Origin, Spread, markdown_table, write_json};
+use proctor_run::text::{self, four_digits};
+
+/// Version of the form of the JSON file.
+const BENCH_SCHEMA_VERSION: u32 = 1;
+
+/// Everything that was measured.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    #[serde(flatten)]
+    origin: Origin,
+    finished_at_utc: String,
+    repetitions: u32,
+    rows: Vec<Row>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    against: Option<Against>,
+}
+
+/// The comparison with the official LoadGen.
+#[derive(Debug, Serialize)]
+struct Against {
+    /// As the package says it.
+    version: String,
+    rows: Vec<Comparison>,
+    notes: &'static [&'static str],
+}
+
+/// One figure, measured several times.
+#[derive(Debug, Clone)]
+pub(super) struct Row {
+    scenario: Option<Scenario>,
+    name: String,
+    what: String,
+    unit: &'static str,
+    pub(super) target: Option<Target>,
+    /// One for each repetition.
+    pub(super) values: Vec<f64>,
+}
+
+impl Row {
+    pub(super) fn new(scenario: Option<Scenario>, name: &str, what: &str, unit: &'static str) -> Self {
+        let (name, what) = (name.to_owned(), what.to_owned());
+        Self { scenario, name, what, unit, target: None, values: Vec::new() }
+    }
+
+    fn spread(&self) -> Spread {
+        Spread::of(&self.values)
+    }
+
+    fn is_met(&self) -> Option<bool> {
+        self.target.map(|target| target.is_met(self.spread().median))
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let Spread { median, least, greatest } = self.spread();
+        let target = self.target.map_or(String::new(), |target| match target {
+            Target::AtMost(most) => format!("at most {}", shown(most, self.unit)),
+            Target::AtLeast(least) => format!("at least {}", shown(least, self.unit)),
+        });
+        let met = self.is_met().map_or("", |met| if met { "yes" } else { "NO" });
+        vec![
+            self.scenario.map_or("any", Scenario::name).to_owned(),
+            self.what.clone(),
+            shown(median, self.unit),
+            format!("{} .. {}", bare(least, self.unit), bare(greatest, self.unit)),
+            target,
+            met.to_owned(),
+        ]
+    }
+}
+
+impl Serialize for Row {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Spread { median, least, greatest } = self.spread();
+        let bound = |wanted: fn(Target) -> Option<f64>| self.target.and_then(wanted);
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("name", &self.name)?;
+        map.serialize_entry("scenario", &self.scenario.map(Scenario::name))?;
+        map.serialize_entry("what", &self.what)?;
+        map.serialize_entry("unit", self.unit)?;
+        map.serialize_entry("median", &median)?;
+        map.serialize_entry("least", &least)?;
+        map.serialize_entry("greatest", &greatest)?;
+        map.serialize_entry("values", &self.values)?;
+        map.serialize_entry("target_at_most", &bound(Target::most))?;
+        map.serialize_entry("target_at_least", &bound(Target::least))?;
+        map.serialize_entry("met", &self.is_met())?;
+        map.end()
+    }
+}
+
+impl Target {
+    fn most(self) -> Option<f64> {
+        if let Self::AtMost(most) = self { Some(most) } else { None }
+    }
+
+    fn least(self) -> Option<f64> {
+        if let Self::AtLeast(least) = self { Some(least) } else { None }
+    }
+}
+
+/// A value with its unit; rates in millions.
+pub(super) fn shown(value: f64, unit: &str) -> String {
+    let prefix = if is_rate(unit) { "M " } else { "" };
+    format!("{} {prefix}{unit}", bare(value, unit))
+}
+
+/// The same without the unit.
+pub(super) fn bare(value: f64, unit: &str) -> String {
+    four_digits(if is_rate(unit) { value / 1e6 } else { value })
+}
+
+fn is_rate(unit: &str) -> bool {
+    unit.ends_with("/s")
+}
+
+const HEAD: [&str; 6] = ["scenario", "figure", "median", "least .. greatest", "target", "met"];
+
+impl Report {
+    /// `version` is that of the official LoadGen, if there are comparisons.
+    pub(super) fn new(
+        flags: &HarnessFlags,
+        rows: Vec<Row>,
+        comparisons: Vec<Comparison>,
+        version: Option<String>,
+    ) -> Self {
+        let notes = super::against::NOTES;
+        Self {
+            origin: Origin::here(BENCH_SCHEMA_VERSION, "host", flags.quick),
+            finished_at_utc: Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true),
+            repetitions: flags.repetition_count(),
+            rows,
+            against: version.map(|version| Against { version, rows: comparisons, notes }),
+        }
+    }
+
+    /// Writes it as JSON, indented, with a line end.
+    pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        write_json(self, out)
+    }
+
+    /// For people.
+    pub(super) fn text(&self) -> String {
+        let head = HEAD.map(str::to_owned).to_vec();
+        let rows: Vec<_> = std::iter::once(head).chain(self.rows.iter().map(Row::cells)).collect();
+        let mut text =
+            format!("The harness itself, with the null plugin: {}\n{}", self.what(), text::table(&rows));
+        if let Some(against) = &self.against {
+            let head = Comparison::HEAD.map(str::to_owned).to_vec();
+            let rows = std::iter::once(head).chain(against.rows.iter().map(Comparison::cells));
+            text += &format!("\nBeside the official LoadGen {}, from Python\n", against.version);
+            text += &text::table(&rows.collect::<Vec<_>>());
+            text.extend(against.notes.iter().map(|note| format!("  note: {note}\n")));
+        }
+        text
+    }
+
+    /// For a page of documentation.
+    pub(super) fn markdown(&self) -> String {
+        let mut text =
+            format!("`{}` on {}: {}.\n\n", self.origin.command(), self.origin.machine(), self.what());
+        text += &markdown_table(&HEAD, self.rows.iter().map(Row::cells));
+        if let Some(against) = &self.against {
+            text += &format!("\nBeside the official LoadGen {}, from Python:\n\n", against.version);
+            text += &markdown_table(&Comparison::HEAD, against.rows.iter().map(Comparison::cells));
+            text.extend(against.notes.iter().map(|note| format!("\n- {note}")));
+            text += "\n";
+        }
+        text
+    }
+
+    /// How the figures came about.
+    fn what(&self) -> String {
+        let repetitions = text::counted(self.repetitions.into(), "repetition");
+        format!("medians of {repetitions}{}", self.origin.reservations())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_says_whether_its_target_is_met() {
+        let mut row = Row::new(Some(Scenario::Server), "x_queries_per_second", "saturated", "queries/s");
+        row.target = Some(Target::AtLeast(4e6));
+        row.values = vec![4_123_456.0, 3_900_000.0, 4_500_000.0];
+        let expected = [
+            "Server",
+            "saturated",
+            "4.123 M queries/s",
+            "3.900 .. 4.500",
+            "at least 4.000 M queries/s",
+            "yes",
+        ];
+        assert_eq!(row.cells(), expected);
+        let json = serde_json::to_value(&row).unwrap();
+        assert_eq!((&json["met"], &json["target_at_least"]), (&true.into(), &4e6.into()));
+        assert_eq!(json["median"], 4_123_456.0);
+        row.values = vec![1e6];
+        assert_eq!(row.cells()[5], "NO");
+        row.target = None;
+        assert_eq!((row.is_met(), row.cells()[5].as_str()), (None, ""));
+    }
+}

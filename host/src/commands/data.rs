@@ -1,0 +1,87 @@
+//! `host data`: the models that are made here.
+
+use proctor_config::Settings;
+use proctor_datasets::DataRoot;
+use proctor_recipes::{
+    RNN_PATTERN, check_format, find_model, find_or_make_model, make_model, model_names, recipe,
+};
+
+use crate::cli::{DataCommand, DataFlags};
+use proctor_run::{
+    FileProgress, HostError, lasting_folder,
+    text::{megabytes, table},
+};
+
+/// Does what is asked for, and returns what to print.
+///
+/// # Errors
+/// If there is no such model, or it cannot be made.
+pub(crate) fn data(flags: &DataFlags) -> Result<String, HostError> {
+    let settings = flags.command.run().load()?;
+    let root = DataRoot::new(settings.run.data_root.as_deref());
+    match &flags.command {
+        DataCommand::List { .. } => Ok(list(&settings, &root)),
+        DataCommand::MakeModel { name, out, .. } => {
+            let mut progress = FileProgress::default();
+            let made = match out {
+                Some(folder) => make_model(name, folder, &mut |path, done| progress.show(path, done))?,
+                None => find_or_make_model(name, &root, &lasting_folder(&settings), &mut |path, done| {
+                    progress.show(path, done);
+                })?,
+            };
+            let told = made.files().map(|file| {
+                let was = if file.is_new { "made" } else { "is there already" };
+                format!("{} {was}\nsha256 {}\n", file.path.display(), file.sha256)
+            });
+            Ok(told.collect())
+        }
+    }
+}
+
+fn list(settings: &Settings, root: &DataRoot) -> String {
+    let fallback = lasting_folder(settings);
+    let row = |name: &str| {
+        let place = find_model(name, root, &fallback);
+        let size = recipe(name).map(|recipe| megabytes(4 * recipe.parameter_count()));
+        let place = place.map_or_else(
+            || "not made yet".to_owned(),
+            |made| made.onnx.unwrap_or(made.safetensors).path.display().to_string(),
+        );
+        let format = if check_format(name, "onnx").is_ok() { "safetensors, onnx" } else { "safetensors" };
+        vec![name.to_owned(), size.unwrap_or_default(), format.to_owned(), place]
+    };
+    let rows: Vec<_> = model_names().map(row).collect();
+    format!(
+        "Models that are made when they are first needed\n{}  {RNN_PATTERN}  a single layer of any size\n",
+        table(&rows)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_network_is_listed_with_its_size() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = proctor_config::Loader::new()
+            .flag("", "cache_folder", folder.path().display().to_string())
+            .load()
+            .unwrap();
+        let root = DataRoot::new(Some(folder.path()));
+        let text = list(&settings, &root);
+        for name in model_names() {
+            assert!(
+                text.lines().any(|line| line.trim_start().starts_with(name) && line.contains(" MB")),
+                "{text}"
+            );
+        }
+        for name in ["gnmt-tiny", "resnet50-tiny"] {
+            make_model(name, &folder.path().join("generated"), &mut |_, _| ()).unwrap();
+        }
+        let text = list(&settings, &root);
+        for file in ["generated/gnmt-tiny.safetensors", "generated/resnet50-tiny.onnx"] {
+            assert!(text.lines().any(|line| line.contains(file)), "{text}");
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! `host describe PLUGIN --plan BENCHMARK`: how a plugin will run the model of a benchmark, in its own words.
+
+use proctor_run::{HostError, explain_model};
+
+use crate::cli::RunFlags;
+
+/// The explanation of the plugin for a run with these flags.
+///
+/// # Errors
+/// Those of the settings and of [`explain_model`].
+pub(crate) fn plan(flags: &RunFlags) -> Result<String, HostError> {
+    explain_model(&flags.load()?)
+}

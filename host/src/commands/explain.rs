@@ -1,0 +1,53 @@
+//! `host explain`: every setting, its value, where it comes from, and what it replaces.
+
+use proctor_config::{ExplainRow, Settings};
+
+use crate::cli::RunFlags;
+use proctor_run::{HostError, text};
+
+/// The text for the settings of these flags.
+pub(crate) fn explain(flags: &RunFlags) -> Result<String, HostError> {
+    Ok(explanation(&flags.load()?))
+}
+
+fn explanation(settings: &Settings) -> String {
+    let header = ["setting", "value", "unit", "origin", "replaces"].map(str::to_owned).to_vec();
+    let rows: Vec<_> = [header].into_iter().chain(settings.explain().iter().map(row)).collect();
+    let length = if settings.is_of_official_length() { "official" } else { "not official" };
+    let mut text = format!("{}\nlength of the run: {length}\n", text::table(&rows));
+    for warning in &settings.warnings {
+        text.push_str(&format!("warning: {warning}\n"));
+    }
+    text
+}
+
+fn row(row: &ExplainRow) -> Vec<String> {
+    let replaced = row.overridden.iter().map(|replaced| format!("{} ({})", replaced.value, replaced.origin));
+    vec![
+        row.key.clone(),
+        row.value.to_string(),
+        row.unit.to_owned(),
+        row.origin.to_string(),
+        replaced.collect::<Vec<_>>().join(", "),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use proctor_config::Loader;
+
+    use super::*;
+
+    #[test]
+    fn a_row_tells_value_origin_and_what_was_replaced() {
+        let settings = Loader::new().set("batch_size=8").set("mock.sigma=2").load().unwrap();
+        let text = explanation(&settings);
+        let line = |key: &str| {
+            let found = text.lines().find(|line| line.split_whitespace().next() == Some(key));
+            found.unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(line("batch_size"), "batch_size 8 flag --set batch_size 1 (default)");
+        assert_eq!(line("mock.sigma"), "mock.sigma 2 flag --set mock.sigma");
+        assert!(text.ends_with("length of the run: not official\n"));
+    }
+}

@@ -1,0 +1,87 @@
+//! `host list`: plugins, benchmarks, data sets, policies.
+
+use proctor_config::{Loader, benchmark_families, benchmarks};
+use proctor_datasets::dataset_entries;
+use proctor_plugin_host::{PluginLocation, SearchPath};
+use proctor_scheduler::policies;
+
+use crate::cli::ListKind;
+use proctor_run::{HostError, text};
+
+/// The list of one kind, or of all.
+pub(crate) fn list(kind: Option<ListKind>) -> Result<String, HostError> {
+    const ALL: [ListKind; 4] =
+        [ListKind::Plugins, ListKind::Benchmarks, ListKind::Datasets, ListKind::Policies];
+    let kinds = kind.map_or(ALL.to_vec(), |kind| vec![kind]);
+    let mut lists = Vec::new();
+    for wanted in kinds {
+        let (title, rows) = match wanted {
+            ListKind::Plugins => ("Plugins (--plugin)", plugin_rows()?),
+            ListKind::Benchmarks => ("Benchmarks (--benchmark)", benchmark_rows(kind.is_some())),
+            ListKind::Datasets => ("Data sets", dataset_rows()),
+            ListKind::Policies => ("Policies of the scheduler (--policy)", policy_rows()),
+        };
+        lists.push(format!("{title}\n{}", text::table(&rows)));
+    }
+    Ok(lists.join("\n"))
+}
+
+/// Plugins are not loaded for it: one that is broken shall not keep the others from being listed.
+fn plugin_rows() -> Result<Vec<Vec<String>>, HostError> {
+    let settings = Loader::from_system().load()?;
+    let found = SearchPath::standard(&settings.run.plugin_path).list();
+    Ok(found.iter().map(|location| vec![location.name(), place_of(location)]).collect())
+}
+
+fn place_of(location: &PluginLocation) -> String {
+    match location {
+        PluginLocation::Linked(_) => "linked in".to_owned(),
+        PluginLocation::Library(path) => path.display().to_string(),
+    }
+}
+
+/// With `in_full` also the members that a family lists.
+fn benchmark_rows(in_full: bool) -> Vec<Vec<String>> {
+    let row = |benchmark: &proctor_config::Benchmark| {
+        let scenarios: Vec<_> = benchmark.scenarios.keys().map(|scenario| scenario.name()).collect();
+        vec![benchmark.id.clone(), benchmark.description.clone(), scenarios.join(", ")]
+    };
+    let mut rows: Vec<_> = benchmarks().iter().map(row).collect();
+    let row = |name: String, about: &str| vec![name, about.to_owned(), String::new()];
+    for family in benchmark_families() {
+        rows.push(row(family.pattern.to_owned(), family.help));
+        if in_full {
+            rows.extend((family.members)().into_iter().map(|(name, about)| row(name, about)));
+        }
+    }
+    rows
+}
+
+fn dataset_rows() -> Vec<Vec<String>> {
+    dataset_entries().iter().map(|entry| vec![entry.name.to_owned()]).collect()
+}
+
+fn policy_rows() -> Vec<Vec<String>> {
+    policies().iter().map(|policy| vec![policy.name.to_owned(), policy.help.to_owned()]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_kind_or_all() {
+        let policies = list(Some(ListKind::Policies)).unwrap();
+        assert!(policies.starts_with("Policies of the scheduler (--policy)\n  fixed  "), "{policies}");
+        let all = list(None).unwrap();
+        for name in ["cpu-rnn", "digits-lstm", "gnmt", "rnn-<cell>-", "digits-calibration", "size-or-timeout"]
+        {
+            assert!(all.contains(&format!("\n  {name}")), "{name}: {all}");
+        }
+        let benchmarks = list(Some(ListKind::Benchmarks)).unwrap();
+        let members = benchmarks
+            .lines()
+            .filter(|line| line.trim_start().starts_with("rnn-") && line.contains("Table 1"));
+        assert_eq!(members.count(), 30, "{benchmarks}");
+    }
+}
