@@ -1,10 +1,4 @@
-//! Where the right answers of a benchmark come from.
-
-use std::path::PathBuf;
-
-use proctor_datasets::DataRoot;
-
-use crate::{computed, error::AccuracyError, labels::read_labels, metric::ResponseForm, shipped};
+//! The right answers of samples.
 
 /// Right answers by sample index, at least of the first samples.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,76 +29,12 @@ impl Answers {
     }
 
     /// The answers to at most `sample_count` samples.
-    fn at_most(mut self, sample_count: usize) -> Self {
+    pub(crate) fn at_most(mut self, sample_count: usize) -> Self {
         match &mut self {
             Self::Classes(list) => list.truncate(sample_count),
             Self::Values(list) => list.truncate(sample_count),
             Self::Tokens(list) => list.truncate(sample_count),
         }
         self
-    }
-}
-
-/// Where the right answers come from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AnswerSource {
-    /// The labels of a data set.
-    Labels {
-        /// Name of the data set.
-        dataset: String,
-    },
-    /// The outputs of another implementation for the first samples of a generated model; they come with this crate.
-    Shipped {
-        /// Name of the model.
-        model: String,
-        /// The outputs that make a response, in their order.
-        outputs: Vec<String>,
-        /// Number of samples of the library.
-        sample_count: usize,
-    },
-    /// The outputs for the first samples, computed from the weights in f64 by a registered
-    /// [`ComputedAnswersEntry`](crate::ComputedAnswersEntry).
-    Computed {
-        /// Name of the model.
-        model: String,
-        /// Its weights, a safetensors file.
-        weights: PathBuf,
-        /// Number of samples of the library.
-        sample_count: usize,
-    },
-}
-
-impl AnswerSource {
-    /// Checks, before anything is run, that there will be answers to such responses.
-    ///
-    /// # Errors
-    /// [`AccuracyError::NoReference`] if none are known.
-    pub fn check(&self) -> Result<(), AccuracyError> {
-        match self {
-            Self::Labels { .. } => Ok(()),
-            Self::Shipped { model, .. } => shipped::find(model).map(drop),
-            Self::Computed { model, .. } => computed::find(model).map(drop),
-        }
-    }
-
-    /// Reads or computes the answers, and returns them with the number of samples of the library.
-    pub(crate) fn read(
-        &self,
-        form: ResponseForm,
-        root: &DataRoot,
-    ) -> Result<(Answers, usize), AccuracyError> {
-        match self {
-            Self::Labels { dataset } => {
-                let labels = read_labels(dataset, root)?;
-                let sample_count = labels.len();
-                Ok((Answers::Classes(labels), sample_count))
-            }
-            Self::Shipped { model, outputs, sample_count } => {
-                Ok((shipped::read(model, outputs, form)?.at_most(*sample_count), *sample_count))
-            }
-            Self::Computed { model, weights, sample_count } => {
-                Ok((Answers::Values(computed::compute(model, weights, *sample_count)?), *sample_count))
-            }
-        }
     }
 }

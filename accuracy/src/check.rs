@@ -5,23 +5,29 @@ use std::{collections::BTreeMap, path::Path};
 use proctor_datasets::DataRoot;
 use serde::{Deserialize, Serialize};
 
-use crate::{AccuracyError, AnswerSource, LogRecord, ResponseForm, Scored, log::read_log, metric};
+use crate::{
+    error::AccuracyError,
+    log::{LogRecord, read_log},
+    metric::{Scored, metric},
+    response::ResponseForm,
+    source::AnswerSource,
+};
 
-/// So many indices are named in a reason; the result has them all.
+/// Number of indices that a reason names; the result has them all.
 const NAMED_INDICES: usize = 5;
 
-/// What a benchmark's definition says about its accuracy.
+/// The part of a benchmark's definition that is about accuracy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AccuracyCheck {
     /// Where the right answers come from.
     pub answers: AnswerSource,
     /// Name of the metric.
     pub metric: String,
-    /// How a response is to be read.
+    /// The form of a response.
     pub response: ResponseForm,
-    /// How far a value may lie from the right one, for metrics that compare values.
+    /// Largest difference of a value from the right one, for metrics that compare values.
     pub tolerance: Option<f64>,
-    /// What the reference model reaches in FP32, in the metric's own unit.
+    /// Accuracy of the reference model in FP32, in the metric's own unit.
     pub reference_value: f64,
     /// Share of the reference that must be reached, such as 0.99.
     pub target_ratio: f64,
@@ -43,7 +49,7 @@ pub struct AccuracyResult {
     pub judged_count: u64,
     /// Number of samples in the data set, answered or not.
     pub sample_count: u64,
-    /// What the value must reach: `reference_value * target_ratio`.
+    /// Least value that passes: `reference_value * target_ratio`.
     pub target: f64,
     /// Whether it does, on a log that is whole.
     pub passed: bool,
@@ -76,7 +82,7 @@ impl AccuracyCheck {
                 return Err(AccuracyError::Target { key, value });
             }
         }
-        let score = metric(&self.metric)?.score;
+        let metric = metric(&self.metric)?;
         let records = read_log(log)?;
         let (answers, sample_count) = self.answers.read(self.response, root)?;
 
@@ -86,7 +92,12 @@ impl AccuracyCheck {
         let malformed = numbered().filter(|(_, it)| it.is_some_and(|data| !self.response.fits(data.len())));
         let (form, tolerance) = (self.response, self.tolerance);
         let scored = Scored { form, responses: &responses, answers: &answers, tolerance };
-        let score = score(&scored).ok_or_else(|| AccuracyError::Mismatch { metric: self.metric.clone() })?;
+        let score = (metric.score)(&scored).ok_or(AccuracyError::Mismatch {
+            metric: metric.name,
+            outputs: metric.outputs,
+            answers: metric.answers,
+            needs_tolerance: metric.needs_tolerance,
+        })?;
         let mut result = AccuracyResult {
             metric: self.metric.clone(),
             value: score.value,
@@ -165,14 +176,16 @@ impl<'a> Sorted<'a> {
 mod tests {
     use std::fs;
 
+    use proctor_vocabulary::ElementType;
+
     use super::*;
-    use crate::labels::read_labels;
+    use crate::{answers::Answers, labels::read_labels};
 
     fn check() -> AccuracyCheck {
         AccuracyCheck {
             answers: AnswerSource::Labels { dataset: "digits".into() },
             metric: "top1".into(),
-            response: ResponseForm::LogitsF32 { class_count: 10 },
+            response: ResponseForm::exactly(ElementType::F32, 10),
             tolerance: None,
             reference_value: 1.0,
             target_ratio: 0.99,
@@ -183,6 +196,7 @@ mod tests {
     /// Qsl index and response of a run that is right throughout, in an order other than the samples'.
     fn oracle() -> Vec<(u64, Vec<u8>)> {
         let labels = read_labels("digits", &DataRoot::search()).unwrap();
+        let Answers::Classes(labels) = labels else { panic!("digits have classes") };
         let logits =
             |label: u64| (0..10).flat_map(move |class| f32::from(class == label).to_le_bytes()).collect();
         let mut records: Vec<_> = (0..).zip(labels).map(|(index, label)| (index, logits(label))).collect();

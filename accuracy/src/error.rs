@@ -13,7 +13,7 @@ pub enum AccuracyError {
     ReadLog {
         /// The log.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The log is not in LoadGen's form.
@@ -21,7 +21,7 @@ pub enum AccuracyError {
     Log {
         /// The log.
         path: PathBuf,
-        /// The record, counted from 1, and what is wrong with it.
+        /// The record, counted from 1, and its fault.
         reason: String,
     },
     /// No registered metric, or no registered labels, have this name.
@@ -37,13 +37,18 @@ pub enum AccuracyError {
     },
     /// The metric does not judge such responses against such answers.
     #[error(
-        "metric \"{metric}\" does not fit the benchmark's outputs and answers: top1 takes one output of logits or a \
-         class, and labels; close takes outputs of f32, reference outputs and a tolerance; tokens takes one output of \
-         i32, and reference outputs"
+        "metric \"{metric}\" does not fit the benchmark's outputs and answers: it takes {outputs}, and {answers}{}",
+        if *needs_tolerance { ", and a tolerance" } else { "" }
     )]
     Mismatch {
         /// Name of the metric.
-        metric: String,
+        metric: &'static str,
+        /// The outputs that it judges.
+        outputs: &'static str,
+        /// The answers that it compares with.
+        answers: &'static str,
+        /// Whether it needs a tolerance.
+        needs_tolerance: bool,
     },
     /// There are no reference outputs for the model.
     #[error("there are no reference outputs for model \"{model}\"{hint}; there are for {known}")]
@@ -60,7 +65,7 @@ pub enum AccuracyError {
     Reference {
         /// The model.
         model: String,
-        /// What is wrong with them.
+        /// The fault, in words.
         reason: String,
     },
     /// The weights are not those of the model whose outputs are to be computed.
@@ -68,7 +73,7 @@ pub enum AccuracyError {
     Weights {
         /// The file of the weights.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault, in words.
         reason: String,
     },
     /// The labels cannot be read.

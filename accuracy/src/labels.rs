@@ -1,22 +1,21 @@
-//! The right answers. This is the only place of the workspace that reads them.
+//! Labels of data sets, each in a file of this folder. This is the only place of the workspace that reads them.
 
-use std::path::Path;
+mod digits;
 
-use proctor_datasets::{DataRoot, DatasetError, DigitsPart, IdxArray};
+use proctor_datasets::{DataRoot, DatasetError};
 use proctor_vocabulary::registry::{self, Named};
 
-use crate::AccuracyError;
-
-/// The class of each sample, by sample index.
-pub type Labels = Vec<u64>;
+use crate::{answers::Answers, error::AccuracyError};
 
 /// Labels of a data set, registered with `inventory::submit!`.
 #[derive(Debug, Clone, Copy)]
 pub struct LabelsEntry {
     /// The name of the data set.
     pub dataset: &'static str,
-    /// Reads them, verified, from below a data root.
-    pub read: fn(&DataRoot) -> Result<Labels, DatasetError>,
+    /// Name of their file, which no other crate may mention.
+    pub file: &'static str,
+    /// Reads them, verified, from below a data root: an answer for each sample.
+    pub read: fn(&DataRoot) -> Result<Answers, DatasetError>,
 }
 
 inventory::collect!(LabelsEntry);
@@ -33,57 +32,16 @@ impl Named for LabelsEntry {
 ///
 /// # Errors
 /// [`AccuracyError::Unknown`] with a suggestion, or [`AccuracyError::Labels`].
-pub(crate) fn read_labels(dataset: &str, root: &DataRoot) -> Result<Labels, AccuracyError> {
+pub(crate) fn read_labels(dataset: &str, root: &DataRoot) -> Result<Answers, AccuracyError> {
     let entry = registry::find(inventory::iter::<LabelsEntry>(), dataset)?;
     Ok((entry.read)(root)?)
 }
 
-const DIGITS_FILE: &str = "labels.idx1-ubyte";
-const DIGITS_CLASSES: u8 = 10;
-
-inventory::submit! {
-    LabelsEntry { dataset: DigitsPart::Validation.dataset_name(), read: |root| read_digits(root, DigitsPart::Validation) }
-}
-inventory::submit! {
-    LabelsEntry { dataset: DigitsPart::Calibration.dataset_name(), read: |root| read_digits(root, DigitsPart::Calibration) }
-}
-
-fn read_digits(root: &DataRoot, part: DigitsPart) -> Result<Labels, DatasetError> {
-    let folder = DigitsPart::folder(root)?;
-    let path = folder.path(DIGITS_FILE);
-    let array = IdxArray::parse_file(&path, folder.read(DIGITS_FILE)?, 1)?;
-    check_classes(&path, array.elements())?;
-    let images = part.images(&folder, array.item_count())?;
-    Ok(images.into_iter().map(|image| array.elements()[image].into()).collect())
-}
-
-fn check_classes(path: &Path, classes: &[u8]) -> Result<(), DatasetError> {
-    match classes.iter().position(|class| *class >= DIGITS_CLASSES) {
-        None => Ok(()),
-        Some(position) => Err(DatasetError::Malformed {
-            path: path.to_owned(),
-            reason: format!(
-                "label {position} is {}, but there are {DIGITS_CLASSES} classes",
-                classes[position]
-            ),
-        }),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::{env, fs};
+    use std::{env, fs, path::Path};
 
     use super::*;
-
-    #[test]
-    fn digits_have_a_label_for_each_sample() {
-        let root = DataRoot::search();
-        let labels = read_labels("digits", &root).unwrap();
-        assert_eq!(labels.len(), 600);
-        assert!((0..10).all(|class| labels.iter().filter(|label| **label == class).count() > 30));
-        assert_eq!(read_labels("digits-calibration", &root).unwrap().len(), 100);
-    }
 
     #[test]
     fn an_unknown_data_set_is_answered_with_the_near_one() {
@@ -94,15 +52,9 @@ mod tests {
         );
     }
 
+    /// Labels never cross the plugin boundary: no source of any other crate may even name a file of them.
     #[test]
-    fn a_class_out_of_range_is_refused() {
-        let error = check_classes(Path::new("x"), &[9, 10]).unwrap_err().to_string();
-        assert_eq!(error, "x: label 1 is 10, but there are 10 classes");
-    }
-
-    /// Labels never cross the plugin boundary: no source of any other crate may even name the file.
-    #[test]
-    fn no_other_crate_names_the_file_of_labels() {
+    fn no_other_crate_names_a_file_of_labels() {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut folders = vec![here.parent().unwrap().to_owned()];
         let mut source_count = 0;
@@ -118,7 +70,10 @@ mod tests {
                     source_count += 1;
                     // A file that another test is just rewriting may be gone.
                     let text = fs::read(&path).unwrap_or_default();
-                    assert!(!String::from_utf8_lossy(&text).contains(DIGITS_FILE), "{}", path.display());
+                    let text = String::from_utf8_lossy(&text);
+                    for entry in inventory::iter::<LabelsEntry>() {
+                        assert!(!text.contains(entry.file), "{} names {}", path.display(), entry.file);
+                    }
                 }
             }
         }

@@ -13,18 +13,21 @@
 //! - A low accuracy or an incomplete log is a result with reasons; only what cannot be scored at all is an error.
 //! - The first record of a sample counts, as in the reference scripts. Here a second one also keeps the check from
 //!   passing, unless the scenario's padding explains it.
-//! - The form of a response is declared, not guessed from its size: 8 bytes are two logits or one class.
-//! - Metrics and labels register themselves through `inventory`, each by its name.
+//! - The form of a response follows from the outputs of the benchmark, not from its size: 8 bytes are two logits or one
+//!   class. The metric says which outputs it judges, and whether it needs a tolerance.
+//! - Metrics and labels register themselves through `inventory`, each by its name: one more is one more file in `metric` or
+//!   `labels`.
 //!
 //! # Example
 //! ```
 //! use proctor_accuracy::{AccuracyCheck, AnswerSource, ResponseForm};
 //! use proctor_datasets::DataRoot;
+//! use proctor_vocabulary::ElementType;
 //!
 //! let check = AccuracyCheck {
 //!     answers: AnswerSource::Labels { dataset: "digits".into() },
 //!     metric: "top1".into(),
-//!     response: ResponseForm::LogitsF32 { class_count: 10 },
+//!     response: ResponseForm::exactly(ElementType::F32, 10),
 //!     tolerance: None,
 //!     reference_value: 0.975,
 //!     target_ratio: 0.99,
@@ -40,28 +43,28 @@
 //! ```
 //!
 //! # Limits
-//! The log is held in memory, whole. Labels are classes; metrics of text, boxes or volumes need labels of their own. Where
-//! outputs are computed, only the first few samples are, as many as take seconds.
+//! The log is held in memory, whole. Answers are classes, values or tokens; metrics of text, boxes or volumes need a
+//! variant of [`Answers`] of their own.
 
 #![forbid(unsafe_code)]
 
 mod answers;
 mod check;
-mod close;
 mod computed;
 mod error;
 mod labels;
 mod log;
 mod metric;
+mod response;
 mod shipped;
-mod tokens;
+mod source;
 
-pub use answers::{AnswerSource, Answers};
+pub use answers::Answers;
 pub use check::{AccuracyCheck, AccuracyResult};
 pub use computed::ComputedAnswersEntry;
 pub use error::AccuracyError;
-pub use labels::{Labels, LabelsEntry};
+pub use labels::LabelsEntry;
 pub use log::{LogRecord, parse_log, read_log};
-pub use metric::{
-    MetricEntry, ResponseForm, Score, ScoreResponses, Scored, WrongSize, metric, metric_entries,
-};
+pub use metric::{MetricEntry, Score, ScoreResponses, Scored, metric, metric_entries};
+pub use response::ResponseForm;
+pub use source::AnswerSource;

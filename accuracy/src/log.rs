@@ -10,7 +10,7 @@ use serde::{
     de::{self, SeqAccess, Visitor},
 };
 
-use crate::AccuracyError;
+use crate::error::AccuracyError;
 
 /// One logged response.
 #[derive(Debug, Clone, PartialEq, Eq)]

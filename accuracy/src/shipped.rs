@@ -2,15 +2,15 @@
 //! f64, from the same recipes. They are part of the program, so that no other folder of data is taken for them.
 
 use include_dir::{Dir, include_dir};
-use proctor_vocabulary::did_you_mean;
+use proctor_vocabulary::{ElementType, did_you_mean};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::{AccuracyError, Answers, ResponseForm};
+use crate::{answers::Answers, error::AccuracyError, response::ResponseForm};
 
 static FOLDER: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../datasets/recipes/reference");
 
-/// The part of a file that is of interest here.
+/// The part of a file that is read here.
 #[derive(Deserialize)]
 struct Reference {
     /// By output.
@@ -31,7 +31,7 @@ pub(crate) fn find(model: &str) -> Result<&'static str, AccuracyError> {
     })
 }
 
-/// The outputs of the first samples, each sample's one after the other: tokens or values, as the form of a response says.
+/// The outputs of the first samples, each sample's one after the other: tokens if responses are integers, else values.
 pub(crate) fn read(model: &str, outputs: &[String], form: ResponseForm) -> Result<Answers, AccuracyError> {
     let malformed = |reason: String| AccuracyError::Reference { model: model.to_owned(), reason };
     let reference: Reference =
@@ -45,8 +45,8 @@ pub(crate) fn read(model: &str, outputs: &[String], form: ResponseForm) -> Resul
     };
     let samples =
         reference.samples.iter().map(of_sample).collect::<Result<Vec<_>, _>>().map_err(malformed)?;
-    let all = match form {
-        ResponseForm::TokensI32 { .. } => {
+    let all = match form.element_type {
+        ElementType::I32 => {
             numbers(&samples, |value| value.as_i64().and_then(|token| i32::try_from(token).ok()))
                 .map(Answers::Tokens)
         }
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn values_of_several_outputs_are_one_after_the_other() {
-        let form = ResponseForm::ValuesF32 { count: 18 };
+        let form = ResponseForm::exactly(ElementType::F32, 18);
         let answers = read("bidaf-tiny", &["start".into(), "end".into()], form).unwrap();
         let Answers::Values(values) = &answers else { panic!("{answers:?}") };
         assert!(answers.len() >= 8);
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn tokens_have_as_many_as_there_are() {
         let answers =
-            read("gnmt-tiny", &["tokens".into()], ResponseForm::TokensI32 { count_max: 16 }).unwrap();
+            read("gnmt-tiny", &["tokens".into()], ResponseForm::up_to(ElementType::I32, 16)).unwrap();
         let Answers::Tokens(tokens) = &answers else { panic!("{answers:?}") };
         assert!(tokens.iter().any(|sample| sample.len() != tokens[0].len()), "{tokens:?}");
         assert!(tokens.iter().all(|sample| sample.len() <= 16));
@@ -91,10 +91,10 @@ mod tests {
     fn a_model_or_an_output_without_reference_is_named() {
         let error = find("gmnt-tiny").unwrap_err().to_string();
         assert!(error.contains("did you mean \"gnmt-tiny\"?"), "{error}");
-        let form = ResponseForm::ValuesF32 { count: 1 };
+        let form = ResponseForm::exactly(ElementType::F32, 1);
         let error = read("bidaf-tiny", &["middle".into()], form).unwrap_err().to_string();
         assert!(error.contains("no output \"middle\""), "{error}");
-        assert!(read("gnmt-tiny", &["tokens".into()], ResponseForm::TokensI32 { count_max: 1 }).is_ok());
-        assert!(read("bidaf-tiny", &["start".into()], ResponseForm::TokensI32 { count_max: 9 }).is_err());
+        assert!(read("gnmt-tiny", &["tokens".into()], ResponseForm::up_to(ElementType::I32, 1)).is_ok());
+        assert!(read("bidaf-tiny", &["start".into()], ResponseForm::up_to(ElementType::I32, 9)).is_err());
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use proctor_accuracy::{LabelsEntry, read_log};
+use proctor_accuracy::{Answers, LabelsEntry, read_log};
 use proctor_datasets::DataRoot;
 use proctor_tests::{Bench, Run, datasets};
 
@@ -16,7 +16,9 @@ const DATASET: &str = "digits";
 /// The right classes, by the only crate that may know them.
 fn classes() -> Vec<u64> {
     let entry = inventory::iter::<LabelsEntry>().find(|entry| entry.dataset == DATASET).unwrap();
-    (entry.read)(&DataRoot::new(Some(&datasets()))).unwrap()
+    let answers = (entry.read)(&DataRoot::new(Some(&datasets()))).unwrap();
+    let Answers::Classes(classes) = answers else { panic!("digits have classes") };
+    classes
 }
 
 /// An accuracy run of the mock with the right classes in a file.

@@ -2,18 +2,13 @@
 
 use std::path::Path;
 
-use proctor_accuracy::{AccuracyCheck, AccuracyResult, AnswerSource, ResponseForm};
+use proctor_accuracy::{AccuracyCheck, AccuracyResult, AnswerSource, ResponseForm, metric};
 use proctor_config::{self as config, Benchmark, Settings};
 use proctor_datasets::DataRoot;
 use proctor_loadgen::{PhaseMode, TestOutcome};
-use proctor_vocabulary::{ElementType, Scenario, TensorSpec, TestMode};
+use proctor_vocabulary::{Scenario, TestMode};
 
 use crate::{error::HostError, files::model_files};
-
-/// The metric that compares values with reference outputs.
-const CLOSE: &str = "close";
-/// The metric that compares tokens with reference outputs.
-const TOKENS: &str = "tokens";
 
 /// Checks before a run whether its answers can be scored in this precision, if they are to be.
 ///
@@ -65,7 +60,7 @@ fn answers(settings: &Settings, root: &DataRoot) -> Result<AnswerSource, HostErr
             AnswerSource::Shipped { model, outputs, sample_count }
         }
         config::AnswerSource::Computed => {
-            // Whatever the plugin read and computed in: these are the weights that the definition names.
+            // In whichever format and precision the plugin computes, these are the weights that the definition names.
             let files = model_files::find(settings, root, "f32", |format| format == "safetensors")?;
             let weights = files.into_iter().next().map(|file| file.path).ok_or_else(|| {
                 HostError::Data(format!(
@@ -78,9 +73,9 @@ fn answers(settings: &Settings, root: &DataRoot) -> Result<AnswerSource, HostErr
     })
 }
 
-/// How far a value may lie from the right one in this precision; `None` if the metric does not ask.
+/// Largest difference of a value from the right one in this precision; `None` if the metric does not compare values.
 fn tolerance(benchmark: &Benchmark, precision: &str) -> Result<Option<f64>, HostError> {
-    if benchmark.quality.metric != CLOSE {
+    if !metric(&benchmark.quality.metric)?.needs_tolerance {
         return Ok(None);
     }
     let tolerances = &benchmark.quality.tolerance;
@@ -94,37 +89,12 @@ fn tolerance(benchmark: &Benchmark, precision: &str) -> Result<Option<f64>, Host
     })
 }
 
-/// How a response is to be read, by the metric and the types and shapes of the outputs.
+/// The form of a response, by the metric and the types and shapes of the outputs.
 pub(crate) fn response_form(benchmark: &Benchmark) -> Result<ResponseForm, HostError> {
-    let outputs = benchmark.outputs.as_slice();
-    let form = match (benchmark.quality.metric.as_str(), outputs) {
-        (CLOSE, _) if outputs.iter().all(|output| output.element_type == ElementType::F32) => {
-            let count = outputs.iter().map(TensorSpec::element_count).sum();
-            Some(ResponseForm::ValuesF32 { count })
-        }
-        (TOKENS, [tokens]) if tokens.element_type == ElementType::I32 => {
-            Some(ResponseForm::TokensI32 { count_max: tokens.element_count() })
-        }
-        (CLOSE | TOKENS, _) => None,
-        (_, [output]) => match output.element_type {
-            ElementType::F32 => Some(ResponseForm::LogitsF32 { class_count: output.element_count() }),
-            ElementType::I32 if output.element_count() == 1 => Some(ResponseForm::ClassI32),
-            ElementType::I64 if output.element_count() == 1 => Some(ResponseForm::ClassI64),
-            _ => None,
-        },
-        _ => None,
-    };
-    form.ok_or_else(|| {
-        let wanted = match benchmark.quality.metric.as_str() {
-            CLOSE => "outputs of f32",
-            TOKENS => "one output of i32",
-            _ => "one output, of logits in f32, or of a class in i32 or i64",
-        };
-        HostError::Data(format!(
-            "{}: outputs: {} is computed from {wanted}",
-            benchmark.file.display(),
-            benchmark.quality.metric
-        ))
+    let metric = metric(&benchmark.quality.metric)?;
+    (metric.form)(&benchmark.outputs).ok_or_else(|| {
+        let file = benchmark.file.display();
+        HostError::Data(format!("{file}: outputs: {} is computed from {}", metric.name, metric.outputs))
     })
 }
 
@@ -141,6 +111,7 @@ fn padding_count(scenario: Scenario, outcome: &TestOutcome) -> u64 {
 #[cfg(test)]
 mod tests {
     use proctor_config::benchmarks;
+    use proctor_vocabulary::{ElementType, TensorSpec};
 
     use super::*;
 
@@ -151,18 +122,18 @@ mod tests {
     #[test]
     fn metric_and_outputs_say_how_to_read_a_response() {
         let mut digits = benchmark("digits-lstm");
-        assert_eq!(response_form(&digits).unwrap(), ResponseForm::LogitsF32 { class_count: 10 });
+        assert_eq!(response_form(&digits).unwrap(), ResponseForm::exactly(ElementType::F32, 10));
         let class = TensorSpec { name: "class".into(), element_type: ElementType::I64, shape: vec![1] };
         digits.outputs = vec![class.clone()];
-        assert_eq!(response_form(&digits).unwrap(), ResponseForm::ClassI64);
+        assert_eq!(response_form(&digits).unwrap(), ResponseForm::exactly(ElementType::I64, 1));
         digits.outputs.push(class);
         assert!(response_form(&digits).unwrap_err().to_string().contains("from one output"));
 
         let mut bidaf = benchmark("bidaf");
-        assert_eq!(response_form(&bidaf).unwrap(), ResponseForm::ValuesF32 { count: 200 });
-        bidaf.quality.metric = TOKENS.to_owned();
+        assert_eq!(response_form(&bidaf).unwrap(), ResponseForm::exactly(ElementType::F32, 200));
+        bidaf.quality.metric = "tokens".to_owned();
         assert!(response_form(&bidaf).unwrap_err().to_string().contains("one output of i32"));
-        assert_eq!(response_form(&benchmark("gnmt")).unwrap(), ResponseForm::TokensI32 { count_max: 100 });
+        assert_eq!(response_form(&benchmark("gnmt")).unwrap(), ResponseForm::up_to(ElementType::I32, 100));
     }
 
     #[test]

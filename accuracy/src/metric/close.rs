@@ -1,17 +1,35 @@
 //! `close`: outputs value by value against reference outputs.
 
-use crate::{Answers, MetricEntry, ResponseForm, Score, metric::Scored};
+use proctor_vocabulary::{ElementType, TensorSpec};
 
-inventory::submit! { MetricEntry { name: "close", score: close } }
+use crate::{
+    answers::Answers,
+    metric::{MetricEntry, Score, Scored},
+    response::ResponseForm,
+};
+
+inventory::submit! {
+    MetricEntry {
+        name: "close",
+        outputs: "outputs of f32",
+        answers: "reference outputs",
+        form,
+        needs_tolerance: true,
+        score,
+    }
+}
+
+fn form(outputs: &[TensorSpec]) -> Option<ResponseForm> {
+    let is_judged = outputs.iter().all(|output| output.element_type == ElementType::F32);
+    let count = outputs.iter().map(TensorSpec::element_count).sum();
+    is_judged.then(|| ResponseForm::exactly(ElementType::F32, count))
+}
 
 /// Share of the judged samples whose every value lies within the tolerance of the right one. A NaN lies nowhere.
 ///
 /// Among the details are the largest and the mean difference over all judged values that are finite.
-fn close(scored: &Scored<'_>) -> Option<Score> {
+fn score(scored: &Scored<'_>) -> Option<Score> {
     let (Answers::Values(answers), Some(tolerance)) = (scored.answers, scored.tolerance) else { return None };
-    if !matches!(scored.form, ResponseForm::ValuesF32 { .. }) {
-        return None;
-    }
     let mut differences = Differences::default();
     let mut correct_count = 0;
     for (response, answer) in scored.responses.iter().zip(answers) {
@@ -58,7 +76,7 @@ impl Differences {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metric;
+    use crate::metric::metric;
 
     fn bytes(values: &[f32]) -> Vec<u8> {
         values.iter().flat_map(|value| value.to_le_bytes()).collect()
@@ -66,7 +84,7 @@ mod tests {
 
     fn score(responses: &[Option<&[u8]>], tolerance: Option<f64>) -> Option<Score> {
         let answers = &Answers::Values(vec![vec![1.0, -2.0]; 3]);
-        let form = ResponseForm::ValuesF32 { count: 2 };
+        let form = ResponseForm::exactly(ElementType::F32, 2);
         (metric("close").unwrap().score)(&Scored { form, responses, answers, tolerance })
     }
 

@@ -1,18 +1,36 @@
 //! `tokens`: sequences of tokens against reference sequences.
 
-use crate::{Answers, MetricEntry, ResponseForm, Score, metric::Scored};
+use proctor_vocabulary::{ElementType, TensorSpec};
 
-inventory::submit! { MetricEntry { name: "tokens", score: tokens } }
+use crate::{
+    answers::Answers,
+    metric::{MetricEntry, Score, Scored},
+    response::ResponseForm,
+};
+
+inventory::submit! {
+    MetricEntry {
+        name: "tokens",
+        outputs: "one output of i32",
+        answers: "reference outputs",
+        form,
+        needs_tolerance: false,
+        score,
+    }
+}
+
+fn form(outputs: &[TensorSpec]) -> Option<ResponseForm> {
+    let [tokens] = outputs else { return None };
+    (tokens.element_type == ElementType::I32)
+        .then(|| ResponseForm::up_to(ElementType::I32, tokens.element_count()))
+}
 
 /// Share of the judged samples whose tokens are the right ones, all of them and no more.
 ///
-/// Among the details is the error rate: the edit distance of all judged samples by the number of right tokens, a missing
-/// answer counting as one without tokens; and the mean number of tokens.
-fn tokens(scored: &Scored<'_>) -> Option<Score> {
+/// Among the details is the error rate, which is the edit distance of all judged samples by the number of right tokens,
+/// where a missing answer counts as one without tokens; and the mean number of tokens.
+fn score(scored: &Scored<'_>) -> Option<Score> {
     let Answers::Tokens(answers) = scored.answers else { return None };
-    if !matches!(scored.form, ResponseForm::TokensI32 { .. }) {
-        return None;
-    }
     let (mut correct_count, mut distance, mut given, mut right) = (0, 0, 0, 0);
     for (response, answer) in scored.responses.iter().zip(answers) {
         let whole = response.filter(|data| data.len().is_multiple_of(4));
@@ -34,7 +52,7 @@ fn tokens(scored: &Scored<'_>) -> Option<Score> {
     Some(score)
 }
 
-/// The least number of tokens that have to be put in, left out or replaced to make one sequence the other (Levenshtein).
+/// Least number of tokens to insert, delete or replace that makes one sequence the other (Levenshtein).
 fn edit_distance(a: &[i32], b: &[i32]) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, from) in a.iter().enumerate() {
@@ -52,7 +70,7 @@ fn edit_distance(a: &[i32], b: &[i32]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metric;
+    use crate::metric::metric;
 
     #[test]
     fn distances_are_the_least_ones() {
@@ -77,7 +95,7 @@ mod tests {
         let responses = [&whole, &shorter, &longer, &none].map(|data| Some(data.as_slice()));
         let responses = [&responses[..], &[None, Some(&whole[..3])]].concat();
         let answers = &Answers::Tokens(vec![vec![5, 6]; 6]);
-        let form = ResponseForm::TokensI32 { count_max: 3 };
+        let form = ResponseForm::up_to(ElementType::I32, 3);
         let scored = Scored { form, responses: &responses, answers, tolerance: None };
         let score = (metric("tokens").unwrap().score)(&scored).unwrap();
         assert_eq!((score.correct_count, score.value), (1, 1.0 / 6.0));
@@ -88,7 +106,7 @@ mod tests {
     #[test]
     fn an_empty_answer_is_right_if_none_was_expected() {
         let answers = &Answers::Tokens(vec![vec![]]);
-        let form = ResponseForm::TokensI32 { count_max: 3 };
+        let form = ResponseForm::up_to(ElementType::I32, 3);
         let score = |responses: &[Option<&[u8]>]| {
             (metric("tokens").unwrap().score)(&Scored { form, responses, answers, tolerance: None }).unwrap()
         };

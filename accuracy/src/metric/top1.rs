@@ -1,0 +1,141 @@
+//! `top1`: the class of each sample against its label.
+
+use proctor_vocabulary::{ElementType, TensorSpec};
+
+use crate::{
+    answers::Answers,
+    metric::{MetricEntry, Score, Scored},
+    response::ResponseForm,
+};
+
+inventory::submit! {
+    MetricEntry {
+        name: "top1",
+        outputs: "one output, of logits in f32, or of a class in i32 or i64",
+        answers: "labels",
+        form,
+        needs_tolerance: false,
+        score,
+    }
+}
+
+fn form(outputs: &[TensorSpec]) -> Option<ResponseForm> {
+    let [output] = outputs else { return None };
+    let count = output.element_count();
+    let is_judged = match output.element_type {
+        ElementType::F32 => true,
+        ElementType::I32 | ElementType::I64 => count == 1,
+        _ => false,
+    };
+    is_judged.then(|| ResponseForm::exactly(output.element_type, count))
+}
+
+/// Share of the samples whose class is the label.
+fn score(scored: &Scored<'_>) -> Option<Score> {
+    let Answers::Classes(labels) = scored.answers else { return None };
+    let is_right = |(response, label): &(&Option<&[u8]>, &u64)| {
+        response.is_some_and(|data| class(scored.form, data) == Some(**label))
+    };
+    let correct_count = scored.responses.iter().zip(labels).filter(is_right).count() as u64;
+    Some(Score::share(correct_count, scored.answers))
+}
+
+/// The class that a response names: the position of the largest logit, or the class itself. `None` if it names none: a
+/// wrong size, no logits, a NaN among them, a negative class.
+fn class(form: ResponseForm, data: &[u8]) -> Option<u64> {
+    if !form.fits(data.len()) {
+        return None;
+    }
+    match form.element_type {
+        ElementType::F32 => largest(data.as_chunks().0.iter().copied().map(f32::from_le_bytes)),
+        ElementType::I32 => u64::try_from(i32::from_le_bytes(*data.first_chunk()?)).ok(),
+        ElementType::I64 => u64::try_from(i64::from_le_bytes(*data.first_chunk()?)).ok(),
+        _ => None,
+    }
+}
+
+/// Position of the largest number, the first of equals; `None` without numbers or with a NaN among them.
+fn largest(numbers: impl Iterator<Item = f32>) -> Option<u64> {
+    let mut best: Option<(u64, f32)> = None;
+    for (position, number) in (0..).zip(numbers) {
+        if number.is_nan() {
+            return None;
+        }
+        if best.is_none_or(|(_, most)| number > most) {
+            best = Some((position, number));
+        }
+    }
+    best.map(|(position, _)| position)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric::metric;
+
+    const NAN: f32 = f32::NAN;
+
+    fn logits(numbers: &[f32]) -> Option<u64> {
+        let data: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        class(ResponseForm::exactly(ElementType::F32, 3), &data)
+    }
+
+    #[test]
+    fn the_largest_logit_wins_and_the_first_of_equals() {
+        assert_eq!(logits(&[-2.0, -1.0, -3.0]), Some(1));
+        assert_eq!(logits(&[1.0, 4.0, 4.0]), Some(1));
+        assert_eq!(logits(&[f32::NEG_INFINITY; 3]), Some(0));
+        assert_eq!(logits(&[0.0, 1.0, f32::INFINITY]), Some(2));
+    }
+
+    #[test]
+    fn a_nan_anywhere_is_wrong() {
+        for numbers in [[NAN, 1.0, 0.0], [1.0, NAN, 0.0], [1.0, 0.0, NAN]] {
+            assert_eq!(logits(&numbers), None);
+        }
+    }
+
+    #[test]
+    fn a_class_is_read_as_the_definition_says() {
+        let (narrow, wide) =
+            (ResponseForm::exactly(ElementType::I32, 1), ResponseForm::exactly(ElementType::I64, 1));
+        assert_eq!(class(narrow, &7_i32.to_le_bytes()), Some(7));
+        assert_eq!(class(wide, &7_i64.to_le_bytes()), Some(7));
+        assert_eq!(class(narrow, &(-1_i32).to_le_bytes()), None);
+        assert_eq!(class(wide, &7_i32.to_le_bytes()), None);
+        assert_eq!(logits(&[1.0, 2.0]), None);
+    }
+
+    #[test]
+    fn missing_and_malformed_responses_are_wrong() {
+        let (one, two) = (1_i32.to_le_bytes(), 2_i32.to_le_bytes());
+        let responses = [Some(&one[..]), Some(&two[..]), None, Some(&[1][..])];
+        let scored = Scored {
+            form: ResponseForm::exactly(ElementType::I32, 1),
+            responses: &responses,
+            answers: &Answers::Classes(vec![1; 4]),
+            tolerance: None,
+        };
+        let score = (metric("top1").unwrap().score)(&scored).unwrap();
+        assert_eq!((score.value, score.correct_count), (0.25, 1));
+        assert!(super::score(&Scored { answers: &Answers::Tokens(vec![vec![1]]), ..scored }).is_none());
+    }
+
+    #[test]
+    fn one_output_of_logits_or_a_class_is_judged() {
+        let output = |element_type, shape: &[usize]| TensorSpec {
+            name: "output".into(),
+            element_type,
+            shape: shape.to_vec(),
+        };
+        let logits = output(ElementType::F32, &[10]);
+        assert_eq!(form(&[logits.clone()]), Some(ResponseForm::exactly(ElementType::F32, 10)));
+        let class = output(ElementType::I64, &[1]);
+        assert_eq!(form(&[class.clone()]), Some(ResponseForm::exactly(ElementType::I64, 1)));
+        for outputs in
+            [&[][..], &[logits, class], &[output(ElementType::I32, &[2])], &[output(ElementType::U8, &[1])]]
+        {
+            assert_eq!(form(outputs), None);
+        }
+    }
+}

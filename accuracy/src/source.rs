@@ -1,0 +1,73 @@
+//! Where the right answers of a benchmark come from.
+
+use std::path::PathBuf;
+
+use proctor_datasets::DataRoot;
+
+use crate::{
+    answers::Answers, computed, error::AccuracyError, labels::read_labels, response::ResponseForm, shipped,
+};
+
+/// Where the right answers come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AnswerSource {
+    /// The labels of a data set.
+    Labels {
+        /// Name of the data set.
+        dataset: String,
+    },
+    /// The outputs of another implementation for the first samples of a generated model; they come with this crate.
+    Shipped {
+        /// Name of the model.
+        model: String,
+        /// The outputs that make a response, in their order.
+        outputs: Vec<String>,
+        /// Number of samples of the library.
+        sample_count: usize,
+    },
+    /// The outputs for the first samples, computed from the weights in f64 by a registered
+    /// [`ComputedAnswersEntry`](crate::ComputedAnswersEntry).
+    Computed {
+        /// Name of the model.
+        model: String,
+        /// Its weights, a safetensors file.
+        weights: PathBuf,
+        /// Number of samples of the library.
+        sample_count: usize,
+    },
+}
+
+impl AnswerSource {
+    /// Checks, before anything is run, that there will be answers to such responses.
+    ///
+    /// # Errors
+    /// [`AccuracyError::NoReference`] if none are known.
+    pub fn check(&self) -> Result<(), AccuracyError> {
+        match self {
+            Self::Labels { .. } => Ok(()),
+            Self::Shipped { model, .. } => shipped::find(model).map(drop),
+            Self::Computed { model, .. } => computed::find(model).map(drop),
+        }
+    }
+
+    /// Reads or computes the answers, and returns them with the number of samples of the library.
+    pub(crate) fn read(
+        &self,
+        form: ResponseForm,
+        root: &DataRoot,
+    ) -> Result<(Answers, usize), AccuracyError> {
+        match self {
+            Self::Labels { dataset } => {
+                let labels = read_labels(dataset, root)?;
+                let sample_count = labels.len();
+                Ok((labels, sample_count))
+            }
+            Self::Shipped { model, outputs, sample_count } => {
+                Ok((shipped::read(model, outputs, form)?.at_most(*sample_count), *sample_count))
+            }
+            Self::Computed { model, weights, sample_count } => {
+                Ok((Answers::Values(computed::compute(model, weights, *sample_count)?), *sample_count))
+            }
+        }
+    }
+}
