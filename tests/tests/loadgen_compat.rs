@@ -56,6 +56,23 @@ fn an_audit_file_that_nobody_named_is_told() {
 }
 
 #[test]
+fn an_audit_file_has_no_effect_on_an_accuracy_run() {
+    let bench = Bench::new();
+    let audit = bench.write("given.config", "*.*.accuracy_sample_count_override = 7\n");
+    let flags =
+        format!("--plugin mock --scenario Offline --mode accuracy --set audit_config={}", audit.display());
+    let told = "audit_config has no effect in mode accuracy: it overrides the performance run";
+    let run = bench.run(&flags);
+    assert!(run.finished.stderr.contains(told), "{}", run.finished);
+    assert!(!run.finished.stderr.contains("overrides in the performance run:"), "{}", run.finished);
+    let without = Bench::new().run("--plugin mock --scenario Offline --mode accuracy");
+    let records = |text: String| text.matches("seq_id").count();
+    let log = "accuracy/mlperf_log_accuracy.json";
+    assert_eq!(records(run.text(log)), records(without.text(log)));
+    bench.host(&format!("run {flags} --strict")).assert_error(SETTINGS, &[told]);
+}
+
+#[test]
 fn logs_are_copied_to_stdout_where_that_is_wanted() {
     let bench = Bench::new();
     let flags = format!("{RUN} --set copy_summary_to_stdout=true --set copy_detail_to_stdout=true");

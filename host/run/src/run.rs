@@ -109,6 +109,11 @@ fn audit_config(settings: &mut Settings) -> Result<Option<String>, HostError> {
     let applied = config_file::apply_audit(&text, &mut settings.test.clone());
     let lines = |errors: Vec<_>| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
     let report = applied.map_err(|errors| wrong(lines(errors)))?;
+    if settings.run.mode == Some(TestMode::AccuracyOnly) {
+        let text = "audit_config has no effect in mode accuracy: it overrides the performance run";
+        settings.warnings.push(text.to_owned());
+        return Ok(None);
+    }
     let changed: Vec<_> = report.applied.iter().map(|applied| applied.setting).collect();
     eprintln!("warning: {} overrides in the performance run: {}", path.display(), changed.join(", "));
     let ignored: Vec<_> =
