@@ -10,6 +10,7 @@ use proctor_loadgen::{
     SettingValue, TestSettings,
     config_file::{ConfigFileKind, ConfigFiles},
 };
+use proctor_vocabulary::Scenario;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -115,4 +116,29 @@ fn a_second_user_file_in_one_process_gets_no_built_in_values() {
     for case in cases(include_str!("golden/config_two_objects_one_process.json")) {
         run(&case, &mut process);
     }
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_an_error_of_the_log() {
+    let mut settings = TestSettings::default();
+    let error = ConfigFiles::default()
+        .from_config("no/such.conf".as_ref(), "m", Scenario::Server, ConfigFileKind::User, &mut settings)
+        .unwrap_err();
+    assert_eq!(
+        (error.return_code(), error.log_texts()),
+        (-2, vec!["can't open file no/such.conf".to_owned()])
+    );
+    assert_eq!(settings.min_duration_ms, 600_000, "the built-in values stay");
+}
+
+/// LoadGen takes the name as it is, so that one in another case finds no key of the scenario.
+#[test]
+fn a_scenario_is_a_scenario_in_any_case() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("user.conf");
+    std::fs::write(&path, "*.Server.min_query_count = 7\n").unwrap();
+    let mut settings = TestSettings::default();
+    let scenario = "server".parse().unwrap();
+    ConfigFiles::default().from_config(&path, "m", scenario, ConfigFileKind::User, &mut settings).unwrap();
+    assert_eq!(settings.min_query_count, 7);
 }

@@ -16,7 +16,7 @@ use proctor_loadgen::{
     RealClock, SystemUnderTest, TestOutcome, TestSettings, VirtualClock, log::LogIdentity, phases,
 };
 use proctor_vocabulary::{CompletionSink, QuerySample, SampleStatus, Scenario, TestMode};
-use scripted::{Answer, Bench, MS, NotingLibrary, after, answer, respond};
+use scripted::{Answer, Bench, MS, NotingLibrary, Tokens, after, answer, respond};
 use serde_json::Value;
 
 fn entries(text: &str) -> Vec<Value> {
@@ -179,6 +179,59 @@ fn a_queue_that_refuses_samples_does_not_meet_the_rate() {
         |outcome: &TestOutcome| outcome.errors().iter().any(|error| error.contains("samples failed at"));
     assert!(failed(&outcome), "the log tells of it: {:?}", outcome.errors());
     assert!(outcome.verdict.valid, "no sample failed at the peak: {:?}", outcome.verdict.reasons);
+}
+
+/// LoadGen looks at the latencies alone, which are good as long as queries are no longer issued.
+#[test]
+fn too_many_outstanding_queries_do_not_meet_the_rate() {
+    let request = TestSettings { server_max_async_queries: 3, min_query_count: 200, ..request() };
+    let outcome = Bench::new(request, |_, sample| after(2 * MS, sample)).run();
+    let search = outcome.peak_search.as_ref().unwrap();
+    let peak_qps = search.peak_qps().unwrap();
+    // Two of them are outstanding all the time at 1000 a second.
+    assert!((50.0..1000.0).contains(&peak_qps), "{peak_qps}");
+    let is_about_them = |error: &String| error.contains("Ending early: Too many outstanding queries.");
+    assert!(outcome.errors().iter().any(is_about_them), "{:?}", outcome.errors());
+    assert_eq!(outcome.performance.as_ref().unwrap().issued_query_count, 200, "that of the peak is whole");
+}
+
+/// LoadGen crashes there, because it has no run to report.
+#[test]
+fn bounds_that_agree_at_once_are_the_peak() {
+    let request = TestSettings {
+        server_target_qps: 5.0,
+        server_find_peak_qps_boundary_step_size: 0.1,
+        server_find_peak_qps_decimals_of_precision: 0,
+        min_query_count: 10,
+        ..request()
+    };
+    let outcome = Bench::new(request, |n, sample| after(if n < 10 { MS } else { 20 * MS }, sample)).run();
+    let search = outcome.peak_search.as_ref().unwrap();
+    assert_eq!((search.steps.len(), search.peak_qps(), search.reported_step), (2, Some(5.0), Some(0)));
+    assert_eq!(search.boundaries_qps, Some((5.0, 5.5)));
+    assert_eq!(outcome.performance.as_ref().unwrap().sample_latencies.max_ns, MS);
+}
+
+#[test]
+fn a_base_that_misses_both_bounds_of_tokens_says_so_in_two_lines() {
+    let request = TestSettings {
+        use_token_latencies: true,
+        server_ttft_latency: 1,
+        server_tpot_latency: 1,
+        ..request()
+    };
+    let tokens = |after_ns, sample: QuerySample, tokens| Answer { tokens, ..answer(after_ns, sample.id) };
+    let outcome = Bench::new(request, move |_, sample| {
+        vec![tokens(MS, sample, Tokens::First), tokens(5 * MS, sample, Tokens::Count(5))]
+    })
+    .run();
+    let log = detail(&outcome);
+    let error = log.iter().find(|entry| entry["key"] == "error_runtime").unwrap();
+    assert_eq!(
+        error["value"],
+        "FindPeakPerformance: Initial lower bound does not satisfy performance constraints, msg: TTFT constrain not \
+         met: Reduce target QPS to improve latency.\n * TPOT constrain not met: Reduce target QPS to improve latency."
+    );
 }
 
 #[test]

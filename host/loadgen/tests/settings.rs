@@ -42,6 +42,38 @@ fn numbers_without_sense_are_named_with_their_value() {
     );
 }
 
+/// LoadGen takes a bound from 2^63 ns on for a negative number, which no latency keeps.
+#[test]
+fn a_bound_of_centuries_is_refused() {
+    let server = TestSettings { scenario: Scenario::Server, ..TestSettings::default() };
+    let too_long = 1_000_000_000_000_000_001;
+    let message = refusal(|request| {
+        *request = TestSettings { server_target_latency_ns: too_long, ..server.clone() };
+    });
+    assert_eq!(
+        message,
+        "setting server_target_latency_ns = 1000000000000000001 is out of range: give a whole number from 0 to \
+         1000000000000000000"
+    );
+    let tokens = TestSettings { server_ttft_latency: too_long, ..server.clone() };
+    assert!(EffectiveSettings::new(&tokens, 4, 10).is_ok(), "it is not used");
+    for request in [
+        TestSettings { use_token_latencies: true, ..tokens },
+        TestSettings { use_token_latencies: true, server_tpot_latency: u64::MAX, ..server },
+    ] {
+        assert!(EffectiveSettings::new(&request, 4, 10).is_err());
+    }
+}
+
+/// LoadGen asks for memory for all of them, and ends where there is none.
+#[test]
+fn a_huge_performance_count_is_cut_to_the_library() {
+    let request = TestSettings { performance_sample_count_override: 1 << 40, ..TestSettings::default() };
+    let settings = EffectiveSettings::new(&request, 4, 10).unwrap().0;
+    assert_eq!(settings.performance_sample_count, 1 << 40);
+    assert_eq!(phases(&settings)[0].set.indices.len(), 10);
+}
+
 #[test]
 fn a_test_without_queries_is_refused() {
     let message = refusal(|request| {

@@ -77,7 +77,8 @@ impl AccuracySampler {
     }
 }
 
-/// The share to log: as set, or the wanted number of responses over the number of samples that are expected.
+/// The share to log: as set, or the wanted number of responses over the number of samples that are expected, which wraps
+/// at 2^64 as LoadGen's does.
 fn probability(settings: &EffectiveSettings) -> f64 {
     let target = settings.accuracy_log_sampling_target;
     if target == 0 {
@@ -86,7 +87,7 @@ fn probability(settings: &EffectiveSettings) -> f64 {
     let expected = ((settings.target_qps * settings.min_duration_ms as f64) / 1000.0) as u64;
     let expected = match settings.scenario {
         Scenario::Offline => expected,
-        _ => expected.saturating_mul(settings.samples_per_query),
+        _ => expected.wrapping_mul(settings.samples_per_query),
     };
     target as f64 / expected.max(settings.min_sample_count) as f64
 }
@@ -123,6 +124,22 @@ mod tests {
         assert!(!sampler(0, Some(0.0)).is_selected(u32::MAX, u32::MAX));
         // Rounded to 1 from below.
         assert!(sampler(0, Some(0.25)).is_selected(u32::MAX, (3 << 30) - 1));
+    }
+
+    /// LoadGen multiplies 10^18 queries by 20 samples, and takes what is left of 64 bits.
+    #[test]
+    fn the_expected_samples_wrap_as_loadgens_do() {
+        let request = TestSettings {
+            scenario: Scenario::MultiStream,
+            performance_issue_unique: true,
+            min_duration_ms: 1_000_000_000_000,
+            multi_stream_expected_latency_ns: 1.0,
+            multi_stream_samples_per_query: 20,
+            accuracy_log_sampling_target: 1_000_000_000_000_000_000,
+            ..TestSettings::default()
+        };
+        let settings = EffectiveSettings::new(&request, 100, 100).expect("the settings make a test").0;
+        assert_eq!(probability(&settings), 1e18 / 1_553_255_926_290_448_384.0);
     }
 
     proptest! {

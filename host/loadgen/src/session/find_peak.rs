@@ -95,5 +95,6 @@ fn check(phase: &mut PhaseOutcome, settings: &EffectiveSettings) -> Result<(), S
         !matches!(advice, Recommendation::IncreaseTargetQps | Recommendation::ExitedEarly)
     };
     let advice = result.recommendations.iter().filter(for_latency).map(ToString::to_string);
-    Err(advice.collect::<Vec<_>>().join(" "))
+    // As LoadGen's, with the line break between the advice for both bounds of the tokens.
+    Err(advice.collect::<Vec<_>>().join("\n * "))
 }

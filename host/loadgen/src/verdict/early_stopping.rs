@@ -9,29 +9,38 @@
 const IMPROBABLE: f64 = 1.0 - 0.99;
 /// Terms of the series below this cannot change the sum any more, as LoadGen sees it.
 const SMALLEST_TERM: f64 = 1.0 / (1_u64 << 33) as f64;
+/// The series of Stirling's formula behind its leading term, in odd powers of `1 / x`, from the constant on.
+///
+/// Source: fdlibm, `e_lgamma_r.c`, the coefficients for 8 <= x < 2^58; glibc has the same.
+const STIRLING: [f64; 7] = [
+    4.189_385_332_046_727e-1,
+    8.333_333_333_333_297e-2,
+    -2.777_777_777_287_755_4e-3,
+    7.936_505_586_430_196e-4,
+    -5.951_875_574_503_4e-4,
+    8.363_399_189_962_821e-4,
+    -1.630_929_340_965_752_7e-3,
+];
 
 /// Returns H(t): the fewest queries under the latency that make up for `over_latency_count` queries over it.
 ///
-/// `quantile` is in `(0, 1)`. LoadGen's search starts from cached neighbours; this one from the expected share, with
-/// the same result, because the odds fall as the count grows.
+/// `quantile` is in `(0, 1)`. At quantiles of 0.9999 and above the odds of neighbouring counts differ by less than they
+/// are rounded, so that where a search for the first improbable one ends depends on where it looked. This is LoadGen's
+/// search, between the bounds that it has before it has searched for any other count.
+///
+/// Source: LoadGen 6.0.17, `MinPassingQueriesFinder`.
 #[must_use]
 pub fn min_under_latency_queries(over_latency_count: u64, quantile: f64) -> u64 {
-    // At the expected share the odds are about one half, far from improbable.
-    let expected = over_latency_count as f64 * quantile / (1.0 - quantile);
-    let mut too_few = expected as u64;
-    let mut step = 1 + expected.sqrt() as u64;
-    let mut enough = too_few.saturating_add(step);
-    while enough < u64::MAX && odds(enough, over_latency_count, quantile) >= IMPROBABLE {
-        too_few = enough;
-        step = step.saturating_mul(2);
-        enough = enough.saturating_add(step);
-    }
-    while enough - too_few > 1 {
-        let middle = too_few + (enough - too_few) / 2;
+    let over = over_latency_count as f64;
+    let without_any_over = (IMPROBABLE.ln() / quantile.ln()).ceil();
+    let mut low = (over * quantile / (1.0 - quantile) + without_any_over) as u64;
+    let mut enough = (over * without_any_over + without_any_over + 1.0) as u64;
+    while low < enough {
+        let middle = low + (enough - low) / 2;
         if odds(middle, over_latency_count, quantile) < IMPROBABLE {
             enough = middle;
         } else {
-            too_few = middle;
+            low = middle + 1;
         }
     }
     enough
@@ -77,7 +86,25 @@ fn odds(under: u64, over: u64, quantile: f64) -> f64 {
 }
 
 fn ln_beta(a: f64, b: f64) -> f64 {
-    libm::lgamma(a) + libm::lgamma(b) - libm::lgamma(a + b)
+    ln_gamma(a) + ln_gamma(b) - ln_gamma(a + b)
+}
+
+/// Logarithm of (x - 1)! for a whole x from 1 on.
+///
+/// The counts that early stopping states follow from its last bits, so it is computed as the C library does that LoadGen
+/// is linked with: by Stirling's formula from 8 on, and below 8 by the product.
+///
+/// Source: fdlibm, `e_lgamma_r.c`, which glibc follows.
+fn ln_gamma(x: f64) -> f64 {
+    if x < 8.0 {
+        let factorial: f64 = (2..x as u32).map(f64::from).product();
+        return factorial.ln();
+    }
+    let inverse = 1.0 / x;
+    let squared = inverse * inverse;
+    let [constant, odd @ ..] = STIRLING;
+    let series = odd.iter().rev().fold(0.0, |sum, coefficient| coefficient + squared * sum);
+    (x - 0.5) * (x.ln() - 1.0) + (constant + inverse * series)
 }
 
 #[cfg(test)]
@@ -95,6 +122,25 @@ mod tests {
             assert_eq!(min_under_latency_queries(1, quantile) + 1, queries);
             assert_eq!(over_latency_allowance(queries, quantile), Some(1));
             assert_eq!(over_latency_allowance(queries - 1, quantile), None);
+        }
+    }
+
+    /// Quantile, queries over the latency, H(t).
+    const ROWS: [(f64, u64, u64); 7] = [
+        (0.999_99, 1597, 169_244_728),
+        (0.999_998, 1597, 846_230_211),
+        (0.999_999, 2209, 2_320_829_267),
+        (0.999_999, 1970, 2_075_746_668),
+        (0.999_999, 2150, 2_260_359_556),
+        (0.999_999, 2101, 2_210_123_545),
+        (0.999_998, 1280, 682_863_735),
+    ];
+
+    /// The counts that the official program wrote, where neighbouring counts cannot be told apart by their odds.
+    #[test]
+    fn extreme_percentiles_need_the_counts_that_loadgen_states() {
+        for (quantile, over, under) in ROWS {
+            assert_eq!(min_under_latency_queries(over, quantile), under, "{quantile} with {over} over");
         }
     }
 

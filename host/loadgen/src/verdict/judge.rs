@@ -98,6 +98,27 @@ mod tests {
     }
 
     #[test]
+    fn inferred_tokens_wrap_as_loadgens_do() {
+        let inferred = |scenario, latencies_ns| {
+            let request = TestSettings {
+                scenario,
+                infer_token_latencies: true,
+                token_latency_scaling_factor: (1 << 62) + 1,
+                ..TestSettings::default()
+            };
+            let settings = EffectiveSettings::new(&request, 4, 10).unwrap().0;
+            match PerformanceResult::new(&record(latencies_ns), &settings).figures {
+                ScenarioFigures::Server { inferred_tokens_per_second, .. }
+                | ScenarioFigures::Offline { inferred_tokens_per_second, .. } => inferred_tokens_per_second,
+                _ => None,
+            }
+        };
+        // In Server from the first to the last of five samples in 10 s, in Offline all of four in 2 s.
+        assert_eq!(inferred(Scenario::Server, vec![1; 5]), Some(0.4));
+        assert_eq!(inferred(Scenario::Offline, vec![2_000_000_000; 4]), Some(2.0));
+    }
+
+    #[test]
     fn a_run_without_completions_is_invalid_but_has_a_result() {
         let mut record = record(Vec::new());
         record.issued_query_count = 500;

@@ -79,6 +79,15 @@ impl FromConfigError {
             Self::Syntax { .. } => -22,
         }
     }
+
+    /// The texts that LoadGen logs of it, under `error_invalid_config`.
+    #[must_use]
+    pub fn log_texts(&self) -> Vec<String> {
+        match self {
+            Self::CannotRead { path, .. } => vec![format!("can't open file {}", path.display())],
+            Self::Syntax { errors, .. } => errors.iter().map(ConfigFileError::log_text).collect(),
+        }
+    }
 }
 
 impl ConfigFiles {

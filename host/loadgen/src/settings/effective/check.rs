@@ -14,6 +14,9 @@ const MAX_MIN_QUERIES: u64 = 1 << 32;
 const MAX_PHASE_SAMPLES: u64 = 1 << 48;
 /// The longest duration, some 30 years, so that nanoseconds fit with room to spare.
 const MAX_DURATION_MS: u64 = 1_000_000_000_000;
+/// The largest latency bound, as long as the longest duration. LoadGen takes one from 2^63 ns on for a negative number,
+/// which no latency keeps.
+const MAX_BOUND_NS: u64 = MAX_DURATION_MS * 1_000_000;
 /// The largest query that is not Offline's. The loaded set is padded by this many entries.
 const MAX_SAMPLES_PER_QUERY: u64 = 1 << 20;
 /// More threads than this share no work.
@@ -243,6 +246,11 @@ pub(super) fn check_ranges(request: &TestSettings) -> Result<(), SettingsError> 
     }
     if request.scenario == Scenario::Server {
         check_integer(request, "server_num_issue_query_threads", 0..=MAX_ISSUERS)?;
+        check_integer(request, "server_target_latency_ns", 0..=MAX_BOUND_NS)?;
+        if request.use_token_latencies {
+            check_integer(request, "server_ttft_latency", 0..=MAX_BOUND_NS)?;
+            check_integer(request, "server_tpot_latency", 0..=MAX_BOUND_NS)?;
+        }
     }
     if request.scenario != Scenario::Offline {
         check_integer(request, "min_query_count", 0..=MAX_MIN_QUERIES)?;

@@ -194,7 +194,7 @@ fn server(record: &PhaseRecord, settings: &EffectiveSettings, over_latency_count
         over_latency_count,
         inferred_tokens_per_second: settings
             .infer_token_latencies
-            .then(|| settings.token_latency_scaling_factor as f64 * intervals(record) / done_s),
+            .then(|| inferred_tokens(settings, interval_count(record)) / done_s),
     }
 }
 
@@ -205,13 +205,22 @@ fn offline(record: &PhaseRecord, settings: &EffectiveSettings) -> ScenarioFigure
         samples_per_second: samples / duration_s,
         inferred_tokens_per_second: settings
             .infer_token_latencies
-            .then(|| settings.token_latency_scaling_factor as f64 * samples / duration_s),
+            .then(|| inferred_tokens(settings, record.sample_latencies_ns.len()) / duration_s),
     }
 }
 
-/// How many gaps there are between the completed samples: the times run from the first of them.
+/// Gaps between the completed samples: the times run from the first of them.
 fn intervals(record: &PhaseRecord) -> f64 {
-    record.sample_latencies_ns.len().saturating_sub(1) as f64
+    interval_count(record) as f64
+}
+
+fn interval_count(record: &PhaseRecord) -> u64 {
+    record.sample_latencies_ns.len().saturating_sub(1)
+}
+
+/// Output tokens that a number of samples stands for. LoadGen multiplies whole numbers, which wrap at 2^64.
+fn inferred_tokens(settings: &EffectiveSettings, sample_count: u64) -> f64 {
+    settings.token_latency_scaling_factor.wrapping_mul(sample_count) as f64
 }
 
 fn seconds(ns: u64) -> f64 {
