@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use proctor_loadgen::{SettingKind, SettingValue, TestSettings};
+use proctor_vocabulary::Scenario;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 /// How long the official program may take for one case before it counts as hanging, in seconds.
-const LIMIT_S: u64 = 10;
+const LIMIT_S: u64 = 30;
 
 /// Settings of the older rules, which the official program knows no more.
 const OURS_ALONE: &[&str] = &["rules", "multi_stream_interval_ms"];
@@ -68,7 +69,28 @@ pub struct Script {
     pub slow_phases: Vec<u64>,
 }
 
+impl ConfigFile {
+    /// Whether the scenario is named in other letters than LoadGen's, which tells upper from lower case.
+    pub fn spells_its_scenario_otherwise(&self) -> bool {
+        Scenario::ALL.iter().all(|scenario| scenario.name() != self.scenario)
+    }
+}
+
 impl Case {
+    /// A case without files, over a library that stays loaded as a whole.
+    pub fn of(total_count: u64, settings: Map<String, Value>, script: Script) -> Self {
+        Self {
+            total_count,
+            performance_count: total_count,
+            settings,
+            config_files: Vec::new(),
+            settings_after: Map::new(),
+            audit_config: None,
+            script,
+            only_configure: false,
+        }
+    }
+
     /// Whether samples are completed more than once.
     pub fn completes_again(&self) -> bool {
         self.script.again.iter().any(|again| *again > 0)

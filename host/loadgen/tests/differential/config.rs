@@ -46,10 +46,7 @@ pub fn configure(case: &Case, folder: &Path) -> Configured {
                 let texts = report.file.ignored.iter().filter_map(|ignored| ignored.reason.log_text());
                 configured.log_texts.extend(texts.map(str::to_owned));
             }
-            Err(FromConfigError::Syntax { errors, .. }) => {
-                configured.log_texts.extend(errors.iter().map(|error| error.log_text()));
-            }
-            Err(FromConfigError::CannotRead { .. }) => {}
+            Err(error) => configured.log_texts.extend(error.log_texts()),
         }
     }
     configured

@@ -103,16 +103,8 @@ impl Example {
         for (name, value) in [("min_duration_ms", 0), ("min_query_count", 5)] {
             settings.entry(name).or_insert(value.into());
         }
-        Case {
-            total_count: self.total_count,
-            performance_count: self.performance_count,
-            settings,
-            config_files: Vec::new(),
-            settings_after: Map::new(),
-            audit_config: None,
-            script: Script::default(),
-            only_configure: false,
-        }
+        let performance_count = self.performance_count;
+        Case { performance_count, ..Case::of(self.total_count, settings, Script::default()) }
     }
 }
 

@@ -137,7 +137,7 @@ def configure(case):
     apply(settings, case["settings"])
     codes = []
     for number, file in enumerate(case["config_files"]):
-        path = f"config_{number}.conf"
+        path = os.path.join(case["folder"], f"config_{number}.conf")
         if file["text"] is not None:
             with open(path, "w", encoding="utf-8", newline="") as out:
                 out.write(file["text"])

@@ -19,7 +19,8 @@ pub fn tests(scenario: Scenario) -> BoxedStrategy<Case> {
         .prop_map(|case| Case { config_files: Vec::new(), audit_config: None, ..case })
         .boxed();
     match scenario {
-        Scenario::Server => prop_oneof![30 => plain, 1 => large, 3 => peak_search()].boxed(),
+        Scenario::Server => prop_oneof![30 => plain, 1 => large, 4 => peak_search()].boxed(),
+        Scenario::MultiStream => prop_oneof![30 => plain, 1 => large, 1 => expecting_many()].boxed(),
         _ => prop_oneof![30 => plain, 1 => large].boxed(),
     }
 }
@@ -30,14 +31,9 @@ pub fn configurations() -> BoxedStrategy<Case> {
     let files = vec(generate_config::file(), 1..4);
     (settings, files)
         .prop_map(|(settings, config_files)| Case {
-            total_count: 10,
-            performance_count: 10,
-            settings,
             config_files,
-            settings_after: Map::new(),
-            audit_config: None,
-            script: Script::default(),
             only_configure: true,
+            ..Case::of(10, settings, Script::default())
         })
         .boxed()
 }
@@ -145,7 +141,17 @@ fn seed() -> impl Strategy<Value = u64> {
 
 fn quantile() -> BoxedStrategy<f64> {
     let usual = proptest::sample::select(vec![0.5, 0.9, 0.95, 0.97, 0.99, 0.999, 0.999_000_000_000_000_1]);
-    prop_oneof![5 => usual, 5 => 0.01..0.9999, 1 => 0.0001..0.01].boxed()
+    // Early stopping needs up to 10^10 queries there, whose odds can hardly be told apart.
+    let extreme = proptest::sample::select(vec![0.9999, 0.99995, 0.99999, 0.999_999]);
+    prop_oneof![
+        5 => usual,
+        5 => 0.01..0.9999,
+        1 => 0.0001..0.01,
+        2 => extreme,
+        1 => 0.9999..0.999_999,
+        1 => 0.9999991..0.9999999,
+    ]
+    .boxed()
 }
 
 fn boolean_settings() -> impl Strategy<Value = Option<(&'static str, Value)>> {
@@ -164,13 +170,13 @@ fn settings(scenario: Scenario) -> impl Strategy<Value = Map<String, Value>> {
     let mut fields = vec![
         field(0.5, "mode", modes),
         field(0.1, "max_query_count", prop_oneof![1_u64..60, 1_u64..600]),
-        field(0.1, "max_duration_ms", 1_u64..20),
+        field(0.1, "max_duration_ms", prop_oneof![12 => 1_u64..20, 1 => huge()]),
         field(0.8, "qsl_rng_seed", seed()),
         field(0.8, "sample_index_rng_seed", seed()),
         field(0.8, "schedule_rng_seed", seed()),
         field(0.4, "accuracy_log_rng_seed", seed()),
-        field(0.4, "accuracy_log_probability", prop_oneof![4 => 0.0..1.0, 1 => Just(1.0)]),
-        field(0.15, "accuracy_log_sampling_target", 1_u64..300),
+        field(0.4, "accuracy_log_probability", prop_oneof![12 => 0.0..1.0, 3 => Just(1.0), 1 => 1.0..3.0]),
+        field(0.15, "accuracy_log_sampling_target", prop_oneof![8 => 1_u64..300, 1 => huge()]),
         field(0.06, "test05", Just(true)),
         field(0.1, "test05_qsl_rng_seed", seed()),
         field(0.1, "test05_sample_index_rng_seed", seed()),
@@ -179,12 +185,12 @@ fn settings(scenario: Scenario) -> impl Strategy<Value = Map<String, Value>> {
         field(0.12, "performance_issue_unique", Just(true)),
         field(0.12, "performance_issue_same", Just(true)),
         field(0.3, "performance_issue_same_index", prop_oneof![4 => 0_u64..4, 1 => 0_u64..60]),
-        field(0.2, "performance_sample_count_override", 1_u64..200),
-        field(0.2, "accuracy_sample_count_override", 1_u64..200),
+        field(0.2, "performance_sample_count_override", prop_oneof![20 => 1_u64..200, 1 => huge()]),
+        field(0.2, "accuracy_sample_count_override", prop_oneof![20 => 1_u64..200, 1 => huge()]),
         field(0.25, "sample_concatenate_permutation", Just(true)),
         field(0.3, "use_token_latencies", Just(true)),
         field(0.2, "infer_token_latencies", Just(true)),
-        field(0.2, "token_latency_scaling_factor", 0_u64..100),
+        field(0.2, "token_latency_scaling_factor", prop_oneof![4 => 0_u64..100, 1 => huge()]),
     ];
     fields.extend(scenario_settings(scenario));
     (bounded(scenario), fields)
@@ -192,7 +198,8 @@ fn settings(scenario: Scenario) -> impl Strategy<Value = Map<String, Value>> {
 }
 
 fn scenario_settings(scenario: Scenario) -> Vec<Field> {
-    let bound_ns = || prop_oneof![1_000_u64..1_000_000, 1_000_000_u64..40_000_000];
+    let bound_ns =
+        || prop_oneof![8 => 1_000_u64..1_000_000, 8 => 1_000_000_u64..40_000_000, 1 => huge()].boxed();
     match scenario {
         Scenario::SingleStream => vec![field(0.6, "single_stream_target_latency_percentile", quantile())],
         Scenario::MultiStream => vec![
@@ -204,6 +211,8 @@ fn scenario_settings(scenario: Scenario) -> Vec<Field> {
             field(0.7, "server_target_latency_ns", bound_ns()),
             field(0.4, "server_coalesce_queries", Just(true)),
             field(0.2, "server_max_async_queries", 1_u64..8),
+            // It replaces the rate that bounds the length of the test.
+            field(0.01, "server_target_qps", Just(2e9)),
             field(0.3, "server_ttft_latency", bound_ns()),
             field(0.3, "server_tpot_latency", bound_ns()),
         ],
@@ -226,39 +235,89 @@ fn large_settings(scenario: Scenario) -> impl Strategy<Value = Map<String, Value
         .prop_map(|(bounds, fields)| map(bounds.into_iter().chain(fields.into_iter().flatten())))
 }
 
+/// Numbers at the ends of signed and unsigned integers.
+fn huge() -> BoxedStrategy<u64> {
+    let ends = vec![
+        1_000_000_000_000_000_000,
+        1_000_000_000_000_000_001,
+        u64::from(u32::MAX),
+        1 << 33,
+        (1 << 63) - 1,
+        1 << 63,
+        (1 << 63) + 1,
+        u64::MAX - 1,
+        u64::MAX,
+    ];
+    prop_oneof![proptest::sample::select(ends), (31_u32..64).prop_map(|bit| 1 << bit), any::<u64>()].boxed()
+}
+
+/// Few queries, but so many expected samples that their number wraps.
+fn expecting_many() -> BoxedStrategy<Case> {
+    let fields = vec![
+        field(1.0, "multi_stream_samples_per_query", 1_u64..64),
+        field(
+            1.0,
+            "accuracy_log_sampling_target",
+            prop_oneof![huge(), (1_u64..40).prop_map(|tenths| tenths * 100_000_000_000_000_000)],
+        ),
+        field(0.5, "sample_index_rng_seed", seed()),
+    ];
+    (fields, 64_u64..150, script(Scenario::MultiStream))
+        .prop_map(|(fields, total_count, script)| {
+            let mut settings = map(fields.into_iter().flatten());
+            settings.extend(map(bounds(1_000_000_000_000, 1, "multi_stream_expected_latency_ns", 1.0)));
+            settings
+                .extend(map([("scenario", json!("MultiStream")), ("performance_issue_unique", json!(true))]));
+            Case::of(total_count, settings, script)
+        })
+        .boxed()
+}
+
 /// Searches for the peak. The rate is met as long as the phases are fast.
 fn peak_search() -> BoxedStrategy<Case> {
+    // With few decimals, the smaller steps make boundaries that agree at once.
+    let step = prop_oneof![4 => 0.1..3.0, 1 => 0.001..0.003];
     let fields = vec![
         field(1.0, "schedule_rng_seed", seed()),
         field(0.5, "sample_index_rng_seed", seed()),
         field(0.5, "server_find_peak_qps_decimals_of_precision", 0_i32..3),
-        field(0.5, "server_find_peak_qps_boundary_step_size", 0.1..3.0),
+        field(0.5, "server_find_peak_qps_boundary_step_size", step),
         field(0.3, "accuracy_log_sampling_target", 1_u64..50),
+        field(0.4, "server_max_async_queries", 1_u64..12),
+        field(0.3, "use_token_latencies", Just(true)),
+        field(0.5, "server_ttft_latency", prop_oneof![3 => Just(15_000_000_u64), 1 => Just(1_u64)]),
     ];
+    // A slow phase takes longer for each of up to 40 tokens.
+    let tpot_ns = prop_oneof![3 => Just(500_000_u64), 1 => Just(1_u64)];
     let first = prop_oneof![8 => Just(0_u64), 1 => Just(25_000_u64)];
     let phases = vec(prop_oneof![3 => Just(0_u64), 2 => Just(25_000_u64)], 0..10);
-    (fields, 500.0..5e3, 0_u64..5, 1_u64..20, first, phases)
-        .prop_map(|(fields, qps, duration_ms, count, first, phases)| {
+    let system = (prop_oneof![1 => Just(0_u64), 1 => 1_u64..12], vec(2_u64..40, 1..4), any::<bool>());
+    (fields, 500.0..5e3, 0_u64..5, 1_u64..20, tpot_ns, (first, phases), system)
+        .prop_map(|(fields, qps, duration_ms, count, tpot_ns, (first, phases), system)| {
             let mut settings = map(fields.into_iter().flatten());
             settings.extend(map(bounds(duration_ms, count, "server_target_qps", qps)));
             settings.extend(map([
                 ("scenario", json!("Server")),
                 ("mode", json!("FindPeakPerformance")),
                 ("server_target_latency_ns", json!(15_000_000)),
+                ("server_tpot_latency", json!(tpot_ns)),
             ]));
             let mut slow_phases = vec![first];
             slow_phases.extend(phases);
             slow_phases.push(25_000);
-            Case {
-                total_count: 20,
-                performance_count: 10,
-                settings,
-                config_files: Vec::new(),
-                settings_after: Map::new(),
-                audit_config: None,
-                script: Script { response_len: vec![2], slow_phases, ..Script::default() },
-                only_configure: false,
-            }
+            let (hold, tokens, early_tokens) = system;
+            let first_tokens = vec![1];
+            let response_len = vec![2];
+            let script = Script {
+                hold,
+                tokens,
+                early_tokens,
+                first_tokens,
+                response_len,
+                slow_phases,
+                ..Script::default()
+            };
+            Case { performance_count: 10, ..Case::of(20, settings, script) }
         })
         .boxed()
 }

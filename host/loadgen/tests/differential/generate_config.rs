@@ -23,7 +23,12 @@ const MODELS: &[&str] = &[
 /// A call of `FromConfig` with any file.
 pub fn file() -> impl Strategy<Value = ConfigFile> {
     let text = prop_oneof![1 => Just(None), 20 => text(0.1, any_value().boxed()).prop_map(Some)];
-    let scenario = select(Scenario::ALL).prop_map(|scenario| scenario.name().to_owned());
+    let name = select(Scenario::ALL).prop_map(Scenario::name);
+    let scenario = prop_oneof![
+        40 => name.clone().prop_map(str::to_owned),
+        1 => name.clone().prop_map(str::to_lowercase),
+        1 => name.prop_map(str::to_uppercase),
+    ];
     let kind = prop_oneof![6 => Just(1_u32), 1 => Just(0_u32), 2 => Just(2_u32)];
     (text, model(), scenario, kind).prop_map(|(text, model, scenario, kind)| ConfigFile {
         text,
@@ -35,8 +40,9 @@ pub fn file() -> impl Strategy<Value = ConfigFile> {
 
 /// A `user.conf` for a test of this scenario, with values that make a test.
 pub fn user_file(scenario: Scenario) -> impl Strategy<Value = ConfigFile> {
-    (text(0.02, small_value().boxed()), model()).prop_map(move |(text, model)| ConfigFile {
-        text: Some(text),
+    let text = prop_oneof![1 => Just(None), 12 => text(0.02, small_value().boxed()).prop_map(Some)];
+    (text, model()).prop_map(move |(text, model)| ConfigFile {
+        text,
         model,
         scenario: scenario.name().to_owned(),
         kind: 1,

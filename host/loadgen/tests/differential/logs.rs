@@ -42,8 +42,9 @@ impl Logs {
             summary: text(folder, "mlperf_log_summary.txt")?,
             accuracy: accuracy(&text(folder, "mlperf_log_accuracy.json")?)?,
         };
-        for line in text(folder, "mlperf_log_detail.txt")?.lines() {
-            logs.detail.push(entry(line).ok_or_else(|| format!("not a detail entry: {line}"))?);
+        // The official log does not escape a line break inside of a value.
+        for text in text(folder, "mlperf_log_detail.txt")?.split(":::MLLOG ").skip(1) {
+            logs.detail.push(entry(text).ok_or_else(|| format!("not a detail entry: {text}"))?);
         }
         Ok(logs)
     }
@@ -104,11 +105,11 @@ fn reduced(line: &str, one: &str, many: &str, none: &str, removed: usize) -> Opt
     })
 }
 
-/// A line of the detail log. Strings are not escaped in the official one, and numbers that JSON does
+/// An entry of the detail log behind its mark. Strings are not escaped in the official one, and numbers that JSON does
 /// not have are bare.
-fn entry(line: &str) -> Option<Entry> {
-    let line = line.strip_prefix(":::MLLOG {\"key\": \"")?;
-    let (key, rest) = line.split_once("\", \"value\": ")?;
+fn entry(text: &str) -> Option<Entry> {
+    let text = text.strip_prefix("{\"key\": \"")?;
+    let (key, rest) = text.split_once("\", \"value\": ")?;
     let (value, rest) = rest.rsplit_once(", \"time_ms\": ")?;
     let (_time_ms, rest) =
         rest.split_once(", \"namespace\": \"mlperf::logging\", \"event_type\": \"POINT_IN_TIME\", ")?;

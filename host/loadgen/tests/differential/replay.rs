@@ -75,17 +75,30 @@ struct State {
     issue_count: usize,
     ids: Vec<ResponseId>,
     /// The first call that was not as recorded.
-    mismatch: Option<String>,
+    mismatch: Option<Mismatch>,
 }
 
-/// Runs the test again with our load generator. The error of the outer result is a call that the official one did not
-/// make.
+/// A call that the official load generator did not make, or one that it made and ours did not.
+#[derive(Debug, Clone)]
+pub struct Mismatch {
+    /// Number of the call, from 0.
+    pub call: usize,
+    pub text: String,
+}
+
+impl From<Mismatch> for String {
+    fn from(mismatch: Mismatch) -> Self {
+        format!("call {}: {}", mismatch.call, mismatch.text)
+    }
+}
+
+/// Runs the test again with our load generator. The error of the outer result is the first call that differs.
 pub fn replay(
     case: &Case,
     configured: &Configured,
     timeline: &Timeline,
     starts_ns: &[u64],
-) -> Result<Result<TestOutcome, LoadGenError>, String> {
+) -> Result<Result<TestOutcome, LoadGenError>, Mismatch> {
     let clock = Arc::new(ReplayClock::default());
     let options = LoadGenOptions {
         audit_config: case.audit_config.clone(),
@@ -98,11 +111,13 @@ pub fn replay(
     let state = replay.state();
     match (&outcome, &state.mismatch) {
         (_, Some(mismatch)) => Err(mismatch.clone()),
-        (Ok(_), None) if state.next_call < timeline.calls.len() => Err(format!(
-            "ours ends after {} calls, the official one goes on with {}",
-            state.next_call,
-            describe(&timeline.calls[state.next_call])
-        )),
+        (Ok(_), None) if state.next_call < timeline.calls.len() => Err(Mismatch {
+            call: state.next_call,
+            text: format!(
+                "ours ends, the official one goes on: {}",
+                describe(&timeline.calls[state.next_call])
+            ),
+        }),
         _ => {
             drop(state);
             Ok(outcome)
@@ -123,7 +138,8 @@ impl<'a> Replay<'a> {
         state.next_call += 1;
         if state.mismatch.is_none() && !expected.is_some_and(&is_same) {
             let official = expected.map_or_else(|| "nothing more".to_owned(), describe);
-            state.mismatch = Some(format!("call {number}: ours is {ours}, the official one {official}"));
+            let text = format!("ours is {ours}, the official one {official}");
+            state.mismatch = Some(Mismatch { call: number, text });
         }
         expected.filter(|_| state.mismatch.is_none())
     }

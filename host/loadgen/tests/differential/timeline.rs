@@ -77,6 +77,16 @@ impl Timeline {
     }
 }
 
+impl Timeline {
+    /// Leaves out all calls behind the flush of a phase, counted from 0.
+    pub fn end_with(&mut self, phase: usize) {
+        let flushes =
+            self.calls.iter().enumerate().filter(|(_, call)| matches!(call, TimedCall::Flush { .. }));
+        let flush = flushes.map(|(number, _)| number).nth(phase);
+        self.calls.truncate(flush.map_or(self.calls.len(), |flush| flush + 1));
+    }
+}
+
 /// Takes the times of an action from the trace. Both have the same order.
 fn at(
     action: Action,
