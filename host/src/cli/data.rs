@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::RunFlags;
+use super::{RunFlags, setting_flags::SettingFlags};
 
 /// What to do with data.
 #[derive(Debug, Args)]
@@ -39,7 +39,8 @@ impl DataCommand {
     /// The flags of a run that would use the same data.
     pub(crate) fn run(&self) -> RunFlags {
         let (Self::List { data_root } | Self::MakeModel { data_root, .. }) = self;
-        RunFlags { data_root: data_root.clone(), ..RunFlags::default() }
+        let settings = SettingFlags::default().with("data_root", data_root.as_deref());
+        RunFlags { settings, ..RunFlags::default() }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::RunFlags;
+use super::{RunFlags, setting_flags::SettingFlags};
 
 /// What is to be described.
 #[derive(Debug, Args)]
@@ -32,16 +32,14 @@ pub(crate) struct DescribeFlags {
 impl DescribeFlags {
     /// The flags of a run whose plan is asked for.
     pub(crate) fn run(&self) -> Option<RunFlags> {
-        Some(RunFlags {
-            plugin: Some(self.plugin.clone()),
-            benchmark: Some(self.plan.clone()?),
-            scenario: self.scenario.clone(),
-            batch_size: self.batch_size.clone(),
-            precision: self.precision.clone(),
-            data_root: self.data_root.clone(),
-            set: self.set.clone(),
-            ..RunFlags::default()
-        })
+        let settings = SettingFlags::default()
+            .with("plugin", Some(&self.plugin))
+            .with("benchmark", Some(self.plan.as_deref()?))
+            .with("scenario", self.scenario.as_deref())
+            .with("batch_size", self.batch_size.as_deref())
+            .with("precision", self.precision.as_deref())
+            .with("data_root", self.data_root.as_deref());
+        Some(RunFlags { settings, set: self.set.clone(), ..RunFlags::default() })
     }
 }
 

@@ -58,10 +58,11 @@ impl FindMaxFlags {
     /// # Errors
     /// As of [`RunFlags::load`].
     pub(crate) fn load(&self) -> Result<Settings, HostError> {
-        if self.run.scenario.is_some() {
+        if self.run.settings.gives("scenario") {
             return self.run.load();
         }
-        let server = RunFlags { scenario: Some("Server".to_owned()), ..self.run.clone() }.load()?;
+        let settings = self.run.settings.clone().with("scenario", Some("Server"));
+        let server = RunFlags { settings, ..self.run.clone() }.load()?;
         let replaces = server.effective.get("scenario").map_or(&[][..], |effective| &effective.overridden);
         match replaces.iter().all(|replaced| replaced.origin == Origin::Default) {
             true => Ok(server),

@@ -5,6 +5,7 @@ mod data;
 mod describe;
 mod find_max;
 mod run;
+mod setting_flags;
 mod values;
 
 use clap::{Parser, Subcommand, ValueEnum};

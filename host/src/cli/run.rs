@@ -5,27 +5,15 @@ use std::path::PathBuf;
 use clap::Args;
 use proctor_config::{Loader, Settings};
 
-use super::values::duration_ms;
+use super::{setting_flags::SettingFlags, values::duration_ms};
 use proctor_run::HostError;
 
-/// The flags of a run. They are names for settings; `host explain` shows all of those, and `--set` reaches them.
+/// The flags of a run. They are names for settings or stand for several; `host explain` shows all settings, and `--set`
+/// reaches them.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct RunFlags {
-    /// Name of the plugin, or path of its library [default: cpu-rnn]
-    #[arg(long, value_name = "NAME|PATH")]
-    pub(super) plugin: Option<String>,
-    /// Name of the benchmark, or path of its definition [default: digits-lstm]
-    #[arg(long, value_name = "NAME|PATH")]
-    pub(super) benchmark: Option<String>,
-    /// SingleStream, MultiStream, Server or Offline [default: SingleStream]
-    #[arg(long)]
-    pub(super) scenario: Option<String>,
-    /// accuracy, performance, SubmissionRun or FindPeakPerformance [default: accuracy, then performance]
-    #[arg(long)]
-    pub(super) mode: Option<String>,
-    /// quick takes some seconds, official as long as the rules want [default: quick]
-    #[arg(long)]
-    pub(super) preset: Option<String>,
+    #[command(flatten)]
+    pub(super) settings: SettingFlags,
     /// How long to issue queries at least: 10 (seconds), 500ms, 2m
     #[arg(long, value_parser = duration_ms, allow_hyphen_values = true)]
     pub(super) duration: Option<u64>,
@@ -35,9 +23,6 @@ pub(crate) struct RunFlags {
     /// Seed of the choice of samples, their order, and the arrivals
     #[arg(long)]
     pub(super) seed: Option<String>,
-    /// Folder for the results [default: a new one below runs/]
-    #[arg(long, short, value_name = "FOLDER")]
-    pub(super) output: Option<String>,
     /// Configuration file [default: proctor.toml of the current folder, if there is one]
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
@@ -47,27 +32,6 @@ pub(crate) struct RunFlags {
     /// File in LoadGen's format with the settings of the submitter
     #[arg(long, value_name = "FILE")]
     pub(super) user_conf: Option<PathBuf>,
-    /// Simulate: time passes only in the model of the plugin, and the same seed gives the same result
-    #[arg(long)]
-    pub(super) virtual_time: bool,
-    /// Folder of the data sets and models
-    #[arg(long, value_name = "FOLDER")]
-    pub(super) data_root: Option<String>,
-    /// Precision to compute in: f32, bf16, int8, ... [default: the plugin's first for the model]
-    #[arg(long)]
-    pub(super) precision: Option<String>,
-    /// How batches are formed; `host list policies` shows the ways [default: fixed]
-    #[arg(long)]
-    pub(super) policy: Option<String>,
-    /// Most samples in a batch [default: 1]
-    #[arg(long, value_name = "SAMPLES")]
-    pub(super) batch_size: Option<String>,
-    /// Number of instances of the model that run at the same time [default: 1]
-    #[arg(long, value_name = "COUNT")]
-    pub(super) instances: Option<String>,
-    /// Refuse to run wherever there would be a warning about settings
-    #[arg(long)]
-    pub(super) strict: bool,
     /// Set any setting, or an option of a plugin as PLUGIN.OPTION; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub(super) set: Vec<String>,
@@ -93,26 +57,13 @@ impl RunFlags {
             loader = loader.user_conf(path);
         }
         let flags = [
-            ("--plugin", "plugin", &self.plugin),
-            ("--benchmark", "benchmark", &self.benchmark),
-            ("--scenario", "scenario", &self.scenario),
-            ("--mode", "mode", &self.mode),
-            ("--preset", "preset", &self.preset),
             ("--duration", "min_duration_ms", &self.duration.map(|ms| ms.to_string())),
             ("--target-qps", "target_qps", &self.target_qps),
             ("--seed", "seed", &self.seed),
-            ("--output", "output_folder", &self.output),
-            ("--virtual-time", "virtual_time", &self.virtual_time.then(|| "true".to_owned())),
-            ("--data-root", "data_root", &self.data_root),
-            ("--precision", "precision", &self.precision),
-            ("--policy", "policy", &self.policy),
-            ("--batch-size", "batch_size", &self.batch_size),
-            ("--instances", "instances", &self.instances),
-            ("--strict", "strict", &self.strict.then(|| "true".to_owned())),
         ];
-        let loader = flags
-            .into_iter()
-            .fold(loader, |loader, (flag, key, value)| loader.optional_flag(flag, key, value.as_ref()));
+        let loader = flags.into_iter().fold(self.settings.apply(loader), |loader, (flag, key, value)| {
+            loader.optional_flag(flag, key, value.as_ref())
+        });
         self.set.iter().fold(loader, |loader, assignment| loader.set(assignment))
     }
 }
