@@ -11,7 +11,8 @@ pub struct ComputedAnswersEntry {
     pub models: &'static str,
     /// Whether the answers of the model of this name can be computed.
     pub knows: fn(&str) -> bool,
-    /// Computes the values of all outputs of each of the first samples, at most so many, from a file of weights.
+    /// Computes the values of all outputs of each of the first samples, at most `sample_count_max`, from a file of
+    /// weights.
     pub compute: fn(model: &str, weights: &Path, sample_count_max: usize) -> Result<Vec<Vec<f64>>, String>,
 }
 

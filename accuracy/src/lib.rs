@@ -5,8 +5,8 @@
 //! [`AccuracyResult`]: the value, and whether it passes, with the reasons if not.
 //!
 //! # Choices
-//! - The right answers ([`AnswerSource`]) are labels; or the outputs of another implementation for the first samples of a
-//!   generated model, in a file that comes with this crate; or computed from the weights by a program that registers
+//! - The right answers ([`AnswerSource`]) are labels; or the outputs of another implementation for the first samples of
+//!   a generated model, in a file that comes with this crate; or computed from the weights by a program that registers
 //!   itself for a kind of models ([`ComputedAnswersEntry`]) and shares no code with any plugin.
 //! - Labels are read here and nowhere else, after the run, and this crate loads no plugin: so no plugin can see them. A
 //!   test holds every other crate to it.
@@ -15,8 +15,8 @@
 //!   passing, unless the scenario's padding explains it.
 //! - The form of a response follows from the outputs of the benchmark, not from its size: 8 bytes are two logits or one
 //!   class. The metric says which outputs it judges, and whether it needs a tolerance.
-//! - Metrics and labels register themselves through `inventory`, each by its name: one more is one more file in `metric` or
-//!   `labels`.
+//! - Metrics and labels register themselves through `inventory`, each by its name: one more is one more file in
+//!   `metric` or `labels`.
 //!
 //! # Example
 //! ```

@@ -45,8 +45,8 @@ impl Score {
     }
 }
 
-/// Scores the responses to which there are answers; `None` if the metric does not judge answers of this kind, or lacks the
-/// tolerance.
+/// Scores the responses to which there are answers; `None` if the metric does not judge answers of this kind, or lacks
+/// the tolerance.
 pub type ScoreResponses = fn(&Scored<'_>) -> Option<Score>;
 
 /// A metric, registered with `inventory::submit!`.

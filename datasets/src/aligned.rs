@@ -16,7 +16,8 @@ pub(crate) struct AlignedBuffer {
 }
 
 impl AlignedBuffer {
-    /// Zeroed memory for `count` items of `stride` bytes, a multiple of the alignment; `None` if there is no such memory.
+    /// Zeroed memory for `count` items of `stride` bytes, a multiple of the alignment; `None` if there is no such
+    /// memory.
     pub fn zeroed(stride: usize, count: usize) -> Option<Self> {
         debug_assert!(stride.is_multiple_of(ALIGNMENT_BYTES));
         let size_bytes = stride.checked_mul(count)?;

@@ -10,7 +10,7 @@ use std::{
 
 use sha2::{Digest, Sha256};
 
-use crate::DatasetError;
+use crate::error::DatasetError;
 
 /// SHA-256 of these bytes as 64 lower-case hexadecimal digits.
 #[must_use]

@@ -5,7 +5,13 @@ use std::borrow::Cow;
 use proctor_vocabulary::{ElementType, SampleIndex};
 use serde::Deserialize;
 
-use crate::{DataRoot, Dataset, DatasetEntry, DatasetError, IdxArray, RawSample, VerifiedFolder};
+use crate::{
+    checksum::VerifiedFolder,
+    dataset::{Dataset, DatasetEntry, RawSample},
+    error::DatasetError,
+    idx::IdxArray,
+    root::DataRoot,
+};
 
 const IMAGES: &str = "images.idx3-ubyte";
 const SPLIT: &str = "split.toml";
@@ -17,12 +23,12 @@ inventory::submit! {
     DatasetEntry { name: DigitsPart::Calibration.dataset_name(), open: |request| open(request.root, DigitsPart::Calibration) }
 }
 
-/// A part of the images that is a data set of its own. The training part is none: no benchmark may see it.
+/// A part of the images that is a data set of its own. The training part is not: no benchmark may see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DigitsPart {
-    /// What benchmarks run on: 600 samples, unseen in training.
+    /// The samples that benchmarks run on: 600, unseen in training.
     Validation,
-    /// What a plugin may look at to choose its quantization: 100 samples.
+    /// The samples that a plugin may look at to choose its quantization: 100.
     Calibration,
 }
 
@@ -127,7 +133,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::{open_dataset, sha256_hex};
+    use crate::{checksum::sha256_hex, dataset::open_dataset};
 
     #[test]
     fn the_validation_part_is_six_hundred_images_of_eight_by_eight() {

@@ -4,8 +4,6 @@ use std::{io, path::PathBuf};
 
 use proctor_vocabulary::registry::UnknownName;
 
-use crate::idx::IdxError;
-
 /// Why a data set could not be opened or read.
 #[derive(Debug, thiserror::Error)]
 pub enum DatasetError {
@@ -28,7 +26,7 @@ pub enum DatasetError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The file is not the IDX file that it should be.
@@ -36,7 +34,7 @@ pub enum DatasetError {
     Idx {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         source: IdxError,
     },
     /// The content is not what was published.
@@ -67,7 +65,7 @@ pub enum DatasetError {
     Malformed {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and where.
+        /// The fault, with its place.
         reason: String,
     },
     /// The data set's own reader failed in a way of its own.
@@ -82,6 +80,41 @@ pub enum DatasetError {
         index: u64,
         /// Number of samples that there are.
         sample_count: u64,
+    },
+}
+
+/// Fault in the bytes of an IDX file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum IdxError {
+    /// The file ends within its header.
+    #[error("it ends after {got} bytes, within its header of {expected}")]
+    HeaderTruncated {
+        /// Size of the header in bytes, as far as it is known.
+        expected: usize,
+        /// Size of the file in bytes.
+        got: usize,
+    },
+    /// The first two bytes are not zero.
+    #[error("it starts with {0:#04x} {1:#04x} instead of two zero bytes; is it still compressed?")]
+    Magic(u8, u8),
+    /// The elements are of another type.
+    #[error("its element type is {0:#04x}, but only 0x08 (unsigned byte) is read here")]
+    ElementType(u8),
+    /// The number of dimensions is not the expected one.
+    #[error("it has {got} dimensions instead of {expected}")]
+    Rank {
+        /// Dimensions wanted.
+        expected: usize,
+        /// Dimensions in the file.
+        got: usize,
+    },
+    /// The extents do not fit the size of the file.
+    #[error("its extents {shape:?} do not match its size: {got} bytes of elements follow the header")]
+    Size {
+        /// Extents in the file.
+        shape: Vec<usize>,
+        /// Bytes after the header.
+        got: usize,
     },
 }
 

@@ -10,7 +10,7 @@
 
 use std::path::Path;
 
-use crate::DatasetError;
+use crate::error::{DatasetError, IdxError};
 
 const UNSIGNED_BYTE: u8 = 8;
 
@@ -20,41 +20,6 @@ pub struct IdxArray {
     shape: Vec<usize>,
     /// Header and elements, as read: the elements are not copied out.
     file: Vec<u8>,
-}
-
-/// What is wrong with the bytes of an IDX file.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum IdxError {
-    /// The file ends within its header.
-    #[error("it ends after {got} bytes, within its header of {expected}")]
-    HeaderTruncated {
-        /// Size of the header in bytes, as far as it is known.
-        expected: usize,
-        /// Size of the file in bytes.
-        got: usize,
-    },
-    /// The first two bytes are not zero.
-    #[error("it starts with {0:#04x} {1:#04x} instead of two zero bytes; is it still compressed?")]
-    Magic(u8, u8),
-    /// The elements are of another type.
-    #[error("its element type is {0:#04x}, but only 0x08 (unsigned byte) is read here")]
-    ElementType(u8),
-    /// The number of dimensions is not the expected one.
-    #[error("it has {got} dimensions instead of {expected}")]
-    Rank {
-        /// Dimensions wanted.
-        expected: usize,
-        /// Dimensions in the file.
-        got: usize,
-    },
-    /// The extents do not fit the size of the file.
-    #[error("its extents {shape:?} do not match its size: {got} bytes of elements follow the header")]
-    Size {
-        /// Extents in the file.
-        shape: Vec<usize>,
-        /// Bytes after the header.
-        got: usize,
-    },
 }
 
 impl IdxArray {

@@ -52,7 +52,7 @@ pub use dataset::{
     Dataset, DatasetEntry, DatasetRequest, RawSample, dataset_entries, open_dataset, open_dataset_for,
 };
 pub use digits::DigitsPart;
-pub use error::DatasetError;
-pub use idx::{IdxArray, IdxError};
+pub use error::{DatasetError, IdxError};
+pub use idx::IdxArray;
 pub use root::DataRoot;
 pub use store::{FillError, SampleStore, StoreError};

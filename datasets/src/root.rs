@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::DatasetError;
+use crate::error::DatasetError;
 
 /// Name of the folder that a search looks for.
 const FOLDER: &str = "datasets";
@@ -57,7 +57,8 @@ impl DataRoot {
         self.candidates.iter().map(PathBuf::as_path).filter(|folder| folder.is_dir())
     }
 
-    /// The folder to put files into: the one that the user named, or that of the bundled data; `None` if they are nowhere.
+    /// The folder to put files into: the one that the user named, or the one of the bundled data; `None` if there are
+    /// none.
     ///
     /// # Errors
     /// [`DatasetError::NotFound`] if the folder that the user named is not there.

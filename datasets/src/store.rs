@@ -90,7 +90,7 @@ pub enum StoreError {
     Fill {
         /// The sample.
         index: SampleIndex,
-        /// What failed.
+        /// The error.
         source: FillError,
     },
 }

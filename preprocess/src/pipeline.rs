@@ -18,7 +18,8 @@ pub trait Pipeline: Send + Sync {
 
     /// Writes the tensors of one sample: row-major, contiguous, native byte order. [any thread, untimed]
     ///
-    /// `tensors` has one slice for each of [`Pipeline::outputs`], exactly as long as that tensor. Every byte is written.
+    /// `tensors` has one slice for each of [`Pipeline::outputs`], exactly as long as that tensor. Every byte is
+    /// written.
     ///
     /// # Errors
     /// [`PreprocessError::Sample`] if the sample is not of the kind that the pipeline reads.

@@ -4,11 +4,12 @@ use proctor_vocabulary::ElementType;
 use prost::Message;
 
 use crate::{
-    Dim, data_type,
+    elements::data_type,
     proto::{
         AttributeProto, DimensionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto,
         StringStringEntryProto, TensorProto, TensorShapeProto, TensorTypeProto, TypeProto, ValueInfoProto,
     },
+    signature::Dim,
 };
 
 /// Version of the format: the one of the operators' version below.
@@ -22,8 +23,8 @@ const EXTERNAL: i32 = 1;
 
 /// Builds the graph of an ONNX file, in the order of its computation.
 ///
-/// Values are known by their names. A node's output is called like the node. Constants are small ones, whose values are in
-/// the file, or lie in another file.
+/// Values are known by their names. A node's output is called like the node. Constants are small ones, whose values are
+/// in the file, or lie in another file.
 ///
 /// # Example
 /// ```
@@ -247,7 +248,7 @@ impl From<&str> for Attribute {
 }
 
 impl Dim {
-    /// The extents of so many samples of a shape: a free dimension `batch`, and the shape.
+    /// The extents of a batch of samples of a shape: a free dimension `batch`, and the shape.
     #[must_use]
     pub fn batch_of(shape: &[usize]) -> Vec<Self> {
         std::iter::once(Self::Free("batch".to_owned())).chain(Self::fixed(shape)).collect()
@@ -283,7 +284,7 @@ fn value_info(name: &str, element_type: ElementType, dims: &[Dim]) -> ValueInfoP
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{OnnxFile, OnnxFileError};
+    use crate::{error::OnnxFileError, file::OnnxFile};
 
     #[test]
     fn a_graph_is_read_back_as_it_was_built() {

@@ -37,7 +37,7 @@ pub enum ConvertError {
 
 impl Conversion {
     /// The conversion between two types, if there is one: integers to wider ones, i64 to i32 if each value fits, and
-    /// f32 to and from f16, bf16 and f64, rounded to nearest. There is none from a type to itself.
+    /// f32 to and from f16, bf16 and f64, rounded to nearest. No type is converted to itself.
     #[must_use]
     pub fn between(from: ElementType, to: ElementType) -> Option<Self> {
         use ElementType::{Bf16, Bool, F16, F32, F64, I8, I16, I32, I64, U8};
@@ -58,7 +58,8 @@ impl Conversion {
         self.to
     }
 
-    /// Converts all elements of `source` into `target`. Both are little-endian, without gaps; neither has to be aligned.
+    /// Converts all elements of `source` into `target`. Both are little-endian, without gaps; neither has to be
+    /// aligned.
     ///
     /// # Errors
     /// [`ConvertError::Sizes`] if they hold different numbers of elements, [`ConvertError::TooLarge`] for the first

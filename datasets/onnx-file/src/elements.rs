@@ -1,8 +1,17 @@
 //! ONNX's types of elements, and ours.
 
+use std::fmt;
+
 use proctor_vocabulary::ElementType;
 
-use crate::signature::ValueType;
+/// Type of an input or output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ValueType {
+    /// A tensor of a type that crosses the plugin boundary.
+    Tensor(ElementType),
+    /// Something else, by its name in ONNX: `string`, `uint64`, `sequence, map or optional`.
+    Other(&'static str),
+}
 
 /// `TensorProto.DataType` of each type that crosses the plugin boundary.
 const TENSORS: [(i32, ElementType); 10] = [
@@ -18,7 +27,7 @@ const TENSORS: [(i32, ElementType); 10] = [
     (16, ElementType::Bf16),
 ];
 
-/// `TensorProto.DataType` of those that do not, with their names in ONNX and the bits of an element, 0 for texts.
+/// `TensorProto.DataType` of the types that do not, with their names in ONNX and the bits of an element, 0 for texts.
 const OTHERS: [(i32, &str, u64); 15] = [
     (4, "uint16", 16),
     (8, "string", 0),
@@ -36,6 +45,15 @@ const OTHERS: [(i32, &str, u64); 15] = [
     (24, "float8e8m0", 8),
     (25, "uint2", 2),
 ];
+
+impl fmt::Display for ValueType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tensor(element) => element.fmt(f),
+            Self::Other(name) => f.pad(name),
+        }
+    }
+}
 
 /// The type with this number in ONNX files.
 pub(crate) fn value_type(data_type: i32) -> ValueType {
@@ -56,7 +74,7 @@ pub fn data_type(element: ElementType) -> i32 {
     TENSORS.iter().find(|(_, known)| *known == element).map_or(0, |(number, _)| *number)
 }
 
-/// Bytes of so many elements in a file; `None` for texts and types that are not known.
+/// Bytes of `element_count` elements in a file; `None` for texts and unknown types.
 pub(crate) fn size_bytes(data_type: i32, element_count: u64) -> Option<u64> {
     if let Some((_, element)) = TENSORS.iter().find(|(number, _)| *number == data_type) {
         return element_count.checked_mul(element.size_bytes() as u64);

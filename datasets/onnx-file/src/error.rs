@@ -1,4 +1,4 @@
-//! What can be wrong with an ONNX file.
+//! Faults of ONNX files.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ pub enum OnnxFileError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The file is larger than any ONNX file can be.
@@ -26,12 +26,12 @@ pub enum OnnxFileError {
         /// The limit.
         limit_bytes: u64,
     },
-    /// The bytes are not those of an ONNX file.
+    /// The bytes are no ONNX file.
     #[error("{} is not an ONNX file: {what}", path.display())]
     NotOnnx {
         /// The file.
         path: PathBuf,
-        /// What was found instead, in words.
+        /// The thing that was found instead, in words.
         what: String,
     },
     /// The file ends before a part that it has begun.
@@ -54,7 +54,7 @@ pub enum OnnxFileError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What the decoder found.
+        /// The error of the decoder.
         source: prost::DecodeError,
     },
     /// The file ends, or has a hole, where something must be.
@@ -62,7 +62,7 @@ pub enum OnnxFileError {
     Incomplete {
         /// The file.
         path: PathBuf,
-        /// What is not there.
+        /// The missing part.
         missing: &'static str,
     },
     /// An entry that says where a constant's values lie makes no sense.
@@ -72,7 +72,7 @@ pub enum OnnxFileError {
         path: PathBuf,
         /// Name of the constant.
         tensor: String,
-        /// What is wrong, in words.
+        /// The fault, in words.
         what: String,
     },
     /// A file with values of constants is not there, or cannot be read.
@@ -88,7 +88,7 @@ pub enum OnnxFileError {
         tensor: String,
         /// The file that is not there.
         file: PathBuf,
-        /// Why it cannot be read.
+        /// The system's error.
         source: std::io::Error,
     },
     /// A file with values of constants ends before them.

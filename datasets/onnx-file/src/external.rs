@@ -6,7 +6,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use crate::{OnnxFileError, elements, proto::TensorProto};
+use crate::{elements, error::OnnxFileError, proto::TensorProto};
 
 /// `TensorProto.DataLocation.EXTERNAL`.
 const EXTERNAL: i32 = 1;

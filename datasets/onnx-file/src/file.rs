@@ -9,8 +9,12 @@ use std::{
 use prost::Message;
 
 use crate::{
-    ExternalData, OnnxFileError, Precision, Signature, ValueSpec, ValueType, elements, external, parts,
+    elements::{self, ValueType},
+    error::OnnxFileError,
+    external::{self, ExternalData},
+    parts,
     proto::{GraphProto, ModelProto, TensorProto},
+    signature::{Precision, Signature, ValueSpec},
 };
 
 /// A protobuf message cannot be larger.
@@ -128,7 +132,7 @@ impl OnnxFile {
         &self.external_data
     }
 
-    /// What the file computes in: int8 if an operator quantises, f16 if a constant is of it, else f32.
+    /// Precision of the file: int8 if an operator quantises, f16 if a constant is of it, else f32.
     #[must_use]
     pub fn precision(&self) -> Precision {
         self.precision

@@ -1,10 +1,14 @@
-//! How the tensors of a benchmark's samples become the inputs of a model, and its outputs theirs.
+//! Matching of a benchmark's tensors with a model's inputs and outputs.
 
 use std::collections::BTreeMap;
 
 use proctor_vocabulary::{ElementType, TensorSpec};
 
-use crate::{Conversion, Dim, Signature, ValueSpec, ValueType};
+use crate::{
+    convert::Conversion,
+    elements::ValueType,
+    signature::{Dim, Signature, ValueSpec},
+};
 
 /// How samples and the tensors of a model correspond.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,16 +17,16 @@ pub struct Fit {
     pub inputs: Vec<Port>,
     /// The sample's outputs, in its order, each with the output of the model that it comes from.
     pub outputs: Vec<Port>,
-    /// What the model knows of batches.
+    /// The batches that the model takes.
     pub batching: Batching,
 }
 
 /// A tensor of a sample and the model's tensor that it corresponds to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Port {
-    /// Number of the tensor among those of the sample.
+    /// Number of the tensor among the tensors of the sample.
     pub tensor: usize,
-    /// Number of the value among those of the [`Signature`].
+    /// Number of the value among the values of the [`Signature`].
     pub value: usize,
     /// Name of the value in the model.
     pub name: String,
@@ -34,7 +38,7 @@ pub struct Port {
     pub conversion: Option<Conversion>,
 }
 
-/// What a model knows of batches. Where it knows them, they are the first dimension of all its tensors.
+/// The batches that a model takes. Where it takes any, they are the first dimension of all its tensors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Batching {
     /// Any number of samples at a time.
@@ -55,7 +59,7 @@ pub enum FitError {
         takes: String,
         /// Input tensors of a sample.
         has: String,
-        /// What does not fit.
+        /// The difference, in words.
         why: String,
     },
     /// The outputs are others than the benchmark's.
@@ -65,7 +69,7 @@ pub enum FitError {
         gives: String,
         /// Output tensors of a sample.
         wants: String,
-        /// What does not fit.
+        /// The difference, in words.
         why: String,
     },
     /// An output has a type that no accuracy script reads.
@@ -95,7 +99,7 @@ pub enum FitError {
 }
 
 impl Fit {
-    /// Shape of a tensor of the model for so many samples, which are at most those of [`Batching::Fixed`].
+    /// Shape of a tensor of the model for `samples` samples, at most the number of [`Batching::Fixed`].
     #[must_use]
     pub fn shape(&self, port: &Port, batch_size: usize) -> Vec<usize> {
         let batch = match self.batching {

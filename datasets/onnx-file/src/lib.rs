@@ -1,9 +1,9 @@
-//! ONNX files: what they hold, read, checked and written.
+//! ONNX files, read, checked and written.
 //!
 //! [`OnnxFile::open`] reads a file and says what is wrong with it before any engine sees it; [`fit`] finds how a
-//! benchmark's tensors are the model's, or explains why they are not. Both keep what an engine has to know, and none
-//! of the weights. [`GraphBuilder`] writes files, with their weights in another one if need be. [`proto`] is the
-//! format itself, as far as anybody here reads or writes it.
+//! benchmark's tensors are the model's, or explains why they are not. Both keep the facts that an engine needs, and no
+//! weights. [`GraphBuilder`] writes files, with their weights in another one if need be. [`proto`] is the
+//! format itself, as far as this crate reads or writes it.
 
 #![forbid(unsafe_code)]
 
@@ -20,9 +20,9 @@ mod signature;
 
 pub use build::{Attribute, GraphBuilder};
 pub use convert::{Conversion, ConvertError};
-pub use elements::data_type;
+pub use elements::{ValueType, data_type};
 pub use error::OnnxFileError;
 pub use external::ExternalData;
 pub use file::{OnnxFile, OpType, Opset};
 pub use fit::{Batching, Fit, FitError, Port, fit};
-pub use signature::{Dim, Precision, Signature, ValueSpec, ValueType};
+pub use signature::{Dim, Precision, Signature, ValueSpec};

@@ -1,6 +1,7 @@
-//! The outermost fields of a file: whether they are those of a model, and whether the last one is whole.
+//! The outermost fields of a file: whether they belong to a model, and whether the last one is whole.
 //!
-//! The decoder would only say that the input has ended. For a download that broke off one wants to know it.
+//! The decoder would only say that the input has ended, which does not tell a download that broke off from another
+//! file.
 
 use std::path::Path;
 
@@ -9,9 +10,9 @@ use prost::{
     encoding::{WireType, decode_key, decode_varint},
 };
 
-use crate::OnnxFileError;
+use crate::error::OnnxFileError;
 
-/// The fields of `ModelProto` with how each is written, and what it is called here.
+/// The fields of `ModelProto`, with their wire types and their names in errors.
 const FIELDS: [(u32, WireType, &str); 12] = [
     (1, WireType::Varint, "version of the format"),
     (2, WireType::LengthDelimited, "name of the producer"),

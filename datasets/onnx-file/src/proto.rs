@@ -1,6 +1,6 @@
 //! The part of ONNX's protobuf messages that is read or written, field numbers as in `onnx.proto` of ONNX 1.23.
 //!
-//! Fields that nobody here asks for are left out; the decoder steps over them.
+//! Fields that this crate does not need are left out; the decoder steps over them.
 
 use prost::Message;
 

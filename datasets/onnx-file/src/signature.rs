@@ -1,10 +1,11 @@
-//! Inputs and outputs of a model, and what it computes in.
+//! Inputs and outputs of a model, and its precision.
 
 use std::fmt;
 
-use proctor_vocabulary::ElementType;
-
-use crate::{elements::value_type, proto::ValueInfoProto};
+use crate::{
+    elements::{ValueType, value_type},
+    proto::ValueInfoProto,
+};
 
 /// The inputs that must be fed, and the outputs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -26,15 +27,6 @@ pub struct ValueSpec {
     pub dims: Option<Vec<Dim>>,
 }
 
-/// Type of an input or output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ValueType {
-    /// A tensor of a type that crosses the plugin boundary.
-    Tensor(ElementType),
-    /// Something else, by its name in ONNX: `string`, `uint64`, `sequence, map or optional`.
-    Other(&'static str),
-}
-
 /// Extent of one dimension.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Dim {
@@ -47,7 +39,7 @@ pub enum Dim {
 /// Number format that a model's file is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Precision {
-    /// 32-bit floating point: all files that are nothing else.
+    /// 32-bit floating point: all other files.
     F32,
     /// 16-bit floating point: some constant is of it.
     F16,
@@ -92,15 +84,6 @@ impl ValueSpec {
 impl fmt::Display for Precision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
-    }
-}
-
-impl fmt::Display for ValueType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Tensor(element) => element.fmt(f),
-            Self::Other(name) => f.pad(name),
-        }
     }
 }
 

@@ -121,7 +121,7 @@ fn what_is_not_onnx_is_said_to_be_not_onnx() {
     }
 }
 
-/// Wherever a file is cut off, it is refused, and most often in so many words.
+/// Wherever a file is cut off, it is refused, and most often with exactly that reason.
 #[test]
 fn a_file_cut_off_anywhere_is_refused() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../digits/digits-mlp.onnx");

@@ -12,14 +12,14 @@ use crate::{
     weights::ModelRecipe,
 };
 
-/// Names of all models but the single recurrent layers, which are without number.
+/// Names of all models but the single recurrent layers, whose number has no end.
 pub fn model_names() -> impl Iterator<Item = &'static str> {
     NETWORKS.into_iter().chain(MODELS)
 }
 
 /// Weights of the model of this name: one of [`model_names`], or a layer named as [`RnnName`] says.
 ///
-/// The recipe's own name is that of the file, which models may share.
+/// The recipe's own name is the name of the file, which models may share.
 #[must_use]
 pub fn recipe(name: &str) -> Option<ModelRecipe> {
     let network = networks::recipe(name).or_else(|| models::recipe(name));

@@ -1,8 +1,8 @@
 //! Model files that are made where they are first needed.
 //!
-//! A file `<name>.safetensors` has a note `<name>.made.toml` beside it: which recipe it was made by, and the SHA-256 of what
-//! was written. A file without its note, of another recipe or with other bytes is made again, never believed. The same holds
-//! of `<name>.onnx`, whose bytes are compared with what they have to be.
+//! A file `<name>.safetensors` has a note `<name>.made.toml` beside it: which recipe it was made by, and the SHA-256 of
+//! what was written. A file without its note, of another recipe or with other bytes is made again, never believed. The
+//! same holds of `<name>.onnx`, whose bytes are compared with what they have to be.
 
 use std::{
     fs::{self, File},
@@ -82,9 +82,9 @@ pub fn check_format(model: &str, format: &str) -> Result<(), RecipeError> {
 
 /// Finds the files of a model, or makes them by its recipe.
 ///
-/// They are looked for in the folder `generated` of each data root that there is, then of `fallback`. They are made in that of the
-/// data root where the bundled data are, or of the one that the user named; if nobody may write there, in `fallback`.
-/// `progress` hears of the writing of the weights, with the file.
+/// They are looked for in the folder `generated` of each existing data root, then of `fallback`. They are made in the
+/// one of the data root with the bundled data, or of the data root that the user named; if that is read-only, of
+/// `fallback`. `progress` hears of the writing of the weights, with the file.
 ///
 /// # Errors
 /// [`RecipeError::NoRecipe`], [`RecipeError::DataRoot`] if the data root that the user named is not there, or
@@ -106,14 +106,15 @@ pub fn find_or_make_model(
     }
 }
 
-/// The files of a model, where [`find_or_make_model`] looks for them; `None` if they have not been made, or one is damaged.
+/// The files of a model, where [`find_or_make_model`] looks for them; `None` if they have not been made, or one is
+/// damaged.
 #[must_use]
 pub fn find_model(name: &str, root: &DataRoot, fallback: &Path) -> Option<GeneratedModel> {
     Files::of(name).ok()?.find_in(root, fallback)
 }
 
-/// Makes the files of a model in a folder, which is made too if need be. One that is there already is made again unless it
-/// is as it should be.
+/// Makes the files of a model in a folder, which is made too if need be. One that is there already is made again unless
+/// it is as it should be.
 ///
 /// # Errors
 /// [`RecipeError::NoRecipe`] or [`RecipeError::Make`].
@@ -125,7 +126,7 @@ pub fn make_model(
     Files::of(name)?.make(folder, progress)
 }
 
-/// What is written beside a file of weights.
+/// The note beside a file of weights.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Note {
@@ -135,7 +136,7 @@ struct Note {
     sha256: String,
 }
 
-/// What the files of a model are to be.
+/// The files that a model has to have.
 struct Files {
     weights: ModelRecipe,
     /// Name and bytes of the ONNX file. It is small and follows from the recipe alone, so it needs no note.

@@ -1,4 +1,4 @@
-//! What the samples of a model are made of.
+//! Recipes of a model's samples.
 
 use proctor_vocabulary::ElementType;
 
@@ -30,8 +30,8 @@ pub struct InputTensor {
 
 /// The elements of an input.
 ///
-/// An input of sequences has the shape `[sequence, step, ...]`, or `[step, ...]` for a single one. Its lengths are in the
-/// input named by `lengths`, one for each sequence; elements beyond are 0.
+/// An input of sequences has the shape `[sequence, step, ...]`, or `[step, ...]` for a single one. Its lengths are in
+/// the input named by `lengths`, one for each sequence; elements beyond are 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InputValues {
     /// f32 in `[-scale, scale)`.
@@ -41,8 +41,9 @@ pub enum InputValues {
         /// The input with the lengths, or `None` if all is used.
         lengths: Option<&'static str>,
     },
-    /// An image f32`[channel, row, column]`: `tiles` x `tiles` tiles, each of one value in `[-2, 2)` in each channel, and noise in
-    /// `[-1/2, 1/2)` over them. Noise alone would look alike to a network, which takes means over all places.
+    /// An image f32`[channel, row, column]`: `tiles` x `tiles` tiles, each of one value in `[-2, 2)` in each channel,
+    /// and noise in `[-1/2, 1/2)` over them. Noise alone would look alike to a network, which takes means over all
+    /// places.
     Mosaic {
         /// Number of tiles in a row and in a column; the extents are multiples of it.
         tiles: u16,

@@ -75,7 +75,7 @@ fn bidaf(vocabulary: u32, question: usize, steps: usize) -> Vec<InputTensor> {
     ]
 }
 
-/// Words 0 to 2 are unknown, start and end: a source has none of them.
+/// Words 0 to 2 are unknown, start and end, which do not occur in a source.
 fn gnmt(vocabulary: u32, steps: usize) -> Vec<InputTensor> {
     vec![
         words("source", &[steps], vocabulary, 3, "source_length"),

@@ -86,7 +86,8 @@ struct GnmtSizes {
     output_scale: f32,
     /// The attention's gain, so that it looks at a few words and not at all alike.
     sharpness: f32,
-    /// What unit 0 counts by, and its weight for the end of the sentence: see the README, "Weights that count".
+    /// The step in which unit 0 counts, and its weight for the end of the sentence: see the README, "Weights that
+    /// count".
     count_step: f32,
     end_weight: f32,
 }
@@ -152,7 +153,8 @@ struct RnntSizes {
     prediction_scale: f32,
     joint_scale: f32,
     output_scale: f32,
-    /// What the encoder's unit 0 counts rows by and the prediction's symbols, and their weight for and against the blank.
+    /// The steps in which unit 0 of the encoder counts rows and that of the prediction symbols, and their weight for
+    /// and against the blank.
     frame_step: f32,
     symbol_step: f32,
     pace_weight: f32,
@@ -228,7 +230,8 @@ impl ModelRecipe {
         }
     }
 
-    /// Gives the tensors of recurrent layers another scale: those that begin with `start` and have `part` in their names.
+    /// Gives the tensors of recurrent layers another scale: those that begin with `start` and have `part` in their
+    /// names.
     fn scale_layers(&mut self, start: &str, part: &str, scale: f32) {
         let kinds = [".weight_ih_", ".weight_hh_", ".bias_ih_", ".bias_hh_"];
         let of_layer = |name: &str| kinds.iter().any(|kind| name.contains(kind));

@@ -27,8 +27,8 @@ pub enum RnnCell {
 
 /// A layer as its name gives it: `rnn-<cell>-<input>-<hidden>-<batch>-<seq>`, with `-bi` at the end if bidirectional.
 ///
-/// One sample is one sequence: input `x` f32`[seq, input]`, output `y` f32`[seq, directions * hidden]`. `batch` is how many
-/// sequences a run puts into one batch; it changes neither weights nor samples' shapes.
+/// One sample is one sequence: input `x` f32`[seq, input]`, output `y` f32`[seq, directions * hidden]`. `batch` is how
+/// many sequences a run puts into one batch; it changes neither weights nor samples' shapes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RnnName {
     /// Kind of the cell.
@@ -60,7 +60,7 @@ impl RnnCell {
         }
     }
 
-    /// What the names of the tensors begin with.
+    /// Start of the names of the tensors.
     #[must_use]
     pub fn prefix(self) -> &'static str {
         match self {

@@ -5,8 +5,9 @@ const GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// Uniform bits by position: bits `i` are the `i`-th output of splitmix64 whose state starts at a key.
 ///
-/// The key is mixed from a seed and the name of what is filled, so tensors do not depend on their order, and any part of
-/// one can be made alone, on any thread. Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014.
+/// The key is mixed from a seed and the name of what is filled, so tensors do not depend on their order, and any part
+/// of one can be made alone, on any thread. Source: Steele, Lea, Flood, "Fast splittable pseudorandom number
+/// generators", 2014.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stream {
     key: u64,

@@ -1,4 +1,4 @@
-//! What a model's weights are made of.
+//! Recipes of a model's weights.
 
 use crate::stream::{Stream, fnv1a64};
 
@@ -22,7 +22,7 @@ pub struct TensorRecipe {
     pub shape: Vec<usize>,
     /// Values lie in `[center - scale, center + scale)`, but for one rounding.
     pub scale: f32,
-    /// What the values are around: 0 but for gains and variances, which have to be positive.
+    /// Middle of the values: 0 but for gains and variances, which have to be positive.
     pub center: f32,
     /// Parts that hold a constant instead, in order; later ones win.
     pub fills: Vec<Fill>,
@@ -35,7 +35,7 @@ pub struct Fill {
     pub start: usize,
     /// Number of elements.
     pub count: usize,
-    /// What they hold.
+    /// Value of each.
     pub value: f32,
 }
 

@@ -32,8 +32,9 @@ const THREADS_MAX: usize = 8;
 
 /// Writes the weights of `recipe` to a safetensors file.
 ///
-/// It holds a few pieces of 4 MiB at a time, made on all processors. The file appears under its name when it is complete
-/// and synced; until then it has a name of its own beside it. `progress` is called on this thread after each piece.
+/// It holds a few pieces of 4 MiB at a time, made on all processors. The file appears under its name when it is
+/// complete and synced; until then it has a name of its own beside it. `progress` is called on this thread after each
+/// piece.
 ///
 /// # Errors
 /// [`RecipeError`]; what had been written is removed then.
@@ -147,7 +148,7 @@ fn write_values(
     })
 }
 
-/// Makes pieces until there are none left or nobody takes them.
+/// Makes pieces until there are none left or the receiver is gone.
 fn make<'a>(
     seed: u64,
     work: impl Iterator<Item = Chunk<'a>>,

@@ -4,8 +4,8 @@
 
 use proctor_recipes::RnnCell;
 
-/// The parameters of one direction of a recurrent layer, with PyTorch's meaning and order of gates: LSTM i, f, g, o; GRU
-/// r, z, n.
+/// The parameters of one direction of a recurrent layer, with PyTorch's meaning and order of gates: LSTM i, f, g, o;
+/// GRU r, z, n.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LayerDirection {
     /// `[gates * hidden, input]`, row-major.

@@ -1,7 +1,7 @@
 //! Single recurrent layers of any size as benchmarks: definitions from names, and right answers in f64.
 //!
 //! A program that links this crate knows the family `rnn-<cell>-<input>-<hidden>-<batch>-<seq>[-bi]`: its definitions
-//! register with `proctor-config`, its right answers with `proctor-accuracy`. Weights and samples are those of
+//! register with `proctor-config`, its right answers with `proctor-accuracy`. Weights and samples come from
 //! `proctor-recipes`. The rows of table 1 of "DeepCPU: Serving RNN-based Deep Learning Models 10x Faster" (USENIX ATC
 //! 2018), [`TABLE_1`], are members.
 //!

@@ -48,7 +48,7 @@ const SEEDS: [&str; 3] = ["qsl_rng_seed", "sample_index_rng_seed", "schedule_rng
 
 /// Checks all settings of one layer and resolves the short names among them.
 ///
-/// An exact name goes before a short name, whatever their order; else the last one wins, by coming last.
+/// An exact name goes before a short name in any order; else the last one wins, by coming last.
 pub(crate) fn check_layer(raws: &[Raw], scenario: Scenario, errors: &mut Vec<ConfigError>) -> Vec<Entry> {
     let (exact, short): (Vec<_>, Vec<_>) = raws.iter().partition(|raw| keys::find(&raw.key).is_some());
     let mut entries = Vec::new();

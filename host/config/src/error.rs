@@ -1,4 +1,4 @@
-//! What can be wrong with settings.
+//! Errors of settings.
 
 use std::{fmt, io, path::PathBuf};
 
@@ -25,7 +25,7 @@ pub enum ConfigError {
         path: PathBuf,
         /// Line of the error, from 1.
         line: usize,
-        /// What the parser says, on one line.
+        /// The parser's message, on one line.
         message: String,
     },
     /// A line of a file in LoadGen's format is in error.
@@ -55,10 +55,10 @@ pub enum ConfigError {
         key: String,
         /// The scenario that is run.
         scenario: Scenario,
-        /// What it means in which scenario.
+        /// Its meaning in each scenario.
         meanings: String,
     },
-    /// A value of the wrong type, or a name that is none of the known ones.
+    /// A value of the wrong type, or an unknown name.
     #[error("{origin}: {key} = {value}: give {expected}")]
     WrongType {
         /// Where it stands.
@@ -67,7 +67,7 @@ pub enum ConfigError {
         key: String,
         /// The value as given.
         value: String,
-        /// What the setting takes.
+        /// The values that the setting takes.
         expected: String,
     },
     /// A number that makes no sense.
@@ -79,7 +79,7 @@ pub enum ConfigError {
         key: String,
         /// The value as given.
         value: String,
-        /// What is allowed, with the unit.
+        /// The allowed range, with the unit.
         allowed: String,
     },
     /// An argument of `--set` that is no assignment.
@@ -111,7 +111,7 @@ pub enum ConfigError {
         file: PathBuf,
         /// Path of the key, with dots.
         key: String,
-        /// What is wrong, and what to do.
+        /// The fault, and what to do.
         problem: String,
     },
     /// The benchmark does not have the scenario.

@@ -113,7 +113,7 @@ impl DefaultValue {
 }
 
 impl Key {
-    /// Its meaning, and that of leaving it out.
+    /// Its meaning, and the meaning of leaving it out.
     #[must_use]
     pub fn explanation(&self) -> String {
         match self.default {

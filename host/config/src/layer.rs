@@ -40,7 +40,8 @@ pub(crate) struct Stack {
 }
 
 impl Stack {
-    /// A stack of the defaults, which hold every setting: LoadGen's own, with the seeds of `mlperf.conf`, and the host's.
+    /// A stack of the defaults, which hold every setting: LoadGen's own, with the seeds of `mlperf.conf`, and the
+    /// host's.
     pub(crate) fn of_defaults() -> Self {
         let test = TestSettings::default();
         let fields = keys::test_fields()

@@ -8,7 +8,7 @@
 //!
 //! 1. defaults: LoadGen's own, with the seeds of `mlperf.conf`;
 //! 2. the preset: `quick`, a few seconds, or `official`, the rules' durations; both with the values of the built-in
-//!    `mlperf.conf` for the scenario and the model, or, if `rules` names an older round, with those of its tables;
+//!    `mlperf.conf` for the scenario and the model, or, if `rules` names an older round, with the values of its tables;
 //! 3. the benchmark definition, a TOML file (`benchmarks/*.toml` are built in);
 //! 4. the configuration file, `proctor.toml`: settings at the top level, options of plugins in tables;
 //! 5. `mlperf.conf`, then `user.conf`, in LoadGen's own format, only if they are given;
@@ -18,9 +18,9 @@
 //! # Names
 //! The load generator's settings have LoadGen's names, letter for letter: `min_duration_ms`, `server_target_qps`.
 //! Besides, the short names of LoadGen's files mean the setting of the chosen scenario, in the unit of those files:
-//! `target_qps`, `target_latency` and `min_duration` (ms), `target_latency_percentile` (percent). `seed` sets the three seeds
-//! that decide what is issued and when. Where an exact and a short name meet in one layer, the exact one wins.
-//! A name with a dot is `plugin.option`; only the plugin knows whether it exists. [`keys()`] lists all the rest.
+//! `target_qps`, `target_latency` and `min_duration` (ms), `target_latency_percentile` (percent). `seed` sets the three
+//! seeds that decide what is issued and when. Where an exact and a short name meet in one layer, the exact one wins. A
+//! name with a dot is `plugin.option`; only the plugin knows whether it exists. [`keys()`] lists all the rest.
 //!
 //! # Choices
 //! - A setting of the host is one row of one table (`run_settings.rs`): type, default, range, unit, help and flag.

@@ -13,7 +13,10 @@ use proctor_loadgen::{
 use proctor_vocabulary::Scenario;
 
 use crate::{
-    benchmark::{Benchmark, benchmarks, find},
+    benchmark::{
+        Benchmark,
+        library::{benchmarks, find},
+    },
     check::{Entry, Form, Raw, check_layer, check_value},
     error::{ConfigError, ConfigErrors},
     file, keys,

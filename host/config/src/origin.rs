@@ -8,7 +8,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Origin {
-    /// Nobody said anything.
+    /// No source gives one.
     Default,
     /// The preset.
     Preset {

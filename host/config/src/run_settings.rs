@@ -92,7 +92,8 @@ run_settings! {
     copy_summary_to_stdout: bool = DefaultValue::Bool(false), Kind::Bool;
     /// Print mlperf_log_detail.txt after each test, too.
     copy_detail_to_stdout: bool = DefaultValue::Bool(false), Kind::Bool;
-    /// Simulate: time passes only in the model of the plugin, which has to support it; the same seed gives the same result.
+    /// Simulate: time passes only in the model of the plugin, which has to support it; the same seed gives the same
+    /// result.
     virtual_time: bool = DefaultValue::Bool(false), Kind::Bool, flag Flag::new("virtual-time");
     /// Time without any completion after which the plugin counts as hung.
     watchdog_ms: u64 = DefaultValue::Integer(60_000), Kind::integer(1, DAY_MS), unit "ms";

@@ -21,7 +21,7 @@ pub struct Busy {
     pub rejected: usize,
 }
 
-/// What goes with a batch that was taken.
+/// The facts about a batch that was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FormedBatch {
     /// When its oldest sample arrived, in ns.

@@ -1,4 +1,4 @@
-//! What runs a batch, and what happens when it does not.
+//! The trait of instances, which run batches, and their failure.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};

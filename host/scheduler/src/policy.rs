@@ -9,7 +9,7 @@ use crate::config::SchedulerConfig;
 
 /// Decides when samples leave the queue, and how many.
 ///
-/// A policy is told the time and never reads a clock, so it acts the same in virtual time.
+/// A policy is given the time and never reads a clock, so it acts the same in virtual time.
 pub trait Policy: Send {
     /// Returns what to do now. Asked only while at least one sample waits and at least one instance is idle.
     ///
@@ -25,7 +25,7 @@ pub trait Policy: Send {
     }
 }
 
-/// What a policy decides on.
+/// State of the queue and the instances, on which a policy decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueState {
     /// The present, in ns of the scheduler's clock.
@@ -44,7 +44,7 @@ pub struct QueueState {
     pub more_coming: bool,
 }
 
-/// What a policy decides.
+/// Decision of a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
     /// Start a batch of this many samples now. Limited by the batcher to what waits and to the batch size.

@@ -1,4 +1,4 @@
-//! What a scheduler counts.
+//! Counts that a scheduler keeps.
 
 use crate::batcher::Batcher;
 

@@ -33,7 +33,7 @@ pub struct ThreadedScheduler {
     shared: Arc<Shared>,
 }
 
-/// What an instance is doing.
+/// Activity of an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InFlight {
     /// Number of the instance, from 0.

@@ -1,5 +1,5 @@
-//! BERT (Devlin et al. 2019) with the head for questions and answers, or as an embedding of sentences; the names are those of
-//! Hugging Face.
+//! BERT (Devlin et al. 2019) with the head for questions and answers, or as an embedding of sentences; the names are
+//! Hugging Face's.
 
 use proctor_vocabulary::ElementType::I32;
 
@@ -30,7 +30,7 @@ pub(super) struct Sizes {
     first_word: u32,
 }
 
-/// What is computed from the last layer.
+/// The output that is computed from the last layer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Task {
     /// Where the answer to a question starts and ends.
@@ -78,7 +78,7 @@ pub(super) const TINY_EMBEDDING: Sizes =
 
 const EPSILON: f32 = 1e-12;
 
-/// What is added to the scores of padded places, as in the published program.
+/// Number added to the scores of padded places, as in the published program.
 const MASKED: f32 = -10_000.0;
 
 /// The gain of queries and keys: each place attends to a few others, and not to all alike.
@@ -218,7 +218,7 @@ impl Sizes {
     }
 }
 
-/// What is added to the scores of each key, `[batch, 1, 1, step]`.
+/// Numbers added to the scores of each key, `[batch, 1, 1, step]`.
 fn mask_bias(net: &mut Net) -> String {
     let (axes, one, masked) = (net.ints(&[1, 2]), net.float(1.0), net.float(MASKED));
     let mask = net.node("Unsqueeze", "mask", &["input_mask", &axes], &[]);

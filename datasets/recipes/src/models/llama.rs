@@ -63,10 +63,10 @@ const THETA: f64 = 10_000.0;
 
 const EPSILON: f32 = 1e-5;
 
-/// The word that ends a text. Words 0 to 2 mean something special: a prompt has none of them.
+/// The word that ends a text. Words 0 to 2 mean something special and do not occur in a prompt.
 const END: usize = 2;
 
-/// What is added to the scores of later places: so much that their share is 0, and not minus infinity, which not every
+/// Number added to the scores of later places: so low that their share is 0, and not minus infinity, which not every
 /// engine's exponential takes.
 const MASKED: f32 = -1e9;
 
@@ -265,7 +265,7 @@ impl ModelRecipe {
     }
 }
 
-/// The samples of a decoder by the id of one of its uses: all have those of the decoder itself.
+/// The samples of a decoder by the id of one of its uses: all have the samples of the decoder itself.
 pub(super) fn input_recipe(name: &str) -> Option<InputRecipe> {
     let (decoder, usage) = name.split_once("-generate")?;
     let width = usage.strip_prefix("-beam").unwrap_or(usage);

@@ -1,4 +1,5 @@
-//! MobileNet-v1 (Howard et al. 2017) as MLPerf has it: 1001 classes, TensorFlow's padding; the names are Hugging Face's.
+//! MobileNet-v1 (Howard et al. 2017) as MLPerf has it: 1001 classes, TensorFlow's padding; the names are Hugging
+//! Face's.
 
 use super::{
     Model, image,

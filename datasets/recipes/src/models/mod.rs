@@ -1,5 +1,5 @@
-//! The models that general engines compare themselves on: true shapes, seeded random weights, each as safetensors and as
-//! ONNX. `datasets/recipes/models.md` says what is in the files and what is computed.
+//! The models that general engines compare themselves on: true shapes, seeded random weights, each as safetensors and
+//! as ONNX. `datasets/recipes/models.md` says what is in the files and what is computed.
 //!
 //! A model is one file here: its sizes, weights, samples and graph.
 

@@ -1,4 +1,4 @@
-//! What the models' weights and graphs have in common.
+//! Parts that the models' weights and graphs have in common.
 
 use proctor_onnx_file::{Attribute, Dim, GraphBuilder};
 use proctor_vocabulary::ElementType;
@@ -165,12 +165,13 @@ impl ModelRecipe {
     }
 }
 
-/// The bound of uniform weights whose sum of so many products has the deviation of the inputs: `sqrt(3 / inputs)`, in f32.
+/// The bound of uniform weights whose sum of `inputs` products has the deviation of the inputs: `sqrt(3 / inputs)`, in
+/// f32.
 #[expect(clippy::cast_precision_loss, reason = "sizes are far below 2^24")]
 fn steady(inputs: usize) -> f32 {
     (3.0 / inputs as f32).sqrt()
 }
 
-/// What a convolution's weights are multiplied by if a ReLU follows, which halves the square of what it lets through
+/// Factor of a convolution's weights if a ReLU follows, which halves the square of what it lets through
 /// (He et al., "Delving deep into rectifiers", 2015): near `sqrt(2)`.
 pub(super) const BEFORE_RELU: f32 = 1.414;

@@ -25,7 +25,7 @@ pub(super) const TINY: Sizes =
 
 const EPSILON: f32 = 1e-5;
 
-/// A block puts out so many times its width.
+/// Channels that a block puts out, as a multiple of its width.
 const EXPANSION: usize = 4;
 
 /// The gain of a block's last batch norm. At 1 each of the 16 blocks would double the variance.

@@ -1,4 +1,4 @@
-//! What the files of the models hold.
+//! The contents of the files of the models.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -8,7 +8,7 @@ use safetensors::SafeTensors;
 use super::*;
 use crate::files::{GeneratedModel, make_model};
 
-/// What the published models have, without the statistics of batch norms.
+/// Number of parameters of the published models, without the statistics of batch norms.
 fn trained_count(name: &str) -> u64 {
     let recipe = recipe(name).unwrap();
     let trained = recipe.tensors.iter().filter(|tensor| !tensor.name.contains(".running_"));
@@ -71,8 +71,8 @@ fn graphs_have_the_tensors_of_a_sample_with_a_free_batch() {
     }
 }
 
-/// Every constant of a graph is exactly one tensor of the file of weights, and no tensor is left over but those that the
-/// model does not use.
+/// Every constant of a graph is exactly one tensor of the file of weights, and no tensor is left over but those that
+/// the model does not use.
 #[test]
 fn constants_are_the_tensors_of_the_file_of_weights() {
     let folder = tempfile::tempdir().unwrap();
@@ -94,7 +94,8 @@ fn constants_are_the_tensors_of_the_file_of_weights() {
     }
 }
 
-/// The files are the same everywhere and always: a change of one is a change of the recipe, and of the reference outputs.
+/// The files are the same everywhere and always: a change of one is a change of the recipe, and of the reference
+/// outputs.
 #[test]
 fn the_files_are_the_same_as_ever() {
     let folder = tempfile::tempdir().unwrap();

@@ -34,7 +34,8 @@ pub fn benchmarks() -> &'static [Benchmark] {
     &BENCHMARKS
 }
 
-/// The benchmark of this name, or of the definition at this path. A name with a `/` or with `.toml` at its end is a path.
+/// The benchmark of this name, or of the definition at this path. A name with a `/` or with `.toml` at its end is a
+/// path.
 pub(crate) fn find(name: &str, origin: &Origin) -> Result<Benchmark, Vec<ConfigError>> {
     if let Some(benchmark) = benchmarks().iter().find(|benchmark| benchmark.id == name) {
         return Ok(benchmark.clone());

@@ -1,11 +1,12 @@
 //! Benchmark definitions: what is run on which data, how it is scored, and under which constraints.
 //!
 //! A definition is one TOML file. The built-in ones lie in the folder `benchmarks`; adding one is adding a file there.
-//! Any other one is given by its path. A [`BenchmarkFamily`] writes definitions for names of a form. [`Benchmark`] is a definition that has been checked.
+//! Any other one is given by its path. A [`BenchmarkFamily`] writes definitions for names of a form. [`Benchmark`] is a
+//! definition that has been checked.
 
 mod definition;
 mod family;
-mod library;
+pub(crate) mod library;
 mod validate;
 
 use std::{
@@ -17,7 +18,6 @@ use proctor_vocabulary::{Scenario, TensorSpec};
 
 pub use family::{BenchmarkFamily, benchmark_families};
 pub use library::benchmarks;
-pub(crate) use library::find;
 
 use crate::{check::Entry, error::ConfigError, origin::Origin, value::Value};
 
@@ -64,12 +64,12 @@ pub struct Model {
     pub id: String,
     /// Its files by format, such as `safetensors` or `onnx`: different forms of the same weights.
     pub files: BTreeMap<String, ModelFile>,
-    /// By precision, the files that take the place of those of the same format when it is computed in that precision.
+    /// By precision, the files that replace the file of the same format when it is computed in that precision.
     pub precisions: BTreeMap<String, BTreeMap<String, ModelFile>>,
 }
 
 impl Model {
-    /// The files for a precision, by format: those that are meant for it alone, and those for any where there is none.
+    /// The files for a precision, by format: its own files, and the general ones of the other formats.
     #[must_use]
     pub fn files_for(&self, precision: &str) -> BTreeMap<&str, &ModelFile> {
         let own = self.precisions.get(precision).into_iter().flatten();
@@ -107,13 +107,13 @@ pub enum ModelFile {
 pub struct Quality {
     /// Name of the accuracy metric.
     pub metric: String,
-    /// What the reference model reaches in f32, in the metric's unit.
+    /// Accuracy of the reference model in f32, in the metric's unit.
     pub reference: f64,
     /// The share of it that a run has to reach.
     pub target_ratio: f64,
     /// Where the right answers come from.
     pub answers: AnswerSource,
-    /// By precision, how far a value may lie from the right one; of metrics that compare values.
+    /// By precision, the largest difference of a value from the right one; of metrics that compare values.
     pub tolerance: BTreeMap<String, f64>,
 }
 

@@ -12,7 +12,7 @@
 //!   (`armed_ns`).
 //! - **It sleeps** until it is woken.
 //!
-//! Whoever changes the batcher so that somebody could act (a batch can start, or there is a deadline before
+//! A thread that changes the batcher so that another could act (a batch can start, or there is a deadline before
 //! `armed_ns`) wakes one sleeper, unless somebody spins. A thread that takes a batch is such a changer, too: it is
 //! busy now and no longer looks, so it passes the baton. A thread that ends its spin without a batch goes on to sleep
 //! under the same lock, having looked first. Hence at every instant at which work could start, some thread is awake

@@ -14,7 +14,7 @@ use crate::lock::lock;
 use crate::policy::BatchDone;
 use crate::statistics::FailureLog;
 
-/// What the scheduler and its threads share.
+/// State that the scheduler and its threads share.
 pub(super) struct Shared {
     pub(super) dispatcher: Dispatcher,
     pub(super) slots: Vec<Slot>,
@@ -23,7 +23,7 @@ pub(super) struct Shared {
     pub(super) clock: Arc<RealClock>,
 }
 
-/// What one thread shows of itself.
+/// State that one thread shows of itself.
 pub(super) struct Slot {
     current: Mutex<Current>,
     pub(super) busy_ns: AtomicU64,
