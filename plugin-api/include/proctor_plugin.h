@@ -223,7 +223,7 @@ typedef struct ProctorInstance ProctorInstance;
 #define PROCTOR_LOG_INFO 3
 
 /*
- For whoever develops the plugin.
+ For developers of the plugin.
  */
 #define PROCTOR_LOG_DEBUG 4
 
@@ -233,7 +233,7 @@ typedef struct ProctorInstance ProctorInstance;
 #define PROCTOR_LOG_TRACE 5
 
 /*
- UTF-8 text that is borrowed: it stays the property of whoever made it.
+ UTF-8 text that is borrowed: it stays the property of the side that made it.
 
  `data` need not end with a zero byte. It may be null if `length` is 0; a null `data` also means "not given".
  Valid for the duration of the call that it was passed to, unless the place that uses it says otherwise.
@@ -305,7 +305,7 @@ typedef struct ProctorOptionSpec {
    */
   struct ProctorString name;
   /*
-   What it does, in a sentence, with the unit.
+   Its effect, in a sentence, with the unit.
    */
   struct ProctorString help;
   /*
@@ -343,7 +343,7 @@ typedef struct ProctorOptionSpec {
 } ProctorOptionSpec;
 
 /*
- What a plugin is and what it can run. Owned by the plugin, valid for the rest of the process.
+ The description of a plugin and of what it can run. Owned by the plugin, valid for the rest of the process.
  */
 typedef struct ProctorManifest {
   /*
@@ -367,7 +367,7 @@ typedef struct ProctorManifest {
    */
   struct ProctorString license;
   /*
-   What it is, in a sentence.
+   Description in a sentence.
    */
   struct ProctorString description;
   /*
@@ -375,7 +375,7 @@ typedef struct ProctorManifest {
    */
   uint64_t capabilities;
   /*
-   What it can run; at least one element.
+   Models that it can run; at least one element.
    */
   const struct ProctorModelSupport *models;
   /*
@@ -913,8 +913,8 @@ typedef struct ProctorPlugin {
   ProctorStatus (*execute)(ProctorInstance *instance, struct ProctorBatch *batch, struct ProctorError *error);
   /*
    No more queries will be issued in this phase: complete what waits. May return before or after that is done.
-   Only called where whole queries were issued. Optional. [a thread of its own; no other call for the model or its instances comes until it returns, except
-   those to execute that have begun]
+   Only called where whole queries were issued. Optional. [a thread of its own; no other call for the model or
+   its instances comes until it returns, except those to execute that have begun]
    */
   void (*flush)(ProctorModel *model);
   /*

@@ -21,7 +21,7 @@
 //! - **Versions grow by sizes.** Structures that may grow begin with their size, and fields are only appended.
 //!   abi_stable's own rule would refuse every plugin that is older than the host.
 //! - **Nothing unwinds and nothing shares an allocator.** The shims catch panics and return a status; memory is freed
-//!   by whoever made it.
+//!   by the side that made it.
 //! - **`tracing` events of a plugin reach the host** through the table, because a library has a `tracing` of its own.
 //!
 //! # A whole plugin

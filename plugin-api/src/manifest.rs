@@ -1,10 +1,10 @@
-//! What a plugin says about itself, as both sides of the boundary handle it in Rust.
+//! A plugin's description of itself, as both sides of the boundary handle it in Rust.
 
 use proctor_vocabulary::Scenario;
 
 use crate::options::OptionSpec;
 
-/// What a plugin is and what it can run.
+/// The description of a plugin and of what it can run.
 ///
 /// Made with [`Manifest::new`] and the functions that add to it; the export macro turns it into the ABI's
 /// [`ProctorManifest`](crate::abi::ProctorManifest).
@@ -18,13 +18,13 @@ pub struct Manifest {
     pub version: String,
     /// Licence, as an SPDX expression or `proprietary`.
     pub license: String,
-    /// What it is, in a sentence.
+    /// Description in a sentence.
     pub description: String,
     /// Takes whole queries, too ([`Model::issue`](crate::Model::issue)).
     pub issue: bool,
     /// Runs in virtual time, too ([`Instance::execute_virtual`](crate::Instance::execute_virtual)).
     pub virtual_time: bool,
-    /// What it can run; at least one row.
+    /// Models that it can run; at least one row.
     pub models: Vec<ModelSupport>,
     /// The options that it takes.
     pub options: Vec<OptionSpec>,

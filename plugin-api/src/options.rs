@@ -30,7 +30,7 @@ pub struct OptionSpec {
     pub kind: OptionKind,
     /// Value if the user gives none, as text; without it the option is then left out.
     pub default: Option<String>,
-    /// What it does, in a sentence, with the unit.
+    /// Its effect, in a sentence, with the unit.
     pub help: String,
 }
 
@@ -69,7 +69,7 @@ pub enum OptionError {
         name: String,
         /// The text as given.
         value: String,
-        /// What would be accepted.
+        /// Values that would be accepted.
         expected: String,
     },
 }

@@ -7,7 +7,7 @@ use crate::{
     options::{OptionSpec, Options},
 };
 
-/// More than any machine has, and few enough to write down.
+/// Most threads that the option takes: more than any machine has cores.
 const THREADS_MAX: i64 = 1024;
 
 /// Threads of each instance: as many as option `threads` says, or a share of the cores.
@@ -40,7 +40,8 @@ impl Threads {
         )
     }
 
-    /// Reads the option and holds it against the cores that the process may use, by its affinity and its control groups.
+    /// Reads the option and holds it against the cores that the process may use, by its affinity and its control
+    /// groups.
     ///
     /// # Errors
     /// If it asks for more threads than cores: they would only wait for each other.
@@ -70,7 +71,7 @@ impl Threads {
         )))
     }
 
-    /// What the option says; none if the cores are to be shared.
+    /// Value of the option; `None` if the cores are to be shared.
     #[must_use]
     pub fn asked(self) -> Option<usize> {
         self.asked
@@ -82,7 +83,7 @@ impl Threads {
         self.cores
     }
 
-    /// Threads of each of so many instances, at least 1. Warns if all of them together have more than there are cores.
+    /// Threads of each instance, at least 1. Warns if all instances together have more threads than there are cores.
     #[must_use]
     pub fn of_each(self, instance_count: u32) -> usize {
         let instance_count = usize::try_from(instance_count).unwrap_or(usize::MAX).max(1);

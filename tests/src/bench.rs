@@ -142,7 +142,8 @@ impl Bench {
         command.env("PROCTOR_DATA_ROOT", place::datasets()).current_dir(self.path());
         // What plugins keep belongs to the test, too.
         command.env("XDG_CACHE_HOME", self.file("cache"));
-        // To resolve the addresses of a panic takes seconds on a busy machine, which the watchdog would take for a hang.
+        // To resolve the addresses of a panic takes seconds on a busy machine, which the watchdog would take for a
+        // hang.
         command.env("RUST_BACKTRACE", "0");
         command.args(arguments.split_whitespace());
         command
@@ -160,7 +161,7 @@ pub struct Started {
 
 impl Started {
     fn new(mut command: Command, folder: Arc<TempDir>) -> Self {
-        // Files, not pipes: nobody has to read along, and what is left of a killed program can be shown.
+        // Files, not pipes: no thread has to read along, and the output of a killed program can be shown.
         let streams =
             tempfile::Builder::new().prefix("streams-").tempdir_in(&*folder).expect("a folder can be made");
         let stream = |name: &str| File::create(streams.path().join(name)).expect("a file can be made");
@@ -175,7 +176,7 @@ impl Started {
         self.child.id()
     }
 
-    /// What it has written to stderr so far.
+    /// Its stderr so far.
     #[must_use]
     pub fn stderr(&self) -> String {
         self.read("stderr")
@@ -260,11 +261,11 @@ impl Drop for Started {
 pub struct Finished {
     command: String,
     status: ExitStatus,
-    /// What it wrote to stdout.
+    /// Its stdout.
     pub stdout: String,
-    /// What it wrote to stderr.
+    /// Its stderr.
     pub stderr: String,
-    /// What it has left is kept as long as somebody may look at it.
+    /// The folder with what it has left, kept as long as it may be read.
     _folder: Arc<TempDir>,
 }
 

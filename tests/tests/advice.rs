@@ -1,4 +1,4 @@
-//! What an INVALID run advises, followed: the next run is VALID. On the mock plugin in virtual time.
+//! The advice of an INVALID run, followed: the next run is VALID. On the mock plugin in virtual time.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
@@ -22,7 +22,7 @@ fn followed(run: &Run) -> String {
     broken.filter_map(flag).collect()
 }
 
-/// Runs with the flags, then with what that run advises besides.
+/// Runs with the flags, then with the advice of that run added.
 fn run_and_follow(bench: &Bench, flags: &str) -> (Run, Run) {
     let flags = format!("--plugin mock --virtual-time --mode performance {flags}");
     let first = bench.run(&flags);

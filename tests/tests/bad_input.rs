@@ -1,4 +1,4 @@
-//! What a user can get wrong, and what can be wrong with the machine: a message that says what to do, and an exit code.
+//! Mistakes of a user, and defects of the machine: a message that says what to do, and an exit code.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]

@@ -48,7 +48,8 @@ impl Search {
     }
 }
 
-/// The share of queries that wait for longer than `wait_s` before a server that takes a constant time, by Erlang's formula.
+/// The share of queries that wait for longer than `wait_s` before a server that takes a constant time, by Erlang's
+/// formula.
 fn late_share(rate: f64, service_s: f64, wait_s: f64) -> f64 {
     let mut factorial = 1.0;
     let mut sum = 0.0;
@@ -213,7 +214,7 @@ fn a_full_run_of_the_result_is_the_run_that_host_run_makes() {
     assert_eq!(kept["performance_run"], run.result()["performance_run"]);
 }
 
-/// What a search leaves, without the names of folders.
+/// The files that a search leaves, without the names of folders.
 fn left(folder: &Path) -> (Value, Value) {
     let read = |name: &str| serde_json::from_slice(&fs::read(folder.join(name)).unwrap()).unwrap();
     (read("find_max.json"), read("probes.json"))

@@ -1,4 +1,4 @@
-//! What the host takes as LoadGen takes it, and says; and what LoadGen prints and leaves besides.
+//! Files and flags of LoadGen that the host takes, and the lines and files that it leaves as LoadGen does.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]

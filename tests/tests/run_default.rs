@@ -1,4 +1,4 @@
-//! What `host run` does without a single flag, and what it leaves.
+//! `host run` without a single flag, and the files that it leaves.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
@@ -69,7 +69,7 @@ fn the_default_run_is_valid_accurate_and_complete() {
     assert_eq!(samples.iter().map(|(_, latency_ns)| *latency_ns).max(), latency["max_ns"].as_u64());
     assert!(run.text("mlperf_log_summary.txt").contains("Result is : VALID"));
 
-    // Whoever reads along through a pipe gets plain lines.
+    // A reader of a pipe gets plain lines.
     let progress: Vec<_> = run.finished.stderr.lines().filter(|line| line.contains(" QPS ")).collect();
     assert!(!progress.is_empty() && progress.iter().all(|line| !line.contains('\r')), "{}", run.finished);
 

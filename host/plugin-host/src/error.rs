@@ -28,7 +28,7 @@ pub enum PluginHostError {
     FileMissing {
         /// Which file.
         path: PathBuf,
-        /// What the operating system says.
+        /// Reason that the operating system gives.
         reason: String,
     },
     /// The dynamic linker does not take the file.
@@ -36,7 +36,7 @@ pub enum PluginHostError {
     NotALibrary {
         /// Which file.
         path: PathBuf,
-        /// What the dynamic linker says.
+        /// Reason that the dynamic linker gives.
         reason: String,
     },
     /// The library does not export the entry.
@@ -79,7 +79,7 @@ pub enum PluginHostError {
         source_name: String,
         /// Name of the ABI structure.
         structure: &'static str,
-        /// What it says.
+        /// Size that it states, in bytes.
         size: usize,
         /// Size of the first version of the structure, in bytes.
         least: usize,
@@ -99,9 +99,9 @@ pub enum PluginHostError {
     BadPointer {
         /// Which plugin.
         source_name: String,
-        /// What it should point to.
+        /// Name of the thing that it should point to.
         what: String,
-        /// What is wrong with it.
+        /// Why it cannot be read.
         problem: &'static str,
     },
     /// A text is null, too long, or not UTF-8.
@@ -111,7 +111,7 @@ pub enum PluginHostError {
         source_name: String,
         /// Which text.
         what: String,
-        /// What is wrong with it.
+        /// Why it cannot be used.
         problem: String,
     },
     /// The manifest contradicts itself or says something that has no meaning.
@@ -119,7 +119,7 @@ pub enum PluginHostError {
     BadManifest {
         /// Which plugin.
         source_name: String,
-        /// What is wrong.
+        /// The contradiction or the value without a meaning.
         what: String,
     },
     /// The manifest promises an extension that the plugin does not have.
@@ -129,7 +129,7 @@ pub enum PluginHostError {
         source_name: String,
         /// Id of the extension.
         id: &'static str,
-        /// What is missing.
+        /// The missing part.
         problem: &'static str,
     },
     /// Host and plugin were compiled with different ideas of one ABI version.
@@ -149,7 +149,7 @@ pub enum PluginHostError {
     Option {
         /// Which plugin.
         plugin: String,
-        /// What is wrong with the option.
+        /// Why the option is refused.
         #[source]
         error: OptionError,
     },
@@ -160,9 +160,9 @@ pub enum PluginHostError {
         plugin: String,
         /// Model, format, precision, device, scenario or batch size.
         what: &'static str,
-        /// What was asked for.
+        /// The value that was asked for.
         wanted: String,
-        /// What the manifest says, for everything else that was asked for.
+        /// The values that the manifest has, given everything else that was asked for.
         declared: String,
     },
     /// The host's own request makes no sense.
@@ -170,7 +170,7 @@ pub enum PluginHostError {
     BadDemand {
         /// Which plugin.
         plugin: String,
-        /// What is wrong.
+        /// The part that makes no sense.
         what: String,
     },
     /// A call returned a status other than OK.
@@ -216,7 +216,7 @@ pub enum PluginHostError {
         sample: u64,
         /// Size of the declared shape, in bytes.
         expected: usize,
-        /// What the plugin says, in bytes.
+        /// Size that the plugin states, in bytes.
         got: usize,
     },
     /// The crash report cannot be set up.

@@ -176,7 +176,7 @@ impl Reader<'_> {
         what: &str,
         text: ProctorString,
     ) -> Result<String, PluginHostError> {
-        // SAFETY: the caller's promise is the same.
+        // SAFETY: `text` asks for what this function asks for: a null `data`, or `length` bytes there.
         let found = unsafe { self.text(what, text) }?;
         let problem = match found {
             Some(text) if !text.is_empty() => return Ok(text),

@@ -17,16 +17,16 @@
 //!    what is left in due order.
 //!
 //! # Choices
-//! - **Nothing that a plugin says is believed.** Sizes, pointers, texts, codes, counts and the sizes of outputs are
+//! - **Nothing that a plugin says is taken on trust.** Sizes, pointers, texts, codes, counts and the sizes of outputs are
 //!   checked; each defect is an error with words of its own ([`PluginHostError`]), or, where a run goes on, a fault of
 //!   the backend ([`Backend::faults`]). Pointers that are not null and aligned have to be trusted: no process can
 //!   check more of native code that it runs.
 //! - **Structures are copied by their size,** as much as both sides know, so that an older or newer plugin of the same
 //!   major version works.
-//! - **Nothing is unloaded.** Threads and destructors of a plugin may run to the end of the process; for the same reason
-//!   the host table of each backend is leaked.
-//! - **The timed path does not allocate.** The arrays of a batch are made with the instance; outputs go into one buffer in
-//!   which the outputs of a sample lie side by side, so that a response is one slice.
+//! - **Nothing is unloaded.** Threads and destructors of a plugin may run to the end of the process; for the same
+//!   reason the host table of each backend is leaked.
+//! - **The timed path does not allocate.** The arrays of a batch are made with the instance; outputs go into one
+//!   buffer in which the outputs of a sample lie side by side, so that a response is one slice.
 //! - **A crash leaves words.** Each call is noted before it is made, so that [`crash`] can say in a signal handler
 //!   which plugin, call, instance and sample it was, and [`activities`] can say the same of a hang.
 //!
@@ -45,7 +45,7 @@
 //!
 //! # Limits
 //! One model at a time for each backend. Tensors have the shapes of their specs; a plugin that takes dynamic shapes is
-//! served with these. Signals and `dlopen` are those of Linux.
+//! served with these. Signals and `dlopen` as on Linux.
 
 mod call;
 mod error;

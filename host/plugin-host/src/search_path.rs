@@ -86,8 +86,8 @@ impl SearchPath {
 
     /// Finds a plugin.
     ///
-    /// What contains a `/` or ends with `.so` is the path of a library; a bare file name is also looked for in the
-    /// folders. Anything else is a name: first of a linked-in plugin, then of a file `lib<name>_sut.so`, with
+    /// A text that contains a `/` or ends with `.so` is the path of a library; a bare file name is also looked for in
+    /// the folders. Anything else is a name: first of a linked-in plugin, then of a file `lib<name>_sut.so`, with
     /// underscores for the hyphens of the name.
     ///
     /// # Errors

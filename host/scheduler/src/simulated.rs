@@ -48,7 +48,7 @@ impl SimulatedScheduler {
     /// Makes a scheduler over these instances. `name` is the name of the SUT for reports.
     ///
     /// # Errors
-    /// Those of [`SchedulerConfig::validate`], and [`SchedulerError::InstanceCount`].
+    /// The errors of [`SchedulerConfig::validate`], and [`SchedulerError::InstanceCount`].
     pub fn new(
         name: impl Into<String>,
         config: &SchedulerConfig,

@@ -1,20 +1,20 @@
 //! How much the misses of a probe come in clusters: batch means over blocks of neighbours.
 //!
-//! Latencies in a queue are no coin tosses: a busy period makes a row of neighbours late together. Counts of misses in
-//! blocks of neighbours tell by how much: independent misses have a variance near their mean, clustered ones have the
-//! variance of the mean times the *dispersion*. A test that takes each miss as that fraction of an independent one keeps
-//! its error rates.
+//! Latencies in a queue are no coin tosses: a busy period makes a row of neighbours late together. Counts of misses
+//! in blocks of neighbours tell by how much: independent misses have a variance near their mean, clustered ones have
+//! the variance of the mean times the *dispersion*. A test that takes each miss as that fraction of an independent
+//! one keeps its error rates.
 //!
-//! Source: the method of batch means (Conway 1963; Law and Kelton, *Simulation Modeling and Analysis*), with the index of
-//! dispersion of counts (Cox and Lewis 1966) as the factor.
+//! Source: the method of batch means (Conway 1963; Law and Kelton, *Simulation Modeling and Analysis*), with the
+//! index of dispersion of counts (Cox and Lewis 1966) as the factor.
 
-/// Blocks are merged in pairs when there are so many, so that they grow with the probe.
+/// Number of blocks at which they are merged in pairs, so that they grow with the probe.
 const MAX_BLOCKS: usize = 32;
 /// Length of the first blocks.
 const FIRST_LEN: u64 = 32;
 /// Fewer blocks tell nothing.
 const FEWEST_BLOCKS: usize = 8;
-/// What is assumed before anything is seen, and with how many blocks' weight. Misses of a loaded queue come in clusters of
+/// The dispersion that is assumed at first, and its weight in blocks. Misses of a loaded queue come in clusters of
 /// several; independent ones are the exception.
 const PRIOR_DISPERSION: f64 = 4.0;
 const PRIOR_WEIGHT: f64 = 4.0;
@@ -73,8 +73,8 @@ impl Blocks {
 
     /// How many misses count as one independent miss: at least 1.
     ///
-    /// The largest of the estimates from blocks and from pairs of blocks, since clusters longer than a block show in the
-    /// longer ones only.
+    /// The largest of the estimates from blocks and from pairs of blocks, since clusters longer than a block show in
+    /// the longer ones only.
     #[must_use]
     pub fn dispersion(&self) -> f64 {
         if !self.is_telling() || self.counts.iter().all(|count| *count == 0) {

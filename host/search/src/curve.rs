@@ -1,9 +1,9 @@
 //! Where between a load that is good and one that is not the limit lies.
 //!
-//! Two shapes of a queue are used. The logarithm of the share of misses is nearly a straight line over the logarithm of the
-//! rate, near the limit, where there are misses on both sides. Further away there are none; but the tail of the waiting
-//! time grows like 1 / (capacity - rate), so that its inverse is nearly a straight line over the rate, which is zero at the
-//! capacity: the rate at which a hopeless probe got its queries done.
+//! Two shapes of a queue are used. The logarithm of the share of misses is nearly a straight line over the logarithm
+//! of the rate, near the limit, where there are misses on both sides. Further away there are none; but the tail of
+//! the waiting time grows like 1 / (capacity - rate), so that its inverse is nearly a straight line over the rate,
+//! which is zero at the capacity: the rate at which a hopeless probe got its queries done.
 //!
 //! Source: the exponential tail of the waiting time and its heavy-traffic limit (Kingman 1961; Kleinrock, *Queueing
 //! Systems*, volume 2, section 2.2).
@@ -58,8 +58,8 @@ impl Bracket<'_> {
     }
 }
 
-/// By how much the logarithm of the share of misses grows with that of the load, near the limit: a line through all that
-/// tells, each as heavy as its independent misses. What is usual where too little is known.
+/// By how much the logarithm of the share of misses grows with that of the load, near the limit: a line through all
+/// that tells, each as heavy as its independent misses. What is usual where too little is known.
 pub(crate) fn steepness<'a>(records: impl Iterator<Item = &'a ProbeRecord>) -> f64 {
     let points: Vec<_> =
         records.filter(|record| record.end != ProbeEnd::Hopeless).filter_map(point).collect();

@@ -1,4 +1,4 @@
-//! What the full runs say together.
+//! The full runs of a search, taken together.
 
 use crate::record::{Confirmation, ProbeRecord};
 

@@ -1,22 +1,22 @@
 //! The search for the highest load that a system bears: which load to probe next, and when a probe has seen enough.
 //!
-//! A [`Search`] knows what was seen so far and answers with the next [`Step`]: a probe at a load, a full run to confirm one,
-//! or the end. A [`ProbeMonitor`] watches one probe and ends it as soon as it is clear on which side of its constraints
-//! the load is. Neither knows what a load is made of: the caller makes the probes and the full runs.
+//! A [`Search`] knows what was seen so far and answers with the next [`Step`]: a probe at a load, a full run to
+//! confirm one, or the end. A [`ProbeMonitor`] watches one probe and ends it as soon as it is clear on which side of
+//! its constraints the load is. Neither knows what a load is made of: the caller makes the probes and the full runs.
 //!
 //! # Choices
 //! - **The search has no state but its history.** [`Search::next_step`] is a function of the records, so a search is
 //!   resumed by reading them back.
-//! - **A probe is a sequential test** ([`SequentialTest`]): a load far from the limit takes some hundreds of queries, one
-//!   near it as many as its budget allows, and each says with what confidence it is decided. Misses in a queue come in
-//!   clusters; the test takes them for what they are worth ([`Blocks`]).
+//! - **A probe is a sequential test** ([`SequentialTest`]): a load far from the limit takes some hundreds of queries,
+//!   one near it as many as its budget allows, and each says with what confidence it is decided. Misses in a queue
+//!   come in clusters; the test takes them for what they are worth ([`Blocks`]).
 //! - **The limit is interpolated**, not halved: the shape of a queue's tail says where it is to be expected. Where the
 //!   shape is wrong, the bracket closes all the same.
 //! - **More queries win.** Where two probes contradict each other, the shorter one is forgotten, so that noise, and
 //!   systems that are better under more load, do not lead astray for good.
 //!
 //! # Example
-//! A system that is under its limit up to 812 queries per second; each probe is told with certainty:
+//! A system that is under its limit up to 812 queries per second; each probe knows with certainty:
 //! ```
 //! use proctor_search::{
 //!     Axis, Confirmation, ProbeEnd, ProbeRecord, Search, SearchEnd, SearchSettings, Side, Step,

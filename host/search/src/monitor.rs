@@ -7,13 +7,13 @@ use crate::{
 
 /// Fewest queries before a load counts as good: a queue that starts empty needs a while to fill.
 const FEWEST_QUERIES: u64 = 512;
-/// And so many times the longest bound have to pass.
+/// Multiple of the longest bound that has to pass, too.
 const WARM_UP_BOUNDS: u64 = 8;
-/// A backlog is hopeless where what was completed so far would take so many times the bound to work it off.
+/// A backlog is hopeless if working it off at the pace so far would take this multiple of the bound.
 const HOPELESS_BOUNDS: u64 = 4;
-/// And where it is so many standard deviations above what chance piles up.
+/// It is also this many standard deviations above what chance piles up.
 const HOPELESS_DEVIATIONS: f64 = 4.0;
-/// A backlog of so many times what was completed is hopeless even in the first moments.
+/// A backlog of this many times the completed queries is hopeless even in the first moments.
 const FLOOD: u64 = 16;
 const FLOOD_QUERIES: u64 = 256;
 
@@ -48,7 +48,7 @@ pub struct ProbeLimits {
     pub error_probability: f64,
 }
 
-/// What a probe came to.
+/// The result of a probe.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
     /// On which side the load is.
@@ -142,7 +142,7 @@ impl ProbeMonitor {
         self.end
     }
 
-    /// What the queries so far say.
+    /// The verdict on the queries so far.
     #[must_use]
     pub fn judge(&self) -> Judgement {
         let ratios = self.tests.iter().map(|(_, test)| test.log_ratio());

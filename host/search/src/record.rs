@@ -1,4 +1,4 @@
-//! What was seen at a load: the records that the search decides by, and that are kept as data.
+//! Records of probes and full runs, by which the search decides and which are kept as data.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +32,7 @@ pub struct ConstraintSeen {
     /// Logarithm of how much likelier a share over the limit is than one under it.
     #[serde(with = "finite")]
     pub log_ratio: f64,
-    /// What is bounded, at the quantile that the limit leaves, divided by its bound; absent where there is no such value.
+    /// The bounded value at the quantile that the limit leaves, over its bound; absent where there is no such value.
     pub tail_ratio: Option<f64>,
 }
 
@@ -80,14 +80,15 @@ impl ProbeRecord {
         let pressure = |seen: &ConstraintSeen| match seen.tail_ratio {
             _ if seen.log_ratio == f64::INFINITY => f64::INFINITY,
             Some(ratio) => ratio,
-            // A limit of 0 that is kept presses nobody.
+            // A limit of 0 that is kept limits nothing.
             None if seen.limit_share == 0.0 => 0.0,
             None => seen.missed_count as f64 / seen.judged_count.max(1) as f64 / seen.limit_share,
         };
         self.constraints.iter().rev().max_by(|a, b| pressure(a).total_cmp(&pressure(b)))
     }
 
-    /// The largest of the tail ratios; `None` if a constraint that has none is broken, so that they are not what counts.
+    /// The largest of the tail ratios; `None` if a constraint that has none is broken, so that they are not what
+    /// counts.
     #[must_use]
     pub(crate) fn tail_ratio(&self) -> Option<f64> {
         let mut without = self.constraints.iter().filter(|seen| seen.tail_ratio.is_none());
@@ -111,7 +112,7 @@ pub struct Confirmation {
     pub is_valid: bool,
     /// Why not.
     pub reasons: Vec<String>,
-    /// What it has shown.
+    /// The figures of the run.
     pub seen: ProbeRecord,
 }
 

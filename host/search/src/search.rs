@@ -16,20 +16,20 @@ const GROWTH_MAX: f64 = 4.0;
 const GROWTH_MIN: f64 = 1.3;
 /// A lower load helps if it takes at least this share off the tail of the latency.
 const HELP: f64 = 0.05;
-/// The probability with which a probe may be wrong: while the limit is sought, and once it lies within this ratio, where
-/// full runs depend on it.
+/// The probability with which a probe may be wrong: while the limit is sought, and once it lies within this ratio,
+/// where full runs depend on it.
 const FAR_ERROR: f64 = 0.05;
 const NEAR: f64 = 1.15;
 const NEAR_ERROR: f64 = 0.002;
-/// A higher load is worth another full run if it is higher by so many times the resolution.
+/// A higher load is worth another full run if it is higher by this multiple of the resolution.
 const WORTH_A_RUN: f64 = 1.5;
-/// What the logarithm of the share of misses is taken for where there are too few to tell.
+/// Logarithm of the share of misses that is assumed where there are too few to tell.
 const NO_MISSES: f64 = 2.0;
-/// The rate that is tried in full runs lies so many standard deviations below the limit that is expected, so that most
+/// The rate that is tried in full runs lies this many standard deviations below the limit that is expected, so that most
 /// first runs are VALID.
 const MARGIN_DEVIATIONS: f64 = 1.0;
 
-/// What is searched over.
+/// The quantity that is searched over.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Axis {
@@ -42,10 +42,10 @@ pub enum Axis {
     Count,
 }
 
-/// What is to be found.
+/// Settings of a search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SearchSettings {
-    /// What is searched over.
+    /// The quantity that is searched over.
     pub axis: Axis,
     /// The first load.
     pub start: f64,
@@ -59,7 +59,7 @@ pub struct SearchSettings {
     pub full_loads_max: u32,
 }
 
-/// What is to be done next.
+/// The next step of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Step {
     /// A probe at this load.
@@ -111,7 +111,7 @@ pub enum SearchEnd {
 /// search that was interrupted goes on as if it had not been.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Search {
-    /// What is to be found.
+    /// The settings.
     pub settings: SearchSettings,
     /// The probes, in their order.
     pub probes: Vec<ProbeRecord>,
@@ -126,7 +126,7 @@ impl Search {
         Self { settings, probes: Vec::new(), confirmations: Vec::new() }
     }
 
-    /// What is to be done next.
+    /// The next step; a function of the settings and the records alone.
     #[must_use]
     pub fn next_step(&self) -> Step {
         match self.confirmations.last() {
@@ -142,8 +142,9 @@ impl Search {
         self.probes.iter().map(|probe| probe.query_count).chain(full_runs).sum()
     }
 
-    /// Once there is a candidate, full runs decide, and are evidence for where the limit is: after one that failed the load
-    /// is lowered by what it has missed by; after one that leaves more room than the resolution it is raised.
+    /// Once there is a candidate, full runs decide, and are evidence for where the limit is: after one that failed
+    /// the load is lowered by what it has missed by; after one that leaves more room than the resolution it is
+    /// raised.
     fn after_full_run(&self, last: &Confirmation) -> Step {
         let full_runs = FullRuns::new(&self.confirmations);
         let load = last.seen.load;

@@ -1,11 +1,11 @@
 //! The sequential test of one share against its limit.
 //!
 //! Wald's sequential probability ratio test: after each query the likelihood of what was seen is compared under two
-//! shares of misses, `limit / 1.25` and `limit * 1.25`. Where one of them has become so many times as likely as the other
-//! that an error has the wanted probability (19 times for one in twenty), the test says so; between the two shares either
-//! answer is as good, since the rates that they belong to hardly differ. No test with these errors needs fewer queries on
-//! average. The logarithm of the ratio is divided by the dispersion of the misses, as is usual for counts that scatter
-//! more than independent ones (quasi-likelihood: Wedderburn 1974).
+//! shares of misses, `limit / 1.25` and `limit * 1.25`. Once one of them is so much likelier than the
+//! other that an error has the wanted probability (19 times for one in twenty), the test says so; between the two
+//! shares either answer is as good, since the rates that they belong to hardly differ. No test with these errors
+//! needs fewer queries on average. The logarithm of the ratio is divided by the dispersion of the misses, as is usual
+//! for counts that scatter more than independent ones (quasi-likelihood: Wedderburn 1974).
 //!
 //! Source: A. Wald, *Sequential Tests of Statistical Hypotheses*, Annals of Mathematical Statistics 16 (1945).
 
@@ -24,8 +24,8 @@ pub enum Side {
 }
 
 /// The two shares that the test tells apart are the limit divided and multiplied by this. Where queues are about to
-/// overflow, the share of misses grows like the tenth to thirtieth power of the rate, so that they lie 1 to 2 % of the rate
-/// to both sides.
+/// overflow, the share of misses grows like the tenth to thirtieth power of the rate, so that they lie 1 to 2 % of
+/// the rate to both sides.
 pub const INDIFFERENCE: f64 = 1.25;
 
 /// A share of misses against its limit, one query after the other.
@@ -33,7 +33,7 @@ pub const INDIFFERENCE: f64 = 1.25;
 pub struct SequentialTest {
     limit: f64,
     threshold: f64,
-    /// What a miss, and what a hit, adds to the logarithm of the ratio.
+    /// Addition of a miss, and of a hit, to the logarithm of the ratio.
     miss_step: f64,
     hit_step: f64,
     blocks: Blocks,
@@ -64,7 +64,7 @@ impl SequentialTest {
         self.limit
     }
 
-    /// What was seen.
+    /// Counts so far.
     #[must_use]
     pub fn blocks(&self) -> &Blocks {
         &self.blocks

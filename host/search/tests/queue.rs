@@ -53,8 +53,8 @@ fn highest(mut lower: f64, mut upper: f64, is_met: impl Fn(f64) -> bool) -> f64 
     lower
 }
 
-/// Searches with a few seeds, and asserts that each result is near the capacity, and that all took at most a third of the
-/// queries of a plain search.
+/// Searches with a few seeds, and asserts that each result is near the capacity, and that all took at most a third of
+/// the queries of a plain search.
 fn assert_found(name: &str, capacity: f64, queue_of: impl Fn(u64) -> Queue) {
     let (mut queries, mut plain_queries) = (0, 0);
     for seed in [1, 2] {

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 const FULL: u64 = 60_000;
 
-/// What a system is like at a load: the tail of its latency over the bound, and the share that misses over its limit.
+/// A system at a load: the tail of its latency over the bound, and the share that misses over its limit.
 struct Seen {
     tail_ratio: f64,
     log_share: f64,
@@ -43,7 +43,7 @@ fn record(load: f64, seen: &Seen, side: Side, query_count: u64) -> ProbeRecord {
     }
 }
 
-/// Searches to the end. `is_wrong` says whether the next probe is told on the wrong side.
+/// Searches to the end. `is_wrong` says whether the next probe is put on the wrong side.
 fn search(
     settings: SearchSettings,
     see: impl Fn(f64) -> Seen,
@@ -128,7 +128,7 @@ proptest! {
         prop_assert_eq!(search.confirmations.len(), 1);
     }
 
-    /// Whatever is answered, the search ends, stays within its range, and never repeats a probe of a count.
+    /// For any answers the search ends, stays within its range, and never repeats a probe of a count.
     #[test]
     fn any_answers_end_the_search(
         answers in prop::collection::vec((any::<bool>(), any::<bool>(), 0.0..3.0_f64), 100),

@@ -6,7 +6,7 @@ pub const PROCTOR_ABI_MAJOR: u32 = 1;
 /// Minor version of the ABI. A higher minor only appends fields and adds extensions.
 pub const PROCTOR_ABI_MINOR: u32 = 1;
 
-/// UTF-8 text that is borrowed: it stays the property of whoever made it.
+/// UTF-8 text that is borrowed: it stays the property of the side that made it.
 ///
 /// `data` need not end with a zero byte. It may be null if `length` is 0; a null `data` also means "not given".
 /// Valid for the duration of the call that it was passed to, unless the place that uses it says otherwise.

@@ -1,4 +1,4 @@
-//! What a plugin may ask of the host.
+//! The services of the host for a plugin.
 
 use std::ffi::c_void;
 
@@ -10,7 +10,7 @@ pub const PROCTOR_LOG_ERROR: u32 = 1;
 pub const PROCTOR_LOG_WARN: u32 = 2;
 /// Worth knowing.
 pub const PROCTOR_LOG_INFO: u32 = 3;
-/// For whoever develops the plugin.
+/// For developers of the plugin.
 pub const PROCTOR_LOG_DEBUG: u32 = 4;
 /// Everything.
 pub const PROCTOR_LOG_TRACE: u32 = 5;

@@ -1,4 +1,4 @@
-//! What a plugin says about itself before any device is touched.
+//! The manifest: a plugin's description of itself, before any device is touched.
 
 use super::basic::ProctorString;
 
@@ -69,7 +69,7 @@ pub struct ProctorOptionSpec {
     pub size: usize,
     /// Name: lower-case letters, digits and underscores.
     pub name: ProctorString,
-    /// What it does, in a sentence, with the unit.
+    /// Its effect, in a sentence, with the unit.
     pub help: ProctorString,
     /// Value if the user gives none, as text; null if the option is then left out.
     pub default_value: ProctorString,
@@ -89,7 +89,7 @@ pub struct ProctorOptionSpec {
     pub float_max: f64,
 }
 
-/// What a plugin is and what it can run. Owned by the plugin, valid for the rest of the process.
+/// The description of a plugin and of what it can run. Owned by the plugin, valid for the rest of the process.
 #[repr(C)]
 #[derive(Debug)]
 #[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
@@ -104,11 +104,11 @@ pub struct ProctorManifest {
     pub version: ProctorString,
     /// Licence, as an SPDX expression or `proprietary`.
     pub license: ProctorString,
-    /// What it is, in a sentence.
+    /// Description in a sentence.
     pub description: ProctorString,
     /// Set of PROCTOR_CAPABILITY bits.
     pub capabilities: u64,
-    /// What it can run; at least one element.
+    /// Models that it can run; at least one element.
     pub models: *const ProctorModelSupport,
     /// Number of elements of `models`.
     pub model_count: usize,

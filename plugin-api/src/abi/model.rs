@@ -1,4 +1,4 @@
-//! What the host asks a plugin to load.
+//! The request to load a model.
 
 use super::basic::ProctorString;
 

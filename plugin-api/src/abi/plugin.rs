@@ -136,8 +136,8 @@ pub struct ProctorPlugin {
         ) -> ProctorStatus,
     >,
     /// No more queries will be issued in this phase: complete what waits. May return before or after that is done.
-    /// Only called where whole queries were issued. Optional. [a thread of its own; no other call for the model or its instances comes until it returns, except
-    /// those to execute that have begun]
+    /// Only called where whole queries were issued. Optional. [a thread of its own; no other call for the model or
+    /// its instances comes until it returns, except those to execute that have begun]
     pub flush: Option<unsafe extern "C" fn(model: *mut ProctorModel)>,
     /// The timed part is over. Optional. [main thread]
     pub stop:

@@ -22,9 +22,9 @@ pub struct BatchSample<'a> {
 
 impl<'a> Batch<'a> {
     /// # Safety
-    /// `raw` is null or points to a batch that is valid, and used by nobody else, for `'a`.
+    /// `raw` is null or points to a batch that is valid, and used by no other code, for `'a`.
     pub(super) unsafe fn read(raw: *mut abi::ProctorBatch) -> Result<Self, PluginError> {
-        // SAFETY: the caller promises null or a valid batch that is ours alone.
+        // SAFETY: `raw` is null or a batch of the host, which no other code uses for `'a`.
         let raw = unsafe { raw.as_mut() }.ok_or_else(|| PluginError::invalid_argument("batch is null"))?;
         check_size("ProctorBatch", raw.size, size_of::<abi::ProctorBatch>())?;
         if raw.samples.is_null() || raw.sample_count == 0 {
@@ -122,7 +122,7 @@ impl BatchSample<'_> {
     pub fn output_mut(&mut self, output: usize) -> &mut [u8] {
         let output = self.raw_output(output);
         output.size_bytes = output.capacity_bytes;
-        // SAFETY: the ABI says that `data` has room for `capacity_bytes`, which nobody else uses during the call; it
+        // SAFETY: the ABI says that `data` has room for `capacity_bytes`, which the plugin alone uses during the call; it
         // is not null because `raw_output` checked it.
         unsafe { slice::from_raw_parts_mut(output.data.cast(), output.capacity_bytes) }
     }
@@ -184,7 +184,7 @@ impl BatchSample<'_> {
 /// # Safety
 /// `private_data` comes from [`BatchSample::lend_output`] and is handed in once.
 unsafe extern "C" fn drop_lent(private_data: *mut c_void) {
-    // SAFETY: by the caller's promise this is the box that `lend_output` leaked.
+    // SAFETY: `private_data` is the address that `lend_output` got from `Box::into_raw`, and comes back once.
     drop(unsafe { Box::from_raw(private_data.cast::<Vec<u8>>()) });
 }
 

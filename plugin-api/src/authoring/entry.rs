@@ -6,7 +6,7 @@ use crate::abi;
 /// A plugin that is linked into this program instead of loaded from a library.
 #[derive(Debug, Clone, Copy)]
 pub struct LinkedPlugin {
-    /// Its entry point, which is used as that of a library would be.
+    /// Its entry point, used like the one of a library.
     pub entry: abi::ProctorPluginEntry,
     /// The name in its manifest.
     pub name: fn() -> String,
@@ -28,7 +28,7 @@ pub unsafe fn entry<P: Plugin>(
     speaks: *const abi::ProctorVersionRange,
     refusal: *mut abi::ProctorError,
 ) -> *const abi::ProctorPlugin {
-    // SAFETY: the caller promises null or a valid range.
+    // SAFETY: `speaks` is null or points to a range that the host keeps for the call.
     let reason = match unsafe { speaks.as_ref() } {
         None => "the host did not say which ABI versions it speaks".to_owned(),
         Some(range) if !(range.major_min..=range.major_max).contains(&abi::PROCTOR_ABI_MAJOR) => format!(
@@ -41,7 +41,7 @@ pub unsafe fn entry<P: Plugin>(
         ),
         Some(_) => return Shims::<P>::TABLE,
     };
-    // SAFETY: the caller promises null or room for a message.
+    // SAFETY: `refusal` is null or points to room for a message that the host keeps for the call.
     unsafe { write_message(refusal, &reason) };
     std::ptr::null()
 }

@@ -8,7 +8,7 @@ use crate::abi;
 pub struct PluginError {
     /// One of the `PROCTOR_STATUS` constants, not OK.
     pub status: abi::ProctorStatus,
-    /// What happened, naming file, tensor or device, and what to do.
+    /// The cause, naming file, tensor or device, and what to do.
     pub message: String,
 }
 

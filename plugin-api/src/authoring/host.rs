@@ -16,7 +16,7 @@ pub struct Host {
 // SAFETY: the table is never written after it was made, and the ABI says of each of its functions that it may be
 // called from any thread with the table's context.
 unsafe impl Send for Host {}
-// SAFETY: as for Send: the functions may also be called by several threads at a time.
+// SAFETY: the table is only read, and the ABI allows its functions on several threads at a time.
 unsafe impl Sync for Host {}
 
 /// The answer to one issued sample, for [`Host::complete`].
@@ -38,7 +38,7 @@ impl Host {
     /// # Safety
     /// `table` points to a table that a host made and that stays valid to the end of the process.
     pub(super) unsafe fn from_table(table: *const abi::ProctorHost) -> Self {
-        // SAFETY: the caller promises a valid table for the rest of the process.
+        // SAFETY: `table` points to a host's table, which is never freed.
         Self { table: unsafe { &*table } }
     }
 

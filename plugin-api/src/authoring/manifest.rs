@@ -90,7 +90,8 @@ fn raw_option(option: &'static OptionSpec) -> abi::ProctorOptionSpec {
         OptionKind::Path => abi::PROCTOR_OPTION_PATH,
         OptionKind::Choice(words) => {
             raw.choices = leak(words.iter().map(|word| text(word)));
-            raw.choice_count = u32::try_from(words.len()).expect("nobody lists four billion words");
+            raw.choice_count =
+                u32::try_from(words.len()).expect("a choice has fewer than four billion words");
             abi::PROCTOR_OPTION_CHOICE
         }
     };

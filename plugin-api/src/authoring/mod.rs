@@ -1,4 +1,4 @@
-//! What a plugin in Rust is made of: three traits, and the shims that put them behind the table.
+//! Plugins in Rust: three traits, and the shims that put them behind the table.
 
 mod batch;
 mod entry;

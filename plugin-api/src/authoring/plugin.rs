@@ -12,7 +12,7 @@ use crate::{manifest::Manifest, options::Options};
 
 /// An opened plugin. Implement it, then name the type in [`export_plugin!`](crate::export_plugin).
 pub trait Plugin: Sized + Send + Sync + 'static {
-    /// What it loads.
+    /// The type of its models.
     type Model: Model;
 
     /// Says what the plugin is and can run. Touches no device. Called once.
@@ -33,7 +33,7 @@ pub trait Plugin: Sized + Send + Sync + 'static {
 
 /// A loaded model.
 pub trait Model: Send + Sync + 'static {
-    /// What runs it.
+    /// The type of its instances.
     type Instance: Instance;
 
     /// Makes one co-located copy, with everything that `execute` needs allocated. [main thread]

@@ -19,7 +19,7 @@ pub(super) unsafe fn slice_of<'a, T>(items: *const T, count: usize) -> Result<&'
     if items.is_null() {
         return Err(PluginError::invalid_argument(format!("an array of {count} elements is null")));
     }
-    // SAFETY: not null, and valid for `count` items by the caller's promise.
+    // SAFETY: `items` is not null as just checked, so it points to `count` items that live for `'a`.
     Ok(unsafe { slice::from_raw_parts(items, count) })
 }
 
@@ -29,7 +29,7 @@ pub(super) unsafe fn str_of<'a>(text: abi::ProctorString) -> Result<&'a str, Plu
     if text.data.is_null() {
         return Ok("");
     }
-    // SAFETY: not null, and valid for `length` bytes by the caller's promise.
+    // SAFETY: `data` is not null as just checked, so `length` bytes are there for `'a`.
     let bytes = unsafe { slice::from_raw_parts(text.data, text.length) };
     std::str::from_utf8(bytes).map_err(|_| PluginError::invalid_argument("a text is not UTF-8"))
 }
@@ -37,14 +37,14 @@ pub(super) unsafe fn str_of<'a>(text: abi::ProctorString) -> Result<&'a str, Plu
 /// # Safety
 /// `text` is null or valid for the call.
 pub(super) unsafe fn string_of(text: abi::ProctorString) -> Result<String, PluginError> {
-    // SAFETY: the caller's promise is the one that is asked for.
+    // SAFETY: `text` is null or valid for the call, which is as long as the borrow lasts.
     unsafe { str_of(text) }.map(str::to_owned)
 }
 
 /// # Safety
 /// `error` is null or points to room for a message.
 pub(super) unsafe fn write_message(error: *mut abi::ProctorError, message: &str) {
-    // SAFETY: the caller promises null or a valid structure.
+    // SAFETY: `error` is null or points to a structure that the host keeps for the call.
     let Some(error) = (unsafe { error.as_mut() }) else { return };
     if error.message.is_null() {
         return;

@@ -1,4 +1,4 @@
-//! What the host asks for, copied out of the ABI's structures and checked.
+//! Requests of the host, copied out of the ABI's structures and checked.
 
 use std::path::{Path, PathBuf};
 
@@ -74,7 +74,7 @@ pub struct PreparedTensor {
 
 // SAFETY: only an address; reading it is unsafe and has its own conditions.
 unsafe impl Send for PreparedTensor {}
-// SAFETY: as for Send.
+// SAFETY: a shared tensor gives out an address and a size, and no more.
 unsafe impl Sync for PreparedTensor {}
 
 impl PreparedTensor {
@@ -111,7 +111,7 @@ impl ModelRequest {
     /// # Safety
     /// `raw` is null or points to a request that is valid for the call.
     pub(super) unsafe fn read(raw: *const abi::ProctorModelRequest) -> Result<Self, PluginError> {
-        // SAFETY: the caller promises null or a valid request.
+        // SAFETY: `raw` is null or points to a request that the host keeps for the call.
         let raw = unsafe { raw.as_ref() }.ok_or_else(|| PluginError::invalid_argument("request is null"))?;
         check_size("ProctorModelRequest", raw.size, size_of::<abi::ProctorModelRequest>())?;
         // SAFETY: the ABI says that the arrays and texts of a request are valid for the call.
@@ -140,7 +140,7 @@ impl Placement {
     /// # Safety
     /// `raw` is null or points to a placement that is valid for the call.
     pub(super) unsafe fn read(raw: *const abi::ProctorPlacement) -> Result<Self, PluginError> {
-        // SAFETY: the caller promises null or a valid placement.
+        // SAFETY: `raw` is null or points to a placement that the host keeps for the call.
         let Some(raw) = (unsafe { raw.as_ref() }) else {
             return Err(PluginError::invalid_argument("placement is null"));
         };
@@ -158,7 +158,7 @@ impl PreparedSample {
         samples: *const abi::ProctorPreparedSample,
         count: usize,
     ) -> Result<Vec<Self>, PluginError> {
-        // SAFETY: the caller promises a valid array.
+        // SAFETY: `samples` points to `count` samples that the host keeps for the call.
         let samples = unsafe { slice_of(samples, count) }?;
         let read = |sample: &abi::ProctorPreparedSample| {
             // SAFETY: the ABI says that the inputs of a sample are valid until the samples are released.
@@ -181,7 +181,7 @@ pub(super) unsafe fn read_options(
     values: *const abi::ProctorOptionValue,
     count: usize,
 ) -> Result<Options, PluginError> {
-    // SAFETY: the caller promises a valid array.
+    // SAFETY: `values` points to `count` values that the host keeps for the call.
     let values = unsafe { slice_of(values, count) }?;
     let read = |value: &abi::ProctorOptionValue| {
         // SAFETY: the ABI says that the texts are valid for the call.
@@ -209,7 +209,7 @@ unsafe fn tensor_specs(
     specs: *const abi::ProctorTensorSpec,
     count: usize,
 ) -> Result<Vec<TensorSpec>, PluginError> {
-    // SAFETY: the caller promises a valid array.
+    // SAFETY: `specs` points to `count` specs that belong to a request of the host.
     let specs = unsafe { slice_of(specs, count) }?;
     let read = |spec: &abi::ProctorTensorSpec| {
         // SAFETY: the ABI says that name and shape are valid for the call.

@@ -267,7 +267,7 @@ fn guard(
             failure.status
         }
         Err(panic) => {
-            // SAFETY: as above.
+            // SAFETY: the host passes null or room for a message, and the failed body has not written to it.
             unsafe { write_message(error, &format!("the plugin panicked: {}", panic_text(&*panic))) };
             abi::PROCTOR_STATUS_PANICKED
         }
@@ -294,7 +294,7 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
 /// # Safety
 /// `place` is null or where the address of the new object goes.
 unsafe fn put<T, O>(place: *mut *mut O, object: T) -> Result<(), PluginError> {
-    // SAFETY: the caller promises null or a valid place.
+    // SAFETY: `place` is null or the host's variable for the new object.
     let place = unsafe { place.as_mut() };
     let place = place.ok_or_else(|| PluginError::invalid_argument("no place for the new object"))?;
     *place = Box::into_raw(Box::new(object)).cast();
@@ -304,14 +304,15 @@ unsafe fn put<T, O>(place: *mut *mut O, object: T) -> Result<(), PluginError> {
 /// # Safety
 /// `object` is null or comes from `put::<T, _>` and lives for `'a`.
 unsafe fn get<'a, T>(object: *mut c_void) -> Result<&'a T, PluginError> {
-    // SAFETY: the caller promises null or a living T.
+    // SAFETY: `object` is null or an address that `put::<T, _>` leaked and the host has not handed to `destroy`.
     unsafe { object.cast::<T>().as_ref() }.ok_or_else(|| PluginError::invalid_argument("object is null"))
 }
 
 /// # Safety
-/// `object` is null or comes from `put::<T, _>`, lives for `'a`, and nobody else uses it meanwhile.
+/// `object` is null or comes from `put::<T, _>`, lives for `'a`, and no other code uses it meanwhile.
 unsafe fn get_mut<'a, T>(object: *mut abi::ProctorInstance) -> Result<&'a mut T, PluginError> {
-    // SAFETY: the caller promises null or a living T that is ours alone.
+    // SAFETY: `object` is null or an address that `put::<T, _>` leaked, and the ABI forbids a second call for one
+    // instance.
     unsafe { object.cast::<T>().as_mut() }.ok_or_else(|| PluginError::invalid_argument("instance is null"))
 }
 
@@ -322,7 +323,7 @@ unsafe fn destroy<T>(object: *mut c_void) {
         return;
     }
     quietly(|| {
-        // SAFETY: the caller promises that this is the box that `put` leaked, and that this is its last use.
+        // SAFETY: `object` is not null, so it is the box that `put` leaked, and the host does not use it again.
         drop(unsafe { Box::from_raw(object.cast::<T>()) });
         Ok(())
     });

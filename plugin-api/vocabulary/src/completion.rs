@@ -1,4 +1,4 @@
-//! What crosses between the load generator and the system under test: samples out, responses back.
+//! Samples on their way out to the system under test, and responses on their way back.
 
 use std::fmt;
 
@@ -9,14 +9,14 @@ pub struct SampleIndex(pub u64);
 
 /// Opaque identity of one issued sample.
 ///
-/// Only the load generator makes ids and reads them; everybody else hands them back unchanged, exactly once. An id
+/// Only the load generator makes ids and reads them; all others hand them back unchanged, exactly once. An id
 /// is never an address and never 0, so a plugin that invents ids is found out instead of believed.
 #[repr(transparent)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct ResponseId(pub u64);
 
-/// One sample of a query as it is issued. It lies in memory as the plugin ABI has it, so that a query crosses the boundary
-/// without being copied.
+/// One sample of a query as it is issued. It lies in memory as the plugin ABI has it, so that a query crosses the
+/// boundary without being copied.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QuerySample {

@@ -1,7 +1,7 @@
 //! The words that all of Proctor's crates share: scenarios, ids, tensors, completions.
 //!
 //! The load generator ([`Scenario`], [`QuerySample`], [`CompletionSink`]), the scheduler and the plugin boundary
-//! meet only in these types, so that none of them has to know another. There is no behaviour here beyond naming,
+//! meet only in these types, so that they need not know each other. There is no behaviour here beyond naming,
 //! finding by name, parsing and sizes.
 
 #![forbid(unsafe_code)]

@@ -19,7 +19,7 @@ pub enum Scenario {
     Offline = 3,
 }
 
-/// What a test does with its queries.
+/// Purpose of a test's queries.
 ///
 /// Source: LoadGen `TestMode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,11 +34,11 @@ pub enum TestMode {
     FindPeakPerformance = 3,
 }
 
-/// A name that is none of the known ones.
+/// A name that is not known.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown {kind} \"{name}\"{hint}; known are {known}")]
 pub struct ParseNameError {
-    /// What was being named.
+    /// Kind of thing that was named.
     pub kind: &'static str,
     /// The name as given.
     pub name: String,

@@ -10,9 +10,9 @@ pub enum LoadError {
     /// The plugin has no model of this name.
     #[error("there is no model \"{model}\"; there are {known}")]
     UnknownModel {
-        /// What was asked for.
+        /// The id that was asked for.
         model: String,
-        /// What there is.
+        /// All ids that there are.
         known: String,
     },
     /// The plugin does not compute in this precision.
@@ -20,9 +20,9 @@ pub enum LoadError {
     UnknownPrecision {
         /// Which model.
         model: String,
-        /// What was asked for.
+        /// The value that was asked for.
         precision: String,
-        /// What there is.
+        /// All values that there are.
         known: String,
     },
     /// The benchmark has no file that can be read.
@@ -36,7 +36,7 @@ pub enum LoadError {
     Read {
         /// Which file.
         path: PathBuf,
-        /// What it said.
+        /// Its message.
         source: io::Error,
     },
     /// The file does not begin as safetensors files do.
@@ -44,7 +44,7 @@ pub enum LoadError {
     Format {
         /// Which file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The defect.
         reason: String,
     },
     /// The file ends before its last tensor, or after it.
@@ -77,9 +77,9 @@ pub enum LoadError {
         path: PathBuf,
         /// Which tensor.
         tensor: String,
-        /// What the model needs, in words or as a list.
+        /// Shape that the model needs, in words or as a list.
         expected: String,
-        /// What it is.
+        /// Shape in the file.
         got: Vec<usize>,
     },
     /// A tensor does not hold floating-point numbers.
@@ -89,15 +89,15 @@ pub enum LoadError {
         path: PathBuf,
         /// Which tensor.
         tensor: String,
-        /// What it holds, by the name in the file.
+        /// Element type of the tensor, by the name in the file.
         got: String,
     },
     /// The benchmark's tensors are not those of the model.
     #[error("the model {what}, but the benchmark has {got}")]
     Tensors {
-        /// What the model takes or gives.
+        /// Tensors of the model.
         what: String,
-        /// What the benchmark has.
+        /// Tensors of the benchmark.
         got: String,
     },
     /// The engine refused.
@@ -105,7 +105,7 @@ pub enum LoadError {
     Engine {
         /// Which file.
         path: PathBuf,
-        /// What it said.
+        /// Its message.
         source: candle_core::Error,
     },
 }

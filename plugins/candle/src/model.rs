@@ -23,7 +23,7 @@ pub struct LoadedModel {
     origin: String,
 }
 
-/// What all instances use.
+/// The part that all instances use.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub host: Host,

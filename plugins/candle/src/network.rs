@@ -23,7 +23,7 @@ pub trait Network: Send + Sync + fmt::Debug {
     fn summary(&self) -> String;
 }
 
-/// What a model has to know when it is loaded.
+/// Request to load a model.
 #[derive(Debug, Clone, Copy)]
 pub struct LoadRequest<'a> {
     /// Model id, such as `resnet50-tiny`.
@@ -50,7 +50,7 @@ pub type Load = fn(&LoadRequest<'_>) -> Result<Box<dyn Network>, LoadError>;
 pub struct Known {
     /// Its ids; an asterisk at the end stands for anything. Sizes are read from the tensors, so one function loads all.
     pub ids: &'static [&'static str],
-    /// What it can compute in.
+    /// Precisions that it can compute in.
     pub precisions: &'static [Precision],
     /// Reads its weights.
     pub load: Load,
@@ -66,7 +66,7 @@ pub struct Call {
     pub samples: Vec<ResponseId>,
     /// Where each sample stands in the library, for messages.
     pub indices: Vec<SampleIndex>,
-    /// What the network computes in.
+    /// Type that the network computes in.
     pub dtype: DType,
     /// Where it computes.
     pub device: Device,

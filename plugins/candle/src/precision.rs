@@ -2,7 +2,7 @@
 
 use candle_core::{DType, Device};
 
-/// What weights are rounded to, and what is computed in.
+/// Type that weights are rounded to, and type of the computation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Precision {
     /// Weights, values and sums in f32.
@@ -34,7 +34,7 @@ impl Precision {
         }
     }
 
-    /// What weights are rounded to.
+    /// Type that weights are rounded to.
     #[must_use]
     pub fn of_weights(self) -> DType {
         match self {
@@ -44,7 +44,7 @@ impl Precision {
         }
     }
 
-    /// What weights are kept in and values are computed in.
+    /// Type that weights are kept in and values are computed in.
     #[must_use]
     pub fn of_values(self, device: &Device) -> DType {
         match self {

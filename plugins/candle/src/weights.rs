@@ -91,7 +91,7 @@ impl Weights {
         &self.0.path
     }
 
-    /// What weights are rounded to.
+    /// Precision that weights are rounded to.
     #[must_use]
     pub fn precision(&self) -> Precision {
         self.0.precision
@@ -103,7 +103,7 @@ impl Weights {
         &self.0.device
     }
 
-    /// What tensors are kept and values are computed in.
+    /// Type that tensors are kept in and values are computed in.
     #[must_use]
     pub fn dtype(&self) -> DType {
         self.0.precision.of_values(&self.0.device)
@@ -115,7 +115,7 @@ impl Weights {
         self.0.header.offset_keys().len()
     }
 
-    /// The names of the tensors that nobody has read, sorted.
+    /// The names of the tensors that were not read, sorted.
     #[must_use]
     pub fn unread(&self) -> Vec<String> {
         let read = lock(&self.0.read);
@@ -289,7 +289,7 @@ impl SimpleBackend for Backend {
     }
 }
 
-/// What a lock guards. Nothing here is left half-written by a panic.
+/// The value behind a lock. Nothing here is left half-written by a panic.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! What the device that is not there answers.
+//! The answers of the device that is not there.
 
 use std::{fmt, path::PathBuf};
 
@@ -15,7 +15,7 @@ use crate::{
     random::{Keyed, Use},
 };
 
-/// What the options say about answers.
+/// The options about answers, read.
 #[derive(Debug, Clone)]
 pub(crate) struct AnswerSettings {
     seed: u64,

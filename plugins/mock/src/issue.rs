@@ -29,7 +29,7 @@ use crate::{
 /// Most samples that wait at once. An Offline query has some ten thousand; a queue that reaches this is lost.
 const QUEUE_CAPACITY: usize = 1 << 24;
 
-/// What the options say about issue.
+/// The options about issue, read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct IssueSettings {
     pub(crate) threads: usize,
@@ -183,7 +183,7 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        // After a stop there is nothing left to join. Otherwise nobody is there to hear of a panic.
+        // After a stop there is nothing left to join. Otherwise there is no caller to report a panic to.
         let _ = self.join();
     }
 }

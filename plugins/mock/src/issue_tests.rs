@@ -50,7 +50,7 @@ proptest! {
     #[test]
     fn shuffled_is_a_permutation_within_the_window(seed: u64, window in 2_usize..20, count in 0_u64..200) {
         let shuffled = order_of(Order::Shuffled { seed, window }, count);
-        // Nobody is taken before it is among the `window` oldest.
+        // No sample is taken before it is among the `window` oldest.
         for (position, index) in shuffled.iter().enumerate() {
             prop_assert!(usize::try_from(*index).unwrap() < position + window);
         }

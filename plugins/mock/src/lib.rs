@@ -1,9 +1,9 @@
 //! The mock plugin: the reference for plugin authors, with every behaviour an option.
 //!
-//! It computes nothing. It takes as long as its options say and gives the answers that they say, so it stands in for a
-//! device wherever the host itself is tested: the scheduler's policies against a known service time, virtual time, the
-//! accuracy scripts against answers of which a known share is wrong. The harness's own floor is measured with the plugin
-//! `null`.
+//! It computes nothing. It takes as long as its options say and gives the answers that they say, so it stands in for
+//! a device wherever the host itself is tested: the scheduler's policies against a known service time, virtual time,
+//! the accuracy scripts against answers of which a known share is wrong. The harness's own floor is measured with the
+//! plugin `null`.
 //!
 //! # A tour for plugin authors
 //! Read the files in this order; each is one thing that a plugin does.
@@ -15,8 +15,8 @@
 //!    the host does the queueing, the batching and the scaling.
 //!
 //! The other files are this plugin's own business, in place of a device: `service` (how long), `answers` (what),
-//! `table` and `lines` (its two kinds of files), `random` (numbers that depend on a key alone), `wait` (time that passes),
-//! `option_value` (options that have a default).
+//! `table` and `lines` (its two kinds of files), `random` (numbers that depend on a key alone), `wait` (time that
+//! passes), `option_value` (options that have a default).
 //!
 //! # Make it yours
 //! 1. Copy this folder to `plugins/<name>`, and keep `plugin`, `model` and `instance`.

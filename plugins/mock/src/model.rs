@@ -40,7 +40,7 @@ impl Model for MockModel {
         samples.iter().try_for_each(|sample| self.shared.answers.check(sample.index))
     }
 
-    /// What `host describe mock --plan BENCHMARK` shows. A real plugin tells what it has chosen, and why.
+    /// The text of `host describe mock --plan BENCHMARK`. A real plugin tells what it has chosen, and why.
     fn explain(&self) -> Option<String> {
         let Shared { service, answers, .. } = &*self.shared;
         Some(format!("service   {service}\nanswers   {} outputs a sample\n", answers.output_count()))

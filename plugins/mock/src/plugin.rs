@@ -47,7 +47,7 @@ impl Plugin for Mock {
         parts.into_iter().flatten().fold(manifest, Manifest::option)
     }
 
-    /// What the options say together is checked here: files that are missing, values that contradict each other.
+    /// Checks here what the options mean together: files that are missing, values that contradict each other.
     fn open(host: Host, options: &Options) -> Result<Self, PluginError> {
         let seed = required("seed", options.integer("seed"))?.unsigned_abs();
         let service = Service::open(seed, options)?;

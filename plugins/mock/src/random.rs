@@ -1,11 +1,11 @@
 //! Random numbers that depend on a key alone.
 //!
 //! A stream of random numbers has a state, which threads would have to share and whose order would depend on them. A
-//! key has none: whoever asks for draw 7 of instance 2 gets the same number, whenever and on whatever thread.
+//! key has none: draw 7 of instance 2 is the same number at any time and on any thread.
 
 use rand::RngCore;
 
-/// What a random number is for, so that two uses of one seed have nothing in common.
+/// The use of a random number, so that two uses of one seed have nothing in common.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Use {
     Service = 1,
@@ -14,8 +14,8 @@ pub(crate) enum Use {
     Order = 4,
 }
 
-/// The SplitMix64 generator (Steele, Lea and Flood, 2014), started from a key. Two operations make one, and it allocates
-/// nothing, so each draw can have a generator of its own.
+/// The SplitMix64 generator (Steele, Lea and Flood, 2014), started from a key. Two operations make one, and it
+/// allocates nothing, so each draw can have a generator of its own.
 #[derive(Debug, Clone)]
 pub(crate) struct Keyed(u64);
 

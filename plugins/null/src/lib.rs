@@ -30,7 +30,8 @@
 //! ```
 //!
 //! # Limits
-//! It has no time of its own and therefore no virtual time; `mock` has. Its answers are wrong, so an accuracy run fails.
+//! It has no time of its own and therefore no virtual time; `mock` has. Its answers are wrong, so an accuracy run
+//! fails.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! What the plugin is, its option, and how a model is loaded.
+//! The plugin, its option, and the loading of a model.
 
 use proctor_plugin_api::{
     Host, Manifest, ModelRequest, ModelSupport, OptionSpec, Options, Plugin, PluginError, register_plugin,

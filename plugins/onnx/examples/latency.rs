@@ -4,8 +4,8 @@
 //! ```text
 //! cargo run --release -p proctor-onnx --example latency -- model.onnx image 1x8x8 logits 10 [batch] [instances] [option=value ...]
 //! ```
-//! Prints the median and the 10th and 90th percentile in microseconds of all instances, each of which runs on a thread of
-//! its own, and the samples that all of them run in a second. Inputs are f32 and rise from 0 to 1.
+//! Prints the median and the 10th and 90th percentile in microseconds of all instances, each of which runs on a
+//! thread of its own, and the samples that all of them run in a second. Inputs are f32 and rise from 0 to 1.
 
 use std::{
     collections::BTreeMap,

@@ -1,6 +1,6 @@
 //! Memory for tensors of batches.
 
-/// What the host aligns tensors to, too.
+/// Alignment of tensors, as in the host.
 const ALIGNMENT: usize = 64;
 
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +40,8 @@ impl Buffer {
     }
 
     fn lines_as_bytes(&self) -> &[u8] {
-        // SAFETY: as in `bytes_mut`, with a shared borrow.
+        // SAFETY: lines are `repr(C)` arrays of bytes without padding, side by side in the vector, which stays
+        // borrowed.
         unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.lines.len() * ALIGNMENT) }
     }
 }

@@ -1,7 +1,7 @@
 //! One call of the runtime over memory that is already there: tensors are bound where they lie, and nothing is copied.
 //!
-//! `ort`'s own session wants `&mut self`, owns what it binds, and allocates for each call. Here the C functions are called
-//! directly; they are made to be called by several threads of one session.
+//! `ort`'s own session wants `&mut self`, owns what it binds, and allocates for each call. Here the C functions are
+//! called directly; they are made to be called by several threads of one session.
 
 use std::{
     ffi::{CString, c_char},
@@ -36,8 +36,8 @@ struct Values {
     values: Box<[*mut OrtValue]>,
 }
 
-// SAFETY: the names point into memory that the structure owns and never changes. Values belong to the call, and the runtime
-// allows them on any thread. What they refer to is vouched for by whoever binds it, on the thread that runs.
+// SAFETY: the names point into memory that the structure owns and never changes. Values belong to the call, and the
+// runtime allows them on any thread. The memory that they refer to is vouched for by the code that binds it, on the thread that runs.
 unsafe impl Send for Values {}
 
 /// Memory of one tensor: address and size in bytes.
@@ -67,7 +67,7 @@ impl Call {
     /// What the runtime says, such as that shape and size do not agree.
     ///
     /// # Safety
-    /// - `memory` can be read until [`run`](Self::run) has returned; nobody writes to it.
+    /// - `memory` can be read until [`run`](Self::run) has returned, and nothing writes to it meanwhile.
     /// - It is aligned to the size of an element.
     pub(crate) unsafe fn bind_input(
         &mut self,
@@ -76,7 +76,7 @@ impl Call {
         element: Element,
         dims: &[i64],
     ) -> Result<(), Error> {
-        // SAFETY: the caller's promises are those of `bind`.
+        // SAFETY: until the run has returned `memory` can be read and is aligned, all that `bind` asks for an input.
         unsafe { self.inputs.bind(&self.memory, input, memory, element, dims) }
     }
 
@@ -86,7 +86,7 @@ impl Call {
     /// As [`bind_input`](Self::bind_input).
     ///
     /// # Safety
-    /// - `memory` can be written until [`run`](Self::run) has returned; nobody else uses it.
+    /// - `memory` can be written until [`run`](Self::run) has returned, and no other code uses it meanwhile.
     /// - It is aligned to the size of an element.
     pub(crate) unsafe fn bind_output(
         &mut self,
@@ -95,7 +95,8 @@ impl Call {
         element: Element,
         dims: &[i64],
     ) -> Result<(), Error> {
-        // SAFETY: the caller's promises are those of `bind`.
+        // SAFETY: until the run has returned `memory` is written by the runtime alone and is aligned, all that `bind`
+        // asks for an output.
         unsafe { self.outputs.bind(&self.memory, output, memory, element, dims) }
     }
 
@@ -110,10 +111,10 @@ impl Call {
         let unbound = |values: &Values| values.values.iter().any(|value| value.is_null());
         assert!(!unbound(&self.inputs) && !unbound(&self.outputs), "every tensor is bound before a run");
         let values = self.inputs.values.as_ptr();
-        // SAFETY: the session lives as long as `self.session`, and the runtime allows several threads to run it at a time.
-        // Names and values have the numbers of elements that are passed; the values are tensors, as was just asserted,
-        // over memory that whoever bound it keeps until this returns. No options are the default ones. Values of outputs
-        // are not replaced, as none is null.
+        // SAFETY: the session lives as long as `self.session`, and the runtime allows several threads to run it at a
+        // time. Names and values have the numbers of elements that are passed; the values are tensors, as was just
+        // asserted, over memory that the caller of `bind` keeps until this returns. No options are the default ones.
+        // Values of outputs are not replaced, as none is null.
         let status = unsafe {
             (ort::api().Run)(
                 self.session.ptr().cast_mut(),
@@ -157,8 +158,8 @@ impl Values {
         dims: &[i64],
     ) -> Result<(), Error> {
         self.release(place);
-        // SAFETY: description and dimensions live for the call, which copies them; the runtime checks that the size is that
-        // of the shape, and keeps the address of the memory, for which the caller vouches.
+        // SAFETY: description and dimensions live for the call, which copies them; the runtime checks that the size
+        // is that of the shape, and keeps the address of the memory, for which the caller vouches.
         let status = unsafe {
             (ort::api().CreateTensorWithDataAsOrtValue)(
                 info.ptr(),

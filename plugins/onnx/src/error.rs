@@ -1,4 +1,4 @@
-//! What can be wrong with a model, a setting, or both together.
+//! Errors of a model, of a setting, or of both together.
 
 use std::path::PathBuf;
 
@@ -21,7 +21,7 @@ pub(crate) enum LoadError {
     Fit {
         /// The file.
         path: PathBuf,
-        /// What does not fit.
+        /// The tensor that does not fit.
         source: FitError,
     },
     /// The benchmark has no file that can be read.
@@ -38,9 +38,9 @@ pub(crate) enum LoadError {
     Precision {
         /// The file.
         path: PathBuf,
-        /// What it is in.
+        /// Precision of the file.
         has: Precision,
-        /// What was asked for.
+        /// Precision that was asked for.
         wanted: String,
     },
     /// An execution provider for another device than the run asks for.
@@ -76,7 +76,7 @@ pub(crate) enum LoadError {
         path: PathBuf,
         /// Version of the runtime.
         version: String,
-        /// What the runtime says; it names the operator.
+        /// Message of the runtime; it names the operator.
         reason: String,
     },
     /// The runtime does not take the model, for any other reason.
@@ -86,7 +86,7 @@ pub(crate) enum LoadError {
         path: PathBuf,
         /// Version of the runtime.
         version: String,
-        /// What the runtime says.
+        /// Message of the runtime.
         reason: String,
     },
 }

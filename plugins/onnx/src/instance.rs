@@ -11,7 +11,7 @@ use proctor_plugin_api::{Batch, Host, Instance, PluginError, abi::ProctorStamps,
 
 use crate::{call::Call, session::in_one_line, tensor::Tensor};
 
-/// What all instances of a model count together.
+/// Counters that all instances of a model share.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     /// Bytes of inputs that were copied before the runtime saw them.
@@ -74,9 +74,9 @@ impl OnnxInstance {
             let (memory, bytes) = tensor.gather(batch, samples)?;
             copied += bytes;
             let element = tensor.element();
-            // SAFETY: the memory is the host's, which stays for the duration of `execute`, within which the call runs, or the
-            // tensor's buffer, which is not touched until `run` has returned. Both are aligned to 8 at least. The runtime
-            // only reads inputs.
+            // SAFETY: the memory is the host's, which stays for the duration of `execute`, within which the call
+            // runs, or the tensor's buffer, which is not touched until `run` has returned. Both are aligned to 8 at
+            // least. The runtime only reads inputs.
             unsafe { self.call.bind_input(place, memory, element, tensor.dims(samples)) }
                 .map_err(runtime_failed)?;
         }
@@ -84,9 +84,9 @@ impl OnnxInstance {
             let (memory, in_buffer) = tensor.place(batch, samples)?;
             self.copied_out[place] = in_buffer;
             let element = tensor.element();
-            // SAFETY: the memory is the host's room for this output, which nobody else uses during `execute` and which is
-            // not touched here until `run` has returned, or the tensor's buffer, of which the same is true. `place` has
-            // seen to the alignment.
+            // SAFETY: the memory is the host's room for this output, which no other code uses during `execute` and
+            // which is not touched here until `run` has returned, or the tensor's buffer, of which the same is true.
+            // `place` has seen to the alignment.
             unsafe { self.call.bind_output(place, memory, element, tensor.dims(samples)) }
                 .map_err(runtime_failed)?;
         }

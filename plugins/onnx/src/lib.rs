@@ -2,26 +2,26 @@
 //!
 //! # Where to read
 //! - `plugin`, `model`, `instance`: the three traits of a plugin; `options` what can be set.
-//! - `runtime_library`: ONNX Runtime, which is no part of the plugin: found by option, environment, beside the plugin or in
-//!   the folder of `cargo xtask setup`, checked, and loaded once.
+//! - `runtime_library`: ONNX Runtime, which is no part of the plugin: found by option, environment, beside the plugin
+//!   or in the folder of `cargo xtask setup`, checked, and loaded once.
 //! - `session`, `provider`: sessions of the runtime and what computes in them.
 //! - `call`, `tensor`, `buffer`: one batch, from the host's memory through the runtime into the host's memory.
 //!
-//! What a file holds, and how a benchmark's tensors are those of its graph, is `proctor-onnx-file`'s business.
+//! The contents of a file, and how a benchmark's tensors are those of its graph, are `proctor-onnx-file`'s business.
 //!
 //! # Choices
-//! - **No copy where none is needed.** A batch of one runs on the host's memory, input and output; larger ones are copied
-//!   together once, and apart once. Bytes of inputs that were copied are the figure `input_bytes_copied`.
-//! - **The C functions, not the session of `ort`,** are called for a batch: the session wants to be borrowed exclusively, so
-//!   instances could not share one, and allocates in each call.
-//! - **One runtime in a process.** A second library, or the same in another version, is refused: two of them share names of
-//!   files, threads and providers, and nobody would know which one computed.
-//! - **What a file is in, it computes in.** A run that asks for another precision than the file's is refused. Tensors of
-//!   the benchmark are converted to the model's types and back where the values allow it.
+//! - **No copy where none is needed.** A batch of one runs on the host's memory, input and output; larger ones are
+//!   copied together once, and apart once. Bytes of inputs that were copied are the figure `input_bytes_copied`.
+//! - **The C functions, not the session of `ort`,** are called for a batch: the session wants to be borrowed
+//!   exclusively, so instances could not share one, and allocates in each call.
+//! - **One runtime in a process.** A second library, or the same in another version, is refused: two of them share
+//!   names of files, threads and providers, and no figure could say which one computed.
+//! - **What a file is in, it computes in.** A run that asks for another precision than the file's is refused. Tensors
+//!   of the benchmark are converted to the model's types and back where the values allow it.
 //!
 //! # Limits
-//! The batch is the first dimension of all tensors, or there is none. Outputs have the shapes of the benchmark; models whose
-//! outputs vary in size are refused by the runtime when they first run, which is in the warm-up.
+//! The batch is the first dimension of all tensors, or there is none. Outputs have the shapes of the benchmark;
+//! models whose outputs vary in size are refused by the runtime when they first run, which is in the warm-up.
 
 mod buffer;
 mod call;

@@ -106,7 +106,7 @@ impl Settings {
         found.map_or(GraphOptimizationLevel::All, |(_, level)| level)
     }
 
-    /// Threads within an operator, of each session, for so many instances.
+    /// Threads within an operator, of each session, for a number of instances.
     pub(crate) fn threads(&self, instance_count: u32) -> usize {
         match self.threads.asked() {
             None if self.shared => of_shared(self.threads.cores(), instance_count),
@@ -116,8 +116,8 @@ impl Settings {
     }
 }
 
-/// Threads of a session that all instances share, so that together they use each core once. The thread that calls is one
-/// of them, and every instance brings its own.
+/// Threads of a session that all instances share, so that together they use each core once. The thread that calls is
+/// one of them, and every instance brings its own.
 fn of_shared(cores: usize, instance_count: u32) -> usize {
     let instance_count = usize::try_from(instance_count).unwrap_or(usize::MAX).max(1);
     (cores + 1).saturating_sub(instance_count).max(1)

@@ -77,8 +77,8 @@ impl Provider {
         Ok(provider)
     }
 
-    /// Providers of a session, the preferred one first; operators that the others do not have run on the last. With `arena`
-    /// the memory of intermediate results is kept.
+    /// Providers of a session, the preferred one first; operators that the others do not have run on the last. With
+    /// `arena` the memory of intermediate results is kept.
     pub(crate) fn dispatches(self, arena: bool, threads: usize) -> Vec<ExecutionProviderDispatch> {
         let cpu = ep::CPU::default().with_arena_allocator(arena).build();
         let own = match self {
@@ -120,7 +120,7 @@ fn available() -> Vec<String> {
     // SAFETY: on success `names` points to `count` texts that end with 0 and live until they are released below.
     let texts = unsafe { std::slice::from_raw_parts(names, length) };
     let text = |text: &*mut std::ffi::c_char| {
-        // SAFETY: as above.
+        // SAFETY: each element of the list is such a text.
         unsafe { std::ffi::CStr::from_ptr(*text) }.to_string_lossy().into_owned()
     };
     let found = texts.iter().map(text).collect();

@@ -9,7 +9,7 @@ use ort::{
 
 use crate::{error::LoadError, options::Settings, provider::Provider, runtime_library::runtime::Runtime};
 
-/// What the runtime says of an operator that it does not have.
+/// Messages of the runtime about an operator that it does not have.
 const UNKNOWN_OPERATOR: [&str; 3] =
     ["is not a registered function/op", "No Op registered for", "Could not find an implementation for"];
 
@@ -25,8 +25,8 @@ pub(crate) struct SessionMaker {
 }
 
 impl SessionMaker {
-    /// Makes a session whose threads, but for the calling one, keep to `cpus` behind the first of them; anywhere if there
-    /// are fewer than threads.
+    /// Makes a session whose threads, but for the calling one, keep to `cpus` behind the first of them; anywhere if
+    /// there are fewer than threads.
     ///
     /// # Errors
     /// [`LoadError::Operator`] or [`LoadError::Session`].

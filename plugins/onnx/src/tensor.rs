@@ -55,7 +55,7 @@ impl Tensor {
         Ok(tensor)
     }
 
-    /// Sees to it that the buffer holds so many samples.
+    /// Makes the buffer large enough for `samples`.
     fn make_room(&mut self, samples: usize) -> Result<(), PluginError> {
         let whole = samples.saturating_mul(self.model_bytes);
         if self.buffer.bytes().len() < whole {
@@ -69,7 +69,7 @@ impl Tensor {
         self.element
     }
 
-    /// The shape for so many samples. A shape without a batch dimension stays as it is.
+    /// The shape for a batch of `samples`. A shape without a batch dimension stays as it is.
     pub(crate) fn dims(&mut self, samples: usize) -> &[i64] {
         if self.dims.len() > self.port.shape.len()
             && let Some(first) = self.dims.first_mut()
@@ -109,8 +109,8 @@ impl Tensor {
         Ok((self.memory(samples), copied))
     }
 
-    /// Where the output of a call over `samples` goes: into the host's memory if that can be, else into the buffer, from
-    /// which [`scatter`](Self::scatter) has to take it.
+    /// Where the output of a call over `samples` goes: into the host's memory if that can be, else into the buffer,
+    /// from which [`scatter`](Self::scatter) has to take it.
     ///
     /// # Errors
     /// An output of the host of another size than the benchmark's.
@@ -149,7 +149,7 @@ impl Tensor {
         Ok(())
     }
 
-    /// The buffer's memory of so many samples, for which it has room.
+    /// The buffer's memory of a batch of `samples`, for which it has room.
     fn memory(&mut self, samples: usize) -> Memory {
         Memory { data: self.buffer.bytes_mut().as_mut_ptr(), size_bytes: samples * self.model_bytes }
     }

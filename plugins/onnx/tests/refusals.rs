@@ -59,7 +59,7 @@ fn a_truncated_file() {
     assert_says(&error, &["model.onnx is cut short", &format!("the file has {}", whole.len() / 2)]);
 }
 
-/// `y = x + w` with the weights in another file, of which so many bytes are there.
+/// `y = x + w` with the weights in another file, of which `weights_bytes` are there, or none.
 fn external(folder: &Path, weights_bytes: Option<usize>) -> ModelDemand {
     let path = folder.join("model.onnx");
     let graph = graph(|graph| {

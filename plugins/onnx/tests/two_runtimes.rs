@@ -1,5 +1,5 @@
-//! A second runtime in the process is refused, whoever brought the first. A test program of its own, with one test: what is
-//! loaded stays to the end of the process.
+//! A second runtime in the process is refused, wherever the first came from. A test program of its own, with one test:
+//! what is loaded stays to the end of the process.
 
 #![expect(clippy::unwrap_used, reason = "a helper that cannot go on fails the test")]
 

@@ -36,7 +36,7 @@ pub(crate) enum LoadError {
     /// tract refuses the model for a reason of its own.
     #[error("tract cannot {what} {}: {reason}", path.display())]
     Tract { path: PathBuf, what: &'static str, reason: String },
-    /// What tract would compute is not what the benchmark wants.
+    /// The output that tract would compute is not the one that the benchmark wants.
     #[error(
         "output \"{output}\" of {} is {got} for {batch_size} samples, the benchmark wants {wanted}", path.display()
     )]

@@ -6,7 +6,7 @@ use proctor_plugin_api::PluginError;
 use rayon::ThreadPoolBuilder;
 use tract_onnx::prelude::multithread::Executor;
 
-/// Makes the threads of one instance, held to these processors unless there are none.
+/// Makes the threads of one instance, held to these processors, or to none if the list is empty.
 ///
 /// tract runs an operator on the pool alone, while the calling thread waits; so a pool of one would only cost two
 /// switches of threads.
@@ -25,7 +25,7 @@ pub(crate) fn executor(threads: usize, instance: u32, cpus: &[u32]) -> Result<Ex
     Ok(Executor::MultiThread(Arc::new(pool)))
 }
 
-/// What holds the calling thread to these processors.
+/// Returns a function that holds the calling thread to these processors.
 #[cfg(target_os = "linux")]
 fn hold_to(cpus: &[u32]) -> impl Fn() + Send + Sync + 'static {
     use rustix::thread::{CpuSet, sched_setaffinity};

@@ -18,7 +18,7 @@ pub struct TractModel {
     threads: usize,
 }
 
-/// What the instances of a model share.
+/// State that the instances of a model share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub host: Host,

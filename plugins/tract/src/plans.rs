@@ -1,9 +1,10 @@
 //! A model compiled for the batch sizes that can come.
 //!
-//! tract makes its best code for shapes that it knows: a plan is for one batch size, with the weights packed for its kernels.
-//! One for every size up to the largest would cost memory and time at load for each. Compiling when a size first comes
-//! would cost the batch that brings it. So plans are made for the powers of two and for the largest batch itself, and any
-//! other batch is put together out of them: 7 samples run as 4, 2 and 1. Each plan is needed once at most for that.
+//! tract makes its best code for shapes that it knows: a plan is for one batch size, with the weights packed for its
+//! kernels. One for every size up to the largest would cost memory and time at load for each. Compiling when a size
+//! first comes would cost the batch that brings it. So plans are made for the powers of two and for the largest batch
+//! itself, and any other batch is put together out of them: 7 samples run as 4, 2 and 1. Each plan is needed once at
+//! most for that.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -34,11 +35,11 @@ const DOMAINS: [&str; 3] = ["", "ai.onnx.ml", "com.microsoft"];
 pub(crate) struct Plan {
     /// Samples of a run; always as many.
     pub batch_size: usize,
-    /// What runs them.
+    /// The compiled plan.
     pub runnable: Arc<TypedRunnableModel>,
 }
 
-/// Compiles a file for all batches of up to so many samples. The plan for the largest comes first.
+/// Compiles a file for all batches of up to `batch_size_max` samples. The plan for the largest comes first.
 pub(crate) fn compile(
     file: &OnnxFile,
     fit: &Fit,
@@ -108,7 +109,7 @@ fn parse(path: &Path, fit: &Fit) -> TractResult<InferenceModel> {
     Ok(model)
 }
 
-/// tract looks at the names of operators alone, so it would take somebody else's `Conv` for ONNX's.
+/// tract looks at the names of operators alone, so it would take another domain's `Conv` for ONNX's.
 fn refuse_unknown_operators(file: &OnnxFile, model: &InferenceModel) -> Result<(), LoadError> {
     let foreign = file.op_types().iter().filter(|operator| !DOMAINS.contains(&operator.domain.as_str()));
     let foreign =
@@ -140,8 +141,8 @@ fn typed(mut model: InferenceModel, fit: &Fit, batch_size: usize) -> TractResult
     model.into_optimized()
 }
 
-/// Makes recurrent layers begin each run with the state that the file says. tract keeps the state of the run before, which
-/// serves streams, but samples have nothing to do with each other.
+/// Makes recurrent layers begin each run with the state that the file says. tract keeps the state of the run before,
+/// which serves streams, but samples have nothing to do with each other.
 fn forget_between_runs(model: &mut TypedModel) {
     for node in model.nodes_mut() {
         if let Some(scan) = node.op_as_mut::<Scan>() {
@@ -156,7 +157,7 @@ fn forget_between_runs(model: &mut TypedModel) {
     }
 }
 
-/// What tract has found out about an output has to be what the file and the benchmark say of it.
+/// Checks that the output's shape and type, as tract derived them, are those of the file and the benchmark.
 fn check_output(
     path: &Path,
     model: &TypedModel,

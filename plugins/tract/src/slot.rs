@@ -114,7 +114,7 @@ fn copy(port: &Port, from: &[u8], to: &mut [u8]) -> Result<(), PluginError> {
             let message = format!("\"{}\" has {from} bytes on one side and {to} on the other", port.name);
             Err(PluginError::invalid_argument(message))
         }
-        // A bool of Rust is 0 or 1; whoever wrote the sample may hold other bytes for true.
+        // A bool of Rust is 0 or 1; a data set may have other bytes for true.
         None if port.element_type == ElementType::Bool => {
             to.iter_mut().zip(from).for_each(|(to, from)| *to = u8::from(*from != 0));
             Ok(())

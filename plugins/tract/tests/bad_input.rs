@@ -1,4 +1,4 @@
-//! What cannot be run is refused when it is loaded, in words that say what is wrong.
+//! A file or request that cannot be run is refused when it is loaded, with the reason.
 
 mod common;
 

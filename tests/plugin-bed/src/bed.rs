@@ -113,7 +113,7 @@ impl Bed {
         &self.backend
     }
 
-    /// What was loaded.
+    /// The demand that was loaded.
     #[must_use]
     pub fn demand(&self) -> &ModelDemand {
         &self.demand

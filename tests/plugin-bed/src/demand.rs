@@ -1,4 +1,4 @@
-//! What a test asks a plugin to load.
+//! The models that a test asks a plugin to load.
 
 use std::path::Path;
 

@@ -24,7 +24,7 @@ pub const MODELS: [&str; 3] = ["digits-cnn", "digits-lstm", "digits-mlp"];
 /// Number of classes, and so of logits.
 const CLASSES: usize = 10;
 
-/// What the reference framework answers.
+/// Answers of the reference framework.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Reference {
     /// The logits of the first images: `[image][digit]`.
@@ -53,7 +53,7 @@ pub fn model(name: &str) -> ModelDemand {
 /// The 600 images of the validation set, which all of the models take: 64 pixels within `[0, 1]`.
 ///
 /// # Panics
-/// If the files are not those of the repository.
+/// If the files differ from the repository's.
 #[must_use]
 pub fn images() -> Vec<Vec<f32>> {
     let digits =
@@ -65,7 +65,7 @@ pub fn images() -> Vec<Vec<f32>> {
     (0..digits.sample_count()).map(image).collect()
 }
 
-/// What the reference framework answers to the [`images`].
+/// The reference framework's answers to the [`images`].
 ///
 /// # Panics
 /// If there is no such model.

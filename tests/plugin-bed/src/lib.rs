@@ -12,7 +12,7 @@
 //! - **An error is a text**, the one that a user reads. Nothing panics because of a plugin, so what it refuses and
 //!   how it fails can be asserted, too.
 //! - **Misbehaviour is an error of every run**: failed samples, faults that the host noticed, stamps that do not follow
-//!   each other within their call, tokens or completions of samples that nobody issued.
+//!   each other within their call, tokens or completions of samples that were not issued.
 //! - **Instances stay from run to run**, as they do in a host: a run after a failed one shows whether they recovered.
 //! - **The clock never shows an instant twice**, so that stamps of two looks at it always differ.
 //!

@@ -1,4 +1,4 @@
-//! What a plugin reports through the host while its batches run.
+//! First tokens and completions that a plugin reports through the host while its batches run.
 
 use std::{mem, sync::Mutex};
 

@@ -1,4 +1,4 @@
-//! What comes of a run.
+//! The results of a run.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,16 @@ use proctor_plugin_api::{
 
 use crate::values::{f32_values, i32_values};
 
-/// What came of a run that went well.
+/// The results of a run that went well.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// What each instance did.
+    /// The results of each instance.
     pub instances: Vec<Ran>,
     /// The figures that the plugin has reported so far, by name.
     pub metrics: BTreeMap<String, f64>,
 }
 
-/// What one instance did in a run.
+/// The results of one instance.
 #[derive(Debug, Clone, Default)]
 pub struct Ran {
     /// The answer to each sample, by its index.
@@ -45,7 +45,7 @@ impl Run {
         &self.instances[0].answers
     }
 
-    /// The stamps of all batches, those of the first instance first.
+    /// The stamps of all batches, instance by instance.
     pub fn stamps(&self) -> impl Iterator<Item = &ProctorStamps> {
         self.instances.iter().flat_map(|ran| &ran.stamps)
     }

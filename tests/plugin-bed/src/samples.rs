@@ -7,7 +7,7 @@ use proctor_plugin_host::SampleBuffers;
 
 use crate::values::f32_bytes;
 
-/// What the ABI promises of the tensors of a sample, in bytes.
+/// Alignment that the ABI promises for the tensors of a sample, in bytes.
 const ALIGNMENT: usize = 64;
 
 /// Samples in memory, each tensor on its own and aligned to 64 bytes. The first has the index 0. Clones share them.

@@ -8,7 +8,7 @@ pub(crate) struct Assignment<'a> {
     pub(crate) word: &'a str,
 }
 
-/// What a file says: its assignments in order, or the numbers of the lines in error.
+/// The contents of a file: its assignments in order, or the numbers of the lines in error.
 pub(crate) fn assignments(text: &str) -> Result<Vec<Assignment<'_>>, Vec<u64>> {
     let (mut found, mut wrong) = (Vec::new(), Vec::new());
     for (index, text) in text.split('\n').enumerate() {

@@ -1,4 +1,4 @@
-//! What must hold for every reader of files, whatever is in the file: for property tests and fuzz targets.
+//! Properties of every reader of files, whatever is in the file: for property tests and fuzz targets.
 //!
 //! Each function takes the bytes of a file, reads them, and panics if an invariant does not hold:
 //! - any bytes are read or refused, and a refusal names a line that the file has;

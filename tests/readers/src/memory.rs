@@ -1,6 +1,6 @@
 //! A bound for memory.
 
-/// What a reader may take besides, for its tables and messages.
+/// Bytes that a reader may take besides, for its tables and messages.
 const FIXED_BYTES: u64 = 64 << 10;
 
 /// Runs `read` and checks that it never holds more than `factor` times `length` bytes, and a fixed amount besides.

@@ -17,7 +17,7 @@ const MEMORY_FACTOR: u64 = 128;
 /// The model that the files are read for.
 const MODEL: &str = "m";
 
-/// What a file can be read as.
+/// The kinds that a file can be read as.
 const READINGS: [(ConfigFileKind, Scenario); 6] = [
     (ConfigFileKind::Builtin, Scenario::SingleStream),
     (ConfigFileKind::Builtin, Scenario::MultiStream),

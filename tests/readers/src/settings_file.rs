@@ -42,7 +42,7 @@ fn check_origins(text: &str, settings: &Settings) {
     }
 }
 
-/// What is set by its exact name has the value that a reader of any TOML finds.
+/// Checks that a key with an exact name has the value that a reader of any TOML finds.
 fn check_values(table: &Table, settings: &Settings) {
     for (key, expected) in table {
         let Some(effective) = settings.effective.get(key) else { continue };

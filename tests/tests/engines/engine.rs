@@ -14,7 +14,7 @@ pub const PLUGIN: i32 = 3;
 /// Exit code for a run that is not VALID or not accurate.
 pub const BAD_RESULT: i32 = 1;
 
-/// What tests have to know of a plugin.
+/// Facts about a plugin that the tests need.
 pub struct Engine {
     /// Its name, as `--plugin` takes it.
     pub name: &'static str,
@@ -26,7 +26,7 @@ pub struct Engine {
     pub format: &'static str,
     /// Benchmarks of `tests/fixtures/benchmarks` that it runs.
     pub generated: &'static [&'static str],
-    /// What it says if a library that it loads is not on this machine.
+    /// Its message if a library that it loads is not on this machine.
     pub library: Option<&'static str>,
     /// Whether it tells how many bytes of input it has copied.
     pub counts_copies: bool,
@@ -114,7 +114,7 @@ pub fn predictions(run: &Run) -> String {
     log.iter().map(|record| digit(&record.data)).collect()
 }
 
-/// What the reference implementation reaches with a model of the digits.
+/// Accuracy of the reference implementation with a model of the digits.
 pub struct Reference {
     /// The digit of each sample.
     pub predictions: String,

@@ -1,5 +1,5 @@
-//! What every plugin with an engine promises, by the program's own command line: one suite, in which a further plugin takes
-//! part by one line at the end of this file.
+//! Promises of every plugin with an engine, by the program's own command line: one suite, in which a further plugin
+//! takes part by one line at the end of this file.
 //!
 //! An engine whose library is not there (ONNX Runtime comes with `cargo xtask setup`), or whose plugin is not built, is
 //! skipped with the reason.

@@ -87,7 +87,7 @@ pub fn inputs_are_copied_as_declared(engine: &Engine) {
     }
 }
 
-/// Whatever the engine needs to run is not needed for its description.
+/// A description needs none of the libraries that the engine needs to run.
 pub fn described_without_a_device(engine: &Engine) {
     if engine.bench().is_none() {
         return;

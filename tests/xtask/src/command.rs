@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-/// Returns a `cargo` command in the workspace root, with the toolchain that runs this program; `args` are split at spaces.
+/// Returns a `cargo` command in the workspace root, with the toolchain that runs this program; `args` are split at
+/// spaces.
 pub(crate) fn cargo(args: &str) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(args.split_whitespace()).current_dir(workspace_root());

@@ -30,7 +30,7 @@ const FILE_BYTES_MAX: u32 = 4096;
 /// A file of that size is read in milliseconds.
 const FILE_SECONDS_MAX: u32 = 10;
 
-/// Fuzzes the target of this name, or all, each for so many seconds.
+/// Fuzzes the target of this name, or all, each for `seconds`.
 ///
 /// # Errors
 /// If a name is unknown, cargo-fuzz cannot be installed, or a target finds something.
@@ -47,7 +47,7 @@ pub(crate) fn run(name: Option<&str>, seconds: u32) -> Result<()> {
     Ok(())
 }
 
-/// The names of all targets: those of the folders of seeds.
+/// The names of all targets, which are the names of the folders of seeds.
 fn targets() -> Result<Vec<String>> {
     let seeds = workspace_root().join(FUZZ_DIR).join("seeds");
     let entries = fs::read_dir(&seeds).with_context(|| format!("cannot list {}", seeds.display()))?;

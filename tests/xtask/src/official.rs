@@ -16,8 +16,8 @@ which is set up first. A difference that is not listed ends it with the smallest
 pub(crate) const EXAMPLES: &str = "Examples:
   cargo xtask differential --cases 2000 --seed 7";
 
-/// Where the package goes, under the workspace whatever the target folder is: below it is one folder for each version of
-/// Python. The test looks there.
+/// Where the package goes, under the workspace whatever the target folder is: below it is one folder for each version
+/// of Python. The test looks there.
 const PACKAGE_FOLDER: &str = "target/mlcommons-loadgen-6.0.17";
 
 /// Its version and the digests of its wheels.

@@ -19,7 +19,7 @@ const REQUIREMENTS: &str = "plugins/onnx/runtime/requirements.txt";
 /// The folder in the target folder, where the plugin looks.
 const FOLDER: &str = "onnxruntime";
 
-/// What is taken out of the wheel, below its folder `onnxruntime`: the library, and what it may be passed on with.
+/// Files of the wheel besides the library, in its folder `onnxruntime`: the licences under which it may be passed on.
 const LICENSES: [&str; 2] = ["LICENSE", "ThirdPartyNotices.txt"];
 
 /// How to get the wheel whatever the version of the python3 that is here, giving up soon where there is no network.

@@ -1,6 +1,6 @@
 //! `cargo xtask setup`: installs what the tests need and this machine lacks.
 //!
-//! What is needed stands in the three tables below; a new need is one line there.
+//! The needs stand in the three tables below; a new need is one line there.
 
 use std::process::Command;
 
@@ -28,7 +28,7 @@ const PYTHON_MODULES: &[(&str, &str, &str)] = &[];
 /// Cargo commands from cargo install: the command, the version to install, and what it does.
 const CARGO_COMMANDS: &[(&str, &str, &str)] = &[("nextest", "0.9.143", "runs the tests")];
 
-/// What `cargo xtask fuzz` needs besides, and no test.
+/// Programs that `cargo xtask fuzz` needs and no test does.
 const FUZZER: &[(&str, &str, &str)] = &[("fuzz", "0.13.2", "builds and runs the fuzz targets")];
 
 /// Installs what is missing, and says for each need whether it was there.
@@ -57,7 +57,7 @@ fn set_up_programs(programs: &[(&str, &[&'static str], &str)]) -> Result<()> {
     if packages.is_empty() { Ok(()) } else { apt_install(&packages) }
 }
 
-/// Returns the packages that bring those of `programs` that do not run here.
+/// Returns the packages of the programs that do not run here.
 fn missing_packages(programs: &[(&str, &[&'static str], &str)]) -> Vec<&'static str> {
     let mut packages = Vec::new();
     for (program, brought_by, purpose) in programs {

@@ -65,8 +65,8 @@ fn selects_package(argument: &str) -> bool {
 
 /// Runs the concurrency tests of the load generator and the team of threads in every interleaving that loom finds.
 ///
-/// `--cfg loom` reaches every dependency, hence the target folder of its own. A release build, since loom runs each test
-/// many thousand times. With nextest, which, unlike `cargo test`, fails if the filter selects no test.
+/// `--cfg loom` reaches every dependency, hence the target folder of its own. A release build, since loom runs each
+/// test many thousand times. With nextest, which, unlike `cargo test`, fails if the filter selects no test.
 fn run_loom_tests() -> Result<()> {
     run_command(
         cargo(

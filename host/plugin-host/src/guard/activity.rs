@@ -1,4 +1,4 @@
-//! What each thread is doing inside a plugin, readable from a signal handler.
+//! The call that each thread has made into a plugin, readable from a signal handler.
 //!
 //! Each backend, model and instance owns one [`Activity`], leaked, so that it can be read at any time. The thread
 //! that makes a call points a thread-local at it for the duration of the call. All activities form a list that only
@@ -12,7 +12,7 @@ use std::{
 
 use crate::call::Call;
 
-/// What one backend, model or instance is doing. Written by the thread that calls it, read by anyone.
+/// The call that a backend, model or instance is in. Written by the calling thread, read by any.
 #[derive(Debug)]
 pub(crate) struct Activity {
     plugin: &'static str,
@@ -30,8 +30,8 @@ pub(crate) struct Activity {
 static NEWEST: AtomicPtr<Activity> = AtomicPtr::new(ptr::null_mut());
 
 thread_local! {
-    /// What this thread is in, or null. Has a constant start value and no destructor, so that reading it in a signal
-    /// handler neither allocates nor registers anything.
+    /// The activity of this thread, or null. Has a constant start value and no destructor, so that reading it in a
+    /// signal handler neither allocates nor registers anything.
     static CURRENT: Cell<*const Activity> = const { Cell::new(ptr::null()) };
 }
 
@@ -46,7 +46,7 @@ impl Activity {
             next: AtomicPtr::new(NEWEST.load(Ordering::Acquire)),
         }));
         let this = ptr::from_ref(activity).cast_mut();
-        // Release: whoever sees the pointer sees the fields. On failure the newest one becomes our successor.
+        // Release: a thread that sees the pointer sees the fields. On failure the newest one becomes our successor.
         while let Err(newest) = NEWEST.compare_exchange(
             activity.next.load(Ordering::Relaxed),
             this,
@@ -89,7 +89,7 @@ impl Activity {
         Scope { activity: self, before: CURRENT.replace(self) }
     }
 
-    /// What this thread is in. Safe in a signal handler.
+    /// The activity of this thread. Safe in a signal handler.
     pub(crate) fn current() -> Option<&'static Self> {
         let current = CURRENT.get();
         // SAFETY: `CURRENT` is null or was set from a `&'static Activity` in `enter`.

@@ -72,7 +72,7 @@ fn install_handlers() -> std::io::Result<()> {
         // Another thread was faster and installs them.
         return Ok(());
     }
-    // SAFETY: as above.
+    // SAFETY: all-zero bytes are a valid `sigaction`, of which handler and flags are set below.
     let mut action: libc::sigaction = unsafe { mem::zeroed() };
     let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = on_crash;
     action.sa_sigaction = handler as usize;

@@ -33,7 +33,7 @@ pub(crate) unsafe fn read_manifest(
     raw: *const ProctorManifest,
     newer: bool,
 ) -> Result<Manifest, PluginHostError> {
-    // SAFETY: the caller's promise covers the structure, and below everything that it points to.
+    // SAFETY: `raw` is null or points to a manifest that says its size, which the caller promises for this function.
     let raw = unsafe { reader.structure(raw) }?;
     let unknown = raw.capabilities & !CAPABILITIES;
     if unknown != 0 && !newer {
@@ -44,7 +44,7 @@ pub(crate) unsafe fn read_manifest(
             reader.bad_manifest("the capability EXECUTE is missing, which every plugin has to have".into())
         );
     }
-    // SAFETY: see above.
+    // SAFETY: the texts belong to the manifest, and the caller promises all that it points to.
     let (name, vendor, version, license, description) = unsafe {
         (
             reader.required_text("manifest.name", raw.name)?,
@@ -58,22 +58,22 @@ pub(crate) unsafe fn read_manifest(
         let what = format!("the name {name:?} has more than lower-case letters, digits and hyphens");
         return Err(reader.bad_manifest(what));
     }
-    // SAFETY: see above.
+    // SAFETY: the rows belong to the manifest, and the caller promises all that it points to.
     let rows = unsafe { reader.list("manifest.models", raw.models, raw.model_count) }?;
     if rows.is_empty() {
         return Err(reader.bad_manifest("it declares no models".into()));
     }
-    // SAFETY: see above.
+    // SAFETY: the options belong to the manifest, and the caller promises all that it points to.
     let specs = unsafe { reader.list("manifest.options", raw.options, raw.option_count) }?;
     let mut manifest = Manifest::new(&name, &version, &description).vendor(&vendor, &license);
     manifest.issue = raw.capabilities & abi::PROCTOR_CAPABILITY_ISSUE != 0;
     manifest.virtual_time = raw.capabilities & abi::PROCTOR_CAPABILITY_VIRTUAL_TIME != 0;
     for (index, row) in rows.iter().enumerate() {
-        // SAFETY: see above.
+        // SAFETY: the row is a copy of one of the manifest's, whose texts the caller promises with it.
         manifest.models.push(unsafe { read_model(reader, index, row, newer) }?);
     }
     for (index, spec) in specs.iter().enumerate() {
-        // SAFETY: see above.
+        // SAFETY: the option is a copy of one of the manifest's, whose texts and choices the caller promises with it.
         let spec = unsafe { read_option(reader, index, spec) }?;
         if manifest.options.iter().any(|other| other.name == spec.name) {
             return Err(reader.bad_manifest(format!("option \"{}\" is declared twice", spec.name)));
@@ -104,7 +104,7 @@ unsafe fn read_model(
     if scenarios.is_empty() {
         return Err(reader.bad_manifest(format!("models[{index}] has no scenario")));
     }
-    // SAFETY: the caller promises it for every text of the row.
+    // SAFETY: the text is a field of `row`, for whose pointers the plugin vouches.
     let text = |field: &str, text| unsafe { reader.required_text(&format!("models[{index}].{field}"), text) };
     Ok(ModelSupport {
         model: text("model", row.model)?,
@@ -125,7 +125,7 @@ unsafe fn read_option(
     index: usize,
     raw: &ProctorOptionSpec,
 ) -> Result<OptionSpec, PluginHostError> {
-    // SAFETY: the caller promises it for every text of the option.
+    // SAFETY: the three texts are fields of `raw`, for whose pointers the plugin vouches.
     let (name, help, default) = unsafe {
         (
             reader.required_text(&format!("options[{index}].name"), raw.name)?,
@@ -152,7 +152,7 @@ unsafe fn read_option(
         abi::PROCTOR_OPTION_PATH => OptionKind::Path,
         abi::PROCTOR_OPTION_CHOICE => {
             let count = usize::try_from(raw.choice_count).unwrap_or(usize::MAX);
-            // SAFETY: the caller promises it for the choices, too.
+            // SAFETY: choices and count are fields of `raw`, for whose pointers the plugin vouches.
             let words =
                 unsafe { reader.texts(&format!("choices of option \"{name}\""), raw.choices, count) }?;
             if words.is_empty() {

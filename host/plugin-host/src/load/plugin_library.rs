@@ -71,7 +71,7 @@ struct Loaded {
     identity: PluginIdentity,
 }
 
-/// What is known of a plugin before its table is.
+/// A plugin as it is known before its table is read.
 pub(crate) struct Origin {
     /// Path of the library, or name of the linked-in plugin.
     pub(crate) source: String,
@@ -110,7 +110,7 @@ impl PluginLibrary {
         }
     }
 
-    /// What the plugin says that it is and can run.
+    /// The plugin's own description, and the list of what it can run.
     #[must_use]
     pub fn manifest(&self) -> &Manifest {
         &self.loaded.manifest
@@ -258,7 +258,7 @@ fn same_version(table: &ProctorPlugin) -> bool {
     (table.abi_major, table.abi_minor) == (abi::PROCTOR_ABI_MAJOR, abi::PROCTOR_ABI_MINOR)
 }
 
-/// That of this program, if it can be read. Computed once: its plugins may be loaded many times.
+/// SHA-256 of this program, if it can be read. Computed once: its plugins may be loaded many times.
 static PROGRAM_SHA256: LazyLock<Option<String>> =
     LazyLock::new(|| std::env::current_exe().and_then(|program| sha256_of(&program)).ok());
 

@@ -1,4 +1,4 @@
-//! What the host wants of a plugin, held against what the plugin declares.
+//! The model that the host wants loaded, matched against what the plugin declares.
 
 use std::{collections::BTreeSet, path::PathBuf};
 

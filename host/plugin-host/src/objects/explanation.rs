@@ -9,7 +9,7 @@ use crate::{error::PluginHostError, foreign::Reader};
 /// Longest text that is taken, in bytes.
 const LENGTH_MOST: usize = 1 << 20;
 
-/// What a plugin has explanation so far.
+/// The explanation as far as the plugin has written it.
 pub(crate) struct Explanation<'a> {
     plugin: &'a str,
     text: String,
@@ -39,7 +39,7 @@ impl<'a> Explanation<'a> {
         if self.problem.is_some() {
             return;
         }
-        // SAFETY: the caller's promise is the same.
+        // SAFETY: `text` asks for a null `data` or `length` bytes there, for which the plugin vouches.
         match unsafe { Reader { source_name: self.plugin }.text("its explanation", piece) } {
             Ok(piece) => self.text.push_str(&piece.unwrap_or_default()),
             Err(problem) => self.problem = Some(problem),
@@ -57,12 +57,13 @@ impl<'a> Explanation<'a> {
 /// Takes a piece of text for the [`Explanation`] at `context`.
 ///
 /// # Safety
-/// `context` is the address of a `Explanation` that lives and that nobody else uses during the call; the plugin vouches for
-/// the text.
+/// `context` is the address of an `Explanation` that lives and that no other code uses during the call; the plugin
+/// vouches for the text.
 pub(crate) unsafe extern "C" fn collect(context: *mut c_void, text: ProctorString) {
-    // SAFETY: the caller promises a living `Explanation` that is ours alone for the call.
+    // SAFETY: `context` is the address that `explain` put into the sink, of a local that it does not touch until the
+    // plugin's call has returned.
     if let Some(explanation) = unsafe { context.cast::<Explanation<'_>>().as_mut() } {
-        // SAFETY: the caller promises it for the text.
+        // SAFETY: the plugin vouches for the text that it hands to the sink.
         unsafe { explanation.push(text) };
     }
 }

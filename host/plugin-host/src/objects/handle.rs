@@ -13,7 +13,7 @@ pub(crate) struct Handle<T>(NonNull<T>);
 // SAFETY: the handle is only ever passed back to the plugin that made it. Which thread may do that with which function
 // is part of the ABI, and is kept by the types: exclusive functions take `&mut`, or are those of the owner's thread.
 unsafe impl<T> Send for Handle<T> {}
-// SAFETY: as above.
+// SAFETY: a shared handle gives out its address and no more, which may be read from any thread.
 unsafe impl<T> Sync for Handle<T> {}
 
 impl<T> Handle<T> {

@@ -57,8 +57,8 @@ impl Model {
         self.create_instance_on(index, &[])
     }
 
-    /// As [`create_instance`](Self::create_instance), with the processors that the instance should keep to, the one for its
-    /// own thread first; none for anywhere.
+    /// As [`create_instance`](Self::create_instance), with the processors that the instance should keep to, the one
+    /// for its own thread first; none for anywhere.
     ///
     /// # Errors
     /// As of [`create_instance`](Self::create_instance).

@@ -214,7 +214,7 @@ impl Model {
         let sink = ProctorTextSink { context: (&raw mut explanation).cast(), write: Some(collect) };
         checked(model.activity, Call::Explain, |error| {
             // SAFETY: the function is that of a checked extension; the handle is live; the sink lives for the call, and
-            // so does the `Explanation` whose address `collect` takes, which nobody else touches meanwhile.
+            // so does the `Explanation` whose address `collect` takes, which no other code touches meanwhile.
             unsafe { explain(model.handle.get(), &raw const sink, error) }
         })?;
         explanation.finish()
@@ -253,8 +253,8 @@ fn as_query(samples: &[QuerySample]) -> &[ProctorQuerySample] {
         assert!(offset_of!(QuerySample, id) == offset_of!(ProctorQuerySample, id));
         assert!(offset_of!(QuerySample, index) == offset_of!(ProctorQuerySample, index));
     }
-    // SAFETY: both are `repr(C)` and two u64 at the same offsets, as was just asserted, the ids being transparent. Every
-    // bit pattern is valid, and the result borrows what `samples` borrows.
+    // SAFETY: both are `repr(C)` and two u64 at the same offsets, as was just asserted, the ids being transparent.
+    // Every bit pattern is valid, and the result borrows what `samples` borrows.
     unsafe { slice::from_raw_parts(samples.as_ptr().cast(), samples.len()) }
 }
 

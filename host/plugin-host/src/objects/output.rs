@@ -33,8 +33,8 @@ pub(crate) struct OutputBuffer {
 unsafe impl Send for OutputBuffer {}
 
 impl OutputBuffer {
-    /// Allocates room for `sample_count` samples; `None` if no machine has that much. With `last_varies` the last output
-    /// may have fewer elements than its shape.
+    /// Allocates room for `sample_count` samples; `None` if no machine has that much. With `last_varies` the last
+    /// output may have fewer elements than its shape.
     pub(crate) fn new(specs: &[TensorSpec], last_varies: bool, sample_count: usize) -> Option<Self> {
         let mut places = Vec::with_capacity(specs.len());
         let mut end: usize = 0;
@@ -72,7 +72,7 @@ impl OutputBuffer {
     /// Takes over what the plugin says about one sample: copies what it lent and gives it back, once, whatever else
     /// is wrong; checks each size; moves the outputs together. Returns whether the response is whole.
     ///
-    /// Without `is_ok` nothing is checked or copied, only given back. `wrong` is told the output and its size in bytes.
+    /// Without `is_ok` nothing is checked or copied, only given back. `wrong` gets the output and its size in bytes.
     ///
     /// # Safety
     /// The plugin vouches for what it wrote to `outputs`: `size_bytes` bytes at `lent`, and `release` for it.

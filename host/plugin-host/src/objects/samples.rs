@@ -7,7 +7,7 @@ use proctor_plugin_api::{
     vocabulary::{SampleIndex, TensorSpec},
 };
 
-/// What ProctorTensor.data is aligned to, in bytes.
+/// Alignment of ProctorTensor.data in bytes.
 const ALIGNMENT: usize = 64;
 
 /// The preprocessed input tensors of the samples that are loaded.
@@ -28,9 +28,9 @@ pub(crate) struct Prepared {
     _buffers: Arc<dyn SampleBuffers>,
 }
 
-// SAFETY: the pointers lead to tensors, shapes and bytes that this structure owns and nobody changes while it lives.
+// SAFETY: the pointers lead to tensors, shapes and bytes that this structure owns and nothing changes while it lives.
 unsafe impl Send for Prepared {}
-// SAFETY: as above; shared access only reads.
+// SAFETY: shared access only reads what this structure owns, which nothing changes.
 unsafe impl Sync for Prepared {}
 
 impl Prepared {

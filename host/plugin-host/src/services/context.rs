@@ -1,4 +1,4 @@
-//! What one opened plugin may ask of the host, and where its answers go.
+//! The state behind the services of one opened plugin, and the way of its responses to the sink.
 
 use std::{
     collections::BTreeMap,

@@ -137,7 +137,7 @@ unsafe fn respond(
         // SAFETY: not null, aligned and of a sane length as just checked; the caller vouches for the elements.
         host.deliver(unsafe { slice::from_raw_parts(responses, count) }, is_completion);
     };
-    // SAFETY: the caller's promise is the same.
+    // SAFETY: `context` is null or the one of a host table, which the caller promises.
     unsafe { with_host(context, (), deliver) }
 }
 

@@ -1,8 +1,8 @@
-//! What a model says of itself.
+//! Explanations that a model writes, in one piece and in several.
 
 use super::*;
 
-/// What comes of an explanation in these pieces.
+/// The explanation that the host reads from these pieces.
 fn explained(pieces: &[&'static [u8]]) -> Result<Option<String>, String> {
     EXPLANATION.set(leak(pieces.to_vec()));
     let model = good_backend().load_model(&demand()).unwrap();

@@ -10,7 +10,7 @@ use proctor_plugin_api::abi::*;
 
 use super::{NULL, leak};
 
-/// What the hand-made plugin does wrong in the calls that take a batch.
+/// The defect of the hand-made plugin in the calls that take a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) enum Behaviour {
     #[default]
@@ -21,7 +21,7 @@ pub(super) enum Behaviour {
     Lends,
     /// All outputs are lent, and the call fails.
     LendsAndFails,
-    /// The first sample has a status that nobody knows.
+    /// The first sample has a status that the ABI does not have.
     UnknownStatus,
     /// Writes to address 0.
     Crashes,
@@ -33,7 +33,7 @@ thread_local! {
     pub(super) static REFUSAL: Cell<&'static str> = const { Cell::new("") };
     pub(super) static BEHAVIOUR: Cell<Behaviour> = const { Cell::new(Behaviour::Right) };
     pub(super) static HOST: Cell<*const ProctorHost> = const { Cell::new(ptr::null()) };
-    /// The pieces in which the plugin explains its models; if there are none it has no such extension.
+    /// The pieces in which the plugin explains its models; without any it has no such extension.
     pub(super) static EXPLANATION: Cell<&'static [&'static [u8]]> = const { Cell::new(&[]) };
     /// The calls that reached the plugin, in order.
     pub(super) static CALLS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };

@@ -145,7 +145,7 @@ fn a_hanging_instance_can_be_named_and_is_left_behind() {
     assert!(report.hung.contains(&hung), "{report:?}");
     assert_eq!(report.samples_unstarted, 0);
 
-    // It comes back after all: nothing breaks, and the next shutdown finds nobody.
+    // It comes back after all: nothing breaks, and the next shutdown finds none.
     release.send(()).unwrap();
     recorder.wait_for(9);
     assert!(scheduler.shutdown(LONG).hung.is_empty());

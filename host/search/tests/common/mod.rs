@@ -24,7 +24,7 @@ pub struct Queue {
     pub run_s: f64,
 }
 
-/// What is allowed to be late.
+/// The bound on lateness.
 const QUANTILE: f64 = 0.99;
 /// As in the smallest run that early stopping takes.
 const FEWEST_QUERIES: u64 = 662;
@@ -68,7 +68,7 @@ impl Iterator for Queries<'_> {
     }
 }
 
-/// The random numbers of so many queries.
+/// Random numbers for a number of queries.
 pub fn draws(seed: u64, count: usize, service: Service) -> Rc<[(f64, f64)]> {
     let mut random = SmallRng::seed_from_u64(seed);
     (0..count).map(|_| (Exp1.sample(&mut random), service(&mut random))).collect()
@@ -193,8 +193,8 @@ impl Queue {
         }
     }
 
-    /// Doubles or halves until there are two ends, then halves the gap until it is 1 %, each step a full run. Returns the
-    /// highest rate that was VALID and the queries that it took.
+    /// Doubles or halves until there are two ends, then halves the gap until it is 1 %, each step a full run. Returns
+    /// the highest rate that was VALID and the queries that it took.
     pub fn plain_search(&self, start: f64) -> (f64, u64) {
         let (mut lower, mut upper, mut rate, mut queries) = (None, None, start, 0);
         loop {

@@ -23,7 +23,7 @@ use crate::{
     weights::Weights,
 };
 
-/// What is added to the score of a place that must not be seen, as in the reference code of the paper. Its exponential
+/// Addition to the score of a place that must not be seen, as in the reference code of the paper. Its exponential
 /// is 0 beside that of any other, and f16 has it.
 const HIDDEN_SCORE: f64 = -10_000.0;
 

@@ -42,7 +42,7 @@ impl Linear {
     }
 }
 
-/// What the file does not say of a convolution.
+/// Properties of a convolution that the file does not state.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Geometry {
     /// Channels that come in.
@@ -79,7 +79,7 @@ impl Geometry {
 pub(crate) struct Norm<'a> {
     /// Of its tensors `{name}.weight`, `bias`, `running_mean` and `running_var`, each `[output]`.
     pub name: &'a str,
-    /// What is added to a variance before it is divided by its root.
+    /// Addition to a variance before it is divided by its root.
     pub epsilon: f64,
 }
 

@@ -22,7 +22,7 @@ use crate::{
 /// Stride of each pair of convolutions; the widths are in the file.
 const STRIDES: [usize; 13] = [1, 2, 1, 2, 1, 2, 1, 1, 1, 1, 1, 2, 1];
 
-/// What the batch norms add to a variance.
+/// Addition of the batch norms to a variance.
 const EPSILON: f64 = 1e-3;
 
 #[derive(Debug)]

@@ -20,7 +20,7 @@ use crate::{
 /// Stages, each of which but the first halves rows and columns.
 const STAGES: usize = 4;
 
-/// What torchvision's batch norms add to a variance.
+/// Addition of torchvision's batch norms to a variance.
 const EPSILON: f64 = 1e-5;
 
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Whether the tensors of a benchmark are those of a model.
+//! The check that the tensors of a benchmark fit a model.
 
 use proctor_plugin_api::vocabulary::{ElementType, TensorSpec};
 

@@ -12,7 +12,7 @@ use super::{
     values,
 };
 
-/// What is done to every value of the result.
+/// Function that is applied to every value of the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum After {
     /// It stays.
@@ -26,9 +26,9 @@ pub(crate) enum After {
 /// Zeros around an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Padding {
-    /// So many at each side.
+    /// This many at each side.
     Each(usize),
-    /// So many that there is an output for every `stride`th place, and if their number is odd, the one more at the
+    /// As many as give an output for every `stride`th place, and if their number is odd, the one more at the
     /// bottom and right, as TensorFlow has it.
     Same,
 }
@@ -44,7 +44,7 @@ pub(crate) struct Convolution {
 }
 
 impl Padding {
-    /// Zeros before the first and after the last of `extent` places, for a kernel of so many.
+    /// Zeros before the first and after the last of `extent` places, for a kernel of `kernel` places.
     pub(crate) fn around(self, extent: usize, kernel: usize, stride: usize) -> (usize, usize) {
         match self {
             Self::Each(zeros) => (zeros, zeros),

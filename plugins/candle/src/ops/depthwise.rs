@@ -11,7 +11,7 @@ use super::{convolution::Convolution, values};
 pub(crate) struct Depthwise(Convolution);
 
 impl Depthwise {
-    /// What follows is ReLU6, whatever the convolution says. On the CPU the weights, which were rounded to the
+    /// Always followed by ReLU6, whatever the convolution says. On the CPU the weights, which were rounded to the
     /// precision, are widened to f32 here.
     ///
     /// # Errors

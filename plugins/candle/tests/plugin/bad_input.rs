@@ -1,4 +1,4 @@
-//! Whatever is wrong with a request or a file is said when the model is loaded, with the names of file and tensor.
+//! A wrong request or file is refused when the model is loaded, with the names of file and tensor.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -13,14 +13,14 @@ use safetensors::{Dtype, SafeTensors, serialize, tensor::TensorView};
 
 use crate::bed;
 
-/// What loading `digits-mlp` says after a change of the demand.
+/// The error of loading `digits-mlp` after a change of the demand.
 fn refusal(change: impl FnOnce(&mut ModelDemand)) -> String {
     let mut demand = digits::model("digits-mlp.safetensors");
     change(&mut demand);
     crate::refusal(&demand)
 }
 
-/// What the host says after a change of the demand, before the plugin hears of it; and what the plugin says if it is
+/// The host's refusal after a change of the demand, before the plugin hears of it, and the plugin's if it is
 /// asked all the same.
 fn refusals(change: impl Fn(&mut ModelDemand)) -> [String; 2] {
     let mut demand = digits::model("digits-mlp.safetensors");

@@ -1,5 +1,5 @@
-//! The digits models give the logits of their reference in batches of any size, and its digits; in fewer bits hardly any
-//! others.
+//! The digits models give the logits of their reference in batches of any size, and its digits; in fewer bits hardly
+//! any others.
 
 use std::thread::available_parallelism;
 
@@ -27,7 +27,7 @@ fn first(count: usize) -> Samples {
     Samples::of_f32(&images()[..count])
 }
 
-/// The answers to all samples, in batches of so many; the last one is what is left.
+/// The answers to all samples, in batches of one size; the last one has the rest.
 fn answers(model: &str, precision: &str, samples: &Samples, batch_size: usize) -> Vec<Answer> {
     let demand = ModelDemand { precision: Some(precision.into()), ..demand(model, 8) };
     bed(&demand).run(samples, &[batch_size]).unwrap().answers().to_vec()

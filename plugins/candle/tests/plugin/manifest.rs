@@ -1,4 +1,4 @@
-//! What the plugin declares.
+//! The manifest of the plugin.
 
 use candle_sut::{Candle, models::MODELS};
 use proctor_plugin_api::{Plugin, linked_plugins, vocabulary::Scenario};

@@ -8,7 +8,7 @@ use proctor_plugin_api::{
     abi::{self, *},
 };
 
-/// What came back for one sample: its id, its status and its bytes.
+/// The answer to one sample: its id, its status and its bytes.
 pub type Answer = (u64, i32, Vec<u8>);
 
 /// Number of logits of the model's one output.
@@ -93,7 +93,7 @@ impl TestHost {
             self.table.flush.unwrap()(self.model);
         }
         let completed = std::mem::take(&mut *self.completed.lock().unwrap());
-        // SAFETY: as above.
+        // SAFETY: the function is one of the plugin's table, and the model is the one that it loaded and started.
         call(|error| unsafe { self.table.stop.unwrap()(self.model, error) }).unwrap();
         completed
     }

@@ -1,4 +1,4 @@
-//! What can be wrong with the runtime library.
+//! Errors of the runtime library.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ pub(crate) enum RuntimeLibraryError {
     /// The library that was named is not there.
     #[error("there is no ONNX Runtime at {}, which {by} names; {HOW_TO_GET}", path.display())]
     Missing {
-        /// What names it.
+        /// The option or variable that names it.
         by: &'static str,
         /// The file or folder.
         path: PathBuf,
@@ -28,7 +28,7 @@ pub(crate) enum RuntimeLibraryError {
     NotLoadable {
         /// The file.
         path: PathBuf,
-        /// What the loader says.
+        /// Message of the loader.
         reason: String,
     },
     /// The library is something else.
@@ -67,7 +67,7 @@ pub(crate) enum RuntimeLibraryError {
         path: PathBuf,
         /// Its version.
         version: String,
-        /// What it says.
+        /// Its message.
         reason: String,
     },
 }

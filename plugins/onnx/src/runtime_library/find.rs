@@ -21,8 +21,8 @@ const LEVELS_UP: usize = 3;
 /// Finds the library: `option`, the environment, beside the plugin, where the setup puts it. The path is absolute.
 ///
 /// # Errors
-/// [`RuntimeLibraryError::Missing`] if the one that was named is not there, [`RuntimeLibraryError::NotFound`] if none was named and none
-/// is found.
+/// [`RuntimeLibraryError::Missing`] if the one that was named is not there, [`RuntimeLibraryError::NotFound`] if none
+/// was named and none is found.
 pub(crate) fn find(option: Option<&Path>) -> Result<PathBuf, RuntimeLibraryError> {
     find_from(option, std::env::var_os(VARIABLE).as_deref(), maps::own_image().as_deref())
 }

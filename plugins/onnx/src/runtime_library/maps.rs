@@ -1,4 +1,4 @@
-//! What is mapped into this process, as the kernel tells it.
+//! Files that are mapped into this process, as the kernel lists them.
 
 use std::{
     collections::BTreeSet,

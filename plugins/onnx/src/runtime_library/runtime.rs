@@ -12,7 +12,8 @@ use ort::{environment::Environment, logging::LogLevel, sys::OrtApiBase};
 
 use super::{error::RuntimeLibraryError, maps};
 
-/// The runtime that was loaded first. `ort` keeps one library and one environment for each image, for ever; so does this.
+/// The runtime that was loaded first. `ort` keeps one library and one environment for each image, for ever; so does
+/// this.
 static LOADED: Mutex<Option<Arc<Runtime>>> = Mutex::new(None);
 
 /// A loaded runtime. It stays to the end of the process.
@@ -82,7 +83,7 @@ impl Runtime {
         &self.version
     }
 
-    /// What sessions are made in.
+    /// The environment that sessions are made in.
     pub(crate) fn environment(&self) -> &Environment {
         &self.environment
     }
@@ -99,8 +100,8 @@ fn check_alone(path: &Path) -> Result<(), RuntimeLibraryError> {
 
 /// Opens a library and asks for its version, so that every way to be wrong has words of its own.
 fn open(path: &Path) -> Result<(Library, String), RuntimeLibraryError> {
-    // SAFETY: loading runs the library's initialisers. Those of ONNX Runtime ask for nothing; whoever names another library
-    // vouches for it, as for any plugin.
+    // SAFETY: loading runs the library's initialisers. Those of ONNX Runtime have no preconditions; a user who names another
+    // library vouches for it, as for any plugin.
     let library = unsafe { Library::new(path) }.map_err(|error| RuntimeLibraryError::NotLoadable {
         path: path.to_owned(),
         reason: error.to_string(),
@@ -111,8 +112,8 @@ fn open(path: &Path) -> Result<(Library, String), RuntimeLibraryError> {
         unsafe { library.get(b"OrtGetApiBase") }.map_err(|_| not_onnx_runtime())?;
     // SAFETY: the function takes nothing and returns null or a table that lives as long as the library.
     let base = unsafe { base().as_ref() }.ok_or_else(not_onnx_runtime)?;
-    // SAFETY: both functions of the table have been there since its first version; this one returns a text that ends with 0
-    // and lives as long as the library.
+    // SAFETY: both functions of the table have been there since its first version; this one returns a text that ends
+    // with 0 and lives as long as the library.
     let version = unsafe { CStr::from_ptr((base.GetVersionString)()) }.to_string_lossy().into_owned();
     if !is_usable(&version) {
         let (path, minor_min) = (path.to_owned(), ort::MINOR_VERSION);
@@ -130,7 +131,7 @@ fn is_usable(version: &str) -> bool {
     }
 }
 
-/// What the runtime logs. Its warnings are about optimisations that do not apply and devices that are not there; what fails
+/// Forwards the runtime's log. Its warnings are about optimisations that do not apply and absent devices; a failure
 /// is returned as an error as well.
 fn forward(level: LogLevel, _category: &str, _id: &str, location: &str, message: &str) {
     match level {

@@ -1,4 +1,4 @@
-//! What the tests share: the plugin, where there is a library for it, and a small model.
+//! Shared by the tests: the plugin, where there is a library for it, and a small model.
 
 #![allow(dead_code, reason = "each test program uses a part")]
 

@@ -1,4 +1,4 @@
-//! What the tests of files share.
+//! Shared by the tests of files.
 
 use std::{
     fs,

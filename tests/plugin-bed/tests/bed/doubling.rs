@@ -1,4 +1,4 @@
-//! A plugin that doubles its inputs, and does wrong if it is told to.
+//! A plugin that doubles its inputs, and misbehaves as its option says.
 
 use std::sync::{
     Arc,
@@ -91,7 +91,7 @@ impl Instance for DoublingInstance {
     }
 
     fn warm_up(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
-        // Nobody waits for tokens yet.
+        // No test waits for tokens yet.
         self.run(batch, self.trouble == "early")
     }
 }
@@ -128,7 +128,7 @@ impl DoublingInstance {
         Ok(())
     }
 
-    /// Reports the first token of a sample, or what is told.
+    /// Reports the first token of a sample, or the fault that the option names.
     fn report(&self, sample: &mut BatchSample<'_>, index: u32) {
         let response =
             Response { id: sample.id(), status: SampleStatus::OK, data: &[], token_count: index + 1 };

@@ -1,7 +1,7 @@
 //! Attention of one more word of each text, on the CPU, in one go over the cache.
 //!
-//! With the engine's operations it is four small products and some twenty steps around them, each with a result of its own;
-//! for a single word these take longer than what is computed. Sums are f32, of f16, too.
+//! With the engine's operations it is four small products and some twenty steps around them, each with a result of
+//! its own; for a single word these take longer than what is computed. Sums are f32, of f16, too.
 
 use candle_core::{CpuStorage, Result, Storage, Tensor, WithDType, bail};
 use gemm::f16;
@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::cache::LayerCache;
 
-/// What the cache holds for a batch, and how the heads lie.
+/// Extents of the cache for a batch, and the order of the heads.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Extent<'a> {
     /// Words of each prompt.

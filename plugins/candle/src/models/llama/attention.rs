@@ -36,7 +36,7 @@ pub(super) struct Words {
     pub positions: Tensor,
 }
 
-/// What is the same in all layers.
+/// Properties that all layers have in common.
 #[derive(Debug)]
 pub(super) struct Attention {
     pub(super) heads: usize,
@@ -55,7 +55,8 @@ impl Attention {
         }
     }
 
-    /// Over whole prompts. `qkv` is `[prompt * word, (heads + 2 kv_heads) * head_dim]`; gives `[prompt * word, hidden]`.
+    /// Over whole prompts. `qkv` is `[prompt * word, (heads + 2 kv_heads) * head_dim]`; gives `[prompt * word,
+    /// hidden]`.
     ///
     /// A word sees none after it, so what lies beyond a prompt's end changes nothing before it.
     pub(super) fn of_prompts(

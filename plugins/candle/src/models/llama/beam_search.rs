@@ -5,7 +5,7 @@
 
 use candle_core::{Result, bail};
 
-/// What is common to all searches of a model.
+/// Limits that all searches of a model have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Limits {
     /// Most words of an answer.

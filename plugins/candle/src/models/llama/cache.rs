@@ -19,8 +19,8 @@ pub(super) struct Capacity {
 
 /// The cache of a decoder: one for each layer.
 ///
-/// The texts of a beam share their prompt, so it is kept once, and only the words that were added are moved when a text goes
-/// on from another one.
+/// The texts of a beam share their prompt, so it is kept once, and only the words that were added are moved when a
+/// text goes on from another one.
 #[derive(Debug)]
 pub(super) struct KvCache {
     pub(super) layers: Vec<LayerCache>,
@@ -78,7 +78,7 @@ impl LayerCache {
         Ok(())
     }
 
-    /// Keeps those of the word number `fed` that is fed back, `[text, head, 1, head_dim]`.
+    /// Keeps the keys and values of the word number `fed` that is fed back, `[text, head, 1, head_dim]`.
     pub(super) fn keep_words(&self, keys: &Tensor, values: &Tensor, fed: usize) -> Result<()> {
         for (room, new) in self.fed.iter().zip([keys, values]) {
             room.narrow(0, 0, new.dim(0)?)?.slice_set(new, 2, fed)?;

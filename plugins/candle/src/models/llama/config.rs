@@ -1,4 +1,4 @@
-//! What a decoder is beside its weights, and what a model id asks of it.
+//! The configuration of a decoder, and the task that a model id names.
 
 /// Sizes of a decoder, under the names of the family's `config.json`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,13 +17,13 @@ pub(crate) struct LlamaConfig {
     pub num_key_value_heads: usize,
     /// Base of the rotary embedding.
     pub rope_theta: f64,
-    /// What is added to the mean of squares in a norm.
+    /// Addition to the mean of squares in a norm.
     pub rms_norm_eps: f64,
     /// The word that ends a text.
     pub eos_token_id: u32,
 }
 
-/// What is asked of a decoder.
+/// The task of a decoder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {
     /// The logits of the word after the prompt.
@@ -66,7 +66,7 @@ const DECODERS: [(&str, LlamaConfig); 2] = [
     ),
 ];
 
-/// What both have in common.
+/// Values that both have in common.
 const COMMON: LlamaConfig = LlamaConfig {
     vocab_size: 0,
     hidden_size: 0,
@@ -81,7 +81,7 @@ const COMMON: LlamaConfig = LlamaConfig {
 
 impl LlamaConfig {
     /// The decoder that a model id means and what it is asked for: `<decoder>`, `<decoder>-generate` or
-    /// `<decoder>-generate-beam<width>`. `None` if it is none of these.
+    /// `<decoder>-generate-beam<width>`. `None` for any other id.
     pub(crate) fn of(id: &str) -> Option<(Self, Use)> {
         let (decoder, usage) = match id.split_once("-generate") {
             None => (id, Use::Logits),

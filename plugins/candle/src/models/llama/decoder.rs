@@ -22,7 +22,7 @@ pub(super) struct Decoder {
     norm: Tensor,
     /// `[word, hidden]`
     head: Tensor,
-    /// What products are added to where there is nothing else: as many as the longest has outputs.
+    /// Start value of products where there is no other: as many as the longest has outputs.
     zeros: Tensor,
 }
 
@@ -142,7 +142,7 @@ impl Decoder {
         self.linear(&self.norm(x, &self.norm)?, &self.head)?.to_dtype(DType::F32)
     }
 
-    /// What the attention of a layer starts from, for each row of `x`.
+    /// Queries, keys and values of a layer's attention, for each row of `x`.
     fn qkv(&self, layer: &Layer, x: &Tensor) -> Result<Tensor> {
         self.linear(&self.norm(x, &layer.input_norm)?, &layer.qkv)
     }
@@ -202,7 +202,7 @@ impl Layer {
     }
 }
 
-/// Word 0 stands beyond the end of a prompt; nobody looks at it.
+/// Word 0 stands beyond the end of a prompt and is never read.
 fn padded(prompt: &[u32], words: usize) -> impl Iterator<Item = u32> {
     prompt.iter().copied().chain(std::iter::repeat_n(0, words - prompt.len()))
 }

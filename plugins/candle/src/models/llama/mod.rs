@@ -1,9 +1,10 @@
-//! A decoder of the Llama family: RMS norm, rotary positions, grouped-query attention, SwiGLU; its logits after a prompt, or
-//! a text that goes on from it.
+//! A decoder of the Llama family: RMS norm, rotary positions, grouped-query attention, SwiGLU; its logits after a
+//! prompt, or a text that goes on from it.
 //!
-//! `datasets/recipes/llama.md` has its tensors and what exactly is computed. `decoder` computes logits, with `attention` over
-//! the keys and values in `cache`; `beam_search` chooses words, greedily or by a beam; `network` reads a batch of prompts of
-//! different lengths, runs the one and the other in turn, and reports each first token when it is known.
+//! `datasets/recipes/llama.md` has its tensors and what exactly is computed. `decoder` computes logits, with
+//! `attention` over the keys and values in `cache`; `beam_search` chooses words, greedily or by a beam; `network`
+//! reads a batch of prompts of different lengths, runs the one and the other in turn, and reports each first token
+//! when it is known.
 
 mod attend;
 mod attention;

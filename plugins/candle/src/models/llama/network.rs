@@ -178,7 +178,8 @@ impl Progress {
     }
 }
 
-/// Hands each search the logits of its texts, `[sample * text, word]`, and reports the first tokens that are known then.
+/// Hands each search the logits of its texts, `[sample * text, word]`, and reports the first tokens that are known
+/// then.
 fn advance(searches: &mut [Progress], logits: &Tensor, call: &Call) -> Result<()> {
     let logits = logits.flatten_all()?.to_vec1::<f32>()?;
     let share = logits.len() / searches.len();
@@ -195,8 +196,8 @@ fn advance(searches: &mut [Progress], logits: &Tensor, call: &Call) -> Result<()
     Ok(())
 }
 
-/// For each text of the batch the text that it goes on from, and the word that it is fed. Those of a search that is done are
-/// fed anything, and stay what they are.
+/// For each text of the batch the text that it goes on from, and the word that it is fed. Words of a search that is
+/// done are fed anything, and stay what they are.
 fn next(searches: &[Progress], beam: usize) -> (Vec<u32>, Vec<u32>) {
     let mut parents = Vec::with_capacity(searches.len() * beam);
     let mut words = Vec::with_capacity(searches.len() * beam);

@@ -117,7 +117,7 @@ fn texts(network: &dyn Network, samples: &[(Vec<u32>, u32)]) -> Vec<Vec<i32>> {
     }
 }
 
-/// What `datasets/recipes/make_reference.py` computed: an output of each of the first samples.
+/// Outputs that `datasets/recipes/make_reference.py` computed: one of each of the first samples.
 fn reference(id: &str, output: &str) -> Vec<Vec<f64>> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/recipes/reference");
     let text = std::fs::read_to_string(format!("{folder}/{id}.json")).unwrap();
@@ -300,7 +300,7 @@ fn a_prompt_that_is_none_is_an_error_with_its_sample() {
         error((words(1, u32::MAX), 5)),
         "sample 101: input_ids[1] is -1, which is none of the 96 words"
     );
-    // Beyond the length nobody looks.
+    // Words beyond the length are not read.
     assert!(logits_network(Precision::F32).run(&call(&[(words(5, 96), 5)])).is_ok());
 }
 
