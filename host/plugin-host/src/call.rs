@@ -3,7 +3,7 @@
 use std::fmt;
 
 macro_rules! calls {
-    ($($variant:ident $name:literal,)+) => {
+    ($($variant:ident $name:literal $task:literal,)+) => {
         /// A call from the host into a plugin.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         #[non_exhaustive]
@@ -19,32 +19,38 @@ macro_rules! calls {
             pub fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name),+ }
             }
+
+            /// The task of the plugin in this call, to follow "it was asked to".
+            #[must_use]
+            pub fn task(self) -> &'static str {
+                match self { $(Self::$variant => $task),+ }
+            }
         }
     };
 }
 
 calls! {
-    Load "loading the library",
-    Entry "proctor_plugin_entry",
-    Extension "extension",
-    Describe "describe",
-    Open "open",
-    LoadModel "load_model",
-    CreateInstance "create_instance",
-    PrepareSamples "prepare_samples",
-    ReleaseSamples "release_samples",
-    WarmUp "warm_up",
-    Start "start",
-    Execute "execute",
-    ExecuteVirtual "execute in virtual time",
-    ReleaseOutput "release of a lent output",
-    Issue "issue",
-    Explain "explain",
-    Flush "flush",
-    Stop "stop",
-    DestroyInstance "destroy_instance",
-    UnloadModel "unload_model",
-    Close "close",
+    Load "loading the library" "be loaded",
+    Entry "proctor_plugin_entry" "show its table",
+    Extension "extension" "show an extension",
+    Describe "describe" "describe itself",
+    Open "open" "open",
+    LoadModel "load_model" "load the model",
+    CreateInstance "create_instance" "create an instance",
+    PrepareSamples "prepare_samples" "prepare the samples",
+    ReleaseSamples "release_samples" "release the samples",
+    WarmUp "warm_up" "warm up",
+    Start "start" "start",
+    Execute "execute" "execute a batch",
+    ExecuteVirtual "execute in virtual time" "execute a batch in virtual time",
+    ReleaseOutput "release of a lent output" "release an output that it lent",
+    Issue "issue" "take a query (issue)",
+    Explain "explain" "explain the model",
+    Flush "flush" "flush",
+    Stop "stop" "stop",
+    DestroyInstance "destroy_instance" "destroy an instance",
+    UnloadModel "unload_model" "unload the model",
+    Close "close" "close",
 }
 
 impl Call {

@@ -28,7 +28,7 @@
 //! - **The timed path does not allocate.** The arrays of a batch are made with the instance; outputs go into one
 //!   buffer in which the outputs of a sample lie side by side, so that a response is one slice.
 //! - **A crash leaves words.** Each call is noted before it is made, so that [`crash`] can say in a signal handler
-//!   which plugin, call, instance and sample it was, and [`activities`] can say the same of a hang.
+//!   which plugin, call, instance and sample it was, and [`calls_under_way`] is for the report of a hang.
 //!
 //! # Example
 //! ```
@@ -62,7 +62,7 @@ mod tests;
 pub use call::Call;
 pub use error::PluginHostError;
 pub use guard::{
-    activity::activities,
+    activity::{CallUnderWay, calls_under_way},
     crash::{self, EXIT_PLUGIN_CRASHED},
 };
 pub use load::plugin_library::{PluginIdentity, PluginLibrary};

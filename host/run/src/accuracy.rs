@@ -8,18 +8,23 @@ use proctor_datasets::DataRoot;
 use proctor_loadgen::{PhaseMode, TestOutcome};
 use proctor_vocabulary::{Scenario, TestMode};
 
-use crate::{error::HostError, files::model_files};
+use crate::{error::HostError, files::model_files, observer::Observer};
 
 /// Checks before a run whether its answers can be scored in this precision, if they are to be.
 ///
 /// # Errors
 /// If the benchmark's outputs do not fit its metric, or there are no answers to compare with.
-pub(crate) fn check(settings: &Settings, root: &DataRoot, precision: &str) -> Result<(), HostError> {
+pub(crate) fn check(
+    settings: &Settings,
+    root: &DataRoot,
+    precision: &str,
+    observer: &dyn Observer,
+) -> Result<(), HostError> {
     let is_scored =
         matches!(settings.run.mode, None | Some(TestMode::AccuracyOnly) | Some(TestMode::SubmissionRun));
     if is_scored {
         tolerance(&settings.benchmark, precision)?;
-        answers(settings, root)?.check()?;
+        answers(settings, root, observer)?.check()?;
     }
     Ok(())
 }
@@ -34,10 +39,11 @@ pub(crate) fn score(
     folder: &Path,
     root: &DataRoot,
     precision: &str,
+    observer: &dyn Observer,
 ) -> Result<AccuracyResult, HostError> {
     let benchmark = &settings.benchmark;
     let check = AccuracyCheck {
-        answers: answers(settings, root)?,
+        answers: answers(settings, root, observer)?,
         metric: benchmark.quality.metric.clone(),
         response: response_form(benchmark)?,
         tolerance: tolerance(benchmark, precision)?,
@@ -49,7 +55,7 @@ pub(crate) fn score(
 }
 
 /// Where the right answers come from.
-fn answers(settings: &Settings, root: &DataRoot) -> Result<AnswerSource, HostError> {
+fn answers(settings: &Settings, root: &DataRoot, observer: &dyn Observer) -> Result<AnswerSource, HostError> {
     let benchmark = &settings.benchmark;
     let model = benchmark.model.id.clone();
     let sample_count = usize::try_from(benchmark.qsl.total_sample_count).unwrap_or(usize::MAX);
@@ -61,7 +67,7 @@ fn answers(settings: &Settings, root: &DataRoot) -> Result<AnswerSource, HostErr
         }
         config::AnswerSource::Computed => {
             // In whichever format and precision the plugin computes, these are the weights that the definition names.
-            let files = model_files::find(settings, root, "f32", |format| format == "safetensors")?;
+            let files = model_files::find(settings, root, "f32", observer, |format| format == "safetensors")?;
             let weights = files.into_iter().next().map(|file| file.path).ok_or_else(|| {
                 HostError::Data(format!(
                     "{}: quality.answers = \"computed\" needs the model as safetensors",

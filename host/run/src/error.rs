@@ -1,15 +1,4 @@
-//! Exit codes, and the errors that end a run without a result.
-//!
-//! | code | meaning |
-//! |---|---|
-//! | 0 | the run is VALID and its accuracy passed |
-//! | 1 | the run is complete, but INVALID, or its accuracy failed |
-//! | 2 | a flag or a setting is wrong |
-//! | 3 | the plugin cannot be loaded or used |
-//! | 4 | a data set, a model or another input file is missing or damaged |
-//! | 5 | the results cannot be written |
-//! | 70 | the plugin crashed; the report is in the run folder |
-//! | 130 | interrupted |
+//! The errors that end a run without a result.
 
 use std::{error::Error, io, path::PathBuf};
 
@@ -22,30 +11,7 @@ use proctor_preprocess::PreprocessError;
 use proctor_recipes::RecipeError;
 use proctor_scheduler::SchedulerError;
 
-/// The codes for `--help`.
-pub const EXIT_CODES: &str = "\
-Exit codes:
-  0    VALID, and the accuracy passed
-  1    the run is complete, but INVALID, or its accuracy failed
-  2    a flag or a setting is wrong
-  3    the plugin cannot be loaded or used
-  4    a data set, a model or another input file is missing or damaged
-  5    the results cannot be written
-  70   the plugin crashed; the report is in the run folder
-  130  interrupted";
-
-/// The run is VALID, and its accuracy passed.
-pub const EXIT_GOOD: i32 = 0;
-/// The run is complete, but INVALID, or its accuracy failed.
-pub const EXIT_BAD_RESULT: i32 = 1;
-pub(crate) const EXIT_SETTINGS: i32 = 2;
-pub(crate) const EXIT_PLUGIN: i32 = 3;
-pub(crate) const EXIT_DATA: i32 = 4;
-pub(crate) const EXIT_OUTPUT: i32 = 5;
-/// The user ended the program.
-pub const EXIT_INTERRUPTED: i32 = 130;
-
-/// Why there is no result. An INVALID run is not among these: it is a result.
+/// Reason why there is no result. An INVALID run is not one: it is a result.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
     /// Settings are wrong, each on its own line.
@@ -98,23 +64,6 @@ pub enum HostError {
 }
 
 impl HostError {
-    /// The exit code of the process.
-    pub fn code(&self) -> i32 {
-        match self {
-            Self::Settings(_) | Self::Usage(_) | Self::Scheduler(_) => EXIT_SETTINGS,
-            Self::Plugin(PluginHostError::Option { .. }) => EXIT_SETTINGS,
-            Self::Plugin(_) | Self::PluginCannot(_) => EXIT_PLUGIN,
-            Self::Dataset(_) | Self::Recipe(_) | Self::Preprocess(_) | Self::Data(_) | Self::Accuracy(_) => {
-                EXIT_DATA
-            }
-            Self::LoadGen(LoadGenError::Load { source, .. }) if source.is::<PluginHostError>() => EXIT_PLUGIN,
-            Self::LoadGen(LoadGenError::Load { .. }) => EXIT_DATA,
-            Self::LoadGen(_) => EXIT_SETTINGS,
-            Self::Output { .. } | Self::Folder(_) => EXIT_OUTPUT,
-            Self::Interrupted(_) => EXIT_INTERRUPTED,
-        }
-    }
-
     /// The message with everything that led to it, a line each, the first one starting with `error: `.
     pub fn report(&self) -> String {
         let text = self.to_string();
@@ -146,7 +95,6 @@ mod tests {
     fn a_full_disk_says_what_to_do() {
         let source = io::Error::from(io::ErrorKind::StorageFull);
         let error = HostError::Output { path: "runs/a/samples.bin".into(), source };
-        assert_eq!(error.code(), EXIT_OUTPUT);
         let report = error.report();
         assert!(
             report.starts_with("error: cannot write runs/a/samples.bin: the disk is full; make room"),

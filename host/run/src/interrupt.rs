@@ -7,22 +7,20 @@
 //! | a test runs | nothing is issued any more, what is outstanding is waited for | the wait is given up, the plugin told |
 //! | writing | ignored | ignored; the third ends the program |
 
-use std::{
-    process,
-    sync::{Arc, Mutex, MutexGuard},
-};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use proctor_loadgen::StopHandle;
 
-use crate::error::{EXIT_INTERRUPTED, HostError};
+use crate::{error::HostError, observer::Observer};
 
-/// What an interrupted test says of itself.
+/// The reason of an interrupted test.
 const REASON: &str = "Ctrl-C or SIGTERM";
 
-/// Knows what the program is doing, and ends it in good order when a signal comes.
-#[derive(Clone, Default)]
+/// Keeps what the program is doing, and ends it in good order when a signal comes. Clones share it.
+#[derive(Clone)]
 pub struct Interrupt {
     state: Arc<Mutex<State>>,
+    observer: Arc<dyn Observer>,
 }
 
 #[derive(Default)]
@@ -43,34 +41,45 @@ enum Doing {
 }
 
 impl Interrupt {
-    /// Starts to listen for signals.
+    /// An interrupt that never comes.
+    #[must_use]
+    pub fn never(observer: Arc<dyn Observer>) -> Self {
+        Self { state: Arc::default(), observer }
+    }
+
+    /// Starts to listen for signals, with messages to `observer`.
     ///
     /// # Errors
     /// If the system refuses.
-    pub fn install() -> Result<Self, HostError> {
-        let interrupt = Self::default();
+    pub fn install(observer: Arc<dyn Observer>) -> Result<Self, HostError> {
+        let interrupt = Self::never(observer);
         let listener = interrupt.clone();
         ctrlc::set_handler(move || listener.signal())
             .map_err(|error| HostError::Usage(format!("cannot listen for signals: {error}")))?;
         Ok(interrupt)
     }
 
-    /// What is to be done when the program ends while it is loading: to remove what is not worth keeping.
+    /// The user's side of the program.
+    pub(crate) fn observer(&self) -> &Arc<dyn Observer> {
+        &self.observer
+    }
+
+    /// Sets an action for the end of the program, such as to remove what is not worth keeping.
     pub(crate) fn on_exit(&self, action: impl FnOnce() + Send + 'static) {
         self.lock().on_exit = Some(Box::new(action));
     }
 
-    /// What is to be done when the user does not want to wait any more: to tell the plugin.
+    /// Sets an action for the second signal of a test, such as to tell the plugin.
     pub(crate) fn on_second(&self, action: impl Fn() + Send + 'static) {
         self.lock().on_second = Some(Box::new(action));
     }
 
-    /// Measurements begin, of which each is worth keeping.
+    /// Marks the begin of measurements, of which each is worth keeping.
     pub fn measuring(&self) {
         self.lock().doing = Doing::Measuring;
     }
 
-    /// A test begins. A signal that came between two tests ends the second one at its start.
+    /// Marks the begin of a test. A signal that came between two tests ends the second one at its start.
     pub(crate) fn testing(&self, stop: StopHandle) {
         let mut state = self.lock();
         if state.signal_count > 0 {
@@ -79,7 +88,7 @@ impl Interrupt {
         state.doing = Doing::Testing(stop);
     }
 
-    /// There are results now, which have to be written.
+    /// Marks that there are results, which have to be written.
     pub fn writing(&self) {
         self.lock().doing = Doing::Writing;
     }
@@ -95,48 +104,46 @@ impl Interrupt {
         state.signal_count += 1;
         let count = state.signal_count;
         match &state.doing {
-            Doing::Loading => end(&mut state),
-            Doing::Measuring if count == 1 => {
-                eprintln!(
-                    "interrupted: ending with what was measured so far; press Ctrl-C again to give it up"
-                );
-            }
-            Doing::Measuring => end(&mut state),
+            Doing::Loading => self.end(&mut state),
+            Doing::Measuring if count == 1 => self.observer.message(
+                "interrupted: ending with what was measured so far; press Ctrl-C again to give it up",
+            ),
+            Doing::Measuring => self.end(&mut state),
             Doing::Testing(stop) => {
                 stop.stop(REASON);
                 if count == 1 {
-                    eprintln!(
-                        "interrupted: waiting for what is outstanding; press Ctrl-C again to give it up"
+                    self.observer.message(
+                        "interrupted: waiting for what is outstanding; press Ctrl-C again to give it up",
                     );
                 } else if let Some(action) = &state.on_second {
                     action();
                 }
-                // Whoever presses that often means it.
+                // So many are meant.
                 if count > 4 {
-                    end(&mut state);
+                    self.end(&mut state);
                 }
             }
             // Two of them may have been meant for the test before.
-            Doing::Writing if count > 2 => end(&mut state),
-            Doing::Writing => eprintln!("interrupted: writing the results, which takes a moment"),
+            Doing::Writing if count > 2 => self.end(&mut state),
+            Doing::Writing => {
+                self.observer.message("interrupted: writing the results, which takes a moment");
+            }
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("no holder of this lock can panic")
     }
-}
 
-fn end(state: &mut State) -> ! {
-    if let Some(action) = state.on_exit.take() {
-        action();
+    fn end(&self, state: &mut State) -> ! {
+        if let Some(action) = state.on_exit.take() {
+            action();
+        }
+        self.observer.end(&HostError::Interrupted(match state.doing {
+            Doing::Loading => "loading",
+            Doing::Measuring => "measuring",
+            Doing::Testing(_) => "a test was running",
+            Doing::Writing => "writing the results",
+        }))
     }
-    let error = HostError::Interrupted(match state.doing {
-        Doing::Loading => "loading",
-        Doing::Measuring => "measuring",
-        Doing::Testing(_) => "a test was running",
-        Doing::Writing => "writing the results",
-    });
-    eprintln!("{}", error.report());
-    process::exit(EXIT_INTERRUPTED)
 }

@@ -1,14 +1,16 @@
 //! One run of a benchmark, from settings to verdict: it takes settings, returns a result, and knows no flags.
 //!
 //! [`run`](run()) reads from top to bottom as a run goes: plugin, data, model, accuracy run, performance run, result,
-//! verdict. [`find_max`](find_max()) makes many tests on the way of a run, to find the highest load that is VALID.
+//! verdict. [`find_max`](find_max()) makes many tests on the way of a run, to find the highest load that is VALID. Both show
+//! what they do to an [`Observer`], and end early when the user [interrupts](Interrupt) them.
 //!
-//! 1. `open` opens the plugin and the data and loads the model; what comes of it is a test bed.
+//! 1. `frame` is around both: the folder, the watchdog, the note of an error. It opens the plugin and the data and loads the
+//!    model; what comes of it is a test bed.
 //! 2. `bed` makes one test with the load generator. In it are the glue between the load generator, the scheduler and the
 //!    plugin, the placement of threads, and the watchdog for calls into the plugin.
 //! 3. `overhead` is the same path with a plugin that takes no time: the harness's own floor.
 //! 4. `accuracy` scores the answers, `result` is `result.json` and the verdict.
-//! 5. `files` is what a run reads and leaves on the disk.
+//! 5. `files` are the files that a run reads, and those that it leaves on the disk.
 
 #![forbid(unsafe_code)]
 
@@ -19,9 +21,10 @@ mod explain_model;
 mod figures;
 mod files;
 mod find_max;
+mod frame;
 mod interrupt;
 mod machine;
-mod open;
+mod observer;
 mod overhead;
 mod performance_runs;
 mod result;
@@ -32,26 +35,20 @@ mod warnings;
 
 pub use crate::{
     bed::{plugin::Dispatch, sample_library::read_samples, test_bed::TestBed},
-    error::{EXIT_BAD_RESULT, EXIT_CODES, EXIT_GOOD, EXIT_INTERRUPTED, HostError},
+    error::HostError,
     explain_model::explain_model,
     figures::{Latencies, query_latencies},
     files::{
         cache_folder::lasting_folder,
-        model_files::{FileProgress, FoundFile, find as find_model_files},
+        model_files::{FoundFile, find as find_model_files},
         run_folder::{output, write_whole},
     },
     find_max::{find_max, options::FindMaxOptions},
     interrupt::Interrupt,
     machine::Machine,
-    open::open_bed,
+    observer::Observer,
     overhead::null_test::NullTest,
-    result::Program,
+    result::{Conclusion, Program, RunResult},
     run::run,
     ticker::Ticker,
 };
-
-/// Prints a text to stdout.
-fn print(text: String) {
-    // A reader that closes the pipe has seen enough.
-    let _ = std::io::Write::write_all(&mut std::io::stdout(), text.as_bytes());
-}

@@ -27,13 +27,13 @@ impl PerformanceRuns {
     /// # Errors
     /// If one could not begin.
     pub(crate) fn make(bed: &TestBed<'_>, mode: TestMode, folder: &RunFolder) -> Result<Self, HostError> {
-        let planned_count = planned_count(bed.settings, mode);
+        let planned_count = planned_count(bed.settings(), mode);
         let mut tests: Vec<Test> = Vec::new();
         for number in 1..=planned_count {
             let name = if planned_count == 1 { String::new() } else { format!("run_{number}") };
             // The answers of the first are enough.
             let mode = if number == 1 { mode } else { TestMode::PerformanceOnly };
-            tests.push(bed.test(mode, &folder.subfolder(&name)?)?);
+            tests.push(bed.test_in_mode(mode, &folder.subfolder(&name)?)?);
             if !tests.iter().all(|test| test.may_go_on() && test.outcome.verdict.valid) {
                 break;
             }

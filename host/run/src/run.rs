@@ -9,92 +9,80 @@ use proctor_vocabulary::TestMode;
 
 use crate::{
     accuracy::score,
-    bed::test_bed::scheduler_config,
     error::HostError,
     files::run_folder::{RunFolder, write_whole},
+    frame::Frame,
     interrupt::Interrupt,
-    open::Opened,
+    observer::Observer,
     overhead::floor::Floor,
     performance_runs::PerformanceRuns,
     result::{PluginPart, RunResult, Tests, verdict::verdict},
-    warnings,
 };
 
 /// Name of the file with everything about a run.
 pub(crate) const RESULT: &str = "result.json";
 
-/// What LoadGen calls its audit file.
+/// Name of LoadGen's audit file.
 const AUDIT_CONFIG: &str = "audit.config";
 
-/// Runs a benchmark and prints the verdict. Returns the exit code.
+/// Runs a benchmark, and returns its result, which is in the run folder, too. The verdict is the answer to the user.
 ///
 /// # Errors
 /// Whatever keeps the run from having a result. What was recorded until then stays in the run folder.
-pub fn run(mut settings: Settings) -> Result<i32, HostError> {
-    let audit_config = audit_config(&mut settings)?;
-    warnings::check(&mut settings)?;
-    scheduler_config(&settings.run)?;
-    let interrupt = Interrupt::install()?;
-    let time = Local::now().format("%Y-%m-%dT%H-%M-%S").to_string();
-    let chosen = settings.run.output_folder.as_deref();
-    let folder = RunFolder::create(chosen, &time, &settings.benchmark.id, settings.run.scenario)?;
-    let cleanup = folder.clone();
-    interrupt.on_exit(move || _ = cleanup.remove_if_empty());
-    run_in(&folder, &settings, audit_config, &interrupt).inspect_err(|error| {
-        if !folder.remove_if_empty() {
-            folder.note(&error.report());
-            eprintln!("what was recorded is in {}", folder.partial().display());
-        }
-    })
+pub fn run(mut settings: Settings, interrupt: &Interrupt) -> Result<RunResult, HostError> {
+    let audit_config = audit_config(&mut settings, interrupt.observer().as_ref())?;
+    let frame = Frame::set_up(settings, interrupt, |settings| {
+        let time = Local::now().format("%Y-%m-%dT%H-%M-%S").to_string();
+        let chosen = settings.run.output_folder.as_deref();
+        RunFolder::create(chosen, &time, &settings.benchmark.id, settings.run.scenario)
+    })?;
+    frame.run("what was recorded is in", |frame| run_in(frame, audit_config))
 }
 
-fn run_in(
-    folder: &RunFolder,
-    settings: &Settings,
-    audit_config: Option<String>,
-    interrupt: &Interrupt,
-) -> Result<i32, HostError> {
-    let opened = Opened::open(folder, settings, audit_config, interrupt)?;
-    let Opened { bed, root, .. } = &opened;
+fn run_in(frame: &Frame, audit_config: Option<String>) -> Result<RunResult, HostError> {
+    let Frame { settings, folder, interrupt, .. } = frame;
+    let observer = interrupt.observer();
+    let bed = frame.open(audit_config)?;
 
     // The accuracy run, then the performance runs, of which most rules want one.
     let modes = Modes::of(settings.run.mode);
     let accuracy_run = match modes.accuracy {
-        Some(mode) => Some(bed.test(mode, &folder.subfolder("accuracy")?)?),
+        Some(mode) => Some(bed.test_in_mode(mode, &folder.subfolder("accuracy")?)?),
         None => None,
     };
     let may_go_on = accuracy_run.as_ref().is_none_or(|test| test.may_go_on());
-    let performs = modes.performance.is_some() && may_go_on;
-    let floor = performs.then(|| Floor::of_run(settings, bed.plugin.dispatch, &bed.interrupt)).flatten();
-    let performance_runs = match modes.performance {
-        Some(mode) if may_go_on => PerformanceRuns::make(bed, mode, folder)?,
-        _ => PerformanceRuns::default(),
+    let performance_mode = modes.performance.filter(|_| may_go_on);
+    let floor = performance_mode.and_then(|_| Floor::of_run(settings, bed.plugin.dispatch, interrupt));
+    let performance_runs = match performance_mode {
+        Some(mode) => PerformanceRuns::make(&bed, mode, folder)?,
+        None => PerformanceRuns::default(),
     };
     let performance_run = performance_runs.tests.first();
     let scored = accuracy_run.as_ref().or(performance_run.filter(|_| modes.scores_performance));
+    let precision = bed.model().precision();
     let accuracy = match scored.filter(|test| test.write_error.is_none()) {
-        Some(test) => Some(score(settings, &test.outcome, &test.folder, root, bed.model.precision())?),
+        Some(test) => {
+            Some(score(settings, &test.outcome, &test.folder, &bed.data_root, precision, observer.as_ref())?)
+        }
         None => None,
     };
 
     // The result and the verdict.
     let tests = Tests { accuracy_run: accuracy_run.as_ref(), performance_runs: &performance_runs, accuracy };
-    let plugin = PluginPart::new(&bed.plugin, bed.model.precision(), settings.run.virtual_time);
-    let result = RunResult::new(settings, plugin, opened.machine.clone(), tests).with_floor(floor);
+    let result = RunResult::new(settings, PluginPart::of(&bed), bed.machine.clone(), tests).with_floor(floor);
     write_whole(&folder.path(RESULT), |out| result.write(out))?;
-    let tests: Vec<_> = accuracy_run.into_iter().chain(performance_runs.tests).collect();
-    let is_abandoned = tests.iter().any(|test| test.is_abandoned);
-    if let Some(error) = tests.into_iter().find_map(|test| test.write_error) {
+    let made = accuracy_run.into_iter().chain(performance_runs.tests);
+    if let Some(error) = made.into_iter().find_map(|test| test.write_error) {
         return Err(error);
     }
     folder.finish()?;
-    crate::print(verdict(&result, folder.name()));
-    opened.close(is_abandoned);
-    Ok(result.exit_code())
+    // Before the plugin is closed, which may hang.
+    observer.answer(&verdict(&result, folder.name()));
+    Ok(result)
 }
 
 /// The content of the audit file, if the settings name one. What it says without effect is a warning of the settings.
-fn audit_config(settings: &mut Settings) -> Result<Option<String>, HostError> {
+fn audit_config(settings: &mut Settings, observer: &dyn Observer) -> Result<Option<String>, HostError> {
     let Some(path) = &settings.run.audit_config else {
         // LoadGen would apply it without being asked.
         if Path::new(AUDIT_CONFIG).exists() {
@@ -115,14 +103,18 @@ fn audit_config(settings: &mut Settings) -> Result<Option<String>, HostError> {
         return Ok(None);
     }
     let changed: Vec<_> = report.applied.iter().map(|applied| applied.setting).collect();
-    eprintln!("warning: {} overrides in the performance run: {}", path.display(), changed.join(", "));
+    observer.message(&format!(
+        "warning: {} overrides in the performance run: {}",
+        path.display(),
+        changed.join(", ")
+    ));
     let ignored: Vec<_> =
         report.ignored.iter().map(|ignored| format!("{}: {ignored}", path.display())).collect();
     settings.warnings.extend(ignored);
     Ok(Some(text))
 }
 
-/// Which tests a run consists of.
+/// Tests of a run.
 #[derive(Debug, PartialEq, Eq)]
 struct Modes {
     accuracy: Option<TestMode>,

@@ -1,4 +1,4 @@
-//! What is to be said of the settings before a run; with `strict`, why there is none.
+//! Warnings about settings before a run; errors with `strict`.
 
 use proctor_config::Settings;
 use proctor_loadgen::{EffectiveSettings, TestSettings};
@@ -6,7 +6,7 @@ use proctor_vocabulary::TestMode;
 
 use crate::error::HostError;
 
-/// Adds to the warnings of the files what the tests of the run will take otherwise than it looks, and shows all.
+/// Adds warnings about settings that the tests of the run take otherwise than it looks to those of the files.
 ///
 /// # Errors
 /// [`HostError::Usage`] with all warnings if there are any and the settings are `strict`.
@@ -17,9 +17,6 @@ pub(crate) fn check(settings: &mut Settings) -> Result<(), HostError> {
         let mut lines = settings.warnings.clone();
         lines.push("with strict = true, these warnings are errors".to_owned());
         return Err(HostError::Usage(lines.join("\n")));
-    }
-    for warning in &settings.warnings {
-        eprintln!("warning: {warning}");
     }
     Ok(())
 }

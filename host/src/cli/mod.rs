@@ -9,7 +9,7 @@ mod setting_flags;
 mod values;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use proctor_run::EXIT_CODES;
+use proctor_display::EXIT_CODES;
 
 use self::{
     bench::{BENCH_HELP, BenchFlags},

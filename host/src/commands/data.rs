@@ -7,8 +7,9 @@ use proctor_recipes::{
 };
 
 use crate::cli::{DataCommand, DataFlags};
+use proctor_display::FileLine;
 use proctor_run::{
-    FileProgress, HostError, lasting_folder,
+    HostError, lasting_folder,
     text::{megabytes, table},
 };
 
@@ -22,7 +23,7 @@ pub(crate) fn data(flags: &DataFlags) -> Result<String, HostError> {
     match &flags.command {
         DataCommand::List { .. } => Ok(list(&settings, &root)),
         DataCommand::MakeModel { name, out, .. } => {
-            let mut progress = FileProgress::default();
+            let mut progress = FileLine::default();
             let made = match out {
                 Some(folder) => make_model(name, folder, &mut |path, done| progress.show(path, done))?,
                 None => find_or_make_model(name, &root, &lasting_folder(&settings), &mut |path, done| {

@@ -1,6 +1,7 @@
 //! `host describe PLUGIN --plan BENCHMARK`: how a plugin will run the model of a benchmark, in its own words.
 
-use proctor_run::{HostError, explain_model};
+use proctor_display::Terminal;
+use proctor_run::{HostError, Interrupt, explain_model};
 
 use crate::cli::RunFlags;
 
@@ -9,5 +10,5 @@ use crate::cli::RunFlags;
 /// # Errors
 /// Those of the settings and of [`explain_model`].
 pub(crate) fn plan(flags: &RunFlags) -> Result<String, HostError> {
-    explain_model(&flags.load()?)
+    explain_model(&flags.load()?, &Interrupt::never(Terminal::observer()))
 }

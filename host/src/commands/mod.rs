@@ -7,19 +7,26 @@ mod describe_plan;
 mod explain;
 mod list;
 
-use proctor_display::print;
-use proctor_run::{EXIT_GOOD, HostError};
+use proctor_display::{Terminal, print};
+use proctor_run::{Conclusion, HostError, Interrupt, find_max, run};
 
 use crate::cli::Command;
 
-/// Executes a command, and returns the exit code.
+/// Executes a command.
 ///
 /// # Errors
 /// Those of the command.
-pub(crate) fn execute(command: &Command) -> Result<i32, HostError> {
+pub(crate) fn execute(command: &Command) -> Result<Conclusion, HostError> {
     let text = match command {
-        Command::Run(flags) => return proctor_run::run(flags.load()?),
-        Command::FindMax(flags) => return proctor_run::find_max(flags.load()?, &flags.options()),
+        Command::Run(flags) => {
+            let settings = flags.load()?;
+            return run(settings, &Interrupt::install(Terminal::observer())?)
+                .map(|result| result.conclusion());
+        }
+        Command::FindMax(flags) => {
+            let settings = flags.load()?;
+            return find_max(settings, &flags.options(), &Interrupt::install(Terminal::observer())?);
+        }
         Command::Bench(flags) => return bench::bench(flags),
         Command::List { kind } => list::list(*kind)?,
         Command::Describe(flags) => match flags.run() {
@@ -30,5 +37,5 @@ pub(crate) fn execute(command: &Command) -> Result<i32, HostError> {
         Command::Explain(flags) => explain::explain(flags)?,
     };
     print(text);
-    Ok(EXIT_GOOD)
+    Ok(Conclusion::Good)
 }

@@ -19,8 +19,8 @@ use super::{
     table::{Entry, Measured, Outcome, Row, System},
 };
 use crate::worker::{Measurement, Worker, pythons};
-use proctor_display::{Steps, print};
-use proctor_run::{EXIT_BAD_RESULT, EXIT_GOOD, EXIT_INTERRUPTED, HostError, Interrupt, output, write_whole};
+use proctor_display::{Steps, Terminal, print};
+use proctor_run::{Conclusion, HostError, Interrupt, output, write_whole};
 
 /// Share of the processors that others may use; above it, a turn is taken again.
 pub(super) const FOREIGN_SHARE_MAX: f64 = 0.03;
@@ -35,14 +35,14 @@ const LONG_TURN_S: f64 = 3.0;
 ///
 /// # Errors
 /// If a benchmark, its data or its model are not there, or the files cannot be written.
-pub(crate) fn bench(flags: &EnginesFlags) -> Result<i32, HostError> {
+pub(crate) fn bench(flags: &EnginesFlags) -> Result<Conclusion, HostError> {
     if let Some(owner) = flags.stray_option() {
         let engines = flags.engine.join(", ");
         return Err(HostError::Usage(format!("--set {owner}...: the plugins to measure are {engines}")));
     }
     let settings = flags.settings()?;
     let cases = flags.cases(&settings);
-    let interrupt = Interrupt::install()?;
+    let interrupt = Interrupt::install(Terminal::observer())?;
     let mut report = Report::new(flags);
     interrupt.measuring();
     let steps = cases.len() * flags.round_count() as usize * (flags.engine.len() + 2);
@@ -67,9 +67,9 @@ pub(crate) fn bench(flags: &EnginesFlags) -> Result<i32, HostError> {
     write_files(flags, &report)?;
     print(report.text());
     Ok(match (report.is_interrupted, report.is_right()) {
-        (true, _) => EXIT_INTERRUPTED,
-        (false, false) => EXIT_BAD_RESULT,
-        (false, true) => EXIT_GOOD,
+        (true, _) => Conclusion::Interrupted,
+        (false, false) => Conclusion::Bad,
+        (false, true) => Conclusion::Good,
     })
 }
 

@@ -25,7 +25,8 @@ use crate::{
     timing::Window,
     worker::{Hello, Refusal, say, write_times},
 };
-use proctor_run::{EXIT_GOOD, HostError, TestBed, open_bed, output};
+use proctor_display::Terminal;
+use proctor_run::{Conclusion, HostError, Interrupt, TestBed, output};
 
 /// The options that are set if a plugin has them.
 const THREADS: &str = "threads";
@@ -42,15 +43,10 @@ const STAMP_ROOM: usize = 1 << 20;
 /// Answers requests until there are no more.
 ///
 /// # Errors
-/// None: whoever asks is told why there is no answer.
-pub(crate) fn work(flags: &EnginesWorkerFlags) -> Result<i32, HostError> {
-    match serve(flags) {
-        Ok(()) => Ok(EXIT_GOOD),
-        Err(error) => {
-            say(&Refusal { error: one_line(&error) });
-            Ok(error.code())
-        }
-    }
+/// If plugin, data or model cannot be opened; the other side has the reason then.
+pub(crate) fn work(flags: &EnginesWorkerFlags) -> Result<Conclusion, HostError> {
+    let served = serve(flags).inspect_err(|error| say(&Refusal { error: one_line(error) }));
+    served.map(|()| Conclusion::Good)
 }
 
 /// An error with what led to it, on one line.
@@ -74,7 +70,11 @@ fn serve(flags: &EnginesWorkerFlags) -> Result<(), HostError> {
         return Ok(());
     }
     let start = Instant::now();
-    let served = Served { bed: open_bed(&settings)?, settings: &settings, samples: flags.samples };
+    let served = Served {
+        bed: TestBed::open_for_bench(&settings, &interrupt())?,
+        settings: &settings,
+        samples: flags.samples,
+    };
     let load_ms = start.elapsed().as_secs_f64() * 1e3;
     let call_ms = served.first_batch(&flags.folder)?;
     say(&Loaded { load_ms, call_ms, plugin: Some(identity.name.clone()), library: None });
@@ -89,6 +89,11 @@ fn serve(flags: &EnginesWorkerFlags) -> Result<(), HostError> {
         }
     }
     Ok(())
+}
+
+/// No signal ends a worker by itself: the program that started it does.
+fn interrupt() -> Interrupt {
+    Interrupt::never(Terminal::observer())
 }
 
 /// The settings of a run; the options of plugins are left out.
@@ -279,7 +284,11 @@ mod tests {
     fn measured(batch: usize, set: &[&str]) -> (Figures, usize, usize) {
         let folder = tempfile::tempdir().unwrap();
         let settings = settings(&flags(folder.path(), batch, set)).unwrap();
-        let served = Served { bed: open_bed(&settings).unwrap(), settings: &settings, samples: 16 };
+        let served = Served {
+            bed: TestBed::open_for_bench(&settings, &interrupt()).unwrap(),
+            settings: &settings,
+            samples: 16,
+        };
         served.first_batch(folder.path()).unwrap();
         let output = fs::read(folder.path().join(OUTPUT)).unwrap().len();
         let window = Window { warm_up_s: 0.0, least_s: 0.0, least_calls: 20, most_s: 10.0 };
@@ -309,7 +318,7 @@ mod tests {
             one_line(&error)
         );
         let set = settings(&flags(folder.path(), 1, &["plugin=cpu-rnn"])).unwrap();
-        let error = open_bed(&set).err().map(|error| one_line(&error)).unwrap();
+        let error = TestBed::open_for_bench(&set, &interrupt()).err().map(|error| one_line(&error)).unwrap();
         assert!(error.contains("digits-cnn"), "{error}");
     }
 

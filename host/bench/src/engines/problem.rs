@@ -10,6 +10,7 @@ use proctor_datasets::DataRoot;
 use proctor_vocabulary::{ElementType, SampleIndex, TensorSpec};
 use serde_json::{Value, json};
 
+use proctor_display::Terminal;
 use proctor_run::{HostError, find_model_files, output, read_samples};
 
 /// Number of different batches. Enough that none is still in the nearest cache when its turn comes again.
@@ -50,7 +51,9 @@ impl Problem {
         let sample_count = (there / batch as u64).min(BATCH_COUNT) * batch as u64;
         let root = DataRoot::new(settings.run.data_root.as_deref());
         let precision = settings.run.precision.as_deref().unwrap_or(PRECISION);
-        let model = find_model_files(settings, &root, precision, |format| format == FORMAT)?;
+        let observer = Terminal::observer();
+        let model =
+            find_model_files(settings, &root, precision, observer.as_ref(), |format| format == FORMAT)?;
         let indices: Vec<_> = (0..sample_count).map(SampleIndex).collect();
         let samples = read_samples(settings, &indices)?;
         let mut files = Vec::new();

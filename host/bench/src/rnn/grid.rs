@@ -21,10 +21,8 @@ use crate::{
     timing::Times,
     worker::{Measurement, Worker, pythons},
 };
-use proctor_display::{Steps, print};
-use proctor_run::{
-    EXIT_BAD_RESULT, EXIT_GOOD, EXIT_INTERRUPTED, HostError, Interrupt, output, text, write_whole,
-};
+use proctor_display::{Steps, Terminal, print};
+use proctor_run::{Conclusion, HostError, Interrupt, output, text, write_whole};
 
 /// Share of the processors that others may use; above it, a measurement is made again.
 pub(super) const FOREIGN_SHARE_MAX: f64 = 0.03;
@@ -36,7 +34,7 @@ const ATTEMPTS: u32 = 4;
 ///
 /// # Errors
 /// If nothing can be measured, or the files not be written.
-pub(crate) fn bench(flags: &RnnFlags) -> Result<i32, HostError> {
+pub(crate) fn bench(flags: &RnnFlags) -> Result<Conclusion, HostError> {
     let mut cases = selected(&flags.groups(), &flags.matches);
     if flags.ablation {
         cases.retain(ablation::is_for);
@@ -48,7 +46,7 @@ pub(crate) fn bench(flags: &RnnFlags) -> Result<i32, HostError> {
                 .to_owned(),
         ));
     }
-    let interrupt = Interrupt::install()?;
+    let interrupt = Interrupt::install(Terminal::observer())?;
     let folder = tempfile::Builder::new().prefix("proctor-rnn-").tempdir();
     let folder = folder.map_err(|source| output(&std::env::temp_dir(), source))?;
     let (threads, cpus) = (flags.threads(), allowed_cores());
@@ -74,9 +72,9 @@ pub(crate) fn bench(flags: &RnnFlags) -> Result<i32, HostError> {
     write_files(flags, &report)?;
     print(report.text());
     Ok(match (report.is_interrupted, report.is_ours_right()) {
-        (true, _) => EXIT_INTERRUPTED,
-        (false, false) => EXIT_BAD_RESULT,
-        (false, true) => EXIT_GOOD,
+        (true, _) => Conclusion::Interrupted,
+        (false, false) => Conclusion::Bad,
+        (false, true) => Conclusion::Good,
     })
 }
 

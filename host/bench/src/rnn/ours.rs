@@ -31,7 +31,7 @@ use crate::{
     timing::{Window, times_ns},
     worker::{Hello, Refusal, say, write_times},
 };
-use proctor_run::{EXIT_GOOD, HostError};
+use proctor_run::{Conclusion, HostError};
 
 /// The options of a plugin that are set if it has them.
 const THREADS: &str = "threads";
@@ -41,7 +41,7 @@ const GRU_RESET: &str = "gru_reset";
 ///
 /// # Errors
 /// If the plugin cannot be loaded.
-pub(crate) fn work(flags: &WorkerFlags) -> Result<i32, HostError> {
+pub(crate) fn work(flags: &WorkerFlags) -> Result<Conclusion, HostError> {
     pin_to(&flags.cpus).map_err(|error| HostError::Usage(format!("--cpus {:?}: {error}", flags.cpus)))?;
     let location = SearchPath::standard(&[]).find(&flags.plugin)?;
     let library = PluginLibrary::load(&location)?;
@@ -58,7 +58,7 @@ pub(crate) fn work(flags: &WorkerFlags) -> Result<i32, HostError> {
             Err(error) => say(&Refusal { error }),
         }
     }
-    Ok(EXIT_GOOD)
+    Ok(Conclusion::Good)
 }
 
 fn reply_to(

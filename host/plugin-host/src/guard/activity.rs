@@ -7,7 +7,7 @@
 use std::{
     cell::Cell,
     ptr,
-    sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering},
+    sync::atomic::{AtomicPtr, AtomicU64, Ordering},
 };
 
 use crate::call::Call;
@@ -18,13 +18,17 @@ pub(crate) struct Activity {
     plugin: &'static str,
     /// Number of the instance; `None` for a backend or a model.
     instance: Option<u32>,
-    /// Code of the current call; 0 for none.
-    call: AtomicU32,
+    /// Number of the latest call, shifted by [`CODE_BITS`], and its code; a code of 0 if it has returned.
+    call: AtomicU64,
     /// Index of the first sample of the current batch, plus one; 0 for none.
     sample: AtomicU64,
     /// The activity that was made before this one, or null. Never changes after publication.
     next: AtomicPtr<Activity>,
 }
+
+/// Room for the code of a call.
+const CODE_BITS: u32 = 8;
+const CODE_MASK: u64 = (1 << CODE_BITS) - 1;
 
 /// The youngest activity, or null.
 static NEWEST: AtomicPtr<Activity> = AtomicPtr::new(ptr::null_mut());
@@ -41,7 +45,7 @@ impl Activity {
         let activity: &'static Self = Box::leak(Box::new(Self {
             plugin: Box::leak(plugin.to_owned().into_boxed_str()),
             instance,
-            call: AtomicU32::new(0),
+            call: AtomicU64::new(0),
             sample: AtomicU64::new(0),
             next: AtomicPtr::new(NEWEST.load(Ordering::Acquire)),
         }));
@@ -70,7 +74,14 @@ impl Activity {
 
     /// The current call.
     pub(crate) fn call(&self) -> Option<Call> {
-        Call::from_code(self.call.load(Ordering::Relaxed))
+        self.numbered_call().1
+    }
+
+    /// Number of the latest call, and the call itself unless it has returned.
+    fn numbered_call(&self) -> (u64, Option<Call>) {
+        let packed = self.call.load(Ordering::Relaxed);
+        // The mask leaves eight bits.
+        (packed >> CODE_BITS, Call::from_code((packed & CODE_MASK) as u32))
     }
 
     /// Index of the first sample of the current batch.
@@ -85,7 +96,9 @@ impl Activity {
 
     /// Marks the call as going on until the scope is dropped.
     pub(crate) fn enter(&'static self, call: Call) -> Scope {
-        self.call.store(call.code(), Ordering::Relaxed);
+        // Not one atomic step: of two threads in one object, which only a flush has, either may be the one that shows.
+        let number = (self.call.load(Ordering::Relaxed) >> CODE_BITS) + 1;
+        self.call.store(number << CODE_BITS | u64::from(call.code()), Ordering::Relaxed);
         Scope { activity: self, before: CURRENT.replace(self) }
     }
 
@@ -116,26 +129,30 @@ pub(crate) struct Scope {
 impl Drop for Scope {
     fn drop(&mut self) {
         CURRENT.set(self.before);
-        self.activity.call.store(0, Ordering::Relaxed);
+        let number = self.activity.call.load(Ordering::Relaxed) & !CODE_MASK;
+        self.activity.call.store(number, Ordering::Relaxed);
     }
 }
 
-/// Says what the host is doing inside plugins at this moment, one line for each call that has not returned.
-///
-/// For the report of a hang: which plugin, call, instance and sample.
-#[must_use]
-pub fn activities() -> Vec<String> {
-    let describe = |activity: &'static Activity| {
-        let mut line = format!("plugin {}: in {}", activity.plugin(), activity.call()?);
-        if let Some(instance) = activity.instance() {
-            line += &format!(", instance {instance}");
-            if let Some(sample) = activity.first_sample() {
-                line += &format!(", batch that starts with sample {sample}");
-            }
-        }
-        Some(line)
-    };
-    Activity::all().filter_map(describe).collect()
+/// A call into a plugin that has not returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallUnderWay {
+    /// Name of the plugin, or the path of its library until the name is known.
+    pub plugin: &'static str,
+    /// The call.
+    pub call: Call,
+    /// Number of the instance; `None` for a backend or a model.
+    pub instance: Option<u32>,
+    /// Number of the call among those of its backend, model or instance: it tells a call from another one of its kind.
+    pub number: u64,
+}
+
+/// All calls into plugins that have not returned at this moment, the youngest objects first.
+pub fn calls_under_way() -> impl Iterator<Item = CallUnderWay> {
+    Activity::all().filter_map(|activity| {
+        let (number, call) = activity.numbered_call();
+        Some(CallUnderWay { plugin: activity.plugin(), call: call?, instance: activity.instance(), number })
+    })
 }
 
 #[cfg(test)]
@@ -146,14 +163,18 @@ mod tests {
     fn a_call_shows_while_it_lasts() {
         let activity = Activity::new("activity-test", Some(3));
         activity.set_first_sample(7);
-        let mine =
-            || activities().into_iter().filter(|line| line.contains("activity-test")).collect::<Vec<_>>();
+        let mine = || calls_under_way().filter(|call| call.plugin == "activity-test").collect::<Vec<_>>();
         assert!(mine().is_empty());
         let scope = activity.enter(Call::Execute);
-        assert_eq!(mine(), ["plugin activity-test: in execute, instance 3, batch that starts with sample 7"]);
+        let expected =
+            CallUnderWay { plugin: "activity-test", call: Call::Execute, instance: Some(3), number: 1 };
+        assert_eq!(mine(), [expected]);
+        assert_eq!(activity.first_sample(), Some(7));
         assert!(ptr::eq(Activity::current().unwrap(), activity));
         drop(scope);
         assert!(mine().is_empty());
         assert!(Activity::current().is_none());
+        let _again = activity.enter(Call::Execute);
+        assert_eq!(mine(), [CallUnderWay { number: 2, ..expected }]);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    mem::offset_of,
+    mem::{self, offset_of},
     slice,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -89,6 +89,11 @@ impl Backend {
 }
 
 impl Model {
+    /// Leaves the plugin alone with its model for as long as the process lives: what hangs must not be called again.
+    pub fn abandon(&self) {
+        mem::forget(self.clone());
+    }
+
     fn load(backend: &Arc<BackendInner>, demand: &ModelDemand) -> Result<Self, PluginHostError> {
         let found = match_demand(backend.library.manifest(), demand)?;
         if backend.has_model.swap(true, Ordering::AcqRel) {

@@ -1,88 +1,39 @@
-//! Watches the calls into the plugin that happen on the main thread, and ends the program when one does not return.
+//! The watchdog for calls into the plugin that the host itself waits for.
 //!
-//! The load generator watches for completions, and leaves a hung instance behind. That does not help while the main
-//! thread itself waits inside the plugin: to open it, to load a model, to prepare samples, to issue. A thread cannot be
-//! taken back from foreign code, so the only way out is to say what was asked, keep what is on disk, and end.
+//! The load generator watches for completions, and leaves a hung instance behind. That does not help while the thread that
+//! issues, or the one that loads a model, waits inside the plugin. A thread cannot be taken back from foreign code, so
+//! the only way out is to name the call, keep what is on disk, and end the program.
+//!
+//! The plugin host notes every call before it is made; the watchdog reads that record, and costs the callers nothing.
 
 use std::{
-    process,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering::Relaxed},
-    },
+    sync::{Arc, Mutex, PoisonError},
     thread,
     time::{Duration, Instant},
 };
 
 use proctor_loadgen::Progress;
+use proctor_plugin_host::{Call, CallUnderWay, calls_under_way};
 
-use crate::error::EXIT_PLUGIN;
-
-/// What the plugin may be asked to do on the main thread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Call {
-    Load,
-    Open,
-    LoadModel,
-    CreateInstance,
-    Explain,
-    Prepare,
-    WarmUp,
-    Start,
-    Issue,
-    ExecuteVirtual,
-    Flush,
-    Stop,
-    Release,
-    Close,
-}
-
-const CALLS: [(Call, &str); 14] = [
-    (Call::Load, "be loaded"),
-    (Call::Open, "open"),
-    (Call::LoadModel, "load the model"),
-    (Call::CreateInstance, "create an instance"),
-    (Call::Explain, "explain the model"),
-    (Call::Prepare, "prepare the samples"),
-    (Call::WarmUp, "warm up"),
-    (Call::Start, "start"),
-    (Call::Issue, "take a query (issue)"),
-    (Call::ExecuteVirtual, "execute a batch in virtual time"),
-    (Call::Flush, "flush"),
-    (Call::Stop, "stop"),
-    (Call::Release, "release the samples"),
-    (Call::Close, "close"),
-];
-
-/// What grows as long as the plugin gets on.
-type Pulse = Box<dyn Fn() -> u64 + Send>;
-
-/// Marks when the plugin has the main thread. Cheap to clone.
+/// The watchdog's view of the test that is running. Clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct Watchdog {
-    /// Number of the call times 16, plus its position in [`CALLS`] and 1; 0 outside of the plugin.
-    current: Arc<AtomicU64>,
-    count: Arc<AtomicU64>,
-    pulse: Arc<Mutex<Option<Pulse>>>,
+    progress: Arc<Mutex<Option<Progress>>>,
 }
 
 impl Watchdog {
-    /// Starts a thread that ends the process if a call takes longer than `limit`. It hands the message to `last_words`
-    /// first, to be kept.
-    pub(crate) fn start(limit: Duration, plugin: &str, last_words: impl Fn(&str) + Send + 'static) -> Self {
+    /// Starts a thread that hands a message to `hung` when a call into the plugin takes longer than `limit`.
+    pub(crate) fn start(limit: Duration, plugin: &str, hung: impl FnOnce(String) + Send + 'static) -> Self {
         let watchdog = Self::default();
         let watched = watchdog.clone();
         let plugin = plugin.to_owned();
         let watch = move || {
-            let call = watched.wait_for_hang(limit);
+            let task = watched.wait_for_hang(limit).task();
             let limit_ms = limit.as_millis();
-            let message = format!(
-                "error: plugin {plugin} hangs: it was asked to {call}, and did not return within watchdog_ms = \
+            hung(format!(
+                "plugin {plugin} hangs: it was asked to {task}, and did not return within watchdog_ms = \
                  {limit_ms}; if it only needs longer, raise it with --set watchdog_ms=N"
-            );
-            eprintln!("{message}");
-            last_words(&message);
-            process::exit(EXIT_PLUGIN);
+            ));
         };
         // Without this thread a hang is not noticed, which is no reason not to run.
         if let Err(error) = thread::Builder::new().name("watchdog".to_owned()).spawn(watch) {
@@ -91,45 +42,76 @@ impl Watchdog {
         watchdog
     }
 
-    /// From now on a call during which samples complete does not hang: a plugin may complete a long query inside the
-    /// call that issues it.
+    /// Follows a test from now on: a call during which samples complete does not hang, as a plugin may complete a long
+    /// query inside the call that issues it.
     pub(crate) fn follow(&self, progress: Progress) {
-        self.set_pulse(move || progress.current().map_or(0, |phase| phase.completed_count));
+        *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress);
     }
 
-    fn set_pulse(&self, pulse: impl Fn() -> u64 + Send + 'static) {
-        *self.pulse.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(pulse));
+    /// Samples of the test that were issued and that completed.
+    fn sample_counts(&self) -> SampleCounts {
+        let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let phase = progress.as_ref().and_then(Progress::current);
+        phase.map_or_else(SampleCounts::default, |phase| SampleCounts {
+            issued: phase.issued_count,
+            completed: phase.completed_count,
+        })
     }
 
-    fn pulse(&self) -> u64 {
-        self.pulse.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map_or(0, |pulse| pulse())
-    }
-
-    /// Makes a call under watch. Three stores beside the call itself. [one thread at a time]
-    pub(crate) fn during<T>(&self, call: Call, ask: impl FnOnce() -> T) -> T {
-        let number = self.count.load(Relaxed) + 1;
-        self.count.store(number, Relaxed);
-        self.current.store(number * 16 + call as u64 + 1, Relaxed);
-        let answer = ask();
-        self.current.store(0, Relaxed);
-        answer
-    }
-
-    /// Returns when one call has been seen for `limit` without any progress, with its description.
-    fn wait_for_hang(&self, limit: Duration) -> &'static str {
+    /// Returns when one call has been seen for `limit` without any completion.
+    fn wait_for_hang(&self, limit: Duration) -> Call {
         let pause = (limit / 8).clamp(Duration::from_millis(1), Duration::from_millis(250));
-        let mut seen = ((0, 0), Instant::now());
+        let mut seen = Seen::default();
         loop {
             thread::sleep(pause);
-            let current = self.current.load(Relaxed);
-            let now = (current, self.pulse());
-            if now != seen.0 {
-                seen = (now, Instant::now());
-            } else if current != 0 && seen.1.elapsed() >= limit {
-                let position = usize::try_from(current % 16 - 1).expect("it has four bits");
-                return CALLS[position].1;
+            seen.look(Instant::now(), calls_under_way(), self.sample_counts());
+            if let Some(call) = seen.call_since(limit) {
+                return call;
             }
         }
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct SampleCounts {
+    issued: u64,
+    completed: u64,
+}
+
+/// The calls of the latest look, and how long each has been seen.
+#[derive(Debug, Default)]
+struct Seen {
+    calls: Vec<(CallUnderWay, Duration)>,
+    samples: SampleCounts,
+    last: Option<Instant>,
+}
+
+impl Seen {
+    fn look(&mut self, now: Instant, calls: impl Iterator<Item = CallUnderWay>, samples: SampleCounts) {
+        let pause = self.last.map_or(Duration::ZERO, |last| now - last);
+        let stands_still = samples.completed == self.samples.completed;
+        let watched = calls.filter(|it| is_watched(it.call, samples));
+        let aged = watched.map(|it| {
+            let before = self.calls.iter().find(|(call, _)| *call == it && stands_still);
+            (it, before.map_or(Duration::ZERO, |(_, age)| *age + pause))
+        });
+        self.calls = aged.collect();
+        (self.samples, self.last) = (samples, Some(now));
+    }
+
+    /// A call that has been seen for `limit`.
+    fn call_since(&self, limit: Duration) -> Option<Call> {
+        self.calls.iter().find(|(_, age)| *age >= limit).map(|(it, _)| it.call)
+    }
+}
+
+/// Whether the host itself waits for the call. The threads of instances are watched by the load generator and the
+/// scheduler; a flush may last as long as samples are outstanding, which the load generator watches.
+fn is_watched(call: Call, samples: SampleCounts) -> bool {
+    match call {
+        Call::Execute | Call::ReleaseOutput => false,
+        Call::Flush => samples.issued <= samples.completed,
+        _ => true,
     }
 }
 
@@ -137,34 +119,57 @@ impl Watchdog {
 mod tests {
     use super::*;
 
-    #[test]
-    fn each_call_stands_at_its_own_place() {
-        for (position, (call, _)) in CALLS.iter().enumerate() {
-            assert_eq!(*call as usize, position);
+    const LIMIT: Duration = Duration::from_millis(100);
+
+    fn call(call: Call, number: u64) -> CallUnderWay {
+        CallUnderWay { plugin: "p", call, instance: None, number }
+    }
+
+    /// What is found after looks at intervals of 60 ms.
+    fn found(looks: &[(&[CallUnderWay], u64, u64)]) -> Option<Call> {
+        let mut seen = Seen::default();
+        let start = Instant::now();
+        for (position, (calls, issued, completed)) in looks.iter().enumerate() {
+            let now = start + Duration::from_millis(60) * u32::try_from(position).unwrap();
+            let samples = SampleCounts { issued: *issued, completed: *completed };
+            seen.look(now, calls.iter().copied(), samples);
         }
-        const { assert!(CALLS.len() < 16) };
+        seen.call_since(LIMIT)
     }
 
     #[test]
     fn a_call_that_does_not_return_is_named() {
-        let watchdog = Watchdog::default();
-        watchdog.during(Call::Open, || ());
-        watchdog.during(Call::LoadModel, || {
-            assert_eq!(watchdog.wait_for_hang(Duration::from_millis(5)), "load the model");
-        });
-        assert_eq!(watchdog.current.load(Relaxed), 0);
+        let (open, load) = (call(Call::Open, 1), call(Call::LoadModel, 1));
+        assert_eq!(found(&[(&[open], 0, 0), (&[open], 0, 0)]), None);
+        assert_eq!(
+            found(&[(&[open], 0, 0), (&[load], 0, 0), (&[load], 0, 0), (&[load], 0, 0)]),
+            Some(load.call)
+        );
+        assert_eq!(found(&[(&[load], 0, 0), (&[load], 0, 0), (&[], 0, 0)]), None);
+    }
+
+    #[test]
+    fn many_short_calls_do_not_look_like_a_long_one() {
+        let looks: Vec<_> = (0..9).map(|number| [call(Call::Issue, number)]).collect();
+        let looks: Vec<_> = looks.iter().map(|calls| (&calls[..], 9, 0)).collect();
+        assert_eq!(found(&looks), None);
     }
 
     #[test]
     fn a_call_during_which_samples_complete_does_not_hang() {
-        let watchdog = Watchdog::default();
-        // Another sample at each of the first hundred looks.
-        let looks = Arc::new(AtomicU64::new(0));
-        let seen = Arc::clone(&looks);
-        watchdog.set_pulse(move || seen.fetch_add(1, Relaxed).min(100));
-        watchdog.during(Call::Issue, || {
-            assert_eq!(watchdog.wait_for_hang(Duration::from_millis(5)), "take a query (issue)");
-        });
-        assert!(looks.load(Relaxed) > 100);
+        let issue = [call(Call::Issue, 7)];
+        assert_eq!(found(&[(&issue, 9, 0), (&issue, 9, 1), (&issue, 9, 2), (&issue, 9, 3)]), None);
+        assert_eq!(
+            found(&[(&issue, 9, 0), (&issue, 9, 3), (&issue, 9, 3), (&issue, 9, 3)]),
+            Some(Call::Issue)
+        );
+    }
+
+    #[test]
+    fn instances_and_flushes_are_left_to_those_who_wait_for_them() {
+        let (execute, flush) = ([call(Call::Execute, 1)], [call(Call::Flush, 1)]);
+        assert_eq!(found(&[(&execute, 1, 0), (&execute, 1, 0), (&execute, 1, 0)]), None);
+        assert_eq!(found(&[(&flush, 2, 1), (&flush, 2, 1), (&flush, 2, 1)]), None);
+        assert_eq!(found(&[(&flush, 2, 2), (&flush, 2, 2), (&flush, 2, 2)]), Some(Call::Flush));
     }
 }

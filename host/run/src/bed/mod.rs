@@ -2,10 +2,10 @@
 
 pub(crate) mod advice;
 pub(crate) mod call_watchdog;
+pub(crate) mod clock;
 pub(crate) mod flush;
 pub(crate) mod placement;
 pub(crate) mod plugin;
-pub(crate) mod progress_line;
 pub(crate) mod sample_library;
 pub(crate) mod system;
 pub(crate) mod test_bed;

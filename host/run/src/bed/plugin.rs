@@ -1,6 +1,6 @@
 //! The plugin of a run: found, loaded, opened with its options, and asked for the model.
 
-use std::{cell::OnceCell, collections::BTreeMap, sync::Arc};
+use std::{cell::OnceCell, collections::BTreeMap};
 
 use proctor_config::{Benchmark, IssueMode, Origin, Settings};
 use proctor_datasets::DataRoot;
@@ -12,12 +12,13 @@ use proctor_plugin_host::{
 use proctor_vocabulary::did_you_mean;
 
 use crate::{
-    bed::call_watchdog::{Call, Watchdog},
+    bed::clock::HostClock,
     error::HostError,
     files::{
         cache_folder::CacheFolder,
         model_files::{self, FoundFile},
     },
+    observer::Observer,
 };
 
 /// An opened plugin.
@@ -28,6 +29,8 @@ pub(crate) struct Plugin {
     pub(crate) dispatch: Dispatch,
     /// The files of the model that it was asked to load.
     pub(crate) model_files: OnceCell<Vec<FoundFile>>,
+    /// Dropped after the backend, since the plugin may use it to the end.
+    _cache: CacheFolder,
 }
 
 /// How the plugin is given its work.
@@ -46,21 +49,20 @@ impl Plugin {
     /// If there is no such plugin, if it cannot do what the settings ask for, or if it does not open.
     pub(crate) fn open(
         settings: &Settings,
-        watchdog: &Watchdog,
-        now_ns: Arc<dyn Fn() -> u64 + Send + Sync>,
-        cache: &CacheFolder,
+        clock: &HostClock,
+        cache: CacheFolder,
     ) -> Result<Self, HostError> {
         let path = SearchPath::standard(&settings.run.plugin_path);
         let location = path.find(&settings.run.plugin)?;
-        let library = watchdog.during(Call::Load, || PluginLibrary::load(&location))?;
+        let library = PluginLibrary::load(&location)?;
         let manifest = library.manifest();
         let dispatch = dispatch(settings, manifest)?;
         let others: Vec<_> = path.list().iter().map(PluginLocation::name).collect();
         let given = options_of(settings, &manifest.name, &others)?;
         let options = library.options(&given)?;
-        let services = HostServices { now_ns, cache_folder: cache.of(&manifest.name) };
-        let backend = watchdog.during(Call::Open, || library.open(&options, services))?;
-        Ok(Self { library, backend, options, dispatch, model_files: OnceCell::new() })
+        let services = HostServices { now_ns: clock.reader(), cache_folder: cache.of(&manifest.name) };
+        let backend = library.open(&options, services)?;
+        Ok(Self { library, backend, options, dispatch, model_files: OnceCell::new(), _cache: cache })
     }
 
     /// Verifies or makes the files of the benchmark's model and has the plugin load it.
@@ -71,7 +73,7 @@ impl Plugin {
         &self,
         settings: &Settings,
         root: &DataRoot,
-        watchdog: &Watchdog,
+        observer: &dyn Observer,
     ) -> Result<Model, HostError> {
         let benchmark = &settings.benchmark;
         let manifest = self.library.manifest();
@@ -91,11 +93,11 @@ impl Plugin {
         // A file may be large, or have to be made first: only those for the precision that it comes down to are touched.
         let precision = choose_precision(manifest, &wish, &offers(benchmark))?;
         let is_read = |format: &str| reads_format(manifest, &benchmark.model.id, &precision, format);
-        let found = model_files::find(settings, root, &precision, is_read)?;
+        let found = model_files::find(settings, root, &precision, observer, is_read)?;
         let found = self.model_files.get_or_init(|| found);
         let files = found.iter().map(|file| (file.format.clone(), file.path.clone())).collect();
         let demand = ModelDemand { precision: Some(precision), files, ..wish };
-        Ok(watchdog.during(Call::LoadModel, || self.backend.load_model(&demand))?)
+        Ok(self.backend.load_model(&demand)?)
     }
 
     pub(crate) fn identity(&self) -> &PluginIdentity {

@@ -13,14 +13,7 @@ use proctor_plugin_host::{Model, SampleBuffers};
 use proctor_preprocess::{Pipeline, build_pipeline};
 use proctor_vocabulary::{SampleIndex, TensorSpec};
 
-use crate::{
-    bed::{
-        call_watchdog::{Call, Watchdog},
-        flush::Flush,
-    },
-    error::HostError,
-    machine::Machine,
-};
+use crate::{bed::flush::Flush, error::HostError, machine::Machine};
 
 /// Memory for samples if the system does not tell how much it has.
 const DEFAULT_LIMIT_BYTES: u64 = 1 << 30;
@@ -111,7 +104,6 @@ pub(crate) struct Library {
     data: Data,
     model: Model,
     flush: Flush,
-    watchdog: Watchdog,
     state: Mutex<State>,
 }
 
@@ -133,8 +125,8 @@ impl SampleBuffers for Buffers {
 }
 
 impl Library {
-    pub(crate) fn new(data: Data, model: Model, watchdog: Watchdog) -> Self {
-        Self { data, flush: Flush::new(model.clone()), model, watchdog, state: Mutex::default() }
+    pub(crate) fn new(data: Data, model: Model) -> Self {
+        Self { data, flush: Flush::new(model.clone()), model, state: Mutex::default() }
     }
 
     /// What flushes the model. An unload waits for its end.
@@ -172,12 +164,12 @@ impl Library {
         // MultiStream lists some samples twice; the model hears of each once.
         let mut seen = HashSet::new();
         let distinct: Vec<_> = samples.iter().copied().filter(|index| seen.insert(*index)).collect();
-        self.watchdog.during(Call::Prepare, || self.model.prepare(&distinct, buffers))?;
+        self.model.prepare(&distinct, buffers)?;
         Ok(())
     }
 
     fn release(&self) -> Result<(), LibraryError> {
-        self.watchdog.during(Call::Release, || self.model.release())?;
+        self.model.release()?;
         self.state().loaded = None;
         Ok(())
     }
@@ -202,7 +194,7 @@ impl QuerySampleLibrary for Library {
 
     fn load(&self, samples: &[SampleIndex]) -> Result<(), LibraryError> {
         self.prepare(samples)?;
-        self.watchdog.during(Call::Start, || self.model.start())?;
+        self.model.start()?;
         Ok(())
     }
 
@@ -216,8 +208,8 @@ impl QuerySampleLibrary for Library {
             return Ok(());
         }
         drop(state);
-        let flushed = self.watchdog.during(Call::Flush, || self.flush.wait());
-        let stopped = self.watchdog.during(Call::Stop, || self.model.stop());
+        let flushed = self.flush.wait();
+        let stopped = self.model.stop();
         self.release()?;
         flushed?;
         Ok(stopped?)

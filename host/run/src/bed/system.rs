@@ -12,11 +12,7 @@ use proctor_scheduler::{BatchError, Instance, SimulatedScheduler, Statistics, Th
 use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, SampleStatus};
 
 use crate::{
-    bed::{
-        call_watchdog::{Call, Watchdog},
-        flush::Flush,
-        placement,
-    },
+    bed::{flush::Flush, placement},
     text::counted,
 };
 
@@ -84,7 +80,6 @@ impl System {
 /// An instance of the plugin, as the scheduler knows instances.
 pub(crate) struct PluginInstance {
     pub(crate) instance: plugin_host::Instance,
-    pub(crate) watchdog: Watchdog,
     /// Processors that its thread keeps to; empty for any.
     pub(crate) cpus: Vec<u32>,
     /// Where to note what the plugin says of each batch, for whoever wants to see where a latency comes from.
@@ -121,8 +116,7 @@ impl Instance for PluginInstance {
     }
 
     fn execute_virtual(&mut self, batch: &[QuerySample], busy_instances: u32) -> Result<u64, BatchError> {
-        let execute = || self.instance.execute_virtual(batch, busy_instances);
-        let time_ns = self.watchdog.during(Call::ExecuteVirtual, execute);
+        let time_ns = self.instance.execute_virtual(batch, busy_instances);
         time_ns.map_err(|error| BatchError { message: error.to_string() })
     }
 
@@ -138,7 +132,6 @@ pub(crate) struct WholeQueries {
     sink: Arc<dyn CompletionSink>,
     progress: Progress,
     flush: Flush,
-    watchdog: Watchdog,
     refused: Mutex<Refused>,
     /// Held during a call where several threads issue: the plugin is asked for one thing at a time.
     turn: Option<Mutex<()>>,
@@ -159,11 +152,10 @@ impl WholeQueries {
         sink: Arc<dyn CompletionSink>,
         progress: Progress,
         flush: Flush,
-        watchdog: Watchdog,
         issuer_count: u64,
     ) -> Self {
         let turn = (issuer_count > 1).then(Mutex::default);
-        Self { name, model, sink, progress, flush, watchdog, refused: Mutex::default(), turn }
+        Self { name, model, sink, progress, flush, refused: Mutex::default(), turn }
     }
 
     fn problems(&self) -> Vec<String> {
@@ -203,7 +195,7 @@ impl SystemUnderTest for WholeQueries {
 
     fn issue(&self, samples: &[QuerySample]) {
         let _turn = self.turn.as_ref().map(|turn| turn.lock().unwrap_or_else(PoisonError::into_inner));
-        if let Err(error) = self.watchdog.during(Call::Issue, || self.model.issue(samples)) {
+        if let Err(error) = self.model.issue(samples) {
             self.refuse(&error);
             self.fail_outstanding(samples);
         }

@@ -3,6 +3,7 @@
 use std::{
     cell::Cell,
     collections::BTreeMap,
+    io::{self, Write},
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, SystemTime},
@@ -10,10 +11,11 @@ use std::{
 
 use chrono::{DateTime, Local};
 use proctor_config::{RunSettings, Settings};
+use proctor_datasets::DataRoot;
 use proctor_loadgen::{
     Clock, EffectiveSettings, Finding, LoadGen, LoadGenError, LoadGenOptions, LogOutputSettings, Progress,
-    QuerySampleLibrary, RealClock, Remedy, Rule, TestOutcome, TestSettings, VirtualClock, WaitPolicy,
-    config_file, log::LogIdentity,
+    QuerySampleLibrary, RealClock, Remedy, Rule, TestOutcome, TestSettings, VirtualClock, config_file,
+    log::LogIdentity,
 };
 use proctor_plugin_api::abi::ProctorStamps;
 use proctor_plugin_host::Model;
@@ -23,79 +25,111 @@ use proctor_vocabulary::{CompletionSink, SampleIndex, Scenario, TestMode};
 use crate::{
     bed::{
         advice::advice,
-        call_watchdog::{Call, Watchdog},
+        call_watchdog::Watchdog,
+        clock::HostClock,
         placement::Placement,
         plugin::{Dispatch, Plugin},
-        progress_line::ProgressLine,
-        sample_library::Library,
+        sample_library::{Data, Library},
         system::{PluginInstance, StampLog, System, SystemReport, WholeQueries},
         watch::{Watch, WatchedSystem},
     },
     error::HostError,
     files::{
+        cache_folder::CacheFolder,
         journal::{Journal, SAMPLES},
         run_folder::{output, write_whole},
     },
     interrupt::Interrupt,
+    machine::Machine,
 };
 
 /// How long a hung instance is waited for once the test has given it up.
 const HUNG_LIMIT: Duration = Duration::from_secs(1);
 
-type BoxedInstances = Vec<Box<dyn Instance>>;
-
-/// The clock of a run.
-#[derive(Clone)]
-pub(crate) enum HostClock {
-    Real(Arc<RealClock>),
-    Virtual(Arc<VirtualClock>),
-}
-
-impl HostClock {
-    /// A clock at 0. Only real time is waited for in the way of `policy`.
-    pub(crate) fn new(is_virtual: bool, policy: WaitPolicy) -> Self {
-        if is_virtual {
-            Self::Virtual(Arc::default())
-        } else {
-            Self::Real(Arc::new(RealClock::with_policy(policy)))
-        }
-    }
-
-    /// What plugins are told when they ask for the time.
-    pub(crate) fn reader(&self) -> Arc<dyn Fn() -> u64 + Send + Sync> {
-        match self.clone() {
-            Self::Real(clock) => Arc::new(move || clock.now_ns()),
-            Self::Virtual(clock) => Arc::new(move || clock.now_ns()),
-        }
-    }
-}
-
-/// Everything that a test needs, ready.
+/// Everything that a test needs, ready: the plugin with its model, the samples, the clock.
+///
+/// Dropped, it closes the plugin, unless a test has shown that the plugin hangs.
 pub struct TestBed<'a> {
-    pub(crate) settings: &'a Settings,
-    pub(crate) clock: HostClock,
+    settings: &'a Settings,
+    clock: HostClock,
+    model: Model,
+    library: Library,
+    /// Closed after the model, which the samples keep, too.
     pub(crate) plugin: Plugin,
-    pub(crate) model: Model,
-    pub(crate) library: Library,
-    pub(crate) watchdog: Watchdog,
-    pub(crate) interrupt: Interrupt,
-    /// What overrides settings of the performance run.
-    pub(crate) audit_config: Option<String>,
+    pub(crate) data_root: DataRoot,
+    pub(crate) machine: Machine,
+    interrupt: Interrupt,
+    watchdog: Watchdog,
+    /// Overrides for the settings of performance runs.
+    audit_config: Option<String>,
     /// Phases that the plugin has been through: its late responses must not be taken for those of a later test.
-    pub(crate) phase_count: Cell<u64>,
-    /// Where instances note what the plugin says of each batch, if somebody wants to know.
+    phase_count: Cell<u64>,
+    /// Where instances note the stamps of each batch.
+    stamps: Option<StampLog>,
+}
+
+/// Equipment of a test bed besides the settings of a run.
+pub(crate) struct Equipment {
+    pub(crate) clock: HostClock,
+    pub(crate) cache: CacheFolder,
+    /// Samples; those of the benchmark if it is `None`.
+    pub(crate) data: Option<Data>,
+    pub(crate) watchdog: Watchdog,
+    pub(crate) audit_config: Option<String>,
     pub(crate) stamps: Option<StampLog>,
+}
+
+impl Equipment {
+    /// The clock and the cache that the settings ask for, and nothing else.
+    pub(crate) fn of(settings: &Settings) -> Self {
+        let clock = HostClock::new(settings.run.virtual_time, settings.run.wait_policy());
+        Self::new(clock, CacheFolder::open(settings))
+    }
+
+    pub(crate) fn new(clock: HostClock, cache: CacheFolder) -> Self {
+        Self { clock, cache, data: None, watchdog: Watchdog::default(), audit_config: None, stamps: None }
+    }
+}
+
+/// One test to be made.
+pub(crate) struct TestRequest<'a> {
+    pub(crate) settings: TestSettings,
+    /// Folder for the logs, which exists; without it the test leaves nothing on the disk.
+    pub(crate) folder: Option<&'a Path>,
+    /// Looks on, and may end the test early.
+    pub(crate) watch: Option<&'a dyn Watch>,
+    /// Gets the progress of the test before it starts.
+    pub(crate) follow: Option<&'a dyn Fn(Progress)>,
+    /// Whether instances run some batches before it.
+    pub(crate) warms_up: bool,
+}
+
+impl<'a> TestRequest<'a> {
+    /// A test that leaves nothing on the disk or the screen, only its outcome.
+    pub(crate) fn new(settings: TestSettings) -> Self {
+        Self { settings, folder: None, watch: None, follow: None, warms_up: true }
+    }
+
+    /// A test with its logs in `folder`.
+    pub(crate) fn in_folder(settings: TestSettings, folder: &'a Path) -> Self {
+        Self { folder: Some(folder), ..Self::new(settings) }
+    }
+
+    /// Whether the user sees how it goes.
+    fn is_shown(&self) -> bool {
+        self.folder.is_some() || self.watch.is_some()
+    }
 }
 
 /// A test that has been made.
 pub(crate) struct Test {
     pub(crate) outcome: TestOutcome,
-    /// Where its logs are; empty if there are none.
+    /// Folder of its logs; empty if there are none.
     pub(crate) folder: PathBuf,
     pub(crate) system: SystemReport,
     /// Whether the plugin is left alone: it hangs, or has not completed what it was given.
     pub(crate) is_abandoned: bool,
-    /// What could not be written, if anything.
+    /// Error of the logs that could not be written.
     pub(crate) write_error: Option<HostError>,
 }
 
@@ -106,46 +140,60 @@ impl Test {
     }
 }
 
-impl TestBed<'_> {
-    /// Makes a test in this mode, with its logs in `folder`, which exists.
+/// Parts of a system that is to be made.
+struct SystemParts {
+    config: SchedulerConfig,
+    instances: Vec<PluginInstance>,
+    sink: Arc<dyn CompletionSink>,
+    progress: Progress,
+    /// Number of threads that issue.
+    issuer_count: u64,
+}
+
+impl<'a> TestBed<'a> {
+    /// Opens the plugin and the data, and loads the model.
     ///
     /// # Errors
-    /// If it could not begin. What goes wrong later is in the outcome.
-    pub(crate) fn test(&self, mode: TestMode, folder: &Path) -> Result<Test, HostError> {
-        let settings = TestSettings { mode, ..self.settings.test.clone() };
-        self.test_with(settings, Some(folder), None)
+    /// If any of them is missing, damaged, or does not fit the others.
+    pub(crate) fn open(
+        settings: &'a Settings,
+        equipment: Equipment,
+        interrupt: &Interrupt,
+    ) -> Result<Self, HostError> {
+        let Equipment { clock, cache, data, watchdog, audit_config, stamps } = equipment;
+        let plugin = Plugin::open(settings, &clock, cache)?;
+        let machine = Machine::read();
+        let data_root = DataRoot::new(settings.run.data_root.as_deref());
+        let data = data.map_or_else(|| Data::open(settings, &data_root, &machine), Ok)?;
+        let model = plugin.load_model(settings, &data_root, interrupt.observer().as_ref())?;
+        Ok(Self {
+            settings,
+            clock,
+            library: Library::new(data, model.clone()),
+            model,
+            plugin,
+            data_root,
+            machine,
+            interrupt: interrupt.clone(),
+            watchdog,
+            audit_config,
+            phase_count: Cell::new(0),
+            stamps,
+        })
     }
 
-    /// Makes a test that leaves nothing on the disk or the screen, only its outcome. `follow` gets its progress before it
-    /// starts.
+    /// Opens everything for tests that leave nothing on the disk. Instances note the stamps of their batches.
     ///
     /// # Errors
-    /// If it could not begin.
-    pub(crate) fn test_silently(&self, mode: TestMode, follow: &dyn Fn(Progress)) -> Result<Test, HostError> {
-        let settings = TestSettings { mode, ..self.settings.test.clone() };
-        self.test_in(Wanted { settings, folder: None, watch: None, warms_up: true }, follow)
+    /// If plugin, data or model are missing, damaged, or do not fit each other.
+    pub fn open_for_bench(settings: &'a Settings, interrupt: &Interrupt) -> Result<Self, HostError> {
+        let stamps = Some(StampLog::default());
+        Self::open(settings, Equipment { stamps, ..Equipment::of(settings) }, interrupt)
     }
 
-    /// Makes a test with other settings; without logs if there is no folder for them. The `watch` may end it early.
-    ///
-    /// # Errors
-    /// As of [`test`](Self::test).
-    pub(crate) fn test_with(
-        &self,
-        settings: TestSettings,
-        folder: Option<&Path>,
-        watch: Option<&dyn Watch>,
-    ) -> Result<Test, HostError> {
-        self.test_in(Wanted { settings, folder, watch, warms_up: true }, &|_| ())
-    }
-
-    /// Makes a test that leaves nothing on the disk; `warms_up` says whether instances run a batch before it.
-    ///
-    /// # Errors
-    /// If it could not begin.
-    pub fn measure(&self, settings: TestSettings, warms_up: bool) -> Result<TestOutcome, HostError> {
-        let wanted = Wanted { settings, folder: None, watch: None, warms_up };
-        Ok(self.test_in(wanted, &|_| ())?.outcome)
+    /// The settings of a run, which are those of its tests but for the mode.
+    pub(crate) fn settings(&self) -> &'a Settings {
+        self.settings
     }
 
     /// The model that the plugin has loaded.
@@ -172,18 +220,32 @@ impl TestBed<'_> {
         self.stamps.as_ref().map_or_else(Vec::new, |stamps| stamps.take(room))
     }
 
-    fn test_in(&self, wanted: Wanted<'_>, follow: &dyn Fn(Progress)) -> Result<Test, HostError> {
-        let folder = wanted.folder;
+    /// Makes a test that leaves nothing on the disk; `warms_up` says whether instances run some batches before it.
+    ///
+    /// # Errors
+    /// If it could not begin.
+    pub fn measure(&self, settings: TestSettings, warms_up: bool) -> Result<TestOutcome, HostError> {
+        Ok(self.test(TestRequest { warms_up, ..TestRequest::new(settings) })?.outcome)
+    }
+
+    /// Makes a test in this mode with the settings of the run, with its logs in `folder`, which exists.
+    ///
+    /// # Errors
+    /// If it could not begin. What goes wrong later is in the outcome.
+    pub(crate) fn test_in_mode(&self, mode: TestMode, folder: &Path) -> Result<Test, HostError> {
+        let settings = TestSettings { mode, ..self.settings.test.clone() };
+        self.test(TestRequest::in_folder(settings, folder))
+    }
+
+    /// Makes a test.
+    ///
+    /// # Errors
+    /// If it could not begin. What goes wrong later is in the outcome.
+    pub(crate) fn test(&self, request: TestRequest<'_>) -> Result<Test, HostError> {
         match &self.clock {
-            HostClock::Real(clock) => self.test_on(clock, wanted, |make| {
-                follow(make.progress.clone());
-                let journal =
-                    folder.map(|folder| Journal::start(folder, make.progress.clone())).transpose()?;
-                Ok((self.real_system(clock, make)?, journal))
-            }),
-            // A journal would be written by the wall clock.
+            HostClock::Real(clock) => self.test_on(clock, request, |parts| self.real_system(clock, parts)),
             HostClock::Virtual(clock) => {
-                self.test_on(clock, wanted, |make| Ok((self.virtual_system(clock, make)?, None)))
+                self.test_on(clock, request, |parts| self.virtual_system(clock, parts))
             }
         }
     }
@@ -191,73 +253,109 @@ impl TestBed<'_> {
     fn test_on<C: Clock>(
         &self,
         clock: &Arc<C>,
-        wanted: Wanted<'_>,
-        make_system: impl FnOnce(Make) -> Result<(System, Option<Journal>), HostError>,
+        request: TestRequest<'_>,
+        make_system: impl FnOnce(SystemParts) -> Result<System, HostError>,
     ) -> Result<Test, HostError> {
-        let Wanted { settings, folder, watch, warms_up } = wanted;
+        let settings = &request.settings;
         // An accuracy run is the same in an audit, or there would be nothing to compare.
         let audit_config = self.audit_config.clone().filter(|_| settings.mode != TestMode::AccuracyOnly);
-        let config = self.scheduler_config(&settings, audit_config.as_deref())?;
-        let placement = self.placement(&settings);
-        let instances = self.instances(&placement)?;
-        let (instances, mut problems) = self.warm_up(instances, warms_up)?;
+        let config = self.scheduler_config(settings, audit_config.as_deref())?;
+        let placement = self.placement(settings);
+        let mut instances = self.instances(&placement)?;
+        let mut problems = match request.warms_up {
+            true => self.warm_up(&mut instances)?,
+            false => Vec::new(),
+        };
         let options = LoadGenOptions {
             watchdog_ms: self.settings.run.watchdog_ms,
             earlier_phase_count: self.phase_count.get(),
             audit_config,
-            enable_trace: self.settings.run.enable_trace && folder.is_some(),
+            enable_trace: self.settings.run.enable_trace && request.folder.is_some(),
             ..LoadGenOptions::default()
         };
-        let issuer_count = settings.server_num_issue_query_threads;
-        let loadgen = LoadGen::new(settings, Arc::clone(clock), options);
-        let progress = loadgen.progress();
+        let loadgen = LoadGen::new(settings.clone(), Arc::clone(clock), options);
         let identity = identity(clock.is_virtual());
-        self.plugin.backend.set_sink(Some(loadgen.sink()));
-        self.library.watch(progress.clone());
-        self.watchdog.follow(progress.clone());
-        let make = Make { config, instances, sink: loadgen.sink(), progress: progress.clone(), issuer_count };
-        let (system, journal) = make_system(make)?;
-        let is_shown = folder.is_some() || watch.is_some();
-        let line = is_shown.then(|| ProgressLine::start(progress.clone(), self.settings.run.scenario));
-        let fault_count = self.plugin.backend.faults().len();
-        self.interrupt.testing(loadgen.stop_handle());
+        let issuer_count = settings.server_num_issue_query_threads;
+        let (sink, progress) = (loadgen.sink(), loadgen.progress());
+        let system = make_system(SystemParts { config, instances, sink, progress, issuer_count })?;
+        self.connect(&loadgen);
+        let onlookers = self.onlookers(&request, &loadgen.progress(), clock.is_virtual())?;
+        let earlier_fault_count = self.plugin.backend.faults().len();
 
-        // Only now: threads that were started before are none of the issuing thread's.
-        let held = placement.hold_issuer();
-        let outcome = match watch {
-            None => loadgen.run(system.sut(), &self.library),
-            Some(watch) => {
-                let stop = loadgen.stop_handle();
-                loadgen.run(&WatchedSystem { system: system.sut(), watch, progress, stop }, &self.library)
-            }
-        };
-
-        drop(held);
-        self.interrupt.writing();
-        if let Some(line) = line {
-            line.stop();
-        }
-        if let Some(journal) = journal {
-            journal.stop();
-        }
+        let outcome = self.run_loadgen(loadgen, &system, &placement, request.watch);
+        onlookers.stop();
         let mut outcome = outcome?;
+
         self.phase_count.update(|count| count + outcome.phases.len() as u64);
-        let is_abandoned = self.library.is_abandoned();
-        let limit = if is_abandoned { HUNG_LIMIT } else { self.watchdog_limit() };
+        let is_incomplete = self.library.is_abandoned();
+        let limit = if is_incomplete { HUNG_LIMIT } else { self.watchdog_limit() };
         let system = system.end(limit);
         problems.extend(problems_of(&system, &outcome));
-        problems.extend(self.plugin.backend.faults().into_iter().skip(fault_count));
+        problems.extend(self.plugin.backend.faults().into_iter().skip(earlier_fault_count));
         for problem in problems {
             make_invalid(&mut outcome, problem);
         }
-        let write_error =
-            folder.and_then(|folder| write_logs(&outcome, folder, &identity, &self.settings.run).err());
-        let is_abandoned = is_abandoned || system.hangs;
-        let folder = folder.map(Path::to_owned).unwrap_or_default();
+        let write_error = request.folder.and_then(|folder| {
+            write_logs(&outcome, folder, &identity, &self.settings.run, &self.interrupt).err()
+        });
+        let is_abandoned = is_incomplete || system.hangs;
+        if is_abandoned {
+            self.model.abandon();
+        }
+        let folder = request.folder.map(Path::to_owned).unwrap_or_default();
         Ok(Test { outcome, folder, system, is_abandoned, write_error })
     }
 
-    /// Where instances and the issuing thread are to be; nowhere in particular for a plugin that takes whole queries.
+    /// Has completions of the plugin reach the load generator, and the library and the watchdog follow its progress.
+    fn connect<C: Clock>(&self, loadgen: &LoadGen<C>) {
+        self.plugin.backend.set_sink(Some(loadgen.sink()));
+        self.library.watch(loadgen.progress());
+        self.watchdog.follow(loadgen.progress());
+    }
+
+    /// Starts whatever looks at the test while it runs.
+    fn onlookers(
+        &self,
+        request: &TestRequest<'_>,
+        progress: &Progress,
+        is_virtual: bool,
+    ) -> Result<Onlookers<'_>, HostError> {
+        if let Some(follow) = request.follow {
+            follow(progress.clone());
+        }
+        // A journal is written by the wall clock.
+        let folder = request.folder.filter(|_| !is_virtual);
+        let journal = folder.map(|folder| Journal::start(folder, progress.clone())).transpose()?;
+        let shown = request.is_shown().then_some(&self.interrupt);
+        if let Some(interrupt) = shown {
+            interrupt.observer().test_begins(progress, self.settings.run.scenario);
+        }
+        Ok(Onlookers { journal, shown })
+    }
+
+    /// Runs the load generator, on the processors of the issuing thread.
+    fn run_loadgen<C: Clock>(
+        &self,
+        loadgen: LoadGen<C>,
+        system: &System,
+        placement: &Placement,
+        watch: Option<&dyn Watch>,
+    ) -> Result<TestOutcome, LoadGenError> {
+        let (progress, stop) = (loadgen.progress(), loadgen.stop_handle());
+        self.interrupt.testing(stop.clone());
+        // Only now: a thread inherits the processors of the one that starts it.
+        let _held = placement.hold_issuer();
+        let outcome = match watch {
+            None => loadgen.run(system.sut(), &self.library),
+            Some(watch) => {
+                loadgen.run(&WatchedSystem { system: system.sut(), watch, progress, stop }, &self.library)
+            }
+        };
+        self.interrupt.writing();
+        outcome
+    }
+
+    /// The placement of instances and issuing threads; anywhere for a plugin that takes whole queries.
     fn placement(&self, settings: &TestSettings) -> Placement {
         let issuer_count = usize::try_from(settings.server_num_issue_query_threads).unwrap_or(usize::MAX);
         match self.plugin.dispatch {
@@ -266,33 +364,28 @@ impl TestBed<'_> {
         }
     }
 
-    fn real_system(&self, clock: &Arc<RealClock>, make: Make) -> Result<System, HostError> {
+    fn real_system(&self, clock: &Arc<RealClock>, parts: SystemParts) -> Result<System, HostError> {
         let name = self.plugin.title();
-        match self.plugin.dispatch {
-            Dispatch::Batches => {
-                let clock = Arc::clone(clock);
-                Ok(System::Threaded(ThreadedScheduler::start(
-                    name,
-                    &make.config,
-                    make.instances,
-                    make.sink,
-                    clock,
-                )?))
-            }
+        let SystemParts { config, instances, sink, progress, issuer_count } = parts;
+        Ok(match self.plugin.dispatch {
+            Dispatch::Batches => System::Threaded(ThreadedScheduler::start(
+                name,
+                &config,
+                boxed(instances),
+                sink,
+                Arc::clone(clock),
+            )?),
             Dispatch::WholeQueries => {
                 let (model, flush) = (self.model.clone(), self.library.flush().clone());
-                let watchdog = self.watchdog.clone();
-                let Make { sink, progress, issuer_count, .. } = make;
-                let queries = WholeQueries::new(name, model, sink, progress, flush, watchdog, issuer_count);
-                Ok(System::Whole(queries))
+                System::Whole(WholeQueries::new(name, model, sink, progress, flush, issuer_count))
             }
-        }
+        })
     }
 
-    fn virtual_system(&self, clock: &Arc<VirtualClock>, make: Make) -> Result<System, HostError> {
+    fn virtual_system(&self, clock: &Arc<VirtualClock>, parts: SystemParts) -> Result<System, HostError> {
+        let SystemParts { config, instances, sink, .. } = parts;
         let (name, clock) = (self.plugin.title(), Arc::clone(clock));
-        let scheduler = SimulatedScheduler::new(name, &make.config, make.instances, make.sink, clock)?;
-        Ok(System::Simulated(scheduler))
+        Ok(System::Simulated(SimulatedScheduler::new(name, &config, boxed(instances), sink, clock)?))
     }
 
     fn instances(&self, placement: &Placement) -> Result<Vec<PluginInstance>, HostError> {
@@ -302,50 +395,32 @@ impl TestBed<'_> {
         };
         let make = |number| {
             let cpus = placement.of_instance(number as usize).to_vec();
-            let create = || self.model.create_instance_on(number, &cpus);
-            let instance = self.watchdog.during(Call::CreateInstance, create)?;
-            Ok(PluginInstance {
-                instance,
-                watchdog: self.watchdog.clone(),
-                cpus,
-                stamps: self.stamps.clone(),
-            })
+            let instance = self.model.create_instance_on(number, &cpus)?;
+            Ok(PluginInstance { instance, cpus, stamps: self.stamps.clone() })
         };
         (0..count).map(make).collect()
     }
 
-    /// Has each instance run some batches, and returns what went wrong: the test is made all the same, and tells more.
-    /// In virtual time there is nothing to warm up.
-    fn warm_up(
-        &self,
-        mut instances: Vec<PluginInstance>,
-        warms_up: bool,
-    ) -> Result<(BoxedInstances, Vec<String>), HostError> {
+    /// Has each instance run some batches, and returns what went wrong: the test is made all the same, and tells more. In
+    /// virtual time there is nothing to warm up.
+    fn warm_up(&self, instances: &mut [PluginInstance]) -> Result<Vec<String>, HostError> {
         let RunSettings { warm_up_batches, batch_size, .. } = self.settings.run;
         let mut problems = Vec::new();
-        if warms_up
-            && warm_up_batches > 0
-            && !instances.is_empty()
-            && matches!(self.clock, HostClock::Real(_))
-        {
-            let sample_count = self.library.performance_sample_count();
-            let samples: Vec<_> = (0..sample_count).take(batch_size).map(SampleIndex).collect();
-            let warm_up = |instance: &mut PluginInstance| {
-                for _ in 0..warm_up_batches {
-                    self.watchdog.during(Call::WarmUp, || instance.instance.warm_up(&samples))?;
-                }
-                Ok::<_, proctor_plugin_host::PluginHostError>(())
-            };
-            let prepared = self.library.with_prepared(&samples, || {
-                let failed = instances.iter_mut().filter_map(|instance| warm_up(instance).err());
-                problems.extend(failed.map(|error| format!("an instance failed to warm up: {error}")));
-            });
-            let sample_count = samples.len();
-            let library = self.library.name().to_owned();
-            prepared.map_err(|source| LoadGenError::Load { library, sample_count, source })?;
+        if warm_up_batches == 0 || instances.is_empty() || matches!(self.clock, HostClock::Virtual(_)) {
+            return Ok(problems);
         }
-        let boxed = instances.into_iter().map(|instance| Box::new(instance) as Box<dyn Instance>);
-        Ok((boxed.collect(), problems))
+        let sample_count = self.library.performance_sample_count();
+        let samples: Vec<_> = (0..sample_count).take(batch_size).map(SampleIndex).collect();
+        let warm_up = |instance: &mut PluginInstance| {
+            (0..warm_up_batches).try_for_each(|_| instance.instance.warm_up(&samples))
+        };
+        let prepared = self.library.with_prepared(&samples, || {
+            let failed = instances.iter_mut().filter_map(|instance| warm_up(instance).err());
+            problems.extend(failed.map(|error| format!("an instance failed to warm up: {error}")));
+        });
+        let library = self.library.name().to_owned();
+        prepared.map_err(|source| LoadGenError::Load { library, sample_count: samples.len(), source })?;
+        Ok(problems)
     }
 
     /// The scheduler's settings. For Offline the queue has to hold the one query.
@@ -376,6 +451,28 @@ impl TestBed<'_> {
     }
 }
 
+/// Whatever looks at a test while it runs.
+struct Onlookers<'a> {
+    journal: Option<Journal>,
+    /// The user, if the test is shown.
+    shown: Option<&'a Interrupt>,
+}
+
+impl Onlookers<'_> {
+    fn stop(self) {
+        if let Some(interrupt) = self.shown {
+            interrupt.observer().test_ends();
+        }
+        if let Some(journal) = self.journal {
+            journal.stop();
+        }
+    }
+}
+
+fn boxed(instances: Vec<PluginInstance>) -> Vec<Box<dyn Instance>> {
+    instances.into_iter().map(|instance| Box::new(instance) as Box<dyn Instance>).collect()
+}
+
 /// The scheduler's settings as they were given, checked.
 ///
 /// # Errors
@@ -390,25 +487,6 @@ pub(crate) fn scheduler_config(run: &RunSettings) -> Result<SchedulerConfig, Hos
     };
     config.validate()?;
     Ok(config)
-}
-
-/// What kind of test it is to be.
-struct Wanted<'a> {
-    settings: TestSettings,
-    folder: Option<&'a Path>,
-    watch: Option<&'a dyn Watch>,
-    /// Whether instances run some batches before it.
-    warms_up: bool,
-}
-
-/// What a system is made of.
-struct Make {
-    config: SchedulerConfig,
-    instances: BoxedInstances,
-    sink: Arc<dyn CompletionSink>,
-    progress: Progress,
-    /// How many threads issue, as it is set.
-    issuer_count: u64,
 }
 
 /// What the system's own figures say against the test. Samples that it failed above the peak that a search found are
@@ -441,6 +519,7 @@ fn write_logs(
     folder: &Path,
     identity: &LogIdentity,
     run: &RunSettings,
+    interrupt: &Interrupt,
 ) -> Result<(), HostError> {
     let samples = write_whole(&folder.join(SAMPLES), |out| outcome.write_samples(out));
     // Names and place are fixed: whoever reads a run folder looks for them.
@@ -450,9 +529,23 @@ fn write_logs(
         copy_detail_to_stdout: run.copy_detail_to_stdout,
         ..LogOutputSettings::default()
     };
-    let written = outcome.write_logs_as(&settings, identity, &mut std::io::stdout());
+    let written = outcome.write_logs_as(&settings, identity, &mut Answer(interrupt));
     let logs = written.map_err(|source| output(folder, source));
     logs.and(samples)
+}
+
+/// Copies of logs become part of the answer.
+struct Answer<'a>(&'a Interrupt);
+
+impl Write for Answer<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.observer().answer(&String::from_utf8_lossy(bytes));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Who wrote the logs and when; nobody and never in virtual time, so that they are the same again.

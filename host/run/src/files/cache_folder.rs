@@ -16,11 +16,11 @@ use tempfile::TempDir;
 /// A folder for the caches of plugins.
 #[derive(Debug)]
 pub(crate) enum CacheFolder {
-    /// It stays.
+    /// A folder that stays.
     Lasting(PathBuf),
-    /// It is removed at the end.
+    /// It is removed when this is dropped.
     Temporary(TempDir),
-    /// There is none.
+    /// No folder.
     Absent,
 }
 
@@ -71,15 +71,6 @@ impl CacheFolder {
                 tracing::warn!("cannot make the cache folder {}: {error}", folder.display());
                 None
             }
-        }
-    }
-
-    /// Removes what is temporary.
-    pub(crate) fn close(self) {
-        if let Self::Temporary(folder) = self
-            && let Err(error) = folder.close()
-        {
-            tracing::warn!(%error, "cannot remove the temporary cache folder");
         }
     }
 }
@@ -145,7 +136,7 @@ mod tests {
         let cache = opened(Some(folder.path()), &[]);
         let (first, second) = (cache.of("first").unwrap(), cache.of("second").unwrap());
         assert_ne!(first, second);
-        cache.close();
+        drop(cache);
         assert!(first.is_dir() && second.is_dir());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "the probe is gone");
     }
@@ -159,7 +150,7 @@ mod tests {
             assert!(matches!(cache, CacheFolder::Temporary(_)), "{cache:?}");
             let path = cache.of("plugin").unwrap();
             assert!(path.is_dir());
-            cache.close();
+            drop(cache);
             assert!(!path.exists());
         }
         assert_eq!(CacheFolder::Absent.of("plugin"), None);

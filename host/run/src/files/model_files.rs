@@ -1,20 +1,13 @@
 //! The files of a benchmark's model: found and verified, or made.
 
-use std::{
-    io::{self, IsTerminal, Write},
-    path::{Path, PathBuf},
-    time::{Duration, Instant},
-};
+use std::path::PathBuf;
 
 use proctor_config::{ModelFile, Settings};
 use proctor_datasets::{DataRoot, read_verified};
-use proctor_recipes::{Progress, check_format, find_or_make_model};
+use proctor_recipes::{check_format, find_or_make_model};
 use serde::Serialize;
 
-use crate::{error::HostError, files::cache_folder::lasting_folder, text::megabytes};
-
-/// How often the progress of a file is told.
-const INTERVAL: Duration = Duration::from_secs(1);
+use crate::{error::HostError, files::cache_folder::lasting_folder, observer::Observer};
 
 /// A file of the model, which is what it should be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -38,6 +31,7 @@ pub fn find(
     settings: &Settings,
     root: &DataRoot,
     precision: &str,
+    observer: &dyn Observer,
     is_wanted: impl Fn(&str) -> bool,
 ) -> Result<Vec<FoundFile>, HostError> {
     let benchmark = &settings.benchmark;
@@ -51,10 +45,10 @@ pub fn find(
             }
             ModelFile::Generated { recipe } => {
                 check_format(recipe, format)?;
-                let mut progress = FileProgress::default();
                 let fallback = lasting_folder(settings);
-                let made =
-                    find_or_make_model(recipe, root, &fallback, &mut |path, done| progress.show(path, done))?;
+                let made = find_or_make_model(recipe, root, &fallback, &mut |path, written| {
+                    observer.writes_model(path, written);
+                })?;
                 let file = made.file(format).expect("the format was checked").clone();
                 (file.path, file.sha256, Some(recipe.clone()))
             }
@@ -64,31 +58,4 @@ pub fn find(
         Ok(FoundFile { format: format.to_owned(), path, sha256, recipe })
     });
     found.collect()
-}
-
-/// Tells on stderr how the making of a file goes: one line that is rewritten on a terminal, a line every second elsewhere.
-#[derive(Debug, Default)]
-pub struct FileProgress {
-    told: Option<Instant>,
-}
-
-impl FileProgress {
-    /// Shows how much of a file is written; lines come no more often than every second.
-    pub fn show(&mut self, path: &Path, done: Progress) {
-        let is_last = done.written_bytes >= done.total_bytes;
-        if !is_last && self.told.is_some_and(|told| told.elapsed() < INTERVAL) {
-            return;
-        }
-        self.told = Some(Instant::now());
-        let Progress { written_bytes, total_bytes } = done;
-        let line =
-            format!("making {}: {} of {}", path.display(), megabytes(written_bytes), megabytes(total_bytes));
-        let mut stderr = io::stderr();
-        // Nothing depends on the line.
-        drop(match (stderr.is_terminal(), is_last) {
-            (true, false) => write!(stderr, "\r{line}"),
-            (true, true) => writeln!(stderr, "\r{line}"),
-            (false, _) => writeln!(stderr, "{line}"),
-        });
-    }
 }

@@ -31,66 +31,55 @@ use self::{
     state::{FullRun, Point, PointKind, State},
 };
 use crate::{
-    bed::test_bed::{Test, scheduler_config},
-    error::{EXIT_BAD_RESULT, EXIT_GOOD, HostError},
+    bed::test_bed::{Test, TestBed, TestRequest},
+    error::HostError,
     figures::{metric, query_latencies},
     files::run_folder::{RunFolder, write_whole},
+    frame::Frame,
     interrupt::Interrupt,
-    open::Opened,
     performance_runs::PerformanceRuns,
-    result::{PluginPart, RunResult, Tests},
+    result::{Conclusion, PluginPart, RunResult, Tests},
     run::RESULT,
-    text, warnings,
+    text,
 };
 
 /// Name of the file with what was found.
 const FIND_MAX: &str = "find_max.json";
 
-/// Searches, shows what it sees, and prints what it found. Returns the exit code.
+/// Searches; what it sees and finds is the answer to the user.
 ///
 /// # Errors
 /// Whatever ends the search before it has found anything. It can be resumed from what was recorded until then.
-pub fn find_max(mut settings: Settings, options: &FindMaxOptions) -> Result<i32, HostError> {
+pub fn find_max(
+    settings: Settings,
+    options: &FindMaxOptions,
+    interrupt: &Interrupt,
+) -> Result<Conclusion, HostError> {
     let plan = Plan::new(&settings, options)?;
-    warnings::check(&mut settings)?;
-    scheduler_config(&settings.run)?;
-    let interrupt = Interrupt::install()?;
-    let (folder, state) = match &options.resume {
-        Some(path) => {
-            let folder = RunFolder::reopen(path)?;
-            let state = State::resume(&folder, &plan, &settings)?;
-            (folder, state)
-        }
+    let frame = Frame::set_up(settings, interrupt, |settings| match &options.resume {
+        Some(path) => RunFolder::reopen(path),
         None => {
             let time = Local::now().format("%Y-%m-%dT%H-%M-%S");
             let name = format!("{time}-{}-{}-find-max", settings.benchmark.id, settings.run.scenario);
-            let folder = RunFolder::create_named(settings.run.output_folder.as_deref(), &name)?;
-            (folder, State::new(&plan, &settings))
+            RunFolder::create_named(settings.run.output_folder.as_deref(), &name)
         }
+    })?;
+    let state = match &options.resume {
+        Some(_) => State::resume(&frame.folder, &plan, &frame.settings)?,
+        None => State::new(&plan, &frame.settings),
     };
-    let cleanup = folder.clone();
-    interrupt.on_exit(move || _ = cleanup.remove_if_empty());
-    search_in(&folder, &settings, &plan, state, &interrupt).inspect_err(|error| {
-        if !folder.remove_if_empty() {
-            folder.note(&error.report());
-            let partial = folder.partial().display();
-            eprintln!("what was seen is kept; go on by giving the same flags and --resume {partial}");
-        }
-    })
+    let hint = "what was seen is kept; go on by giving the same flags and --resume";
+    frame.run(hint, |frame| search_in(frame, &plan, state))
 }
 
-fn search_in(
-    folder: &RunFolder,
-    settings: &Settings,
-    plan: &Plan,
-    state: State,
-    interrupt: &Interrupt,
-) -> Result<i32, HostError> {
-    let opened = Opened::open(folder, settings, None, interrupt)?;
-    let mut seeker = Seeker { folder, plan, opened: &opened, interrupt, state, is_abandoned: false };
-    crate::print(shown::head(plan));
+fn search_in(frame: &Frame, plan: &Plan, state: State) -> Result<Conclusion, HostError> {
+    let Frame { settings, folder, interrupt, .. } = frame;
+    let bed = frame.open(None)?;
+    let mut seeker = Seeker { folder, plan, bed: &bed, interrupt, state };
+    let answer = |text: String| interrupt.observer().answer(&text);
+    answer(shown::head(plan));
     for point in &seeker.state.curve {
-        crate::print(shown::line(point));
+        answer(shown::line(point));
     }
     let end = loop {
         match seeker.state.search.next_step() {
@@ -99,39 +88,35 @@ fn search_in(
             Step::Done(end) => break end,
         }
     };
-    let Seeker { state, is_abandoned, .. } = seeker;
-    let plugin = PluginPart::new(&opened.bed.plugin, opened.bed.model.precision(), settings.run.virtual_time);
-    let result = FindMaxResult::new(plan, settings, &state, end, plugin, opened.machine.clone());
+    let state = seeker.state;
+    let result = FindMaxResult::new(plan, settings, &state, end, PluginPart::of(&bed), bed.machine.clone());
     write_whole(&folder.path(FIND_MAX), |out| result.write(out))?;
     folder.forget_note();
     folder.finish()?;
-    crate::print(format!("\n{}", shown::curve(plan, &state)));
-    crate::print(format!("\n{}\n", result.summary));
+    answer(format!("\n{}", shown::curve(plan, &state)));
+    answer(format!("\n{}\n", result.summary));
     let queries = state.search.query_count();
     let probes = text::counted(state.search.probes.len() as u64, "probe");
     let full_runs = text::counted(state.full_runs.len() as u64, "full run");
-    crate::print(format!(
-        "{queries} queries in {probes} and {full_runs}; all in {}\n",
-        folder.name().display()
-    ));
-    opened.close(is_abandoned);
-    Ok(if matches!(end, SearchEnd::Found { .. }) { EXIT_GOOD } else { EXIT_BAD_RESULT })
+    answer(format!("{queries} queries in {probes} and {full_runs}; all in {}\n", folder.name().display()));
+    Ok(if matches!(end, SearchEnd::Found { .. }) { Conclusion::Good } else { Conclusion::Bad })
 }
 
 /// Makes probes and full runs, and keeps what they have shown.
 struct Seeker<'a> {
     folder: &'a RunFolder,
     plan: &'a Plan,
-    opened: &'a Opened<'a>,
+    bed: &'a TestBed<'a>,
     interrupt: &'a Interrupt,
     state: State,
-    is_abandoned: bool,
 }
 
 impl Seeker<'_> {
     fn probe(&mut self, load: f64, error_probability: f64) -> Result<(), HostError> {
         let lookout = Lookout::of_probe(self.plan, load, error_probability);
-        let test = self.opened.bed.test_with(self.plan.probe_at(load), None, Some(&lookout))?;
+        let test = self
+            .bed
+            .test(TestRequest { watch: Some(&lookout), ..TestRequest::new(self.plan.probe_at(load)) })?;
         self.check(&test)?;
         let record = self.record(load, &test.outcome, lookout.conclude());
         self.state.curve.push(self.point(PointKind::Probe, &record, &test.outcome));
@@ -145,8 +130,10 @@ impl Seeker<'_> {
         let lookout = Lookout::of_full_run(self.plan, load, self.plan.allowed_counts(load)?);
         let name = format!("full-run-{}", self.state.full_runs.len() + 1);
         let folder = self.folder.within(&name)?;
-        let test =
-            self.opened.bed.test_with(settings.test.clone(), Some(folder.partial()), Some(&lookout))?;
+        let test = self.bed.test(TestRequest {
+            watch: Some(&lookout),
+            ..TestRequest::in_folder(settings.test.clone(), folder.partial())
+        })?;
         self.check(&test)?;
         let mut seen = self.record(load, &test.outcome, lookout.conclude());
         let reasons = self.reasons(&test);
@@ -171,11 +158,9 @@ impl Seeker<'_> {
 
     /// Writes what `host run` writes of a run.
     fn write_run(&self, folder: &RunFolder, settings: &Settings, test: Test) -> Result<(), HostError> {
-        let bed = &self.opened.bed;
         let runs = PerformanceRuns { tests: vec![test], planned_count: 1 };
         let tests = Tests { accuracy_run: None, performance_runs: &runs, accuracy: None };
-        let plugin = PluginPart::new(&bed.plugin, bed.model.precision(), settings.run.virtual_time);
-        let result = RunResult::new(settings, plugin, self.opened.machine.clone(), tests);
+        let result = RunResult::new(settings, PluginPart::of(self.bed), self.bed.machine.clone(), tests);
         write_whole(&folder.path(RESULT), |out| result.write(out))?;
         folder.finish()
     }
@@ -185,7 +170,6 @@ impl Seeker<'_> {
         if self.interrupt.has_come() {
             return Err(HostError::Interrupted("searching for the peak"));
         }
-        self.is_abandoned |= test.is_abandoned;
         if test.is_abandoned {
             let reasons = test.outcome.verdict.reasons.join("; ");
             return Err(HostError::PluginCannot(format!("the plugin does not come to an end: {reasons}")));
@@ -199,7 +183,7 @@ impl Seeker<'_> {
     fn keep(&self) -> Result<(), HostError> {
         self.state.save(self.folder)?;
         if let Some(point) = self.state.curve.last() {
-            crate::print(shown::line(point));
+            self.interrupt.observer().answer(&shown::line(point));
         }
         Ok(())
     }

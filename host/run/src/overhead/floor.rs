@@ -175,9 +175,25 @@ fn test_settings(settings: &Settings) -> Result<(TestSettings, f64), HostError> 
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use proctor_config::Loader;
 
     use super::*;
+    use crate::observer::Observer;
+
+    /// Shows nothing.
+    struct Nobody;
+
+    impl Observer for Nobody {
+        fn end(&self, error: &HostError) -> ! {
+            panic!("{error}")
+        }
+    }
+
+    fn interrupt() -> Interrupt {
+        Interrupt::never(Arc::new(Nobody))
+    }
 
     fn latencies(p50_ns: u64, p99_ns: u64) -> Latencies {
         Latencies {
@@ -263,7 +279,7 @@ mod tests {
         for scenario in ["SingleStream", "MultiStream", "Server", "Offline"] {
             let settings = settings(&[&format!("scenario={scenario}"), "server_target_qps=5000"]);
             for dispatch in [Dispatch::Batches, Dispatch::WholeQueries] {
-                let floor = Floor::of_run(&settings, dispatch, &Interrupt::default()).unwrap();
+                let floor = Floor::of_run(&settings, dispatch, &interrupt()).unwrap();
                 assert_eq!(floor.scenario, scenario);
                 assert!(
                     floor.latency_p50_ns > 0 && floor.latency_p99_ns >= floor.latency_p50_ns,
@@ -272,9 +288,6 @@ mod tests {
                 assert_eq!(floor.dispatch_error_p99_ns.is_some(), scenario == "Server");
             }
         }
-        assert_eq!(
-            Floor::of_run(&settings(&["floor=false"]), Dispatch::Batches, &Interrupt::default()),
-            None
-        );
+        assert_eq!(Floor::of_run(&settings(&["floor=false"]), Dispatch::Batches, &interrupt()), None);
     }
 }

@@ -1,10 +1,10 @@
 //! The null plugin on the test bed of a run: the same path from the load generator through the plugin table and back,
 //! with nothing at its end, so that what is measured is the harness itself.
 
-use std::{borrow::Cow, cell::Cell, collections::BTreeMap};
+use std::{borrow::Cow, collections::BTreeMap};
 
 use proctor_config::{Benchmark, IssueMode, Loader, Model as BenchmarkModel, QslCounts, Settings};
-use proctor_datasets::{DataRoot, Dataset, DatasetError, RawSample};
+use proctor_datasets::{Dataset, DatasetError, RawSample};
 use proctor_loadgen::{Progress, TestOutcome, TestSettings, WaitPolicy};
 // It registers itself, for which the linker has to see it used.
 use proctor_null as _;
@@ -13,10 +13,10 @@ use proctor_vocabulary::{ElementType, SampleIndex, TensorSpec, TestMode};
 
 use crate::{
     bed::{
-        call_watchdog::Watchdog,
-        plugin::{Dispatch, Plugin},
-        sample_library::{Data, Library},
-        test_bed::{HostClock, TestBed},
+        clock::HostClock,
+        plugin::Dispatch,
+        sample_library::Data,
+        test_bed::{Equipment, TestBed, TestRequest},
     },
     error::HostError,
     files::cache_folder::CacheFolder,
@@ -50,34 +50,23 @@ impl NullTest {
     /// # Errors
     /// If it could not begin, or was interrupted, or a sample did not complete as it should.
     pub fn run(&self, interrupt: &Interrupt) -> Result<TestOutcome, HostError> {
-        self.run_watched(interrupt, &|_| ())
+        self.run_watched(interrupt, None)
     }
 
-    /// As [`run`](Self::run); `watch` gets the progress of the test before it starts.
+    /// As [`run`](Self::run); `follow` gets the progress of the test before it starts.
     pub fn run_watched(
         &self,
         interrupt: &Interrupt,
-        watch: &dyn Fn(Progress),
+        follow: Option<&dyn Fn(Progress)>,
     ) -> Result<TestOutcome, HostError> {
         let settings = self.all_settings()?;
-        let watchdog = Watchdog::default();
-        let clock = HostClock::new(false, self.wait);
-        let plugin = Plugin::open(&settings, &watchdog, clock.reader(), &CacheFolder::Absent)?;
-        let model = plugin.load_model(&settings, &DataRoot::new(None), &watchdog)?;
-        let library = Library::new(data(&settings.benchmark), model.clone(), watchdog.clone());
-        let bed = TestBed {
-            settings: &settings,
-            clock,
-            plugin,
-            model,
-            library,
-            watchdog,
-            interrupt: interrupt.clone(),
-            audit_config: None,
-            phase_count: Cell::new(0),
-            stamps: None,
+        let equipment = Equipment {
+            data: Some(data(&settings.benchmark)),
+            ..Equipment::new(HostClock::new(false, self.wait), CacheFolder::Absent)
         };
-        let outcome = bed.test_silently(TestMode::PerformanceOnly, watch)?.outcome;
+        let bed = TestBed::open(&settings, equipment, interrupt)?;
+        let test = TestSettings { mode: TestMode::PerformanceOnly, ..settings.test.clone() };
+        let outcome = bed.test(TestRequest { follow, ..TestRequest::new(test) })?.outcome;
         if outcome.interrupted.is_some() {
             return Err(HostError::Interrupted("the harness was measured"));
         }

@@ -24,10 +24,9 @@ pub(crate) use test_part::{FiguresPart, TestPart};
 
 use crate::{
     bed::{
-        plugin::{Dispatch, Plugin},
-        test_bed::Test,
+        plugin::Dispatch,
+        test_bed::{Test, TestBed},
     },
-    error::{EXIT_BAD_RESULT, EXIT_GOOD, EXIT_INTERRUPTED},
     figures::{Metric, metric, peak_metric},
     files::model_files::FoundFile,
     machine::Machine,
@@ -45,9 +44,20 @@ pub(crate) struct Tests<'a> {
     pub(crate) accuracy: Option<AccuracyResult>,
 }
 
+/// Conclusion of a run or a search that came to a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Conclusion {
+    /// The run is VALID and its accuracy passed; the search found a load.
+    Good,
+    /// The run is complete, but INVALID, or its accuracy failed; the search found no load.
+    Bad,
+    /// The user ended the run.
+    Interrupted,
+}
+
 /// Everything about a run.
 #[derive(Debug, Serialize)]
-pub(crate) struct RunResult {
+pub struct RunResult {
     pub(crate) schema_version: u32,
     pub(crate) program: Program,
     /// When the result was made; not in virtual time.
@@ -205,13 +215,14 @@ impl RunResult {
         out.write_all(b"\n")
     }
 
-    /// The exit code that tells the verdict.
-    pub(crate) fn exit_code(&self) -> i32 {
+    /// The conclusion from verdict and accuracy.
+    #[must_use]
+    pub fn conclusion(&self) -> Conclusion {
         let Verdict { valid, accuracy_passed, interrupted, .. } = self.verdict;
         match (interrupted, valid && accuracy_passed != Some(false)) {
-            (true, _) => EXIT_INTERRUPTED,
-            (false, true) => EXIT_GOOD,
-            (false, false) => EXIT_BAD_RESULT,
+            (true, _) => Conclusion::Interrupted,
+            (false, true) => Conclusion::Good,
+            (false, false) => Conclusion::Bad,
         }
     }
 }
@@ -267,8 +278,9 @@ impl BenchmarkPart {
 }
 
 impl PluginPart {
-    /// What is known of the plugin at the end of a run.
-    pub(crate) fn new(plugin: &Plugin, precision: &str, is_virtual: bool) -> Self {
+    /// The plugin of a test bed at the end of a run.
+    pub(crate) fn of(bed: &TestBed<'_>) -> Self {
+        let plugin = &bed.plugin;
         let identity = plugin.identity();
         Self {
             name: identity.name.clone(),
@@ -279,7 +291,7 @@ impl PluginPart {
             sha256: identity.sha256.clone(),
             abi_version: format!("{}.{}", identity.abi_major, identity.abi_minor),
             layout_checked: identity.layout_checked,
-            precision: precision.to_owned(),
+            precision: bed.model().precision().to_owned(),
             dispatch: match plugin.dispatch {
                 Dispatch::Batches => "batches",
                 Dispatch::WholeQueries => "whole queries",
@@ -290,7 +302,7 @@ impl PluginPart {
                 .map(|(name, value)| (name.to_owned(), value.to_string()))
                 .collect(),
             model_files: plugin.model_files.get().cloned().unwrap_or_default(),
-            metrics: (!is_virtual).then(|| plugin.backend.metrics()),
+            metrics: (!bed.settings().run.virtual_time).then(|| bed.plugin_metrics()),
         }
     }
 }

@@ -230,7 +230,7 @@ fn an_invalid_one_of_several_runs_makes_the_result_invalid() {
     assert!(!result.verdict.valid);
     assert_eq!(result.verdict.reasons.len(), 1);
     assert!(result.verdict.reasons[0].starts_with("run 2 of 5: p99 latency "), "{:?}", result.verdict);
-    assert_eq!(result.exit_code(), EXIT_BAD_RESULT);
+    assert_eq!(result.conclusion(), Conclusion::Bad);
     assert!(!result.performance_run.unwrap().valid);
 }
 
@@ -271,11 +271,11 @@ fn in_virtual_time_the_bytes_are_the_same_again() {
 }
 
 #[test]
-fn the_exit_code_tells_the_verdict() {
-    assert_eq!(server_result().exit_code(), EXIT_GOOD);
-    assert_eq!(result(false).exit_code(), EXIT_BAD_RESULT);
+fn the_conclusion_tells_the_verdict() {
+    assert_eq!(server_result().conclusion(), Conclusion::Good);
+    assert_eq!(result(false).conclusion(), Conclusion::Bad);
     let interrupted = interrupted_result();
-    assert_eq!(interrupted.exit_code(), EXIT_INTERRUPTED);
+    assert_eq!(interrupted.conclusion(), Conclusion::Interrupted);
     assert_eq!(interrupted.verdict.accuracy_passed, None);
 }
 

@@ -7,14 +7,14 @@ use super::{
     report::{Comparison, Report, Row},
 };
 use crate::cli::bench::HarnessFlags;
-use proctor_display::{Steps, print};
-use proctor_run::{EXIT_GOOD, HostError, Interrupt, write_whole};
+use proctor_display::{Steps, Terminal, print};
+use proctor_run::{Conclusion, HostError, Interrupt, write_whole};
 
 /// Measures, prints the table, writes the file.
-pub(super) fn bench(flags: &HarnessFlags) -> Result<i32, HostError> {
+pub(super) fn bench(flags: &HarnessFlags) -> Result<Conclusion, HostError> {
     // Whether it is there is known before a minute is spent.
     let official = flags.against.map(|_| Official::find(flags.python.as_deref())).transpose()?;
-    let interrupt = Interrupt::install()?;
+    let interrupt = Interrupt::install(Terminal::observer())?;
     let all = experiments(flags);
     let mut rows: Vec<Vec<Row>> = all.iter().map(rows_of).collect();
     let mut memory_row = Row::new(None, "memory_per_query_bytes", "memory for an issued query", "bytes");
@@ -54,7 +54,7 @@ pub(super) fn bench(flags: &HarnessFlags) -> Result<i32, HostError> {
         write_whole(path, |out| report.write(out))?;
     }
     print(if flags.markdown { report.markdown() } else { report.text() });
-    Ok(EXIT_GOOD)
+    Ok(Conclusion::Good)
 }
 
 fn rows_of(experiment: &Experiment) -> Vec<Row> {

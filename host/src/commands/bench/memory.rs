@@ -12,6 +12,7 @@ use proctor_loadgen::Progress;
 use serde::{Deserialize, Serialize};
 
 use super::experiment::{inline, saturated};
+use proctor_display::Terminal;
 use proctor_run::{HostError, Interrupt, Ticker};
 
 /// Two lengths, in queries. The recorder's memory grows in steps that double; both lengths stand at the end of a step, so
@@ -92,7 +93,7 @@ pub(super) fn probe(query_count: u64) -> Result<String, HostError> {
         let started = Ticker::start("memory", LOOK_INTERVAL, look);
         *observer.lock().expect("no holder of this lock can panic") = started.ok();
     };
-    inline(saturated(query_count)).run_watched(&Interrupt::default(), &watch)?;
+    inline(saturated(query_count)).run_watched(&Interrupt::never(Terminal::observer()), Some(&watch))?;
     if let Some(observer) = observer.into_inner().expect("no holder of this lock can panic") {
         observer.stop();
     }

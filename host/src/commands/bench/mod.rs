@@ -14,15 +14,15 @@ mod report;
 mod sibling;
 
 use proctor_display::print;
-use proctor_run::{EXIT_GOOD, HostError};
+use proctor_run::{Conclusion, HostError};
 
 use crate::cli::bench::{BenchFlags, BenchKind};
 
-/// Measures what the flags ask for, and returns the exit code.
+/// Measures what the flags ask for.
 ///
 /// # Errors
 /// If something cannot be measured, or the figures not be written.
-pub(crate) fn bench(flags: &BenchFlags) -> Result<i32, HostError> {
+pub(crate) fn bench(flags: &BenchFlags) -> Result<Conclusion, HostError> {
     match &flags.kind {
         None => harness::bench(&flags.harness),
         Some(BenchKind::Harness(harness)) => harness::bench(harness),
@@ -30,7 +30,7 @@ pub(crate) fn bench(flags: &BenchFlags) -> Result<i32, HostError> {
         Some(BenchKind::Engines { flags }) => sibling::start("engines", flags),
         Some(BenchKind::MemoryProbe { query_count }) => {
             print(memory::probe(*query_count)?);
-            Ok(EXIT_GOOD)
+            Ok(Conclusion::Good)
         }
     }
 }

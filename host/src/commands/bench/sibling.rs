@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, os::unix::process::CommandExt, process::Command};
 
-use proctor_run::HostError;
+use proctor_run::{Conclusion, HostError};
 
 /// Name of the program.
 const PROGRAM: &str = "host-bench";
@@ -13,7 +13,7 @@ const BUILD: &str = "cargo build --release -p proctor-bench";
 ///
 /// # Errors
 /// [`HostError::Usage`] if the program is not beside this one.
-pub(super) fn start(benchmark: &str, flags: &[OsString]) -> Result<i32, HostError> {
+pub(super) fn start(benchmark: &str, flags: &[OsString]) -> Result<Conclusion, HostError> {
     let missing = |why: String| {
         let text = format!("host bench {benchmark} is the program {PROGRAM}, {why}; build it with: {BUILD}");
         Err(HostError::Usage(text))

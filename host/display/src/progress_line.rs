@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use proctor_loadgen::{PhaseMode, PhaseProgress, Progress, percentile};
 use proctor_vocabulary::Scenario;
 
-use crate::{text, ticker::Ticker};
+use proctor_run::{Ticker, text};
 
 /// How often a plain line is written.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(1);

@@ -1,0 +1,94 @@
+//! The exit codes of the programs.
+//!
+//! | code | meaning |
+//! |---|---|
+//! | 0 | the run is VALID and its accuracy passed |
+//! | 1 | the run is complete, but INVALID, or its accuracy failed |
+//! | 2 | a flag or a setting is wrong |
+//! | 3 | the plugin cannot be loaded or used |
+//! | 4 | a data set, a model or another input file is missing or damaged |
+//! | 5 | the results cannot be written |
+//! | 70 | the plugin crashed; the report is in the run folder |
+//! | 130 | interrupted |
+
+use proctor_loadgen::LoadGenError;
+use proctor_plugin_host::PluginHostError;
+use proctor_run::{Conclusion, HostError};
+
+/// The codes for `--help`.
+pub const EXIT_CODES: &str = "\
+Exit codes:
+  0    VALID, and the accuracy passed
+  1    the run is complete, but INVALID, or its accuracy failed
+  2    a flag or a setting is wrong
+  3    the plugin cannot be loaded or used
+  4    a data set, a model or another input file is missing or damaged
+  5    the results cannot be written
+  70   the plugin crashed; the report is in the run folder
+  130  interrupted";
+
+const GOOD: i32 = 0;
+const BAD_RESULT: i32 = 1;
+const SETTINGS: i32 = 2;
+const PLUGIN: i32 = 3;
+const DATA: i32 = 4;
+const OUTPUT: i32 = 5;
+const INTERRUPTED: i32 = 130;
+
+/// The code of a result.
+pub(crate) fn of_conclusion(conclusion: Conclusion) -> i32 {
+    match conclusion {
+        Conclusion::Good => GOOD,
+        Conclusion::Bad => BAD_RESULT,
+        Conclusion::Interrupted => INTERRUPTED,
+    }
+}
+
+/// The code of an error that left no result.
+pub(crate) fn of_error(error: &HostError) -> i32 {
+    match error {
+        HostError::Settings(_) | HostError::Usage(_) | HostError::Scheduler(_) => SETTINGS,
+        HostError::Plugin(PluginHostError::Option { .. }) => SETTINGS,
+        HostError::Plugin(_) | HostError::PluginCannot(_) => PLUGIN,
+        HostError::Dataset(_) | HostError::Recipe(_) | HostError::Preprocess(_) => DATA,
+        HostError::Data(_) | HostError::Accuracy(_) => DATA,
+        HostError::LoadGen(LoadGenError::Load { source, .. }) if source.is::<PluginHostError>() => PLUGIN,
+        HostError::LoadGen(LoadGenError::Load { .. }) => DATA,
+        HostError::LoadGen(_) => SETTINGS,
+        HostError::Output { .. } | HostError::Folder(_) => OUTPUT,
+        HostError::Interrupted(_) => INTERRUPTED,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn every_code_of_a_program_is_in_its_help() {
+        for code in [GOOD, BAD_RESULT, SETTINGS, PLUGIN, DATA, OUTPUT, 70, INTERRUPTED] {
+            let is_its_line = |line: &str| line.split_whitespace().next() == Some(&code.to_string());
+            assert!(EXIT_CODES.lines().any(is_its_line), "{code}");
+        }
+    }
+
+    #[test]
+    fn files_that_cannot_be_written_have_a_code_of_their_own() {
+        let source = io::Error::from(io::ErrorKind::StorageFull);
+        assert_eq!(of_error(&HostError::Output { path: "a".into(), source }), OUTPUT);
+        assert_eq!(of_error(&HostError::Folder("b is not empty".to_owned())), OUTPUT);
+    }
+
+    #[test]
+    fn a_library_that_does_not_load_is_the_fault_of_data_or_of_the_plugin() {
+        let load = |source: Box<dyn std::error::Error + Send + Sync>| {
+            let library = "samples".to_owned();
+            of_error(&HostError::LoadGen(LoadGenError::Load { library, sample_count: 1, source }))
+        };
+        assert_eq!(load(Box::new(io::Error::other("torn"))), DATA);
+        let missing = proctor_plugin_host::SearchPath::standard(&[]).find("no-such-plugin").unwrap_err();
+        assert_eq!(load(Box::new(missing)), PLUGIN);
+    }
+}
