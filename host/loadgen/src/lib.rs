@@ -8,8 +8,9 @@
 //! # One test
 //! 1. [`EffectiveSettings`] are derived from the request and checked; [`phases`] says which sets are loaded when.
 //! 2. Each phase loads its set, issues what the [`QueryGenerator`] draws, flushes, waits for the rest, and unloads.
-//! 3. [`PerformanceResult`] turns what was measured into figures; every rule that is not met is a reason.
-//! 4. A [`Finding`] for each rule says by how much it was met or broken, and what would make the next run VALID.
+//! 3. [`PerformanceResult`] turns what was measured into figures.
+//! 4. A [`Finding`] for each rule says by how much it was met or broken, and what would make the next run VALID. The test is
+//!    VALID if none is broken.
 //!
 //! # Choices
 //! - **Sample order, arrival times and choice of logged responses are LoadGen's, bit for bit**, but drawn lazily: memory
@@ -116,7 +117,7 @@
 //! let loadgen = LoadGen::new(TestSettings::default(), Arc::clone(&clock), LoadGenOptions::default());
 //! let sut = TwoMs { clock, sink: loadgen.sink() };
 //! let outcome = loadgen.run(&sut, &TenSamples)?;
-//! assert!(outcome.verdict.valid);
+//! assert!(outcome.is_valid());
 //! // Ten seconds of SingleStream, one query at a time.
 //! let result = outcome.performance.expect("the mode is PerformanceOnly");
 //! assert_eq!(result.issued_query_count, 5001);
@@ -153,11 +154,13 @@ pub use measure::{
     interval_record::IntervalRecord,
     latencies::SampleLatencies,
     missing_samples::MissingSamples,
+    phase_error::PhaseError,
     phase_outcome::PhaseOutcome,
     phase_record::PhaseRecord,
     statistics::{LatencyStatistics, REPORTED_QUANTILES, percentile},
+    unload_error::UnloadError,
 };
-pub use outcome::{Audit, TestOutcome, Verdict};
+pub use outcome::{Audit, TestOutcome};
 pub use plan::{
     accuracy_sampling::AccuracySampler,
     phases::{LoadedSet, PhaseMode, PhasePlan, phases},
@@ -193,7 +196,7 @@ pub use time::{
 };
 pub use verdict::{
     early_stopping::{min_under_latency_queries, over_latency_allowance},
-    findings::{Finding, Measure, Remedy, Rule, Standing, Unit},
+    findings::finding::{Finding, Measure, Remedy, Rule, Scope, Standing, Unit},
     peak_search::{PeakEnd, PeakSearch, PeakStep},
     results::{
         PerformanceResult, ScenarioFigures,

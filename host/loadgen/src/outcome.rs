@@ -20,20 +20,16 @@ use crate::{
         effective::EffectiveSettings,
         test_settings::TestSettings,
     },
-    verdict::{findings::Finding, peak_search::PeakSearch, results::PerformanceResult},
+    verdict::{
+        findings::finding::{Finding, Rule, Scope},
+        judge::Case,
+        peak_search::PeakSearch,
+        results::PerformanceResult,
+    },
 };
 
 /// What an audit file did: the settings it changed, or its lines in error, with which it changes nothing.
 pub type Audit = Result<ConfigFileReport, Vec<ConfigFileError>>;
-
-/// VALID or INVALID.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
-    /// Whether the result counts.
-    pub valid: bool,
-    /// Why not, one sentence each; empty if VALID.
-    pub reasons: Vec<String>,
-}
 
 /// The outcome of a test, complete or not. An INVALID test has one, too, with everything that was recorded.
 ///
@@ -61,10 +57,8 @@ pub struct TestOutcome {
     pub performance: Option<PerformanceResult>,
     /// What the search for the peak did, if that was the mode.
     pub peak_search: Option<PeakSearch>,
-    /// Whether the test counts.
-    pub verdict: Verdict,
-    /// What the verdict rests on: broken rules with what to do about them, and kept ones. Those of the performance phase
-    /// come first, in the order of the summary.
+    /// Everything that the verdict rests on: broken rules with what to do about them, and kept ones. The test is VALID if
+    /// none is broken. Those about the figures come first, in the order of the summary; the caller may add its own.
     pub findings: Vec<Finding>,
     /// What was wrong with configuration files before the test, in LoadGen's words.
     pub config_errors: Vec<String>,
@@ -79,13 +73,91 @@ pub struct TestOutcome {
 }
 
 impl TestOutcome {
+    /// Makes the result and the findings from everything else. Findings of the caller stay.
+    pub fn judge(&mut self) {
+        let settings = self.reported_settings();
+        let case = Case {
+            settings: &settings,
+            phases: &self.phases,
+            reported: self.reported_phase(),
+            search: self.peak_search.as_ref(),
+            violations: &self.violations,
+            interrupted: self.interrupted.as_deref(),
+        };
+        let (performance, findings) = case.judge();
+        let of_caller = std::mem::replace(&mut self.findings, findings);
+        self.findings.extend(of_caller.into_iter().filter(|finding| finding.scope == Scope::Caller));
+        self.performance = performance;
+    }
+
+    /// The verdict: whether no rule is broken.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        !self.findings.iter().any(Finding::is_broken)
+    }
+
+    /// The broken rules, in the order in which reasons are listed: what happened in other phases than the reported one
+    /// comes before the figures. Empty if the test is VALID.
+    #[must_use]
+    pub fn broken(&self) -> Vec<&Finding> {
+        let mut broken: Vec<_> = self.findings.iter().filter(|finding| finding.is_broken()).collect();
+        broken.sort_by_key(|finding| !self.is_of_another_phase(finding));
+        broken
+    }
+
+    /// Why the test is INVALID, one sentence for each broken rule; empty if it is VALID.
+    #[must_use]
+    pub fn reasons(&self) -> Vec<String> {
+        self.broken().into_iter().map(Finding::reason).collect()
+    }
+
+    /// The broken rules that are not about figures.
+    pub fn objections(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().filter(|finding| finding.is_broken() && !finding.rule.is_about_figures())
+    }
+
+    /// Those that the detail log has at the end of this phase: what belongs to no phase stands at the last one, and the
+    /// end of a search for the peak on its own.
+    pub(crate) fn objections_of(&self, number: usize) -> impl Iterator<Item = &Finding> {
+        let is_last = number + 1 == self.phases.len();
+        self.objections().filter(move |finding| match finding.scope {
+            Scope::Phase(phase) => phase == number,
+            Scope::Test | Scope::Caller => is_last && finding.rule != Rule::PeakFound,
+        })
+    }
+
+    /// The broken rules that make the result INVALID. The runs of a search for the peak make one result.
+    pub(crate) fn against_result(&self) -> Vec<&Finding> {
+        self.broken().into_iter().filter(|finding| !self.is_of_another_phase(finding)).collect()
+    }
+
+    /// Whether the finding is about a phase that the result is not about.
+    fn is_of_another_phase(&self, finding: &Finding) -> bool {
+        match finding.scope {
+            Scope::Phase(number) => self.peak_search.is_none() && self.reported_phase() != Some(number),
+            Scope::Test | Scope::Caller => false,
+        }
+    }
+
+    /// Position of the phase that the result is about.
+    fn reported_phase(&self) -> Option<usize> {
+        match &self.peak_search {
+            Some(search) => search.reported_step,
+            None => self.phases.iter().position(|phase| phase.record.mode == PhaseMode::Performance),
+        }
+    }
+
     /// All errors: what made the test INVALID beyond its figures, and what only ended it early or lost something.
     #[must_use]
     pub fn errors(&self) -> Vec<String> {
-        let phases = self.phases.iter().flat_map(|phase| phase.record.violations.iter().chain(&phase.errors));
+        let phases = self.phases.iter().enumerate().flat_map(|(number, phase)| {
+            let errors = phase.errors.iter().map(ToString::to_string);
+            self.objections_of(number).map(Finding::what).chain(errors)
+        });
         let clocks = self.phases.iter().filter_map(|phase| phase.clock_check?.finding());
         let clocks = clocks.filter(|finding| finding.is_error).map(|finding| finding.text);
-        self.config_errors.iter().chain(&self.setting_errors).chain(phases).cloned().chain(clocks).collect()
+        let settings = self.config_errors.iter().chain(&self.setting_errors).cloned();
+        settings.chain(phases).chain(clocks).collect()
     }
 
     /// The phases that the figures are about: all, or the reported run of a search for the peak.

@@ -178,7 +178,7 @@ fn a_queue_that_refuses_samples_does_not_meet_the_rate() {
     let failed =
         |outcome: &TestOutcome| outcome.errors().iter().any(|error| error.contains("samples failed at"));
     assert!(failed(&outcome), "the log tells of it: {:?}", outcome.errors());
-    assert!(outcome.verdict.valid, "no sample failed at the peak: {:?}", outcome.verdict.reasons);
+    assert!(outcome.is_valid(), "no sample failed at the peak: {:?}", outcome.reasons());
 }
 
 /// LoadGen looks at the latencies alone, which are good as long as queries are no longer issued.
@@ -240,14 +240,14 @@ fn a_base_that_is_too_fast_is_reported_as_it_is() {
     let search = outcome.peak_search.as_ref().unwrap();
     assert_eq!((search.steps.len(), search.peak_qps()), (1, None));
     assert_eq!(
-        outcome.verdict.reasons.last().unwrap(),
+        outcome.reasons().last().unwrap(),
         "FindPeakPerformance: Initial lower bound does not satisfy performance constraints, msg: Reduce target QPS to \
          improve latency."
     );
-    assert!(!outcome.verdict.valid && !outcome.performance.as_ref().unwrap().perf_constraints_met);
+    assert!(!outcome.is_valid() && !outcome.performance.as_ref().unwrap().perf_constraints_met);
     let log = detail(&outcome);
     let error = log.iter().find(|entry| entry["key"] == "error_runtime").unwrap();
-    assert_eq!(error["value"], *outcome.verdict.reasons.last().unwrap());
+    assert_eq!(error["value"], *outcome.reasons().last().unwrap());
 }
 
 #[test]
@@ -267,8 +267,8 @@ fn a_stop_ends_the_search_and_keeps_the_best_run() {
     let search = outcome.peak_search.as_ref().unwrap();
     assert_eq!((search.steps.len(), &search.end, search.reported_step), (3, &PeakEnd::Broken, Some(1)));
     assert_eq!(outcome.samples().count(), 100);
-    assert!(outcome.verdict.reasons.contains(&"interrupted: Ctrl-C".to_owned()), "{:?}", outcome.verdict);
-    assert!(!outcome.performance.as_ref().unwrap().valid, "the summary says the same as the verdict");
+    assert!(outcome.reasons().contains(&"interrupted: Ctrl-C".to_owned()), "{:?}", outcome.reasons());
+    assert!(!outcome.is_valid(), "the summary says the same as the verdict");
 }
 
 /// Samples that were generated but not issued take their variate, as in LoadGen.
@@ -327,8 +327,8 @@ fn on_the_real_clock_too_a_search_that_nothing_bounds_ends() {
     let search = outcome.peak_search.as_ref().unwrap();
     assert_eq!(search.end, PeakEnd::MaxRate { next_qps: 1.6e9 });
     assert_eq!(search.reported_qps(), Some(8e8));
-    assert_eq!(outcome.verdict.reasons.len(), 1, "{:?}", outcome.verdict.reasons);
-    assert!(outcome.verdict.reasons[0].contains("above the largest server_target_qps, 1000000000:"));
+    assert_eq!(outcome.reasons().len(), 1, "{:?}", outcome.reasons());
+    assert!(outcome.reasons()[0].contains("above the largest server_target_qps, 1000000000:"));
 }
 
 #[test]
@@ -336,7 +336,7 @@ fn in_virtual_time_a_system_that_takes_none_has_no_peak() {
     let outcome = Bench::new(request(), |_, sample| after(0, sample)).run();
     let search = outcome.peak_search.as_ref().unwrap();
     assert_eq!((&search.end, search.reported_step), (&PeakEnd::Timeless, Some(0)));
-    assert!(!outcome.verdict.valid);
+    assert!(!outcome.is_valid());
 }
 
 #[test]

@@ -1,14 +1,18 @@
 //! What findings advise, followed: the next run is VALID, and takes as long as was said.
 
 #![cfg(not(loom))]
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod scripted;
 
-use std::sync::{Arc, Mutex};
+use std::{
+    fs,
+    sync::{Arc, Mutex},
+};
 
 use proctor_loadgen::{
-    Clock, Finding, LoadGen, LoadGenOptions, Measure, Remedy, Rule, SettingValue, Standing, SystemUnderTest,
-    TestOutcome, TestSettings, VirtualClock,
+    Clock, Finding, LoadGen, LoadGenOptions, Measure, Remedy, Rule, Scope, SettingValue, Standing,
+    SystemUnderTest, TestOutcome, TestSettings, VirtualClock, log::LogIdentity,
 };
 use proctor_vocabulary::{CompletionSink, QuerySample, Scenario};
 use scripted::{Answer, Bench, MS, NotingLibrary, Tokens, after, answer, respond};
@@ -120,11 +124,11 @@ fn followed(settings: &TestSettings, outcome: &TestOutcome) -> TestSettings {
 /// Follows the advice of an INVALID run, and checks that it leads to a VALID one of the length that was said.
 fn check_advice(settings: &TestSettings, run: impl Fn(&TestSettings) -> TestOutcome) -> TestSettings {
     let first = run(settings);
-    assert!(!first.verdict.valid);
+    assert!(!first.is_valid());
     let said_ns = broken(&first).iter().filter_map(|finding| finding.time_ns).max();
     let next = followed(settings, &first);
     let second = run(&next);
-    assert!(second.verdict.valid, "{:?}, then {:?}", first.verdict.reasons, second.verdict.reasons);
+    assert!(second.is_valid(), "{:?}, then {:?}", first.reasons(), second.reasons());
     let is_more = broken(&first).iter().any(|it| matches!(it.remedy, Some(Remedy::MoreQueries { .. })));
     let before_ns = if is_more { first.phases[0].record.final_query_issued_ns } else { 0 };
     let took_ns = second.phases[0].duration_ns - before_ns;
@@ -136,7 +140,7 @@ fn check_advice(settings: &TestSettings, run: impl Fn(&TestSettings) -> TestOutc
 
 /// A run at this rate, with as many queries as one at a lower rate has at least.
 fn is_valid_at(settings: &TestSettings, qps: f64, run: impl Fn(&TestSettings) -> TestOutcome) -> bool {
-    run(&TestSettings { server_target_qps: qps, ..settings.clone() }).verdict.valid
+    run(&TestSettings { server_target_qps: qps, ..settings.clone() }).is_valid()
 }
 
 #[test]
@@ -148,7 +152,7 @@ fn the_lower_rate_is_valid_and_not_much_too_low() {
         // From hopelessly overloaded to slightly too fast.
         for qps in [3000.0, 1050.0].map(|qps| qps * capacity(server_count, service_ns) / 1000.0) {
             let settings = TestSettings { server_target_latency_ns: bound_ns, ..server(qps) };
-            if run(&settings).verdict.valid {
+            if run(&settings).is_valid() {
                 continue;
             }
             let next = check_advice(&settings, run);
@@ -176,7 +180,7 @@ fn what_no_rate_can_mend_is_said() {
     let [bound, early] = broken(&outcome)[..] else { panic!("{:?}", outcome.findings) };
     assert_eq!(bound.remedy, Some(Remedy::FasterSystem { alone_ns: 8 * MS }));
     assert_eq!(early.remedy, Some(Remedy::MeetBoundFirst));
-    assert_eq!(outcome.verdict.reasons, [bound.to_string(), early.to_string()]);
+    assert_eq!(outcome.reasons(), [bound.to_string(), early.to_string()]);
 }
 
 /// Every 125th query is too slow, 0.8 %: the percentile is met, but 1,000 queries are too few to believe it.
@@ -206,7 +210,7 @@ fn a_stream_needs_as_many_queries_as_the_rules_state() {
             TestSettings { scenario, min_duration_ms: 0, min_query_count: 50, ..TestSettings::default() };
         let run = |settings: &TestSettings| Bench::new(settings.clone(), |_, sample| after(MS, sample)).run();
         assert_eq!(check_advice(&settings, run).min_query_count, expected);
-        let reason = &run(&settings).verdict.reasons[0];
+        let reason = &run(&settings).reasons()[0];
         let start = format!("early stopping needs {} more queries, ", expected - 50);
         let end = format!(" ms at this rate: set min_query_count = {expected}");
         assert!(reason.starts_with(&start) && reason.ends_with(&end), "{reason}");
@@ -252,8 +256,8 @@ fn a_queue_that_grew_over_its_limit_asks_for_a_lower_rate() {
     // The first run is too short to see the longest queue of a whole one, so the advice may have to be followed twice.
     let next = followed(&settings, &first);
     let second = run(&next);
-    if !second.verdict.valid {
-        assert!(run(&followed(&next, &second)).verdict.valid, "{:?}", second.verdict.reasons);
+    if !second.is_valid() {
+        assert!(run(&followed(&next, &second)).is_valid(), "{:?}", second.reasons());
     }
 }
 
@@ -274,7 +278,7 @@ fn bounds_of_tokens_have_rates_of_their_own() {
 #[test]
 fn a_valid_run_says_what_limits_it() {
     let limits = |outcome: &TestOutcome| {
-        assert!(outcome.verdict.valid, "{:?}", outcome.verdict.reasons);
+        assert!(outcome.is_valid(), "{:?}", outcome.reasons());
         let limiting = outcome.findings.iter().filter(|finding| finding.standing == Standing::Limiting);
         limiting.map(ToString::to_string).collect::<Vec<_>>()
     };
@@ -300,6 +304,32 @@ fn misbehaviour_comes_with_advice() {
     let outcome = Bench::new(TestSettings { min_duration_ms: 10, ..TestSettings::default() }, script).run();
     let [finding] = broken(&outcome)[..] else { panic!("{:?}", outcome.findings) };
     assert_eq!(finding.rule.name(), "duplicate_samples");
-    assert_eq!(outcome.verdict.reasons, [finding.what()]);
+    assert_eq!(outcome.reasons(), [finding.what()]);
     assert!(finding.to_string().ends_with(": complete each sample once, on one path through the system"));
+}
+
+#[test]
+fn a_finding_of_the_caller_makes_the_test_invalid_in_every_log() {
+    let mut outcome = run(&server(100.0), 1, one_ms);
+    assert!(outcome.is_valid(), "{:?}", outcome.reasons());
+    outcome.findings.push(Finding::of_caller("the cable was pulled", Some("put it back")));
+    // A second look at the figures keeps what the caller has seen.
+    outcome.judge();
+    assert_eq!(outcome.reasons(), ["the cable was pulled"]);
+    let finding = outcome.findings.last().unwrap();
+    assert_eq!((finding.rule, finding.scope), (Rule::Caller, Scope::Caller));
+    assert_eq!(finding.to_string(), "the cable was pulled: put it back");
+    let folder = tempfile::tempdir().unwrap();
+    outcome.write_logs(folder.path(), &LogIdentity::default()).unwrap();
+    let log = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    let summary = log("mlperf_log_summary.txt");
+    assert!(summary.contains("Result is : INVALID\n") && summary.contains(" * the cable was pulled\n"));
+    assert!(summary.contains("1 ERROR encountered"), "{summary}");
+    let detail = log("mlperf_log_detail.txt");
+    for entry in [
+        "\"error_runtime\", \"value\": \"the cable was pulled\"",
+        "\"result_validity\", \"value\": \"INVALID\"",
+    ] {
+        assert!(detail.contains(entry), "{detail}");
+    }
 }

@@ -71,7 +71,7 @@ fn a_system_that_is_always_in_time_gets_a_query_at_each_interval() {
         let phase = &outcome.phases[0];
         assert_eq!((phase.end, phase.issue_delay.max_ns), (IssueEnd::Naturally, 0));
         assert_eq!(phase.record.query_latencies_ns, vec![latency_ns; 100]);
-        assert!(outcome.verdict.valid, "{:?}", outcome.verdict.reasons);
+        assert!(outcome.is_valid(), "{:?}", outcome.reasons());
     }
 }
 
@@ -86,7 +86,7 @@ fn a_system_that_is_always_late_by_less_than_an_interval_skips_every_other() {
         // The last query delays none, but it takes too long by itself.
         assert_eq!((record.skipping_query_count, record.late_query_count), (99, 100));
         assert_eq!(
-            outcome.verdict.reasons,
+            outcome.reasons(),
             [
                 "100 of 100 queries caused skipped intervals or took longer than the interval of 10 ms, of at most 1: \
                  set multi_stream_samples_per_query = 1"
@@ -114,11 +114,11 @@ fn one_percent_of_the_queries_may_cause_skipped_intervals_and_no_more() {
         [(0.99, 100, 1), (0.99, 300, 3), (0.99, 299, 2), (0.97, 100, 3), (0.97, 99, 2), (0.99, 99, 0)]
     {
         let outcome = late(percentile, query_count, allowed_count);
-        assert!(outcome.verdict.valid, "{:?}", outcome.verdict.reasons);
+        assert!(outcome.is_valid(), "{:?}", outcome.reasons());
         assert_eq!(intervals(&outcome).allowed_late_query_count, allowed_count);
         let outcome = late(percentile, query_count, allowed_count + 1);
         assert_eq!(intervals(&outcome).record.late_query_count, allowed_count + 1);
-        assert!(!outcome.verdict.valid, "{percentile} {query_count}");
+        assert!(!outcome.is_valid(), "{percentile} {query_count}");
     }
 }
 
@@ -132,7 +132,7 @@ fn a_query_that_skips_many_intervals_is_one_query() {
     assert_eq!((record.skipped_interval_count, record.longest_skip_count), (5, 5));
     assert_eq!((record.skipping_query_count, record.late_query_count), (1, 1));
     assert_eq!(record.elapsed_interval_count, 105);
-    assert!(outcome.verdict.valid, "{:?}", outcome.verdict.reasons);
+    assert!(outcome.is_valid(), "{:?}", outcome.reasons());
 }
 
 #[test]
@@ -146,26 +146,26 @@ fn the_last_query_is_judged_by_its_own_latency() {
         .run()
     };
     let outcome = last(10 * MS);
-    assert!(outcome.verdict.valid, "{:?}", outcome.verdict.reasons);
+    assert!(outcome.is_valid(), "{:?}", outcome.reasons());
     let outcome = last(10 * MS + 1);
     let record = intervals(&outcome).record;
     assert_eq!((record.skipping_query_count, record.late_query_count), (1, 2));
-    assert!(!outcome.verdict.valid);
+    assert!(!outcome.is_valid());
 }
 
 #[test]
 fn counts_and_duration_are_rules_and_early_stopping_is_none() {
     // 40 queries: far too few for early stopping, which the older rules do not have.
     let outcome = bench(TestSettings { min_query_count: 40, ..settings() }, |_| MS).run();
-    assert!(outcome.verdict.valid, "{:?}", outcome.verdict.reasons);
+    assert!(outcome.is_valid(), "{:?}", outcome.reasons());
     assert_eq!(outcome.performance.as_ref().unwrap().issued_query_count, 40);
     // The query at 1000 ms meets the duration.
     let outcome =
         bench(TestSettings { min_query_count: 1, min_duration_ms: 1000, ..settings() }, |_| MS).run();
     assert_eq!(outcome.performance.as_ref().unwrap().issued_query_count, 101);
-    assert!(outcome.verdict.valid, "{:?}", outcome.verdict.reasons);
+    assert!(outcome.is_valid(), "{:?}", outcome.reasons());
     let outcome = bench(TestSettings { max_query_count: 30, ..settings() }, |_| MS).run();
-    assert!(!outcome.verdict.valid);
+    assert!(!outcome.is_valid());
     assert!(outcome.performance.unwrap().recommendations.contains(&Recommendation::ExitedEarly));
 }
 
@@ -186,7 +186,7 @@ fn a_system_that_stalls_is_noticed() {
     assert_eq!(phase.missing.as_ref().unwrap().count, 1);
     let record = intervals(&outcome).record;
     assert_eq!((record.query_count, record.skipped_interval_count, record.late_query_count), (11, 0, 1));
-    assert!(!outcome.verdict.valid);
+    assert!(!outcome.is_valid());
 }
 
 #[test]
@@ -259,7 +259,7 @@ fn the_share_of_the_newer_rules_is_not_asked() {
     let outcome = bench.run();
     assert_eq!(bench.issues()[1].0, 17 * MS);
     assert!(outcome.performance.as_ref().unwrap().intervals.is_none());
-    assert!(outcome.verdict.valid, "{:?}", outcome.verdict.reasons);
+    assert!(outcome.is_valid(), "{:?}", outcome.reasons());
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn accuracy_runs_keep_the_intervals() {
     let request = TestSettings { mode: TestMode::SubmissionRun, ..settings() };
     let bench = bench(request, |_| MS);
     let outcome = bench.run();
-    assert!(outcome.verdict.valid, "{:?}", outcome.verdict.reasons);
+    assert!(outcome.is_valid(), "{:?}", outcome.reasons());
     // Three sets of 4, 4 and 2 samples in queries of two, then the performance phase.
     assert_eq!(
         outcome.phases.iter().map(|phase| phase.record.issued_query_count).collect::<Vec<_>>(),
@@ -333,9 +333,9 @@ fn the_other_scenarios_are_judged_without_early_stopping() {
                 .run()
         };
         let (older, newer) = (run(Rules::V07), run(Rules::V50));
-        assert!(older.verdict.valid, "{scenario}: {:?}", older.verdict.reasons);
+        assert!(older.is_valid(), "{scenario}: {:?}", older.reasons());
         // Ten queries are too few for early stopping, which Offline is not asked for.
-        assert_eq!(newer.verdict.valid, scenario == Scenario::Offline, "{scenario}");
+        assert_eq!(newer.is_valid(), scenario == Scenario::Offline, "{scenario}");
         let result = older.performance.unwrap();
         assert!(result.intervals.is_none() && !matches!(result.figures, ScenarioFigures::MultiStream { .. }));
         assert_eq!(result.rules, Rules::V07);

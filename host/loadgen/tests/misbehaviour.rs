@@ -31,12 +31,10 @@ fn except(
     move |number, sample| if number == n { special(sample) } else { after(MS, sample) }
 }
 
-fn only_reason(outcome: &TestOutcome) -> &str {
-    assert!(!outcome.verdict.valid);
-    match &outcome.verdict.reasons[..] {
-        [reason] => reason,
-        reasons => panic!("one reason expected: {reasons:?}"),
-    }
+fn only_reason(outcome: &TestOutcome) -> String {
+    assert!(!outcome.is_valid());
+    let [reason] = <[String; 1]>::try_from(outcome.reasons()).expect("there is one reason");
+    reason
 }
 
 fn kinds(outcome: &TestOutcome) -> Vec<(ViolationKind, u64)> {
@@ -50,7 +48,7 @@ fn a_sample_that_never_completes_is_named() {
         let outcome = bench.run();
         let index = bench.issued()[17].index;
         let expected = format!("1 sample was never completed: sample 17 (library index {index})");
-        assert!(outcome.verdict.reasons.contains(&expected), "{:?}", outcome.verdict.reasons);
+        assert!(outcome.reasons().contains(&expected), "{:?}", outcome.reasons());
         let missing = outcome.phases[0].missing.as_ref().unwrap();
         assert_eq!((missing.count, &missing.first[..]), (1, &[(17, index)][..]));
         // Everything else is there.
@@ -67,8 +65,8 @@ fn a_stream_ends_at_the_sample_that_never_completes() {
     assert_eq!(outcome.phases[0].end, IssueEnd::Stalled);
     assert_eq!(outcome.phases[0].record.sample_latencies_ns, vec![MS; 17]);
     assert_eq!(bench.issues().len(), 18);
-    let named = outcome.verdict.reasons.iter().any(|reason| reason.contains("sample 17 (library index"));
-    assert!(named, "{:?}", outcome.verdict.reasons);
+    let named = outcome.reasons().iter().any(|reason| reason.contains("sample 17 (library index"));
+    assert!(named, "{:?}", outcome.reasons());
 }
 
 #[test]
@@ -111,10 +109,10 @@ fn an_invented_id_is_counted_and_harmless() {
     let outcome = Bench::new(request, except(5, invent)).run();
     assert_eq!(kinds(&outcome), [(ViolationKind::UnknownId, 2), (ViolationKind::NotIssued, 1)]);
     assert_eq!(
-        outcome.verdict.reasons[0],
+        outcome.reasons()[0],
         "2 samples completed with an unknown response id: response id 0x0, response id 0xffffffffffffffff"
     );
-    assert_eq!(outcome.verdict.reasons.len(), 2);
+    assert_eq!(outcome.reasons().len(), 2);
 }
 
 #[test]
@@ -146,7 +144,7 @@ fn a_stop_ends_issuing_and_waits_for_the_rest() {
     let stop = bench.loadgen.stop_handle();
     bench.clock.schedule(50 * MS, move || stop.stop("signal SIGINT"));
     let outcome = bench.run();
-    assert!(outcome.verdict.reasons.contains(&"interrupted: signal SIGINT".to_owned()));
+    assert!(outcome.reasons().contains(&"interrupted: signal SIGINT".to_owned()));
     assert_eq!(outcome.interrupted.as_deref(), Some("signal SIGINT"));
     let phase = &outcome.phases[0];
     assert_eq!((phase.end, phase.missing.as_ref()), (IssueEnd::Stopped, None));
@@ -248,7 +246,7 @@ fn responses_that_do_not_fit_are_an_error_that_names_the_option() {
         outcome.errors(),
         ["91 responses did not fit into the accuracy log: raise response_arena_bytes = 240"]
     );
-    assert!(outcome.verdict.valid, "the figures are not touched: {:?}", outcome.verdict.reasons);
+    assert!(outcome.is_valid(), "the figures are not touched: {:?}", outcome.reasons());
 }
 
 #[test]
@@ -323,5 +321,5 @@ fn a_system_that_takes_no_virtual_time_ends_the_test() {
     let request = TestSettings { single_stream_expected_latency_ns: 1.0, ..settings(Scenario::SingleStream) };
     let outcome = Bench::new(request, |_, sample| after(0, sample)).run();
     assert_eq!(outcome.phases[0].end, IssueEnd::TimeStandsStill { issued_count: 1_000_000 });
-    assert!(!outcome.verdict.valid);
+    assert!(!outcome.is_valid());
 }

@@ -15,7 +15,7 @@ mod replay;
 use std::fs;
 
 use proctor_loadgen::{
-    PerformanceResult, PhaseMode, TestOutcome, TestSettings,
+    PhaseMode, TestOutcome, TestSettings,
     config_file::{ConfigFileKind, ConfigFiles, FromConfigError},
     log::LogIdentity,
 };
@@ -146,10 +146,7 @@ impl Recording {
             phase.record.final_query_issued_ns += before_first_issue_ns;
             phase.record.final_query_all_samples_done_ns += before_first_issue_ns;
         }
-        let last = &outcome.phases.last().unwrap().record;
-        if last.mode == PhaseMode::Performance {
-            outcome.performance = Some(PerformanceResult::new(last, &outcome.effective));
-        }
+        outcome.judge();
         let folder = tempfile::tempdir().unwrap();
         outcome.write_logs(folder.path(), &self.identity()).unwrap();
         let written = |file: &str| fs::read_to_string(folder.path().join(file)).unwrap();

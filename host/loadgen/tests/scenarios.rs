@@ -39,7 +39,7 @@ fn single_stream_issues_when_the_last_sample_is_complete() {
     assert_eq!(result.sample_latencies.target_ns, MS);
     let ScenarioFigures::SingleStream { qps_with_loadgen_overhead, .. } = result.figures else { panic!() };
     assert_eq!(qps_with_loadgen_overhead, 1000.0);
-    assert!(outcome.verdict.valid, "{:?}", outcome.verdict.reasons);
+    assert!(outcome.is_valid(), "{:?}", outcome.reasons());
     assert!(outcome.errors().is_empty());
     assert_eq!(bench.sut.flush_count.into_inner(), 1);
     assert_eq!(bench.qsl.loads.into_inner().unwrap(), bench.qsl.unloads.into_inner().unwrap());
@@ -50,7 +50,7 @@ fn single_stream_with_a_system_that_completes_inside_the_call() {
     let request = TestSettings { min_duration_ms: 0, ..settings(Scenario::SingleStream) };
     let outcome = Bench::new(request, |_, sample| after(0, sample)).run();
     assert_eq!(outcome.phases[0].record.sample_latencies_ns, vec![0; 100]);
-    assert!(outcome.verdict.valid, "{:?}", outcome.verdict.reasons);
+    assert!(outcome.is_valid(), "{:?}", outcome.reasons());
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn a_multi_stream_query_takes_as_long_as_its_slowest_sample() {
     assert_eq!(record.query_latencies_ns, vec![4 * MS; 662]);
     assert_eq!(record.sample_latencies_ns.iter().take(4).collect::<Vec<_>>(), [4 * MS, 3 * MS, 2 * MS, MS]);
     assert_eq!(record.final_query_all_samples_done_ns, 662 * 4 * MS);
-    assert!(outcome.verdict.valid, "{:?}", outcome.verdict.reasons);
+    assert!(outcome.is_valid(), "{:?}", outcome.reasons());
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn server_issues_by_the_schedule_whatever_the_system_does() {
     assert_eq!(phase.record.sample_latencies_ns, vec![7 * MS; offsets_ns.len()]);
     assert_eq!(phase.issue_delay.max_ns, 0);
     assert_eq!(phase.record.final_query_scheduled_ns, *offsets_ns.last().unwrap());
-    assert!(outcome.verdict.valid, "{:?}", outcome.verdict.reasons);
+    assert!(outcome.is_valid(), "{:?}", outcome.reasons());
 }
 
 fn schedule(request: &TestSettings) -> Vec<u64> {
@@ -112,7 +112,7 @@ fn server_latency_counts_from_the_schedule_however_late_the_issue() {
     assert_eq!(phase.record.sample_latencies_ns, latencies_ns);
     assert_eq!(phase.issue_delay.max_ns, *delays_ns.iter().max().unwrap());
     assert_eq!(phase.issue_delay.mean_ns, delays_ns.iter().sum::<u64>() / delays_ns.len() as u64);
-    assert!(!outcome.verdict.valid, "the bound of 100 ms cannot be met");
+    assert!(!outcome.is_valid(), "the bound of 100 ms cannot be met");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn offline_counts_from_the_start() {
         panic!()
     };
     assert_eq!(samples_per_second, 1000.0);
-    assert!(outcome.verdict.valid, "{:?}", outcome.verdict.reasons);
+    assert!(outcome.is_valid(), "{:?}", outcome.reasons());
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn an_accuracy_run_answers_for_every_sample_of_the_library() {
         };
         let bench = Bench::new(request, |n, sample| after((1 + n % 3) * MS, sample));
         let outcome = bench.run();
-        assert!(outcome.verdict.valid, "{:?}", outcome.verdict.reasons);
+        assert!(outcome.is_valid(), "{:?}", outcome.reasons());
         assert_eq!(outcome.phases.len(), 3, "sets of 4, 4 and 2 samples");
         assert!(outcome.performance.is_none());
         let issued = bench.issued();
@@ -190,7 +190,7 @@ fn an_accuracy_run_answers_for_every_sample_of_the_library() {
 fn a_submission_run_is_an_accuracy_run_and_then_a_performance_run() {
     let request = TestSettings { mode: TestMode::SubmissionRun, ..settings(Scenario::SingleStream) };
     let outcome = Bench::new(request, |_, sample| after(MS, sample)).run();
-    assert!(outcome.verdict.valid, "{:?}", outcome.verdict.reasons);
+    assert!(outcome.is_valid(), "{:?}", outcome.reasons());
     assert_eq!(outcome.phases.len(), 4);
     assert_eq!(outcome.accuracy.len(), 10);
     assert_eq!(outcome.performance.as_ref().unwrap().issued_query_count, 101);
@@ -207,7 +207,7 @@ fn ten_minutes_of_server_at_a_thousand_queries_a_second() {
     // The deviation of a Poisson count of 600,000 is 775.
     assert!((596_000..604_000).contains(&result.issued_query_count), "{}", result.issued_query_count);
     assert_eq!(result.sample_latencies.max_ns, 5 * MS);
-    assert!(outcome.verdict.valid, "{:?}", outcome.verdict.reasons);
+    assert!(outcome.is_valid(), "{:?}", outcome.reasons());
 }
 
 #[test]

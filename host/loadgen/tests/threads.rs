@@ -123,7 +123,7 @@ fn run_with(settings: TestSettings) -> TestOutcome {
 fn every_scenario_is_valid_with_a_pool_of_threads() {
     for scenario in Scenario::ALL {
         let outcome = run(*scenario, TestMode::PerformanceOnly);
-        assert!(outcome.verdict.valid, "{scenario}: {:?}", outcome.verdict.reasons);
+        assert!(outcome.is_valid(), "{scenario}: {:?}", outcome.reasons());
         assert!(outcome.errors().is_empty(), "{scenario}: {:?}", outcome.errors());
         let record = &outcome.phases[0].record;
         assert_eq!(record.sample_latencies_ns.len(), record.issued_sample_count);
@@ -139,7 +139,7 @@ fn token_runs_are_valid_with_a_pool_of_threads() {
         let settings =
             TestSettings { scenario: *scenario, use_token_latencies: true, ..TestSettings::default() };
         let outcome = run_with(settings);
-        assert!(outcome.verdict.valid, "{scenario}: {:?}", outcome.verdict.reasons);
+        assert!(outcome.is_valid(), "{scenario}: {:?}", outcome.reasons());
         let record = &outcome.phases[0].record;
         let tokens = record.tokens.as_ref().expect("a token run");
         assert_eq!(tokens.token_count, record.issued_sample_count * 2);
@@ -185,7 +185,7 @@ fn queries_at_fixed_intervals_are_on_the_grid_however_the_threads_run() {
 fn every_accuracy_run_answers_for_the_whole_library() {
     for scenario in Scenario::ALL {
         let outcome = run(*scenario, TestMode::AccuracyOnly);
-        assert!(outcome.verdict.valid, "{scenario}: {:?}", outcome.verdict.reasons);
+        assert!(outcome.is_valid(), "{scenario}: {:?}", outcome.reasons());
         let mut indices: Vec<_> = outcome.accuracy.iter().map(|record| record.index.0).collect();
         indices.sort_unstable();
         indices.dedup();

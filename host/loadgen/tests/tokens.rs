@@ -67,7 +67,7 @@ fn logs(outcome: &TestOutcome) -> [String; 3] {
 #[test]
 fn single_stream_estimates_both_percentiles() {
     let outcome = run(TestSettings { min_query_count: 700, ..settings(Scenario::SingleStream) });
-    assert!(outcome.verdict.valid, "{:?}", outcome.verdict.reasons);
+    assert!(outcome.is_valid(), "{:?}", outcome.reasons());
     let latencies = latencies(&outcome);
     // Ten tokens in 12 ms; the last query is issued 12 ms before the end.
     let without_overhead = latencies.tokens_per_second_without_loadgen_overhead;
@@ -86,7 +86,7 @@ fn single_stream_estimates_both_percentiles() {
 #[test]
 fn multi_stream_estimates_its_queries() {
     let outcome = run(TestSettings { min_query_count: 662, ..settings(Scenario::MultiStream) });
-    assert!(outcome.verdict.valid, "{:?}", outcome.verdict.reasons);
+    assert!(outcome.is_valid(), "{:?}", outcome.reasons());
     let latencies = latencies(&outcome);
     assert_eq!(latencies.tpot_early_stopping.estimate_ns, Some(12 * MS));
     assert_eq!(latencies.ttft_early_stopping.as_ref().unwrap().estimate_ns, Some(12 * MS));
@@ -102,12 +102,12 @@ fn server_judges_tokens_instead_of_samples() {
         ..settings(Scenario::Server)
     };
     let outcome = run(request.clone());
-    assert!(outcome.verdict.valid, "{:?}", outcome.verdict.reasons);
+    assert!(outcome.is_valid(), "{:?}", outcome.reasons());
     latencies(&outcome);
 
     let outcome = run(TestSettings { server_ttft_latency: 3 * MS - 1, ..request.clone() });
     assert_eq!(
-        outcome.verdict.reasons[0],
+        outcome.reasons()[0],
         "p99 time to first token 3 ms, over the 2.999999 ms bound: no rate is low enough, for without any queue it is \
          about 3 ms, so the system has to be faster"
     );
@@ -117,7 +117,7 @@ fn server_judges_tokens_instead_of_samples() {
 
     let outcome = run(TestSettings { server_tpot_latency: MS - 1, ..request });
     assert_eq!(
-        outcome.verdict.reasons[0],
+        outcome.reasons()[0],
         "p99 time per output token 1 ms, over the 999.999 us bound: no rate is low enough, for without any queue it is \
          about 1 ms, so the system has to be faster"
     );
@@ -149,7 +149,7 @@ fn offline_counts_tokens_and_needs_no_first() {
     // One sample each millisecond, and the last after 110 ms.
     let outcome =
         Bench::new(settings(Scenario::Offline), |n, sample| vec![end((n + 1) * MS, sample, 7)]).run();
-    assert!(outcome.verdict.valid, "{:?}", outcome.verdict.reasons);
+    assert!(outcome.is_valid(), "{:?}", outcome.reasons());
     let tokens = outcome.performance.as_ref().unwrap().tokens.as_ref().unwrap();
     assert_eq!((tokens.token_count, &tokens.latencies), (770, &None));
     assert_eq!(tokens.completed_tokens_per_second, 7000.0);
@@ -163,7 +163,7 @@ fn accuracy_runs_log_first_tokens_and_counts() {
     for scenario in Scenario::ALL {
         let request = TestSettings { mode: TestMode::AccuracyOnly, ..settings(*scenario) };
         let outcome = run(request);
-        assert!(outcome.verdict.valid, "{scenario}: {:?}", outcome.verdict.reasons);
+        assert!(outcome.is_valid(), "{scenario}: {:?}", outcome.reasons());
         assert_eq!(outcome.accuracy.len(), 10);
         for record in &outcome.accuracy {
             let tokens = record.tokens.as_ref().unwrap();
@@ -226,7 +226,7 @@ fn tokens_against_the_rules_are_named() {
             let kinds: Vec<_> = outcome.violations.iter().map(|violation| violation.kind).collect();
             assert_eq!(kinds, [kind], "{scenario}");
             let reason = format!("1 sample {text}: sample 5 (response id {id})");
-            assert_eq!(outcome.verdict.reasons, [&*reason], "{scenario}");
+            assert_eq!(outcome.reasons(), [&*reason], "{scenario}");
             assert!(logs(&outcome)[1].contains(&reason), "{scenario}: the detail log says so");
             // Everything that could be measured is there.
             let tokens = outcome.phases[0].record.tokens.as_ref().unwrap();
@@ -243,10 +243,10 @@ fn a_system_that_knows_no_tokens_gets_an_invalid_result() {
     for scenario in Scenario::ALL {
         let bench = Bench::new(settings(*scenario), |_, sample| vec![end(MS, sample, 0)]);
         let outcome = bench.run();
-        assert!(!outcome.verdict.valid);
+        assert!(!outcome.is_valid());
         let reason = format!("{} samples completed without a number of tokens", bench.issued().len());
-        let named = outcome.verdict.reasons.iter().any(|text| text.starts_with(&reason));
-        assert!(named, "{scenario}: {:?}", outcome.verdict.reasons);
+        let named = outcome.reasons().iter().any(|text| text.starts_with(&reason));
+        assert!(named, "{scenario}: {:?}", outcome.reasons());
         logs(&outcome);
     }
 }
@@ -256,7 +256,7 @@ fn first_tokens_outside_of_token_runs_do_no_harm() {
     let request = TestSettings { use_token_latencies: false, ..settings(Scenario::SingleStream) };
     let twice = |_, sample| [vec![first_token(MS, sample)], ten_tokens(sample)].concat();
     let outcome = Bench::new(request, twice).run();
-    assert!(outcome.verdict.valid, "{:?}", outcome.verdict.reasons);
+    assert!(outcome.is_valid(), "{:?}", outcome.reasons());
     assert!(outcome.phases[0].record.tokens.is_none() && outcome.violations.is_empty());
 }
 
@@ -266,5 +266,5 @@ fn a_failed_sample_is_only_failed() {
     let fail = |sample| vec![Answer { status: SampleStatus(3), ..end(MS, sample, 0) }];
     let outcome =
         Bench::new(request, move |n, sample| if n == 5 { fail(sample) } else { ten_tokens(sample) }).run();
-    assert_eq!(outcome.verdict.reasons, ["1 sample failed: sample 5 (status 3)"]);
+    assert_eq!(outcome.reasons(), ["1 sample failed: sample 5 (status 3)"]);
 }

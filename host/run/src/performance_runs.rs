@@ -34,7 +34,7 @@ impl PerformanceRuns {
             // The answers of the first are enough.
             let mode = if number == 1 { mode } else { TestMode::PerformanceOnly };
             tests.push(bed.test_in_mode(mode, &folder.subfolder(&name)?)?);
-            if !tests.iter().all(|test| test.may_go_on() && test.outcome.verdict.valid) {
+            if !tests.iter().all(|test| test.may_go_on() && test.outcome.is_valid()) {
                 break;
             }
         }
@@ -43,7 +43,7 @@ impl PerformanceRuns {
 
     /// The run that the result is about: the INVALID one, else the one with the lowest metric.
     pub(crate) fn deciding(&self) -> Option<&Test> {
-        let invalid = self.tests.iter().find(|test| !test.outcome.verdict.valid);
+        let invalid = self.tests.iter().find(|test| !test.outcome.is_valid());
         invalid.or_else(|| self.tests.iter().min_by(|a, b| rate(a).total_cmp(&rate(b))))
     }
 

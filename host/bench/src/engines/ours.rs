@@ -172,8 +172,8 @@ impl Served<'_> {
         let outcome = self.bed.measure(self.test_settings(window), window.warm_up_s > 0.0)?;
         let phase = outcome.phases.last();
         let phase = phase.ok_or_else(|| HostError::PluginCannot("the test made no query".to_owned()))?;
-        if let Some(violation) = phase.record.violations.first() {
-            return Err(HostError::PluginCannot(violation.clone()));
+        if let Some(objection) = outcome.objections().next() {
+            return Err(HostError::PluginCannot(objection.what()));
         }
         let record = &phase.record;
         let latencies: Vec<u64> = match self.settings.run.scenario {

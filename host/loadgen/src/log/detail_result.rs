@@ -3,17 +3,20 @@
 use super::detail::DetailLog;
 use crate::{
     measure::statistics::{LatencyStatistics, REPORTED_QUANTILES},
-    verdict::results::{
-        PerformanceResult, ScenarioFigures,
-        recommendation::Recommendation,
-        tokens::{TokenLatencies, TokenResult},
+    verdict::{
+        findings::finding::Finding,
+        results::{
+            PerformanceResult, ScenarioFigures,
+            recommendation::Recommendation,
+            tokens::{TokenLatencies, TokenResult},
+        },
     },
 };
 
 impl DetailLog {
-    /// Appends the result of the performance phase and the number of errors so far.
-    pub fn result(&mut self, time_ns: u64, result: &PerformanceResult) {
-        self.verdict(time_ns, result);
+    /// Appends the result of the performance phase, the rules that it breaks, and the number of errors so far.
+    pub fn result(&mut self, time_ns: u64, result: &PerformanceResult, broken: &[&Finding]) {
+        self.verdict(time_ns, result, broken);
         self.entry(time_ns, "result_query_count", result.issued_query_count);
         self.figures(time_ns, result);
         self.latencies(time_ns, &result.sample_latencies, "latency_ns");
@@ -33,8 +36,8 @@ impl DetailLog {
         self.entry(time_ns, "num_errors", self.error_count());
     }
 
-    fn verdict(&mut self, time_ns: u64, result: &PerformanceResult) {
-        self.entry(time_ns, "result_validity", result.validity());
+    fn verdict(&mut self, time_ns: u64, result: &PerformanceResult, broken: &[&Finding]) {
+        self.entry(time_ns, "result_validity", validity(broken));
         if matches!(result.figures, ScenarioFigures::Server { .. }) || result.intervals.is_some() {
             self.entry(time_ns, "result_perf_constraints_met", result.perf_constraints_met);
         }
@@ -44,8 +47,8 @@ impl DetailLog {
         if stops_early {
             self.entry(time_ns, "early_stopping_met", result.early_stopping.met);
         }
-        if !result.valid {
-            self.entry(time_ns, "result_invalid_reason", invalid_reason(result));
+        if !broken.is_empty() {
+            self.entry(time_ns, "result_invalid_reason", invalid_reason(result, broken));
         }
         if result.tokens.is_some() {
             let [ttft, tpot] = result.token_early_stopping_texts().map(one_line);
@@ -133,7 +136,7 @@ impl DetailLog {
 
 /// LoadGen's recommendations on one line, each but the last possible one with a space behind it, empty if only early
 /// stopping failed; then what LoadGen has no rule for.
-fn invalid_reason(result: &PerformanceResult) -> String {
+fn invalid_reason(result: &PerformanceResult, broken: &[&Finding]) -> String {
     let mut reason = String::new();
     for recommendation in &result.recommendations {
         if *recommendation == Recommendation::ReduceTargetQpsForTpot && !reason.is_empty() {
@@ -143,10 +146,24 @@ fn invalid_reason(result: &PerformanceResult) -> String {
         let space = if *recommendation == Recommendation::ExitedEarly { "" } else { " " };
         reason.push_str(&format!("{recommendation}{space}"));
     }
-    if !reason.is_empty() && !result.violations.is_empty() && !reason.ends_with(' ') {
+    let objections: Vec<_> = objections(result, broken).collect();
+    if !reason.is_empty() && !objections.is_empty() && !reason.ends_with(' ') {
         reason.push(' ');
     }
-    reason + &result.violations.join("; ")
+    reason + &objections.join("; ")
+}
+
+/// The verdict's word.
+pub(super) fn validity(broken: &[&Finding]) -> &'static str {
+    if broken.is_empty() { "VALID" } else { "INVALID" }
+}
+
+/// What is against the result beyond its figures. That the first rate of a search misses its bound is said by the figures,
+/// and LoadGen's summary says no more.
+pub(super) fn objections(result: &PerformanceResult, broken: &[&Finding]) -> impl Iterator<Item = String> {
+    let is_said = |it: &Finding| it.is_base_not_met() && !result.perf_constraints_met;
+    let objections = broken.iter().filter(move |it| !it.rule.is_about_figures() && !is_said(it));
+    objections.map(|finding| finding.what())
 }
 
 fn one_line(text: &str) -> String {

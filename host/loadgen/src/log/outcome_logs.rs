@@ -20,7 +20,10 @@ use crate::{
     outcome::TestOutcome,
     plan::phases::PhaseMode,
     settings::log_output::LogOutputSettings,
-    verdict::peak_search::{PeakEnd, PeakSearch, PeakStep},
+    verdict::{
+        findings::finding::Finding,
+        peak_search::{PeakEnd, PeakSearch, PeakStep},
+    },
 };
 
 impl TestOutcome {
@@ -74,6 +77,7 @@ impl TestOutcome {
             sut_name: &self.sut_name,
             settings: &self.reported_settings(),
             result: self.performance.as_ref(),
+            broken: &self.against_result(),
             warning_count: detail.warning_count(),
             error_count: detail.error_count(),
         };
@@ -132,11 +136,11 @@ impl TestOutcome {
         log.requested(0, &self.requested.clone().with_test05_applied());
         log.effective(0, &self.effective);
         match &self.peak_search {
-            Some(search) => log_search(&mut log, search, &self.phases, identity),
-            None => log_phases(&mut log, &self.phases, identity),
+            Some(search) => self.log_search(&mut log, search, identity),
+            None => self.log_phases(&mut log, identity),
         }
         if let (Some(result), Some(last)) = (&self.performance, self.phases.last()) {
-            log.result(last.start_ns + last.duration_ns, result);
+            log.result(last.start_ns + last.duration_ns, result, &self.against_result());
         }
         log
     }
@@ -155,6 +159,81 @@ impl TestOutcome {
             }
         }
     }
+
+    fn log_phases(&self, log: &mut DetailLog, identity: &LogIdentity) {
+        let mut mode = None;
+        for (number, phase) in self.phases.iter().enumerate() {
+            if mode.replace(phase.record.mode) != Some(phase.record.mode) {
+                log.message(phase.start_ns, starting(phase.record.mode));
+            }
+            log.loaded_set(phase.start_ns, &phase.record);
+            self.log_issue(log, number, phase, identity);
+        }
+    }
+
+    /// The runs of a search for the peak. Those of the narrowing share one load.
+    fn log_search(&self, log: &mut DetailLog, search: &PeakSearch, identity: &LogIdentity) {
+        let is_wide = |step: &PeakStep| !matches!(step, PeakStep::Middle { .. });
+        let wide_count = search.steps.iter().take_while(|step| is_wide(step)).count();
+        let mut runs = search.steps.iter().zip(self.phases.iter().enumerate());
+        log.message(
+            self.phases.first().map_or(0, |phase| phase.start_ns),
+            "Starting FindPeakPerformance mode",
+        );
+        let mut end_ns = 0;
+        for (step, (number, phase)) in runs.by_ref().take(wide_count) {
+            log.message(phase.start_ns, step.to_string());
+            log.loaded_set(phase.start_ns, &phase.record);
+            end_ns = self.log_issue(log, number, phase, identity);
+        }
+        if let (Some((lower_qps, upper_qps)), Some(phase)) = (search.boundaries_qps, self.phases.first()) {
+            let found = format!("FindPeakPerformance: Found boundaries: [{lower_qps:.6}, {upper_qps:.6})");
+            log.message(end_ns, found);
+            log.loaded_set(end_ns, &phase.record);
+        }
+        for (step, (number, phase)) in runs {
+            log.message(phase.start_ns, step.to_string());
+            end_ns = self.log_issue(log, number, phase, identity);
+        }
+        match &search.end {
+            end @ PeakEnd::Found { .. } => log.message(end_ns, end.to_string()),
+            end => log.error(end_ns, "error_runtime", end.to_string()),
+        }
+    }
+
+    /// A phase from what it generated to its end, which is returned.
+    fn log_issue(
+        &self,
+        log: &mut DetailLog,
+        number: usize,
+        phase: &PhaseOutcome,
+        identity: &LogIdentity,
+    ) -> u64 {
+        log.generated(phase.start_ns, &phase.record);
+        let end_ns = phase.start_ns + phase.duration_ns;
+        if phase.end == IssueEnd::Naturally {
+            log.message(phase.start_ns + phase.record.final_query_issued_ns, phase.end.to_string());
+        }
+        let errors = phase.errors.iter().map(ToString::to_string);
+        for error in errors.chain(self.objections_of(number).map(Finding::what)) {
+            log.error(end_ns, "error_runtime", error);
+        }
+        // Power meters are read by the wall clock, which may have been set since the start of the test.
+        let begin_unix_ns = match phase.clock_check {
+            Some(check) => check.start_unix_ns,
+            None => identity.start_unix_ms * 1_000_000 + phase.start_ns,
+        };
+        let end_unix_ns = begin_unix_ns + phase.duration_ns;
+        log.phase_end(end_ns, &utc(begin_unix_ns / 1_000_000), &utc(end_unix_ns / 1_000_000));
+        if let Some(ClockFinding { is_error, text }) = phase.clock_check.and_then(|check| check.finding()) {
+            if is_error {
+                log.error(end_ns, "error_runtime", text);
+            } else {
+                log.warning(end_ns, text);
+            }
+        }
+        end_ns
+    }
 }
 
 /// LoadGen's words, with its name of the file.
@@ -166,71 +245,6 @@ fn starting(mode: PhaseMode) -> &'static str {
         PhaseMode::Accuracy => "Starting accuracy mode",
         PhaseMode::Performance => "Starting performance mode",
     }
-}
-
-fn log_phases(log: &mut DetailLog, phases: &[PhaseOutcome], identity: &LogIdentity) {
-    let mut mode = None;
-    for phase in phases {
-        if mode.replace(phase.record.mode) != Some(phase.record.mode) {
-            log.message(phase.start_ns, starting(phase.record.mode));
-        }
-        log.loaded_set(phase.start_ns, &phase.record);
-        log_issue(log, phase, identity);
-    }
-}
-
-/// The runs of a search for the peak. Those of the narrowing share one load.
-fn log_search(log: &mut DetailLog, search: &PeakSearch, phases: &[PhaseOutcome], identity: &LogIdentity) {
-    let is_wide = |step: &PeakStep| !matches!(step, PeakStep::Middle { .. });
-    let wide_count = search.steps.iter().take_while(|step| is_wide(step)).count();
-    let mut runs = search.steps.iter().zip(phases);
-    log.message(phases.first().map_or(0, |phase| phase.start_ns), "Starting FindPeakPerformance mode");
-    let mut end_ns = 0;
-    for (step, phase) in runs.by_ref().take(wide_count) {
-        log.message(phase.start_ns, step.to_string());
-        log.loaded_set(phase.start_ns, &phase.record);
-        end_ns = log_issue(log, phase, identity);
-    }
-    if let (Some((lower_qps, upper_qps)), Some(phase)) = (search.boundaries_qps, phases.first()) {
-        let found = format!("FindPeakPerformance: Found boundaries: [{lower_qps:.6}, {upper_qps:.6})");
-        log.message(end_ns, found);
-        log.loaded_set(end_ns, &phase.record);
-    }
-    for (step, phase) in runs {
-        log.message(phase.start_ns, step.to_string());
-        end_ns = log_issue(log, phase, identity);
-    }
-    match &search.end {
-        end @ PeakEnd::Found { .. } => log.message(end_ns, end.to_string()),
-        end => log.error(end_ns, "error_runtime", end.to_string()),
-    }
-}
-
-/// A phase from what it generated to its end, which is returned.
-fn log_issue(log: &mut DetailLog, phase: &PhaseOutcome, identity: &LogIdentity) -> u64 {
-    log.generated(phase.start_ns, &phase.record);
-    let end_ns = phase.start_ns + phase.duration_ns;
-    if phase.end == IssueEnd::Naturally {
-        log.message(phase.start_ns + phase.record.final_query_issued_ns, phase.end.to_string());
-    }
-    for error in phase.errors.iter().chain(&phase.record.violations) {
-        log.error(end_ns, "error_runtime", error);
-    }
-    // Power meters are read by the wall clock, which may have been set since the start of the test.
-    let begin_unix_ns = match phase.clock_check {
-        Some(check) => check.start_unix_ns,
-        None => identity.start_unix_ms * 1_000_000 + phase.start_ns,
-    };
-    let end_unix_ns = begin_unix_ns + phase.duration_ns;
-    log.phase_end(end_ns, &utc(begin_unix_ns / 1_000_000), &utc(end_unix_ns / 1_000_000));
-    if let Some(ClockFinding { is_error, text }) = phase.clock_check.and_then(|check| check.finding()) {
-        if is_error {
-            log.error(end_ns, "error_runtime", text);
-        } else {
-            log.warning(end_ns, text);
-        }
-    }
-    end_ns
 }
 
 /// `MM-DD-YYYY hh:mm:ss.mmm` in UTC. The calendar repeats every 400 years of 146,097 days; years are counted from March

@@ -2,15 +2,21 @@
 
 use std::io::{self, Write};
 
-use super::older_rules;
-use crate::format::{f2, g6};
+use super::{
+    detail_result::{objections, validity},
+    older_rules,
+};
 use crate::{
+    format::{f2, g6},
     measure::statistics::{LatencyStatistics, REPORTED_QUANTILES},
     settings::effective::EffectiveSettings,
-    verdict::results::{
-        PerformanceResult, ScenarioFigures,
-        recommendation::Recommendation,
-        tokens::{TokenLatencies, TokenResult},
+    verdict::{
+        findings::finding::Finding,
+        results::{
+            PerformanceResult, ScenarioFigures,
+            recommendation::Recommendation,
+            tokens::{TokenLatencies, TokenResult},
+        },
     },
 };
 
@@ -25,6 +31,8 @@ pub struct Summary<'a> {
     pub settings: &'a EffectiveSettings,
     /// The result of the performance phase; `None` after an accuracy run, whose summary is two lines.
     pub result: Option<&'a PerformanceResult>,
+    /// The broken rules that make the result INVALID.
+    pub broken: &'a [&'a Finding],
     /// Warnings in the detail log.
     pub warning_count: u64,
     /// Errors in the detail log.
@@ -118,7 +126,7 @@ impl Summary<'_> {
 
     fn verdict(&self, result: &PerformanceResult, out: &mut impl Write) -> io::Result<()> {
         let answer = |met: bool| if met { "Yes" } else { "NO" };
-        writeln!(out, "Result is : {}", result.validity())?;
+        writeln!(out, "Result is : {}", validity(self.broken))?;
         if matches!(result.figures, ScenarioFigures::Server { .. }) || result.intervals.is_some() {
             writeln!(out, "  Performance constraints satisfied : {}", answer(result.perf_constraints_met))?;
         }
@@ -127,7 +135,7 @@ impl Summary<'_> {
         if !result.rules.are_older() {
             writeln!(out, "  Early stopping satisfied: {}", answer(result.early_stopping.met))?;
         }
-        if !result.valid {
+        if !self.broken.is_empty() {
             writeln!(out, "Recommendations:")?;
             for recommendation in &result.recommendations {
                 writeln!(out, " * {recommendation}")?;
@@ -136,8 +144,8 @@ impl Summary<'_> {
                 }
             }
             // LoadGen has no such rule. It goes where people look for what was wrong.
-            for violation in &result.violations {
-                writeln!(out, " * {violation}")?;
+            for objection in objections(result, self.broken) {
+                writeln!(out, " * {objection}")?;
             }
         }
         match (&result.figures, &result.tokens) {

@@ -17,8 +17,10 @@ use crate::{
         interval_record::IntervalRecord,
         latencies::SampleLatencies,
         missing_samples::MissingSamples,
+        phase_error::PhaseError,
         phase_record::PhaseRecord,
         phase_trace::PhaseTrace,
+        unload_error::UnloadError,
     },
     plan::{
         library_indices::library_indices, phases::PhasePlan, query_generator::QueryGenerator,
@@ -38,7 +40,7 @@ const MISSING_KEPT: usize = 8;
 /// One phase of a test: what was measured, and how it ended.
 #[derive(Debug, Clone)]
 pub struct PhaseOutcome {
-    /// What was measured, and what was wrong.
+    /// What was measured.
     pub record: PhaseRecord,
     /// Start of issuing, in ns from the start of the test.
     pub start_ns: u64,
@@ -56,8 +58,10 @@ pub struct PhaseOutcome {
     pub missing: Option<MissingSamples>,
     /// Number of the phase's first sample in the logs.
     pub first_sample_id: u64,
-    /// What else is an error, but does not change the verdict: sentences for the detail log.
-    pub errors: Vec<String>,
+    /// Why the library did not unload the samples, if it failed to.
+    pub unload_error: Option<UnloadError>,
+    /// Errors for the detail log that do not change the verdict.
+    pub errors: Vec<PhaseError>,
     pub(crate) phase: Arc<Phase>,
     /// What the trace shows besides the samples, if the test is traced.
     pub(crate) trace: Option<PhaseTrace>,
@@ -98,10 +102,6 @@ impl Finished<'_> {
             scheduled_ns: 0,
             issued_ns: 0,
         });
-        let mut violations: Vec<_> = missing.iter().map(ToString::to_string).collect();
-        if self.issued.end == IssueEnd::Stalled {
-            violations.push(self.issued.end.to_string());
-        }
         let record = PhaseRecord {
             mode: self.phase.mode,
             generated: self.generated,
@@ -123,7 +123,6 @@ impl Finished<'_> {
             final_query_all_samples_done_ns: done_ns(
                 self.phase.samples(last.first_sequence).take(last.sample_count as usize),
             ),
-            violations,
             loaded_set: self.plan.set.indices,
         };
         PhaseOutcome {
@@ -136,6 +135,7 @@ impl Finished<'_> {
             clock_check: self.clock_check,
             missing,
             first_sample_id: self.phase.first_sample_id,
+            unload_error: None,
             errors: Vec::new(),
             trace: self.trace,
             phase: self.phase,

@@ -39,7 +39,4 @@ pub struct PhaseRecord {
     pub final_query_issued_ns: u64,
     /// Completion of the last sample of the last issued query.
     pub final_query_all_samples_done_ns: u64,
-    /// What went wrong in the phase and makes the run INVALID whatever the figures are: samples that are missing,
-    /// failed, unknown or completed twice, an interruption. Sentences for people, empty in a good run.
-    pub violations: Vec<String>,
 }

@@ -15,7 +15,7 @@
 use crate::{
     error::LoadGenError,
     issue::end::IssueEnd,
-    measure::phase_outcome::PhaseOutcome,
+    measure::{phase_error::PhaseError, phase_outcome::PhaseOutcome},
     plan::phases::PhasePlan,
     record::{response_id::MAX_PHASE_COUNT, slots::SampleRecord},
     session::run::Run,
@@ -78,10 +78,9 @@ fn check(phase: &mut PhaseOutcome, settings: &EffectiveSettings) -> Result<(), S
     let is_failed = |sample: &SampleRecord| sample.latency_ns & SampleRecord::FAILED_BIT != 0;
     let failed_count = phase.phase.samples(0).filter(is_failed).count();
     if failed_count > 0 {
-        let message =
-            format!("{failed_count} samples failed at {:.6} queries per second", settings.target_qps);
-        phase.errors.push(message.clone());
-        return Err(message);
+        let error = PhaseError::FailedSamples { count: failed_count as u64, qps: settings.target_qps };
+        phase.errors.push(error);
+        return Err(error.to_string());
     }
     if let IssueEnd::TooManyOutstanding { .. } = phase.end {
         return Err(phase.end.to_string());

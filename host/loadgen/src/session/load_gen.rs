@@ -13,7 +13,6 @@ use crate::{
     plan::{accuracy_sampling::AccuracySampler, phases::phases},
     record::{recorder::Recorder, response_id::MAX_PHASE_COUNT},
     session::{
-        conclude::Made,
         console::Console,
         options::LoadGenOptions,
         progress::{Progress, StopHandle},
@@ -128,23 +127,26 @@ impl<C: Clock> LoadGen<C> {
             }
         }
         let (phases, accuracy) = (run.phases, run.accuracy);
-        let made = Made {
+        let mut outcome = TestOutcome {
             requested: request,
             audit,
             effective,
-            setting_errors,
-            config_errors: self.options.config_errors.clone(),
             sut_name: sut.name().to_owned(),
             sut_name_duration_ns,
             qsl_name: qsl.name().to_owned(),
             qsl_performance_count: qsl.performance_sample_count(),
             phases,
-            accuracy,
+            performance: None,
             peak_search,
+            findings: Vec::new(),
+            config_errors: self.options.config_errors.clone(),
+            setting_errors,
             violations: self.recorder.violations(),
             interrupted: self.stop.reason(),
+            accuracy,
         };
-        Ok(made.conclude())
+        outcome.judge();
+        Ok(outcome)
     }
 
     /// The settings as the audit file leaves them, and what it did. One with a line in error changes nothing.

@@ -1,6 +1,5 @@
 //! A session: one test from its settings to its outcome.
 
-mod conclude;
 mod console;
 mod find_peak;
 pub(crate) mod load_gen;

@@ -13,8 +13,10 @@ use crate::{
     measure::{
         accuracy_record::AccuracyRecord,
         clock_check::{ClockCheck, Stopwatch},
+        phase_error::PhaseError,
         phase_outcome::{Finished, PhaseOutcome},
         phase_trace::PhaseTrace,
+        unload_error::UnloadError,
     },
     plan::{
         accuracy_sampling::AccuracySampler,
@@ -65,11 +67,11 @@ impl<C: Clock> Run<'_, C> {
         })
     }
 
-    /// A failure is told at the last phase.
+    /// Unloads, and keeps a failure with the last phase.
     pub(super) fn unload(&mut self, plan: &PhasePlan) {
         if let (Err(error), Some(last)) = (self.qsl.unload(&plan.set.indices), self.phases.last_mut()) {
-            let name = self.qsl.name();
-            last.record.violations.push(format!("library {name} failed to unload its samples: {error}"));
+            last.unload_error =
+                Some(UnloadError { library: self.qsl.name().to_owned(), message: error.to_string() });
         }
     }
 
@@ -186,18 +188,12 @@ impl<C: Clock> Run<'_, C> {
         self.wake.is_stopped() || self.phases.iter().any(|phase| phase.missing.is_some())
     }
 
-    fn errors_of(&self, outcome: &PhaseOutcome) -> Vec<String> {
-        let mut errors = Vec::new();
+    fn errors_of(&self, outcome: &PhaseOutcome) -> Vec<PhaseError> {
         let mut ended: Vec<_> = (0..).zip(&outcome.issuers).filter(|(_, it)| it.end.is_error()).collect();
         ended.sort_by_key(|(_, issuer)| issuer.last_issued_ns);
-        errors.extend(ended.iter().map(|(index, issuer)| issuer.end.text(*index)));
-        let lost_count = outcome.phase.lost_response_count();
-        if lost_count > 0 {
-            errors.push(format!(
-                "{lost_count} responses did not fit into the accuracy log: raise response_arena_bytes = {}",
-                self.options.response_arena_bytes
-            ));
-        }
-        errors
+        let ended = ended.iter().map(|(issuer, it)| PhaseError::EndedEarly { issuer: *issuer, end: it.end });
+        let (count, arena_bytes) = (outcome.phase.lost_response_count(), self.options.response_arena_bytes);
+        let lost = (count > 0).then_some(PhaseError::LostResponses { count, arena_bytes });
+        ended.chain(lost).collect()
     }
 }

@@ -3,8 +3,8 @@
 use std::{fs, path::Path};
 
 use proctor_loadgen::{
-    EffectiveSettings, LoadGenError, PerformanceResult, PhaseMode, PhasePlan, QueryGenerator, TestOutcome,
-    TestSettings, config_file, log::LogIdentity, phases,
+    EffectiveSettings, LoadGenError, PhaseMode, PhasePlan, QueryGenerator, TestOutcome, TestSettings,
+    config_file, log::LogIdentity, phases,
 };
 use proctor_vocabulary::{Scenario, TestMode};
 use serde_json::Value;
@@ -198,7 +198,7 @@ fn compare_test(
     }
     let is_against_rules = !outcome.violations.is_empty();
     if is_against_rules {
-        if outcome.verdict.valid {
+        if outcome.is_valid() {
             return Err(format!("VALID in spite of {:?}", outcome.violations));
         }
         differences.note("completion-rules");
@@ -308,15 +308,14 @@ fn put_right(outcome: &mut TestOutcome, timeline: &Timeline, starts_ns: &[u64], 
             is_changed = true;
         }
         if is_against_rules {
-            ours.record.violations.clear();
+            ours.missing = None;
         }
     }
     if is_against_rules {
         outcome.violations.clear();
     }
-    let reported = outcome.reported_phases().find(|phase| phase.record.mode == PhaseMode::Performance);
-    if let (true, Some(phase)) = (is_changed && outcome.peak_search.is_none(), reported) {
-        outcome.performance = Some(PerformanceResult::new(&phase.record, &outcome.effective));
+    if is_changed {
+        outcome.judge();
     }
 }
 

@@ -14,8 +14,7 @@ use proctor_config::{RunSettings, Settings};
 use proctor_datasets::DataRoot;
 use proctor_loadgen::{
     Clock, EffectiveSettings, Finding, LoadGen, LoadGenError, LoadGenOptions, LogOutputSettings, Progress,
-    QuerySampleLibrary, RealClock, Remedy, Rule, TestOutcome, TestSettings, VirtualClock, config_file,
-    log::LogIdentity,
+    QuerySampleLibrary, RealClock, TestOutcome, TestSettings, VirtualClock, config_file, log::LogIdentity,
 };
 use proctor_plugin_api::abi::ProctorStamps;
 use proctor_plugin_host::Model;
@@ -292,9 +291,10 @@ impl<'a> TestBed<'a> {
         let system = system.end(limit);
         problems.extend(problems_of(&system, &outcome));
         problems.extend(self.plugin.backend.faults().into_iter().skip(earlier_fault_count));
-        for problem in problems {
-            make_invalid(&mut outcome, problem);
-        }
+        outcome.findings.extend(problems.into_iter().map(|problem| {
+            let advice = advice(&problem);
+            Finding::of_caller(problem, advice)
+        }));
         let write_error = request.folder.and_then(|folder| {
             write_logs(&outcome, folder, &identity, &self.settings.run, &self.interrupt).err()
         });
@@ -496,21 +496,6 @@ fn problems_of(system: &SystemReport, outcome: &TestOutcome) -> Vec<String> {
     let excused = system.statistics.as_ref().filter(|_| peak_found).map(|statistics| statistics.problems());
     let excused = excused.unwrap_or_default();
     system.problems.iter().filter(|problem| !excused.contains(problem)).cloned().collect()
-}
-
-/// Adds a reason that the load generator does not know of, so that its logs say the same as the verdict.
-fn make_invalid(outcome: &mut TestOutcome, reason: String) {
-    outcome.verdict.valid = false;
-    outcome.verdict.reasons.push(reason.clone());
-    outcome.findings.push(Finding::stated(Rule::Other, reason.clone(), advice(&reason).map(Remedy::Do)));
-    if let Some(phase) = outcome.phases.last_mut() {
-        phase.record.violations.push(reason.clone());
-    }
-    if let Some(result) = &mut outcome.performance {
-        result.valid = false;
-        result.reasons.push(reason.clone());
-        result.violations.push(reason);
-    }
 }
 
 /// Writes what it can: the samples even if there is no room for the logs.

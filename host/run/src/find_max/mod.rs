@@ -171,7 +171,7 @@ impl Seeker<'_> {
             return Err(HostError::Interrupted("searching for the peak"));
         }
         if test.is_abandoned {
-            let reasons = test.outcome.verdict.reasons.join("; ");
+            let reasons = test.outcome.reasons().join("; ");
             return Err(HostError::PluginCannot(format!("the plugin does not come to an end: {reasons}")));
         }
         match &test.write_error {
@@ -192,7 +192,7 @@ impl Seeker<'_> {
     /// of failed samples may be allowed, which the rules do not do.
     fn reasons(&self, test: &Test) -> Vec<String> {
         let outcome = &test.outcome;
-        let mut reasons = outcome.verdict.reasons.clone();
+        let mut reasons = outcome.reasons();
         if self.plan.error_share > 0.0 && failed_share(outcome) <= self.plan.error_share {
             let excused = excused(test);
             reasons.retain(|reason| !excused.contains(reason));

@@ -236,13 +236,13 @@ impl Verdict {
     ) -> Self {
         let mut reasons = Vec::new();
         if let Some(test) = accuracy_run {
-            let own = test.outcome.verdict.reasons.iter();
+            let own = test.outcome.reasons().into_iter();
             reasons.extend(own.map(|reason| format!("accuracy run: {reason}")));
         }
         let performance_run = performance_runs.deciding();
         if let Some(test) = performance_run {
-            let own = test.outcome.verdict.reasons.iter();
-            reasons.extend(own.map(|reason| performance_runs.with_number(reason)));
+            let own = test.outcome.reasons().into_iter();
+            reasons.extend(own.map(|reason| performance_runs.with_number(&reason)));
         } else if settings.run.mode.is_none() {
             reasons.push(
                 "there was no performance run, because the accuracy run did not come to its end".to_owned(),

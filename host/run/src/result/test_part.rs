@@ -97,8 +97,8 @@ impl TestPart {
         };
         Self {
             mode: outcome.effective.mode.name(),
-            valid: outcome.verdict.valid,
-            reasons: outcome.verdict.reasons.clone(),
+            valid: outcome.is_valid(),
+            reasons: outcome.reasons(),
             findings: outcome.findings.iter().map(FindingPart::from).collect(),
             duration_ns: sum(|phase| phase.duration_ns),
             issued_query_count: sum(|phase| phase.record.issued_query_count),

@@ -3,7 +3,8 @@
 use proctor_vocabulary::Scenario;
 
 use super::{
-    Evidence, Finding, Measure, Remedy, Rule, Unit,
+    evidence::Evidence,
+    finding::{Cause, Finding, Measure, Remedy, Rule, Unit},
     replay::{Replay, Replayed},
 };
 use crate::{
@@ -89,7 +90,7 @@ pub(super) fn intervals(evidence: &Evidence<'_>) -> Option<Finding> {
             Remedy::Set { setting: "multi_stream_samples_per_query", value: stream_count.clamp(1, most - 1) }
         }
     };
-    Some(Finding { what: Some(result.reason()), ..finding }.with(Some((remedy, None))))
+    Some(Finding { cause: Some(Cause::Intervals(result)), ..finding }.with(Some((remedy, None))))
 }
 
 /// Whether enough queries were seen. Offline asks for none, nor do the older rules, which state a number.

@@ -2,7 +2,11 @@
 
 use proctor_vocabulary::Scenario;
 
-use super::{Evidence, Finding, Measure, Remedy, Rule, Unit, bounds::lower_rate};
+use super::{
+    bounds::lower_rate,
+    evidence::Evidence,
+    finding::{Finding, Measure, Remedy, Rule, Unit},
+};
 use crate::issue::end::IssueEnd;
 
 /// Limits are set so much higher than what is expected to be needed.
@@ -57,7 +61,7 @@ fn remedy(evidence: &Evidence<'_>) -> Option<(Remedy, Option<u64>)> {
     let unique = Remedy::Do(
         "performance_issue_unique issues each sample of the performance set once, which is not enough: turn it off",
     );
-    match evidence.end? {
+    match evidence.end {
         IssueEnd::MaxQueryCount { .. } => set("max_query_count", with_reserve(needed_count)),
         IssueEnd::MaxDuration { .. } => set("max_duration_ms", with_reserve(needed_ns / 1e6)),
         IssueEnd::TooManyOutstanding { .. } => too_many_outstanding(evidence),

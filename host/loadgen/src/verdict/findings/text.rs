@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Finding, Measure, Remedy, Rule, Standing, Unit};
+use super::finding::{Finding, Measure, Remedy, Rule, Standing, Unit};
 
 /// Significant digits of a time, unless more are needed to tell it from its bound.
 const DIGITS: usize = 3;
@@ -47,8 +47,8 @@ impl Finding {
     /// What was measured or what happened, without the remedy.
     #[must_use]
     pub fn what(&self) -> String {
-        if let Some(what) = &self.what {
-            return what.clone();
+        if let Some(cause) = &self.cause {
+            return cause.to_string();
         }
         let (measured, bound) = (self.measured.unwrap_or(0.0), self.bound.unwrap_or(0.0));
         let (measured_text, bound_text) = pair(measured, bound, self.unit);
@@ -79,10 +79,21 @@ impl Finding {
             Rule::MinSampleCount => format!("the run completed {measured_text} of at least {bound_text}"),
             Rule::Intervals => format!("late queries: {measured_text} of at most {bound_text}"),
             Rule::TargetRate => format!("the rate asked for: {bound_text}"),
-            Rule::Completion(_) | Rule::Missing | Rule::Stalled | Rule::Interrupted | Rule::Other => {
-                self.rule.name().to_owned()
-            }
+            // These have a cause.
+            Rule::Completion(_)
+            | Rule::Missing
+            | Rule::Stalled
+            | Rule::Interrupted
+            | Rule::Unload
+            | Rule::PeakFound
+            | Rule::Caller => self.rule.name().to_owned(),
         }
+    }
+
+    /// Why the test is INVALID, as the logs and lists of reasons say it: with the remedy where the figures give one.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        if self.rule.is_about_figures() { self.to_string() } else { self.what() }
     }
 
     fn missing_queries(&self, measured: f64, bound: f64) -> String {

@@ -81,7 +81,6 @@ mod tests {
             final_query_scheduled_ns: 0,
             final_query_issued_ns: 0,
             final_query_all_samples_done_ns: 0,
-            violations: Vec::new(),
         };
         IntervalResult::new(&record, &settings).unwrap().allowed_late_query_count
     }

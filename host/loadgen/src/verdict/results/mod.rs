@@ -1,4 +1,4 @@
-//! From what was measured to figures and the verdict.
+//! The figures of a performance phase, and which of its rules they keep.
 
 pub(crate) mod early;
 pub(crate) mod interval;
@@ -46,12 +46,6 @@ pub struct PerformanceResult {
     pub early_stopping: EarlyStopping,
     /// What to change, for the bounds, the duration and the queries as far as they were not met.
     pub recommendations: Vec<Recommendation>,
-    /// What made the run INVALID whatever its figures are. See [`PhaseRecord::violations`].
-    pub violations: Vec<String>,
-    /// The verdict: true is VALID.
-    pub valid: bool,
-    /// Why the run is INVALID, for people, empty if it is VALID.
-    pub reasons: Vec<String>,
 }
 
 /// Figures that one scenario alone has. Rates are per second, NaN or infinite where a run is too short for them.
@@ -90,8 +84,9 @@ pub enum ScenarioFigures {
 }
 
 impl PerformanceResult {
-    /// The figures of a phase, before anything is judged by its findings.
-    pub(super) fn measured(record: &PhaseRecord, settings: &EffectiveSettings) -> Self {
+    /// Computes the figures of a phase.
+    #[must_use]
+    pub fn new(record: &PhaseRecord, settings: &EffectiveSettings) -> Self {
         let samples = Ordered::new(record.sample_latencies_ns.view());
         let queries = Ordered::new(&record.query_latencies_ns[..]);
         let quantile = settings.target_latency_percentile;
@@ -135,16 +130,8 @@ impl PerformanceResult {
             sample_latencies,
             early_stopping,
             recommendations: Vec::new(),
-            violations: record.violations.clone(),
-            valid: false,
-            reasons: Vec::new(),
         };
         result.recommendations = Recommendation::of(&result, settings.scenario);
-        result.valid = result.perf_constraints_met
-            && result.min_duration_met
-            && result.min_queries_met
-            && result.early_stopping.met
-            && result.violations.is_empty();
         result
     }
 
@@ -161,12 +148,6 @@ impl PerformanceResult {
             let ttft = latencies.ttft_early_stopping.as_ref();
             [ttft.map_or("", |early| &early.text), &latencies.tpot_early_stopping.text]
         })
-    }
-
-    /// The verdict's word.
-    #[must_use]
-    pub fn validity(&self) -> &'static str {
-        if self.valid { "VALID" } else { "INVALID" }
     }
 }
 
@@ -225,4 +206,79 @@ fn inferred_tokens(settings: &EffectiveSettings, sample_count: u64) -> f64 {
 
 fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        plan::{phases::PhaseMode, schedule::GeneratedTotals},
+        settings::test_settings::TestSettings,
+    };
+
+    fn record(latencies_ns: Vec<u64>) -> PhaseRecord {
+        let count = latencies_ns.len() as u64;
+        PhaseRecord {
+            mode: PhaseMode::Performance,
+            loaded_set: Vec::new(),
+            generated: GeneratedTotals { query_count: count, samples_per_query: 1, duration_ns: 0 },
+            issued_query_count: count,
+            issued_sample_count: count,
+            max_latency_ns: latencies_ns.iter().copied().max().unwrap_or(0),
+            sample_latencies_ns: latencies_ns.into(),
+            query_latencies_ns: Vec::new(),
+            intervals: None,
+            tokens: None,
+            final_query_scheduled_ns: 10_000_000_000,
+            final_query_issued_ns: 10_000_000_000,
+            final_query_all_samples_done_ns: 10_000_000_000,
+        }
+    }
+
+    fn server_settings() -> EffectiveSettings {
+        let request = TestSettings { scenario: Scenario::Server, ..TestSettings::default() };
+        EffectiveSettings::new(&request, 4, 10).unwrap().0
+    }
+
+    #[test]
+    fn a_latency_on_the_bound_is_under_it() {
+        let settings = server_settings();
+        let result = PerformanceResult::new(&record(vec![settings.target_latency_ns; 500]), &settings);
+        assert!(result.perf_constraints_met && result.early_stopping.met);
+        let result = PerformanceResult::new(&record(vec![settings.target_latency_ns + 1; 500]), &settings);
+        assert!(!result.perf_constraints_met && !result.early_stopping.met);
+        assert!(matches!(result.figures, ScenarioFigures::Server { over_latency_count: 500, .. }));
+    }
+
+    #[test]
+    fn inferred_tokens_wrap_as_loadgens_do() {
+        let inferred = |scenario, latencies_ns| {
+            let request = TestSettings {
+                scenario,
+                infer_token_latencies: true,
+                token_latency_scaling_factor: (1 << 62) + 1,
+                ..TestSettings::default()
+            };
+            let settings = EffectiveSettings::new(&request, 4, 10).unwrap().0;
+            match PerformanceResult::new(&record(latencies_ns), &settings).figures {
+                ScenarioFigures::Server { inferred_tokens_per_second, .. }
+                | ScenarioFigures::Offline { inferred_tokens_per_second, .. } => inferred_tokens_per_second,
+                _ => None,
+            }
+        };
+        // In Server from the first to the last of five samples in 10 s, in Offline all of four in 2 s.
+        assert_eq!(inferred(Scenario::Server, vec![1; 5]), Some(0.4));
+        assert_eq!(inferred(Scenario::Offline, vec![2_000_000_000; 4]), Some(2.0));
+    }
+
+    #[test]
+    fn a_run_without_completions_has_figures_that_keep_no_rule() {
+        let mut record = record(Vec::new());
+        record.issued_query_count = 500;
+        for scenario in Scenario::ALL {
+            let request = TestSettings { scenario: *scenario, ..TestSettings::default() };
+            let settings = EffectiveSettings::new(&request, 4, 10).unwrap().0;
+            assert!(!PerformanceResult::new(&record, &settings).min_queries_met);
+        }
+    }
 }

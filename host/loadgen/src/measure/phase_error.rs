@@ -1,0 +1,47 @@
+//! Errors of a phase that do not change the verdict.
+
+use std::fmt;
+
+use crate::issue::end::IssueEnd;
+
+/// What the detail log has as an error of a phase, and what does not make the test INVALID by itself. Displays as the
+/// log's sentence.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum PhaseError {
+    /// An issuing thread ended early.
+    EndedEarly {
+        /// Number of the thread.
+        issuer: u64,
+        /// Why it ended.
+        end: IssueEnd,
+    },
+    /// Logged responses of a performance phase did not fit into their memory.
+    LostResponses {
+        /// How many.
+        count: u64,
+        /// Size of the memory.
+        arena_bytes: u64,
+    },
+    /// Samples failed in a run of a search for the peak, so that its rate is too high.
+    FailedSamples {
+        /// How many.
+        count: u64,
+        /// Rate of the run.
+        qps: f64,
+    },
+}
+
+impl fmt::Display for PhaseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::EndedEarly { issuer, end } => f.write_str(&end.text(*issuer)),
+            Self::LostResponses { count, arena_bytes } => write!(
+                f,
+                "{count} responses did not fit into the accuracy log: raise response_arena_bytes = {arena_bytes}"
+            ),
+            Self::FailedSamples { count, qps } => {
+                write!(f, "{count} samples failed at {qps:.6} queries per second")
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! What is known of a performance phase when it is judged.
+
+use proctor_vocabulary::Scenario;
+
+use crate::{
+    issue::end::IssueEnd,
+    measure::{phase_outcome::PhaseOutcome, phase_record::PhaseRecord},
+    plan::{
+        phases::{LoadedSet, PhaseMode, PhasePlan},
+        schedule::Schedule,
+    },
+    record::slots::SampleRecord,
+    settings::effective::EffectiveSettings,
+    verdict::results::PerformanceResult,
+};
+
+/// Queries that a rate is computed from; more would only take time and memory.
+const SAMPLES_MAX: usize = 1 << 18;
+
+/// What is known of a performance phase.
+pub(crate) struct Evidence<'a> {
+    pub(crate) settings: &'a EffectiveSettings,
+    pub(crate) result: &'a PerformanceResult,
+    pub(crate) record: &'a PhaseRecord,
+    /// Why issuing ended.
+    pub(crate) end: IssueEnd,
+    /// Scheduled instant and latency of completed samples in the order of issue, in ns; without any, no rate can be
+    /// advised.
+    pub(crate) samples: Vec<(u64, u64)>,
+}
+
+impl<'a> Evidence<'a> {
+    pub(crate) fn new(
+        settings: &'a EffectiveSettings,
+        result: &'a PerformanceResult,
+        phase: &'a PhaseOutcome,
+    ) -> Self {
+        let completed = |sample: SampleRecord| Some((sample.scheduled_ns, sample.completed_latency_ns()?));
+        let samples = phase.phase.samples(0).filter_map(completed).take(SAMPLES_MAX).collect();
+        Self { settings, result, record: &phase.record, end: phase.end, samples }
+    }
+
+    /// Queries per second of this run: the rate that was asked for, or what a system without one did.
+    pub(super) fn qps(&self) -> f64 {
+        match self.settings.scenario {
+            Scenario::Server => self.settings.target_qps,
+            Scenario::Offline => {
+                self.record.sample_latencies_ns.len() as f64 * 1e9 / self.record.max_latency_ns as f64
+            }
+            _ => self.record.issued_query_count as f64 * 1e9 / self.record.final_query_issued_ns as f64,
+        }
+    }
+
+    /// When the queries of a run at this rate are due, the first of them, in ns.
+    pub(super) fn arrivals_ns(&self, qps: f64) -> impl Iterator<Item = u64> {
+        let settings = EffectiveSettings { target_qps: qps, ..self.settings.clone() };
+        // A Server query has no padding.
+        let indices = self.record.loaded_set.clone();
+        let set = LoadedSet { end: indices.len(), indices };
+        Schedule::new(&settings, &PhasePlan { mode: PhaseMode::Performance, set }).take(SAMPLES_MAX)
+    }
+
+    /// How long so many queries take at a rate, in ns.
+    pub(super) fn time_ns(query_count: u64, qps: f64) -> Option<u64> {
+        let ns = query_count as f64 * 1e9 / qps;
+        (ns.is_finite() && ns >= 0.0).then_some(ns as u64)
+    }
+}

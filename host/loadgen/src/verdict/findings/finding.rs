@@ -1,0 +1,311 @@
+//! One finding: a rule, what was measured, the bound, and what would make the next run VALID.
+
+use std::{fmt, sync::Arc};
+
+use crate::{
+    issue::end::IssueEnd,
+    measure::{missing_samples::MissingSamples, unload_error::UnloadError},
+    record::violations::{Violation, ViolationKind},
+    verdict::{peak_search::PeakEnd, results::interval::IntervalResult},
+};
+
+/// Something that the verdict of a test rests on.
+///
+/// Displays as a sentence: what was measured, and after a colon what to do, if there is something.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// The rule that it is about.
+    pub rule: Rule,
+    /// The part of the test that it is about.
+    pub scope: Scope,
+    /// Whether the rule is kept.
+    pub standing: Standing,
+    /// What was measured, in [`unit`](Self::unit).
+    pub measured: Option<f64>,
+    /// What the rule asks for, in the same unit.
+    pub bound: Option<f64>,
+    /// Unit of both.
+    pub unit: Unit,
+    /// What would make the next run VALID, as far as this rule is concerned.
+    pub remedy: Option<Remedy>,
+    /// How long a run takes that follows the remedy, in ns; for more queries at the same rate, how much longer.
+    pub time_ns: Option<u64>,
+    /// What happened, where the numbers do not say it.
+    pub(crate) cause: Option<Cause>,
+}
+
+/// A rule that a verdict rests on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Rule {
+    /// The bound of a latency at the target quantile of the test.
+    Bound {
+        /// Which latency.
+        measure: Measure,
+        /// The quantile, as a fraction.
+        quantile: f64,
+    },
+    /// MultiStream under the older rules: the queries that may be over their interval.
+    Intervals,
+    /// Enough queries for the percentile to be believed.
+    EarlyStopping {
+        /// Which latency.
+        measure: Measure,
+    },
+    /// The shortest time that a run may take.
+    MinDuration,
+    /// The fewest queries that may be issued.
+    MinQueryCount,
+    /// The fewest samples that may be completed.
+    MinSampleCount,
+    /// No rule: the rate that was asked for, with no bound near.
+    TargetRate,
+    /// Each sample is completed once, in time and without an error.
+    Completion(ViolationKind),
+    /// Each sample is completed at all.
+    Missing,
+    /// The last query comes to an end.
+    Stalled,
+    /// The test comes to its end by itself.
+    Interrupted,
+    /// The library unloads what it has loaded.
+    Unload,
+    /// The search for the peak finds it.
+    PeakFound,
+    /// What the caller demands of the system under test.
+    Caller,
+}
+
+/// The part of a test that a finding is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// One phase, by its position in the test; in a search for the peak, one step.
+    Phase(usize),
+    /// The whole test.
+    Test,
+    /// The caller, who sees what the load generator does not.
+    Caller,
+}
+
+/// What happened where numbers do not say it. Displays as a sentence.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Cause {
+    Intervals(IntervalResult),
+    Missing(MissingSamples),
+    Stalled,
+    Unload(UnloadError),
+    Completion(Violation),
+    /// Why the test was stopped.
+    Interrupted(String),
+    PeakSearch(PeakEnd),
+    Caller(Fault),
+}
+
+/// What the caller has against a test, of a type that it alone knows.
+#[derive(Debug, Clone)]
+pub(crate) struct Fault(Arc<dyn DisplayAndDebug>);
+
+/// What a fault has to be.
+trait DisplayAndDebug: fmt::Display + fmt::Debug + Send + Sync {}
+
+impl<T: fmt::Display + fmt::Debug + Send + Sync> DisplayAndDebug for T {}
+
+impl PartialEq for Fault {
+    /// Whether both are the same one.
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Intervals(result) => f.write_str(&result.reason()),
+            Self::Missing(missing) => missing.fmt(f),
+            Self::Stalled => IssueEnd::Stalled.fmt(f),
+            Self::Unload(error) => error.fmt(f),
+            Self::Completion(violation) => violation.fmt(f),
+            Self::Interrupted(reason) => write!(f, "interrupted: {reason}"),
+            Self::PeakSearch(end) => end.fmt(f),
+            Self::Caller(fault) => fault.0.fmt(f),
+        }
+    }
+}
+
+/// A latency with a bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measure {
+    /// From the scheduled instant to the completion.
+    Latency,
+    /// From the scheduled instant to the first token (TTFT).
+    FirstToken,
+    /// The mean between the tokens after the first (TPOT).
+    PerOutputToken,
+}
+
+/// Whether a rule is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It is not: the test is INVALID.
+    Broken,
+    /// It is, and it is what limits the result or the length of the run most.
+    Limiting,
+    /// It is, with room to spare.
+    Met,
+}
+
+/// What a number of a finding counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Nanoseconds.
+    Ns,
+    /// Queries.
+    Queries,
+    /// Samples.
+    Samples,
+    /// Queries per second.
+    QueriesPerSecond,
+}
+
+/// What to do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Remedy {
+    /// Lower `server_target_qps` to about this.
+    LowerRate {
+        /// Queries per second.
+        qps: f64,
+    },
+    /// The latency of single queries is over the bound already, so no rate would help.
+    FasterSystem {
+        /// The latency at the target quantile without any queue, in ns.
+        alone_ns: u64,
+    },
+    /// Issue more queries at the same rate: raise `min_query_count`.
+    MoreQueries {
+        /// How many more are needed if all of them are under the bound.
+        fewest: u64,
+        /// How many there should be in all, at the measured share of queries over the bound.
+        total: u64,
+    },
+    /// Meet the bound first; then there are enough queries, too.
+    MeetBoundFirst,
+    /// Change a setting.
+    Set {
+        /// Name of the setting.
+        setting: &'static str,
+        /// The value to give it, in its own unit.
+        value: u64,
+    },
+    /// Something else.
+    Do(&'static str),
+}
+
+impl Rule {
+    /// A name for programs.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bound { measure: Measure::Latency, .. } => "latency_bound",
+            Self::Bound { measure: Measure::FirstToken, .. } => "ttft_bound",
+            Self::Bound { measure: Measure::PerOutputToken, .. } => "tpot_bound",
+            Self::Intervals => "late_queries",
+            Self::EarlyStopping { measure: Measure::Latency } => "early_stopping",
+            Self::EarlyStopping { measure: Measure::FirstToken } => "ttft_early_stopping",
+            Self::EarlyStopping { measure: Measure::PerOutputToken } => "tpot_early_stopping",
+            Self::MinDuration => "min_duration",
+            Self::MinQueryCount => "min_query_count",
+            Self::MinSampleCount => "min_sample_count",
+            Self::TargetRate => "target_rate",
+            Self::Completion(ViolationKind::Failed) => "failed_samples",
+            Self::Completion(ViolationKind::Duplicate) => "duplicate_samples",
+            Self::Completion(ViolationKind::Late) => "late_samples",
+            Self::Completion(ViolationKind::UnknownId | ViolationKind::NotIssued) => "unknown_samples",
+            Self::Completion(_) => "token_reports",
+            Self::Missing => "missing_samples",
+            Self::Stalled => "stalled",
+            Self::Interrupted => "interrupted",
+            Self::Unload | Self::PeakFound | Self::Caller => "other",
+        }
+    }
+
+    /// Whether the figures of a performance phase decide about it.
+    #[must_use]
+    pub fn is_about_figures(self) -> bool {
+        self.is_about_length() || matches!(self, Self::Bound { .. } | Self::Intervals | Self::TargetRate)
+    }
+
+    /// Whether it is about how long a run is.
+    #[must_use]
+    pub fn is_about_length(self) -> bool {
+        matches!(
+            self,
+            Self::EarlyStopping { .. } | Self::MinDuration | Self::MinQueryCount | Self::MinSampleCount
+        )
+    }
+}
+
+impl Finding {
+    /// A rule that two numbers decide about.
+    pub(crate) fn compared(rule: Rule, is_kept: bool, measured: f64, bound: f64, unit: Unit) -> Self {
+        Self {
+            rule,
+            scope: Scope::Test,
+            standing: if is_kept { Standing::Met } else { Standing::Broken },
+            measured: Some(measured),
+            bound: Some(bound),
+            unit,
+            remedy: None,
+            time_ns: None,
+            cause: None,
+        }
+    }
+
+    /// Something that is against the test whatever its figures are.
+    pub(crate) fn objection(rule: Rule, scope: Scope, cause: Cause, advice: Option<&'static str>) -> Self {
+        Self {
+            rule,
+            scope,
+            standing: Standing::Broken,
+            measured: None,
+            bound: None,
+            unit: Unit::Samples,
+            remedy: advice.map(Remedy::Do),
+            time_ns: None,
+            cause: Some(cause),
+        }
+    }
+
+    /// Something that the caller alone has seen, and that makes the test INVALID. `fault` displays as a sentence, for the
+    /// logs too; `advice` says what to do about it.
+    #[must_use]
+    pub fn of_caller(
+        fault: impl fmt::Display + fmt::Debug + Send + Sync + 'static,
+        advice: Option<&'static str>,
+    ) -> Self {
+        Self::objection(Rule::Caller, Scope::Caller, Cause::Caller(Fault(Arc::new(fault))), advice)
+    }
+
+    /// Whether it makes the test INVALID.
+    #[must_use]
+    pub fn is_broken(&self) -> bool {
+        self.standing == Standing::Broken
+    }
+
+    /// Whether a search for the peak ended at its first rate.
+    pub(crate) fn is_base_not_met(&self) -> bool {
+        matches!(self.cause, Some(Cause::PeakSearch(PeakEnd::BaseNotMet { .. })))
+    }
+
+    pub(crate) fn with(self, remedy: Option<(Remedy, Option<u64>)>) -> Self {
+        match remedy {
+            Some((remedy, time_ns)) => Self { remedy: Some(remedy), time_ns, ..self },
+            None => self,
+        }
+    }
+
+    /// The share of what the rule allows that was used: near 1 there is no room to spare.
+    pub(crate) fn use_of_bound(&self) -> f64 {
+        let (Some(measured), Some(bound)) = (self.measured, self.bound) else { return 0.0 };
+        let (part, whole) = if self.rule.is_about_length() { (bound, measured) } else { (measured, bound) };
+        if whole > 0.0 { part / whole } else { 0.0 }
+    }
+}
