@@ -1,4 +1,4 @@
-//! What keeping a trace costs: the time of a query with and without it, in turn, with a system that does nothing.
+//! The cost of keeping a trace: the time of a query with and without it, in turn, with a system that does nothing.
 //!
 //! `cargo run --release -p proctor-loadgen --example trace_cost [rounds]`
 

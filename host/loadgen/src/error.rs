@@ -26,7 +26,7 @@ pub enum LoadGenError {
     IssueThread {
         /// Number of the issuer.
         index: u64,
-        /// What the system says.
+        /// The system's message.
         source: std::io::Error,
     },
     /// The accuracy run has too many sets.
@@ -44,7 +44,7 @@ pub enum LoadGenError {
         library: String,
         /// How many samples were to be loaded.
         sample_count: usize,
-        /// What the library says.
+        /// The library's message.
         source: LibraryError,
     },
     /// A load generator makes one test.

@@ -1,39 +1,39 @@
 //! The MLPerf load generator: scenarios, sample order, arrivals, latencies, verdict and logs.
 //!
-//! A [`LoadGen`] is one test. It takes [`TestSettings`] and a [`Clock`], issues samples of a [`QuerySampleLibrary`] to a
-//! [`SystemUnderTest`] as the scenario demands, hears of their end through a
-//! [`CompletionSink`](proctor_vocabulary::CompletionSink), and leaves a [`TestOutcome`]: latencies, the verdict with its
-//! reasons, and the logs in LoadGen's form. It knows no plugin, no model and no data set, and is usable alone.
+//! A [`LoadGen`] is one test. It takes [`TestSettings`] and a [`Clock`], issues samples of a [`QuerySampleLibrary`]
+//! to a [`SystemUnderTest`] as the scenario demands, hears of their end through a
+//! [`CompletionSink`](proctor_vocabulary::CompletionSink), and leaves a [`TestOutcome`]: latencies, the verdict with
+//! its reasons, and the logs in LoadGen's form. It knows no plugin, no model and no data set, and is usable alone.
 //!
 //! # One test
 //! 1. [`EffectiveSettings`] are derived from the request and checked; [`phases`] says which sets are loaded when.
 //! 2. Each phase loads its set, issues what the [`QueryGenerator`] draws, flushes, waits for the rest, and unloads.
 //! 3. [`PerformanceResult`] turns what was measured into figures.
-//! 4. A [`Finding`] for each rule says by how much it was met or broken, and what would make the next run VALID. The test is
-//!    VALID if none is broken.
+//! 4. A [`Finding`] for each rule says by how much it was met or broken, and what would make the next run VALID. The
+//!    test is VALID if none is broken.
 //!
 //! # Choices
-//! - **Sample order, arrival times and choice of logged responses are LoadGen's, bit for bit**, but drawn lazily: memory
-//!   grows by 16 bytes for each sample that is issued, a page at a time, and by 16 more in a token run.
-//! - **A completion is wait-free from any thread**: one compare-exchange on the sample's slot and one addition. A lock is
-//!   taken, and the issuing thread woken, only by the completion that this thread sleeps for. In an accuracy phase,
-//!   which is not timed, responses are allocated.
+//! - **Sample order, arrival times and choice of logged responses are LoadGen's, bit for bit**, but drawn lazily:
+//!   memory grows by 16 bytes for each sample that is issued, a page at a time, and by 16 more in a token run.
+//! - **A completion is wait-free from any thread**: one compare-exchange on the sample's slot and one addition. A
+//!   lock is taken, and the issuing thread woken, only by the completion that this thread sleeps for. In an accuracy
+//!   phase, which is not timed, responses are allocated.
 //! - **Each sample completes once.** Response ids carry the number of their phase and are never addresses, so unknown,
 //!   repeated, early and late completions are recognised, counted and named. They make the test INVALID, as failed and
 //!   missing samples do; the official LoadGen only logs some of these, and crashes or hangs at others.
-//! - **A token run is as strict**: a sample without a first token before its end, with two of them, or with fewer than two
-//!   output tokens is named and makes the test INVALID, for its time per output token is undefined.
+//! - **A token run is as strict**: a sample without a first token before its end, with two of them, or with fewer
+//!   than two output tokens is named and makes the test INVALID, for its time per output token is undefined.
 //! - **The loop is generic over the clock.** With a [`VirtualClock`] and a simulated system, ten minutes of Server take
 //!   a fraction of a second and repeat to the byte.
 //! - **Logs are made after the run**, the trace too, from the slots and a bounded selection of timed issue calls.
 //! - **Server latency counts from the scheduled instant**, however late the issue; [`IssueDelay`] says how late.
 //! - **[`Rules`] choose the round.** Under v0.5 and v0.7 MultiStream sends its queries at fixed intervals
-//!   ([`IntervalRecord`]), nothing stops early, and [`statistical_query_count`] says how many queries it takes. LoadGen 6
-//!   knows no such rules; under v5.0, the default, they change nothing.
+//!   ([`IntervalRecord`]), nothing stops early, and [`statistical_query_count`] says how many queries it takes.
+//!   LoadGen 6 knows no such rules; under v5.0, the default, they change nothing.
 //!
 //! # How it waits
-//! [`WaitPolicy`] says what the issuing thread does until the instant of a query, or until the samples of the last one are
-//! complete:
+//! [`WaitPolicy`] says what the issuing thread does until the instant of a query, or until the samples of the last
+//! one are complete:
 //!
 //! | [`Wait`] | for an instant | for completions |
 //! |---|---|---|
@@ -41,21 +41,23 @@
 //! | `Hybrid`, the default | asleep until 100 us before, then awake | awake for 100 us, then asleep |
 //! | `Spin` | awake | awake |
 //!
-//! Whoever waits awake for completions gives way to other threads after a few microseconds, since the one that is to complete
-//! may need this very processor. While a test runs, its thread has exact timers (a slack of 1 ns on Linux). A query that is
-//! overdue leaves at once, in its turn and with its own scheduled instant: after a stall none is skipped, merged or re-timed,
-//! unless `server_coalesce_queries` asks for it.
+//! A thread that waits awake for completions yields to other threads after a few microseconds, since the one that is
+//! to complete may need this very processor. While a test runs, its thread has exact timers (a slack of 1 ns on
+//! Linux). A query that is overdue leaves at once, in its turn and with its own scheduled instant: after a stall none
+//! is skipped, merged or re-timed, unless `server_coalesce_queries` asks for it.
 //!
 //! # What a query costs
-//! The clock is read twice: when a query leaves, which is the reading that ended the wait for it, and when it is completed,
-//! once for all responses of a call. This is most of what a query costs. Drawing it (two random numbers, and two more and a
-//! logarithm for the gap of Server) and getting memory for it happens before the wait for its turn, so only a query that is
-//! overdue already pays for it in latency. A completion finds the slot by arithmetic, and its phase and segment once for all
-//! responses of a call; then it is the compare-exchange for each sample and one addition for all.
+//! The clock is read twice: when a query leaves, which is the reading that ended the wait for it, and when it is
+//! completed, once for all responses of a call. This is most of what a query costs. Drawing it (two random numbers,
+//! and two more and a logarithm for the gap of Server) and getting memory for it happens before the wait for its
+//! turn, so only a query that is overdue already pays for it in latency. A completion finds the slot by arithmetic,
+//! and its phase and segment once for all responses of a call; then it is the compare-exchange for each sample and
+//! one addition for all.
 //!
-//! Nothing is made before the start but the query of Offline, which has all samples, and costs another 16 bytes for each
-//! until it is issued. What is counted and what is stamped lie on cache lines of their own, where threads that complete do not
-//! disturb the one that issues. After the run figures are computed where the samples are, without a sorted copy.
+//! Nothing is made before the start but the query of Offline, which has all samples, and costs another 16 bytes for
+//! each until it is issued. What is counted and what is stamped lie on cache lines of their own, where threads that
+//! complete do not disturb the one that issues. After the run figures are computed where the samples are, without a
+//! sorted copy.
 //!
 //! # Example
 //! A system that takes 2 ms for each sample, in virtual time:
@@ -126,7 +128,8 @@
 //! ```
 //!
 //! # Limits
-//! The samples file has no token times. The search for the peak rate keeps the times of every run it makes, 24 bytes a sample.
+//! The samples file has no token times. The search for the peak rate keeps the times of every run it makes, 24 bytes
+//! a sample.
 //!
 //! Source: LoadGen 6.0.17.
 

@@ -28,7 +28,7 @@ use crate::{
     },
 };
 
-/// What an audit file did: the settings it changed, or its lines in error, with which it changes nothing.
+/// The effect of an audit file: the settings it changed, or its lines in error, with which it changes nothing.
 pub type Audit = Result<ConfigFileReport, Vec<ConfigFileError>>;
 
 /// The outcome of a test, complete or not. An INVALID test has one, too, with everything that was recorded.
@@ -39,7 +39,7 @@ pub type Audit = Result<ConfigFileReport, Vec<ConfigFileError>>;
 pub struct TestOutcome {
     /// The settings as they were asked for, after the audit file.
     pub requested: TestSettings,
-    /// What the audit file did, if there was one; or its lines in error.
+    /// The effect of the audit file, if there was one; or its lines in error.
     pub audit: Option<Audit>,
     /// The settings as they were applied.
     pub effective: EffectiveSettings,
@@ -55,16 +55,17 @@ pub struct TestOutcome {
     pub phases: Vec<PhaseOutcome>,
     /// The result of the performance phase, if there was one; of a search for the peak, that of the reported run.
     pub performance: Option<PerformanceResult>,
-    /// What the search for the peak did, if that was the mode.
+    /// The search for the peak, if that was the mode.
     pub peak_search: Option<PeakSearch>,
-    /// Everything that the verdict rests on: broken rules with what to do about them, and kept ones. The test is VALID if
-    /// none is broken. Those about the figures come first, in the order of the summary; the caller may add its own.
+    /// Everything that the verdict rests on: broken rules with what to do about them, and kept ones. The test is
+    /// VALID if none is broken. Those about the figures come first, in the order of the summary; the caller may add
+    /// its own.
     pub findings: Vec<Finding>,
-    /// What was wrong with configuration files before the test, in LoadGen's words.
+    /// Errors of configuration files before the test, in LoadGen's words.
     pub config_errors: Vec<String>,
     /// Contradictions in the settings, which do not end a test.
     pub setting_errors: Vec<String>,
-    /// What the system under test did against the rules of completion.
+    /// Everything that the system under test did against the rules of completion.
     pub violations: Vec<Violation>,
     /// Why the test was stopped from outside, if it was.
     pub interrupted: Option<String>,
@@ -116,8 +117,8 @@ impl TestOutcome {
         self.findings.iter().filter(|finding| finding.is_broken() && !finding.rule.is_about_figures())
     }
 
-    /// Those that the detail log has at the end of this phase: what belongs to no phase stands at the last one, and the
-    /// end of a search for the peak on its own.
+    /// The objections that the detail log has at the end of this phase: what belongs to no phase stands at the last
+    /// one, and the end of a search for the peak on its own.
     pub(crate) fn objections_of(&self, number: usize) -> impl Iterator<Item = &Finding> {
         let is_last = number + 1 == self.phases.len();
         self.objections().filter(move |finding| match finding.scope {

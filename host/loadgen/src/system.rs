@@ -1,4 +1,4 @@
-//! What the load generator drives: the system under test, and the library that its samples come from.
+//! The two sides that the load generator drives: the system under test, and the library that its samples come from.
 
 use proctor_vocabulary::{QuerySample, SampleIndex};
 
@@ -13,8 +13,8 @@ pub trait SystemUnderTest: Sync {
     /// Takes one query, or several overdue ones merged, whose samples are to be completed in any order.
     ///
     /// May complete samples inside the call, and must not block until they are complete. The time spent in here
-    /// delays the next issue. [issuing threads: with `server_num_issue_query_threads` above 1 several at once, each with
-    /// queries of its own; the one that runs the test is among them]
+    /// delays the next issue. [issuing threads: with `server_num_issue_query_threads` above 1 several at once, each
+    /// with queries of its own; the one that runs the test is among them]
     fn issue(&self, samples: &[QuerySample]);
 
     /// Announces that no further sample comes in this phase, so that nothing is held back to fill a batch.

@@ -1,4 +1,4 @@
-//! What findings advise, followed: the next run is VALID, and takes as long as was said.
+//! Advice of findings, followed: the next run is VALID, and takes as long as was said.
 
 #![cfg(not(loom))]
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]

@@ -324,8 +324,8 @@ fn every_thread_issues_its_share_and_all_of_them_everything() {
     let schedule =
         |outcome: &TestOutcome| outcome.samples().map(|sample| sample.scheduled_ns).collect::<Vec<_>>();
     assert_eq!(schedule(&outcome), schedule(&expected_outcome));
-    // The starting thread is the first issuer of every phase, the others are new ones in each; the last accuracy set has
-    // two queries, of which the third and the fourth thread issue none.
+    // The starting thread is the first issuer of every phase, the others are new ones in each; the last accuracy set
+    // has two queries, of which the third and the fourth thread issue none.
     assert_eq!(by_thread.len(), 1 + 3 + 3 + 1 + 3);
     for samples in by_thread.values() {
         assert!(samples.is_sorted_by_key(|sample| sample.id.0), "a thread issues in order");

@@ -1,10 +1,10 @@
 //! Whole recorded runs, made again in virtual time from the recorded times of their samples: every log is LoadGen's,
 //! byte for byte.
 //!
-//! What belongs to the process that was recorded is handed to the writer or normalised here, each field by its name:
-//! process and thread id, date, the time that asking for the SUT's name took, the wall clock at the start of a phase,
-//! and, in the entries of the detail log, the time of an entry and the place in the source. The entries about LoadGen's
-//! build, which name another program, are left out.
+//! Everything that belongs to the process that was recorded is handed to the writer or normalised here, each field by
+//! its name: process and thread id, date, the time that asking for the SUT's name took, the wall clock at the start
+//! of a phase, and, in the entries of the detail log, the time of an entry and the place in the source. The entries
+//! about LoadGen's build, which name another program, are left out.
 
 #![cfg(not(loom))]
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]

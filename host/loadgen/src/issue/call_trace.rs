@@ -1,10 +1,11 @@
-//! What the issue loop keeps of its calls for the trace, in bounded memory and without a further look at the clock for
+//! Calls that the issue loop keeps for the trace, in bounded memory and without a further look at the clock for
 //! most queries.
 //!
-//! At first every call is timed. Where there is no more room, every second one that was kept goes, and from then on half
-//! as many are timed, so that those that are left always lie evenly over the whole phase: in a run of a million queries,
-//! some ten thousand were timed. Besides, a call is timed that is later than the latest that are kept, though not sooner
-//! than 32 queries after another. The latest and the longest of all timed calls are kept for themselves.
+//! At first every call is timed. Where there is no more room, every second one that was kept goes, and from then on
+//! half as many are timed, so that those that are left always lie evenly over the whole phase: in a run of a million
+//! queries, some ten thousand were timed. Besides, a call is timed that is later than the latest that are kept,
+//! though not sooner than 32 queries after another. The latest and the longest of all timed calls are kept for
+//! themselves.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
@@ -129,8 +130,8 @@ fn insert(outliers: &mut Outliers, value_ns: u64, span: IssueSpan) {
 mod tests {
     use super::*;
 
-    /// A call of every query, one a microsecond, with these delays and durations; returns the kept ones by number, and how
-    /// many were timed.
+    /// A call of every query, one a microsecond, with these delays and durations; returns the kept ones by number,
+    /// and how many were timed.
     fn trace(
         count: u64,
         delay_ns: impl Fn(u64) -> u64,

@@ -1,4 +1,4 @@
-//! How late queries were issued: a histogram of fixed size, and what is told of it.
+//! How late queries were issued: a histogram of fixed size, and its summary.
 
 /// How much later than scheduled queries were issued. Only Server, and MultiStream under the older rules, have a
 /// schedule; 0 otherwise.
@@ -19,7 +19,7 @@ pub struct IssueDelay {
     pub p99_9_ns: u64,
 }
 
-/// Each power of two is cut into so many buckets of the same width, so that a bucket is at most 1/32 of its delays.
+/// Buckets of the same width in each power of two, so that a bucket is at most 1/32 of its delays.
 const BUCKETS_PER_OCTAVE: usize = 1 << BUCKET_BITS;
 const BUCKET_BITS: u32 = 5;
 /// The last bucket has all delays from about 2^40 ns, 18 minutes.
@@ -58,7 +58,7 @@ impl DelayHistogram {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
-    /// What is told of the delays so far.
+    /// Summary of the delays so far.
     pub(crate) fn summary(&self) -> IssueDelay {
         let mean_ns = self.sum_ns / u128::from(self.count.max(1));
         IssueDelay {
@@ -96,7 +96,7 @@ fn bucket(delay_ns: u64) -> usize {
     place.min(BUCKET_COUNT - 1)
 }
 
-/// The longest delay of a bucket; of the last one there is no end but the maximum.
+/// The longest delay of a bucket; the last one ends with the maximum only.
 fn upper_end_ns(bucket: usize) -> u64 {
     if bucket == BUCKET_COUNT - 1 {
         return u64::MAX;

@@ -2,8 +2,8 @@
 //!
 //! Interval k starts k times the interval after the start of the phase, so errors do not add up. A query that is not
 //! complete at the start of the next interval makes that interval pass without a query, and delays all that follow by
-//! one. Whether it was complete is told by the instant of its completion, not by when the issuing thread looked. A thread
-//! that wakes late issues late, which is an issue delay and part of the query's latency.
+//! one. Whether it was complete is told by the instant of its completion, not by when the issuing thread looked. A
+//! thread that wakes late issues late, which is an issue delay and part of the query's latency.
 //!
 //! Source: MLPerf Inference Benchmark, section 4.5; MLPerf Inference rules v0.7, table of scenarios and FAQ.
 
@@ -30,8 +30,8 @@ impl IntervalGrid {
         Self { interval_ns, next: 0 }
     }
 
-    /// Waits for the start of the next interval by which the query issued last, if any, is complete. Returns that start,
-    /// in ns from the start of the phase. [issuing thread]
+    /// Waits for the start of the next interval by which the query issued last, if any, is complete. Returns that
+    /// start, in ns from the start of the phase. [issuing thread]
     pub(crate) fn wait<C: Clock>(
         &mut self,
         watchdog: &Watchdog<'_, C>,

@@ -36,10 +36,10 @@ use crate::{
     time::clock::Clock,
 };
 
-/// So many queries without any time between them mean that no time will pass.
+/// The number of queries without any time between them from which on no time will pass.
 const TIMELESS_QUERY_COUNT: u64 = 1_000_000;
 
-/// What one loop did.
+/// The account of one loop.
 #[derive(Debug)]
 pub(crate) struct Issued {
     pub end: IssueEnd,
@@ -56,7 +56,7 @@ pub(crate) struct Issued {
     pub queries: QueryGenerator,
 }
 
-/// What all issuers of a phase have in common.
+/// The parts that all issuers of a phase share.
 pub(crate) struct Common<'a, C> {
     pub settings: &'a EffectiveSettings,
     pub sut: &'a dyn SystemUnderTest,
@@ -257,8 +257,8 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
         }
     }
 
-    /// Puts the samples of Offline's query into the buffer. They count from the start, so there is no need to stamp them
-    /// in the timed part.
+    /// Puts the samples of Offline's query into the buffer. They count from the start, so there is no need to stamp
+    /// them in the timed part.
     fn append_issued(&mut self, sample_count: u64) {
         self.samples.reserve_exact(sample_count as usize);
         for index in self.queries.samples() {

@@ -1,11 +1,11 @@
 //! The issuing of a phase: by the thread that runs the test or, in Server, by several that share the queries.
 //!
-//! In LoadGen the system under test brings the threads and registers them. Here the load generator owns them: the thread
-//! that runs the test is the first issuer, the others are started for the phase and end with it. All of them call
-//! [`SystemUnderTest::issue`](crate::SystemUnderTest::issue), each for the queries of its [`Share`].
+//! In LoadGen the system under test brings the threads and registers them. Here the load generator owns them: the
+//! thread that runs the test is the first issuer, the others are started for the phase and end with it. All of them
+//! call [`SystemUnderTest::issue`](crate::SystemUnderTest::issue), each for the queries of its [`Share`].
 //!
-//! Virtual time passes on one thread. There the shares are issued in turn, always the query that comes first, so that a run
-//! repeats exactly.
+//! Virtual time passes on one thread. There the shares are issued in turn, always the query that comes first, so that
+//! a run repeats exactly.
 
 use std::{
     panic::resume_unwind,
@@ -27,10 +27,10 @@ use crate::{
     time::{clock::Clock, timer_slack::ExactTimers, wake::Wake},
 };
 
-/// How long before the start several issuers are told of it, so that all of them are awake by then.
+/// How long before the start several issuers learn of it, so that all of them are awake by then.
 const HEAD_START_NS: u64 = 1_000_000;
 
-/// What one issuing thread did in a phase.
+/// The account of one issuing thread in a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IssuerRecord {
     /// The system's number of the thread; 0 in virtual time, and where it is not known.
@@ -43,7 +43,7 @@ pub struct IssuerRecord {
     pub last_issued_ns: u64,
 }
 
-/// What all issuers of a phase did together.
+/// The account of all issuers of a phase together.
 #[derive(Debug)]
 pub(crate) struct PhaseIssue {
     pub end: IssueEnd,
@@ -108,13 +108,13 @@ fn side_by_side<C: Clock>(common: &Common<'_, C>, thread_id: u64) -> Result<Vec<
             let tell_ready = tell_ready.clone();
             let run = move || {
                 let issue_loop = Prepared::new(common, share);
-                // Whoever waits for it has gone if another thread could not be started.
+                // The receiver has gone if another thread could not be started.
                 let _ = tell_ready.send(());
                 drop(tell_ready);
                 run_other(issue_loop, wake, &start)
             };
             let thread = thread::Builder::new().name(format!("issuer-{}", share.index));
-            // On an error the threads before this one are not told of any start, and end.
+            // On an error the threads before this one get no start, and end.
             let started = thread.spawn_scoped(scope, run);
             others.push(started.map_err(|source| LoadGenError::IssueThread { index: share.index, source })?);
         }
@@ -161,7 +161,7 @@ impl Drop for StopOnPanic<'_> {
     }
 }
 
-/// Makes one account of those of all issuers, of which there is at least one.
+/// Merges the accounts of all issuers, of which there is at least one.
 fn merge(ended: Vec<Ended>) -> PhaseIssue {
     let issuers = ended.iter().map(|Ended { thread_id, issued }| IssuerRecord {
         thread_id: *thread_id,
@@ -198,7 +198,7 @@ fn merge(ended: Vec<Ended>) -> PhaseIssue {
     }
 }
 
-/// What to call the end of all issuers together: an end from outside before an early one, of which too many outstanding
+/// The end of all issuers together: an end from outside before an early one, of which too many outstanding
 /// queries count most, and the first of them in time; else that all queries are issued.
 fn end_of_all(issuers: &[IssuerRecord]) -> IssueEnd {
     let rank = |end| match end {

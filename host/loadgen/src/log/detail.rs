@@ -13,9 +13,9 @@ use crate::{
     settings::{rules::Rules, value::SettingValue},
 };
 
-/// What the official revision number stands for here: the behaviour, not the program.
+/// The official revision number, which stands for the behaviour here, not for the program.
 const VERSION: &str = concat!("6.0.17-compatible, Proctor ", env!("CARGO_PKG_VERSION"));
-/// What LoadGen writes where it knows no revision.
+/// LoadGen's text where it knows no revision.
 const NOT_AVAILABLE: &str = "NA";
 
 /// The value of an entry.
@@ -40,7 +40,7 @@ pub enum DetailValue {
 /// One line of the log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DetailEntry {
-    /// What it is about, in LoadGen's spelling.
+    /// The subject, in LoadGen's spelling.
     pub key: Cow<'static, str>,
     /// Its value.
     pub value: DetailValue,
@@ -66,7 +66,7 @@ pub struct LogIdentity {
     pub start_unix_ms: u64,
 }
 
-/// What the SUT and the library say of themselves at the start of a test.
+/// Names and counts that the SUT and the library report at the start of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TestNames<'a> {
     /// The SUT's name.

@@ -10,7 +10,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 
 use super::detail::{DetailEntry, DetailLog, DetailValue};
 
-/// So many characters of what was found are in an error.
+/// Length of the text that an error quotes, in characters.
 const FOUND_LENGTH: usize = 40;
 
 /// A line that is none of a detail log.
@@ -19,9 +19,9 @@ const FOUND_LENGTH: usize = 40;
 pub struct DetailLogError {
     /// Line in the file, from 1.
     pub line: u64,
-    /// What should stand there.
+    /// The text that should stand there.
     pub expected: &'static str,
-    /// What stands there, the first 40 characters of it.
+    /// The text that stands there, its first 40 characters.
     pub found: String,
 }
 
@@ -106,7 +106,7 @@ impl DetailValue {
     }
 }
 
-/// What is wrong at a place of a line.
+/// A mistake at a place of a line.
 struct Problem<'a> {
     expected: &'static str,
     found: &'a str,
@@ -166,7 +166,7 @@ fn value(text: &str) -> Read<'_, DetailValue> {
     }
 }
 
-/// What stands between the quotes of a string: escaped as JSON has it, or else as it stands.
+/// The text between the quotes of a string: unescaped if it is JSON, or else as it stands.
 fn string(text: &str) -> String {
     if !text.contains(['\\', '"']) {
         return text.to_owned();
@@ -206,7 +206,7 @@ fn unsigned(text: &str) -> Option<u64> {
     if text.starts_with('+') { None } else { text.parse().ok() }
 }
 
-/// What C++ writes for numbers that JSON does not have.
+/// C++'s texts for numbers that JSON does not have.
 fn not_finite(text: &str) -> Option<f64> {
     match text {
         "nan" | "-nan" => Some(f64::NAN),
@@ -216,7 +216,7 @@ fn not_finite(text: &str) -> Option<f64> {
     }
 }
 
-/// What is left of a line.
+/// The rest of a line.
 struct Rest<'a>(&'a str);
 
 impl<'a> Rest<'a> {
@@ -225,7 +225,7 @@ impl<'a> Rest<'a> {
         Ok(())
     }
 
-    /// What comes before `end`, which is passed, too.
+    /// The text before `end`, which is passed, too.
     fn until(&mut self, end: &'static str) -> Read<'a, &'a str> {
         let (before, after) = self.0.split_once(end).ok_or(Problem { expected: end, found: self.0 })?;
         self.0 = after;

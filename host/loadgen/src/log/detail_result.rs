@@ -158,8 +158,8 @@ pub(super) fn validity(broken: &[&Finding]) -> &'static str {
     if broken.is_empty() { "VALID" } else { "INVALID" }
 }
 
-/// What is against the result beyond its figures. That the first rate of a search misses its bound is said by the figures,
-/// and LoadGen's summary says no more.
+/// The objections to the result beyond its figures. That the first rate of a search misses its bound is said by the
+/// figures, and LoadGen's summary says no more.
 pub(super) fn objections(result: &PerformanceResult, broken: &[&Finding]) -> impl Iterator<Item = String> {
     let is_said = |it: &Finding| it.is_base_not_met() && !result.perf_constraints_met;
     let objections = broken.iter().filter(move |it| !it.rule.is_about_figures() && !is_said(it));

@@ -25,7 +25,7 @@ const REQUESTED_OF_ALL: &[&str] = &[
     "sample_concatenate_permutation",
 ];
 
-/// What a token run logs besides; Offline only the first of them.
+/// The further settings of a token run; Offline has only the first of them.
 const REQUESTED_OF_TOKENS: &[&str] = &["use_token_latencies", "server_ttft_latency", "server_tpot_latency"];
 
 /// Which settings of its own a scenario logs.

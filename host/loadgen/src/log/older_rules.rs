@@ -1,4 +1,4 @@
-//! What the logs say besides under the older rules. Under v5.0 there is nothing of it, to the byte.
+//! Entries of the logs under the older rules. Under v5.0 there are none, to the byte.
 
 use std::io::{self, Write};
 

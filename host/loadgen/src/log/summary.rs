@@ -22,7 +22,7 @@ use crate::{
 
 const RULE: &str = "================================================";
 
-/// What the summary is written from.
+/// The data that the summary is written from.
 #[derive(Debug, Clone, Copy)]
 pub struct Summary<'a> {
     /// The name that the SUT gives itself.
@@ -43,7 +43,7 @@ impl Summary<'_> {
     /// Writes the summary.
     ///
     /// # Errors
-    /// What writing gives.
+    /// Those of `out`.
     ///
     /// Source: LoadGen 6.0.17, `PerformanceSummary::LogSummary`.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {

@@ -20,7 +20,7 @@ impl<W: Write> TraceWriter<W> {
     /// Opens the list of events.
     ///
     /// # Errors
-    /// What writing gives.
+    /// Those of `out`.
     pub fn new(mut out: W, identity: &LogIdentity) -> io::Result<Self> {
         out.write_all(b"{\"traceEvents\":[\n")?;
         let LogIdentity { pid, tid, start_unix_ms, .. } = *identity;
@@ -30,7 +30,7 @@ impl<W: Write> TraceWriter<W> {
     /// Something that took time on the issuing thread.
     ///
     /// # Errors
-    /// What writing gives.
+    /// Those of `out`.
     pub fn span(&mut self, name: &str, start_ns: u64, duration_ns: u64, args: &str) -> io::Result<()> {
         writeln!(
             self.out,
@@ -45,7 +45,7 @@ impl<W: Write> TraceWriter<W> {
     /// The two parts of a latency, as a counter: from the scheduled instant to the issue, from there to the end.
     ///
     /// # Errors
-    /// What writing gives.
+    /// Those of `out`.
     pub fn latency(
         &mut self,
         name: &str,
@@ -64,7 +64,7 @@ impl<W: Write> TraceWriter<W> {
     /// A sample, or its first token, from its scheduled instant to its end.
     ///
     /// # Errors
-    /// What writing gives.
+    /// Those of `out`.
     pub fn sample(&mut self, name: &str, sample: &TraceSample) -> io::Result<()> {
         let TraceSample { id, query_id, index, scheduled_ns, issue_start_ns, complete_ns } = *sample;
         let issue_start = issue_start_ns.map(|ns| format!("\"issue_start_ns\":{ns},")).unwrap_or_default();
@@ -81,7 +81,7 @@ impl<W: Write> TraceWriter<W> {
     /// Closes the file and returns the writer, flushed.
     ///
     /// # Errors
-    /// What writing gives.
+    /// Those of `out`.
     pub fn finish(mut self) -> io::Result<W> {
         write!(
             self.out,

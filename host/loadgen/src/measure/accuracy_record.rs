@@ -11,14 +11,14 @@ pub struct AccuracyRecord {
     pub index: SampleIndex,
     /// The response as it came.
     pub data: Vec<u8>,
-    /// What a token run logs besides.
+    /// The tokens, in a token run.
     pub tokens: Option<AccuracyTokens>,
 }
 
-/// What a token run logs of a response besides its data.
+/// The part of a record that only a token run logs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccuracyTokens {
-    /// What came with the first token, empty if there was none (`token_data`). `None` in Offline.
+    /// The data of the first token, empty if there was none (`token_data`). `None` in Offline.
     pub first_token_data: Option<Vec<u8>>,
     /// Number of output tokens (`token_count`).
     pub token_count: u64,

@@ -45,7 +45,7 @@ impl Stopwatch {
         })
     }
 
-    /// What `print_timestamps` prints before the phase.
+    /// The line that `print_timestamps` prints before the phase.
     pub(crate) fn console_line(self) -> String {
         format!("Loadgen :: Perf mode start. system_clock Timestamp = {}", self.unix_ns / NS_PER_S)
     }
@@ -54,7 +54,7 @@ impl Stopwatch {
 const NS_PER_S: u64 = 1_000_000_000;
 const NS_PER_MS: u64 = 1_000_000;
 
-/// What both clocks say of the length of a performance phase, the wait for its last completion included.
+/// The length of a performance phase by both clocks, the wait for its last completion included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockCheck {
     /// By the monotonic clock, in ns.
@@ -65,7 +65,7 @@ pub struct ClockCheck {
     pub end_unix_ns: u64,
 }
 
-/// That both clocks differ.
+/// A difference between both clocks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClockFinding {
     /// Whether it is an error; else a warning.
@@ -87,7 +87,7 @@ impl ClockCheck {
         (i128::from(self.end_unix_ns) - i128::from(self.start_unix_ns)) as f64
     }
 
-    /// What goes into the detail log: an error beyond 1 %, a warning beyond 0.1 %.
+    /// The entry of the detail log: an error beyond 1 %, a warning beyond 0.1 %.
     ///
     /// Source: LoadGen 6.0.17, `RunPerformanceMode`.
     #[must_use]
@@ -112,7 +112,7 @@ impl ClockCheck {
         }
     }
 
-    /// What `print_timestamps` prints after the phase, LoadGen's typing error included.
+    /// The lines that `print_timestamps` prints after the phase, LoadGen's typing error included.
     pub(crate) fn console_lines(&self) -> [String; 4] {
         let system_ms = (self.system_ns() / NS_PER_MS as f64).trunc();
         [

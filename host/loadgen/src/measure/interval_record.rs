@@ -1,4 +1,4 @@
-//! What the fixed intervals of the older MultiStream did to a phase.
+//! The fixed intervals of the older MultiStream in a phase.
 
 use crate::record::slots::SampleRecord;
 

@@ -24,7 +24,7 @@ impl Default for Held {
 }
 
 impl SampleLatencies {
-    /// Those of a phase in which nothing completes any more, `count` of them.
+    /// The `count` latencies of a phase in which nothing completes any more.
     pub(crate) fn recorded(phase: Arc<Phase>, count: u64) -> Self {
         Self(Held::Recorded(phase, count))
     }
@@ -38,7 +38,7 @@ impl SampleLatencies {
         }
     }
 
-    /// Whether there is none.
+    /// Whether the list is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -91,7 +91,7 @@ impl fmt::Debug for SampleLatencies {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Latencies<'a> {
     List(&'a [u64]),
-    /// Those of the completed samples of a phase, so many.
+    /// Latencies of the completed samples of a phase, and how many there are.
     Recorded(&'a Phase, u64),
 }
 

@@ -1,18 +1,18 @@
 //! Order statistics without an ordered copy.
 //!
-//! A few latencies are sorted. Of many the wanted ones are found by reading all of them again and again, each time with a
-//! histogram of those intervals in which a wanted one lies, which makes these 65,536 times narrower; once so few are left
-//! in an interval that they may be copied, they are sorted. So a hundred million latencies take three readings and a few
-//! megabytes, where a sorted copy would take as much memory as half of what was recorded.
+//! A few latencies are sorted. Of many the wanted ones are found by reading all of them again and again, each time
+//! with a histogram of those intervals in which a wanted one lies, which makes these 65,536 times narrower; once so
+//! few are left in an interval that they may be copied, they are sorted. So a hundred million latencies take three
+//! readings and a few megabytes, where a sorted copy would take as much memory as half of what was recorded.
 
 use std::{cell::RefCell, collections::BTreeMap};
 
 use crate::measure::latencies::Latencies;
 
-/// What may be held of the latencies.
+/// How many latencies may be held at a time.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
-    /// So many may be copied and sorted.
+    /// How many may be copied and sorted.
     sorted_max: u64,
     /// A histogram has two to the power of this buckets.
     bucket_bits: u32,
@@ -32,7 +32,7 @@ pub(crate) struct Ordered<'a> {
     pub max_ns: u64,
     pub sum_ns: u128,
     limits: Limits,
-    /// What was asked for so far, by position.
+    /// The answers so far, by position.
     found: RefCell<BTreeMap<u64, u64>>,
 }
 
@@ -127,7 +127,7 @@ struct Interval {
     wanted: Vec<u64>,
 }
 
-/// What is learned of an interval while all latencies are read.
+/// An interval while all latencies are read.
 struct Reading {
     interval: Interval,
     kept: Kept,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::issue::end::IssueEnd;
 
-/// What the detail log has as an error of a phase, and what does not make the test INVALID by itself. Displays as the
+/// An error of a phase in the detail log that does not make the test INVALID by itself. Displays as the
 /// log's sentence.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PhaseError {

@@ -40,7 +40,7 @@ const MISSING_KEPT: usize = 8;
 /// One phase of a test: what was measured, and how it ended.
 #[derive(Debug, Clone)]
 pub struct PhaseOutcome {
-    /// What was measured.
+    /// The measurements.
     pub record: PhaseRecord,
     /// Start of issuing, in ns from the start of the test.
     pub start_ns: u64,
@@ -63,11 +63,11 @@ pub struct PhaseOutcome {
     /// Errors for the detail log that do not change the verdict.
     pub errors: Vec<PhaseError>,
     pub(crate) phase: Arc<Phase>,
-    /// What the trace shows besides the samples, if the test is traced.
+    /// Data of the trace besides the samples, if the test is traced.
     pub(crate) trace: Option<PhaseTrace>,
 }
 
-/// What a phase leaves behind when it is over.
+/// Everything that a phase leaves behind when it is over.
 pub(crate) struct Finished<'a> {
     pub settings: &'a EffectiveSettings,
     pub plan: PhasePlan,
@@ -75,7 +75,7 @@ pub(crate) struct Finished<'a> {
     pub queries: QueryGenerator,
     pub phase: Arc<Phase>,
     pub issued: PhaseIssue,
-    /// What was generated in all, issued or not.
+    /// Totals of everything that was generated, issued or not.
     pub generated: GeneratedTotals,
     pub clock_check: Option<ClockCheck>,
     pub trace: Option<PhaseTrace>,

@@ -1,4 +1,4 @@
-//! What is known of a phase when it is over.
+//! The measurements of a phase that is over.
 
 use proctor_vocabulary::SampleIndex;
 
@@ -11,25 +11,25 @@ use crate::{
 /// Everything that was measured in one phase. Times are in ns from the start of issuing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PhaseRecord {
-    /// What the phase was for.
+    /// The purpose of the phase.
     pub mode: PhaseMode,
     /// Library indices that were loaded, in load order, with padding.
     pub loaded_set: Vec<SampleIndex>,
-    /// What was generated. At least as much as was issued.
+    /// Totals of everything that was generated, at least as much as was issued.
     pub generated: GeneratedTotals,
     /// Queries that were issued.
     pub issued_query_count: u64,
     /// Samples that were issued.
     pub issued_sample_count: u64,
     /// Latency of each completed sample, in the order of their issue. Counted from the scheduled instant for Server,
-    /// from the start of the phase for Offline, from the start of the interval for MultiStream under the older rules, and
-    /// from the issue for the others.
+    /// from the start of the phase for Offline, from the start of the interval for MultiStream under the older rules,
+    /// and from the issue for the others.
     pub sample_latencies_ns: SampleLatencies,
     /// MultiStream: latency of each completed query (of its last sample), in the order of their issue. Else empty.
     pub query_latencies_ns: Vec<u64>,
     /// MultiStream under the older rules: which intervals had a query.
     pub intervals: Option<IntervalRecord>,
-    /// What was measured of tokens, in token runs.
+    /// Measurements of tokens, in token runs.
     pub tokens: Option<PhaseTokens>,
     /// The largest sample latency, 0 without samples.
     pub max_latency_ns: u64,

@@ -1,12 +1,12 @@
-//! What a phase leaves for the trace.
+//! Data that a phase keeps for the trace.
 
 use crate::{issue::call_trace::IssueSpan, plan::query_generator::QueryGenerator};
 
-/// What a phase leaves for the trace, besides its samples.
+/// Data that a phase keeps for the trace, besides its samples.
 #[derive(Debug, Clone)]
 pub(crate) struct PhaseTrace {
     pub spans: Vec<IssueSpan>,
-    /// The samples of a call are so many sequence numbers apart.
+    /// How many sequence numbers lie between two samples of a call.
     pub issuer_count: u64,
     /// The generator as it was before the first query.
     pub queries: QueryGenerator,

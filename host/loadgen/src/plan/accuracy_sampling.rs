@@ -23,8 +23,8 @@ pub struct AccuracySampler {
     variates: Mt19937,
     offset: f64,
     probability: f64,
-    /// Only of a variate whose upper half is near to this one the sum with the offset can be 1: `1 - offset` in units of
-    /// the upper half.
+    /// Only of a variate whose upper half is near to this one the sum with the offset can be 1: `1 - offset` in units
+    /// of the upper half.
     high_of_one: u32,
 }
 
@@ -54,7 +54,8 @@ impl AccuracySampler {
         mode == PhaseMode::Accuracy || self.is_selected(low, high)
     }
 
-    /// With probability 0 a variate of exactly 0 is still selected, but there is no need to compute those that cannot be.
+    /// With probability 0 a variate of exactly 0 is still selected, but there is no need to compute those that cannot
+    /// be.
     #[inline]
     fn is_selected(&self, low: u32, high: u32) -> bool {
         let cannot_be_zero = high.abs_diff(self.high_of_one) > 2 && high != 0;
@@ -77,8 +78,8 @@ impl AccuracySampler {
     }
 }
 
-/// The share to log: as set, or the wanted number of responses over the number of samples that are expected, which wraps
-/// at 2^64 as LoadGen's does.
+/// The share to log: as set, or the wanted number of responses over the number of samples that are expected, which
+/// wraps at 2^64 as LoadGen's does.
 fn probability(settings: &EffectiveSettings) -> f64 {
     let target = settings.accuracy_log_sampling_target;
     if target == 0 {
@@ -107,7 +108,7 @@ mod tests {
         AccuracySampler { offset, high_of_one: ((1.0 - offset) * 4_294_967_296.0) as u32, ..sampler }
     }
 
-    /// Whatever is close to a sum of 1, and whatever is not.
+    /// Compares the rule with its definition, close to a sum of 1 and elsewhere.
     fn check(sampler: &AccuracySampler, low: u32, far: u32) {
         let near = (-4..=4).map(|step| sampler.high_of_one.wrapping_add_signed(step));
         for high in near.chain([0, u32::MAX, far]) {

@@ -4,7 +4,7 @@ use proctor_vocabulary::{SampleIndex, Scenario, TestMode};
 
 use crate::{plan::rng::Mt19937, settings::effective::EffectiveSettings};
 
-/// What a phase is for.
+/// The purpose of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PhaseMode {
     /// Every sample once; all responses are logged.
@@ -26,9 +26,9 @@ pub struct LoadedSet {
 /// One cycle of load, generate, issue, flush, wait, unload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PhasePlan {
-    /// What it is for.
+    /// The purpose of the phase.
     pub mode: PhaseMode,
-    /// What it loads.
+    /// The samples to load.
     pub set: LoadedSet,
 }
 

@@ -43,7 +43,7 @@ pub struct QueryGenerator {
 /// How the position in the set of a query's first sample is found.
 #[derive(Debug, Clone)]
 enum Selection {
-    /// Uniform over the first so many entries.
+    /// Uniform over this number of entries, from the first.
     Random(u32),
     /// The same every time.
     Same(usize),

@@ -10,7 +10,7 @@ use crate::{
     settings::effective::EffectiveSettings,
 };
 
-/// What the generation of a phase amounts to, as the detail log states it.
+/// Totals of the generation of a phase, as the detail log states them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GeneratedTotals {
     /// Queries.

@@ -22,7 +22,7 @@ use crate::{
     time::sync,
 };
 
-/// What is known before a phase starts.
+/// The properties of a phase that are known before it starts.
 #[derive(Debug)]
 pub(crate) struct PhaseStart {
     pub mode: PhaseMode,
@@ -32,7 +32,7 @@ pub(crate) struct PhaseStart {
     pub issuer_count: u64,
     /// Size of the memory for the responses that a performance phase keeps.
     pub arena_bytes: u64,
-    /// What is recorded of tokens; `None` if the run is none of tokens.
+    /// The kind of token run; `None` in a run without tokens.
     pub first_tokens: Option<FirstTokens>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct PhaseStart {
 pub(crate) struct Phase {
     /// Counted from 1 within the test.
     pub number: u64,
-    /// What its response ids carry: counted from 1 over all tests of the same system.
+    /// Number in its response ids, counted from 1 over all tests of the same system.
     pub generation: u64,
     pub mode: PhaseMode,
     pub first_sample_id: u64,
@@ -91,12 +91,12 @@ impl Phase {
         self.start_ns.load(Relaxed)
     }
 
-    /// Sets the instant at which elapsed time ends to grow. [issuing thread]
+    /// Sets the instant at which elapsed time stops. [issuing thread]
     pub(crate) fn end(&self, now_ns: u64) {
         self.end_ns.store(now_ns, Relaxed);
     }
 
-    /// What one of the issuers issues by, from where it has come. [one thread for each share]
+    /// A handle to issue this share's samples, from the first that is not issued. [one thread for each share]
     pub(crate) fn issuer(&self, share: Share) -> Issuer<'_> {
         let written_count = self.issued.of(share);
         Issuer { phase: self, share, written_count, issued_count: written_count.load(Relaxed) }
@@ -176,7 +176,7 @@ impl Phase {
         }
     }
 
-    /// What is measured of tokens so far, in a token run.
+    /// Measurements of tokens so far, in a token run.
     pub(crate) fn tokens(&self) -> Option<PhaseTokens> {
         let tokens = self.tokens.as_ref()?;
         Some(self.numbered(0).filter_map(|(sequence, sample)| tokens.sample(sequence, sample)).collect())

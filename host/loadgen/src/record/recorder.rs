@@ -60,7 +60,7 @@ impl<C: Clock> Recorder<C> {
         phase
     }
 
-    /// What was wrong so far. [any thread]
+    /// The violations so far. [any thread]
     pub(crate) fn violations(&self) -> Vec<Violation> {
         self.violations.report(|id| {
             let (generation, sequence) = split(id);
@@ -72,7 +72,7 @@ impl<C: Clock> Recorder<C> {
         self.phases.get(generation.checked_sub(self.earlier_phase_count + 1)?)?.get()
     }
 
-    /// What it is to respond with an id of a generation that is no phase of this test.
+    /// The kind of violation of a response whose generation is no phase of this test.
     fn kind_without_phase(&self, generation: u64) -> ViolationKind {
         if (1..=self.earlier_phase_count).contains(&generation) {
             ViolationKind::Late
@@ -200,7 +200,7 @@ impl<C: Clock> CompletionSink for Recorder<C> {
     }
 }
 
-/// What a display reads while the test runs, whatever its clock is.
+/// Everything that a display reads while the test runs, with any clock.
 pub(crate) trait Observed: Send + Sync {
     fn now_ns(&self) -> u64;
     fn current_phase(&self) -> Option<&Arc<Phase>>;

@@ -1,7 +1,8 @@
 //! Response ids: which phase, and which of its samples.
 //!
-//! A response id is the generation of the phase (from 1) in the upper 16 bits and the sequence number of the sample within
-//! the phase in the lower 48. So an id is never 0, an id of an earlier phase is recognised, and none is an address.
+//! A response id is the generation of the phase (from 1) in the upper 16 bits and the sequence number of the sample
+//! within the phase in the lower 48. So an id is never 0, an id of an earlier phase is recognised, and none is an
+//! address.
 
 use proctor_vocabulary::ResponseId;
 

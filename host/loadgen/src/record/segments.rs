@@ -67,8 +67,8 @@ impl Segments<Pair> {
         self.get_or_make(index, zeroed_pairs)
     }
 
-    /// Makes sure that writing the pair at `index` will cost no more than that, for a thread that writes every `stride`th
-    /// pair. [the thread that will use the pair, before that]
+    /// Makes sure that writing the pair at `index` will cost no more than that, for a thread that writes every
+    /// `stride`th pair. [the thread that will use the pair, before that]
     #[inline]
     pub(crate) fn make_ready(&self, index: u64, stride: u64) {
         if index % PAIRS_PER_PAGE < stride {

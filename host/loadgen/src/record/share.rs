@@ -4,9 +4,9 @@
 //! queries have one sample each, so the same holds for its samples.
 //!
 //! # Protocol
-//! Each issuer writes a count of its own, and adds a sample only after the sample's slot: whoever reads a count finds every
-//! sample that it counts issued. There is no order between issuers, so at any instant samples before the last one issued
-//! may be missing, and those of an issuer that ended early stay so.
+//! Each issuer writes a count of its own, and adds a sample only after the sample's slot: whoever reads a count finds
+//! every sample that it counts issued. There is no order between issuers, so at any instant samples before the last
+//! one issued may be missing, and those of an issuer that ended early stay so.
 //!
 //! Source: LoadGen 6.0.17, `IssueQueriesInternal`.
 
@@ -24,10 +24,10 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// That of an issuer without others.
+    /// The share of an only issuer.
     pub(crate) const WHOLE: Self = Self { index: 0, issuer_count: 1 };
 
-    /// The shares of so many issuers.
+    /// The shares of `issuer_count` issuers.
     pub(crate) fn all(issuer_count: u64) -> impl Iterator<Item = Self> {
         (0..issuer_count).map(move |index| Self { index, issuer_count })
     }

@@ -27,7 +27,7 @@ pub(crate) struct Slot<'a> {
     completed: &'a AtomicU64,
 }
 
-/// What became of an attempt to complete a sample.
+/// Result of an attempt to complete a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Completion {
     /// This was the first: it counts.
@@ -126,7 +126,7 @@ impl Slot<'_> {
         self.issued.load(Ordering::Acquire) & FLAG != 0
     }
 
-    /// What is known by now, or `None` if the sample is not issued.
+    /// The record so far, or `None` if the sample is not issued.
     pub(crate) fn read(self) -> Option<SampleRecord> {
         let issued = self.issued.load(Ordering::Acquire);
         if issued == 0 {
@@ -247,8 +247,8 @@ mod loom_tests {
         });
     }
 
-    /// A thread completes a sample as soon as it is issued, in the given way, and returns what it sees of a write before
-    /// the issue; 7 is all of it.
+    /// A thread completes a sample as soon as it is issued, in the given way, and returns what it sees of a write
+    /// before the issue; 7 is all of it.
     fn seen_by_a_completer(issue: fn(&Pair)) -> u64 {
         let shared = Arc::new((pair(), AtomicU64::new(0)));
         let completer = {
@@ -263,7 +263,7 @@ mod loom_tests {
         completer.join().unwrap()
     }
 
-    /// What the issuing thread wrote before the issue is visible to whoever finds the sample issued.
+    /// Writes of the issuing thread before the issue are visible to a thread that finds the sample issued.
     #[test]
     fn loom_a_completer_sees_what_was_written_before_the_issue() {
         loom::model(|| assert_eq!(seen_by_a_completer(|pair| Slot::from(pair).issue(1, false)), 7));

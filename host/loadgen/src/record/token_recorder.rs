@@ -1,4 +1,4 @@
-//! What a token run records of each sample beside its latency: when its first token came, and how many there were.
+//! Tokens of each sample in a token run: when the first one came, and how many there were.
 //!
 //! # Protocol of a token slot
 //! | `first_token` | `token_count` | state |
@@ -78,7 +78,7 @@ pub(crate) enum FirstTokens {
 pub(crate) struct TokenRecorder {
     first_tokens: FirstTokens,
     slots: Segments<Pair>,
-    /// What came with the first tokens of the samples whose response is logged.
+    /// Data of the first tokens of the samples whose response is logged.
     pub(crate) data: ResponseStore,
 }
 
@@ -142,7 +142,7 @@ impl TokenRecorder {
         self.slot(sequence).map_or(0, |slot| slot.token_count.load(Ordering::Acquire))
     }
 
-    /// What was measured of a sample, or `None` if it is not complete.
+    /// The tokens of a sample, or `None` if it is not complete.
     pub(crate) fn sample(&self, sequence: u64, sample: SampleRecord) -> Option<SampleTokens> {
         let first_token_ns = self.slot(sequence).and_then(TokenSlot::first_token_ns);
         Some(SampleTokens {

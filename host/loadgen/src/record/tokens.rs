@@ -1,6 +1,6 @@
 //! Token latencies of a phase: the time to the first token (TTFT), and the time per output token after it (TPOT).
 
-/// What a token run measured of one completed sample.
+/// The tokens of one completed sample of a token run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SampleTokens {
     /// From the scheduled instant to the completion, in ns.
@@ -21,7 +21,7 @@ impl SampleTokens {
     }
 }
 
-/// What a token run measured in one phase. Samples that were completed against the rules, which makes the run INVALID,
+/// The tokens of one phase of a token run. Samples that were completed against the rules, which makes the run INVALID,
 /// may be missing in the lists.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PhaseTokens {

@@ -1,4 +1,4 @@
-//! What a system under test did against the rules: counted in full, the first few kept by name.
+//! Violations of the rules by a system under test: counted in full, the first few kept by name.
 
 use std::{
     fmt,
@@ -69,7 +69,7 @@ impl ViolationKind {
 /// All violations of one kind in a test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// What was wrong.
+    /// The rule that was broken.
     pub kind: ViolationKind,
     /// How often.
     pub count: u64,

@@ -1,6 +1,6 @@
 //! The limits of a load generator, and what its caller adds to the settings.
 
-/// What is not LoadGen's to set: the limits of this load generator itself.
+/// Settings that LoadGen does not have: the limits of this load generator itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadGenOptions {
     /// How long nothing may complete while something is waited for before the phase is given up, in ms. A stall is
@@ -16,12 +16,12 @@ pub struct LoadGenOptions {
     /// Content of an `audit.config`, which changes the settings at the start of the test. LoadGen looks for such a file
     /// in the current folder; here the caller does.
     pub audit_config: Option<String>,
-    /// What was wrong with configuration files that made the settings, in LoadGen's words
-    /// ([`crate::config_file::ConfigFileError::log_text`], [`crate::config_file::REPEATED_USER_FILE`]): it opens the detail log and
-    /// counts as errors. The caller decides whether to run all the same, as LoadGen does.
+    /// Errors of the configuration files that made the settings, in LoadGen's words
+    /// ([`crate::config_file::ConfigFileError::log_text`], [`crate::config_file::REPEATED_USER_FILE`]): they open the
+    /// detail log and count as errors. The caller decides whether to run all the same, as LoadGen does.
     pub config_errors: Vec<String>,
-    /// Keep what the trace shows: times of issue calls, all of a short phase, at most 1,536 of a long one, among them the
-    /// latest. LoadGen's trace has everything, and costs several times what is measured.
+    /// Keep what the trace shows: times of issue calls, all of a short phase, at most 1,536 of a long one, among them
+    /// the latest. LoadGen's trace has everything, and costs several times what is measured.
     pub enable_trace: bool,
 }
 

@@ -24,7 +24,7 @@ pub struct Progress {
 pub struct PhaseProgress {
     /// Number of the phase in its test, from 1.
     pub phase_number: u64,
-    /// What the phase is for.
+    /// The purpose of the phase.
     pub mode: PhaseMode,
     /// Samples issued in this phase.
     pub issued_count: u64,
@@ -57,8 +57,8 @@ impl Progress {
 
     /// Appends the current phase's samples from sequence number `from` up to the last issued one.
     ///
-    /// Those still outstanding come with [`SampleRecord::NOT_COMPLETED`], those that another issuing thread has still to
-    /// issue as [`SampleRecord::NOT_ISSUED`]; read them again later.
+    /// Those still outstanding come with [`SampleRecord::NOT_COMPLETED`], those that another issuing thread has still
+    /// to issue as [`SampleRecord::NOT_ISSUED`]; read them again later.
     pub fn read_samples(&self, from: u64, samples: &mut Vec<SampleRecord>) {
         if let Some(phase) = self.observed.current_phase() {
             samples.extend(phase.records(from));

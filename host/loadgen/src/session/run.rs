@@ -75,7 +75,7 @@ impl<C: Clock> Run<'_, C> {
         }
     }
 
-    /// What lies between load and unload.
+    /// Issues and measures a phase whose set is loaded.
     ///
     /// # Errors
     /// If there are too few threads to be had.
@@ -158,8 +158,8 @@ impl<C: Clock> Run<'_, C> {
         Ok(())
     }
 
-    /// Reads both clocks before a performance phase, and prints the time if that is wanted. The runs of a search are not
-    /// checked, as in LoadGen.
+    /// Reads both clocks before a performance phase, and prints the time if that is wanted. The runs of a search are
+    /// not checked, as in LoadGen.
     fn start_stopwatch(&self, mode: PhaseMode) -> Option<Stopwatch> {
         let is_checked =
             mode == PhaseMode::Performance && self.settings.mode != TestMode::FindPeakPerformance;

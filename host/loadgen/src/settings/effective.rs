@@ -1,4 +1,4 @@
-//! What really applies: the request, completed by the scenario's rules and the library's counts, and checked.
+//! The settings that apply: the request, completed by the scenario's rules and the library's counts, and checked.
 
 pub(crate) mod check;
 
@@ -81,8 +81,8 @@ impl TestSettings {
 }
 
 impl EffectiveSettings {
-    /// Whether queries have scheduled instants, from which their latencies count: in Server, and in MultiStream under the
-    /// older rules.
+    /// Whether queries have scheduled instants, from which their latencies count: in Server, and in MultiStream under
+    /// the older rules.
     #[must_use]
     pub fn has_schedule(&self) -> bool {
         self.scenario == Scenario::Server || self.interval_ns.is_some()

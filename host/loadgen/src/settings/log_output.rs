@@ -11,7 +11,7 @@ pub struct LogOutputSettings {
     pub outdir: PathBuf,
     /// Start of each file name.
     pub prefix: String,
-    /// What each file name carries before its extension.
+    /// End of each file name, before its extension.
     pub suffix: String,
     /// Put the local date and time after the prefix.
     pub prefix_with_datetime: bool,

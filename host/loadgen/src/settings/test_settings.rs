@@ -10,23 +10,23 @@ use crate::settings::{
     value::{Setting, SettingError, SettingKind, SettingValue},
 };
 
-/// What is known of one field of [`TestSettings`] without an instance at hand.
+/// Metadata of one field of [`TestSettings`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FieldInfo {
     /// The field's name, as LoadGen spells it.
     pub name: &'static str,
-    /// What values it takes.
+    /// The kind of its values.
     pub kind: SettingKind,
     /// Unit of the value, empty for counts, switches and names.
     pub unit: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub help: &'static str,
 }
 
 macro_rules! test_settings {
     ($($(#[doc = $help:literal])+ $name:ident: $type:ident = $default:expr, $unit:literal;)+) => {
-        /// What a test is asked to do. Field names, units and defaults are LoadGen's, but those of `rules` and of
-        /// `multi_stream_interval_ms`, which it does not have any more.
+        /// The request: everything that a test is asked to do. Field names, units and defaults are LoadGen's, but
+        /// those of `rules` and of `multi_stream_interval_ms`, which it does not have any more.
         ///
         /// A plain value: nothing is checked here. [`EffectiveSettings::new`] checks it and derives what really
         /// applies.

@@ -6,7 +6,7 @@ use proctor_vocabulary::{Scenario, TestMode};
 
 use crate::settings::rules::Rules;
 
-/// What values a setting takes.
+/// The kind of values that a setting takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SettingKind {
     /// `true` or `false`.
@@ -60,9 +60,9 @@ pub enum SettingError {
     WrongKind {
         /// The setting.
         name: &'static str,
-        /// What it takes.
+        /// The kind of its values.
         expected: SettingKind,
-        /// What it was given.
+        /// The value that it was given.
         value: SettingValue,
     },
 }

@@ -10,8 +10,8 @@ pub enum Wait {
     /// Asleep to the very instant, as the official LoadGen waits: no processor time, and every query late by what the
     /// system needs to wake a thread.
     Sleep,
-    /// Asleep until shortly before the instant, then awake; for completions the other way round, unless another thread keeps
-    /// the processor busy.
+    /// Asleep until shortly before the instant, then awake; for completions the other way round, unless another
+    /// thread keeps the processor busy.
     #[default]
     Hybrid,
     /// Awake all the time: the least delay, for one processor of the machine.

@@ -1,4 +1,4 @@
-//! What LoadGen does without a word although the settings look as if they asked for something else.
+//! Warnings where the settings look as if they asked for something else than what LoadGen does.
 
 use proctor_vocabulary::{Scenario, TestMode};
 
@@ -8,8 +8,9 @@ use crate::settings::{effective::EffectiveSettings, test_settings::TestSettings}
 const LONG_ACCURACY_RUN_S: f64 = 3600.0;
 
 impl EffectiveSettings {
-    /// What a user should know before the run: settings without effect, settings that say two things, and settings with
-    /// which the run cannot become VALID. Nothing of it changes what is done. Empty for settings as the rules want them.
+    /// Everything that a user should know before the run: settings without effect, settings that say two things, and
+    /// settings with which the run cannot become VALID. Nothing of it changes what is done. Empty for settings as the
+    /// rules want them.
     ///
     /// `request` is what these settings were derived from.
     #[must_use]

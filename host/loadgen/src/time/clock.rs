@@ -41,8 +41,8 @@ pub trait Clock: Send + Sync + 'static {
 #[derive(Debug)]
 struct Origin(start::Start);
 
-/// The same clock as `Instant` reads, without the arithmetic in seconds and nanoseconds of two instants, which would be a
-/// fifth of what a reading costs.
+/// The same clock as `Instant` reads, without the arithmetic in seconds and nanoseconds of two instants, which would
+/// be a fifth of what a reading costs.
 #[cfg(target_os = "linux")]
 mod start {
     use rustix::time::{ClockId, clock_gettime};
@@ -101,8 +101,8 @@ impl RealClock {
     /// is already on its way from another processor.
     const SPIN_BEFORE_YIELD_NS: u64 = 5_000;
 
-    /// A yield that takes longer went to a thread that does not give the processor back before it has to, such as one of an
-    /// engine that spins for work.
+    /// A yield that takes longer went to a thread that does not give the processor back before it has to, such as one
+    /// of an engine that spins for work.
     const CROWDED_YIELD_NS: u64 = 500_000;
 
     /// How long such a thread is left alone. To try again costs a time slice, some ms.
@@ -125,8 +125,9 @@ impl RealClock {
     /// The thread that completes may need this very processor: on a full machine a bare spin would keep it waiting, so
     /// after a while every look is followed by a yield.
     ///
-    /// A hybrid wait ends when the processor comes back from a yield late, and so do those that follow: beside a thread that
-    /// spins, too, each of them would cost a time slice, while a sleeper that is woken has the processor at once.
+    /// A hybrid wait ends when the processor comes back from a yield late, and so do those that follow: beside a
+    /// thread that spins, too, each of them would cost a time slice, while a sleeper that is woken has the processor
+    /// at once.
     fn spin_for(&self, until_ns: u64, ready: &dyn Fn() -> bool) -> bool {
         let yield_from_ns = self.now_ns().saturating_add(Self::SPIN_BEFORE_YIELD_NS);
         loop {

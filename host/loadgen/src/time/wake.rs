@@ -198,8 +198,8 @@ mod loom_tests {
         });
     }
 
-    /// Two threads write and signal in the given way. Returns what a waiter that has counted both sees of the writes; 3 is
-    /// all of it.
+    /// Two threads write and signal in the given way. Returns what a waiter that has counted both sees of the writes;
+    /// 3 is all of it.
     fn seen_behind_two_signals(signal: fn(&Wake)) -> u64 {
         let wake = wake();
         let written: &'static [AtomicU64; 2] = Box::leak(Box::new([0; 2].map(AtomicU64::new)));
@@ -264,8 +264,8 @@ mod loom_tests {
         }
     }
 
-    /// The twin whose threads are not enlisted: the stop finds one of them only. It must fail, or the model above proves
-    /// nothing.
+    /// The twin whose threads are not enlisted: the stop finds one of them only. It must fail, or the model above
+    /// proves nothing.
     #[test]
     #[should_panic(expected = "deadlock")]
     fn loom_finds_a_sleeper_that_a_stop_does_not_find() {

@@ -91,8 +91,8 @@ fn ln_beta(a: f64, b: f64) -> f64 {
 
 /// Logarithm of (x - 1)! for a whole x from 1 on.
 ///
-/// The counts that early stopping states follow from its last bits, so it is computed as the C library does that LoadGen
-/// is linked with: by Stirling's formula from 8 on, and below 8 by the product.
+/// The counts that early stopping states follow from its last bits, so it is computed as the C library does that
+/// LoadGen is linked with: by Stirling's formula from 8 on, and below 8 by the product.
 ///
 /// Source: fdlibm, `e_lgamma_r.c`, which glibc follows.
 fn ln_gamma(x: f64) -> f64 {

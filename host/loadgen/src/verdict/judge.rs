@@ -29,8 +29,8 @@ pub(crate) struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// The result, if there is a phase for one, and the findings: about its figures first, then about the phases in order,
-    /// of a search the reported one before the others. What belongs to no phase follows the last one.
+    /// The result, if there is a phase for one, and the findings: about its figures first, then about the phases in
+    /// order, of a search the reported one before the others. What belongs to no phase follows the last one.
     pub(crate) fn judge(&self) -> (Option<PerformanceResult>, Vec<Finding>) {
         let mut findings = Vec::new();
         let result = self.reported.map(|number| {

@@ -116,7 +116,7 @@ impl fmt::Display for PeakEnd {
     }
 }
 
-/// What a search for the peak did. Its runs are the phases of the test, one for each step.
+/// A search for the peak. Its runs are the phases of the test, one for each step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PeakSearch {
     /// The runs, in order.

@@ -1,4 +1,5 @@
-//! One case: settings, configuration files, and what the system under test does. A line of JSON, which can be run again.
+//! One case: settings, configuration files, and what the system under test does. A line of JSON, which can be run
+//! again.
 
 use std::path::Path;
 
@@ -42,7 +43,7 @@ pub struct ConfigFile {
     pub kind: u32,
 }
 
-/// What the system does with the queries. Patterns repeat, looked up by the number of the sample in the test.
+/// The system's answers to the queries. Patterns repeat, looked up by the number of the sample in the test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 pub struct Script {
     /// A query is completed as soon as so many later ones are there, or by the flush.

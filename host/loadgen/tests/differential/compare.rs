@@ -21,7 +21,7 @@ use crate::{
     trace::Trace,
 };
 
-/// What the official LoadGen logs of completions against the rules.
+/// The official LoadGen's log entries about completions against the rules.
 const COMPLETION_ERRORS: &[&str] = &[
     "Attempted to complete a sample twice.",
     "Attempted to record a sample latency before it's first token latency",
@@ -239,8 +239,8 @@ fn compare_test(
     compare_accuracy(&ours.accuracy, &official.accuracy)
 }
 
-/// The first phase of a search that had too many outstanding queries. Its rate is met only in the official program, so that
-/// the searches part after it.
+/// The first phase of a search that had too many outstanding queries. Its rate is met only in the official program,
+/// so that the searches part after it.
 fn crowded_phase(effective: &EffectiveSettings, official: &Logs) -> Option<usize> {
     let is_crowded = |entry: &Entry| entry.value.contains("Ending early: Too many outstanding queries.");
     let end = official.detail.iter().position(is_crowded)?;

@@ -9,12 +9,12 @@ use proctor_loadgen::{
 
 use crate::case::{Case, apply};
 
-/// What the configuration files did.
+/// The effect of the configuration files.
 pub struct Configured {
     pub settings: TestSettings,
     /// LoadGen's return codes.
     pub codes: Vec<i32>,
-    /// What LoadGen logs of them.
+    /// LoadGen's log entries about them.
     pub log_texts: Vec<String>,
 }
 

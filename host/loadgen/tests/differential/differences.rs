@@ -31,7 +31,7 @@ struct Refusal {
     id: String,
     /// Part of our error.
     error: String,
-    /// What the official one does: `ran`, `crash` or `hang`.
+    /// The official one's behaviour: `ran`, `crash` or `hang`.
     official: Vec<String>,
     #[expect(dead_code, reason = "for people")]
     reason: String,

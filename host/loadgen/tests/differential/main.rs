@@ -1,17 +1,17 @@
-//! The official LoadGen 6.0.17, from its Python package, and ours: the same random settings and the same scripted system,
-//! compared in what they issue, decide and write.
+//! The official LoadGen 6.0.17, from its Python package, and ours: the same random settings and the same scripted
+//! system, compared in what they issue, decide and write.
 //!
-//! The official one runs in real time. Its trace has the instant of every issue and completion to the nanosecond, so ours
-//! then makes the very same test on a clock that is set to these instants, and has to issue the same samples, end for the
-//! same reason, and write the same files: summary and accuracy log byte for byte, the detail log entry by entry. What
-//! differs on purpose is in `differences.toml`.
+//! The official one runs in real time. Its trace has the instant of every issue and completion to the nanosecond, so
+//! ours then makes the very same test on a clock that is set to these instants, and has to issue the same samples,
+//! end for the same reason, and write the same files: summary and accuracy log byte for byte, the detail log entry by
+//! entry. What differs on purpose is in `differences.toml`.
 //!
 //! - `PROCTOR_DIFFERENTIAL_CASES`: cases of each test, four times as many of configuration files.
 //! - `PROCTOR_DIFFERENTIAL_SEED`: the seed, a number.
 //! - `PROCTOR_DIFFERENTIAL_CASE`: one case, as a failure prints it, to run alone.
 //!
-//! `cargo xtask differential` sets the first two. The package is there after `cargo xtask setup`; without it these tests
-//! skip themselves, and fail where the variable `CI` is set.
+//! `cargo xtask differential` sets the first two. The package is there after `cargo xtask setup`; without it these
+//! tests skip themselves, and fail where the variable `CI` is set.
 
 mod case;
 mod compare;
@@ -69,7 +69,7 @@ fn configuration_files_match_the_official_package() {
     run(CONFIGURATION, &generate::configurations(), CONFIGURATION_FACTOR * default_cases());
 }
 
-/// What ours refuses on purpose is refused, and the official program does what the list says.
+/// Settings that ours refuses on purpose are refused, and the official program does what the list says.
 #[test]
 fn every_listed_refusal_matches_the_official_package() {
     let Some(mut official) = start() else { return };

@@ -12,8 +12,8 @@ use serde_json::{Map, Value};
 
 use crate::case::Case;
 
-/// Where `cargo xtask setup` puts the package, under the target folder of the workspace; below it is one folder for each
-/// version of Python.
+/// Where `cargo xtask setup` puts the package, under the target folder of the workspace; below it is one folder for
+/// each version of Python.
 const PACKAGE_FOLDER: &str = "target/mlcommons-loadgen-6.0.17";
 
 /// A process that runs one case after the other.
@@ -45,11 +45,11 @@ impl Outcome {
 
 #[derive(Debug, Deserialize)]
 pub struct Run {
-    /// What each call of `FromConfig` returned.
+    /// Return codes of the calls of `FromConfig`.
     pub codes: Vec<i32>,
     /// The settings that the test was asked for.
     pub values: Map<String, Value>,
-    /// What LoadGen called, in order.
+    /// The calls that LoadGen made, in order.
     pub calls: Vec<Call>,
 }
 

@@ -100,7 +100,8 @@ impl Rate {
     }
 }
 
-/// The first number of a range for which something holds, as it does for all further ones; one beyond it if there is none.
+/// The first number of a range for which something holds, as it does for all further ones; one beyond it if there is
+/// none.
 fn first_in(low: u64, high: u64, holds: impl Fn(u64) -> bool) -> u64 {
     let (mut low, mut end) = (low, high + 1);
     while low < end {

@@ -1,4 +1,4 @@
-//! What LoadGen called and when: the driver's notes, joined with the trace.
+//! The calls that LoadGen made, and when: the driver's notes, joined with the trace.
 
 use std::collections::HashSet;
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// What a trace says, in the order of the file, which is that of the calls. Instants are in ns from its origin.
+/// The content of a trace, in the order of the file, which is that of the calls. Instants are in ns from its origin.
 #[derive(Debug, Default)]
 pub struct Trace {
     pub samples: VecDeque<Times>,

@@ -26,8 +26,8 @@ pub struct Row {
     pub token_count: u64,
 }
 
-/// `samples.json`: sample id, query id, library index, scheduled ns after the first, issue delay in ns, latency in ns; in
-/// token runs also the latency of the first token in ns (but not in Offline), and the number of tokens.
+/// `samples.json`: sample id, query id, library index, scheduled ns after the first, issue delay in ns, latency in
+/// ns; in token runs also the latency of the first token in ns (but not in Offline), and the number of tokens.
 #[derive(Deserialize)]
 struct Samples {
     rows: Vec<SampleRow>,
@@ -117,7 +117,7 @@ impl Replay {
     }
 }
 
-/// What the SUT of the recordings answered, and sent with the first token: the index in 32 bits.
+/// The answer of the recordings' SUT, also with the first token: the index in 32 bits.
 fn data(index: SampleIndex) -> [u8; 4] {
     u32::try_from(index.0).unwrap().to_le_bytes()
 }

@@ -34,7 +34,7 @@ pub enum Tokens {
     Count(u32),
 }
 
-/// What to do with the n-th sample of the test, n from 0.
+/// The script: what to do with the n-th sample of the test, n from 0.
 pub type Script = dyn Fn(u64, QuerySample) -> Vec<Answer> + Sync;
 
 /// Completes what has this id, without tokens.

@@ -22,12 +22,12 @@ pub struct Applied {
     pub line: u64,
 }
 
-/// What a file did.
+/// The effect of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConfigFileReport {
     /// The settings that it gave a value, in the order in which LoadGen looks the keys up.
     pub applied: Vec<Applied>,
-    /// What deserves a warning, in the order of the lines. Lines for another model or scenario are not listed.
+    /// Lines that deserve a warning, in their order. Lines for another model or scenario are not listed.
     pub ignored: Vec<Ignored>,
 }
 
@@ -110,7 +110,7 @@ fn convert(conversion: Conversion, word: &str) -> Option<SettingValue> {
     })
 }
 
-/// What is surprising about the value that came of a word, if anything.
+/// The surprise about the value that came of a word, if there is one.
 fn surprise(rule: &Rule, word: &str, value: &SettingValue) -> Option<IgnoredReason> {
     let (used, whole) = number::unsigned(word);
     let factor = match rule.conversion {

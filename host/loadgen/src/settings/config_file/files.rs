@@ -1,4 +1,4 @@
-//! What LoadGen does around one file: open it, apply the built-in text first, return a code.
+//! LoadGen's work around one file: open it, apply the built-in text first, return a code.
 
 use std::{
     fs, io,
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::settings::test_settings::TestSettings;
 
-/// What LoadGen logs when a process applies more than one `user.conf`, under `error_invalid_config`.
+/// LoadGen's error when a process applies more than one `user.conf`, under `error_invalid_config`.
 pub const REPEATED_USER_FILE: &str =
     "Multiple conf files are used. This is not valid for official submission.";
 
@@ -39,10 +39,10 @@ pub fn apply_audit(
     apply(text, ConfigFileKind::Other, "*", settings.scenario, settings)
 }
 
-/// What one call of [`ConfigFiles::from_config`] did.
+/// The effect of one call of [`ConfigFiles::from_config`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FromConfigReport {
-    /// What the file itself did.
+    /// The effect of the file itself.
     pub file: ConfigFileReport,
     /// Whether this was not the first `user.conf`. The built-in values are not applied then, and LoadGen logs the
     /// error "Multiple conf files are used. This is not valid for official submission."

@@ -1,4 +1,4 @@
-//! What LoadGen passes over in silence, or takes otherwise than it looks.
+//! Lines that LoadGen passes over in silence, or takes otherwise than they look.
 
 /// A line that LoadGen passes over in silence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -70,7 +70,7 @@ pub enum IgnoredReason {
         word: String,
         /// The setting.
         setting: &'static str,
-        /// What the setting becomes.
+        /// The value of the setting.
         used: u64,
     },
     /// A switch that only a 1 turns on.
@@ -104,8 +104,8 @@ pub enum IgnoredReason {
 }
 
 impl IgnoredReason {
-    /// What LoadGen writes into its detail log for this line, under `error_invalid_config`: of all of them it tells only
-    /// of a mode that does not exist.
+    /// LoadGen's entry in the detail log for this line, under `error_invalid_config`: of all reasons it reports only
+    /// that of a mode that does not exist.
     #[must_use]
     pub fn log_text(&self) -> Option<&'static str> {
         matches!(self, Self::InvalidMode { .. }).then_some("Invalid value passed to Mode key in config.")

@@ -18,7 +18,7 @@ pub(super) fn double(word: &str) -> Option<f64> {
     Some(if negative { -value } else { value })
 }
 
-/// What `strtoull` with base 0 makes of the start of `word`; 0 if it starts with no digit.
+/// The value that `strtoull` with base 0 reads from the start of `word`; 0 if it starts with no digit.
 ///
 /// `0x` is hexadecimal, a leading 0 octal; a minus sign negates modulo 2^64; too large is 2^64 - 1. The second value
 /// says whether the whole word was consumed.

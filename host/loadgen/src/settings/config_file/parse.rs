@@ -13,13 +13,13 @@ use super::{
 pub struct ConfigFileError {
     /// Line in the file, from 1.
     pub line: u64,
-    /// What is wrong.
+    /// The kind of error.
     pub kind: ConfigFileErrorKind,
     /// The word at fault.
     pub word: String,
 }
 
-/// What is wrong with a line.
+/// A mistake in a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigFileErrorKind {
     /// The second word is not `=`.
@@ -31,7 +31,7 @@ pub enum ConfigFileErrorKind {
 }
 
 impl ConfigFileError {
-    /// What LoadGen writes into its detail log for this line, under `error_invalid_config`.
+    /// LoadGen's entry in the detail log for this line, under `error_invalid_config`.
     #[must_use]
     pub fn log_text(&self) -> String {
         match self.kind {

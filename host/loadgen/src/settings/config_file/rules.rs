@@ -2,7 +2,7 @@
 
 use proctor_vocabulary::Scenario::{self, MultiStream, Offline, Server, SingleStream};
 
-/// What a key does to a setting.
+/// The effect of a key on a setting.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Conversion {
     /// The number of a mode.

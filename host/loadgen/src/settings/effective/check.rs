@@ -49,7 +49,7 @@ pub enum SettingsError {
         key: &'static str,
         /// Its value.
         value: SettingValue,
-        /// What it may be.
+        /// The values that are allowed.
         expected: String,
     },
     /// The library has no samples, or more than can be addressed.
@@ -165,8 +165,8 @@ impl EffectiveSettings {
             && self.scenario == Scenario::Server
             && !self.performance_issue_same
         {
-            // The permutations are drawn for the fewest queries. MultiStream does not use them, and in SingleStream there
-            // is at least one.
+            // The permutations are drawn for the fewest queries. MultiStream does not use them, and in SingleStream
+            // there is at least one.
             return no_queries(
                 "sample_concatenate_permutation needs a min_query_count of at least 1".to_owned(),
             );

@@ -16,7 +16,7 @@ use crate::{
 const MARGIN: f64 = 0.98;
 /// Rates below this share of the one that was tried are not looked at.
 const SHARE_MIN: f64 = 1e-3;
-/// Of the outstanding queries that are allowed, so many may be there in the replay.
+/// Share of the outstanding queries that are allowed that may be there in the replay.
 const OUTSTANDING_SHARE: f64 = 0.8;
 /// How often the gap between a good and a bad rate is halved, in their logarithms: to 0.04 % of the rate.
 const STEPS: usize = 14;

@@ -1,4 +1,4 @@
-//! What is known of a performance phase when it is judged.
+//! Everything that a performance phase is judged by.
 
 use proctor_vocabulary::Scenario;
 
@@ -17,7 +17,7 @@ use crate::{
 /// Queries that a rate is computed from; more would only take time and memory.
 const SAMPLES_MAX: usize = 1 << 18;
 
-/// What is known of a performance phase.
+/// A performance phase with its result and settings.
 pub(crate) struct Evidence<'a> {
     pub(crate) settings: &'a EffectiveSettings,
     pub(crate) result: &'a PerformanceResult,
@@ -60,7 +60,7 @@ impl<'a> Evidence<'a> {
         Schedule::new(&settings, &PhasePlan { mode: PhaseMode::Performance, set }).take(SAMPLES_MAX)
     }
 
-    /// How long so many queries take at a rate, in ns.
+    /// How long this number of queries takes at a rate, in ns.
     pub(super) fn time_ns(query_count: u64, qps: f64) -> Option<u64> {
         let ns = query_count as f64 * 1e9 / qps;
         (ns.is_finite() && ns >= 0.0).then_some(ns as u64)

@@ -20,17 +20,17 @@ pub struct Finding {
     pub scope: Scope,
     /// Whether the rule is kept.
     pub standing: Standing,
-    /// What was measured, in [`unit`](Self::unit).
+    /// The measured value, in [`unit`](Self::unit).
     pub measured: Option<f64>,
-    /// What the rule asks for, in the same unit.
+    /// The bound of the rule, in the same unit.
     pub bound: Option<f64>,
     /// Unit of both.
     pub unit: Unit,
-    /// What would make the next run VALID, as far as this rule is concerned.
+    /// The change that would make the next run VALID, as far as this rule is concerned.
     pub remedy: Option<Remedy>,
     /// How long a run takes that follows the remedy, in ns; for more queries at the same rate, how much longer.
     pub time_ns: Option<u64>,
-    /// What happened, where the numbers do not say it.
+    /// The event, where the numbers do not say it.
     pub(crate) cause: Option<Cause>,
 }
 
@@ -71,7 +71,7 @@ pub enum Rule {
     Unload,
     /// The search for the peak finds it.
     PeakFound,
-    /// What the caller demands of the system under test.
+    /// Demands of the caller on the system under test.
     Caller,
 }
 
@@ -86,7 +86,7 @@ pub enum Scope {
     Caller,
 }
 
-/// What happened where numbers do not say it. Displays as a sentence.
+/// An event that numbers do not say. Displays as a sentence.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Cause {
     Intervals(IntervalResult),
@@ -100,11 +100,11 @@ pub(crate) enum Cause {
     Caller(Fault),
 }
 
-/// What the caller has against a test, of a type that it alone knows.
+/// The caller's objection to a test, of a type that it alone knows.
 #[derive(Debug, Clone)]
 pub(crate) struct Fault(Arc<dyn DisplayAndDebug>);
 
-/// What a fault has to be.
+/// Requirements on a fault.
 trait DisplayAndDebug: fmt::Display + fmt::Debug + Send + Sync {}
 
 impl<T: fmt::Display + fmt::Debug + Send + Sync> DisplayAndDebug for T {}
@@ -153,7 +153,7 @@ pub enum Standing {
     Met,
 }
 
-/// What a number of a finding counts.
+/// The unit of the numbers of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Nanoseconds.
@@ -166,7 +166,7 @@ pub enum Unit {
     QueriesPerSecond,
 }
 
-/// What to do.
+/// The change to make.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Remedy {
     /// Lower `server_target_qps` to about this.
@@ -274,8 +274,8 @@ impl Finding {
         }
     }
 
-    /// Something that the caller alone has seen, and that makes the test INVALID. `fault` displays as a sentence, for the
-    /// logs too; `advice` says what to do about it.
+    /// Something that the caller alone has seen, and that makes the test INVALID. `fault` displays as a sentence, for
+    /// the logs too; `advice` says what to do about it.
     #[must_use]
     pub fn of_caller(
         fault: impl fmt::Display + fmt::Debug + Send + Sync + 'static,

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::issue::end::IssueEnd;
 
-/// Limits are set so much higher than what is expected to be needed.
+/// Factor by which limits are set higher than is expected to be needed.
 const RESERVE: f64 = 1.1;
 
 const NS_PER_MS: u64 = 1_000_000;
@@ -47,7 +47,7 @@ pub(super) fn lengths(evidence: &Evidence<'_>) -> Vec<Finding> {
     findings
 }
 
-/// What would make the run long enough, from why it was not.
+/// The change that would make the run long enough, from why it was not.
 fn remedy(evidence: &Evidence<'_>) -> Option<(Remedy, Option<u64>)> {
     let settings = evidence.settings;
     let qps = evidence.qps();

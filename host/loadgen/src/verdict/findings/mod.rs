@@ -1,20 +1,21 @@
-//! What a verdict rests on: which rules were met or broken, by how much, and what would make the next run VALID.
+//! The findings of a verdict: which rules were met or broken, by how much, and what would make the next run VALID.
 //!
-//! A [`Finding`](crate::Finding) is data: the rule, what was measured, the bound, the remedy, and how long a run takes that follows it.
-//! Displayed it is a sentence. [`TestOutcome::findings`](crate::TestOutcome) has those of a test.
+//! A [`Finding`](crate::Finding) is data: the rule, what was measured, the bound, the remedy, and how long a run
+//! takes that follows it. Displayed it is a sentence. [`TestOutcome::findings`](crate::TestOutcome) has those of a
+//! test.
 //!
 //! # How far a remedy can be believed
 //! - What follows from the settings (limits, lengths, counts) is exact.
 //! - The rate of a Server run whose latency is over its bound is computed from the run itself: its arrivals and
-//!   completions tell how long each query kept the system busy, and a queue with these times is fed with the arrivals of
-//!   lower rates, which are known, until the bound and early stopping are met. For a system that serves queries one after
-//!   the other this is what would happen, if they took as long again. A system that works in batches or in parallel is
-//!   less regular: the rate is a good first guess, and the sentence says "about". It is 2 % below what was computed, and
-//!   cut to three digits.
+//!   completions tell how long each query kept the system busy, and a queue with these times is fed with the arrivals
+//!   of lower rates, which are known, until the bound and early stopping are met. For a system that serves queries
+//!   one after the other this is what would happen, if they took as long again. A system that works in batches or in
+//!   parallel is less regular: the rate is a good first guess, and the sentence says "about". It is 2 % below what
+//!   was computed, and cut to three digits.
 //! - The time per output token depends on how many queries are in the system. The rate is lowered in the proportion in
 //!   which that number has to fall.
-//! - How many queries early stopping needs in all is estimated with the measured share of queries over the bound, and two
-//!   standard deviations more of them.
+//! - How many queries early stopping needs in all is estimated with the measured share of queries over the bound, and
+//!   two standard deviations more of them.
 
 mod bounds;
 mod evidence;

@@ -1,4 +1,4 @@
-//! What is against a test whatever its figures are, and what the author of the system under test can do about it.
+//! Objections to a test, whatever its figures are, and what the author of the system under test can do about them.
 
 use super::finding::{Cause, Finding, Rule, Scope};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
     verdict::peak_search::{PeakEnd, PeakSearch},
 };
 
-/// What happened in one phase.
+/// Objections to one phase.
 pub(crate) fn of_phase(phase: &PhaseOutcome, number: usize) -> impl Iterator<Item = Finding> {
     let objection = move |rule, cause, advice| Finding::objection(rule, Scope::Phase(number), cause, advice);
     let missing = phase.missing.clone().map(|missing| {
@@ -24,7 +24,7 @@ pub(crate) fn of_phase(phase: &PhaseOutcome, number: usize) -> impl Iterator<Ite
     missing.into_iter().chain(stalled).chain(unload)
 }
 
-/// What happened in the test and belongs to none of its phases. Samples that fail above the peak are what the search
+/// Objections to the test that belong to none of its phases. Samples that fail above the peak are what the search
 /// looks for.
 pub(crate) fn of_test(
     violations: &[Violation],

@@ -1,15 +1,15 @@
 //! The queries of a Server run once more, at another rate.
 //!
-//! The system is taken for a queue with one server that works on queries in the order of their arrival, and a delay that
-//! every query has besides. From arrivals `a` and completions `c` of the run follow the times `s` for which each query
-//! kept the server: with `b = c - delay`, `s[i] = b[i] - max(a[i], b[i-1])`, that is from when the server could begin.
-//! With these times and the same arrivals the run comes out as it was; with other arrivals, another one does. Which
-//! arrivals a run at another rate will have is known to the nanosecond. If it has more queries than were measured, the
-//! times are used again from the first.
+//! The system is taken for a queue with one server that works on queries in the order of their arrival, and a delay
+//! that every query has besides. From arrivals `a` and completions `c` of the run follow the times `s` for which each
+//! query kept the server: with `b = c - delay`, `s[i] = b[i] - max(a[i], b[i-1])`, that is from when the server could
+//! begin. With these times and the same arrivals the run comes out as it was; with other arrivals, another one does.
+//! Which arrivals a run at another rate will have is known to the nanosecond. If it has more queries than were
+//! measured, the times are used again from the first.
 //!
-//! The delay stands for work that several queries get at once. It is what a query that finds the system empty takes longer
-//! than the server needs for one when there is a queue: 0 if queries are served one after the other, three quarters of the
-//! service time if four are served in parallel.
+//! The delay stands for work that several queries get at once. It is what a query that finds the system empty takes
+//! longer than the server needs for one when there is a queue: 0 if queries are served one after the other, three
+//! quarters of the service time if four are served in parallel.
 //!
 //! Source: D. V. Lindley, "The theory of queues with a single server", 1952, for the recursion.
 
@@ -25,7 +25,7 @@ pub(super) struct Replay {
     delay_ns: u64,
 }
 
-/// What became of the queries at a rate.
+/// The queries at a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Replayed {
     /// Queries in all.
@@ -79,7 +79,7 @@ impl Replay {
     }
 }
 
-/// What every query takes besides its turn at the server.
+/// The time that every query takes besides its turn at the server.
 fn delay_ns(samples: &[(u64, u64)]) -> u64 {
     let smallest_ns = samples.iter().map(|it| it.1).min().unwrap_or(0);
     let mut last_end_ns = 0;

@@ -44,7 +44,7 @@ impl fmt::Display for Finding {
 }
 
 impl Finding {
-    /// What was measured or what happened, without the remedy.
+    /// The measurement or the event, without the remedy.
     #[must_use]
     pub fn what(&self) -> String {
         if let Some(cause) = &self.cause {
@@ -139,7 +139,7 @@ fn excess(measured: f64, bound: f64) -> String {
     }
 }
 
-/// Two numbers of a unit, with so many digits that one can tell them apart.
+/// Two numbers of a unit, with enough digits to tell them apart.
 fn pair(measured: f64, bound: f64, unit: Unit) -> (String, String) {
     match unit {
         Unit::Ns => {
@@ -173,7 +173,7 @@ fn time(ns: u64, digits: usize) -> String {
     }
 }
 
-/// A number with so many significant digits, but all before the point, and no zeros at the end of a fraction.
+/// A number with this many significant digits, but all before the point, and no zeros at the end of a fraction.
 fn significant(value: f64, digits: usize) -> String {
     if value == 0.0 || !value.is_finite() {
         return value.to_string();

@@ -13,7 +13,7 @@ use crate::{
 pub struct IntervalResult {
     /// Samples in each query.
     pub stream_count: u64,
-    /// What was measured.
+    /// The measured intervals.
     pub record: IntervalRecord,
     /// The most queries that may miss the bound.
     pub allowed_late_query_count: u64,

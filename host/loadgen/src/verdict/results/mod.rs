@@ -28,11 +28,11 @@ pub struct PerformanceResult {
     pub issued_query_count: u64,
     /// Latencies of the completed samples.
     pub sample_latencies: LatencyStatistics,
-    /// What is reported for this scenario only.
+    /// Figures that are reported for this scenario only.
     pub figures: ScenarioFigures,
     /// MultiStream under the older rules: whether the system kept up with the intervals.
     pub intervals: Option<IntervalResult>,
-    /// What was measured of tokens, in token runs.
+    /// Figures of tokens, in token runs.
     pub tokens: Option<TokenResult>,
     /// Whether the run was long enough.
     pub min_duration_met: bool,
@@ -44,7 +44,7 @@ pub struct PerformanceResult {
     /// Whether enough queries were seen to believe the percentile. In token runs this is about the time to the first
     /// token, or, if that has failed already, about the time per output token.
     pub early_stopping: EarlyStopping,
-    /// What to change, for the bounds, the duration and the queries as far as they were not met.
+    /// Changes to make, for the bounds, the duration and the queries as far as they were not met.
     pub recommendations: Vec<Recommendation>,
 }
 
@@ -141,7 +141,7 @@ impl PerformanceResult {
         self.tokens.as_ref()?.latencies.as_ref()
     }
 
-    /// What early stopping says of the first and of the further tokens. Empty in Offline, and for the first if the others
+    /// Early stopping's texts about the first and the further tokens. Empty in Offline, and for the first if the others
     /// have failed.
     pub(crate) fn token_early_stopping_texts(&self) -> [&str; 2] {
         self.token_latencies().map_or(["", ""], |latencies| {

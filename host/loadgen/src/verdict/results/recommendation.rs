@@ -1,4 +1,4 @@
-//! What to change so that the next run is VALID, in LoadGen's words.
+//! Changes that make the next run VALID, in LoadGen's words.
 
 use std::fmt;
 

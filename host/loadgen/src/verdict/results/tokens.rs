@@ -9,7 +9,7 @@ use crate::{
     settings::effective::EffectiveSettings,
 };
 
-/// What a token run measured of tokens.
+/// The tokens of a token run.
 ///
 /// Rates are per second, NaN or infinite where a run is too short for them.
 #[derive(Debug, Clone, PartialEq)]
