@@ -8,8 +8,8 @@ mod cli;
 mod commands;
 
 use clap::Parser;
-// The default plugin is linked in, and a family of benchmarks. They register themselves, for which the linker has to see
-// them used.
+// The default plugin is linked in, and a family of benchmarks. They register themselves, for which the linker has to
+// see them used.
 use cpu_rnn_sut as _;
 use proctor_recurrent_layers as _;
 

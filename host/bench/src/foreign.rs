@@ -1,7 +1,9 @@
-//! What share of some processors others used meanwhile: what a measurement has to be free of.
+//! Share of some processors that other processes used meanwhile: a disturbance of a measurement.
 
 use std::{fs, time::Instant};
 
+/// Share of the processors that others may use; above it, a measurement is made again.
+pub(crate) const FOREIGN_SHARE_MAX: f64 = 0.03;
 /// Of the counters in `/proc`.
 const TICKS_PER_SECOND: f64 = 100.0;
 

@@ -1,8 +1,9 @@
-//! `host-bench`: recurrent layers and whole models through plugins, beside the systems that a user would pick otherwise.
+//! `host-bench`: recurrent layers and whole models through plugins, beside the systems that a user would pick
+//! otherwise.
 //!
 //! It needs the insides of a plugin and other systems, and is therefore not linked into `host`, which starts it for
-//! `host bench rnn` and `host bench engines`. [`worker`] talks to the processes that run a system each, [`timing`] says how
-//! calls are timed, and [`foreign`] what others did meanwhile.
+//! `host bench rnn` and `host bench engines`. [`worker`] talks to the processes that run a system each, [`timing`] says
+//! how calls are timed, and [`foreign`] what others did meanwhile.
 
 #![forbid(unsafe_code)]
 
@@ -17,8 +18,8 @@ use clap::{Parser, Subcommand};
 use cpu_rnn_sut as _;
 
 use crate::{
-    engines::{ENGINES_HELP, EnginesFlags, EnginesWorkerFlags},
-    rnn::{RNN_HELP, RnnFlags, WorkerFlags},
+    engines::flags::{ENGINES_HELP, EnginesFlags, EnginesWorkerFlags},
+    rnn::flags::{RNN_HELP, RnnFlags, WorkerFlags},
 };
 
 /// Measures layers and models beside other systems, for `host bench rnn` and `host bench engines`.
@@ -37,7 +38,8 @@ enum Benchmark {
     /// Runs a plugin on layers as it is asked to, for `rnn`.
     #[command(hide = true)]
     RnnWorker(WorkerFlags),
-    /// Whole models through plugins: what host and plugin add to ONNX Runtime called directly, and other engines beside it.
+    /// Whole models through plugins: what host and plugin add to ONNX Runtime called directly, and other engines beside
+    /// it.
     #[command(after_help = ENGINES_HELP)]
     Engines(EnginesFlags),
     /// Makes tests with a plugin as it is asked to, for `engines`.
@@ -49,10 +51,10 @@ fn main() {
     let cli = Cli::parse();
     proctor_display::start_log();
     proctor_display::end(match &cli.benchmark {
-        Benchmark::Rnn(flags) => rnn::bench(flags),
-        Benchmark::RnnWorker(flags) => rnn::work(flags),
-        Benchmark::Engines(flags) => engines::bench(flags),
-        Benchmark::EnginesWorker(flags) => engines::work(flags),
+        Benchmark::Rnn(flags) => rnn::grid::bench(flags),
+        Benchmark::RnnWorker(flags) => rnn::ours::work(flags),
+        Benchmark::Engines(flags) => engines::grid::bench(flags),
+        Benchmark::EnginesWorker(flags) => engines::ours::work(flags),
     })
 }
 

@@ -1,4 +1,4 @@
-//! How long a call is measured, and what is taken from the times.
+//! Length of a measurement, and the figures taken from the times of its calls.
 
 use std::time::Instant;
 
@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Window {
     /// Before anything counts.
     pub(crate) warm_up_s: f64,
-    /// At least so long and so many calls ...
+    /// Least time and least number of calls ...
     pub(crate) least_s: f64,
     pub(crate) least_calls: usize,
-    /// ... but no call begins after this.
+    /// ... but no call begins after this time.
     pub(crate) most_s: f64,
 }
 
@@ -25,7 +25,7 @@ impl Window {
 /// Makes calls one right after the other, and returns the time of each in ns.
 ///
 /// # Errors
-/// That of the first call that fails.
+/// The error of the first call that fails.
 pub(crate) fn times_ns<E>(window: &Window, mut call: impl FnMut() -> Result<(), E>) -> Result<Vec<u64>, E> {
     let begin = Instant::now();
     while begin.elapsed().as_secs_f64() < window.warm_up_s {
@@ -48,7 +48,7 @@ pub(crate) fn times_ns<E>(window: &Window, mut call: impl FnMut() -> Result<(), 
     }
 }
 
-/// What is taken from the times of a system's calls.
+/// Figures taken from the times of a system's calls.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Times {
     pub(crate) median_ns: f64,

@@ -1,8 +1,8 @@
-//! A process that runs one system with one number of threads: it is asked for one thing at a time, in lines of JSON, and
-//! waits at its standard input meanwhile.
+//! A process that runs one system with one number of threads: it is asked for one thing at a time, in lines of JSON,
+//! and waits at its standard input meanwhile.
 //!
-//! Its first line is `{"version": ...}`, each further one the answer to a request; `{"error": ...}` says why there is none.
-//! `worker.py` is the other side in Python.
+//! Its first line is `{"version": ...}`, each further one the answer to a request; `{"error": ...}` says why there is
+//! none. `worker.py` is the other side in Python.
 
 use std::{
     fs::{self, File},
@@ -20,6 +20,8 @@ use serde_json::Value;
 
 use crate::foreign::Watch;
 
+/// Where libraries of kernels look for a number of threads; candle looks nowhere else.
+pub(crate) const THREAD_VARIABLES: [&str; 3] = ["OMP_NUM_THREADS", "RAYON_NUM_THREADS", "CANDLE_NUM_THREADS"];
 /// Longer than anything takes: to import a package, to load the largest layer, to run it in quiet.
 const LIMIT: Duration = Duration::from_secs(300);
 /// Where a worker writes the times of its calls, in ns, as little-endian u64.
@@ -28,13 +30,13 @@ const TIMES: &str = "times.u64";
 /// The side in Python that answers. A script that runs a system comes after it.
 pub(crate) const SCRIPT: &str = include_str!("worker.py");
 
-/// What a worker says at its start.
+/// Greeting of a worker.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Hello {
     pub(crate) version: String,
 }
 
-/// Why a worker cannot do what it was asked for.
+/// Refusal of a request, with the reason.
 #[derive(Debug, Serialize)]
 pub(crate) struct Refusal {
     pub(crate) error: String,
@@ -52,7 +54,7 @@ pub(crate) struct Worker {
     stderr: PathBuf,
 }
 
-/// Where to look: the interpreters that are given, else that of the active virtual environment, and `python3`.
+/// Interpreters to look at: those that are given, else that of the active virtual environment, and `python3`.
 pub(crate) fn pythons(given: &[PathBuf]) -> Vec<PathBuf> {
     if !given.is_empty() {
         return given.to_vec();
@@ -61,7 +63,7 @@ pub(crate) fn pythons(given: &[PathBuf]) -> Vec<PathBuf> {
     active.into_iter().chain([PathBuf::from("python3")]).collect()
 }
 
-/// What a worker has measured.
+/// Measurement of a worker.
 #[derive(Debug)]
 pub(crate) struct Measurement<R> {
     /// Its answer.
@@ -72,7 +74,7 @@ pub(crate) struct Measurement<R> {
     pub(crate) foreign_share: Option<f64>,
 }
 
-/// Writes an answer or a greeting as a line to stdout: the side of a worker. Whoever does not listen any more has ended.
+/// Writes an answer or a greeting as a line to stdout: the side of a worker. A reader that is gone has ended.
 pub(crate) fn say(reply: &impl Serialize) {
     let mut out = io::stdout().lock();
     let _ = serde_json::to_writer(&mut out, reply);
@@ -93,7 +95,7 @@ impl Worker {
     /// Starts a process, with what it writes to stderr in a file of `folder`, and waits for its version.
     ///
     /// # Errors
-    /// Why there is none, in one line.
+    /// The reason of a failure, in one line.
     pub(crate) fn start(
         mut command: Command,
         threads: usize,
@@ -130,8 +132,8 @@ impl Worker {
         self.reply()
     }
 
-    /// Asks for times, which it writes to a file of `folder`. Also returns what it answers, and the share of its processors
-    /// that others used meanwhile.
+    /// Asks for times, which it writes to a file of `folder`. Also returns what it answers, and the share of its
+    /// processors that others used meanwhile.
     ///
     /// # Errors
     /// As [`ask`](Self::ask).

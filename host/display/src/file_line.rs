@@ -12,7 +12,8 @@ use proctor_run::text::megabytes;
 /// Time between two lines about a file, at least.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Shows on stderr how much of a file is written: one line that is rewritten on a terminal, a line every second elsewhere.
+/// Shows on stderr how much of a file is written: one line that is rewritten on a terminal, a line every second
+/// elsewhere.
 #[derive(Debug, Default)]
 pub struct FileLine {
     shown: Option<Instant>,

@@ -1,8 +1,9 @@
-//! The way the programs show what they measure: progress on a terminal while it goes on, and pages of figures at the end.
+//! The way the programs show what they measure: progress on a terminal while it goes on, and pages of figures at the
+//! end.
 //!
-//! A [`Terminal`] observes a run; [`Steps`] shows how far a benchmark is. A [`Page`] is tables with their notes and their
-//! [`Origin`], as text, in Markdown and as JSON; a [`Spread`] sums up several values of one figure. [`start_log`], [`print`]
-//! and [`end`] are how each program begins, answers and ends, with one of the [`EXIT_CODES`].
+//! A [`Terminal`] observes a run; [`Steps`] shows how far a benchmark is. A [`Page`] is tables with their notes and
+//! their [`Origin`], as text, in Markdown and as JSON; a [`Spread`] sums up several values of one figure.
+//! [`start_log`], [`print`] and [`end`] are how each program begins, answers and ends, with one of the [`EXIT_CODES`].
 
 #![forbid(unsafe_code)]
 

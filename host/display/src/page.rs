@@ -153,7 +153,7 @@ pub fn markdown_table(head: &[&str], rows: impl Iterator<Item = Vec<String>>) ->
 /// Writes a report as JSON, indented, with a line end.
 ///
 /// # Errors
-/// Those of `out`.
+/// The errors of `out`.
 pub fn write_json(report: &impl Serialize, out: &mut impl Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, report)?;
     out.write_all(b"\n")

@@ -1,4 +1,4 @@
-//! How a test is going, on stderr: one line that is rewritten on a terminal, a plain line every second elsewhere.
+//! Progress of a test on stderr: one line that is rewritten on a terminal, a plain line every second elsewhere.
 
 use std::{
     io::{self, IsTerminal},
@@ -15,7 +15,7 @@ use proctor_run::{Ticker, text};
 const PLAIN_INTERVAL: Duration = Duration::from_secs(1);
 /// How often the line on a terminal is rewritten.
 const LIVE_INTERVAL: Duration = Duration::from_millis(250);
-/// The live percentile is that of so many samples.
+/// Number of latest samples that the live percentile is taken from.
 const WINDOW: u64 = 4096;
 
 /// Shows the progress of a test until it is stopped.
@@ -52,7 +52,7 @@ impl ProgressLine {
     }
 }
 
-/// What is counted: where a query has many samples, the samples.
+/// Unit that is counted: samples where a query has many of them, else queries.
 fn unit(scenario: Scenario) -> &'static str {
     match scenario {
         Scenario::SingleStream | Scenario::Server => "queries",
@@ -79,7 +79,7 @@ impl View {
     }
 }
 
-/// The rate is that since the last look, or since the start.
+/// One line. The rate is taken since the last look, or since the start.
 fn line(now: PhaseProgress, before: Option<PhaseProgress>, p99_ns: Option<u64>, unit: &str) -> String {
     let mode = match now.mode {
         PhaseMode::Accuracy => "accuracy",

@@ -52,7 +52,7 @@ pub enum HostError {
     Output {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The folder for the results cannot be used.

@@ -15,7 +15,7 @@ use crate::{
 /// Opens the plugin, loads the model as a run with these settings would, and returns the plugin's explanation of it.
 ///
 /// # Errors
-/// As of a run, until the model is loaded; [`HostError::PluginCannot`] if the plugin does not say.
+/// The errors of a run, until the model is loaded; [`HostError::PluginCannot`] if the plugin does not say.
 pub fn explain_model(settings: &Settings, interrupt: &Interrupt) -> Result<String, HostError> {
     // There is no run folder for the report.
     crash::install(&std::env::temp_dir().join(format!("proctor-crash-{}.txt", std::process::id())))?;

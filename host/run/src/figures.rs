@@ -52,8 +52,8 @@ impl From<&LatencyStatistics> for Latencies {
 
 /// The metric of the scenario under the rules of the test.
 ///
-/// Under the older rules that of MultiStream is the number of streams, and that of Server the rate at which samples were
-/// scheduled (MLPerf Inference rules v0.7, FAQ).
+/// Under the older rules that of MultiStream is the number of streams, and that of Server the rate at which samples
+/// were scheduled (MLPerf Inference rules v0.7, FAQ).
 pub(crate) fn metric(result: &PerformanceResult, settings: &EffectiveSettings) -> Metric {
     let quantile = settings.target_latency_percentile;
     if let Some(intervals) = &result.intervals {
@@ -79,7 +79,7 @@ pub(crate) fn metric(result: &PerformanceResult, settings: &EffectiveSettings) -
     }
 }
 
-/// What a search for the peak is about.
+/// Metric of a search for the peak.
 pub(crate) fn peak_metric(qps: f64) -> Metric {
     Metric { name: "peak rate".to_owned(), value: qps, unit: "queries/s" }
 }

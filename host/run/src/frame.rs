@@ -1,5 +1,5 @@
-//! The frame of a run and of a search: settings checked and warned of, a folder that stays only if something is in it, the
-//! report of a crash or a hang, and a note of the error that ended it.
+//! The frame of a run and of a search: settings checked and warned of, a folder that stays only if something is in it,
+//! the report of a crash or a hang, and a note of the error that ended it.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// Checks and shows what is to be said of the settings, then makes the folder.
+    /// Checks the settings, shows their warnings, and makes the folder.
     ///
     /// # Errors
     /// If the settings are wrong, or the folder cannot be made.
@@ -48,11 +48,11 @@ impl Frame {
         Ok(Self { settings, folder, interrupt: interrupt.clone(), watchdog: Watchdog::default() })
     }
 
-    /// Does the work with the plugin under watch. An error is noted in the folder, if anything is in it, and `hint` says
-    /// to the user what the folder is good for.
+    /// Does the work with the plugin under watch. An error is noted in the folder, if anything is in it, and `hint`
+    /// says to the user what the folder is good for.
     ///
     /// # Errors
-    /// Those of the work.
+    /// The errors of the work.
     pub(crate) fn run<T>(
         mut self,
         hint: &str,
@@ -82,7 +82,7 @@ impl Frame {
         Ok(bed)
     }
 
-    /// Whatever the plugin does from here on, there is a report of it.
+    /// Has every crash and hang of the plugin reported from here on.
     fn watch_plugin(&mut self) -> Result<(), HostError> {
         crash::install(&self.folder.path("crash.txt"))?;
         let folder = self.folder.clone();

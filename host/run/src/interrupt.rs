@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | loading | the program ends | |
 //! | a benchmark measures | the measurement that is going on is the last one | the program ends |
-//! | a test runs | nothing is issued any more, what is outstanding is waited for | the wait is given up, the plugin told |
+//! | a test runs | nothing more is issued, outstanding samples are awaited | the wait ends, the plugin is cancelled |
 //! | writing | ignored | ignored; the third ends the program |
 
 use std::sync::{Arc, Mutex, MutexGuard};

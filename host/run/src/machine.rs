@@ -1,10 +1,10 @@
-//! What is known of the machine that a run took place on.
+//! Description of the machine that a run took place on.
 
 use std::{fs, thread};
 
 use serde::Serialize;
 
-/// The machine, as its system describes it. What the system does not tell is null.
+/// The machine, as its system describes it. Unknown fields are null.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Machine {
     /// Name of the processor.
@@ -26,7 +26,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Asks the system.
+    /// Reads the description from the system.
     #[must_use]
     pub fn read() -> Self {
         let text = |path: &str| fs::read_to_string(path).ok();

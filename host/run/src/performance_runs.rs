@@ -75,7 +75,7 @@ fn planned_count(settings: &Settings, mode: TestMode) -> u64 {
     if is_one { 1 } else { settings.run.server_run_count }
 }
 
-/// What the runs are compared by.
+/// Metric by which the runs are compared.
 fn rate(test: &Test) -> f64 {
     let result = test.outcome.performance.as_ref();
     result.map_or(0.0, |result| metric(result, &test.outcome.effective).value)

@@ -28,7 +28,7 @@ const AUDIT_CONFIG: &str = "audit.config";
 /// Runs a benchmark, and returns its result, which is in the run folder, too. The verdict is the answer to the user.
 ///
 /// # Errors
-/// Whatever keeps the run from having a result. What was recorded until then stays in the run folder.
+/// Every reason why the run has no result. What was recorded until then stays in the run folder.
 pub fn run(mut settings: Settings, interrupt: &Interrupt) -> Result<RunResult, HostError> {
     let audit_config = audit_config(&mut settings, interrupt.observer().as_ref())?;
     let frame = Frame::set_up(settings, interrupt, |settings| {

@@ -1,4 +1,4 @@
-//! A thread that looks at a running test now and then.
+//! A thread that does something at intervals.
 
 use std::{
     io,
@@ -7,16 +7,16 @@ use std::{
     time::Duration,
 };
 
-/// A thread of the host that does something at intervals until it is told to stop. It runs no foreign code, so it can
-/// be joined.
+/// A thread of the host that does something at intervals until it is stopped. It runs no foreign code, so it can be
+/// joined.
 pub struct Ticker {
     stopping: Arc<(Mutex<bool>, Condvar)>,
     thread: JoinHandle<()>,
 }
 
 impl Ticker {
-    /// Starts it. `look` returns how long to pause; the first pause is before the first look. It is called once more
-    /// at the end, with `true`.
+    /// Starts the thread. `look` returns how long to pause; the first pause is before the first look. It is called once
+    /// more at the end, with `true`.
     ///
     /// # Errors
     /// If the system has no thread for it.
@@ -44,7 +44,7 @@ impl Ticker {
         Ok(Self { stopping, thread })
     }
 
-    /// Has it look once more, and waits for its end.
+    /// Has the thread look once more, and waits for its end.
     pub fn stop(self) {
         *self.stopping.0.lock().expect("no holder of this lock can panic") = true;
         self.stopping.1.notify_all();

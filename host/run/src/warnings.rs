@@ -6,7 +6,7 @@ use proctor_vocabulary::TestMode;
 
 use crate::error::HostError;
 
-/// Adds warnings about settings that the tests of the run take otherwise than it looks to those of the files.
+/// Adds to the warnings of the files those about settings whose effect in the tests is not what it seems.
 ///
 /// # Errors
 /// [`HostError::Usage`] with all warnings if there are any and the settings are `strict`.
@@ -21,7 +21,7 @@ pub(crate) fn check(settings: &mut Settings) -> Result<(), HostError> {
     Ok(())
 }
 
-/// The warnings of each test, each once. Settings of which no test can be made are told later.
+/// The warnings of each test, each once. Settings that no test can be made of are reported later.
 fn of_tests(settings: &Settings) -> Vec<String> {
     let both = [TestMode::AccuracyOnly, TestMode::PerformanceOnly];
     let modes = settings.run.mode.as_ref().map_or(&both[..], std::slice::from_ref);

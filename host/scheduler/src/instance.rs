@@ -27,6 +27,8 @@ pub trait Instance: Send {
     fn execute_virtual(&mut self, batch: &[QuerySample], busy_instances: u32) -> Result<u64, BatchError>;
 
     /// Hands the responses of the batch that was just executed to the sink, each sample exactly once.
+    ///
+    /// A call of its own, since in virtual time a batch completes later than it is executed.
     fn complete(&mut self, batch: &[QuerySample], sink: &dyn CompletionSink);
 }
 

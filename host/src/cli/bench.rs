@@ -5,7 +5,7 @@ use std::{ffi::OsString, path::PathBuf};
 use clap::{Args, Subcommand, ValueEnum};
 use proctor_vocabulary::Scenario;
 
-/// What to measure, and how.
+/// Flags of `host bench`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct BenchFlags {
@@ -27,14 +27,15 @@ pub(crate) enum BenchKind {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "FLAGS")]
         flags: Vec<OsString>,
     },
-    /// Whole models through plugins: what host and plugin add to ONNX Runtime called directly, and other engines beside it.
+    /// Whole models through plugins: what host and plugin add to ONNX Runtime called directly, and other engines beside
+    /// it.
     #[command(disable_help_flag = true)]
     Engines {
         /// Flags of the program `host-bench`, which takes them; `--help` shows them.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "FLAGS")]
         flags: Vec<OsString>,
     },
-    /// Issues so many queries, and prints how much memory they took. The parent process reads it.
+    /// Issues queries, and prints how much memory they took. The parent process reads it.
     #[command(hide = true)]
     MemoryProbe {
         /// Number of queries.
@@ -71,7 +72,7 @@ pub(crate) struct HarnessFlags {
     pub(crate) markdown: bool,
 }
 
-/// What the harness can be compared with.
+/// Systems that the harness can be compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Opponent {
     /// The package mlcommons-loadgen

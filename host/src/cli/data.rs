@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 use super::{RunFlags, setting_flags::SettingFlags};
 
-/// What to do with data.
+/// Flags of `host data`.
 #[derive(Debug, Args)]
 pub(crate) struct DataFlags {
     #[command(subcommand)]

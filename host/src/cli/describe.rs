@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::{RunFlags, setting_flags::SettingFlags};
 
-/// What is to be described.
+/// Flags of `host describe`.
 #[derive(Debug, Args)]
 pub(crate) struct DescribeFlags {
     /// Name of a plugin, or path of its library.

@@ -6,7 +6,7 @@ use clap::Args;
 use proctor_config::{Origin, Settings};
 
 use super::{
-    RunFlags,
+    run::RunFlags,
     values::{duration_ns, fraction, share},
 };
 use proctor_run::{FindMaxOptions, HostError};
@@ -31,7 +31,7 @@ pub(crate) struct FindMaxFlags {
     /// MultiStream: the latency that a query may take: 50ms
     #[arg(long, value_name = "TIME", value_parser = duration_ns, allow_hyphen_values = true)]
     latency_bound: Option<u64>,
-    /// Share of samples that may fail; above 0 the result is none by the rules
+    /// Share of samples that may fail; above 0 the result does not follow the rules
     #[arg(long, value_name = "FRACTION", default_value_t = 0.0, value_parser = share)]
     max_error_share: f64,
     /// Go on with an interrupted search: its folder, with the same flags
@@ -53,10 +53,10 @@ impl FindMaxFlags {
         }
     }
 
-    /// As [`RunFlags::load`]; where nobody names a scenario, it is Server.
+    /// As [`RunFlags::load`]; without a scenario, it is Server.
     ///
     /// # Errors
-    /// As of [`RunFlags::load`].
+    /// The errors of [`RunFlags::load`].
     pub(crate) fn load(&self) -> Result<Settings, HostError> {
         if self.run.settings.gives("scenario") {
             return self.run.load();

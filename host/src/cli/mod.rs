@@ -1,10 +1,10 @@
 //! The command line: a module for each command that has flags of its own, its help beside them.
 
 pub(crate) mod bench;
-mod data;
-mod describe;
-mod find_max;
-mod run;
+pub(crate) mod data;
+pub(crate) mod describe;
+pub(crate) mod find_max;
+pub(crate) mod run;
 mod setting_flags;
 mod values;
 
@@ -13,16 +13,10 @@ use proctor_display::EXIT_CODES;
 
 use self::{
     bench::{BENCH_HELP, BenchFlags},
-    data::DATA_HELP,
-    describe::DESCRIBE_HELP,
-    find_max::FIND_MAX_HELP,
-    run::{EXPLAIN_HELP, RUN_HELP},
-};
-pub(crate) use self::{
-    data::{DataCommand, DataFlags},
-    describe::DescribeFlags,
-    find_max::FindMaxFlags,
-    run::RunFlags,
+    data::{DATA_HELP, DataFlags},
+    describe::{DESCRIBE_HELP, DescribeFlags},
+    find_max::{FIND_MAX_HELP, FindMaxFlags},
+    run::{EXPLAIN_HELP, RUN_HELP, RunFlags},
 };
 
 /// Proctor: measures how fast and how well a plugin runs a machine-learning model.
@@ -44,10 +38,10 @@ pub(crate) enum Command {
     /// Find the highest rate of Server, or the most samples of a query of MultiStream, that is VALID.
     #[command(allow_negative_numbers = true, after_help = EXIT_CODES, after_long_help = format!("{FIND_MAX_HELP}\n\n{EXIT_CODES}"))]
     FindMax(FindMaxFlags),
-    /// List what there is to choose from.
+    /// List plugins, benchmarks, data sets and policies.
     #[command(after_help = LIST_HELP)]
     List {
-        /// What to list; all if left out.
+        /// The kind to list; all if left out.
         kind: Option<ListKind>,
     },
     /// Show what a plugin can run, and its options; or how it will run a model.
@@ -64,7 +58,7 @@ pub(crate) enum Command {
     Bench(BenchFlags),
 }
 
-/// What can be listed.
+/// Kinds of things that can be listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ListKind {
     Plugins,

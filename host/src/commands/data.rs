@@ -6,7 +6,7 @@ use proctor_recipes::{
     RNN_PATTERN, check_format, find_model, find_or_make_model, make_model, model_names, recipe,
 };
 
-use crate::cli::{DataCommand, DataFlags};
+use crate::cli::data::{DataCommand, DataFlags};
 use proctor_display::FileLine;
 use proctor_run::{
     HostError, lasting_folder,

@@ -3,12 +3,12 @@
 use proctor_display::Terminal;
 use proctor_run::{HostError, Interrupt, explain_model};
 
-use crate::cli::RunFlags;
+use crate::cli::run::RunFlags;
 
 /// The explanation of the plugin for a run with these flags.
 ///
 /// # Errors
-/// Those of the settings and of [`explain_model`].
+/// The errors of the settings and of [`explain_model`].
 pub(crate) fn plan(flags: &RunFlags) -> Result<String, HostError> {
     explain_model(&flags.load()?, &Interrupt::never(Terminal::observer()))
 }

@@ -2,7 +2,7 @@
 
 use proctor_config::{ExplainRow, Settings};
 
-use crate::cli::RunFlags;
+use crate::cli::run::RunFlags;
 use proctor_run::{HostError, text};
 
 /// The text for the settings of these flags.

@@ -15,7 +15,7 @@ use crate::cli::Command;
 /// Executes a command.
 ///
 /// # Errors
-/// Those of the command.
+/// The errors of the command.
 pub(crate) fn execute(command: &Command) -> Result<Conclusion, HostError> {
     let text = match command {
         Command::Run(flags) => {

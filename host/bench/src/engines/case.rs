@@ -1,16 +1,16 @@
-//! What is measured, and which limits there are.
+//! Cases that are measured, and their limits.
 
 use std::fmt;
 
 use serde::Serialize;
 
-use super::{estimate::Estimate, table::Paired};
+use super::estimate::{Estimate, Paired};
 use proctor_run::text::counted;
 
 /// The plugin that has limits: it runs the library that it is held against.
 pub(super) const LIMITED_PLUGIN: &str = "onnx";
 
-/// One benchmark with so many samples at once, on so many threads.
+/// One benchmark with a number of samples at once and a number of threads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Case {
     /// Id of the benchmark.
@@ -26,9 +26,9 @@ pub(super) struct Case {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Limit {
-    /// So many ns.
+    /// A time in ns.
     Ns(f64),
-    /// Such a share of the package's time.
+    /// A share of the package's time.
     Share(f64),
 }
 
@@ -43,8 +43,8 @@ pub(super) enum Standing {
 }
 
 impl Case {
-    /// What host and plugin may add to the library that the plugin runs: 5 us to a query of a network that takes no time, 2 %
-    /// to ResNet-50 with one sample. Other cases have no limit.
+    /// Most that host and plugin may add to the library that the plugin runs: 5 us to a query of a network that takes
+    /// no time, 2 % to ResNet-50 with one sample. Other cases have no limit.
     pub(super) fn limit(&self) -> Option<Limit> {
         match self.model.as_str() {
             model if model.starts_with("digits-") => Some(Limit::Ns(5_000.0)),

@@ -1,4 +1,4 @@
-//! What a median over a few noisy rounds says of the true one.
+//! Estimate of a median from a few noisy rounds.
 
 use serde::Serialize;
 
@@ -9,14 +9,24 @@ const TAIL: f64 = 0.025;
 
 /// A median, and the interval that has the true median in it with a certainty of 95 %.
 ///
-/// The interval lies between two of the values in their order, as the sign test has it: of n values, each is below the true
-/// median as often as not, whatever their distribution. Fewer than six values cannot be so certain; the interval is then from
-/// the least to the greatest.
+/// The interval lies between two of the values in their order, as the sign test has it: of n values, each is below the
+/// true median as often as not, whatever their distribution. Fewer than six values cannot be so certain; the interval
+/// is then from the least to the greatest.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Estimate {
     pub(super) median: f64,
     pub(super) low: f64,
     pub(super) high: f64,
+}
+
+/// A system beside another one, from the medians of the rounds that both have.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(super) struct Paired {
+    pub(super) rounds: usize,
+    /// How much longer a query takes, in ns.
+    pub(super) added_ns: Estimate,
+    /// Its time over that of the other.
+    pub(super) ratio: Estimate,
 }
 
 impl Estimate {
@@ -34,7 +44,7 @@ impl Estimate {
     }
 }
 
-/// Values on each side, of so many, that lie outside the interval.
+/// Number of values on each side, of `count`, that lie outside the interval.
 fn outside(count: usize) -> usize {
     // Of n tosses of a coin, the chance that k at most are heads: summed until it is no longer small enough.
     let mut exactly = 0.5_f64.powi(i32::try_from(count).unwrap_or(i32::MAX));

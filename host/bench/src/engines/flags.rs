@@ -8,7 +8,7 @@ use proctor_config::{ConfigErrors, Loader, Settings};
 use super::case::Case;
 use crate::timing::Window;
 
-/// What to measure, and beside what.
+/// Flags of `host bench engines`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct EnginesFlags {
     /// Benchmarks, separated by commas: names, or paths of definitions
@@ -31,7 +31,7 @@ pub(crate) struct EnginesFlags {
     /// Set any setting of the runs, or an option of a plugin as PLUGIN.OPTION; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub(super) set: Vec<String>,
-    /// What to run beside them
+    /// System to run beside them
     #[arg(long, value_enum, value_name = "PACKAGE", default_value_t = Peer::Onnxruntime)]
     pub(super) peer: Peer,
     /// A Python that has the package; may be repeated [default: that of the virtual environment, or python3]
@@ -63,10 +63,10 @@ pub(crate) struct EnginesWorkerFlags {
     /// Folder for times and output.
     #[arg(long)]
     pub(super) folder: PathBuf,
-    /// What the plugin is told of threads, if it has such an option.
+    /// Number of threads for a plugin that has such an option.
     #[arg(long)]
     pub(super) threads: usize,
-    /// The library that a plugin is told to load, if it has an option for one.
+    /// Library for a plugin that has an option for one.
     #[arg(long)]
     pub(super) library: Option<String>,
     /// Number of samples to draw from.
@@ -120,7 +120,7 @@ impl EnginesFlags {
         self.benchmark.iter().map(load).collect()
     }
 
-    /// The first option that none of the plugins can be meant by, which are all given by name.
+    /// The first option that belongs to none of the plugins, if all are given by name.
     pub(super) fn stray_option(&self) -> Option<&str> {
         if self.engine.iter().any(|engine| is_path(engine)) {
             return None;
@@ -134,7 +134,7 @@ impl EnginesFlags {
         if self.quick { self.rounds.min(2) } else { self.rounds }
     }
 
-    /// How long a turn of a system takes whose calls take so long.
+    /// Length of a turn of a system whose calls take `call_ms`.
     pub(super) fn window(&self, call_ms: f64) -> Window {
         if self.quick {
             return Window { warm_up_s: 0.0, least_s: 0.02, least_calls: 2, most_s: 0.2 };

@@ -18,20 +18,17 @@ use super::{
     request::{Figures, Loaded, OUTPUT, Request, Way},
     table::{Entry, Measured, Outcome, Row, System},
 };
-use crate::worker::{Measurement, Worker, pythons};
+use crate::foreign::FOREIGN_SHARE_MAX;
+use crate::worker::{Measurement, THREAD_VARIABLES, Worker, pythons};
 use proctor_display::{Steps, Terminal, print};
 use proctor_run::{Conclusion, HostError, Interrupt, output, write_whole};
 
-/// Share of the processors that others may use; above it, a turn is taken again.
-pub(super) const FOREIGN_SHARE_MAX: f64 = 0.03;
-/// The quietest of so many turns counts.
+/// Most turns of a system in one round; the quietest counts.
 const ATTEMPTS: u32 = 3;
-/// Where libraries of kernels look for a number of threads; candle looks nowhere else.
-pub(super) const THREAD_VARIABLES: [&str; 3] = ["OMP_NUM_THREADS", "RAYON_NUM_THREADS", "CANDLE_NUM_THREADS"];
 /// Turns that take longer are not taken again, in s.
 const LONG_TURN_S: f64 = 3.0;
 
-/// Measures, prints the tables, writes the files, and returns the exit code: 1 if a plugin failed or gave another answer.
+/// Measures, prints the tables and writes the files. The conclusion is bad if a plugin failed or gave another answer.
 ///
 /// # Errors
 /// If a benchmark, its data or its model are not there, or the files cannot be written.
@@ -58,7 +55,7 @@ pub(crate) fn bench(flags: &EnginesFlags) -> Result<Conclusion, HostError> {
             break;
         }
         report.rows.push(bench.measure_case(case, &flags.benchmark[position], &settings[position])?);
-        // What is on disk is whole at each time: a long run is worth keeping whatever ends it.
+        // The files on disk are always whole: a long run is worth keeping, however it ends.
         write_files(flags, &report)?;
     }
     bench.display.stop();
@@ -83,18 +80,18 @@ fn write_files(flags: &EnginesFlags, report: &Report) -> Result<(), HostError> {
     }
 }
 
-/// What all cases have in common.
+/// Surroundings of all cases.
 struct Bench<'a> {
     flags: &'a EnginesFlags,
     interrupt: &'a Interrupt,
     display: Steps,
     /// All processors that this program may use.
     cpus: Vec<usize>,
-    /// What was said to be skipped: it is said once.
+    /// Messages about skipped systems, each shown once.
     said: Vec<String>,
 }
 
-/// What is to be run.
+/// One case, to be run.
 struct Task<'a> {
     case: Case,
     /// As the user gave it.
@@ -122,7 +119,7 @@ impl Bench<'_> {
         let task = Task { case: row.case.clone(), benchmark, problem: &problem, folder: folder.path() };
         let mut systems = self.start_all(&mut row, &task);
         for number in 0..self.flags.round_count() {
-            // Whoever comes first in one round comes last in the next.
+            // The first in one round is the last in the next.
             let mut turns: Vec<_> = (0..systems.len())
                 .flat_map(|at| (0..systems[at].ways.len()).map(move |way| (at, way)))
                 .collect();
@@ -136,7 +133,7 @@ impl Bench<'_> {
                 self.turn(&row.case, number, &mut systems[at], way);
             }
         }
-        // The package comes first, since plugins are told of its library; in the table it comes last.
+        // The package comes first, since plugins use its library; in the table it comes last.
         for Running { worker, ways, .. } in systems {
             let entries = ways.into_iter().map(|(system, _, outcome)| {
                 let version = match &system {
@@ -214,8 +211,8 @@ impl Bench<'_> {
         Err(peer::advice(&why))
     }
 
-    /// Starts this program again, with a plugin. It is told of the library of the package, and its outputs are held against
-    /// those of the package.
+    /// Starts this program again, with a plugin. It is told of the library of the package, and its outputs are held
+    /// against those of the package.
     fn start_plugin(
         &self,
         engine: &str,
@@ -265,7 +262,7 @@ impl Bench<'_> {
         command.args(["engines-worker", "--threads", &case.threads.to_string()]);
         command.args(["--samples", &problem.sample_count.to_string(), "--folder"]).arg(folder);
         command.args(library.iter().flat_map(|library| ["--library", library]));
-        // Some libraries look here and not at what they are told.
+        // Some libraries look here and not at their options.
         for variable in THREAD_VARIABLES {
             command.env(variable, case.threads.to_string());
         }

@@ -33,7 +33,7 @@ const THREADS: &str = "threads";
 const LIBRARY: &str = "library";
 /// The count of a plugin that tells of copies.
 const INPUT_BYTES_COPIED: &str = "input_bytes_copied";
-/// What LoadGen is told to expect of a query: so little that it never runs out of queries.
+/// Expected latency of a query in ns: so little that LoadGen never runs out of queries.
 const EXPECTED_LATENCY_NS: f64 = 100.0;
 /// From this on a call is not repeated to find out how long it takes, in ms.
 const LONG_CALL_MS: f64 = 3_000.0;
@@ -102,8 +102,8 @@ fn settings(flags: &EnginesWorkerFlags) -> Result<Settings, HostError> {
     Ok(plain.fold(Loader::from_system(), |loader, text| loader.set(text)).load()?)
 }
 
-/// The threads of the case and the library of the package, where the plugin has such options; and what the user gave for
-/// this plugin, which prevails.
+/// The threads of the case and the library of the package, where the plugin has such options; and what the user gave
+/// for this plugin, which prevails.
 fn plugin_options(
     flags: &EnginesWorkerFlags,
     plugin: &PluginLibrary,
@@ -130,8 +130,8 @@ struct Served<'a> {
 }
 
 impl Served<'_> {
-    /// Runs the first samples as one batch and writes the outputs to `folder`. Returns how long it took, in ms: the second
-    /// time, unless the first time took long.
+    /// Runs the first samples as one batch and writes the outputs to `folder`. Returns how long it took, in ms: the
+    /// second time, unless the first time took long.
     fn first_batch(&self, folder: &Path) -> Result<f64, HostError> {
         let count = self.settings.run.batch_size as u64;
         let indices: Vec<_> = (0..count).map(SampleIndex).collect();
@@ -208,7 +208,7 @@ impl Served<'_> {
         }
     }
 
-    /// What the plugin counted in the test, if it counts at all, for each of its queries.
+    /// Bytes that the plugin copied for each query, if it counts them.
     fn copied_per_query(&self, query_count: usize) -> Option<f64> {
         let copied = self.bed.plugin_metrics().get(INPUT_BYTES_COPIED).copied()?;
         Some(copied / query_count as f64)
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_outside_of_the_engine_is_told_query_by_query() {
+    fn time_outside_of_the_engine_is_taken_query_by_query() {
         let stamps = |copy_in_ns, compute_ns, copy_out_ns| ProctorStamps {
             copy_in_ns,
             compute_ns,

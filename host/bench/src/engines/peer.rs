@@ -2,8 +2,8 @@
 
 use std::{path::Path, process::Command};
 
-use super::{grid::THREAD_VARIABLES, problem::Problem};
-use crate::worker::{self, Worker};
+use super::problem::Problem;
+use crate::worker::{self, THREAD_VARIABLES, Worker};
 
 /// Runs a session. It is handed to Python after the part that is the same for all.
 const SCRIPT: &str = include_str!("peer.py");
@@ -35,7 +35,7 @@ fn script() -> String {
     format!("{}{SCRIPT}", worker::SCRIPT)
 }
 
-/// What to do about a package that no Python has.
+/// Advice about a package that no Python has.
 pub(super) fn advice(why: &[String]) -> String {
     let why = why.join("; ");
     format!(

@@ -20,7 +20,7 @@ const PRECISION: &str = "f32";
 /// Format of the file that the package reads.
 const FORMAT: &str = "onnx";
 
-/// What the package needs to know of a case, and the files that it names.
+/// A case as the package needs it, with its files.
 #[derive(Debug)]
 pub(super) struct Problem {
     /// The ONNX file; none if the benchmark has no such file.
@@ -94,8 +94,8 @@ impl Problem {
         })
     }
 
-    /// Largest difference of two outputs of the first batch, as a share of the largest value of `right`: of f32 alone. Of
-    /// other outputs it is 0 if they are equal, else infinite, as it is if they differ in size.
+    /// Largest difference of two outputs of the first batch, as a share of the largest value of `right`: of f32 alone.
+    /// Of other outputs it is 0 if they are equal, else infinite, as it is if they differ in size.
     pub(super) fn difference(&self, left: &[u8], right: &[u8]) -> f64 {
         let is_f32 = self.outputs.iter().all(|output| output.element_type == ElementType::F32);
         if !is_f32 || left.len() != right.len() {
@@ -106,7 +106,7 @@ impl Problem {
         };
         let (left, right) = (floats(left), floats(right));
         let largest = right.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
-        // A comparison with NaN holds for nothing, so that one difference that is none makes all infinite.
+        // No comparison with NaN holds, so that a difference of NaN makes the result infinite.
         let difference = left.iter().zip(&right).map(|(left, right)| (left - right).abs());
         let difference = difference.fold(0.0, |most, one| {
             if one <= most {

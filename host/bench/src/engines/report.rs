@@ -12,9 +12,9 @@ use super::{
     case::Standing,
     estimate::Estimate,
     flags::EnginesFlags,
-    grid::FOREIGN_SHARE_MAX,
     table::{DIFFERENCE_MAX, Entry, Measured, Outcome, Row, System},
 };
+use crate::foreign::FOREIGN_SHARE_MAX;
 use proctor_display::{Origin, Page, Table, write_json};
 use proctor_run::text::{counted, duration};
 
@@ -125,7 +125,7 @@ impl Report {
         tables
     }
 
-    /// What has to be known to read the tables.
+    /// Notes without which the tables cannot be read.
     fn notes(&self) -> Vec<String> {
         let mut notes = vec![
             "plugins: latency that LoadGen records, of a query of as many samples as the batch has; Python: time around the \
@@ -153,7 +153,7 @@ impl Report {
         notes
     }
 
-    /// What was skipped and why, once for all cases that it is the same in.
+    /// Skipped systems and why, once for all cases with the same reason.
     fn skipped(&self) -> Vec<String> {
         let mut why: Vec<(&str, &str, usize)> = Vec::new();
         for (_, entry) in self.entries() {
@@ -174,7 +174,7 @@ fn is_same(measured: &Measured) -> bool {
     measured.difference.is_none_or(|difference| difference <= DIFFERENCE_MAX)
 }
 
-/// What is to be said against a measurement.
+/// Reservations about a measurement.
 fn disturbances(measured: &Measured) -> impl Iterator<Item = String> {
     let differs = measured.difference.filter(|_| !is_same(measured)).map(|difference| {
         format!("! its outputs differ from those of the package by {difference:.1e} of the largest value")

@@ -1,4 +1,4 @@
-//! What a worker is asked for, and what it answers. `peer.py` speaks the same.
+//! Requests to a worker, and its replies. `peer.py` speaks the same.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use crate::timing::Window;
 /// Where a worker writes the outputs of the first batch, sample after sample.
 pub(super) const OUTPUT: &str = "output.bin";
 
-/// What a worker is asked for.
+/// Request to a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
 pub(super) enum Request {
@@ -29,7 +29,7 @@ pub(super) enum Way {
     Binding,
 }
 
-/// What it answers to [`Request::Load`].
+/// Reply to [`Request::Load`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Loaded {
     /// How long it took to load.
@@ -44,7 +44,7 @@ pub(super) struct Loaded {
     pub(super) library: Option<String>,
 }
 
-/// What it answers to [`Request::Measure`], of each query; of a package there is nothing to tell but the times.
+/// Reply to [`Request::Measure`]: medians over queries; empty for a package, of which only the times are known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Figures {

@@ -1,10 +1,10 @@
-//! What was measured, round by round, and what is taken from it.
+//! Measurements, round by round, and the figures taken from them.
 
 use serde::Serialize;
 
 use super::{
     case::{Case, LIMITED_PLUGIN, Limit, Standing},
-    estimate::Estimate,
+    estimate::{Estimate, Paired},
     request::{Figures, Way},
 };
 use crate::{timing::Times, worker::Measurement};
@@ -34,7 +34,7 @@ pub(super) struct Entry {
     pub(super) beside_binding: Option<Paired>,
     /// Beside the package called by `session.run`.
     pub(super) beside_run: Option<Paired>,
-    /// What it may add to the former.
+    /// Most that it may add to the former.
     pub(super) limit: Option<Limit>,
     pub(super) limit_standing: Option<Standing>,
 }
@@ -59,7 +59,7 @@ pub(super) enum Outcome {
     Failed(String),
 }
 
-/// What a system reached.
+/// Measurements of a system.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct Measured {
     /// Over the queries of all rounds.
@@ -83,16 +83,6 @@ pub(super) struct Round {
     pub(super) figures: Figures,
     /// Share of the processors that others used meanwhile.
     pub(super) foreign_share: Option<f64>,
-}
-
-/// A system beside another one, from the medians of the rounds that both have.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub(super) struct Paired {
-    pub(super) rounds: usize,
-    /// How much longer a query takes, in ns.
-    pub(super) added_ns: Estimate,
-    /// Its time over that of the other.
-    pub(super) ratio: Estimate,
 }
 
 impl System {
@@ -165,7 +155,7 @@ impl Measured {
         Self { load_ms, plugin, difference, ..Self::default() }
     }
 
-    /// Takes in a turn; one without any call is none.
+    /// Takes in a turn; a turn without any call is left out.
     pub(super) fn add(&mut self, number: u32, measurement: Measurement<Figures>) {
         let Measurement { reply, times_ns, foreign_share } = measurement;
         self.times_ns.extend_from_slice(&times_ns);
@@ -224,7 +214,8 @@ pub(super) mod tests {
         measured
     }
 
-    /// A row of a case, with these medians of the rounds in us: of the plugin onnx, of candle, of the package bound ahead.
+    /// A row of a case, with these medians of the rounds in us: of the plugin onnx, of candle, of the package bound
+    /// ahead.
     pub(in crate::engines) fn row(model: &str, onnx: &[f64], candle: &[f64], binding: &[f64]) -> Row {
         let mut row = Row::new(case(model, 1, 1));
         for (name, medians) in [("onnx", onnx), ("candle", candle)] {

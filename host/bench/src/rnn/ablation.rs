@@ -1,6 +1,6 @@
-//! What each technique of the paper brings: the same LSTM run in four ways (figure 4 of DeepCPU).
+//! Gain of each technique of the paper: the same LSTM run in four ways (figure 4 of DeepCPU).
 //!
-//! These run on the engine itself, not through a plugin: nobody would want to be served by the slower three.
+//! These run on the engine itself, not through a plugin: the slower three are of no use to a server.
 
 use std::time::{Duration, Instant};
 
@@ -43,13 +43,13 @@ pub(super) struct Staged {
     ablation: Ablation,
     input: Vec<f32>,
     pub(super) output: Vec<f32>,
-    /// Bytes of hidden weights, with what the stage reads beside them at each step, that come into private caches in one
-    /// call, by the model of section 5.2.3.
+    /// Bytes of hidden weights, with what the stage reads beside them at each step, that come into private caches in
+    /// one call, by the model of section 5.2.3.
     pub(super) weight_bytes: u64,
 }
 
 impl Staged {
-    /// Packs the layer on a team of so many threads, and finds a schedule for the last stage.
+    /// Packs the layer on a team of threads, and finds a schedule for the last stage.
     ///
     /// # Errors
     /// In words, if the engine refuses the layer.

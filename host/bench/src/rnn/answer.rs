@@ -1,4 +1,4 @@
-//! What a layer should put out, in f64: what every system is judged by.
+//! Right answer of a layer, in f64, by which every system is judged.
 
 use std::{ops::Range, thread};
 
@@ -6,8 +6,8 @@ use proctor_recurrent_layers::LayerState;
 
 use super::{cases::LayerCase, problem::Problem};
 
-/// Largest absolute difference from the f64 answer at which an f32 answer counts as the same: what the systems reach that
-/// compute in f32, with room for another order of sums.
+/// Largest absolute difference from the f64 answer at which an f32 answer counts as the same: what the systems reach
+/// that compute in f32, with room for another order of sums.
 pub(super) const TOLERANCE: f64 = 5e-6;
 
 /// The output `[time, batch, direction * hidden]`.

@@ -59,13 +59,13 @@ pub(super) enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(super) struct Case {
     pub(super) group: Group,
-    /// What it is in a model; empty in table 1.
+    /// Role in a model; empty in table 1.
     pub(super) role: &'static str,
     #[serde(flatten)]
     pub(super) layer: LayerCase,
 }
 
-/// What a worker has to know of a layer.
+/// A layer as a worker has to know it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct LayerCase {
     pub(super) kind: Kind,
@@ -161,7 +161,7 @@ const MODELS: [(&str, Kind, bool, [usize; 4]); 9] = [
     ("bidaf-output", Kind::Lstm, true, [1400, 100, 1, 100]),
 ];
 
-/// What is so small that little but the call is left of it.
+/// Role of a layer so small that little but the call is left of it.
 pub(super) const CALL_FLOOR: &str = "call-floor";
 
 const EXTRA: [(&str, Kind, bool, [usize; 4]); 8] = [

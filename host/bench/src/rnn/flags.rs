@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::cases::Group;
 use crate::timing::Window;
 
-/// What to measure, and beside what.
+/// Flags of `host bench rnn`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RnnFlags {
     /// Groups of layers, separated by commas; all of them with `all`

@@ -18,18 +18,17 @@ use super::{
     table::{Entry, Limit, Measured, Outcome, Row, System},
 };
 use crate::{
+    foreign::FOREIGN_SHARE_MAX,
     timing::Times,
     worker::{Measurement, Worker, pythons},
 };
 use proctor_display::{Steps, Terminal, print};
 use proctor_run::{Conclusion, HostError, Interrupt, output, text, write_whole};
 
-/// Share of the processors that others may use; above it, a measurement is made again.
-pub(super) const FOREIGN_SHARE_MAX: f64 = 0.03;
-/// The quietest of so many measurements counts.
+/// Most measurements of a system in one turn; the quietest counts.
 const ATTEMPTS: u32 = 4;
 
-/// Measures, prints the tables, writes the files, and returns the exit code: 1 if ours failed anywhere or gave another
+/// Measures, prints the tables and writes the files. The conclusion is bad if ours failed anywhere or gave another
 /// answer in f32.
 ///
 /// # Errors
@@ -60,7 +59,7 @@ pub(crate) fn bench(flags: &RnnFlags) -> Result<Conclusion, HostError> {
     for case in cases {
         let row = measure_case(case, flags, &report.limits, &mut systems, &display, &interrupt)?;
         report.rows.extend(row);
-        // What is on disk is whole at each time: a long run is worth keeping whatever ends it.
+        // The files on disk are always whole: a long run is worth keeping, however it ends.
         write_files(flags, &report)?;
         if interrupt.has_come() {
             break;
@@ -91,7 +90,7 @@ fn write_files(flags: &RnnFlags, report: &Report) -> Result<(), HostError> {
 /// A worker and what it is asked for.
 struct Running {
     worker: Worker,
-    /// What it is measured as, one after the other.
+    /// Systems that it is measured as, one after the other.
     tasks: Vec<System>,
 }
 
@@ -185,7 +184,7 @@ fn measure_case(
     problem.write(folder.path())?;
     let expected = answer(&problem);
     for repetition in 0..flags.repeat {
-        // Whoever comes first is another one each time.
+        // Another one is the first each time.
         let count = systems.len();
         for position in 0..count {
             let running = &mut systems[(position + repetition as usize) % count];

@@ -1,25 +1,22 @@
 //! `host bench rnn`: single recurrent layers through the plugin boundary, beside the systems that a user would pick
 //! otherwise, and beside what the machine can do at most.
 //!
-//! [`cases`] says which layers, [`problem`] makes their weights, inputs and answers, [`onnx`] the file for those who read
-//! ONNX. A system is measured by a worker, a process of its own that waits while it is not its turn, see
-//! [`worker`](crate::worker): [`request`] is what it is asked for, [`ours`] the worker that runs a plugin (this program again), `peers.py` the worker that runs a package of
-//! Python, found by [`peers`]. [`grid`] has them measured in turn, [`table`] compares, [`ablation`] is the comparison of the paper's techniques, [`report`] shows it.
+//! [`cases`] says which layers, [`problem`] makes their weights, inputs and answers, [`onnx`] the file for those who
+//! read ONNX. A system is measured by a worker, a process of its own that waits while it is not its turn, see
+//! [`worker`](crate::worker): [`request`] is what it is asked for, [`ours`] the worker that runs a plugin (this program
+//! again), `peers.py` the worker that runs a package of Python, found by [`peers`]. [`grid`] has them measured in turn,
+//! [`table`] compares, [`ablation`] is the comparison of the paper's techniques, [`report`] shows it.
 
 mod ablation;
 mod answer;
 mod cases;
-mod flags;
-mod grid;
+pub(crate) mod flags;
+pub(crate) mod grid;
 mod onnx;
-mod ours;
+pub(crate) mod ours;
 mod peers;
 mod problem;
 mod report;
 mod request;
 mod sets;
 mod table;
-
-pub(crate) use flags::{RNN_HELP, RnnFlags, WorkerFlags};
-pub(crate) use grid::bench;
-pub(crate) use ours::work;

@@ -1,25 +1,22 @@
 //! A recurrent layer as an ONNX file of one node.
 //!
-//! The node has constant weights; its input is `X` `[time, batch, input]`, its output `Y` `[time, direction, batch, hidden]`,
-//! and of a case with an initial state `initial_h` and `initial_c` `[direction, batch, hidden]` are inputs, too.
+//! The node has constant weights; its input is `X` `[time, batch, input]`, its output `Y` `[time, direction, batch,
+//! hidden]`, and of a case with an initial state `initial_h` and `initial_c` `[direction, batch, hidden]` are inputs,
+//! too.
 
 use proctor_onnx_file::{Attribute, Dim, GraphBuilder};
 use proctor_recurrent_layers::LayerDirection;
 use proctor_vocabulary::ElementType::F32;
 
-use super::{
-    cases::{Kind, LayerCase},
-    problem::Problem,
-};
+use super::cases::{Kind, LayerCase};
 
 /// The bytes of the file.
-pub(super) fn model(problem: &Problem) -> Vec<u8> {
-    let LayerCase { kind, input, hidden, batch, time, .. } = problem.layer;
-    let directions = problem.layer.direction_count();
+pub(super) fn model(layer: &LayerCase, weights: &[LayerDirection]) -> Vec<u8> {
+    let LayerCase { kind, input, hidden, batch, time, .. } = *layer;
+    let directions = layer.direction_count();
     let gates = kind.gate_count() * hidden;
-    let joined = |of: &dyn Fn(&LayerDirection) -> Vec<f32>| -> Vec<f32> {
-        problem.directions.iter().flat_map(of).collect()
-    };
+    let joined =
+        |of: &dyn Fn(&LayerDirection) -> Vec<f32>| -> Vec<f32> { weights.iter().flat_map(of).collect() };
     let ordered = |rows: &[f32]| in_order(kind, rows);
     let w = joined(&|weights| ordered(&weights.input));
     let r = joined(&|weights| ordered(&weights.hidden));
@@ -29,7 +26,7 @@ pub(super) fn model(problem: &Problem) -> Vec<u8> {
     graph.constant("R", &[directions, gates, hidden], &r);
     graph.constant("B", &[directions, 2 * gates], &b);
     graph.input("X", F32, &fixed(&[time, batch, input]));
-    let states = initial_states(&problem.layer);
+    let states = initial_states(layer);
     for name in states {
         graph.input(name, F32, &fixed(&[directions, batch, hidden]));
     }
@@ -37,7 +34,7 @@ pub(super) fn model(problem: &Problem) -> Vec<u8> {
     let lengths: &[&str] = if states.is_empty() { &[] } else { &[""] };
     let inputs = [&["X", "W", "R", "B"], lengths, states].concat();
     let operator = kind.prefix().to_uppercase();
-    graph.node(&operator, "Y", &inputs, &attributes(&problem.layer));
+    graph.node(&operator, "Y", &inputs, &attributes(layer));
     graph.output("Y", F32, &fixed(&[time, directions, batch, hidden]));
     graph.into_bytes()
 }
@@ -74,6 +71,7 @@ fn in_order(kind: Kind, rows: &[f32]) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rnn::problem::Problem;
 
     #[test]
     fn gates_change_their_places() {
@@ -88,8 +86,10 @@ mod tests {
     fn only_a_single_step_has_states() {
         let layer =
             LayerCase { kind: Kind::Gru0, bidirectional: false, input: 1, hidden: 2, batch: 1, time: 1 };
-        let contains =
-            |layer, text: &[u8]| model(&Problem::new(layer)).windows(text.len()).any(|window| window == text);
+        let contains = |layer, text: &[u8]| {
+            let file = model(&layer, &Problem::new(layer).directions);
+            file.windows(text.len()).any(|window| window == text)
+        };
         assert!(contains(layer, b"initial_h") && !contains(layer, b"initial_c"));
         assert!(!contains(LayerCase { time: 2, ..layer }, b"initial_h"));
         assert!(contains(LayerCase { kind: Kind::Lstm, ..layer }, b"initial_c"));

@@ -104,8 +104,8 @@ fn load_stage(
     Ok((What::Staged(Box::new(staged)), Reply { weight_bytes, ..Reply::default() }))
 }
 
-/// Loads a layer through the plugin boundary and writes its output. The first time the plugin may have to find out how to
-/// run it; the second time it knows.
+/// Loads a layer through the plugin boundary and writes its output. The first time the plugin may have to find out how
+/// to run it; the second time it knows.
 fn load_twice(
     library: &PluginLibrary,
     flags: &WorkerFlags,
@@ -195,7 +195,7 @@ impl Served {
         Ok(Self { layer, instance, model, batch: batch.collect() })
     }
 
-    /// What is timed.
+    /// The call that is timed.
     fn call(&mut self) -> Result<(), PluginHostError> {
         self.instance.execute(&self.batch)
     }

@@ -10,7 +10,7 @@ use crate::worker::{self, Worker};
 /// Runs one system. It is handed to Python after the part that is the same for all.
 const SCRIPT: &str = include_str!("peers.py");
 
-/// Has Python run one system on so many threads.
+/// Starts Python with one system on a number of threads.
 ///
 /// # Errors
 /// Why it does not start: mostly that the package is not there.
@@ -24,7 +24,7 @@ pub(super) fn start(
     let spec = json!({ "system": kind.name(), "threads": threads, "cpus": cpus });
     let mut command = Command::new(python);
     command.args(["-c", &script(), &spec.to_string()]);
-    // Some libraries look here and not at what they are told.
+    // Some libraries look here and not at their options.
     command.env("OMP_NUM_THREADS", threads.to_string());
     Worker::start(command, threads, cpus.to_vec(), folder)
 }
@@ -33,7 +33,7 @@ fn script() -> String {
     format!("{}{SCRIPT}", worker::SCRIPT)
 }
 
-/// What to do about a system that no Python has.
+/// Advice about a system that no Python has.
 pub(super) fn advice(kind: PeerKind, why: &[String]) -> String {
     let name = kind.name();
     let why = why.join("; ");
@@ -112,7 +112,8 @@ mod tests {
         }
     }
 
-    /// A package that stands in for onnxruntime and gives back zeros: what the script itself does, can be seen anywhere.
+    /// A package that stands in for onnxruntime and gives back zeros: what the script itself does, can be seen
+    /// anywhere.
     const FAKE: &str = r#"
 __version__ = "9.9"
 class SessionOptions:

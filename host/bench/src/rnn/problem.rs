@@ -80,7 +80,7 @@ impl Problem {
             fs::write(&path, bytes).map_err(|source| output(&path, source))
         };
         write(SAFETENSORS, self.safetensors())?;
-        write(ONNX, onnx::model(self))?;
+        write(ONNX, onnx::model(&self.layer, &self.directions))?;
         write(INPUT, bytes(&self.input))?;
         write(INITIAL_HIDDEN, bytes(&self.initial_hidden))?;
         write(INITIAL_CELL, bytes(&self.initial_cell))

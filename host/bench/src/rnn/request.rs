@@ -1,4 +1,4 @@
-//! What a worker that runs layers is asked for, and what it answers.
+//! Requests to a worker that runs layers, and its replies.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{cases::LayerCase, flags::Precision};
 use crate::timing::Window;
 
-/// What a worker is asked for.
+/// Request to a worker.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
 pub(super) enum Request {
@@ -27,7 +27,7 @@ pub(super) enum Request {
     Unload,
 }
 
-/// What it answers.
+/// Reply of a worker.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Reply {
     /// Of a load: how long it took, in ms.

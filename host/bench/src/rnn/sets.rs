@@ -5,14 +5,14 @@ use super::cases::{CALL_FLOOR, Case, Group, Kind};
 /// Rows that are summed up by the geometric mean of their ratios to the best peer.
 pub(super) struct Set {
     pub(super) name: &'static str,
-    /// What the mean should be.
+    /// Target of the mean.
     pub(super) target: f64,
     has: fn(&Case) -> bool,
 }
 
 impl Set {
-    /// All sets. The targets are 1.2 times the floor of each row at batch 1 and 1.15 times at more, against the best peer of
-    /// the machine on which they were laid down.
+    /// All sets. The targets are 1.2 times the floor of each row at batch 1 and 1.15 times at more, against the best
+    /// peer of the machine on which they were laid down.
     pub(super) const ALL: [Self; 9] = [
         Self::new("table 1, LSTM, batch 1", 1.87, |case| {
             is_table_1(case, Kind::Lstm) && case.layer.batch == 1

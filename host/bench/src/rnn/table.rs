@@ -1,4 +1,4 @@
-//! What was measured, and how ours compares.
+//! Measurements, and how ours compares.
 
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
@@ -26,7 +26,7 @@ pub(super) struct Facts {
     flops: f64,
 }
 
-/// Least time on so many cores.
+/// Least time on a number of cores.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct Limit {
     pub(super) threads: usize,
@@ -87,7 +87,7 @@ pub(super) enum Outcome {
     Error(String),
 }
 
-/// What a system reached.
+/// Measurements of a system.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct Measured {
     #[serde(flatten)]
@@ -149,7 +149,7 @@ impl Row {
         self.best(|system| matches!(system, System::Peer(_)))
     }
 
-    /// Ours in f32 on so many threads.
+    /// Ours in f32 on this number of threads.
     pub(super) fn ours_on(&self, threads: usize) -> Option<&Entry> {
         let is_it = |entry: &&Entry| entry.system == System::Ours(Precision::F32) && entry.threads == threads;
         self.entries.iter().find(is_it)

@@ -1,4 +1,4 @@
-//! What to do about a plugin that misbehaved, where it can be told from what was noticed.
+//! Advice about a plugin that misbehaved, where the misbehaviour tells what to do.
 
 /// Parts of what the host notices, and the advice. The first that fits counts.
 const ADVICE: &[(&str, &str)] = &[
@@ -26,7 +26,7 @@ const ADVICE: &[(&str, &str)] = &[
     ),
 ];
 
-/// What to do about this, if there is something. What says so itself needs no advice.
+/// Advice about a problem; `None` if it says itself what to do.
 pub(crate) fn advice(problem: &str) -> Option<&'static str> {
     if problem.starts_with("queue full: ") {
         return None;

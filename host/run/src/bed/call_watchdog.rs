@@ -1,8 +1,8 @@
 //! The watchdog for calls into the plugin that the host itself waits for.
 //!
-//! The load generator watches for completions, and leaves a hung instance behind. That does not help while the thread that
-//! issues, or the one that loads a model, waits inside the plugin. A thread cannot be taken back from foreign code, so
-//! the only way out is to name the call, keep what is on disk, and end the program.
+//! The load generator watches for completions, and leaves a hung instance behind. That does not help while the thread
+//! that issues, or the one that loads a model, waits inside the plugin. A thread cannot be taken back from foreign
+//! code, so the only way out is to name the call, keep what is on disk, and end the program.
 //!
 //! The plugin host notes every call before it is made; the watchdog reads that record, and costs the callers nothing.
 
@@ -125,7 +125,7 @@ mod tests {
         CallUnderWay { plugin: "p", call, instance: None, number }
     }
 
-    /// What is found after looks at intervals of 60 ms.
+    /// The call that is found after looks at intervals of 60 ms.
     fn found(looks: &[(&[CallUnderWay], u64, u64)]) -> Option<Call> {
         let mut seen = Seen::default();
         let start = Instant::now();

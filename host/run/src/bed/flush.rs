@@ -1,7 +1,7 @@
 //! The flush of a plugin that takes whole queries, on a thread of its own.
 //!
-//! A plugin may return from a flush only when everything is complete. The issuing thread must not wait for that: it is the
-//! one that notices when nothing completes any more, and that gives up when the user wants it to. Nothing else is
+//! A plugin may return from a flush only when everything is complete. The issuing thread must not wait for that: it is
+//! the one that notices when nothing completes any more, and that gives up when the user wants it to. Nothing else is
 //! asked of the plugin until the flush has returned.
 
 use std::{
@@ -28,7 +28,7 @@ impl Flush {
     /// Starts a flush and does not wait for it.
     ///
     /// # Errors
-    /// That of the flush, if there is no thread to be had and it ran on this one.
+    /// The error of the flush, if no thread could be started and it ran on this one.
     pub(crate) fn start(&self) -> Result<(), PluginHostError> {
         let model = self.model.clone();
         match thread::Builder::new().name("flush".to_owned()).spawn(move || model.flush()) {
@@ -46,7 +46,7 @@ impl Flush {
     /// Waits for the flush that was started, if any.
     ///
     /// # Errors
-    /// That of the flush.
+    /// The error of the flush.
     pub(crate) fn wait(&self) -> Result<(), PluginHostError> {
         let running = self.running().take();
         match running.map(JoinHandle::join) {

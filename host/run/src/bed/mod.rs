@@ -1,4 +1,5 @@
-//! One test: the plugin behind the scheduler, the samples behind the query sample library, and the load generator over both.
+//! One test: the plugin behind the scheduler, the samples behind the query sample library, and the load generator over
+//! both.
 
 pub(crate) mod advice;
 pub(crate) mod call_watchdog;

@@ -1,25 +1,25 @@
-//! Which processors the instances of a model and the issuing thread keep to.
+//! Processors for the instances of a model and for the issuing thread.
 //!
-//! A sleeping thread that is woken beside a spinning one waits for it: where the issuing thread and an instance happen to
-//! share a processor, latencies of a microsecond become several. So, unless `placement = off`:
+//! A sleeping thread that is woken beside a spinning one waits for it: where the issuing thread and an instance happen
+//! to share a processor, latencies of a microsecond become several. So, unless `placement = off`:
 //!
-//! - The allowed processors are divided among the instances, whole cores first. An instance is told its list, and its
+//! - The allowed processors are divided among the instances, whole cores first. An instance gets its list, and its
 //!   thread is held to it. A plugin that pins threads of its own pins them there: the first one named is for the thread
 //!   that executes.
-//! - The issuing thread keeps to the first allowed core while a test runs. That core stands last in the list of the last
-//!   instance: a plugin with a thread for every processor uses it too, and shares it with an issuing thread that mostly
-//!   waits by then.
+//! - The issuing thread keeps to the first allowed core while a test runs. That core stands last in the list of the
+//!   last instance: a plugin with a thread for every processor uses it too, and shares it with an issuing thread that
+//!   mostly waits by then.
 //! - With more instances than processors there is no division, and nothing is held anywhere.
 //!
-//! Nothing is changed outside of a test, so threads that a plugin starts when it is opened or loads a model go where the
-//! system puts them.
+//! Nothing is changed outside of a test, so threads that a plugin starts when it is opened or loads a model go where
+//! the system puts them.
 
 use std::{collections::BTreeMap, fs, sync::OnceLock};
 
 use proctor_config::Settings;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// Who keeps to which processors. Empty lists are for anywhere.
+/// Processors of the instances and of the issuing thread. An empty list stands for any.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Placement {
     instances: Vec<Vec<u32>>,
@@ -27,7 +27,7 @@ pub(crate) struct Placement {
 }
 
 impl Placement {
-    /// The placement of so many instances and issuing threads on this machine.
+    /// The placement of instances and issuing threads on this machine.
     pub(crate) fn new(settings: &Settings, instance_count: usize, issuer_count: usize) -> Self {
         if settings.run.placement == "off" || settings.run.virtual_time {
             return Self::default();
@@ -85,7 +85,7 @@ impl Drop for Held {
     }
 }
 
-/// Holds the calling thread to these processors, if there are any. That it cannot be done is no reason not to run.
+/// Holds the calling thread to these processors, if there are any. A failure is no reason not to run.
 pub(crate) fn hold(cpus: &[u32]) {
     if cpus.is_empty() {
         return;
@@ -97,7 +97,7 @@ pub(crate) fn hold(cpus: &[u32]) {
     }
 }
 
-/// The list in so many parts, none empty, the first ones longer if need be.
+/// Splits the list into `part_count` non-empty parts, earlier ones longer if need be.
 fn divided<T>(list: &[T], part_count: usize) -> impl Iterator<Item = &[T]> {
     let (least, longer_count) = (list.len() / part_count, list.len() % part_count);
     let start = move |part: usize| part * least + part.min(longer_count);
@@ -111,8 +111,8 @@ fn processors<C: AsRef<[u32]>>(cores: &[C]) -> Vec<u32> {
     (0..widest).flat_map(of_rank).collect()
 }
 
-/// The processors that this process may use, core by core, as they were at first: a plugin may since have held the calling
-/// thread to some of them.
+/// The processors that this process may use, core by core, as they were at first: a plugin may since have held the
+/// calling thread to some of them.
 fn allowed_cores() -> &'static [Vec<u32>] {
     static AT_FIRST: OnceLock<Vec<Vec<u32>>> = OnceLock::new();
     AT_FIRST.get_or_init(read_allowed_cores)

@@ -90,7 +90,8 @@ impl Plugin {
             batch_size_max: number(settings.run.batch_size),
             instance_count: number(settings.run.instances),
         };
-        // A file may be large, or have to be made first: only those for the precision that it comes down to are touched.
+        // A file may be large, or have to be made first: only those for the precision that it comes down to are
+        // touched.
         let precision = choose_precision(manifest, &wish, &offers(benchmark))?;
         let is_read = |format: &str| reads_format(manifest, &benchmark.model.id, &precision, format);
         let found = model_files::find(settings, root, &precision, observer, is_read)?;

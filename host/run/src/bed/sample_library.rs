@@ -95,7 +95,7 @@ pub fn read_samples(settings: &Settings, samples: &[SampleIndex]) -> Result<Samp
     data.load(samples).map_err(|error| HostError::Data(error.to_string()))
 }
 
-/// The library that the load generator loads and unloads, and that tells the plugin of it.
+/// The library that the load generator loads and unloads. It hands the samples on to the plugin.
 ///
 /// A load is: read, preprocess, have the model prepare the samples, have it start. An unload is the reverse. While
 /// samples are outstanding an unload leaves everything as it is: the plugin may be reading the memory, and a plugin
@@ -129,7 +129,7 @@ impl Library {
         Self { data, flush: Flush::new(model.clone()), model, state: Mutex::default() }
     }
 
-    /// What flushes the model. An unload waits for its end.
+    /// The flush of the model. An unload waits for its end.
     pub(crate) fn flush(&self) -> &Flush {
         &self.flush
     }
@@ -161,7 +161,7 @@ impl Library {
     fn prepare(&self, samples: &[SampleIndex]) -> Result<(), LibraryError> {
         let buffers = Arc::new(Buffers(self.data.load(samples)?));
         self.state().loaded = Some(Arc::clone(&buffers));
-        // MultiStream lists some samples twice; the model hears of each once.
+        // MultiStream lists some samples twice; the model is given each once.
         let mut seen = HashSet::new();
         let distinct: Vec<_> = samples.iter().copied().filter(|index| seen.insert(*index)).collect();
         self.model.prepare(&distinct, buffers)?;

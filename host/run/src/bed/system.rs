@@ -16,7 +16,7 @@ use crate::{
     text::counted,
 };
 
-/// Whatever the load generator drives in one test.
+/// The system that the load generator drives in one test.
 pub(crate) enum System {
     /// Batches on threads.
     Threaded(ThreadedScheduler),
@@ -26,10 +26,10 @@ pub(crate) enum System {
     Whole(WholeQueries),
 }
 
-/// What a system says of a test when it is over.
+/// Report of a system on a test that is over.
 #[derive(Debug, Default)]
 pub(crate) struct SystemReport {
-    /// What the scheduler counted, if there was one.
+    /// Counts of the scheduler, if there was one.
     pub(crate) statistics: Option<Statistics>,
     /// Each reason why the test is INVALID.
     pub(crate) problems: Vec<String>,
@@ -82,17 +82,17 @@ pub(crate) struct PluginInstance {
     pub(crate) instance: plugin_host::Instance,
     /// Processors that its thread keeps to; empty for any.
     pub(crate) cpus: Vec<u32>,
-    /// Where to note what the plugin says of each batch, for whoever wants to see where a latency comes from.
+    /// Log of what the plugin reports of each batch, to show where a latency comes from.
     pub(crate) stamps: Option<StampLog>,
 }
 
-/// The instants that a plugin reports of each batch, in the order of their execution; all 0 of a batch of which it reports
-/// none. Clones share it.
+/// Instants that a plugin reports of each batch, in the order of execution; all 0 where it reports none. Clones share
+/// it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StampLog(Arc<Mutex<Vec<ProctorStamps>>>);
 
 impl StampLog {
-    /// What was noted since the last call. Then there is room for so many, without growing between two batches.
+    /// The stamps since the last call. Room is kept for `room` further ones, so that nothing grows between two batches.
     pub(crate) fn take(&self, room: usize) -> Vec<ProctorStamps> {
         std::mem::replace(&mut *self.lock(), Vec::with_capacity(room))
     }
@@ -145,7 +145,7 @@ struct Refused {
 }
 
 impl WholeQueries {
-    /// `sink` and `progress` are those of the test, whose queries so many threads issue.
+    /// `sink` and `progress` are those of the test, whose queries `issuer_count` threads issue.
     pub(crate) fn new(
         name: String,
         model: plugin_host::Model,

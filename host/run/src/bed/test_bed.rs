@@ -313,7 +313,7 @@ impl<'a> TestBed<'a> {
         self.watchdog.follow(loadgen.progress());
     }
 
-    /// Starts whatever looks at the test while it runs.
+    /// Starts the observers of the test.
     fn onlookers(
         &self,
         request: &TestRequest<'_>,
@@ -401,8 +401,8 @@ impl<'a> TestBed<'a> {
         (0..count).map(make).collect()
     }
 
-    /// Has each instance run some batches, and returns what went wrong: the test is made all the same, and tells more. In
-    /// virtual time there is nothing to warm up.
+    /// Has each instance run some batches, and returns what went wrong: the test is made all the same, and tells more.
+    /// In virtual time there is nothing to warm up.
     fn warm_up(&self, instances: &mut [PluginInstance]) -> Result<Vec<String>, HostError> {
         let RunSettings { warm_up_batches, batch_size, .. } = self.settings.run;
         let mut problems = Vec::new();
@@ -451,7 +451,7 @@ impl<'a> TestBed<'a> {
     }
 }
 
-/// Whatever looks at a test while it runs.
+/// Observers of a test that runs.
 struct Onlookers<'a> {
     journal: Option<Journal>,
     /// The user, if the test is shown.
@@ -489,8 +489,8 @@ pub(crate) fn scheduler_config(run: &RunSettings) -> Result<SchedulerConfig, Hos
     Ok(config)
 }
 
-/// What the system's own figures say against the test. Samples that it failed above the peak that a search found are
-/// not among it: no sample of the reported run failed.
+/// Problems in the system's own figures. Samples that it failed above the peak that a search found are not among them:
+/// no sample of the reported run failed.
 fn problems_of(system: &SystemReport, outcome: &TestOutcome) -> Vec<String> {
     let peak_found = outcome.peak_search.as_ref().is_some_and(|search| search.peak_qps().is_some());
     let excused = system.statistics.as_ref().filter(|_| peak_found).map(|statistics| statistics.problems());
@@ -507,7 +507,7 @@ fn write_logs(
     interrupt: &Interrupt,
 ) -> Result<(), HostError> {
     let samples = write_whole(&folder.join(SAMPLES), |out| outcome.write_samples(out));
-    // Names and place are fixed: whoever reads a run folder looks for them.
+    // Names and place are fixed: readers of a run folder look for them.
     let settings = LogOutputSettings {
         outdir: folder.to_owned(),
         copy_summary_to_stdout: run.copy_summary_to_stdout,
@@ -533,7 +533,7 @@ impl Write for Answer<'_> {
     }
 }
 
-/// Who wrote the logs and when; nobody and never in virtual time, so that they are the same again.
+/// Process and time of the logs; zeros in virtual time, so that the bytes are the same again.
 fn identity(is_virtual: bool) -> LogIdentity {
     let (pid, now) = match is_virtual {
         true => (0, DateTime::UNIX_EPOCH.naive_utc()),
@@ -549,7 +549,7 @@ fn identity(is_virtual: bool) -> LogIdentity {
     }
 }
 
-/// Zero on a machine whose clock stands before 1970.
+/// Time since 1970; zero on a machine whose clock stands before 1970.
 fn since_1970() -> Duration {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }

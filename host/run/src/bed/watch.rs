@@ -1,15 +1,15 @@
-//! Something that looks on while a test issues, on the issuing thread, and may end the test.
+//! An observer called after each issue, on the issuing thread, which may end the test.
 
 use proctor_loadgen::{Progress, StopHandle, SystemUnderTest};
 use proctor_vocabulary::QuerySample;
 
-/// Looks on while a test issues. It sees the same at the same instant of virtual time, whatever the machine does.
+/// An observer called after each issue. In virtual time it sees the same whatever the machine does.
 pub(crate) trait Watch: Sync {
-    /// A query was issued. Has to be quick: the next one waits. [issuing thread]
+    /// Looks at the progress after a query was issued. Has to be quick: the next query waits. [issuing thread]
     fn issued(&self, progress: &Progress, stop: &StopHandle);
 }
 
-/// A system with somebody looking on.
+/// A system with an observer.
 pub(crate) struct WatchedSystem<'a> {
     pub(crate) system: &'a dyn SystemUnderTest,
     pub(crate) watch: &'a dyn Watch,

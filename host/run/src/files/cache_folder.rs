@@ -1,8 +1,8 @@
 //! The folder in which plugins keep, from run to run, what is costly to make again: plans, compiled kernels.
 //!
-//! It is `cache_folder` of the settings, else `$XDG_CACHE_HOME/proctor`, else `~/.cache/proctor`; each plugin has a folder
-//! of its own name in it. Where that cannot be made or written, plugins get a temporary folder, and the user a warning:
-//! a cache saves time, but no run needs one.
+//! It is `cache_folder` of the settings, else `$XDG_CACHE_HOME/proctor`, else `~/.cache/proctor`; each plugin has a
+//! folder of its own name in it. Where that cannot be made or written, plugins get a temporary folder, and the user a
+//! warning: a cache saves time, but no run needs one.
 
 use std::{
     ffi::OsString,
@@ -75,15 +75,15 @@ impl CacheFolder {
     }
 }
 
-/// Where files that are made here may lie if the data root takes none: the folder of the settings or of the environment, or
-/// a temporary one.
+/// Where files that are made here may lie if the data root takes none: the folder of the settings or of the
+/// environment, or a temporary one.
 pub fn lasting_folder(settings: &Settings) -> PathBuf {
     let chosen = settings.run.cache_folder.clone();
     let folder = chosen.or_else(|| default_folder(|name| std::env::var_os(name)));
     folder.unwrap_or_else(|| std::env::temp_dir().join("proctor"))
 }
 
-/// Where caches are kept unless told otherwise, by the XDG Base Directory Specification: relative paths do not count.
+/// Default folder of caches by the XDG Base Directory Specification: relative paths do not count.
 fn default_folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let absolute = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let caches = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_replaced_for_the_time_being() {
+    fn a_folder_that_cannot_be_used_is_replaced_by_a_temporary_one() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         std::fs::write(&file, "").unwrap();

@@ -18,10 +18,10 @@ use crate::{error::HostError, files::run_folder::output, ticker::Ticker};
 /// Name of the file.
 pub(crate) const SAMPLES: &str = "samples.bin";
 
-/// How long between two looks, at least.
+/// Least time between two looks.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// A look takes at most this share of the time: one part in so many.
+/// A look takes at most one part in this many of the time.
 const SHARE: u32 = 20;
 
 /// A journal that is being kept.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! runs/2026-01-31T12-00-00-digits-lstm-Server/
-//!     result.json               everything about the run, see `result.rs`
+//!     result.json               everything about the run, see `result`
 //!     mlperf_log_summary.txt    the performance run, in LoadGen's form
 //!     mlperf_log_detail.txt
 //!     mlperf_log_accuracy.json
@@ -23,10 +23,10 @@ use proctor_vocabulary::Scenario;
 
 use crate::error::HostError;
 
-/// What a folder is called that is not whole.
+/// Suffix of a folder that is not whole.
 const PARTIAL: &str = ".partial";
 
-/// So many bytes are written at the start to see whether there is any room.
+/// Bytes that are written at the start to see whether there is any room.
 const PROBE_BYTES: usize = 1 << 20;
 
 /// A run folder that is being filled.
@@ -53,7 +53,7 @@ impl RunFolder {
     /// Makes a folder: `chosen`, or a new one of this name below `runs/`.
     ///
     /// # Errors
-    /// As of [`create`](Self::create).
+    /// The errors of [`create`](Self::create).
     pub(crate) fn create_named(chosen: Option<&Path>, name: &str) -> Result<Self, HostError> {
         let folder = match chosen {
             Some(path) => Self::create_chosen(path)?,
@@ -63,7 +63,7 @@ impl RunFolder {
         Ok(folder)
     }
 
-    /// Goes on with a folder that did not get its name: `path`, with or without the suffix.
+    /// Reopens a folder that did not get its name: `path`, with or without the suffix.
     ///
     /// # Errors
     /// [`HostError::Folder`] if there is no such folder.
@@ -175,7 +175,7 @@ impl RunFolder {
         &self.partial
     }
 
-    /// What the folder will be called.
+    /// Name that the folder will have.
     pub(crate) fn name(&self) -> &Path {
         &self.last
     }
@@ -187,16 +187,16 @@ impl RunFolder {
         Ok(path)
     }
 
-    /// Keeps a message, as well as possible: it was shown anyway.
+    /// Keeps a message if it can be written; the user has seen it anyway.
     pub(crate) fn note(&self, text: &str) {
         if let Err(error) = fs::write(self.path("error.txt"), format!("{text}\n")) {
             tracing::warn!(%error, "cannot write error.txt");
         }
     }
 
-    /// Removes the message that an attempt has left which was gone on with.
+    /// Removes the message that an earlier attempt has left.
     pub(crate) fn forget_note(&self) {
-        // Mostly there is none, and one that stays does no harm.
+        // Usually there is no message, and one that stays does no harm.
         let _ = fs::remove_file(self.path("error.txt"));
     }
 
@@ -221,7 +221,7 @@ fn remove_empty(folder: &Path) -> bool {
     for entry in contents {
         match entry.metadata() {
             Ok(metadata) if metadata.is_dir() => _ = remove_empty(&entry.path()),
-            // Whatever cannot be removed stays, and so does the folder then.
+            // A file that cannot be removed stays, and so does the folder then.
             Ok(metadata) if metadata.len() == 0 => _ = fs::remove_file(entry.path()),
             _ => {}
         }
@@ -245,7 +245,7 @@ pub fn write_whole(
         fs::rename(&temporary, path)
     };
     written().map_err(|source| {
-        // Whatever is left of it is of no use; that it cannot be removed changes nothing.
+        // The rest of the file is of no use, and does no harm if it cannot be removed.
         let _ = fs::remove_file(&temporary);
         output(path, source)
     })

@@ -13,13 +13,13 @@ use crate::bed::watch::Watch;
 
 /// At least so often a second.
 const LOOKS_PER_S: f64 = 50.0;
-/// After so many queries at the latest, so that a look is short: some microseconds for their slots.
+/// Most queries between two looks, so that a look is short: some microseconds for their slots.
 const QUERIES_PER_LOOK: f64 = 64.0;
 
 /// Full runs are not ended by the test.
 const UNUSED: f64 = 0.5;
 
-/// What a probe says when it ends early.
+/// Reason of a probe that ends early.
 const SEEN_ENOUGH: &str = "the probe has seen enough";
 
 /// Watches one probe or full run.
@@ -49,7 +49,7 @@ enum Goal {
     FullRun { allowed_counts: Option<Vec<u64>> },
 }
 
-/// What a watched test has shown.
+/// Findings of a watched test.
 pub(crate) struct Shown {
     pub(crate) judgement: Judgement,
     pub(crate) end: ProbeEnd,
@@ -179,8 +179,9 @@ struct Judge {
 }
 
 impl Judge {
-    /// Appends whether the query misses each bound, then whether a sample of it failed; or returns false, if that cannot be
-    /// said `now_ns` after the start. A query that is outstanding for longer than its bound is known to miss it.
+    /// Appends whether the query misses each bound, then whether a sample of it failed; or returns false, if that
+    /// cannot be said `now_ns` after the start. A query that is outstanding for longer than its bound is known to miss
+    /// it.
     fn misses(
         &self,
         query: &[(SampleRecord, Option<SampleTokens>)],

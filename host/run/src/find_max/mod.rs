@@ -1,12 +1,12 @@
 //! `host find-max`: the highest rate of Server, or the most samples of a query of MultiStream, that is VALID.
 //!
-//! [`proctor_search`] decides what to probe and when a probe has seen enough; here the probes and full runs are made, their
-//! records kept in the folder of the search, and the progress shown.
+//! [`proctor_search`] decides what to probe and when a probe has seen enough; here the probes and full runs are made,
+//! their records kept in the folder of the search, and the progress shown.
 //!
 //! ```text
 //! runs/2026-01-31T12-00-00-digits-lstm-Server-find-max/
 //!     probes.json      the state of the search and the curve, written after each probe, see `find_max/state.rs`
-//!     full-run-1/      a run folder of each full run, see `folder.rs`
+//!     full-run-1/      a run folder of each full run, see `files/run_folder.rs`
 //!     find_max.json    what was found, see `find_max/result.rs`
 //! ```
 
@@ -49,7 +49,7 @@ const FIND_MAX: &str = "find_max.json";
 /// Searches; what it sees and finds is the answer to the user.
 ///
 /// # Errors
-/// Whatever ends the search before it has found anything. It can be resumed from what was recorded until then.
+/// Every reason why the search ends before it has found anything. It can be resumed from what was recorded.
 pub fn find_max(
     settings: Settings,
     options: &FindMaxOptions,
@@ -165,7 +165,7 @@ impl Seeker<'_> {
         folder.finish()
     }
 
-    /// Whether the search can go on after this test.
+    /// Checks that the search can go on after this test.
     fn check(&mut self, test: &Test) -> Result<(), HostError> {
         if self.interrupt.has_come() {
             return Err(HostError::Interrupted("searching for the peak"));
@@ -188,8 +188,8 @@ impl Seeker<'_> {
         Ok(())
     }
 
-    /// Why a full run does not count; empty if it does. In MultiStream its estimate has to be within the bound; and a share
-    /// of failed samples may be allowed, which the rules do not do.
+    /// Why a full run does not count; empty if it does. In MultiStream its estimate has to be within the bound; and a
+    /// share of failed samples may be allowed, which the rules do not do.
     fn reasons(&self, test: &Test) -> Vec<String> {
         let outcome = &test.outcome;
         let mut reasons = outcome.reasons();
@@ -228,7 +228,7 @@ impl Seeker<'_> {
         }
     }
 
-    /// What is bounded, at the percentile, over its bound.
+    /// Ratio of the bounded figure, at the percentile, to its bound.
     fn tail_ratio(&self, seen: &ConstraintSeen, outcome: &TestOutcome) -> Option<f64> {
         let bound = self.plan.bounds.iter().find(|bound| bound.what.name() == seen.name)?;
         let tokens = || outcome.reported_phases().last()?.record.tokens.as_ref();

@@ -1,4 +1,4 @@
-//! What the search is about: the scenario's load, its constraints, and how long probes and full runs are.
+//! Plan of a search: the scenario's load, its constraints, and the length of probes and full runs.
 
 use proctor_config::{Effective, Origin, Overridden, Settings, Value};
 use proctor_loadgen::{
@@ -21,7 +21,7 @@ const PROBE_PART: u64 = 5;
 const PROBE_QUERIES: u64 = 2048;
 /// Drawing the arrivals of more queries takes longer than it saves.
 const COUNTABLE_QUERIES: f64 = 1e8;
-/// What is bounded.
+/// Figure that is bounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bounded {
     Latency,
@@ -29,7 +29,7 @@ pub(crate) enum Bounded {
     PerToken,
 }
 
-/// A bound and what it is on.
+/// A bound on a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bound {
     pub(crate) what: Bounded,
@@ -49,7 +49,7 @@ impl Bounded {
 /// The name of the constraint that all samples are to succeed.
 pub(crate) const FAILED: &str = "failed samples";
 
-/// What the search is about.
+/// Plan of a search.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     settings: Settings,
@@ -61,7 +61,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Works out what is to be searched for.
+    /// Makes the plan from settings and options.
     ///
     /// # Errors
     /// [`HostError::Usage`] if the settings are not those of a search.
@@ -200,13 +200,13 @@ impl Plan {
         ((rate * duration_s) as u64).max(test.min_query_count).max(1)
     }
 
-    /// How many of so many queries may miss a bound.
+    /// Number of queries, out of `query_count`, that may miss a bound.
     fn allowed_count(&self, query_count: u64) -> u64 {
         let at_quantile =
             query_count - 1 - ((query_count as f64 * self.quantile) as u64).min(query_count - 1);
         match self.settings.run.rules.are_older() {
             true => at_quantile,
-            // The estimate of MultiStream is the largest latency but so many, itself within the bound.
+            // The estimate of MultiStream is itself one of the largest latencies, and has to be within the bound.
             false => {
                 let allowance = over_latency_allowance(query_count, self.quantile).unwrap_or(0);
                 allowance.saturating_sub(u64::from(!self.is_server())).min(at_quantile)
@@ -227,8 +227,8 @@ impl Plan {
         self.bounds.iter().map(of_bound).chain([failed]).collect()
     }
 
-    /// How many queries of a full run may miss each constraint before it cannot be VALID any more; `None` where the number
-    /// of its queries is not known beforehand.
+    /// How many queries of a full run may miss each constraint before it cannot be VALID any more; `None` where the
+    /// number of its queries is not known beforehand.
     ///
     /// # Errors
     /// If no test can be made of the settings.

@@ -1,6 +1,7 @@
-//! `find_max.json`: what a search has found, for programs.
+//! `find_max.json`: the result of a search, for programs.
 //!
-//! As in `result.json`, there is nothing in it in virtual time that another search with the same settings would not have.
+//! As in `result.json`, there is nothing in it in virtual time that another search with the same settings would not
+//! have.
 
 use std::{
     collections::BTreeMap,
@@ -25,7 +26,7 @@ use crate::{
 /// Version of the form of the file.
 pub(crate) const FIND_MAX_SCHEMA_VERSION: u32 = 1;
 
-/// What a search has found.
+/// Result of a search.
 #[derive(Debug, Serialize)]
 pub(crate) struct FindMaxResult<'a> {
     schema_version: u32,
@@ -107,7 +108,7 @@ impl<'a> FindMaxResult<'a> {
     /// Writes it as JSON, indented, with a line end.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// The errors of `out`.
     pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
         serde_json::to_writer_pretty(&mut *out, self)?;
         out.write_all(b"\n")

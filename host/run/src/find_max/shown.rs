@@ -82,7 +82,7 @@ pub(crate) fn curve(plan: &Plan, state: &State) -> String {
     text
 }
 
-/// What was found, in a sentence, and what to do where nothing was.
+/// The result in a sentence, with advice where nothing was found.
 pub(crate) fn summary(plan: &Plan, state: &State, end: SearchEnd) -> String {
     let unit = plan.unit();
     let load = |load: f64| format!("{} {unit}", grouped(load));

@@ -27,7 +27,7 @@ pub(crate) struct State {
     pub(crate) search: Search,
     /// A point for each probe and full run, in the order in which they were made.
     pub(crate) curve: Vec<Point>,
-    /// What became of each full run.
+    /// Outcome of each full run.
     pub(crate) full_runs: Vec<FullRun>,
 }
 
@@ -83,7 +83,7 @@ impl State {
     /// Reads the state that an interrupted search with the same settings has left in a folder.
     ///
     /// # Errors
-    /// [`HostError::Folder`] if there is none, [`HostError::Usage`] if the settings are others.
+    /// [`HostError::Folder`] if there is no such file, [`HostError::Usage`] if the settings differ.
     pub(crate) fn resume(folder: &RunFolder, plan: &Plan, settings: &Settings) -> Result<Self, HostError> {
         let path = folder.path(PROBES);
         let wrong = |why: String| HostError::Folder(format!("cannot resume from {}: {why}", path.display()));
@@ -126,7 +126,7 @@ impl State {
 
 /// The settings on which the probes depend, those of the search included.
 fn deciding(plan: &Plan, settings: &Settings) -> BTreeMap<String, String> {
-    // Where the results go, and what is shown of them, is nobody's business here.
+    // The place of the results and what is shown of them make no difference here.
     let without =
         ["output_folder", "cache_folder", "mode", "copy_summary_to_stdout", "copy_detail_to_stdout"];
     let of_run = settings.effective.iter().filter(|(key, _)| !without.contains(&key.as_str()));

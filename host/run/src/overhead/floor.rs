@@ -1,8 +1,8 @@
 //! The harness's own floor: what the latencies of a run would be if its plugin took no time.
 //!
 //! Right before the performance run the null plugin takes the place of the plugin, for a fraction of a second, in the
-//! scenario and at the rate of the run. A latency of the run that is less than ten times as long says more about this
-//! program than the plugin's maker may like, so it is marked.
+//! scenario and at the rate of the run. A latency of the run that is less than ten times as long says as much about
+//! this program as about the plugin, so it is marked.
 
 use proctor_config::Settings;
 use proctor_loadgen::{EffectiveSettings, TestOutcome, TestSettings};
@@ -18,7 +18,7 @@ use crate::{
     text::duration,
 };
 
-/// A latency below so many times the floor is marked.
+/// A latency below this multiple of the floor is marked.
 const MARKED_BELOW: u64 = 10;
 /// How long queries are issued, in ms: at least, and at most.
 const SHORT_MS: u64 = 50;
@@ -49,7 +49,7 @@ pub(crate) struct Floor {
 }
 
 impl Floor {
-    /// Measures the floor of a run with these settings, unless it is not wanted or there is none: time that passes
+    /// Measures the floor of a run with these settings, if it is wanted and there is one: time that passes
     /// only in a model has no floor. What goes wrong is no reason not to run.
     pub(crate) fn of_run(settings: &Settings, dispatch: Dispatch, interrupt: &Interrupt) -> Option<Self> {
         if settings.run.virtual_time || !settings.run.floor {
@@ -120,7 +120,7 @@ impl Floor {
         }
     }
 
-    /// What is to be said of the latencies that are marked, if any.
+    /// Remark about the marked latencies, if there are any.
     pub(crate) fn remark(&self, run: &Latencies) -> Option<String> {
         let say = |name: &&str| {
             let (name, latency, floor) = match *name {

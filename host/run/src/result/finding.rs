@@ -24,13 +24,13 @@ pub(crate) struct FindingPart {
     pub(crate) what: String,
 }
 
-/// What to do.
+/// A remedy.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum RemedyPart {
     /// Give a setting a value.
     Set { setting: &'static str, value: f64 },
-    /// Issue more queries: at least so many, which is what LoadGen says; better the value.
+    /// Issue more queries: `fewest_more` at least, which is what LoadGen says; better `value`.
     MoreQueries { setting: &'static str, value: u64, fewest_more: u64 },
     /// No setting helps: this is the latency at the target percentile without any queue.
     FasterSystem { alone_ns: u64 },

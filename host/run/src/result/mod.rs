@@ -20,8 +20,7 @@ use proctor_accuracy::AccuracyResult;
 use proctor_config::{Effective, Settings};
 use serde::Serialize;
 
-pub(crate) use test_part::{FiguresPart, TestPart};
-
+use self::test_part::TestPart;
 use crate::{
     bed::{
         plugin::Dispatch,
@@ -37,7 +36,7 @@ use crate::{
 /// Version of the form of the file.
 pub(crate) const RESULT_SCHEMA_VERSION: u32 = 1;
 
-/// The tests of a run and what became of the answers.
+/// The tests of a run and the score of the answers.
 pub(crate) struct Tests<'a> {
     pub(crate) accuracy_run: Option<&'a Test>,
     pub(crate) performance_runs: &'a PerformanceRuns,
@@ -79,7 +78,7 @@ pub struct RunResult {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) performance_runs: Vec<TestPart>,
     pub(crate) accuracy_run: Option<TestPart>,
-    /// What the latencies would be if the plugin took no time; not in virtual time.
+    /// Latencies that a plugin without any work would have; not in virtual time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) harness_floor: Option<Floor>,
     pub(crate) benchmark: BenchmarkPart,
@@ -119,7 +118,7 @@ pub(crate) struct BenchmarkPart {
     pub(crate) preprocessing: String,
     pub(crate) total_sample_count: u64,
     pub(crate) performance_sample_count: u64,
-    /// What the reference model reaches.
+    /// Accuracy of the reference model.
     pub(crate) accuracy_reference: f64,
     pub(crate) accuracy_target_ratio: f64,
 }
@@ -209,7 +208,7 @@ impl RunResult {
     /// Writes it as JSON, indented, with a line end.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// The errors of `out`.
     pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
         serde_json::to_writer_pretty(&mut *out, self)?;
         out.write_all(b"\n")

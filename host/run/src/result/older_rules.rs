@@ -1,4 +1,4 @@
-//! What a result says besides under the older rules, for programs and for people.
+//! Additions to a result under the older rules, for programs and for people.
 
 use proctor_loadgen::{IntervalResult, Rules};
 use serde::Serialize;
@@ -42,7 +42,7 @@ impl From<&IntervalResult> for IntervalPart {
     }
 }
 
-/// Lines of the verdict; none of a single run under the newest rules.
+/// Lines of the verdict; empty for a single run under the newest rules.
 pub(crate) fn rows(result: &RunResult) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);

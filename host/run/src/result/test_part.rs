@@ -22,7 +22,7 @@ pub(crate) struct TestPart {
     pub(crate) mode: &'static str,
     pub(crate) valid: bool,
     pub(crate) reasons: Vec<String>,
-    /// What the verdict rests on, and what to do about what is broken.
+    /// Findings that the verdict rests on, with remedies for those that are broken.
     pub(crate) findings: Vec<FindingPart>,
     /// From the start of issuing to the last completion, over all phases.
     pub(crate) duration_ns: u64,
@@ -35,13 +35,13 @@ pub(crate) struct TestPart {
     pub(crate) issue_delay_p99_ns: u64,
     pub(crate) issue_delay_p99_9_ns: u64,
     pub(crate) figures: Option<FiguresPart>,
-    /// What the search for the peak did, if this is one.
+    /// Steps of the search for the peak, if this is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) search: Option<SearchPart>,
     pub(crate) scheduler: Option<SchedulerPart>,
 }
 
-/// What only a performance run has.
+/// Figures of a performance run.
 #[derive(Debug, Serialize)]
 pub(crate) struct FiguresPart {
     pub(crate) query_latency: Latencies,
@@ -72,7 +72,7 @@ pub(crate) struct FiguresPart {
     pub(crate) intervals: Option<IntervalPart>,
 }
 
-/// What the scheduler counted.
+/// Counts of the scheduler.
 #[derive(Debug, Serialize)]
 pub(crate) struct SchedulerPart {
     pub(crate) batch_count: u64,

@@ -1,4 +1,4 @@
-//! What token runs and searches for the peak have besides.
+//! Additional parts of token runs and of searches for the peak.
 
 use proctor_loadgen::{PeakSearch, PerformanceResult, ScenarioFigures, TokenLatencies};
 use serde::Serialize;

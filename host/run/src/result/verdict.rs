@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::{
-    result::{FiguresPart, RunResult, older_rules},
+    result::{RunResult, older_rules, test_part::FiguresPart},
     text::{self, counted, duration, four_digits},
 };
 
@@ -65,7 +65,7 @@ fn plugin(result: &RunResult) -> String {
     format!("{} {} ({})", plugin.name, plugin.version, plugin.source)
 }
 
-/// What the plugin was given.
+/// The way in which the plugin was given its work.
 fn work(result: &RunResult) -> String {
     let tests = [&result.performance_run, &result.accuracy_run];
     match tests.into_iter().flatten().find_map(|test| test.scheduler.as_ref()) {
@@ -145,7 +145,7 @@ fn with_advice(result: &RunResult, reason: &str) -> String {
     advised.unwrap_or_else(|| reason.to_owned())
 }
 
-/// What limits the result and the length of a VALID run.
+/// Limits of the result and of the length of a VALID run.
 fn limits(result: &RunResult) -> Option<String> {
     let findings = &result.performance_run.as_ref().filter(|_| result.verdict.valid)?.findings;
     let limiting = findings.iter().filter(|finding| finding.standing == "limiting");

@@ -15,7 +15,7 @@ use super::{
         self, Lengths, SAMPLES_PER_QUERY, at_rate, closed_loop, latency_p50_us, latency_p99_us, one_query,
         query_us, samples_per_second, saturated,
     },
-    report::{bare, shown},
+    quantity::{bare, shown},
 };
 use crate::cli::bench::HarnessFlags;
 use proctor_display::Spread;
@@ -27,7 +27,7 @@ const SCRIPT: &str = include_str!("against.py");
 /// The package that brings the module, in the version that this load generator follows.
 const PACKAGE: &str = "mlcommons-loadgen==6.0.17";
 
-/// What has to be known to read the comparison.
+/// Notes without which the comparison cannot be read.
 pub(super) const NOTES: &[&str] = &[
     "The official LoadGen is driven from Python, whose callbacks and objects take most of the time in SingleStream, \
      MultiStream, saturated Server and Offline. What it reaches from C++ (-O3, null system, trace off) on a machine of this \
@@ -42,7 +42,7 @@ pub(super) struct Official {
     version: String,
 }
 
-/// What the script says of a test.
+/// Reply of the script about a test.
 #[derive(Debug, Deserialize)]
 struct Measured {
     version: Option<String>,
@@ -53,8 +53,8 @@ struct Measured {
 }
 
 impl Official {
-    /// Looks for a Python that has the package: the one that is given, else that of the active virtual environment, else
-    /// `python3`.
+    /// Looks for a Python that has the package: the one that is given, else that of the active virtual environment,
+    /// else `python3`.
     ///
     /// # Errors
     /// If none has it: how to get it.
@@ -134,7 +134,7 @@ pub(super) struct Comparison {
     name: String,
     what: String,
     unit: &'static str,
-    /// What the official one reaches from C++, for people.
+    /// Figure of the official one from C++, for people.
     from_cpp: &'static str,
     settings: TestSettings,
     of_ours: fn(&TestOutcome) -> f64,

@@ -1,4 +1,4 @@
-//! What is measured of the harness, in which tests, and what the targets are.
+//! Figures of the harness: the tests that they are taken from, and their targets.
 
 use proctor_loadgen::{PhaseOutcome, TestOutcome, TestSettings, Wait, WaitPolicy};
 use proctor_vocabulary::Scenario;
@@ -14,7 +14,7 @@ pub(super) const SAMPLES_PER_QUERY: u64 = 8;
 /// One test and the figures that are taken from it.
 pub(super) struct Experiment {
     pub(super) scenario: Scenario,
-    /// What it is, for the display of progress.
+    /// Title for the display of progress.
     pub(super) title: String,
     pub(super) test: NullTest,
     pub(super) figures: Vec<Figure>,
@@ -30,7 +30,7 @@ pub(super) struct Figure {
     pub(super) of: fn(&TestOutcome) -> f64,
 }
 
-/// What a figure should be, in its unit.
+/// Target of a figure, in its unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Target {
     AtMost(f64),
@@ -126,7 +126,7 @@ pub(super) fn at_rate(qps: f64, duration_ms: u64) -> TestSettings {
     }
 }
 
-/// One query of so many samples.
+/// One query of `sample_count` samples.
 pub(super) fn one_query(sample_count: u64) -> TestSettings {
     TestSettings {
         scenario: Scenario::Offline,

@@ -1,10 +1,10 @@
 //! `host bench` and `host bench harness`: every experiment in turn, over and over, and the table at the end.
 
 use super::{
-    against::Official,
+    against::{Comparison, Official},
     experiment::{Experiment, Target, experiments},
     memory,
-    report::{Comparison, Report, Row},
+    report::{Report, Row},
 };
 use crate::cli::bench::HarnessFlags;
 use proctor_display::{Steps, Terminal, print};

@@ -15,13 +15,13 @@ use super::experiment::{inline, saturated};
 use proctor_display::Terminal;
 use proctor_run::{HostError, Interrupt, Ticker};
 
-/// Two lengths, in queries. The recorder's memory grows in steps that double; both lengths stand at the end of a step, so
-/// that nothing counts that was not used.
+/// Two lengths, in queries. The recorder's memory grows in steps that double; both lengths stand at the end of a step,
+/// so that nothing counts that was not used.
 const LENGTHS: [u64; 2] = [((1 << 9) - 1) * 1024, ((1 << 12) - 1) * 1024];
 const QUICK_LENGTHS: [u64; 2] = [((1 << 7) - 1) * 1024, ((1 << 9) - 1) * 1024];
 const LOOK_INTERVAL: Duration = Duration::from_micros(500);
 
-/// What a process held while it tested.
+/// Memory that a process held while it tested.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Held {
     /// Queries that were issued by the last look.
@@ -40,8 +40,8 @@ pub(super) fn bytes_per_query(quick: bool) -> Result<f64, HostError> {
     Ok((bytes / (long - short) as f64 * 10.0).round() / 10.0)
 }
 
-/// What a process held shortly before the last of so many queries. On a busy machine the look may come too early, so it
-/// is tried some times.
+/// Memory that a process held shortly before the last of `query_count` queries. On a busy machine the look may come too
+/// early, so it is tried some times.
 fn held(query_count: u64) -> Result<Held, HostError> {
     const ATTEMPTS: u32 = 5;
     let is_late_enough = |held: &Held| held.issued_count >= query_count - query_count / 50;
@@ -70,7 +70,7 @@ fn held_once(query_count: u64) -> Result<Held, HostError> {
     serde_json::from_slice(&run.stdout).map_err(|error| wrong(error.to_string()))
 }
 
-/// Makes the test, and returns what this process held when its last queries were issued, as a line of JSON.
+/// Makes the test, and returns the memory that this process held when its last queries were issued, as a line of JSON.
 ///
 /// # Errors
 /// If the test cannot be made, or the system does not tell the memory of a process.

@@ -10,6 +10,7 @@ mod against;
 mod experiment;
 mod harness;
 mod memory;
+mod quantity;
 mod report;
 mod sibling;
 

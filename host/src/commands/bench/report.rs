@@ -6,11 +6,14 @@ use chrono::{SecondsFormat, Utc};
 use proctor_vocabulary::Scenario;
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
-pub(super) use super::against::Comparison;
-use super::experiment::Target;
+use super::{
+    against::{self, Comparison},
+    experiment::Target,
+    quantity::{bare, shown},
+};
 use crate::cli::bench::HarnessFlags;
 use proctor_display::{Origin, Spread, markdown_table, write_json};
-use proctor_run::text::{self, four_digits};
+use proctor_run::text;
 
 /// Version of the form of the JSON file.
 const BENCH_SCHEMA_VERSION: u32 = 1;
@@ -110,21 +113,6 @@ impl Target {
     }
 }
 
-/// A value with its unit; rates in millions.
-pub(super) fn shown(value: f64, unit: &str) -> String {
-    let prefix = if is_rate(unit) { "M " } else { "" };
-    format!("{} {prefix}{unit}", bare(value, unit))
-}
-
-/// The same without the unit.
-pub(super) fn bare(value: f64, unit: &str) -> String {
-    four_digits(if is_rate(unit) { value / 1e6 } else { value })
-}
-
-fn is_rate(unit: &str) -> bool {
-    unit.ends_with("/s")
-}
-
 const HEAD: [&str; 6] = ["scenario", "figure", "median", "least .. greatest", "target", "met"];
 
 impl Report {
@@ -135,7 +123,7 @@ impl Report {
         comparisons: Vec<Comparison>,
         version: Option<String>,
     ) -> Self {
-        let notes = super::against::NOTES;
+        let notes = against::NOTES;
         Self {
             origin: Origin::here(BENCH_SCHEMA_VERSION, "host", flags.quick),
             finished_at_utc: Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true),

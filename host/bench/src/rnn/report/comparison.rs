@@ -1,13 +1,14 @@
 //! Ours beside other systems: layer by layer, in other number formats, and over sets of rows.
 
 use super::cell::{NONE, best_cell, milliseconds, outcome_cell, owned, peer_cell, ratio_cell};
-use crate::rnn::report::{Report, Table};
+use crate::rnn::report::Report;
 use crate::rnn::{
     cases::Group,
     flags::Precision,
     sets::{Set, geometric_mean},
     table::{Row, System},
 };
+use proctor_display::Table;
 
 impl Report {
     /// Peers that were measured, in the order of the first row that has them.

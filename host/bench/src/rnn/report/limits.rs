@@ -1,9 +1,10 @@
-//! What the machine can do at most.
+//! Limits of the machine.
 
 use proctor_rnn_limits::Speeds;
 
 use super::cell::{NONE, owned};
-use crate::rnn::report::{Report, Table};
+use crate::rnn::report::Report;
+use proctor_display::Table;
 
 impl Report {
     /// A row for each number of cores.

@@ -1,7 +1,7 @@
 //! The tables of `host bench rnn`: for people, in Markdown, and as JSON.
 //!
-//! [`comparison`] has the tables beside other systems, [`stages`] that of the paper's techniques, [`limits`] that of the
-//! machine; [`notes`] what has to be known to read them, [`cell`] how a figure is written.
+//! [`comparison`] has the tables beside other systems, [`stages`] that of the paper's techniques, [`limits`] that of
+//! the machine; [`notes`] what has to be known to read them, [`cell`] how a figure is written.
 
 mod cell;
 mod comparison;

@@ -1,12 +1,11 @@
-//! What has to be known to read the tables; marks are explained where they occur.
+//! Notes without which the tables cannot be read; marks are explained where they occur.
 
-use crate::rnn::report::Report;
 use crate::rnn::{
     answer::TOLERANCE,
     flags::Precision,
-    grid::FOREIGN_SHARE_MAX,
     table::{Entry, Measured, Outcome, System},
 };
+use crate::{foreign::FOREIGN_SHARE_MAX, rnn::report::Report};
 use proctor_run::text;
 
 impl Report {

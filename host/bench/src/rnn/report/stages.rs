@@ -1,11 +1,12 @@
 //! Figure 4 of the paper: the same layer in four ways.
 
 use super::cell::{NONE, outcome_cell};
-use crate::rnn::report::{Report, Table};
+use crate::rnn::report::Report;
 use crate::rnn::{
     ablation::{STAGE_COUNT, stage_name},
     table::{Entry, Row, System},
 };
+use proctor_display::Table;
 use proctor_run::text::{self, four_digits};
 
 impl Report {
