@@ -5,6 +5,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering::Relaxed},
 };
 
+use crate::golden_files;
 use proctor_loadgen::{
     Clock, LibraryError, LoadGen, LoadGenOptions, QuerySampleLibrary, SystemUnderTest, TestOutcome,
     TestSettings, VirtualClock, Wake,
@@ -12,8 +13,6 @@ use proctor_loadgen::{
 use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, SampleIndex, SampleStatus};
 use serde::Deserialize;
 use serde_json::Value;
-
-use crate::common;
 
 /// The times of one recorded sample. Scheduled instants count from the first one of the recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +37,7 @@ struct SampleRow(u64, u64, u64, u64, u64, u64, #[serde(default)] Option<u64>, #[
 
 /// The samples of a recorded run, from the times that came with it.
 pub fn rows_of_samples(name: &str) -> Vec<Row> {
-    let samples: Samples = common::read(&format!("runs/{name}/samples.json"));
+    let samples: Samples = golden_files::read(&format!("runs/{name}/samples.json"));
     let row = |(id, row): (u64, SampleRow)| {
         assert!(row.0 == id && row.1 <= id, "{name}: samples are in the order of their issue");
         Row {
@@ -55,7 +54,7 @@ pub fn rows_of_samples(name: &str) -> Vec<Row> {
 
 /// The samples of a recorded run, from its trace. The SUT of the recordings gave each sample `5 + index % 3` tokens.
 pub fn rows_of_trace(name: &str) -> Vec<Row> {
-    let text = common::text(&format!("runs/{name}/mlperf_log_trace.json"));
+    let text = golden_files::text(&format!("runs/{name}/mlperf_log_trace.json"));
     // Lines about the log itself are no JSON; those about samples are.
     let events = text.lines().filter_map(|line| serde_json::from_str::<Value>(line.strip_suffix(',')?).ok());
     let mut first_token_ns = None;

@@ -1,19 +1,14 @@
 //! Token runs against a scripted system in virtual time: each scenario with latencies that can be computed by hand, and
 //! systems that report tokens against the rules.
 
-#![cfg(not(loom))]
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
-mod scripted;
-
 use std::fs;
 
+use crate::scripted::{Answer, Bench, MS, Tokens, answer};
 use proctor_loadgen::{
     LoadGenOptions, Recommendation, TestOutcome, TestSettings, TokenLatencies, ViolationKind,
     log::LogIdentity,
 };
 use proctor_vocabulary::{QuerySample, SampleStatus, Scenario, TestMode};
-use scripted::{Answer, Bench, MS, Tokens, answer};
 
 fn settings(scenario: Scenario) -> TestSettings {
     TestSettings {

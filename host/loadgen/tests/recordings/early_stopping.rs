@@ -1,9 +1,6 @@
 //! The recorded tables of early stopping.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
-mod common;
-
+use crate::golden_files;
 use proctor_loadgen::{min_under_latency_queries, over_latency_allowance};
 use serde::Deserialize;
 
@@ -14,7 +11,7 @@ struct Table<Row> {
 
 #[test]
 fn fewest_queries_under_latency() {
-    let table: Table<(f64, u64, u64, u64)> = common::read("early_stopping_min_queries.json");
+    let table: Table<(f64, u64, u64, u64)> = golden_files::read("early_stopping_min_queries.json");
     assert!(table.rows.len() > 100);
     for (quantile, over, under, total) in table.rows {
         assert_eq!(min_under_latency_queries(over, quantile), under, "{quantile} with {over} over");
@@ -24,7 +21,7 @@ fn fewest_queries_under_latency() {
 
 #[test]
 fn largest_allowance() {
-    let table: Table<(f64, u64, u64)> = common::read("early_stopping_estimate.json");
+    let table: Table<(f64, u64, u64)> = golden_files::read("early_stopping_estimate.json");
     assert!(table.rows.len() > 100);
     for (quantile, queries, allowance) in table.rows {
         let got = over_latency_allowance(queries, quantile).unwrap_or(0);

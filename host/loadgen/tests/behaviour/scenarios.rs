@@ -1,16 +1,12 @@
 //! Each scenario against a scripted system in virtual time, with latencies that can be computed by hand.
 
-#![cfg(not(loom))]
-
-mod scripted;
-
 use std::fs;
 
+use crate::scripted::{Bench, MS, after};
 use proctor_loadgen::{
     EffectiveSettings, IssueEnd, QueryGenerator, ScenarioFigures, TestSettings, log::LogIdentity, phases,
 };
 use proctor_vocabulary::{Scenario, TestMode};
-use scripted::{Bench, MS, after};
 
 fn settings(scenario: Scenario) -> TestSettings {
     TestSettings {

@@ -1,22 +1,17 @@
 //! The search for the peak rate: LoadGen's log of one, and searches whose result is known.
 
-#![cfg(not(loom))]
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
-mod common;
-mod scripted;
-
 use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering::Relaxed},
 };
 
+use crate::golden_files;
+use crate::scripted::{Answer, Bench, MS, NotingLibrary, Tokens, after, answer, respond};
 use proctor_loadgen::{
     Clock, EffectiveSettings, LoadGen, LoadGenError, LoadGenOptions, PeakEnd, PeakStep, QueryGenerator,
     RealClock, SystemUnderTest, TestOutcome, TestSettings, VirtualClock, log::LogIdentity, phases,
 };
 use proctor_vocabulary::{CompletionSink, QuerySample, SampleStatus, Scenario, TestMode};
-use scripted::{Answer, Bench, MS, NotingLibrary, Tokens, after, answer, respond};
 use serde_json::Value;
 
 fn entries(text: &str) -> Vec<Value> {
@@ -37,8 +32,8 @@ fn detail(outcome: &TestOutcome) -> Vec<Value> {
 #[test]
 fn the_search_is_that_of_loadgen() {
     const MET: [bool; 12] = [true, true, true, false, true, true, true, false, false, false, false, false];
-    let case: Value = common::read("runs/find_peak/case.json");
-    let bench = Bench::new(common::settings(&case), |n, sample| {
+    let case: Value = golden_files::read("runs/find_peak/case.json");
+    let bench = Bench::new(golden_files::settings(&case), |n, sample| {
         after(if MET[n as usize / 120] { MS } else { 7 * MS }, sample)
     });
     let outcome = bench.run();
@@ -47,7 +42,7 @@ fn the_search_is_that_of_loadgen() {
     assert_eq!(bench.qsl.loads.lock().unwrap().len(), 5, "four runs of the widening, then all others");
     assert_eq!(*bench.qsl.loads.lock().unwrap(), *bench.qsl.unloads.lock().unwrap());
 
-    let recorded = entries(&common::text("runs/find_peak/mlperf_log_detail.txt"));
+    let recorded = entries(&golden_files::text("runs/find_peak/mlperf_log_detail.txt"));
     let written = detail(&outcome);
     let keys = |entries: &[Value]| entries.iter().map(|entry| entry["key"].clone()).collect::<Vec<_>>();
     assert_eq!(keys(&written), keys(&recorded));
@@ -71,7 +66,7 @@ fn the_search_is_that_of_loadgen() {
     let folder = tempfile::tempdir().unwrap();
     outcome.write_logs(folder.path(), &LogIdentity::default()).unwrap();
     let summary = std::fs::read_to_string(folder.path().join("mlperf_log_summary.txt")).unwrap();
-    let expected = common::text("runs/find_peak/mlperf_log_summary.txt");
+    let expected = golden_files::text("runs/find_peak/mlperf_log_summary.txt");
     let parameters = |text: &str| text[text.find("Test Parameters Used").unwrap()..].to_owned();
     assert_eq!(parameters(&summary), parameters(&expected));
     assert!(summary.contains("\nMode     : FindPeakPerformance\n"), "{summary}");

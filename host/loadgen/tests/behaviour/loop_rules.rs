@@ -1,18 +1,14 @@
 //! The rules of the issue loop and of the effective settings, one by one, where no recording shows them.
 
-#![cfg(not(loom))]
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
-mod scripted;
-
 use std::sync::{Arc, Mutex};
 
+use crate::scripted;
+use crate::scripted::{Bench, MS, after};
 use proctor_loadgen::{
     EffectiveSettings, GeneratedTotals, IssueEnd, LoadGenOptions, QueryGenerator, RealClock, ScenarioFigures,
     TestOutcome, TestSettings, config_file, log::LogIdentity, phases,
 };
 use proctor_vocabulary::{Scenario, TestMode};
-use scripted::{Bench, MS, after};
 
 /// A test of 20 queries, at least.
 fn settings(scenario: Scenario) -> TestSettings {

@@ -1,15 +1,10 @@
 //! Every recorded sequence through a whole test in virtual time: what is loaded, issued and logged is what LoadGen
 //! loaded, issued and logged.
 
-#![cfg(not(loom))]
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
-mod common;
-mod scripted;
-
-use common::Numbers;
+use crate::golden_files;
+use crate::golden_files::Numbers;
+use crate::scripted::{Bench, NotingLibrary, after};
 use proctor_loadgen::{LoadGenOptions, TestOutcome, TestSettings};
-use scripted::{Bench, NotingLibrary, after};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -55,7 +50,7 @@ fn offline() {
 }
 
 fn check_all(file: &str) {
-    let cases: Vec<Case> = common::read(file);
+    let cases: Vec<Case> = golden_files::read(file);
     assert!(!cases.is_empty());
     for case in cases {
         check(&case, 0);
@@ -65,7 +60,7 @@ fn check_all(file: &str) {
 /// However many threads issue them, the queries are the same, and in virtual time they leave in the same order.
 #[test]
 fn server_with_several_issuing_threads() {
-    for case in common::read::<Vec<Case>>("sequence_server.json") {
+    for case in golden_files::read::<Vec<Case>>("sequence_server.json") {
         // The limits are those of a whole run, of which each thread has its share.
         for issuer_count in [1, 2, 3, 8] {
             check(&case, issuer_count);
@@ -76,8 +71,10 @@ fn server_with_several_issuing_threads() {
 /// Runs a case with a system that completes inside the issue call, like the one that was recorded.
 fn check(case: &Case, issuer_count: u64) {
     let options = LoadGenOptions::default();
-    let settings =
-        TestSettings { server_num_issue_query_threads: issuer_count, ..common::settings(&case.request) };
+    let settings = TestSettings {
+        server_num_issue_query_threads: issuer_count,
+        ..golden_files::settings(&case.request)
+    };
     let mut bench = Bench::with_options(settings, options, |_, sample| after(0, sample));
     bench.qsl = NotingLibrary::new(case.qsl_total_count, case.qsl_performance_count);
     let outcome = bench.run();

@@ -1,21 +1,17 @@
 //! The real clock, and a system that completes from its own threads in any order.
 
-#![cfg(not(loom))]
-
-mod scripted;
-
 use std::{
     sync::{Arc, Condvar, Mutex},
     thread::{self, JoinHandle},
 };
 
+use crate::scripted::NotingLibrary;
 use proctor_loadgen::{
     LoadGen, LoadGenOptions, RealClock, Rules, SystemUnderTest, TestOutcome, TestSettings,
 };
 use proctor_vocabulary::{
     CompletionSink, QuerySample, QuerySampleResponse, SampleStatus, Scenario, TestMode,
 };
-use scripted::NotingLibrary;
 
 /// Threads that take whatever is queued, from either end in turn, and complete it in pieces of a few samples.
 struct Pool {

@@ -1,15 +1,10 @@
 //! The trace of a long run: bounded, JSON, and with the worst in it.
 
-#![cfg(not(loom))]
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
-mod scripted;
-
 use std::fs;
 
+use crate::scripted::{Answer, Bench, MS, Tokens, after, answer};
 use proctor_loadgen::{LoadGenOptions, TestOutcome, TestSettings, log::LogIdentity};
 use proctor_vocabulary::{Scenario, TestMode};
-use scripted::{Answer, Bench, MS, Tokens, after, answer};
 use serde_json::Value;
 
 const SLOW_SAMPLE: u64 = 23_456;

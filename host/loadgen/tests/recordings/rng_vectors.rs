@@ -1,9 +1,6 @@
 //! The recorded outputs of `std::mt19937` and of the libstdc++ distributions.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
-mod common;
-
+use crate::golden_files;
 use proctor_loadgen::Mt19937;
 use serde::Deserialize;
 
@@ -48,7 +45,7 @@ struct Exponential {
 
 #[test]
 fn all_vectors_are_reproduced() {
-    let vectors: Vec<Vectors> = common::read("rng_vectors.json");
+    let vectors: Vec<Vectors> = golden_files::read("rng_vectors.json");
     assert_eq!(vectors.len(), 9);
     for vector in vectors {
         check(&vector);

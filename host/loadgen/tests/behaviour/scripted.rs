@@ -1,7 +1,5 @@
 //! A system under test that does what a script says, in virtual time, and a library that takes notes.
 
-#![allow(dead_code)] // Each test program uses its part.
-
 use std::sync::{
     Arc, Mutex,
     atomic::{AtomicU64, Ordering::Relaxed},

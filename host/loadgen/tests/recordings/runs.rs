@@ -6,21 +6,16 @@
 //! of a phase, and, in the entries of the detail log, the time of an entry and the place in the source. The entries
 //! about LoadGen's build, which name another program, are left out.
 
-#![cfg(not(loom))]
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
-mod common;
-mod replay;
-
 use std::fs;
 
+use crate::replay::{Row, rows_of_samples, rows_of_trace};
+use crate::{golden_files, replay};
 use proctor_loadgen::{
     PhaseMode, TestOutcome, TestSettings,
     config_file::{ConfigFileKind, ConfigFiles, FromConfigError},
     log::LogIdentity,
 };
 use proctor_vocabulary::Scenario;
-use replay::{Row, rows_of_samples, rows_of_trace};
 use serde_json::Value;
 
 /// A recorded run.
@@ -34,8 +29,8 @@ impl Recording {
     fn read(name: &'static str) -> Self {
         Self {
             name,
-            case: common::read(&format!("runs/{name}/case.json")),
-            detail: common::text(&format!("runs/{name}/mlperf_log_detail.txt")),
+            case: golden_files::read(&format!("runs/{name}/case.json")),
+            detail: golden_files::text(&format!("runs/{name}/mlperf_log_detail.txt")),
         }
     }
 
@@ -78,7 +73,7 @@ impl Recording {
     fn request(&self) -> (TestSettings, Vec<String>) {
         let mut base = TestSettings::default();
         let Some(text) = self.case["user_conf"].as_str() else {
-            return (common::settings(&self.case), Vec::new());
+            return (golden_files::settings(&self.case), Vec::new());
         };
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("user.conf");
@@ -92,7 +87,7 @@ impl Recording {
             Err(FromConfigError::Syntax { errors, .. }) => errors.iter().map(|it| it.log_text()).collect(),
             Err(error) => panic!("{error}"),
         };
-        (common::settings_from(base, &self.case), errors)
+        (golden_files::settings_from(base, &self.case), errors)
     }
 
     /// How long before the first issue the recorded loop may have started, in ns: the streams' recordings have all
@@ -150,7 +145,7 @@ impl Recording {
         let folder = tempfile::tempdir().unwrap();
         outcome.write_logs(folder.path(), &self.identity()).unwrap();
         let written = |file: &str| fs::read_to_string(folder.path().join(file)).unwrap();
-        let recorded = |file: &str| common::text(&format!("runs/{}/{file}", self.name));
+        let recorded = |file: &str| golden_files::text(&format!("runs/{}/{file}", self.name));
         for file in ["mlperf_log_summary.txt", "mlperf_log_accuracy.json"] {
             same(self.name, file, &written(file), &recorded(file))?;
         }
@@ -257,7 +252,7 @@ fn check_without_times(name: &'static str) {
     let folder = tempfile::tempdir().unwrap();
     outcome.write_logs(folder.path(), &recording.identity()).unwrap();
     let written = |file: &str| fs::read_to_string(folder.path().join(file)).unwrap();
-    let recorded = |file: &str| common::text(&format!("runs/{name}/{file}"));
+    let recorded = |file: &str| golden_files::text(&format!("runs/{name}/{file}"));
     let summary = "mlperf_log_summary.txt";
     let lines = |text: &str| {
         masked(text, " : ", |label| label.contains("latency (ns)") || label.starts_with("QPS w"))
@@ -290,7 +285,7 @@ fn masked(text: &str, separator: &str, is_one: impl Fn(&str) -> bool) -> String 
 /// late in virtual time.
 fn check_trace(name: &'static str, sample_line_count: usize) {
     let recording = Recording::read(name);
-    let recorded = common::text(&format!("runs/{name}/mlperf_log_trace.json"));
+    let recorded = golden_files::text(&format!("runs/{name}/mlperf_log_trace.json"));
     let mut outcome = recording.replay(rows_of_trace(name));
     // Where the phases began on the recorded clock: it has nothing but time stamps of samples.
     let starts_ns = starts_of_phases(&recorded, &outcome);

@@ -1,17 +1,13 @@
 //! Systems that break the rules, and tests that end early: never a crash, always an outcome that says why.
 
-#![cfg(not(loom))]
-
-mod scripted;
-
 use std::{fs, sync::Arc};
 
+use crate::scripted::{Answer, Bench, MS, NotingLibrary, after, answer};
 use proctor_loadgen::{
     IssueEnd, LoadGenError, LoadGenOptions, SampleRecord, TestOutcome, TestSettings, ViolationKind,
     log::LogIdentity,
 };
 use proctor_vocabulary::{QuerySample, ResponseId, SampleStatus, Scenario, TestMode};
-use scripted::{Answer, Bench, MS, NotingLibrary, after, answer};
 
 fn settings(scenario: Scenario) -> TestSettings {
     TestSettings {

@@ -1,18 +1,14 @@
 //! MultiStream under the older rules against a scripted system in virtual time.
 
-#![cfg(not(loom))]
-
-mod scripted;
-
 use std::fs;
 
+use crate::scripted::{Bench, MS, after};
 use proctor_loadgen::{
     Clock, IntervalRecord, IntervalResult, IssueEnd, LoadGenOptions, Recommendation, Rules, ScenarioFigures,
     SystemUnderTest, TestOutcome, TestSettings, Wake, log::LogIdentity,
 };
 use proctor_vocabulary::{QuerySample, Scenario, TestMode};
 use proptest::prelude::*;
-use scripted::{Bench, MS, after};
 
 /// Two samples every 10 ms, 100 times.
 fn settings() -> TestSettings {

@@ -1,21 +1,16 @@
 //! Advice of findings, followed: the next run is VALID, and takes as long as was said.
 
-#![cfg(not(loom))]
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
-mod scripted;
-
 use std::{
     fs,
     sync::{Arc, Mutex},
 };
 
+use crate::scripted::{Answer, Bench, MS, NotingLibrary, Tokens, after, answer, respond};
 use proctor_loadgen::{
     Clock, Finding, LoadGen, LoadGenOptions, Measure, Remedy, Rule, Scope, SettingValue, Standing,
     SystemUnderTest, TestOutcome, TestSettings, VirtualClock, log::LogIdentity,
 };
 use proctor_vocabulary::{CompletionSink, QuerySample, Scenario};
-use scripted::{Answer, Bench, MS, NotingLibrary, Tokens, after, answer, respond};
 
 /// A queue with one or more servers. The n-th query takes `service_ns(n)`; its first token comes after half of that.
 struct Servers {

@@ -1,13 +1,8 @@
 //! The audit file and test 05 at the start of a test, against LoadGen's recordings.
 
-#![cfg(not(loom))]
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
-mod common;
-mod scripted;
-
+use crate::golden_files;
+use crate::scripted::{Answer, Bench, Tokens, after, answer};
 use proctor_loadgen::{LoadGenOptions, TestOutcome, TestSettings, log::LogIdentity};
-use scripted::{Answer, Bench, Tokens, after, answer};
 use serde_json::Value;
 
 fn entries(text: &str) -> Vec<Value> {
@@ -26,14 +21,14 @@ fn detail(outcome: &TestOutcome) -> Vec<Value> {
 
 /// Runs a recorded case, and compares all that does not depend on the speed of the machine.
 fn check(name: &str) -> TestOutcome {
-    let case: Value = common::read(&format!("runs/{name}/case.json"));
+    let case: Value = golden_files::read(&format!("runs/{name}/case.json"));
     let audit_config = case["audit_conf"].as_str().map(str::to_owned);
     let options = LoadGenOptions { audit_config, ..LoadGenOptions::default() };
     // Some recorded latency: it decides nothing that is compared.
-    let bench = Bench::with_options(common::settings(&case), options, |_, sample| after(5000, sample));
+    let bench = Bench::with_options(golden_files::settings(&case), options, |_, sample| after(5000, sample));
     let outcome = bench.run();
 
-    let recorded = entries(&common::text(&format!("runs/{name}/mlperf_log_detail.txt")));
+    let recorded = entries(&golden_files::text(&format!("runs/{name}/mlperf_log_detail.txt")));
     let written = detail(&outcome);
     let keys = |entries: &[Value]| entries.iter().map(|entry| entry["key"].clone()).collect::<Vec<_>>();
     assert_eq!(keys(&written), keys(&recorded), "{name}");
@@ -50,7 +45,7 @@ fn check(name: &str) -> TestOutcome {
     let folder = tempfile::tempdir().unwrap();
     outcome.write_logs(folder.path(), &LogIdentity::default()).unwrap();
     let summary = std::fs::read_to_string(folder.path().join("mlperf_log_summary.txt")).unwrap();
-    let expected = common::text(&format!("runs/{name}/mlperf_log_summary.txt"));
+    let expected = golden_files::text(&format!("runs/{name}/mlperf_log_summary.txt"));
     let parameters = |text: &str| text[text.find("Test Parameters Used").unwrap()..].to_owned();
     assert_eq!(parameters(&summary), parameters(&expected), "{name}: parameters and counts of warnings");
     outcome
@@ -61,7 +56,7 @@ fn an_audit_file_changes_the_settings() {
     let outcome = check("audit_config");
     let applied: Vec<_> = outcome.audit.as_ref().unwrap().as_ref().unwrap().applied.iter().collect();
     assert!(applied.iter().any(|applied| applied.setting == "accuracy_log_sampling_target"), "{applied:?}");
-    let recorded: Vec<Value> = common::read("runs/audit_config/mlperf_log_accuracy.json");
+    let recorded: Vec<Value> = golden_files::read("runs/audit_config/mlperf_log_accuracy.json");
     let logged = outcome.accuracy.iter().map(|record| (record.sample_id, record.index.0));
     let recorded = recorded
         .iter()
@@ -76,8 +71,8 @@ fn test05_replaces_the_seeds_and_the_mode() {
 
 #[test]
 fn an_audit_file_with_an_error_changes_nothing_and_is_told_of() {
-    let case: Value = common::read("runs/test05/case.json");
-    let request = common::settings(&case);
+    let case: Value = golden_files::read("runs/test05/case.json");
+    let request = golden_files::settings(&case);
     let text = "*.*.min_query_count = 12\n*.*.max_query_count 5\n";
     let options = LoadGenOptions { audit_config: Some(text.to_owned()), ..LoadGenOptions::default() };
     let outcome = Bench::with_options(request.clone(), options, |_, sample| after(5000, sample)).run();
@@ -89,10 +84,10 @@ fn an_audit_file_with_an_error_changes_nothing_and_is_told_of() {
 
 #[test]
 fn an_audit_file_may_switch_token_latencies_on() {
-    let case: Value = common::read("runs/test05/case.json");
+    let case: Value = golden_files::read("runs/test05/case.json");
     let audit_config = Some("*.*.use_token_latencies = 1\n".to_owned());
     let options = LoadGenOptions { audit_config, ..LoadGenOptions::default() };
-    let bench = Bench::with_options(common::settings(&case), options, |_, sample| {
+    let bench = Bench::with_options(golden_files::settings(&case), options, |_, sample| {
         let first = Answer { tokens: Tokens::First, ..answer(1000, sample.id) };
         vec![first, Answer { tokens: Tokens::Count(5), ..answer(5000, sample.id) }]
     });

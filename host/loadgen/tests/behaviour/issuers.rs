@@ -1,23 +1,18 @@
 //! Several issuing threads of a Server: the same queries at the same instants, ended thread by thread.
 
-#![cfg(not(loom))]
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
-mod scripted;
-
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::{Arc, Mutex},
     thread::{self, ThreadId},
 };
 
+use crate::scripted::{Bench, MS, NotingLibrary, after, answer, respond};
 use proctor_loadgen::{
     EffectiveSettings, IssueEnd, LoadGen, LoadGenOptions, QueryGenerator, RealClock, SampleRecord,
     SystemUnderTest, TestOutcome, TestSettings, log::LogIdentity, phases,
 };
 use proctor_vocabulary::{CompletionSink, QuerySample, Scenario, TestMode};
 use proptest::prelude::*;
-use scripted::{Bench, MS, NotingLibrary, after, answer, respond};
 
 fn settings() -> TestSettings {
     TestSettings {

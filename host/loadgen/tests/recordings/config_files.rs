@@ -4,8 +4,6 @@
 //! (`text` is the content of the file, null a file that does not exist), `changed_from_default` the attributes that
 //! then differ from the defaults. Attributes are named as in the Python module.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use proctor_loadgen::{
     SettingValue, TestSettings,
     config_file::{ConfigFileKind, ConfigFiles},
@@ -94,7 +92,7 @@ fn cases(text: &str) -> Vec<Case> {
 
 #[test]
 fn the_built_in_values_are_loadgens_for_every_model_and_scenario() {
-    let cases = cases(include_str!("golden/config_builtin.json"));
+    let cases = cases(include_str!("../golden/config_builtin.json"));
     assert_eq!(cases.len(), 80);
     for case in cases {
         run(&case, &mut ConfigFiles::default());
@@ -103,7 +101,7 @@ fn the_built_in_values_are_loadgens_for_every_model_and_scenario() {
 
 #[test]
 fn user_files_are_read_as_loadgen_reads_them() {
-    let cases = cases(include_str!("golden/config_user.json"));
+    let cases = cases(include_str!("../golden/config_user.json"));
     assert_eq!(cases.len(), 33);
     for case in cases {
         run(&case, &mut ConfigFiles::default());
@@ -113,7 +111,7 @@ fn user_files_are_read_as_loadgen_reads_them() {
 #[test]
 fn a_second_user_file_in_one_process_gets_no_built_in_values() {
     let mut process = ConfigFiles::default();
-    for case in cases(include_str!("golden/config_two_objects_one_process.json")) {
+    for case in cases(include_str!("../golden/config_two_objects_one_process.json")) {
         run(&case, &mut process);
     }
 }

@@ -1,7 +1,5 @@
 //! Settings that no run can be made of are refused by name, and any others make a plan.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use proctor_loadgen::{
     EffectiveSettings, QueryGenerator, Rules, SettingKind, SettingValue, SettingsError, TestSettings, phases,
 };

@@ -1,10 +1,7 @@
 //! Every recorded sequence: effective settings, loaded sets, queries, schedule, and the choice for the accuracy log.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
-mod common;
-
-use common::Numbers;
+use crate::golden_files;
+use crate::golden_files::Numbers;
 use proctor_loadgen::{AccuracySampler, EffectiveSettings, PhaseMode, PhasePlan, QueryGenerator, phases};
 use proctor_vocabulary::Scenario;
 use serde::Deserialize;
@@ -66,7 +63,7 @@ fn offline() {
 }
 
 fn check_all(file: &str, count: usize) {
-    let cases: Vec<Case> = common::read(file);
+    let cases: Vec<Case> = golden_files::read(file);
     assert_eq!(cases.len(), count);
     for case in cases {
         check(&case);
@@ -74,7 +71,7 @@ fn check_all(file: &str, count: usize) {
 }
 
 fn check(case: &Case) {
-    let request = common::settings(&case.request);
+    let request = golden_files::settings(&case.request);
     let (effective, errors) =
         EffectiveSettings::new(&request, case.qsl_performance_count, case.qsl_total_count)
             .unwrap_or_else(|error| panic!("{}: {error}", case.id));
