@@ -10,7 +10,7 @@ use std::{
 };
 
 /// The sources that count, from the folder of this crate.
-pub const FOLDERS: [&str; 3] = ["engine/src", "kernels/src", "optimiser/src"];
+pub const FOLDERS: [&str; 4] = ["engine/src", "kernels/src", "layer/src", "optimiser/src"];
 
 fn main() {
     FOLDERS.iter().for_each(|folder| println!("cargo::rerun-if-changed={folder}"));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use proctor_plugin_api::{Manifest, OptionSpec, Options, PluginError, Threads};
-use proctor_rnn_optimiser::GruReset;
+use proctor_rnn_layer::GruReset;
 
 /// Longest calibration that can be asked for.
 const CALIBRATION_S_MAX: f64 = 600.0;

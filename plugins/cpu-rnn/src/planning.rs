@@ -8,8 +8,9 @@ use std::{
 
 use proctor_rnn_engine::{Team, TeamOptions, Trial};
 use proctor_rnn_kernels::Isa;
+use proctor_rnn_layer::{LayerShape, Machine, Schedule};
 use proctor_rnn_models::{LayerCalls, Scheduler};
-use proctor_rnn_optimiser::{LayerShape, Machine, ModelPlan, PlanOrigin, PlannedLayer, Planner, Schedule};
+use proctor_rnn_optimiser::{ModelPlan, PlanOrigin, PlannedLayer, Planner};
 
 /// Most values of the tensors of a call that is timed; larger ones are planned by computation.
 const TRIAL_VALUES_MAX: usize = 1 << 27;
@@ -185,7 +186,7 @@ impl ThreadPlace {
 
 #[cfg(test)]
 mod tests {
-    use proctor_rnn_optimiser::allowed_cores;
+    use proctor_rnn_layer::allowed_cores;
 
     use super::*;
 

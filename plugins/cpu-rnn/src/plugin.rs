@@ -7,8 +7,8 @@ use proctor_plugin_api::{
     PluginError, export_plugin,
 };
 use proctor_rnn_kernels::Isa;
+use proctor_rnn_layer::{Precision, allowed_cores};
 use proctor_rnn_models::{LoadError, LoadRequest, RunError, Scheduler, SingleThread, load, nets};
-use proctor_rnn_optimiser::{Precision, allowed_cores};
 
 use crate::{
     batch::HostBatch,

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use proctor_plugin_bed::{digits, f32_spec};
 use proctor_recipes as recipes;
 use proctor_rnn_engine::Team;
+use proctor_rnn_layer::{GruReset, Mapping, Precision, Schedule};
 use proctor_rnn_models::{LayerCalls, LoadRequest, OwnedBatch, Scheduler, load};
-use proctor_rnn_optimiser::{GruReset, Mapping, Precision, Schedule};
 
 /// Every layer by one schedule.
 struct Fixed(Schedule);

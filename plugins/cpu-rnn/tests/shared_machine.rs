@@ -12,8 +12,8 @@ use proctor_plugin_api::{
 };
 use proctor_recipes as recipes;
 use proctor_rnn_engine::{Team, TeamOptions};
+use proctor_rnn_layer::{GruReset, Machine, Mapping, Precision, Schedule, allowed_cores};
 use proctor_rnn_models::{LayerCalls, LoadRequest, OwnedBatch, Scheduler, load};
-use proctor_rnn_optimiser::{GruReset, Machine, Mapping, Precision, Schedule, allowed_cores};
 
 const TIME: usize = 12;
 const INPUT: usize = 16;

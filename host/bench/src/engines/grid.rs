@@ -7,7 +7,7 @@ use std::{
 };
 
 use proctor_config::Settings;
-use proctor_rnn_optimiser::allowed_cores;
+use proctor_rnn_layer::allowed_cores;
 
 use super::{
     case::Case,

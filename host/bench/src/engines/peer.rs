@@ -106,7 +106,7 @@ class InferenceSession:
         fs::write(folder.path().join("capi/libonnxruntime.so.9"), "").unwrap();
         fs::write(folder.path().join("onnxruntime.py"), FAKE).unwrap();
         let problem = problem(folder.path());
-        let cpus = proctor_rnn_optimiser::allowed_cores();
+        let cpus = proctor_rnn_layer::allowed_cores();
         let spec = problem.spec(1, &cpus[..1], folder.path()).to_string();
         let mut command = Command::new("python3");
         command.args(["-c", &script(), &spec]).env("PYTHONPATH", folder.path());
@@ -134,7 +134,7 @@ class InferenceSession:
     fn the_package_gives_the_outputs_of_the_file_in_both_ways() {
         let folder = tempfile::tempdir().unwrap();
         let problem = problem(folder.path());
-        let cpus = proctor_rnn_optimiser::allowed_cores();
+        let cpus = proctor_rnn_layer::allowed_cores();
         let started = pythons(&[])
             .iter()
             .map(|python| start(python, &problem, 1, &cpus, folder.path()))

@@ -8,8 +8,9 @@ use proctor_rnn_engine::{
     DirectionWeights, Team, TeamOptions,
     ablation::{Ablation, Stage},
 };
+use proctor_rnn_layer::{LayerShape, Machine, Mapping, Precision, Schedule};
 use proctor_rnn_optimiser::{
-    LayerShape, Machine, Mapping, PlannedLayer, Planner, Precision, Schedule,
+    PlannedLayer, Planner,
     partition::movement,
     predict::{hidden_product, input_product, partition_of, predict},
 };

@@ -117,7 +117,7 @@ mod tests {
     fn engine_answer(problem: &Problem) -> Vec<f32> {
         use proctor_rnn_engine::{Call, DirectionWeights, LayerSpec, Sequences, SequencesMut, reference};
         let LayerCase { input, hidden, batch, time, .. } = problem.layer;
-        let shape = problem.layer.shape(proctor_rnn_optimiser::Precision::F32);
+        let shape = problem.layer.shape(proctor_rnn_layer::Precision::F32);
         let (cell, directions, precision) = (shape.cell, shape.directions, shape.precision);
         let spec = LayerSpec { cell, directions, input, hidden, clip: None, precision };
         let width = problem.layer.direction_count() * hidden;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use proctor_recipes::RnnCell;
 use proctor_recurrent_layers::TABLE_1;
-use proctor_rnn_optimiser::{Cell, Directions, GruReset, LayerShape, Precision};
+use proctor_rnn_layer::{Cell, Directions, GruReset, LayerShape, Precision};
 use serde::{Deserialize, Serialize, Serializer};
 
 /// A set of layers that are reported together.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use proctor_rnn_optimiser::Precision as Format;
+use proctor_rnn_layer::Precision as Format;
 use serde::{Deserialize, Serialize};
 
 use super::cases::Group;

@@ -2,8 +2,8 @@
 
 use std::{fs, path::Path, process::Command};
 
+use proctor_rnn_layer::allowed_cores;
 use proctor_rnn_limits::MachineLimits;
-use proctor_rnn_optimiser::allowed_cores;
 use tempfile::TempDir;
 
 use super::{

@@ -94,7 +94,7 @@ mod tests {
     fn each_installed_system_gives_the_f64_answer() {
         for kind in [PeerKind::Onnxruntime, PeerKind::Openvino, PeerKind::Torch] {
             let folder = tempfile::tempdir().unwrap();
-            let cpus = proctor_rnn_optimiser::allowed_cores();
+            let cpus = proctor_rnn_layer::allowed_cores();
             let started =
                 pythons(&[]).iter().find_map(|python| start(kind, python, 1, &cpus[..1], folder.path()).ok());
             let Some(mut worker) = started else {
@@ -138,7 +138,7 @@ class InferenceSession:
         }
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("onnxruntime.py"), FAKE).unwrap();
-        let cpus = proctor_rnn_optimiser::allowed_cores();
+        let cpus = proctor_rnn_layer::allowed_cores();
         let spec = json!({ "system": "onnxruntime", "threads": 1, "cpus": [cpus[0]] }).to_string();
         let mut command = Command::new("python3");
         command.args(["-c", &script(), &spec]).env("PYTHONPATH", folder.path());
@@ -168,7 +168,7 @@ class InferenceSession:
         }
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("torch.py"), "raise ImportError('not this one')").unwrap();
-        let cpus = proctor_rnn_optimiser::allowed_cores();
+        let cpus = proctor_rnn_layer::allowed_cores();
         let spec = json!({ "system": "torch", "threads": 1, "cpus": [cpus[0]] }).to_string();
         let mut command = Command::new("python3");
         command.args(["-c", &script(), &spec]).env("PYTHONPATH", folder.path());

@@ -21,7 +21,7 @@ use proctor_rnn_engine::{
     reference,
 };
 use proctor_rnn_kernels::Buffer;
-use proctor_rnn_optimiser::{Cell, Chunk, Directions, GruReset, Mapping, Precision, Schedule, Sweep};
+use proctor_rnn_layer::{Cell, Chunk, Directions, GruReset, Mapping, Precision, Schedule, Sweep};
 use serde::Deserialize;
 use serde_json::json;
 

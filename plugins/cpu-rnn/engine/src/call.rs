@@ -1,6 +1,6 @@
 //! One call of a layer: what goes in and what comes out.
 
-use proctor_rnn_optimiser::Cell;
+use proctor_rnn_layer::Cell;
 
 use crate::{LayerSpec, Sequences, SequencesMut};
 

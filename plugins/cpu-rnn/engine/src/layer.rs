@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use proctor_rnn_kernels::{CellKind, CellSpec, CellWeights, Isa, PackedCell};
-use proctor_rnn_optimiser::{Cell, Directions, GruReset, LayerShape, Precision, RnnActivation, Schedule};
+use proctor_rnn_kernels::{CellSpec, CellWeights, Isa, PackedCell};
+use proctor_rnn_layer::{Cell, Directions, LayerShape, Precision, Schedule};
 
 use crate::{Call, CallError, Primed, Team, Workspace, execution, priming};
 
@@ -105,20 +105,8 @@ impl LayerSpec {
     }
 
     fn cell_spec(&self) -> CellSpec {
-        let kind = match self.cell {
-            Cell::Lstm => CellKind::Lstm,
-            Cell::Gru(GruReset::AfterProduct) => CellKind::GruAfter,
-            Cell::Gru(GruReset::BeforeProduct) => CellKind::GruBefore,
-            Cell::Rnn(RnnActivation::Tanh) => CellKind::RnnTanh,
-            Cell::Rnn(RnnActivation::Relu) => CellKind::RnnRelu,
-        };
-        let precision = match self.precision {
-            Precision::F32 => proctor_rnn_kernels::Precision::F32,
-            Precision::Bf16 => proctor_rnn_kernels::Precision::Bf16,
-            Precision::Int8 => proctor_rnn_kernels::Precision::Int8,
-        };
-        let Self { input, hidden, clip, .. } = *self;
-        CellSpec { kind, input, hidden, clip, precision }
+        let Self { cell, input, hidden, clip, precision, .. } = *self;
+        CellSpec { kind: cell, input, hidden, clip, precision }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Runs recurrent layers on the CPU by a schedule.
 //!
 //! A [`Layer`] holds the weights, a [`Team`] the threads, a [`Workspace`] the memory of one caller. [`Layer::run`] maps
-//! [`Sequences`] to [`SequencesMut`] as a [`Schedule`](proctor_rnn_optimiser::Schedule) says.
+//! [`Sequences`] to [`SequencesMut`] as a [`Schedule`](proctor_rnn_layer::Schedule) says.
 //! [`reference`](mod@reference) is the same in plain f64 code: the oracle of every test.
 
 pub mod ablation;

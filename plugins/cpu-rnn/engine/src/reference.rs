@@ -2,7 +2,7 @@
 //!
 //! Equations as in the ONNX operators LSTM, GRU and RNN (version 22), gates in PyTorch's order.
 
-use proctor_rnn_optimiser::{Cell, Directions, GruReset, RnnActivation};
+use proctor_rnn_layer::{Cell, Directions, GruReset, RnnActivation};
 
 use crate::{Call, DirectionWeights, LayerSpec};
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use proctor_rnn_kernels::Buffer;
-use proctor_rnn_optimiser::{Cell, LayerShape, Schedule};
+use proctor_rnn_layer::{Cell, LayerShape, Schedule};
 
 use crate::{Call, Layer, Sequences, SequencesMut, Team, Workspace};
 
@@ -82,7 +82,7 @@ fn values(count: usize) -> Vec<f32> {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use proctor_rnn_optimiser::{Chunk, Directions, GruReset, Mapping, Precision};
+    use proctor_rnn_layer::{Chunk, Directions, GruReset, Mapping, Precision};
 
     use super::*;
     use crate::{DirectionWeights, LayerSpec};

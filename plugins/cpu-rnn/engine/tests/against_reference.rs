@@ -6,7 +6,7 @@ mod common;
 
 use common::{Random, Tensors, Weights, layer};
 use proctor_rnn_engine::{LayerSpec, Team, Workspace};
-use proctor_rnn_optimiser::{
+use proctor_rnn_layer::{
     Cell, Chunk, Directions, GruReset, Mapping, Precision, RnnActivation, Schedule, Sweep,
 };
 use proptest::prelude::*;

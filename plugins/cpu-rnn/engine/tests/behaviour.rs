@@ -6,7 +6,7 @@ mod common;
 
 use common::{Random, Tensors, Weights, layer};
 use proctor_rnn_engine::{LayerSpec, Team, Workspace};
-use proctor_rnn_optimiser::{Cell, Chunk, Directions, GruReset, Mapping, Precision, Schedule, Sweep};
+use proctor_rnn_layer::{Cell, Chunk, Directions, GruReset, Mapping, Precision, Schedule, Sweep};
 
 const CELLS: [Cell; 3] = [Cell::Lstm, Cell::Gru(GruReset::AfterProduct), Cell::Gru(GruReset::BeforeProduct)];
 fn spec(cell: Cell, hidden: usize, precision: Precision) -> LayerSpec {

@@ -6,7 +6,7 @@ mod common;
 
 use common::{Random, Tensors, Weights, layer};
 use proctor_rnn_engine::{LayerSpec, Team, Workspace};
-use proctor_rnn_optimiser::{Cell, Chunk, Directions, GruReset, Mapping, Precision, Schedule, Sweep};
+use proctor_rnn_layer::{Cell, Chunk, Directions, GruReset, Mapping, Precision, Schedule, Sweep};
 
 #[test]
 fn the_second_call_of_a_size_allocates_nothing() {

@@ -8,7 +8,7 @@ use common::{Random, Tensors, Weights, layer};
 use proctor_rnn_engine::{
     Call, CallError, DirectionWeights, Layer, LayerError, LayerSpec, Sequences, SequencesMut, Team, Workspace,
 };
-use proctor_rnn_optimiser::{Cell, Directions, GruReset, Precision, Schedule};
+use proctor_rnn_layer::{Cell, Directions, GruReset, Precision, Schedule};
 
 const LSTM: LayerSpec = LayerSpec {
     cell: Cell::Lstm,

@@ -8,9 +8,9 @@ use std::env;
 use std::time::{Duration, Instant};
 
 use proctor_rnn_kernels::{
-    Between, Buffer, CellKind, CellSpec, CellWeights, Isa, PackedCell, Precision, Product, Rows, RowsMut,
-    Start, Step,
+    Between, Buffer, CellSpec, CellWeights, Isa, PackedCell, Product, Rows, RowsMut, Start, Step,
 };
+use proctor_rnn_layer::{Cell, GruReset, Precision, RnnActivation};
 
 /// (input, hidden, batch, steps) of Table 1.
 const SHAPES: [[usize; 4]; 15] = [
@@ -46,10 +46,10 @@ fn main() {
     };
     let isa = Isa::available().find(|known| known.name() == isa).unwrap_or_else(Isa::best);
     let kinds = [
-        ("lstm", CellKind::Lstm),
-        ("gru", CellKind::GruAfter),
-        ("gru0", CellKind::GruBefore),
-        ("rnn", CellKind::RnnTanh),
+        ("lstm", Cell::Lstm),
+        ("gru", Cell::Gru(GruReset::AfterProduct)),
+        ("gru0", Cell::Gru(GruReset::BeforeProduct)),
+        ("rnn", Cell::Rnn(RnnActivation::Tanh)),
     ];
     println!("{} {precision:?}", isa.name());
     println!("cell in,hid,batch,seq | input ms GFLOP/s | steps ms GFLOP/s GB/s | both ms GFLOP/s");
@@ -89,10 +89,10 @@ fn pseudo_random(count: usize, scale: f32) -> Buffer {
 }
 
 impl Bench {
-    fn new(isa: Isa, kind: CellKind, precision: Precision, shape: [usize; 4]) -> Self {
+    fn new(isa: Isa, kind: Cell, precision: Precision, shape: [usize; 4]) -> Self {
         let [input, hidden, batch, steps] = shape;
         let scale = 1.0 / (hidden as f32).sqrt();
-        let rows = kind.gates() * hidden;
+        let rows = kind.gate_count() * hidden;
         let (w, u) = (pseudo_random(rows * input, scale), pseudo_random(rows * hidden, scale));
         let weights = CellWeights {
             input: w.values(),
@@ -204,7 +204,7 @@ fn median(mut call: impl FnMut()) -> f64 {
     times[times.len() / 2]
 }
 
-fn measure(isa: Isa, name: &str, kind: CellKind, precision: Precision, shape: [usize; 4]) {
+fn measure(isa: Isa, name: &str, kind: Cell, precision: Precision, shape: [usize; 4]) {
     let [input, hidden, batch, steps] = shape;
     let mut bench = Bench::new(isa, kind, precision, shape);
     let one_step = steps == 1;
@@ -218,7 +218,7 @@ fn measure(isa: Isa, name: &str, kind: CellKind, precision: Precision, shape: [u
             bench.steps(false);
         }
     });
-    let flops = |width: usize| (2 * kind.gates() * hidden * width * batch * steps) as f64 / 1e9;
+    let flops = |width: usize| (2 * kind.gate_count() * hidden * width * batch * steps) as f64 / 1e9;
     let bytes = bench.cell.block_bytes().1 * bench.cell.blocks() * steps;
     println!(
         "{name} {input},{hidden},{batch},{steps} | {:.4} {:.0} | {:.4} {:.0} {:.0} | {:.4} {:.0}",

@@ -10,8 +10,8 @@
 //!
 //! A NaN stays a NaN.
 
-use crate::Isa;
 use crate::body::slices::Function;
+use crate::isa::Isa;
 use crate::table;
 
 /// Bound of the relative error of [`exp`].

@@ -1,38 +1,13 @@
 //! The weights of one direction of a recurrent layer, packed, and the kernels on them.
 
+use proctor_rnn_layer::{Cell, GruReset, Precision};
+
 use crate::args::{Product, Rows, Start, Step};
 use crate::body::quantise;
 use crate::buffer::Buffer;
+use crate::isa::Isa;
 use crate::matrix::{Matrix, MatrixShape};
 use crate::table::{Table, table};
-use crate::{Isa, Precision};
-
-/// What a cell computes. Gates are in PyTorch's order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum CellKind {
-    /// LSTM: gates i, f, g, o.
-    Lstm,
-    /// GRU: gates r, z, n; the reset gate acts on the hidden product (`linear_before_reset = 1`).
-    GruAfter,
-    /// GRU: gates r, z, n; the reset gate acts on the state (`linear_before_reset = 0`). Its steps take two sweeps.
-    GruBefore,
-    /// Vanilla cell with tanh.
-    RnnTanh,
-    /// Vanilla cell with `max(x, 0)`.
-    RnnRelu,
-}
-
-impl CellKind {
-    /// Number of gates.
-    #[must_use]
-    pub fn gates(self) -> usize {
-        match self {
-            Self::Lstm => 4,
-            Self::GruAfter | Self::GruBefore => 3,
-            Self::RnnTanh | Self::RnnRelu => 1,
-        }
-    }
-}
 
 /// Weights of one direction as models have them: row-major, gates one after the other.
 #[derive(Debug, Clone, Copy)]
@@ -52,8 +27,8 @@ pub struct CellWeights<'a> {
 /// Sizes and options of a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CellSpec {
-    /// What it computes.
-    pub kind: CellKind,
+    /// Kind of cell.
+    pub kind: Cell,
     /// Width of the input.
     pub input: usize,
     /// Number of units.
@@ -70,15 +45,15 @@ pub struct CellSpec {
 /// and threads share out.
 #[derive(Debug)]
 pub struct PackedCell {
-    pub(crate) kind: CellKind,
+    pub(crate) kind: Cell,
     pub(crate) input: Matrix,
-    /// All gates; r and z only for [`CellKind::GruBefore`].
+    /// All gates; r and z only for [`GruReset::BeforeProduct`].
     pub(crate) hidden: Matrix,
-    /// [`CellKind::GruBefore`]: the hidden weights of n. Empty otherwise.
+    /// [`GruReset::BeforeProduct`]: the hidden weights of n. Empty otherwise.
     pub(crate) candidate: Matrix,
     /// Infinity for none.
     pub(crate) clip: f32,
-    /// [`CellKind::GruAfter`]: hidden bias of n, `[block][lane]`.
+    /// [`GruReset::AfterProduct`]: hidden bias of n, `[block][lane]`.
     candidate_bias: Buffer,
     /// `[block][i, f, o][lane]`.
     peepholes: Option<Buffer>,
@@ -100,8 +75,8 @@ impl PackedCell {
         check_sizes(spec, weights);
         let packing = Packing { spec, weights, lanes, zero_point: table.zero_point };
         let (hidden, candidate) = match spec.kind {
-            CellKind::GruBefore => (packing.hidden(0, 2), packing.hidden(2, 1)),
-            kind => (packing.hidden(0, kind.gates()), packing.hidden(0, 0)),
+            Cell::Gru(GruReset::BeforeProduct) => (packing.hidden(0, 2), packing.hidden(2, 1)),
+            kind => (packing.hidden(0, kind.gate_count()), packing.hidden(0, 0)),
         };
         Self {
             kind: spec.kind,
@@ -130,9 +105,9 @@ impl PackedCell {
         self.precision
     }
 
-    /// What the cell computes.
+    /// Kind of cell.
     #[must_use]
-    pub fn kind(&self) -> CellKind {
+    pub fn kind(&self) -> Cell {
         self.kind
     }
 
@@ -169,7 +144,7 @@ impl PackedCell {
     /// Whether a step takes two sweeps, [`step`](Self::step) and then [`step_candidate`](Self::step_candidate).
     #[must_use]
     pub fn has_two_sweeps(&self) -> bool {
-        self.kind == CellKind::GruBefore
+        self.kind.resets_before_product()
     }
 
     /// Bytes of input weights and of hidden weights that one block takes.
@@ -218,7 +193,7 @@ impl PackedCell {
         unsafe { (self.table.product)(&self.input, args) }
     }
 
-    /// Computes one step; for [`CellKind::GruBefore`] the first of its two sweeps, which leaves `args.hidden` alone.
+    /// Computes one step; for [`GruReset::BeforeProduct`] the first of its two sweeps, which leaves `args.hidden` alone.
     ///
     /// # Safety
     /// - `args.blocks` lies within `0..self.blocks()`.
@@ -227,7 +202,7 @@ impl PackedCell {
     /// - `args.hidden` has `args.rows` rows, in which the units of `args.blocks` can be written.
     /// - LSTM: in `args.rows` rows of `args.cell` the [`padded_hidden`](Self::padded_hidden) values of `args.blocks` can be read
     ///   and written.
-    /// - [`CellKind::GruBefore`]: `args.between` has `args.rows` rows: of `units` values each in `reset_hidden`, of
+    /// - [`GruReset::BeforeProduct`]: `args.between` has `args.rows` rows: of `units` values each in `reset_hidden`, of
     ///   `padded_hidden` in `update`, writable in `args.blocks`.
     /// - Nothing else writes what is read, or reads or writes what is written, meanwhile. What is written does not overlap
     ///   with what is read; the cell states and `update` apart.
@@ -237,20 +212,20 @@ impl PackedCell {
         // SAFETY: `table` checked that the processor has the instructions; the rest is the caller's duty.
         unsafe {
             match self.kind {
-                CellKind::Lstm => (self.table.lstm)(self, args),
-                CellKind::GruAfter => (self.table.gru)(self, args),
-                CellKind::GruBefore => {
+                Cell::Lstm => (self.table.lstm)(self, args),
+                Cell::Gru(GruReset::AfterProduct) => (self.table.gru)(self, args),
+                Cell::Gru(GruReset::BeforeProduct) => {
                     if let Start::Input(rows) = args.start {
                         self.product(&self.start_gates(args, rows));
                     }
                     (self.table.gru_gates)(self, &self.started(args));
                 }
-                CellKind::RnnTanh | CellKind::RnnRelu => (self.table.rnn)(self, args),
+                Cell::Rnn(_) => (self.table.rnn)(self, args),
             }
         }
     }
 
-    /// Computes the second sweep of a step of [`CellKind::GruBefore`]; nothing for the other cells.
+    /// Computes the second sweep of a step of [`GruReset::BeforeProduct`]; nothing for the other cells.
     ///
     /// # Safety
     /// - As [`step`](Self::step), and the first sweep over *all* blocks of this step has been done, by whichever threads.
@@ -313,14 +288,14 @@ impl PackedCell {
 fn check_sizes(spec: &CellSpec, weights: &CellWeights<'_>) {
     let CellSpec { kind, input, hidden, .. } = *spec;
     assert!(input > 0 && hidden > 0, "a cell of {input} inputs and {hidden} units");
-    let rows = kind.gates() * hidden;
+    let rows = kind.gate_count() * hidden;
     assert_eq!(weights.input.len(), rows * input, "size of the input weights");
     assert_eq!(weights.hidden.len(), rows * hidden, "size of the hidden weights");
     for (name, bias) in [("input", weights.input_bias), ("hidden", weights.hidden_bias)] {
         assert!(bias.is_empty() || bias.len() == rows, "size of the {name} bias");
     }
     let peepholes = weights.peepholes.len();
-    assert!(peepholes == 0 || (kind == CellKind::Lstm && peepholes == 3 * hidden), "size of the peepholes");
+    assert!(peepholes == 0 || (kind == Cell::Lstm && peepholes == 3 * hidden), "size of the peepholes");
     assert!(spec.clip.is_none_or(|clip| clip > 0.0), "a clip that is not positive");
 }
 
@@ -344,13 +319,13 @@ impl Packing<'_> {
     }
 
     fn input(&self) -> Matrix {
-        let gates = self.spec.kind.gates();
+        let gates = self.spec.kind.gate_count();
         let shape = self.shape(self.spec.input, gates);
         Matrix::pack(self.spec.precision, shape, |block, gate, lane| {
             let row = self.row(block, gate, lane)?;
             let bias = value(self.weights.input_bias, row);
             // Both biases go here, except where the reset gate acts on the hidden one.
-            let apart = self.spec.kind == CellKind::GruAfter && gate == 2;
+            let apart = self.spec.kind == Cell::Gru(GruReset::AfterProduct) && gate == 2;
             let bias = if apart { bias } else { bias + value(self.weights.hidden_bias, row) };
             Some((&self.weights.input[row * self.spec.input..][..self.spec.input], bias))
         })
@@ -373,7 +348,7 @@ impl Packing<'_> {
 
     fn candidate_bias(&self) -> Buffer {
         let mut bias = Buffer::zeroed(self.blocks() * self.lanes);
-        if self.spec.kind == CellKind::GruAfter {
+        if self.spec.kind == Cell::Gru(GruReset::AfterProduct) {
             for (unit, place) in bias.values_mut().iter_mut().enumerate().take(self.spec.hidden) {
                 *place = value(self.weights.hidden_bias, 2 * self.spec.hidden + unit);
             }

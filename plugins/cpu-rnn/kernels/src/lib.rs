@@ -13,7 +13,8 @@
 //! - f32 sums throughout; int8 weights give i32 sums within one product, exact, and so the same for each instruction set.
 //!
 //! ```
-//! use proctor_rnn_kernels::{Isa, PackedLinear, Precision};
+//! use proctor_rnn_kernels::{Isa, PackedLinear};
+//! use proctor_rnn_layer::Precision;
 //!
 //! let layer = PackedLinear::new(Isa::best(), Precision::F32, &[1.0, 2.0, 3.0, 4.0], &[0.5, 0.0], 2);
 //! let mut output = [0.0; 2];
@@ -30,14 +31,12 @@ mod fetch;
 mod isa;
 mod linear;
 mod matrix;
-mod precision;
 mod table;
 mod vector;
 
 pub use args::{Between, Product, Rows, RowsMut, Start, Step};
 pub use buffer::{ALIGNMENT_BYTES, Buffer};
-pub use cell::{CellKind, CellSpec, CellWeights, PackedCell};
+pub use cell::{CellSpec, CellWeights, PackedCell};
 pub use fetch::fetch;
 pub use isa::{ISA_VARIABLE, Isa, IsaError};
 pub use linear::PackedLinear;
-pub use precision::Precision;

@@ -1,11 +1,13 @@
 //! Dense layers: a packed matrix with a bias.
 
+use proctor_rnn_layer::Precision;
+
 use crate::args::{Product, Rows};
 use crate::body::quantise;
 use crate::buffer::Buffer;
+use crate::isa::Isa;
 use crate::matrix::{Matrix, MatrixShape};
 use crate::table::{Table, table};
-use crate::{Isa, Precision};
 
 /// The weights of a dense layer, `y = x W^T + b`, packed for one instruction set.
 ///

@@ -4,7 +4,8 @@
 //! group holds the weights of 1 (f32), 2 (bf16) or 4 (int8) successive rows: `4 * lanes` bytes for each vector in every
 //! format. So a sweep over a block reads memory in order, and one block has all gates of the same units.
 
-use crate::Precision;
+use proctor_rnn_layer::Precision;
+
 use crate::body::quantise::LEVELS;
 use crate::body::weights::{Ahead, Panel};
 use crate::buffer::Buffer;
@@ -42,15 +43,9 @@ pub(crate) struct MatrixShape {
     pub(crate) zero_point: i32,
 }
 
-impl Precision {
-    /// Rows of weights that a group interleaves.
-    pub(crate) fn group_rows(self) -> usize {
-        match self {
-            Self::F32 => 1,
-            Self::Bf16 => 2,
-            Self::Int8 => 4,
-        }
-    }
+/// Rows of weights that a group interleaves: as many as fit 32 bits of a lane.
+pub(crate) fn group_rows(precision: Precision) -> usize {
+    4 / precision.weight_bytes()
 }
 
 impl Matrix {
@@ -61,7 +56,7 @@ impl Matrix {
         column: impl Fn(usize, usize, usize) -> Option<(&'a [f32], f32)>,
     ) -> Self {
         let MatrixShape { depth, vectors, blocks, lanes, columns, zero_point } = shape;
-        let groups = depth.div_ceil(precision.group_rows());
+        let groups = depth.div_ceil(group_rows(precision));
         let block_bytes = groups * vectors * lanes * 4;
         let width = blocks * vectors * lanes;
         let int8_width = if precision == Precision::Int8 { width } else { 0 };

@@ -1,10 +1,12 @@
 //! The one place where an instruction set becomes code: each kernel instantiated for each vector and format of weights.
 
+use proctor_rnn_layer::Precision;
+
 use crate::args::{Product, Step};
 use crate::body::slices::Function;
 use crate::cell::PackedCell;
+use crate::isa::Isa;
 use crate::matrix::Matrix;
-use crate::{Isa, Precision};
 
 /// The kernels of one instruction set and one format of weights. All of them demand that the processor has the
 /// instructions, and what [`PackedCell::step`] and [`PackedCell::product`] demand.

@@ -2,8 +2,9 @@
 
 mod common;
 
-use common::{KINDS, Manner, Model, Numbers, State, error, reference, run, spec};
-use proctor_rnn_kernels::{CellKind, CellSpec, Isa, Precision};
+use common::{Manner, Model, Numbers, State, error, reference, run, spec};
+use proctor_rnn_kernels::{CellSpec, Isa};
+use proctor_rnn_layer::{Cell, GruReset, Precision, RnnActivation};
 use proptest::prelude::*;
 
 /// f32 weights: the bound that peers reach on whole sequences is 5e-6; one step with sums of at most 300 products is
@@ -25,12 +26,10 @@ fn bound(precision: Precision) -> f64 {
     }
 }
 
-const PRECISIONS: [Precision; 3] = [Precision::F32, Precision::Bf16, Precision::Int8];
-
 /// Compares one step with the reference, on every set.
 fn check(spec: CellSpec, rows: usize, with_hidden: bool, peepholes: bool, manner: Manner, seed: u64) {
     let mut numbers = Numbers(seed);
-    let model = Model::new(spec, peepholes && spec.kind == CellKind::Lstm, &mut numbers);
+    let model = Model::new(spec, peepholes && spec.kind == Cell::Lstm, &mut numbers);
     let state = State::new(&spec, rows, with_hidden, &mut numbers);
     for isa in Isa::available() {
         let after = run(&model.pack(isa), &state, manner);
@@ -43,8 +42,8 @@ const PLAIN: Manner = Manner { fused: false, descending: false, cut: 0 };
 
 #[test]
 fn every_number_of_units_around_a_vector_is_right() {
-    for kind in KINDS {
-        for precision in PRECISIONS {
+    for kind in Cell::ALL {
+        for precision in Precision::ALL {
             for hidden in [1, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 80] {
                 check(spec(kind, 5, hidden, precision), 1, true, false, PLAIN, hidden as u64);
                 check(spec(kind, 5, hidden, precision), 3, true, false, PLAIN, hidden as u64);
@@ -55,8 +54,8 @@ fn every_number_of_units_around_a_vector_is_right() {
 
 #[test]
 fn every_depth_around_a_group_is_right() {
-    for kind in KINDS {
-        for precision in PRECISIONS {
+    for kind in Cell::ALL {
+        for precision in Precision::ALL {
             for input in (1..=9).chain([63, 64, 65, 80]) {
                 let fused = Manner { fused: true, ..PLAIN };
                 check(spec(kind, input, 18, precision), 1, true, false, PLAIN, input as u64);
@@ -68,8 +67,8 @@ fn every_depth_around_a_group_is_right() {
 
 #[test]
 fn every_number_of_rows_is_right() {
-    for kind in KINDS {
-        for precision in PRECISIONS {
+    for kind in Cell::ALL {
+        for precision in Precision::ALL {
             for rows in 1..=13 {
                 check(spec(kind, 7, 70, precision), rows, true, false, PLAIN, rows as u64);
                 let fused = Manner { fused: true, descending: true, cut: 1 };
@@ -91,14 +90,14 @@ proptest! {
         clip in prop::option::of(0.2..2.0_f32),
         seed in any::<u64>(),
     ) {
-        let spec = CellSpec { clip, ..spec(KINDS[kind], input, hidden, PRECISIONS[precision]) };
+        let spec = CellSpec { clip, ..spec(Cell::ALL[kind], input, hidden, Precision::ALL[precision]) };
         check(spec, rows, with_hidden, peepholes, Manner { fused, descending, cut }, seed);
     }
 }
 
 #[test]
 fn wide_layers_are_right() {
-    for kind in KINDS {
+    for kind in Cell::ALL {
         check(spec(kind, 300, 256, Precision::F32), 6, true, false, PLAIN, 1);
     }
 }
@@ -106,7 +105,7 @@ fn wide_layers_are_right() {
 #[test]
 fn int8_sums_are_the_same_on_every_set() {
     let mut numbers = Numbers(7);
-    let spec = spec(CellKind::RnnRelu, 33, 29, Precision::Int8);
+    let spec = spec(Cell::Rnn(RnnActivation::Relu), 33, 29, Precision::Int8);
     let model = Model::new(spec, false, &mut numbers);
     let state = State::new(&spec, 5, true, &mut numbers);
     let results: Vec<_> = Isa::available().map(|isa| run(&model.pack(isa), &state, PLAIN).hidden).collect();
@@ -120,8 +119,8 @@ fn int8_sums_are_the_same_on_every_set() {
 
 #[test]
 fn a_nan_stays_in_its_row_and_reaches_every_unit() {
-    for kind in KINDS {
-        for precision in PRECISIONS {
+    for kind in Cell::ALL {
+        for precision in Precision::ALL {
             for isa in Isa::available() {
                 let mut numbers = Numbers(3);
                 let spec = spec(kind, 6, 21, precision);
@@ -143,7 +142,12 @@ fn a_nan_stays_in_its_row_and_reaches_every_unit() {
 
 #[test]
 fn huge_inputs_saturate() {
-    for kind in [CellKind::Lstm, CellKind::GruAfter, CellKind::GruBefore, CellKind::RnnTanh] {
+    for kind in [
+        Cell::Lstm,
+        Cell::Gru(GruReset::AfterProduct),
+        Cell::Gru(GruReset::BeforeProduct),
+        Cell::Rnn(RnnActivation::Tanh),
+    ] {
         for isa in Isa::available() {
             let mut numbers = Numbers(5);
             let spec = spec(kind, 6, 21, Precision::F32);
@@ -163,7 +167,7 @@ fn huge_inputs_saturate() {
 fn an_infinite_input_gives_finite_saturated_units() {
     for isa in Isa::available() {
         let mut numbers = Numbers(5);
-        let spec = spec(CellKind::Lstm, 6, 21, Precision::F32);
+        let spec = spec(Cell::Lstm, 6, 21, Precision::F32);
         let model = Model::new(spec, false, &mut numbers);
         let mut state = State::new(&spec, 2, true, &mut numbers);
         state.input[1][3] = f32::INFINITY;

@@ -3,7 +3,8 @@
 mod common;
 
 use common::Numbers;
-use proctor_rnn_kernels::{Isa, PackedLinear, Precision, Product, Rows};
+use proctor_rnn_kernels::{Isa, PackedLinear, Product, Rows};
+use proctor_rnn_layer::Precision;
 use proptest::prelude::*;
 
 /// Sums of at most 150 products below 1.
@@ -42,11 +43,9 @@ fn check(inputs: usize, outputs: usize, rows: usize, precision: Precision, seed:
     }
 }
 
-const PRECISIONS: [Precision; 3] = [Precision::F32, Precision::Bf16, Precision::Int8];
-
 #[test]
 fn tails_of_columns_and_depth_are_right() {
-    for precision in PRECISIONS {
+    for precision in Precision::ALL {
         for outputs in [1, 2, 4, 10, 15, 16, 17, 31, 33, 48, 49, 63, 64, 65, 100] {
             for inputs in [1, 2, 3, 4, 5, 63, 64, 65] {
                 check(inputs, outputs, 3, precision, outputs as u64);
@@ -69,13 +68,13 @@ proptest! {
         precision in 0..3_usize,
         seed in any::<u64>(),
     ) {
-        check(inputs, outputs, rows, PRECISIONS[precision], seed);
+        check(inputs, outputs, rows, Precision::ALL[precision], seed);
     }
 }
 
 #[test]
 fn many_rows_of_a_deep_matrix_are_right() {
-    for precision in PRECISIONS {
+    for precision in Precision::ALL {
         check(150, 70, 101, precision, 4);
     }
 }

@@ -2,8 +2,8 @@
 
 #![forbid(unsafe_code)]
 
+use proctor_rnn_layer::allowed_cores;
 use proctor_rnn_limits::MachineLimits;
-use proctor_rnn_optimiser::allowed_cores;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let cpus = allowed_cores();

@@ -1,6 +1,6 @@
 //! Sizes of the caches, as the system tells them.
 
-use proctor_rnn_optimiser::cache_sizes;
+use proctor_rnn_layer::cache_sizes;
 use serde::Serialize;
 
 /// Sizes of the data caches in bytes.

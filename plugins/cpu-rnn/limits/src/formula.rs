@@ -5,7 +5,7 @@
 //! from step to step and streams only the rest, so that a step takes at least
 //! `max(flops / peak, u / L1, (u - L1 size) / L2, (u - L2 size) / L3)`.
 
-use proctor_rnn_optimiser::{Directions, LayerShape, Precision};
+use proctor_rnn_layer::{Directions, LayerShape};
 
 use crate::{MachineLimits, Speeds};
 
@@ -36,7 +36,7 @@ impl MachineLimits {
         let (input, hidden) =
             (share(gates * shape.hidden * shape.input), share(gates * shape.hidden * shape.hidden));
         let (batch, time) = (shape.batch as f64, shape.time as f64);
-        let bytes = |values: f64| values * bytes_of(shape.precision);
+        let bytes = |values: f64| values * shape.precision.weight_bytes() as f64;
         if shape.time == 1 {
             // One step reads both, which stayed where they were since the call before.
             return self.step_ns(2.0 * (input + hidden) * batch, bytes(input + hidden), speeds);
@@ -60,18 +60,9 @@ impl MachineLimits {
     }
 }
 
-/// Bytes of one weight.
-fn bytes_of(precision: Precision) -> f64 {
-    match precision {
-        Precision::F32 => 4.0,
-        Precision::Bf16 => 2.0,
-        Precision::Int8 => 1.0,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use proctor_rnn_optimiser::{Cell, GruReset};
+    use proctor_rnn_layer::{Cell, GruReset, Precision};
 
     use super::*;
     use crate::CacheSizes;

@@ -154,7 +154,7 @@ fn share(buffer: &Buffer, cpus: [usize; 2]) {
 
 #[cfg(test)]
 mod tests {
-    use proctor_rnn_optimiser::allowed_cores;
+    use proctor_rnn_layer::allowed_cores;
 
     use super::*;
 

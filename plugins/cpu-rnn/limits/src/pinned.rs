@@ -55,7 +55,7 @@ pub(crate) fn rate_on(cpus: &[usize], window: Duration, pass: impl Fn(usize) + S
 
 #[cfg(test)]
 mod tests {
-    use proctor_rnn_optimiser::allowed_cores;
+    use proctor_rnn_layer::allowed_cores;
 
     use super::*;
 

@@ -6,11 +6,11 @@ use std::{error::Error, path::PathBuf, sync::Arc, time::Instant};
 
 use proctor_recipes as recipes;
 use proctor_rnn_engine::Team;
+use proctor_rnn_layer::{Directions, GruReset, Mapping, Precision, Schedule};
 use proctor_rnn_models::{
     Batch, LayerCalls, LoadRequest, OwnedBatch, Scheduler,
     nets::{Network, find},
 };
-use proctor_rnn_optimiser::{Directions, GruReset, Mapping, Precision, Schedule};
 
 /// A plain rule in place of a search: directions apart where there are two, else columns.
 struct Rule {

@@ -5,7 +5,8 @@ use std::ops::Range;
 use gemm_common::Parallelism;
 use gemm_f32::gemm::f32::get_gemm_fn;
 use proctor_rnn_engine::Team;
-use proctor_rnn_kernels::{Isa, PackedLinear, Precision, Product, Rows};
+use proctor_rnn_kernels::{Isa, PackedLinear, Product, Rows};
+use proctor_rnn_layer::Precision;
 
 /// Multiply-adds that one thread does in about 20 us: a smaller product is not worth waking the others.
 const PART_MIN: usize = 1 << 19;

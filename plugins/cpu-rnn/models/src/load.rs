@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use proctor_rnn_optimiser::{GruReset, Precision};
+use proctor_rnn_layer::{GruReset, Precision};
 use proctor_vocabulary::{ElementType, TensorSpec};
 
 use crate::{

@@ -6,7 +6,7 @@
 use std::{fmt, sync::Arc};
 
 use proctor_rnn_engine::{CallError, Layer, Team};
-use proctor_rnn_optimiser::{LayerShape, Schedule};
+use proctor_rnn_layer::{LayerShape, Schedule};
 use zerocopy::FromBytes;
 
 /// A loaded model: parameters only, shared by its instances.

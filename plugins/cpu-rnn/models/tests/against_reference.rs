@@ -3,8 +3,8 @@
 mod common;
 
 use common::{Architecture, Random, instance, load, reference, run, try_instance};
+use proctor_rnn_layer::GruReset;
 use proctor_rnn_models::safetensors::{StackOutput, StackSettings};
-use proctor_rnn_optimiser::GruReset;
 use proptest::prelude::*;
 
 /// Largest absolute difference from the f64 reference: what other implementations reach on single layers.

@@ -7,12 +7,12 @@ use std::path::Path;
 
 use onnx_files::{Attribute, Lstm, field, file_with_input, integer, model, node, tensor};
 use proctor_rnn_engine::Team;
+use proctor_rnn_layer::Schedule;
 use proctor_rnn_models::{
     RunError,
     graph::{Element, Graph, Program, Session, Tensor},
     onnx::{OnnxError, ReadOptions, from_bytes, load},
 };
-use proctor_rnn_optimiser::Schedule;
 use proptest::prelude::*;
 
 fn read(bytes: &[u8]) -> Result<Graph, OnnxError> {

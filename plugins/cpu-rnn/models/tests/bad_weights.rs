@@ -5,11 +5,11 @@ mod common;
 use std::path::Path;
 
 use common::{Architecture, Tensors, batch_of, instance, load, to_safetensors, try_instance};
+use proctor_rnn_layer::{GruReset, Precision};
 use proctor_rnn_models::{
     Batch, RunError,
     safetensors::{Stack, StackOutput, StackSettings, WeightsError},
 };
-use proctor_rnn_optimiser::{GruReset, Precision};
 use proptest::prelude::*;
 use zerocopy::IntoBytes;
 

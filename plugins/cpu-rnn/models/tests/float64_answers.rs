@@ -6,11 +6,11 @@ use std::{
 };
 
 use proctor_rnn_engine::Team;
+use proctor_rnn_layer::Schedule;
 use proctor_rnn_models::{
     graph::{Dim, Program, Session, Tensor},
     onnx::{ReadOptions, load},
 };
-use proctor_rnn_optimiser::Schedule;
 
 /// Largest absolute difference: what the implementations reach that users pick today, over sums of up to 2048 products.
 const TOLERANCE: f64 = 5e-6;

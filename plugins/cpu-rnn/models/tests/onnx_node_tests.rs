@@ -7,11 +7,11 @@ use std::{
 };
 
 use proctor_rnn_engine::Team;
+use proctor_rnn_layer::Schedule;
 use proctor_rnn_models::{
     graph::{Element, Graph, Program, Session, Tensor, ValuesRef, View},
     onnx::{ReadOptions, input_names as input_names_of, load, tensor_from_bytes},
 };
-use proctor_rnn_optimiser::Schedule;
 
 /// What the test runner of ONNX allows is 1e-3 relative and 1e-7 absolute; these are all of order 1.
 const TOLERANCE: f32 = 1e-6;

@@ -9,9 +9,8 @@
 
 use std::time::{Duration, Instant};
 
-use proctor_rnn_optimiser::{
-    Cell, Directions, LayerShape, Machine, PlanOrigin, PlannedLayer, Planner, Precision, explain::summary,
-};
+use proctor_rnn_layer::{Cell, Directions, LayerShape, Machine, Precision};
+use proctor_rnn_optimiser::{PlanOrigin, PlannedLayer, Planner, explain::summary};
 
 fn main() {
     let count = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(16);

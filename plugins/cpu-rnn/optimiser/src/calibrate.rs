@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Schedule, candidates::Candidate};
+use crate::candidates::Candidate;
+use proctor_rnn_layer::Schedule;
 
 /// A time is that of so many calls in a row that they last this long: shorter than that, the clock shows.
 const SAMPLE_MIN: Duration = Duration::from_micros(100);

@@ -3,8 +3,7 @@
 use std::{fmt::Write, time::Duration};
 
 use crate::{
-    Cell, Chunk, Directions, GruReset, LayerPlan, LayerShape, Machine, Mapping, ModelPlan, PlannedLayer,
-    Precision, RnnActivation, Schedule, Sweep,
+    LayerPlan, ModelPlan, PlannedLayer,
     candidates::{Candidates, candidates},
     dag::MmDag,
     fusion::{FusedProduct, fused},
@@ -14,6 +13,10 @@ use crate::{
     plan::PlanOrigin,
     predict::{flop, hidden_product, partition_of, predict},
     pruning::{Pruned, Rule, pruned},
+};
+use proctor_rnn_layer::{
+    Cell, Chunk, Directions, GruReset, LayerShape, Machine, Mapping, Precision, RnnActivation, Schedule,
+    Sweep,
 };
 
 /// Partitions that are shown of each degree.

@@ -4,7 +4,8 @@ use std::{path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{LayerShape, Schedule, calibrate::Measured, explain};
+use crate::{calibrate::Measured, explain};
+use proctor_rnn_layer::{LayerShape, Schedule};
 
 /// A layer to be planned.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -24,7 +25,7 @@ pub struct PlanKey {
     pub layers: Vec<PlannedLayer>,
     /// Most threads that a schedule may have.
     pub threads_max: usize,
-    /// [`Machine::identity`](crate::Machine::identity).
+    /// [`Machine::identity`](proctor_rnn_layer::Machine::identity).
     pub machine: String,
     /// What computes: name and version of the engine, the instruction set, and whatever else tells its kernels apart from
     /// those of another build.
@@ -88,7 +89,7 @@ impl ModelPlan {
 
     /// The whole plan in words, for people: see [`explain`](mod@crate::explain).
     #[must_use]
-    pub fn explain(&self, machine: &crate::Machine) -> String {
+    pub fn explain(&self, machine: &proctor_rnn_layer::Machine) -> String {
         explain::explain(self, machine)
     }
 }

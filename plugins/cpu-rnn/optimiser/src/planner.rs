@@ -7,12 +7,12 @@ use std::{
 };
 
 use crate::{
-    LayerShape, Machine, Schedule,
     cache::{CacheError, PlanCache},
     calibrate::calibrate,
     candidates::{Candidate, candidates},
     plan::{LayerPlan, ModelPlan, PlanKey, PlanOrigin, PlannedLayer},
 };
+use proctor_rnn_layer::{LayerShape, Machine, Schedule};
 
 /// How long the calibration of one model may take: less than the ten seconds that a user is ready to wait once.
 pub const BUDGET: Duration = Duration::from_secs(8);
@@ -25,7 +25,8 @@ pub type MeasureLayer<'a> = &'a mut dyn FnMut(usize, &Schedule) -> Result<Durati
 ///
 /// ```
 /// use std::time::Duration;
-/// use proctor_rnn_optimiser::{Cell, Directions, LayerShape, Machine, PlannedLayer, Planner, Precision};
+/// use proctor_rnn_layer::{Cell, Directions, LayerShape, Machine, Precision};
+/// use proctor_rnn_optimiser::{PlannedLayer, Planner};
 ///
 /// let shape = LayerShape {
 ///     cell: Cell::Lstm,

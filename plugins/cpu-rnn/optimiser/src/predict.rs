@@ -7,10 +7,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    Cell, Chunk, Directions, GruReset, LayerShape, Machine, Mapping, Precision, Schedule, Sweep,
-    partition::{Extents, Movement, Partition, movement_swept},
-};
+use crate::partition::{Extents, Movement, Partition, movement_swept};
+use proctor_rnn_layer::{Chunk, Directions, LayerShape, Machine, Mapping, Schedule, Sweep};
 
 /// Clock cycles per nanosecond.
 const CLOCK_GHZ: f64 = 2.7;
@@ -56,7 +54,7 @@ pub fn hidden_product(shape: &LayerShape) -> Extents {
         j: shape.cell.gate_count() * shape.hidden,
         k: shape.hidden,
         value_bytes: size_of::<f32>(),
-        weight_bytes: weight_bytes(shape.precision),
+        weight_bytes: shape.precision.weight_bytes(),
     }
 }
 
@@ -64,14 +62,6 @@ pub fn hidden_product(shape: &LayerShape) -> Extents {
 #[must_use]
 pub fn input_product(shape: &LayerShape, steps: usize) -> Extents {
     Extents { i: shape.batch * steps, k: shape.input, ..hidden_product(shape) }
-}
-
-fn weight_bytes(precision: Precision) -> usize {
-    match precision {
-        Precision::F32 => 4,
-        Precision::Bf16 => 2,
-        Precision::Int8 => 1,
-    }
 }
 
 /// The partition of a direction's hidden product that a mapping is.
@@ -171,7 +161,7 @@ impl Cost<'_> {
         let product = hidden_product(self.shape);
         let arithmetic = 2.0 * rows * columns * product.k as f64 / FLOP_PER_CYCLE;
         let units = columns / self.shape.cell.gate_count() as f64;
-        let sweeps = if self.shape.cell == Cell::Gru(GruReset::BeforeProduct) { 2.0 } else { 1.0 };
+        let sweeps = if self.shape.cell.resets_before_product() { 2.0 } else { 1.0 };
         let barriers = if self.partition.x_j > 1 { sweeps * BARRIER_CYCLES } else { 0.0 };
         let cells = rows * (units / 16.0).ceil() * CELL_CYCLES;
         let (private, shared) = self.weight_cycles();

@@ -6,8 +6,8 @@
 mod gemm;
 mod partitioned;
 
-use proctor_rnn_kernels::{Isa, PackedLinear, Precision};
-use proctor_rnn_optimiser::{Cell, Directions, Schedule};
+use proctor_rnn_kernels::{Isa, PackedLinear};
+use proctor_rnn_layer::{Cell, Directions, Precision, Schedule};
 
 use crate::{Call, DirectionWeights, Layer, LayerError, LayerSpec, Sequences, SequencesMut, Team, Workspace};
 use gemm::GemmState;
@@ -83,7 +83,7 @@ impl Ablation {
             input,
             hidden,
             clip: None,
-            precision: proctor_rnn_optimiser::Precision::F32,
+            precision: Precision::F32,
         };
         let weights = DirectionWeights { peepholes: &[], ..*weights };
         let layer = Layer::new(spec, &[weights])?;
@@ -159,7 +159,7 @@ impl Ablation {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use proctor_rnn_optimiser::Mapping;
+    use proctor_rnn_layer::Mapping;
 
     #[test]
     fn all_ways_compute_the_same() {

@@ -22,7 +22,7 @@ mod states;
 mod workspace;
 
 use proctor_rnn_kernels::PackedCell;
-use proctor_rnn_optimiser::{Chunk, Schedule, Sweep};
+use proctor_rnn_layer::{Chunk, Schedule, Sweep};
 
 pub(crate) use split::part;
 pub use workspace::Workspace;

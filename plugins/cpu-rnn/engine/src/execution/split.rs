@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use proctor_rnn_optimiser::{Mapping, Schedule};
+use proctor_rnn_layer::{Mapping, Schedule};
 
 /// The fixed partition of one call over threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Where a thread's share of a direction begins and ends: cell states, last states, the rows behind the end of a sequence.
 
-use proctor_rnn_optimiser::Cell;
+use proctor_rnn_layer::Cell;
 
 use super::direction::Run;
 

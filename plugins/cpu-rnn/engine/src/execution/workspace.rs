@@ -1,7 +1,7 @@
 //! The memory that one caller of a layer needs.
 
 use proctor_rnn_kernels::{Buffer, PackedCell};
-use proctor_rnn_optimiser::Cell;
+use proctor_rnn_layer::Cell;
 
 use super::{pipeline::Pipeline, split::Split};
 use crate::{Call, LayerSpec};
@@ -176,7 +176,7 @@ impl Workspace {
 
 /// Values of one block of a row of gates.
 pub(super) fn block_width(cell: &PackedCell) -> usize {
-    cell.kind().gates() * cell.lanes()
+    cell.kind().gate_count() * cell.lanes()
 }
 
 /// Values from a row of gates to the next, for so many blocks of units: not a multiple of a page, or the rows of a batch

@@ -6,7 +6,7 @@ use proctor_rnn_engine::{
     Call, DirectionWeights, Layer, LayerSpec, Sequences, SequencesMut, Team, Workspace, reference,
 };
 use proctor_rnn_kernels::Buffer;
-use proctor_rnn_optimiser::{Cell, Schedule};
+use proctor_rnn_layer::{Cell, Schedule};
 
 /// Random numbers that are the same every time (splitmix64).
 pub struct Random(pub u64);

@@ -2,11 +2,13 @@
 //!
 //! One gate alone would leave most of a register tile empty, so that up to four blocks of units are taken at once.
 
+use proctor_rnn_layer::{Cell, RnnActivation};
+
 use super::exp::Bounds;
 use super::sweep::{Groups, HIDDEN, Operands, Tiles, add_product, start, store_units};
 use super::weights::{Ahead, Weights};
 use crate::args::Step;
-use crate::cell::{CellKind, PackedCell};
+use crate::cell::PackedCell;
 use crate::vector::Vector;
 
 /// # Safety
@@ -90,7 +92,7 @@ unsafe fn tile<V: Vector, W: Weights, const R: usize, const N: usize, const P: u
         let (clip, minus_clip, zero) = (V::splat(cell.clip), V::splat(-cell.clip), V::splat(0.0));
         for r in 0..R {
             let mut hidden = sums[r];
-            if cell.kind == CellKind::RnnRelu {
+            if cell.kind == Cell::Rnn(RnnActivation::Relu) {
                 for n in 0..N {
                     hidden[n] = hidden[n].at_least(minus_clip).at_most(clip).at_least(zero);
                 }

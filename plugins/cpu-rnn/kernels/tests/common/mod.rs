@@ -3,9 +3,9 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use proctor_rnn_kernels::{
-    Between, Buffer, CellKind, CellSpec, CellWeights, Isa, PackedCell, Precision, Product, Rows, RowsMut,
-    Start, Step,
+    Between, Buffer, CellSpec, CellWeights, Isa, PackedCell, Product, Rows, RowsMut, Start, Step,
 };
+use proctor_rnn_layer::{Cell, GruReset, Precision, RnnActivation};
 
 /// Numbers that look random, the same in every run.
 pub struct Numbers(pub u64);
@@ -35,7 +35,7 @@ pub struct Model {
 
 impl Model {
     pub fn new(spec: CellSpec, peepholes: bool, numbers: &mut Numbers) -> Self {
-        let rows = spec.kind.gates() * spec.hidden;
+        let rows = spec.kind.gate_count() * spec.hidden;
         let scale = 1.0 / (spec.hidden.max(spec.input) as f32).sqrt();
         Self {
             spec,
@@ -203,16 +203,16 @@ pub fn reference(model: &Model, state: &State, row: usize) -> (Vec<f64>, Vec<f64
     let reset: Vec<f64> = (0..units).map(|unit| sigmoid(clip(sum(0, unit)))).collect();
     let scaled: Vec<f64> = reset.iter().zip(&before).map(|(r, h)| r * h).collect();
     let hidden = (0..units).map(|unit| match model.spec.kind {
-        CellKind::Lstm => {
+        Cell::Lstm => {
             let i = sigmoid(clip(sum(0, unit) + peephole(0, unit) * cell[unit]));
             let f = sigmoid(clip(sum(1, unit) + peephole(1, unit) * cell[unit]));
             let c = f * cell[unit] + i * clip(sum(2, unit)).tanh();
             cell[unit] = c;
             sigmoid(clip(sum(3, unit) + peephole(2, unit) * c)) * clip(c).tanh()
         }
-        CellKind::GruAfter | CellKind::GruBefore => {
+        Cell::Gru(_) => {
             let at = 2 * units + unit;
-            let candidate = if model.spec.kind == CellKind::GruAfter {
+            let candidate = if model.spec.kind == Cell::Gru(GruReset::AfterProduct) {
                 reset[unit] * from_hidden[at]
             } else {
                 let row = &model.hidden[at * units..][..units];
@@ -221,8 +221,8 @@ pub fn reference(model: &Model, state: &State, row: usize) -> (Vec<f64>, Vec<f64
             let z = sigmoid(clip(sum(1, unit)));
             (1.0 - z) * clip(from_input[at] + candidate).tanh() + z * before[unit]
         }
-        CellKind::RnnTanh => clip(sum(0, unit)).tanh(),
-        CellKind::RnnRelu => clip(sum(0, unit)).max(0.0),
+        Cell::Rnn(RnnActivation::Tanh) => clip(sum(0, unit)).tanh(),
+        Cell::Rnn(RnnActivation::Relu) => clip(sum(0, unit)).max(0.0),
     });
     (hidden.collect(), cell)
 }
@@ -242,11 +242,7 @@ pub fn error(model: &Model, state: &State, after: &After) -> f64 {
     largest
 }
 
-/// Every cell.
-pub const KINDS: [CellKind; 5] =
-    [CellKind::Lstm, CellKind::GruAfter, CellKind::GruBefore, CellKind::RnnTanh, CellKind::RnnRelu];
-
 /// A spec without a clip.
-pub fn spec(kind: CellKind, input: usize, hidden: usize, precision: Precision) -> CellSpec {
+pub fn spec(kind: Cell, input: usize, hidden: usize, precision: Precision) -> CellSpec {
     CellSpec { kind, input, hidden, clip: None, precision }
 }

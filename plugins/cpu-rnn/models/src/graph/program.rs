@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use proctor_rnn_engine::Layer;
-use proctor_rnn_optimiser::{LayerShape, Schedule};
+use proctor_rnn_layer::{LayerShape, Schedule};
 
 use super::{
     Element, Graph, Node, NodeError, Op, Tensor, ValueId,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proctor_rnn_engine::{
     Call, DirectionWeights, Layer, LayerSpec, Sequences, SequencesMut, Team, Workspace,
 };
-use proctor_rnn_optimiser::{Cell, Directions, GruReset, Precision, Schedule};
+use proctor_rnn_layer::{Cell, Directions, GruReset, Precision, Schedule};
 
 use super::{Element, Tensor, View};
 use crate::RunError;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use proctor_rnn_engine::Team;
-use proctor_rnn_optimiser::{Cell, GruReset};
+use proctor_rnn_layer::{Cell, GruReset};
 use proctor_vocabulary::TensorSpec;
 
 use super::{

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use proctor_rnn_engine::Team;
-use proctor_rnn_optimiser::Cell;
+use proctor_rnn_layer::Cell;
 use proctor_vocabulary::TensorSpec;
 
 use super::{

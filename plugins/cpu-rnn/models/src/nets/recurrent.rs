@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use proctor_rnn_engine::{Call, Layer, Sequences, SequencesMut, Team, Workspace};
-use proctor_rnn_optimiser::{Cell, Precision};
+use proctor_rnn_layer::{Cell, Precision};
 
 use crate::{
     LayerCalls, Plans, RunError, Scheduler,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use proctor_rnn_optimiser::Schedule;
+use proctor_rnn_layer::Schedule;
 use proctor_vocabulary::{ElementType, TensorSpec};
 
 use crate::graph::{Dim, Element, Graph, GraphInput, Program};

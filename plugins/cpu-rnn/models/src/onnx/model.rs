@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt::Write as _, sync::Arc};
 
 use proctor_rnn_engine::Team;
-use proctor_rnn_optimiser::{LayerShape, Schedule};
+use proctor_rnn_layer::{LayerShape, Schedule};
 use proctor_vocabulary::{ElementType, TensorSpec};
 
 use super::fit::{Fit, INPUTS_MAX, Mismatch, Port, fit};

@@ -1,6 +1,6 @@
 //! From a node of the file to an operation, by its attributes alone.
 
-use proctor_rnn_optimiser::{Cell, Directions, GruReset, RnnActivation};
+use proctor_rnn_layer::{Cell, Directions, GruReset, RnnActivation};
 
 use super::{
     attributes::Attributes,

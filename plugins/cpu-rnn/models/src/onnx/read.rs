@@ -8,7 +8,7 @@ use std::{
 };
 
 use proctor_onnx_file::proto::{GraphProto, ModelProto, NodeProto, ValueInfoProto};
-use proctor_rnn_optimiser::Precision;
+use proctor_rnn_layer::Precision;
 use prost::Message;
 
 use super::{

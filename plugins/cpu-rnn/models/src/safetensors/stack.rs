@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use proctor_rnn_engine::{Call, Layer, Sequences, SequencesMut, Team, Workspace};
-use proctor_rnn_optimiser::{Cell, GruReset, Precision, RnnActivation};
+use proctor_rnn_layer::{Cell, GruReset, Precision, RnnActivation};
 
 use super::{Weights, WeightsError, read_file};
 use crate::{Batch, Dense, Instance, Model, Places, Plans, RunError, Scheduler, model::MEMORY_BYTES_MAX};

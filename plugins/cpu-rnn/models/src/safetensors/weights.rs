@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use proctor_rnn_engine::{DirectionWeights, Layer, LayerSpec};
-use proctor_rnn_optimiser::{Cell, Directions, Precision};
+use proctor_rnn_layer::{Cell, Directions, Precision};
 use safetensors::{Dtype, SafeTensorError, SafeTensors, tensor::TensorView};
 
 use super::WeightsError;

@@ -4,11 +4,11 @@
 use std::{collections::BTreeMap, path::Path};
 
 use proctor_rnn_engine::Team;
+use proctor_rnn_layer::{GruReset, Mapping, Precision, Schedule};
 use proctor_rnn_models::{
     Instance, LayerCalls, OwnedBatch, RunError, Scheduler,
     safetensors::{Stack, StackOutput, StackSettings},
 };
-use proctor_rnn_optimiser::{GruReset, Mapping, Precision, Schedule};
 use safetensors::{Dtype, serialize, tensor::TensorView};
 
 /// Shape and values of each tensor of a file.

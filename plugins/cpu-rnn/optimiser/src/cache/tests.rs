@@ -1,9 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{
-    Cell, Chunk, Directions, LayerShape, Mapping, PlannedLayer, Precision, Schedule, calibrate::Measured,
-};
+use crate::{PlannedLayer, calibrate::Measured};
+use proctor_rnn_layer::{Cell, Chunk, Directions, LayerShape, Mapping, Precision, Schedule};
 
 fn key() -> PlanKey {
     let shape = LayerShape {

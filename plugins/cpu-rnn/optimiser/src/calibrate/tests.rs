@@ -4,10 +4,10 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    Chunk, Mapping,
     partition::{Movement, Partition},
     predict::Prediction,
 };
+use proctor_rnn_layer::{Chunk, Mapping};
 
 /// Distinct candidates: chunks of 1, 2, ... steps.
 fn candidates(count: usize) -> Vec<Candidate> {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Cell, Chunk, Directions, Mapping, Precision};
+use proctor_rnn_layer::{Cell, Chunk, Directions, Mapping, Precision};
 
 fn machine() -> Machine {
     Machine {

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use proctor_rnn_engine::Team;
-use proctor_rnn_optimiser::Cell;
+use proctor_rnn_layer::Cell;
 
 use super::{LAYERS, RESIDUAL_FROM, Settings, Sizes, encoder::Encoding};
 use crate::{

@@ -1,6 +1,6 @@
 //! The encoder: a bidirectional layer, three forward ones, the last two residual.
 
-use proctor_rnn_optimiser::Cell;
+use proctor_rnn_layer::Cell;
 
 use super::{LAYERS, RESIDUAL_FROM, Settings, Sizes};
 use crate::{

@@ -10,7 +10,7 @@ mod encoder;
 use std::sync::Arc;
 
 use proctor_rnn_engine::Team;
-use proctor_rnn_optimiser::Cell;
+use proctor_rnn_layer::Cell;
 use proctor_vocabulary::TensorSpec;
 
 use super::{

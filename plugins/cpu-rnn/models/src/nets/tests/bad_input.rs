@@ -3,7 +3,7 @@
 use std::fs;
 
 use proctor_recipes::{self as recipes, ModelRecipe};
-use proctor_rnn_optimiser::Precision;
+use proctor_rnn_layer::Precision;
 
 use super::common::{batch, load, load_file, team, words};
 use crate::{

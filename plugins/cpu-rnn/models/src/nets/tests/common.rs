@@ -8,7 +8,7 @@ use std::{
 
 use proctor_recipes as recipes;
 use proctor_rnn_engine::Team;
-use proctor_rnn_optimiser::{GruReset, Precision};
+use proctor_rnn_layer::{GruReset, Precision};
 
 use crate::{
     LoadError, LoadRequest, Model, OwnedBatch, Scheduler, SingleThread,

@@ -1,6 +1,6 @@
 //! Memory: a batch like one before allocates nothing, so no step of a decoder does.
 
-use proctor_rnn_optimiser::Precision;
+use proctor_rnn_layer::Precision;
 
 use super::common::{batch, load, team};
 use crate::nets::networks;

@@ -2,7 +2,7 @@
 
 use proctor_recipes as recipes;
 use proctor_rnn_engine::Team;
-use proctor_rnn_optimiser::{Mapping, Precision, Schedule};
+use proctor_rnn_layer::{Mapping, Precision, Schedule};
 
 use super::common::{Reference, batch, load, load_for, team};
 use crate::{

@@ -11,9 +11,12 @@
 use std::time::{Duration, Instant};
 
 use proctor_rnn_engine::{DirectionWeights, Layer, LayerSpec, Team, TeamOptions, Trial};
+use proctor_rnn_layer::{
+    Cell, Chunk, Directions, GruReset, LayerShape, Machine, Mapping, Precision, RnnActivation, Schedule,
+    Sweep,
+};
 use proctor_rnn_optimiser::{
-    Cell, Chunk, Directions, GruReset, LayerShape, Machine, Mapping, PlannedLayer, Planner, Precision,
-    RnnActivation, Schedule, Sweep,
+    PlannedLayer, Planner,
     candidates::check,
     explain::{describe_schedule, describe_shape},
 };

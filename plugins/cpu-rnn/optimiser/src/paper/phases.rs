@@ -6,10 +6,8 @@
 
 use std::fmt;
 
-use crate::{
-    Chunk,
-    dag::{MmDag, NodeSet, Side, UnrolledDag},
-};
+use crate::dag::{MmDag, NodeSet, Side, UnrolledDag};
+use proctor_rnn_layer::Chunk;
 
 /// The phases of some unrolled steps, in order; each is a set of nodes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -216,7 +214,7 @@ fn extend(dag: &UnrolledDag, done: NodeSet, phases: &mut Vec<NodeSet>, all: &mut
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Cell, GruReset, RnnActivation};
+    use proctor_rnn_layer::{Cell, GruReset, RnnActivation};
 
     #[test]
     fn the_schedules_of_listing_2() {

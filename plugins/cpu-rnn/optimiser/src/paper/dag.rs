@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use crate::{Cell, GruReset};
+use proctor_rnn_layer::Cell;
 
 /// Which weights a product multiplies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -92,7 +92,7 @@ impl MmDag {
     #[must_use]
     pub fn of(cell: Cell) -> Self {
         let gates = gate_names(cell);
-        let resets_state = cell == Cell::Gru(GruReset::BeforeProduct);
+        let resets_state = cell.resets_before_product();
         let operand = |side, gate: &str| match side {
             Side::Input => Operand::Input,
             Side::Hidden if resets_state && gate == "n" => Operand::ResetHidden,
@@ -252,7 +252,7 @@ mod tests {
     use std::collections::HashMap;
 
     use super::*;
-    use crate::RnnActivation;
+    use proctor_rnn_layer::{GruReset, RnnActivation};
 
     const CELLS: [Cell; 4] = [
         Cell::Lstm,

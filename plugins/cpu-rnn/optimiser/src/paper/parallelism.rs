@@ -4,7 +4,7 @@
 //! much to be computed, and there are few of them, so each is tried ([`degrees`]). Concurrent products, those of the two
 //! directions of a layer, run as *Parallel-GEMMs-in-Parallel*: each on a group of the cores ([`groups`]), so that
 //! nothing is copied between groups. Products of different phases can be concurrent, too: those of later inputs with those
-//! of the steps before ([`Mapping::Phases`](crate::Mapping::Phases)). *Parallel-GEMMs-in-Sequence*, all cores on one product after the other, is what the
+//! of the steps before ([`Mapping::Phases`](proctor_rnn_layer::Mapping::Phases)). *Parallel-GEMMs-in-Sequence*, all cores on one product after the other, is what the
 //! calibration compares it with.
 
 use std::fmt;

@@ -9,7 +9,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Sweep;
+use proctor_rnn_layer::Sweep;
 
 /// Extents of a product in numbers of values, and the size of a value of each matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -112,7 +112,8 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::{Cell, GruReset, RnnActivation, phases::every_schedule};
+    use crate::phases::every_schedule;
+    use proctor_rnn_layer::{Cell, GruReset, RnnActivation};
 
     const RNN: Cell = Cell::Rnn(RnnActivation::Tanh);
 

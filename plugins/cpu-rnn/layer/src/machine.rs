@@ -1,4 +1,4 @@
-//! What a schedule depends on of the machine: its caches, and the cores that this process may use.
+//! The machine, as far as schedules depend on it: its caches, and the cores that this process may use.
 //!
 //! Read from `/proc` and `/sys` as Linux has them; [`Machine::read_from`] takes another folder for them, so that any
 //! machine can be described by files. What cannot be read is assumed, and [`Machine::assumed`] says so.
@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Assumed where the machine does not tell: what the smallest server cores of the last ten years have.
+/// Assumed where the machine does not tell: the caches of the smallest server cores of the last ten years.
 const L1D_BYTES_ASSUMED: usize = 32 << 10;
 /// As above.
 const L2_BYTES_ASSUMED: usize = 1 << 20;
@@ -28,7 +28,7 @@ pub struct Machine {
     pub details: String,
     /// Logical processors of the machine.
     pub cores_present: usize,
-    /// How many of them this process may keep busy: its affinity, cut down to the quota of its control group.
+    /// Number of them that this process may keep busy: its affinity, cut down to the quota of its control group.
     pub cores_allowed: usize,
     /// Size of the first-level data cache of a core.
     pub l1d_bytes: usize,
@@ -36,7 +36,7 @@ pub struct Machine {
     pub l2_bytes: usize,
     /// Size of the last-level cache.
     pub l3_bytes: usize,
-    /// What was assumed because it could not be read, in words.
+    /// Sentences about values that could not be read and were assumed.
     pub assumed: Vec<String>,
 }
 
@@ -117,7 +117,7 @@ pub fn cache_sizes() -> [Option<usize>; 3] {
     cache_sizes_below(Path::new("/"))
 }
 
-/// As the first core tells them.
+/// The same, as `sys` below `root` describes the first core.
 fn cache_sizes_below(root: &Path) -> [Option<usize>; 3] {
     let mut sizes = [None; 3];
     let folder = root.join("sys/devices/system/cpu/cpu0/cache");

@@ -5,11 +5,11 @@
 //! is left out.
 
 use crate::{
-    Chunk, LayerShape, Machine, Mapping, Schedule, Sweep,
     parallelism::{Sharing, degrees, groups},
     partition::{Movement, Partition, movement, partitions},
     predict::{Prediction, hidden_product, input_product, is_bidirectional, partition_of, predict},
 };
+use proctor_rnn_layer::{Chunk, LayerShape, Machine, Mapping, Schedule, Sweep};
 
 /// Units of a block of packed weights: the least that a thread can own.
 const BLOCK_UNITS: usize = 16;
@@ -235,7 +235,7 @@ fn excluded(shape: &LayerShape, machine: &Machine, threads_max: usize) -> Vec<Ex
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Cell, Directions, GruReset, Precision};
+    use proctor_rnn_layer::{Cell, Directions, GruReset, Precision};
 
     fn machine(cores_allowed: usize) -> Machine {
         Machine {

@@ -6,12 +6,12 @@
 //! are not joined, although both read the same input: each direction runs on cores of its own.
 
 use crate::{
-    LayerShape,
     dag::{MmDag, NodeSet, Operand, Product},
     partition::Extents,
     phases::Pattern,
     predict::{hidden_product, input_product},
 };
+use proctor_rnn_layer::LayerShape;
 
 /// Products that have become one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +53,8 @@ fn fused_phase(dag: &MmDag, shape: &LayerShape, phase: NodeSet, spans_sequence: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Cell, Directions, GruReset, Precision, pruning::pruned};
+    use crate::pruning::pruned;
+    use proctor_rnn_layer::{Cell, Directions, GruReset, Precision};
 
     fn shape(cell: Cell) -> LayerShape {
         LayerShape {

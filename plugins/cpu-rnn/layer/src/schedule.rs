@@ -1,8 +1,8 @@
-//! How a recurrent layer runs: the outcome of the search, and what the engine takes.
+//! How a recurrent layer runs: the outcome of the optimiser's search, and the engine's orders.
 
 use serde::{Deserialize, Serialize};
 
-/// How the time-dependent phases are split over threads.
+/// Split of the time-dependent phases over threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mapping {
@@ -25,7 +25,7 @@ impl Mapping {
     pub const ALL: [Self; 5] = [Self::Single, Self::Columns, Self::Rows, Self::Directions, Self::Phases];
 }
 
-/// How many steps of input products the time-independent phase computes before their time-dependent phases run.
+/// Number of steps whose input products the time-independent phase computes before their time-dependent phases run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Chunk {
@@ -47,7 +47,7 @@ pub enum Sweep {
     ZigZag,
 }
 
-/// How one layer runs.
+/// A way to run one layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Schedule {
     /// Number of threads, `P`; at least 1.
