@@ -49,6 +49,31 @@ impl RowsMut {
     }
 }
 
+/// Rows of several steps: row `(step, sample)` starts at `rows` row `sample` plus `step * step_stride` values.
+#[derive(Clone, Copy)]
+pub(crate) struct Grid {
+    pub(crate) rows: Rows,
+    pub(crate) samples: usize,
+    pub(crate) steps: usize,
+    pub(crate) step_stride: isize,
+}
+
+impl Grid {
+    /// The rows of one step.
+    #[inline(always)]
+    pub(crate) fn of_step(rows: Rows, samples: usize) -> Self {
+        Self { rows, samples, steps: 1, step_stride: 0 }
+    }
+
+    /// # Safety
+    /// - There is such a row, and its base is valid as [`Rows::row`] demands.
+    #[inline(always)]
+    pub(crate) unsafe fn row(&self, step: usize, sample: usize) -> *const f32 {
+        // SAFETY: the caller's row lies `step` strides behind the one that `Rows::row` gives for the sample.
+        unsafe { self.rows.row(sample).offset(step as isize * self.step_stride) }
+    }
+}
+
 /// The product of many rows with packed weights: `y = x W + b`. For a cell it is the time-independent part, the start
 /// gates of several steps; for a dense layer it is the layer.
 ///

@@ -31,12 +31,15 @@ mod fetch;
 mod isa;
 mod linear;
 mod matrix;
+mod packed;
+mod panel;
 mod table;
 mod vector;
 
 pub use args::{Between, Product, Rows, RowsMut, Start, Step};
 pub use buffer::{ALIGNMENT_BYTES, Buffer};
-pub use cell::{CellSpec, CellWeights, PackedCell};
+pub use cell::PackedCell;
 pub use fetch::fetch;
 pub use isa::{ISA_VARIABLE, Isa, IsaError};
 pub use linear::PackedLinear;
+pub use packed::{CellSpec, CellWeights};

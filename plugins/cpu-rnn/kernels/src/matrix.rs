@@ -7,8 +7,8 @@
 use proctor_rnn_layer::Precision;
 
 use crate::body::quantise::LEVELS;
-use crate::body::weights::{Ahead, Panel};
 use crate::buffer::Buffer;
+use crate::panel::{Ahead, Panel};
 use crate::vector::Vector;
 
 /// A packed matrix of `depth` rows with a bias, and for int8 the scale of each column.
@@ -39,7 +39,7 @@ pub(crate) struct MatrixShape {
     pub(crate) lanes: usize,
     /// Columns that products write; at most `blocks * vectors * lanes`.
     pub(crate) columns: usize,
-    /// What is added to quantised activations.
+    /// Zero point of quantised activations: the number added to them.
     pub(crate) zero_point: i32,
 }
 
@@ -216,20 +216,14 @@ impl Matrix {
         let start = self.data.bytes().as_ptr();
         let scales = self.scales.values().as_ptr();
         let corrections = self.corrections.bytes().as_ptr().cast::<i32>();
-        let mut panel = Panel {
-            at: [start; N],
-            stride,
-            scales: [scales; N],
-            corrections: [corrections; N],
-            ahead: Ahead::nothing(start),
-        };
-        for n in 0..N {
-            // Wrapping: the scales of f32 and bf16 weights are empty, and nobody reads them.
-            panel.at[n] = start.wrapping_add(first + n * step);
-            panel.scales[n] = scales.wrapping_add((vector + n) * V::LANES);
-            panel.corrections[n] = corrections.wrapping_add((vector + n) * V::LANES);
+        let mut at = [start; N];
+        for (n, place) in at.iter_mut().enumerate() {
+            *place = start.wrapping_add(first + n * step);
         }
-        panel
+        // Wrapping: f32 and bf16 weights have neither, and their kernels read neither.
+        let (scales, corrections) =
+            (scales.wrapping_add(vector * V::LANES), corrections.wrapping_add(vector * V::LANES));
+        Panel { at, stride, scales, corrections, ahead: Ahead::nothing(start) }
     }
 }
 

@@ -1,24 +1,32 @@
-//! The one place where an instruction set becomes code: each kernel instantiated for each vector and format of weights.
+//! The one place where an instruction set becomes code: each kernel instantiated for each vector and format of weights, and
+//! what kernels share for each vector.
 
 use proctor_rnn_layer::Precision;
 
-use crate::args::{Product, Step};
+use crate::args::{Grid, Product, Step};
+use crate::body::quantise::Quantised;
+use crate::body::shared::{Products, Shared};
 use crate::body::slices::Function;
-use crate::cell::PackedCell;
+use crate::body::units::At;
+use crate::body::weights::Weights;
+use crate::body::{gru_after, gru_before, lstm, product, quantise, rnn, tile};
 use crate::isa::Isa;
 use crate::matrix::Matrix;
+use crate::packed::PackedWeights;
+use crate::panel::{Initial, Panel};
+use crate::vector::Vector;
 
 /// The kernels of one instruction set and one format of weights. All of them demand that the processor has the
-/// instructions, and what [`PackedCell::step`] and [`PackedCell::product`] demand.
+/// instructions, and what [`PackedCell::step`](crate::PackedCell::step) and [`PackedCell::product`](crate::PackedCell::product) demand.
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) product: unsafe fn(&Matrix, &Product),
-    pub(crate) lstm: unsafe fn(&PackedCell, &Step),
-    pub(crate) gru: unsafe fn(&PackedCell, &Step),
-    pub(crate) gru_gates: unsafe fn(&PackedCell, &Step),
-    pub(crate) gru_candidate: unsafe fn(&PackedCell, &Step),
-    pub(crate) rnn: unsafe fn(&PackedCell, &Step),
-    /// What is added to quantised activations.
+    pub(crate) lstm: unsafe fn(&PackedWeights, &Step),
+    pub(crate) gru: unsafe fn(&PackedWeights, &Step),
+    pub(crate) gru_gates: unsafe fn(&PackedWeights, &Step),
+    pub(crate) gru_candidate: unsafe fn(&PackedWeights, &Step),
+    pub(crate) rnn: unsafe fn(&PackedWeights, &Step),
+    /// Number added to quantised activations.
     pub(crate) zero_point: i32,
 }
 
@@ -37,11 +45,43 @@ macro_rules! kernels {
                 unsafe { crate::body::slices::apply::<V>(function, values) }
             }
 
+            impl Shared for V {
+                kernels!(@shared [$($attribute)?]
+                    quantise[](grid: &Grid, depth: usize, scratch: *mut u8) -> Quantised, quantise::rows);
+                kernels!(@shared [$($attribute)?]
+                    lstm_cells[H](cell: &PackedWeights, step: &Step, gates: *const [Self; 4], at: At), lstm::cells);
+                kernels!(@shared [$($attribute)?]
+                    gru_cells[H](cell: &PackedWeights, step: &Step, gates: *const [Self; 3], inputs: (*const f32, usize),
+                    at: At), gru_after::cells);
+                kernels!(@shared [$($attribute)?]
+                    reset_rows[N](cell: &PackedWeights, step: &Step, sums: *const [Self; N], rows: (usize, usize),
+                    block: usize), gru_before::reset_rows);
+                kernels!(@shared [$($attribute)?]
+                    candidate_rows[N](cell: &PackedWeights, step: &Step, sums: *const [Self; N], rows: (usize, usize),
+                    block: usize), gru_before::candidate_rows);
+                kernels!(@shared [$($attribute)?]
+                    rnn_rows[N](cell: &PackedWeights, step: &Step, sums: *const [Self; N], rows: (usize, usize),
+                    block: usize), rnn::rows);
+            }
+
             $(pub(in crate::table) mod $format {
                 use super::*;
                 use crate::body::weights::$weights as W;
-                use crate::body::{candidate, gru, lstm, product, rnn};
-                use crate::vector::Vector;
+
+                impl Products<W> for V {
+                    $(#[$features])?
+                    #[inline(never)]
+                    unsafe fn tile<const R: usize, const N: usize, const L: usize>(
+                        panel: &Panel<N>,
+                        depth: usize,
+                        rows: &[<W as Weights>::Row; R],
+                        initial: &Initial<N>,
+                        to: &[*mut f32; R],
+                    ) {
+                        // SAFETY: as the trait demands.
+                        unsafe { tile::tile::<V, W, R, N, L>(panel, depth, rows, initial, to) }
+                    }
+                }
 
                 pub(in crate::table) static TABLE: Table = Table {
                     product,
@@ -54,12 +94,21 @@ macro_rules! kernels {
                 };
 
                 kernels!(@one [$($features)?] product(Matrix, Product), product::product);
-                kernels!(@one [$($features)?] lstm(PackedCell, Step), lstm::step);
-                kernels!(@one [$($features)?] gru(PackedCell, Step), gru::step);
-                kernels!(@one [$($features)?] gru_gates(PackedCell, Step), candidate::gates);
-                kernels!(@one [$($features)?] gru_candidate(PackedCell, Step), candidate::candidate);
-                kernels!(@one [$($features)?] rnn(PackedCell, Step), rnn::step);
+                kernels!(@one [$($features)?] lstm(PackedWeights, Step), lstm::step);
+                kernels!(@one [$($features)?] gru(PackedWeights, Step), gru_after::step);
+                kernels!(@one [$($features)?] gru_gates(PackedWeights, Step), gru_before::gates);
+                kernels!(@one [$($features)?] gru_candidate(PackedWeights, Step), gru_before::candidate);
+                kernels!(@one [$($features)?] rnn(PackedWeights, Step), rnn::step);
             })*
+        }
+    };
+    (@shared [$($attribute:meta)?] $name:ident[$($count:ident)?]($($argument:ident: $type:ty),*) $(-> $result:ty)?,
+     $module:ident::$body:ident) => {
+        $(#[$attribute])?
+        #[inline(never)]
+        unsafe fn $name$(<const $count: usize>)?($($argument: $type),*) $(-> $result)? {
+            // SAFETY: as the trait demands.
+            unsafe { $module::$body::<Self $(, $count)?>($($argument),*) }
         }
     };
     (@one [$($features:meta)?] $name:ident($what:ty, $args:ty), $module:ident::$body:ident) => {

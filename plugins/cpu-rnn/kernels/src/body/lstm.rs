@@ -3,70 +3,66 @@
 //! `i, f, o = sigmoid(...)`, `g = tanh(...)`, `c = f c + i g`, `h = o tanh(c)`; with peepholes i and f see the cell state
 //! before and o the one after, as in the ONNX operator LSTM.
 
+use std::mem::MaybeUninit;
+
 use super::exp::Bounds;
 use super::exp::Kind::{Sigmoid, Tanh};
-use super::sweep::{
-    At, Groups, HIDDEN, ONE_ROW_BLOCKS, Operands, ROWS_OF_WIDE, Tiles, add_part, add_product, start,
-    store_units,
-};
-use super::weights::{Ahead, Weights};
+use super::operands::{HIDDEN, Operands, start};
+use super::shared::Products;
+use super::sweep::{Groups, ONE_ROW_BLOCKS, Tiles};
+use super::tile::{ROWS_MAX, TileRows, copy, products, wide_products, with_rows};
+use super::units::{At, store_units};
+use super::weights::Weights;
 use crate::args::Step;
-use crate::cell::PackedCell;
-use crate::vector::Vector;
+use crate::packed::PackedWeights;
+use crate::panel::{Ahead, Initial};
+use crate::vector::{ROWS_OF_WIDE, Vector};
 
 /// # Safety
-/// - As [`PackedCell::step`], for an LSTM whose weights are of format `W` and packed for `V`.
+/// - As [`PackedCell::step`](crate::PackedCell::step), for an LSTM whose weights are of format `W` and packed for `V`.
 /// - The processor has the instructions of `V`.
 #[inline(always)]
-pub(crate) unsafe fn step<V: Vector, W: Weights>(cell: &PackedCell, step: &Step) {
-    let tiles = Tiles::wide_or_narrow::<V>(step.rows);
-    // SAFETY: blocks and rows are those of the step; the rest is the caller's duty.
+pub(crate) unsafe fn step<V: Products<W>, W: Weights>(cell: &PackedWeights, step: &Step) {
+    let mut room = MaybeUninit::<[[V; 4]; ROWS_MAX]>::uninit();
+    let gates: *mut [V; 4] = room.as_mut_ptr().cast();
+    // SAFETY: blocks and rows are those of the step, whose pointers are valid for them; `room` has the rows of a tile.
     unsafe {
         if step.rows == 1 {
             let operands = Operands::<W>::of_one_row::<V>(step, cell.input.depth(), cell.hidden.depth());
+            let ahead = [cell.hidden.nothing_ahead(); 2];
             let mut groups = Groups::new(step, ONE_ROW_BLOCKS);
             while let Some((block, width)) = groups.next() {
-                one_row::<V, W>(cell, step, &operands, block, width);
+                for visit in 0..width {
+                    let index = if step.descending { width - 1 - visit } else { visit };
+                    tile::<V, W, 1>(cell, step, &operands, ahead, block + index, 0, 1, gates.add(index));
+                }
+                let at = At::blocks(block);
+                match width {
+                    4 => V::lstm_cells::<4>(cell, step, gates, at),
+                    2 => V::lstm_cells::<2>(cell, step, gates, at),
+                    _ => V::lstm_cells::<1>(cell, step, gates, at),
+                }
             }
             return;
         }
+        let tiles = Tiles::wide_or_narrow::<V>(step.rows);
         let operands = Operands::<W>::new::<V>(step, cell.input.depth(), cell.hidden.depth());
         let mut blocks = Groups::new(step, 1);
         while let Some((block, _)) = blocks.next() {
             let next = blocks.peek();
             let mut row = 0;
-            for tile in 0..tiles.count() {
-                let rows = tiles.rows(tile);
+            for index in 0..tiles.count() {
+                let rows = tiles.rows(index);
                 // A wide tile sweeps the block twice, and asks for half of the next one in each.
-                let sweeps = if rows > V::ROWS { 2 } else { 1 };
-                let (part, parts) = (sweeps * tile, sweeps * tiles.count());
+                let halves = if rows > V::ROWS { 2 } else { 1 };
+                let (part, parts) = (halves * index, halves * tiles.count());
                 let ahead =
                     [cell.hidden.ahead(next, 1, part, parts), cell.hidden.ahead(next, 1, part + 1, parts)];
-                match rows {
-                    1 => self::tile::<V, W, 1, 2, 1>(cell, step, &operands, ahead, block, row),
-                    2 => self::tile::<V, W, 2, 1, 2>(cell, step, &operands, ahead, block, row),
-                    3 if V::ROWS >= 3 => {
-                        self::tile::<V, W, 3, 1, 3>(cell, step, &operands, ahead, block, row)
-                    }
-                    4 if V::ROWS >= 4 => {
-                        self::tile::<V, W, 4, 1, 4>(cell, step, &operands, ahead, block, row)
-                    }
-                    5 if V::ROWS >= 5 => {
-                        self::tile::<V, W, 5, 1, 5>(cell, step, &operands, ahead, block, row)
-                    }
-                    6 if V::ROWS >= 6 => {
-                        self::tile::<V, W, 6, 1, 6>(cell, step, &operands, ahead, block, row)
-                    }
-                    8 if V::ROWS >= ROWS_OF_WIDE => {
-                        self::tile::<V, W, 8, 1, 4>(cell, step, &operands, ahead, block, row);
-                    }
-                    10 if V::ROWS >= ROWS_OF_WIDE => {
-                        self::tile::<V, W, 10, 1, 5>(cell, step, &operands, ahead, block, row);
-                    }
-                    12 if V::ROWS >= ROWS_OF_WIDE => {
-                        self::tile::<V, W, 12, 1, 6>(cell, step, &operands, ahead, block, row);
-                    }
-                    _ => {}
+                tile::<V, W, ROWS_MAX>(cell, step, &operands, ahead, block, row, rows, gates);
+                for half in 0..halves {
+                    let (height, first) = (rows / halves, half * (rows / halves));
+                    let (gates, at) = (gates.add(first), At::rows(row + first, block));
+                    with_rows!(V, height, H => V::lstm_cells::<H>(cell, step, gates, at));
                 }
                 row += rows;
             }
@@ -74,83 +70,51 @@ pub(crate) unsafe fn step<V: Vector, W: Weights>(cell: &PackedCell, step: &Step)
     }
 }
 
-/// The only row of `width` blocks, which are 1, 2 or 4: first the products, then the cells together; see
-/// [`ONE_ROW_BLOCKS`].
+/// The gates of `count` rows of a block, at most `M`, to `gates`. A wide tile asks for the second part of `ahead`, too.
 ///
 /// # Safety
-/// - As [`step`], for blocks of the step, which has one row.
+/// - As [`step`](self::step), for rows and a block of the step; `gates` has room for these rows.
 #[inline(always)]
-unsafe fn one_row<V: Vector, W: Weights>(
-    cell: &PackedCell,
-    step: &Step,
-    operands: &Operands<W>,
-    block: usize,
-    width: usize,
-) {
-    // SAFETY: the caller's duty; `width` gates are there.
-    unsafe {
-        let mut gates = [[V::splat(0.0); 4]; ONE_ROW_BLOCKS];
-        for visit in 0..width {
-            let index = if step.descending { width - 1 - visit } else { visit };
-            let block = block + index;
-            let mut sums: [[V; 4]; 1] = start(step, &cell.input, 4 * block * V::LANES, 0);
-            // One copy of the product's code, for both products.
-            for which in 0..2 {
-                let matrix = if which == HIDDEN { &cell.hidden } else { &cell.input };
-                let Some(source) = operands.source(which) else { continue };
-                let panel = matrix.panel::<V, 4>(block);
-                add_product::<V, W, 1, 4, 2>(&source, 0, &panel, matrix.depth(), &mut sums);
-            }
-            [gates[index]] = sums;
-        }
-        let at = At::blocks(block);
-        match width {
-            4 => finish::<V, 4>(cell, step, &gates, at),
-            2 => finish::<V, 2>(cell, step, &*gates.as_ptr().cast(), at),
-            _ => finish::<V, 1>(cell, step, &*gates.as_ptr().cast(), at),
-        }
-    }
-}
-
-/// `R` rows of a block; the cells `H` rows at a time. A wide tile asks for the second part of `ahead`, too.
-///
-/// # Safety
-/// - As [`step`], for rows and a block of the step. `H` divides `R`.
-#[inline(always)]
-unsafe fn tile<V: Vector, W: Weights, const R: usize, const P: usize, const H: usize>(
-    cell: &PackedCell,
+#[expect(clippy::too_many_arguments, reason = "inlined everywhere: a struct of them would live for one call")]
+unsafe fn tile<V: Products<W>, W: Weights, const M: usize>(
+    cell: &PackedWeights,
     step: &Step,
     operands: &Operands<W>,
     ahead: [Ahead; 2],
     block: usize,
     row: usize,
+    count: usize,
+    gates: *mut [V; 4],
 ) {
-    // SAFETY: the caller's duty; `done + H <= R` rows of gates are there.
+    // SAFETY: rows and block are the step's; each product starts from what is there: the step's start, then `gates`.
     unsafe {
-        let unit = block * V::LANES;
-        let mut gates: [[V; 4]; R] = start(step, &cell.input, 4 * unit, row);
-        // One copy of the product's code, for both products.
+        let (mut from, mut stride) = start(step, &cell.input, 4 * block * V::LANES, row);
+        let mut is_copy = true;
         for which in 0..2 {
             let matrix = if which == HIDDEN { &cell.hidden } else { &cell.input };
             let Some(source) = operands.source(which) else { continue };
-            if R > V::ROWS {
+            let ahead = if which == HIDDEN { ahead } else { [matrix.nothing_ahead(); 2] };
+            if const { M > 1 && V::ROWS >= ROWS_OF_WIDE } && count > V::ROWS {
                 for half in 0..2 {
-                    let ahead = if which == HIDDEN { ahead[half] } else { matrix.nothing_ahead() };
-                    add_part::<V, W, R, 2, 4>(&source, row, matrix, block, 2 * half, ahead, &mut gates);
+                    let offset = 2 * half * V::LANES;
+                    let mut panel = matrix.part_panel::<V, 2, 4>(block, 2 * half);
+                    panel.ahead = ahead[half];
+                    let to = gates.cast::<f32>().add(offset);
+                    let rows = TileRows::successive(&source, row, count, to, 4 * V::LANES);
+                    let initial = Initial::successive::<V>(from.add(offset), stride);
+                    wide_products::<V, W>(&panel, matrix.depth(), &rows, count, &initial);
                 }
             } else {
                 let mut panel = matrix.panel::<V, 4>(block);
-                if which == HIDDEN {
-                    panel.ahead = ahead[0];
-                }
-                add_product::<V, W, R, 4, P>(&source, row, &panel, matrix.depth(), &mut gates);
+                panel.ahead = ahead[0];
+                let rows = TileRows::successive(&source, row, count, gates.cast(), 4 * V::LANES);
+                let initial = Initial::successive::<V>(from, stride);
+                products::<V, W, M, 4, 4>(&panel, matrix.depth(), &rows, count, &initial);
             }
+            (from, stride, is_copy) = (gates.cast::<f32>().cast_const(), 4 * V::LANES, false);
         }
-        let mut done = 0;
-        while done < R {
-            let part: &[[V; 4]; H] = &*gates.as_ptr().add(done).cast();
-            finish(cell, step, part, At::rows(row + done, block));
-            done += H;
+        if is_copy {
+            copy::<V, 4>(&Initial::successive::<V>(from, stride), count, gates);
         }
     }
 }
@@ -158,12 +122,18 @@ unsafe fn tile<V: Vector, W: Weights, const R: usize, const P: usize, const H: u
 /// The cells of `H` vectors of units.
 ///
 /// # Safety
-/// - As [`step`], for rows and blocks of the step.
+/// - As [`Shared::lstm_cells`](super::shared::Shared::lstm_cells); the processor has the instructions of `V`.
 #[inline(always)]
-unsafe fn finish<V: Vector, const H: usize>(cell: &PackedCell, step: &Step, gates: &[[V; 4]; H], at: At) {
+pub(crate) unsafe fn cells<V: Vector, const H: usize>(
+    cell: &PackedWeights,
+    step: &Step,
+    gates: *const [V; 4],
+    at: At,
+) {
     let units = cell.hidden.depth();
-    // SAFETY: the caller's duty.
+    // SAFETY: indices are below `H`, so that gates, rows and blocks are there; states are padded to whole blocks.
     unsafe {
+        let gates: &[[V; 4]; H] = &*gates.cast();
         let bounds = Bounds::new(cell.clip);
         let (mut places, mut to) = ([step.cell; H], [step.cell; H]);
         for index in 0..H {

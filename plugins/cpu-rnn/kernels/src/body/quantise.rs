@@ -1,6 +1,6 @@
 //! Quantisation of activations, row by row, for int8 weights.
 
-use super::weights::Grid;
+use crate::args::Grid;
 use crate::vector::Vector;
 
 /// Largest magnitude of a quantised value.
@@ -25,12 +25,15 @@ pub(crate) struct Quantised {
     samples: usize,
 }
 
+/// [`rows`], compiled for an instruction set.
+pub(crate) type Quantise = unsafe fn(&Grid, usize, *mut u8) -> Quantised;
+
 /// One quantised row.
 #[derive(Clone, Copy)]
 pub(crate) struct Row {
     /// Values plus the zero point, padded with zeros to whole groups.
     pub(crate) values: *const u8,
-    /// What a value of 1 stands for.
+    /// The value that 1 stands for.
     pub(crate) scale: *const f32,
 }
 

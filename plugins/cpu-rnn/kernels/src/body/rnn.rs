@@ -2,96 +2,106 @@
 //!
 //! One gate alone would leave most of a register tile empty, so that up to four blocks of units are taken at once.
 
+use std::mem::MaybeUninit;
+
 use proctor_rnn_layer::{Cell, RnnActivation};
 
 use super::exp::Bounds;
-use super::sweep::{Groups, HIDDEN, Operands, Tiles, add_product, start, store_units};
-use super::weights::{Ahead, Weights};
+use super::operands::{HIDDEN, Operands, start};
+use super::shared::Products;
+use super::sweep::{Groups, Tiles};
+use super::tile::{ROWS_MAX, TileRows, copy, products};
+use super::units::store_units;
+use super::weights::Weights;
 use crate::args::Step;
-use crate::cell::PackedCell;
+use crate::packed::PackedWeights;
+use crate::panel::{ANYWHERE, Ahead, Initial};
 use crate::vector::Vector;
 
 /// # Safety
-/// - As [`PackedCell::step`], for a vanilla RNN whose weights are of format `W` and packed for `V`.
+/// - As [`PackedCell::step`](crate::PackedCell::step), for a vanilla RNN whose weights are of format `W` and packed for `V`.
 /// - The processor has the instructions of `V`.
 #[inline(always)]
-pub(crate) unsafe fn step<V: Vector, W: Weights>(cell: &PackedCell, step: &Step) {
+pub(crate) unsafe fn step<V: Products<W>, W: Weights>(cell: &PackedWeights, step: &Step) {
     let tiles = Tiles::narrow::<V>(step.rows);
     let mut groups = Groups::new(step, 4);
-    // SAFETY: blocks and rows are those of the step; the rest is the caller's duty.
+    // SAFETY: blocks and rows are those of the step, whose pointers are valid for them.
     unsafe {
         let operands = Operands::<W>::new::<V>(step, cell.input.depth(), cell.hidden.depth());
         while let Some((block, width)) = groups.next() {
             let next = groups.peek();
             let mut row = 0;
-            for tile in 0..tiles.count() {
-                let rows = tiles.rows(tile);
-                let ahead = cell.hidden.ahead(next, width, tile, tiles.count());
-                match (width, rows) {
-                    (1, _) => {
-                        for r in 0..rows {
-                            self::tile::<V, W, 1, 1, 4>(cell, step, &operands, ahead, block, row + r);
-                        }
-                    }
-                    (2, _) => {
-                        for r in 0..rows {
-                            self::tile::<V, W, 1, 2, 4>(cell, step, &operands, ahead, block, row + r);
-                        }
-                    }
-                    (_, 1) => self::tile::<V, W, 1, 4, 2>(cell, step, &operands, ahead, block, row),
-                    (_, 2) => self::tile::<V, W, 2, 4, 1>(cell, step, &operands, ahead, block, row),
-                    (_, 3) if V::ROWS >= 3 => {
-                        self::tile::<V, W, 3, 4, 1>(cell, step, &operands, ahead, block, row)
-                    }
-                    (_, 4) if V::ROWS >= 4 => {
-                        self::tile::<V, W, 4, 4, 1>(cell, step, &operands, ahead, block, row)
-                    }
-                    (_, 5) if V::ROWS >= 5 => {
-                        self::tile::<V, W, 5, 4, 1>(cell, step, &operands, ahead, block, row)
-                    }
-                    (_, 6) if V::ROWS >= 6 => {
-                        self::tile::<V, W, 6, 4, 1>(cell, step, &operands, ahead, block, row)
-                    }
-                    _ => {}
+            for index in 0..tiles.count() {
+                let rows = (row, tiles.rows(index));
+                let ahead = cell.hidden.ahead(next, width, index, tiles.count());
+                match width {
+                    4 => tile::<V, W, 4>(cell, step, &operands, ahead, block, rows),
+                    2 => tile::<V, W, 2>(cell, step, &operands, ahead, block, rows),
+                    _ => tile::<V, W, 1>(cell, step, &operands, ahead, block, rows),
                 }
-                row += rows;
+                row += rows.1;
             }
         }
     }
 }
 
-/// `N` blocks.
+/// `count` rows of `N` blocks, from `row` on.
 ///
 /// # Safety
-/// - As [`step`], for rows and blocks of the step.
+/// - As [`step`](self::step), for rows and blocks of the step.
 #[inline(always)]
-unsafe fn tile<V: Vector, W: Weights, const R: usize, const N: usize, const P: usize>(
-    cell: &PackedCell,
+unsafe fn tile<V: Products<W>, W: Weights, const N: usize>(
+    cell: &PackedWeights,
     step: &Step,
     operands: &Operands<W>,
     ahead: Ahead,
     block: usize,
-    row: usize,
+    (row, count): (usize, usize),
 ) {
-    let (unit, units) = (block * V::LANES, cell.hidden.depth());
-    // SAFETY: the caller's duty.
+    // SAFETY: rows and blocks are the step's; each product starts from what is there: the step's start, then the sums.
     unsafe {
-        let mut sums: [[V; N]; R] = start(step, &cell.input, unit, row);
-        // One copy of the product's code, for both products.
+        let mut room = MaybeUninit::<[[V; N]; ROWS_MAX]>::uninit();
+        let sums: *mut [V; N] = room.as_mut_ptr().cast();
+        let (mut from, mut stride) = start(step, &cell.input, block * V::LANES, row);
+        let mut is_copy = true;
         for which in 0..2 {
             let matrix = if which == HIDDEN { &cell.hidden } else { &cell.input };
-            if let Some(source) = operands.source(which) {
-                let mut panel = matrix.blocks_panel::<V, N>(block);
-                if which == HIDDEN {
-                    panel.ahead = ahead;
-                }
-                add_product::<V, W, R, N, P>(&source, row, &panel, matrix.depth(), &mut sums);
+            let Some(source) = operands.source(which) else { continue };
+            let mut panel = matrix.blocks_panel::<V, N>(block);
+            if which == HIDDEN {
+                panel.ahead = ahead;
             }
+            let rows = TileRows::successive(&source, row, count, sums.cast(), N * V::LANES);
+            let initial = Initial::successive::<V>(from, stride);
+            products::<V, W, ROWS_MAX, N, ANYWHERE>(&panel, matrix.depth(), &rows, count, &initial);
+            (from, stride, is_copy) = (sums.cast::<f32>().cast_const(), N * V::LANES, false);
         }
+        if is_copy {
+            copy(&Initial::successive::<V>(from, stride), count, sums);
+        }
+        V::rnn_rows::<N>(cell, step, sums, (row, count), block);
+    }
+}
+
+/// Hidden states of `N` blocks.
+///
+/// # Safety
+/// - As [`Shared::rnn_rows`](super::shared::Shared::rnn_rows); the processor has the instructions of `V`.
+#[inline(always)]
+pub(crate) unsafe fn rows<V: Vector, const N: usize>(
+    cell: &PackedWeights,
+    step: &Step,
+    sums: *const [V; N],
+    (first, count): (usize, usize),
+    block: usize,
+) {
+    let units = cell.hidden.depth();
+    // SAFETY: rows and units are those of the step.
+    unsafe {
         let bounds = Bounds::new(cell.clip);
         let (clip, minus_clip, zero) = (V::splat(cell.clip), V::splat(-cell.clip), V::splat(0.0));
-        for r in 0..R {
-            let mut hidden = sums[r];
+        for r in 0..count {
+            let mut hidden = *sums.add(r);
             if cell.kind == Cell::Rnn(RnnActivation::Relu) {
                 for n in 0..N {
                     hidden[n] = hidden[n].at_least(minus_clip).at_most(clip).at_least(zero);
@@ -100,7 +110,7 @@ unsafe fn tile<V: Vector, W: Weights, const R: usize, const N: usize, const P: u
                 hidden = bounds.tanhs(hidden);
             }
             for n in 0..N {
-                store_units(hidden[n], step.hidden.row(row + r), unit + n * V::LANES, units);
+                store_units(hidden[n], step.hidden.row(first + r), (block + n) * V::LANES, units);
             }
         }
     }

@@ -1,94 +1,24 @@
-//! Products of a register tile, for each format of weights.
+//! Formats of weights: how rows are read, and how the products of a register tile are summed.
 
-use super::quantise::{self, Quantised};
-use super::sweep::ROWS_OF_WIDE;
-use crate::args::Rows;
-use crate::vector::Vector;
-
-/// The rows of a product: row `(step, sample)` starts at `rows` row `sample` plus `step * step_stride` values.
-#[derive(Clone, Copy)]
-pub(crate) struct Grid {
-    pub(crate) rows: Rows,
-    pub(crate) samples: usize,
-    pub(crate) steps: usize,
-    pub(crate) step_stride: isize,
-}
-
-impl Grid {
-    /// # Safety
-    /// - There is such a row, and its base is valid as [`Rows::row`] demands.
-    #[inline(always)]
-    pub(crate) unsafe fn row(&self, step: usize, sample: usize) -> *const f32 {
-        // SAFETY: the caller's duty.
-        unsafe { self.rows.row(sample).offset(step as isize * self.step_stride) }
-    }
-}
-
-/// `N` vectors of packed columns: where their first groups lie, and how far it is from group to group.
-#[derive(Clone, Copy)]
-pub(crate) struct Panel<const N: usize> {
-    /// First group of each vector of columns.
-    pub(crate) at: [*const u8; N],
-    /// Bytes from group to group.
-    pub(crate) stride: usize,
-    /// int8: scale of each column.
-    pub(crate) scales: [*const f32; N],
-    /// int8: minus the sum of each column, times the zero point.
-    pub(crate) corrections: [*const i32; N],
-    /// What to prefetch meanwhile.
-    pub(crate) ahead: Ahead,
-}
-
-/// A part of the weights that come next, to be asked for while a tile is computed: a tile of several rows computes longer
-/// than its weights take from the last-level cache, so that with this their transfer costs next to nothing.
-#[derive(Clone, Copy)]
-pub(crate) struct Ahead {
-    start: *const u8,
-    stride: usize,
-}
-
-impl Ahead {
-    /// Nothing: one address again and again.
-    #[inline(always)]
-    pub(crate) fn nothing(any: *const u8) -> Self {
-        Self { start: any, stride: 0 }
-    }
-
-    /// The part for tile `tile` of `tiles`, of `size_bytes` bytes at `next` that are the work of `groups` groups.
-    #[inline(always)]
-    pub(crate) fn part(next: *const u8, size_bytes: usize, groups: usize, tile: usize, tiles: usize) -> Self {
-        let stride = size_bytes / (groups * tiles).max(1);
-        Self { start: next.wrapping_add(tile * groups * stride), stride }
-    }
-
-    /// Asks for what belongs to a group: up to two cache lines.
-    #[inline(always)]
-    fn prefetch<V: Vector>(self, group: usize) {
-        let address = self.start.wrapping_add(group * self.stride);
-        V::prefetch(address);
-        V::prefetch(address.wrapping_add(self.stride / 2));
-    }
-}
-
-/// Whether a tile of so many rows asks for weights ahead. Fewer rows wait for their weights anyway.
-const fn asks_ahead(rows: usize) -> bool {
-    rows >= 3
-}
+use super::quantise::{self, Quantise, Quantised};
+use crate::args::Grid;
+use crate::panel::Panel;
+use crate::vector::{ROWS_OF_WIDE, Vector};
 
 /// A format of weights: how rows are read and how a tile of products is summed.
 pub(crate) trait Weights {
-    /// Where rows are read from, after [`Self::prepare`].
+    /// The rows of an operand, after [`Self::prepare`].
     type Source: Copy;
     /// One row.
     type Row: Copy;
 
-    /// Makes the rows ready: int8 quantises them into `scratch`.
+    /// Makes the rows ready: int8 has `quantise` write them into `scratch`.
     ///
     /// # Safety
-    /// - The processor has the instructions of `V`.
+    /// - The processor has the instructions of `quantise`.
     /// - Every row of the grid has `depth` readable values.
-    /// - `scratch` is 64-byte aligned with the bytes that [`quantise::scratch_bytes`] says; unused for f32 and bf16.
-    unsafe fn prepare<V: Vector>(grid: &Grid, depth: usize, scratch: *mut u8) -> Self::Source;
+    /// - `scratch` is 64-byte aligned and has [`quantise::scratch_bytes`] bytes; unused for f32 and bf16.
+    unsafe fn prepare(grid: &Grid, depth: usize, scratch: *mut u8, quantise: Quantise) -> Self::Source;
 
     /// # Safety
     /// - The grid that the source was made of has such a row.
@@ -99,8 +29,9 @@ pub(crate) trait Weights {
     ///
     /// # Safety
     /// - The processor has the instructions of `V`.
-    /// - The panel has `depth` rows of weights in the format's groups, `4 * LANES` bytes each, and each row `depth` values.
-    unsafe fn accumulate<V: Vector, const R: usize, const N: usize, const P: usize>(
+    /// - The panel has layout `L` and `depth` rows of weights in the format's groups, `4 * LANES` bytes each; each row has
+    ///   `depth` values.
+    unsafe fn accumulate<V: Vector, const R: usize, const N: usize, const P: usize, const L: usize>(
         panel: &Panel<N>,
         depth: usize,
         rows: &[Self::Row; R],
@@ -122,7 +53,7 @@ impl Weights for F32 {
     type Row = *const f32;
 
     #[inline(always)]
-    unsafe fn prepare<V: Vector>(grid: &Grid, _depth: usize, _scratch: *mut u8) -> Grid {
+    unsafe fn prepare(grid: &Grid, _depth: usize, _scratch: *mut u8, _quantise: Quantise) -> Grid {
         *grid
     }
 
@@ -133,7 +64,7 @@ impl Weights for F32 {
     }
 
     #[inline(always)]
-    unsafe fn accumulate<V: Vector, const R: usize, const N: usize, const P: usize>(
+    unsafe fn accumulate<V: Vector, const R: usize, const N: usize, const P: usize, const L: usize>(
         panel: &Panel<N>,
         depth: usize,
         rows: &[*const f32; R],
@@ -146,12 +77,12 @@ impl Weights for F32 {
             let mut k = 0;
             while k + P <= depth {
                 for (p, part) in parts.iter_mut().enumerate() {
-                    add_row(panel, k + p, rows, part);
+                    add_row::<V, R, N, L>(panel, k + p, rows, part);
                 }
                 k += P;
             }
             while k < depth {
-                add_row(panel, k, rows, &mut parts[0]);
+                add_row::<V, R, N, L>(panel, k, rows, &mut parts[0]);
                 k += 1;
             }
             *sums = fold(parts);
@@ -164,7 +95,7 @@ impl Weights for F32 {
 /// # Safety
 /// - As [`Weights::accumulate`], with `k` below the depth.
 #[inline(always)]
-unsafe fn add_row<V: Vector, const R: usize, const N: usize>(
+unsafe fn add_row<V: Vector, const R: usize, const N: usize, const L: usize>(
     panel: &Panel<N>,
     k: usize,
     rows: &[*const f32; R],
@@ -182,7 +113,7 @@ unsafe fn add_row<V: Vector, const R: usize, const N: usize>(
                 values[r] = V::splat(*rows[r].add(k));
             }
             for n in 0..N {
-                let weight = V::load(panel.at[n].add(k * panel.stride).cast());
+                let weight = V::load(panel.group::<V, L>(n, k).cast());
                 for r in 0..R {
                     sums[r][n] = values[r].fma(weight, sums[r][n]);
                 }
@@ -191,7 +122,7 @@ unsafe fn add_row<V: Vector, const R: usize, const N: usize>(
         }
         let mut weights = [V::splat(0.0); N];
         for n in 0..N {
-            weights[n] = V::load(panel.at[n].add(k * panel.stride).cast());
+            weights[n] = V::load(panel.group::<V, L>(n, k).cast());
         }
         for r in 0..R {
             let value = V::splat(*rows[r].add(k));
@@ -207,7 +138,7 @@ impl Weights for Bf16 {
     type Row = *const f32;
 
     #[inline(always)]
-    unsafe fn prepare<V: Vector>(grid: &Grid, _depth: usize, _scratch: *mut u8) -> Grid {
+    unsafe fn prepare(grid: &Grid, _depth: usize, _scratch: *mut u8, _quantise: Quantise) -> Grid {
         *grid
     }
 
@@ -218,7 +149,7 @@ impl Weights for Bf16 {
     }
 
     #[inline(always)]
-    unsafe fn accumulate<V: Vector, const R: usize, const N: usize, const P: usize>(
+    unsafe fn accumulate<V: Vector, const R: usize, const N: usize, const P: usize, const L: usize>(
         panel: &Panel<N>,
         depth: usize,
         rows: &[*const f32; R],
@@ -235,7 +166,7 @@ impl Weights for Bf16 {
                 }
                 let mut weights = [[V::splat(0.0); N]; 2];
                 for n in 0..N {
-                    let both = V::load_bf16_pairs(panel.at[n].add(pair * panel.stride));
+                    let both = V::load_bf16_pairs(panel.group::<V, L>(n, pair));
                     (weights[0][n], weights[1][n]) = both;
                 }
                 for (half, weights) in weights.iter().enumerate() {
@@ -252,7 +183,7 @@ impl Weights for Bf16 {
                 for r in 0..R {
                     let value = V::splat(*rows[r].add(depth - 1));
                     for n in 0..N {
-                        let (weight, _) = V::load_bf16_pairs(panel.at[n].add(pairs * panel.stride));
+                        let (weight, _) = V::load_bf16_pairs(panel.group::<V, L>(n, pairs));
                         parts[0][r][n] = value.fma(weight, parts[0][r][n]);
                     }
                 }
@@ -267,9 +198,9 @@ impl Weights for Int8 {
     type Row = quantise::Row;
 
     #[inline(always)]
-    unsafe fn prepare<V: Vector>(grid: &Grid, depth: usize, scratch: *mut u8) -> Quantised {
-        // SAFETY: the caller's duty.
-        unsafe { quantise::rows::<V>(grid, depth, scratch) }
+    unsafe fn prepare(grid: &Grid, depth: usize, scratch: *mut u8, quantise: Quantise) -> Quantised {
+        // SAFETY: rows and work space are as the function demands, and the processor has its instructions.
+        unsafe { quantise(grid, depth, scratch) }
     }
 
     #[inline(always)]
@@ -279,7 +210,7 @@ impl Weights for Int8 {
     }
 
     #[inline(always)]
-    unsafe fn accumulate<V: Vector, const R: usize, const N: usize, const P: usize>(
+    unsafe fn accumulate<V: Vector, const R: usize, const N: usize, const P: usize, const L: usize>(
         panel: &Panel<N>,
         depth: usize,
         rows: &[quantise::Row; R],
@@ -290,19 +221,19 @@ impl Weights for Int8 {
             let mut parts = [[[V::no_sums(); N]; R]; P];
             for r in 0..R {
                 for n in 0..N {
-                    parts[0][r][n] = V::load_sums(panel.corrections[n]);
+                    parts[0][r][n] = V::load_sums(panel.corrections.add(n * V::LANES));
                 }
             }
             let groups = depth.div_ceil(4);
             let mut group = 0;
             while group + P <= groups {
                 for (p, part) in parts.iter_mut().enumerate() {
-                    add_group::<V, R, N>(panel, group + p, rows, part);
+                    add_group::<V, R, N, L>(panel, group + p, rows, part);
                 }
                 group += P;
             }
             while group < groups {
-                add_group::<V, R, N>(panel, group, rows, &mut parts[0]);
+                add_group::<V, R, N, L>(panel, group, rows, &mut parts[0]);
                 group += 1;
             }
             for r in 0..R {
@@ -312,7 +243,7 @@ impl Weights for Int8 {
                     for part in &parts[1..] {
                         whole = V::add_sums(whole, part[r][n]);
                     }
-                    let scale = row_scale.mul(V::load(panel.scales[n]));
+                    let scale = row_scale.mul(V::load(panel.scales.add(n * V::LANES)));
                     sums[r][n] = V::sums_to_f32(whole).fma(scale, sums[r][n]);
                 }
             }
@@ -325,7 +256,7 @@ impl Weights for Int8 {
 /// # Safety
 /// - As [`Weights::accumulate`], with a group that is there.
 #[inline(always)]
-unsafe fn add_group<V: Vector, const R: usize, const N: usize>(
+unsafe fn add_group<V: Vector, const R: usize, const N: usize, const L: usize>(
     panel: &Panel<N>,
     group: usize,
     rows: &[quantise::Row; R],
@@ -338,11 +269,16 @@ unsafe fn add_group<V: Vector, const R: usize, const N: usize>(
         }
         for r in 0..R {
             for n in 0..N {
-                let weights = panel.at[n].add(group * panel.stride);
+                let weights = panel.group::<V, L>(n, group);
                 sums[r][n] = V::dot(sums[r][n], weights, rows[r].values.add(4 * group));
             }
         }
     }
+}
+
+/// Whether a tile of this many rows asks for weights ahead. Fewer rows wait for their weights anyway.
+const fn asks_ahead(rows: usize) -> bool {
+    rows >= 3
 }
 
 /// Sums the parts.

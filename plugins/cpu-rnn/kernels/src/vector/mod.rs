@@ -6,6 +6,9 @@ pub(crate) mod avx2;
 pub(crate) mod avx512;
 pub(crate) mod portable;
 
+/// Vectors whose tiles have at least this many rows have registers for wide tiles, and for cells two at a time.
+pub(crate) const ROWS_OF_WIDE: usize = 6;
+
 /// A vector register.
 ///
 /// A value can only be made by the unsafe functions, which demand that the processor has the instructions; so a value is
@@ -16,7 +19,7 @@ pub(crate) trait Vector: Copy {
     const LANES: usize;
     /// The most rows of a register tile beside four vectors of weights.
     const ROWS: usize;
-    /// What is added to a quantised activation, so that it fits the signedness of [`Self::dot`].
+    /// Number added to a quantised activation, so that it fits the signedness of [`Self::dot`].
     const ZERO_POINT: i32;
     /// Vector of i32 sums of the int8 kernels, one for each lane.
     type Sums: Copy;

@@ -1,0 +1,189 @@
+//! Register tiles: some rows times `N` vectors of weights.
+
+use super::shared::Products;
+use super::weights::Weights;
+use crate::panel::{Initial, Panel};
+use crate::vector::Vector;
+
+/// Most rows of a tile of any vector.
+pub(crate) const ROWS_MAX: usize = 12;
+
+/// Evaluates an expression with a number of rows, or of vectors of units, as the constant `$rows_constant`: 1 to the most of
+/// the vector `$vector`.
+macro_rules! with_rows {
+    ($vector:ty, $rows:expr, $constant:ident => $call:expr) => {
+        crate::body::tile::with_rows!(@arms $vector, $rows, $constant, $call, 1 2 3 4 5 6)
+    };
+    (@arms $vector:ty, $rows:expr, $constant:ident, $call:expr, $($count:literal)*) => {
+        match $rows {
+            $($count if const { $count <= <$vector as crate::vector::Vector>::ROWS } => {
+                const $constant: usize = $count;
+                $call
+            })*
+            _ => {}
+        }
+    };
+}
+pub(crate) use with_rows;
+
+/// At most `M` rows of a tile: where they are read, and where their sums are written.
+pub(crate) struct TileRows<W: Weights, const M: usize> {
+    from: [W::Row; M],
+    to: [*mut f32; M],
+}
+
+impl<W: Weights, const M: usize> TileRows<W, M> {
+    /// Room for rows like `from`, all written to `to` until they are set.
+    #[inline(always)]
+    pub(crate) fn new(from: W::Row, to: *mut f32) -> Self {
+        Self { from: [from; M], to: [to; M] }
+    }
+
+    /// `count` successive rows of a source, from `row` on, written `stride` values apart.
+    ///
+    /// # Safety
+    /// - The source has these rows, at least one; `count` is at most `M`.
+    #[inline(always)]
+    pub(crate) unsafe fn successive(
+        source: &W::Source,
+        row: usize,
+        count: usize,
+        to: *mut f32,
+        stride: usize,
+    ) -> Self {
+        // SAFETY: the source has the rows from `row` to `row + count`.
+        unsafe {
+            let mut rows = Self::new(W::row(source, 0, row), to);
+            for r in 1..count {
+                rows.set(r, W::row(source, 0, row + r), to.wrapping_add(r * stride));
+            }
+            rows
+        }
+    }
+
+    /// Sets a row below `M`.
+    #[inline(always)]
+    pub(crate) fn set(&mut self, row: usize, from: W::Row, to: *mut f32) {
+        self.from[row] = from;
+        self.to[row] = to;
+    }
+}
+
+/// Computes a tile of `count` rows, a number that [`Tiles`](super::sweep::Tiles) gives.
+///
+/// # Safety
+/// - As [`tile`], for the rows that are set.
+#[inline(always)]
+pub(crate) unsafe fn products<V, W, const M: usize, const N: usize, const L: usize>(
+    panel: &Panel<N>,
+    depth: usize,
+    rows: &TileRows<W, M>,
+    count: usize,
+    initial: &Initial<N>,
+) where
+    V: Products<W>,
+    W: Weights,
+{
+    let (from, to) = (rows.from.as_ptr(), rows.to.as_ptr());
+    // SAFETY: the first `count` rows are set, and the casts are to arrays of as many.
+    unsafe {
+        if const { M == 1 } {
+            V::tile::<1, N, L>(panel, depth, &*from.cast(), initial, &*to.cast());
+        } else if const { N == 1 } {
+            // One vector for several rows would leave most registers empty, so that there are no such tiles.
+            let mut initial = *initial;
+            for r in 0..count {
+                V::tile::<1, N, L>(panel, depth, &*from.add(r).cast(), &initial, &*to.add(r).cast());
+                initial.at[0] = initial.at[0].wrapping_add(initial.strides[0]);
+            }
+        } else {
+            with_rows!(V, count, R => V::tile::<R, N, L>(panel, depth, &*from.cast(), initial, &*to.cast()));
+        }
+    }
+}
+
+/// Computes a wide tile of 8, 10 or 12 rows.
+///
+/// # Safety
+/// - As [`tile`], for the rows that are set.
+#[inline(always)]
+pub(crate) unsafe fn wide_products<V: Products<W>, W: Weights>(
+    panel: &Panel<2>,
+    depth: usize,
+    rows: &TileRows<W, ROWS_MAX>,
+    count: usize,
+    initial: &Initial<2>,
+) {
+    let (from, to) = (rows.from.as_ptr(), rows.to.as_ptr());
+    // SAFETY: the first `count` rows are set, and the casts are to arrays of as many.
+    unsafe {
+        match count {
+            8 => V::tile::<8, 2, 4>(panel, depth, &*from.cast(), initial, &*to.cast()),
+            10 => V::tile::<10, 2, 4>(panel, depth, &*from.cast(), initial, &*to.cast()),
+            _ => V::tile::<12, 2, 4>(panel, depth, &*from.cast(), initial, &*to.cast()),
+        }
+    }
+}
+
+/// Copies what `count` rows start from, where there is nothing to add.
+///
+/// # Safety
+/// - The processor has the instructions of `V`; `initial` and `to` have `count` rows.
+#[inline(always)]
+pub(crate) unsafe fn copy<V: Vector, const N: usize>(initial: &Initial<N>, count: usize, to: *mut [V; N]) {
+    // SAFETY: row `r` is below `count`.
+    unsafe {
+        for r in 0..count {
+            for n in 0..N {
+                (*to.add(r))[n] = V::load(initial.at[n].add(r * initial.strides[n]));
+            }
+        }
+    }
+}
+
+/// Adds the products of `R` rows with `N` vectors of weights to what they start from.
+///
+/// # Safety
+/// - The processor has the instructions of `V`.
+/// - The panel has layout `L` and `depth` rows of weights in the format's groups, `4 * LANES` bytes each; each row has
+///   `depth` values.
+/// - `initial` has `R` rows; at each place of `to`, `N` vectors can be written.
+#[inline(always)]
+pub(crate) unsafe fn tile<V: Vector, W: Weights, const R: usize, const N: usize, const L: usize>(
+    panel: &Panel<N>,
+    depth: usize,
+    rows: &[W::Row; R],
+    initial: &Initial<N>,
+    to: &[*mut f32; R],
+) {
+    // SAFETY: rows are below `R` and vectors below `N`; panel and rows are as `accumulate` demands.
+    unsafe {
+        let mut sums = [[V::splat(0.0); N]; R];
+        for r in 0..R {
+            for n in 0..N {
+                sums[r][n] = V::load(initial.at[n].add(r * initial.strides[n]));
+            }
+        }
+        match const { partial_sums(R, N) } {
+            4 => W::accumulate::<V, R, N, 4, L>(panel, depth, rows, &mut sums),
+            3 => W::accumulate::<V, R, N, 3, L>(panel, depth, rows, &mut sums),
+            2 => W::accumulate::<V, R, N, 2, L>(panel, depth, rows, &mut sums),
+            _ => W::accumulate::<V, R, N, 1, L>(panel, depth, rows, &mut sums),
+        }
+        for r in 0..R {
+            for n in 0..N {
+                sums[r][n].store(to[r].add(n * V::LANES));
+            }
+        }
+    }
+}
+
+/// Partial sums for each sum of a tile, so that there are enough additions under way to hide their latency.
+const fn partial_sums(rows: usize, vectors: usize) -> usize {
+    match (rows, vectors) {
+        (1, 1 | 2) => 4,
+        (1, 3) => 3,
+        (1, 4) | (2, 2 | 3) => 2,
+        _ => 1,
+    }
+}

@@ -1,0 +1,94 @@
+//! The operands of a register tile: packed columns, the sums it starts from, and weights to prefetch meanwhile.
+
+use crate::vector::Vector;
+
+/// `N` vectors of packed columns: where their first groups lie, and how far it is from group to group.
+#[derive(Clone, Copy)]
+pub(crate) struct Panel<const N: usize> {
+    /// First group of each vector of columns.
+    pub(crate) at: [*const u8; N],
+    /// Bytes from group to group.
+    pub(crate) stride: usize,
+    /// int8: scales of the columns, one vector after the other.
+    pub(crate) scales: *const f32,
+    /// int8: minus the sum of each column, times the zero point; one vector after the other.
+    pub(crate) corrections: *const i32,
+    /// Weights to prefetch meanwhile.
+    pub(crate) ahead: Ahead,
+}
+
+/// The layout of panels whose vectors may lie anywhere. Any other number says that vectors lie side by side, and how many
+/// vectors it is from group to group: then addresses are constants from one pointer on.
+pub(crate) const ANYWHERE: usize = 0;
+
+impl<const N: usize> Panel<N> {
+    /// Group `group` of vector `n`, of a panel in layout `L`.
+    ///
+    /// # Safety
+    /// - The panel has this group and vector, and its layout is `L` or [`ANYWHERE`].
+    #[inline(always)]
+    pub(crate) unsafe fn group<V: Vector, const L: usize>(&self, n: usize, group: usize) -> *const u8 {
+        // SAFETY: the group is in the packed weights.
+        unsafe {
+            match L {
+                ANYWHERE => self.at[n].add(group * self.stride),
+                _ => self.at[0].add((group * L + n) * 4 * V::LANES),
+            }
+        }
+    }
+}
+
+/// A part of the weights that come next, to be asked for while a tile is computed: a tile of several rows computes longer
+/// than its weights take from the last-level cache, so that with this their transfer costs next to nothing.
+#[derive(Clone, Copy)]
+pub(crate) struct Ahead {
+    start: *const u8,
+    stride: usize,
+}
+
+impl Ahead {
+    /// Nothing: one address again and again.
+    #[inline(always)]
+    pub(crate) fn nothing(any: *const u8) -> Self {
+        Self { start: any, stride: 0 }
+    }
+
+    /// The part for tile `tile` of `tiles`, of `size_bytes` bytes at `next` that are the work of `groups` groups.
+    #[inline(always)]
+    pub(crate) fn part(next: *const u8, size_bytes: usize, groups: usize, tile: usize, tiles: usize) -> Self {
+        let stride = size_bytes / (groups * tiles).max(1);
+        Self { start: next.wrapping_add(tile * groups * stride), stride }
+    }
+
+    /// Asks for the weights that belong to a group: up to two cache lines.
+    #[inline(always)]
+    pub(crate) fn prefetch<V: Vector>(self, group: usize) {
+        let address = self.start.wrapping_add(group * self.stride);
+        V::prefetch(address);
+        V::prefetch(address.wrapping_add(self.stride / 2));
+    }
+}
+
+/// The sums that a tile starts from, such as biases or finished input products: vector `n` of row `r` lies at
+/// `at[n] + r * strides[n]`.
+#[derive(Clone, Copy)]
+pub(crate) struct Initial<const N: usize> {
+    /// Each vector of the first row.
+    pub(crate) at: [*const f32; N],
+    /// Values from each vector to that of the next row; 0 for a bias.
+    pub(crate) strides: [usize; N],
+}
+
+impl<const N: usize> Initial<N> {
+    /// Successive vectors from `first` on, in rows that are `stride` values apart.
+    #[inline(always)]
+    pub(crate) fn successive<V: Vector>(first: *const f32, stride: usize) -> Self {
+        let mut at = [first; N];
+        let mut n = 1;
+        while n < N {
+            at[n] = first.wrapping_add(n * V::LANES);
+            n += 1;
+        }
+        Self { at, strides: [stride; N] }
+    }
+}
