@@ -17,8 +17,8 @@ use proctor_rnn_layer::{
 };
 use proctor_rnn_optimiser::{
     PlannedLayer, Planner,
-    candidates::check,
     explain::{describe_schedule, describe_shape},
+    search::check,
 };
 
 /// How long the grid of one layer is measured at most.

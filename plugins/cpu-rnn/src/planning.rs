@@ -10,6 +10,7 @@ use proctor_rnn_engine::{Team, TeamOptions, Trial};
 use proctor_rnn_kernels::Isa;
 use proctor_rnn_layer::{LayerShape, Machine, Schedule};
 use proctor_rnn_models::{LayerCalls, Scheduler};
+use proctor_rnn_optimiser::explain::explain;
 use proctor_rnn_optimiser::{ModelPlan, PlanOrigin, PlannedLayer, Planner};
 
 /// Most values of the tensors of a call that is timed; larger ones are planned by computation.
@@ -64,7 +65,7 @@ impl Planning {
     #[must_use]
     pub fn explanation(&self) -> Option<String> {
         let plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
-        plan.as_ref().map(|plan| plan.explain(&self.machine))
+        plan.as_ref().map(|plan| explain(plan, &self.machine))
     }
 
     fn find(&self, planner: &Planner, calls: &[LayerCalls<'_>]) -> ModelPlan {

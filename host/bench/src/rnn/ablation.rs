@@ -11,8 +11,8 @@ use proctor_rnn_engine::{
 use proctor_rnn_layer::{LayerShape, Machine, Mapping, Precision, Schedule};
 use proctor_rnn_optimiser::{
     PlannedLayer, Planner,
-    partition::movement,
-    predict::{hidden_product, input_product, partition_of, predict},
+    paper::partition::{hidden_product, input_product, movement},
+    predict::{partition_of, predict},
 };
 
 use super::{

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The name of a file is `plan-HASH.json`, a hash of the key; what counts is the key within. A file is written under a
-//! temporary name and renamed, so nobody ever reads half of one. Whatever else is wrong with a file, it is passed over
+//! temporary name and renamed, so that half of one is never read. Whatever else is wrong with a file, it is passed over
 //! with a reason, and the next calibration replaces it.
 
 use std::{
@@ -19,8 +19,8 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    candidates,
     plan::{LayerPlan, PlanKey},
+    search,
 };
 
 /// Version of the files. One of another version is not read: a plan is cheap to make again.
@@ -46,7 +46,7 @@ pub enum CacheError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         source: io::Error,
     },
     /// The file is no plan, or a plan that no engine can run.
@@ -54,7 +54,7 @@ pub enum CacheError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault in it.
         reason: String,
     },
     /// The file has another format.
@@ -78,12 +78,12 @@ pub enum CacheError {
     Unwritable {
         /// The folder of the cache.
         folder: PathBuf,
-        /// What is wrong.
+        /// The fault.
         source: io::Error,
     },
 }
 
-/// What a file holds.
+/// Content of a file.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stored {
@@ -199,7 +199,7 @@ fn check(stored: &Stored) -> Result<(), String> {
         return Err(format!("it has {got} schedules for {expected} layers"));
     }
     for (layer, plan) in stored.key.layers.iter().zip(&stored.layers) {
-        candidates::check(&layer.shape, &plan.schedule, stored.key.threads_max)
+        search::check(&layer.shape, &plan.schedule, stored.key.threads_max)
             .map_err(|reason| format!("layer {}: {reason}", layer.name))?;
     }
     Ok(())

@@ -10,10 +10,9 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::candidates::Candidate;
 use proctor_rnn_layer::Schedule;
 
-/// A time is that of so many calls in a row that they last this long: shorter than that, the clock shows.
+/// Least duration of a sample, which has as many calls in a row as that takes: shorter than that, the clock shows.
 const SAMPLE_MIN: Duration = Duration::from_micros(100);
 /// Calls in a row at most.
 const REPEAT_MAX: u32 = 64;
@@ -37,7 +36,7 @@ const HOPELESS: f64 = 3.0;
 /// Times of one candidate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// What was run.
+    /// The schedule that was run.
     pub schedule: Schedule,
     /// Lowest octile of the times of a call: its figure.
     pub figure_ns: u64,
@@ -47,7 +46,7 @@ pub struct Measured {
     pub samples: usize,
 }
 
-/// What a calibration found.
+/// Outcome of a calibration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Calibration {
     /// The fastest candidate; [`Schedule::SINGLE`] if the engine refused every one.
@@ -56,7 +55,7 @@ pub struct Calibration {
     pub measured: Vec<Measured>,
     /// Candidates whose turn did not come before the time was over, or that the engine refused.
     pub unmeasured: Vec<Schedule>,
-    /// How long it took.
+    /// Time that it took.
     pub taken: Duration,
 }
 
@@ -66,28 +65,28 @@ pub(crate) type Clock<'a> = &'a mut dyn FnMut() -> Duration;
 /// Runs one call of a layer by a schedule and returns how long it took; an error in words if the engine refuses it.
 pub type Measure<'a> = &'a mut dyn FnMut(&Schedule) -> Result<Duration, String>;
 
-/// Measures `candidates`, the most promising first, within about `budget`: the call that is running when it ends is
+/// Measures `schedules`, the most promising first, within about `budget`: the call that is running when it ends is
 /// still waited for.
 ///
 /// # Panics
-/// If there are no candidates.
-pub fn calibrate(candidates: &[Candidate], budget: Duration, measure: Measure<'_>) -> Calibration {
+/// If there are none.
+pub fn calibrate(schedules: &[Schedule], budget: Duration, measure: Measure<'_>) -> Calibration {
     let start = Instant::now();
-    calibrate_by(&mut || start.elapsed(), candidates, budget, measure)
+    calibrate_by(&mut || start.elapsed(), schedules, budget, measure)
 }
 
 /// As [`calibrate`], by another clock.
 pub(crate) fn calibrate_by(
     clock: Clock<'_>,
-    candidates: &[Candidate],
+    schedules: &[Schedule],
     budget: Duration,
     measure: Measure<'_>,
 ) -> Calibration {
-    assert!(!candidates.is_empty(), "a layer has at least one candidate");
+    assert!(!schedules.is_empty(), "a layer has at least one candidate");
     let begin = clock();
     let mut bench =
         Bench { clock, deadline: begin + budget, stage: (budget / STAGE_SHARE).min(STAGE_MAX), measure };
-    let mut runs: Vec<Run> = candidates.iter().map(|candidate| Run::new(candidate.schedule)).collect();
+    let mut runs: Vec<Run> = schedules.iter().copied().map(Run::new).collect();
     let mut alive: Vec<usize> = (0..runs.len()).collect();
     for stage in 0.. {
         let samples = STAGE_SAMPLES[stage.min(STAGE_SAMPLES.len() - 1)];
@@ -167,11 +166,11 @@ impl Run {
     }
 }
 
-/// What times calls, until the deadline.
+/// Times calls, until the deadline.
 struct Bench<'a, 'b> {
     clock: Clock<'a>,
     deadline: Duration,
-    /// How long a stage may take before it ends with the least samples.
+    /// Time that a stage may take before it ends with the least samples.
     stage: Duration,
     measure: Measure<'b>,
 }
@@ -184,7 +183,7 @@ impl Bench<'_, '_> {
             if round >= samples && (self.clock)() - begin >= self.stage {
                 break;
             }
-            // Every other round goes backwards, so that nobody is always behind the same neighbour.
+            // Every other round goes backwards, so that no candidate is always behind the same neighbour.
             let order: Vec<usize> =
                 if round % 2 == 0 { alive.clone() } else { alive.iter().rev().copied().collect() };
             for at in order {

@@ -1,18 +1,18 @@
-//! A plan in words: for each layer what each step of the paper made of it, from the graph to the measured times.
+//! A plan in words: the search space of each layer, step by step of the paper, and the measured times.
 
 use std::{fmt::Write, time::Duration};
 
 use crate::{
-    LayerPlan, ModelPlan, PlannedLayer,
-    candidates::{Candidates, candidates},
-    dag::MmDag,
-    fusion::{FusedProduct, fused},
-    parallelism::{degrees, groups},
-    partition::{Partition, movement, movement_swept},
-    phases::Pattern,
+    LayerPlan, ModelPlan,
+    paper::{
+        fusion::FusedProduct,
+        parallelism::groups,
+        partition::{Extents, Partition, hidden_product, movement, movement_swept},
+        pruning::{Pruned, Rule},
+    },
     plan::PlanOrigin,
-    predict::{flop, hidden_product, partition_of, predict},
-    pruning::{Pruned, Rule, pruned},
+    predict::{flop, partition_of, predict},
+    search::{Addition, Candidate, FusedPattern, Search},
 };
 use proctor_rnn_layer::{
     Cell, Chunk, Directions, GruReset, LayerShape, Machine, Mapping, Precision, RnnActivation, Schedule,
@@ -61,30 +61,22 @@ pub fn explain(plan: &ModelPlan, machine: &Machine) -> String {
         let earlier = layers[..at].iter().find(|other| other.shape == layer.shape);
         match earlier {
             Some(other) => text.push_str(&format!("{}: as {}\n", layer.name, other.name)),
-            None => explain_layer(&mut text, layer, &plan.layers[at], machine, plan.key.threads_max),
+            None => explain_layer(&mut text, &layer.name, &plan.layers[at], &plan.searches[at], machine),
         }
     }
     text
 }
 
-fn explain_layer(
-    text: &mut String,
-    layer: &PlannedLayer,
-    plan: &LayerPlan,
-    machine: &Machine,
-    threads_max: usize,
-) {
-    let shape = &layer.shape;
-    let dag = MmDag::of(shape.cell);
-    let found = candidates(shape, machine, threads_max);
-    text.push_str(&format!("{}: {}\n", layer.name, describe_shape(shape)));
-    explain_dag(text, shape, &dag);
-    explain_phases(text, &dag);
-    explain_fusion(text, shape, &dag, &plan.schedule);
-    explain_parallelism(text, shape, threads_max);
-    explain_partitions(text, shape, machine, &found, &plan.schedule);
-    explain_choice(text, shape, machine, plan);
-    explain_measured(text, shape, machine, plan, &found);
+fn explain_layer(text: &mut String, name: &str, plan: &LayerPlan, search: &Search, machine: &Machine) {
+    text.push_str(&format!("{name}: {}\n", describe_shape(&search.shape)));
+    explain_dag(text, search);
+    explain_phases(text, search);
+    explain_fusion(text, search, &plan.schedule);
+    explain_parallelism(text, search);
+    explain_partitions(text, search, machine, &plan.schedule);
+    explain_search(text, search);
+    explain_choice(text, search, machine, plan);
+    explain_measured(text, search, machine, plan);
 }
 
 /// A line of the text: a word in the margin, what it is about beside it.
@@ -93,7 +85,8 @@ fn line(text: &mut String, margin: &str, content: &str) {
     let _ = writeln!(text, "  {margin:<12} {content}");
 }
 
-fn explain_dag(text: &mut String, shape: &LayerShape, dag: &MmDag) {
+fn explain_dag(text: &mut String, search: &Search) {
+    let Search { shape, dag, .. } = search;
     let (gates, directions) = (shape.cell.gate_count(), shape.directions.count());
     let products = dag.products.len() * directions;
     let within = dag.dependences.iter().filter(|edge| edge.steps_back == 0).count();
@@ -111,12 +104,12 @@ fn explain_dag(text: &mut String, shape: &LayerShape, dag: &MmDag) {
     );
 }
 
-fn explain_phases(text: &mut String, dag: &MmDag) {
-    let Pruned { considered, by_rule, kept } = pruned(dag);
+fn explain_phases(text: &mut String, search: &Search) {
+    let Pruned { considered, by_rule, kept } = &search.pruned;
     let by_rule: Vec<_> = Rule::ALL
         .iter()
         .zip(by_rule)
-        .filter(|(_, count)| *count > 0)
+        .filter(|(_, count)| **count > 0)
         .map(|(rule, count)| format!("{count} by {}", rule.name()))
         .collect();
     let pruned = considered - kept.len();
@@ -129,62 +122,75 @@ fn explain_phases(text: &mut String, dag: &MmDag) {
             kept.len()
         ),
     );
-    let executed: Vec<&Pattern> = kept.iter().filter(|pattern| pattern.chunk(dag).is_some()).collect();
-    for (number, pattern) in executed.iter().enumerate() {
-        line(text, "", &format!("schedule {}: {}", number + 1, pattern.describe(dag)));
+    let executed = search.patterns.iter().filter(|pattern| pattern.inputs.is_some());
+    for (number, FusedPattern { pattern, .. }) in executed.enumerate() {
+        line(text, "", &format!("schedule {}: {}", number + 1, pattern.describe(&search.dag)));
     }
-    let mixed = kept.len() - executed.len();
-    if mixed > 0 {
-        let reason = "weights of all gates of a unit are packed together";
+}
+
+/// The fused products of the pattern from which a schedule descends.
+fn explain_fusion(text: &mut String, search: &Search, schedule: &Schedule) {
+    // A plan may be older than the search space only where somebody has written a cached plan by hand.
+    let Some(candidate) = search.candidate(schedule) else { return };
+    let mut margin = "fusion";
+    for FusedProduct { products, spans_sequence, extents } in
+        search.patterns[candidate.pattern].phases.iter().flatten()
+    {
+        let names: Vec<_> = products.iter().map(ToString::to_string).collect();
+        let when = if *spans_sequence { "all steps at once" } else { "at each step" };
+        let Extents { i: rows, k: inner, j: columns, .. } = extents;
         line(
             text,
-            "",
-            &format!("{mixed} that compute only some input products ahead are not executed: {reason}"),
+            margin,
+            &format!("{}: one product [{rows}, {inner}] x [{inner}, {columns}], {when}", names.join(", ")),
         );
+        margin = "";
     }
 }
 
-fn explain_fusion(text: &mut String, shape: &LayerShape, dag: &MmDag, schedule: &Schedule) {
-    let pattern = match schedule.chunk {
-        Chunk::Steps(1) if shape.time > 1 => Pattern::schedule_1(dag),
-        _ => Pattern::schedule_2(dag),
-    };
-    let mut margin = "fusion";
-    for phase in fused(dag, shape, &pattern) {
-        for FusedProduct { products, spans_sequence, extents } in phase {
-            let names: Vec<_> = products.iter().map(ToString::to_string).collect();
-            let when = if spans_sequence { "all steps at once" } else { "at each step" };
-            let (rows, inner, columns) = (extents.i, extents.k, extents.j);
-            line(
-                text,
-                margin,
-                &format!(
-                    "{}: one product [{rows}, {inner}] x [{inner}, {columns}], {when}",
-                    names.join(", ")
-                ),
-            );
-            margin = "";
-        }
-    }
-}
-
-fn explain_parallelism(text: &mut String, shape: &LayerShape, threads_max: usize) {
-    let degrees = degrees(threads_max);
-    let list = |all: &[usize]| all.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+fn explain_parallelism(text: &mut String, search: &Search) {
+    let degrees: Vec<_> = search.degrees.iter().map(ToString::to_string).collect();
     let mut ways: Vec<String> = Vec::new();
-    for cores in degrees.iter().rev() {
-        ways.extend(groups(shape.directions.count(), *cores).iter().map(ToString::to_string));
+    for cores in search.degrees.iter().rev() {
+        ways.extend(groups(search.shape.directions.count(), *cores).iter().map(ToString::to_string));
     }
-    line(text, "parallelism", &format!("degrees {}: {}", list(&degrees), ways.join("; ")));
+    line(text, "parallelism", &format!("degrees {}: {}", degrees.join(", "), ways.join("; ")));
 }
 
-fn explain_partitions(
-    text: &mut String,
-    shape: &LayerShape,
-    machine: &Machine,
-    found: &Candidates,
-    schedule: &Schedule,
-) {
+/// The size of the search: the paper's part, what goes beyond it, and what our own rules leave out.
+fn explain_search(text: &mut String, search: &Search) {
+    let of_paper = search.of_paper().count();
+    line(
+        text,
+        "search",
+        &format!(
+            "{} schedules x {} threads = {} configurations of the paper; {of_paper} of them are candidates",
+            search.pruned.kept.len(),
+            search.threads_max,
+            search.paper_configurations()
+        ),
+    );
+    let beyond = |addition: Addition| {
+        let having = |one: &&Candidate| one.additions.contains(&addition);
+        match search.candidates.iter().filter(having).count() {
+            0 => None,
+            count => Some(format!("{count} with {}", addition.name())),
+        }
+    };
+    let beyond: Vec<_> = Addition::ALL.into_iter().filter_map(beyond).collect();
+    let count = search.candidates.len() - of_paper;
+    if count > 0 {
+        line(text, "", &format!("{count} more candidates go beyond the paper: {}", beyond.join(", ")));
+    }
+    let mut margin = "left out";
+    for (rule, count) in &search.left_out {
+        line(text, margin, &format!("{count} {}: {}", rule.leaves_out(), rule.reason()));
+        margin = "";
+    }
+}
+
+fn explain_partitions(text: &mut String, search: &Search, machine: &Machine, schedule: &Schedule) {
+    let shape = &search.shape;
     let product = hidden_product(shape);
     let [a, b, c] = [product.a_bytes(), product.b_bytes(), product.c_bytes()].map(|size| bytes(size as u64));
     line(
@@ -199,7 +205,7 @@ fn explain_partitions(
     let chosen = partition_of(schedule);
     let mut rows =
         vec![["X_i X_j X_k", "cores", "weights of a core", "moved L3 to L2", ""].map(str::to_owned).to_vec()];
-    let mut shown: Vec<Partition> = found.measured.iter().map(|one| one.prediction.partition).collect();
+    let mut shown: Vec<Partition> = search.candidates.iter().map(|one| one.prediction.partition).collect();
     shown.push(chosen);
     shown.sort_by_key(|part| (part.degree(), part.x_k, part.x_i));
     shown.dedup();
@@ -209,11 +215,11 @@ fn explain_partitions(
         rows.push(partition_row(&product, &part, moved.total_bytes, machine, note));
     }
     let mut of_degree = std::collections::HashMap::new();
-    for one in &found.excluded {
+    for one in &search.excluded {
         let count = of_degree.entry(one.partition.degree()).or_insert(0_usize);
         *count += 1;
         if *count <= PARTITIONS_SHOWN {
-            let note = format!("not executed: {}", one.reason);
+            let note = format!("not executed: {}", one.rule.reason());
             rows.push(partition_row(&product, &one.partition, one.movement.total_bytes, machine, &note));
         }
     }
@@ -221,7 +227,7 @@ fn explain_partitions(
 }
 
 fn partition_row(
-    product: &crate::partition::Extents,
+    product: &Extents,
     part: &Partition,
     moved: u64,
     machine: &Machine,
@@ -238,8 +244,8 @@ fn partition_row(
     ]
 }
 
-fn explain_choice(text: &mut String, shape: &LayerShape, machine: &Machine, plan: &LayerPlan) {
-    let schedule = &plan.schedule;
+fn explain_choice(text: &mut String, search: &Search, machine: &Machine, plan: &LayerPlan) {
+    let (shape, schedule) = (&search.shape, &plan.schedule);
     line(text, "chosen", &describe_schedule(schedule));
     let product = hidden_product(shape);
     let moved =
@@ -260,13 +266,7 @@ fn explain_choice(text: &mut String, shape: &LayerShape, machine: &Machine, plan
     }
 }
 
-fn explain_measured(
-    text: &mut String,
-    shape: &LayerShape,
-    machine: &Machine,
-    plan: &LayerPlan,
-    found: &Candidates,
-) {
+fn explain_measured(text: &mut String, search: &Search, machine: &Machine, plan: &LayerPlan) {
     let Some(best) = plan.measured.first() else {
         line(text, "measured", "nothing; the prediction decides");
         return;
@@ -274,12 +274,7 @@ fn explain_measured(
     line(
         text,
         "measured",
-        &format!(
-            "{} of {} candidates, {} more were left out as predicted to be slower",
-            plan.measured.len(),
-            plan.measured.len() + plan.unmeasured.len(),
-            found.left_out
-        ),
+        &format!("{} of {} candidates", plan.measured.len(), plan.measured.len() + plan.unmeasured.len()),
     );
     let head = ["schedule", "predicted", "measured", "shortest", "samples", ""].map(str::to_owned).to_vec();
     let mut rows = vec![head];
@@ -287,23 +282,25 @@ fn explain_measured(
         let slower = one.figure_ns as f64 / best.figure_ns.max(1) as f64;
         let note = if one.schedule == plan.schedule { "chosen".to_owned() } else { format!("{slower:.2}x") };
         let figures = [time(one.figure_ns), time(one.min_ns), one.samples.to_string()];
-        measured_row(shape, machine, &one.schedule, figures, note)
+        measured_row(search, machine, &one.schedule, figures, note)
     }));
     rows.extend(plan.unmeasured.iter().map(|schedule| {
         let figures = ["-", "-", "0"].map(str::to_owned);
-        measured_row(shape, machine, schedule, figures, "not measured: out of time, or refused".to_owned())
+        measured_row(search, machine, schedule, figures, "not measured: out of time, or refused".to_owned())
     }));
     table(text, &rows);
 }
 
 fn measured_row(
-    shape: &LayerShape,
+    search: &Search,
     machine: &Machine,
     schedule: &Schedule,
     [figure, shortest, samples]: [String; 3],
     note: String,
 ) -> Vec<String> {
-    let predicted = time(predict(shape, machine, schedule).time_ns.round() as u64);
+    let known = search.candidate(schedule).map(|candidate| candidate.prediction);
+    let prediction = known.unwrap_or_else(|| predict(&search.shape, machine, schedule));
+    let predicted = time(prediction.time_ns.round() as u64);
     vec![describe_schedule(schedule), predicted, figure, shortest, samples, note]
 }
 

@@ -1,10 +1,10 @@
 //! The plan of a model: a schedule for each of its layers, with how it was found.
 
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{calibrate::Measured, explain};
+use crate::{calibrate::Measured, search::Search};
 use proctor_rnn_layer::{LayerShape, Schedule};
 
 /// A layer to be planned.
@@ -12,11 +12,11 @@ use proctor_rnn_layer::{LayerShape, Schedule};
 pub struct PlannedLayer {
     /// Its name in the model; for the reader.
     pub name: String,
-    /// What it computes.
+    /// Its computation, in sizes.
     pub shape: LayerShape,
 }
 
-/// What a plan depends on. A plan for anything else is another plan.
+/// Everything that a plan depends on. A plan for anything else is another plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanKey {
     /// Identity of the model: a checksum of its weights, or its name where the weights do not matter.
@@ -27,7 +27,7 @@ pub struct PlanKey {
     pub threads_max: usize,
     /// [`Machine::identity`](proctor_rnn_layer::Machine::identity).
     pub machine: String,
-    /// What computes: name and version of the engine, the instruction set, and whatever else tells its kernels apart from
+    /// The engine that computes: name and version of the engine, the instruction set, and whatever else tells its kernels apart from
     /// those of another build.
     pub engine: String,
 }
@@ -37,7 +37,7 @@ pub struct PlanKey {
 pub struct LayerPlan {
     /// The schedule.
     pub schedule: Schedule,
-    /// What calibration measured, the fastest first; empty if nothing was.
+    /// Measurements of the calibration, the fastest first; empty if nothing was.
     pub measured: Vec<Measured>,
     /// Candidates that calibration did not come to, or that the engine refused.
     pub unmeasured: Vec<Schedule>,
@@ -57,17 +57,19 @@ pub enum PlanOrigin {
 /// The schedules of all layers of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelPlan {
-    /// What it was made for.
+    /// The key that it was made for.
     pub key: PlanKey,
     /// One for each layer of the key.
     pub layers: Vec<LayerPlan>,
+    /// The search space of each layer, from which its candidates come; layers of one shape share it.
+    pub searches: Vec<Arc<Search>>,
     /// Where it comes from.
     pub origin: PlanOrigin,
-    /// How long loading it, or calibrating, has taken.
+    /// Time that loading it, or calibrating, has taken.
     pub taken: Duration,
-    /// How long the calibration took from which it comes; nothing for an analytic plan.
+    /// Time of the calibration from which it comes; nothing for an analytic plan.
     pub calibration: Duration,
-    /// What the user should know: a cached plan that was not taken, and why; a cache that could not be written.
+    /// Warnings for the user: a cached plan that was not taken, and why; a cache that could not be written.
     pub warnings: Vec<String>,
 }
 
@@ -79,17 +81,5 @@ impl ModelPlan {
     #[must_use]
     pub fn schedule(&self, layer: usize) -> Schedule {
         self.layers[layer].schedule
-    }
-
-    /// One line: where the schedules come from and how long that took.
-    #[must_use]
-    pub fn summary(&self) -> String {
-        explain::summary(self)
-    }
-
-    /// The whole plan in words, for people: see [`explain`](mod@crate::explain).
-    #[must_use]
-    pub fn explain(&self, machine: &proctor_rnn_layer::Machine) -> String {
-        explain::explain(self, machine)
     }
 }

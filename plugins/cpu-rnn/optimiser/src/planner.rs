@@ -3,18 +3,23 @@
 use std::{
     collections::HashMap,
     path::PathBuf,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use crate::{
     cache::{CacheError, PlanCache},
     calibrate::calibrate,
-    candidates::{Candidate, candidates},
+    paper::{
+        dag::MmDag,
+        pruning::{Pruned, pruned},
+    },
     plan::{LayerPlan, ModelPlan, PlanKey, PlanOrigin, PlannedLayer},
+    search::{Candidate, Search},
 };
-use proctor_rnn_layer::{LayerShape, Machine, Schedule};
+use proctor_rnn_layer::{Cell, LayerShape, Machine, Schedule};
 
-/// How long the calibration of one model may take: less than the ten seconds that a user is ready to wait once.
+/// Longest time for the calibration of one model: less than the ten seconds that a user is ready to wait once.
 pub const BUDGET: Duration = Duration::from_secs(8);
 
 /// Runs one call of a layer, counted as in the list of layers, by a schedule, and returns how long it took; an error in
@@ -44,7 +49,7 @@ pub type MeasureLayer<'a> = &'a mut dyn FnMut(usize, &Schedule) -> Result<Durati
 ///     Ok(Duration::from_micros(if schedule.primed { 200 } else { 100 }))
 /// });
 /// assert!(!plan.schedule(0).primed);
-/// println!("{}", plan.summary());
+/// println!("{}", proctor_rnn_optimiser::explain::summary(&plan));
 /// ```
 #[derive(Debug, Clone)]
 pub struct Planner {
@@ -78,7 +83,7 @@ impl Planner {
         self
     }
 
-    /// How long the calibration of a model may take; [`BUDGET`] unless told otherwise.
+    /// Longest time for the calibration of a model; [`BUDGET`] unless it is set.
     #[must_use]
     pub fn budget(mut self, budget: Duration) -> Self {
         self.budget = budget;
@@ -98,18 +103,20 @@ impl Planner {
     pub fn plan(&self, model: &str, layers: &[PlannedLayer], measure: MeasureLayer<'_>) -> ModelPlan {
         let start = Instant::now();
         let key = self.key(model, layers);
+        let searches = self.searches(layers);
         let mut warnings = Vec::new();
         if let Some(cache) = &self.cache {
             match cache.load(&key) {
                 Ok((layers, calibration)) => {
                     let origin = PlanOrigin::Cached(cache.path(&key));
-                    return ModelPlan { key, layers, origin, taken: start.elapsed(), calibration, warnings };
+                    let taken = start.elapsed();
+                    return ModelPlan { key, layers, searches, origin, taken, calibration, warnings };
                 }
                 Err(CacheError::Absent) => {}
                 Err(error) => warnings.push(error.to_string()),
             }
         }
-        let layers = self.calibrate_all(&key, measure);
+        let layers = self.calibrate_all(&key, &searches, measure);
         let calibration = start.elapsed();
         let stored = self.cache.as_ref().map(|cache| cache.store(&key, &layers, calibration));
         let path = match stored {
@@ -121,7 +128,7 @@ impl Planner {
             None => None,
         };
         let origin = PlanOrigin::Calibrated(path);
-        ModelPlan { key, layers, origin, taken: start.elapsed(), calibration, warnings }
+        ModelPlan { key, layers, searches, origin, taken: start.elapsed(), calibration, warnings }
     }
 
     /// Plans a model by computation alone.
@@ -129,15 +136,16 @@ impl Planner {
     pub fn analytic(&self, model: &str, layers: &[PlannedLayer]) -> ModelPlan {
         let start = Instant::now();
         let key = self.key(model, layers);
-        let best = |layer: &PlannedLayer| LayerPlan {
-            schedule: self.candidates(&layer.shape)[0].schedule,
+        let searches = self.searches(layers);
+        let best = |search: &Arc<Search>| LayerPlan {
+            schedule: search.candidates[0].schedule,
             measured: Vec::new(),
             unmeasured: Vec::new(),
         };
-        let layers = key.layers.iter().map(best).collect();
+        let layers = searches.iter().map(best).collect();
         let origin = PlanOrigin::Analytic;
         let (taken, calibration) = (start.elapsed(), Duration::ZERO);
-        ModelPlan { key, layers, origin, taken, calibration, warnings: Vec::new() }
+        ModelPlan { key, layers, searches, origin, taken, calibration, warnings: Vec::new() }
     }
 
     fn key(&self, model: &str, layers: &[PlannedLayer]) -> PlanKey {
@@ -150,36 +158,53 @@ impl Planner {
         }
     }
 
-    fn candidates(&self, shape: &LayerShape) -> Vec<Candidate> {
-        candidates(shape, &self.machine, self.threads_max).measured
+    /// The search space of each layer. Cells of one kind share the pruned patterns, layers of one shape everything.
+    fn searches(&self, layers: &[PlannedLayer]) -> Vec<Arc<Search>> {
+        let mut patterns: HashMap<Cell, Pruned> = HashMap::new();
+        let mut searches: HashMap<LayerShape, Arc<Search>> = HashMap::new();
+        let mut search = |layer: &PlannedLayer| {
+            let shape = &layer.shape;
+            let of_shape = searches.entry(*shape).or_insert_with(|| {
+                let of_cell = patterns.entry(shape.cell).or_insert_with(|| pruned(&MmDag::of(shape.cell)));
+                Arc::new(Search::of_patterns(shape, &self.machine, self.threads_max, of_cell.clone()))
+            });
+            Arc::clone(of_shape)
+        };
+        layers.iter().map(&mut search).collect()
     }
 
     /// Calibrates each shape once, with a share of the budget that its predicted time earns.
-    fn calibrate_all(&self, key: &PlanKey, measure: MeasureLayer<'_>) -> Vec<LayerPlan> {
+    fn calibrate_all(
+        &self,
+        key: &PlanKey,
+        searches: &[Arc<Search>],
+        measure: MeasureLayer<'_>,
+    ) -> Vec<LayerPlan> {
         let start = Instant::now();
-        let mut shapes: Vec<(usize, LayerShape, Vec<Candidate>)> = Vec::new();
-        for (at, layer) in key.layers.iter().enumerate() {
-            if shapes.iter().all(|(_, shape, _)| *shape != layer.shape) {
-                shapes.push((at, layer.shape, self.candidates(&layer.shape)));
+        let mut firsts: Vec<(usize, &Search)> = Vec::new();
+        for (at, search) in searches.iter().enumerate() {
+            if firsts.iter().all(|(_, first)| first.shape != search.shape) {
+                firsts.push((at, search));
             }
         }
         let mut plans: HashMap<LayerShape, LayerPlan> = HashMap::new();
-        let mut weight_left: f64 = shapes.iter().map(|(_, _, all)| weight(all)).sum();
-        for (at, shape, all) in &shapes {
+        let mut weight_left: f64 = firsts.iter().map(|(_, search)| weight(&search.candidates)).sum();
+        for (at, search) in firsts {
             // What earlier layers did not use of their shares, the later ones have.
             let left = self.budget.saturating_sub(start.elapsed());
-            let share = left.mul_f64((weight(all) / weight_left).clamp(0.0, 1.0));
-            weight_left = (weight_left - weight(all)).max(f64::MIN_POSITIVE);
-            let found = calibrate(all, share, &mut |schedule| measure(*at, schedule));
+            let weight = weight(&search.candidates);
+            let share = left.mul_f64((weight / weight_left).clamp(0.0, 1.0));
+            weight_left = (weight_left - weight).max(f64::MIN_POSITIVE);
+            let found = calibrate(&search.schedules(), share, &mut |schedule| measure(at, schedule));
             let plan =
                 LayerPlan { schedule: found.chosen, measured: found.measured, unmeasured: found.unmeasured };
-            plans.insert(*shape, plan);
+            plans.insert(search.shape, plan);
         }
         key.layers.iter().map(|layer| plans[&layer.shape].clone()).collect()
     }
 }
 
-/// How much of the budget a layer should have: the predicted time of a round, and a little for every candidate.
+/// Weight of a layer in the shares of the budget: the predicted time of a round, and a little for every candidate.
 fn weight(candidates: &[Candidate]) -> f64 {
     candidates.iter().map(|candidate| candidate.prediction.time_ns + 1e5).sum()
 }

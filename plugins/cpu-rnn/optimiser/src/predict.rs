@@ -1,4 +1,4 @@
-//! How long a schedule should take: the analytic half of the search, which gives the order in which candidates are
+//! The predicted time of a schedule: the analytic half of the search, which gives the order in which candidates are
 //! measured, and the answer where nothing can be measured.
 //!
 //! A step costs the larger of its arithmetic and the reading of weights from the private caches, plus what does not
@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::partition::{Extents, Movement, Partition, movement_swept};
+use crate::paper::partition::{Movement, Partition, hidden_product, input_product, movement_swept};
 use proctor_rnn_layer::{Chunk, Directions, LayerShape, Machine, Mapping, Schedule, Sweep};
 
 /// Clock cycles per nanosecond.
@@ -35,33 +35,15 @@ const HANDED_LINE_CYCLES: f64 = 15.0;
 /// Share of a cache that the weights can have; the rest goes to what passes through.
 const CACHE_SHARE: f64 = 0.85;
 
-/// What is expected of a schedule.
+/// The figures expected of a schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Prediction {
     /// Time of a call in nanoseconds.
     pub time_ns: f64,
     /// How the hidden product of one direction is cut.
     pub partition: Partition,
-    /// What the hidden products of all steps and directions move between shared and private caches.
+    /// Data that the hidden products of all steps and directions move between shared and private caches.
     pub movement: Movement,
-}
-
-/// The hidden product of one direction, all gates fused: `[batch, hidden] x [hidden, gates * hidden]`.
-#[must_use]
-pub fn hidden_product(shape: &LayerShape) -> Extents {
-    Extents {
-        i: shape.batch,
-        j: shape.cell.gate_count() * shape.hidden,
-        k: shape.hidden,
-        value_bytes: size_of::<f32>(),
-        weight_bytes: shape.precision.weight_bytes(),
-    }
-}
-
-/// The input product of one direction over `steps` steps, all gates fused.
-#[must_use]
-pub fn input_product(shape: &LayerShape, steps: usize) -> Extents {
-    Extents { i: shape.batch * steps, k: shape.input, ..hidden_product(shape) }
 }
 
 /// The partition of a direction's hidden product that a mapping is.

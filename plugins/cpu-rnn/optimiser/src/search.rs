@@ -1,15 +1,26 @@
-//! The schedules worth measuring: what the phases, the partitions and the degrees of parallelism leave, as the engine's
-//! own [`Schedule`], the most promising first.
+//! The search space of a layer: the steps of the paper from the MM-DAG to the schedules that are measured.
 //!
-//! What the search of the paper has and the engine does not execute is listed too, with what it would move and why it
-//! is left out.
+//! Every candidate descends from a phased schedule that the three rules of the paper keep ([`Pruned::kept`]): its products
+//! are fused, and what the fused products are says how the engine runs it, on each number of threads and in each split
+//! that the engine has. A pattern that is taken away takes its candidates with it.
+//!
+//! The paper measures one schedule for each kept pattern and degree of parallelism. A candidate with an [`Addition`] goes
+//! beyond that; a [`HandRule`] leaves out what the paper would have measured or what would be of no use. Both are counted
+//! and printed with the plan.
+
+use proctor_rnn_layer::{Chunk, LayerShape, Machine, Mapping, Schedule, Sweep};
 
 use crate::{
-    parallelism::{Sharing, degrees, groups},
-    partition::{Movement, Partition, movement, partitions},
-    predict::{Prediction, hidden_product, input_product, is_bidirectional, partition_of, predict},
+    paper::{
+        dag::{MmDag, Operand},
+        fusion::{FusedProduct, fused},
+        parallelism::{Sharing, degrees, groups},
+        partition::{Movement, Partition, hidden_product, input_product, ranked},
+        phases::Pattern,
+        pruning::{Pruned, pruned},
+    },
+    predict::{Prediction, is_bidirectional, partition_of, predict},
 };
-use proctor_rnn_layer::{Chunk, LayerShape, Machine, Mapping, Schedule, Sweep};
 
 /// Units of a block of packed weights: the least that a thread can own.
 const BLOCK_UNITS: usize = 16;
@@ -18,16 +29,167 @@ const BLOCK_UNITS: usize = 16;
 /// tile.
 const PIPELINED_STEPS: [usize; 3] = [6, 12, 24];
 
-/// Candidates that are measured, unless there are more mappings than that.
+/// Candidates that are measured, unless the paper's and the best one of each mapping are more.
 pub const CANDIDATE_COUNT_MAX: usize = 20;
 
+/// A way in which a candidate goes beyond the paper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Addition {
+    /// The time-independent phase is computed some steps at a time, so that its results stay in a private cache.
+    Chunk,
+    /// The time-independent phase runs beside the time-dependent ones, on other threads.
+    SideBySide,
+    /// Another partition than the one for which PCP computes the least movement.
+    OtherPartition,
+    /// The products of two directions run in sequence, although they could run in parallel.
+    InSequence,
+    /// Odd steps read the weights backwards.
+    ZigZag,
+}
+
+impl Addition {
+    /// Every addition.
+    pub const ALL: [Self; 5] =
+        [Self::Chunk, Self::SideBySide, Self::OtherPartition, Self::InSequence, Self::ZigZag];
+
+    /// The addition in a few words.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Chunk => "W x some steps at a time",
+            Self::SideBySide => "W x beside the steps",
+            Self::OtherPartition => "another partition than PCP's",
+            Self::InSequence => "directions in sequence",
+            Self::ZigZag => "zig-zag",
+        }
+    }
+}
+
+/// A rule that is ours and not the paper's, and leaves something out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum HandRule {
+    /// Of patterns.
+    GatesTogether,
+    /// Of degrees of parallelism.
+    FewDegrees,
+    /// Of partitions.
+    WholeSums,
+    /// Of partitions.
+    OneCut,
+    /// Of partitions.
+    WholeBlocks,
+    /// Of additions.
+    SideBySideInCache,
+    /// Of additions.
+    SweepOfLargeWeights,
+    /// Of candidates.
+    MostPromising,
+}
+
+impl HandRule {
+    /// Every rule.
+    pub const ALL: [Self; 8] = [
+        Self::GatesTogether,
+        Self::FewDegrees,
+        Self::WholeSums,
+        Self::OneCut,
+        Self::WholeBlocks,
+        Self::SideBySideInCache,
+        Self::SweepOfLargeWeights,
+        Self::MostPromising,
+    ];
+
+    /// What the rule leaves out, in the plural.
+    #[must_use]
+    pub fn leaves_out(self) -> &'static str {
+        match self {
+            Self::GatesTogether => "patterns that compute only some products of an operand together",
+            Self::FewDegrees => "numbers of threads above 4 that are no power of two",
+            Self::WholeSums => "partitions that cut the sum",
+            Self::OneCut => "partitions that cut rows and columns, or the rows of a direction",
+            Self::WholeBlocks => "partitions into parts of less than a block of units",
+            Self::SideBySideInCache => "numbers of threads for W x beside the steps",
+            Self::SweepOfLargeWeights => "zig-zag variants of schedules",
+            Self::MostPromising => "candidates that go beyond the paper",
+        }
+    }
+
+    /// The reason for the rule.
+    #[must_use]
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::GatesTogether => "weights of all gates of a unit are packed together",
+            Self::FewDegrees => "neighbouring degrees differ by less than the noise of a measurement",
+            Self::WholeSums => {
+                "the engine does not cut sums: parts of them would have to be added up behind one more barrier a step"
+            }
+            Self::OneCut => {
+                "the engine cuts rows or columns, not both: it would need a barrier and every weight twice"
+            }
+            Self::WholeBlocks => "a thread owns whole blocks of 16 units",
+            Self::SideBySideInCache => {
+                "one thread would read all hidden weights at each step, so half of its L2 has to hold them and the gates; \
+                 two directions have a thread each already"
+            }
+            Self::SweepOfLargeWeights => "a step finds all of its weights in the first-level cache",
+            Self::MostPromising => "they are predicted to be slower than those that are measured",
+        }
+    }
+}
+
 /// A schedule to measure.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
     /// The schedule.
     pub schedule: Schedule,
     /// What is expected of it.
     pub prediction: Prediction,
+    /// The pattern from which it descends, a position in [`Search::patterns`].
+    pub pattern: usize,
+    /// Ways in which it goes beyond the paper; none for the paper's own.
+    pub additions: Vec<Addition>,
+}
+
+/// Where the engine computes the input products of a pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InputProducts {
+    /// Before the first step, those of all steps: schedule 2 of Listing 2.
+    Ahead,
+    /// At each step: schedule 1 of Listing 2.
+    AtStep,
+}
+
+/// A pattern that the rules of the paper keep, with its products fused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FusedPattern {
+    /// The pattern.
+    pub pattern: Pattern,
+    /// The products of each phase: those before the sequence, then those of a step.
+    pub phases: Vec<Vec<FusedProduct>>,
+    /// How the engine runs it; `None` if [`HandRule::GatesTogether`] leaves it out.
+    pub inputs: Option<InputProducts>,
+}
+
+impl FusedPattern {
+    fn new(dag: &MmDag, shape: &LayerShape, pattern: Pattern) -> Self {
+        let phases = fused(dag, shape, &pattern);
+        let inputs = input_products(&phases);
+        Self { pattern, phases, inputs }
+    }
+}
+
+/// Where a pattern has its input products, if the engine runs it: all products of an operand have to be one, and that of
+/// the input in the first phase.
+fn input_products(phases: &[Vec<FusedProduct>]) -> Option<InputProducts> {
+    let count = |operand: Operand| {
+        let all = phases.iter().flatten();
+        all.filter(|product| product.products.iter().any(|one| one.operand == operand)).count()
+    };
+    if [Operand::Input, Operand::Hidden, Operand::ResetHidden].into_iter().any(|operand| count(operand) > 1) {
+        return None;
+    }
+    let first = phases.first()?.iter().find(|product| product.products[0].operand == Operand::Input)?;
+    Some(if first.spans_sequence { InputProducts::Ahead } else { InputProducts::AtStep })
 }
 
 /// A partition that is predicted but not measured.
@@ -38,31 +200,298 @@ pub struct Excluded {
     /// What it would move over all steps.
     pub movement: Movement,
     /// Why it is not measured.
-    pub reason: &'static str,
+    pub rule: HandRule,
 }
 
-/// What there is to choose from.
+/// The search space of one layer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Candidates {
-    /// To be measured, in this order.
-    pub measured: Vec<Candidate>,
-    /// Schedules beyond [`CANDIDATE_COUNT_MAX`], which are predicted to be slower.
-    pub left_out: usize,
-    /// Partitions that the engine does not execute.
+pub struct Search {
+    /// The layer.
+    pub shape: LayerShape,
+    /// Most threads of a schedule: `P` of the paper.
+    pub threads_max: usize,
+    /// Its graph of products.
+    pub dag: MmDag,
+    /// The phased schedules that the rules of the paper keep, and how many they prune.
+    pub pruned: Pruned,
+    /// The kept ones with their products fused, in the same order.
+    pub patterns: Vec<FusedPattern>,
+    /// Numbers of threads that are tried, ascending.
+    pub degrees: Vec<usize>,
+    /// Schedules to measure, in this order: the most promising of each mapping first.
+    pub candidates: Vec<Candidate>,
+    /// Partitions that are not measured.
     pub excluded: Vec<Excluded>,
+    /// How many each hand rule left out, for each that left out any.
+    pub left_out: Vec<(HandRule, usize)>,
 }
 
-/// Lists the candidates for a layer on at most `threads_max` threads.
-#[must_use]
-pub fn candidates(shape: &LayerShape, machine: &Machine, threads_max: usize) -> Candidates {
-    let threads_max = threads_max.clamp(1, machine.cores_allowed.max(1));
-    let mut all: Vec<Candidate> = Vec::new();
-    for (mapping, threads) in mappings(shape, machine, threads_max) {
-        all.extend(variants(shape, machine, threads_max, mapping, threads));
+impl Search {
+    /// The search space of a layer on at most `threads_max` threads.
+    #[must_use]
+    pub fn new(shape: &LayerShape, machine: &Machine, threads_max: usize) -> Self {
+        Self::of_patterns(shape, machine, threads_max, pruned(&MmDag::of(shape.cell)))
     }
-    all.sort_by(|a, b| a.prediction.time_ns.total_cmp(&b.prediction.time_ns));
-    let (measured, left_out) = shortened(all);
-    Candidates { measured, left_out, excluded: excluded(shape, machine, threads_max) }
+
+    /// The search space that these patterns of the layer's cell span.
+    #[must_use]
+    pub fn of_patterns(shape: &LayerShape, machine: &Machine, threads_max: usize, pruned: Pruned) -> Self {
+        let threads_max = threads_max.clamp(1, machine.cores_allowed.max(1));
+        let dag = MmDag::of(shape.cell);
+        let fuse = |pattern: &Pattern| FusedPattern::new(&dag, shape, pattern.clone());
+        let patterns: Vec<FusedPattern> = pruned.kept.iter().map(fuse).collect();
+        let degrees = degrees(threads_max);
+        let mut finder = Finder { shape, machine, threads_max, found: Vec::new(), left_out: [0; 8] };
+        finder.leave_out(HandRule::FewDegrees, threads_max - degrees.len());
+        let mut excluded = Vec::new();
+        let splits: Vec<Split> =
+            degrees.iter().flat_map(|degree| finder.splits(*degree, &mut excluded)).collect();
+        for (number, pattern) in patterns.iter().enumerate() {
+            match pattern.inputs {
+                Some(inputs) => finder.add(number, inputs, &degrees, &splits),
+                None => finder.leave_out(HandRule::GatesTogether, 1),
+            }
+        }
+        let (candidates, left_out) = finder.finish();
+        Self { shape: *shape, threads_max, dag, pruned, patterns, degrees, candidates, excluded, left_out }
+    }
+
+    /// The schedules to measure, in order.
+    #[must_use]
+    pub fn schedules(&self) -> Vec<Schedule> {
+        self.candidates.iter().map(|candidate| candidate.schedule).collect()
+    }
+
+    /// The candidate that has a schedule.
+    #[must_use]
+    pub fn candidate(&self, schedule: &Schedule) -> Option<&Candidate> {
+        self.candidates.iter().find(|candidate| candidate.schedule == *schedule)
+    }
+
+    /// Number of configurations of the paper, `P * Q`: each kept pattern on each number of threads.
+    #[must_use]
+    pub fn paper_configurations(&self) -> usize {
+        self.threads_max * self.pruned.kept.len()
+    }
+
+    /// The candidates that are the paper's own.
+    pub fn of_paper(&self) -> impl Iterator<Item = &Candidate> {
+        self.candidates.iter().filter(|candidate| candidate.additions.is_empty())
+    }
+}
+
+/// A split of the time-dependent phases over threads.
+struct Split {
+    mapping: Mapping,
+    threads: usize,
+    additions: Vec<Addition>,
+}
+
+/// Collects candidates.
+struct Finder<'a> {
+    shape: &'a LayerShape,
+    machine: &'a Machine,
+    threads_max: usize,
+    found: Vec<Candidate>,
+    /// In the order of [`HandRule::ALL`].
+    left_out: [usize; 8],
+}
+
+impl Finder<'_> {
+    fn leave_out(&mut self, rule: HandRule, count: usize) {
+        self.left_out[rule as usize] += count;
+    }
+
+    /// The splits over `degree` threads: for products in parallel and in sequence, each partition that the engine has,
+    /// PCP's choice first.
+    fn splits(&mut self, degree: usize, excluded: &mut Vec<Excluded>) -> Vec<Split> {
+        let product = hidden_product(self.shape);
+        let (steps, l2_bytes) = (self.shape.time, self.machine.l2_bytes);
+        let mut splits: Vec<Split> = Vec::new();
+        for (place, sharing) in groups(self.shape.directions.count(), degree).into_iter().enumerate() {
+            let (parts, in_parallel) = match sharing {
+                Sharing::InParallel { cores_each, .. } => (cores_each, true),
+                Sharing::InSequence { cores, .. } => (cores, false),
+            };
+            let mut is_first = true;
+            for (partition, movement) in ranked(&product, parts, steps, l2_bytes) {
+                match mapping_of(self.shape, &partition, in_parallel) {
+                    Ok(mapping) => {
+                        let in_sequence = (place > 0).then_some(Addition::InSequence);
+                        let other = (!is_first).then_some(Addition::OtherPartition);
+                        let additions = in_sequence.into_iter().chain(other).collect();
+                        splits.push(Split { mapping, threads: degree, additions });
+                        is_first = false;
+                    }
+                    Err(rule) => {
+                        self.leave_out(rule, 1);
+                        excluded.push(Excluded { partition, movement, rule });
+                    }
+                }
+            }
+        }
+        splits
+    }
+
+    /// Adds the candidates of a pattern.
+    fn add(&mut self, pattern: usize, inputs: InputProducts, degrees: &[usize], splits: &[Split]) {
+        for Split { mapping, threads, additions } in splits {
+            let base = Schedule { threads: *threads, mapping: *mapping, ..Schedule::SINGLE };
+            for (chunk, is_addition) in self.chunks(inputs, &base) {
+                let chunked = is_addition.then_some(Addition::Chunk);
+                let additions = additions.iter().copied().chain(chunked).collect();
+                self.add_variants(pattern, Schedule { chunk, ..base }, additions);
+            }
+        }
+        if inputs == InputProducts::AtStep {
+            return;
+        }
+        for threads in degrees.iter().copied().filter(|threads| *threads > 1) {
+            if !self.side_by_side_is_worth_it() {
+                self.leave_out(HandRule::SideBySideInCache, 1);
+                continue;
+            }
+            for steps in PIPELINED_STEPS.into_iter().filter(|steps| *steps < self.shape.time) {
+                let schedule = Schedule {
+                    threads,
+                    mapping: Mapping::Phases,
+                    chunk: Chunk::Steps(steps),
+                    ..Schedule::SINGLE
+                };
+                self.add_variants(pattern, schedule, vec![Addition::SideBySide]);
+            }
+        }
+    }
+
+    /// Adds a schedule with each sweep that can make a difference.
+    ///
+    /// Priming is not tried but decided: once made, shared lines stay, so its two sides cannot be measured in turns, and
+    /// where it does not take it has cost a few milliseconds of the start.
+    fn add_variants(&mut self, pattern: usize, schedule: Schedule, additions: Vec<Addition>) {
+        // At a single step the patterns are one and the same.
+        if self.found.iter().any(|candidate| candidate.schedule == schedule) {
+            return;
+        }
+        let (shape, machine) = (self.shape, self.machine);
+        let of_core = weights_of_core(shape, &schedule);
+        let primed = self.threads_max > 1 && of_core > machine.l2_bytes * 3 / 4;
+        // A sweep's direction matters where a step does not find all weights in the first-level cache. The step before a
+        // single one is that of the call before, which has read the input weights last.
+        let block = partition_of(&schedule).block_bytes(&hidden_product(shape));
+        let read_again = if shape.time > 1 { block } else { of_core };
+        let forward = Schedule { primed, ..schedule };
+        self.push(pattern, forward, additions.clone());
+        if read_again <= machine.l1d_bytes / 2 {
+            self.leave_out(HandRule::SweepOfLargeWeights, 1);
+            return;
+        }
+        let additions = additions.into_iter().chain([Addition::ZigZag]).collect();
+        self.push(pattern, Schedule { sweep: Sweep::ZigZag, ..forward }, additions);
+    }
+
+    fn push(&mut self, pattern: usize, schedule: Schedule, additions: Vec<Addition>) {
+        if self.found.iter().all(|candidate| candidate.schedule != schedule) {
+            let prediction = predict(self.shape, self.machine, &schedule);
+            self.found.push(Candidate { schedule, prediction, pattern, additions });
+        }
+    }
+
+    /// Extents of the time-independent phase, and whether they go beyond the paper. Between one step and the whole
+    /// sequence: as many steps as keep the gates in half the private cache, and about as many as keep them in its first
+    /// level. Powers of two: measured, they suit the kernels, and the optimum is flat.
+    fn chunks(&self, inputs: InputProducts, schedule: &Schedule) -> Vec<(Chunk, bool)> {
+        if inputs == InputProducts::AtStep {
+            let chunk = if self.shape.time == 1 { Chunk::WholeSequence } else { Chunk::Steps(1) };
+            return vec![(chunk, false)];
+        }
+        let product = hidden_product(self.shape);
+        let partition = partition_of(schedule);
+        let rows = product.i.div_ceil(partition.x_i);
+        let gates = rows * product.j.div_ceil(partition.x_j) * product.value_bytes;
+        let within = |cache_bytes: usize| match (cache_bytes / 2 / gates.max(1)).checked_ilog2() {
+            Some(power) => 1 << power,
+            None => 1,
+        };
+        let in_first = within(self.machine.l1d_bytes);
+        let mut chunks = vec![(Chunk::WholeSequence, false)];
+        for steps in [in_first, 2 * in_first, within(self.machine.l2_bytes)] {
+            let chunk = (Chunk::Steps(steps), true);
+            if (2..self.shape.time).contains(&steps) && !chunks.contains(&chunk) {
+                chunks.push(chunk);
+            }
+        }
+        chunks
+    }
+
+    /// Whether the time-independent phase may run beside the steps: see [`HandRule::SideBySideInCache`].
+    fn side_by_side_is_worth_it(&self) -> bool {
+        let product = hidden_product(self.shape);
+        let gates = product.j * self.shape.batch * self.shape.time * size_of::<f32>();
+        !is_bidirectional(self.shape)
+            && self.shape.time > PIPELINED_STEPS[0]
+            && product.b_bytes() <= self.machine.l2_bytes / 2
+            && gates <= self.machine.l2_bytes / 2
+    }
+
+    /// The candidates in the order in which they are measured, to a bounded number, and the counts of the hand rules. The
+    /// best of each mapping comes first; the paper's are always among them.
+    fn finish(mut self) -> (Vec<Candidate>, Vec<(HandRule, usize)>) {
+        self.found.sort_by(|a, b| a.prediction.time_ns.total_cmp(&b.prediction.time_ns));
+        let mut leaders: Vec<Candidate> = Vec::new();
+        let mut others: Vec<Candidate> = Vec::new();
+        for candidate in std::mem::take(&mut self.found) {
+            let split = |one: &Candidate| (one.schedule.mapping, one.schedule.threads);
+            let is_led = leaders.iter().any(|leader| split(leader) == split(&candidate));
+            if is_led { &mut others } else { &mut leaders }.push(candidate);
+        }
+        let of_paper = others.iter().filter(|candidate| candidate.additions.is_empty()).count();
+        let mut room = CANDIDATE_COUNT_MAX.saturating_sub(leaders.len() + of_paper);
+        for candidate in others {
+            if candidate.additions.is_empty() {
+                leaders.push(candidate);
+            } else if room > 0 {
+                room -= 1;
+                leaders.push(candidate);
+            } else {
+                self.leave_out(HandRule::MostPromising, 1);
+            }
+        }
+        let counted = HandRule::ALL.into_iter().zip(self.left_out).filter(|(_, count)| *count > 0);
+        (leaders, counted.collect())
+    }
+}
+
+/// How the engine runs a partition of each direction's hidden product, on cores of its own or on all of them.
+///
+/// # Errors
+/// The rule that leaves it out.
+fn mapping_of(shape: &LayerShape, partition: &Partition, in_parallel: bool) -> Result<Mapping, HandRule> {
+    let Partition { x_i, x_j, x_k } = *partition;
+    if x_k > 1 {
+        Err(HandRule::WholeSums)
+    } else if x_i > 1 && (x_j > 1 || in_parallel) {
+        Err(HandRule::OneCut)
+    } else if shape.hidden.div_ceil(BLOCK_UNITS) < x_j {
+        Err(HandRule::WholeBlocks)
+    } else if in_parallel {
+        Ok(Mapping::Directions)
+    } else if x_i > 1 {
+        Ok(Mapping::Rows)
+    } else if x_j > 1 {
+        Ok(Mapping::Columns)
+    } else {
+        Ok(Mapping::Single)
+    }
+}
+
+/// Bytes of all weights that one core reads in a call.
+fn weights_of_core(shape: &LayerShape, schedule: &Schedule) -> usize {
+    let of_direction = input_product(shape, 1).b_bytes() + hidden_product(shape).b_bytes();
+    let parts = match schedule.mapping {
+        Mapping::Single | Mapping::Rows | Mapping::Phases => 1,
+        Mapping::Columns | Mapping::Directions => schedule.threads,
+    };
+    shape.directions.count() * of_direction / parts
 }
 
 /// Whether the engine can run a schedule for a layer: the rules by which candidates are made, for those that come from
@@ -92,253 +521,5 @@ pub fn check(shape: &LayerShape, schedule: &Schedule, threads_max: usize) -> Res
     }
 }
 
-/// Each mapping with each degree of parallelism that the layer has work for.
-fn mappings(shape: &LayerShape, machine: &Machine, threads_max: usize) -> Vec<(Mapping, usize)> {
-    let mut all = vec![(Mapping::Single, 1)];
-    for threads in degrees(threads_max).into_iter().filter(|threads| *threads > 1) {
-        if shape.hidden.div_ceil(BLOCK_UNITS) >= threads {
-            all.push((Mapping::Columns, threads));
-        }
-        if shape.batch >= threads {
-            all.push((Mapping::Rows, threads));
-        }
-        let groups = groups(shape.directions.count(), threads);
-        if let Some(Sharing::InParallel { cores_each, .. }) = groups.first()
-            && shape.hidden.div_ceil(BLOCK_UNITS) >= *cores_each
-        {
-            all.push((Mapping::Directions, threads));
-        }
-        if phases_are_worth_it(shape, machine) {
-            all.push((Mapping::Phases, threads));
-        }
-    }
-    all
-}
-
-/// Whether the time-independent phase may run beside the steps: one thread then has all hidden weights, which its private
-/// cache has to hold, and the gates of the whole sequence lie between the threads. Both directions are better computed by
-/// a thread each.
-fn phases_are_worth_it(shape: &LayerShape, machine: &Machine) -> bool {
-    let gates = hidden_product(shape).j * shape.batch * shape.time * size_of::<f32>();
-    let weights = hidden_product(shape).b_bytes();
-    !is_bidirectional(shape)
-        && shape.time > PIPELINED_STEPS[0]
-        && weights <= machine.l2_bytes / 2
-        && gates <= machine.l2_bytes / 2
-}
-
-/// A mapping with each chunk and sweep that can make a difference.
-///
-/// Priming is not tried but decided: once made, shared lines stay, so its two sides cannot be measured in turns, and where
-/// it does not take it has cost a few milliseconds of the start.
-fn variants(
-    shape: &LayerShape,
-    machine: &Machine,
-    threads_max: usize,
-    mapping: Mapping,
-    threads: usize,
-) -> Vec<Candidate> {
-    let base = Schedule { threads, mapping, ..Schedule::SINGLE };
-    let block = partition_of(&base).block_bytes(&hidden_product(shape));
-    // A sweep's direction matters where a step does not find all weights in the first-level cache. The step before a
-    // single one is that of the call before, which has read the input weights last.
-    let read_again = if shape.time > 1 { block } else { weights_of_core(shape, &base) };
-    let sweeps = match read_again > machine.l1d_bytes / 2 {
-        true => &[Sweep::Forward, Sweep::ZigZag][..],
-        false => &[Sweep::Forward],
-    };
-    let primed = threads_max > 1 && weights_of_core(shape, &base) > machine.l2_bytes * 3 / 4;
-    let mut all = Vec::new();
-    for chunk in chunks(shape, machine, &base) {
-        for sweep in sweeps {
-            let schedule = Schedule { chunk, sweep: *sweep, primed, ..base };
-            all.push(Candidate { schedule, prediction: predict(shape, machine, &schedule) });
-        }
-    }
-    all
-}
-
-/// Bytes of all weights that one core reads in a call.
-fn weights_of_core(shape: &LayerShape, schedule: &Schedule) -> usize {
-    let of_direction = input_product(shape, 1).b_bytes() + hidden_product(shape).b_bytes();
-    let parts = match schedule.mapping {
-        Mapping::Single | Mapping::Rows | Mapping::Phases => 1,
-        Mapping::Columns | Mapping::Directions => schedule.threads,
-    };
-    shape.directions.count() * of_direction / parts
-}
-
-/// Extents of the time-independent phase: the whole sequence (schedule 2 of Listing 2), one step (schedule 1), as many
-/// steps as keep the gates in half the private cache, and about as many as keep them in its first level. Powers of two:
-/// measured, they suit the kernels, and the optimum is flat.
-fn chunks(shape: &LayerShape, machine: &Machine, schedule: &Schedule) -> Vec<Chunk> {
-    if schedule.mapping == Mapping::Phases {
-        return PIPELINED_STEPS.into_iter().filter(|steps| *steps < shape.time).map(Chunk::Steps).collect();
-    }
-    let product = hidden_product(shape);
-    let partition = partition_of(schedule);
-    let rows = product.i.div_ceil(partition.x_i);
-    let gates = rows * product.j.div_ceil(partition.x_j) * product.value_bytes;
-    let within = |cache_bytes: usize| match (cache_bytes / 2 / gates.max(1)).checked_ilog2() {
-        Some(power) => 1 << power,
-        None => 1,
-    };
-    let in_first = within(machine.l1d_bytes);
-    let mut chunks = vec![Chunk::WholeSequence];
-    for steps in [in_first, 2 * in_first, within(machine.l2_bytes), 1] {
-        let chunk = Chunk::Steps(steps);
-        if steps < shape.time && !chunks.contains(&chunk) {
-            chunks.push(chunk);
-        }
-    }
-    chunks
-}
-
-/// The best of each mapping first, then the others, to a bounded number.
-fn shortened(all: Vec<Candidate>) -> (Vec<Candidate>, usize) {
-    let mut leaders: Vec<Candidate> = Vec::new();
-    let mut others = Vec::new();
-    for candidate in all {
-        let Schedule { mapping, threads, .. } = candidate.schedule;
-        let is_led = leaders
-            .iter()
-            .any(|leader| (leader.schedule.mapping, leader.schedule.threads) == (mapping, threads));
-        if is_led { &mut others } else { &mut leaders }.push(candidate);
-    }
-    let room = CANDIDATE_COUNT_MAX.saturating_sub(leaders.len()).min(others.len());
-    let left_out = others.len() - room;
-    leaders.extend(others.into_iter().take(room));
-    (leaders, left_out)
-}
-
-/// Partitions of each degree that no mapping is.
-fn excluded(shape: &LayerShape, machine: &Machine, threads_max: usize) -> Vec<Excluded> {
-    let product = hidden_product(shape);
-    let mut all = Vec::new();
-    for degree in degrees(threads_max) {
-        for partition in partitions(&product, degree) {
-            let Partition { x_i, x_j, x_k } = partition;
-            let reason = if x_k > 1 {
-                "the engine does not cut sums: parts of them would have to be added up behind one more barrier a step"
-            } else if x_i > 1 && x_j > 1 {
-                "the engine cuts rows or columns, not both: it would need a barrier and every weight twice"
-            } else {
-                continue;
-            };
-            let movement = movement(&product, &partition, shape.time, machine.l2_bytes);
-            all.push(Excluded { partition, movement, reason });
-        }
-    }
-    all
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proctor_rnn_layer::{Cell, Directions, GruReset, Precision};
-
-    fn machine(cores_allowed: usize) -> Machine {
-        Machine {
-            processor: "a processor".to_owned(),
-            details: String::new(),
-            cores_present: cores_allowed,
-            cores_allowed,
-            l1d_bytes: 48 << 10,
-            l2_bytes: 2 << 20,
-            l3_bytes: 100 << 20,
-            assumed: Vec::new(),
-        }
-    }
-
-    fn lstm(input: usize, hidden: usize, batch: usize, time: usize) -> LayerShape {
-        LayerShape {
-            cell: Cell::Lstm,
-            directions: Directions::Forward,
-            input,
-            hidden,
-            batch,
-            time,
-            precision: Precision::F32,
-        }
-    }
-
-    fn first(shape: LayerShape) -> Schedule {
-        candidates(&shape, &machine(2), 2).measured[0].schedule
-    }
-
-    #[test]
-    fn the_first_candidate_is_what_an_expert_would_take() {
-        assert_eq!(first(lstm(64, 256, 1, 100)).mapping, Mapping::Columns);
-        let large = first(lstm(64, 1024, 1, 100));
-        assert_eq!((large.mapping, large.sweep, large.primed), (Mapping::Columns, Sweep::ZigZag, true));
-        assert_eq!(first(lstm(64, 64, 10, 100)).mapping, Mapping::Rows);
-        assert_eq!(first(lstm(1024, 1024, 20, 100)).mapping, Mapping::Columns);
-        // A barrier at each step costs more than half of so small a product.
-        assert_eq!(first(lstm(8, 16, 1, 100)).mapping, Mapping::Single);
-        let both = LayerShape { directions: Directions::Bidirectional, ..lstm(24, 32, 1, 63) };
-        assert_eq!(first(both).mapping, Mapping::Directions);
-    }
-
-    #[test]
-    fn every_candidate_can_be_executed_and_is_there_once() {
-        for cell in [Cell::Lstm, Cell::Gru(GruReset::AfterProduct), Cell::Gru(GruReset::BeforeProduct)] {
-            for directions in [Directions::Forward, Directions::Reverse, Directions::Bidirectional] {
-                for (hidden, batch, time) in
-                    [(1, 1, 1), (16, 1, 100), (100, 3, 15), (1024, 20, 100), (2048, 64, 2)]
-                {
-                    for threads in [1, 2, 3, 8, 64] {
-                        let shape = LayerShape { cell, directions, ..lstm(64, hidden, batch, time) };
-                        let all = candidates(&shape, &machine(threads), threads).measured;
-                        assert!(!all.is_empty());
-                        for (at, candidate) in all.iter().enumerate() {
-                            check(&shape, &candidate.schedule, threads).unwrap();
-                            assert!(candidate.prediction.time_ns > 0.0);
-                            let again = all[..at].iter().any(|other| other.schedule == candidate.schedule);
-                            assert!(!again, "{:?} twice", candidate.schedule);
-                        }
-                        assert!(all.iter().any(|candidate| candidate.schedule.threads == 1));
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn one_core_is_never_given_two_threads() {
-        let all = candidates(&lstm(64, 256, 10, 100), &machine(1), 8);
-        assert!(all.measured.iter().all(|candidate| candidate.schedule.threads == 1));
-        assert_eq!(all.excluded, []);
-    }
-
-    #[test]
-    fn what_is_not_executed_is_shown_with_what_it_would_move() {
-        let all = candidates(&lstm(64, 256, 10, 100), &machine(4), 4).excluded;
-        let of = |x_i, x_j, x_k| all.iter().find(|one| one.partition == Partition { x_i, x_j, x_k });
-        let cut_sum = of(1, 1, 4).unwrap();
-        let columns = movement(
-            &hidden_product(&lstm(64, 256, 10, 100)),
-            &Partition { x_i: 1, x_j: 4, x_k: 1 },
-            100,
-            2 << 20,
-        );
-        assert!(cut_sum.movement.total_bytes > columns.total_bytes);
-        assert!(of(2, 2, 1).is_some() && of(1, 4, 1).is_none() && of(4, 1, 1).is_none());
-    }
-
-    #[test]
-    fn schedules_that_nobody_can_run_are_refused() {
-        let shape = lstm(64, 256, 1, 100);
-        let two = Schedule { threads: 2, mapping: Mapping::Columns, ..Schedule::SINGLE };
-        assert_eq!(check(&shape, &two, 2), Ok(()));
-        for wrong in [
-            Schedule { threads: 3, ..two },
-            Schedule { threads: 0, ..two },
-            Schedule { threads: 1, ..two },
-            Schedule { mapping: Mapping::Single, ..two },
-            Schedule { mapping: Mapping::Directions, ..two },
-            Schedule { chunk: Chunk::Steps(0), ..two },
-        ] {
-            assert!(check(&shape, &wrong, 2).is_err(), "{wrong:?}");
-        }
-    }
-}
+mod tests;

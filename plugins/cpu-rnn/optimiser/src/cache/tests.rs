@@ -157,7 +157,7 @@ proptest! {
         fs::write(&path, &whole).unwrap();
         if let Ok((plans, _)) = cache.load(&key()) {
             for (layer, plan) in key().layers.iter().zip(&plans) {
-                prop_assert_eq!(candidates::check(&layer.shape, &plan.schedule, 2), Ok(()));
+                prop_assert_eq!(search::check(&layer.shape, &plan.schedule, 2), Ok(()));
             }
         }
     }

@@ -3,21 +3,11 @@ use std::cell::Cell as Shared;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{
-    partition::{Movement, Partition},
-    predict::Prediction,
-};
 use proctor_rnn_layer::{Chunk, Mapping};
 
 /// Distinct candidates: chunks of 1, 2, ... steps.
-fn candidates(count: usize) -> Vec<Candidate> {
-    let prediction = Prediction {
-        time_ns: 1.0,
-        partition: Partition { x_i: 1, x_j: 1, x_k: 1 },
-        movement: Movement { total_bytes: 0, weight_bytes: 0 },
-    };
-    let schedule = |steps| Schedule { chunk: Chunk::Steps(steps), ..Schedule::SINGLE };
-    (1..=count).map(|steps| Candidate { schedule: schedule(steps), prediction }).collect()
+fn candidates(count: usize) -> Vec<Schedule> {
+    (1..=count).map(|steps| Schedule { chunk: Chunk::Steps(steps), ..Schedule::SINGLE }).collect()
 }
 
 fn steps(schedule: &Schedule) -> usize {
@@ -29,7 +19,7 @@ fn steps(schedule: &Schedule) -> usize {
 
 /// Calibrates on a machine of which `time` says how long call number `n` of a candidate takes. Time passes only there.
 fn simulated(
-    candidates: &[Candidate],
+    candidates: &[Schedule],
     budget: Duration,
     mut time: impl FnMut(&Schedule, u64) -> Result<Duration, String>,
 ) -> Calibration {
@@ -93,7 +83,7 @@ fn what_the_engine_refuses_is_passed_over() {
 #[test]
 fn of_equals_the_one_with_fewer_threads_is_taken() {
     let mut two = candidates(2);
-    two[0].schedule = Schedule { threads: 2, mapping: Mapping::Columns, ..two[0].schedule };
+    two[0] = Schedule { threads: 2, mapping: Mapping::Columns, ..two[0] };
     let found = simulated(&two, LONG, |schedule, _| {
         Ok(Duration::from_nanos(if schedule.threads == 2 { 1_000_000 } else { 1_005_000 }))
     });

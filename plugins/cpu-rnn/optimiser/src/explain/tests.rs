@@ -1,5 +1,5 @@
 use super::*;
-use crate::Planner;
+use crate::{PlannedLayer, Planner};
 
 fn machine() -> Machine {
     Machine {
@@ -34,7 +34,7 @@ fn text(layers: &[PlannedLayer]) -> String {
         let halves = u64::from(schedule.threads == 2) + u64::from(schedule.sweep == Sweep::ZigZag);
         Ok(Duration::from_micros(8000 >> halves))
     });
-    plan.explain(&machine())
+    explain(&plan, &machine())
 }
 
 #[test]
@@ -50,7 +50,9 @@ fn every_technique_of_the_paper_is_told_with_its_figures() {
         "by rule iii",
         "16 left",
         "schedule 2: for all t: {W_i x, W_f x, W_g x, W_o x}; then for each t: {U_i h, U_f h, U_g h, U_o h}",
-        "14 that compute only some input products ahead are not executed",
+        "16 schedules x 2 threads = 32 configurations of the paper; 4 of them are candidates",
+        "more candidates go beyond the paper: ",
+        "14 patterns that compute only some products of an operand together: weights of all gates of a unit",
         "[100, 64] x [64, 4096], all steps at once",
         "[1, 1024] x [1024, 4096], at each step",
         "degrees 1, 2",
@@ -93,11 +95,12 @@ fn equal_layers_are_told_once_and_directions_are_told_twice() {
 fn a_plan_without_measurements_says_so() {
     let layers = [layer("encoder", Cell::Lstm, Directions::Forward)];
     let plan = Planner::new(machine(), "engine").analytic("model", &layers);
-    let text = plan.explain(&machine());
+    let text = explain(&plan, &machine());
     assert!(text.contains("nothing was measured") && text.contains("the prediction decides"), "{text}");
     let single_step = PlannedLayer { shape: LayerShape { time: 1, ..layers[0].shape }, ..layers[0].clone() };
     let plan = Planner::new(machine(), "engine").analytic("model", &[single_step]);
-    assert!(plan.explain(&machine()).contains("all steps at once"));
+    // Its only step has both products, and so the first pattern.
+    assert!(explain(&plan, &machine()).contains("W_o x: one product [1, 64] x [64, 4096], at each step"));
 }
 
 #[test]

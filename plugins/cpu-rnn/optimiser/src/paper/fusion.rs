@@ -6,10 +6,9 @@
 //! are not joined, although both read the same input: each direction runs on cores of its own.
 
 use crate::{
-    dag::{MmDag, NodeSet, Operand, Product},
-    partition::Extents,
-    phases::Pattern,
-    predict::{hidden_product, input_product},
+    paper::dag::{MmDag, NodeSet, Operand, Product},
+    paper::partition::{Extents, hidden_product, input_product},
+    paper::phases::Pattern,
 };
 use proctor_rnn_layer::LayerShape;
 
@@ -53,7 +52,7 @@ fn fused_phase(dag: &MmDag, shape: &LayerShape, phase: NodeSet, spans_sequence: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pruning::pruned;
+    use crate::paper::pruning::pruned;
     use proctor_rnn_layer::{Cell, Directions, GruReset, Precision};
 
     fn shape(cell: Cell) -> LayerShape {

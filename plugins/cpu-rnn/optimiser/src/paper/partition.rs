@@ -9,7 +9,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use proctor_rnn_layer::Sweep;
+use proctor_rnn_layer::{LayerShape, Sweep};
 
 /// Extents of a product in numbers of values, and the size of a value of each matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Extents {
     pub i: usize,
     /// Columns of B and C.
     pub j: usize,
-    /// Columns of A and rows of B: what is summed over.
+    /// Columns of A and rows of B: the extent of the sums.
     pub k: usize,
     /// Bytes of a value of A and of C.
     pub value_bytes: usize,
@@ -46,7 +46,25 @@ impl Extents {
     }
 }
 
-/// Into how many parts each extent is cut.
+/// The hidden product of one direction, all gates fused: `[batch, hidden] x [hidden, gates * hidden]`.
+#[must_use]
+pub fn hidden_product(shape: &LayerShape) -> Extents {
+    Extents {
+        i: shape.batch,
+        j: shape.cell.gate_count() * shape.hidden,
+        k: shape.hidden,
+        value_bytes: size_of::<f32>(),
+        weight_bytes: shape.precision.weight_bytes(),
+    }
+}
+
+/// The input product of one direction over `steps` steps, all gates fused.
+#[must_use]
+pub fn input_product(shape: &LayerShape, steps: usize) -> Extents {
+    Extents { i: shape.batch * steps, k: shape.input, ..hidden_product(shape) }
+}
+
+/// Numbers of parts into which the extents are cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Partition {
     /// `X_i`: parts of the rows, the sequences of a batch. Each core of such a part reads all its weights.

@@ -6,8 +6,7 @@
 
 use std::fmt;
 
-use crate::dag::{MmDag, NodeSet, Side, UnrolledDag};
-use proctor_rnn_layer::Chunk;
+use crate::paper::dag::{MmDag, NodeSet, Side, UnrolledDag};
 
 /// The phases of some unrolled steps, in order; each is a set of nodes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -48,7 +47,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Schedule 1 of Listing 2: everything at its step. A cell whose products wait for each other within a step has as
+    /// Schedule 1 of Listing 2: every product at its step. A cell whose products wait for each other within a step has as
     /// many phases as that takes.
     #[must_use]
     pub fn schedule_1(dag: &MmDag) -> Self {
@@ -73,19 +72,6 @@ impl Pattern {
         let before = self.before.iter().map(of_all);
         let steps = (0..dag.steps).flat_map(|step| self.each_step.iter().map(move |set| at_step(*set, step)));
         PhasedSchedule { phases: before.chain(steps).collect() }
-    }
-
-    /// How the engine runs it: as an extent of the time-independent phase; none if it does not. Weights of all gates of
-    /// a unit are packed together, so the input products of a layer are computed ahead all or not at all.
-    #[must_use]
-    pub fn chunk(&self, dag: &MmDag) -> Option<Chunk> {
-        if *self == Self::schedule_2(dag) {
-            Some(Chunk::WholeSequence)
-        } else if *self == Self::schedule_1(dag) {
-            Some(Chunk::Steps(1))
-        } else {
-            None
-        }
     }
 
     /// The phases in words.
@@ -232,7 +218,6 @@ mod tests {
         let unrolled = dag.unroll(4);
         assert!(one.unroll(&unrolled).is_valid(&unrolled) && two.unroll(&unrolled).is_valid(&unrolled));
         assert_eq!((one.unroll(&unrolled).phases.len(), two.unroll(&unrolled).phases.len()), (4, 5));
-        assert_eq!((one.chunk(&dag), two.chunk(&dag)), (Some(Chunk::Steps(1)), Some(Chunk::WholeSequence)));
         // Phase 1 of schedule 2 is time-independent, all others are time-dependent.
         let types: Vec<_> =
             two.unroll(&unrolled).phases.iter().map(|phase| is_time_dependent(&unrolled, *phase)).collect();

@@ -1,8 +1,8 @@
 //! The three rules of section 5.1 that prune the phased schedules: what is redundant, and what cannot be best.
 
 use crate::{
-    dag::{MmDag, NodeSet, UnrolledDag},
-    phases::{Pattern, PhasedSchedule, is_time_dependent, patterns},
+    paper::dag::{MmDag, NodeSet, UnrolledDag},
+    paper::phases::{Pattern, PhasedSchedule, is_time_dependent, patterns},
 };
 
 /// Steps to which a pattern is unrolled to judge it: a first one, one in the middle, and a last one.
@@ -112,7 +112,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::phases::every_schedule;
+    use crate::paper::phases::every_schedule;
     use proctor_rnn_layer::{Cell, GruReset, RnnActivation};
 
     const RNN: Cell = Cell::Rnn(RnnActivation::Tanh);
