@@ -1,6 +1,5 @@
 //! `host find-max`: the highest load that is VALID, in virtual time, where it can be worked out beforehand.
 
-#![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::{

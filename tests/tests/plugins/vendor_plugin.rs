@@ -1,7 +1,5 @@
 //! A plugin in Rust as a vendor builds it: on its own, with the default features of proctor-plugin-api.
 
-#![forbid(unsafe_code)]
-
 use std::{collections::BTreeSet, process::Command};
 
 use proctor_tests::{Bench, workspace};

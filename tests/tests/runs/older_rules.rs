@@ -1,7 +1,5 @@
 //! The rules before v5.0: MultiStream at fixed intervals, and several runs of Server.
 
-#![forbid(unsafe_code)]
-
 use proctor_tests::{Bench, Run};
 use serde_json::Value;
 

@@ -1,6 +1,5 @@
 //! `host run` without a single flag, and the files that it leaves.
 
-#![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::fs;

@@ -1,7 +1,5 @@
 //! Ctrl-C: nothing more is issued, what is outstanding is waited for, what there is is written.
 
-#![forbid(unsafe_code)]
-
 use std::{fs, path::Path};
 
 use proctor_tests::{Bench, Run, Started};

@@ -1,7 +1,6 @@
 //! Benchmarks with generated weights: made on first use, run in every scenario that they allow, and judged against
 //! another implementation.
 
-#![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::{fs, path::Path, process::Command};

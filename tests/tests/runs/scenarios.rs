@@ -1,6 +1,5 @@
 //! The four scenarios, with the plugins loaded from their libraries: each run is VALID.
 
-#![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::fs;

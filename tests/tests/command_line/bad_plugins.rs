@@ -1,7 +1,5 @@
 //! Plugins that cannot be used: each with its own text and exit code 3, and never a crash.
 
-#![forbid(unsafe_code)]
-
 use proctor_tests::{Bench, compile, plugin};
 
 const PLUGIN: i32 = 3;

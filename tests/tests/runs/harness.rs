@@ -1,8 +1,6 @@
 //! The harness measured by itself: the null plugin, `host bench`, and the floor in every result. How fast anything is,
 //! is not looked at here.
 
-#![forbid(unsafe_code)]
-
 use std::{fs, process::Command};
 
 use proctor_tests::{Bench, plugin};

@@ -1,7 +1,5 @@
 //! `host bench rnn`: recurrent layers through the plugin boundary. How fast anything is, is not looked at here.
 
-#![forbid(unsafe_code)]
-
 use std::fs;
 
 use proctor_tests::Bench;

@@ -1,6 +1,5 @@
 //! The advice of an INVALID run, followed: the next run is VALID. On the mock plugin in virtual time.
 
-#![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use proctor_tests::{Bench, Run};

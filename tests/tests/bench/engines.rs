@@ -1,8 +1,6 @@
 //! `host bench engines`: whole models through plugins, beside ONNX Runtime called directly. How fast anything is, is
 //! not looked at here.
 
-#![forbid(unsafe_code)]
-
 use std::fs;
 
 use proctor_tests::Bench;

@@ -1,6 +1,5 @@
 //! Virtual time: a long run in a short time, and the same bytes again.
 
-#![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::{fs, time::Instant};

@@ -1,6 +1,5 @@
 //! Mistakes of a user, and defects of the machine: a message that says what to do, and an exit code.
 
-#![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};

@@ -1,7 +1,5 @@
 //! The commands that tell what there is.
 
-#![forbid(unsafe_code)]
-
 use proctor_tests::{Bench, plugin};
 
 /// Runs the program and asserts that it succeeds and prints all of `texts`.

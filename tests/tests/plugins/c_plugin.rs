@@ -1,7 +1,5 @@
 //! A plugin in C, compiled against the header alone, runs the null job.
 
-#![forbid(unsafe_code)]
-
 use proctor_tests::{Bench, compile};
 
 #[test]

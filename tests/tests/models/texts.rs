@@ -1,7 +1,6 @@
 //! A decoder of words, its logits and its texts, through the program: against another implementation, with the times of
 //! tokens.
 
-#![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::fs;

@@ -1,8 +1,6 @@
 //! A plugin that breaks the rules while it is measured: the run is INVALID or ends with a clear error, the sample is
 //! named, what was recorded is on disk, and the program comes to its end.
 
-#![forbid(unsafe_code)]
-
 use proctor_tests::{Bench, Run};
 
 /// The plugin's words in every error and panic.

@@ -1,0 +1,7 @@
+//! The command line: what it prints, and what it says of mistakes. No test here measures time.
+
+#![forbid(unsafe_code)]
+
+mod bad_input;
+mod bad_plugins;
+mod list_describe_explain;

@@ -1,0 +1,8 @@
+//! Plugins behind the program: in C, as a vendor builds one in Rust, with given answers, and misbehaving.
+
+#![forbid(unsafe_code)]
+
+mod c_plugin;
+mod misbehaviour;
+mod mock_answers;
+mod vendor_plugin;

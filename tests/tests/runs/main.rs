@@ -1,0 +1,13 @@
+//! Runs of the program: their verdicts, what they leave, and how they end.
+
+#![forbid(unsafe_code)]
+
+mod advice;
+mod find_max;
+mod harness;
+mod interrupt;
+mod loadgen_compat;
+mod older_rules;
+mod run_default;
+mod scenarios;
+mod virtual_time;
