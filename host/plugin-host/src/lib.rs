@@ -1,13 +1,13 @@
 //! Finds, loads, negotiates, checks and guards a plugin: the host's only unsafe code.
 //!
-//! A [`SearchPath`] turns a name into a [`PluginLocation`]; a [`PluginLibrary`] is the loaded plugin with its manifest;
-//! [`PluginLibrary::open`] makes a [`Backend`], [`Backend::load_model`] a [`Model`], [`Model::create_instance`] each
+//! A [`SearchPath`] turns a name into a [`PluginLocation`]; a [`LoadedPlugin`] is the loaded plugin with its manifest;
+//! [`LoadedPlugin::open`] makes a [`Backend`], [`Backend::load_model`] a [`Model`], [`Model::create_instance`] each
 //! [`Instance`]. All of them are safe to use; what a plugin does behind them is checked here and nowhere else.
 //!
 //! # Life of a plugin
-//! 1. [`PluginLibrary::load`]: open the library, negotiate the version through its entry, check the table and copy
+//! 1. [`LoadedPlugin::load`]: open the library, negotiate the version through its entry, check the table and copy
 //!    the manifest. No device is touched.
-//! 2. [`PluginLibrary::open`] with checked options and the [`HostServices`] that the plugin may call.
+//! 2. [`LoadedPlugin::open`] with checked options and the [`HostServices`] that the plugin may call.
 //! 3. [`Backend::load_model`] with a [`ModelDemand`], which is held against the manifest first;
 //!    [`Model::create_instance`] for each instance.
 //! 4. [`Model::prepare`] with the samples of the phase, [`Instance::warm_up`], [`Model::start`].
@@ -65,7 +65,7 @@ pub use guard::{
     activity::{CallUnderWay, calls_under_way},
     crash::{self, EXIT_PLUGIN_CRASHED},
 };
-pub use load::plugin_library::{PluginIdentity, PluginLibrary};
+pub use load::loaded_plugin::{LoadedPlugin, PluginIdentity};
 pub use objects::{
     backend::Backend,
     demand::{FileOffer, ModelDemand, choose_precision, is_declared},

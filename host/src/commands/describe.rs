@@ -2,7 +2,7 @@
 
 use proctor_config::Loader;
 use proctor_plugin_api::{Manifest, ModelSupport, OptionSpec};
-use proctor_plugin_host::{PluginIdentity, PluginLibrary, SearchPath, crash};
+use proctor_plugin_host::{LoadedPlugin, PluginIdentity, SearchPath, crash};
 
 use proctor_run::{HostError, text};
 
@@ -12,7 +12,7 @@ pub(crate) fn describe(plugin: &str) -> Result<String, HostError> {
     let location = SearchPath::standard(&settings.run.plugin_path).find(plugin)?;
     // There is no run folder for the report.
     crash::install(&std::env::temp_dir().join(format!("proctor-crash-{}.txt", std::process::id())))?;
-    let library = PluginLibrary::load(&location)?;
+    let library = LoadedPlugin::load(&location)?;
     Ok(description(library.manifest(), library.identity()))
 }
 

@@ -8,7 +8,7 @@ use crate::{answers::Answers, worker::Worker};
 
 /// Who completes an issued sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Complete {
+pub(crate) enum Completer {
     /// The issuing thread.
     Inline,
     /// A thread of the plugin's own.
@@ -28,9 +28,9 @@ pub struct NullModel {
 pub struct NullInstance;
 
 impl NullModel {
-    pub(crate) fn new(host: Host, complete: Complete, response_size_bytes: usize) -> Self {
+    pub(crate) fn new(host: Host, complete: Completer, response_size_bytes: usize) -> Self {
         let answers = Arc::new(Answers::new(host, response_size_bytes));
-        let worker = (complete == Complete::Thread).then(|| Worker::new(Arc::clone(&answers)));
+        let worker = (complete == Completer::Thread).then(|| Worker::new(Arc::clone(&answers)));
         Self { answers, worker }
     }
 }

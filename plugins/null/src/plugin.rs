@@ -4,7 +4,7 @@ use proctor_plugin_api::{
     Host, Manifest, ModelRequest, ModelSupport, OptionSpec, Options, Plugin, PluginError, register_plugin,
 };
 
-use crate::model::{Complete, NullModel};
+use crate::model::{Completer, NullModel};
 
 register_plugin!(Null);
 
@@ -12,7 +12,7 @@ register_plugin!(Null);
 #[derive(Debug)]
 pub struct Null {
     host: Host,
-    complete: Complete,
+    complete: Completer,
 }
 
 impl Plugin for Null {
@@ -33,8 +33,8 @@ impl Plugin for Null {
 
     fn open(host: Host, options: &Options) -> Result<Self, PluginError> {
         let complete = match options.text("complete") {
-            Some("thread") => Complete::Thread,
-            _ => Complete::Inline,
+            Some("thread") => Completer::Thread,
+            _ => Completer::Inline,
         };
         Ok(Self { host, complete })
     }
@@ -71,8 +71,8 @@ mod tests {
 
     #[test]
     fn the_option_says_who_completes() {
-        assert_eq!(open("inline").unwrap().complete, Complete::Inline);
-        assert_eq!(open("thread").unwrap().complete, Complete::Thread);
+        assert_eq!(open("inline").unwrap().complete, Completer::Inline);
+        assert_eq!(open("thread").unwrap().complete, Completer::Thread);
         assert!(open("never").unwrap_err().contains("inline, thread"));
     }
 

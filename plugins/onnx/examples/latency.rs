@@ -22,7 +22,7 @@ use proctor_plugin_api::vocabulary::{
     ElementType, QuerySample, ResponseId, SampleIndex, Scenario, TensorSpec,
 };
 use proctor_plugin_host::{
-    HostServices, Instance, ModelDemand, PluginHostError, PluginLibrary, PluginLocation, SampleBuffers,
+    HostServices, Instance, LoadedPlugin, ModelDemand, PluginHostError, PluginLocation, SampleBuffers,
 };
 
 /// How long batches are timed.
@@ -74,7 +74,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let options = rest.iter().skip(2).filter_map(|text| text.split_once('='));
     let options: BTreeMap<String, String> =
         options.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    let library = PluginLibrary::load(&PluginLocation::Linked("onnx"))?;
+    let library = LoadedPlugin::load(&PluginLocation::Linked("onnx"))?;
     let begin = Instant::now();
     let now_ns = Arc::new(move || u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX));
     let backend = library.open(&library.options(&options)?, HostServices { now_ns, cache_folder: None })?;

@@ -9,7 +9,7 @@ use ort::session::SharedSessionInner;
 use proctor_onnx_file::{Batching, Fit, Port};
 use proctor_plugin_api::{Batch, Host, Instance, PluginError, abi::ProctorStamps, vocabulary::TensorSpec};
 
-use crate::{call::Call, session::in_one_line, tensor::Tensor};
+use crate::{binding::Binding, session::in_one_line, tensor::Tensor};
 
 /// Counters that all instances of a model share.
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ pub(crate) struct Counters {
 
 /// How a model is run: its tensors and the sizes of batches.
 #[derive(Debug, Clone)]
-pub(crate) struct Plan {
+pub(crate) struct ModelTensors {
     pub fit: Fit,
     pub inputs: Vec<TensorSpec>,
     pub outputs: Vec<TensorSpec>,
@@ -31,7 +31,7 @@ pub(crate) struct Plan {
 /// One co-located copy of a model: a call of a session, with the memory for it.
 pub struct OnnxInstance {
     host: Host,
-    call: Call,
+    binding: Binding,
     inputs: Vec<Tensor>,
     outputs: Vec<Tensor>,
     /// Whether the output of this number lies in the buffer after the call.
@@ -45,24 +45,25 @@ impl OnnxInstance {
     pub(crate) fn new(
         host: Host,
         session: Arc<SharedSessionInner>,
-        plan: &Plan,
+        tensors: &ModelTensors,
         counters: Arc<Counters>,
     ) -> Result<Self, PluginError> {
-        let call = Call::new(session, &plan.fit.inputs, &plan.fit.outputs).map_err(runtime_failed)?;
-        let tensors = |ports: &[Port], specs: &[TensorSpec]| -> Result<Vec<Tensor>, PluginError> {
+        let binding =
+            Binding::new(session, &tensors.fit.inputs, &tensors.fit.outputs).map_err(runtime_failed)?;
+        let bound = |ports: &[Port], specs: &[TensorSpec]| -> Result<Vec<Tensor>, PluginError> {
             let make = |port: &Port| {
-                Tensor::new(&plan.fit, port, specs[port.tensor].element_type, plan.batch_size_max)
+                Tensor::new(&tensors.fit, port, specs[port.tensor].element_type, tensors.batch_size_max)
             };
             ports.iter().map(make).collect()
         };
         Ok(Self {
             host,
-            call,
-            inputs: tensors(&plan.fit.inputs, &plan.inputs)?,
-            outputs: tensors(&plan.fit.outputs, &plan.outputs)?,
-            copied_out: vec![false; plan.fit.outputs.len()],
-            batching: plan.fit.batching,
-            batch_size_max: plan.batch_size_max,
+            binding,
+            inputs: bound(&tensors.fit.inputs, &tensors.inputs)?,
+            outputs: bound(&tensors.fit.outputs, &tensors.outputs)?,
+            copied_out: vec![false; tensors.fit.outputs.len()],
+            batching: tensors.fit.batching,
+            batch_size_max: tensors.batch_size_max,
             counters,
         })
     }
@@ -77,7 +78,7 @@ impl OnnxInstance {
             // SAFETY: the memory is the host's, which stays for the duration of `execute`, within which the call
             // runs, or the tensor's buffer, which is not touched until `run` has returned. Both are aligned to 8 at
             // least. The runtime only reads inputs.
-            unsafe { self.call.bind_input(place, memory, element, tensor.dims(samples)) }
+            unsafe { self.binding.bind_input(place, memory, element, tensor.dims(samples)) }
                 .map_err(runtime_failed)?;
         }
         for (place, tensor) in self.outputs.iter_mut().enumerate() {
@@ -87,7 +88,7 @@ impl OnnxInstance {
             // SAFETY: the memory is the host's room for this output, which no other code uses during `execute` and
             // which is not touched here until `run` has returned, or the tensor's buffer, of which the same is true.
             // `place` has seen to the alignment.
-            unsafe { self.call.bind_output(place, memory, element, tensor.dims(samples)) }
+            unsafe { self.binding.bind_output(place, memory, element, tensor.dims(samples)) }
                 .map_err(runtime_failed)?;
         }
         if copied > 0 {
@@ -110,7 +111,7 @@ impl Instance for OnnxInstance {
         let copy_in_ns = self.host.now_ns();
         self.bind(batch, samples)?;
         let compute_ns = self.host.now_ns();
-        self.call.run().map_err(runtime_failed)?;
+        self.binding.run().map_err(runtime_failed)?;
         let copy_out_ns = self.host.now_ns();
         for (tensor, in_buffer) in self.outputs.iter().zip(&self.copied_out) {
             if *in_buffer {

@@ -5,7 +5,7 @@
 //! - `runtime_library`: ONNX Runtime, which is no part of the plugin: found by option, environment, beside the plugin
 //!   or in the folder of `cargo xtask setup`, checked, and loaded once.
 //! - `session`, `provider`: sessions of the runtime and what computes in them.
-//! - `call`, `tensor`, `buffer`: one batch, from the host's memory through the runtime into the host's memory.
+//! - `binding`, `tensor`, `buffer`: one batch, from the host's memory through the runtime into the host's memory.
 //!
 //! The contents of a file, and how a benchmark's tensors are those of its graph, are `proctor-onnx-file`'s business.
 //!
@@ -23,8 +23,8 @@
 //! The batch is the first dimension of all tensors, or there is none. Outputs have the shapes of the benchmark;
 //! models whose outputs vary in size are refused by the runtime when they first run, which is in the warm-up.
 
+mod binding;
 mod buffer;
-mod call;
 mod error;
 mod instance;
 mod model;

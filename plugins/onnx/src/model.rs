@@ -12,7 +12,7 @@ use proctor_plugin_api::{Host, Model, ModelRequest, Placement, PluginError, voca
 
 use crate::{
     error::LoadError,
-    instance::{Counters, OnnxInstance, Plan},
+    instance::{Counters, ModelTensors, OnnxInstance},
     options::Settings,
     provider::Provider,
     runtime_library::runtime::Runtime,
@@ -26,7 +26,7 @@ const INPUT_BYTES_COPIED: &str = "input_bytes_copied";
 pub struct OnnxModel {
     host: Host,
     maker: SessionMaker,
-    plan: Plan,
+    tensors: ModelTensors,
     counters: Arc<Counters>,
     /// The session that all instances share, or that waits for the first instance.
     session: Mutex<Option<Arc<SharedSessionInner>>>,
@@ -60,13 +60,13 @@ impl OnnxModel {
         };
         let session = maker.make(&[])?;
         let (inputs, outputs) = (request.inputs.clone(), request.outputs.clone());
-        let plan = Plan { fit, inputs, outputs, batch_size_max };
-        let explanation = explain(&maker, &file, &plan);
+        let tensors = ModelTensors { fit, inputs, outputs, batch_size_max };
+        let explanation = explain(&maker, &file, &tensors);
         tracing::info!(path = %path.display(), provider = %maker.provider, threads = maker.threads, "model loaded");
         Ok(Self {
             host,
             maker,
-            plan,
+            tensors,
             counters: Arc::default(),
             session: Mutex::new(Some(session)),
             explanation,
@@ -95,7 +95,7 @@ impl Model for OnnxModel {
 
     fn create_instance(&self, placement: &Placement) -> Result<OnnxInstance, PluginError> {
         let session = self.session(&placement.cpus)?;
-        OnnxInstance::new(self.host, session, &self.plan, Arc::clone(&self.counters))
+        OnnxInstance::new(self.host, session, &self.tensors, Arc::clone(&self.counters))
     }
 
     fn start(&self) -> Result<(), PluginError> {
@@ -116,7 +116,7 @@ impl Model for OnnxModel {
     }
 }
 
-fn explain(maker: &SessionMaker, file: &OnnxFile, plan: &Plan) -> String {
+fn explain(maker: &SessionMaker, file: &OnnxFile, model: &ModelTensors) -> String {
     let SessionMaker { runtime, provider, threads, settings, .. } = maker;
     let mut text = String::new();
     let mut line = |line: String| {
@@ -135,7 +135,7 @@ fn explain(maker: &SessionMaker, file: &OnnxFile, plan: &Plan) -> String {
         format!("{domain} {}", opset.version)
     });
     let name = file.path().file_name().map(|name| Path::new(name).display().to_string()).unwrap_or_default();
-    let batches = match plan.fit.batching {
+    let batches = match model.fit.batching {
         Batching::Free => "batches of any size".to_owned(),
         Batching::Fixed(fixed) => format!("batches of {fixed}"),
         Batching::None => "one sample at a time".to_owned(),
@@ -146,14 +146,14 @@ fn explain(maker: &SessionMaker, file: &OnnxFile, plan: &Plan) -> String {
         opsets.collect::<Vec<_>>().join(", "),
         file.op_types().len()
     ));
-    for tensor in tensors(&plan.fit, file.signature(), [&plan.inputs, &plan.outputs]) {
+    for tensor in tensor_lines(&model.fit, file.signature(), [&model.inputs, &model.outputs]) {
         line(tensor);
     }
     text.trim_end().to_owned()
 }
 
 /// A line for each tensor: where it comes from, where it goes, and what happens to it on the way.
-fn tensors(fit: &Fit, signature: &Signature, [inputs, outputs]: [&[TensorSpec]; 2]) -> Vec<String> {
+fn tensor_lines(fit: &Fit, signature: &Signature, [inputs, outputs]: [&[TensorSpec]; 2]) -> Vec<String> {
     let converted = |port: &proctor_onnx_file::Port| match port.conversion {
         None => String::new(),
         Some(conversion) => {

@@ -4,8 +4,8 @@ use proctor_onnx_file::{Batching, Fit, Port};
 use proctor_plugin_api::{Batch, PluginError, vocabulary::ElementType};
 
 use crate::{
+    binding::{Element, Memory},
     buffer::Buffer,
-    call::{Element, Memory},
 };
 
 /// An input or output, with room for a batch of it where the host's memory cannot be used.

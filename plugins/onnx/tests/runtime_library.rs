@@ -8,7 +8,7 @@ use std::{fs, path::Path, process::Command};
 
 use common::skipped;
 use proctor_plugin_api::linked_plugins;
-use proctor_plugin_host::{PluginLibrary, PluginLocation};
+use proctor_plugin_host::{LoadedPlugin, PluginLocation};
 
 fn refusal(library: &Path) -> String {
     common::open(&[("library", library.to_str().unwrap())]).map(drop).unwrap_err()
@@ -32,7 +32,7 @@ fn compiled(folder: &Path, name: &str, code: &str) -> Option<std::path::PathBuf>
 #[test]
 fn the_manifest_needs_no_library() {
     assert!(linked_plugins().any(|plugin| (plugin.name)() == "onnx"));
-    let plugin = PluginLibrary::load(&PluginLocation::Linked("onnx")).unwrap();
+    let plugin = LoadedPlugin::load(&PluginLocation::Linked("onnx")).unwrap();
     let first = &plugin.manifest().models[0];
     assert_eq!((first.model.as_str(), first.format.as_str()), ("*", "onnx"));
     assert_eq!((first.precision.as_str(), first.device.as_str()), ("f32", "cpu"));

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc, thread};
 
 use proctor_plugin_api::vocabulary::SampleIndex;
 use proctor_plugin_host::{
-    Backend, HostServices, Instance, Model, ModelDemand, PluginHostError, PluginLibrary, PluginLocation,
+    Backend, HostServices, Instance, LoadedPlugin, Model, ModelDemand, PluginHostError, PluginLocation,
 };
 
 use crate::{
@@ -22,7 +22,7 @@ use crate::{
 /// # Errors
 /// What a user reads: the plugin is not linked in, an option is wrong, or the plugin does not open.
 pub fn open(plugin: &'static str, options: &[(&str, &str)]) -> Result<Backend, String> {
-    let library = PluginLibrary::load(&PluginLocation::Linked(plugin)).map_err(text)?;
+    let library = LoadedPlugin::load(&PluginLocation::Linked(plugin)).map_err(text)?;
     let given: BTreeMap<String, String> =
         options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let options = library.options(&given).map_err(text)?;

@@ -11,7 +11,7 @@ use std::{
 use proctor_config::{Loader, Settings};
 use proctor_loadgen::TestSettings;
 use proctor_plugin_api::abi::ProctorStamps;
-use proctor_plugin_host::{PluginLibrary, SearchPath};
+use proctor_plugin_host::{LoadedPlugin, SearchPath};
 use proctor_vocabulary::{
     CompletionSink, QuerySample, QuerySampleResponse, ResponseId, SampleIndex, Scenario, TestMode,
 };
@@ -60,7 +60,7 @@ fn one_line(error: &HostError) -> String {
 fn serve(flags: &EnginesWorkerFlags) -> Result<(), HostError> {
     let mut settings = settings(flags)?;
     let location = SearchPath::standard(&settings.run.plugin_path).find(&settings.run.plugin)?;
-    let plugin = PluginLibrary::load(&location)?;
+    let plugin = LoadedPlugin::load(&location)?;
     let identity = plugin.identity();
     say(&Hello { version: format!("{} {}", identity.name, identity.version) });
     settings.plugin_options = plugin_options(flags, &plugin).collect();
@@ -106,7 +106,7 @@ fn settings(flags: &EnginesWorkerFlags) -> Result<Settings, HostError> {
 /// for this plugin, which prevails.
 fn plugin_options(
     flags: &EnginesWorkerFlags,
-    plugin: &PluginLibrary,
+    plugin: &LoadedPlugin,
 ) -> impl Iterator<Item = (String, String)> {
     let name = plugin.identity().name.clone();
     let of_case = [(THREADS, Some(flags.threads.to_string())), (LIBRARY, flags.library.clone())];
@@ -327,7 +327,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let flags = flags(folder.path(), 1, &["cpu-rnn.calibration_s=0", "onnx.level=all"]);
         let location = SearchPath::standard(&[]).find("cpu-rnn").unwrap();
-        let options: Vec<_> = plugin_options(&flags, &PluginLibrary::load(&location).unwrap()).collect();
+        let options: Vec<_> = plugin_options(&flags, &LoadedPlugin::load(&location).unwrap()).collect();
         let expected = [("cpu-rnn.threads", "3"), ("cpu-rnn.calibration_s", "0")];
         assert_eq!(options, expected.map(|(key, value)| (key.to_owned(), value.to_owned())));
     }

@@ -12,7 +12,7 @@ use std::{
 
 use proctor_datasets::SampleStore;
 use proctor_plugin_host::{
-    HostServices, Instance, Model, ModelDemand, PluginHostError, PluginLibrary, SampleBuffers, SearchPath,
+    HostServices, Instance, LoadedPlugin, Model, ModelDemand, PluginHostError, SampleBuffers, SearchPath,
 };
 use proctor_rnn_limits::pin_to;
 use proctor_vocabulary::{
@@ -44,7 +44,7 @@ const GRU_RESET: &str = "gru_reset";
 pub(crate) fn work(flags: &WorkerFlags) -> Result<Conclusion, HostError> {
     pin_to(&flags.cpus).map_err(|error| HostError::Usage(format!("--cpus {:?}: {error}", flags.cpus)))?;
     let location = SearchPath::standard(&[]).find(&flags.plugin)?;
-    let library = PluginLibrary::load(&location)?;
+    let library = LoadedPlugin::load(&location)?;
     let identity = library.identity();
     say(&Hello { version: format!("{} {}", identity.name, identity.version) });
     let mut loaded: Option<Loaded> = None;
@@ -63,7 +63,7 @@ pub(crate) fn work(flags: &WorkerFlags) -> Result<Conclusion, HostError> {
 
 fn reply_to(
     request: &Request,
-    library: &PluginLibrary,
+    library: &LoadedPlugin,
     flags: &WorkerFlags,
     loaded: &mut Option<Loaded>,
 ) -> Result<Reply, String> {
@@ -107,7 +107,7 @@ fn load_stage(
 /// Loads a layer through the plugin boundary and writes its output. The first time the plugin may have to find out how
 /// to run it; the second time it knows.
 fn load_twice(
-    library: &PluginLibrary,
+    library: &LoadedPlugin,
     flags: &WorkerFlags,
     folder: &Path,
     layer: LayerCase,
@@ -167,7 +167,7 @@ struct Served {
 
 impl Served {
     fn new(
-        library: &PluginLibrary,
+        library: &LoadedPlugin,
         flags: &WorkerFlags,
         folder: &Path,
         layer: LayerCase,
@@ -227,7 +227,7 @@ impl Drop for Served {
 }
 
 /// The threads and the convention of a GRU, where the plugin has such options, and what the user gave.
-fn options(library: &PluginLibrary, flags: &WorkerFlags, layer: &LayerCase) -> BTreeMap<String, String> {
+fn options(library: &LoadedPlugin, flags: &WorkerFlags, layer: &LayerCase) -> BTreeMap<String, String> {
     let reset = if layer.kind == Kind::Gru0 { "before" } else { "after" };
     let set = [(THREADS, flags.threads.to_string()), (GRU_RESET, reset.to_owned())];
     let has = |name: &str| library.manifest().options.iter().any(|option| option.name == name);

@@ -2,7 +2,7 @@
 
 mod elf;
 mod layout;
+pub(crate) mod loaded_plugin;
 pub(crate) mod manifest;
-pub(crate) mod plugin_library;
 #[macro_use]
 pub(crate) mod table;

@@ -19,7 +19,7 @@ use crate::{
     call::Call,
     error::PluginHostError,
     guard::{activity::Activity, checked::checked},
-    load::plugin_library::PluginLibrary,
+    load::loaded_plugin::LoadedPlugin,
     objects::handle::{Handle, borrowed},
     services::{
         context::{HostContext, HostServices},
@@ -36,7 +36,7 @@ pub struct Backend {
 }
 
 pub(crate) struct BackendInner {
-    pub(crate) library: PluginLibrary,
+    pub(crate) library: LoadedPlugin,
     pub(crate) handle: Handle<ProctorBackend>,
     pub(crate) host: &'static HostContext,
     pub(crate) activity: &'static Activity,
@@ -44,7 +44,7 @@ pub(crate) struct BackendInner {
     pub(crate) has_model: AtomicBool,
 }
 
-impl PluginLibrary {
+impl LoadedPlugin {
     /// Opens the device or the library below the plugin. [main thread]
     ///
     /// # Errors

@@ -24,8 +24,8 @@ use proctor_plugin_api::{
 use plugin::*;
 
 use crate::{
-    Backend, HostServices, Model, ModelDemand, PluginHostError, PluginLibrary, SampleBuffers,
-    load::plugin_library::Origin,
+    Backend, HostServices, LoadedPlugin, Model, ModelDemand, PluginHostError, SampleBuffers,
+    load::loaded_plugin::Origin,
 };
 
 fn leak<T>(value: T) -> &'static mut T {
@@ -110,13 +110,13 @@ fn manifest(models: Vec<ProctorModelSupport>, options: Vec<ProctorOptionSpec>) -
     }
 }
 
-fn load(table: ProctorPlugin, manifest: ProctorManifest) -> Result<PluginLibrary, PluginHostError> {
+fn load(table: ProctorPlugin, manifest: ProctorManifest) -> Result<LoadedPlugin, PluginHostError> {
     TABLE.set(leak(table));
     MANIFEST.set(leak(manifest));
-    PluginLibrary::from_entry(entry, "hand", Origin::linked())
+    LoadedPlugin::from_entry(entry, "hand", Origin::linked())
 }
 
-fn good_library() -> PluginLibrary {
+fn good_library() -> LoadedPlugin {
     load(table(), manifest(vec![model_row()], vec![option_row()])).unwrap()
 }
 

@@ -41,7 +41,7 @@ fn good_manifest() -> ProctorManifest {
 }
 
 fn load_file(path: &Path) -> String {
-    PluginLibrary::load(&PluginLocation::Library(path.to_owned())).unwrap_err().to_string()
+    LoadedPlugin::load(&PluginLocation::Library(path.to_owned())).unwrap_err().to_string()
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn a_library_without_the_entry_is_no_plugin() {
 #[test]
 fn a_refusal_is_the_plugins_own_words() {
     TABLE.set(ptr::null());
-    let refuse = || PluginLibrary::from_entry(entry, "hand", Origin::linked()).unwrap_err().to_string();
+    let refuse = || LoadedPlugin::from_entry(entry, "hand", Origin::linked()).unwrap_err().to_string();
     REFUSAL.set("speaks 7.0 only");
     assert_eq!(refuse(), "hand refuses this host: speaks 7.0 only");
     REFUSAL.set("");
@@ -120,7 +120,7 @@ fn a_newer_minor_version_is_taken_with_what_both_know() {
         capabilities: good_manifest().capabilities | 1 << 40,
         ..good_manifest()
     }));
-    let library = PluginLibrary::from_entry(entry, "hand", Origin::linked()).unwrap();
+    let library = LoadedPlugin::from_entry(entry, "hand", Origin::linked()).unwrap();
     assert_eq!(library.identity().abi_minor, 9);
 }
 
@@ -144,7 +144,7 @@ fn a_missing_function_is_named() {
 fn a_wrong_pointer_is_refused() {
     TABLE.set(leak(table()));
     MANIFEST.set(ptr::null());
-    let refuse = || PluginLibrary::from_entry(entry, "hand", Origin::linked()).unwrap_err().to_string();
+    let refuse = || LoadedPlugin::from_entry(entry, "hand", Origin::linked()).unwrap_err().to_string();
     assert_eq!(refuse(), "hand: ProctorManifest is null");
     MANIFEST.set(ptr::from_ref(leak(good_manifest())).wrapping_byte_add(1));
     assert_eq!(refuse(), "hand: ProctorManifest is not aligned");

@@ -6,7 +6,7 @@ use proctor_config::{Benchmark, IssueMode, Origin, Settings};
 use proctor_datasets::DataRoot;
 use proctor_plugin_api::{Manifest, ModelSupport, Options};
 use proctor_plugin_host::{
-    Backend, FileOffer, HostServices, Model, ModelDemand, PluginIdentity, PluginLibrary, PluginLocation,
+    Backend, FileOffer, HostServices, LoadedPlugin, Model, ModelDemand, PluginIdentity, PluginLocation,
     SearchPath, choose_precision, is_declared,
 };
 use proctor_vocabulary::did_you_mean;
@@ -23,7 +23,7 @@ use crate::{
 
 /// An opened plugin.
 pub(crate) struct Plugin {
-    pub(crate) library: PluginLibrary,
+    pub(crate) library: LoadedPlugin,
     pub(crate) backend: Backend,
     pub(crate) options: Options,
     pub(crate) dispatch: Dispatch,
@@ -54,7 +54,7 @@ impl Plugin {
     ) -> Result<Self, HostError> {
         let path = SearchPath::standard(&settings.run.plugin_path);
         let location = path.find(&settings.run.plugin)?;
-        let library = PluginLibrary::load(&location)?;
+        let library = LoadedPlugin::load(&location)?;
         let manifest = library.manifest();
         let dispatch = dispatch(settings, manifest)?;
         let others: Vec<_> = path.list().iter().map(PluginLocation::name).collect();

@@ -2,7 +2,7 @@
 
 use candle_sut::{Candle, models::MODELS};
 use proctor_plugin_api::{Plugin, linked_plugins, vocabulary::Scenario};
-use proctor_plugin_host::{PluginLibrary, PluginLocation};
+use proctor_plugin_host::{LoadedPlugin, PluginLocation};
 
 #[test]
 fn it_is_linked_in_under_its_name_and_declares_every_model_in_every_precision() {
@@ -30,7 +30,7 @@ fn no_two_kinds_of_models_share_an_id() {
 
 #[test]
 fn options_are_checked() {
-    let library = PluginLibrary::load(&PluginLocation::Linked("candle")).unwrap();
+    let library = LoadedPlugin::load(&PluginLocation::Linked("candle")).unwrap();
     let resolve = |name: &str, value: &str| library.options(&[(name.to_owned(), value.to_owned())].into());
     assert!(resolve("threads", "2").is_ok());
     for (name, value) in [("threads", "1025"), ("threads", "two"), ("thread", "1")] {

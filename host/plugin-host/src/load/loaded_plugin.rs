@@ -60,7 +60,7 @@ pub struct PluginIdentity {
 
 /// A loaded, negotiated and checked plugin. It stays loaded to the end of the process. Clones share it.
 #[derive(Debug, Clone)]
-pub struct PluginLibrary {
+pub struct LoadedPlugin {
     loaded: Arc<Loaded>,
 }
 
@@ -87,7 +87,7 @@ impl Origin {
     }
 }
 
-impl PluginLibrary {
+impl LoadedPlugin {
     /// Loads a plugin, negotiates the version, and reads and checks its table and manifest. No device is touched.
     ///
     /// # Errors

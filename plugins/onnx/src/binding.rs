@@ -21,7 +21,7 @@ use proctor_onnx_file::Port;
 pub(crate) type Element = ONNXTensorElementDataType;
 
 /// A session with the tensors of its next call.
-pub(crate) struct Call {
+pub(crate) struct Binding {
     session: Arc<SharedSessionInner>,
     memory: MemoryInfo<'static>,
     inputs: Values,
@@ -47,7 +47,7 @@ pub(crate) struct Memory {
     pub size_bytes: usize,
 }
 
-impl Call {
+impl Binding {
     /// Prepares for calls with these inputs and outputs.
     ///
     /// # Errors
