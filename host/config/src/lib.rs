@@ -65,7 +65,6 @@
 
 mod benchmark;
 mod check;
-mod constraints;
 mod error;
 mod file;
 mod key;

@@ -170,7 +170,7 @@ impl Loader {
         let scenario = selected(&upper, "scenario").1.parse().unwrap_or(Scenario::SingleStream);
         let preset_name = selected(&upper, "preset").1;
         let known_preset = PRESETS.iter().find(|name| name.eq_ignore_ascii_case(&preset_name));
-        let rules = selected(&upper, "rules").1.parse().unwrap_or(Rules::V50);
+        let rules: Rules = selected(&upper, "rules").1.parse().unwrap_or_default();
         let benchmark = choose_benchmark(&upper, scenario, &mut errors);
 
         let mut stack = Stack::of_defaults();

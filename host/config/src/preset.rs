@@ -1,19 +1,14 @@
-//! The presets: the values of LoadGen's built-in `mlperf.conf`, or of an older round of rules, with the rules' durations
-//! or with short ones.
+//! The presets: the values of LoadGen's built-in `mlperf.conf`, or of the tables of a round that has its own, with the
+//! rules' durations or with short ones.
 
 use proctor_loadgen::{
     Rules, TestSettings,
     config_file::{self, ConfigFileKind, ConfigFileReport},
+    rounds::{Bounds, Tables},
 };
 use proctor_vocabulary::Scenario::{self, MultiStream, Offline, Server, SingleStream};
 
-use crate::{
-    benchmark::Benchmark,
-    check::Entry,
-    constraints::{Constraints, constraints},
-    origin::Origin,
-    value::Value,
-};
+use crate::{benchmark::Benchmark, check::Entry, origin::Origin, value::Value};
 
 /// Name of the preset with the rules' durations.
 pub(crate) const OFFICIAL: &str = "official";
@@ -30,10 +25,9 @@ pub(crate) struct Length {
 
 /// The settings of a preset under some rules, for a scenario of a benchmark, whose model `mlperf.conf` may know.
 pub(crate) fn preset(name: &str, rules: Rules, benchmark: &Benchmark, scenario: Scenario) -> Vec<Entry> {
-    let values = if rules.are_older() {
-        older(name, rules, benchmark, scenario)
-    } else {
-        newest(name, benchmark, scenario)
+    let values = match &rules.tables {
+        Some(tables) => of_tables(tables, name, rules, benchmark, scenario),
+        None => of_mlperf_conf(name, rules, benchmark, scenario),
     };
     let origin = Origin::Preset { name: name.to_owned() };
     let entry = |(key, value): (&str, Value)| Entry { key: key.to_owned(), value, origin: origin.clone() };
@@ -41,13 +35,18 @@ pub(crate) fn preset(name: &str, rules: Rules, benchmark: &Benchmark, scenario: 
 }
 
 /// The values of `mlperf.conf`.
-fn newest(name: &str, benchmark: &Benchmark, scenario: Scenario) -> Vec<(&'static str, Value)> {
+fn of_mlperf_conf(
+    name: &str,
+    rules: Rules,
+    benchmark: &Benchmark,
+    scenario: Scenario,
+) -> Vec<(&'static str, Value)> {
     let (mut settings, report) = builtin(&benchmark.model.id, scenario);
     let applied = report.applied.iter().map(|applied| applied.setting);
     // The seeds of that file are defaults: they do not depend on how long a run is.
     let mut fields: Vec<_> = applied.filter(|field| !field.ends_with("_rng_seed")).collect();
     if name != OFFICIAL {
-        (settings.min_duration_ms, settings.min_query_count) = short(Rules::V50, benchmark, scenario);
+        (settings.min_duration_ms, settings.min_query_count) = short(rules, benchmark, scenario);
         fields.extend(["min_duration_ms", "min_query_count"]);
         fields.sort_unstable();
         fields.dedup();
@@ -56,10 +55,15 @@ fn newest(name: &str, benchmark: &Benchmark, scenario: Scenario) -> Vec<(&'stati
     fields.into_iter().map(|field| (field, value(field))).collect()
 }
 
-/// The values of an older round's tables. `mlperf.conf` is of a later one, and has no say.
-fn older(name: &str, rules: Rules, benchmark: &Benchmark, scenario: Scenario) -> Vec<(&'static str, Value)> {
-    let Constraints { interval_ms, server_latency_ms, tail } =
-        constraints(rules, &benchmark.model.id, &benchmark.task);
+/// The values of a round's tables. `mlperf.conf` is of another round, and has no say.
+fn of_tables(
+    tables: &Tables,
+    name: &str,
+    rules: Rules,
+    benchmark: &Benchmark,
+    scenario: Scenario,
+) -> Vec<(&'static str, Value)> {
+    let Bounds { interval_ms, server_latency_ms, tail } = tables.bounds(&benchmark.model.id, &benchmark.task);
     let mut values = Vec::new();
     let tail_key = match scenario {
         SingleStream => Some("single_stream_target_latency_percentile"),
@@ -67,7 +71,7 @@ fn older(name: &str, rules: Rules, benchmark: &Benchmark, scenario: Scenario) ->
         Server => Some("server_target_latency_percentile"),
         Offline => None,
     };
-    let mut tail = if scenario == SingleStream { 0.9 } else { tail };
+    let mut tail = if scenario == SingleStream { tables.single_stream_percentile } else { tail };
     if let Some(key) = tail_key {
         values.push((key, Value::Number(tail)));
         // A benchmark with a tail of its own needs the queries for that one.
@@ -84,9 +88,10 @@ fn older(name: &str, rules: Rules, benchmark: &Benchmark, scenario: Scenario) ->
             .extend(server_latency_ms.map(|ms| ("server_target_latency_ns", Value::Integer(ms * 1_000_000)))),
         SingleStream | Offline => {}
     }
-    let official = rules.min_query_count(scenario, tail).map(|queries| (rules.min_duration_ms(), queries));
-    let (duration_ms, queries) =
-        official.filter(|_| name == OFFICIAL).unwrap_or_else(|| short(rules, benchmark, scenario));
+    let (duration_ms, queries) = match name {
+        OFFICIAL => (tables.min_duration_ms, tables.min_query_count(scenario, tail)),
+        _ => short(rules, benchmark, scenario),
+    };
     values.push(("min_duration_ms", Value::Integer(duration_ms)));
     values.push(("min_query_count", Value::Integer(queries)));
     if name == OFFICIAL && scenario == Server {
@@ -98,7 +103,7 @@ fn older(name: &str, rules: Rules, benchmark: &Benchmark, scenario: Scenario) ->
 /// A few seconds and the queries for them, instead of the rules' duration in ms and number of queries.
 ///
 /// Early stopping needs 64 queries for a 90th percentile, 219 for a 97th, and 662 for a 99th; without one over the bound
-/// 44, 152 and 459. Under the older rules one of 100 queries may be over the bound. Offline is measured over a fixed number
+/// 44, 152 and 459. In rounds without it, one of 100 queries may be over the interval. Offline is measured over a fixed number
 /// of samples, whatever time they take: fewer where the definition expects them to take long.
 ///
 /// Source of the counts: MLPerf Inference rules, appendix on early stopping.
@@ -115,7 +120,7 @@ fn short(rules: Rules, benchmark: &Benchmark, scenario: Scenario) -> (u64, u64) 
     };
     match scenario {
         SingleStream => (2000, 100),
-        MultiStream if rules.are_older() => (2000, 100),
+        MultiStream if !rules.stops_early => (2000, 100),
         MultiStream => (2000, for_tail(own("multi_stream_target_latency_percentile"))),
         Server => (2000, for_tail(own("server_target_latency_percentile"))),
         // Some three seconds. The cast saturates, and the number is clamped anyway.
@@ -132,8 +137,11 @@ pub(crate) fn official_length(model: &str, test: &TestSettings) -> Length {
         Server => test.server_target_latency_percentile,
         SingleStream | Offline => 0.9,
     };
-    match rules.min_query_count(scenario, tail) {
-        Some(queries) => Length { duration_ms: rules.min_duration_ms(), queries, runs },
+    match &rules.tables {
+        Some(tables) => {
+            let queries = tables.min_query_count(scenario, tail);
+            Length { duration_ms: tables.min_duration_ms, queries, runs }
+        }
         None => {
             let (settings, _) = builtin(model, scenario);
             Length { duration_ms: settings.min_duration_ms, queries: settings.min_query_count, runs }
@@ -176,7 +184,11 @@ mod tests {
     }
 
     fn value(name: &str, model: &str, scenario: Scenario, key: &str) -> Option<Value> {
-        value_of(preset(name, Rules::V50, &benchmark(model, ""), scenario), key)
+        value_of(preset(name, Rules::default(), &benchmark(model, ""), scenario), key)
+    }
+
+    fn round(name: &str) -> Rules {
+        name.parse().unwrap()
     }
 
     fn older_value(rules: Rules, model: &str, scenario: Scenario, key: &str) -> Option<Value> {
@@ -201,7 +213,7 @@ mod tests {
     /// Tables 2, 3 and 5 of the paper, and the tables of the rules v0.7.
     #[test]
     fn the_official_preset_under_older_rules_has_their_counts_bounds_and_durations() {
-        for rules in [Rules::V05, Rules::V07] {
+        for rules in [round("v0.5"), round("v0.7")] {
             for (scenario, count) in
                 [(SingleStream, 1024), (MultiStream, 270_336), (Server, 270_336), (Offline, 24_576)]
             {
@@ -212,7 +224,7 @@ mod tests {
                 assert_eq!(value("server_run_count"), runs);
             }
         }
-        let of_05 = |model, scenario, key| older_value(Rules::V05, model, scenario, key);
+        let of_05 = |model, scenario, key| older_value(round("v0.5"), model, scenario, key);
         for (model, interval_ms, server_ms, tail, count) in [
             ("resnet50", 50, 15, 0.99, 270_336),
             ("mobilenet", 50, 10, 0.99, 270_336),
@@ -241,14 +253,14 @@ mod tests {
         let mut benchmark = benchmark("gnmt", "");
         let settings = benchmark.scenarios.get_mut(&Server).unwrap();
         settings.insert("server_target_latency_percentile".to_owned(), Value::Number(0.95));
-        let entries = preset(OFFICIAL, Rules::V05, &benchmark, Server);
+        let entries = preset(OFFICIAL, round("v0.5"), &benchmark, Server);
         assert_eq!(value_of(entries, "min_query_count"), Some(Value::Integer(57_344)));
     }
 
     #[test]
     fn the_quick_preset_differs_in_length_only() {
         for (rules, scenario) in
-            Rules::ALL.iter().flat_map(|rules| Scenario::ALL.iter().map(move |it| (*rules, *it)))
+            Rules::all().flat_map(|rules| Scenario::ALL.iter().map(move |it| (rules, *it)))
         {
             let benchmark = benchmark("resnet50", "");
             let official = preset("official", rules, &benchmark, scenario);
@@ -268,7 +280,7 @@ mod tests {
             let mut benchmark = benchmark("m", "");
             let settings = benchmark.scenarios.get_mut(&scenario).unwrap();
             settings.insert(key.to_owned(), Value::Number(number));
-            value_of(preset("quick", Rules::V50, &benchmark, scenario), "min_query_count").unwrap()
+            value_of(preset("quick", Rules::default(), &benchmark, scenario), "min_query_count").unwrap()
         };
         for (qps, expected) in [(1e9, 4096), (100.0, 300), (0.5, 64)] {
             assert_eq!(count(Offline, "offline_expected_qps", qps), Value::Integer(expected));

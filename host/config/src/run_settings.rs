@@ -64,7 +64,7 @@ run_settings! {
     /// Length of a run, a few seconds or as long as the rules want.
     preset: String = DefaultValue::Text("quick"), Kind::Choice(PRESETS), flag Flag::new("preset");
     /// The round of rules that a run is made and judged by; v5.0 is that and all later ones.
-    rules: Rules = DefaultValue::Text("v5.0"), Kind::Choice(Rules::NAMES);
+    rules: Rules = DefaultValue::Text(Rules::NAMES[0]), Kind::Choice(Rules::NAMES);
     /// Server: performance runs that make one result, which is their lowest.
     server_run_count: u64 = DefaultValue::Integer(1), Kind::integer(1, 100);
     /// Folder of the data sets and models.

@@ -11,7 +11,7 @@ fn load(assignments: &[&str]) -> Settings {
 #[test]
 fn the_default_rules_are_the_newest() {
     let settings = load(&[]);
-    assert_eq!((settings.run.rules, settings.test.rules), (Rules::V50, Rules::V50));
+    assert_eq!((settings.run.rules, settings.test.rules), (Rules::default(), Rules::default()));
     assert_eq!(settings.origin("rules").unwrap().to_string(), "default");
 }
 
@@ -30,7 +30,8 @@ fn rules_may_come_from_any_layer_and_choose_the_preset() {
         .set("preset=official")
         .load()
         .expect("the settings are well formed");
-    assert_eq!((settings.run.rules, settings.test.rules), (Rules::V07, Rules::V07));
+    let v0_7: Rules = "v0.7".parse().expect("it is a round");
+    assert_eq!((settings.run.rules, settings.test.rules), (v0_7, v0_7));
     assert_eq!(settings.test.min_query_count, 270_336);
     assert_eq!(settings.test.min_duration_ms, 60_000);
     assert_eq!(settings.test.multi_stream_interval_ms, 50.0);

@@ -27,9 +27,10 @@
 //!   a fraction of a second and repeat to the byte.
 //! - **Logs are made after the run**, the trace too, from the slots and a bounded selection of timed issue calls.
 //! - **Server latency counts from the scheduled instant**, however late the issue; [`IssueDelay`] says how late.
-//! - **[`Rules`] choose the round.** Under v0.5 and v0.7 MultiStream sends its queries at fixed intervals
-//!   ([`IntervalRecord`]), nothing stops early, and [`statistical_query_count`] says how many queries it takes.
-//!   LoadGen 6 knows no such rules; under v5.0, the default, they change nothing.
+//! - **[`Rules`] choose the round, and rounds are data**: [`rounds`] has one file for each. Under v0.5 and v0.7
+//!   MultiStream sends its queries at fixed intervals ([`IntervalRecord`]), nothing stops early, and
+//!   [`statistical_query_count`] says how many queries it takes. LoadGen 6 knows no such rules; under v5.0, the
+//!   default, they change nothing.
 //!
 //! # How it waits
 //! [`WaitPolicy`] says what the issuing thread does until the instant of a query, or until the samples of the last
@@ -186,6 +187,7 @@ pub use settings::{
     effective::{EffectiveSettings, check::SettingsError},
     log_output::LogOutputSettings,
     query_count::{required_query_count, statistical_query_count, tail_margin},
+    rounds,
     rules::Rules,
     test_settings::{FieldInfo, TestSettings},
     value::{SettingError, SettingKind, SettingValue},

@@ -1,6 +1,8 @@
 //! The figures of a performance run under the names that people and `result.json` use.
 
-use proctor_loadgen::{EffectiveSettings, LatencyStatistics, PerformanceResult, ScenarioFigures};
+use proctor_loadgen::{
+    EffectiveSettings, LatencyStatistics, PerformanceResult, ScenarioFigures, rounds::ServerMetric,
+};
 use serde::Serialize;
 
 use crate::text;
@@ -52,8 +54,7 @@ impl From<&LatencyStatistics> for Latencies {
 
 /// The metric of the scenario under the rules of the test.
 ///
-/// Under the older rules that of MultiStream is the number of streams, and that of Server the rate at which samples
-/// were scheduled (MLPerf Inference rules v0.7, FAQ).
+/// The round decides whether that of MultiStream is the number of streams, and which rate that of Server is.
 pub(crate) fn metric(result: &PerformanceResult, settings: &EffectiveSettings) -> Metric {
     let quantile = settings.target_latency_percentile;
     if let Some(intervals) = &result.intervals {
@@ -69,11 +70,15 @@ pub(crate) fn metric(result: &PerformanceResult, settings: &EffectiveSettings) -
     match &result.figures {
         ScenarioFigures::SingleStream { .. } => latency("query", result.sample_latencies.target_ns),
         ScenarioFigures::MultiStream { query_latencies } => latency("query", query_latencies.target_ns),
-        ScenarioFigures::Server { scheduled_samples_per_second, .. } if result.rules.are_older() => {
-            rate("rate of scheduled samples", *scheduled_samples_per_second)
-        }
-        ScenarioFigures::Server { completed_samples_per_second, .. } => {
-            rate("throughput of completed samples", *completed_samples_per_second)
+        ScenarioFigures::Server { scheduled_samples_per_second, completed_samples_per_second, .. } => {
+            match result.rules.server_metric {
+                ServerMetric::ScheduledSamples => {
+                    rate("rate of scheduled samples", *scheduled_samples_per_second)
+                }
+                ServerMetric::CompletedSamples => {
+                    rate("throughput of completed samples", *completed_samples_per_second)
+                }
+            }
         }
         ScenarioFigures::Offline { samples_per_second, .. } => rate("throughput", *samples_per_second),
     }

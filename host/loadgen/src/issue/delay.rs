@@ -1,6 +1,6 @@
 //! How late queries were issued: a histogram of fixed size, and its summary.
 
-/// How much later than scheduled queries were issued. Only Server, and MultiStream under the older rules, have a
+/// How much later than scheduled queries were issued. Only Server, and MultiStream at fixed intervals, have a
 /// schedule; 0 otherwise.
 ///
 /// The maximum and the mean are exact. A percentile is the delay at position `floor(count * quantile)` of all, in

@@ -1,4 +1,4 @@
-//! The older MultiStream: a query at each fixed interval, unless the system still works at the last one.
+//! MultiStream at fixed intervals: a query at each of them, unless the system still works at the last one.
 //!
 //! Interval k starts k times the interval after the start of the phase, so errors do not add up. A query that is not
 //! complete at the start of the next interval makes that interval pass without a query, and delays all that follow by

@@ -4,7 +4,7 @@
 //! | scenario | before a query is issued | its latency counts from |
 //! |---|---|---|
 //! | SingleStream, MultiStream | all samples of the last query are complete | the issue |
-//! | MultiStream, older rules | the next interval starts at which they are complete | the start of the interval |
+//! | MultiStream at fixed intervals | the next interval starts at which they are complete | the start of the interval |
 //! | Server | its scheduled instant has come | the scheduled instant, however late the issue |
 //! | Offline | nothing | the start |
 //!
@@ -78,7 +78,7 @@ pub(crate) struct IssueLoop<'a, C> {
     issuer: Issuer<'a>,
     queries: QueryGenerator,
     sampler: AccuracySampler,
-    /// MultiStream under the older rules: when queries leave.
+    /// MultiStream at fixed intervals: when queries leave.
     grid: Option<IntervalGrid>,
     /// How many queries of other issuers come before the next of this one.
     pass_over_count: u64,

@@ -32,7 +32,7 @@ impl DetailLog {
             }
             _ => {}
         }
-        self.result_of_older_rules(time_ns, result);
+        self.result_round(time_ns, result);
         self.entry(time_ns, "num_errors", self.error_count());
     }
 
@@ -43,7 +43,7 @@ impl DetailLog {
         }
         self.entry(time_ns, "result_min_duration_met", result.min_duration_met);
         self.entry(time_ns, "result_min_queries_met", result.min_queries_met);
-        let stops_early = !result.rules.are_older();
+        let stops_early = result.rules.stops_early;
         if stops_early {
             self.entry(time_ns, "early_stopping_met", result.early_stopping.met);
         }
@@ -65,7 +65,7 @@ impl DetailLog {
                 self.entry(time_ns, "result_qps_with_loadgen_overhead", *qps_with_loadgen_overhead);
                 self.entry(time_ns, "result_qps_without_loadgen_overhead", *qps_without_loadgen_overhead);
                 let early = &result.early_stopping;
-                if !result.rules.are_older() {
+                if result.rules.stops_early {
                     self.entry(time_ns, "early_stopping_latency_ss", early.estimate_ns.unwrap_or(0));
                     self.entry(time_ns, "early_stopping_latency_ms", early.estimate_ns_p99.unwrap_or(0));
                 }
@@ -73,7 +73,7 @@ impl DetailLog {
             ScenarioFigures::MultiStream { query_latencies } => {
                 self.latencies(time_ns, query_latencies, "query_latency_ns");
                 let estimate_ns = result.early_stopping.estimate_ns.unwrap_or(0);
-                if !result.rules.are_older() {
+                if result.rules.stops_early {
                     self.entry(time_ns, "early_stopping_latency_ms", estimate_ns);
                 }
             }

@@ -67,7 +67,7 @@ impl DetailLog {
             let value = request.get(name).expect("the lists above name fields of the settings");
             self.entry(time_ns, format!("requested_{name}"), value);
         }
-        self.requested_of_older_rules(time_ns, request);
+        self.requested_round(time_ns, request);
     }
 
     /// Appends what took effect.
@@ -105,6 +105,6 @@ impl DetailLog {
             "accuracy_sample_count" => accuracy_sample_count,
             "sample_concatenate_permutation" => sample_concatenate_permutation,
         }
-        self.effective_of_older_rules(time_ns, settings);
+        self.effective_round(time_ns, settings);
     }
 }

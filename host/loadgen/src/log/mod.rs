@@ -12,9 +12,9 @@ mod detail_read;
 mod detail_result;
 mod detail_settings;
 mod files;
-mod older_rules;
 mod outcome_logs;
 mod outcome_trace;
+mod round;
 mod summary;
 mod trace;
 

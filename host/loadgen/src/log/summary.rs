@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::{
     detail_result::{objections, validity},
-    older_rules,
+    round,
 };
 use crate::{
     format::{f2, g6},
@@ -53,7 +53,7 @@ impl Summary<'_> {
             self.verdict(result, out)?;
             write!(out, "\n{RULE}\nAdditional Stats\n{RULE}\n")?;
             statistics(result, out)?;
-            older_rules::summary(result, out)?;
+            round::summary(result, out)?;
             write!(out, "\n{RULE}\nTest Parameters Used\n{RULE}\n")?;
             self.parameters(out)?;
         }
@@ -132,7 +132,7 @@ impl Summary<'_> {
         }
         writeln!(out, "  Min duration satisfied : {}", answer(result.min_duration_met))?;
         writeln!(out, "  Min queries satisfied : {}", answer(result.min_queries_met))?;
-        if !result.rules.are_older() {
+        if result.rules.stops_early {
             writeln!(out, "  Early stopping satisfied: {}", answer(result.early_stopping.met))?;
         }
         if !self.broken.is_empty() {
@@ -150,7 +150,7 @@ impl Summary<'_> {
         }
         match (&result.figures, &result.tokens) {
             (ScenarioFigures::Offline { .. }, _) => Ok(()),
-            _ if result.rules.are_older() => Ok(()),
+            _ if !result.rules.stops_early => Ok(()),
             (_, None) => write!(out, "Early Stopping Result:\n{}\n", result.early_stopping.text),
             (_, Some(_)) => {
                 let [ttft, tpot] = result.token_early_stopping_texts();

@@ -1,4 +1,4 @@
-//! The fixed intervals of the older MultiStream in a phase.
+//! The fixed intervals of MultiStream in a phase.
 
 use crate::record::slots::SampleRecord;
 

@@ -22,12 +22,12 @@ pub struct PhaseRecord {
     /// Samples that were issued.
     pub issued_sample_count: u64,
     /// Latency of each completed sample, in the order of their issue. Counted from the scheduled instant for Server,
-    /// from the start of the phase for Offline, from the start of the interval for MultiStream under the older rules,
+    /// from the start of the phase for Offline, from the start of the interval for MultiStream at fixed intervals,
     /// and from the issue for the others.
     pub sample_latencies_ns: SampleLatencies,
     /// MultiStream: latency of each completed query (of its last sample), in the order of their issue. Else empty.
     pub query_latencies_ns: Vec<u64>,
-    /// MultiStream under the older rules: which intervals had a query.
+    /// MultiStream at fixed intervals: which intervals had a query.
     pub intervals: Option<IntervalRecord>,
     /// Measurements of tokens, in token runs.
     pub tokens: Option<PhaseTokens>,

@@ -47,7 +47,7 @@ pub(crate) enum Completion {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SampleRecord {
     /// From when the latency counts, in ns from the start of the phase: the scheduled instant in Server, the start in
-    /// Offline, the issue in SingleStream and MultiStream; under the older rules the start of MultiStream's interval.
+    /// Offline, the issue in SingleStream and MultiStream; at fixed intervals the start of MultiStream's interval.
     pub scheduled_ns: u64,
     /// Latency in ns, plus [`FAILED_BIT`](Self::FAILED_BIT) if the sample failed; or
     /// [`NOT_COMPLETED`](Self::NOT_COMPLETED).

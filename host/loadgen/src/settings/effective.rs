@@ -18,13 +18,13 @@ pub struct EffectiveSettings {
     pub scenario: Scenario,
     pub mode: TestMode,
     pub rules: Rules,
-    /// MultiStream under the older rules: from one query to the next, in ns. `None` elsewhere.
+    /// MultiStream in a round with intervals: from one query to the next, in ns. `None` elsewhere.
     pub interval_ns: Option<u64>,
     /// Samples in each query; for Offline, in the one query.
     pub samples_per_query: u64,
     /// Queries per second that are expected or, for Server, sent.
     pub target_qps: f64,
-    /// Latency bound of Server, and of MultiStream under the older rules; else 0.
+    /// Latency bound of Server, and of MultiStream in a round with intervals; else 0.
     pub target_latency_ns: u64,
     /// Quantile of the latency that is reported, as a fraction.
     pub target_latency_percentile: f64,
@@ -81,8 +81,8 @@ impl TestSettings {
 }
 
 impl EffectiveSettings {
-    /// Whether queries have scheduled instants, from which their latencies count: in Server, and in MultiStream under
-    /// the older rules.
+    /// Whether queries have scheduled instants, from which their latencies count: in Server, and in MultiStream at
+    /// fixed intervals.
     #[must_use]
     pub fn has_schedule(&self) -> bool {
         self.scenario == Scenario::Server || self.interval_ns.is_some()
@@ -184,7 +184,7 @@ impl EffectiveSettings {
         self.target_qps = 1e9 / request.multi_stream_expected_latency_ns;
         self.target_latency_percentile = request.multi_stream_target_latency_percentile;
         self.samples_per_query = request.multi_stream_samples_per_query;
-        if self.rules.are_older() {
+        if self.rules.has_intervals {
             let interval_ns = (request.multi_stream_interval_ms * 1e6).round() as u64;
             self.interval_ns = Some(interval_ns);
             self.target_qps = 1e9 / interval_ns as f64;

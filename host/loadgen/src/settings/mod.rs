@@ -4,6 +4,7 @@ pub mod config_file;
 pub(crate) mod effective;
 pub(crate) mod log_output;
 pub(crate) mod query_count;
+pub mod rounds;
 pub(crate) mod rules;
 pub(crate) mod test_settings;
 pub(crate) mod value;

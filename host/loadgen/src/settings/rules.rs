@@ -1,84 +1,86 @@
-//! Which round's rules judge a run, and what each asks for.
+//! The choice of a round's rules.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, ops::Deref, str::FromStr};
 
-use proctor_vocabulary::{ParseNameError, Scenario, did_you_mean};
+use proctor_vocabulary::{ParseNameError, did_you_mean};
 
-use crate::settings::query_count::statistical_query_count;
+use super::rounds::{ROUNDS, Round};
 
-/// The rules of a round of MLPerf Inference.
+/// The rules of a round of MLPerf Inference: those of [`Round`], to which it dereferences.
 ///
-/// Those before v5.0 are *older*: MultiStream sends its queries at fixed intervals, a run is judged by its counts, its
-/// duration and its percentile, and there is no early stopping.
-///
-/// Source: MLPerf Inference Benchmark (the paper of v0.5), sections 4.5 and 4.6; MLPerf Inference rules v0.7, table of
-/// scenarios; rules v5.0, section 3.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub enum Rules {
-    /// The first round, as the paper describes it.
-    V05,
-    /// The second round.
-    V07,
-    /// v5.0 and later: what LoadGen 6 does.
-    #[default]
-    V50,
-}
+/// ```
+/// # use proctor_loadgen::Rules;
+/// let rules: Rules = "v0.7".parse().expect("it is the name of a round");
+/// assert!(rules.has_intervals && !rules.stops_early);
+/// ```
+#[derive(Clone, Copy)]
+pub struct Rules(&'static Round);
 
 impl Rules {
-    /// All rules, the newest first.
-    pub const ALL: &'static [Self] = &[Self::V50, Self::V07, Self::V05];
-    /// Their names, in the same order.
-    pub const NAMES: &'static [&'static str] = &["v5.0", "v0.7", "v0.5"];
+    /// Names of all rules, the newest first.
+    pub const NAMES: &'static [&'static str] = &names();
 
-    /// The name of the round.
+    /// Returns the name of the round.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::V05 => "v0.5",
-            Self::V07 => "v0.7",
-            Self::V50 => "v5.0",
-        }
+        self.0.name
     }
 
-    /// Whether MultiStream has fixed intervals, and nothing stops early.
-    #[must_use]
-    pub fn are_older(self) -> bool {
-        self < Self::V50
+    /// Returns all rules, the newest first.
+    pub fn all() -> impl Iterator<Item = Self> {
+        ROUNDS.iter().copied().map(Self)
     }
+}
 
-    /// The shortest valid duration, in ms.
-    #[must_use]
-    pub fn min_duration_ms(self) -> u64 {
-        if self.are_older() { 60_000 } else { 600_000 }
+const fn names() -> [&'static str; ROUNDS.len()] {
+    let mut names = [""; ROUNDS.len()];
+    let mut round = 0;
+    while round < ROUNDS.len() {
+        names[round] = ROUNDS[round].name;
+        round += 1;
     }
+    names
+}
 
-    /// How many runs make a result; that of several is their lowest.
-    #[must_use]
-    pub fn run_count(self, scenario: Scenario) -> u64 {
-        if self.are_older() && scenario == Scenario::Server { 5 } else { 1 }
+impl From<&'static Round> for Rules {
+    /// Takes any round, also one that is not in the list.
+    fn from(round: &'static Round) -> Self {
+        Self(round)
     }
+}
 
-    /// The fewest queries of a valid run, in Offline the fewest samples, where `tail` is the share of queries that has
-    /// to meet the latency bound. `None` under rules that leave it to early stopping.
-    ///
-    /// SingleStream has few queries so that embedded devices come to an end; the counts of the scenarios with a bound
-    /// are those that make it believable; that of Offline is the one of the 90th percentile.
-    #[must_use]
-    pub fn min_query_count(self, scenario: Scenario, tail: f64) -> Option<u64> {
-        if !self.are_older() {
-            return None;
-        }
-        Some(match scenario {
-            Scenario::SingleStream => 1024,
-            Scenario::MultiStream | Scenario::Server => statistical_query_count(tail),
-            Scenario::Offline => statistical_query_count(0.9),
-        })
+impl Default for Rules {
+    /// Returns the newest.
+    fn default() -> Self {
+        Self(ROUNDS[0])
+    }
+}
+
+impl Deref for Rules {
+    type Target = Round;
+
+    fn deref(&self) -> &Round {
+        self.0
+    }
+}
+
+impl PartialEq for Rules {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Rules {}
+
+impl fmt::Debug for Rules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
     }
 }
 
 impl fmt::Display for Rules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+        f.pad(self.name)
     }
 }
 
@@ -87,7 +89,7 @@ impl FromStr for Rules {
 
     /// Accepts the name in any case.
     fn from_str(text: &str) -> Result<Self, ParseNameError> {
-        let found = Self::ALL.iter().copied().find(|rules| rules.name().eq_ignore_ascii_case(text));
+        let found = Self::all().find(|rules| rules.name.eq_ignore_ascii_case(text));
         found.ok_or_else(|| ParseNameError {
             kind: "rules",
             name: text.to_owned(),
@@ -103,36 +105,11 @@ mod tests {
 
     #[test]
     fn names_round_trip_and_an_unknown_one_suggests_the_near_one() {
-        assert!(Rules::ALL.iter().map(|rules| rules.name()).eq(Rules::NAMES.iter().copied()));
-        for rules in Rules::ALL {
-            assert_eq!(rules.name().to_uppercase().parse(), Ok(*rules));
+        assert!(Rules::all().map(|rules| rules.name).eq(Rules::NAMES.iter().copied()));
+        for rules in Rules::all() {
+            assert_eq!(rules.name.to_uppercase().parse(), Ok(rules));
         }
         let error = "v0.6".parse::<Rules>().unwrap_err().to_string();
         assert!(error.starts_with("unknown rules \"v0.6\", did you mean \"v0."), "{error}");
-    }
-
-    /// Table 5 of the paper, and the table of scenarios of the rules v0.7.
-    #[test]
-    fn query_counts_are_those_of_the_tables() {
-        for (scenario, vision, translation) in [
-            (Scenario::SingleStream, 1024, 1024),
-            (Scenario::MultiStream, 270_336, 90_112),
-            (Scenario::Server, 270_336, 90_112),
-            (Scenario::Offline, 24_576, 24_576),
-        ] {
-            for rules in [Rules::V05, Rules::V07] {
-                assert_eq!(rules.min_query_count(scenario, 0.99), Some(vision), "{scenario}");
-                assert_eq!(rules.min_query_count(scenario, 0.97), Some(translation), "{scenario}");
-            }
-            assert_eq!(Rules::V50.min_query_count(scenario, 0.99), None);
-        }
-    }
-
-    #[test]
-    fn server_takes_five_runs_under_the_older_rules() {
-        assert_eq!(Rules::V05.run_count(Scenario::Server), 5);
-        assert_eq!(Rules::V07.run_count(Scenario::Server), 5);
-        assert_eq!(Rules::V05.run_count(Scenario::MultiStream), 1);
-        assert_eq!(Rules::V50.run_count(Scenario::Server), 1);
     }
 }

@@ -86,7 +86,7 @@ test_settings! {
     /// Accuracy, performance, both, or the search for the highest rate.
     mode: TestMode = TestMode::PerformanceOnly, "";
     /// The round of rules that a run is made and judged by.
-    rules: Rules = Rules::V50, "";
+    rules: Rules = Rules::default(), "";
     /// SingleStream: expected latency of a query; decides how many queries are generated.
     single_stream_expected_latency_ns: f64 = 1_000_000.0, "ns";
     /// SingleStream: quantile that is reported and that early stopping estimates.
@@ -97,7 +97,7 @@ test_settings! {
     multi_stream_target_latency_percentile: f64 = 0.99, "fraction";
     /// MultiStream: samples in each query.
     multi_stream_samples_per_query: u64 = 8, "";
-    /// MultiStream under the older rules: from one query to the next, and the latency bound of each.
+    /// MultiStream at fixed intervals: from one query to the next, and the latency bound of each.
     multi_stream_interval_ms: f64 = 50.0, "ms";
     /// Server: mean rate of the Poisson arrivals; where the search for the peak starts.
     server_target_qps: f64 = 1.0, "1/s";

@@ -1,20 +1,26 @@
-//! MultiStream under the older rules against a scripted system in virtual time.
+//! MultiStream at fixed intervals against a scripted system in virtual time.
 
 use std::fs;
 
 use crate::scripted::{Bench, MS, after};
 use proctor_loadgen::{
     Clock, IntervalRecord, IntervalResult, IssueEnd, LoadGenOptions, Recommendation, Rules, ScenarioFigures,
-    SystemUnderTest, TestOutcome, TestSettings, Wake, log::LogIdentity,
+    SystemUnderTest, TestOutcome, TestSettings, Wake,
+    log::LogIdentity,
+    rounds::{Round, ServerMetric},
 };
 use proctor_vocabulary::{QuerySample, Scenario, TestMode};
 use proptest::prelude::*;
+
+fn round(name: &str) -> Rules {
+    name.parse().expect("it is a round")
+}
 
 /// Two samples every 10 ms, 100 times.
 fn settings() -> TestSettings {
     TestSettings {
         scenario: Scenario::MultiStream,
-        rules: Rules::V05,
+        rules: round("v0.5"),
         multi_stream_interval_ms: 10.0,
         multi_stream_samples_per_query: 2,
         min_duration_ms: 100,
@@ -44,6 +50,33 @@ fn ticks(bench: &Bench) -> Vec<u64> {
         at_ns / (10 * MS)
     });
     instants_ns.collect()
+}
+
+/// Every rule is asked for by itself: a round with fixed intervals and early stopping, which there never was.
+#[test]
+fn a_round_may_have_any_rules() {
+    static ROUND: Round = Round {
+        name: "v1.5",
+        has_intervals: true,
+        stops_early: true,
+        has_tokens: true,
+        extends_logs: false,
+        server_metric: ServerMetric::CompletedSamples,
+        server_run_count: 1,
+        tables: None,
+    };
+    let outcome = bench(TestSettings { rules: Rules::from(&ROUND), ..settings() }, |_| 4 * MS).run();
+    let result = outcome.performance.as_ref().unwrap();
+    assert_eq!(intervals(&outcome).record.query_count, 100);
+    assert!(result.perf_constraints_met && result.min_queries_met, "{:?}", outcome.reasons());
+    assert!(
+        !result.early_stopping.met && !outcome.is_valid(),
+        "100 queries are too few for the 99th percentile"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    outcome.write_logs(folder.path(), &LogIdentity::default()).unwrap();
+    let detail = fs::read_to_string(folder.path().join("mlperf_log_detail.txt")).unwrap();
+    assert!(detail.contains("\"early_stopping_met\"") && !detail.contains("\"result_rules\""));
 }
 
 #[test]
@@ -250,7 +283,7 @@ fn a_late_issue_is_a_delay_that_counts_in_the_latency() {
 #[test]
 fn the_share_of_the_newer_rules_is_not_asked() {
     // The same system under v5.0 has no intervals, and the next query follows the last.
-    let request = TestSettings { rules: Rules::V50, min_query_count: 700, ..settings() };
+    let request = TestSettings { rules: Rules::default(), min_query_count: 700, ..settings() };
     let bench = bench(request, |_| 17 * MS);
     let outcome = bench.run();
     assert_eq!(bench.issues()[1].0, 17 * MS);
@@ -328,13 +361,13 @@ fn the_other_scenarios_are_judged_without_early_stopping() {
             Bench::new(TestSettings { rules, ..request.clone() }, |n, sample| after((n + 1) * MS, sample))
                 .run()
         };
-        let (older, newer) = (run(Rules::V07), run(Rules::V50));
+        let (older, newer) = (run(round("v0.7")), run(Rules::default()));
         assert!(older.is_valid(), "{scenario}: {:?}", older.reasons());
         // Ten queries are too few for early stopping, which Offline is not asked for.
         assert_eq!(newer.is_valid(), scenario == Scenario::Offline, "{scenario}");
         let result = older.performance.unwrap();
         assert!(result.intervals.is_none() && !matches!(result.figures, ScenarioFigures::MultiStream { .. }));
-        assert_eq!(result.rules, Rules::V07);
+        assert_eq!(result.rules, round("v0.7"));
     }
 }
 

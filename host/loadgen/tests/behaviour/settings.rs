@@ -152,7 +152,9 @@ fn any_value(kind: SettingKind) -> BoxedStrategy<SettingValue> {
             proptest::sample::select(Scenario::ALL).prop_map(SettingValue::Scenario).boxed()
         }
         SettingKind::Mode => proptest::sample::select(TestMode::ALL).prop_map(SettingValue::Mode).boxed(),
-        SettingKind::Rules => proptest::sample::select(Rules::ALL).prop_map(SettingValue::Rules).boxed(),
+        SettingKind::Rules => {
+            proptest::sample::select(Rules::all().collect::<Vec<_>>()).prop_map(SettingValue::Rules).boxed()
+        }
     }
 }
 

@@ -6,9 +6,7 @@ use std::{
 };
 
 use crate::scripted::NotingLibrary;
-use proctor_loadgen::{
-    LoadGen, LoadGenOptions, RealClock, Rules, SystemUnderTest, TestOutcome, TestSettings,
-};
+use proctor_loadgen::{LoadGen, LoadGenOptions, RealClock, SystemUnderTest, TestOutcome, TestSettings};
 use proctor_vocabulary::{
     CompletionSink, QuerySample, QuerySampleResponse, SampleStatus, Scenario, TestMode,
 };
@@ -157,7 +155,7 @@ fn token_runs_are_valid_with_a_pool_of_threads() {
 fn queries_at_fixed_intervals_are_on_the_grid_however_the_threads_run() {
     let settings = TestSettings {
         scenario: Scenario::MultiStream,
-        rules: Rules::V05,
+        rules: "v0.5".parse().expect("it is a round"),
         multi_stream_interval_ms: 0.2,
         ..TestSettings::default()
     };

@@ -204,14 +204,12 @@ impl Plan {
     fn allowed_count(&self, query_count: u64) -> u64 {
         let at_quantile =
             query_count - 1 - ((query_count as f64 * self.quantile) as u64).min(query_count - 1);
-        match self.settings.run.rules.are_older() {
-            true => at_quantile,
-            // The estimate of MultiStream is itself one of the largest latencies, and has to be within the bound.
-            false => {
-                let allowance = over_latency_allowance(query_count, self.quantile).unwrap_or(0);
-                allowance.saturating_sub(u64::from(!self.is_server())).min(at_quantile)
-            }
+        if !self.settings.run.rules.stops_early {
+            return at_quantile;
         }
+        // The estimate of MultiStream is itself one of the largest latencies, and has to be within the bound.
+        let allowance = over_latency_allowance(query_count, self.quantile).unwrap_or(0);
+        allowance.saturating_sub(u64::from(!self.is_server())).min(at_quantile)
     }
 
     /// The constraints at this load, in the order of the bounds, then that on failed samples.
@@ -264,12 +262,12 @@ fn bounds(settings: &Settings, options: &FindMaxOptions) -> Result<Vec<Bound>, H
             Bound { what: Bounded::PerToken, bound_ns: test.server_tpot_latency },
         ],
         (Scenario::Server, None) => latency(test.server_target_latency_ns),
-        (_, Some(_)) if settings.run.rules.are_older() => {
+        (_, Some(_)) if settings.run.rules.has_intervals => {
             return Err(HostError::Usage(
                 "--latency-bound: under the older rules the bound of MultiStream is the setting multi_stream_interval_ms".to_owned(),
             ));
         }
-        (_, None) if settings.run.rules.are_older() => {
+        (_, None) if settings.run.rules.has_intervals => {
             latency((test.multi_stream_interval_ms * 1e6).round() as u64)
         }
         (_, Some(bound_ns)) => latency(bound_ns),

@@ -5,7 +5,7 @@
 //! A key that is added leaves [`RESULT_SCHEMA_VERSION`] as it is; one that is removed or changes its meaning raises it.
 
 mod finding;
-pub(crate) mod older_rules;
+pub(crate) mod round;
 mod test_part;
 mod tokens;
 pub(crate) mod verdict;

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     bed::test_bed::Test,
     figures::{Latencies, query_latencies},
-    result::older_rules::IntervalPart,
+    result::round::IntervalPart,
 };
 
 /// One test; of a search for the peak, its reported run.
@@ -67,7 +67,7 @@ pub(crate) struct FiguresPart {
     /// Token runs, and runs that infer tokens from samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tokens: Option<TokenPart>,
-    /// MultiStream under the older rules.
+    /// MultiStream at fixed intervals.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) intervals: Option<IntervalPart>,
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::{
-    result::{RunResult, older_rules, test_part::FiguresPart},
+    result::{RunResult, round, test_part::FiguresPart},
     text::{self, counted, duration, four_digits},
 };
 
@@ -32,7 +32,7 @@ pub(crate) fn verdict(result: &RunResult, folder: &Path) -> String {
         let time = if result.virtual_time { "virtual time" } else { "time" };
         rows.push(row("length", format!("{queries}, {} of {time}", duration(test.duration_ns))));
     }
-    rows.extend(older_rules::rows(result));
+    rows.extend(round::rows(result));
     rows.push(row("verdict", judgement(result)));
     rows.extend(limits(result).map(|limits| row("limited by", limits)));
     rows.extend(reasons(result).into_iter().map(|reason| row("", format!("- {reason}"))));

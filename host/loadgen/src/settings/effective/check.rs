@@ -34,9 +34,9 @@ const QUANTILE_RANGE: RangeInclusive<f64> = 0.000_001..=0.999_999;
 /// Expected latencies, a nanosecond to eleven days, for the same reason.
 const LATENCY_NS_RANGE: RangeInclusive<f64> = 1.0..=1e15;
 
-/// Intervals of the older MultiStream, a microsecond to an hour, in ms.
+/// Intervals of MultiStream at fixed intervals, a microsecond to an hour, in ms.
 const INTERVAL_MS_RANGE: RangeInclusive<f64> = 0.001..=3_600_000.0;
-/// The longest phase of the older MultiStream, in ns: as [`MAX_DURATION_MS`].
+/// The longest phase of MultiStream at fixed intervals, in ns: as [`MAX_DURATION_MS`].
 const MAX_INTERVALS_NS: u64 = MAX_DURATION_MS * 1_000_000;
 
 /// Settings that no run can be made of.
@@ -255,7 +255,7 @@ pub(super) fn check_ranges(request: &TestSettings) -> Result<(), SettingsError> 
     if request.scenario != Scenario::Offline {
         check_integer(request, "min_query_count", 0..=MAX_MIN_QUERIES)?;
     }
-    if request.rules.are_older() && request.use_token_latencies {
+    if request.use_token_latencies && !request.rules.has_tokens {
         let (key, value) = field(request, "rules");
         let expected = "v5.0, or turn use_token_latencies off: the older rules know no tokens".to_owned();
         return Err(SettingsError::OutOfRange { key, value, expected });

@@ -69,7 +69,7 @@ pub(super) fn bounds(evidence: &Evidence<'_>) -> Vec<Finding> {
     bounded(evidence).into_iter().map(finding).collect()
 }
 
-/// The share of queries over their interval, for MultiStream under the older rules.
+/// The share of queries over their interval, in MultiStream at fixed intervals.
 pub(super) fn intervals(evidence: &Evidence<'_>) -> Option<Finding> {
     let result = evidence.result.intervals?;
     let (late_count, allowed_count) = (result.record.late_query_count, result.allowed_late_query_count);
@@ -93,12 +93,12 @@ pub(super) fn intervals(evidence: &Evidence<'_>) -> Option<Finding> {
     Some(Finding { cause: Some(Cause::Intervals(result)), ..finding }.with(Some((remedy, None))))
 }
 
-/// Whether enough queries were seen. Offline asks for none, nor do the older rules, which state a number.
+/// Whether enough queries were seen. Offline asks for none, nor do rounds without early stopping.
 pub(super) fn early_stopping(evidence: &Evidence<'_>) -> Option<Finding> {
     let Evidence { settings, result, record, .. } = evidence;
     let (count, quantile) = (record.issued_query_count, settings.target_latency_percentile);
     let (measure, over_count, bound_met) = match settings.scenario {
-        _ if settings.rules.are_older() => return None,
+        _ if !settings.rules.stops_early => return None,
         Scenario::Offline => return None,
         Scenario::Server => {
             // Of two latencies the one that decided is told.
@@ -214,7 +214,7 @@ fn rate_by_replay(evidence: &Evidence<'_>, replay: &Replay, bound_ns: u64) -> Re
     };
     // Another run has other queries over the bound: one standard deviation more of them.
     let is_believed = |it: Replayed| {
-        if settings.rules.are_older() {
+        if !settings.rules.stops_early {
             return true;
         }
         let over_count = it.over_count + (it.over_count as f64).sqrt().ceil() as u64;

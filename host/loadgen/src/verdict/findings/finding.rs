@@ -44,7 +44,7 @@ pub enum Rule {
         /// The quantile, as a fraction.
         quantile: f64,
     },
-    /// MultiStream under the older rules: the queries that may be over their interval.
+    /// MultiStream at fixed intervals: the queries that may be over their interval.
     Intervals,
     /// Enough queries for the percentile to be believed.
     EarlyStopping {

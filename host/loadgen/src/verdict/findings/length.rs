@@ -76,7 +76,7 @@ fn remedy(evidence: &Evidence<'_>) -> Option<(Remedy, Option<u64>)> {
         IssueEnd::Naturally | IssueEnd::AllIssued | IssueEnd::RanOut => match settings.scenario {
             Scenario::SingleStream => set("single_stream_expected_latency_ns", (1e9 / qps) as u64),
             // With fixed intervals the expected latency has no say.
-            Scenario::MultiStream if settings.rules.are_older() => {
+            Scenario::MultiStream if settings.rules.has_intervals => {
                 set("min_query_count", with_reserve(needed_count))
             }
             Scenario::MultiStream => set("multi_stream_expected_latency_ns", (1e9 / qps) as u64),

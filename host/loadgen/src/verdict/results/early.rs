@@ -14,9 +14,9 @@ const MULTI_STREAM_QUANTILE: f64 = 0.99;
 /// Whether enough queries were seen to believe the percentile, and what it is at least believed to be.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EarlyStopping {
-    /// Whether enough were seen. Offline always says yes, and so do the older rules, which count queries instead.
+    /// Whether enough were seen. Always true in Offline, and in rounds that state a number of queries.
     pub met: bool,
-    /// LoadGen's explanation, of several lines; empty for Offline and under the older rules.
+    /// LoadGen's explanation, of several lines; empty in Offline and in rounds without early stopping.
     pub text: String,
     /// SingleStream and MultiStream: the conservative estimate of the target percentile, in ns, if there are enough
     /// queries.
@@ -34,7 +34,7 @@ impl EarlyStopping {
         over_latency_count: u64,
     ) -> Self {
         let quantile = settings.target_latency_percentile;
-        if settings.rules.are_older() {
+        if !settings.rules.stops_early {
             return Self { met: true, ..Self::default() };
         }
         match settings.scenario {

@@ -1,4 +1,4 @@
-//! The verdict on the fixed intervals of the older MultiStream.
+//! The verdict on MultiStream at fixed intervals.
 
 use crate::{
     measure::{interval_record::IntervalRecord, phase_record::PhaseRecord},
@@ -7,7 +7,7 @@ use crate::{
 
 /// Whether a system keeps up with a number of streams.
 ///
-/// The metric of the older MultiStream is the largest number of streams with which a run is VALID; each run is about
+/// The metric of MultiStream at fixed intervals is the largest number of streams with which a run is VALID; each run is about
 /// one number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IntervalResult {
@@ -54,14 +54,14 @@ mod tests {
     use super::*;
     use crate::{
         plan::{phases::PhaseMode, schedule::GeneratedTotals},
-        settings::{rules::Rules, test_settings::TestSettings},
+        settings::test_settings::TestSettings,
     };
     use proctor_vocabulary::Scenario;
 
     fn allowed(query_count: u64, percentile: f64) -> u64 {
         let request = TestSettings {
             scenario: Scenario::MultiStream,
-            rules: Rules::V05,
+            rules: "v0.5".parse().expect("it is a round"),
             multi_stream_target_latency_percentile: percentile,
             ..TestSettings::default()
         };

@@ -30,7 +30,7 @@ pub struct PerformanceResult {
     pub sample_latencies: LatencyStatistics,
     /// Figures that are reported for this scenario only.
     pub figures: ScenarioFigures,
-    /// MultiStream under the older rules: whether the system kept up with the intervals.
+    /// MultiStream at fixed intervals: whether the system kept up with the intervals.
     pub intervals: Option<IntervalResult>,
     /// Figures of tokens, in token runs.
     pub tokens: Option<TokenResult>,
@@ -39,7 +39,7 @@ pub struct PerformanceResult {
     /// Whether enough queries were issued and enough samples completed.
     pub min_queries_met: bool,
     /// Whether the latency bound was met, in token runs those of the first and of the further tokens. Always true
-    /// where there is none, which is everywhere but in Server and in MultiStream under the older rules.
+    /// where there is none, which is everywhere but in Server and in MultiStream at fixed intervals.
     pub perf_constraints_met: bool,
     /// Whether enough queries were seen to believe the percentile. In token runs this is about the time to the first
     /// token, or, if that has failed already, about the time per output token.
@@ -58,7 +58,7 @@ pub enum ScenarioFigures {
         /// One over the mean latency.
         qps_without_loadgen_overhead: f64,
     },
-    /// The metric is a percentile of the query latency; under the older rules see [`PerformanceResult::intervals`].
+    /// The metric is a percentile of the query latency; at fixed intervals see [`PerformanceResult::intervals`].
     MultiStream {
         /// Latencies of the completed queries.
         query_latencies: LatencyStatistics,

@@ -11,7 +11,7 @@ use super::PerformanceResult;
 pub enum Recommendation {
     /// The latency bound was not met.
     ReduceTargetQps,
-    /// MultiStream under the older rules: the system did not keep up with the intervals.
+    /// MultiStream at fixed intervals: the system did not keep up with the intervals.
     ReduceSamplesPerQuery,
     /// The bound of the time to the first token was not met.
     ReduceTargetQpsForTtft,

@@ -1,4 +1,4 @@
-//! Entries of the logs under the older rules. Under v5.0 there are none, to the byte.
+//! Additions to the logs in rounds that have them. In the others, such as v5.0, the logs are LoadGen's to the byte.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use crate::{
 
 /// Ends the block "Additional Stats" of the summary.
 pub(super) fn summary(result: &PerformanceResult, out: &mut impl Write) -> io::Result<()> {
-    if !result.rules.are_older() {
+    if !result.rules.extends_logs {
         return Ok(());
     }
     write!(out, "\nRules                           : {}\n", result.rules)?;
@@ -28,15 +28,15 @@ pub(super) fn summary(result: &PerformanceResult, out: &mut impl Write) -> io::R
 }
 
 impl DetailLog {
-    pub(super) fn requested_of_older_rules(&mut self, time_ns: u64, request: &TestSettings) {
-        if request.rules.are_older() {
+    pub(super) fn requested_round(&mut self, time_ns: u64, request: &TestSettings) {
+        if request.rules.extends_logs {
             self.entry(time_ns, "requested_rules", request.rules);
             self.entry(time_ns, "requested_multi_stream_interval_ms", request.multi_stream_interval_ms);
         }
     }
 
-    pub(super) fn effective_of_older_rules(&mut self, time_ns: u64, settings: &EffectiveSettings) {
-        if settings.rules.are_older() {
+    pub(super) fn effective_round(&mut self, time_ns: u64, settings: &EffectiveSettings) {
+        if settings.rules.extends_logs {
             self.entry(time_ns, "effective_rules", settings.rules);
         }
         if let Some(interval_ns) = settings.interval_ns {
@@ -44,8 +44,8 @@ impl DetailLog {
         }
     }
 
-    pub(super) fn result_of_older_rules(&mut self, time_ns: u64, result: &PerformanceResult) {
-        if result.rules.are_older() {
+    pub(super) fn result_round(&mut self, time_ns: u64, result: &PerformanceResult) {
+        if result.rules.extends_logs {
             self.entry(time_ns, "result_rules", result.rules);
         }
         let Some(intervals) = &result.intervals else { return };

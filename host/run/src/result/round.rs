@@ -1,4 +1,4 @@
-//! Additions to a result under the older rules, for programs and for people.
+//! The part of a result that depends on the round, for programs and for people.
 
 use proctor_loadgen::{IntervalResult, Rules};
 use serde::Serialize;
@@ -42,7 +42,7 @@ impl From<&IntervalResult> for IntervalPart {
     }
 }
 
-/// Lines of the verdict; empty for a single run under the newest rules.
+/// Lines of the verdict; empty for a single run in the newest round.
 pub(crate) fn rows(result: &RunResult) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);
@@ -63,7 +63,7 @@ pub(crate) fn rows(result: &RunResult) -> Vec<Vec<String>> {
             ),
         );
     }
-    if result.rules != Rules::V50.name() {
+    if result.rules != Rules::default().name() {
         row("rules", result.rules.to_owned());
     }
     rows

@@ -1,0 +1,16 @@
+//! v5.0 and later: the rules that LoadGen 6 follows.
+//!
+//! Source: MLPerf Inference rules v5.0, section 3 and appendix on early stopping; LoadGen 6.0.17.
+
+use super::{Round, ServerMetric};
+
+pub(super) const ROUND: Round = Round {
+    name: "v5.0",
+    has_intervals: false,
+    stops_early: true,
+    has_tokens: true,
+    extends_logs: false,
+    server_metric: ServerMetric::CompletedSamples,
+    server_run_count: 1,
+    tables: None,
+};
