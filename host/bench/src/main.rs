@@ -52,9 +52,9 @@ fn main() {
     proctor_display::start_log();
     proctor_display::end(match &cli.benchmark {
         Benchmark::Rnn(flags) => rnn::grid::bench(flags),
-        Benchmark::RnnWorker(flags) => rnn::ours::work(flags),
+        Benchmark::RnnWorker(flags) => rnn::plugin_worker::work(flags),
         Benchmark::Engines(flags) => engines::grid::bench(flags),
-        Benchmark::EnginesWorker(flags) => engines::ours::work(flags),
+        Benchmark::EnginesWorker(flags) => engines::plugin_worker::work(flags),
     })
 }
 

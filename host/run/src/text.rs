@@ -36,6 +36,12 @@ pub fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{plural}")
 }
 
+/// `1 query`, `2 queries`.
+#[must_use]
+pub fn counted_queries(count: u64) -> String {
+    if count == 1 { "1 query".to_owned() } else { format!("{count} queries") }
+}
+
 /// Lines of cells, each column as wide as its widest cell; the last one is left as it is. Two spaces lie before and
 /// between the columns.
 #[must_use]

@@ -12,8 +12,8 @@ use proctor_rnn_layer::allowed_cores;
 use super::{
     case::Case,
     flags::{EnginesFlags, Peer},
-    peer,
     problem::Problem,
+    python_worker,
     report::Report,
     request::{Figures, Loaded, OUTPUT, Request, Way},
     table::{Entry, Measured, Outcome, Row, System},
@@ -192,7 +192,7 @@ impl Bench<'_> {
         let mut why = Vec::new();
         for python in pythons(&self.flags.python) {
             let folder = task.subfolder()?;
-            match peer::start(&python, task.problem, task.case.threads, &self.cpus, &folder) {
+            match python_worker::start(&python, task.problem, task.case.threads, &self.cpus, &folder) {
                 Ok(mut worker) => {
                     let loaded: Loaded = worker.ask(&Request::Load)?;
                     let measured = Measured::new(loaded.load_ms, None, None);
@@ -208,7 +208,7 @@ impl Bench<'_> {
                 Err(error) => why.push(format!("{}: {error}", python.display())),
             }
         }
-        Err(peer::advice(&why))
+        Err(python_worker::advice(&why))
     }
 
     /// Starts this program again, with a plugin. It is told of the library of the package, and its outputs are held

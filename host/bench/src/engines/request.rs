@@ -1,4 +1,4 @@
-//! Requests to a worker, and its replies. `peer.py` speaks the same.
+//! Requests to a worker, and its replies. `python_worker.py` speaks the same.
 
 use serde::{Deserialize, Serialize};
 

@@ -11,8 +11,8 @@ use super::{
     answer::{answer, max_abs_error},
     cases::{Case, selected},
     flags::{PeerKind, Precision, RnnFlags},
-    peers,
     problem::{OUTPUT, Problem, floats},
+    python_worker,
     report::Report,
     request::{Reply, Request},
     table::{Entry, Limit, Measured, Outcome, Row, System},
@@ -129,8 +129,9 @@ fn start_all(
     for kind in flags.peers() {
         let mut why = Vec::new();
         for python in pythons(&flags.python) {
-            let start =
-                |threads: &usize| peers::start(kind, &python, *threads, last(*threads), folder.path());
+            let start = |threads: &usize| {
+                python_worker::start(kind, &python, *threads, last(*threads), folder.path())
+            };
             match threads.iter().map(start).collect::<Result<Vec<_>, _>>() {
                 Ok(workers) => {
                     let is_new =
@@ -144,7 +145,7 @@ fn start_all(
             }
         }
         if !all.iter().any(|running| running.is(kind)) {
-            eprintln!("{}", peers::advice(kind, &why));
+            eprintln!("{}", python_worker::advice(kind, &why));
         }
     }
     Ok(all)

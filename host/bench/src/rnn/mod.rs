@@ -3,9 +3,10 @@
 //!
 //! [`cases`] says which layers, [`problem`] makes their weights, inputs and answers, [`onnx`] the file for those who
 //! read ONNX. A system is measured by a worker, a process of its own that waits while it is not its turn, see
-//! [`worker`](crate::worker): [`request`] is what it is asked for, [`ours`] the worker that runs a plugin (this program
-//! again), `peers.py` the worker that runs a package of Python, found by [`peers`]. [`grid`] has them measured in turn,
-//! [`table`] compares, [`ablation`] is the comparison of the paper's techniques, [`report`] shows it.
+//! [`worker`](crate::worker): [`request`] is what it is asked for, [`plugin_worker`] the worker that runs a plugin
+//! (this program again), `python_worker.py` the worker that runs a package of Python, found by [`python_worker`].
+//! [`grid`] has them measured in turn, [`table`] compares, [`ablation`] is the comparison of the paper's techniques,
+//! [`report`] shows it.
 
 mod ablation;
 mod answer;
@@ -13,9 +14,9 @@ mod cases;
 pub(crate) mod flags;
 pub(crate) mod grid;
 mod onnx;
-pub(crate) mod ours;
-mod peers;
+pub(crate) mod plugin_worker;
 mod problem;
+mod python_worker;
 mod report;
 mod request;
 mod sets;

@@ -100,7 +100,7 @@ pub fn read_samples(settings: &Settings, samples: &[SampleIndex]) -> Result<Samp
 /// A load is: read, preprocess, have the model prepare the samples, have it start. An unload is the reverse. While
 /// samples are outstanding an unload leaves everything as it is: the plugin may be reading the memory, and a plugin
 /// that hangs is asked for nothing any more.
-pub(crate) struct Library {
+pub(crate) struct SampleLibrary {
     data: Data,
     model: Model,
     flush: Flush,
@@ -124,7 +124,7 @@ impl SampleBuffers for Buffers {
     }
 }
 
-impl Library {
+impl SampleLibrary {
     pub(crate) fn new(data: Data, model: Model) -> Self {
         Self { data, flush: Flush::new(model.clone()), model, state: Mutex::default() }
     }
@@ -179,7 +179,7 @@ impl Library {
     }
 }
 
-impl QuerySampleLibrary for Library {
+impl QuerySampleLibrary for SampleLibrary {
     fn name(&self) -> &str {
         self.data.dataset.name()
     }

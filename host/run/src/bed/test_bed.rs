@@ -28,7 +28,7 @@ use crate::{
         clock::HostClock,
         placement::Placement,
         plugin::{Dispatch, Plugin},
-        sample_library::{Data, Library},
+        sample_library::{Data, SampleLibrary},
         system::{PluginInstance, StampLog, System, SystemReport, WholeQueries},
         watch::{Watch, WatchedSystem},
     },
@@ -52,7 +52,7 @@ pub struct TestBed<'a> {
     settings: &'a Settings,
     clock: HostClock,
     model: Model,
-    library: Library,
+    library: SampleLibrary,
     /// Closed after the model, which the samples keep, too.
     pub(crate) plugin: Plugin,
     pub(crate) data_root: DataRoot,
@@ -168,7 +168,7 @@ impl<'a> TestBed<'a> {
         Ok(Self {
             settings,
             clock,
-            library: Library::new(data, model.clone()),
+            library: SampleLibrary::new(data, model.clone()),
             model,
             plugin,
             data_root,

@@ -10,11 +10,11 @@
 //!     find_max.json    what was found, see `find_max/result.rs`
 //! ```
 
+mod answer;
 mod lookout;
 pub(crate) mod options;
 mod plan;
 mod result;
-mod shown;
 mod state;
 
 use chrono::Local;
@@ -76,10 +76,10 @@ fn search_in(frame: &Frame, plan: &Plan, state: State) -> Result<Conclusion, Hos
     let Frame { settings, folder, interrupt, .. } = frame;
     let bed = frame.open(None)?;
     let mut seeker = Seeker { folder, plan, bed: &bed, interrupt, state };
-    let answer = |text: String| interrupt.observer().answer(&text);
-    answer(shown::head(plan));
+    let show = |text: String| interrupt.observer().answer(&text);
+    show(answer::head(plan));
     for point in &seeker.state.curve {
-        answer(shown::line(point));
+        show(answer::line(point));
     }
     let end = loop {
         match seeker.state.search.next_step() {
@@ -93,12 +93,12 @@ fn search_in(frame: &Frame, plan: &Plan, state: State) -> Result<Conclusion, Hos
     write_whole(&folder.path(FIND_MAX), |out| result.write(out))?;
     folder.forget_note();
     folder.finish()?;
-    answer(format!("\n{}", shown::curve(plan, &state)));
-    answer(format!("\n{}\n", result.summary));
+    show(format!("\n{}", answer::curve(plan, &state)));
+    show(format!("\n{}\n", result.summary));
     let queries = state.search.query_count();
     let probes = text::counted(state.search.probes.len() as u64, "probe");
     let full_runs = text::counted(state.full_runs.len() as u64, "full run");
-    answer(format!("{queries} queries in {probes} and {full_runs}; all in {}\n", folder.name().display()));
+    show(format!("{queries} queries in {probes} and {full_runs}; all in {}\n", folder.name().display()));
     Ok(if matches!(end, SearchEnd::Found { .. }) { Conclusion::Good } else { Conclusion::Bad })
 }
 
@@ -183,7 +183,7 @@ impl Seeker<'_> {
     fn keep(&self) -> Result<(), HostError> {
         self.state.save(self.folder)?;
         if let Some(point) = self.state.curve.last() {
-            self.interrupt.observer().answer(&shown::line(point));
+            self.interrupt.observer().answer(&answer::line(point));
         }
         Ok(())
     }

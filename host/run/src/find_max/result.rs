@@ -14,8 +14,8 @@ use proctor_search::{SearchEnd, SearchSettings};
 use serde::Serialize;
 
 use super::{
+    answer,
     plan::Plan,
-    shown,
     state::{FullRun, Point, State},
 };
 use crate::{
@@ -85,7 +85,7 @@ impl<'a> FindMaxResult<'a> {
             load,
             unit: plan.unit(),
             metric: confirmed.filter_map(|run| run.metric).min_by(f64::total_cmp),
-            summary: shown::summary(plan, state, end),
+            summary: answer::summary(plan, state, end),
             end,
             scenario: settings.run.scenario.name(),
             rules: settings.run.rules.name(),

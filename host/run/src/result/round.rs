@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::{
     result::RunResult,
-    text::{counted, duration},
+    text::{counted, counted_queries, duration},
 };
 
 /// The fixed intervals of MultiStream.
@@ -71,8 +71,4 @@ pub(crate) fn rows(result: &RunResult) -> Vec<Vec<String>> {
 
 fn counted_intervals(intervals: &IntervalPart) -> String {
     format!("{} of {}", counted(intervals.interval_count, "interval"), duration(intervals.interval_ns))
-}
-
-fn counted_queries(count: u64) -> String {
-    if count == 1 { "1 query".to_owned() } else { format!("{count} queries") }
 }

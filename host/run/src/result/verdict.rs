@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::{
     result::{RunResult, round, test_part::FiguresPart},
-    text::{self, counted, duration, four_digits},
+    text::{self, counted, counted_queries, duration, four_digits},
 };
 
 /// How many reasons are shown. All of them are in the result.
@@ -54,10 +54,6 @@ fn row(name: &str, value: String) -> Vec<String> {
 
 fn samples(result: &RunResult) -> String {
     counted(result.benchmark.total_sample_count, "sample")
-}
-
-fn counted_queries(count: u64) -> String {
-    if count == 1 { "1 query".to_owned() } else { format!("{count} queries") }
 }
 
 fn plugin(result: &RunResult) -> String {

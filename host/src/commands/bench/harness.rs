@@ -1,9 +1,9 @@
 //! `host bench` and `host bench harness`: every experiment in turn, over and over, and the table at the end.
 
 use super::{
-    against::{Comparison, Official},
     experiment::{Experiment, Target, experiments},
     memory,
+    official_loadgen::{Comparison, Official},
     report::{Report, Row},
 };
 use crate::cli::bench::HarnessFlags;

@@ -7,8 +7,8 @@ use proctor_vocabulary::Scenario;
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
 use super::{
-    against::{self, Comparison},
     experiment::Target,
+    official_loadgen::{self, Comparison},
     quantity::{bare, shown},
 };
 use crate::cli::bench::HarnessFlags;
@@ -123,7 +123,7 @@ impl Report {
         comparisons: Vec<Comparison>,
         version: Option<String>,
     ) -> Self {
-        let notes = against::NOTES;
+        let notes = official_loadgen::NOTES;
         Self {
             origin: Origin::here(BENCH_SCHEMA_VERSION, "host", flags.quick),
             finished_at_utc: Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true),

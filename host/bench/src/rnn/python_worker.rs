@@ -8,7 +8,7 @@ use super::flags::PeerKind;
 use crate::worker::{self, Worker};
 
 /// Runs one system. It is handed to Python after the part that is the same for all.
-const SCRIPT: &str = include_str!("peers.py");
+const SCRIPT: &str = include_str!("python_worker.py");
 
 /// Starts Python with one system on a number of threads.
 ///

@@ -1,4 +1,4 @@
-//! The search for people: a line for each probe as it goes, the curve, and what was found.
+//! The answer of a search, for people: a line for each probe as it goes, the curve, and what was found.
 
 use proctor_search::{SearchEnd, Side};
 

@@ -22,7 +22,7 @@ use proctor_display::Spread;
 use proctor_run::{HostError, Interrupt};
 
 /// Makes one test of the official LoadGen. It is handed to Python as it stands here.
-const SCRIPT: &str = include_str!("against.py");
+const SCRIPT: &str = include_str!("official_loadgen.py");
 
 /// The package that brings the module, in the version that this load generator follows.
 const PACKAGE: &str = "mlcommons-loadgen==6.0.17";

@@ -6,7 +6,7 @@ use super::problem::Problem;
 use crate::worker::{self, THREAD_VARIABLES, Worker};
 
 /// Runs a session. It is handed to Python after the part that is the same for all.
-const SCRIPT: &str = include_str!("peer.py");
+const SCRIPT: &str = include_str!("python_worker.py");
 
 /// Has Python run the model of a problem on these processors, with times and output in `folder`.
 ///
