@@ -8,12 +8,12 @@ use proctor_vocabulary::TensorSpec;
 
 use super::{
     inputs::{WordInput, check_batch, write_row},
+    known::{Known, Settings, f32_spec, i32_spec, zeros},
     layers::{
         Embedding,
         attention::{attention_sum, dot_scores},
         softmax,
     },
-    network::{Settings, f32_spec, i32_spec, zeros},
     recurrent::{Calls, Expected, Pass, Planner, Recurrent, Runner},
 };
 use crate::{Batch, Instance, Model, RunError, safetensors::WeightsError};
@@ -30,7 +30,7 @@ pub(super) struct Sizes {
     candidates: usize,
 }
 
-pub(super) const FULL: Sizes = Sizes {
+const FULL: Sizes = Sizes {
     vocabulary: 20_000,
     width: 200,
     hidden: 256,
@@ -40,11 +40,27 @@ pub(super) const FULL: Sizes = Sizes {
     candidates: 10,
 };
 
-pub(super) const TINY: Sizes =
+const TINY: Sizes =
     Sizes { vocabulary: 30, width: 12, hidden: 16, question: 5, contexts: 3, steps: 9, candidates: 4 };
 
 /// Position of the candidates among the inputs.
 const CANDIDATES: usize = 4;
+
+/// The network at its two sizes.
+pub(super) const NETWORKS: [Known; 2] = [
+    Known {
+        id: "attention-sum-reader",
+        inputs: || FULL.inputs(),
+        outputs: || FULL.outputs(),
+        load: |settings, planner| load(FULL, settings, planner),
+    },
+    Known {
+        id: "attention-sum-reader-tiny",
+        inputs: || TINY.inputs(),
+        outputs: || TINY.outputs(),
+        load: |settings, planner| load(TINY, settings, planner),
+    },
+];
 
 impl Sizes {
     pub(super) fn inputs(&self) -> Vec<TensorSpec> {

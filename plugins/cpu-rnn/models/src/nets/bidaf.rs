@@ -11,12 +11,12 @@ use proctor_vocabulary::TensorSpec;
 
 use super::{
     inputs::{WordInput, check_batch, write_row},
+    known::{Known, Settings, f32_spec, i32_spec, zeros},
     layers::{
         Activation, Embedding, Highway,
         attention::{TwoWay, TwoWayRoom},
         dot, softmax, weighted_sum,
     },
-    network::{Settings, f32_spec, i32_spec, zeros},
     recurrent::{Calls, Expected, Pass, Planner, Recurrent, Runner},
 };
 use crate::{Batch, Instance, Model, RunError, safetensors::WeightsError};
@@ -31,10 +31,25 @@ pub(super) struct Sizes {
     context: usize,
 }
 
-pub(super) const FULL: Sizes =
-    Sizes { vocabulary: 50_000, width: 50, hidden: 100, question: 15, context: 100 };
+const FULL: Sizes = Sizes { vocabulary: 50_000, width: 50, hidden: 100, question: 15, context: 100 };
 
-pub(super) const TINY: Sizes = Sizes { vocabulary: 40, width: 6, hidden: 5, question: 4, context: 9 };
+const TINY: Sizes = Sizes { vocabulary: 40, width: 6, hidden: 5, question: 4, context: 9 };
+
+/// The network at its two sizes.
+pub(super) const NETWORKS: [Known; 2] = [
+    Known {
+        id: "bidaf",
+        inputs: || FULL.inputs(),
+        outputs: || FULL.outputs(),
+        load: |settings, planner| load(FULL, settings, planner),
+    },
+    Known {
+        id: "bidaf-tiny",
+        inputs: || TINY.inputs(),
+        outputs: || TINY.outputs(),
+        load: |settings, planner| load(TINY, settings, planner),
+    },
+];
 
 impl Sizes {
     pub(super) fn inputs(&self) -> Vec<TensorSpec> {

@@ -10,6 +10,7 @@ mod attention_sum_reader;
 mod bidaf;
 mod gnmt;
 mod inputs;
+mod known;
 pub mod layers;
 mod network;
 mod recurrent;

@@ -5,22 +5,23 @@ use std::sync::OnceLock;
 use proctor_rnn_engine::{Call, Layer, Sequences, SequencesMut, Team, Workspace};
 use proctor_rnn_layer::{Cell, Precision};
 
+use super::layers::Embedding;
 use crate::{
-    LayerCalls, Plans, RunError, Scheduler,
+    Dense, LayerCalls, Plans, RunError, Scheduler,
     safetensors::{Weights, WeightsError},
 };
 
-/// Where a network's layers come from and how they will run.
+/// The source of a network's layers, and the scheduler of their calls.
 pub(super) struct Planner<'a, 'b> {
     pub(super) weights: &'a mut Weights<'b>,
     pub(super) precision: Precision,
     pub(super) scheduler: &'a dyn Scheduler,
 }
 
-/// What a layer of a file must be.
+/// Description of a layer that a file must have.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Expected<'a> {
-    /// What its tensors' names begin with.
+    /// Beginning of its tensors' names.
     pub(super) prefix: &'a str,
     /// Position in the stack of that name.
     pub(super) index: usize,
@@ -30,7 +31,7 @@ pub(super) struct Expected<'a> {
     pub(super) bidirectional: bool,
 }
 
-/// How a layer will be called: the largest number of steps, and the numbers of sequences to plan for, ascending.
+/// Calls of a layer: the largest number of steps, and the numbers of sequences to plan for, ascending.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Calls<const N: usize> {
     pub(super) time: usize,
@@ -213,5 +214,49 @@ impl Recurrent {
 
     fn plans(&self) -> &Plans {
         self.plans.get().expect("a model is planned when it is loaded")
+    }
+}
+
+impl Planner<'_, '_> {
+    /// Takes a table of vectors out of the file: `{prefix}.weight` `[vocabulary, width]`.
+    pub(super) fn embedding(
+        &mut self,
+        prefix: &str,
+        vocabulary: usize,
+        width: usize,
+    ) -> Result<Embedding, WeightsError> {
+        Ok(Embedding::new(self.weights.take(&format!("{prefix}.weight"), &[vocabulary, width])?, width))
+    }
+
+    /// Takes a map out of the file: `{prefix}.weight` `[output, input]` and `{prefix}.bias` `[output]`.
+    pub(super) fn linear(
+        &mut self,
+        prefix: &str,
+        input: usize,
+        output: usize,
+    ) -> Result<Dense, WeightsError> {
+        let weight = self.weights.take(&format!("{prefix}.weight"), &[output, input])?;
+        let bias = self.weights.take(&format!("{prefix}.bias"), &[output])?;
+        Ok(Dense::new(&weight, &bias, input))
+    }
+
+    /// Takes a map without bias.
+    pub(super) fn matrix(
+        &mut self,
+        prefix: &str,
+        input: usize,
+        output: usize,
+    ) -> Result<Dense, WeightsError> {
+        let weight = self.weights.take(&format!("{prefix}.weight"), &[output, input])?;
+        Ok(Dense::new(&weight, &[], input))
+    }
+}
+
+impl Runner {
+    /// Threads and memory for these layers.
+    pub(super) fn new<'a>(team: Team, layers: impl IntoIterator<Item = &'a Recurrent>) -> Self {
+        let mut runner = Self { team, workspace: Workspace::default() };
+        layers.into_iter().for_each(|layer| layer.ready(&mut runner.team));
+        runner
     }
 }

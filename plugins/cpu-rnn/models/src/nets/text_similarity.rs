@@ -8,8 +8,8 @@ use proctor_vocabulary::TensorSpec;
 
 use super::{
     inputs::{WordInput, check_batch, write_row},
+    known::{Known, Settings, f32_spec, i32_spec, zeros},
     layers::{Activation, Embedding, Perceptron, PerceptronRoom, cosine, max_over_time},
-    network::{Settings, f32_spec, i32_spec, zeros},
     recurrent::{Calls, Expected, Pass, Planner, Recurrent, Runner},
 };
 use crate::{Batch, Instance, Model, RunError, safetensors::WeightsError};
@@ -25,11 +25,26 @@ pub(super) struct Sizes {
     documents: usize,
 }
 
-pub(super) const FULL: Sizes =
+const FULL: Sizes =
     Sizes { vocabulary: 50_000, width: 200, hidden: 512, dense: 128, steps: 20, documents: 10 };
 
-pub(super) const TINY: Sizes =
-    Sizes { vocabulary: 50, width: 12, hidden: 16, dense: 8, steps: 6, documents: 3 };
+const TINY: Sizes = Sizes { vocabulary: 50, width: 12, hidden: 16, dense: 8, steps: 6, documents: 3 };
+
+/// The network at its two sizes.
+pub(super) const NETWORKS: [Known; 2] = [
+    Known {
+        id: "text-similarity",
+        inputs: || FULL.inputs(),
+        outputs: || FULL.outputs(),
+        load: |settings, planner| load(FULL, settings, planner),
+    },
+    Known {
+        id: "text-similarity-tiny",
+        inputs: || TINY.inputs(),
+        outputs: || TINY.outputs(),
+        load: |settings, planner| load(TINY, settings, planner),
+    },
+];
 
 impl Sizes {
     pub(super) fn inputs(&self) -> Vec<TensorSpec> {

@@ -5,17 +5,17 @@ use std::sync::Mutex;
 use proctor_rnn_engine::Team;
 use proctor_rnn_layer::Cell;
 
-use super::{LAYERS, RESIDUAL_FROM, Settings, Sizes, encoder::Encoding};
+use super::{LAYERS, RESIDUAL_FROM, Sizes, encoder::Encoding};
 use crate::{
     Dense, RunError,
     nets::{
+        known::{Settings, zeros},
         layers::{
             Embedding,
             attention::Additive,
             beam::{Row, Scorer},
             softmax, weighted_sum,
         },
-        network::zeros,
         recurrent::{Calls, Expected, Planner, Recurrent, Runner, Step},
     },
     safetensors::WeightsError,

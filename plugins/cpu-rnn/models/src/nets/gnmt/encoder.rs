@@ -2,12 +2,12 @@
 
 use proctor_rnn_layer::Cell;
 
-use super::{LAYERS, RESIDUAL_FROM, Settings, Sizes};
+use super::{LAYERS, RESIDUAL_FROM, Sizes};
 use crate::{
     Batch, RunError,
     nets::{
+        known::{Settings, zeros},
         layers::Embedding,
-        network::zeros,
         recurrent::{Calls, Expected, Pass, Planner, Recurrent, Runner},
     },
     safetensors::WeightsError,

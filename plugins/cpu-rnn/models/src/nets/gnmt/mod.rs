@@ -13,8 +13,8 @@ use proctor_vocabulary::TensorSpec;
 
 use super::{
     inputs::{WordInput, check_batch, write_words},
+    known::{Known, Settings, i32_spec},
     layers::beam::{Beam, BeamOptions, Row, search},
-    network::{Settings, i32_spec},
     recurrent::{Planner, Recurrent, Runner},
 };
 use crate::{Batch, Instance, Model, RunError, safetensors::WeightsError};
@@ -41,19 +41,35 @@ const RESIDUAL_FROM: usize = 2;
 const START: i32 = 1;
 const END: i32 = 2;
 
-pub(super) const FULL: Sizes = Sizes {
+const FULL: Sizes = Sizes {
     vocabulary: 32_317,
     hidden: 1024,
     source: 50,
     beam: BeamOptions { width: 10, start: START, end: END, length_weight: 1.0, coverage_weight: 0.0 },
 };
 
-pub(super) const TINY: Sizes = Sizes {
+const TINY: Sizes = Sizes {
     vocabulary: 40,
     hidden: 16,
     source: 8,
     beam: BeamOptions { width: 4, start: START, end: END, length_weight: 0.6, coverage_weight: 0.1 },
 };
+
+/// The network at its two sizes.
+pub(super) const NETWORKS: [Known; 2] = [
+    Known {
+        id: "gnmt",
+        inputs: || FULL.inputs(),
+        outputs: || FULL.outputs(),
+        load: |settings, planner| load(FULL, settings, planner),
+    },
+    Known {
+        id: "gnmt-tiny",
+        inputs: || TINY.inputs(),
+        outputs: || TINY.outputs(),
+        load: |settings, planner| load(TINY, settings, planner),
+    },
+];
 
 impl Sizes {
     pub(super) fn inputs(&self) -> Vec<TensorSpec> {

@@ -4,12 +4,12 @@
 //! product over all frames, the predictions' part is computed when a prediction changes, so a look at a frame is
 //! one addition for each unit and the small last layer.
 
-use super::{Settings, Sizes, encoder::Frames, stack};
+use super::{Sizes, encoder::Frames, stack};
 use crate::{
     Dense, RunError,
     nets::{
+        known::{Settings, zeros},
         layers::{Activation, Embedding},
-        network::zeros,
         recurrent::{Calls, Planner, Recurrent, Runner, Step},
     },
     safetensors::WeightsError,

@@ -1,10 +1,10 @@
 //! The encoder: two LSTM layers on the rows, two rows joined to a frame, three more layers.
 
-use super::{STACKED, Settings, Sizes, stack};
+use super::{STACKED, Sizes, stack};
 use crate::{
     Batch, RunError,
     nets::{
-        network::zeros,
+        known::{Settings, zeros},
         recurrent::{Calls, Pass, Planner, Recurrent, Runner},
     },
     safetensors::WeightsError,

@@ -15,7 +15,7 @@ use proctor_vocabulary::TensorSpec;
 
 use super::{
     inputs::{check_batch, checked_length, write_words},
-    network::{Settings, f32_spec, i32_spec},
+    known::{Known, Settings, f32_spec, i32_spec},
     recurrent::{Calls, Expected, Planner, Recurrent, Runner},
 };
 use crate::{Batch, Instance, Model, RunError, safetensors::WeightsError};
@@ -39,7 +39,7 @@ pub(super) struct Sizes {
     room: usize,
 }
 
-pub(super) const FULL: Sizes = Sizes {
+const FULL: Sizes = Sizes {
     width: 240,
     hidden: 1024,
     prediction: 320,
@@ -50,11 +50,27 @@ pub(super) const FULL: Sizes = Sizes {
     room: 500,
 };
 
-pub(super) const TINY: Sizes =
+const TINY: Sizes =
     Sizes { width: 6, hidden: 10, prediction: 7, joint: 9, labels: 4, rows: 12, symbols_max: 3, room: 24 };
 
 /// How many rows become one frame between the encoder's two stacks.
 const STACKED: usize = 2;
+
+/// The network at its two sizes.
+pub(super) const NETWORKS: [Known; 2] = [
+    Known {
+        id: "rnnt",
+        inputs: || FULL.inputs(),
+        outputs: || FULL.outputs(),
+        load: |settings, planner| load(FULL, settings, planner),
+    },
+    Known {
+        id: "rnnt-tiny",
+        inputs: || TINY.inputs(),
+        outputs: || TINY.outputs(),
+        load: |settings, planner| load(TINY, settings, planner),
+    },
+];
 
 impl Sizes {
     pub(super) fn inputs(&self) -> Vec<TensorSpec> {
