@@ -4,6 +4,11 @@ use std::path::Path;
 
 use crate::error::AccuracyError;
 
+/// Computes the values of all outputs of each of the first samples, at most `sample_count_max`, from a file of weights; or
+/// says why it cannot.
+pub type ComputeAnswers =
+    fn(model: &str, weights: &Path, sample_count_max: usize) -> Result<Vec<Vec<f64>>, String>;
+
 /// Computes the right answers of one kind of models, registered with `inventory::submit!`.
 #[derive(Debug, Clone, Copy)]
 pub struct ComputedAnswersEntry {
@@ -11,9 +16,8 @@ pub struct ComputedAnswersEntry {
     pub models: &'static str,
     /// Whether the answers of the model of this name can be computed.
     pub knows: fn(&str) -> bool,
-    /// Computes the values of all outputs of each of the first samples, at most `sample_count_max`, from a file of
-    /// weights.
-    pub compute: fn(model: &str, weights: &Path, sample_count_max: usize) -> Result<Vec<Vec<f64>>, String>,
+    /// The program itself.
+    pub compute: ComputeAnswers,
 }
 
 inventory::collect!(ComputedAnswersEntry);

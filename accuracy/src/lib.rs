@@ -61,7 +61,7 @@ mod source;
 
 pub use answers::Answers;
 pub use check::{AccuracyCheck, AccuracyResult};
-pub use computed::ComputedAnswersEntry;
+pub use computed::{ComputeAnswers, ComputedAnswersEntry};
 pub use error::AccuracyError;
 pub use labels::LabelsEntry;
 pub use log::{LogRecord, parse_log, read_log};

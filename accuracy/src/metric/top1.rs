@@ -70,6 +70,8 @@ fn largest(numbers: impl Iterator<Item = f32>) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::slice;
+
     use super::*;
     use crate::metric::metric;
 
@@ -129,9 +131,9 @@ mod tests {
             shape: shape.to_vec(),
         };
         let logits = output(ElementType::F32, &[10]);
-        assert_eq!(form(&[logits.clone()]), Some(ResponseForm::exactly(ElementType::F32, 10)));
+        assert_eq!(form(slice::from_ref(&logits)), Some(ResponseForm::exactly(ElementType::F32, 10)));
         let class = output(ElementType::I64, &[1]);
-        assert_eq!(form(&[class.clone()]), Some(ResponseForm::exactly(ElementType::I64, 1)));
+        assert_eq!(form(slice::from_ref(&class)), Some(ResponseForm::exactly(ElementType::I64, 1)));
         for outputs in
             [&[][..], &[logits, class], &[output(ElementType::I32, &[2])], &[output(ElementType::U8, &[1])]]
         {

@@ -5,16 +5,15 @@ use proctor_vocabulary::did_you_mean;
 use crate::{
     error::RecipeError,
     inputs::InputRecipe,
-    models::{self, MODELS},
-    network_inputs,
-    networks::{self, NETWORKS},
+    models,
+    networks::{self, network_names},
     rnn_layer::{RNN_PATTERN, RnnName},
     weights::ModelRecipe,
 };
 
 /// Names of all models but the single recurrent layers, whose number has no end.
 pub fn model_names() -> impl Iterator<Item = &'static str> {
-    NETWORKS.into_iter().chain(MODELS)
+    network_names().chain(models::names())
 }
 
 /// Weights of the model of this name: one of [`model_names`], or a layer named as [`RnnName`] says.
@@ -29,7 +28,7 @@ pub fn recipe(name: &str) -> Option<ModelRecipe> {
 /// Samples of the model of this name.
 #[must_use]
 pub fn input_recipe(name: &str) -> Option<InputRecipe> {
-    let network = network_inputs::input_recipe(name).or_else(|| models::input_recipe(name));
+    let network = networks::input_recipe(name).or_else(|| models::input_recipe(name));
     network.or_else(|| name.parse::<RnnName>().ok().map(|layer| layer.input_recipe(name)))
 }
 

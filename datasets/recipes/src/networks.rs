@@ -1,23 +1,53 @@
 //! The weights of the networks around recurrent layers: the tensors that
 //! `plugins/cpu-rnn/models/src/nets/README.md` describes, with scales that make their answers lively.
 
+mod inputs;
+
 use crate::{
+    inputs::{InputRecipe, InputTensor},
     rnn_layer::{RnnCell, layer_tensors, root},
     weights::{Fill, ModelRecipe},
 };
 
-/// The networks that there are recipes for. A `-tiny` one is the same with small sizes, for tests.
-pub const NETWORKS: [&str; 10] = [
-    "text-similarity",
-    "text-similarity-tiny",
-    "attention-sum-reader",
-    "attention-sum-reader-tiny",
-    "bidaf",
-    "bidaf-tiny",
-    "gnmt",
-    "gnmt-tiny",
-    "rnnt",
-    "rnnt-tiny",
+/// A network: the makers of its weights, by the name of the file, and of the inputs of one sample.
+struct Network {
+    name: &'static str,
+    weights: fn(&str) -> ModelRecipe,
+    inputs: fn() -> Vec<InputTensor>,
+}
+
+/// The networks. A `-tiny` one is the same with small sizes, for tests.
+static NETWORKS: [Network; 10] = [
+    Network {
+        name: "text-similarity",
+        weights: |name| text_similarity(name, 50_000, 200, 512, 128),
+        inputs: || inputs::text_similarity(50_000, 20, 10),
+    },
+    Network {
+        name: "text-similarity-tiny",
+        weights: |name| text_similarity(name, 50, 12, 16, 8),
+        inputs: || inputs::text_similarity(50, 6, 3),
+    },
+    Network {
+        name: "attention-sum-reader",
+        weights: |name| attention_sum_reader(name, 20_000, 200, 256),
+        inputs: || inputs::attention_sum_reader(20_000, 20, 10, 100, 10),
+    },
+    Network {
+        name: "attention-sum-reader-tiny",
+        weights: |name| attention_sum_reader(name, 30, 12, 16),
+        inputs: || inputs::attention_sum_reader(30, 5, 3, 9, 4),
+    },
+    Network {
+        name: "bidaf",
+        weights: |name| bidaf(name, 50_000, 50, 100),
+        inputs: || inputs::bidaf(50_000, 15, 100),
+    },
+    Network { name: "bidaf-tiny", weights: |name| bidaf(name, 40, 6, 5), inputs: || inputs::bidaf(40, 4, 9) },
+    Network { name: "gnmt", weights: |name| gnmt(name, &GNMT), inputs: || inputs::gnmt(32_317, 50) },
+    Network { name: "gnmt-tiny", weights: |name| gnmt(name, &GNMT_TINY), inputs: || inputs::gnmt(40, 8) },
+    Network { name: "rnnt", weights: |name| rnnt(name, &RNNT), inputs: || inputs::rnnt(240, 500) },
+    Network { name: "rnnt-tiny", weights: |name| rnnt(name, &RNNT_TINY), inputs: || inputs::rnnt(6, 12) },
 ];
 
 /// The end of a translation.
@@ -26,20 +56,21 @@ const END: usize = 2;
 /// A bias at which a gate is open: `sigmoid(20)` is 1 in f32.
 const OPEN: f32 = 20.0;
 
+/// Names of the networks around recurrent layers.
+pub fn network_names() -> impl Iterator<Item = &'static str> {
+    NETWORKS.iter().map(|network| network.name)
+}
+
+fn find(name: &str) -> Option<&'static Network> {
+    NETWORKS.iter().find(|network| network.name == name)
+}
+
 pub(crate) fn recipe(name: &str) -> Option<ModelRecipe> {
-    Some(match name {
-        "text-similarity" => text_similarity(name, 50_000, 200, 512, 128),
-        "text-similarity-tiny" => text_similarity(name, 50, 12, 16, 8),
-        "attention-sum-reader" => attention_sum_reader(name, 20_000, 200, 256),
-        "attention-sum-reader-tiny" => attention_sum_reader(name, 30, 12, 16),
-        "bidaf" => bidaf(name, 50_000, 50, 100),
-        "bidaf-tiny" => bidaf(name, 40, 6, 5),
-        "gnmt" => gnmt(name, &GNMT),
-        "gnmt-tiny" => gnmt(name, &GNMT_TINY),
-        "rnnt" => rnnt(name, &RNNT),
-        "rnnt-tiny" => rnnt(name, &RNNT_TINY),
-        _ => return None,
-    })
+    find(name).map(|network| (network.weights)(name))
+}
+
+pub(crate) fn input_recipe(name: &str) -> Option<InputRecipe> {
+    find(name).map(|network| InputRecipe::new(name, (network.inputs)()))
 }
 
 fn text_similarity(name: &str, vocabulary: usize, width: usize, hidden: usize, dense: usize) -> ModelRecipe {
@@ -280,7 +311,7 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_fills_lie_within_their_tensors() {
-        for name in NETWORKS {
+        for name in network_names() {
             let recipe = recipe(name).unwrap();
             let names: HashSet<_> = recipe.tensors.iter().map(|tensor| &tensor.name).collect();
             assert_eq!(names.len(), recipe.tensors.len(), "{name}");

@@ -1,7 +1,5 @@
 //! The family behind the real loader.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use proctor_config::{AnswerSource, Loader, benchmark_families};
 use proctor_recurrent_layers::TABLE_1;
 

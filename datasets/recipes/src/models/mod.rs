@@ -20,25 +20,8 @@ use crate::{
 };
 use net::Net;
 
-/// The models of general engines that there are recipes for. A `-tiny` one is the same with small sizes, for tests.
-pub const MODELS: [&str; 13] = [
-    "resnet50",
-    "resnet50-tiny",
-    "mobilenet-v1",
-    "mobilenet-v1-tiny",
-    "bert-base",
-    "bert-large",
-    "bert-tiny",
-    "bert-base-embedding",
-    "bert-tiny-embedding",
-    "lstm-stack",
-    "lstm-stack-tiny",
-    "llama-small",
-    "llama-tiny",
-];
-
-/// One model: what makes its weights, its samples and its graph.
-trait Model {
+/// One model: the maker of its weights, its samples and its graph.
+trait Model: Sync {
     /// The weights; the recipe's name is the file's, which several models may share.
     fn weights(&self) -> ModelRecipe;
 
@@ -49,23 +32,30 @@ trait Model {
     fn compute(&self, net: &mut Net);
 }
 
-fn model(name: &str) -> Option<Box<dyn Model>> {
-    Some(match name {
-        "resnet50" => Box::new(resnet::RESNET50),
-        "resnet50-tiny" => Box::new(resnet::TINY),
-        "mobilenet-v1" => Box::new(mobilenet::MOBILENET_V1),
-        "mobilenet-v1-tiny" => Box::new(mobilenet::TINY),
-        "bert-base" => Box::new(bert::BASE),
-        "bert-large" => Box::new(bert::LARGE),
-        "bert-tiny" => Box::new(bert::TINY),
-        "bert-base-embedding" => Box::new(bert::BASE_EMBEDDING),
-        "bert-tiny-embedding" => Box::new(bert::TINY_EMBEDDING),
-        "lstm-stack" => Box::new(lstm_stack::STACK),
-        "lstm-stack-tiny" => Box::new(lstm_stack::TINY),
-        "llama-small" => Box::new(llama::SMALL),
-        "llama-tiny" => Box::new(llama::TINY),
-        _ => return None,
-    })
+/// The models by name. A `-tiny` one is the same with small sizes, for tests.
+static MODELS: [(&str, &dyn Model); 13] = [
+    ("resnet50", &resnet::RESNET50),
+    ("resnet50-tiny", &resnet::TINY),
+    ("mobilenet-v1", &mobilenet::MOBILENET_V1),
+    ("mobilenet-v1-tiny", &mobilenet::TINY),
+    ("bert-base", &bert::BASE),
+    ("bert-large", &bert::LARGE),
+    ("bert-tiny", &bert::TINY),
+    ("bert-base-embedding", &bert::BASE_EMBEDDING),
+    ("bert-tiny-embedding", &bert::TINY_EMBEDDING),
+    ("lstm-stack", &lstm_stack::STACK),
+    ("lstm-stack-tiny", &lstm_stack::TINY),
+    ("llama-small", &llama::SMALL),
+    ("llama-tiny", &llama::TINY),
+];
+
+/// Names of the models of general engines.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    MODELS.iter().map(|(name, _)| *name)
+}
+
+fn model(name: &str) -> Option<&'static dyn Model> {
+    MODELS.iter().find(|(known, _)| *known == name).map(|(_, model)| *model)
 }
 
 pub(crate) fn recipe(name: &str) -> Option<ModelRecipe> {

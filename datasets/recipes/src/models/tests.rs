@@ -31,7 +31,7 @@ fn the_models_have_their_published_sizes() {
 
 #[test]
 fn variances_and_gains_are_positive() {
-    for name in MODELS.into_iter().filter(|name| name.ends_with("-tiny")) {
+    for name in names().filter(|name| name.ends_with("-tiny")) {
         let recipe = recipe(name).unwrap();
         for tensor in recipe.tensors.iter().filter(|tensor| tensor.center > 0.0) {
             let values = recipe.values(&tensor.name).unwrap();
@@ -42,7 +42,7 @@ fn variances_and_gains_are_positive() {
 }
 
 fn tiny() -> impl Iterator<Item = &'static str> {
-    MODELS.into_iter().filter(|name| name.contains("-tiny"))
+    names().filter(|name| name.contains("-tiny"))
 }
 
 fn make(name: &str, folder: &Path) -> (GeneratedModel, OnnxFile) {

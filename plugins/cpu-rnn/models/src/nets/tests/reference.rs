@@ -105,7 +105,7 @@ fn the_large_models_answer_as_the_reference_does() {
 
 #[test]
 fn recipes_and_reference_agree_on_the_weights() {
-    for id in recipes::NETWORKS {
+    for id in recipes::network_names() {
         let recipe = recipes::recipe(id).unwrap();
         let expected = Reference::read(id).tensors();
         let shapes = |list: &[(String, Vec<usize>, f64)]| -> Vec<_> {

@@ -2,24 +2,7 @@
 
 use proctor_vocabulary::ElementType::{F32, I32};
 
-use crate::inputs::{InputRecipe, InputTensor, InputValues};
-
-pub(crate) fn input_recipe(name: &str) -> Option<InputRecipe> {
-    let tensors = match name {
-        "text-similarity" => text_similarity(50_000, 20, 10),
-        "text-similarity-tiny" => text_similarity(50, 6, 3),
-        "attention-sum-reader" => attention_sum_reader(20_000, 20, 10, 100, 10),
-        "attention-sum-reader-tiny" => attention_sum_reader(30, 5, 3, 9, 4),
-        "bidaf" => bidaf(50_000, 15, 100),
-        "bidaf-tiny" => bidaf(40, 4, 9),
-        "gnmt" => gnmt(32_317, 50),
-        "gnmt-tiny" => gnmt(40, 8),
-        "rnnt" => rnnt(240, 500),
-        "rnnt-tiny" => rnnt(6, 12),
-        _ => return None,
-    };
-    Some(InputRecipe::new(name, tensors))
-}
+use crate::inputs::{InputTensor, InputValues};
 
 fn words(
     name: &'static str,
@@ -39,7 +22,7 @@ fn lengths(name: &'static str, count: usize, low: usize, high: usize) -> InputTe
     InputTensor { name, element_type: I32, shape: vec![count], values }
 }
 
-fn text_similarity(vocabulary: u32, steps: usize, documents: usize) -> Vec<InputTensor> {
+pub(crate) fn text_similarity(vocabulary: u32, steps: usize, documents: usize) -> Vec<InputTensor> {
     let low = steps.min(5);
     vec![
         words("query", &[steps], vocabulary, 0, "query_length"),
@@ -49,7 +32,7 @@ fn text_similarity(vocabulary: u32, steps: usize, documents: usize) -> Vec<Input
     ]
 }
 
-fn attention_sum_reader(
+pub(crate) fn attention_sum_reader(
     vocabulary: u32,
     question: usize,
     contexts: usize,
@@ -66,7 +49,7 @@ fn attention_sum_reader(
     ]
 }
 
-fn bidaf(vocabulary: u32, question: usize, steps: usize) -> Vec<InputTensor> {
+pub(crate) fn bidaf(vocabulary: u32, question: usize, steps: usize) -> Vec<InputTensor> {
     vec![
         words("question", &[question], vocabulary, 0, "question_length"),
         lengths("question_length", 1, question / 2, question),
@@ -76,7 +59,7 @@ fn bidaf(vocabulary: u32, question: usize, steps: usize) -> Vec<InputTensor> {
 }
 
 /// Words 0 to 2 are unknown, start and end, which do not occur in a source.
-fn gnmt(vocabulary: u32, steps: usize) -> Vec<InputTensor> {
+pub(crate) fn gnmt(vocabulary: u32, steps: usize) -> Vec<InputTensor> {
     vec![
         words("source", &[steps], vocabulary, 3, "source_length"),
         lengths("source_length", 1, (steps / 2).min(5), steps),
@@ -84,7 +67,7 @@ fn gnmt(vocabulary: u32, steps: usize) -> Vec<InputTensor> {
 }
 
 /// Features are normalised in the benchmark: a mean of 0, a deviation of about 1.
-fn rnnt(width: usize, rows: usize) -> Vec<InputTensor> {
+pub(crate) fn rnnt(width: usize, rows: usize) -> Vec<InputTensor> {
     let values = InputValues::Uniform { scale: 2, lengths: Some("feature_length") };
     vec![
         InputTensor { name: "features", element_type: F32, shape: vec![rows, width], values },
@@ -94,8 +77,7 @@ fn rnnt(width: usize, rows: usize) -> Vec<InputTensor> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::networks::NETWORKS;
+    use crate::networks::{input_recipe, network_names};
 
     fn integers(bytes: &[u8]) -> Vec<i32> {
         bytes.as_chunks().0.iter().map(|bytes| i32::from_ne_bytes(*bytes)).collect()
@@ -103,7 +85,7 @@ mod tests {
 
     #[test]
     fn samples_have_their_shapes_and_differ() {
-        for name in NETWORKS {
+        for name in network_names() {
             let recipe = input_recipe(name).unwrap();
             let (first, second) = (recipe.sample(0), recipe.sample(1));
             for (tensor, bytes) in recipe.tensors.iter().zip(&first) {
