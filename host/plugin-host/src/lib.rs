@@ -74,4 +74,4 @@ pub use objects::{
     samples::SampleBuffers,
 };
 pub use search_path::{PluginLocation, SearchPath};
-pub use services::context::HostServices;
+pub use services::{context::HostServices, faults::PluginFault};

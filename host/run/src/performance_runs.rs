@@ -52,11 +52,11 @@ impl PerformanceRuns {
         if self.planned_count > 1 { &self.tests } else { &[] }
     }
 
-    /// A reason of the deciding run, which is the last one made if there is any, with its number if there are several.
-    pub(crate) fn with_number(&self, reason: &str) -> String {
+    /// Number of the deciding run, which is the last one made, if there are several: the start of a reason.
+    pub(crate) fn number(&self) -> String {
         match self.planned_count {
-            0 | 1 => reason.to_owned(),
-            planned => format!("run {} of {planned}: {reason}", self.tests.len()),
+            0 | 1 => String::new(),
+            planned => format!("run {} of {planned}: ", self.tests.len()),
         }
     }
 

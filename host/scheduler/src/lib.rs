@@ -110,5 +110,5 @@ pub use config::{SchedulerConfig, SchedulerError};
 pub use instance::{BatchError, Instance};
 pub use policy::{BatchDone, Decision, Policy, PolicyEntry, QueueState, policies};
 pub use simulated::SimulatedScheduler;
-pub use statistics::{Failure, FailureLog, Statistics};
+pub use statistics::{Failure, FailureLog, Problem, Statistics};
 pub use threaded::{InFlight, ShutdownReport, ThreadedScheduler};

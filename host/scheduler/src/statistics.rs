@@ -45,25 +45,50 @@ impl Statistics {
         if self.batches == 0 { 0.0 } else { samples as f64 / self.batches as f64 }
     }
 
-    /// Returns each reason why these counts make a run INVALID, in words; empty if there is none.
+    /// Returns each reason why these counts make a run INVALID; empty if there is none.
     #[must_use]
-    pub fn problems(&self) -> Vec<String> {
-        let mut problems = Vec::new();
-        if self.samples_rejected > 0 {
-            problems.push(format!(
-                "queue full: {} of {} samples did not fit into queue_capacity = {} and were failed; lower the rate, \
-                 or raise queue_capacity (Offline needs room for the whole query)",
-                self.samples_rejected, self.samples_issued, self.queue_capacity
-            ));
-        }
-        if let Some(first) = self.failures.first.first() {
-            problems.push(format!(
-                "{} samples of {} batches failed; the first on instance {}: {}",
-                self.failures.samples, self.failures.batches, first.instance, first.message
-            ));
-        }
-        problems
+    pub fn problems(&self) -> Vec<Problem> {
+        let queue_full = (self.samples_rejected > 0).then_some(Problem::QueueFull {
+            rejected: self.samples_rejected,
+            issued: self.samples_issued,
+            capacity: self.queue_capacity,
+        });
+        let FailureLog { batches, samples, first } = &self.failures;
+        let failed = first.first().map(|first| Problem::BatchesFailed {
+            batches: *batches,
+            samples: *samples,
+            first: first.clone(),
+        });
+        queue_full.into_iter().chain(failed).collect()
     }
+}
+
+/// A reason why a scheduler's counts make a run INVALID.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// Samples did not fit into the queue.
+    #[error(
+        "queue full: {rejected} of {issued} samples did not fit into queue_capacity = {capacity} and were failed; lower \
+         the rate, or raise queue_capacity (Offline needs room for the whole query)"
+    )]
+    QueueFull {
+        /// How many did not fit.
+        rejected: u64,
+        /// How many were issued.
+        issued: u64,
+        /// Room in the queue, in samples.
+        capacity: usize,
+    },
+    /// Batches failed as a whole.
+    #[error("{samples} samples of {batches} batches failed; the first on instance {}: {}", first.instance, first.message)]
+    BatchesFailed {
+        /// How many.
+        batches: u64,
+        /// Samples in them.
+        samples: u64,
+        /// The first of them.
+        first: Failure,
+    },
 }
 
 /// The batches that failed: all counted, the first ones kept.

@@ -96,7 +96,8 @@ impl Bed {
             .collect();
         let faults_before = self.backend.faults().len();
         let ran = self.phase(samples, &batches, ids);
-        let faults: Vec<String> = self.backend.faults().into_iter().skip(faults_before).collect();
+        let faults = self.backend.faults().into_iter().skip(faults_before);
+        let faults: Vec<String> = faults.map(|fault| fault.to_string()).collect();
         let instances = both(ran, if faults.is_empty() { Ok(()) } else { Err(faults.join("; ")) })?;
         Ok(Run { instances, metrics: self.backend.metrics() })
     }

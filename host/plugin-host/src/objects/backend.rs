@@ -23,6 +23,7 @@ use crate::{
     objects::handle::{Handle, borrowed},
     services::{
         context::{HostContext, HostServices},
+        faults::PluginFault,
         host_table,
     },
 };
@@ -147,9 +148,9 @@ impl Backend {
         self.inner.host.metrics()
     }
 
-    /// Misbehaviour noticed at the boundary, in words; at most the first 32.
+    /// Misbehaviour noticed at the boundary; at most the first 32.
     #[must_use]
-    pub fn faults(&self) -> Vec<String> {
+    pub fn faults(&self) -> Vec<PluginFault> {
         self.inner.host.faults.kept()
     }
 

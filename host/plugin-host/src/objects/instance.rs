@@ -19,6 +19,7 @@ use crate::{
         model::{Model, ModelInner, State},
         output::OutputBuffer,
     },
+    services::faults::PluginFault,
 };
 
 /// One co-located copy of a model. Its own thread executes; dropped elsewhere or early, it is destroyed in due order.
@@ -186,12 +187,9 @@ impl Instance {
     pub fn complete(&mut self, batch: &[QuerySample], sink: &dyn CompletionSink) {
         let is_this = !batch.is_empty() && self.batch == batch;
         if !is_this {
-            let plugin = self.model.backend.plugin();
-            self.model.backend.host.faults.record(|| {
-                format!(
-                    "plugin {plugin}: a batch was completed that instance {} had not executed",
-                    self.index
-                )
+            self.model.backend.host.faults.record(|| PluginFault::Batch {
+                plugin: self.model.backend.plugin().to_owned(),
+                instance: self.index,
             });
         }
         let mut responses: Vec<QuerySampleResponse<'_>> = mem::take(&mut self.responses);
@@ -302,7 +300,7 @@ impl Instance {
                         expected: outputs[output].size_bytes(),
                         got,
                     };
-                    error.to_string()
+                    PluginFault::Call(Arc::new(error))
                 });
             };
             // SAFETY: the plugin vouches for what it wrote during the call, and each call is settled once.

@@ -30,7 +30,7 @@ use crate::{
         request::{load_handle, shapes_of},
         samples::{Prepared, SampleBuffers, Shapes},
     },
-    services::response_size::ResponseSize,
+    services::{faults::PluginFault, response_size::ResponseSize},
 };
 
 /// Where a model is in its life. The numbers are ordered.
@@ -363,7 +363,7 @@ impl Drop for ModelInner {
         if self.state() == State::Running
             && let Err(error) = self.stop()
         {
-            self.backend.host.faults.record(|| error.to_string());
+            self.backend.host.faults.record(|| PluginFault::Call(Arc::new(error)));
         }
         if self.state() == State::Prepared {
             self.release();

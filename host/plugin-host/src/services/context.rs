@@ -20,7 +20,10 @@ use proctor_plugin_api::{
 use crate::{
     error::{known_status, status_name},
     guard::checked::readable,
-    services::{faults::Faults, response_size::ExpectedSize},
+    services::{
+        faults::{Faults, PluginFault},
+        response_size::ExpectedSize,
+    },
 };
 
 /// How many responses are converted at a time, on the stack.
@@ -83,8 +86,7 @@ impl HostContext {
     /// Hands responses to the sink, a stack-sized chunk at a time, so that nothing is allocated.
     pub(super) fn deliver(&self, raw: &[ProctorResponse], is_completion: bool) {
         let Some(sink) = &*self.sink.load() else {
-            self.faults
-                .record(|| format!("plugin {}: answered samples while no test was running", self.plugin));
+            self.faults.record(|| PluginFault::NoTest { plugin: self.plugin.to_owned() });
             return;
         };
         // Not filled beforehand: most calls bring one response.
@@ -125,10 +127,12 @@ impl HostContext {
             || isize::try_from(raw.size_bytes).is_err()
             || expected.is_some_and(|expected| !expected.allows(raw.size_bytes))
         {
-            self.faults.record(|| {
-                let (what, got) = (if is_null { "null with " } else { "" }, raw.size_bytes);
-                let expected = expected.map_or_else(|| "some".to_owned(), |expected| expected.to_string());
-                format!("plugin {}: response {id} has {what}{got} bytes instead of {expected}", self.plugin)
+            self.faults.record(|| PluginFault::ResponseSize {
+                plugin: self.plugin.to_owned(),
+                id,
+                is_null,
+                got: raw.size_bytes as u64,
+                expected: expected.map_or_else(|| "some".to_owned(), |expected| expected.to_string()),
             });
             response.status = SampleStatus::FAILED;
         } else if raw.size_bytes > 0 {

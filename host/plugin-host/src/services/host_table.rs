@@ -13,7 +13,10 @@ use std::{
 use proctor_plugin_api::abi::{self, ProctorHost, ProctorResponse, ProctorString};
 use tracing::{Level, level_filters::LevelFilter};
 
-use crate::services::context::{HostContext, HostServices, LOG_LENGTH_MOST, bytes_of};
+use crate::services::{
+    context::{HostContext, HostServices, LOG_LENGTH_MOST, bytes_of},
+    faults::PluginFault,
+};
 
 /// Largest number of responses that one call is believed to carry.
 const RESPONSE_COUNT_MOST: usize = 1 << 28;
@@ -60,7 +63,7 @@ unsafe fn with_host<R>(
         return otherwise;
     };
     catch_unwind(AssertUnwindSafe(|| body(host))).unwrap_or_else(|_| {
-        host.faults.record(|| "the host panicked in a service that the plugin called".into());
+        host.faults.record(|| PluginFault::HostPanicked);
         otherwise
     })
 }
@@ -126,11 +129,10 @@ unsafe fn respond(
             return;
         }
         if responses.is_null() || !responses.is_aligned() || count > RESPONSE_COUNT_MOST {
-            host.faults.record(|| {
-                format!(
-                    "plugin {}: handed over {count} responses at {responses:p}, which cannot be",
-                    host.plugin
-                )
+            host.faults.record(|| PluginFault::Responses {
+                plugin: host.plugin.to_owned(),
+                count,
+                address: responses.addr(),
             });
             return;
         }
@@ -154,9 +156,11 @@ unsafe extern "C" fn metric(context: *mut c_void, name: ProctorString, value: f6
         if is_name && has_room && value.is_finite() {
             metrics.insert(name.to_owned(), value);
         } else {
-            let plugin = host.plugin;
-            let name = String::from_utf8_lossy(bytes);
-            host.faults.record(|| format!("plugin {plugin}: metric {name:?} = {value} is not taken"));
+            host.faults.record(|| PluginFault::Metric {
+                plugin: host.plugin.to_owned(),
+                name: String::from_utf8_lossy(bytes).into_owned(),
+                value,
+            });
         }
     };
     // SAFETY: the plugin passes the context of its host table.

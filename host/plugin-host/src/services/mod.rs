@@ -1,6 +1,6 @@
 //! Services of the host for an opened plugin.
 
 pub(crate) mod context;
-mod faults;
+pub(crate) mod faults;
 pub(crate) mod host_table;
 pub(crate) mod response_size;

@@ -1,9 +1,9 @@
 //! One test: the plugin behind the scheduler, the samples behind the query sample library, and the load generator over
 //! both.
 
-pub(crate) mod advice;
 pub(crate) mod call_watchdog;
 pub(crate) mod clock;
+pub(crate) mod fault;
 pub(crate) mod flush;
 pub(crate) mod placement;
 pub(crate) mod plugin;

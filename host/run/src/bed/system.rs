@@ -7,13 +7,14 @@ use std::{
 
 use proctor_loadgen::{Progress, SystemUnderTest};
 use proctor_plugin_api::abi::ProctorStamps;
-use proctor_plugin_host as plugin_host;
+use proctor_plugin_host::{self as plugin_host, PluginHostError};
 use proctor_scheduler::{BatchError, Instance, SimulatedScheduler, Statistics, ThreadedScheduler};
 use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, SampleStatus};
 
-use crate::{
-    bed::{flush::Flush, placement},
-    text::counted,
+use crate::bed::{
+    fault::{Fault, FirstError},
+    flush::Flush,
+    placement,
 };
 
 /// The system that the load generator drives in one test.
@@ -32,7 +33,7 @@ pub(crate) struct SystemReport {
     /// Counts of the scheduler, if there was one.
     pub(crate) statistics: Option<Statistics>,
     /// Each reason why the test is INVALID.
-    pub(crate) problems: Vec<String>,
+    pub(crate) faults: Vec<Fault>,
     /// Whether a thread is still in the plugin, so that nothing can be taken down.
     pub(crate) hangs: bool,
 }
@@ -46,33 +47,33 @@ impl System {
         }
     }
 
-    /// Ends the system. Waits for instances that are still at work, up to `limit`.
-    pub(crate) fn end(self, limit: Duration) -> SystemReport {
+    /// Ends the system. Waits for instances that are still at work, up to `limit`. `first_error` is that of the
+    /// instances.
+    pub(crate) fn end(self, limit: Duration, first_error: &FirstError) -> SystemReport {
+        let of_scheduler = |statistics: &Statistics| {
+            let problems = statistics.problems().into_iter();
+            problems.map(|problem| Fault::Scheduler(problem, first_error.get().cloned())).collect::<Vec<_>>()
+        };
         match self {
             Self::Threaded(scheduler) => {
                 let end = scheduler.shutdown(limit);
                 let statistics = scheduler.statistics();
-                let mut problems = statistics.problems();
-                problems.extend(end.hung.iter().map(|hung| {
-                    let sample_count = counted(hung.samples.len() as u64, "sample");
-                    let first = hung
-                        .samples
-                        .first()
-                        .map(|sample| format!(", the first of library index {}", sample.index));
-                    format!(
-                        "instance {} did not return from a batch of {sample_count}{}",
-                        hung.instance,
-                        first.unwrap_or_default()
-                    )
+                let mut faults = of_scheduler(&statistics);
+                faults.extend(end.hung.iter().map(|hung| Fault::Hung {
+                    instance: hung.instance,
+                    sample_count: hung.samples.len(),
+                    first: hung.samples.first().map(|sample| sample.index),
                 }));
-                SystemReport { statistics: Some(statistics), problems, hangs: !end.hung.is_empty() }
+                SystemReport { statistics: Some(statistics), faults, hangs: !end.hung.is_empty() }
             }
             Self::Simulated(scheduler) => {
                 let statistics = scheduler.statistics();
-                let problems = statistics.problems();
-                SystemReport { statistics: Some(statistics), problems, hangs: false }
+                let faults = of_scheduler(&statistics);
+                SystemReport { statistics: Some(statistics), faults, hangs: false }
             }
-            Self::Whole(queries) => SystemReport { problems: queries.problems(), ..SystemReport::default() },
+            Self::Whole(queries) => {
+                SystemReport { faults: queries.fault().into_iter().collect(), ..SystemReport::default() }
+            }
         }
     }
 }
@@ -84,6 +85,16 @@ pub(crate) struct PluginInstance {
     pub(crate) cpus: Vec<u32>,
     /// Log of what the plugin reports of each batch, to show where a latency comes from.
     pub(crate) stamps: Option<StampLog>,
+    pub(crate) first_error: FirstError,
+}
+
+impl PluginInstance {
+    /// Keeps the first error of the test for the advice about it.
+    fn batch_error(&self, error: PluginHostError) -> BatchError {
+        let message = error.to_string();
+        self.first_error.get_or_init(|| Arc::new(error));
+        BatchError { message }
+    }
 }
 
 /// Instants that a plugin reports of each batch, in the order of execution; all 0 where it reports none. Clones share
@@ -112,12 +123,12 @@ impl Instance for PluginInstance {
         if let Some(log) = &self.stamps {
             log.lock().push(self.instance.stamps());
         }
-        done.map_err(|error| BatchError { message: error.to_string() })
+        done.map_err(|error| self.batch_error(error))
     }
 
     fn execute_virtual(&mut self, batch: &[QuerySample], busy_instances: u32) -> Result<u64, BatchError> {
         let time_ns = self.instance.execute_virtual(batch, busy_instances);
-        time_ns.map_err(|error| BatchError { message: error.to_string() })
+        time_ns.map_err(|error| self.batch_error(error))
     }
 
     fn complete(&mut self, batch: &[QuerySample], sink: &dyn CompletionSink) {
@@ -141,7 +152,7 @@ pub(crate) struct WholeQueries {
 #[derive(Debug, Default)]
 struct Refused {
     call_count: u64,
-    first_reason: String,
+    first: Option<Arc<PluginHostError>>,
 }
 
 impl WholeQueries {
@@ -158,24 +169,18 @@ impl WholeQueries {
         Self { name, model, sink, progress, flush, refused: Mutex::default(), turn }
     }
 
-    fn problems(&self) -> Vec<String> {
-        let refused = self.refused();
-        match refused.call_count {
-            0 => Vec::new(),
-            1 => vec![refused.first_reason.clone()],
-            count => vec![format!("the plugin refused {count} queries; the first: {}", refused.first_reason)],
-        }
+    fn fault(&self) -> Option<Fault> {
+        let Refused { call_count, first } = &*self.refused();
+        Some(Fault::Refused { call_count: *call_count, first: first.clone()? })
     }
 
     fn refused(&self) -> MutexGuard<'_, Refused> {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn refuse(&self, error: &plugin_host::PluginHostError) {
+    fn refuse(&self, error: PluginHostError) {
         let mut refused = self.refused();
-        if refused.call_count == 0 {
-            refused.first_reason = error.to_string();
-        }
+        refused.first.get_or_insert_with(|| Arc::new(error));
         refused.call_count += 1;
     }
 
@@ -196,14 +201,14 @@ impl SystemUnderTest for WholeQueries {
     fn issue(&self, samples: &[QuerySample]) {
         let _turn = self.turn.as_ref().map(|turn| turn.lock().unwrap_or_else(PoisonError::into_inner));
         if let Err(error) = self.model.issue(samples) {
-            self.refuse(&error);
+            self.refuse(error);
             self.fail_outstanding(samples);
         }
     }
 
     fn flush(&self) {
         if let Err(error) = self.flush.start() {
-            self.refuse(&error);
+            self.refuse(error);
         }
     }
 }

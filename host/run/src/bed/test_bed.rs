@@ -13,7 +13,7 @@ use chrono::{DateTime, Local};
 use proctor_config::{RunSettings, Settings};
 use proctor_datasets::DataRoot;
 use proctor_loadgen::{
-    Clock, EffectiveSettings, Finding, LoadGen, LoadGenError, LoadGenOptions, LogOutputSettings, Progress,
+    Clock, EffectiveSettings, LoadGen, LoadGenError, LoadGenOptions, LogOutputSettings, Progress,
     QuerySampleLibrary, RealClock, TestOutcome, TestSettings, VirtualClock, config_file, log::LogIdentity,
 };
 use proctor_plugin_api::abi::ProctorStamps;
@@ -23,9 +23,9 @@ use proctor_vocabulary::{CompletionSink, SampleIndex, Scenario, TestMode};
 
 use crate::{
     bed::{
-        advice::advice,
         call_watchdog::Watchdog,
         clock::HostClock,
+        fault::{Fault, FirstError},
         placement::Placement,
         plugin::{Dispatch, Plugin},
         sample_library::{Data, SampleLibrary},
@@ -260,8 +260,9 @@ impl<'a> TestBed<'a> {
         let audit_config = self.audit_config.clone().filter(|_| settings.mode != TestMode::AccuracyOnly);
         let config = self.scheduler_config(settings, audit_config.as_deref())?;
         let placement = self.placement(settings);
-        let mut instances = self.instances(&placement)?;
-        let mut problems = match request.warms_up {
+        let first_error = FirstError::default();
+        let mut instances = self.instances(&placement, &first_error)?;
+        let mut faults = match request.warms_up {
             true => self.warm_up(&mut instances)?,
             false => Vec::new(),
         };
@@ -288,13 +289,11 @@ impl<'a> TestBed<'a> {
         self.phase_count.update(|count| count + outcome.phases.len() as u64);
         let is_incomplete = self.library.is_abandoned();
         let limit = if is_incomplete { HUNG_LIMIT } else { self.watchdog_limit() };
-        let system = system.end(limit);
-        problems.extend(problems_of(&system, &outcome));
-        problems.extend(self.plugin.backend.faults().into_iter().skip(earlier_fault_count));
-        outcome.findings.extend(problems.into_iter().map(|problem| {
-            let advice = advice(&problem);
-            Finding::of_caller(problem, advice)
-        }));
+        let system = system.end(limit, &first_error);
+        faults.extend(faults_of(&system, &outcome));
+        let of_plugin = self.plugin.backend.faults().into_iter().skip(earlier_fault_count);
+        faults.extend(of_plugin.map(Fault::Plugin));
+        outcome.findings.extend(faults.into_iter().map(Fault::into_finding));
         let write_error = request.folder.and_then(|folder| {
             write_logs(&outcome, folder, &identity, &self.settings.run, &self.interrupt).err()
         });
@@ -388,7 +387,11 @@ impl<'a> TestBed<'a> {
         Ok(System::Simulated(SimulatedScheduler::new(name, &config, boxed(instances), sink, clock)?))
     }
 
-    fn instances(&self, placement: &Placement) -> Result<Vec<PluginInstance>, HostError> {
+    fn instances(
+        &self,
+        placement: &Placement,
+        first_error: &FirstError,
+    ) -> Result<Vec<PluginInstance>, HostError> {
         let count = match self.plugin.dispatch {
             Dispatch::Batches => u32::try_from(self.settings.run.instances).expect("settings allow 1024"),
             Dispatch::WholeQueries => 0,
@@ -396,18 +399,19 @@ impl<'a> TestBed<'a> {
         let make = |number| {
             let cpus = placement.of_instance(number as usize).to_vec();
             let instance = self.model.create_instance_on(number, &cpus)?;
-            Ok(PluginInstance { instance, cpus, stamps: self.stamps.clone() })
+            let (stamps, first_error) = (self.stamps.clone(), Arc::clone(first_error));
+            Ok(PluginInstance { instance, cpus, stamps, first_error })
         };
         (0..count).map(make).collect()
     }
 
     /// Has each instance run some batches, and returns what went wrong: the test is made all the same, and tells more.
     /// In virtual time there is nothing to warm up.
-    fn warm_up(&self, instances: &mut [PluginInstance]) -> Result<Vec<String>, HostError> {
+    fn warm_up(&self, instances: &mut [PluginInstance]) -> Result<Vec<Fault>, HostError> {
         let RunSettings { warm_up_batches, batch_size, .. } = self.settings.run;
-        let mut problems = Vec::new();
+        let mut faults = Vec::new();
         if warm_up_batches == 0 || instances.is_empty() || matches!(self.clock, HostClock::Virtual(_)) {
-            return Ok(problems);
+            return Ok(faults);
         }
         let sample_count = self.library.performance_sample_count();
         let samples: Vec<_> = (0..sample_count).take(batch_size).map(SampleIndex).collect();
@@ -416,11 +420,11 @@ impl<'a> TestBed<'a> {
         };
         let prepared = self.library.with_prepared(&samples, || {
             let failed = instances.iter_mut().filter_map(|instance| warm_up(instance).err());
-            problems.extend(failed.map(|error| format!("an instance failed to warm up: {error}")));
+            faults.extend(failed.map(|error| Fault::WarmUp(Arc::new(error))));
         });
         let library = self.library.name().to_owned();
         prepared.map_err(|source| LoadGenError::Load { library, sample_count: samples.len(), source })?;
-        Ok(problems)
+        Ok(faults)
     }
 
     /// The scheduler's settings. For Offline the queue has to hold the one query.
@@ -489,13 +493,12 @@ pub(crate) fn scheduler_config(run: &RunSettings) -> Result<SchedulerConfig, Hos
     Ok(config)
 }
 
-/// Problems in the system's own figures. Samples that it failed above the peak that a search found are not among them:
-/// no sample of the reported run failed.
-fn problems_of(system: &SystemReport, outcome: &TestOutcome) -> Vec<String> {
+/// The faults of the system. Samples that it failed above the peak that a search found are not among them: no sample of
+/// the reported run failed.
+fn faults_of<'a>(system: &'a SystemReport, outcome: &TestOutcome) -> impl Iterator<Item = Fault> + use<'a> {
     let peak_found = outcome.peak_search.as_ref().is_some_and(|search| search.peak_qps().is_some());
-    let excused = system.statistics.as_ref().filter(|_| peak_found).map(|statistics| statistics.problems());
-    let excused = excused.unwrap_or_default();
-    system.problems.iter().filter(|problem| !excused.contains(problem)).cloned().collect()
+    let is_excused = move |fault: &Fault| peak_found && matches!(fault, Fault::Scheduler(..));
+    system.faults.iter().filter(move |fault| !is_excused(fault)).cloned()
 }
 
 /// Writes what it can: the samples even if there is no room for the logs.

@@ -19,7 +19,7 @@ mod state;
 
 use chrono::Local;
 use proctor_config::Settings;
-use proctor_loadgen::{SampleRecord, TestOutcome, ViolationKind, percentile};
+use proctor_loadgen::{Finding, Rule, SampleRecord, TestOutcome, ViolationKind, percentile};
 use proctor_search::{Confirmation, ConstraintSeen, ProbeRecord, SearchEnd, Side, Step};
 use proctor_vocabulary::Scenario;
 
@@ -31,7 +31,10 @@ use self::{
     state::{FullRun, Point, PointKind, State},
 };
 use crate::{
-    bed::test_bed::{Test, TestBed, TestRequest},
+    bed::{
+        fault::Fault,
+        test_bed::{Test, TestBed, TestRequest},
+    },
     error::HostError,
     figures::{metric, query_latencies},
     files::run_folder::{RunFolder, write_whole},
@@ -192,11 +195,9 @@ impl Seeker<'_> {
     /// share of failed samples may be allowed, which the rules do not do.
     fn reasons(&self, test: &Test) -> Vec<String> {
         let outcome = &test.outcome;
-        let mut reasons = outcome.reasons();
-        if self.plan.error_share > 0.0 && failed_share(outcome) <= self.plan.error_share {
-            let excused = excused(test);
-            reasons.retain(|reason| !excused.contains(reason));
-        }
+        let is_lenient = self.plan.error_share > 0.0 && failed_share(outcome) <= self.plan.error_share;
+        let counts = |finding: &&Finding| !(is_lenient && says_only_that_samples_failed(finding));
+        let mut reasons: Vec<_> = outcome.broken().into_iter().filter(counts).map(Finding::reason).collect();
         let estimate_ns = outcome.performance.as_ref().and_then(|result| result.early_stopping.estimate_ns);
         if let (Scenario::MultiStream, Some(estimate_ns)) = (outcome.effective.scenario, estimate_ns) {
             let bound_ns = self.plan.longest_bound_ns();
@@ -281,10 +282,8 @@ fn failed_share(outcome: &TestOutcome) -> f64 {
     failed_count as f64 / count.max(1) as f64
 }
 
-/// The reasons that say no more than that samples failed.
-fn excused(test: &Test) -> Vec<String> {
-    let failed = test.outcome.violations.iter().filter(|violation| violation.kind == ViolationKind::Failed);
-    let of_scheduler =
-        test.system.statistics.as_ref().map(|statistics| statistics.problems()).unwrap_or_default();
-    failed.map(ToString::to_string).chain(of_scheduler).collect()
+/// Whether the finding says no more than that samples failed.
+fn says_only_that_samples_failed(finding: &Finding) -> bool {
+    finding.rule == Rule::Completion(ViolationKind::Failed)
+        || matches!(finding.caller_fault(), Some(Fault::Scheduler(..)))
 }

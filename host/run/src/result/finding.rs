@@ -1,14 +1,15 @@
 //! Findings as `result.json` has them.
 
 use proctor_loadgen::{Finding, Remedy, Standing, Unit};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// Something that a verdict rests on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct FindingPart {
     pub(crate) rule: &'static str,
     /// `broken`, `limiting` or `met`.
-    pub(crate) standing: &'static str,
+    #[serde(serialize_with = "standing_name")]
+    pub(crate) standing: Standing,
     /// In `unit`.
     pub(crate) measured: Option<f64>,
     /// In `unit`.
@@ -19,9 +20,6 @@ pub(crate) struct FindingPart {
     pub(crate) time_s: Option<f64>,
     /// All of it as a sentence.
     pub(crate) text: String,
-    /// The sentence without the remedy.
-    #[serde(skip)]
-    pub(crate) what: String,
 }
 
 /// A remedy.
@@ -44,20 +42,23 @@ impl From<&Finding> for FindingPart {
     fn from(finding: &Finding) -> Self {
         Self {
             rule: finding.rule.name(),
-            standing: match finding.standing {
-                Standing::Broken => "broken",
-                Standing::Limiting => "limiting",
-                Standing::Met => "met",
-            },
+            standing: finding.standing,
             measured: finding.measured,
             bound: finding.bound,
             unit: finding.measured.map(|_| unit(finding.unit)),
             remedy: finding.remedy.as_ref().map(RemedyPart::from),
             time_s: finding.time_ns.map(|time_ns| time_ns as f64 / 1e9),
             text: finding.to_string(),
-            what: finding.what(),
         }
     }
+}
+
+fn standing_name<S: Serializer>(standing: &Standing, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(match standing {
+        Standing::Broken => "broken",
+        Standing::Limiting => "limiting",
+        Standing::Met => "met",
+    })
 }
 
 fn unit(unit: Unit) -> &'static str {

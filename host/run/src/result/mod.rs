@@ -18,7 +18,8 @@ use std::{
 use chrono::{SecondsFormat, Utc};
 use proctor_accuracy::AccuracyResult;
 use proctor_config::{Effective, Settings};
-use serde::Serialize;
+use proctor_loadgen::{Finding, Rule};
+use serde::{Serialize, Serializer};
 
 use self::test_part::TestPart;
 use crate::{
@@ -106,7 +107,7 @@ pub(crate) struct Verdict {
     pub(crate) accuracy_passed: Option<bool>,
     pub(crate) interrupted: bool,
     /// Why the run is not valid.
-    pub(crate) reasons: Vec<String>,
+    pub(crate) reasons: Vec<Reason>,
 }
 
 #[derive(Debug, Serialize)]
@@ -226,6 +227,32 @@ impl RunResult {
     }
 }
 
+/// Why a run is not valid: a sentence, and the same with what to do about it, which `result.json` has with the finding.
+#[derive(Debug, Clone)]
+pub(crate) struct Reason {
+    pub(crate) text: String,
+    pub(crate) advised: String,
+}
+
+impl Reason {
+    /// `run` names the run of the finding, where there are several.
+    fn new(run: &str, finding: &Finding) -> Self {
+        Self { text: format!("{run}{}", finding.reason()), advised: format!("{run}{finding}") }
+    }
+
+    fn no_performance_run() -> Self {
+        let text =
+            "there was no performance run, because the accuracy run did not come to its end".to_owned();
+        Self { advised: text.clone(), text }
+    }
+}
+
+impl Serialize for Reason {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
+}
+
 impl Verdict {
     fn new(
         settings: &Settings,
@@ -233,22 +260,20 @@ impl Verdict {
         performance_runs: &PerformanceRuns,
         accuracy: Option<&AccuracyResult>,
     ) -> Self {
-        let mut reasons = Vec::new();
-        if let Some(test) = accuracy_run {
-            let own = test.outcome.reasons().into_iter();
-            reasons.extend(own.map(|reason| format!("accuracy run: {reason}")));
-        }
         let performance_run = performance_runs.deciding();
-        if let Some(test) = performance_run {
-            let own = test.outcome.reasons().into_iter();
-            reasons.extend(own.map(|reason| performance_runs.with_number(&reason)));
-        } else if settings.run.mode.is_none() {
-            reasons.push(
-                "there was no performance run, because the accuracy run did not come to its end".to_owned(),
-            );
-        }
+        let of = |test: Option<&Test>, run: &str| {
+            let broken = test.map(|test| test.outcome.broken()).unwrap_or_default();
+            let reason = |finding: &Finding| (finding.rule, Reason::new(run, finding));
+            broken.into_iter().map(reason).collect::<Vec<_>>()
+        };
+        let mut reasons = of(accuracy_run, "accuracy run: ");
+        reasons.extend(of(performance_run, &performance_runs.number()));
         // What the user did comes before what followed from it.
-        reasons.sort_by_key(|reason| !reason.contains("interrupted: "));
+        reasons.sort_by_key(|(rule, _)| *rule != Rule::Interrupted);
+        let mut reasons: Vec<_> = reasons.into_iter().map(|(_, reason)| reason).collect();
+        if performance_run.is_none() && settings.run.mode.is_none() {
+            reasons.push(Reason::no_performance_run());
+        }
         let tests = [accuracy_run, performance_run];
         Self {
             valid: reasons.is_empty(),

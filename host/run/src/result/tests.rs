@@ -229,7 +229,7 @@ fn an_invalid_one_of_several_runs_makes_the_result_invalid() {
     let result = several(&[200.0, 2000.0]);
     assert!(!result.verdict.valid);
     assert_eq!(result.verdict.reasons.len(), 1);
-    assert!(result.verdict.reasons[0].starts_with("run 2 of 5: p99 latency "), "{:?}", result.verdict);
+    assert!(result.verdict.reasons[0].text.starts_with("run 2 of 5: p99 latency "), "{:?}", result.verdict);
     assert_eq!(result.conclusion(), Conclusion::Bad);
     assert!(!result.performance_run.unwrap().valid);
 }

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use proctor_loadgen::Standing;
+
 use crate::{
     result::{RunResult, round, test_part::FiguresPart},
     text::{self, counted, counted_queries, duration, four_digits},
@@ -124,7 +126,7 @@ fn reasons(result: &RunResult) -> Vec<String> {
         accuracy.reasons.iter().skip(seen_count)
     });
     let accuracy = accuracy.map(|reason| format!("accuracy: {reason}"));
-    let own = result.verdict.reasons.iter().map(|reason| with_advice(result, reason));
+    let own = result.verdict.reasons.iter().map(|reason| reason.advised.clone());
     let all: Vec<_> = own.chain(accuracy).collect();
     let mut shown: Vec<_> = all.iter().take(REASONS_SHOWN).cloned().collect();
     if all.len() > shown.len() {
@@ -133,18 +135,10 @@ fn reasons(result: &RunResult) -> Vec<String> {
     shown
 }
 
-/// The reason, which may stand behind the name of its run, with what to do about it.
-fn with_advice(result: &RunResult, reason: &str) -> String {
-    let findings = [&result.performance_run, &result.accuracy_run].into_iter().flatten();
-    let mut findings = findings.flat_map(|test| &test.findings);
-    let advised = findings.find_map(|it| Some(format!("{}{}", reason.strip_suffix(&it.what)?, it.text)));
-    advised.unwrap_or_else(|| reason.to_owned())
-}
-
 /// Limits of the result and of the length of a VALID run.
 fn limits(result: &RunResult) -> Option<String> {
     let findings = &result.performance_run.as_ref().filter(|_| result.verdict.valid)?.findings;
-    let limiting = findings.iter().filter(|finding| finding.standing == "limiting");
+    let limiting = findings.iter().filter(|finding| finding.standing == Standing::Limiting);
     let texts: Vec<_> = limiting.map(|finding| finding.text.clone()).collect();
     (!texts.is_empty()).then(|| texts.join("; "))
 }

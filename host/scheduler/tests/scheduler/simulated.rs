@@ -85,7 +85,7 @@ fn a_single_server_queue_follows_the_trace_by_hand() {
     assert_eq!(statistics.batches, 6);
     assert_eq!(statistics.busy_ns, [60]);
     assert_eq!(statistics.queue_depth_max, 2);
-    assert_eq!(statistics.problems(), Vec::<String>::new());
+    assert_eq!(statistics.problems(), []);
 }
 
 #[test]
@@ -145,7 +145,9 @@ fn samples_that_do_not_fit_fail_at_once_with_a_reason() {
     assert_eq!(simulation.trace(), [(3, 3, false), (3, 4, false), (13, 1, true), (23, 2, true)]);
     let problems = simulation.scheduler.statistics().problems();
     assert_eq!(problems.len(), 1);
-    assert!(problems[0].starts_with("queue full: 2 of 4 samples did not fit into queue_capacity = 2"));
+    assert!(
+        problems[0].to_string().starts_with("queue full: 2 of 4 samples did not fit into queue_capacity = 2")
+    );
 }
 
 #[test]

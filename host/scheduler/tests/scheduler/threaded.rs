@@ -181,7 +181,7 @@ fn a_failing_instance_fails_its_batches_only() {
     assert_eq!((statistics.failures.batches, statistics.failures.samples), (20, 20));
     assert_eq!(statistics.failures.first.len(), FailureLog::KEPT);
     assert_eq!(
-        statistics.problems(),
+        statistics.problems().iter().map(ToString::to_string).collect::<Vec<_>>(),
         ["20 samples of 20 batches failed; the first on instance 0: out of memory"]
     );
 }

@@ -1,6 +1,6 @@
 //! One finding: a rule, what was measured, the bound, and what would make the next run VALID.
 
-use std::{fmt, sync::Arc};
+use std::{any::Any, fmt, sync::Arc};
 
 use crate::{
     issue::end::IssueEnd,
@@ -105,9 +105,9 @@ pub(crate) enum Cause {
 pub(crate) struct Fault(Arc<dyn DisplayAndDebug>);
 
 /// Requirements on a fault.
-trait DisplayAndDebug: fmt::Display + fmt::Debug + Send + Sync {}
+trait DisplayAndDebug: fmt::Display + fmt::Debug + Any + Send + Sync {}
 
-impl<T: fmt::Display + fmt::Debug + Send + Sync> DisplayAndDebug for T {}
+impl<T: fmt::Display + fmt::Debug + Any + Send + Sync> DisplayAndDebug for T {}
 
 impl PartialEq for Fault {
     /// Whether both are the same one.
@@ -282,6 +282,15 @@ impl Finding {
         advice: Option<&'static str>,
     ) -> Self {
         Self::objection(Rule::Caller, Scope::Caller, Cause::Caller(Fault(Arc::new(fault))), advice)
+    }
+
+    /// The fault that the caller gave to [`of_caller`](Self::of_caller), if it is one of this type.
+    #[must_use]
+    pub fn caller_fault<T: 'static>(&self) -> Option<&T> {
+        match &self.cause {
+            Some(Cause::Caller(Fault(fault))) => (&**fault as &dyn Any).downcast_ref(),
+            _ => None,
+        }
     }
 
     /// Whether it makes the test INVALID.

@@ -1,0 +1,165 @@
+//! Faults of a test that the host alone sees, and the advice about them.
+
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
+
+use proctor_loadgen::Finding;
+use proctor_plugin_host::{PluginFault, PluginHostError};
+use proctor_scheduler::Problem;
+use proctor_vocabulary::SampleIndex;
+
+use crate::text::counted;
+
+/// The first error of an instance in a test. Clones share it.
+pub(crate) type FirstError = Arc<OnceLock<Arc<PluginHostError>>>;
+
+/// A reason why a test is INVALID that the load generator does not know of.
+#[derive(Debug, Clone)]
+pub(crate) enum Fault {
+    /// An instance failed to warm up.
+    WarmUp(Arc<PluginHostError>),
+    /// The scheduler had samples that it did not take, or batches that failed; with the plugin's first error.
+    Scheduler(Problem, Option<Arc<PluginHostError>>),
+    /// An instance is still at work on a batch.
+    Hung { instance: usize, sample_count: usize, first: Option<SampleIndex> },
+    /// The plugin refused queries or the flush.
+    Refused { call_count: u64, first: Arc<PluginHostError> },
+    /// The plugin misbehaved at the boundary.
+    Plugin(PluginFault),
+}
+
+const OUTPUTS: &str =
+    "the plugin has to give each output the element type and shape that the benchmark's definition states";
+const PANICKED: &str =
+    "the message above says where; `PROCTOR_LOG=debug` shows what the plugin logged before";
+const FAILED: &str = "the message is the plugin's own; `PROCTOR_LOG=debug` shows what it logged before";
+
+impl Fault {
+    /// The fault as a finding of a test.
+    pub(crate) fn into_finding(self) -> Finding {
+        let advice = self.advice();
+        Finding::of_caller(self, advice)
+    }
+
+    /// Advice about it; `None` if it says itself what to do, or nothing is known.
+    fn advice(&self) -> Option<&'static str> {
+        match self {
+            Self::WarmUp(error) => match **error {
+                PluginHostError::OutputSize { .. } => Some(OUTPUTS),
+                _ => Some("the plugin has to execute a batch of the first samples of the library"),
+            },
+            Self::Scheduler(Problem::QueueFull { .. }, _) => None,
+            // Without an error of the plugin, the code around it panicked.
+            Self::Scheduler(Problem::BatchesFailed { .. }, None) => Some(PANICKED),
+            Self::Scheduler(Problem::BatchesFailed { .. }, Some(error)) => {
+                Some(advice_about(error).unwrap_or(FAILED))
+            }
+            Self::Hung { .. } => Some(
+                "raise watchdog_ms if a batch may take that long; otherwise the plugin hangs in `execute`",
+            ),
+            Self::Refused { call_count: 1, first } => advice_about(first),
+            Self::Refused { first, .. } => Some(advice_about(first).unwrap_or(FAILED)),
+            Self::Plugin(fault) => advice_about_plugin(fault),
+        }
+    }
+}
+
+fn advice_about(error: &PluginHostError) -> Option<&'static str> {
+    match error {
+        PluginHostError::OutputSize { .. } => Some(OUTPUTS),
+        PluginHostError::CallFailed { status: "PANICKED", .. } => Some(PANICKED),
+        PluginHostError::CallFailed { .. } => Some(FAILED),
+        _ => None,
+    }
+}
+
+fn advice_about_plugin(fault: &PluginFault) -> Option<&'static str> {
+    match fault {
+        PluginFault::ResponseSize { .. } => Some(OUTPUTS),
+        PluginFault::NoTest { .. } => {
+            Some("the plugin has to complete every sample before `flush` returns, and none after it")
+        }
+        PluginFault::Batch { .. } => Some("the plugin may only complete what it is executing"),
+        PluginFault::Responses { .. } => {
+            Some("the plugin has to hand over an aligned array that is not null")
+        }
+        PluginFault::Metric { .. } => Some("a metric needs a name in UTF-8 and a finite value"),
+        PluginFault::HostPanicked => Some(PANICKED),
+        PluginFault::Call(error) => advice_about(error),
+        _ => None,
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::WarmUp(error) => write!(f, "an instance failed to warm up: {error}"),
+            Self::Scheduler(problem, _) => problem.fmt(f),
+            Self::Hung { instance, sample_count, first } => {
+                let samples = counted(*sample_count as u64, "sample");
+                write!(f, "instance {instance} did not return from a batch of {samples}")?;
+                first.map_or(Ok(()), |index| write!(f, ", the first of library index {index}"))
+            }
+            Self::Refused { call_count: 1, first } => first.fmt(f),
+            Self::Refused { call_count, first } => {
+                write!(f, "the plugin refused {call_count} queries; the first: {first}")
+            }
+            Self::Plugin(fault) => fault.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proctor_plugin_host::Call;
+    use proctor_scheduler::Failure;
+
+    use super::*;
+
+    fn failed(call: Call, status: &'static str) -> Arc<PluginHostError> {
+        Arc::new(PluginHostError::CallFailed { plugin: "p".to_owned(), call, status, message: String::new() })
+    }
+
+    fn batches_failed() -> Problem {
+        let first = Failure { instance: 0, samples: 1, message: "out of memory".to_owned() };
+        Problem::BatchesFailed { batches: 1, samples: 1, first }
+    }
+
+    #[test]
+    fn faults_come_with_advice() {
+        for (fault, text, advice) in [
+            (
+                Fault::Hung { instance: 0, sample_count: 1, first: Some(SampleIndex(7)) },
+                "instance 0 did not return from a batch of 1 sample, the first of library index 7",
+                Some("raise watchdog_ms"),
+            ),
+            (
+                Fault::Scheduler(batches_failed(), Some(failed(Call::Execute, "PANICKED"))),
+                "1 samples of 1 batches failed; the first on instance 0: out of memory",
+                Some("the message above"),
+            ),
+            (
+                Fault::Scheduler(Problem::QueueFull { rejected: 3, issued: 5, capacity: 2 }, None),
+                "queue full: 3 of 5 samples did not fit into queue_capacity = 2 and were failed; lower the rate, or \
+                 raise queue_capacity (Offline needs room for the whole query)",
+                None,
+            ),
+            (
+                Fault::Plugin(PluginFault::NoTest { plugin: "p".to_owned() }),
+                "plugin p: answered samples while no test was running",
+                Some("the plugin has to complete every sample"),
+            ),
+        ] {
+            let finding = fault.into_finding();
+            assert_eq!(finding.what(), text);
+            match advice {
+                Some(advice) => {
+                    assert!(finding.to_string().starts_with(&format!("{text}: {advice}")), "{finding}");
+                }
+                None => assert_eq!(finding.to_string(), text),
+            }
+        }
+    }
+}
