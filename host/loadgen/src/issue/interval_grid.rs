@@ -7,11 +7,13 @@
 //!
 //! Source: MLPerf Inference Benchmark, section 4.5; MLPerf Inference rules v0.7, table of scenarios and FAQ.
 
+use std::ops::ControlFlow;
+
 use crate::{
     issue::{
         end::IssueEnd,
         issued_query::IssuedQuery,
-        stall::{Waited, Watchdog},
+        stall::{StallGuard, Waited},
     },
     record::phase::{Phase, done_ns},
     time::clock::Clock,
@@ -34,26 +36,26 @@ impl IntervalGrid {
     /// start, in ns from the start of the phase. [issuing thread]
     pub(crate) fn wait<C: Clock>(
         &mut self,
-        watchdog: &Watchdog<'_, C>,
+        stall_guard: &StallGuard<'_, C>,
         phase: &Phase,
         last: Option<IssuedQuery>,
-    ) -> Result<u64, IssueEnd> {
-        match watchdog.wait_all(phase, 1) {
+    ) -> ControlFlow<IssueEnd, u64> {
+        match stall_guard.wait_all(phase, 1) {
             Waited::Complete => {}
-            Waited::Stopped => return Err(IssueEnd::Stopped),
-            Waited::Stalled => return Err(IssueEnd::Stalled),
+            Waited::Stopped => return ControlFlow::Break(IssueEnd::Stopped),
+            Waited::Stalled => return ControlFlow::Break(IssueEnd::Stalled),
         }
         let start_ns = phase.start_ns();
         // Most queries are complete in time, which the clock tells without a look at each sample.
         if let Some(last) = last
-            && watchdog.clock.now_ns() - start_ns > self.starts_ns(self.next)
+            && stall_guard.clock.now_ns() - start_ns > self.starts_ns(self.next)
         {
             self.next = self.next.max(done_ns(phase.samples(last.first_sequence)).div_ceil(self.interval_ns));
         }
         let scheduled_ns = self.starts_ns(self.next);
-        watchdog.clock.wait_until(start_ns.saturating_add(scheduled_ns), watchdog.wake);
+        stall_guard.clock.wait_until(start_ns.saturating_add(scheduled_ns), stall_guard.wake);
         self.next += 1;
-        Ok(scheduled_ns)
+        ControlFlow::Continue(scheduled_ns)
     }
 
     fn starts_ns(&self, interval: u64) -> u64 {

@@ -10,6 +10,8 @@
 //!
 //! Source: LoadGen 6.0.17, `issue_query_controller.cc`.
 
+use std::ops::ControlFlow;
+
 use proctor_vocabulary::{QuerySample, Scenario};
 
 use crate::{
@@ -19,7 +21,7 @@ use crate::{
         end::IssueEnd,
         interval_grid::IntervalGrid,
         issued_query::IssuedQuery,
-        stall::{Waited, Watchdog},
+        stall::{StallGuard, Waited},
     },
     plan::{
         accuracy_sampling::AccuracySampler,
@@ -57,10 +59,10 @@ pub(crate) struct Issued {
 }
 
 /// The parts that all issuers of a phase share.
-pub(crate) struct Common<'a, C> {
+pub(crate) struct IssueContext<'a, C> {
     pub settings: &'a EffectiveSettings,
     pub sut: &'a dyn SystemUnderTest,
-    pub watchdog: &'a Watchdog<'a, C>,
+    pub stall_guard: &'a StallGuard<'a, C>,
     pub phase: &'a Phase,
     /// As they are before the first query.
     pub queries: &'a QueryGenerator,
@@ -72,7 +74,7 @@ pub(crate) struct Common<'a, C> {
 pub(crate) struct IssueLoop<'a, C> {
     settings: &'a EffectiveSettings,
     sut: &'a dyn SystemUnderTest,
-    watchdog: &'a Watchdog<'a, C>,
+    stall_guard: &'a StallGuard<'a, C>,
     phase: &'a Phase,
     share: Share,
     issuer: Issuer<'a>,
@@ -97,55 +99,55 @@ pub(crate) struct IssueLoop<'a, C> {
     trace: IssueTrace,
 }
 
-/// A loop whose first query is drawn already, so that this is not done after the start.
-pub(crate) struct Prepared<'a, C> {
+/// A loop whose next query is drawn already, so that this is not done after the start.
+pub(crate) struct PreparedLoop<'a, C> {
     issue_loop: IssueLoop<'a, C>,
-    first: Option<GeneratedQuery>,
+    next: Option<GeneratedQuery>,
 }
 
-impl<'a, C: Clock> Prepared<'a, C> {
+impl<'a, C: Clock> PreparedLoop<'a, C> {
     /// The loop of one share.
-    pub(crate) fn new(common: &Common<'a, C>, share: Share) -> Self {
-        let mut issue_loop = IssueLoop::new(common, share);
-        let first = issue_loop.draw();
-        Self { issue_loop, first }
+    pub(crate) fn new(context: &IssueContext<'a, C>, share: Share) -> Self {
+        let mut issue_loop = IssueLoop::new(context, share);
+        let next = issue_loop.draw();
+        Self { issue_loop, next }
     }
 
     /// Issues the whole share, from this start of the phase on.
     pub(crate) fn run(self, start_ns: u64) -> Issued {
-        let Self { mut issue_loop, mut first } = self;
+        let Self { mut issue_loop, mut next } = self;
         issue_loop.start_ns = start_ns;
         let end = loop {
-            match issue_loop.step(first) {
-                Ok(next) => first = next,
-                Err(end) => break end,
+            match issue_loop.step(next) {
+                ControlFlow::Continue(query) => next = query,
+                ControlFlow::Break(end) => break end,
             }
         };
         issue_loop.finish(end)
     }
 
     /// Issues the shares of several loops in turn on this thread, always the query that comes first.
-    pub(crate) fn run_in_turn(loops: Vec<Self>, start_ns: u64) -> Vec<Issued> {
-        let start = |Self { issue_loop, first }| (IssueLoop { start_ns, ..issue_loop }, Ok(first));
-        let mut loops: Vec<(IssueLoop<'a, C>, Result<_, IssueEnd>)> = loops.into_iter().map(start).collect();
-        let going_on = |(issue_loop, next): &mut (IssueLoop<'a, C>, Result<_, IssueEnd>)| {
-            next.is_ok().then_some(issue_loop.next_sequence)
-        };
-        loop {
-            let turns = loops.iter_mut().filter_map(|it| Some((going_on(it)?, it)));
-            let Some((_, (issue_loop, next))) = turns.min_by_key(|(sequence, _)| *sequence) else { break };
-            *next = next.and_then(|query| issue_loop.step(query));
+    pub(crate) fn run_in_turn(mut loops: Vec<Self>, start_ns: u64) -> Vec<Issued> {
+        loops.iter_mut().for_each(|it| it.issue_loop.start_ns = start_ns);
+        let mut ended = Vec::new();
+        while let Some(turn) = (0..loops.len()).min_by_key(|turn| loops[*turn].issue_loop.next_sequence) {
+            let PreparedLoop { issue_loop, next } = &mut loops[turn];
+            match issue_loop.step(*next) {
+                ControlFlow::Continue(query) => *next = query,
+                ControlFlow::Break(end) => {
+                    let PreparedLoop { issue_loop, .. } = loops.remove(turn);
+                    ended.push((issue_loop.share.index, issue_loop.finish(end)));
+                }
+            }
         }
-        let finish = |(issue_loop, next): (IssueLoop<'_, C>, Result<_, _>)| {
-            next.err().map(|end| issue_loop.finish(end))
-        };
-        loops.into_iter().filter_map(finish).collect()
+        ended.sort_by_key(|(index, _)| *index);
+        ended.into_iter().map(|(_, issued)| issued).collect()
     }
 }
 
 impl<'a, C: Clock> IssueLoop<'a, C> {
-    fn new(common: &Common<'a, C>, share: Share) -> Self {
-        let Common { settings, sut, watchdog, phase, queries, sampler, is_traced } = *common;
+    fn new(context: &IssueContext<'a, C>, share: Share) -> Self {
+        let IssueContext { settings, sut, stall_guard, phase, queries, sampler, is_traced } = *context;
         debug_assert!(
             share == Share::WHOLE || settings.samples_per_query == 1,
             "samples are dealt out as queries are"
@@ -153,7 +155,7 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
         Self {
             settings,
             sut,
-            watchdog,
+            stall_guard,
             phase,
             share,
             issuer: phase.issuer(share),
@@ -191,8 +193,8 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
     /// Issues a query when its turn comes, and draws the next: before the wait for that one's turn, so that drawing
     /// delays no issue.
     #[inline(always)] // Handing a query in and out of a call takes one part in a hundred of its time.
-    fn step(&mut self, query: Option<GeneratedQuery>) -> Result<Option<GeneratedQuery>, IssueEnd> {
-        let Some(query) = query else { return Err(self.end_of_queries()) };
+    fn step(&mut self, query: Option<GeneratedQuery>) -> ControlFlow<IssueEnd, Option<GeneratedQuery>> {
+        let Some(query) = query else { return ControlFlow::Break(self.end_of_queries()) };
         let issued = self.wait_for_turn(query)?;
         self.stamp(issued);
         if self.settings.server_coalesce_queries && self.settings.scenario == Scenario::Server {
@@ -203,8 +205,8 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
             self.trace_call(issued);
         }
         match self.end_after(issued.issued_ns) {
-            Some(end) => Err(end),
-            None => Ok(self.draw()),
+            Some(end) => ControlFlow::Break(end),
+            None => ControlFlow::Continue(self.draw()),
         }
     }
 
@@ -270,22 +272,26 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
 
     /// Waits as the scenario demands, and returns the instants of the query.
     #[inline(always)] // As above.
-    fn wait_for_turn(&mut self, query: GeneratedQuery) -> Result<IssuedQuery, IssueEnd> {
-        let Watchdog { clock, wake, .. } = self.watchdog;
-        let grid = self.grid.as_mut();
-        let interval_ns = grid.map(|grid| grid.wait(self.watchdog, self.phase, self.last)).transpose()?;
+    fn wait_for_turn(&mut self, query: GeneratedQuery) -> ControlFlow<IssueEnd, IssuedQuery> {
+        let StallGuard { clock, wake, .. } = self.stall_guard;
+        let interval_ns = match &mut self.grid {
+            Some(grid) => Some(grid.wait(self.stall_guard, self.phase, self.last)?),
+            None => None,
+        };
         let now_ns = match self.settings.scenario {
-            Scenario::SingleStream | Scenario::MultiStream => match self.watchdog.wait_all(self.phase, 1) {
-                Waited::Complete => clock.now_ns(),
-                Waited::Stopped => return Err(IssueEnd::Stopped),
-                Waited::Stalled => return Err(IssueEnd::Stalled),
-            },
+            Scenario::SingleStream | Scenario::MultiStream => {
+                match self.stall_guard.wait_all(self.phase, 1) {
+                    Waited::Complete => clock.now_ns(),
+                    Waited::Stopped => return ControlFlow::Break(IssueEnd::Stopped),
+                    Waited::Stalled => return ControlFlow::Break(IssueEnd::Stalled),
+                }
+            }
             Scenario::Server => clock.wait_until(self.start_ns + query.offset_ns, wake),
             Scenario::Offline => clock.now_ns(),
         };
         // The samples of Offline are outstanding already, so its query has to leave.
         if wake.is_stopped() && self.settings.scenario != Scenario::Offline {
-            return Err(IssueEnd::Stopped);
+            return ControlFlow::Break(IssueEnd::Stopped);
         }
         let issued_ns = now_ns - self.start_ns;
         let scheduled_ns = match self.settings.scenario {
@@ -294,7 +300,8 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
             Scenario::Offline => 0,
         };
         let first_sequence = self.next_sequence - query.sample_count * self.share.issuer_count;
-        Ok(IssuedQuery { first_sequence, sample_count: query.sample_count, scheduled_ns, issued_ns })
+        let sample_count = query.sample_count;
+        ControlFlow::Continue(IssuedQuery { first_sequence, sample_count, scheduled_ns, issued_ns })
     }
 
     /// Makes the samples of the query outstanding and counts it.
@@ -339,7 +346,7 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
     fn trace_call(&mut self, issued: IssuedQuery) {
         let IssuedQuery { first_sequence, scheduled_ns, issued_ns, .. } = issued;
         let (sample_count, returned_ns) =
-            (self.samples.len() as u64, self.watchdog.clock.now_ns() - self.start_ns);
+            (self.samples.len() as u64, self.stall_guard.clock.now_ns() - self.start_ns);
         let span = IssueSpan { first_sequence, sample_count, issued_ns, returned_ns };
         self.trace.keep(self.query_count, issued_ns - scheduled_ns, span);
     }
@@ -357,7 +364,7 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
             if max_async_queries != 0 {
                 // A Server query is one sample. All issuers count; completions come first, which may complete what was
                 // issued only after a look at the other count.
-                let completed_count = self.watchdog.wake.count() - self.phase.signals_after(0);
+                let completed_count = self.stall_guard.wake.count() - self.phase.signals_after(0);
                 let issued_count = self.phase.issued_count();
                 let outstanding_count = issued_count.saturating_sub(completed_count);
                 if outstanding_count > max_async_queries {
@@ -369,7 +376,7 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
         {
             return Some(IssueEnd::Naturally);
         }
-        if self.watchdog.clock.is_virtual() && duration_ns == 0 && issued_count >= TIMELESS_QUERY_COUNT {
+        if self.stall_guard.clock.is_virtual() && duration_ns == 0 && issued_count >= TIMELESS_QUERY_COUNT {
             return Some(IssueEnd::TimeStandsStill { issued_count });
         }
         if max_query_count != 0 && issued_count >= self.share.of(max_query_count) {

@@ -15,13 +15,13 @@ pub(crate) enum Waited {
 
 /// Waiting for all that is outstanding, but not for a system that has died.
 #[derive(Debug)]
-pub(crate) struct Watchdog<'a, C> {
+pub(crate) struct StallGuard<'a, C> {
     pub clock: &'a C,
     pub wake: &'a Wake,
     pub timeout_ns: u64,
 }
 
-impl<C: Clock> Watchdog<'_, C> {
+impl<C: Clock> StallGuard<'_, C> {
     /// Waits until every issued sample of the phase is complete, or until the `stop_count`th stop of the test.
     ///
     /// It is a stall if nothing completes during one whole timeout, or if, in virtual time, nothing can complete any

@@ -19,7 +19,7 @@ use crate::{
         call_trace::{IssueSpan, IssueTrace},
         delay::{DelayHistogram, IssueDelay},
         end::IssueEnd,
-        issue_loop::{Common, Issued, Prepared},
+        issue_loop::{IssueContext, Issued, PreparedLoop},
         issued_query::IssuedQuery,
     },
     plan::{accuracy_sampling::AccuracySampler, query_generator::QueryGenerator},
@@ -63,7 +63,7 @@ pub(crate) struct PhaseIssue {
 }
 
 /// One issuer that has ended.
-struct Ended {
+struct EndedIssuer {
     thread_id: u64,
     issued: Issued,
 }
@@ -72,42 +72,46 @@ struct Ended {
 ///
 /// # Errors
 /// If there are not as many threads to be had as the settings want.
-pub(crate) fn issue_phase<C: Clock>(common: &Common<'_, C>) -> Result<PhaseIssue, LoadGenError> {
-    let clock = common.watchdog.clock;
-    let issuer_count = common.settings.issuer_count;
+pub(crate) fn issue_phase<C: Clock>(context: &IssueContext<'_, C>) -> Result<PhaseIssue, LoadGenError> {
+    let clock = context.stall_guard.clock;
+    let issuer_count = context.settings.issuer_count;
     let is_virtual = clock.is_virtual();
     let thread_id = if is_virtual { 0 } else { thread_id() };
     let ended = if issuer_count > 1 && !is_virtual {
-        side_by_side(common, thread_id)?
+        side_by_side(context, thread_id)?
     } else {
-        let mut loops: Vec<_> = Share::all(issuer_count).map(|share| Prepared::new(common, share)).collect();
+        let mut loops: Vec<_> =
+            Share::all(issuer_count).map(|share| PreparedLoop::new(context, share)).collect();
         let start_ns = clock.now_ns();
-        common.phase.start(start_ns);
+        context.phase.start(start_ns);
         let issued = match loops.pop() {
             Some(only) if loops.is_empty() => vec![only.run(start_ns)],
             last => {
                 loops.extend(last);
-                Prepared::run_in_turn(loops, start_ns)
+                PreparedLoop::run_in_turn(loops, start_ns)
             }
         };
-        issued.into_iter().map(|issued| Ended { thread_id, issued }).collect()
+        issued.into_iter().map(|issued| EndedIssuer { thread_id, issued }).collect()
     };
     Ok(merge(ended))
 }
 
 /// Each share on a thread of its own, the first on this one.
-fn side_by_side<C: Clock>(common: &Common<'_, C>, thread_id: u64) -> Result<Vec<Ended>, LoadGenError> {
-    let wake = common.watchdog.wake;
+fn side_by_side<C: Clock>(
+    context: &IssueContext<'_, C>,
+    thread_id: u64,
+) -> Result<Vec<EndedIssuer>, LoadGenError> {
+    let wake = context.stall_guard.wake;
     thread::scope(|scope| {
         let (tell_ready, ready) = mpsc::channel();
         let mut starts = Vec::new();
         let mut others = Vec::new();
-        for share in Share::all(common.settings.issuer_count).skip(1) {
+        for share in Share::all(context.settings.issuer_count).skip(1) {
             let (tell_start, start) = mpsc::channel();
             starts.push(tell_start);
             let tell_ready = tell_ready.clone();
             let run = move || {
-                let issue_loop = Prepared::new(common, share);
+                let issue_loop = PreparedLoop::new(context, share);
                 // The receiver has gone if another thread could not be started.
                 let _ = tell_ready.send(());
                 drop(tell_ready);
@@ -119,21 +123,23 @@ fn side_by_side<C: Clock>(common: &Common<'_, C>, thread_id: u64) -> Result<Vec<
             others.push(started.map_err(|source| LoadGenError::IssueThread { index: share.index, source })?);
         }
         drop(tell_ready);
-        let first =
-            Prepared::new(common, Share::all(common.settings.issuer_count).next().unwrap_or(Share::WHOLE));
+        let first = PreparedLoop::new(
+            context,
+            Share::all(context.settings.issuer_count).next().unwrap_or(Share::WHOLE),
+        );
         others.iter().for_each(|_| {
             // An error is a panic of theirs, which is met below.
             let _ = ready.recv();
         });
-        let start_ns = common.watchdog.clock.now_ns() + HEAD_START_NS;
-        common.phase.start(start_ns);
+        let start_ns = context.stall_guard.clock.now_ns() + HEAD_START_NS;
+        context.phase.start(start_ns);
         for tell_start in starts {
             let _ = tell_start.send(start_ns);
         }
         let first = {
             let _on_panic = StopOnPanic(wake);
             let _enlisted = wake.enlist();
-            Ended { thread_id, issued: first.run(start_ns) }
+            EndedIssuer { thread_id, issued: first.run(start_ns) }
         };
         let others =
             others.into_iter().map(|other| other.join().unwrap_or_else(|panic| resume_unwind(panic)));
@@ -142,12 +148,16 @@ fn side_by_side<C: Clock>(common: &Common<'_, C>, thread_id: u64) -> Result<Vec<
 }
 
 /// A thread beside the first one: waits for the start, and issues. `None` if there is no start.
-fn run_other<C: Clock>(issue_loop: Prepared<'_, C>, wake: &Wake, start: &Receiver<u64>) -> Option<Ended> {
+fn run_other<C: Clock>(
+    issue_loop: PreparedLoop<'_, C>,
+    wake: &Wake,
+    start: &Receiver<u64>,
+) -> Option<EndedIssuer> {
     let _exact_timers = ExactTimers::set();
     let _on_panic = StopOnPanic(wake);
     let _enlisted = wake.enlist();
     let start_ns = start.recv().ok()?;
-    Some(Ended { thread_id: thread_id(), issued: issue_loop.run(start_ns) })
+    Some(EndedIssuer { thread_id: thread_id(), issued: issue_loop.run(start_ns) })
 }
 
 /// Lets no issuer go on after a panic of another one, which is passed on only when all of them have ended.
@@ -162,8 +172,8 @@ impl Drop for StopOnPanic<'_> {
 }
 
 /// Merges the accounts of all issuers, of which there is at least one.
-fn merge(ended: Vec<Ended>) -> PhaseIssue {
-    let issuers = ended.iter().map(|Ended { thread_id, issued }| IssuerRecord {
+fn merge(ended: Vec<EndedIssuer>) -> PhaseIssue {
+    let issuers = ended.iter().map(|EndedIssuer { thread_id, issued }| IssuerRecord {
         thread_id: *thread_id,
         query_count: issued.query_count,
         end: issued.end,
@@ -175,7 +185,7 @@ fn merge(ended: Vec<Ended>) -> PhaseIssue {
     let last = ended.iter().filter_map(|it| it.issued.last).max_by_key(|last| last.first_sequence);
     let mut spans = Vec::new();
     let mut furthest: Option<Issued> = None;
-    for Ended { issued, .. } in ended {
+    for EndedIssuer { issued, .. } in ended {
         let Issued { trace, .. } = issued;
         let issued = Issued { trace: IssueTrace::off(), ..issued };
         spans.extend(trace.into_spans());

@@ -68,7 +68,7 @@ pub struct PhaseOutcome {
 }
 
 /// Everything that a phase leaves behind when it is over.
-pub(crate) struct Finished<'a> {
+pub(crate) struct FinishedPhase<'a> {
     pub settings: &'a EffectiveSettings,
     pub plan: PhasePlan,
     /// The generator as it was before the first query.
@@ -84,7 +84,7 @@ pub(crate) struct Finished<'a> {
     pub missing: Vec<u64>,
 }
 
-impl Finished<'_> {
+impl FinishedPhase<'_> {
     /// The measurements of the phase.
     pub(crate) fn into_outcome(self) -> PhaseOutcome {
         let missing = self.missing();

@@ -6,15 +6,15 @@ use crate::{
     error::LoadGenError,
     issue::{
         end::IssueEnd,
-        issue_loop::Common,
-        stall::{Waited, Watchdog},
+        issue_loop::IssueContext,
+        stall::{StallGuard, Waited},
         threads::issue_phase,
     },
     measure::{
         accuracy_record::AccuracyRecord,
         clock_check::{ClockCheck, Stopwatch},
         phase_error::PhaseError,
-        phase_outcome::{Finished, PhaseOutcome},
+        phase_outcome::{FinishedPhase, PhaseOutcome},
         phase_trace::PhaseTrace,
         unload_error::UnloadError,
     },
@@ -96,7 +96,7 @@ impl<C: Clock> Run<'_, C> {
             }),
         });
 
-        let watchdog = Watchdog {
+        let stall_guard = StallGuard {
             clock: self.clock,
             wake: self.wake,
             timeout_ns: self.options.watchdog_ms.saturating_mul(1_000_000),
@@ -105,10 +105,10 @@ impl<C: Clock> Run<'_, C> {
         self.sampler.go_on(settings);
         let stopwatch = self.start_stopwatch(plan.mode);
         let is_traced = self.options.enable_trace;
-        let issued = issue_phase(&Common {
+        let issued = issue_phase(&IssueContext {
             settings,
             sut: self.sut,
-            watchdog: &watchdog,
+            stall_guard: &stall_guard,
             phase: &phase,
             queries: &queries,
             sampler: &self.sampler,
@@ -119,7 +119,7 @@ impl<C: Clock> Run<'_, C> {
         // ended the issuing; the second ends this wait.
         let waited = match issued.end {
             IssueEnd::Stalled => Waited::Stalled,
-            _ => watchdog.wait_all(&phase, 2),
+            _ => stall_guard.wait_all(&phase, 2),
         };
         phase.end(self.clock.now_ns());
         let clock_check = self.stop_stopwatch(stopwatch);
@@ -139,7 +139,7 @@ impl<C: Clock> Run<'_, C> {
             queries: queries.clone(),
             first_query_id: self.phases.iter().map(|phase| phase.record.generated.query_count).sum(),
         });
-        let finished = Finished {
+        let finished = FinishedPhase {
             settings,
             plan,
             queries,
