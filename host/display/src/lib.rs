@@ -3,7 +3,8 @@
 //!
 //! A [`Terminal`] observes a run; [`Steps`] shows how far a benchmark is. A [`Page`] is tables with their notes and
 //! their [`Origin`], as text, in Markdown and as JSON; a [`Spread`] sums up several values of one figure.
-//! [`start_log`], [`print`] and [`end`] are how each program begins, answers and ends, with one of the [`EXIT_CODES`].
+//! [`start_log`], [`print`](print()) and [`end`] are how each program begins, answers and ends, with one of the
+//! [`EXIT_CODES`].
 
 #![forbid(unsafe_code)]
 

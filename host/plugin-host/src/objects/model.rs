@@ -55,9 +55,10 @@ impl State {
 /// A loaded model. Clones share it; when the last one and all instances are gone, it is unloaded.
 ///
 /// loaded -> [`create_instance`](Self::create_instance) for each -> [`prepare`](Self::prepare) ->
-/// [`Instance::warm_up`] -> [`start`](Self::start) -> [`Instance::execute`] or [`issue`](Self::issue) ->
-/// [`flush`](Self::flush) -> [`stop`](Self::stop) -> [`release`](Self::release), and again from `prepare`. A call out
-/// of order is [`PluginHostError::WrongState`] and does not reach the plugin.
+/// [`Instance::warm_up`](crate::Instance::warm_up) -> [`start`](Self::start) ->
+/// [`Instance::execute`](crate::Instance::execute) or [`issue`](Self::issue) -> [`flush`](Self::flush) ->
+/// [`stop`](Self::stop) -> [`release`](Self::release), and again from `prepare`. A call out of order is
+/// [`PluginHostError::WrongState`] and does not reach the plugin.
 #[derive(Clone)]
 pub struct Model {
     pub(super) inner: Arc<ModelInner>,
@@ -131,7 +132,7 @@ impl Model {
         self.inner.table().issue.is_some()
     }
 
-    /// Whether [`Instance::execute_virtual`] is there.
+    /// Whether [`Instance::execute_virtual`](crate::Instance::execute_virtual) is there.
     #[must_use]
     pub fn has_virtual_time(&self) -> bool {
         self.inner.table().execute_virtual.is_some()
