@@ -4,8 +4,8 @@ use std::path::Path;
 
 use crate::error::AccuracyError;
 
-/// Computes the values of all outputs of each of the first samples, at most `sample_count_max`, from a file of weights; or
-/// says why it cannot.
+/// Computes the values of all outputs of each of the first samples, at most `sample_count_max`, from a file of weights;
+/// or says why it cannot.
 pub type ComputeAnswers =
     fn(model: &str, weights: &Path, sample_count_max: usize) -> Result<Vec<Vec<f64>>, String>;
 

@@ -15,7 +15,7 @@
 //!   passing, unless the scenario's padding explains it.
 //! - The form of a response follows from the outputs of the benchmark, not from its size: 8 bytes are two logits or one
 //!   class. The metric says which outputs it judges, and whether it needs a tolerance.
-//! - Metrics and labels register themselves through `inventory`, each by its name: one more is one more file in
+//! - Metrics and labels register themselves through `inventory`, each by its name: a new one is a new file in
 //!   `metric` or `labels`.
 //!
 //! # Example

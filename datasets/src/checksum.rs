@@ -18,7 +18,7 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// SHA-256 of a file that may be larger than one wants in memory.
+/// SHA-256 of a file, which is read in pieces because it may be too large for memory.
 ///
 /// # Errors
 /// What the system says.
@@ -50,7 +50,8 @@ pub fn read_file(path: &Path) -> Result<Vec<u8>, DatasetError> {
     fs::read(path).map_err(|source| DatasetError::Read { path: path.to_owned(), source })
 }
 
-/// Reads a file whole and compares its SHA-256 with `expected` (hexadecimal, any case), which stands in `listed_in`.
+/// Reads a file whole and compares its SHA-256 with `expected` (hexadecimal, any case), which comes from
+/// the list `listed_in`.
 ///
 /// # Errors
 /// [`DatasetError::Read`] or [`DatasetError::Checksum`].

@@ -10,8 +10,8 @@
 //! - A file is read whole and its SHA-256 compared with `checksums.sha256` beside it before anything looks into it:
 //!   a damaged file is an error with its name, not a strange accuracy.
 //! - [`SampleStore`] holds one set at a time and insists that the list of the load comes back at the unload, because
-//!   that is what LoadGen does, and a deviation is a mistake worth hearing of. Its buffers never move while loaded.
-//! - Data sets register themselves through `inventory`: one more is one more file with a `submit!`.
+//!   LoadGen does so, and anything else is a mistake of the caller. Its buffers never move while loaded.
+//! - Data sets register themselves through `inventory`: a new one is a new file with a `submit!`.
 //!
 //! # Example
 //! ```

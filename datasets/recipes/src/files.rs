@@ -84,7 +84,7 @@ pub fn check_format(model: &str, format: &str) -> Result<(), RecipeError> {
 ///
 /// They are looked for in the folder `generated` of each existing data root, then of `fallback`. They are made in the
 /// one of the data root with the bundled data, or of the data root that the user named; if that is read-only, of
-/// `fallback`. `progress` hears of the writing of the weights, with the file.
+/// `fallback`. `progress` is called with the path while the weights are written.
 ///
 /// # Errors
 /// [`RecipeError::NoRecipe`], [`RecipeError::DataRoot`] if the data root that the user named is not there, or
@@ -113,8 +113,8 @@ pub fn find_model(name: &str, root: &DataRoot, fallback: &Path) -> Option<Genera
     Files::of(name).ok()?.find_in(root, fallback)
 }
 
-/// Makes the files of a model in a folder, which is made too if need be. One that is there already is made again unless
-/// it is as it should be.
+/// Makes the files of a model in a folder, which is made too if need be. A file that is there already is kept
+/// if it is undamaged and of this recipe.
 ///
 /// # Errors
 /// [`RecipeError::NoRecipe`] or [`RecipeError::Make`].

@@ -37,7 +37,7 @@ impl LayerState {
 
 impl LayerDirection {
     /// Runs one sequence `x`, `[seq, input]`, from a state: the states after each step, `[seq, hidden]`. A reverse
-    /// direction begins with the last step; each state stands in the row of the step that it comes after.
+    /// direction begins with the last step; each state is in the row of the step that led to it.
     ///
     /// # Panics
     /// If there are no inputs, or the sizes of weights and state do not fit each other.

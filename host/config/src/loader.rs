@@ -241,7 +241,7 @@ fn choose_benchmark(upper: &[&Vec<Raw>], scenario: Scenario, errors: &mut Vec<Co
         }
     };
     let (scenario_origin, scenario_text) = selected(upper, "scenario");
-    // A scenario that does not exist at all is reported with the layer that it stands in.
+    // A scenario that does not exist at all is reported with its layer.
     if scenario_text.parse() == Ok(scenario) && !benchmark.scenarios.contains_key(&scenario) {
         let known: Vec<_> = benchmark.scenarios.keys().map(|scenario| scenario.name()).collect();
         errors.push(ConfigError::NoSuchScenario {

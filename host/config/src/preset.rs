@@ -102,9 +102,9 @@ fn of_tables(
 
 /// A few seconds and the queries for them, instead of the rules' duration in ms and number of queries.
 ///
-/// Early stopping needs 64 queries for a 90th percentile, 219 for a 97th, and 662 for a 99th; without one over the bound
-/// 44, 152 and 459. In rounds without it, one of 100 queries may be over the interval. Offline is measured over a fixed number
-/// of samples, whatever time they take: fewer where the definition expects them to take long.
+/// Early stopping needs 64 queries for a 90th percentile, 219 for a 97th, and 662 for a 99th; without one over the
+/// bound 44, 152 and 459. In rounds without it, one of 100 queries may be over the interval. Offline is measured over a
+/// fixed number of samples, whatever time they take: fewer where the definition expects them to take long.
 ///
 /// Source of the counts: MLPerf Inference rules, appendix on early stopping.
 fn short(rules: Rules, benchmark: &Benchmark, scenario: Scenario) -> (u64, u64) {

@@ -9,7 +9,7 @@ use toml::de::DeTable;
 
 use crate::{error::ConfigError, file::syntax_error};
 
-/// A definition as it stands in the file. The fields are explained at [`Benchmark`](super::Benchmark).
+/// A definition as the file has it. The fields are explained at [`Benchmark`](super::Benchmark).
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Definition {
@@ -101,7 +101,7 @@ fn explain(error: &figment::Error, file: &Path) -> ConfigError {
     let below = |name: &str| if parent.is_empty() { name.to_owned() } else { format!("{parent}.{name}") };
     let (key, problem) = match &error.kind {
         Kind::UnknownField(name, known) => {
-            // The path ends with the field itself, or with the table that it stands in.
+            // The path ends with the field itself, or with its table.
             let key = if error.path.last() == Some(name) { parent.clone() } else { below(name) };
             (key, format!("unknown key{}", did_you_mean(name, known.iter().copied())))
         }
