@@ -2,7 +2,10 @@
 
 use proctor_rnn_layer::Cell;
 
-use crate::{LayerSpec, Sequences, SequencesMut};
+use crate::{
+    sequences::{Sequences, SequencesMut},
+    spec::LayerSpec,
+};
 
 /// Inputs and outputs of one call of [`Layer::run`](crate::Layer::run).
 #[derive(Debug)]

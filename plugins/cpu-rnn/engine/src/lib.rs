@@ -11,14 +11,16 @@ mod layer;
 pub mod priming;
 pub mod reference;
 mod sequences;
+mod spec;
 mod sync;
 pub mod team;
 mod trial;
 
 pub use call::{Call, CallError};
-pub use execution::Workspace;
-pub use layer::{DirectionWeights, Layer, LayerError, LayerSpec};
+pub use execution::workspace::Workspace;
+pub use layer::{Layer, LayerError};
 pub use priming::Primed;
 pub use sequences::{Sequences, SequencesMut};
+pub use spec::{DirectionWeights, LayerSpec};
 pub use team::{Member, Team, TeamOptions};
 pub use trial::Trial;

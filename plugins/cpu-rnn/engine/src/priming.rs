@@ -12,8 +12,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::Team;
-use crate::execution::part;
+use crate::execution::split::part;
+use crate::team::Team;
 
 /// So much is read together: less than every private second-level cache of the last ten years.
 const CHUNK_BYTES: usize = 256 << 10;

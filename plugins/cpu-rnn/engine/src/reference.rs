@@ -4,7 +4,10 @@
 
 use proctor_rnn_layer::{Cell, Directions, GruReset, RnnActivation};
 
-use crate::{Call, DirectionWeights, LayerSpec};
+use crate::{
+    call::Call,
+    spec::{DirectionWeights, LayerSpec},
+};
 
 /// Weights of one direction in f64; see [`DirectionWeights`]. Absent biases and peepholes are zeros.
 #[derive(Debug, Clone)]

@@ -5,7 +5,13 @@ use std::time::{Duration, Instant};
 use proctor_rnn_kernels::Buffer;
 use proctor_rnn_layer::{Cell, LayerShape, Schedule};
 
-use crate::{Call, Layer, Sequences, SequencesMut, Team, Workspace};
+use crate::{
+    call::Call,
+    execution::workspace::Workspace,
+    layer::Layer,
+    sequences::{Sequences, SequencesMut},
+    team::Team,
+};
 
 /// A layer with inputs of a shape, made up: how long a call takes does not depend on the values, as long as they are
 /// neither tiny nor huge.
@@ -85,7 +91,7 @@ mod tests {
     use proctor_rnn_layer::{Chunk, Directions, GruReset, Mapping, Precision};
 
     use super::*;
-    use crate::{DirectionWeights, LayerSpec};
+    use crate::spec::{DirectionWeights, LayerSpec};
 
     #[test]
     fn every_kind_of_call_can_be_timed() {

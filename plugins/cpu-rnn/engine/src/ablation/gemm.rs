@@ -3,8 +3,8 @@
 use proctor_rnn_kernels::{Isa, PackedLinear, Product, Rows, activation};
 
 use super::Sizes;
-use crate::Team;
-use crate::execution::part;
+use crate::execution::split::part;
+use crate::team::Team;
 
 /// States and sums of a step.
 #[derive(Debug)]

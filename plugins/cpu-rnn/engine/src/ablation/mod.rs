@@ -9,7 +9,14 @@ mod partitioned;
 use proctor_rnn_kernels::{Isa, PackedLinear};
 use proctor_rnn_layer::{Cell, Directions, Precision, Schedule};
 
-use crate::{Call, DirectionWeights, Layer, LayerError, LayerSpec, Sequences, SequencesMut, Team, Workspace};
+use crate::{
+    call::Call,
+    execution::workspace::Workspace,
+    layer::{Layer, LayerError},
+    sequences::{Sequences, SequencesMut},
+    spec::{DirectionWeights, LayerSpec},
+    team::Team,
+};
 use gemm::GemmState;
 use partitioned::Partitioned;
 

@@ -3,8 +3,11 @@
 use proctor_rnn_kernels::{Between, Buffer, Isa, PackedCell, Product, Rows, RowsMut, Start, Step};
 
 use super::Sizes;
-use crate::execution::part;
-use crate::{DirectionWeights, LayerSpec, Team};
+use crate::execution::split::part;
+use crate::{
+    spec::{DirectionWeights, LayerSpec},
+    team::Team,
+};
 
 /// A cell with the room for its phases.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use super::{
     split::{Share, Split},
     workspace::{DirectionSpace, ThreadSpace, Workspace, gates_stride},
 };
-use crate::{Call, LayerSpec};
+use crate::{call::Call, spec::LayerSpec};
 
 /// A call as the threads see it: plain pointers, because all of them write the output, each its own units of its own rows.
 pub(super) struct Job<'a> {

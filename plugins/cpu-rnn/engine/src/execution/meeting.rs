@@ -1,7 +1,7 @@
 //! How the threads of a call exchange hidden states.
 
 use super::split::Split;
-use crate::Member;
+use crate::team::Member;
 
 /// Where hidden states of a step lie: row `r` at `write[r] + offset(step)`.
 pub(super) struct Hidden<'a> {

@@ -17,20 +17,18 @@ mod direction;
 mod meeting;
 mod phases;
 mod pipeline;
-mod split;
+pub(crate) mod split;
 mod states;
-mod workspace;
+pub(crate) mod workspace;
 
 use proctor_rnn_kernels::PackedCell;
 use proctor_rnn_layer::{Chunk, Schedule, Sweep};
 
-pub(crate) use split::part;
-pub use workspace::Workspace;
-
-use crate::{Call, LayerSpec, Team};
+use crate::{call::Call, spec::LayerSpec, team::Team};
 use direction::Job;
 use meeting::Meeting;
 use split::Split;
+use workspace::Workspace;
 
 /// Runs a call that fits the spec.
 pub(crate) fn run(

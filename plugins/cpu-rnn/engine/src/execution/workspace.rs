@@ -4,7 +4,7 @@ use proctor_rnn_kernels::{Buffer, PackedCell};
 use proctor_rnn_layer::Cell;
 
 use super::{pipeline::Pipeline, split::Split};
-use crate::{Call, LayerSpec};
+use crate::{call::Call, spec::LayerSpec};
 
 /// Memory that one caller of a layer needs. Grows to the largest call and then allocates nothing.
 #[derive(Debug, Default)]
