@@ -1,5 +1,5 @@
-//! Hands a fingerprint of the sources on to the plugin, which puts it into the key of cached plans: whoever changes a kernel
-//! measures again, also where the version stays the same.
+//! Hands a fingerprint of the sources on to the plugin, which puts it into the key of cached plans: a changed kernel is
+//! measured again, also where the version stays the same.
 //!
 //! It covers the crates that decide which schedule is the fastest, and the level of optimisation. The compiler and the
 //! crates from the registry are left out.
@@ -18,8 +18,8 @@ fn main() {
     println!("cargo::rustc-env=CPU_RNN_FINGERPRINT={:016x} O{level}", fingerprint(Path::new(""), &FOLDERS));
 }
 
-/// FNV-1a in 64 bits of all files of Rust in these folders below `root`: the name and the content of each, in the order of
-/// their names, so that it is the same wherever the sources lie.
+/// FNV-1a in 64 bits of all files of Rust in these folders below `root`: the name and the content of each, in the order
+/// of their names, so that it is the same wherever the sources lie.
 ///
 /// # Panics
 /// If a folder cannot be read, or holds nothing that counts: the plugin is built from a whole clone of the repository.

@@ -6,7 +6,8 @@ use proctor_plugin_api::Batch;
 #[derive(Debug)]
 pub struct HostBatch<'a, 'b>(pub &'a mut Batch<'b>);
 
-// SAFETY: the ABI says that each tensor of a batch is a buffer of its own, which the host keeps in place during the call.
+// SAFETY: the ABI says that each tensor of a batch is a buffer of its own, which the host keeps in place during the
+// call.
 unsafe impl proctor_rnn_models::Batch for HostBatch<'_, '_> {
     fn sample_count(&self) -> usize {
         self.0.sample_count()

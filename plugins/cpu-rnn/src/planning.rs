@@ -21,7 +21,7 @@ const TRIAL_VALUES_MAX: usize = 1 << 27;
 pub struct PlanningOptions {
     /// Identity of the model in the cache.
     pub model: String,
-    /// What computes, for the cache: [`engine_identity`].
+    /// Identity of the engine in the cache: [`engine_identity`].
     pub engine: String,
     /// Threads of an instance.
     pub threads: usize,
@@ -61,7 +61,7 @@ impl Planning {
         schedules.map(threads).max().unwrap_or(1).min(self.options.threads).max(1)
     }
 
-    /// What was chosen and why, in words; `None` if nothing was planned.
+    /// The chosen schedules and why, in words; `None` if nothing was planned.
     #[must_use]
     pub fn explanation(&self) -> Option<String> {
         let plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
@@ -120,9 +120,9 @@ impl Scheduler for Planning {
     }
 }
 
-/// What computes, as a cached plan has it in its key: the version, the instruction set, and a fingerprint of the sources that
-/// decide which schedule is the fastest, with the level of optimisation. A plan that another engine has measured is no use:
-/// what was fastest with its kernels need not be so with these.
+/// Identity of the engine in the key of a cached plan: the version, the instruction set, and a fingerprint of the
+/// sources that decide which schedule is the fastest, with the level of optimisation. A plan that another engine has
+/// measured is no use: what was fastest with its kernels need not be so with these.
 #[must_use]
 pub fn engine_identity() -> String {
     let (version, sources) = (env!("CARGO_PKG_VERSION"), env!("CPU_RNN_FINGERPRINT"));
@@ -147,8 +147,8 @@ fn values(shape: &LayerShape) -> usize {
     shape.time.saturating_mul(shape.batch).saturating_mul(width)
 }
 
-/// Cores of an instance: so many from the end of those allowed (the first one serves most interrupts), and for each further
-/// instance so many before those; from the end again when there are no more.
+/// Cores of an instance: `threads` from the end of those allowed (the first one serves most interrupts), and for each
+/// further instance as many before those; from the end again when there are no more.
 #[must_use]
 pub fn cores_of(allowed: &[usize], instance: usize, threads: usize) -> Vec<usize> {
     let from_end = |place: usize| allowed[allowed.len() - 1 - place % allowed.len()];
@@ -166,7 +166,7 @@ pub(crate) struct ThreadPlace {
 }
 
 impl ThreadPlace {
-    /// That of the calling thread.
+    /// The place of the calling thread.
     pub(crate) fn of_this_thread() -> Self {
         Self {
             #[cfg(target_os = "linux")]

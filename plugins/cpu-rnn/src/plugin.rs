@@ -71,7 +71,7 @@ impl Plugin for CpuRnn {
     }
 
     fn open(host: Host, options: &Options) -> Result<Self, PluginError> {
-        // Kernels fall back to the fastest set; whoever asked for another wants to know that it is not used.
+        // Kernels fall back to the fastest set; a user who asked for another wants to know that it is not used.
         Isa::forced().map_err(|error| PluginError::invalid_argument(error.to_string()))?;
         Ok(Self { host, settings: Settings::read(options)? })
     }
@@ -138,7 +138,7 @@ impl Instance for LoadedInstance {
     }
 
     fn warm_up(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
-        // The team puts whoever calls on its first core and leaves it there. That is meant for the instance's thread; the
+        // The team puts its caller on its first core and leaves it there. That is meant for the instance's thread; the
         // thread that warms up goes on to issue queries and to start other threads, which would inherit its core.
         let place = ThreadPlace::of_this_thread();
         let warmed_up = self.execute(batch);

@@ -1,5 +1,5 @@
-//! The digits models give the logits of their reference, from both kinds of file, and the same digits in every precision and
-//! by every schedule.
+//! The digits models give the logits of their reference, from both kinds of file, and the same digits in every
+//! precision and by every schedule.
 //!
 //! Models, images, split and reference lie in `datasets/digits` and are made together by `make.py` there.
 

@@ -1,4 +1,4 @@
-//! What the plugin declares, what it loads and what it refuses. (Batches through the table: `tests` of the workspace.)
+//! The plugin's declarations, models and refusals. (Batches through the table: `tests` of the workspace.)
 
 use std::{collections::BTreeMap, path::Path};
 

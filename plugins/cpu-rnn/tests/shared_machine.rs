@@ -40,7 +40,7 @@ fn weights(folder: &Path) -> std::path::PathBuf {
     path
 }
 
-/// Runs a layer so many times on these cores and returns the last states, after checking that all runs agree.
+/// Runs a layer `rounds` times on these cores and returns the last states, after checking that all runs agree.
 fn run(weights: &Path, scheduler: &dyn Scheduler, cores: Vec<usize>, rounds: usize) -> Vec<f32> {
     let model = load(&LoadRequest {
         model: "a layer",
@@ -108,7 +108,7 @@ fn origin(weights: &Path, planning: &Planning) -> &'static str {
 fn a_cache_folder_that_cannot_be_written_costs_the_cache_alone() {
     let folder = tempfile::tempdir().expect("a folder");
     let weights = weights(folder.path());
-    // A file where the folder should be: nobody can write into that, not even root.
+    // A file where the folder should be: it cannot be written into, not even by root.
     let file = folder.path().join("no-folder");
     fs::write(&file, "").expect("the folder can be written");
     let unwritable = planning(&file, "engine");

@@ -1,4 +1,4 @@
-//! Prints what a parallel region and a barrier cost on a team of so many threads: `barrier THREADS`.
+//! Prints what a parallel region and a barrier cost on a team: `barrier THREADS`.
 
 use std::time::Instant;
 

@@ -4,10 +4,10 @@
 //! rnn_layer [--schedules] THREADS
 //! ```
 //!
-//! Speaks JSON lines: prints `{"system": ...}`, then for each case on standard input, such as
-//! `{"cell": "lstm", "direction": "forward", "input": 64, "hidden": 64, "batch": 1, "seq": 100, "lbr": 0}`, one answer with
-//! `median_ms`, `p99_ms`, `min_ms`, `reps`, `gflops`, `max_abs_diff` against the f64 reference (small cases only) and the
-//! schedule, the fastest of those that the thread count allows. A single step starts from given states, as a decoder's does.
+//! Speaks JSON lines: prints `{"system": ...}`, then for each case on standard input, such as `{"cell": "lstm",
+//! "direction": "forward", "input": 64, "hidden": 64, "batch": 1, "seq": 100, "lbr": 0}`, one answer with `median_ms`,
+//! `p99_ms`, `min_ms`, `reps`, `gflops`, `max_abs_diff` against the f64 reference (small cases only) and the schedule,
+//! the fastest of those that the thread count allows. A single step starts from given states, as a decoder's does.
 //! `"precision"` may be `f32`, `bf16` or `int8`. With `--schedules` each schedule's time goes to standard error.
 
 use std::{

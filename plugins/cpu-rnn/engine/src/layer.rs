@@ -99,7 +99,7 @@ impl Layer {
         Ok(Self { spec, cells, primed: AtomicBool::new(false) })
     }
 
-    /// What the layer computes.
+    /// Sizes and options of the layer.
     #[must_use]
     pub fn spec(&self) -> &LayerSpec {
         &self.spec

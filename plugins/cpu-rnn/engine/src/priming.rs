@@ -1,10 +1,11 @@
 //! Makes weights shared lines of the last-level cache.
 //!
-//! A last-level cache that takes in what the private caches drop treats a line that only one core has held as owned by that
-//! core: each miss then also pushes an owned line back out. If all cores hold a line at the same moment once, the cache keeps
-//! its own copy, nothing is pushed back, and the same reads get faster, for as long as the line stays in the cache. So the
-//! threads of a team read the weights chunk by chunk, together. Whether it took shows in the time of a sweep; if it did not,
-//! it is done again, a few times. On a processor without this property nothing is lost but a few milliseconds.
+//! A last-level cache that takes in what the private caches drop treats a line that only one core has held as owned by
+//! that core: each miss then also pushes an owned line back out. If all cores hold a line at the same moment once, the
+//! cache keeps its own copy, nothing is pushed back, and the same reads get faster, for as long as the line stays in
+//! the cache. So the threads of a team read the weights chunk by chunk, together. Whether it took shows in the time of
+//! a sweep; if it did not, it is done again, a few times. On a processor without this property nothing is lost but a
+//! few milliseconds.
 
 use std::{
     hint::black_box,
@@ -29,7 +30,7 @@ const ATTEMPTS_MAX: u32 = 5;
 /// How often an attempt reads everything. One time is seldom enough: a thread that is held up reads alone.
 const ROUNDS: u32 = 4;
 
-/// What priming did to the speed of reading the weights, by all threads, each its own part.
+/// Effect of priming on the speed of reading the weights, by all threads, each its own part.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Primed {
     /// Bytes of weights.
@@ -50,7 +51,7 @@ impl Primed {
     }
 }
 
-/// Primes these pieces of weights. A team of one thread has nobody to share with and does nothing but measure.
+/// Primes these pieces of weights. A team of one thread shares with no other and only measures.
 pub(crate) fn prime(team: &mut Team, weights: &[&[u8]]) -> Primed {
     let sweep_before = sweep(team, weights);
     let size_bytes = weights.iter().map(|piece| piece.len()).sum();

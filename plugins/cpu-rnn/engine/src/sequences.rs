@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 /// Where each sample begins. Only the last form takes memory.
 #[derive(Debug, Clone)]
 enum Starts<'a, P> {
-    /// One after the other: address of the first and number of values from one to the next, of so many.
+    /// One after the other: address of the first, number of values from one to the next, and number of samples.
     Even(P, usize, usize),
     /// Each at a place of its own.
     Listed(&'a [P]),
@@ -23,7 +23,8 @@ impl<P> Starts<'_, P> {
     }
 }
 
-/// A batch of sequences to be read: row `(step, sample)` has `width` values from `samples[sample] + step * step_stride`.
+/// A batch of sequences to be read: row `(step, sample)` has `width` values from `samples[sample] + step *
+/// step_stride`.
 ///
 /// So a time-major tensor and one tensor for each sample are read without a copy.
 #[derive(Debug, Clone)]
@@ -86,7 +87,7 @@ impl<'a> Sequences<'a> {
     ///
     /// # Safety
     /// For each start and each step below `time`, the `width` values from `start + step * step_stride` are initialised
-    /// and aligned, and nobody writes them during `'a`.
+    /// and aligned, and nothing writes them during `'a`.
     #[must_use]
     pub unsafe fn from_starts(
         starts: &'a [*const f32],
@@ -122,8 +123,8 @@ impl<'a> Sequences<'a> {
     #[must_use]
     pub fn row(&self, step: usize, sample: usize) -> &'a [f32] {
         assert!(step < self.time && sample < self.samples.len(), "row ({step}, {sample})");
-        // SAFETY: each row of a step below `time` lies within a tensor that is borrowed for 'a: the constructors checked it,
-        // or whoever called `from_starts` vouched for it.
+        // SAFETY: each row of a step below `time` lies within a tensor that is borrowed for 'a: the constructors
+        // checked it, or the caller of `from_starts` vouched for it.
         unsafe {
             std::slice::from_raw_parts(self.sample_ptr(sample).add(step * self.step_stride), self.width)
         }
@@ -190,7 +191,7 @@ impl<'a> SequencesMut<'a> {
     ///
     /// # Safety
     /// For each start and each step below `time`, the `width` values from `start + step * step_stride` are initialised
-    /// and aligned, and nobody else reads or writes them during `'a`. No two rows overlap.
+    /// and aligned, and nothing else reads or writes them during `'a`. No two rows overlap.
     #[must_use]
     pub unsafe fn from_starts(starts: &'a [*mut f32], step_stride: usize, time: usize, width: usize) -> Self {
         Self { samples: Starts::Listed(starts), step_stride, time, width, lifetime: PhantomData }
@@ -220,9 +221,9 @@ impl<'a> SequencesMut<'a> {
     /// If there is no such row.
     pub fn row(&mut self, step: usize, sample: usize) -> &mut [f32] {
         assert!(step < self.time && sample < self.samples.len(), "row ({step}, {sample})");
-        // SAFETY: each row of a step below `time` lies within a tensor that is borrowed mutably for 'a: the constructors
-        // checked it, or whoever called `from_starts` vouched for it. The row is borrowed from self mutably, so there is
-        // no second one.
+        // SAFETY: each row of a step below `time` lies within a tensor that is borrowed mutably for 'a: the
+        // constructors checked it, or the caller of `from_starts` vouched for it. The row is borrowed from self
+        // mutably, so there is no second one.
         unsafe {
             std::slice::from_raw_parts_mut(self.sample_ptr(sample).add(step * self.step_stride), self.width)
         }

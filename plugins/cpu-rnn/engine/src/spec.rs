@@ -41,7 +41,8 @@ impl LayerSpec {
         self.directions == Directions::Reverse || direction == 1
     }
 
-    /// The shape of calls of `time` steps and `batch` sequences, at least one each: what the optimiser chooses schedules for.
+    /// The shape of calls of `time` steps and `batch` sequences, at least one each: what the optimiser chooses
+    /// schedules for.
     #[must_use]
     pub fn shape(&self, time: usize, batch: usize) -> LayerShape {
         let Self { cell, directions, input, hidden, precision, .. } = *self;

@@ -5,9 +5,9 @@ mod primitives {
     pub(crate) use std::sync::atomic::AtomicU64;
     pub(crate) use std::thread::park;
 
-    /// One turn of a loop that waits for another core: soon without a pause, since a barrier takes a few hundred cycles and
-    /// a pause a hundred; later with one, for the other thread of this core; at last giving the core away, so that a team
-    /// on fewer cores than it has threads makes progress.
+    /// One turn of a loop that waits for another core: soon without a pause, since a barrier takes a few hundred cycles
+    /// and a pause a hundred; later with one, for the other thread of this core; at last giving the core away, so that
+    /// a team on fewer cores than it has threads makes progress.
     #[inline]
     pub(crate) fn spin(turn: u32) {
         const WITHOUT_PAUSE: u32 = 256;
@@ -33,8 +33,8 @@ mod primitives {
 
 pub(crate) use primitives::*;
 
-/// What one thread writes often, kept away from what others read: alone on its cache lines, also on the neighbour
-/// that the processor fetches along.
+/// A value that one thread writes often, kept away from what others read: alone on its cache lines, also on the
+/// neighbour that the processor fetches along.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Apart<T>(pub T);

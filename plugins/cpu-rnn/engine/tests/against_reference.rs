@@ -12,7 +12,7 @@ use proctor_rnn_layer::{
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// What the peers of a comparison reach, and what is asked of this engine.
+/// Error that the peers of a comparison reach, and that this engine may reach.
 const TOLERANCE: f32 = 5e-6;
 
 const CELLS: [Cell; 5] = [

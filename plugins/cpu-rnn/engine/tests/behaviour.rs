@@ -1,4 +1,4 @@
-//! What a layer does beside computing the right numbers.
+//! Behaviour of a layer beside computing the right numbers.
 
 #![cfg(not(loom))]
 

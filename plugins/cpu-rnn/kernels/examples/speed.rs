@@ -1,5 +1,5 @@
-//! Speed of the kernels on the shapes of DeepCPU's Table 1, with one thread: time of a whole sequence, GFLOP/s and GB/s of
-//! weights that its steps read.
+//! Speed of the kernels on the shapes of DeepCPU's Table 1, with one thread: time of a whole sequence, GFLOP/s and GB/s
+//! of weights that its steps read.
 //!
 //! `speed [cell] [precision] [isa]`: cell is `lstm`, `gru`, `gru0`, `rnn` or `all`; precision `f32`, `bf16` or `int8`.
 //! A row prints the input part alone, the steps alone and both.

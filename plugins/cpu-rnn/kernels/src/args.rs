@@ -77,8 +77,9 @@ impl Grid {
 /// The product of many rows with packed weights: `y = x W + b`. For a cell it is the time-independent part, the start
 /// gates of several steps; for a dense layer it is the layer.
 ///
-/// There are `steps * samples` rows; row `(step, sample)` is read from `rows.bases[sample] + rows.offset + step * step_stride`
-/// and written at `output + step * output_step_stride + sample * output_row_stride`.
+/// There are `steps * samples` rows. Row `(step, sample)` is read from
+/// `rows.bases[sample] + rows.offset + step * step_stride` and written at
+/// `output + step * output_step_stride + sample * output_row_stride`.
 #[derive(Debug, Clone)]
 pub struct Product {
     /// Blocks of columns to compute.
@@ -102,7 +103,7 @@ pub struct Product {
     pub scratch: *mut u8,
 }
 
-/// From what the gates of a step start.
+/// Start of the gates of a step.
 #[derive(Debug, Clone, Copy)]
 pub enum Start {
     /// From finished input products: row `r` is `[block][gate][lane]` at `gates + r * row_stride`.
@@ -125,7 +126,7 @@ pub struct Step {
     pub descending: bool,
     /// Number of sequences.
     pub rows: usize,
-    /// What the gates start from.
+    /// Start of the gates.
     pub start: Start,
     /// Hidden states before the step, all `hidden` units of each row; `None` for zeros, which skips the hidden product.
     pub previous: Option<Rows>,
@@ -134,7 +135,8 @@ pub struct Step {
     /// A row may be the same memory as its previous row only if `blocks` are all blocks but one block's worth at a time
     /// cannot be read later: that is, never for more than one block. Use separate rows.
     pub hidden: RowsMut,
-    /// LSTM: cell states, updated in place: row `r` at `cell + r * cell_stride`, `padded_hidden` values. Not read by others.
+    /// LSTM: cell states, updated in place: row `r` at `cell + r * cell_stride`, `padded_hidden` values. Not read by
+    /// others.
     pub cell: *mut f32,
     /// Values from a row of cell states to the next.
     pub cell_stride: usize,
@@ -145,10 +147,10 @@ pub struct Step {
     pub scratch: *mut u8,
 }
 
-/// What the first sweep of a GRU with the reset gate before the product leaves to the second.
+/// Room in which the first sweep of a GRU with the reset gate before the product leaves its results to the second.
 ///
-/// Both are `[row][padded_hidden]`. All threads write and read the same `reset_hidden`; the second sweep reads all units
-/// of it, so that a barrier must lie between the sweeps.
+/// Both are `[row][padded_hidden]`. All threads write and read the same `reset_hidden`; the second sweep reads all
+/// units of it, so that a barrier must lie between the sweeps.
 #[derive(Debug, Clone, Copy)]
 pub struct Between {
     /// `r * h`, the operand of the second sweep: one pointer for each row.

@@ -101,7 +101,8 @@ impl Clone for Buffer {
     }
 }
 
-/// Asks for huge pages: a sweep over weights in 4 KB pages misses the TLB all the time. It is advice; refusal is no error.
+/// Asks for huge pages: a sweep over weights in 4 KB pages misses the TLB all the time. It is advice; refusal is no
+/// error.
 fn advise_huge_pages(start: NonNull<u8>, size_bytes: usize) {
     #[cfg(target_os = "linux")]
     // SAFETY: the range was just allocated, page-aligned, and advice on huge pages does not change its contents.

@@ -96,14 +96,14 @@ impl PackedCell {
         )
     }
 
-    /// The packed weights as bytes, block after block: those of the input, the hidden ones, and those of the second sweep
-    /// (empty if there is none). For priming caches.
+    /// The packed weights as bytes, block after block: those of the input, the hidden ones, and those of the second
+    /// sweep (empty if there is none). For priming caches.
     #[must_use]
     pub fn weight_bytes(&self) -> [&[u8]; 3] {
         [self.weights.input.bytes(), self.weights.hidden.bytes(), self.weights.candidate.bytes()]
     }
 
-    /// Bytes of work space of [`product`](Self::product) for so many rows: 0 unless weights are int8.
+    /// Bytes of work space of [`product`](Self::product) for `rows` rows: 0 unless weights are int8.
     #[must_use]
     pub fn product_scratch_bytes(&self, rows: usize) -> usize {
         if self.precision == Precision::Int8 {
@@ -113,7 +113,8 @@ impl PackedCell {
         }
     }
 
-    /// Bytes of work space of [`step`](Self::step) for so many rows: 0 unless weights are int8 or a step takes two sweeps.
+    /// Bytes of work space of [`step`](Self::step) for `rows` rows: 0 unless weights are int8 or a step takes two
+    /// sweeps.
     #[must_use]
     pub fn step_scratch_bytes(&self, rows: usize) -> usize {
         let quantised = match self.precision {
@@ -130,9 +131,10 @@ impl PackedCell {
     ///
     /// # Safety
     /// - `args.blocks` lies within `0..self.blocks()`.
-    /// - `args.rows.bases` has `args.samples` pointers; every row `(step, sample)` lies within one allocation with its base
-    ///   and has as many readable values as the cell has inputs.
-    /// - In each output row the values of `args.blocks` can be written, and nothing else reads or writes them meanwhile.
+    /// - `args.rows.bases` has `args.samples` pointers; every row `(step, sample)` lies within one allocation with its
+    ///   base and has as many readable values as the cell has inputs.
+    /// - In each output row the values of `args.blocks` can be written, and nothing else reads or writes them
+    ///   meanwhile.
     /// - `args.scratch` is as its documentation says.
     pub unsafe fn product(&self, args: &Product) {
         debug_assert!(args.blocks.end <= self.blocks());
@@ -140,19 +142,20 @@ impl PackedCell {
         unsafe { (self.table.product)(&self.weights.input, args) }
     }
 
-    /// Computes one step; for [`GruReset::BeforeProduct`] the first of its two sweeps, which leaves `args.hidden` alone.
+    /// Computes one step; for [`GruReset::BeforeProduct`] the first of its two sweeps, which leaves `args.hidden`
+    /// alone.
     ///
     /// # Safety
     /// - `args.blocks` lies within `0..self.blocks()`.
     /// - `args.start` has `args.rows` rows: of gates, with the values of `args.blocks` readable; or of inputs.
     /// - `args.previous` has `args.rows` rows of as many readable values as there are units.
     /// - `args.hidden` has `args.rows` rows, in which the units of `args.blocks` can be written.
-    /// - LSTM: in `args.rows` rows of `args.cell` the [`padded_hidden`](Self::padded_hidden) values of `args.blocks` can be read
-    ///   and written.
+    /// - LSTM: in `args.rows` rows of `args.cell` the [`padded_hidden`](Self::padded_hidden) values of `args.blocks`
+    ///   can be read and written.
     /// - [`GruReset::BeforeProduct`]: `args.between` has `args.rows` rows: of `units` values each in `reset_hidden`, of
     ///   `padded_hidden` in `update`, writable in `args.blocks`.
-    /// - Nothing else writes what is read, or reads or writes what is written, meanwhile. What is written does not overlap
-    ///   with what is read; the cell states and `update` apart.
+    /// - Nothing else writes what is read, or reads or writes what is written, meanwhile. What is written does not
+    ///   overlap with what is read; the cell states and `update` apart.
     /// - `args.scratch` is as its documentation says.
     pub unsafe fn step(&self, args: &Step) {
         debug_assert!(args.blocks.end <= self.blocks());
@@ -175,7 +178,8 @@ impl PackedCell {
     /// Computes the second sweep of a step of [`GruReset::BeforeProduct`]; nothing for the other cells.
     ///
     /// # Safety
-    /// - As [`step`](Self::step), and the first sweep over *all* blocks of this step has been done, by whichever threads.
+    /// - As [`step`](Self::step), and the first sweep over *all* blocks of this step has been done, by whichever
+    ///   threads.
     /// - With [`Start::Input`] the first sweep over `args.blocks` had the same work space, which is as it was left.
     pub unsafe fn step_candidate(&self, args: &Step) {
         debug_assert!(args.blocks.end <= self.blocks());

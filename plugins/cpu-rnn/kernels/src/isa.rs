@@ -9,7 +9,7 @@ pub const ISA_VARIABLE: &str = "CPU_RNN_ISA";
 /// A set of kernels, from the plainest to the fastest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Isa {
-    /// What the compiler makes of plain code: runs everywhere.
+    /// Plain code, as the compiler vectorises it: runs everywhere.
     Portable,
     /// x86-64 with AVX2 and FMA.
     Avx2,

@@ -1,7 +1,7 @@
 //! Kernels of recurrent layers for the processor at hand: packed weights, products, activations, cells.
 //!
-//! A [`PackedCell`] holds the weights of one direction of a layer in blocks of units, a [`PackedLinear`] those of a dense
-//! layer. [`PackedCell::product`] computes the time-independent part of a layer for many rows at once, and
+//! A [`PackedCell`] holds the weights of one direction of a layer in blocks of units, a [`PackedLinear`] those of a
+//! dense layer. [`PackedCell::product`] computes the time-independent part of a layer for many rows at once, and
 //! [`PackedCell::step`] one time step: the hidden product starts from those gates, and the cell follows in registers.
 //! [`activation`] has exp, sigmoid and tanh of slices.
 //!
@@ -10,7 +10,8 @@
 //! - Each kernel is written once, over a vector type and a format of weights, and compiled for each [`Isa`]. The set is
 //!   chosen when weights are packed.
 //! - The order of additions depends on the number of rows of a call: the last bits of a row's result may, too.
-//! - f32 sums throughout; int8 weights give i32 sums within one product, exact, and so the same for each instruction set.
+//! - f32 sums throughout; int8 weights give i32 sums within one product, exact, and so the same for each instruction
+//!   set.
 //!
 //! ```
 //! use proctor_rnn_kernels::{Isa, PackedLinear};

@@ -11,8 +11,8 @@ use crate::table::{Table, table};
 
 /// The weights of a dense layer, `y = x W^T + b`, packed for one instruction set.
 ///
-/// A block is one vector of columns; kernels take up to four blocks at once, so that ranges of a multiple of four blocks
-/// are the fastest.
+/// A block is one vector of columns; kernels take up to four blocks at once, so that ranges of a multiple of four
+/// blocks are the fastest.
 #[derive(Debug)]
 pub struct PackedLinear {
     matrix: Matrix,
@@ -79,7 +79,7 @@ impl PackedLinear {
         self.matrix.bytes().len()
     }
 
-    /// Bytes of work space of [`product`](Self::product) for so many rows: 0 unless weights are int8.
+    /// Bytes of work space of [`product`](Self::product) for `rows` rows: 0 unless weights are int8.
     #[must_use]
     pub fn scratch_bytes(&self, rows: usize) -> usize {
         if self.precision == Precision::Int8 { quantise::scratch_bytes(rows, self.inputs()) } else { 0 }
@@ -89,10 +89,10 @@ impl PackedLinear {
     ///
     /// # Safety
     /// - `args.blocks` lies within `0..self.blocks()`.
-    /// - `args.rows.bases` has `args.samples` pointers; every row `(step, sample)` lies within one allocation with its base
-    ///   and has [`inputs`](Self::inputs) readable values.
-    /// - In each output row the columns of `args.blocks` below [`outputs`](Self::outputs) can be written, and nothing else
-    ///   reads or writes them meanwhile.
+    /// - `args.rows.bases` has `args.samples` pointers; every row `(step, sample)` lies within one allocation with its
+    ///   base and has [`inputs`](Self::inputs) readable values.
+    /// - In each output row the columns of `args.blocks` below [`outputs`](Self::outputs) can be written, and nothing
+    ///   else reads or writes them meanwhile.
     /// - `args.scratch` has [`scratch_bytes`](Self::scratch_bytes) bytes for `args.steps * args.samples` rows.
     pub unsafe fn product(&self, args: &Product) {
         debug_assert!(args.blocks.end <= self.blocks());

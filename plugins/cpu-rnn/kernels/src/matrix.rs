@@ -1,8 +1,8 @@
 //! Weights in the order in which the kernels read them.
 //!
-//! Columns (gates of units) come in vectors of `lanes`, vectors in blocks. A block is `[group][vector][lane][row]`, where a
-//! group holds the weights of 1 (f32), 2 (bf16) or 4 (int8) successive rows: `4 * lanes` bytes for each vector in every
-//! format. So a sweep over a block reads memory in order, and one block has all gates of the same units.
+//! Columns (gates of units) come in vectors of `lanes`, vectors in blocks. A block is `[group][vector][lane][row]`,
+//! where a group holds the weights of 1 (f32), 2 (bf16) or 4 (int8) successive rows: `4 * lanes` bytes for each vector
+//! in every format. So a sweep over a block reads memory in order, and one block has all gates of the same units.
 
 use proctor_rnn_layer::Precision;
 
@@ -144,7 +144,8 @@ impl Matrix {
         self.bias.values().as_ptr()
     }
 
-    /// The part of blocks `next..next + count` to be asked for during tile `tile` of `tiles`; nothing if there is no next.
+    /// The part of blocks `next..next + count` to be asked for during tile `tile` of `tiles`; nothing if there is no
+    /// next.
     #[inline(always)]
     pub(crate) fn ahead(&self, next: Option<usize>, count: usize, tile: usize, tiles: usize) -> Ahead {
         let start = self.data.bytes().as_ptr();

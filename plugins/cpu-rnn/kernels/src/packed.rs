@@ -109,7 +109,7 @@ fn check_sizes(spec: &CellSpec, weights: &CellWeights<'_>) {
     assert!(spec.clip.is_none_or(|clip| clip > 0.0), "a clip that is not positive");
 }
 
-/// What packing needs to know.
+/// The packing of a cell's weights.
 struct Packing<'a> {
     spec: &'a CellSpec,
     weights: &'a CellWeights<'a>,

@@ -17,8 +17,8 @@ pub(crate) struct Panel<const N: usize> {
     pub(crate) ahead: Ahead,
 }
 
-/// The layout of panels whose vectors may lie anywhere. Any other number says that vectors lie side by side, and how many
-/// vectors it is from group to group: then addresses are constants from one pointer on.
+/// The layout of panels whose vectors may lie anywhere. Any other number says that vectors lie side by side, and how
+/// many vectors it is from group to group: then addresses are constants from one pointer on.
 pub(crate) const ANYWHERE: usize = 0;
 
 impl<const N: usize> Panel<N> {
@@ -38,8 +38,8 @@ impl<const N: usize> Panel<N> {
     }
 }
 
-/// A part of the weights that come next, to be asked for while a tile is computed: a tile of several rows computes longer
-/// than its weights take from the last-level cache, so that with this their transfer costs next to nothing.
+/// A part of the weights that come next, to be asked for while a tile is computed: a tile of several rows computes
+/// longer than its weights take from the last-level cache, so that with this their transfer costs next to nothing.
 #[derive(Clone, Copy)]
 pub(crate) struct Ahead {
     start: *const u8,

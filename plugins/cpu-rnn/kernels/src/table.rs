@@ -1,5 +1,5 @@
-//! The one place where an instruction set becomes code: each kernel instantiated for each vector and format of weights, and
-//! what kernels share for each vector.
+//! The one place where an instruction set becomes code: each kernel instantiated for each vector and format of weights,
+//! and what kernels share for each vector.
 
 use proctor_rnn_layer::Precision;
 
@@ -17,7 +17,8 @@ use crate::panel::{Initial, Panel};
 use crate::vector::Vector;
 
 /// The kernels of one instruction set and one format of weights. All of them demand that the processor has the
-/// instructions, and what [`PackedCell::step`](crate::PackedCell::step) and [`PackedCell::product`](crate::PackedCell::product) demand.
+/// instructions, and what [`PackedCell::step`](crate::PackedCell::step) and
+/// [`PackedCell::product`](crate::PackedCell::product) demand.
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) product: unsafe fn(&Matrix, &Product),
@@ -30,7 +31,8 @@ pub(crate) struct Table {
     pub(crate) zero_point: i32,
 }
 
-/// Makes the kernels of one vector type, in a module for each format of weights; the attributes are the target features.
+/// Makes the kernels of one vector type, in a module for each format of weights; the attributes are the target
+/// features.
 macro_rules! kernels {
     ($name:ident, $vector:ty, [$($attribute:meta)?], $($format:ident $weights:ident [$($features:meta)?])*) => {
         pub(super) mod $name {

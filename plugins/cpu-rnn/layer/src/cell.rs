@@ -56,8 +56,8 @@ impl Cell {
         }
     }
 
-    /// Whether this is a GRU whose reset gate acts on the state: its last hidden product needs a gate of the same step, so
-    /// that a step takes two sweeps over the weights.
+    /// Whether this is a GRU whose reset gate acts on the state: its last hidden product needs a gate of the same step,
+    /// so that a step takes two sweeps over the weights.
     #[must_use]
     pub fn resets_before_product(self) -> bool {
         self == Self::Gru(GruReset::BeforeProduct)

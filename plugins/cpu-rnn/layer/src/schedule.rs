@@ -9,14 +9,15 @@ pub enum Mapping {
     /// One thread does everything.
     #[default]
     Single,
-    /// `X_j = P`: each thread owns columns (units) and their weights; hidden states are exchanged at a barrier each step.
+    /// `X_j = P`: each thread owns columns (units) and their weights; hidden states are exchanged at a barrier each
+    /// step.
     Columns,
     /// `X_i = P`: each thread owns rows (sequences of the batch) and reads all weights; no barrier.
     Rows,
     /// Each direction of a bidirectional layer on a thread of its own; no barrier.
     Directions,
-    /// One thread runs the time-dependent phases; the others compute the time-independent ones of later steps meanwhile, and
-    /// it helps them when it has to wait; no barrier.
+    /// One thread runs the time-dependent phases; the others compute the time-independent ones of later steps
+    /// meanwhile, and it helps them when it has to wait; no barrier.
     Phases,
 }
 

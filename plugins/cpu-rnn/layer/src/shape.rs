@@ -1,4 +1,4 @@
-//! What one call of a recurrent layer computes, in sizes.
+//! The sizes of one call of a recurrent layer.
 
 use serde::{Deserialize, Serialize};
 

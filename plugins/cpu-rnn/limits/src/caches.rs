@@ -15,7 +15,7 @@ pub struct CacheSizes {
 }
 
 impl CacheSizes {
-    /// What is assumed where the system tells nothing: the smallest that are common.
+    /// Sizes assumed where the system tells nothing: the smallest that are common.
     pub const ASSUMED: Self = Self { l1_bytes: 32 << 10, l2_bytes: 256 << 10, l3_bytes: None };
 
     /// Asks the system; [`ASSUMED`](Self::ASSUMED) for what it does not tell.
@@ -30,13 +30,13 @@ impl CacheSizes {
         Self { l1_bytes: l1.unwrap_or(l1_bytes), l2_bytes: l2.unwrap_or(l2_bytes), l3_bytes: l3 }
     }
 
-    /// What of the first level can be kept from step to step: eleven twelfths, the rest is for states and gates.
+    /// Share of the first level that can be kept from step to step: eleven twelfths, the rest is for states and gates.
     #[must_use]
     pub fn l1_kept_bytes(self) -> f64 {
         self.l1_bytes as f64 * 11.0 / 12.0
     }
 
-    /// What of the second level can be kept from step to step: seven eighths.
+    /// Share of the second level that can be kept from step to step: seven eighths.
     #[must_use]
     pub fn l2_kept_bytes(self) -> f64 {
         self.l2_bytes as f64 * 7.0 / 8.0

@@ -1,18 +1,18 @@
 //! The least time in which a machine can run a recurrent layer.
 //!
-//! The products over all time steps at once, W X, are bound by multiply-adds or by reading W once. Each step reads all of
-//! its core's share u of the hidden weights: the best possible order keeps as much as fits in the first and second level
-//! from step to step and streams only the rest, so that a step takes at least
-//! `max(flops / peak, u / L1, (u - L1 size) / L2, (u - L2 size) / L3)`.
+//! The products over all time steps at once, W X, are bound by multiply-adds or by reading W once. Each step reads all
+//! of its core's share u of the hidden weights: the best possible order keeps as much as fits in the first and second
+//! level from step to step and streams only the rest, so that a step takes at least `max(flops / peak, u / L1, (u - L1
+//! size) / L2, (u - L2 size) / L3)`.
 
 use proctor_rnn_layer::{Directions, LayerShape};
 
 use crate::{MachineLimits, Speeds};
 
 impl MachineLimits {
-    /// Least time of one call of a layer on so many cores, in ns: matrix products only, nothing for barriers, activations
-    /// or latency. With both directions, the better of two ways: a share of the cores for each at the same time, or all
-    /// of them for one after the other.
+    /// Least time of one call of a layer on `cores` cores, in ns: matrix products only, nothing for barriers,
+    /// activations or latency. With both directions, the better of two ways: a share of the cores for each at the same
+    /// time, or all of them for one after the other.
     ///
     /// `None` if no speed of so few cores was measured.
     #[must_use]
@@ -29,7 +29,7 @@ impl MachineLimits {
         Some(apart.flatten().map_or(all, |apart| apart.min(all)))
     }
 
-    /// One direction on so many cores.
+    /// One direction on `cores` cores.
     fn direction_ns(&self, shape: &LayerShape, cores: usize, speeds: &Speeds) -> f64 {
         let share = |values: usize| values as f64 / cores as f64;
         let gates = shape.cell.gate_count();

@@ -55,7 +55,7 @@ pub(crate) fn multiply_adds() {
     }
 }
 
-/// Reads every value so many times, always from the first to the last. The slice begins at a cache line and has whole
+/// Reads every value `times` times, always from the first to the last. The slice begins at a cache line and has whole
 /// ones.
 pub(crate) fn read(values: &[f32], times: usize) {
     assert!(values.len().is_multiple_of(16) && values.as_ptr().addr().is_multiple_of(64));
@@ -121,7 +121,8 @@ mod x86 {
     }
 
     /// # Safety
-    /// The processor must have AVX-512F; the slice must begin at a multiple of 64 bytes and have a multiple of 16 floats.
+    /// The processor must have AVX-512F; the slice must begin at a multiple of 64 bytes and have a multiple of 16
+    /// floats.
     #[target_feature(enable = "avx512f")]
     pub(super) unsafe fn read_avx512(values: &[f32], times: usize) {
         let mut sums = [_mm512_setzero_ps(); 8];

@@ -1,4 +1,4 @@
-//! What a machine can do at most, measured.
+//! The limits of a machine, measured.
 
 use std::{sync::Barrier, thread, time::Duration};
 
@@ -13,7 +13,7 @@ use crate::{
 
 /// One measurement takes this long.
 const WINDOW: Duration = Duration::from_millis(20);
-/// The best of so many windows counts.
+/// Number of windows, of which the best counts.
 const WINDOWS: usize = 5;
 /// A pass over small memory reads at least this much, so that its beginning and end do not count.
 const READ_BYTES: usize = 1 << 20;
@@ -22,7 +22,7 @@ const SHARED_CHUNK_BYTES: usize = 256 << 10;
 /// How often they read a chunk, so that they do so at the same time although one begins a little later.
 const SHARED_READS: usize = 4;
 
-/// What a machine can do at most.
+/// The limits of a machine.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MachineLimits {
     /// Instruction set of the loops: `avx512`, `avx2` or `portable`.
@@ -33,7 +33,7 @@ pub struct MachineLimits {
     pub speeds: Vec<Speeds>,
 }
 
-/// How fast so many cores are at the same time. Each figure is for one core of them.
+/// Speeds of `cores` cores at the same time. Each figure is for one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Speeds {
     /// Number of cores that work at the same time.
@@ -89,7 +89,7 @@ impl MachineLimits {
         Ok(Self { isa: isa(), caches, speeds })
     }
 
-    /// The speeds of so many cores, or of the next smaller number that was measured.
+    /// The speeds of `cores` cores, or of the next smaller number that was measured.
     #[must_use]
     pub fn speeds_of(&self, cores: usize) -> Option<&Speeds> {
         self.speeds.iter().rev().find(|speeds| speeds.cores <= cores)

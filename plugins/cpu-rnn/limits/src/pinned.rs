@@ -11,7 +11,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 /// Has the calling thread, and those that it makes from now on, run on these processors only.
 ///
 /// # Errors
-/// What the system said: they are not there or not allowed.
+/// The system's error: they are not there or not allowed.
 pub fn pin_to(cpus: &[usize]) -> std::io::Result<()> {
     let mut set = CpuSet::new();
     cpus.iter().for_each(|cpu| set.set(*cpu));

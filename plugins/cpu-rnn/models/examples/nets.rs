@@ -1,6 +1,8 @@
-//! Runs a network with generated weights on generated samples, compares with the reference outputs and prints how long it takes.
+//! Runs a network with generated weights on generated samples, compares with the reference outputs and prints how long
+//! it takes.
 //!
-//!     cargo run --release -p proctor-rnn-models --example nets -- gnmt [samples] [batch] [threads] [f32|bf16|int8] [folder]
+//!     cargo run --release -p proctor-rnn-models --example nets -- gnmt [samples] [batch] [threads] [f32|bf16|int8]
+//!     [folder]
 
 use std::{error::Error, path::PathBuf, sync::Arc, time::Instant};
 

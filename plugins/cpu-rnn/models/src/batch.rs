@@ -32,8 +32,8 @@ impl Places {
         [time, width]: [usize; 2],
     ) -> Result<Sequences<'a>, RunError> {
         self.find_inputs(batch, input, time * width)?;
-        // SAFETY: each address is that of a tensor of time * width values, by the check above, and the batch is borrowed
-        // for 'a, during which it promises that the tensor stays there.
+        // SAFETY: each address is that of a tensor of time * width values, by the check above, and the batch is
+        // borrowed for 'a, during which it promises that the tensor stays there.
         Ok(unsafe { Sequences::from_starts(&self.inputs, width, time, width) })
     }
 
@@ -65,8 +65,9 @@ impl Places {
     ) -> Result<(Sequences<'a>, SequencesMut<'a>), RunError> {
         self.find_inputs(batch, input, time * width)?;
         self.find_outputs(batch, output, output_time * output_width)?;
-        // SAFETY: each address is that of a tensor of the given size, by the checks; the batch promises that its tensors
-        // stay where they are and are disjoint, and it is borrowed mutably for 'a, so nobody else reaches them.
+        // SAFETY: each address is that of a tensor of the given size, by the checks; the batch promises that its
+        // tensors stay where they are and are disjoint, and it is borrowed mutably for 'a, so nothing else reaches
+        // them.
         unsafe {
             Ok((
                 Sequences::from_starts(&self.inputs, width, time, width),

@@ -109,9 +109,10 @@ impl Dense {
             output_row_stride: 0,
             scratch: std::ptr::NonNull::dangling().as_ptr(),
         };
-        // SAFETY: the blocks lie within the packed ones. One sample whose steps are the rows of `x`, which is `rows` rows of
-        // inputs; the target is `rows` rows of outputs, by `Self::rows`, borrowed mutably by `run` or `run_on` until all
-        // threads have ended, and each thread has blocks of its own, so no two write one column. f32 weights use no scratch.
+        // SAFETY: the blocks lie within the packed ones. One sample whose steps are the rows of `x`, which is `rows`
+        // rows of inputs; the target is `rows` rows of outputs, by `Self::rows`, borrowed mutably by `run` or `run_on`
+        // until all threads have ended, and each thread has blocks of its own, so no two write one column. f32 weights
+        // use no scratch.
         unsafe { self.packed.product(&args) }
     }
 }
@@ -119,10 +120,11 @@ impl Dense {
 /// Where a product goes. Shared by threads that write different columns.
 struct Target(*mut f32);
 
-// SAFETY: see `Dense::product`: threads write through it where nobody else reads or writes.
+// SAFETY: see `Dense::product`: threads write through it where no other reads or writes.
 unsafe impl Sync for Target {}
 
-/// Adds `factor · a · b` to `y`, contiguous `[m, n]`. `a` is `[m, k]`, `b` `[k, n]`, each with its row and column stride.
+/// Adds `factor · a · b` to `y`, contiguous `[m, n]`. `a` is `[m, k]`, `b` `[k, n]`, each with its row and column
+/// stride.
 pub(crate) fn multiply_add(
     [m, n, k]: [usize; 3],
     factor: f32,
@@ -143,7 +145,8 @@ pub(crate) fn multiply_add(
 
     // The kernels want a result whose columns are contiguous. Those of the transposed one are: yT += factor · bT · aT.
     // SAFETY: the last elements that the strides lead to lie within `a` and `b`, by the asserts, and so do all others;
-    // of `y` the call reads and writes elements [0, m * n). `y` is borrowed exclusively, so it overlaps neither operand.
+    // of `y` the call reads and writes elements [0, m * n). `y` is borrowed exclusively, so it overlaps neither
+    // operand.
     unsafe {
         get_gemm_fn()(
             n,

@@ -11,7 +11,7 @@ use crate::{
     safetensors::{Stack, StackOutput, StackSettings, WeightsError},
 };
 
-/// What is to be loaded, and how it will be used.
+/// The model to be loaded, and how it will be used.
 #[derive(Clone, Copy)]
 pub struct LoadRequest<'a> {
     /// Id of the model, such as `digits-lstm`. The networks are found by it; for all others the file says everything.
@@ -42,15 +42,15 @@ pub enum LoadError {
     NoFile {
         /// The model.
         model: String,
-        /// What would be read.
+        /// The formats that would be read.
         formats: &'static str,
     },
     /// The file holds another model than the benchmark's tensors are for.
     #[error("the model {has}, but the benchmark {wants}")]
     Tensors {
-        /// What the model takes or gives, in words.
+        /// The model's side: what it takes or gives, in words.
         has: String,
-        /// What the benchmark has or wants, in words.
+        /// The benchmark's side: what it has or wants, in words.
         wants: String,
     },
     /// The safetensors file cannot be used.

@@ -1,7 +1,7 @@
-//! The seam between whoever runs models (the plugin, tests) and the models.
+//! The seam between the callers of models (the plugin, tests) and the models.
 //!
-//! A [`Model`] is parameters, shared; an [`Instance`] is the memory and the threads to run them; a [`Batch`] is where the
-//! samples of one call lie. Nothing here copies a sample.
+//! A [`Model`] is parameters, shared; an [`Instance`] is the memory and the threads to run them; a [`Batch`] is where
+//! the samples of one call lie. Nothing here copies a sample.
 
 use std::{fmt, sync::Arc};
 
@@ -136,11 +136,12 @@ pub struct Plans {
     by_batch: Vec<(usize, Schedule)>,
 }
 
-/// Most memory that the buffers of one instance may take: far more than any real model needs, and small enough to say no
-/// before the allocator gives up.
+/// Most memory that the buffers of one instance may take: far more than any real model needs, and small enough to say
+/// no before the allocator gives up.
 pub(crate) const MEMORY_BYTES_MAX: usize = 8 << 30;
 
-/// Largest batch that layers are planned for: beyond it a call takes so long that nothing new is learned from timing it.
+/// Largest batch that layers are planned for: beyond it a call takes so long that nothing new is learned from timing
+/// it.
 pub(crate) const PLANNED_BATCH_MAX: usize = 64;
 
 impl Plans {
@@ -235,7 +236,7 @@ pub enum RunError {
         tensor: &'static str,
         /// The value.
         value: i64,
-        /// What would be possible, in words.
+        /// The possible ones, in words.
         expected: String,
     },
     /// The buffers of a graph would be larger than any real model needs.
@@ -253,7 +254,7 @@ pub enum RunError {
     Plan {
         /// Size of the batch.
         batch_size: usize,
-        /// What does not fit, in words.
+        /// The misfit, in words.
         what: String,
     },
     /// An index of a row that a table does not have.

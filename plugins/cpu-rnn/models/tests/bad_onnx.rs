@@ -1,5 +1,5 @@
-//! Every ONNX file that cannot be used is refused with a message that names the file and what is wrong, and input that makes no
-//! sense does no harm.
+//! Every ONNX file that cannot be used is refused with a message that names the file and what is wrong, and input that
+//! makes no sense does no harm.
 
 mod onnx_files;
 

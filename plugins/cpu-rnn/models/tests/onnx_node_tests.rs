@@ -13,7 +13,7 @@ use proctor_rnn_models::{
     onnx::{ReadOptions, input_names as input_names_of, load, tensor_from_bytes},
 };
 
-/// What the test runner of ONNX allows is 1e-3 relative and 1e-7 absolute; these are all of order 1.
+/// The test runner of ONNX allows 1e-3 relative and 1e-7 absolute; these are all of order 1.
 const TOLERANCE: f32 = 1e-6;
 
 /// The inputs that are weights in the recurrent tests.

@@ -4,7 +4,7 @@
 //! cached_plan [LAYERS]
 //! ```
 //!
-//! Makes a plan of a model of so many layers of different shapes, 16 unless told otherwise, with measurements that are made
+//! Makes a plan of a model of LAYERS layers of different shapes, 16 by default, with measurements that are made
 //! up, keeps it in a temporary folder, and loads it 200 times.
 
 use std::time::{Duration, Instant};

@@ -1,10 +1,10 @@
 //! Calibration: candidates are run and timed, and the fastest one is kept (section 4: "the former reduces the search
 //! space, the latter captures the combined impact of locality and parallelism").
 //!
-//! Rounds are interleaved, every candidate once in each round, so that a disturbance of the machine hits all alike. After
-//! each stage the slower half is dropped (successive halving) and the rest is measured more. A candidate's figure is the
-//! lowest octile of its times, of fewer than eight the shortest: what disturbs only ever makes a call longer, and of many
-//! calls one lucky one decides nothing.
+//! Rounds are interleaved, every candidate once in each round, so that a disturbance of the machine hits all alike.
+//! After each stage the slower half is dropped (successive halving) and the rest is measured more. A candidate's figure
+//! is the lowest octile of its times, of fewer than eight the shortest: what disturbs only ever makes a call longer,
+//! and of many calls one lucky one decides nothing.
 
 use std::time::{Duration, Instant};
 
@@ -18,8 +18,8 @@ const SAMPLE_MIN: Duration = Duration::from_micros(100);
 const REPEAT_MAX: u32 = 64;
 /// Samples of each candidate in the stages of the halving; the last number holds for all further stages.
 const STAGE_SAMPLES: [usize; 4] = [3, 5, 9, 15];
-/// While a stage has taken less than this share of the budget it goes on, to [`STAGE_EXTENSION`] times its samples: short
-/// calls are cheap, and more disturbed.
+/// While a stage has taken less than this share of the budget it goes on, to [`STAGE_EXTENSION`] times its samples:
+/// short calls are cheap, and more disturbed.
 const STAGE_SHARE: u32 = 20;
 /// But no longer than this: a model that is quick to run is to be quick to load.
 const STAGE_MAX: Duration = Duration::from_millis(60);
@@ -51,7 +51,7 @@ pub struct Measured {
 pub struct Calibration {
     /// The fastest candidate; [`Schedule::SINGLE`] if the engine refused every one.
     pub chosen: Schedule,
-    /// All that were measured, the fastest first.
+    /// Every measured one, the fastest first.
     pub measured: Vec<Measured>,
     /// Candidates whose turn did not come before the time was over, or that the engine refused.
     pub unmeasured: Vec<Schedule>,

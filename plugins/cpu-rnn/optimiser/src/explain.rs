@@ -42,7 +42,7 @@ pub fn summary(plan: &ModelPlan) -> String {
     }
 }
 
-/// The whole plan: the machine, where the plan comes from, then each layer. Layers of one shape are told once.
+/// The whole plan: the machine, where the plan comes from, then each layer. Layers of one shape are explained once.
 #[must_use]
 pub fn explain(plan: &ModelPlan, machine: &Machine) -> String {
     let mut text = String::new();
@@ -130,7 +130,7 @@ fn explain_phases(text: &mut String, search: &Search) {
 
 /// The fused products of the pattern from which a schedule descends.
 fn explain_fusion(text: &mut String, search: &Search, schedule: &Schedule) {
-    // A plan may be older than the search space only where somebody has written a cached plan by hand.
+    // A plan may be older than the search space only where a cached plan was written by hand.
     let Some(candidate) = search.candidate(schedule) else { return };
     let mut margin = "fusion";
     for FusedProduct { products, spans_sequence, extents } in

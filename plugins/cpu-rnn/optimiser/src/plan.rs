@@ -27,8 +27,8 @@ pub struct PlanKey {
     pub threads_max: usize,
     /// [`Machine::identity`](proctor_rnn_layer::Machine::identity).
     pub machine: String,
-    /// The engine that computes: name and version of the engine, the instruction set, and whatever else tells its kernels apart from
-    /// those of another build.
+    /// The engine that computes: name and version of the engine, the instruction set, and whatever else tells its
+    /// kernels apart from those of another build.
     pub engine: String,
 }
 

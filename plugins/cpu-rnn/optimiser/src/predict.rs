@@ -151,7 +151,8 @@ impl Cost<'_> {
         reading + cells + sweeps * STEP_CYCLES + barriers
     }
 
-    /// Reading one core's weights once, when the step before has just read them: from private caches, from the shared one.
+    /// Reading one core's weights once, when the step before has just read them: from private caches, from the shared
+    /// one.
     fn weight_cycles(&self) -> (f64, f64) {
         let block = self.partition.block_bytes(&hidden_product(self.shape)) as f64;
         let stays = |cache: usize| {

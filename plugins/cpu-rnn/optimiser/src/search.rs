@@ -1,12 +1,12 @@
 //! The search space of a layer: the steps of the paper from the MM-DAG to the schedules that are measured.
 //!
-//! Every candidate descends from a phased schedule that the three rules of the paper keep ([`Pruned::kept`]): its products
-//! are fused, and what the fused products are says how the engine runs it, on each number of threads and in each split
-//! that the engine has. A pattern that is taken away takes its candidates with it.
+//! Every candidate descends from a phased schedule that the three rules of the paper keep ([`Pruned::kept`]): its
+//! products are fused, and what the fused products are says how the engine runs it, on each number of threads and in
+//! each split that the engine has. A pattern that is taken away takes its candidates with it.
 //!
-//! The paper measures one schedule for each kept pattern and degree of parallelism. A candidate with an [`Addition`] goes
-//! beyond that; a [`HandRule`] leaves out what the paper would have measured or what would be of no use. Both are counted
-//! and printed with the plan.
+//! The paper measures one schedule for each kept pattern and degree of parallelism. A candidate with an [`Addition`]
+//! goes beyond that; a [`HandRule`] leaves out what the paper would have measured or what would be of no use. Both are
+//! counted and printed with the plan.
 
 use proctor_rnn_layer::{Chunk, LayerShape, Machine, Mapping, Schedule, Sweep};
 
@@ -25,8 +25,8 @@ use crate::{
 /// Units of a block of packed weights: the least that a thread can own.
 const BLOCK_UNITS: usize = 16;
 
-/// Steps of a part of the time-independent phase where it runs beside the others: a multiple of the six rows of a register
-/// tile.
+/// Steps of a part of the time-independent phase where it runs beside the others: a multiple of the six rows of a
+/// register tile.
 const PIPELINED_STEPS: [usize; 3] = [6, 12, 24];
 
 /// Candidates that are measured, unless the paper's and the best one of each mapping are more.
@@ -99,7 +99,7 @@ impl HandRule {
         Self::MostPromising,
     ];
 
-    /// What the rule leaves out, in the plural.
+    /// The objects that the rule leaves out, in the plural.
     #[must_use]
     pub fn leaves_out(self) -> &'static str {
         match self {
@@ -142,7 +142,7 @@ impl HandRule {
 pub struct Candidate {
     /// The schedule.
     pub schedule: Schedule,
-    /// What is expected of it.
+    /// Its predicted time.
     pub prediction: Prediction,
     /// The pattern from which it descends, a position in [`Search::patterns`].
     pub pattern: usize,
@@ -178,8 +178,8 @@ impl FusedPattern {
     }
 }
 
-/// Where a pattern has its input products, if the engine runs it: all products of an operand have to be one, and that of
-/// the input in the first phase.
+/// Where a pattern has its input products, if the engine runs it: all products of an operand have to be one, and that
+/// of the input in the first phase.
 fn input_products(phases: &[Vec<FusedProduct>]) -> Option<InputProducts> {
     let count = |operand: Operand| {
         let all = phases.iter().flatten();
@@ -197,7 +197,7 @@ fn input_products(phases: &[Vec<FusedProduct>]) -> Option<InputProducts> {
 pub struct Excluded {
     /// The partition of one direction's hidden product.
     pub partition: Partition,
-    /// What it would move over all steps.
+    /// Data that it would move over all steps.
     pub movement: Movement,
     /// Why it is not measured.
     pub rule: HandRule,
@@ -365,8 +365,8 @@ impl Finder<'_> {
 
     /// Adds a schedule with each sweep that can make a difference.
     ///
-    /// Priming is not tried but decided: once made, shared lines stay, so its two sides cannot be measured in turns, and
-    /// where it does not take it has cost a few milliseconds of the start.
+    /// Priming is not tried but decided: once made, shared lines stay, so its two sides cannot be measured in turns,
+    /// and where it does not take it has cost a few milliseconds of the start.
     fn add_variants(&mut self, pattern: usize, schedule: Schedule, additions: Vec<Addition>) {
         // At a single step the patterns are one and the same.
         if self.found.iter().any(|candidate| candidate.schedule == schedule) {
@@ -375,8 +375,8 @@ impl Finder<'_> {
         let (shape, machine) = (self.shape, self.machine);
         let of_core = weights_of_core(shape, &schedule);
         let primed = self.threads_max > 1 && of_core > machine.l2_bytes * 3 / 4;
-        // A sweep's direction matters where a step does not find all weights in the first-level cache. The step before a
-        // single one is that of the call before, which has read the input weights last.
+        // A sweep's direction matters where a step does not find all weights in the first-level cache. The step before
+        // a single one is that of the call before, which has read the input weights last.
         let block = partition_of(&schedule).block_bytes(&hidden_product(shape));
         let read_again = if shape.time > 1 { block } else { of_core };
         let forward = Schedule { primed, ..schedule };
@@ -433,8 +433,8 @@ impl Finder<'_> {
             && gates <= self.machine.l2_bytes / 2
     }
 
-    /// The candidates in the order in which they are measured, to a bounded number, and the counts of the hand rules. The
-    /// best of each mapping comes first; the paper's are always among them.
+    /// The candidates in the order in which they are measured, to a bounded number, and the counts of the hand rules.
+    /// The best of each mapping comes first; the paper's are always among them.
     fn finish(mut self) -> (Vec<Candidate>, Vec<(HandRule, usize)>) {
         self.found.sort_by(|a, b| a.prediction.time_ns.total_cmp(&b.prediction.time_ns));
         let mut leaders: Vec<Candidate> = Vec::new();
@@ -498,7 +498,7 @@ fn weights_of_core(shape: &LayerShape, schedule: &Schedule) -> usize {
 /// elsewhere.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The fault in it.
 pub fn check(shape: &LayerShape, schedule: &Schedule, threads_max: usize) -> Result<(), String> {
     let Schedule { threads, mapping, chunk, .. } = *schedule;
     if threads == 0 || threads > threads_max {

@@ -24,7 +24,7 @@ pub(super) struct GemmState {
 #[derive(Clone, Copy)]
 struct Shared<T>(T);
 
-// SAFETY: see `product`: each thread reads what nobody writes and writes columns of its own.
+// SAFETY: see `product`: each thread reads what no thread writes and writes columns of its own.
 unsafe impl<T> Sync for Shared<T> {}
 
 impl GemmState {
@@ -149,8 +149,8 @@ fn product(team: &mut Team, weights: &PackedLinear, input: &[f32], output: &mut 
             output_row_stride: weights.outputs(),
             scratch: std::ptr::null_mut(),
         };
-        // SAFETY: the sizes were checked above; the threads' columns are disjoint, nobody writes the input, and f32 weights
-        // need no work space.
+        // SAFETY: the sizes were checked above; the threads' columns are disjoint, no thread writes the input, and f32
+        // weights need no work space.
         unsafe { weights.product(&args) };
     });
 }

@@ -1,7 +1,7 @@
-//! What each technique of the paper brings: the same LSTM run in four ways (section 5.3 and figure 4 of the paper).
+//! The gain of each technique of the paper: the same LSTM run in four ways (section 5.3 and figure 4 of the paper).
 //!
-//! All of them use the kernels of this workspace, so that a difference between two of them is the technique's and not the
-//! kernel's.
+//! All of them use the kernels of this workspace, so that a difference between two of them is the technique's and not
+//! the kernel's.
 
 mod gemm;
 mod partitioned;
@@ -27,8 +27,8 @@ pub enum Stage {
     ParallelGemm,
     /// The eight products of a step are one, of `[x, h]` with all weights: still one parallel region for each.
     Fusion,
-    /// Fused phases, time-independent and time-dependent, each partitioned by columns, without streamlining: a parallel region
-    /// for each phase, in which a partition goes to another core than in the phase before.
+    /// Fused phases, time-independent and time-dependent, each partitioned by columns, without streamlining: a parallel
+    /// region for each phase, in which a partition goes to another core than in the phase before.
     Partitioning,
     /// Weight-centric streamlining on top: [`Layer::run`] by a schedule.
     Everything,
@@ -124,8 +124,8 @@ impl Ablation {
         })
     }
 
-    /// Runs the layer in one way. `input` is `[time, batch, input]`, `output` `[time, batch, hidden]`; the schedule is for
-    /// [`Stage::Everything`] alone, the other ways use all threads of the team.
+    /// Runs the layer in one way. `input` is `[time, batch, input]`, `output` `[time, batch, hidden]`; the schedule is
+    /// for [`Stage::Everything`] alone, the other ways use all threads of the team.
     ///
     /// # Panics
     /// If a tensor has another size than this was made for.

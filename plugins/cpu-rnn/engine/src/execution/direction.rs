@@ -12,7 +12,8 @@ use super::{
 };
 use crate::{call::Call, spec::LayerSpec};
 
-/// A call as the threads see it: plain pointers, because all of them write the output, each its own units of its own rows.
+/// A call as the threads see it: plain pointers, because all of them write the output, each its own units of its own
+/// rows.
 pub(super) struct Job<'a> {
     pub(super) spec: &'a LayerSpec,
     cells: &'a [PackedCell],
@@ -50,8 +51,8 @@ pub(super) struct Direction<'a> {
     update: *mut f32,
 }
 
-// SAFETY: threads write through the pointers only what is in their own share: the shares are disjoint (see `Split`), and what
-// one thread reads of another's, the hidden states, it reads behind the barrier that follows the write.
+// SAFETY: threads write through the pointers only what is in their own share: the shares are disjoint (see `Split`),
+// and what one thread reads of another's, the hidden states, it reads behind the barrier that follows the write.
 unsafe impl Sync for Job<'_> {}
 
 /// A thread's share of one direction, ready to run.
@@ -111,7 +112,8 @@ impl<'a> Job<'a> {
     /// Computes a thread's share. `meeting` is of all threads that have one.
     ///
     /// # Safety
-    /// - `thread` is below the split's number, no two threads run the same, and all lists fit the call: see `Workspace`.
+    /// - `thread` is below the split's number, no two threads run the same, and all lists fit the call: see
+    ///   `Workspace`.
     pub(super) unsafe fn run_share(&self, thread: usize, meeting: &Meeting<'_>) {
         let Share { directions, blocks, rows } = self.split.share(thread);
         // SAFETY: the workspace has a space for each thread of the split, and this thread alone uses this one.
@@ -121,7 +123,7 @@ impl<'a> Job<'a> {
                 continue;
             };
             let sign = if self.spec.is_reversed(number) { -1 } else { 1 };
-            // The gates of a pipeline are all threads', so nobody borrows the first thread's buffer meanwhile.
+            // The gates of a pipeline are all threads', so no thread borrows the first one's buffer meanwhile.
             let gates = match self.pipeline {
                 Some((_, gates)) => gates,
                 None => space.gates.values_mut().as_mut_ptr(),
@@ -210,8 +212,9 @@ impl Run<'_> {
                     meeting.arrive();
                 }
                 if !self.direction.staged.is_empty() {
-                    // SAFETY: this thread has written its units of these rows of the stage, and nobody writes them again
-                    // before the step after the next, which begins behind a barrier that this thread has to come to.
+                    // SAFETY: this thread has written its units of these rows of the stage, and no thread writes them
+                    // again before the step after the next, which begins behind a barrier that this thread has to come
+                    // to.
                     unsafe { self.unstage(step, active) };
                 }
                 if goes_on {
@@ -225,7 +228,7 @@ impl Run<'_> {
     /// The time-independent phase of some steps, for the units of this share, into the gates from `gates` on.
     ///
     /// # Safety
-    /// As for [`Job::run_share`]; nobody else uses these gates.
+    /// As for [`Job::run_share`]; no other thread uses these gates.
     pub(super) unsafe fn input_product(&self, steps: Range<usize>, active: usize, gates: *mut f32) {
         let product = Product {
             blocks: self.blocks.clone(),
@@ -241,8 +244,8 @@ impl Run<'_> {
             output_row_stride: self.gates_stride,
             scratch: self.scratch,
         };
-        // SAFETY: the first `active` sequences have all these steps, so the rows lie in the input tensor; the gates have
-        // room for the share's rows of these steps.
+        // SAFETY: the first `active` sequences have all these steps, so the rows lie in the input tensor; the gates
+        // have room for the share's rows of these steps.
         unsafe { self.cell.product(&product) };
     }
 
@@ -298,8 +301,8 @@ impl Run<'_> {
             between,
             scratch: self.scratch,
         };
-        // SAFETY: the first `active` sequences have this step, so their rows lie in the tensors; states have a row for each
-        // row of the batch. Other threads write other blocks or other rows. What they wrote of the step before was
+        // SAFETY: the first `active` sequences have this step, so their rows lie in the tensors; states have a row for
+        // each row of the batch. Other threads write other blocks or other rows. What they wrote of the step before was
         // written before the barrier.
         unsafe { self.cell.step(&arguments) };
         if self.cell.has_two_sweeps() {

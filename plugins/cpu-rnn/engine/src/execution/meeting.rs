@@ -8,7 +8,7 @@ pub(super) struct Hidden<'a> {
     pub(super) write: &'a [*mut f32],
     pub(super) read: &'a [*const f32],
     pub(super) stride: isize,
-    /// After so many steps the same memory is used again.
+    /// Number of steps after which the same memory is used again.
     pub(super) period: usize,
 }
 
@@ -47,7 +47,7 @@ impl<'a> Meeting<'a> {
         }
     }
 
-    /// Panics if another thread has panicked, for whoever waits for its work otherwise than here.
+    /// Panics if another thread has panicked, for a thread that waits for its work otherwise than here.
     pub(super) fn check(&self) {
         if let Some(member) = self.member {
             member.check();

@@ -1,11 +1,11 @@
 //! One call of a layer: weight-centric streamlining (section 5.2.4 of the paper).
 //!
-//! The whole sequence is one parallel region. Each thread has a fixed [`Share`](split::Share): it computes the input products
-//! of the units that it owns (the time-independent phase, a chunk of steps at a time) and then their steps (the time-dependent
-//! phases), so nobody waits between the two. Where threads share a direction by columns, a step reads the hidden states that
-//! all of them wrote, and a barrier lies between steps; otherwise there is none. Hidden states are written straight into
-//! the output, where the next step reads them: no copy, no second buffer. Only where several threads would write the same cache
-//! lines, they go through a stage, and the copy is made while waiting.
+//! The whole sequence is one parallel region. Each thread has a fixed [`Share`](split::Share): it computes the input
+//! products of the units that it owns (the time-independent phase, a chunk of steps at a time) and then their steps
+//! (the time-dependent phases), so no thread waits between the two. Where threads share a direction by columns, a step
+//! reads the hidden states that all of them wrote, and a barrier lies between steps; otherwise there is none. Hidden
+//! states are written straight into the output, where the next step reads them: no copy, no second buffer. Only where
+//! several threads would write the same cache lines, they go through a stage, and the copy is made while waiting.
 //!
 //! Where the phases run side by side, the first thread has all steps, and the others compute input products for it: see
 //! [`pipeline`].

@@ -1,4 +1,4 @@
-//! What the threads do where time-independent phases run beside time-dependent ones; see [`super::pipeline`].
+//! The work of the threads where time-independent phases run beside time-dependent ones; see [`super::pipeline`].
 
 use proctor_rnn_kernels::fetch;
 
@@ -9,12 +9,12 @@ use super::{
 };
 use crate::sync::spin;
 
-/// So many values of the next step's gates are asked for ahead: more would push out what this step uses.
+/// Number of values of the next step's gates that are asked for ahead: more would push out what this step uses.
 const FETCHED_MAX: usize = 1024;
 
 impl Run<'_> {
-    /// The steps of a pipeline; where the input products of some are not there yet, those of the next ones that nobody
-    /// computes.
+    /// The steps of a pipeline; where the input products of some are not there yet, those of the next ones that no
+    /// thread computes.
     ///
     /// # Safety
     /// As for [`Job::run_share`](super::direction::Job::run_share).

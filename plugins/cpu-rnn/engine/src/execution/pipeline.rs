@@ -1,9 +1,9 @@
 //! Time-independent phases beside time-dependent ones: which thread computes which input product.
 //!
-//! The input products of later steps wait for nothing, so other threads can compute them while the first one runs the steps
-//! of earlier ones. The sequence is cut into parts. Whoever has time claims the next part, computes its input product
-//! and says so; the thread that runs the steps does the same whenever its next part is not there yet, so that the work
-//! balances itself whatever the two phases cost.
+//! The input products of later steps wait for nothing, so other threads can compute them while the first one runs the
+//! steps of earlier ones. The sequence is cut into parts. A thread that has time claims the next part, computes its
+//! input product and says so; the thread that runs the steps does the same whenever its next part is not there yet, so
+//! that the work balances itself whatever the two phases cost.
 
 use std::{ops::Range, sync::atomic::Ordering};
 
@@ -36,8 +36,8 @@ impl Default for Pipeline {
 }
 
 impl Pipeline {
-    /// Cuts a call into parts of `chunk` steps. `lengths` are those of its sequences, the longest first. Returns how many
-    /// rows of gates there are.
+    /// Cuts a call into parts of `chunk` steps. `lengths` are those of its sequences, the longest first. Returns how
+    /// many rows of gates there are.
     pub(super) fn plan(&mut self, lengths: &[usize], chunk: usize) -> usize {
         self.parts.clear();
         let (mut first, mut active, mut rows) = (0, lengths.len(), 0);
@@ -63,9 +63,9 @@ impl Pipeline {
         &self.parts
     }
 
-    /// The next part that nobody has claimed: the caller has to compute it and to [`finish`](Self::finish) it.
+    /// The next part that no thread has claimed: the caller has to compute it and to [`finish`](Self::finish) it.
     pub(super) fn claim(&self) -> Option<usize> {
-        // Whoever waits asks again and again: to look leaves the cache line where it is, to add would take it away.
+        // A waiting thread asks again and again: to look leaves the cache line where it is, to add would take it away.
         if self.next.0.load(Ordering::Relaxed) as usize >= self.parts.len() {
             return None;
         }

@@ -14,8 +14,8 @@ pub(crate) struct Split {
     rows: usize,
 }
 
-/// What one thread computes at every step: these blocks of units of these rows of the batch, for each of these directions in
-/// turn.
+/// The share of one thread in every step: these blocks of units of these rows of the batch, for each of these
+/// directions in turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Share {
     pub(crate) directions: Range<usize>,
@@ -24,10 +24,10 @@ pub(crate) struct Share {
 }
 
 impl Split {
-    /// The partition for a schedule on a team of so many threads.
+    /// The partition for a schedule on a team of `team` threads.
     ///
-    /// A layer of one direction has nothing to split by directions; its columns are split instead. One of both directions
-    /// is split by them rather than by phases. One thread, or one row to split by rows, is no split at all.
+    /// A layer of one direction has nothing to split by directions; its columns are split instead. One of both
+    /// directions is split by them rather than by phases. One thread, or one row to split by rows, is no split at all.
     pub(crate) fn new(
         schedule: &Schedule,
         team_threads: usize,

@@ -1,4 +1,5 @@
-//! Where a thread's share of a direction begins and ends: cell states, last states, the rows behind the end of a sequence.
+//! Where a thread's share of a direction begins and ends: cell states, last states, the rows behind the end of a
+//! sequence.
 
 use proctor_rnn_layer::Cell;
 
@@ -17,7 +18,8 @@ impl Run<'_> {
         let width = self.blocks.len() * lanes;
         for row in self.rows.clone() {
             let first = row * self.cell.padded_hidden() + self.blocks.start * lanes;
-            // SAFETY: the cell states have a padded row for each row of the batch; these blocks of it are this thread's.
+            // SAFETY: the cell states have a padded row for each row of the batch; these blocks of it are this
+            // thread's.
             let states =
                 unsafe { std::slice::from_raw_parts_mut(self.direction.cells.wrapping_add(first), width) };
             // The padding, too: what an earlier call left there would decay into denormal numbers, which are slow.
@@ -41,7 +43,8 @@ impl Run<'_> {
                 (step as isize - before as isize) * self.job.output_stride as isize
             };
             for step in length..self.job.time {
-                // SAFETY: the sequence's row of this step lies in the output; this share's units of it are this thread's.
+                // SAFETY: the sequence's row of this step lies in the output; this share's units of it are this
+                // thread's.
                 unsafe { self.own(first.wrapping_offset(in_memory(step)), 0) }.fill(0.0);
             }
             if let Some(last) = self.job.last_hidden {
@@ -70,14 +73,14 @@ impl Run<'_> {
     /// This share's units of a row that begins `offset` values from `start`.
     ///
     /// # Safety
-    /// - The row has `hidden` values, and nobody else uses these units of it for as long as the result lives.
+    /// - The row has `hidden` values, and no other thread uses these units of it for as long as the result lives.
     unsafe fn own<'b>(&self, start: *mut f32, offset: usize) -> &'b mut [f32] {
         let units = self.units();
         // SAFETY: the caller's promises.
         unsafe { std::slice::from_raw_parts_mut(start.wrapping_add(offset + units.start), units.len()) }
     }
 
-    /// Copies this share's units from row to row; zeros if there is none to copy from.
+    /// Copies this share's units from row to row; zeros without a row to copy from.
     ///
     /// # Safety
     /// - As for [`Self::own`], for both rows, which do not overlap.

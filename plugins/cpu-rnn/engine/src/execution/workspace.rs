@@ -21,7 +21,7 @@ pub struct Workspace {
     pub(super) descending: bool,
 }
 
-/// What the threads share of one direction. Rows are in the order of the workspace.
+/// Memory that the threads share for one direction. Rows are in the order of the workspace.
 #[derive(Debug)]
 pub(super) struct DirectionSpace {
     /// The row that each sequence's first step reads.
@@ -39,15 +39,15 @@ pub(super) struct DirectionSpace {
     pub(super) reset_rows: Vec<*mut f32>,
     /// Its update gates, `[row][padded hidden]`.
     pub(super) update: Buffer,
-    /// Hidden states of even and of odd steps, `[2][row][padded hidden]`, where the output's rows would make threads write
-    /// the same cache lines; see [`Workspace::stage`].
+    /// Hidden states of even and of odd steps, `[2][row][padded hidden]`, where the output's rows would make threads
+    /// write the same cache lines; see [`Workspace::stage`].
     stage: Buffer,
     /// Rows of the stage of even steps; empty if hidden states go straight into the output.
     pub(super) staged: Vec<*mut f32>,
     pub(super) staged_read: Vec<*const f32>,
 }
 
-/// What one thread needs for itself.
+/// Memory of one thread.
 #[derive(Debug)]
 pub(super) struct ThreadSpace {
     /// Start gates of a chunk of steps, `[step][row][own block][gate][lane]`.
@@ -61,8 +61,8 @@ unsafe impl Send for Workspace {}
 unsafe impl Sync for Workspace {}
 
 impl Workspace {
-    /// Puts the rows in order: longest first, so that those still active at a step are a prefix; dealt to `parts` parts,
-    /// each in order, so that each has its share of the long ones.
+    /// Puts the rows in order: longest first, so that those still active at a step are a prefix; dealt to `parts`
+    /// parts, each in order, so that each has its share of the long ones.
     pub(super) fn order_rows(&mut self, call: &Call<'_>, parts: usize) {
         let (time, batch) = (call.input.time(), call.input.batch());
         self.order.clear();
@@ -128,8 +128,8 @@ impl Workspace {
         }
     }
 
-    /// Lays out a stage for hidden states if threads share rows of output that are not aligned to cache lines: where two of
-    /// them write the same line at every step, it goes back and forth between their cores.
+    /// Lays out a stage for hidden states if threads share rows of output that are not aligned to cache lines: where
+    /// two of them write the same line at every step, it goes back and forth between their cores.
     pub(super) fn stage(&mut self, split: &Split, cells: &[PackedCell], call: &Call<'_>) {
         const LINE_BYTES: usize = 64;
         let batch = self.order.len();
@@ -179,8 +179,8 @@ pub(super) fn block_width(cell: &PackedCell) -> usize {
     cell.kind().gate_count() * cell.lanes()
 }
 
-/// Values from a row of gates to the next, for so many blocks of units: not a multiple of a page, or the rows of a batch
-/// would share the same few sets of the cache.
+/// Values from a row of gates to the next, for `blocks` blocks of units: not a multiple of a page, or the rows of a
+/// batch would share the same few sets of the cache.
 pub(super) fn gates_stride(cell: &PackedCell, blocks: usize) -> usize {
     const PAGE: usize = 1024;
     const LINE: usize = 16;

@@ -7,7 +7,7 @@ pub(super) struct Affinity(rustix::thread::CpuSet);
 
 #[cfg(target_os = "linux")]
 impl Affinity {
-    /// That of the calling thread; `None` if the operating system does not tell.
+    /// The affinity of the calling thread; `None` if the operating system does not tell.
     pub(super) fn of_this_thread() -> Option<Self> {
         rustix::thread::sched_getaffinity(None).ok().map(Self)
     }

@@ -4,14 +4,14 @@
 //! The *state* word holds the number of the region in its upper bits and, in its lower 16, how many helpers sleep. Both
 //! sides change it by read-modify-write only, so one of the two comes first:
 //! - the start first: the helper's announcement reads the new number (acquire) and the helper does not sleep;
-//! - the announcement first: the start reads that somebody sleeps and the caller unparks.
+//! - the announcement first: the start reads that a helper sleeps and the caller unparks.
 //!
-//! Each thread has two words, alone on their cache lines, that only this thread writes while a region runs. *Reached* counts
-//! the barriers that the thread has come to. A barrier is: write the own count (release), wait until every other has come as
-//! far (acquire). The caller comes to every barrier of a region, so at the start of the next no count is ahead of its own, from
-//! which all go on. A thread that panics sets its count to [`POISON`]: nobody waits for it, everybody who meets it panics too, and the caller resets the
-//! counts behind the region. *Ended* is the number of the region whose end a helper has come to, panic or not: the caller
-//! waits for that.
+//! Each thread has two words, alone on their cache lines, that only this thread writes while a region runs. *Reached*
+//! counts the barriers that the thread has come to. A barrier is: write the own count (release), wait until every other
+//! has come as far (acquire). The caller comes to every barrier of a region, so at the start of the next no count is
+//! ahead of its own, from which all go on. A thread that panics sets its count to [`POISON`]: no thread waits for it,
+//! each one that meets it panics too, and the caller resets the counts behind the region. *Ended* is the number of the
+//! region whose end a helper has come to, panic or not: the caller waits for that.
 
 use std::sync::atomic::Ordering;
 
@@ -96,8 +96,8 @@ impl Gate {
         self.threads[thread].0.reached.store(round, Ordering::Release);
     }
 
-    /// Waits until every other of the first `among` threads has come to barrier number `round`. Returns whether one of them
-    /// has panicked. [the thread]
+    /// Waits until every other of the first `among` threads has come to barrier number `round`. Returns whether one of
+    /// them has panicked. [the thread]
     #[inline]
     pub(super) fn wait(&self, thread: usize, among: usize, round: u64) -> bool {
         let mut poisoned = false;
@@ -119,8 +119,8 @@ impl Gate {
         self.threads[thread].0.ended.store(region, Ordering::Release);
     }
 
-    /// Waits until all helpers have come to the end of a region. Returns whether a thread has panicked in it; then makes
-    /// the counts equal again. [caller]
+    /// Waits until all helpers have come to the end of a region. Returns whether a thread has panicked in it; then
+    /// makes the counts equal again. [caller]
     pub(super) fn close(&self, region: u64) -> bool {
         for words in &self.threads[1..] {
             until(&words.0.ended, |ended| ended == region);
@@ -133,8 +133,8 @@ impl Gate {
     }
 }
 
-/// Waits for a word of another thread. Acquire: reads from the store that releases it, so what the other wrote before is
-/// visible.
+/// Waits for a word of another thread. Acquire: reads from the store that releases it, so what the other wrote before
+/// is visible.
 #[inline]
 fn until(word: &AtomicU64, is_due: impl Fn(u64) -> bool) -> u64 {
     let mut turn = 0;
@@ -170,7 +170,7 @@ mod loom_tests {
         builder.check(test);
     }
 
-    /// A helper sees the work of so many regions, of which the caller waits for all but the last by the gate. A lost
+    /// A helper sees the work of all regions, of which the caller waits for all but the last by the gate. A lost
     /// wake-up is a deadlock in the last, which loom reports.
     fn regions(count: u64, wait: fn(&Gate, u64) -> u64) {
         let gate = gate(2);

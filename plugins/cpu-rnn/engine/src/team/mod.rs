@@ -5,8 +5,8 @@
 //! its core. Between steps the threads meet at a [barrier](Member::barrier) that costs about as much as moving a cache
 //! line to the other core and back.
 //!
-//! Between regions helpers watch for the next one for a bounded time and then sleep. Threads that wait give their core away
-//! after a while, so a team on fewer cores than threads is slow, but it gets on.
+//! Between regions helpers watch for the next one for a bounded time and then sleep. Threads that wait give their core
+//! away after a while, so a team on fewer cores than threads is slow, but it gets on.
 
 mod cores;
 mod gate;
@@ -31,8 +31,8 @@ use crate::sync::spin;
 pub struct TeamOptions {
     /// Number of threads, the caller counted; at least 1.
     pub threads: usize,
-    /// Cores to use, the caller's first, reused from the start if there are fewer than threads; empty for the last cores that
-    /// the calling thread may run on (the first one serves most interrupts).
+    /// Cores to use, the caller's first, reused from the start if there are fewer than threads; empty for the last
+    /// cores that the calling thread may run on (the first one serves most interrupts).
     pub cores: Vec<usize>,
     /// Whether each helper stays on its core.
     pub pin: bool,
@@ -59,7 +59,7 @@ pub struct Team {
     caller: CallerPin,
 }
 
-/// What a thread of a team knows of itself while a region runs.
+/// A thread of a team while a region runs.
 #[derive(Debug)]
 pub struct Member<'a> {
     gate: &'a Gate,
@@ -79,8 +79,9 @@ struct Shared {
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
-// SAFETY: `work` and `base` are written by the caller while no region runs, that is after every helper has arrived at the end of the last
-// one, and read by helpers after the gate's opening, all ordered by the gate. The work that it points to is `Sync`.
+// SAFETY: `work` and `base` are written by the caller while no region runs, that is after every helper has arrived at
+// the end of the last one, and read by helpers after the gate's opening, all ordered by the gate. The work that it
+// points to is `Sync`.
 unsafe impl Send for Shared {}
 // SAFETY: as above.
 unsafe impl Sync for Shared {}
@@ -157,8 +158,8 @@ impl Team {
             self.caller.pin(core);
         }
         let shared = &*self.shared;
-        // SAFETY: the lifetime is erased for the time of this function only: below it waits, also after a panic, until every
-        // helper has come to the end of the region.
+        // SAFETY: the lifetime is erased for the time of this function only: below it waits, also after a panic, until
+        // every helper has come to the end of the region.
         let erased = unsafe { std::mem::transmute::<*const Work<'_>, *const Work<'static>>(work) };
         // SAFETY: no region runs, so no helper reads: see `Shared`.
         unsafe { *shared.work.get() = Some(erased) };
@@ -215,8 +216,8 @@ impl Member<'_> {
         self.gate.threads()
     }
 
-    /// Waits until all threads have come here; then what each wrote before is visible to all. Every thread of a region must
-    /// come to the same number of barriers.
+    /// Waits until all threads have come here; then what each wrote before is visible to all. Every thread of a region
+    /// must come to the same number of barriers.
     ///
     /// # Panics
     /// If another thread has panicked.
@@ -255,7 +256,7 @@ impl Member<'_> {
         }
     }
 
-    /// For whoever waits for the work of another thread without a barrier.
+    /// For waiting for the work of another thread without a barrier.
     ///
     /// # Panics
     /// If another thread has panicked.

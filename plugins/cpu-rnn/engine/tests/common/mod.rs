@@ -56,7 +56,7 @@ pub struct Tensors {
     pub initial_cell: Option<Vec<f32>>,
 }
 
-/// What comes out: output, last hidden states, last cell states.
+/// Results of a call: output, last hidden states, last cell states.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome(pub [Vec<f32>; 3]);
 

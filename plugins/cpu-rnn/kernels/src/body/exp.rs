@@ -1,11 +1,12 @@
 //! exp, sigmoid and tanh of vectors.
 //!
-//! `e^x = 2^n 2^f` with `n` the integer next to `x / ln 2` and `|f| <= 1/2`; `2^f` is a minimax polynomial of degree 6 whose
-//! relative error is 2.6e-9 and which is exactly 1 at 0. sigmoid and tanh are quotients of such powers; see
+//! `e^x = 2^n 2^f` with `n` the integer next to `x / ln 2` and `|f| <= 1/2`; `2^f` is a minimax polynomial of degree 6
+//! whose relative error is 2.6e-9 and which is exactly 1 at 0. sigmoid and tanh are quotients of such powers; see
 //! [`crate::activation`] for the bounds of the whole.
 //!
-//! What the cells use takes several vectors and does each stage for all of them: the latency of one vector's chain of a
-//! dozen dependent instructions is hidden by the others, in less of the processor's window than vector after vector.
+//! The functions of the cells take several vectors and do each stage for all of them: the latency of one vector's chain
+//! of a dozen dependent instructions is hidden by the others, in less of the processor's window than vector after
+//! vector.
 
 use crate::vector::Vector;
 
@@ -77,7 +78,7 @@ pub(crate) unsafe fn exp<V: Vector>(x: V) -> V {
     }
 }
 
-/// What a vector is to become.
+/// Power of a vector.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// `e^-x`.
@@ -199,7 +200,7 @@ impl<V: Vector> Bounds<V> {
     }
 }
 
-/// By what an argument is multiplied to be an exponent of 2.
+/// Factor that turns an argument into an exponent of 2.
 #[inline(always)]
 fn exponent(kind: Kind) -> f32 {
     match kind {

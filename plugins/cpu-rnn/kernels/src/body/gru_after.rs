@@ -26,7 +26,8 @@ struct Gates<V> {
 }
 
 /// # Safety
-/// - As [`PackedCell::step`](crate::PackedCell::step), for such a GRU whose weights are of format `W` and packed for `V`.
+/// - As [`PackedCell::step`](crate::PackedCell::step), for such a GRU whose weights are of format `W` and packed for
+///   `V`.
 /// - The processor has the instructions of `V`.
 #[inline(always)]
 pub(crate) unsafe fn step<V: Products<W>, W: Weights>(cell: &PackedWeights, step: &Step) {
@@ -83,7 +84,8 @@ pub(crate) unsafe fn step<V: Products<W>, W: Weights>(cell: &PackedWeights, step
     }
 }
 
-/// The sums of `count` rows of a block, at most `M`. Returns where the input part of n lies, and how far it is from row to row.
+/// The sums of `count` rows of a block, at most `M`. Returns where the input part of n lies, and how far it is from row
+/// to row.
 ///
 /// # Safety
 /// - As [`step`](self::step), for rows and a block of the step; `gates` has room for these rows.

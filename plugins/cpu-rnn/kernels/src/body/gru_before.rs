@@ -1,7 +1,8 @@
 //! One step of a GRU whose reset gate acts on the state before the hidden product: two sweeps.
 //!
-//! First `r, z = sigmoid(...)` and `r * h` of all units, then `n = tanh(x + U (r h))` and `h = (1 - z) n + z h`, as in the
-//! ONNX operator GRU with `linear_before_reset = 0`. The input gates are `[block][r, z, n][lane]` as for the other GRU.
+//! First `r, z = sigmoid(...)` and `r * h` of all units, then `n = tanh(x + U (r h))` and `h = (1 - z) n + z h`, as in
+//! the ONNX operator GRU with `linear_before_reset = 0`. The input gates are `[block][r, z, n][lane]` as for the other
+//! GRU.
 
 use std::mem::MaybeUninit;
 
@@ -23,7 +24,8 @@ const GATES: usize = 3;
 /// The first sweep.
 ///
 /// # Safety
-/// - As [`PackedCell::step`](crate::PackedCell::step), for such a GRU whose weights are of format `W` and packed for `V`.
+/// - As [`PackedCell::step`](crate::PackedCell::step), for such a GRU whose weights are of format `W` and packed for
+///   `V`.
 /// - The processor has the instructions of `V`.
 #[inline(always)]
 pub(crate) unsafe fn gates<V: Products<W>, W: Weights>(cell: &PackedWeights, step: &Step) {
@@ -157,11 +159,12 @@ impl<W: Weights> Sweep<W> {
         Self { hidden, depth, tiles }
     }
 
-    /// Writes the sums of `count` rows from `row` on: the hidden products, added to the vectors of gates at `places` from the
-    /// block's first on.
+    /// Writes the sums of `count` rows from `row` on: the hidden products, added to the vectors of gates at `places`
+    /// from the block's first on.
     ///
     /// # Safety
-    /// - Rows, block and places are in the step's gates, the panel is of this matrix and in layout `L`, and `sums` has room for the rows.
+    /// - Rows, block and places are in the step's gates, the panel is of this matrix and in layout `L`, and `sums` has
+    ///   room for the rows.
     #[inline(always)]
     unsafe fn products<V: Products<W>, const N: usize, const L: usize>(
         &self,

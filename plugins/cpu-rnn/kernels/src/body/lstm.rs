@@ -1,7 +1,7 @@
 //! One step of an LSTM.
 //!
-//! `i, f, o = sigmoid(...)`, `g = tanh(...)`, `c = f c + i g`, `h = o tanh(c)`; with peepholes i and f see the cell state
-//! before and o the one after, as in the ONNX operator LSTM.
+//! `i, f, o = sigmoid(...)`, `g = tanh(...)`, `c = f c + i g`, `h = o tanh(c)`; with peepholes i and f see the cell
+//! state before and o the one after, as in the ONNX operator LSTM.
 
 use std::mem::MaybeUninit;
 

@@ -1,7 +1,8 @@
 //! The kernels themselves, generic over the vector and the format of weights.
 //!
 //! Every function is `#[inline(always)]` and becomes code only inside the functions of [`crate::table`], which have the
-//! target features: the kernels, and the functions that they [share](shared). For the same reason there are no closures here: a closure is a function of its own, without them.
+//! target features: the kernels, and the functions that they [share](shared). For the same reason there are no closures
+//! here: a closure is a function of its own, without them.
 
 #![allow(
     clippy::needless_range_loop,

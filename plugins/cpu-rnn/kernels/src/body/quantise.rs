@@ -48,8 +48,8 @@ impl Quantised {
     }
 }
 
-/// Quantises every row of the grid to `round(x * 127 / max |x|)`. A row with a NaN or an infinity gets the scale NaN, so
-/// that all its products are NaN.
+/// Quantises every row of the grid to `round(x * 127 / max |x|)`. A row with a NaN or an infinity gets the scale NaN,
+/// so that all its products are NaN.
 ///
 /// # Safety
 /// - The processor has the instructions of `V`.

@@ -19,7 +19,8 @@ use crate::panel::{ANYWHERE, Ahead, Initial};
 use crate::vector::Vector;
 
 /// # Safety
-/// - As [`PackedCell::step`](crate::PackedCell::step), for a vanilla RNN whose weights are of format `W` and packed for `V`.
+/// - As [`PackedCell::step`](crate::PackedCell::step), for a vanilla RNN whose weights are of format `W` and packed for
+///   `V`.
 /// - The processor has the instructions of `V`.
 #[inline(always)]
 pub(crate) unsafe fn step<V: Products<W>, W: Weights>(cell: &PackedWeights, step: &Step) {

@@ -1,7 +1,7 @@
 //! The functions that several kernels share, compiled once for each instruction set instead of into every kernel.
 //!
-//! [`crate::table`] implements the traits: there each function becomes code with the target features of its vector. They
-//! pass vectors through memory, so that callers with other features agree with them on how to call.
+//! [`crate::table`] implements the traits: there each function becomes code with the target features of its vector.
+//! They pass vectors through memory, so that callers with other features agree with them on how to call.
 
 use super::quantise::Quantised;
 use super::units::At;
@@ -24,14 +24,16 @@ pub(crate) trait Shared: Vector {
     /// The cells of `H` vectors of units of an LSTM, from the sums of their gates.
     ///
     /// # Safety
-    /// - `gates` has `H` vectors of all four gates; `at` are rows and blocks of the step, whose pointers are valid for them.
+    /// - `gates` has `H` vectors of all four gates; `at` are rows and blocks of the step, whose pointers are valid for
+    ///   them.
     unsafe fn lstm_cells<const H: usize>(cell: &PackedWeights, step: &Step, gates: *const [Self; 4], at: At);
 
     /// The cells of `H` vectors of units of a GRU with the reset gate after the product, from the sums of r, z and the
     /// hidden part of n, and from the input part of n, of which vectors are `stride` values apart.
     ///
     /// # Safety
-    /// - `gates` and `inputs` have `H` vectors; `at` are rows and blocks of the step, whose pointers are valid for them.
+    /// - `gates` and `inputs` have `H` vectors; `at` are rows and blocks of the step, whose pointers are valid for
+    ///   them.
     unsafe fn gru_cells<const H: usize>(
         cell: &PackedWeights,
         step: &Step,

@@ -5,10 +5,10 @@ use crate::vector::{ROWS_OF_WIDE, Vector};
 
 /// Cuts rows into as few register tiles as possible, of nearly equal size: 7 rows are 4 and 3.
 ///
-/// A tile has at most `V::ROWS` rows times all vectors of a block. An LSTM's step of exactly 8, 10 or 12 rows is one wide
-/// tile where registers are many: all rows times two vectors, in two passes. It reads the weights once, at the pace at
-/// which it computes. Measured with weights in the last-level cache, 10 rows take a tenth less time so; 20 rows, and GRUs,
-/// are faster in narrow tiles.
+/// A tile has at most `V::ROWS` rows times all vectors of a block. An LSTM's step of exactly 8, 10 or 12 rows is one
+/// wide tile where registers are many: all rows times two vectors, in two passes. It reads the weights once, at the
+/// pace at which it computes. Measured with weights in the last-level cache, 10 rows take a tenth less time so; 20
+/// rows, and GRUs, are faster in narrow tiles.
 #[derive(Clone, Copy)]
 pub(crate) struct Tiles {
     size: usize,

@@ -8,8 +8,8 @@ use crate::vector::Vector;
 /// Most rows of a tile of any vector.
 pub(crate) const ROWS_MAX: usize = 12;
 
-/// Evaluates an expression with a number of rows, or of vectors of units, as the constant `$rows_constant`: 1 to the most of
-/// the vector `$vector`.
+/// Evaluates an expression with a number of rows, or of vectors of units, as the constant `$rows_constant`: 1 to the
+/// most of the vector `$vector`.
 macro_rules! with_rows {
     ($vector:ty, $rows:expr, $constant:ident => $call:expr) => {
         crate::body::tile::with_rows!(@arms $vector, $rows, $constant, $call, 1 2 3 4 5 6)

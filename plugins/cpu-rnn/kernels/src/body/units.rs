@@ -2,7 +2,8 @@
 
 use crate::vector::Vector;
 
-/// Where the vectors of units lie whose cells are computed together: successive rows of one block, or blocks of one row.
+/// Where the vectors of units lie whose cells are computed together: successive rows of one block, or blocks of one
+/// row.
 #[derive(Clone, Copy)]
 pub(crate) struct At {
     row: usize,

@@ -29,8 +29,8 @@ pub(crate) trait Weights {
     ///
     /// # Safety
     /// - The processor has the instructions of `V`.
-    /// - The panel has layout `L` and `depth` rows of weights in the format's groups, `4 * LANES` bytes each; each row has
-    ///   `depth` values.
+    /// - The panel has layout `L` and `depth` rows of weights in the format's groups, `4 * LANES` bytes each; each row
+    ///   has `depth` values.
     unsafe fn accumulate<V: Vector, const R: usize, const N: usize, const P: usize, const L: usize>(
         panel: &Panel<N>,
         depth: usize,

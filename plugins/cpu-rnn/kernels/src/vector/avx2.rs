@@ -155,8 +155,8 @@ impl Vector for Ymm {
         unsafe { _mm256_add_epi32(a, b) }
     }
 
-    // `vpmaddubsw` wants one unsigned operand and adds pairs in 16 bits. |a| * (w with the sign of a) is the same product,
-    // and a pair is at most 2 * 127 * 127, which fits.
+    // `vpmaddubsw` wants one unsigned operand and adds pairs in 16 bits. |a| * (w with the sign of a) is the same
+    // product, and a pair is at most 2 * 127 * 127, which fits.
     #[inline(always)]
     unsafe fn dot(sums: __m256i, weights: *const u8, activations: *const u8) -> __m256i {
         // SAFETY: the caller's duty.

@@ -11,9 +11,9 @@ pub(crate) const ROWS_OF_WIDE: usize = 6;
 
 /// A vector register.
 ///
-/// A value can only be made by the unsafe functions, which demand that the processor has the instructions; so a value is
-/// the proof that they may be used, and arithmetic on values is safe. Everything is `#[inline(always)]`: the functions
-/// become single instructions only once they are inlined into a function with the target features.
+/// A value can only be made by the unsafe functions, which demand that the processor has the instructions; so a value
+/// is the proof that they may be used, and arithmetic on values is safe. Everything is `#[inline(always)]`: the
+/// functions become single instructions only once they are inlined into a function with the target features.
 pub(crate) trait Vector: Copy {
     /// Number of values.
     const LANES: usize;

@@ -1,4 +1,4 @@
-//! What the kernel tests share: numbers, a driver of one step, and the same step in plain f64 code.
+//! Shared by the kernel tests: numbers, a driver of one step, and the same step in plain f64 code.
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
@@ -98,7 +98,7 @@ pub struct Manner {
     pub cut: usize,
 }
 
-/// What lies beside every written row, and must stay.
+/// Value beside every written row, which must stay.
 const GUARD: f32 = 77.25;
 
 /// Runs one step of a packed cell.

@@ -39,11 +39,11 @@ pub struct GraphInput {
 pub struct Node {
     /// Name and operator, for messages.
     pub label: String,
-    /// What it does.
+    /// Its operation.
     pub op: Op,
-    /// What it reads; `None` where an optional input is left out.
+    /// Its operands; `None` where an optional input is left out.
     pub inputs: Vec<Option<ValueId>>,
-    /// What it gives; `None` where a result is not wanted.
+    /// Its results; `None` where a result is not wanted.
     pub outputs: Vec<Option<ValueId>>,
 }
 
@@ -62,7 +62,7 @@ pub struct Graph {
 pub struct NodeError {
     /// Name and operator of the node.
     pub node: String,
-    /// What is wrong, in words.
+    /// The fault, in words.
     pub what: String,
 }
 
@@ -244,7 +244,7 @@ fn with_packed_weights(
     (Op::Dense(Arc::new(dense)), inputs[..1].to_vec())
 }
 
-/// What a product adds to each row, if it is the same for all rows.
+/// The addend of each row of a product, if it is the same for all rows.
 fn bias_of(tensor: &Tensor, output: usize, factor: f32) -> Option<Vec<f32>> {
     let values = tensor.reals()?;
     let scaled = |value: &f32| value * factor;

@@ -1,4 +1,4 @@
-//! What runs for a node once all shapes are known: no shape is looked at any more.
+//! The code that runs for a node once all shapes are known: no shape is looked at any more.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ pub enum Kernel {
     },
     /// One value of many; the walk is through the input, with strides of the result.
     Reduce {
-        /// What of them.
+        /// The reduction of them.
         kind: ReduceKind,
         /// The walk through input and result.
         dimensions: Vec<Dimension<2>>,

@@ -129,7 +129,7 @@ pub struct Split {
 /// Parameters of [`Op::Reduce`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reduce {
-    /// What one value is made of many.
+    /// Way in which many values become one.
     pub kind: ReduceKind,
     /// Dimensions, where they are an attribute; otherwise from input 1.
     pub axes: Option<Vec<i64>>,
@@ -139,7 +139,7 @@ pub struct Reduce {
     pub noop_without_axes: bool,
 }
 
-/// What [`Op::Reduce`] makes of many values.
+/// Result of [`Op::Reduce`] over many values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReduceKind {
     /// The largest.

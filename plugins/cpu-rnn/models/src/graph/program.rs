@@ -17,7 +17,7 @@ use super::{
 /// Chooses the schedule of a recurrent node: its number in the graph, its layer and the shape of its calls.
 pub type ScheduleOf<'a> = &'a mut dyn FnMut(usize, &Layer, &LayerShape) -> Schedule;
 
-/// What runs, in order, and where the values lie.
+/// The steps in order, and where the values lie.
 #[derive(Debug)]
 pub struct Program {
     pub(super) inputs: Vec<(Element, Vec<usize>)>,
@@ -37,7 +37,7 @@ pub(super) struct Step {
     pub work: Work,
 }
 
-/// What a step does, and where its results go.
+/// The work of a step, and where its results go.
 #[derive(Debug)]
 pub(super) enum Work {
     Kernel { kernel: Kernel, element: Element, output: Slot },
@@ -245,7 +245,7 @@ impl Planner<'_> {
         self.results.len() - 1
     }
 
-    /// Leaves out what nobody needs and shares out the memory.
+    /// Leaves out what is not needed and shares out the memory.
     fn finish(self, shapes: &[Vec<usize>]) -> Program {
         let Self { graph, values, drafts, results } = self;
         let outputs: Vec<&Value> = graph.outputs.iter().map(|(_, output)| &values[output]).collect();
@@ -302,7 +302,7 @@ fn constant(tensor: Arc<Tensor>) -> Value {
     Value { info, origin: Origin::Constant(tensor) }
 }
 
-/// The last step that reads each result: `None` if nobody needs it, the number of steps if it is an output.
+/// The last step that reads each result: `None` if no step needs it, the number of steps if it is an output.
 fn last_uses(drafts: &[Draft], outputs: &[&Value], result_count: usize) -> Vec<Option<usize>> {
     let mut last = vec![None; result_count];
     for value in outputs {
@@ -323,7 +323,7 @@ fn last_uses(drafts: &[Draft], outputs: &[&Value], result_count: usize) -> Vec<O
     last
 }
 
-/// Memory being shared out: pieces are used again once nobody reads what is in them.
+/// Memory being shared out: pieces are used again once their values are not read any more.
 struct Memory {
     results: Vec<(usize, bool)>,
     /// The place of each result that is alive or was.

@@ -33,7 +33,7 @@ pub struct RecurrentSpec {
     pub batch_first: bool,
 }
 
-/// What a recurrent node reads and writes when it runs.
+/// Operands and results of a recurrent node.
 #[derive(Debug)]
 pub struct RecurrentCall<'a> {
     /// The inputs of the node; those of its weights are not looked at.
@@ -57,7 +57,7 @@ impl Recurrent {
     /// Makes the layer of constant inputs W, R, B and P, in ONNX's order of gates.
     ///
     /// # Errors
-    /// What does not fit, in words.
+    /// The misfit, in words.
     pub fn new(
         spec: &RecurrentSpec,
         [w, r, b, p]: [Option<&Tensor>; 4],

@@ -1,7 +1,7 @@
 //! BiDAF: where in a context the answer to a question starts and ends (Seo et al. 2017).
 //!
-//! Its five layers, as table 3 of the DeepCPU paper counts them, are five steps of [`BidafInstance`]: embedding and highway, phrase
-//! embedding, attention, modelling, output.
+//! Its five layers, as table 3 of the DeepCPU paper counts them, are five steps of [`BidafInstance`]: embedding and
+//! highway, phrase embedding, attention, modelling, output.
 
 use std::sync::Arc;
 

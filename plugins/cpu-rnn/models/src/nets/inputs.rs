@@ -5,7 +5,7 @@ use crate::{Batch, RunError};
 /// A tensor of words, and the one with the lengths of its sequences.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WordInput {
-    /// What messages call it.
+    /// Its name in messages.
     pub(super) name: &'static str,
     /// Position among the inputs of a sample.
     pub(super) words: usize,

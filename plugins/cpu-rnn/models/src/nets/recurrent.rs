@@ -50,7 +50,7 @@ pub(super) struct Recurrent {
     plans: OnceLock<Plans>,
 }
 
-/// What a layer runs on: one caller's threads and memory.
+/// Threads and memory of one caller, on which layers run.
 #[derive(Debug)]
 pub(super) struct Runner {
     pub(super) team: Team,
@@ -97,7 +97,7 @@ impl Planner<'_, '_> {
     /// Takes a layer out of the file and plans it.
     ///
     /// # Errors
-    /// What is wrong with its tensors.
+    /// The fault in its tensors.
     pub(super) fn recurrent<const N: usize>(
         &mut self,
         expected: Expected<'_>,
@@ -156,7 +156,7 @@ impl Recurrent {
     /// Runs whole sequences.
     ///
     /// # Errors
-    /// What the layer says.
+    /// The layer's.
     pub(super) fn run(&self, runner: &mut Runner, pass: Pass<'_>) -> Result<(), RunError> {
         let sequences = pass.lengths.len();
         if sequences == 0 {
@@ -178,7 +178,7 @@ impl Recurrent {
     /// Runs one step of rows whose states are given.
     ///
     /// # Errors
-    /// What the layer says.
+    /// The layer's.
     pub(super) fn step(&self, runner: &mut Runner, step: Step<'_>) -> Result<(), RunError> {
         let Step { input, hidden, cell, next_hidden, next_cell } = step;
         let rows = next_hidden.len() / self.width();

@@ -1,4 +1,4 @@
-//! What can be wrong with an ONNX file.
+//! Faults of an ONNX file.
 
 use std::path::PathBuf;
 
@@ -30,7 +30,7 @@ pub enum OnnxError {
     NotOnnx {
         /// The file.
         path: PathBuf,
-        /// What the decoder found.
+        /// The decoder's error.
         source: prost::DecodeError,
     },
     /// The bytes are those of a protobuf message, but not of a model.
@@ -38,7 +38,7 @@ pub enum OnnxError {
     Incomplete {
         /// The file.
         path: PathBuf,
-        /// What is not there.
+        /// The missing part.
         missing: &'static str,
     },
     /// An operator set of ONNX's own domain that is not supported.
@@ -71,7 +71,7 @@ pub enum OnnxError {
         path: PathBuf,
         /// Name of the constant.
         tensor: String,
-        /// What is wrong, in words.
+        /// The fault, in words.
         what: String,
     },
     /// An input or output that cannot be used.
@@ -81,7 +81,7 @@ pub enum OnnxError {
         path: PathBuf,
         /// Name of the value.
         value: String,
-        /// What is wrong, in words.
+        /// The fault, in words.
         what: String,
     },
     /// A node whose inputs do not fit.

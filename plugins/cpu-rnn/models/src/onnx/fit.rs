@@ -13,9 +13,9 @@ pub(super) const INPUTS_MAX: usize = 8;
 /// A graph and a benchmark that do not fit, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mismatch {
-    /// What the graph takes, gives or refuses.
+    /// The graph's side: what it takes, gives or refuses.
     pub has: String,
-    /// What the benchmark has or wants.
+    /// The benchmark's side: what it has or wants.
     pub wants: String,
 }
 
@@ -69,7 +69,7 @@ impl Port {
 /// Finds how a graph takes samples with these tensors.
 ///
 /// # Errors
-/// What the graph takes or gives, and what the benchmark has or wants, in words.
+/// Both sides in words: what the graph takes or gives, and what the benchmark has or wants.
 pub(super) fn fit(graph: &Graph, inputs: &[TensorSpec], outputs: &[TensorSpec]) -> Result<Fit, Mismatch> {
     let list = |specs: &[TensorSpec]| specs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let takes = || graph.inputs().iter().map(describe).collect::<Vec<_>>().join(", ");

@@ -156,8 +156,8 @@ impl GraphInstance {
         {
             // One sample lies together: it is read where it is, which other cores' caches may hold already.
             if count == 1 && port.element == ElementType::F32 {
-                // SAFETY: the views live as long as this call, for which the batch is borrowed: it promises that the tensor
-                // stays where it is and that no output overlaps with it.
+                // SAFETY: the views live as long as this call, for which the batch is borrowed: it promises that the
+                // tensor stays where it is and that no output overlaps with it.
                 let sample = unsafe { detached(port.sample(batch, first)?) };
                 *view = View { shape, values: ValuesRef::Real(sample) };
             } else {
@@ -188,7 +188,7 @@ impl GraphInstance {
 /// The same values, detached from the borrow of their batch.
 ///
 /// # Safety
-/// - The values stay where they are, and nobody writes them, for as long as the result is used.
+/// - The values stay where they are, and nothing writes them, for as long as the result is used.
 unsafe fn detached<'a>(values: &[f32]) -> &'a [f32] {
     // SAFETY: the caller's duty.
     unsafe { std::slice::from_raw_parts(values.as_ptr(), values.len()) }

@@ -11,7 +11,7 @@ use crate::graph::{
 };
 use proctor_onnx_file::proto::NodeProto;
 
-/// What a node of the file is.
+/// Meaning of a node of the file.
 #[derive(Debug, Clone)]
 pub enum Parsed {
     /// An operation.
@@ -46,7 +46,7 @@ pub fn domain(node: &NodeProto) -> &str {
 /// Reads a node. `opset` is the version of ONNX's operators.
 ///
 /// # Errors
-/// What of it is not supported, in words.
+/// The part of it that is not supported, in words.
 pub fn parse(node: &NodeProto, opset: i64) -> Result<Parsed, String> {
     if !domain(node).is_empty() {
         return Err(format!("domain \"{}\" is not supported", domain(node)));

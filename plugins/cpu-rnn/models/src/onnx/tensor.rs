@@ -58,7 +58,7 @@ pub fn element(data_type: i32) -> Result<Element, String> {
 /// Reads a constant.
 ///
 /// # Errors
-/// What is wrong with it, in words.
+/// The fault in it, in words.
 pub fn tensor(proto: &TensorProto) -> Result<Tensor, String> {
     if proto.data_location == Some(1) || !proto.external_data.is_empty() {
         let location = proto.external_data.iter().find(|entry| entry.key.as_deref() == Some("location"));
@@ -91,7 +91,7 @@ pub fn tensor(proto: &TensorProto) -> Result<Tensor, String> {
 /// Reads the bytes of a file that holds one tensor, as the test data of ONNX are.
 ///
 /// # Errors
-/// What is wrong with it, in words.
+/// The fault in it, in words.
 pub fn tensor_from_bytes(bytes: &[u8]) -> Result<Tensor, String> {
     tensor(&TensorProto::decode(bytes).map_err(|error| error.to_string())?)
 }

@@ -1,4 +1,4 @@
-//! What can be wrong with a file of weights.
+//! Faults of a file of weights.
 
 use std::path::PathBuf;
 
@@ -31,7 +31,7 @@ pub enum WeightsError {
     NotSafetensors {
         /// The file.
         path: PathBuf,
-        /// What the reader found.
+        /// The reader's error.
         source: SafeTensorError,
     },
     /// The header is sound, but the data behind it have another length than it says.
@@ -66,7 +66,7 @@ pub enum WeightsError {
         path: PathBuf,
         /// The tensor.
         tensor: String,
-        /// What the file is read as.
+        /// The model as which the file is read.
         model: String,
     },
     /// A tensor does not hold f32.
@@ -76,7 +76,7 @@ pub enum WeightsError {
         path: PathBuf,
         /// The tensor.
         tensor: String,
-        /// What it holds.
+        /// Its content.
         got: Dtype,
     },
     /// A tensor has a shape that does not fit the others.
@@ -86,9 +86,9 @@ pub enum WeightsError {
         path: PathBuf,
         /// The tensor.
         tensor: String,
-        /// What would fit.
+        /// The shape that would fit.
         expected: String,
-        /// What is there.
+        /// The shape that is there.
         got: Vec<usize>,
     },
     /// A weight is NaN or infinite.

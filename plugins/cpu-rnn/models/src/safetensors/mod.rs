@@ -1,7 +1,7 @@
 //! Models from safetensors files with PyTorch's names.
 //!
-//! [`Weights`] takes tensors out of a file one by one, checked; [`Stack`] is the model of a file that holds nothing but a
-//! stack of recurrent layers and perhaps a linear layer.
+//! [`Weights`] takes tensors out of a file one by one, checked; [`Stack`] is the model of a file that holds nothing but
+//! a stack of recurrent layers and perhaps a linear layer.
 
 mod error;
 mod stack;

@@ -15,7 +15,7 @@ pub struct Stack {
     head: Option<Dense>,
 }
 
-/// What a stack gives for each sample.
+/// Output of a stack for each sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StackOutput {
     /// One row: the linear layer on the state after the last step, or that state if there is no linear layer.
@@ -31,7 +31,7 @@ pub struct StackSettings {
     pub time: usize,
     /// Largest batch; at least 1.
     pub batch_size_max: usize,
-    /// What it gives.
+    /// Its output.
     pub output: StackOutput,
 }
 
@@ -85,7 +85,7 @@ impl Stack {
         self.layers[0].spec().input
     }
 
-    /// Number of values of one row of output: of the linear layer, or of the hidden state if there is none.
+    /// Number of values of one row of output: of the linear layer, or of the hidden state without one.
     #[must_use]
     pub fn output_count(&self) -> usize {
         self.head.as_ref().map_or(self.last_width(), Dense::output)

@@ -103,8 +103,8 @@ impl<'a> Weights<'a> {
         WeightsError::Shape { path: self.path.to_owned(), tensor: name.to_owned(), expected, got }
     }
 
-    /// Takes one recurrent layer: `{prefix}.weight_ih_l{index}`, `.weight_hh_l`, `.bias_ih_l`, `.bias_hh_l`, and the four
-    /// with `_reverse` if they are there. Its input must be `input` wide if that is given.
+    /// Takes one recurrent layer: `{prefix}.weight_ih_l{index}`, `.weight_hh_l`, `.bias_ih_l`, `.bias_hh_l`, and the
+    /// four with `_reverse` if they are there. Its input must be `input` wide if that is given.
     ///
     /// # Errors
     /// As [`Self::take`].

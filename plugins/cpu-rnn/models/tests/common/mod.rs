@@ -14,7 +14,7 @@ use safetensors::{Dtype, serialize, tensor::TensorView};
 /// Shape and values of each tensor of a file.
 pub type Tensors = BTreeMap<String, (Vec<usize>, Vec<f32>)>;
 
-/// What a random model looks like.
+/// Description of a random model.
 #[derive(Debug, Clone, Copy)]
 pub struct Architecture {
     pub prefix: &'static str,
@@ -109,7 +109,7 @@ pub fn load(tensors: &Tensors, reset: GruReset) -> Stack {
     stack.unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Runs every layer on so many threads.
+/// Runs every layer on this many threads.
 struct Threads(usize);
 
 impl Scheduler for Threads {

@@ -70,7 +70,7 @@ fn another_key_has_another_plan() {
 fn a_file_of_a_foreign_key_is_named_for_what_differs() {
     let (_folder, cache, path) = filled();
     let foreign = PlanKey { machine: "another machine".to_owned(), ..key() };
-    // As if somebody had copied the file, or two hashes had met.
+    // As if the file had been copied, or two hashes had met.
     fs::rename(&path, cache.path(&foreign)).unwrap();
     let error = cache.load(&foreign).unwrap_err().to_string();
     assert!(error.contains("made for another machine; calibrating again"), "{error}");
@@ -147,7 +147,7 @@ proptest! {
         prop_assert!(is_damaged);
     }
 
-    /// Whatever single byte is changed: the file is refused, or what it says can be run.
+    /// With any single byte changed the file is refused, or what it says can be run.
     #[test]
     fn a_changed_byte_never_gives_a_plan_that_cannot_run(share in 0.0_f64..1.0, byte in any::<u8>()) {
         let (_folder, cache, path) = filled();

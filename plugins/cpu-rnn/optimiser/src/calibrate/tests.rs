@@ -131,7 +131,7 @@ fn disturbances_do_not_decide() {
 }
 
 proptest! {
-    /// Whatever the times are: it ends, within the budget and one sample more, and what is chosen was measured.
+    /// For all times it ends, within the budget and one sample more, and what is chosen was measured.
     #[test]
     fn it_ends_in_time(seed in 0_u64..5000, count in 1_usize..20, budget_ms in 0_u64..200) {
         let budget = Duration::from_millis(budget_ms);

@@ -38,7 +38,7 @@ fn text(layers: &[PlannedLayer]) -> String {
 }
 
 #[test]
-fn every_technique_of_the_paper_is_told_with_its_figures() {
+fn every_technique_of_the_paper_is_shown_with_its_figures() {
     let text = text(&[layer("encoder", Cell::Lstm, Directions::Forward)]);
     for expected in [
         "a processor; some features; 2 of 2 cores",
@@ -78,7 +78,7 @@ fn what_moves_is_the_formula() {
 }
 
 #[test]
-fn equal_layers_are_told_once_and_directions_are_told_twice() {
+fn equal_layers_are_explained_once_and_directions_twice() {
     let gru = Cell::Gru(GruReset::BeforeProduct);
     let first = layer("first", gru, Directions::Bidirectional);
     let text = text(&[first.clone(), PlannedLayer { name: "second".to_owned(), ..first }]);

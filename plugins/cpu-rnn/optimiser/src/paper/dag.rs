@@ -18,7 +18,7 @@ pub enum Side {
     Hidden,
 }
 
-/// What a product multiplies the weights with.
+/// The factor beside the weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operand {
     /// `x_t`.
@@ -36,7 +36,7 @@ pub struct Product {
     pub side: Side,
     /// Name of the gate.
     pub gate: &'static str,
-    /// What they are multiplied with.
+    /// The other factor.
     pub operand: Operand,
 }
 
@@ -123,7 +123,7 @@ impl MmDag {
         arriving.into_iter().any(|edge| edge.steps_back > 0 || self.is_time_dependent(edge.on))
     }
 
-    /// Number of products of the longest chain within a step, of those that depend on other steps: so many
+    /// Number of products of the longest chain within a step, of those that depend on other steps: that many
     /// time-dependent phases does a step need.
     #[must_use]
     pub fn depth(&self) -> usize {

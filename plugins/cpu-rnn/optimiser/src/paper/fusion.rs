@@ -1,5 +1,5 @@
-//! Fusion of products, section 5.2.1: "Two MMs can be fused into a single MM if they share a common input matrix." Their
-//! weights are joined by columns.
+//! Fusion of products, section 5.2.1: "Two MMs can be fused into a single MM if they share a common input matrix."
+//! Their weights are joined by columns.
 //!
 //! Products of the same weights at several steps of one phase are joined by rows, too (section 5.3, "fusing across time
 //! steps"): the time-independent phase is one product of the whole sequence. Products of the two directions of a layer

@@ -1,11 +1,11 @@
 //! The reuse-aware parallelism generator, section 5.2.2: on how many cores, and how concurrent products share them.
 //!
 //! More cores are not always better: each copies a part of the input or of the weights. The best degree hangs on too
-//! much to be computed, and there are few of them, so each is tried ([`degrees`]). Concurrent products, those of the two
-//! directions of a layer, run as *Parallel-GEMMs-in-Parallel*: each on a group of the cores ([`groups`]), so that
-//! nothing is copied between groups. Products of different phases can be concurrent, too: those of later inputs with those
-//! of the steps before ([`Mapping::Phases`](proctor_rnn_layer::Mapping::Phases)). *Parallel-GEMMs-in-Sequence*, all cores on one product after the other, is what the
-//! calibration compares it with.
+//! much to be computed, and there are few of them, so each is tried ([`degrees`]). Concurrent products, those of the
+//! two directions of a layer, run as *Parallel-GEMMs-in-Parallel*: each on a group of the cores ([`groups`]), so that
+//! nothing is copied between groups. Products of different phases can be concurrent, too: those of later inputs with
+//! those of the steps before ([`Mapping::Phases`](proctor_rnn_layer::Mapping::Phases)). *Parallel-GEMMs-in-Sequence*,
+//! all cores on one product after the other, is what the calibration compares it with.
 
 use std::fmt;
 

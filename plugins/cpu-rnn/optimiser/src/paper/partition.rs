@@ -2,8 +2,8 @@
 //! between the shared and the private caches.
 //!
 //! A product `C[i, j] = sum_k A[i, k] B[k, j]` is cut into `X_i * X_j * X_k = P` parts. A is the input (a row for each
-//! sequence of the batch), B the weights, C the result. Theorem 5.2: `X_j |A| + X_i |B| + 2 X_k |C|` moves in one phase.
-//! Over the steps of a sequence the weights stay in the private cache if a part of them fits, and are read once.
+//! sequence of the batch), B the weights, C the result. Theorem 5.2: `X_j |A| + X_i |B| + 2 X_k |C|` moves in one
+//! phase. Over the steps of a sequence the weights stay in the private cache if a part of them fits, and are read once.
 
 use std::fmt;
 
@@ -126,8 +126,8 @@ pub fn movement(extents: &Extents, partition: &Partition, steps: usize, l2_bytes
 /// As [`movement`], but with what alternating sweeps save.
 ///
 /// "In practice, it is not necessary for a block of the weight matrices to fit entirely" (section 5.2.3): a step that
-/// begins where the step before ended still finds `l2_bytes` of its block, and reads the rest only. A forward sweep of a
-/// cache that drops what was used longest ago finds nothing.
+/// begins where the step before ended still finds `l2_bytes` of its block, and reads the rest only. A forward sweep of
+/// a cache that drops what was used longest ago finds nothing.
 #[must_use]
 pub fn movement_swept(
     extents: &Extents,

@@ -47,8 +47,8 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Schedule 1 of Listing 2: every product at its step. A cell whose products wait for each other within a step has as
-    /// many phases as that takes.
+    /// Schedule 1 of Listing 2: every product at its step. A cell whose products wait for each other within a step has
+    /// as many phases as that takes.
     #[must_use]
     pub fn schedule_1(dag: &MmDag) -> Self {
         Self { before: Vec::new(), each_step: levels(dag, |_| true) }
@@ -118,8 +118,8 @@ impl fmt::Display for Phase<'_> {
 /// Phases before the first step in [`patterns`]: one more than can be of use, so that there is something to prune.
 const BEFORE_MAX: usize = 2;
 
-/// Every valid pattern with at most two phases before the first step, and in each step at most one more than its longest
-/// chain of dependences.
+/// Every valid pattern with at most two phases before the first step, and in each step at most one more than its
+/// longest chain of dependences.
 ///
 /// More phases than that always leave two neighbours of one type without a dependence, which rule 2 forbids.
 #[must_use]
@@ -248,7 +248,8 @@ mod tests {
 
     #[test]
     fn all_schedules_of_few_products() {
-        // Two free products and one that waits for nothing either: 13 ordered partitions of 3 nodes, with an edge fewer.
+        // Two free products and one that waits for nothing either: 13 ordered partitions of 3 nodes, with an edge
+        // fewer.
         let rnn = MmDag::of(Cell::Rnn(RnnActivation::Tanh));
         let one_step = every_schedule(&rnn.unroll(1));
         assert_eq!(one_step.len(), 3, "W U, U W, or both at once: {one_step:?}");

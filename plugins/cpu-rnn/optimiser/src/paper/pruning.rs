@@ -44,8 +44,8 @@ impl Rule {
     }
 }
 
-/// Rule i: "Time-dependent phases must have symmetry across timesteps. As RNN computation is identical across timesteps,
-/// the fastest schedule for executing each timestep should also be identical."
+/// Rule i: "Time-dependent phases must have symmetry across timesteps. As RNN computation is identical across
+/// timesteps, the fastest schedule for executing each timestep should also be identical."
 ///
 /// True if the time-dependent phases are those of the first step, repeated one step further each time.
 #[must_use]
@@ -79,7 +79,7 @@ pub fn has_independent_first(dag: &UnrolledDag, schedule: &PhasedSchedule) -> bo
     schedule.phases.is_sorted_by_key(|phase| is_time_dependent(dag, *phase))
 }
 
-/// What is left of the patterns of a cell, and how many each rule pruned.
+/// The patterns of a cell that are left, and how many each rule pruned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pruned {
     /// Number of patterns before.
@@ -90,8 +90,8 @@ pub struct Pruned {
     pub kept: Vec<Pattern>,
 }
 
-/// Enumerates the patterns of a graph and prunes them. Patterns treat all steps alike, so rule i finds nothing left to do:
-/// the space that is searched is the one that it leaves.
+/// Enumerates the patterns of a graph and prunes them. Patterns treat all steps alike, so rule i finds nothing left to
+/// do: the space that is searched is the one that it leaves.
 #[must_use]
 pub fn pruned(dag: &MmDag) -> Pruned {
     let unrolled = dag.unroll(STEPS_JUDGED);

@@ -12,7 +12,7 @@ use super::{
     strided::{broadcast, broadcast_strides, simplify, strides},
 };
 
-/// What is known of a value before anything runs.
+/// Knowledge of a value before anything runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Info {
     /// Type of the elements.
@@ -90,7 +90,7 @@ impl<'a> Inputs<'a> {
 /// Finds the results of an operation.
 ///
 /// # Errors
-/// What does not fit, in words.
+/// The misfit, in words.
 pub fn lower(op: &Op, inputs: Inputs<'_>) -> Result<Vec<Lowered>, String> {
     let result = match op {
         Op::Recurrent(recurrent) => return recurrent_results(recurrent, inputs),

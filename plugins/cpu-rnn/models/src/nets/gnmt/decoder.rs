@@ -39,13 +39,13 @@ pub(super) struct Decoding {
     keys: Vec<f32>,
     /// States of each layer after the last step, `[row, hidden]`: hidden and cell.
     states: [[Vec<f32>; 2]; LAYERS],
-    /// Those of one layer that the rows of this step continue.
+    /// The states of one layer that the rows of this step continue.
     before: [Vec<f32>; 2],
     /// The context of the last step and of this one, `[row, hidden]`.
     contexts: [Vec<f32>; 2],
     /// Input of a layer: what comes from below beside the context, `[row, 2 * hidden]`.
     input: Vec<f32>,
-    /// What goes up, `[row, hidden]`.
+    /// Input of the layer above, `[row, hidden]`.
     up: Vec<f32>,
     /// `[row, hidden]`.
     queries: Vec<f32>,
@@ -189,7 +189,7 @@ impl Steps<'_> {
         }
     }
 
-    /// What came up beside the new context: the input of the layers above the first.
+    /// The rows from below beside the new context: the input of the layers above the first.
     fn join(&mut self, rows: usize) {
         let hidden = self.decoder.sizes.hidden;
         let [context, _] = &self.room.contexts;

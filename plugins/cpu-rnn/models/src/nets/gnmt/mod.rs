@@ -1,7 +1,8 @@
 //! GNMT: translation with attention and beam search (MLPerf v0.5, after `tensorflow/nmt`'s `gnmt_v2`; Wu et al. 2016).
 //!
-//! The encoder runs over all samples of a batch at once ([`encoder`]). The [`decoder`] is a [`Scorer`](super::layers::beam::Scorer):
-//! one step computes the next words of all live hypotheses of all samples, and the beams choose among them.
+//! The encoder runs over all samples of a batch at once ([`encoder`]). The [`decoder`] is a
+//! [`Scorer`](super::layers::beam::Scorer): one step computes the next words of all live hypotheses of all samples, and
+//! the beams choose among them.
 
 mod decoder;
 mod encoder;

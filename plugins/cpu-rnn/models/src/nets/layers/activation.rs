@@ -2,7 +2,7 @@
 
 use proctor_rnn_kernels::{Isa, activation};
 
-/// What a dense layer does with its sums.
+/// Function that a dense layer applies to its sums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Activation {
     /// Nothing.

@@ -14,7 +14,8 @@ pub fn softmax(values: &mut [f32]) {
     values.iter_mut().for_each(|value| *value *= factor);
 }
 
-/// The logarithm of the sum of the exponentials: `x - log_sum_exp` is the logarithm of the softmax. Negative infinity of none.
+/// The logarithm of the sum of the exponentials: `x - log_sum_exp` is the logarithm of the softmax. Negative infinity
+/// of none.
 ///
 /// Exponentials are f32, summed in f64 by pieces that stay in the nearest cache.
 #[must_use]

@@ -1,7 +1,7 @@
 //! The prediction network, the joint network, and greedy decoding.
 //!
-//! The joint network's first layer reads a frame and a prediction side by side. Its product is split: the frames' part is one
-//! product over all frames, the predictions' part is computed when a prediction changes, so a look at a frame is
+//! The joint network's first layer reads a frame and a prediction side by side. Its product is split: the frames' part
+//! is one product over all frames, the predictions' part is computed when a prediction changes, so a look at a frame is
 //! one addition for each unit and the small last layer.
 
 use super::{Sizes, encoder::Frames, stack};
@@ -148,7 +148,8 @@ impl Decoder {
         room.stepping.extend(0..samples);
     }
 
-    /// Looks at frames from where a sample is, until one has a symbol. Returns whether there was one; the sample steps then.
+    /// Looks at frames from where a sample is, until one has a symbol. Returns whether there was one; the sample steps
+    /// then.
     fn look(
         &self,
         runner: &mut Runner,

@@ -78,7 +78,8 @@ impl Encoder {
         let (mut from, mut to): (&mut Vec<f32>, &mut Vec<f32>) = (odd, even);
         for (index, layer) in self.layers().enumerate() {
             if index == self.pre.len() {
-                // Beyond a length the layer wrote zeros, so an odd last row is joined to zeros; the values stay in place.
+                // Beyond a length the layer wrote zeros, so an odd last row is joined to zeros; the values stay in
+                // place.
                 time /= STACKED;
                 lengths.iter_mut().for_each(|length| *length = length.div_ceil(STACKED));
             }

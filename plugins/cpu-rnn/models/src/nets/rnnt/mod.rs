@@ -1,8 +1,8 @@
 //! RNN-T: from speech features to characters (MLPerf v0.7; Graves 2012, He et al. 2019).
 //!
-//! The encoder runs over all samples of a batch at once ([`encoder`]); then all samples decode together ([`decoder`]): in each
-//! round every sample looks at one frame with its last symbol, and those that found a symbol share a step of the prediction
-//! network.
+//! The encoder runs over all samples of a batch at once ([`encoder`]); then all samples decode together ([`decoder`]):
+//! in each round every sample looks at one frame with its last symbol, and those that found a symbol share a step of
+//! the prediction network.
 
 mod decoder;
 mod encoder;

@@ -1,4 +1,5 @@
-//! What the networks answer must be what another implementation answers: `datasets/recipes/make_reference.py`, in numpy and f64.
+//! The networks' answers must be those of another implementation: `datasets/recipes/make_reference.py`, in numpy and
+//! f64.
 
 use proctor_recipes as recipes;
 use proctor_rnn_engine::Team;

@@ -24,7 +24,8 @@ impl Bilinear {
     /// If a size does not fit.
     pub fn scores(&self, team: &mut Team, room: &mut [f32], rows: &[f32], query: &[f32], scores: &mut [f32]) {
         let mapped = &mut room[..self.weight.output()];
-        // The matrix meets the one query and not every row: a product of a matrix and a vector in place of one of two matrices.
+        // The matrix meets the one query and not every row: a product of a matrix and a vector in place of one of two
+        // matrices.
         self.weight.run_on(team, query, mapped);
         dot_scores(rows, mapped, scores);
     }

@@ -38,8 +38,8 @@ impl TwoWay {
 
     /// Writes `[h_t, a_t, h_t * a_t, h_t * c]` for each row of `context` `[steps, width]` to `to` `[steps, 4 * width]`.
     ///
-    /// `a_t` is the question `[words, width]` as `h_t` sees it (softmax over `S[t, :]`), `c` the context as the question sees
-    /// it (softmax over `max_j S[t, j]`). Without a question `a_t` is zero and all `S` are 0.
+    /// `a_t` is the question `[words, width]` as `h_t` sees it (softmax over `S[t, :]`), `c` the context as the
+    /// question sees it (softmax over `max_j S[t, j]`). Without a question `a_t` is zero and all `S` are 0.
     ///
     /// # Panics
     /// If a size does not fit.

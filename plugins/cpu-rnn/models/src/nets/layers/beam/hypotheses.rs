@@ -82,8 +82,8 @@ impl Beam {
 
     /// Goes one step on. The live hypotheses, in their order, have the rows from `first_row` on.
     ///
-    /// `logits(row)` are the words' scores before the softmax, `attention(row)` the weights of the places (empty if there is
-    /// no coverage penalty).
+    /// `logits(row)` are the words' scores before the softmax, `attention(row)` the weights of the places (empty if
+    /// there is no coverage penalty).
     pub fn advance<'a>(
         &mut self,
         first_row: usize,
@@ -126,7 +126,8 @@ impl Beam {
         &self.text
     }
 
-    /// Rank of the best hypothesis: its sum of logarithms by its length penalty, and the coverage penalty if it has ended.
+    /// Rank of the best hypothesis: its sum of logarithms by its length penalty, and the coverage penalty if it has
+    /// ended.
     #[must_use]
     pub fn score(&self) -> f64 {
         self.slots.first().map_or(f64::NEG_INFINITY, |slot| self.rank(0, slot))

@@ -1,11 +1,12 @@
 //! Sequence-to-sequence decoding with beam search.
 //!
-//! A [`Beam`] keeps the best hypotheses of one sequence, a [`Scorer`] says how likely each next word is. [`search()`] brings
-//! them together for several sequences at once, so that one step of the scorer serves all live hypotheses of a batch.
+//! A [`Beam`] keeps the best hypotheses of one sequence, a [`Scorer`] says how likely each next word is. [`search()`]
+//! brings them together for several sequences at once, so that one step of the scorer serves all live hypotheses of a
+//! batch.
 //!
-//! The rules are those of `tensorflow/nmt`: hypotheses compete by `sum log p / length penalty`, ended ones keep their place by
-//! their score, and the search of a sequence ends when all its hypotheses have ended or the steps are used up. The coverage
-//! penalty (Wu et al. 2016, equation 14) counts for ended ones only.
+//! The rules are those of `tensorflow/nmt`: hypotheses compete by `sum log p / length penalty`, ended ones keep their
+//! place by their score, and the search of a sequence ends when all its hypotheses have ended or the steps are used up.
+//! The coverage penalty (Wu et al. 2016, equation 14) counts for ended ones only.
 
 mod hypotheses;
 mod options;

@@ -1,4 +1,4 @@
-//! What a search is told.
+//! Options of a search.
 
 /// How a search ranks hypotheses.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -24,17 +24,18 @@ pub trait Scorer {
     /// [`Row::parent`]; rows of one sequence lie together.
     ///
     /// # Errors
-    /// What the model says; the search ends with it.
+    /// The model's error; the search ends with it.
     fn step(&mut self, rows: &[Row]) -> Result<(), Self::Error>;
 
     /// After a step: the score of each word before the softmax, for one of its rows.
     fn logits(&self, row: usize) -> &[f32];
 
-    /// After a step: the weight of each place of the source, for one of its rows. Empty if there are none.
+    /// After a step: the weight of each place of the source, for one of its rows. Empty without any.
     fn attention(&self, row: usize) -> &[f32];
 }
 
-/// Searches until every beam is done. The beams were readied by [`Beam::restart`]; `rows` is room for the live hypotheses.
+/// Searches until every beam is done. The beams were readied by [`Beam::restart`]; `rows` is room for the live
+/// hypotheses.
 ///
 /// # Errors
 /// The first error of the scorer.

@@ -19,7 +19,7 @@ pub(super) struct Best {
 }
 
 impl Best {
-    /// Forgets all and makes room for so many.
+    /// Forgets all and makes room for `count_max`.
     pub(super) fn reset(&mut self, count_max: usize) {
         self.list.clear();
         self.list.reserve(count_max + 1);

@@ -67,8 +67,8 @@ impl Scorer for Hashed {
     }
 }
 
-/// Every sequence of at most `steps` words, with its final rank, by the formulas alone: ended ones with their penalties, and
-/// those that fill all steps without an end.
+/// Every sequence of at most `steps` words, with its final rank, by the formulas alone: ended ones with their
+/// penalties, and those that fill all steps without an end.
 fn all(model: &Hashed, options: &BeamOptions, sequence: usize, steps: usize) -> Vec<(Vec<i32>, f64)> {
     let mut found = Vec::new();
     let mut open = vec![(vec![START], 0.0, vec![0.0_f64; model.places])];
