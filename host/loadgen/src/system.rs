@@ -41,12 +41,12 @@ pub trait QuerySampleLibrary {
     /// Makes these samples ready to be issued. An index may be listed more than once (MultiStream padding).
     ///
     /// # Errors
-    /// Whatever kept the samples from being loaded; it ends the test.
+    /// Any reason why the samples are not loaded; it ends the test.
     fn load(&self, samples: &[SampleIndex]) -> Result<(), LibraryError>;
 
     /// Releases these samples; always the same list as the load before.
     ///
     /// # Errors
-    /// Whatever kept the samples from being unloaded; it makes the test INVALID, and what was measured is kept.
+    /// Any reason why the samples are not unloaded; it makes the test INVALID, and the measurements are kept.
     fn unload(&self, samples: &[SampleIndex]) -> Result<(), LibraryError>;
 }

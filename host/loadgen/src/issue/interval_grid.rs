@@ -2,7 +2,7 @@
 //!
 //! Interval k starts k times the interval after the start of the phase, so errors do not add up. A query that is not
 //! complete at the start of the next interval makes that interval pass without a query, and delays all that follow by
-//! one. Whether it was complete is told by the instant of its completion, not by when the issuing thread looked. A
+//! one. Whether it was complete follows from the instant of its completion, not from when the issuing thread looked. A
 //! thread that wakes late issues late, which is an issue delay and part of the query's latency.
 //!
 //! Source: MLPerf Inference Benchmark, section 4.5; MLPerf Inference rules v0.7, table of scenarios and FAQ.

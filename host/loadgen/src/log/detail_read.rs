@@ -13,7 +13,7 @@ use super::detail::{DetailEntry, DetailLog, DetailValue};
 /// Length of the text that an error quotes, in characters.
 const FOUND_LENGTH: usize = 40;
 
-/// A line that is none of a detail log.
+/// A line that does not belong to a detail log.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: expected {expected} (found \"{found}\")")]
 pub struct DetailLogError {

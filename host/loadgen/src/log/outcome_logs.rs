@@ -90,7 +90,7 @@ impl TestOutcome {
         let copies =
             [(settings.copy_detail_to_stdout, detail_text), (settings.copy_summary_to_stdout, summary_text)];
         for (_, text) in copies.iter().filter(|(is_wanted, _)| *is_wanted) {
-            // Whoever closes the pipe has seen enough.
+            // A reader that closes the pipe has seen enough.
             let _ = stdout.write_all(text).and_then(|()| stdout.flush());
         }
         Ok(())

@@ -93,7 +93,7 @@ impl<'a> Ordered<'a> {
     }
 
     fn select(&self, wanted: Vec<u64>, found: &mut BTreeMap<u64, u64>) {
-        // So many bits hold the distance of the largest from the smallest.
+        // Number of bits that hold the distance of the largest from the smallest.
         let bits = u64::BITS - (self.max_ns - self.min_ns).leading_zeros();
         let whole = Interval { low_ns: self.min_ns, bits, before: 0, count: self.count, wanted };
         let mut intervals = vec![whole];

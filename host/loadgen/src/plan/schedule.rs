@@ -84,7 +84,7 @@ pub struct Schedule {
 
 #[derive(Debug, Clone)]
 enum Arrivals {
-    /// Every so many ns.
+    /// At a fixed distance, in ns.
     Constant(u64),
     /// Server: a Poisson process.
     Poisson { rng: Box<Mt19937>, rate_qps: f64 },

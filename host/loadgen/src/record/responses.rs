@@ -104,7 +104,7 @@ impl ResponseArena {
             word.store(u64::from_le_bytes(padded), Relaxed);
         }
         entry[1].store(data.len() as u64, Relaxed);
-        // Release: whoever sees this word sees the rest of the entry.
+        // Release: a thread that sees this word sees the rest of the entry.
         entry[0].store(sequence + 1, Release);
     }
 

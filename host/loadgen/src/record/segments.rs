@@ -42,7 +42,7 @@ impl<T> Segments<T> {
         Some((start..start + segment.len() as u64, segment))
     }
 
-    /// The entry at `index`, making its segment by `make`, which is told its length, if there is none. [one thread]
+    /// The entry at `index`; if it has no segment yet, `make` makes one of the length that it is given. [one thread]
     #[inline]
     fn get_or_make(&self, index: u64, make: impl FnOnce(usize) -> Box<[T]>) -> &T {
         let (level, offset) = locate(index);

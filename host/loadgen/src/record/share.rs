@@ -4,9 +4,9 @@
 //! queries have one sample each, so the same holds for its samples.
 //!
 //! # Protocol
-//! Each issuer writes a count of its own, and adds a sample only after the sample's slot: whoever reads a count finds
-//! every sample that it counts issued. There is no order between issuers, so at any instant samples before the last
-//! one issued may be missing, and those of an issuer that ended early stay so.
+//! Each issuer writes a count of its own, and adds a sample only after the sample's slot: a thread that reads a count
+//! finds every sample that it counts issued. There is no order between issuers, so at any instant samples before the
+//! last one issued may be missing, and those of an issuer that ended early stay so.
 //!
 //! Source: LoadGen 6.0.17, `IssueQueriesInternal`.
 

@@ -95,7 +95,7 @@ impl Slot<'_> {
     pub(crate) fn issue(self, scheduled_ns: u64, logged: bool) {
         debug_assert!(scheduled_ns < FLAG - 1, "an instant has 63 bits");
         let flag = if logged { FLAG } else { 0 };
-        // Release: whoever sees the sample issued sees what the issuing thread wrote before.
+        // Release: a thread that sees the sample issued sees what the issuing thread wrote before.
         self.issued.store((scheduled_ns + 1) | flag, Ordering::Release);
     }
 

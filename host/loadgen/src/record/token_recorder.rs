@@ -236,7 +236,7 @@ mod loom_tests {
 
     use super::*;
 
-    /// A first token that meets a completion either counts or is told that it came too late: the two agree.
+    /// A first token that meets a completion either counts or came too late: the two agree.
     #[test]
     fn loom_a_first_token_and_a_completion_agree_on_who_came_first() {
         loom::model(|| {

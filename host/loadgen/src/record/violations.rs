@@ -31,7 +31,7 @@ pub enum ViolationKind {
     NoFirstToken,
     /// Token runs: the sample was completed with 0 tokens, which is what a system says that counts none.
     NoTokenCount,
-    /// Token runs: the sample was completed with one token, of which no time per output token can be told.
+    /// Token runs: the sample was completed with one token, which has no time per output token.
     SingleToken,
 }
 

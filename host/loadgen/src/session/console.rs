@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Prints a line at a time; to stdout, if nobody wants it otherwise.
+/// Prints a line at a time; to stdout by default.
 pub(crate) struct Console(Box<dyn Fn(&str) + Send + Sync>);
 
 impl Console {

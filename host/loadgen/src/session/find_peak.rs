@@ -1,8 +1,8 @@
 //! The search for the highest rate at which a Server keeps its latency bound.
 //!
-//! The rate is doubled (or whatever the step is) until the bound is missed, then the gap is halved until the wanted
-//! decimals of its ends agree. Each rate is one run with the same seeds, so the arrivals of all runs are the same
-//! pattern, stretched.
+//! The rate is doubled (or multiplied by the step that is set) until the bound is missed, then the gap is halved
+//! until the wanted decimals of its ends agree. Each rate is one run with the same seeds, so the arrivals of all runs
+//! are the same pattern, stretched.
 //!
 //! A rate is met if its run meets the latency bound; whether it was long enough and what early stopping says is judged
 //! only for the reported run, as LoadGen does it. Beyond LoadGen, a rate at which samples fail or too many queries are

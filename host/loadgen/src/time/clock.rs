@@ -19,7 +19,7 @@ pub trait Clock: Send + Sync + 'static {
     fn now_ns(&self) -> u64;
 
     /// Waits for `deadline_ns`, or shorter once `wake` is stopped. Completions do not wake it. Returns the time as it
-    /// was read last, at or after the deadline unless stopped, so that nobody has to read it again.
+    /// was read last, at or after the deadline unless stopped, so that it need not be read again.
     fn wait_until(&self, deadline_ns: u64, wake: &Wake) -> u64;
 
     /// Waits until `ready()` holds and returns true, or returns false once `deadline_ns` has passed (`None`: never).

@@ -42,7 +42,7 @@ impl Drop for Enlisted<'_> {
 }
 
 impl Wake {
-    /// An event counter at 0 that nobody waits for.
+    /// An event counter at 0 that no thread waits for.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -54,7 +54,7 @@ impl Wake {
         }
     }
 
-    /// Adds `count` events. What the caller wrote before is visible to whoever then reads [`count`](Wake::count).
+    /// Adds `count` events. What the caller wrote before is visible to a thread that then reads [`count`](Wake::count).
     /// [any thread; wait-free unless the waiter sleeps and is due]
     #[inline]
     pub fn signal(&self, count: u64) {

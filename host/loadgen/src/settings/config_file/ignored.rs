@@ -21,7 +21,7 @@ pub enum IgnoredReason {
     /// There is a key, but no value.
     #[error("is ignored: it has no value")]
     NoValue,
-    /// The key is none that LoadGen reads.
+    /// LoadGen does not read the key.
     #[error("is ignored: unknown key{hint}")]
     UnknownKey {
         /// A suggestion, or empty.

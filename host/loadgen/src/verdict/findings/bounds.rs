@@ -101,7 +101,7 @@ pub(super) fn early_stopping(evidence: &Evidence<'_>) -> Option<Finding> {
         _ if !settings.rules.stops_early => return None,
         Scenario::Offline => return None,
         Scenario::Server => {
-            // Of two latencies the one that decided is told.
+            // Of two latencies the one that decided counts.
             let is_ttft = result.token_latencies().is_some_and(|tokens| tokens.ttft_early_stopping.is_some());
             let judged = bounded(evidence).into_iter().nth_back(usize::from(is_ttft))?;
             let latencies_ns = latencies_ns(evidence, judged.measure);
