@@ -48,13 +48,15 @@ fn the_first_candidate_is_what_an_expert_would_take() {
 #[test]
 fn every_candidate_can_be_executed_and_is_there_once() {
     for cell in [Cell::Lstm, Cell::Gru(GruReset::AfterProduct), Cell::Gru(GruReset::BeforeProduct)] {
+        let patterns = pruned(&MmDag::of(cell));
         for directions in [Directions::Forward, Directions::Reverse, Directions::Bidirectional] {
             for (hidden, batch, time) in
                 [(1, 1, 1), (16, 1, 100), (100, 3, 15), (1024, 20, 100), (2048, 64, 2)]
             {
                 for threads in [1, 2, 3, 8, 64] {
                     let shape = LayerShape { cell, directions, ..lstm(64, hidden, batch, time) };
-                    let all = Search::new(&shape, &machine(threads), threads).candidates;
+                    let patterns = patterns.clone();
+                    let all = Search::of_patterns(&shape, &machine(threads), threads, patterns).candidates;
                     assert!(!all.is_empty());
                     for (at, candidate) in all.iter().enumerate() {
                         check(&shape, &candidate.schedule, threads).unwrap();
@@ -109,8 +111,8 @@ fn schedules_that_cannot_run_are_refused() {
 }
 
 /// The search space of an LSTM without some of its kept patterns.
-fn without(shape: &LayerShape, is_dropped: impl Fn(&Pattern) -> bool) -> Search {
-    let mut left = pruned(&MmDag::of(shape.cell));
+fn without(shape: &LayerShape, patterns: &Pruned, is_dropped: impl Fn(&Pattern) -> bool) -> Search {
+    let mut left = patterns.clone();
     left.kept.retain(|pattern| !is_dropped(pattern));
     Search::of_patterns(shape, &machine(2), 2, left)
 }
@@ -119,9 +121,10 @@ fn without(shape: &LayerShape, is_dropped: impl Fn(&Pattern) -> bool) -> Search 
 fn a_pattern_that_is_taken_away_takes_its_schedules_with_it() {
     for shape in [lstm(64, 256, 1, 100), lstm(64, 64, 10, 100), lstm(1024, 1024, 20, 100)] {
         let dag = MmDag::of(shape.cell);
-        let all = Search::new(&shape, &machine(2), 2);
+        let patterns = pruned(&dag);
+        let all = Search::of_patterns(&shape, &machine(2), 2, patterns.clone());
         for (number, FusedPattern { pattern, inputs, .. }) in all.patterns.iter().enumerate() {
-            let left = without(&shape, |other| other == pattern);
+            let left = without(&shape, &patterns, |other| other == pattern);
             let of_pattern: Vec<Schedule> = all
                 .candidates
                 .iter()
@@ -133,11 +136,11 @@ fn a_pattern_that_is_taken_away_takes_its_schedules_with_it() {
             assert_eq!(still_there.count(), 0, "{}", pattern.describe(&dag));
         }
         // What is left without one of the two that the engine runs comes from the other.
-        let at_step = without(&shape, |pattern| *pattern == Pattern::schedule_2(&dag));
+        let at_step = without(&shape, &patterns, |pattern| *pattern == Pattern::schedule_2(&dag));
         assert!(at_step.candidates.iter().all(|one| one.schedule.chunk == Chunk::Steps(1)));
-        let ahead = without(&shape, |pattern| *pattern == Pattern::schedule_1(&dag));
+        let ahead = without(&shape, &patterns, |pattern| *pattern == Pattern::schedule_1(&dag));
         assert!(ahead.candidates.iter().all(|one| one.schedule.chunk != Chunk::Steps(1)));
-        assert_eq!(without(&shape, |_| true).candidates, []);
+        assert_eq!(without(&shape, &patterns, |_| true).candidates, []);
     }
 }
 
