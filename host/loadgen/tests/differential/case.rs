@@ -8,8 +8,10 @@ use proctor_vocabulary::Scenario;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// How long the official program may take for one case before it counts as hanging, in seconds.
+/// Seconds after which the official program counts as hanging, in a case with few samples.
 const LIMIT_S: u64 = 30;
+/// Samples of the library that get another second: all of them may be issued.
+const SAMPLES_PER_S: u64 = 500;
 
 /// Settings of the older rules, which the official program knows no more.
 const OURS_ALONE: &[&str] = &["rules", "multi_stream_interval_ms"];
@@ -92,6 +94,11 @@ impl Case {
         }
     }
 
+    /// Issuing threads that the official program is to have registered.
+    pub fn issuing_threads(&self) -> u64 {
+        self.settings.get("server_num_issue_query_threads").and_then(Value::as_u64).unwrap_or(0)
+    }
+
     /// Whether samples are completed more than once.
     pub fn completes_again(&self) -> bool {
         self.script.again.iter().any(|again| *again > 0)
@@ -103,7 +110,7 @@ impl Case {
         let fields: Vec<_> = fields().collect();
         request["folder"] = json!(folder);
         request["fields"] = json!(fields);
-        request["limit_s"] = json!(LIMIT_S);
+        request["limit_s"] = json!(LIMIT_S + self.total_count / SAMPLES_PER_S);
         request.to_string()
     }
 }

@@ -273,14 +273,36 @@ fn expecting_many() -> BoxedStrategy<Case> {
         .boxed()
 }
 
+/// Several threads that issue queries, merged or not, while a system is busy in the call.
+pub fn issuing_threads() -> BoxedStrategy<Case> {
+    let fields = vec![
+        field(0.8, "server_coalesce_queries", Just(true)),
+        field(0.8, "sample_index_rng_seed", seed()),
+        field(0.8, "schedule_rng_seed", seed()),
+    ];
+    let busy_us = vec(prop_oneof![4 => 0_u64..100, 2 => 100_u64..1500], 1..5);
+    (fields, 2_u64..6, 1_u64..120, 2e2..2e4, busy_us, 1_u64..40)
+        .prop_map(|(fields, threads, query_count, qps, busy_us, total_count)| {
+            let mut settings = map(fields.into_iter().flatten());
+            settings.extend(map(bounds(0, query_count, "server_target_qps", qps)));
+            settings.extend(map([
+                ("scenario", json!("Server")),
+                ("server_num_issue_query_threads", json!(threads)),
+            ]));
+            let script = Script { busy_us, response_len: vec![1], ..Script::default() };
+            Case::of(total_count, settings, script)
+        })
+        .boxed()
+}
+
 /// Searches for the peak. The rate is met as long as the phases are fast.
 fn peak_search() -> BoxedStrategy<Case> {
     // With few decimals, the smaller steps make boundaries that agree at once.
-    let step = prop_oneof![4 => 0.1..3.0, 1 => 0.001..0.003];
+    let step = prop_oneof![0.1..3.0, 0.001..0.002];
     let fields = vec![
         field(1.0, "schedule_rng_seed", seed()),
         field(0.5, "sample_index_rng_seed", seed()),
-        field(0.5, "server_find_peak_qps_decimals_of_precision", 0_i32..3),
+        field(0.8, "server_find_peak_qps_decimals_of_precision", 0_i32..3),
         field(0.5, "server_find_peak_qps_boundary_step_size", step),
         field(0.3, "accuracy_log_sampling_target", 1_u64..50),
         field(0.4, "server_max_async_queries", 1_u64..12),

@@ -6,7 +6,8 @@
 //! end for the same reason, and write the same files: summary and accuracy log byte for byte, the detail log entry by
 //! entry. What differs on purpose is in `differences.toml`.
 //!
-//! - `PROCTOR_DIFFERENTIAL_CASES`: cases of each test, four times as many of configuration files.
+//! - `PROCTOR_DIFFERENTIAL_CASES`: cases of each test, four times as many of configuration files, a
+//!   quarter with several issuing threads.
 //! - `PROCTOR_DIFFERENTIAL_SEED`: the seed, a number.
 //! - `PROCTOR_DIFFERENTIAL_CASE`: one case, as a failure prints it, to run alone.
 //!
@@ -23,6 +24,7 @@ mod logs;
 mod official;
 mod replay;
 mod start;
+mod threads;
 mod timeline;
 mod trace;
 
@@ -39,7 +41,10 @@ use crate::{case::Case, compare::check, differences::Differences, official::Offi
 const DEFAULT_CASES: u32 = 80;
 /// Cases without a test are quick.
 const CONFIGURATION_FACTOR: u32 = 4;
+/// Cases with several threads run in real time, twice.
+const THREADS_DIVISOR: u32 = 4;
 const CONFIGURATION: &str = "configuration files";
+const THREADS: &str = "issuing threads";
 /// How many smaller cases to try after a failure, and for how long.
 const MAX_SHRINKS: u32 = 300;
 const MAX_SHRINK_MS: u32 = 60_000;
@@ -62,6 +67,11 @@ fn server_matches_the_official_package() {
 #[test]
 fn offline_matches_the_official_package() {
     run("Offline", &generate::tests(Scenario::Offline), default_cases());
+}
+
+#[test]
+fn issuing_threads_match_the_official_package() {
+    run(THREADS, &generate::issuing_threads(), default_cases().div_ceil(THREADS_DIVISOR));
 }
 
 #[test]
@@ -155,7 +165,11 @@ impl Checker {
 
 /// Which of the tests a case belongs to.
 fn kind_of(case: &Case) -> &str {
-    if case.only_configure { CONFIGURATION } else { case.settings["scenario"].as_str().unwrap_or_default() }
+    match case.settings.get("scenario").and_then(|name| name.as_str()) {
+        _ if case.only_configure => CONFIGURATION,
+        _ if case.issuing_threads() > 0 => THREADS,
+        scenario => scenario.unwrap_or_default(),
+    }
 }
 
 /// How to run the case alone.
