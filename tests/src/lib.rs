@@ -27,9 +27,11 @@
 mod bench;
 mod compile;
 mod place;
+mod process;
 mod run;
 
-pub use bench::{Bench, Finished, Started};
+pub use bench::Bench;
 pub use compile::compile;
 pub use place::{datasets, find_plugin, plugin, workspace};
+pub use process::{Finished, Started};
 pub use run::Run;

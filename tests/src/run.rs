@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::bench::Finished;
+use crate::process::Finished;
 
 /// Size of one sample in `samples.bin`.
 const SAMPLE_BYTES: usize = 16;

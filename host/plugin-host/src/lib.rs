@@ -17,10 +17,10 @@
 //!    what is left in due order.
 //!
 //! # Choices
-//! - **Nothing that a plugin says is taken on trust.** Sizes, pointers, texts, codes, counts and the sizes of outputs are
-//!   checked; each defect is an error with words of its own ([`PluginHostError`]), or, where a run goes on, a fault of
-//!   the backend ([`Backend::faults`]). Pointers that are not null and aligned have to be trusted: no process can
-//!   check more of native code that it runs.
+//! - **Nothing that a plugin says is taken on trust.** Sizes, pointers, texts, codes, counts and the sizes of outputs
+//!   are checked; each defect is an error with words of its own ([`PluginHostError`]), or, where a run goes on, a
+//!   fault of the backend ([`Backend::faults`]). Pointers that are not null and aligned have to be trusted: no
+//!   process can check more of native code that it runs.
 //! - **Structures are copied by their size,** as much as both sides know, so that an older or newer plugin of the same
 //!   major version works.
 //! - **Nothing is unloaded.** Threads and destructors of a plugin may run to the end of the process; for the same

@@ -25,8 +25,8 @@ const NEAR_ERROR: f64 = 0.002;
 const WORTH_A_RUN: f64 = 1.5;
 /// Logarithm of the share of misses that is assumed where there are too few to tell.
 const NO_MISSES: f64 = 2.0;
-/// The rate that is tried in full runs lies this many standard deviations below the limit that is expected, so that most
-/// first runs are VALID.
+/// The rate that is tried in full runs lies this many standard deviations below the limit that is expected, so that
+/// most first runs are VALID.
 const MARGIN_DEVIATIONS: f64 = 1.0;
 
 /// The quantity that is searched over.

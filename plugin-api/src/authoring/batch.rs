@@ -122,8 +122,8 @@ impl BatchSample<'_> {
     pub fn output_mut(&mut self, output: usize) -> &mut [u8] {
         let output = self.raw_output(output);
         output.size_bytes = output.capacity_bytes;
-        // SAFETY: the ABI says that `data` has room for `capacity_bytes`, which the plugin alone uses during the call; it
-        // is not null because `raw_output` checked it.
+        // SAFETY: the ABI says that `data` has room for `capacity_bytes`, which the plugin alone uses during the
+        // call; it is not null because `raw_output` checked it.
         unsafe { slice::from_raw_parts_mut(output.data.cast(), output.capacity_bytes) }
     }
 

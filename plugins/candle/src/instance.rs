@@ -1,12 +1,31 @@
 //! One co-located copy of a model.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
-use candle_core::Tensor;
-use proctor_plugin_api::{Batch, Instance, PluginError, abi};
+use candle_core::{DType, Device, Tensor};
+use proctor_plugin_api::{Batch, Host, Instance, PluginError, abi, vocabulary::TensorSpec};
 use rayon::ThreadPool;
 
-use crate::{batch, model::Shared, network::Call};
+use crate::{
+    batch,
+    network::{Call, Network},
+};
+
+/// The part of a model that all of its instances use.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub host: Host,
+    pub network: Box<dyn Network>,
+    pub inputs: Vec<TensorSpec>,
+    pub outputs: Vec<TensorSpec>,
+    pub dtype: DType,
+    pub device: Device,
+    /// Bytes of inputs that were copied since the start. Only added up, so no order with other memory is needed.
+    pub input_bytes_copied: AtomicU64,
+}
 
 /// One co-located copy of a model: the shared weights, and threads of its own.
 #[derive(Debug)]

@@ -8,10 +8,15 @@ use std::{
     },
 };
 
-use candle_core::{DType, Device, utils::get_num_threads};
-use proctor_plugin_api::{Host, Model, ModelRequest, Placement, PluginError, vocabulary::TensorSpec};
+use candle_core::utils::get_num_threads;
+use proctor_plugin_api::{Host, Model, ModelRequest, Placement, PluginError};
 
-use crate::{instance::LoadedInstance, network::Network, threads, weights::Weights};
+use crate::{
+    instance::{LoadedInstance, Shared},
+    network::Network,
+    threads,
+    weights::Weights,
+};
 
 /// A loaded model and how its instances will be made.
 #[derive(Debug)]
@@ -21,19 +26,6 @@ pub struct LoadedModel {
     threads: usize,
     /// Where the weights come from and what they are, for people.
     origin: String,
-}
-
-/// The part that all instances use.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub host: Host,
-    pub network: Box<dyn Network>,
-    pub inputs: Vec<TensorSpec>,
-    pub outputs: Vec<TensorSpec>,
-    pub dtype: DType,
-    pub device: Device,
-    /// Bytes of inputs that were copied since the start. Only added up, so no order with other memory is needed.
-    pub input_bytes_copied: AtomicU64,
 }
 
 impl LoadedModel {

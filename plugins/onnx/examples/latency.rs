@@ -2,7 +2,8 @@
 //! called directly.
 //!
 //! ```text
-//! cargo run --release -p proctor-onnx --example latency -- model.onnx image 1x8x8 logits 10 [batch] [instances] [option=value ...]
+//! cargo run --release -p proctor-onnx --example latency -- model.onnx image 1x8x8 logits 10 \
+//!     [batch] [instances] [option=value ...]
 //! ```
 //! Prints the median and the 10th and 90th percentile in microseconds of all instances, each of which runs on a
 //! thread of its own, and the samples that all of them run in a second. Inputs are f32 and rise from 0 to 1.

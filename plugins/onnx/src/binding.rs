@@ -37,7 +37,8 @@ struct Values {
 }
 
 // SAFETY: the names point into memory that the structure owns and never changes. Values belong to the call, and the
-// runtime allows them on any thread. The memory that they refer to is vouched for by the code that binds it, on the thread that runs.
+// runtime allows them on any thread. The memory that they refer to is vouched for by the code that binds it, on the
+// thread that runs.
 unsafe impl Send for Values {}
 
 /// Memory of one tensor: address and size in bytes.

@@ -1,11 +1,27 @@
 //! Where a batch is executed.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
-use proctor_plugin_api::{Batch, Instance, PluginError, abi::ProctorStamps};
+use proctor_onnx_file::Fit;
+use proctor_plugin_api::{Batch, Host, Instance, PluginError, abi::ProctorStamps};
 use tract_onnx::prelude::multithread::{Executor, multithread_tract_scope};
 
-use crate::{model::Shared, slot::Slot};
+use crate::{plans::Plan, slot::Slot};
+
+/// State that the instances of a model share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub host: Host,
+    /// How samples and the model's tensors correspond.
+    pub fit: Fit,
+    /// The largest batch first.
+    pub plans: Vec<Plan>,
+    /// Bytes of samples that were copied since the start. A figure only: it orders nothing.
+    pub input_bytes_copied: AtomicU64,
+}
 
 /// One co-located copy of a model: a state and buffers for each plan, and threads of its own.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! A loaded model, and what its instances share.
+//! A loaded model.
 
 use std::sync::{
     Arc,
@@ -8,7 +8,11 @@ use std::sync::{
 use proctor_onnx_file::Fit;
 use proctor_plugin_api::{Host, Model, Placement, PluginError};
 
-use crate::{executor::executor, instance::TractInstance, plans::Plan};
+use crate::{
+    executor::executor,
+    instance::{Shared, TractInstance},
+    plans::Plan,
+};
 
 /// A loaded model.
 #[derive(Debug)]
@@ -16,18 +20,6 @@ pub struct TractModel {
     shared: Arc<Shared>,
     /// Threads of each instance.
     threads: usize,
-}
-
-/// State that the instances of a model share.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub host: Host,
-    /// How samples and the model's tensors correspond.
-    pub fit: Fit,
-    /// The largest batch first.
-    pub plans: Vec<Plan>,
-    /// Bytes of samples that were copied since the start. A figure only: it orders nothing.
-    pub input_bytes_copied: AtomicU64,
 }
 
 impl TractModel {

@@ -100,8 +100,8 @@ fn check_alone(path: &Path) -> Result<(), RuntimeLibraryError> {
 
 /// Opens a library and asks for its version, so that every way to be wrong has words of its own.
 fn open(path: &Path) -> Result<(Library, String), RuntimeLibraryError> {
-    // SAFETY: loading runs the library's initialisers. Those of ONNX Runtime have no preconditions; a user who names another
-    // library vouches for it, as for any plugin.
+    // SAFETY: loading runs the library's initialisers. Those of ONNX Runtime have no preconditions; a user who names
+    // another library vouches for it, as for any plugin.
     let library = unsafe { Library::new(path) }.map_err(|error| RuntimeLibraryError::NotLoadable {
         path: path.to_owned(),
         reason: error.to_string(),

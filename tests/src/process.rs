@@ -1,0 +1,164 @@
+//! The program in a process of its own, while it runs and when it has ended.
+
+use std::{
+    fs::{self, File},
+    os::unix::process::ExitStatusExt,
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use tempfile::TempDir;
+
+/// Far longer than any run of a test takes, on any machine: what is still running then hangs.
+const LIMIT: Duration = Duration::from_secs(90);
+
+/// The program, running.
+#[derive(Debug)]
+pub struct Started {
+    child: Child,
+    command: String,
+    streams: TempDir,
+    folder: Arc<TempDir>,
+}
+
+impl Started {
+    pub(crate) fn new(mut command: Command, folder: Arc<TempDir>) -> Self {
+        // Files, not pipes: no thread has to read along, and the output of a killed program can be shown.
+        let streams =
+            tempfile::Builder::new().prefix("streams-").tempdir_in(&*folder).expect("a folder can be made");
+        let stream = |name: &str| File::create(streams.path().join(name)).expect("a file can be made");
+        command.stdin(Stdio::null()).stdout(stream("stdout")).stderr(stream("stderr"));
+        let child = command.spawn().expect("the program starts");
+        Self { child, command: format!("{command:?}"), streams, folder }
+    }
+
+    /// The id of the process.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Its stderr so far.
+    #[must_use]
+    pub fn stderr(&self) -> String {
+        self.read("stderr")
+    }
+
+    /// Waits until something holds.
+    ///
+    /// # Panics
+    /// If the program ends before, or it takes too long.
+    pub fn wait_until(&mut self, what: &str, mut holds: impl FnMut(&Self) -> bool) {
+        let start = Instant::now();
+        while !holds(self) {
+            let ended = self.child.try_wait().expect("the program can be waited for");
+            assert!(ended.is_none(), "{} ended before {what}:\n{}", self.command, self.output());
+            self.give_up_after(start, what);
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Sends a signal by its name, such as `INT`.
+    ///
+    /// # Panics
+    /// If it cannot be sent.
+    pub fn signal(&self, name: &str) {
+        let command = format!("kill -{name} {}", self.id());
+        let sent = Command::new("sh").args(["-c", &command]).status().expect("a shell starts");
+        assert!(sent.success(), "{command}");
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Panics
+    /// If it does not end by itself within a minute or two.
+    #[must_use]
+    pub fn finish(mut self) -> Finished {
+        let start = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().expect("the program can be waited for") {
+                break status;
+            }
+            self.give_up_after(start, "its end");
+            thread::sleep(Duration::from_millis(5));
+        };
+        Finished {
+            command: self.command.clone(),
+            status,
+            stdout: self.read("stdout"),
+            stderr: self.read("stderr"),
+            _folder: Arc::clone(&self.folder),
+        }
+    }
+
+    fn give_up_after(&mut self, start: Instant, what: &str) {
+        if start.elapsed() > LIMIT {
+            // It may have ended in this very moment.
+            let _ = self.child.kill();
+            panic!("{} hangs: it was waited for {what} for {LIMIT:?}:\n{}", self.command, self.output());
+        }
+    }
+
+    fn output(&self) -> String {
+        format!("--- stdout\n{}--- stderr\n{}", self.read("stdout"), self.read("stderr"))
+    }
+
+    fn read(&self, stream: &str) -> String {
+        let bytes = fs::read(self.streams.path().join(stream)).expect("the file was made at the start");
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+/// A test that fails leaves no program behind.
+impl Drop for Started {
+    fn drop(&mut self) {
+        // After its end there is nothing to kill, and nothing to say about it.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The program, when it has ended.
+#[derive(Debug)]
+pub struct Finished {
+    command: String,
+    status: ExitStatus,
+    /// Its stdout.
+    pub stdout: String,
+    /// Its stderr.
+    pub stderr: String,
+    /// The folder with what it has left, kept as long as it may be read.
+    _folder: Arc<TempDir>,
+}
+
+impl Finished {
+    /// The exit code.
+    ///
+    /// # Panics
+    /// If a signal has ended the program: it crashed.
+    #[must_use]
+    pub fn code(&self) -> i32 {
+        let code = self.status.code();
+        code.unwrap_or_else(|| panic!("signal {:?} ended the program: {self}", self.status.signal()))
+    }
+
+    /// Asserts the exit code, and that all of `texts` are on stderr.
+    ///
+    /// # Panics
+    /// If not, with the output.
+    pub fn assert_error(&self, code: i32, texts: &[&str]) {
+        assert_eq!(self.code(), code, "{self}");
+        for text in texts {
+            assert!(self.stderr.contains(text), "no \"{text}\" on stderr of {self}");
+        }
+    }
+}
+
+impl std::fmt::Display for Finished {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { command, status, stdout, stderr, .. } = self;
+        write!(f, "{command} ({status})\n--- stdout\n{stdout}--- stderr\n{stderr}")
+    }
+}
