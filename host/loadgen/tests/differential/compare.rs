@@ -42,8 +42,8 @@ const ATTEMPTS: u32 = 10;
 #[derive(Debug, PartialEq, Eq)]
 enum Compared {
     Same,
-    /// Run it again. The official program issued its first query so late that the test was over with it. The replay issues the first
-    /// query of a stream right at the start, and cannot follow.
+    /// Run it again. The official program issued its first query so late that the test was over with it: the replay
+    /// issues the first query of a stream right at the start, and cannot follow. Or it crashed with threads.
     NotYet,
 }
 

@@ -1,7 +1,7 @@
 //! Several issuing threads, which run in real time on both sides: which queries each one issues, and which it merges.
 //!
-//! Two runs have other instants, so they are not compared with each other: both have to issue the same samples at the same
-//! scheduled offsets, in those calls that the rule asks for at the instants that they had.
+//! Two runs have other instants, so they are not compared with each other: both have to issue the same samples at the
+//! same scheduled offsets, in those calls that the rule asks for at the instants that they had.
 
 use std::{
     fs,
@@ -65,8 +65,8 @@ fn check(effective: &EffectiveSettings, mut issued: Vec<Vec<u64>>, trace: &str) 
     if issued == expected { Ok(()) } else { Err(format!("calls {issued:?}, expected {expected:?}")) }
 }
 
-/// The calls of one thread: a query, and, if overdue queries are merged, the following ones that were scheduled when it was
-/// issued. A merged query has the instant of its call.
+/// The calls of one thread: a query, and, if overdue queries are merged, the following ones that were scheduled when
+/// it was issued. A merged query has the instant of its call.
 fn calls_of(own: &[&Times], merges: bool) -> Result<Vec<Vec<u64>>, String> {
     let mut calls = Vec::new();
     let mut rest = own;

@@ -19,8 +19,9 @@ pub(super) const ROUNDS: [&Round; 3] = [&v5_0::ROUND, &v0_7::ROUND, &v0_5::ROUND
 pub struct Round {
     /// Name of the round, which is the value of the setting `rules`.
     pub name: &'static str,
-    /// Whether MultiStream sends a query at each fixed interval, which is also its latency bound, and has the samples of a
-    /// query for its metric. Otherwise a query follows when the last one is complete, and the metric is a latency.
+    /// Whether MultiStream sends a query at each fixed interval, which is also its latency bound, and has the samples
+    /// of a query for its metric. Otherwise a query follows when the last one is complete, and the metric is a
+    /// latency.
     pub has_intervals: bool,
     /// Whether early stopping judges if enough queries were seen.
     pub stops_early: bool,
@@ -91,8 +92,8 @@ impl Round {
         if scenario == Scenario::Server { self.server_run_count } else { 1 }
     }
 
-    /// Returns the fewest queries of a valid run, in Offline the fewest samples, where `tail` is the share of queries that
-    /// has to meet the latency bound. `None` in rounds without tables of their own.
+    /// Returns the fewest queries of a valid run, in Offline the fewest samples, where `tail` is the share of queries
+    /// that has to meet the latency bound. `None` in rounds without tables of their own.
     #[must_use]
     pub fn min_query_count(&self, scenario: Scenario, tail: f64) -> Option<u64> {
         self.tables.as_ref().map(|tables| tables.min_query_count(scenario, tail))
@@ -113,8 +114,8 @@ impl Tables {
         }
     }
 
-    /// Returns the bounds of a benchmark: those of its model's row; else what all rows of its task agree on; else those of
-    /// an unknown one.
+    /// Returns the bounds of a benchmark: those of its model's row; else what all rows of its task agree on; else those
+    /// of an unknown one.
     #[must_use]
     pub fn bounds(&self, model: &str, task: &str) -> Bounds {
         if let Some(row) = self.benchmarks.iter().find(|row| row.model == model) {

@@ -7,8 +7,8 @@ use crate::{
 
 /// Whether a system keeps up with a number of streams.
 ///
-/// The metric of MultiStream at fixed intervals is the largest number of streams with which a run is VALID; each run is about
-/// one number.
+/// The metric of MultiStream at fixed intervals is the largest number of streams with which a run is VALID; each run
+/// is about one number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IntervalResult {
     /// Samples in each query.
