@@ -4,7 +4,7 @@
 //!
 //! | function | bound | beyond |
 //! |---|---|---|
-//! | [`exp`] | relative [`EXP_RELATIVE_ERROR`] on -87 ..= 88 | infinity above 88.73; 0 below -103.98, denormal results lose digits |
+//! | [`exp`] | relative [`EXP_RELATIVE_ERROR`] on -87 ..= 88 | infinity above 88.73; 0 below -103.98 |
 //! | [`sigmoid`] | absolute [`SIGMOID_ABSOLUTE_ERROR`] | arguments are held within -30 ..= 30 |
 //! | [`tanh`] | absolute [`TANH_ABSOLUTE_ERROR`] | arguments are held within -15 ..= 15 |
 //!

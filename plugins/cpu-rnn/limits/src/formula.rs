@@ -7,7 +7,7 @@
 
 use proctor_rnn_layer::{Directions, LayerShape};
 
-use crate::{MachineLimits, Speeds};
+use crate::machine::{MachineLimits, Speeds};
 
 impl MachineLimits {
     /// Least time of one call of a layer on `cores` cores, in ns: matrix products only, nothing for barriers,

@@ -4,12 +4,10 @@ use std::{sync::Barrier, thread, time::Duration};
 
 use serde::Serialize;
 
-use crate::{
-    CacheSizes,
-    kernels::{flops_per_call, isa, multiply_adds, read},
-    memory::Buffer,
-    pinned::{pin_to, rate_on},
-};
+use crate::caches::CacheSizes;
+use crate::kernels::{flops_per_call, isa, multiply_adds, read};
+use crate::memory::Buffer;
+use crate::pinned::{pin_to, rate_on};
 
 /// One measurement takes this long.
 const WINDOW: Duration = Duration::from_millis(20);

@@ -2,7 +2,7 @@
 
 use proctor_rnn_engine::{Sequences, SequencesMut};
 
-use crate::{Batch, RunError};
+use crate::model::{Batch, RunError};
 
 /// Room for the addresses of one tensor of each sample; kept between batches.
 #[derive(Debug, Default)]

@@ -1,6 +1,6 @@
 //! Models around recurrent layers, from ONNX and safetensors files.
 //!
-//! [`load`] makes a [`Model`] of a benchmark's files; a model makes [`Instance`]s, which execute [`Batch`]es.
+//! [`load()`] makes a [`Model`] of a benchmark's files; a model makes [`Instance`]s, which execute [`Batch`]es.
 //! [`mod@safetensors`] reads weights with PyTorch's names; [`graph`] runs operations around recurrent
 //! layers, which [`onnx`] files become; [`nets`] are the networks of the benchmarks.
 

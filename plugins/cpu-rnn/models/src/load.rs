@@ -5,11 +5,14 @@ use std::{path::Path, sync::Arc};
 use proctor_rnn_layer::{GruReset, Precision};
 use proctor_vocabulary::{ElementType, TensorSpec};
 
-use crate::{
-    Model, Scheduler, nets,
-    onnx::{self, Mismatch, OnnxError, ReadOptions},
-    safetensors::{Stack, StackOutput, StackSettings, WeightsError},
-};
+use crate::model::{Model, Scheduler};
+use crate::nets;
+use crate::onnx::error::OnnxError;
+use crate::onnx::fit::Mismatch;
+use crate::onnx::read::ReadOptions;
+use crate::onnx::{self};
+use crate::safetensors::error::WeightsError;
+use crate::safetensors::stack::{Stack, StackOutput, StackSettings};
 
 /// The model to be loaded, and how it will be used.
 #[derive(Clone, Copy)]

@@ -2,18 +2,13 @@
 
 use std::{fmt::Write, time::Duration};
 
-use crate::{
-    LayerPlan, ModelPlan,
-    paper::{
-        fusion::FusedProduct,
-        parallelism::groups,
-        partition::{Extents, Partition, hidden_product, movement, movement_swept},
-        pruning::{Pruned, Rule},
-    },
-    plan::PlanOrigin,
-    predict::{flop, partition_of, predict},
-    search::{Addition, Candidate, FusedPattern, Search},
-};
+use crate::paper::fusion::FusedProduct;
+use crate::paper::parallelism::groups;
+use crate::paper::partition::{Extents, Partition, hidden_product, movement, movement_swept};
+use crate::paper::pruning::{Pruned, Rule};
+use crate::plan::{LayerPlan, ModelPlan, PlanOrigin};
+use crate::predict::{flop, partition_of, predict};
+use crate::search::{Addition, Candidate, FusedPattern, Search};
 use proctor_rnn_layer::{
     Cell, Chunk, Directions, GruReset, LayerShape, Machine, Mapping, Precision, RnnActivation, Schedule,
     Sweep,

@@ -2,11 +2,10 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{
-    Element, Op, Tensor, element_count,
-    lower::{Info, Inputs, Lowered, Source, lower},
-};
-use crate::Dense;
+use crate::dense::Dense;
+use crate::graph::lower::{Info, Inputs, Lowered, Source, lower};
+use crate::graph::op::Op;
+use crate::graph::tensor::{Element, Tensor, element_count};
 
 /// Number of a value in its graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -203,7 +202,7 @@ pub(super) fn fold(op: &Op, known: &[Option<Info>]) -> Result<Vec<Arc<Tensor>>, 
 }
 
 /// Wraps integers to the width of their type.
-pub(super) fn wrap(element: Element, values: &mut super::ValuesMut<'_>) {
+pub(super) fn wrap(element: Element, values: &mut crate::graph::tensor::ValuesMut<'_>) {
     if element == Element::I32 {
         values.integers().iter_mut().for_each(|value| *value = i64::from(*value as i32));
     }

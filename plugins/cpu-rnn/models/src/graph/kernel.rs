@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{
-    Binary, Element, ReduceKind, Unary, ValuesMut, ValuesRef, View,
-    strided::{self, Dimension, for_each_row},
-};
-use crate::{Dense, dense};
+use crate::dense;
+use crate::dense::Dense;
+use crate::graph::op::{Binary, ReduceKind, Unary};
+use crate::graph::strided::{self, Dimension, for_each_row};
+use crate::graph::tensor::{Element, ValuesMut, ValuesRef, View};
 
 /// A computation on tensors of fixed shapes.
 #[derive(Debug, Clone)]

@@ -6,15 +6,15 @@
 //!
 //! Operations mean what the ONNX operators of the same names mean.
 
-mod build;
+pub(crate) mod build;
 mod kernel;
 mod lower;
-mod op;
-mod program;
-mod recurrent;
-mod session;
+pub(crate) mod op;
+pub(crate) mod program;
+pub(crate) mod recurrent;
+pub(crate) mod session;
 mod strided;
-mod tensor;
+pub(crate) mod tensor;
 
 pub use build::{Dim, Graph, GraphBuilder, GraphInput, Node, NodeError, ValueId};
 pub use op::{Binary, Gemm, Op, Reduce, ReduceKind, Slice, Softmax, Split, Unary};

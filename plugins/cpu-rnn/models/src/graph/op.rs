@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{Element, recurrent::Recurrent};
-use crate::Dense;
+use crate::dense::Dense;
+use crate::graph::recurrent::Recurrent;
+use crate::graph::tensor::Element;
 
 /// An operation. Names and meaning are those of the ONNX operators.
 #[derive(Debug, Clone)]

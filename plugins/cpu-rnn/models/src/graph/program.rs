@@ -5,14 +5,12 @@ use std::{collections::BTreeMap, sync::Arc};
 use proctor_rnn_engine::Layer;
 use proctor_rnn_layer::{LayerShape, Schedule};
 
-use super::{
-    Element, Graph, Node, NodeError, Op, Tensor, ValueId,
-    build::fold,
-    element_count,
-    kernel::Kernel,
-    lower::{Info, Inputs, Lowered, Source, lower},
-    recurrent::Recurrent,
-};
+use crate::graph::build::{Graph, Node, NodeError, ValueId, fold};
+use crate::graph::kernel::Kernel;
+use crate::graph::lower::{Info, Inputs, Lowered, Source, lower};
+use crate::graph::op::Op;
+use crate::graph::recurrent::Recurrent;
+use crate::graph::tensor::{Element, Tensor, element_count};
 
 /// Chooses the schedule of a recurrent node: its number in the graph, its layer and the shape of its calls.
 pub type ScheduleOf<'a> = &'a mut dyn FnMut(usize, &Layer, &LayerShape) -> Schedule;

@@ -7,8 +7,8 @@ use proctor_rnn_engine::{
 };
 use proctor_rnn_layer::{Cell, Directions, GruReset, Precision, Schedule};
 
-use super::{Element, Tensor, View};
-use crate::RunError;
+use crate::graph::tensor::{Element, Tensor, View};
+use crate::model::RunError;
 
 /// A recurrent node: its layer, and how its tensors are laid out.
 #[derive(Debug, Clone)]

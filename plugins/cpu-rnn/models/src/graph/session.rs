@@ -2,14 +2,12 @@
 
 use proctor_rnn_engine::{Team, Workspace};
 
-use super::{
-    Element, Program, ValuesMut, ValuesRef, View,
-    build::wrap,
-    kernel::{Kernel, NoSuchRow},
-    program::{Operand, Place, Slot, Step, Work},
-    recurrent::RecurrentCall,
-};
-use crate::RunError;
+use crate::graph::build::wrap;
+use crate::graph::kernel::{Kernel, NoSuchRow};
+use crate::graph::program::{Operand, Place, Program, Slot, Step, Work};
+use crate::graph::recurrent::RecurrentCall;
+use crate::graph::tensor::{Element, ValuesMut, ValuesRef, View};
+use crate::model::RunError;
 
 /// Inputs of a node that are found without an allocation.
 const INPUTS_AT_ONCE: usize = 8;

@@ -6,17 +6,15 @@ use proctor_rnn_engine::Team;
 use proctor_rnn_layer::{Cell, GruReset};
 use proctor_vocabulary::TensorSpec;
 
-use super::{
-    inputs::{WordInput, check_batch, write_row},
-    known::{Known, Settings, f32_spec, i32_spec, zeros},
-    layers::{
-        Embedding,
-        attention::{attention_sum, dot_scores},
-        softmax,
-    },
-    recurrent::{Calls, Expected, Pass, Planner, Recurrent, Runner},
-};
-use crate::{Batch, Instance, Model, RunError, safetensors::WeightsError};
+use crate::model::{Batch, Instance, Model, RunError};
+use crate::nets::inputs::{WordInput, check_batch, write_row};
+use crate::nets::known::{Known, Settings, f32_spec, i32_spec, zeros};
+use crate::nets::layers::attention::dot::dot_scores;
+use crate::nets::layers::attention::sum::attention_sum;
+use crate::nets::layers::embedding::Embedding;
+use crate::nets::layers::softmax::softmax;
+use crate::nets::recurrent::{Calls, Expected, Pass, Planner, Recurrent, Runner};
+use crate::safetensors::error::WeightsError;
 
 /// Sizes of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Reads the tensors of samples, checked.
 
-use crate::{Batch, RunError};
+use crate::model::{Batch, RunError};
 
 /// A tensor of words, and the one with the lengths of its sequences.
 #[derive(Debug, Clone, Copy)]

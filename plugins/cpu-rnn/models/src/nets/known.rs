@@ -5,7 +5,8 @@ use std::sync::Arc;
 use proctor_vocabulary::{ElementType, TensorSpec};
 
 use super::recurrent::Planner;
-use crate::{Model, RunError, model::MEMORY_BYTES_MAX, safetensors::WeightsError};
+use crate::model::{MEMORY_BYTES_MAX, Model, RunError};
+use crate::safetensors::error::WeightsError;
 
 /// A network that can be loaded by its id.
 #[derive(Debug, Clone, Copy)]

@@ -14,7 +14,7 @@ mod inputs;
 mod known;
 pub mod layers;
 mod network;
-mod recurrent;
+pub(crate) mod recurrent;
 mod rnnt;
 mod text_similarity;
 

@@ -10,10 +10,9 @@ use super::{
     recurrent::Planner,
     rnnt, text_similarity,
 };
-use crate::{
-    LoadError, LoadRequest, Model,
-    safetensors::{Weights, read_file},
-};
+use crate::load::{LoadError, LoadRequest};
+use crate::model::Model;
+use crate::safetensors::weights::{Weights, read_file};
 
 /// Every network: one list for each file.
 const NETWORKS: [&[Known]; 5] = [

@@ -5,11 +5,11 @@ use std::sync::OnceLock;
 use proctor_rnn_engine::{Call, Layer, Sequences, SequencesMut, Team, Workspace};
 use proctor_rnn_layer::{Cell, Precision};
 
-use super::layers::Embedding;
-use crate::{
-    Dense, LayerCalls, Plans, RunError, Scheduler,
-    safetensors::{Weights, WeightsError},
-};
+use crate::dense::Dense;
+use crate::model::{LayerCalls, Plans, RunError, Scheduler};
+use crate::nets::layers::embedding::Embedding;
+use crate::safetensors::error::WeightsError;
+use crate::safetensors::weights::Weights;
 
 /// The source of a network's layers, and the scheduler of their calls.
 pub(super) struct Planner<'a, 'b> {

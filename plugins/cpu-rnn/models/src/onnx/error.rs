@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::graph::NodeError;
+use crate::graph::build::NodeError;
 
 /// Why an ONNX file cannot be used. Every message names the file.
 #[derive(Debug, thiserror::Error)]

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use proctor_rnn_layer::Schedule;
 use proctor_vocabulary::{ElementType, TensorSpec};
 
-use crate::graph::{Dim, Element, Graph, GraphInput, Program};
+use crate::graph::build::{Dim, Graph, GraphInput};
+use crate::graph::program::Program;
+use crate::graph::tensor::Element;
 
 /// Most inputs of a graph that are fed without an allocation.
 pub(super) const INPUTS_MAX: usize = 8;

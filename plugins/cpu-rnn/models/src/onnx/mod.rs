@@ -4,18 +4,17 @@
 //! to 28 of ONNX's own domain are read; tensors hold f32, i32 or i64.
 
 mod attributes;
-mod error;
-mod fit;
+pub(crate) mod error;
+pub(crate) mod fit;
 mod model;
 mod node;
-mod read;
-mod tensor;
+pub(crate) mod read;
+pub(crate) mod tensor;
 
 pub use error::OnnxError;
-pub(crate) use fit::Mismatch;
 pub(crate) use model::prepare;
 pub use read::{ReadOptions, from_bytes, input_names, load};
 pub use tensor::tensor_from_bytes;
 
 #[cfg(doc)]
-use crate::graph::Graph;
+use crate::graph::build::Graph;

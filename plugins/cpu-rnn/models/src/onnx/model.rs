@@ -7,10 +7,13 @@ use proctor_rnn_layer::{LayerShape, Schedule};
 use proctor_vocabulary::{ElementType, TensorSpec};
 
 use super::fit::{Fit, INPUTS_MAX, Mismatch, Port, fit};
-use crate::{
-    Batch, Instance, LayerCalls, Model, Plans, RunError, Scheduler,
-    graph::{Graph, Op, Program, Session, ValuesRef, View},
-    model::{MEMORY_BYTES_MAX, PLANNED_BATCH_MAX},
+use crate::graph::build::Graph;
+use crate::graph::op::Op;
+use crate::graph::program::Program;
+use crate::graph::session::Session;
+use crate::graph::tensor::{ValuesRef, View};
+use crate::model::{
+    Batch, Instance, LayerCalls, MEMORY_BYTES_MAX, Model, PLANNED_BATCH_MAX, Plans, RunError, Scheduler,
 };
 
 /// A graph that was matched with the tensors of a benchmark and planned for the smallest and the largest batch.
@@ -73,7 +76,11 @@ pub(crate) fn prepare(
 }
 
 impl GraphModel {
-    fn program(&self, batch: usize, schedule: crate::graph::ScheduleOf<'_>) -> Result<Program, String> {
+    fn program(
+        &self,
+        batch: usize,
+        schedule: crate::graph::program::ScheduleOf<'_>,
+    ) -> Result<Program, String> {
         let shapes: Vec<Vec<usize>> = self.fit.inputs.iter().map(|port| port.batch_shape(batch)).collect();
         Program::new(&self.graph, &shapes, schedule).map_err(|error| error.to_string())
     }

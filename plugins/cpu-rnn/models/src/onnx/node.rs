@@ -6,9 +6,9 @@ use super::{
     attributes::Attributes,
     tensor::{element, tensor},
 };
-use crate::graph::{
-    Binary, Gemm, Op, RecurrentSpec, Reduce, ReduceKind, Slice, Softmax, Split, Tensor, Unary,
-};
+use crate::graph::op::{Binary, Gemm, Op, Reduce, ReduceKind, Slice, Softmax, Split, Unary};
+use crate::graph::recurrent::RecurrentSpec;
+use crate::graph::tensor::Tensor;
 use proctor_onnx_file::proto::NodeProto;
 
 /// Meaning of a node of the file.
@@ -179,10 +179,12 @@ fn constant(node: &NodeProto) -> Result<Tensor, String> {
     }
     if attributes.has("value_int") {
         let value = attributes.int("value_int", 0)?;
-        return Ok(Tensor::integer(crate::graph::Element::I64, &[], vec![value]));
+        return Ok(Tensor::integer(crate::graph::tensor::Element::I64, &[], vec![value]));
     }
     match attributes.ints("value_ints")? {
-        Some(values) => Ok(Tensor::integer(crate::graph::Element::I64, &[values.len()], values.to_vec())),
+        Some(values) => {
+            Ok(Tensor::integer(crate::graph::tensor::Element::I64, &[values.len()], values.to_vec()))
+        }
         None => Err("it has no value".to_owned()),
     }
 }

@@ -11,14 +11,13 @@ use proctor_onnx_file::proto::{GraphProto, ModelProto, NodeProto, ValueInfoProto
 use proctor_rnn_layer::Precision;
 use prost::Message;
 
-use super::{
-    OnnxError,
-    node::{Parsed, label, parse},
-    tensor::{element, tensor},
-};
-use crate::graph::{
-    Dim, Element, Graph, GraphBuilder, NodeError, Op, Recurrent, RecurrentSpec, Tensor, ValueId,
-};
+use crate::graph::build::{Dim, Graph, GraphBuilder, NodeError, ValueId};
+use crate::graph::op::Op;
+use crate::graph::recurrent::{Recurrent, RecurrentSpec};
+use crate::graph::tensor::{Element, Tensor};
+use crate::onnx::error::OnnxError;
+use crate::onnx::node::{Parsed, label, parse};
+use crate::onnx::tensor::{element, tensor};
 
 /// A protobuf message cannot be larger.
 const FILE_BYTES_MAX: u64 = (1 << 31) - 1;

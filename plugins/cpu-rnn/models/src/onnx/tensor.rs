@@ -2,7 +2,7 @@
 
 use prost::Message;
 
-use crate::graph::{Element, Tensor, Values, element_count};
+use crate::graph::tensor::{Element, Tensor, Values, element_count};
 use proctor_onnx_file::proto::TensorProto;
 
 /// Names of the element types by their numbers in `TensorProto.DataType`.

@@ -3,9 +3,9 @@
 //! [`Weights`] takes tensors out of a file one by one, checked; [`Stack`] is the model of a file that holds nothing but
 //! a stack of recurrent layers and perhaps a linear layer.
 
-mod error;
-mod stack;
-mod weights;
+pub(crate) mod error;
+pub(crate) mod stack;
+pub(crate) mod weights;
 
 pub use error::WeightsError;
 pub use stack::{Stack, StackOutput, StackSettings};

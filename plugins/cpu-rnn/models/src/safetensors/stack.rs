@@ -5,8 +5,11 @@ use std::{path::Path, sync::Arc};
 use proctor_rnn_engine::{Call, Layer, Sequences, SequencesMut, Team, Workspace};
 use proctor_rnn_layer::{Cell, GruReset, Precision, RnnActivation};
 
-use super::{Weights, WeightsError, read_file};
-use crate::{Batch, Dense, Instance, Model, Places, Plans, RunError, Scheduler, model::MEMORY_BYTES_MAX};
+use crate::batch::Places;
+use crate::dense::Dense;
+use crate::model::{Batch, Instance, MEMORY_BYTES_MAX, Model, Plans, RunError, Scheduler};
+use crate::safetensors::error::WeightsError;
+use crate::safetensors::weights::{Weights, read_file};
 
 /// Layers and linear layer of a file, before it is known how they will be run.
 #[derive(Debug)]

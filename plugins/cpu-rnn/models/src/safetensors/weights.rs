@@ -6,8 +6,8 @@ use proctor_rnn_engine::{DirectionWeights, Layer, LayerSpec};
 use proctor_rnn_layer::{Cell, Directions, Precision};
 use safetensors::{Dtype, SafeTensorError, SafeTensors, tensor::TensorView};
 
-use super::WeightsError;
-use crate::Dense;
+use crate::dense::Dense;
+use crate::safetensors::error::WeightsError;
 
 /// Largest file that is read: some ten times the size of the largest model here.
 const FILE_BYTES_MAX: u64 = 16 << 30;

@@ -5,12 +5,11 @@ mod product;
 
 use std::sync::Arc;
 
-use super::{
-    Element, Op, Reduce, ReduceKind, Softmax, Tensor,
-    kernel::Kernel,
-    recurrent::Recurrent,
-    strided::{broadcast, broadcast_strides, simplify, strides},
-};
+use crate::graph::kernel::Kernel;
+use crate::graph::op::{Op, Reduce, ReduceKind, Softmax};
+use crate::graph::recurrent::Recurrent;
+use crate::graph::strided::{broadcast, broadcast_strides, simplify, strides};
+use crate::graph::tensor::{Element, Tensor};
 
 /// Knowledge of a value before anything runs.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,11 +1,9 @@
 //! Operations that move values without changing them.
 
 use super::{Inputs, Lowered, Source, axis, computed};
-use crate::graph::{
-    Op, Slice, Split,
-    kernel::Kernel,
-    strided::{simplify, strides},
-};
+use crate::graph::kernel::Kernel;
+use crate::graph::op::{Op, Slice, Split};
+use crate::graph::strided::{simplify, strides};
 
 /// Finds the result of an operation that moves values.
 pub(super) fn lower(op: &Op, inputs: Inputs<'_>) -> Result<Lowered, String> {

@@ -3,14 +3,11 @@
 use std::sync::Arc;
 
 use super::{Inputs, Lowered, computed};
-use crate::{
-    Dense,
-    graph::{
-        Element, Gemm, element_count,
-        kernel::Kernel,
-        strided::{broadcast, broadcast_strides, for_each_row, simplify},
-    },
-};
+use crate::dense::Dense;
+use crate::graph::kernel::Kernel;
+use crate::graph::op::Gemm;
+use crate::graph::strided::{broadcast, broadcast_strides, for_each_row, simplify};
+use crate::graph::tensor::{Element, element_count};
 
 /// Most products of one pair of stacks.
 const PRODUCTS_MAX: usize = 1 << 24;

@@ -6,20 +6,16 @@ use proctor_rnn_engine::Team;
 use proctor_rnn_layer::Cell;
 
 use super::{LAYERS, RESIDUAL_FROM, Sizes, encoder::Encoding};
-use crate::{
-    Dense, RunError,
-    nets::{
-        known::{Settings, zeros},
-        layers::{
-            Embedding,
-            attention::Additive,
-            beam::{Row, Scorer},
-            softmax, weighted_sum,
-        },
-        recurrent::{Calls, Expected, Planner, Recurrent, Runner, Step},
-    },
-    safetensors::WeightsError,
-};
+use crate::dense::Dense;
+use crate::model::RunError;
+use crate::nets::known::{Settings, zeros};
+use crate::nets::layers::attention::additive::Additive;
+use crate::nets::layers::beam::search::{Row, Scorer};
+use crate::nets::layers::embedding::Embedding;
+use crate::nets::layers::softmax::softmax;
+use crate::nets::layers::weighted_sum;
+use crate::nets::recurrent::{Calls, Expected, Planner, Recurrent, Runner, Step};
+use crate::safetensors::error::WeightsError;
 
 #[derive(Debug)]
 pub(super) struct Decoder {

@@ -3,15 +3,11 @@
 use proctor_rnn_layer::Cell;
 
 use super::{LAYERS, RESIDUAL_FROM, Sizes};
-use crate::{
-    Batch, RunError,
-    nets::{
-        known::{Settings, zeros},
-        layers::Embedding,
-        recurrent::{Calls, Expected, Pass, Planner, Recurrent, Runner},
-    },
-    safetensors::WeightsError,
-};
+use crate::model::{Batch, RunError};
+use crate::nets::known::{Settings, zeros};
+use crate::nets::layers::embedding::Embedding;
+use crate::nets::recurrent::{Calls, Expected, Pass, Planner, Recurrent, Runner};
+use crate::safetensors::error::WeightsError;
 
 #[derive(Debug)]
 pub(super) struct Encoder {

@@ -12,13 +12,14 @@ use std::sync::Arc;
 use proctor_rnn_engine::Team;
 use proctor_vocabulary::TensorSpec;
 
-use super::{
-    inputs::{WordInput, check_batch, write_words},
-    known::{Known, Settings, i32_spec},
-    layers::beam::{Beam, BeamOptions, Row, search},
-    recurrent::{Planner, Recurrent, Runner},
-};
-use crate::{Batch, Instance, Model, RunError, safetensors::WeightsError};
+use crate::model::{Batch, Instance, Model, RunError};
+use crate::nets::inputs::{WordInput, check_batch, write_words};
+use crate::nets::known::{Known, Settings, i32_spec};
+use crate::nets::layers::beam::hypotheses::Beam;
+use crate::nets::layers::beam::options::BeamOptions;
+use crate::nets::layers::beam::search::{Row, search};
+use crate::nets::recurrent::{Planner, Recurrent, Runner};
+use crate::safetensors::error::WeightsError;
 use decoder::{Decoder, Decoding, Steps};
 use encoder::{Encoder, Encoding};
 

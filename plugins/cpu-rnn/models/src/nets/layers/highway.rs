@@ -2,8 +2,8 @@
 
 use proctor_rnn_engine::Team;
 
-use super::Activation;
-use crate::Dense;
+use crate::dense::Dense;
+use crate::nets::layers::activation::Activation;
 
 /// One highway layer: `g * f(transform x) + (1 - g) * x` with `g = sigmoid(gate x)`.
 #[derive(Debug)]

@@ -2,15 +2,15 @@
 //!
 //! Each is a small thing on slices that knows no model. What is computed per step allocates nothing.
 
-mod activation;
+pub(crate) mod activation;
 pub mod attention;
 pub mod beam;
-mod cosine;
-mod embedding;
-mod highway;
-mod perceptron;
-mod pooling;
-mod softmax;
+pub(crate) mod cosine;
+pub(crate) mod embedding;
+pub(crate) mod highway;
+pub(crate) mod perceptron;
+pub(crate) mod pooling;
+pub(crate) mod softmax;
 
 pub use activation::Activation;
 pub use cosine::cosine;

@@ -2,8 +2,8 @@
 
 use proctor_rnn_engine::Team;
 
-use super::Activation;
-use crate::Dense;
+use crate::dense::Dense;
+use crate::nets::layers::activation::Activation;
 
 /// Dense layers one after the other. With a single one it is a dense layer with its function.
 #[derive(Debug)]

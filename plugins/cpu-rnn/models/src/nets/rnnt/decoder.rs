@@ -5,15 +5,13 @@
 //! one addition for each unit and the small last layer.
 
 use super::{Sizes, encoder::Frames, stack};
-use crate::{
-    Dense, RunError,
-    nets::{
-        known::{Settings, zeros},
-        layers::{Activation, Embedding},
-        recurrent::{Calls, Planner, Recurrent, Runner, Step},
-    },
-    safetensors::WeightsError,
-};
+use crate::dense::Dense;
+use crate::model::RunError;
+use crate::nets::known::{Settings, zeros};
+use crate::nets::layers::activation::Activation;
+use crate::nets::layers::embedding::Embedding;
+use crate::nets::recurrent::{Calls, Planner, Recurrent, Runner, Step};
+use crate::safetensors::error::WeightsError;
 
 #[derive(Debug)]
 pub(super) struct Decoder {

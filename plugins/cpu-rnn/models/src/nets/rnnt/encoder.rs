@@ -1,14 +1,10 @@
 //! The encoder: two LSTM layers on the rows, two rows joined to a frame, three more layers.
 
 use super::{STACKED, Sizes, stack};
-use crate::{
-    Batch, RunError,
-    nets::{
-        known::{Settings, zeros},
-        recurrent::{Calls, Pass, Planner, Recurrent, Runner},
-    },
-    safetensors::WeightsError,
-};
+use crate::model::{Batch, RunError};
+use crate::nets::known::{Settings, zeros};
+use crate::nets::recurrent::{Calls, Pass, Planner, Recurrent, Runner};
+use crate::safetensors::error::WeightsError;
 
 #[derive(Debug)]
 pub(super) struct Encoder {

@@ -18,7 +18,8 @@ use super::{
     known::{Known, Settings, f32_spec, i32_spec},
     recurrent::{Calls, Expected, Planner, Recurrent, Runner},
 };
-use crate::{Batch, Instance, Model, RunError, safetensors::WeightsError};
+use crate::model::{Batch, Instance, Model, RunError};
+use crate::safetensors::error::WeightsError;
 use decoder::{Decoder, Decoding};
 use encoder::{Encoder, Encoding};
 

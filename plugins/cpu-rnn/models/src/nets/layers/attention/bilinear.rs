@@ -2,8 +2,8 @@
 
 use proctor_rnn_engine::Team;
 
-use super::dot_scores;
-use crate::Dense;
+use crate::dense::Dense;
+use crate::nets::layers::attention::dot::dot_scores;
 
 /// Scores `k . W q` of rows `k` and a query `q`.
 #[derive(Debug)]

@@ -12,11 +12,11 @@
 //!
 //! [`attention_sum`] adds the weights of the rows where a word occurs (Kadlec et al. 2016).
 
-mod additive;
+pub(crate) mod additive;
 mod bilinear;
-mod dot;
-mod sum;
-mod two_way;
+pub(crate) mod dot;
+pub(crate) mod sum;
+pub(crate) mod two_way;
 
 pub use additive::Additive;
 pub use bilinear::Bilinear;

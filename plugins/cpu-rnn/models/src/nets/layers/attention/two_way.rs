@@ -1,6 +1,7 @@
 //! BiDAF's attention flow: from the context to the question and back (Seo et al. 2017, section 2, layer 4).
 
-use crate::nets::layers::{add_scaled, dot, softmax, weighted_sum};
+use crate::nets::layers::softmax::softmax;
+use crate::nets::layers::{add_scaled, dot, weighted_sum};
 
 /// Attention between a context `h` and a question `u` by `S[t, j] = w . [h_t, u_j, h_t * u_j]`.
 #[derive(Debug, Clone)]

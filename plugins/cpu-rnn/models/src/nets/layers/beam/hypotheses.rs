@@ -1,10 +1,8 @@
 //! The hypotheses of one sequence.
 
-use super::{
-    BeamOptions,
-    select::{Best, Candidate},
-};
-use crate::nets::layers::log_sum_exp;
+use crate::nets::layers::beam::options::BeamOptions;
+use crate::nets::layers::beam::select::{Best, Candidate};
+use crate::nets::layers::softmax::log_sum_exp;
 
 /// The hypotheses of one sequence, best first.
 #[derive(Debug)]

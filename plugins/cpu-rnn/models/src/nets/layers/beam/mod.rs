@@ -8,9 +8,9 @@
 //! place by their score, and the search of a sequence ends when all its hypotheses have ended or the steps are used up.
 //! The coverage penalty (Wu et al. 2016, equation 14) counts for ended ones only.
 
-mod hypotheses;
-mod options;
-mod search;
+pub(crate) mod hypotheses;
+pub(crate) mod options;
+pub(crate) mod search;
 mod select;
 
 #[cfg(test)]

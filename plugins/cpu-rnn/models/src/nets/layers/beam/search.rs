@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::Beam;
+use crate::nets::layers::beam::hypotheses::Beam;
 
 /// A live hypothesis in a step of a [`Scorer`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
