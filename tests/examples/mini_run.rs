@@ -1,7 +1,7 @@
 //! A benchmark without a model: each sample's tensors are its response, scored by the benchmark's metric.
 //!
-//! `mini_run BENCHMARK DATA_ROOT POLICY SETTING ROUND` prints the accuracy, and that policy, setting and round are known. The test
-//! `extensions` runs it in a workspace that has been extended.
+//! `mini_run BENCHMARK DATA_ROOT POLICY SETTING ROUND` prints the accuracy, and that policy, setting and round are
+//! known. The test `extensions` runs it in a workspace that has been extended.
 
 use std::{env, error::Error, fmt::Write, fs, path::Path};
 

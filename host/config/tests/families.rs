@@ -1,7 +1,5 @@
 //! A family of benchmarks that registers itself.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use proctor_config::{BenchmarkFamily, Loader, benchmark_families};
 
 const DIGITS_MLP: &str = include_str!("../benchmarks/digits-mlp.toml");

@@ -10,9 +10,10 @@ const PACKAGE_COUNT_MAX: usize = 25;
 /// Runs cargo in the workspace and returns what it prints.
 fn cargo(arguments: &str) -> String {
     let mut command = Command::new(env!("CARGO"));
-    let output = command.args(arguments.split_whitespace()).current_dir(workspace()).output().unwrap();
+    let output =
+        command.args(arguments.split_whitespace()).current_dir(workspace()).output().expect("cargo starts");
     assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
+    String::from_utf8(output.stdout).expect("cargo prints UTF-8")
 }
 
 #[test]
