@@ -28,8 +28,8 @@ macro_rules! test_settings {
         /// The request: everything that a test is asked to do. Field names, units and defaults are LoadGen's, but
         /// those of `rules` and of `multi_stream_interval_ms`, which it does not have any more.
         ///
-        /// A plain value: nothing is checked here. [`EffectiveSettings::new`] checks it and derives what really
-        /// applies.
+        /// A plain value: nothing is checked here. [`EffectiveSettings::new`](crate::EffectiveSettings::new) checks
+        /// it and derives what really applies.
         ///
         /// Source: LoadGen 6.0.17, `test_settings.h`.
         #[derive(Debug, Clone, PartialEq)]

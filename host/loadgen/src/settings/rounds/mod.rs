@@ -1,6 +1,6 @@
 //! The rounds of MLPerf Inference as data: everything in which their rules differ, one file for each round.
 //!
-//! A new round is a file beside this one with a [`Round`], and its line in [`ROUNDS`]. Nothing else asks which round a
+//! A new round is a file beside this one with a [`Round`], and its line in `ROUNDS`. Nothing else asks which round a
 //! run follows: it asks the round for the rule.
 
 mod v0_5;
