@@ -158,36 +158,9 @@ pub fn cores_of(allowed: &[usize], instance: usize, threads: usize) -> Vec<usize
     (0..threads).map(|thread| from_end(instance * threads + thread)).collect()
 }
 
-/// Where a thread may run, to let it go back there. Nothing where the operating system does not say.
-#[derive(Debug)]
-pub(crate) struct ThreadPlace {
-    #[cfg(target_os = "linux")]
-    before: Option<rustix::thread::CpuSet>,
-}
-
-impl ThreadPlace {
-    /// The place of the calling thread.
-    pub(crate) fn of_this_thread() -> Self {
-        Self {
-            #[cfg(target_os = "linux")]
-            before: rustix::thread::sched_getaffinity(None).ok(),
-        }
-    }
-
-    /// Lets the calling thread run there again.
-    pub(crate) fn restore(self) {
-        #[cfg(target_os = "linux")]
-        if let Some(before) = self.before
-            && let Err(error) = rustix::thread::sched_setaffinity(None, &before)
-        {
-            tracing::warn!(%error, "cannot give a thread its processors back");
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use proctor_rnn_layer::allowed_cores;
+    use proctor_rnn_layer::{allowed_cores, pin_to};
 
     use super::*;
 
@@ -195,11 +168,10 @@ mod tests {
     fn a_thread_that_a_team_has_put_on_a_core_goes_back_to_where_it_was() {
         let before = allowed_cores();
         let core = before[0];
-        let place = ThreadPlace::of_this_thread();
         let mut team = make_team(1, vec![core], true).unwrap();
         team.run(|_| ());
         assert_eq!(allowed_cores(), [core]);
-        place.restore();
+        pin_to(&before).unwrap();
         assert_eq!(allowed_cores(), before);
     }
 

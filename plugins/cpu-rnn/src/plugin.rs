@@ -7,13 +7,13 @@ use proctor_plugin_api::{
     PluginError, export_plugin,
 };
 use proctor_rnn_kernels::Isa;
-use proctor_rnn_layer::{Precision, allowed_cores};
+use proctor_rnn_layer::{Precision, allowed_cores, pin_to};
 use proctor_rnn_models::{LoadError, LoadRequest, RunError, Scheduler, SingleThread, load, nets};
 
 use crate::{
     batch::HostBatch,
     options::{Settings, declare},
-    planning::{Planning, PlanningOptions, ThreadPlace, cores_of, engine_identity, make_team},
+    planning::{Planning, PlanningOptions, cores_of, engine_identity, make_team},
 };
 
 export_plugin!(CpuRnn);
@@ -140,9 +140,13 @@ impl Instance for LoadedInstance {
     fn warm_up(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
         // The team puts its caller on its first core and leaves it there. That is meant for the instance's thread; the
         // thread that warms up goes on to issue queries and to start other threads, which would inherit its core.
-        let place = ThreadPlace::of_this_thread();
+        let before = allowed_cores();
         let warmed_up = self.execute(batch);
-        place.restore();
+        if !before.is_empty()
+            && let Err(error) = pin_to(&before)
+        {
+            tracing::warn!(%error, "cannot give a thread its processors back");
+        }
         warmed_up
     }
 }

@@ -12,7 +12,7 @@ use proctor_plugin_api::{
 };
 use proctor_recipes as recipes;
 use proctor_rnn_engine::{Team, TeamOptions};
-use proctor_rnn_layer::{GruReset, Machine, Mapping, Precision, Schedule, allowed_cores};
+use proctor_rnn_layer::{GruReset, Machine, Mapping, Precision, Schedule, allowed_cores, pin_to};
 use proctor_rnn_models::{LayerCalls, LoadRequest, OwnedBatch, Scheduler, load};
 
 const TIME: usize = 12;
@@ -190,9 +190,7 @@ fn on_one_core_more_threads_are_not_made() {
     let program = std::env::current_exe().expect("it runs");
     // A process has the cores of the thread that starts it.
     let child = thread::spawn(move || {
-        let mut one = rustix::thread::CpuSet::new();
-        one.set(allowed_cores()[0]);
-        rustix::thread::sched_setaffinity(None, &one).expect("a core that is allowed");
+        pin_to(&allowed_cores()[..1]).expect("a core that is allowed");
         let mut child = Command::new(program);
         child.args(["on_one_core_more_threads_are_not_made", "--exact", "--nocapture"]);
         child.env(ON_ONE_CORE, "1").output().expect("the program starts")

@@ -14,7 +14,7 @@ use proctor_datasets::SampleStore;
 use proctor_plugin_host::{
     HostServices, Instance, LoadedPlugin, Model, ModelDemand, PluginHostError, SampleBuffers, SearchPath,
 };
-use proctor_rnn_limits::pin_to;
+use proctor_rnn_layer::pin_to;
 use proctor_vocabulary::{
     CompletionSink, ElementType, QuerySample, QuerySampleResponse, ResponseId, SampleIndex, Scenario,
     TensorSpec,

@@ -18,30 +18,19 @@ pub enum Isa {
 }
 
 /// An instruction set was asked for that cannot be had.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IsaError {
     /// No such name.
+    #[error("{ISA_VARIABLE} is `{0}`, expected portable, avx2 or avx512")]
     Unknown(String),
     /// This processor has no such instructions.
+    #[error("{ISA_VARIABLE} is `{name}`, which this processor does not have", name = .0.name())]
     Unavailable(Isa),
 }
 
-impl std::fmt::Display for IsaError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Unknown(name) => {
-                write!(f, "{ISA_VARIABLE} is `{name}`, expected portable, avx2 or avx512")
-            }
-            Self::Unavailable(isa) => {
-                write!(f, "{ISA_VARIABLE} is `{}`, which this processor does not have", isa.name())
-            }
-        }
-    }
-}
-
-impl std::error::Error for IsaError {}
-
 impl Isa {
+    const ALL: [Self; 3] = [Self::Portable, Self::Avx2, Self::Avx512];
+
     /// Returns the fastest set of this processor, or the one that [`ISA_VARIABLE`] names if this processor has it.
     /// Decided once.
     #[must_use]
@@ -59,14 +48,13 @@ impl Isa {
         if name.is_empty() {
             return Ok(None);
         }
-        let all = [Self::Portable, Self::Avx2, Self::Avx512];
-        let isa = all.into_iter().find(|isa| isa.name() == name).ok_or(IsaError::Unknown(name))?;
+        let isa = Self::ALL.into_iter().find(|isa| isa.name() == name).ok_or(IsaError::Unknown(name))?;
         if isa.is_available() { Ok(Some(isa)) } else { Err(IsaError::Unavailable(isa)) }
     }
 
     /// Returns every set that this processor has, plainest first.
     pub fn available() -> impl Iterator<Item = Self> {
-        [Self::Portable, Self::Avx2, Self::Avx512].into_iter().filter(|isa| isa.is_available())
+        Self::ALL.into_iter().filter(|isa| isa.is_available())
     }
 
     /// Name in lower case, as in [`ISA_VARIABLE`].
@@ -108,7 +96,9 @@ impl Isa {
         return self == Self::Portable;
     }
 
-    fn fastest() -> Self {
+    /// Returns the fastest set of this processor.
+    #[must_use]
+    pub fn fastest() -> Self {
         Self::available().last().unwrap_or(Self::Portable)
     }
 

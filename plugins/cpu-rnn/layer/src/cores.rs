@@ -1,5 +1,7 @@
 //! The cores that a thread may run on.
 
+use std::io;
+
 /// The cores that the calling thread may run on, ascending; empty if the operating system does not say.
 ///
 /// These are the ones to choose from. How many of them may be kept busy at the same time is
@@ -16,10 +18,29 @@ pub fn allowed_cores() -> Vec<usize> {
     Vec::new()
 }
 
+/// Has the calling thread, and those that it makes from now on, run on these cores only.
+///
+/// # Errors
+/// The system's error: a core is not there or not allowed, or threads cannot be pinned.
+pub fn pin_to(cores: &[usize]) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::thread::{CpuSet, sched_setaffinity};
+        let mut set = CpuSet::new();
+        for core in cores {
+            if *core >= CpuSet::MAX_CPU {
+                return Err(io::ErrorKind::InvalidInput.into());
+            }
+            set.set(*core);
+        }
+        Ok(sched_setaffinity(None, &set)?)
+    }
+    #[cfg(not(target_os = "linux"))]
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
-    use rustix::thread::{CpuSet, sched_setaffinity};
-
     use super::*;
 
     #[test]
@@ -28,12 +49,11 @@ mod tests {
         assert!(cores.is_sorted() && !cores.is_empty(), "{cores:?}");
         let last = cores[cores.len() - 1];
         let held = std::thread::spawn(move || {
-            let mut set = CpuSet::new();
-            set.set(last);
-            sched_setaffinity(None, &set).unwrap();
+            pin_to(&[last]).unwrap();
             allowed_cores()
         });
         assert_eq!(held.join().unwrap(), [last]);
         assert_eq!(allowed_cores(), cores, "other threads keep theirs");
+        assert!(pin_to(&[]).is_err() && pin_to(&[usize::MAX]).is_err());
     }
 }

@@ -29,7 +29,7 @@ mod schedule;
 mod shape;
 
 pub use cell::{Cell, GruReset, RnnActivation};
-pub use cores::allowed_cores;
+pub use cores::{allowed_cores, pin_to};
 pub use machine::{Machine, cache_sizes};
 pub use precision::Precision;
 pub use schedule::{Chunk, Mapping, Schedule, Sweep};

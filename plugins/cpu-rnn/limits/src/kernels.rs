@@ -2,9 +2,11 @@
 
 use std::hint::black_box;
 
+use proctor_rnn_kernels::Isa;
+
 /// Multiply-adds of one call of [`multiply_adds`], counted as two operations each.
 pub(crate) fn flops_per_call() -> f64 {
-    (2 * ROUNDS * ACCUMULATORS * lanes()) as f64
+    (2 * ROUNDS * ACCUMULATORS * isa().lanes()) as f64
 }
 
 /// Enough that the call itself does not count: some microseconds.
@@ -12,38 +14,20 @@ const ROUNDS: usize = 2048;
 /// Two units with a latency of four or five cycles need ten; the others are spare.
 const ACCUMULATORS: usize = 16;
 
-/// Floats of the widest registers.
-pub(crate) fn lanes() -> usize {
-    match isa() {
-        "avx512" => 16,
-        "avx2" => 8,
-        _ => 4,
-    }
-}
-
-/// Name of the instruction set that the loops use.
-pub(crate) fn isa() -> &'static str {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx512f") {
-            return "avx512";
-        }
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            return "avx2";
-        }
-    }
-    "portable"
+/// The instruction set that the loops use: the widest of this processor, whichever the kernels are forced to.
+pub(crate) fn isa() -> Isa {
+    Isa::fastest()
 }
 
 /// Multiplies and adds in registers as fast as it can.
 pub(crate) fn multiply_adds() {
     match isa() {
-        // SAFETY: the name says that the processor has the instructions.
+        // SAFETY: the processor has the instructions of its fastest set.
         #[cfg(target_arch = "x86_64")]
-        "avx512" => unsafe { x86::multiply_adds_avx512() },
+        Isa::Avx512 => unsafe { x86::avx512::multiply_adds() },
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
-        "avx2" => unsafe { x86::multiply_adds_avx2() },
+        Isa::Avx2 => unsafe { x86::avx2::multiply_adds() },
         _ => {
             let mut sums = [[0.0_f32; 4]; ACCUMULATORS];
             let (a, b) = (black_box(0.5_f32), black_box(0.25_f32));
@@ -60,12 +44,12 @@ pub(crate) fn multiply_adds() {
 pub(crate) fn read(values: &[f32], times: usize) {
     assert!(values.len().is_multiple_of(16) && values.as_ptr().addr().is_multiple_of(64));
     match isa() {
-        // SAFETY: the name says that the processor has the instructions; the slice was just checked.
+        // SAFETY: the processor has the instructions of its fastest set; the slice was just checked.
         #[cfg(target_arch = "x86_64")]
-        "avx512" => unsafe { x86::read_avx512(values, times) },
+        Isa::Avx512 => unsafe { x86::avx512::read(values, times) },
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
-        "avx2" => unsafe { x86::read_avx2(values, times) },
+        Isa::Avx2 => unsafe { x86::avx2::read(values, times) },
         _ => {
             let mut sums = [0.0_f32; 16];
             for _ in 0..times {
@@ -80,92 +64,80 @@ pub(crate) fn read(values: &[f32], times: usize) {
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use std::{arch::x86_64::*, hint::black_box};
+    /// Both loops in a module of their own: for an instruction set, by `$lanes` floats, with `$sums` sums at once.
+    macro_rules! loops {
+        ($module:ident, $features:literal, $lanes:literal, $sums:expr, $zero:ident, $all:ident, $add:ident,
+         $multiply_add:ident, $load:ident) => {
+            pub(in super::super) mod $module {
+                use std::{arch::x86_64::*, hint::black_box};
 
-    use super::{ACCUMULATORS, ROUNDS};
+                use super::super::{ACCUMULATORS, ROUNDS};
 
-    /// # Safety
-    /// The processor must have AVX-512F.
-    #[target_feature(enable = "avx512f")]
-    pub(super) unsafe fn multiply_adds_avx512() {
-        let mut sums = [_mm512_setzero_ps(); ACCUMULATORS];
-        let (a, b) = (_mm512_set1_ps(black_box(0.5)), _mm512_set1_ps(black_box(0.25)));
-        for _ in 0..ROUNDS {
-            for sum in &mut sums {
-                *sum = _mm512_fmadd_ps(*sum, a, b);
-            }
-        }
-        let total = sums.into_iter().reduce(|left, right| _mm512_add_ps(left, right));
-        black_box(total.map(|total| _mm512_reduce_add_ps(total)));
-    }
+                /// # Safety
+                /// - The processor has the instructions.
+                #[target_feature(enable = $features)]
+                pub(in super::super) unsafe fn multiply_adds() {
+                    let mut sums = [$zero(); $sums];
+                    let (a, b) = ($all(black_box(0.5)), $all(black_box(0.25)));
+                    // As many as the count of operations says: fewer sums take more rounds.
+                    for _ in 0..ROUNDS * ACCUMULATORS / $sums {
+                        for sum in &mut sums {
+                            *sum = $multiply_add(*sum, a, b);
+                        }
+                    }
+                    for sum in sums {
+                        black_box(sum);
+                    }
+                }
 
-    /// # Safety
-    /// The processor must have AVX2 and FMA.
-    #[target_feature(enable = "avx2,fma")]
-    pub(super) unsafe fn multiply_adds_avx2() {
-        // 16 registers in all: 14 sums and the two factors.
-        let mut sums = [_mm256_setzero_ps(); ACCUMULATORS - 2];
-        let (a, b) = (_mm256_set1_ps(black_box(0.5)), _mm256_set1_ps(black_box(0.25)));
-        // As many as the count of operations says: 14 sums take 8/7 of the rounds.
-        for _ in 0..ROUNDS * ACCUMULATORS / (ACCUMULATORS - 2) {
-            for sum in &mut sums {
-                *sum = _mm256_fmadd_ps(*sum, a, b);
-            }
-        }
-        let mut room = [0.0_f32; 8];
-        for sum in sums {
-            // SAFETY: the room has 8 floats.
-            unsafe { _mm256_storeu_ps(room.as_mut_ptr(), sum) };
-            black_box(&room);
-        }
-    }
-
-    /// # Safety
-    /// The processor must have AVX-512F; the slice must begin at a multiple of 64 bytes and have a multiple of 16
-    /// floats.
-    #[target_feature(enable = "avx512f")]
-    pub(super) unsafe fn read_avx512(values: &[f32], times: usize) {
-        let mut sums = [_mm512_setzero_ps(); 8];
-        for _ in 0..times {
-            let (blocks, rest) = black_box(values).as_chunks::<128>();
-            for block in blocks {
-                for (line, sum) in sums.iter_mut().enumerate() {
-                    // SAFETY: a block has eight lines of 16 floats, each aligned as the slice is.
-                    *sum = _mm512_add_ps(*sum, unsafe { _mm512_load_ps(block.as_ptr().add(line * 16)) });
+                /// # Safety
+                /// - The processor has the instructions.
+                /// - The slice begins at a multiple of 64 bytes and has a multiple of 16 floats.
+                #[target_feature(enable = $features)]
+                pub(in super::super) unsafe fn read(values: &[f32], times: usize) {
+                    let mut sums = [$zero(); 8];
+                    for _ in 0..times {
+                        let (blocks, rest) = black_box(values).as_chunks::<{ 8 * $lanes }>();
+                        for block in blocks {
+                            for (part, sum) in sums.iter_mut().enumerate() {
+                                // SAFETY: a block has eight parts of this many floats, each aligned as the slice is.
+                                *sum = $add(*sum, unsafe { $load(block.as_ptr().add(part * $lanes)) });
+                            }
+                        }
+                        for part in rest.as_chunks::<$lanes>().0 {
+                            // SAFETY: the part has this many floats, aligned as the slice is.
+                            sums[0] = $add(sums[0], unsafe { $load(part.as_ptr()) });
+                        }
+                    }
+                    for sum in sums {
+                        black_box(sum);
+                    }
                 }
             }
-            for line in rest.as_chunks::<16>().0 {
-                // SAFETY: the line has 16 floats, aligned as the slice is.
-                sums[0] = _mm512_add_ps(sums[0], unsafe { _mm512_load_ps(line.as_ptr()) });
-            }
-        }
-        let total = sums.into_iter().reduce(|left, right| _mm512_add_ps(left, right));
-        black_box(total.map(|total| _mm512_reduce_add_ps(total)));
+        };
     }
 
-    /// # Safety
-    /// The processor must have AVX2; the slice must begin at a multiple of 32 bytes and have a multiple of 8 floats.
-    #[target_feature(enable = "avx2,fma")]
-    pub(super) unsafe fn read_avx2(values: &[f32], times: usize) {
-        let mut sums = [_mm256_setzero_ps(); 8];
-        for _ in 0..times {
-            let (blocks, rest) = black_box(values).as_chunks::<64>();
-            for block in blocks {
-                for (part, sum) in sums.iter_mut().enumerate() {
-                    // SAFETY: a block has eight parts of 8 floats, each aligned as the slice is.
-                    *sum = _mm256_add_ps(*sum, unsafe { _mm256_load_ps(block.as_ptr().add(part * 8)) });
-                }
-            }
-            for part in rest.as_chunks::<8>().0 {
-                // SAFETY: the part has 8 floats, aligned as the slice is.
-                sums[0] = _mm256_add_ps(sums[0], unsafe { _mm256_load_ps(part.as_ptr()) });
-            }
-        }
-        let mut room = [0.0_f32; 8];
-        for sum in sums {
-            // SAFETY: the room has 8 floats.
-            unsafe { _mm256_storeu_ps(room.as_mut_ptr(), sum) };
-            black_box(&room);
-        }
-    }
+    loops!(
+        avx512,
+        "avx512f",
+        16,
+        ACCUMULATORS,
+        _mm512_setzero_ps,
+        _mm512_set1_ps,
+        _mm512_add_ps,
+        _mm512_fmadd_ps,
+        _mm512_load_ps
+    );
+    // 16 registers in all: 14 sums and the two factors.
+    loops!(
+        avx2,
+        "avx2,fma",
+        8,
+        (ACCUMULATORS - 2),
+        _mm256_setzero_ps,
+        _mm256_set1_ps,
+        _mm256_add_ps,
+        _mm256_fmadd_ps,
+        _mm256_load_ps
+    );
 }

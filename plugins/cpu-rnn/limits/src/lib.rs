@@ -20,9 +20,7 @@ mod caches;
 mod formula;
 mod kernels;
 mod machine;
-mod memory;
 mod pinned;
 
 pub use caches::CacheSizes;
 pub use machine::{LimitsError, MachineLimits, Speeds};
-pub use pinned::pin_to;

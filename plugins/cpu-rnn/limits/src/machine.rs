@@ -2,12 +2,13 @@
 
 use std::{sync::Barrier, thread, time::Duration};
 
+use proctor_rnn_kernels::Buffer;
+use proctor_rnn_layer::pin_to;
 use serde::Serialize;
 
 use crate::caches::CacheSizes;
 use crate::kernels::{flops_per_call, isa, multiply_adds, read};
-use crate::memory::Buffer;
-use crate::pinned::{pin_to, rate_on};
+use crate::pinned::rate_on;
 
 /// One measurement takes this long.
 const WINDOW: Duration = Duration::from_millis(20);
@@ -84,7 +85,7 @@ impl MachineLimits {
         }
         let caches = CacheSizes::read();
         let speeds = counts.into_iter().map(|cores| speeds(cpus, cores, caches)).collect();
-        Ok(Self { isa: isa(), caches, speeds })
+        Ok(Self { isa: isa().name(), caches, speeds })
     }
 
     /// The speeds of `cores` cores, or of the next smaller number that was measured.
@@ -99,7 +100,7 @@ fn speeds(cpus: &[usize], cores: usize, caches: CacheSizes) -> Speeds {
     let each = |total: f64| total / cores as f64;
     let best = |measure: &dyn Fn() -> f64| (0..WINDOWS).map(|_| measure()).fold(0.0, f64::max);
     let private = |bytes: usize| {
-        let buffers: Vec<_> = used.iter().map(|_| Buffer::new(bytes)).collect();
+        let buffers: Vec<_> = used.iter().map(|_| ones(bytes)).collect();
         // Written by the thread that makes them; the first pass of each reader takes them over.
         let times = (READ_BYTES / bytes).max(1);
         let rate = best(&|| rate_on(used, WINDOW, |position| read(buffers[position].values(), times)));
@@ -114,7 +115,7 @@ fn speeds(cpus: &[usize], cores: usize, caches: CacheSizes) -> Speeds {
         l2_gb_per_s: private(size(caches.l2_bytes / 8)),
         l3_gb_per_s: private(far),
         l3_shared_gb_per_s: (cpus.len() > 1).then(|| {
-            let buffer = Buffer::new(far * cores);
+            let buffer = ones(far * cores);
             share(&buffer, [cpus[0], cpus[cpus.len() - 1]]);
             let lines = buffer.values().as_chunks::<16>().0;
             let part = lines.len() / cores;
@@ -123,6 +124,13 @@ fn speeds(cpus: &[usize], cores: usize, caches: CacheSizes) -> Speeds {
             each(rate * (part * 64) as f64 / 1e9)
         }),
     }
+}
+
+/// Memory to read from, every page of it written once.
+fn ones(bytes: usize) -> Buffer {
+    let mut buffer = Buffer::zeroed_bytes(bytes);
+    buffer.values_mut().fill(1.0);
+    buffer
 }
 
 /// Bytes for one core that do not fit its second level, but should fit the last.

@@ -6,17 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::thread::{CpuSet, sched_setaffinity};
-
-/// Has the calling thread, and those that it makes from now on, run on these processors only.
-///
-/// # Errors
-/// The system's error: they are not there or not allowed.
-pub fn pin_to(cpus: &[usize]) -> std::io::Result<()> {
-    let mut set = CpuSet::new();
-    cpus.iter().for_each(|cpu| set.set(*cpu));
-    Ok(sched_setaffinity(None, &set)?)
-}
+use proctor_rnn_layer::pin_to;
 
 /// How often the clock is looked at in a window.
 const LOOKS: u128 = 50;
@@ -51,25 +41,4 @@ pub(crate) fn rate_on(cpus: &[usize], window: Duration, pass: impl Fn(usize) + S
             (0..cpus.len()).map(|position| scope.spawn(move || measure(position))).collect();
         threads.into_iter().map(|thread| thread.join().expect("the pass does not panic")).sum()
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use proctor_rnn_layer::allowed_cores;
-
-    use super::*;
-
-    #[test]
-    fn a_thread_stays_where_it_is_pinned() {
-        let allowed = allowed_cores();
-        let last = *allowed.last().unwrap();
-        thread::spawn(move || {
-            pin_to(&[last]).unwrap();
-            assert_eq!(allowed_cores(), [last]);
-        })
-        .join()
-        .unwrap();
-        assert_eq!(allowed_cores(), allowed);
-        assert!(pin_to(&[]).is_err());
-    }
 }

@@ -8,7 +8,6 @@
 //! Between regions helpers watch for the next one for a bounded time and then sleep. Threads that wait give their core
 //! away after a while, so a team on fewer cores than threads is slow, but it gets on.
 
-mod cores;
 mod gate;
 
 use std::{
@@ -21,8 +20,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cores::Affinity;
 use gate::{Gate, POISON};
+use proctor_rnn_layer::{allowed_cores, pin_to};
 
 use crate::sync::spin;
 
@@ -90,7 +89,7 @@ unsafe impl Sync for Shared {}
 #[derive(Debug, Default)]
 struct CallerPin {
     wanted: bool,
-    pinned: Option<(ThreadId, Option<Affinity>)>,
+    pinned: Option<(ThreadId, Vec<usize>)>,
 }
 
 impl Team {
@@ -125,7 +124,8 @@ impl Team {
             let builder = std::thread::Builder::new().name(format!("rnn-team-{index}"));
             team.helpers.push(builder.spawn(move || {
                 if let Some(core) = core {
-                    cores::pin(core);
+                    // A system that refuses leaves the helper where it is.
+                    let _ = pin_to(&[core]);
                 }
                 help(&shared, index, patience);
             })?);
@@ -276,20 +276,20 @@ impl CallerPin {
     /// Puts the calling thread on a core unless it is there.
     fn pin(&mut self, core: usize) {
         let this = std::thread::current().id();
-        if self.pinned.is_some_and(|(pinned, _)| pinned == this) {
+        if self.pinned.as_ref().is_some_and(|(pinned, _)| *pinned == this) {
             return;
         }
-        let before = Affinity::of_this_thread();
-        cores::pin(core);
+        let before = allowed_cores();
+        let _ = pin_to(&[core]);
         self.pinned = Some((this, before));
     }
 
     /// Lets the thread run again where it could before, if this is the one.
     fn release(&mut self) {
-        if let Some((thread, Some(before))) = self.pinned.take()
+        if let Some((thread, before)) = self.pinned.take()
             && thread == std::thread::current().id()
         {
-            before.apply();
+            let _ = pin_to(&before);
         }
     }
 }
@@ -332,7 +332,7 @@ fn chosen_cores(options: &TeamOptions, threads: usize) -> Vec<usize> {
     if !options.cores.is_empty() {
         return options.cores.clone();
     }
-    let allowed = Affinity::of_this_thread().map(|affinity| affinity.cores()).unwrap_or_default();
+    let allowed = allowed_cores();
     allowed[allowed.len().saturating_sub(threads)..].to_vec()
 }
 

@@ -88,16 +88,16 @@ fn a_panic_on_any_thread_ends_the_region_with_it_and_the_team_goes_on() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_pinned_caller_runs_on_the_chosen_core_until_the_team_is_dropped() {
-    let before = Affinity::of_this_thread().unwrap().cores();
+    let before = allowed_cores();
     let mut team = Team::with_options(&TeamOptions { pin_caller: true, ..TeamOptions::new(2) }).unwrap();
     let seen = Mutex::new(vec![Vec::new(); 2]);
     team.run(|member| {
-        seen.lock().unwrap()[member.index()] = Affinity::of_this_thread().unwrap().cores();
+        seen.lock().unwrap()[member.index()] = allowed_cores();
     });
     let chosen = [0, 1].map(|thread| team.core_of(thread).unwrap());
     assert_eq!(*seen.lock().unwrap(), chosen.map(|core| vec![core]));
     drop(team);
-    assert_eq!(Affinity::of_this_thread().unwrap().cores(), before);
+    assert_eq!(allowed_cores(), before);
 }
 
 #[test]
