@@ -36,7 +36,8 @@ impl Rows {
 impl RowsMut {
     /// The same rows, to be read.
     #[inline(always)]
-    pub(crate) fn as_rows(self) -> Rows {
+    #[must_use]
+    pub fn as_rows(self) -> Rows {
         Rows { bases: self.bases.cast(), offset: self.offset }
     }
 

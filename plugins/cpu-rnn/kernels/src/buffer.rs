@@ -86,6 +86,13 @@ impl Buffer {
     }
 }
 
+impl Default for Buffer {
+    /// No bytes.
+    fn default() -> Self {
+        Self::zeroed_bytes(0)
+    }
+}
+
 impl Drop for Buffer {
     fn drop(&mut self) {
         // SAFETY: allocated with this layout in `zeroed_bytes`, and freed only here.

@@ -23,7 +23,6 @@ pub(super) struct Partitioned {
 struct Pointers {
     input: Vec<*const f32>,
     output: Vec<*mut f32>,
-    output_read: Vec<*const f32>,
     gates: *mut f32,
     cell: *mut f32,
 }
@@ -47,12 +46,10 @@ impl Partitioned {
         let Sizes { input: width, hidden, batch, time } = self.sizes;
         assert_eq!((input.len(), output.len()), (time * batch * width, time * batch * hidden), "sizes");
         self.cell.values_mut().fill(0.0);
-        let output_start = output.as_mut_ptr();
-        let output: Vec<_> = (0..batch).map(|row| output_start.wrapping_add(row * hidden)).collect();
+        let output = output.as_mut_ptr();
         let pointers = Pointers {
             input: (0..batch).map(|row| input.as_ptr().wrapping_add(row * width)).collect(),
-            output_read: output.iter().map(|row| row.cast_const()).collect(),
-            output,
+            output: (0..batch).map(|row| output.wrapping_add(row * hidden)).collect(),
             gates: self.gates.values_mut().as_mut_ptr(),
             cell: self.cell.values_mut().as_mut_ptr(),
         };
@@ -92,9 +89,8 @@ impl Partitioned {
     fn step(&self, pointers: &Pointers, blocks: std::ops::Range<usize>, step: usize) -> Step {
         let Sizes { hidden, batch, .. } = self.sizes;
         let (width, stride) = (self.weights.gates_width(), batch * hidden);
-        let previous = step
-            .checked_sub(1)
-            .map(|before| Rows { bases: pointers.output_read.as_ptr(), offset: (before * stride) as isize });
+        let written =
+            |step: usize| RowsMut { bases: pointers.output.as_ptr(), offset: (step * stride) as isize };
         Step {
             blocks,
             descending: false,
@@ -103,8 +99,8 @@ impl Partitioned {
                 gates: pointers.gates.wrapping_add(step * batch * width),
                 row_stride: width,
             },
-            previous,
-            hidden: RowsMut { bases: pointers.output.as_ptr(), offset: (step * stride) as isize },
+            previous: step.checked_sub(1).map(|before| written(before).as_rows()),
+            hidden: written(step),
             cell: pointers.cell,
             cell_stride: self.weights.padded_hidden(),
             between: Between::NONE,

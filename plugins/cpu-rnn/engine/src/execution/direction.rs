@@ -42,9 +42,7 @@ pub(super) struct Job<'a> {
 pub(super) struct Direction<'a> {
     input: &'a [*const f32],
     pub(super) output: &'a [*mut f32],
-    output_read: &'a [*const f32],
     staged: &'a [*mut f32],
-    staged_read: &'a [*const f32],
     pub(super) initial: &'a [*const f32],
     pub(super) cells: *mut f32,
     reset_rows: &'a [*mut f32],
@@ -171,9 +169,7 @@ impl<'a> Direction<'a> {
         Self {
             input: &space.input,
             output: &space.output,
-            output_read: &space.output_read,
             staged: &space.staged,
-            staged_read: &space.staged_read,
             initial: &space.initial,
             cells: space.cells.values_mut().as_mut_ptr(),
             reset_rows: &space.reset_rows,
@@ -273,9 +269,7 @@ impl Run<'_> {
             }),
         };
         let previous = match step.checked_sub(1) {
-            Some(before) => {
-                Some(Rows { bases: hidden.read[rows.clone()].as_ptr(), offset: hidden.offset(before) })
-            }
+            Some(before) => Some(hidden.at(before, &rows).as_rows()),
             None if initial.is_empty() => None,
             None => Some(Rows { bases: initial[rows.clone()].as_ptr(), offset: 0 }),
         };
@@ -295,7 +289,7 @@ impl Run<'_> {
             rows: active,
             start,
             previous,
-            hidden: RowsMut { bases: hidden.write[rows.clone()].as_ptr(), offset: hidden.offset(step) },
+            hidden: hidden.at(step, &rows),
             cell: self.direction.cells.wrapping_add(rows.start * padded),
             cell_stride: padded,
             between,
@@ -315,17 +309,12 @@ impl Run<'_> {
 
     /// Where hidden states go.
     fn hidden(&self) -> Hidden<'_> {
-        let Direction { output, output_read, staged, staged_read, .. } = self.direction;
+        let Direction { output, staged, .. } = self.direction;
         if staged.is_empty() {
-            return Hidden {
-                write: output,
-                read: output_read,
-                stride: self.output_stride,
-                period: usize::MAX,
-            };
+            return Hidden { rows: output, stride: self.output_stride, period: usize::MAX };
         }
         let stride = (self.job.order.len() * self.cell.padded_hidden()) as isize;
-        Hidden { write: staged, read: staged_read, stride, period: 2 }
+        Hidden { rows: staged, stride, period: 2 }
     }
 
     /// Copies this share's units of a step from the stage into the output.
@@ -335,7 +324,7 @@ impl Run<'_> {
     unsafe fn unstage(&self, step: usize, active: usize) {
         let hidden = self.hidden();
         for row in self.rows.start..self.rows.start + active {
-            let from = hidden.read[row].wrapping_offset(hidden.offset(step));
+            let from = hidden.rows[row].cast_const().wrapping_offset(hidden.offset(step));
             let to = self.direction.output[row].wrapping_offset(step as isize * self.output_stride);
             // SAFETY: the first `active` sequences have this step, so the row lies in the output.
             unsafe { self.copy_own(Some(from), to) };

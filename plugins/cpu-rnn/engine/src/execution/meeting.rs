@@ -1,18 +1,26 @@
 //! How the threads of a call exchange hidden states.
 
+use std::ops::Range;
+
+use proctor_rnn_kernels::RowsMut;
+
 use super::split::Split;
 use crate::team::Member;
 
-/// Where hidden states of a step lie: row `r` at `write[r] + offset(step)`.
+/// Where hidden states of a step lie: row `r` at `rows[r] + offset(step)`.
 pub(super) struct Hidden<'a> {
-    pub(super) write: &'a [*mut f32],
-    pub(super) read: &'a [*const f32],
+    pub(super) rows: &'a [*mut f32],
     pub(super) stride: isize,
     /// Number of steps after which the same memory is used again.
     pub(super) period: usize,
 }
 
 impl Hidden<'_> {
+    /// Hidden states of some rows after a step.
+    pub(super) fn at(&self, step: usize, rows: &Range<usize>) -> RowsMut {
+        RowsMut { bases: self.rows[rows.clone()].as_ptr(), offset: self.offset(step) }
+    }
+
     pub(super) fn offset(&self, step: usize) -> isize {
         (step % self.period) as isize * self.stride
     }

@@ -22,14 +22,13 @@ pub struct Workspace {
 }
 
 /// Memory that the threads share for one direction. Rows are in the order of the workspace.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct DirectionSpace {
     /// The row that each sequence's first step reads.
     pub(super) input: Vec<*const f32>,
-    /// The row of output, from this direction's columns on, that each sequence's first step writes.
+    /// The row of output, from this direction's columns on, that each sequence's first step writes and the
+    /// step after reads.
     pub(super) output: Vec<*mut f32>,
-    /// The same, to be read by the step after.
-    pub(super) output_read: Vec<*const f32>,
     /// Initial hidden states; empty for zeros.
     pub(super) initial: Vec<*const f32>,
     /// Cell states `[row][padded hidden]`.
@@ -44,11 +43,10 @@ pub(super) struct DirectionSpace {
     stage: Buffer,
     /// Rows of the stage of even steps; empty if hidden states go straight into the output.
     pub(super) staged: Vec<*mut f32>,
-    pub(super) staged_read: Vec<*const f32>,
 }
 
 /// Memory of one thread.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ThreadSpace {
     /// Start gates of a chunk of steps, `[step][row][own block][gate][lane]`.
     pub(super) gates: Buffer,
@@ -88,7 +86,7 @@ impl Workspace {
     pub(super) fn point(&mut self, spec: &LayerSpec, cells: &[PackedCell], call: &mut Call<'_>) {
         // Never fewer: a layer of one direction may come between two of both.
         if self.directions.len() < cells.len() {
-            self.directions.resize_with(cells.len(), DirectionSpace::new);
+            self.directions.resize_with(cells.len(), DirectionSpace::default);
         }
         let batch = self.order.len();
         let [input_stride, output_stride] = [call.input.step_stride(), call.output.step_stride()];
@@ -106,8 +104,6 @@ impl Workspace {
             let start =
                 |(sample, step)| call.output.sample_ptr(sample).wrapping_add(step * output_stride + columns);
             space.output.extend(rows().map(start));
-            space.output_read.clear();
-            space.output_read.extend(space.output.iter().map(|row| row.cast_const()));
             space.initial.clear();
             if let Some(initial) = call.initial_hidden {
                 let row = |sample: &usize| initial[(direction * batch + sample) * spec.hidden..].as_ptr();
@@ -135,7 +131,6 @@ impl Workspace {
         let batch = self.order.len();
         for (space, cell) in self.directions.iter_mut().zip(cells) {
             space.staged.clear();
-            space.staged_read.clear();
             let stride_bytes = call.output.step_stride() * size_of::<f32>();
             let is_aligned = |row: &*mut f32| row.addr().is_multiple_of(LINE_BYTES);
             let aligned = stride_bytes.is_multiple_of(LINE_BYTES) && space.output.iter().all(is_aligned);
@@ -146,14 +141,13 @@ impl Workspace {
             let start = space.stage.values_mut().as_mut_ptr();
             let row = |row| start.wrapping_add(row * cell.padded_hidden());
             space.staged.extend((0..batch).map(row));
-            space.staged_read.extend(space.staged.iter().map(|row| row.cast_const()));
         }
     }
 
     /// Makes room for each thread's gates of a chunk of steps.
     pub(super) fn fit_threads(&mut self, split: &Split, cells: &[PackedCell], chunk: usize) {
         if self.threads.len() < split.threads() {
-            self.threads.resize_with(split.threads(), ThreadSpace::new);
+            self.threads.resize_with(split.threads(), ThreadSpace::default);
         }
         let Some(cell) = cells.first() else { return };
         let pipelined = split.is_pipelined().then(|| self.pipeline.plan(&self.lengths, chunk));
@@ -186,30 +180,6 @@ pub(super) fn gates_stride(cell: &PackedCell, blocks: usize) -> usize {
     const LINE: usize = 16;
     let width = (blocks * block_width(cell)).next_multiple_of(LINE);
     if width.is_multiple_of(PAGE / 2) { width + LINE } else { width }
-}
-
-impl DirectionSpace {
-    fn new() -> Self {
-        Self {
-            input: Vec::new(),
-            output: Vec::new(),
-            output_read: Vec::new(),
-            initial: Vec::new(),
-            cells: Buffer::zeroed(0),
-            reset_hidden: Buffer::zeroed(0),
-            reset_rows: Vec::new(),
-            update: Buffer::zeroed(0),
-            stage: Buffer::zeroed(0),
-            staged: Vec::new(),
-            staged_read: Vec::new(),
-        }
-    }
-}
-
-impl ThreadSpace {
-    fn new() -> Self {
-        Self { gates: Buffer::zeroed(0), scratch: Buffer::zeroed(0) }
-    }
 }
 
 fn fit(buffer: &mut Buffer, values: usize) {
