@@ -8,11 +8,11 @@ use proctor_rnn_engine::{
     DirectionWeights, Team, TeamOptions,
     ablation::{Ablation, Stage},
 };
-use proctor_rnn_layer::{LayerShape, Machine, Mapping, Precision, Schedule};
+use proctor_rnn_layer::{LayerShape, Machine, Mapping, Precision, Schedule, Sweep};
 use proctor_rnn_optimiser::{
     PlannedLayer, Planner,
     paper::partition::{hidden_product, input_product, movement},
-    predict::{partition_of, predict},
+    predict::{moved, partition_of},
 };
 
 use super::{
@@ -107,13 +107,13 @@ impl Staged {
     fn weights_moved(&self, shape: &LayerShape, threads: usize) -> u64 {
         let columns = Schedule { threads, mapping: Mapping::Columns, ..Schedule::SINGLE };
         let partition = partition_of(if threads == 1 { &Schedule::SINGLE } else { &columns });
-        let each_step = |extents| movement(&extents, &partition, shape.time, 0).weight_bytes;
+        let each_step = |extents| movement(&extents, &partition, shape.time, 0, Sweep::Forward).weight_bytes;
         match self.stage {
             Stage::ParallelGemm | Stage::Fusion => {
                 each_step(hidden_product(shape)) + each_step(input_product(shape, 1))
             }
             Stage::Partitioning => each_step(hidden_product(shape)),
-            Stage::Everything => predict(shape, &Machine::read(), &self.schedule).movement.weight_bytes,
+            Stage::Everything => moved(shape, &Machine::read(), &self.schedule).weight_bytes,
         }
     }
 }

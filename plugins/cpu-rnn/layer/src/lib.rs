@@ -1,6 +1,6 @@
 //! The words for a recurrent layer: what it computes, by which schedule, on which machine.
 //!
-//! Kernels, engine, optimiser, limits and models share these types and nothing else. [`LayerShape`] is what one call of
+//! Kernels, engine, optimiser, limits and models share these types. [`LayerShape`] is what one call of
 //! a layer computes, in sizes; [`Schedule`] is how the engine runs it; [`Machine`] is what there is to run it on.
 //! Nothing here computes or chooses.
 //!

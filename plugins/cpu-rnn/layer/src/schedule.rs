@@ -37,6 +37,17 @@ pub enum Chunk {
     Steps(usize),
 }
 
+impl Chunk {
+    /// Number of steps of a chunk in a call of `time` steps.
+    #[must_use]
+    pub fn steps(self, time: usize) -> usize {
+        match self {
+            Self::WholeSequence => time,
+            Self::Steps(steps) => steps.clamp(1, time.max(1)),
+        }
+    }
+}
+
 /// Order in which successive steps read the weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -8,9 +8,9 @@
 
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
-
 use proctor_rnn_layer::Schedule;
+
+use crate::plan::{LayerPlan, Measured};
 
 /// Least duration of a sample, which has as many calls in a row as that takes: shorter than that, the clock shows.
 const SAMPLE_MIN: Duration = Duration::from_micros(100);
@@ -33,32 +33,6 @@ const TIE: f64 = 1.01;
 /// disturbed, or after one that has taken a stage's share of the budget.
 const HOPELESS: f64 = 3.0;
 
-/// Times of one candidate.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
-    /// The schedule that was run.
-    pub schedule: Schedule,
-    /// Lowest octile of the times of a call: its figure.
-    pub figure_ns: u64,
-    /// Shortest time of a call.
-    pub min_ns: u64,
-    /// Number of samples.
-    pub samples: usize,
-}
-
-/// Outcome of a calibration.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Calibration {
-    /// The fastest candidate; [`Schedule::SINGLE`] if the engine refused every one.
-    pub chosen: Schedule,
-    /// Every measured one, the fastest first.
-    pub measured: Vec<Measured>,
-    /// Candidates whose turn did not come before the time was over, or that the engine refused.
-    pub unmeasured: Vec<Schedule>,
-    /// Time that it took.
-    pub taken: Duration,
-}
-
 /// Reads the time since some fixed instant.
 pub(crate) type Clock<'a> = &'a mut dyn FnMut() -> Duration;
 
@@ -70,7 +44,7 @@ pub type Measure<'a> = &'a mut dyn FnMut(&Schedule) -> Result<Duration, String>;
 ///
 /// # Panics
 /// If there are none.
-pub fn calibrate(schedules: &[Schedule], budget: Duration, measure: Measure<'_>) -> Calibration {
+pub fn calibrate(schedules: &[Schedule], budget: Duration, measure: Measure<'_>) -> LayerPlan {
     let start = Instant::now();
     calibrate_by(&mut || start.elapsed(), schedules, budget, measure)
 }
@@ -81,11 +55,10 @@ pub(crate) fn calibrate_by(
     schedules: &[Schedule],
     budget: Duration,
     measure: Measure<'_>,
-) -> Calibration {
+) -> LayerPlan {
     assert!(!schedules.is_empty(), "a layer has at least one candidate");
-    let begin = clock();
-    let mut bench =
-        Bench { clock, deadline: begin + budget, stage: (budget / STAGE_SHARE).min(STAGE_MAX), measure };
+    let deadline = clock() + budget;
+    let mut bench = Bench { clock, deadline, stage: (budget / STAGE_SHARE).min(STAGE_MAX), measure };
     let mut runs: Vec<Run> = schedules.iter().copied().map(Run::new).collect();
     let mut alive: Vec<usize> = (0..runs.len()).collect();
     for stage in 0.. {
@@ -102,8 +75,7 @@ pub(crate) fn calibrate_by(
         let is_late = stage + 1 >= STAGE_SAMPLES.len();
         halve(&runs, &mut alive, is_late);
     }
-    let taken = (bench.clock)().saturating_sub(begin);
-    conclude(runs, taken)
+    conclude(runs)
 }
 
 /// Drops the slower half, but while it is early none that is near the fastest.
@@ -114,7 +86,8 @@ fn halve(runs: &[Run], alive: &mut Vec<usize>, is_late: bool) {
     alive.truncate(if is_late { half } else { half.max(near) });
 }
 
-fn conclude(runs: Vec<Run>, taken: Duration) -> Calibration {
+/// The plan of the fastest candidate; of [`Schedule::SINGLE`] if the engine refused every one.
+fn conclude(runs: Vec<Run>) -> LayerPlan {
     let (timed, untimed): (Vec<Run>, Vec<Run>) = runs.into_iter().partition(|run| !run.samples_ns.is_empty());
     let mut measured: Vec<Measured> = timed.iter().filter_map(Run::measured).collect();
     measured.sort_by_key(|one| one.figure_ns);
@@ -123,9 +96,9 @@ fn conclude(runs: Vec<Run>, taken: Duration) -> Calibration {
     let most = measured.first().map_or(0, |one| one.samples);
     let ties =
         measured.iter().filter(|one| one.figure_ns as f64 <= best as f64 * TIE && one.samples * 2 >= most);
-    let chosen = ties.min_by_key(|one| one.schedule.threads).map_or(Schedule::SINGLE, |one| one.schedule);
+    let schedule = ties.min_by_key(|one| one.schedule.threads).map_or(Schedule::SINGLE, |one| one.schedule);
     let unmeasured = untimed.iter().map(|run| run.schedule).collect();
-    Calibration { chosen, measured, unmeasured, taken }
+    LayerPlan { schedule, measured, unmeasured }
 }
 
 /// The samples of one candidate.

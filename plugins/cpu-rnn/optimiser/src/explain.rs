@@ -4,10 +4,10 @@ use std::{fmt::Write, time::Duration};
 
 use crate::paper::fusion::FusedProduct;
 use crate::paper::parallelism::groups;
-use crate::paper::partition::{Extents, Partition, hidden_product, movement, movement_swept};
+use crate::paper::partition::{Extents, Partition, hidden_product, movement};
 use crate::paper::pruning::{Pruned, Rule};
 use crate::plan::{LayerPlan, ModelPlan, PlanOrigin};
-use crate::predict::{flop, partition_of, predict};
+use crate::predict::{flop, moved, partition_of, predict};
 use crate::search::{Addition, Candidate, FusedPattern, Search};
 use proctor_rnn_layer::{
     Cell, Chunk, Directions, GruReset, LayerShape, Machine, Mapping, Precision, RnnActivation, Schedule,
@@ -16,6 +16,14 @@ use proctor_rnn_layer::{
 
 /// Partitions that are shown of each degree.
 const PARTITIONS_SHOWN: usize = 4;
+
+/// Adds a line to the text: a word in the margin, and a format with its arguments beside it.
+macro_rules! line {
+    ($text:expr, $margin:expr, $($content:tt)+) => {
+        // Writing to a string cannot fail.
+        let _ = writeln!($text, "  {:<12} {}", $margin, format_args!($($content)+));
+    };
+}
 
 /// One line: where the schedules come from and how long that took.
 #[must_use]
@@ -41,14 +49,14 @@ pub fn summary(plan: &ModelPlan) -> String {
 #[must_use]
 pub fn explain(plan: &ModelPlan, machine: &Machine) -> String {
     let mut text = String::new();
-    line(&mut text, "machine", &machine.identity());
+    line!(text, "machine", "{}", machine.identity());
     for assumed in &machine.assumed {
-        line(&mut text, "", assumed);
+        line!(text, "", "{assumed}");
     }
-    line(&mut text, "engine", &plan.key.engine);
-    line(&mut text, "plan", &summary(plan));
+    line!(text, "engine", "{}", plan.key.engine);
+    line!(text, "plan", "{}", summary(plan));
     for warning in &plan.warnings {
-        line(&mut text, "warning", warning);
+        line!(text, "warning", "{warning}");
     }
     let layers = &plan.key.layers;
     for (at, layer) in layers.iter().enumerate() {
@@ -74,28 +82,20 @@ fn explain_layer(text: &mut String, name: &str, plan: &LayerPlan, search: &Searc
     explain_measured(text, search, machine, plan);
 }
 
-/// A line of the text: a word in the margin, what it is about beside it.
-fn line(text: &mut String, margin: &str, content: &str) {
-    // Writing to a string cannot fail.
-    let _ = writeln!(text, "  {margin:<12} {content}");
-}
-
 fn explain_dag(text: &mut String, search: &Search) {
     let Search { shape, dag, .. } = search;
     let (gates, directions) = (shape.cell.gate_count(), shape.directions.count());
     let products = dag.products.len() * directions;
     let within = dag.dependences.iter().filter(|edge| edge.steps_back == 0).count();
     let also = if within > 0 { ", some on products of their own step" } else { "" };
-    line(
+    line!(
         text,
         "MM-DAG",
-        &format!(
-            "{products} products a step, {} in all, {:.3} MFLOP: {gates} W x that depend on nothing, {gates} U h that \
-             depend on the step before{also}{}",
-            products * shape.time,
-            flop(shape) / 1e6,
-            if directions == 2 { "; twice, without an edge between the directions" } else { "" }
-        ),
+        "{products} products a step, {} in all, {:.3} MFLOP: {gates} W x that depend on nothing, {gates} U h that \
+         depend on the step before{also}{}",
+        products * shape.time,
+        flop(shape) / 1e6,
+        if directions == 2 { "; twice, without an edge between the directions" } else { "" }
     );
 }
 
@@ -108,18 +108,16 @@ fn explain_phases(text: &mut String, search: &Search) {
         .map(|(rule, count)| format!("{count} by {}", rule.name()))
         .collect();
     let pruned = considered - kept.len();
-    line(
+    line!(
         text,
         "phases",
-        &format!(
-            "{considered} schedules that treat every step alike, as rule i wants; {pruned} pruned: {}; {} left",
-            by_rule.join(", "),
-            kept.len()
-        ),
+        "{considered} schedules that treat every step alike, as rule i wants; {pruned} pruned: {}; {} left",
+        by_rule.join(", "),
+        kept.len()
     );
     let executed = search.patterns.iter().filter(|pattern| pattern.inputs.is_some());
     for (number, FusedPattern { pattern, .. }) in executed.enumerate() {
-        line(text, "", &format!("schedule {}: {}", number + 1, pattern.describe(&search.dag)));
+        line!(text, "", "schedule {}: {}", number + 1, pattern.describe(&search.dag));
     }
 }
 
@@ -134,10 +132,11 @@ fn explain_fusion(text: &mut String, search: &Search, schedule: &Schedule) {
         let names: Vec<_> = products.iter().map(ToString::to_string).collect();
         let when = if *spans_sequence { "all steps at once" } else { "at each step" };
         let Extents { i: rows, k: inner, j: columns, .. } = extents;
-        line(
+        line!(
             text,
             margin,
-            &format!("{}: one product [{rows}, {inner}] x [{inner}, {columns}], {when}", names.join(", ")),
+            "{}: one product [{rows}, {inner}] x [{inner}, {columns}], {when}",
+            names.join(", ")
         );
         margin = "";
     }
@@ -149,21 +148,19 @@ fn explain_parallelism(text: &mut String, search: &Search) {
     for cores in search.degrees.iter().rev() {
         ways.extend(groups(search.shape.directions.count(), *cores).iter().map(ToString::to_string));
     }
-    line(text, "parallelism", &format!("degrees {}: {}", degrees.join(", "), ways.join("; ")));
+    line!(text, "parallelism", "degrees {}: {}", degrees.join(", "), ways.join("; "));
 }
 
 /// The size of the search: the paper's part, what goes beyond it, and what our own rules leave out.
 fn explain_search(text: &mut String, search: &Search) {
     let of_paper = search.of_paper().count();
-    line(
+    line!(
         text,
         "search",
-        &format!(
-            "{} schedules x {} threads = {} configurations of the paper; {of_paper} of them are candidates",
-            search.pruned.kept.len(),
-            search.threads_max,
-            search.paper_configurations()
-        ),
+        "{} schedules x {} threads = {} configurations of the paper; {of_paper} of them are candidates",
+        search.pruned.kept.len(),
+        search.threads_max,
+        search.paper_configurations()
     );
     let beyond = |addition: Addition| {
         let having = |one: &&Candidate| one.additions.contains(&addition);
@@ -175,11 +172,11 @@ fn explain_search(text: &mut String, search: &Search) {
     let beyond: Vec<_> = Addition::ALL.into_iter().filter_map(beyond).collect();
     let count = search.candidates.len() - of_paper;
     if count > 0 {
-        line(text, "", &format!("{count} more candidates go beyond the paper: {}", beyond.join(", ")));
+        line!(text, "", "{count} more candidates go beyond the paper: {}", beyond.join(", "));
     }
     let mut margin = "left out";
     for (rule, count) in &search.left_out {
-        line(text, margin, &format!("{count} {}: {}", rule.leaves_out(), rule.reason()));
+        line!(text, margin, "{count} {}: {}", rule.leaves_out(), rule.reason());
         margin = "";
     }
 }
@@ -188,24 +185,22 @@ fn explain_partitions(text: &mut String, search: &Search, machine: &Machine, sch
     let shape = &search.shape;
     let product = hidden_product(shape);
     let [a, b, c] = [product.a_bytes(), product.b_bytes(), product.c_bytes()].map(|size| bytes(size as u64));
-    line(
+    line!(
         text,
         "partition",
-        &format!(
-            "U h of a direction: |A| {a}, |B| {b}, |C| {c}; |L2| {}; {} steps",
-            bytes(machine.l2_bytes as u64),
-            shape.time
-        ),
+        "U h of a direction: |A| {a}, |B| {b}, |C| {c}; |L2| {}; {} steps",
+        bytes(machine.l2_bytes as u64),
+        shape.time
     );
     let chosen = partition_of(schedule);
     let mut rows =
         vec![["X_i X_j X_k", "cores", "weights of a core", "moved L3 to L2", ""].map(str::to_owned).to_vec()];
-    let mut shown: Vec<Partition> = search.candidates.iter().map(|one| one.prediction.partition).collect();
+    let mut shown: Vec<Partition> = search.candidates.iter().map(|one| partition_of(&one.schedule)).collect();
     shown.push(chosen);
     shown.sort_by_key(|part| (part.degree(), part.x_k, part.x_i));
     shown.dedup();
     for part in shown {
-        let moved = movement(&product, &part, shape.time, machine.l2_bytes);
+        let moved = movement(&product, &part, shape.time, machine.l2_bytes, Sweep::Forward);
         let note = if part == chosen { "chosen" } else { "" };
         rows.push(partition_row(&product, &part, moved.total_bytes, machine, note));
     }
@@ -241,35 +236,32 @@ fn partition_row(
 
 fn explain_choice(text: &mut String, search: &Search, machine: &Machine, plan: &LayerPlan) {
     let (shape, schedule) = (&search.shape, &plan.schedule);
-    line(text, "chosen", &describe_schedule(schedule));
-    let product = hidden_product(shape);
-    let moved =
-        movement_swept(&product, &partition_of(schedule), shape.time, machine.l2_bytes, schedule.sweep);
-    let directions = shape.directions.count() as u64;
-    line(
+    line!(text, "chosen", "{}", describe_schedule(schedule));
+    let moved = moved(shape, machine, schedule);
+    line!(
         text,
         "",
-        &format!(
-            "moves {} from L3 to L2 for U h, {} of it weights",
-            bytes(directions * moved.total_bytes),
-            bytes(directions * moved.weight_bytes)
-        ),
+        "moves {} from L3 to L2 for U h, {} of it weights",
+        bytes(moved.total_bytes),
+        bytes(moved.weight_bytes)
     );
     if let Some(best) = plan.measured.iter().find(|one| one.schedule == *schedule) {
         let gflops = flop(shape) / best.figure_ns.max(1) as f64;
-        line(text, "", &format!("{} a call, {gflops:.1} GFLOP/s", time(best.figure_ns)));
+        line!(text, "", "{} a call, {gflops:.1} GFLOP/s", time(best.figure_ns));
     }
 }
 
 fn explain_measured(text: &mut String, search: &Search, machine: &Machine, plan: &LayerPlan) {
     let Some(best) = plan.measured.first() else {
-        line(text, "measured", "nothing; the prediction decides");
+        line!(text, "measured", "nothing; the prediction decides");
         return;
     };
-    line(
+    line!(
         text,
         "measured",
-        &format!("{} of {} candidates", plan.measured.len(), plan.measured.len() + plan.unmeasured.len()),
+        "{} of {} candidates",
+        plan.measured.len(),
+        plan.measured.len() + plan.unmeasured.len()
     );
     let head = ["schedule", "predicted", "measured", "shortest", "samples", ""].map(str::to_owned).to_vec();
     let mut rows = vec![head];
@@ -277,25 +269,29 @@ fn explain_measured(text: &mut String, search: &Search, machine: &Machine, plan:
         let slower = one.figure_ns as f64 / best.figure_ns.max(1) as f64;
         let note = if one.schedule == plan.schedule { "chosen".to_owned() } else { format!("{slower:.2}x") };
         let figures = [time(one.figure_ns), time(one.min_ns), one.samples.to_string()];
-        measured_row(search, machine, &one.schedule, figures, note)
+        measured_row(&search.shape, machine, &one.schedule, figures, note)
     }));
     rows.extend(plan.unmeasured.iter().map(|schedule| {
         let figures = ["-", "-", "0"].map(str::to_owned);
-        measured_row(search, machine, schedule, figures, "not measured: out of time, or refused".to_owned())
+        measured_row(
+            &search.shape,
+            machine,
+            schedule,
+            figures,
+            "not measured: out of time, or refused".to_owned(),
+        )
     }));
     table(text, &rows);
 }
 
 fn measured_row(
-    search: &Search,
+    shape: &LayerShape,
     machine: &Machine,
     schedule: &Schedule,
     [figure, shortest, samples]: [String; 3],
     note: String,
 ) -> Vec<String> {
-    let known = search.candidate(schedule).map(|candidate| candidate.prediction);
-    let prediction = known.unwrap_or_else(|| predict(&search.shape, machine, schedule));
-    let predicted = time(prediction.time_ns.round() as u64);
+    let predicted = time(predict(shape, machine, schedule).round() as u64);
     vec![describe_schedule(schedule), predicted, figure, shortest, samples, note]
 }
 

@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{calibrate::Measured, search::Search};
+use crate::search::Search;
 use proctor_rnn_layer::{LayerShape, Schedule};
 
 /// A layer to be planned.
@@ -30,6 +30,19 @@ pub struct PlanKey {
     /// The engine that computes: name and version of the engine, the instruction set, and whatever else tells its
     /// kernels apart from those of another build.
     pub engine: String,
+}
+
+/// Times of one candidate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// The schedule that was run.
+    pub schedule: Schedule,
+    /// Lowest octile of the times of a call: its figure.
+    pub figure_ns: u64,
+    /// Shortest time of a call.
+    pub min_ns: u64,
+    /// Number of samples.
+    pub samples: usize,
 }
 
 /// How one layer runs, and how that was found.

@@ -119,14 +119,7 @@ impl Planner {
         let layers = self.calibrate_all(&key, &searches, measure);
         let calibration = start.elapsed();
         let stored = self.cache.as_ref().map(|cache| cache.store(&key, &layers, calibration));
-        let path = match stored {
-            Some(Ok(path)) => Some(path),
-            Some(Err(error)) => {
-                warnings.push(error.to_string());
-                None
-            }
-            None => None,
-        };
+        let path = stored.and_then(|stored| stored.map_err(|error| warnings.push(error.to_string())).ok());
         let origin = PlanOrigin::Calibrated(path);
         ModelPlan { key, layers, searches, origin, taken: start.elapsed(), calibration, warnings }
     }
@@ -195,9 +188,7 @@ impl Planner {
             let weight = weight(&search.candidates);
             let share = left.mul_f64((weight / weight_left).clamp(0.0, 1.0));
             weight_left = (weight_left - weight).max(f64::MIN_POSITIVE);
-            let found = calibrate(&search.schedules(), share, &mut |schedule| measure(at, schedule));
-            let plan =
-                LayerPlan { schedule: found.chosen, measured: found.measured, unmeasured: found.unmeasured };
+            let plan = calibrate(&search.schedules(), share, &mut |schedule| measure(at, schedule));
             plans.insert(search.shape, plan);
         }
         key.layers.iter().map(|layer| plans[&layer.shape].clone()).collect()
@@ -206,7 +197,7 @@ impl Planner {
 
 /// Weight of a layer in the shares of the budget: the predicted time of a round, and a little for every candidate.
 fn weight(candidates: &[Candidate]) -> f64 {
-    candidates.iter().map(|candidate| candidate.prediction.time_ns + 1e5).sum()
+    candidates.iter().map(|candidate| candidate.predicted_ns + 1e5).sum()
 }
 
 #[cfg(test)]

@@ -5,10 +5,8 @@
 //! overlap: most of what comes from the shared cache, functions, barriers. The speeds are nominal, of a server core of
 //! the 2020s with 512-bit vectors; only the order of candidates hangs on them.
 
-use serde::{Deserialize, Serialize};
-
-use crate::paper::partition::{Movement, Partition, hidden_product, input_product, movement_swept};
-use proctor_rnn_layer::{Chunk, Directions, LayerShape, Machine, Mapping, Schedule, Sweep};
+use crate::paper::partition::{Movement, Partition, hidden_product, input_product, movement};
+use proctor_rnn_layer::{LayerShape, Machine, Mapping, Schedule, Sweep};
 
 /// Clock cycles per nanosecond.
 const CLOCK_GHZ: f64 = 2.7;
@@ -35,17 +33,6 @@ const HANDED_LINE_CYCLES: f64 = 15.0;
 /// Share of a cache that the weights can have; the rest goes to what passes through.
 const CACHE_SHARE: f64 = 0.85;
 
-/// The figures expected of a schedule.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Prediction {
-    /// Time of a call in nanoseconds.
-    pub time_ns: f64,
-    /// How the hidden product of one direction is cut.
-    pub partition: Partition,
-    /// Data that the hidden products of all steps and directions move between shared and private caches.
-    pub movement: Movement,
-}
-
 /// The partition of a direction's hidden product that a mapping is.
 #[must_use]
 pub fn partition_of(schedule: &Schedule) -> Partition {
@@ -58,40 +45,33 @@ pub fn partition_of(schedule: &Schedule) -> Partition {
     }
 }
 
-/// Number of steps whose input products are computed at once.
+/// Data that the hidden products of all steps and directions move between shared and private caches.
 #[must_use]
-pub fn chunk_steps(shape: &LayerShape, chunk: Chunk) -> usize {
-    match chunk {
-        Chunk::WholeSequence => shape.time,
-        Chunk::Steps(steps) => steps.clamp(1, shape.time.max(1)),
-    }
+pub fn moved(shape: &LayerShape, machine: &Machine, schedule: &Schedule) -> Movement {
+    let (product, partition) = (hidden_product(shape), partition_of(schedule));
+    let one = movement(&product, &partition, shape.time, machine.l2_bytes, schedule.sweep);
+    let directions = shape.directions.count() as u64;
+    Movement { total_bytes: directions * one.total_bytes, weight_bytes: directions * one.weight_bytes }
 }
 
-/// Predicts a schedule.
+/// Predicts the time of a call by a schedule, in nanoseconds.
 #[must_use]
-pub fn predict(shape: &LayerShape, machine: &Machine, schedule: &Schedule) -> Prediction {
-    let partition = partition_of(schedule);
-    let hidden = hidden_product(shape);
-    // Directions run one after the other, or each on its own cores.
-    let directions = shape.directions.count();
-    let in_turn = if schedule.mapping == Mapping::Directions { 1 } else { directions };
-    let one = movement_swept(&hidden, &partition, shape.time, machine.l2_bytes, schedule.sweep);
-    let movement = Movement {
-        total_bytes: directions as u64 * one.total_bytes,
-        weight_bytes: directions as u64 * one.weight_bytes,
-    };
-    let cost = Cost { shape, machine, schedule, partition };
+pub fn predict(shape: &LayerShape, machine: &Machine, schedule: &Schedule) -> f64 {
+    let cost = Cost { shape, machine, schedule, partition: partition_of(schedule) };
     let (independent, dependent) = (cost.independent_cycles(), shape.time as f64 * cost.step_cycles());
     let cycles = match schedule.mapping {
         // The phases side by side: all threads share the work, but the steps are one thread's.
         Mapping::Phases => {
+            let hidden = hidden_product(shape);
             let lines = (hidden.i * hidden.j * size_of::<f32>()) as f64 / 64.0;
             let dependent = dependent + shape.time as f64 * lines * HANDED_LINE_CYCLES;
             ((independent + dependent) / schedule.threads as f64).max(dependent)
         }
-        _ => in_turn as f64 * (independent + dependent),
+        // Each direction on its own cores, or one after the other.
+        Mapping::Directions => independent + dependent,
+        _ => shape.directions.count() as f64 * (independent + dependent),
     };
-    Prediction { time_ns: cycles / CLOCK_GHZ, partition, movement }
+    cycles / CLOCK_GHZ
 }
 
 /// Cycles of one direction on the cores that work on it, each doing a part.
@@ -117,7 +97,7 @@ impl Cost<'_> {
     fn independent_cycles(&self) -> f64 {
         let (rows, columns) = self.part();
         let product = input_product(self.shape, 1);
-        let steps = chunk_steps(self.shape, self.schedule.chunk) as f64;
+        let steps = self.schedule.chunk.steps(self.shape.time) as f64;
         let chunks = (self.shape.time as f64 / steps).ceil();
         let arithmetic = 2.0 * rows * columns * product.k as f64 * self.shape.time as f64 / FLOP_PER_CYCLE;
         // Tiles of fewer than six rows leave part of the registers idle.
@@ -174,9 +154,4 @@ impl Cost<'_> {
 pub fn flop(shape: &LayerShape) -> f64 {
     let gates = (shape.cell.gate_count() * shape.hidden * shape.directions.count()) as f64;
     2.0 * gates * (shape.input + shape.hidden) as f64 * (shape.batch * shape.time) as f64
-}
-
-/// Whether both directions are computed.
-pub(crate) fn is_bidirectional(shape: &LayerShape) -> bool {
-    shape.directions == Directions::Bidirectional
 }

@@ -8,6 +8,8 @@
 //! goes beyond that; a [`HandRule`] leaves out what the paper would have measured or what would be of no use. Both are
 //! counted and printed with the plan.
 
+use std::collections::BTreeMap;
+
 use proctor_rnn_layer::{Chunk, LayerShape, Machine, Mapping, Schedule, Sweep};
 
 use crate::{
@@ -19,7 +21,7 @@ use crate::{
         phases::Pattern,
         pruning::{Pruned, pruned},
     },
-    predict::{Prediction, is_bidirectional, partition_of, predict},
+    predict::{partition_of, predict},
 };
 
 /// Units of a block of packed weights: the least that a thread can own.
@@ -66,7 +68,7 @@ impl Addition {
 }
 
 /// A rule that is ours and not the paper's, and leaves something out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HandRule {
     /// Of patterns.
     GatesTogether,
@@ -87,52 +89,53 @@ pub enum HandRule {
 }
 
 impl HandRule {
-    /// Every rule.
-    pub const ALL: [Self; 8] = [
-        Self::GatesTogether,
-        Self::FewDegrees,
-        Self::WholeSums,
-        Self::OneCut,
-        Self::WholeBlocks,
-        Self::SideBySideInCache,
-        Self::SweepOfLargeWeights,
-        Self::MostPromising,
-    ];
-
     /// The objects that the rule leaves out, in the plural.
     #[must_use]
     pub fn leaves_out(self) -> &'static str {
-        match self {
-            Self::GatesTogether => "patterns that compute only some products of an operand together",
-            Self::FewDegrees => "numbers of threads above 4 that are no power of two",
-            Self::WholeSums => "partitions that cut the sum",
-            Self::OneCut => "partitions that cut rows and columns, or the rows of a direction",
-            Self::WholeBlocks => "partitions into parts of less than a block of units",
-            Self::SideBySideInCache => "numbers of threads for W x beside the steps",
-            Self::SweepOfLargeWeights => "zig-zag variants of schedules",
-            Self::MostPromising => "candidates that go beyond the paper",
-        }
+        self.words()[0]
     }
 
     /// The reason for the rule.
     #[must_use]
     pub fn reason(self) -> &'static str {
+        self.words()[1]
+    }
+
+    /// Which objects, and why.
+    fn words(self) -> [&'static str; 2] {
         match self {
-            Self::GatesTogether => "weights of all gates of a unit are packed together",
-            Self::FewDegrees => "neighbouring degrees differ by less than the noise of a measurement",
-            Self::WholeSums => {
-                "the engine does not cut sums: parts of them would have to be added up behind one more barrier a step"
-            }
-            Self::OneCut => {
-                "the engine cuts rows or columns, not both: it would need a barrier and every weight twice"
-            }
-            Self::WholeBlocks => "a thread owns whole blocks of 16 units",
-            Self::SideBySideInCache => {
+            Self::GatesTogether => [
+                "patterns that compute only some products of an operand together",
+                "weights of all gates of a unit are packed together",
+            ],
+            Self::FewDegrees => [
+                "numbers of threads above 4 that are no power of two",
+                "neighbouring degrees differ by less than the noise of a measurement",
+            ],
+            Self::WholeSums => [
+                "partitions that cut the sum",
+                "the engine does not cut sums: parts of them would have to be added up behind one more barrier a step",
+            ],
+            Self::OneCut => [
+                "partitions that cut rows and columns, or the rows of a direction",
+                "the engine cuts rows or columns, not both: it would need a barrier and every weight twice",
+            ],
+            Self::WholeBlocks => [
+                "partitions into parts of less than a block of units",
+                "a thread owns whole blocks of 16 units",
+            ],
+            Self::SideBySideInCache => [
+                "numbers of threads for W x beside the steps",
                 "one thread would read all hidden weights at each step, so half of its L2 has to hold them and the gates; \
-                 two directions have a thread each already"
+                 two directions have a thread each already",
+            ],
+            Self::SweepOfLargeWeights => {
+                ["zig-zag variants of schedules", "a step finds all of its weights in the first-level cache"]
             }
-            Self::SweepOfLargeWeights => "a step finds all of its weights in the first-level cache",
-            Self::MostPromising => "they are predicted to be slower than those that are measured",
+            Self::MostPromising => [
+                "candidates that go beyond the paper",
+                "they are predicted to be slower than those that are measured",
+            ],
         }
     }
 }
@@ -143,7 +146,7 @@ pub struct Candidate {
     /// The schedule.
     pub schedule: Schedule,
     /// Its predicted time.
-    pub prediction: Prediction,
+    pub predicted_ns: f64,
     /// The pattern from which it descends, a position in [`Search::patterns`].
     pub pattern: usize,
     /// Ways in which it goes beyond the paper; none for the paper's own.
@@ -168,14 +171,6 @@ pub struct FusedPattern {
     pub phases: Vec<Vec<FusedProduct>>,
     /// How the engine runs it; `None` if [`HandRule::GatesTogether`] leaves it out.
     pub inputs: Option<InputProducts>,
-}
-
-impl FusedPattern {
-    fn new(dag: &MmDag, shape: &LayerShape, pattern: Pattern) -> Self {
-        let phases = fused(dag, shape, &pattern);
-        let inputs = input_products(&phases);
-        Self { pattern, phases, inputs }
-    }
 }
 
 /// Where a pattern has its input products, if the engine runs it: all products of an operand have to be one, and that
@@ -223,7 +218,7 @@ pub struct Search {
     /// Partitions that are not measured.
     pub excluded: Vec<Excluded>,
     /// How many each hand rule left out, for each that left out any.
-    pub left_out: Vec<(HandRule, usize)>,
+    pub left_out: BTreeMap<HandRule, usize>,
 }
 
 impl Search {
@@ -238,10 +233,14 @@ impl Search {
     pub fn of_patterns(shape: &LayerShape, machine: &Machine, threads_max: usize, pruned: Pruned) -> Self {
         let threads_max = threads_max.clamp(1, machine.cores_allowed.max(1));
         let dag = MmDag::of(shape.cell);
-        let fuse = |pattern: &Pattern| FusedPattern::new(&dag, shape, pattern.clone());
+        let fuse = |pattern: &Pattern| {
+            let phases = fused(&dag, shape, pattern);
+            let inputs = input_products(&phases);
+            FusedPattern { pattern: pattern.clone(), phases, inputs }
+        };
         let patterns: Vec<FusedPattern> = pruned.kept.iter().map(fuse).collect();
         let degrees = degrees(threads_max);
-        let mut finder = Finder { shape, machine, threads_max, found: Vec::new(), left_out: [0; 8] };
+        let mut finder = Finder { shape, machine, threads_max, found: Vec::new(), left_out: BTreeMap::new() };
         finder.leave_out(HandRule::FewDegrees, threads_max - degrees.len());
         let mut excluded = Vec::new();
         let splits: Vec<Split> =
@@ -293,13 +292,14 @@ struct Finder<'a> {
     machine: &'a Machine,
     threads_max: usize,
     found: Vec<Candidate>,
-    /// In the order of [`HandRule::ALL`].
-    left_out: [usize; 8],
+    left_out: BTreeMap<HandRule, usize>,
 }
 
 impl Finder<'_> {
     fn leave_out(&mut self, rule: HandRule, count: usize) {
-        self.left_out[rule as usize] += count;
+        if count > 0 {
+            *self.left_out.entry(rule).or_default() += count;
+        }
     }
 
     /// The splits over `degree` threads: for products in parallel and in sequence, each partition that the engine has,
@@ -391,8 +391,8 @@ impl Finder<'_> {
 
     fn push(&mut self, pattern: usize, schedule: Schedule, additions: Vec<Addition>) {
         if self.found.iter().all(|candidate| candidate.schedule != schedule) {
-            let prediction = predict(self.shape, self.machine, &schedule);
-            self.found.push(Candidate { schedule, prediction, pattern, additions });
+            let predicted_ns = predict(self.shape, self.machine, &schedule);
+            self.found.push(Candidate { schedule, predicted_ns, pattern, additions });
         }
     }
 
@@ -427,7 +427,7 @@ impl Finder<'_> {
     fn side_by_side_is_worth_it(&self) -> bool {
         let product = hidden_product(self.shape);
         let gates = product.j * self.shape.batch * self.shape.time * size_of::<f32>();
-        !is_bidirectional(self.shape)
+        self.shape.directions.count() == 1
             && self.shape.time > PIPELINED_STEPS[0]
             && product.b_bytes() <= self.machine.l2_bytes / 2
             && gates <= self.machine.l2_bytes / 2
@@ -435,8 +435,8 @@ impl Finder<'_> {
 
     /// The candidates in the order in which they are measured, to a bounded number, and the counts of the hand rules.
     /// The best of each mapping comes first; the paper's are always among them.
-    fn finish(mut self) -> (Vec<Candidate>, Vec<(HandRule, usize)>) {
-        self.found.sort_by(|a, b| a.prediction.time_ns.total_cmp(&b.prediction.time_ns));
+    fn finish(mut self) -> (Vec<Candidate>, BTreeMap<HandRule, usize>) {
+        self.found.sort_by(|a, b| a.predicted_ns.total_cmp(&b.predicted_ns));
         let mut leaders: Vec<Candidate> = Vec::new();
         let mut others: Vec<Candidate> = Vec::new();
         for candidate in std::mem::take(&mut self.found) {
@@ -456,8 +456,7 @@ impl Finder<'_> {
                 self.leave_out(HandRule::MostPromising, 1);
             }
         }
-        let counted = HandRule::ALL.into_iter().zip(self.left_out).filter(|(_, count)| *count > 0);
-        (leaders, counted.collect())
+        (leaders, self.left_out)
     }
 }
 
@@ -501,6 +500,7 @@ fn weights_of_core(shape: &LayerShape, schedule: &Schedule) -> usize {
 /// The fault in it.
 pub fn check(shape: &LayerShape, schedule: &Schedule, threads_max: usize) -> Result<(), String> {
     let Schedule { threads, mapping, chunk, .. } = *schedule;
+    let directions = shape.directions.count();
     if threads == 0 || threads > threads_max {
         return Err(format!("{threads} threads where 1 to {threads_max} are allowed"));
     }
@@ -511,11 +511,11 @@ pub fn check(shape: &LayerShape, schedule: &Schedule, threads_max: usize) -> Res
         return Err("a chunk of no steps".to_owned());
     }
     match mapping {
-        Mapping::Phases if is_bidirectional(shape) => {
+        Mapping::Phases if directions == 2 => {
             Err("phases side by side for a layer of both directions".to_owned())
         }
-        Mapping::Directions if !is_bidirectional(shape) || !threads.is_multiple_of(2) => {
-            Err(format!("directions on {threads} threads for a layer with {}", shape.directions.count()))
+        Mapping::Directions if directions == 1 || !threads.is_multiple_of(2) => {
+            Err(format!("directions on {threads} threads for a layer with {directions}"))
         }
         _ => Ok(()),
     }

@@ -22,7 +22,7 @@ mod states;
 pub(crate) mod workspace;
 
 use proctor_rnn_kernels::PackedCell;
-use proctor_rnn_layer::{Chunk, Schedule, Sweep};
+use proctor_rnn_layer::{Schedule, Sweep};
 
 use crate::{call::Call, spec::LayerSpec, team::Team};
 use direction::Job;
@@ -39,13 +39,9 @@ pub(crate) fn run(
     workspace: &mut Workspace,
     call: &mut Call<'_>,
 ) {
-    let (time, batch) = (call.input.time(), call.input.batch());
     let blocks = cells.first().map_or(0, PackedCell::blocks);
-    let split = Split::new(schedule, team.threads(), cells.len(), blocks, batch);
-    let chunk = match schedule.chunk {
-        Chunk::WholeSequence => time,
-        Chunk::Steps(steps) => steps.clamp(1, time.max(1)),
-    };
+    let split = Split::new(schedule, team.threads(), cells.len(), blocks, call.input.batch());
+    let chunk = schedule.chunk.steps(call.input.time());
     workspace.order_rows(call, split.row_parts());
     workspace.point(spec, cells, call);
     workspace.stage(&split, cells, call);

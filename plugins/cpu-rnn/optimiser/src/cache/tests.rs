@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{PlannedLayer, calibrate::Measured};
+use crate::plan::{Measured, PlannedLayer};
 use proctor_rnn_layer::{Cell, Chunk, Directions, LayerShape, Mapping, Precision, Schedule};
 
 fn key() -> PlanKey {

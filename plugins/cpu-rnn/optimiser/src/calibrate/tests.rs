@@ -17,12 +17,21 @@ fn steps(schedule: &Schedule) -> usize {
     }
 }
 
-/// Calibrates on a machine of which `time` says how long call number `n` of a candidate takes. Time passes only there.
+/// Calibrates on a machine of which `time` says how long call number `n` of a candidate takes.
 fn simulated(
     candidates: &[Schedule],
     budget: Duration,
+    time: impl FnMut(&Schedule, u64) -> Result<Duration, String>,
+) -> LayerPlan {
+    timed(candidates, budget, time).0
+}
+
+/// The same, with the time that it took. Time passes only in calls.
+fn timed(
+    candidates: &[Schedule],
+    budget: Duration,
     mut time: impl FnMut(&Schedule, u64) -> Result<Duration, String>,
-) -> Calibration {
+) -> (LayerPlan, Duration) {
     let now = Shared::new(Duration::ZERO);
     let calls = Shared::new(0);
     let mut measure = |schedule: &Schedule| {
@@ -31,7 +40,8 @@ fn simulated(
         now.set(now.get() + taken);
         Ok(taken)
     };
-    calibrate_by(&mut || now.get(), candidates, budget, &mut measure)
+    let found = calibrate_by(&mut || now.get(), candidates, budget, &mut measure);
+    (found, now.get())
 }
 
 /// Numbers that look random, for noise.
@@ -50,7 +60,7 @@ fn the_fastest_is_kept_and_all_are_reported_in_order() {
     let times = [900, 500, 700, 400, 800];
     let found =
         simulated(&candidates(5), LONG, |schedule, _| Ok(Duration::from_micros(times[steps(schedule) - 1])));
-    assert_eq!(steps(&found.chosen), 4);
+    assert_eq!(steps(&found.schedule), 4);
     let order: Vec<usize> = found.measured.iter().map(|one| steps(&one.schedule)).collect();
     assert_eq!(order, [4, 2, 3, 5, 1]);
     assert_eq!(found.measured[0].figure_ns, 400_000);
@@ -60,12 +70,12 @@ fn the_fastest_is_kept_and_all_are_reported_in_order() {
 #[test]
 fn the_budget_ends_it_and_the_rest_is_named() {
     let second = Duration::from_secs(1);
-    let found = simulated(&candidates(10), 3 * second, |_, _| Ok(second));
-    assert_eq!(found.taken, 3 * second);
+    let (found, taken) = timed(&candidates(10), 3 * second, |_, _| Ok(second));
+    assert_eq!(taken, 3 * second);
     assert_eq!((found.measured.len(), found.unmeasured.len()), (3, 7));
     // With no time at all the most promising is still measured: it says at least how long a call takes.
     let found = simulated(&candidates(10), Duration::ZERO, |_, _| Ok(second));
-    assert_eq!((found.measured.len(), steps(&found.chosen)), (1, 1));
+    assert_eq!((found.measured.len(), steps(&found.schedule)), (1, 1));
 }
 
 #[test]
@@ -74,10 +84,10 @@ fn what_the_engine_refuses_is_passed_over() {
         1 => Err("no such kernel".to_owned()),
         steps => Ok(Duration::from_micros(100 * steps as u64)),
     });
-    assert_eq!(steps(&found.chosen), 2);
+    assert_eq!(steps(&found.schedule), 2);
     assert_eq!(found.unmeasured.iter().map(steps).collect::<Vec<_>>(), [1]);
     let found = simulated(&candidates(3), LONG, |_, _| Err("nothing goes".to_owned()));
-    assert_eq!(found.chosen, Schedule::SINGLE);
+    assert_eq!(found.schedule, Schedule::SINGLE);
 }
 
 #[test]
@@ -87,11 +97,11 @@ fn of_equals_the_one_with_fewer_threads_is_taken() {
     let found = simulated(&two, LONG, |schedule, _| {
         Ok(Duration::from_nanos(if schedule.threads == 2 { 1_000_000 } else { 1_005_000 }))
     });
-    assert_eq!(found.chosen.threads, 1);
+    assert_eq!(found.schedule.threads, 1);
     let found = simulated(&two, LONG, |schedule, _| {
         Ok(Duration::from_nanos(if schedule.threads == 2 { 1_000_000 } else { 1_050_000 }))
     });
-    assert_eq!(found.chosen.threads, 2);
+    assert_eq!(found.schedule.threads, 2);
 }
 
 #[test]
@@ -124,7 +134,7 @@ fn disturbances_do_not_decide() {
             let jitter = 0.02 * noise(seed + 2, call);
             Ok(Duration::from_nanos((clean * 1000.0 * (1.0 + disturbed + jitter)) as u64))
         });
-        steps(&found.chosen) == best
+        steps(&found.schedule) == best
     };
     let right = (0..200).filter(|seed| is_right(*seed)).count();
     assert!(right >= 199, "{right} of 200");
@@ -136,9 +146,9 @@ proptest! {
     fn it_ends_in_time(seed in 0_u64..5000, count in 1_usize..20, budget_ms in 0_u64..200) {
         let budget = Duration::from_millis(budget_ms);
         let longest = Duration::from_millis(20);
-        let found = simulated(&candidates(count), budget, |_, call| Ok(longest.mul_f64(noise(seed, call).powi(4))));
-        prop_assert!(found.taken <= budget + (REPEAT_MAX + 1) * longest);
-        prop_assert!(found.measured.iter().any(|one| one.schedule == found.chosen));
+        let (found, taken) = timed(&candidates(count), budget, |_, call| Ok(longest.mul_f64(noise(seed, call).powi(4))));
+        prop_assert!(taken <= budget + (REPEAT_MAX + 1) * longest);
+        prop_assert!(found.measured.iter().any(|one| one.schedule == found.schedule));
         prop_assert_eq!(found.measured.len() + found.unmeasured.len(), count);
     }
 }

@@ -9,15 +9,6 @@ use std::fmt;
 
 use proctor_rnn_layer::Cell;
 
-/// Which weights a product multiplies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Side {
-    /// W, the weights of the input.
-    Input,
-    /// U, the weights of the hidden state.
-    Hidden,
-}
-
 /// The factor beside the weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operand {
@@ -32,17 +23,15 @@ pub enum Operand {
 /// One product of a step, such as `W_i x_t`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Product {
-    /// Which weights.
-    pub side: Side,
     /// Name of the gate.
     pub gate: &'static str,
-    /// The other factor.
+    /// The factor beside the weights: W for the input, U for the rest.
     pub operand: Operand,
 }
 
 impl fmt::Display for Product {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let weights = if self.side == Side::Input { "W" } else { "U" };
+        let weights = if self.operand == Operand::Input { "W" } else { "U" };
         write!(f, "{weights}_{} {}", self.gate, self.operand)
     }
 }
@@ -71,15 +60,14 @@ pub struct Dependence {
 /// The graph of one direction of a layer, one step of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MmDag {
-    /// The products of a step: those of the input first, each side in the order of the gates.
+    /// The products of a step: those of the input first, each kind in the order of the gates.
     pub products: Vec<Product>,
     /// All edges that arrive at the products of a step.
     pub dependences: Vec<Dependence>,
 }
 
 /// Names of the gates of a cell, in the order of its weights.
-#[must_use]
-pub fn gate_names(cell: Cell) -> &'static [&'static str] {
+fn gate_names(cell: Cell) -> &'static [&'static str] {
     match cell {
         Cell::Lstm => &["i", "f", "g", "o"],
         Cell::Gru(_) => &["r", "z", "n"],
@@ -93,14 +81,12 @@ impl MmDag {
     pub fn of(cell: Cell) -> Self {
         let gates = gate_names(cell);
         let resets_state = cell.resets_before_product();
-        let operand = |side, gate: &str| match side {
-            Side::Input => Operand::Input,
-            Side::Hidden if resets_state && gate == "n" => Operand::ResetHidden,
-            Side::Hidden => Operand::Hidden,
-        };
-        let of_side =
-            |side| gates.iter().map(move |gate| Product { side, gate, operand: operand(side, gate) });
-        let products: Vec<_> = of_side(Side::Input).chain(of_side(Side::Hidden)).collect();
+        let of_input = gates.iter().map(|gate| Product { gate, operand: Operand::Input });
+        let of_hidden = gates.iter().map(|gate| {
+            let is_reset = resets_state && *gate == "n";
+            Product { gate, operand: if is_reset { Operand::ResetHidden } else { Operand::Hidden } }
+        });
+        let products: Vec<_> = of_input.chain(of_hidden).collect();
         let mut dependences = Vec::new();
         for (of, product) in products.iter().enumerate() {
             // A state of the step before is made of every product of that step.
@@ -261,6 +247,13 @@ mod tests {
         Cell::Rnn(RnnActivation::Tanh),
     ];
 
+    /// Which weights a product multiplies.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash)]
+    enum Side {
+        Input,
+        Hidden,
+    }
+
     /// The graph from the equations of the cells alone: which products each value is made of, step by step.
     fn from_equations(cell: Cell, steps: usize) -> Vec<NodeSet> {
         let gates = gate_names(cell);
@@ -310,7 +303,7 @@ mod tests {
             let dag = MmDag::of(cell);
             assert_eq!(dag.products.len(), 2 * cell.gate_count());
             for (at, product) in dag.products.iter().enumerate() {
-                assert_eq!(dag.is_time_dependent(at), product.side == Side::Hidden, "{product}");
+                assert_eq!(dag.is_time_dependent(at), product.operand != Operand::Input, "{product}");
             }
             let unrolled = dag.unroll(3);
             assert_eq!(unrolled.time_dependent.len(), 3 * cell.gate_count());

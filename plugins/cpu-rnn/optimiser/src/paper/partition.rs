@@ -5,10 +5,6 @@
 //! sequence of the batch), B the weights, C the result. Theorem 5.2: `X_j |A| + X_i |B| + 2 X_k |C|` moves in one
 //! phase. Over the steps of a sequence the weights stay in the private cache if a part of them fits, and are read once.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
-
 use proctor_rnn_layer::{LayerShape, Sweep};
 
 /// Extents of a product in numbers of values, and the size of a value of each matrix.
@@ -65,7 +61,7 @@ pub fn input_product(shape: &LayerShape, steps: usize) -> Extents {
 }
 
 /// Numbers of parts into which the extents are cut.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Partition {
     /// `X_i`: parts of the rows, the sequences of a batch. Each core of such a part reads all its weights.
     pub x_i: usize,
@@ -89,12 +85,6 @@ impl Partition {
     }
 }
 
-impl fmt::Display for Partition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "X_i={} X_j={} X_k={}", self.x_i, self.x_j, self.x_k)
-    }
-}
-
 /// All partitions of a product into `degree` parts, none of them empty.
 #[must_use]
 pub fn partitions(extents: &Extents, degree: usize) -> Vec<Partition> {
@@ -106,7 +96,7 @@ pub fn partitions(extents: &Extents, degree: usize) -> Vec<Partition> {
 }
 
 /// Bytes between the shared and the private caches that the phases of `steps` steps move.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Movement {
     /// The sum.
     pub total_bytes: u64,
@@ -115,21 +105,13 @@ pub struct Movement {
 }
 
 /// The piecewise formula of section 5.2.3: `steps (X_j |A| + 2 X_k |C|) + X_i |B|` if a block of the weights fits into
-/// `l2_bytes`, else `steps (X_j |A| + X_i |B| + 2 X_k |C|)`.
-#[must_use]
-pub fn movement(extents: &Extents, partition: &Partition, steps: usize, l2_bytes: usize) -> Movement {
-    let fits = partition.block_bytes(extents) <= l2_bytes;
-    let readings = if fits { 1 } else { steps };
-    totals(extents, partition, steps, readings as u64 * (partition.x_i * extents.b_bytes()) as u64)
-}
-
-/// As [`movement`], but with what alternating sweeps save.
+/// `l2_bytes`, else `steps (X_j |A| + X_i |B| + 2 X_k |C|)`, less what alternating sweeps save.
 ///
-/// "In practice, it is not necessary for a block of the weight matrices to fit entirely" (section 5.2.3): a step that
-/// begins where the step before ended still finds `l2_bytes` of its block, and reads the rest only. A forward sweep of
-/// a cache that drops what was used longest ago finds nothing.
+/// "In practice, it is not necessary for a block of the weight matrices to fit entirely": a step that begins where the
+/// step before ended still finds `l2_bytes` of its block, and reads the rest only. A forward sweep of a cache that
+/// drops what was used longest ago finds nothing.
 #[must_use]
-pub fn movement_swept(
+pub fn movement(
     extents: &Extents,
     partition: &Partition,
     steps: usize,
@@ -137,24 +119,22 @@ pub fn movement_swept(
     sweep: Sweep,
 ) -> Movement {
     let block = partition.block_bytes(extents);
-    if sweep == Sweep::Forward || block <= l2_bytes || steps == 0 {
-        return movement(extents, partition, steps, l2_bytes);
-    }
-    let whole = (partition.x_i * extents.b_bytes()) as u64;
-    let rest = (partition.degree() * (block - l2_bytes)) as u64;
-    totals(extents, partition, steps, whole + (steps as u64 - 1) * rest.min(whole))
-}
-
-fn totals(extents: &Extents, partition: &Partition, steps: usize, weight_bytes: u64) -> Movement {
+    let whole = partition.x_i * extents.b_bytes();
+    let again = match sweep {
+        _ if block <= l2_bytes => 0,
+        Sweep::Forward => whole,
+        Sweep::ZigZag => whole.min(partition.degree() * (block - l2_bytes)),
+    };
+    let weight_bytes = whole as u64 + steps.saturating_sub(1) as u64 * again as u64;
     let each_step = partition.x_j * extents.a_bytes() + 2 * partition.x_k * extents.c_bytes();
     Movement { total_bytes: steps as u64 * each_step as u64 + weight_bytes, weight_bytes }
 }
 
-/// Every partition into `degree` parts with what it moves, the least first; ties in favour of fewer parts of the sum,
+/// Every partition into `degree` parts with what it moves by forward sweeps, the least first; ties in favour of fewer parts of the sum,
 /// then of the columns, which keep more of the weights.
 #[must_use]
 pub fn ranked(extents: &Extents, degree: usize, steps: usize, l2_bytes: usize) -> Vec<(Partition, Movement)> {
-    let with_movement = |part: Partition| (part, movement(extents, &part, steps, l2_bytes));
+    let with_movement = |part: Partition| (part, movement(extents, &part, steps, l2_bytes, Sweep::Forward));
     let mut all: Vec<_> = partitions(extents, degree).into_iter().map(with_movement).collect();
     all.sort_by_key(|(part, movement)| (movement.total_bytes, part.x_k, part.x_i));
     all

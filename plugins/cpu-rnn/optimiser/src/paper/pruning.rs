@@ -112,7 +112,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::paper::phases::every_schedule;
+    use crate::paper::phases::tests::every_schedule;
     use proctor_rnn_layer::{Cell, GruReset, RnnActivation};
 
     const RNN: Cell = Cell::Rnn(RnnActivation::Tanh);
