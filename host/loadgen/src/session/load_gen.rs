@@ -18,7 +18,7 @@ use crate::{
         progress::{Progress, StopHandle},
         run::Run,
     },
-    settings::{config_file::files::apply_audit, effective::EffectiveSettings, test_settings::TestSettings},
+    settings::{config_file::apply::apply_audit, effective::EffectiveSettings, test_settings::TestSettings},
     system::{QuerySampleLibrary, SystemUnderTest},
     time::{clock::Clock, timer_slack::ExactTimers, wake::Wake},
 };

@@ -18,6 +18,8 @@ mod case;
 mod compare;
 mod config;
 mod differences;
+#[path = "../from_config/mod.rs"]
+mod from_config;
 mod generate;
 mod generate_config;
 mod logs;

@@ -4,13 +4,12 @@
 //! (`text` is the content of the file, null a file that does not exist), `changed_from_default` the attributes that
 //! then differ from the defaults. Attributes are named as in the Python module.
 
-use proctor_loadgen::{
-    SettingValue, TestSettings,
-    config_file::{ConfigFileKind, ConfigFiles},
-};
+use proctor_loadgen::{SettingValue, TestSettings, config_file::ConfigFileKind};
 use proctor_vocabulary::Scenario;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+
+use crate::from_config::ConfigFiles;
 
 #[derive(Deserialize)]
 struct Case {
@@ -72,8 +71,7 @@ fn run(case: &Case, process: &mut ConfigFiles) {
             _ => ConfigFileKind::Other,
         };
         let scenario = call.scenario.parse().unwrap();
-        let result = process.from_config(&path, &call.model, scenario, kind, &mut settings);
-        codes.push(result.map_or_else(|error| error.return_code(), |_| 0));
+        codes.push(process.apply_file(&path, &call.model, scenario, kind, &mut settings).code);
     }
     assert_eq!(codes, case.return_codes);
     let call = &case.calls[0];
@@ -119,13 +117,10 @@ fn a_second_user_file_in_one_process_gets_no_built_in_values() {
 #[test]
 fn a_file_that_cannot_be_read_is_an_error_of_the_log() {
     let mut settings = TestSettings::default();
-    let error = ConfigFiles::default()
-        .from_config("no/such.conf".as_ref(), "m", Scenario::Server, ConfigFileKind::User, &mut settings)
-        .unwrap_err();
-    assert_eq!(
-        (error.return_code(), error.log_texts()),
-        (-2, vec!["can't open file no/such.conf".to_owned()])
-    );
+    let path = "no/such.conf".as_ref();
+    let applied =
+        ConfigFiles::default().apply_file(path, "m", Scenario::Server, ConfigFileKind::User, &mut settings);
+    assert_eq!((applied.code, applied.log_texts), (-2, vec!["can't open file no/such.conf".to_owned()]));
     assert_eq!(settings.min_duration_ms, 600_000, "the built-in values stay");
 }
 
@@ -137,6 +132,8 @@ fn a_scenario_is_a_scenario_in_any_case() {
     std::fs::write(&path, "*.Server.min_query_count = 7\n").unwrap();
     let mut settings = TestSettings::default();
     let scenario = "server".parse().unwrap();
-    ConfigFiles::default().from_config(&path, "m", scenario, ConfigFileKind::User, &mut settings).unwrap();
+    let applied =
+        ConfigFiles::default().apply_file(&path, "m", scenario, ConfigFileKind::User, &mut settings);
+    assert_eq!(applied.code, 0);
     assert_eq!(settings.min_query_count, 7);
 }

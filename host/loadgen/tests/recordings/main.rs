@@ -5,6 +5,8 @@
 
 mod config_files;
 mod early_stopping;
+#[path = "../from_config/mod.rs"]
+mod from_config;
 #[path = "../golden_files/mod.rs"]
 mod golden_files;
 mod replay;

@@ -8,13 +8,10 @@
 
 use std::fs;
 
+use crate::from_config::ConfigFiles;
 use crate::replay::{Row, rows_of_samples, rows_of_trace};
 use crate::{golden_files, replay};
-use proctor_loadgen::{
-    PhaseMode, TestOutcome, TestSettings,
-    config_file::{ConfigFileKind, ConfigFiles, FromConfigError},
-    log::LogIdentity,
-};
+use proctor_loadgen::{PhaseMode, TestOutcome, TestSettings, config_file::ConfigFileKind, log::LogIdentity};
 use proctor_vocabulary::Scenario;
 use serde_json::Value;
 
@@ -80,14 +77,9 @@ impl Recording {
         fs::write(&path, text).unwrap();
         let scenario: Scenario = self.case["scenario"].as_str().unwrap().parse().unwrap();
         let model = self.case["model"].as_str().unwrap();
-        let read =
-            ConfigFiles::default().from_config(&path, model, scenario, ConfigFileKind::User, &mut base);
-        let errors = match read {
-            Ok(_) => Vec::new(),
-            Err(FromConfigError::Syntax { errors, .. }) => errors.iter().map(|it| it.log_text()).collect(),
-            Err(error) => panic!("{error}"),
-        };
-        (golden_files::settings_from(base, &self.case), errors)
+        let applied =
+            ConfigFiles::default().apply_file(&path, model, scenario, ConfigFileKind::User, &mut base);
+        (golden_files::settings_from(base, &self.case), applied.log_texts)
     }
 
     /// How long before the first issue the recorded loop may have started, in ns: the streams' recordings have all

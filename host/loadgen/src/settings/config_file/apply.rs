@@ -64,6 +64,18 @@ pub fn apply(
     Ok(report)
 }
 
+/// Applies the text of an `audit.config` as LoadGen does at the start of a test: for any model, and without the
+/// privileges of the built-in text, so that it cannot change the seeds.
+///
+/// # Errors
+/// Every line in error; `settings` is unchanged then.
+pub fn apply_audit(
+    text: &str,
+    settings: &mut TestSettings,
+) -> Result<ConfigFileReport, Vec<ConfigFileError>> {
+    apply(text, ConfigFileKind::Other, "*", settings.scenario, settings)
+}
+
 fn apply_rule(
     rule: &Rule,
     entry: Entry<'_>,

@@ -2,22 +2,19 @@
 //!
 //! [`apply`] reads the text of one file and changes a [`TestSettings`](crate::TestSettings) exactly as LoadGen
 //! would, quirks included, and says besides what LoadGen keeps to itself: which setting came from which line
-//! ([`Applied`]) and which lines had no effect and why ([`Ignored`]). [`ConfigFiles`] adds what LoadGen does around
-//! one file: opening it, the built-in text before the first `user.conf`, the return codes.
+//! ([`Applied`]) and which lines had no effect and why ([`Ignored`]).
 //!
 //! [`BUILTIN`] is the built-in `mlperf.conf`: the values of LoadGen 6.0.17, in a file of our own making.
 
 pub(crate) mod apply;
-pub(crate) mod files;
 mod ignored;
 mod kind;
 mod number;
 pub(crate) mod parse;
 mod rules;
 
-pub use apply::{Applied, ConfigFileReport, apply};
-pub use files::{ConfigFiles, FromConfigError, FromConfigReport, REPEATED_USER_FILE, apply_audit};
+pub use apply::{Applied, ConfigFileReport, apply, apply_audit};
 pub use ignored::{Ignored, IgnoredReason};
-pub use kind::{BUILTIN, ConfigFileKind};
+pub use kind::{BUILTIN, ConfigFileKind, REPEATED_USER_FILE};
 pub use parse::{ConfigFileError, ConfigFileErrorKind};
 pub use rules::{config_keys, setting_of_key};
