@@ -151,7 +151,7 @@ mod time;
 mod verdict;
 
 pub use error::LoadGenError;
-pub use issue::{delay::IssueDelay, end::IssueEnd, threads::IssuerRecord};
+pub use issue::{delay::IssueDelay, end::IssueEnd, issuer_record::IssuerRecord};
 pub use measure::{
     accuracy_record::{AccuracyRecord, AccuracyTokens},
     clock_check::{ClockCheck, ClockFinding},

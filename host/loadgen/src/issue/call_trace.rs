@@ -29,7 +29,7 @@ pub(crate) struct IssueSpan {
 }
 
 /// The calls of one phase that are worth keeping.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct IssueTrace {
     /// The call of the query with this number (from 1) is timed; never reached if nothing is traced.
     next_even: u64,
@@ -61,15 +61,7 @@ impl IssueTrace {
 
     /// Keeps nothing and times nothing.
     pub(crate) fn off() -> Self {
-        Self {
-            next_even: u64::MAX,
-            stride: 1,
-            even: Vec::new(),
-            late_ns: u64::MAX,
-            next_late: u64::MAX,
-            latest: BinaryHeap::new(),
-            longest: BinaryHeap::new(),
-        }
+        Self { next_even: u64::MAX, next_late: u64::MAX, ..Self::default() }
     }
 
     /// Whether to time the call that issued the query with this number, from 1, so late.

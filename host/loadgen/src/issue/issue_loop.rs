@@ -21,6 +21,7 @@ use crate::{
         end::IssueEnd,
         interval_grid::IntervalGrid,
         issued_query::IssuedQuery,
+        issuer_record::{IssuerRecord, thread_id},
         stall::{StallGuard, Waited},
     },
     plan::{
@@ -44,8 +45,7 @@ const TIMELESS_QUERY_COUNT: u64 = 1_000_000;
 /// The account of one loop.
 #[derive(Debug)]
 pub(crate) struct Issued {
-    pub end: IssueEnd,
-    pub query_count: u64,
+    pub record: IssuerRecord,
     pub delay: DelayHistogram,
     /// The query issued last, if any.
     pub last: Option<IssuedQuery>,
@@ -179,8 +179,12 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
     fn finish(self, end: IssueEnd) -> Issued {
         let own_count = (self.next_sequence - self.share.index) / self.share.issuer_count;
         Issued {
-            end,
-            query_count: self.query_count,
+            record: IssuerRecord {
+                thread_id: if self.stall_guard.clock.is_virtual() { 0 } else { thread_id() },
+                query_count: self.query_count,
+                end,
+                last_issued_ns: self.last.map_or(0, |last| last.issued_ns),
+            },
             delay: self.delay,
             last: self.last,
             trace: self.trace,

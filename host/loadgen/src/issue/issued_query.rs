@@ -1,7 +1,7 @@
 //! One query that was issued.
 
 /// One query. Instants are in ns from the start of the phase.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct IssuedQuery {
     pub first_sequence: u64,
     pub sample_count: u64,

@@ -6,5 +6,6 @@ pub(crate) mod end;
 mod interval_grid;
 pub(crate) mod issue_loop;
 pub(crate) mod issued_query;
+pub(crate) mod issuer_record;
 pub(crate) mod stall;
 pub(crate) mod threads;

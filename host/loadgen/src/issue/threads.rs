@@ -16,11 +16,12 @@ use std::{
 use crate::{
     error::LoadGenError,
     issue::{
-        call_trace::{IssueSpan, IssueTrace},
+        call_trace::IssueSpan,
         delay::{DelayHistogram, IssueDelay},
         end::IssueEnd,
         issue_loop::{IssueContext, Issued, PreparedLoop},
         issued_query::IssuedQuery,
+        issuer_record::IssuerRecord,
     },
     plan::{accuracy_sampling::AccuracySampler, query_generator::QueryGenerator},
     record::share::Share,
@@ -29,19 +30,6 @@ use crate::{
 
 /// How long before the start several issuers learn of it, so that all of them are awake by then.
 const HEAD_START_NS: u64 = 1_000_000;
-
-/// The account of one issuing thread in a phase.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct IssuerRecord {
-    /// The system's number of the thread; 0 in virtual time, and where it is not known.
-    pub thread_id: u64,
-    /// Queries that it issued.
-    pub query_count: u64,
-    /// Why it ended.
-    pub end: IssueEnd,
-    /// When it issued its last query, in ns from the start of issuing; 0 if it issued none.
-    pub last_issued_ns: u64,
-}
 
 /// The account of all issuers of a phase together.
 #[derive(Debug)]
@@ -62,12 +50,6 @@ pub(crate) struct PhaseIssue {
     pub issuers: Vec<IssuerRecord>,
 }
 
-/// One issuer that has ended.
-struct EndedIssuer {
-    thread_id: u64,
-    issued: Issued,
-}
-
 /// Issues a whole phase.
 ///
 /// # Errors
@@ -75,32 +57,26 @@ struct EndedIssuer {
 pub(crate) fn issue_phase<C: Clock>(context: &IssueContext<'_, C>) -> Result<PhaseIssue, LoadGenError> {
     let clock = context.stall_guard.clock;
     let issuer_count = context.settings.issuer_count;
-    let is_virtual = clock.is_virtual();
-    let thread_id = if is_virtual { 0 } else { thread_id() };
-    let ended = if issuer_count > 1 && !is_virtual {
-        side_by_side(context, thread_id)?
+    let issued = if issuer_count > 1 && !clock.is_virtual() {
+        side_by_side(context)?
     } else {
         let mut loops: Vec<_> =
             Share::all(issuer_count).map(|share| PreparedLoop::new(context, share)).collect();
         let start_ns = clock.now_ns();
         context.phase.start(start_ns);
-        let issued = match loops.pop() {
+        match loops.pop() {
             Some(only) if loops.is_empty() => vec![only.run(start_ns)],
             last => {
                 loops.extend(last);
                 PreparedLoop::run_in_turn(loops, start_ns)
             }
-        };
-        issued.into_iter().map(|issued| EndedIssuer { thread_id, issued }).collect()
+        }
     };
-    Ok(merge(ended))
+    Ok(merge(issued))
 }
 
 /// Each share on a thread of its own, the first on this one.
-fn side_by_side<C: Clock>(
-    context: &IssueContext<'_, C>,
-    thread_id: u64,
-) -> Result<Vec<EndedIssuer>, LoadGenError> {
+fn side_by_side<C: Clock>(context: &IssueContext<'_, C>) -> Result<Vec<Issued>, LoadGenError> {
     let wake = context.stall_guard.wake;
     thread::scope(|scope| {
         let (tell_ready, ready) = mpsc::channel();
@@ -139,7 +115,7 @@ fn side_by_side<C: Clock>(
         let first = {
             let _on_panic = StopOnPanic(wake);
             let _enlisted = wake.enlist();
-            EndedIssuer { thread_id, issued: first.run(start_ns) }
+            first.run(start_ns)
         };
         let others =
             others.into_iter().map(|other| other.join().unwrap_or_else(|panic| resume_unwind(panic)));
@@ -152,12 +128,12 @@ fn run_other<C: Clock>(
     issue_loop: PreparedLoop<'_, C>,
     wake: &Wake,
     start: &Receiver<u64>,
-) -> Option<EndedIssuer> {
+) -> Option<Issued> {
     let _exact_timers = ExactTimers::set();
     let _on_panic = StopOnPanic(wake);
     let _enlisted = wake.enlist();
     let start_ns = start.recv().ok()?;
-    Some(EndedIssuer { thread_id: thread_id(), issued: issue_loop.run(start_ns) })
+    Some(issue_loop.run(start_ns))
 }
 
 /// Lets no issuer go on after a panic of another one, which is passed on only when all of them have ended.
@@ -172,38 +148,30 @@ impl Drop for StopOnPanic<'_> {
 }
 
 /// Merges the accounts of all issuers, of which there is at least one.
-fn merge(ended: Vec<EndedIssuer>) -> PhaseIssue {
-    let issuers = ended.iter().map(|EndedIssuer { thread_id, issued }| IssuerRecord {
-        thread_id: *thread_id,
-        query_count: issued.query_count,
-        end: issued.end,
-        last_issued_ns: issued.last.map_or(0, |last| last.issued_ns),
-    });
-    let issuers: Vec<_> = issuers.collect();
+fn merge(issued: Vec<Issued>) -> PhaseIssue {
+    let issuers: Vec<_> = issued.iter().map(|it| it.record).collect();
+    let last = issued.iter().filter_map(|it| it.last).max_by_key(|last| last.first_sequence);
     let mut delay = DelayHistogram::new();
-    ended.iter().for_each(|it| delay.merge(&it.issued.delay));
-    let last = ended.iter().filter_map(|it| it.issued.last).max_by_key(|last| last.first_sequence);
     let mut spans = Vec::new();
-    let mut furthest: Option<Issued> = None;
-    for EndedIssuer { issued, .. } in ended {
-        let Issued { trace, .. } = issued;
-        let issued = Issued { trace: IssueTrace::off(), ..issued };
+    let mut furthest: Option<(u64, AccuracySampler, QueryGenerator)> = None;
+    for Issued { delay: more, trace, drawn_sample_count, sampler, queries, .. } in issued {
+        delay.merge(&more);
         spans.extend(trace.into_spans());
-        if furthest.as_ref().is_none_or(|it| issued.drawn_sample_count > it.drawn_sample_count) {
-            furthest = Some(issued);
+        if furthest.as_ref().is_none_or(|(most, ..)| drawn_sample_count > *most) {
+            furthest = Some((drawn_sample_count, sampler, queries));
         }
     }
     spans.sort_unstable();
-    let furthest = furthest.expect("a phase has an issuer");
+    let (drawn_sample_count, sampler, queries) = furthest.expect("a phase has an issuer");
     PhaseIssue {
         end: end_of_all(&issuers),
         query_count: issuers.iter().map(|issuer| issuer.query_count).sum(),
         delay: delay.summary(),
         last,
         spans,
-        drawn_sample_count: furthest.drawn_sample_count,
-        sampler: furthest.sampler,
-        queries: furthest.queries,
+        drawn_sample_count,
+        sampler,
+        queries,
         issuers,
     }
 }
@@ -219,17 +187,6 @@ fn end_of_all(issuers: &[IssuerRecord]) -> IssueEnd {
     };
     let first = issuers.iter().min_by_key(|issuer| (rank(issuer.end), issuer.last_issued_ns));
     first.expect("a phase has an issuer").end
-}
-
-/// The number by which the system knows this thread.
-#[cfg(target_os = "linux")]
-fn thread_id() -> u64 {
-    u64::try_from(rustix::thread::gettid().as_raw_nonzero().get()).unwrap_or(0)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn thread_id() -> u64 {
-    0
 }
 
 #[cfg(all(test, not(loom)))]

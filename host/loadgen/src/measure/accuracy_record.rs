@@ -1,6 +1,13 @@
 //! The logged responses.
 
+use std::collections::HashMap;
+
 use proctor_vocabulary::SampleIndex;
+
+use crate::{
+    plan::{library_indices::library_indices, query_generator::QueryGenerator},
+    record::phase::Phase,
+};
 
 /// A logged response.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,4 +29,26 @@ pub struct AccuracyTokens {
     pub first_token_data: Option<Vec<u8>>,
     /// Number of output tokens (`token_count`).
     pub token_count: u64,
+}
+
+/// The logged responses of a phase that is over, by sample number. `queries` is the generator as it was before the first
+/// query.
+pub(crate) fn accuracy_records(phase: &Phase, queries: &QueryGenerator) -> Vec<AccuracyRecord> {
+    let responses = phase.responses.take();
+    let sequences = responses.iter().map(|response| response.sequence);
+    let indices = library_indices(queries.clone(), sequences);
+    let first_tokens = phase.tokens.iter().flat_map(|tokens| tokens.data.take());
+    let mut first_tokens: HashMap<_, _> = first_tokens.map(|token| (token.sequence, token.data)).collect();
+    let records = responses.into_iter().zip(indices).map(|(response, index)| AccuracyRecord {
+        sample_id: phase.first_sample_id + response.sequence,
+        index,
+        data: response.data,
+        tokens: phase.tokens.as_ref().map(|tokens| AccuracyTokens {
+            first_token_data: tokens
+                .has_first_tokens()
+                .then(|| first_tokens.remove(&response.sequence).unwrap_or_default()),
+            token_count: tokens.token_count(response.sequence),
+        }),
+    });
+    records.collect()
 }

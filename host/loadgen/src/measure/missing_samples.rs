@@ -2,7 +2,13 @@
 
 use proctor_vocabulary::SampleIndex;
 
-use crate::record::violations::list_first;
+use crate::{
+    plan::{library_indices::library_indices, query_generator::QueryGenerator},
+    record::{phase::Phase, violations::list_first},
+};
+
+/// How many missing samples are kept by name.
+const KEPT: usize = 8;
 
 /// Samples that were issued and not completed before the phase was given up.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,6 +17,17 @@ pub struct MissingSamples {
     pub count: u64,
     /// The first few: number in the logs (`seq_id`), and library index.
     pub first: Vec<(u64, SampleIndex)>,
+}
+
+impl MissingSamples {
+    /// The samples with these sequence numbers, if there are any. `queries` is the generator as it was before the first
+    /// query of the phase.
+    pub(crate) fn of(phase: &Phase, queries: &QueryGenerator, sequences: &[u64]) -> Option<Self> {
+        let named = || sequences.iter().copied().take(KEPT);
+        let ids = named().map(|sequence| phase.first_sample_id + sequence);
+        let first = ids.zip(library_indices(queries.clone(), named())).collect();
+        (!sequences.is_empty()).then_some(Self { count: sequences.len() as u64, first })
+    }
 }
 
 impl std::fmt::Display for MissingSamples {

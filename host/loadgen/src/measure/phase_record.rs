@@ -1,11 +1,22 @@
 //! The measurements of a phase that is over.
 
-use proctor_vocabulary::SampleIndex;
+use std::sync::Arc;
+
+use proctor_vocabulary::{SampleIndex, Scenario};
 
 use crate::{
+    issue::threads::PhaseIssue,
     measure::{interval_record::IntervalRecord, latencies::SampleLatencies},
-    plan::{phases::PhaseMode, schedule::GeneratedTotals},
-    record::tokens::PhaseTokens,
+    plan::{
+        phases::{PhaseMode, PhasePlan},
+        schedule::GeneratedTotals,
+    },
+    record::{
+        phase::{Completions, Phase, done_ns},
+        slots::SampleRecord,
+        tokens::PhaseTokens,
+    },
+    settings::effective::EffectiveSettings,
 };
 
 /// Everything that was measured in one phase. Times are in ns from the start of issuing.
@@ -39,4 +50,70 @@ pub struct PhaseRecord {
     pub final_query_issued_ns: u64,
     /// Completion of the last sample of the last issued query.
     pub final_query_all_samples_done_ns: u64,
+}
+
+impl PhaseRecord {
+    /// Reads off a phase that is over.
+    pub(crate) fn new(
+        settings: &EffectiveSettings,
+        plan: &PhasePlan,
+        phase: &Arc<Phase>,
+        issued: &PhaseIssue,
+        completions: Completions,
+    ) -> Self {
+        let last = issued.last.unwrap_or_default();
+        Self {
+            mode: phase.mode,
+            loaded_set: plan.set.indices.clone(),
+            // The generator has drawn most of it by now, so this takes no time; before the start it would.
+            generated: issued.queries.totals(),
+            issued_query_count: issued.query_count,
+            issued_sample_count: phase.issued_count(),
+            sample_latencies_ns: SampleLatencies::recorded(Arc::clone(phase), completions.count),
+            query_latencies_ns: match settings.scenario {
+                Scenario::MultiStream => query_latencies(phase.samples(0), last.sample_count),
+                _ => Vec::new(),
+            },
+            intervals: settings.interval_ns.map(|interval_ns| {
+                let samples: Vec<_> = phase.samples(0).collect();
+                IntervalRecord::new(&samples, last.sample_count, interval_ns)
+            }),
+            tokens: phase.tokens(),
+            max_latency_ns: completions.max_latency_ns,
+            final_query_scheduled_ns: last.scheduled_ns,
+            final_query_issued_ns: last.issued_ns,
+            final_query_all_samples_done_ns: done_ns(
+                phase.samples(last.first_sequence).take(last.sample_count as usize),
+            ),
+        }
+    }
+}
+
+/// The latency of each query whose samples are all complete: that of its slowest.
+fn query_latencies(samples: impl Iterator<Item = SampleRecord>, samples_per_query: u64) -> Vec<u64> {
+    let mut latencies_ns = Vec::new();
+    let mut slowest_ns = Some(0);
+    let mut position = 0_u64;
+    for sample in samples {
+        position += 1;
+        // One that is missing leaves the query without a latency.
+        slowest_ns = slowest_ns.and_then(|slowest_ns| Some(sample.completed_latency_ns()?.max(slowest_ns)));
+        if position.is_multiple_of(samples_per_query) {
+            latencies_ns.extend(slowest_ns.replace(0));
+        }
+    }
+    latencies_ns
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_takes_as_long_as_its_slowest_sample() {
+        let done = |latency_ns| SampleRecord { scheduled_ns: 5, latency_ns };
+        let missing = done(SampleRecord::NOT_COMPLETED);
+        let samples = [done(3), done(9), done(1), missing, done(2), done(2 | SampleRecord::FAILED_BIT)];
+        assert_eq!(query_latencies(samples.into_iter(), 2), [9, 2]);
+    }
 }

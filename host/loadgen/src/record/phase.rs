@@ -176,6 +176,19 @@ impl Phase {
         }
     }
 
+    /// Totals of the samples that are complete.
+    pub(crate) fn completions(&self) -> Completions {
+        let mut completions = Completions::default();
+        self.for_each_sample(|sample| {
+            if let Some(latency_ns) = sample.completed_latency_ns() {
+                completions.count += 1;
+                completions.max_latency_ns = latency_ns.max(completions.max_latency_ns);
+                completions.last_ns = (sample.scheduled_ns + latency_ns).max(completions.last_ns);
+            }
+        });
+        completions
+    }
+
     /// Measurements of tokens so far, in a token run.
     pub(crate) fn tokens(&self) -> Option<PhaseTokens> {
         let tokens = self.tokens.as_ref()?;
@@ -203,6 +216,16 @@ impl fmt::Debug for Phase {
             .field("issued_count", &self.issued_count())
             .finish_non_exhaustive()
     }
+}
+
+/// Totals of the completed samples of a phase.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Completions {
+    pub count: u64,
+    /// The largest latency.
+    pub max_latency_ns: u64,
+    /// When the last of them was complete, in ns from the start of the phase.
+    pub last_ns: u64,
 }
 
 /// One issuer's hand on a phase.

@@ -11,10 +11,12 @@ use crate::{
         threads::issue_phase,
     },
     measure::{
-        accuracy_record::AccuracyRecord,
+        accuracy_record::{AccuracyRecord, accuracy_records},
         clock_check::{ClockCheck, Stopwatch},
+        missing_samples::MissingSamples,
         phase_error::PhaseError,
-        phase_outcome::{FinishedPhase, PhaseOutcome},
+        phase_outcome::PhaseOutcome,
+        phase_record::PhaseRecord,
         phase_trace::PhaseTrace,
         unload_error::UnloadError,
     },
@@ -22,6 +24,7 @@ use crate::{
         accuracy_sampling::AccuracySampler,
         phases::{PhaseMode, PhasePlan},
         query_generator::QueryGenerator,
+        schedule::GeneratedTotals,
     },
     record::{phase::PhaseStart, recorder::Recorder, token_recorder::FirstTokens},
     session::{console::Console, options::LoadGenOptions},
@@ -125,34 +128,34 @@ impl<C: Clock> Run<'_, C> {
         let clock_check = self.stop_stopwatch(stopwatch);
         let missing = if waited == Waited::Complete { Vec::new() } else { phase.give_up() };
 
-        // The generator has drawn most of it by now, so this takes no time; before the start it would.
-        let generated = issued.queries.totals();
-        let sample_count = generated.query_count.saturating_mul(generated.samples_per_query);
+        let completions = phase.completions();
+        let record = PhaseRecord::new(settings, plan, &phase, &issued, completions);
+        let GeneratedTotals { query_count, samples_per_query, .. } = record.generated;
+        let sample_count = query_count.saturating_mul(samples_per_query);
         self.next_sample_id += sample_count;
         self.undrawn_sample_count = sample_count - issued.drawn_sample_count;
-        self.sampler.clone_from(&issued.sampler);
-        let start_ns = phase.start_ns() - self.origin_ns;
-        let plan = plan.clone();
-        let trace = is_traced.then(|| PhaseTrace {
-            spans: issued.spans.clone(),
-            issuer_count: settings.issuer_count,
-            queries: queries.clone(),
-            first_query_id: self.phases.iter().map(|phase| phase.record.generated.query_count).sum(),
-        });
-        let finished = FinishedPhase {
-            settings,
-            plan,
-            queries,
-            phase,
-            issued,
-            generated,
+        self.sampler = issued.sampler;
+        self.accuracy.extend(accuracy_records(&phase, &queries));
+        let mut outcome = PhaseOutcome {
+            record,
+            start_ns: phase.start_ns() - self.origin_ns,
+            duration_ns: completions.last_ns,
+            end: issued.end,
+            issue_delay: issued.delay,
+            issuers: issued.issuers,
             clock_check,
-            trace,
-            start_ns,
-            missing,
+            missing: MissingSamples::of(&phase, &queries, &missing),
+            first_sample_id: phase.first_sample_id,
+            unload_error: None,
+            errors: Vec::new(),
+            phase,
+            trace: is_traced.then(|| PhaseTrace {
+                spans: issued.spans,
+                issuer_count: settings.issuer_count,
+                queries,
+                first_query_id: self.phases.iter().map(|phase| phase.record.generated.query_count).sum(),
+            }),
         };
-        self.accuracy.extend(finished.accuracy_records());
-        let mut outcome = finished.into_outcome();
         outcome.errors = self.errors_of(&outcome);
         self.phases.push(outcome);
         Ok(())
