@@ -2,14 +2,14 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use proctor_rnn_kernels::{Isa, PackedCell};
+use proctor_rnn_kernels::{DirectionWeights, Isa, PackedCell};
 use proctor_rnn_layer::{Cell, Schedule};
 
 use crate::{
     call::{Call, CallError},
     execution::{self, workspace::Workspace},
     priming::{self, Primed},
-    spec::{DirectionWeights, LayerSpec},
+    spec::LayerSpec,
     team::Team,
 };
 

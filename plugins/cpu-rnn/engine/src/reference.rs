@@ -2,12 +2,10 @@
 //!
 //! Equations as in the ONNX operators LSTM, GRU and RNN (version 22), gates in PyTorch's order.
 
+use proctor_rnn_kernels::DirectionWeights;
 use proctor_rnn_layer::{Cell, Directions, GruReset, RnnActivation};
 
-use crate::{
-    call::Call,
-    spec::{DirectionWeights, LayerSpec},
-};
+use crate::{call::Call, spec::LayerSpec};
 
 /// Weights of one direction in f64; see [`DirectionWeights`]. Absent biases and peepholes are zeros.
 #[derive(Debug, Clone)]

@@ -1,6 +1,6 @@
-//! Sizes, options and weights of a layer, before they are packed.
+//! Sizes and options of a layer, before its weights are packed.
 
-use proctor_rnn_kernels::{CellSpec, CellWeights, Isa, PackedCell};
+use proctor_rnn_kernels::{CellSpec, DirectionWeights, Isa, PackedCell};
 use proctor_rnn_layer::{Cell, Directions, LayerShape, Precision};
 
 /// Sizes and options of a layer.
@@ -20,21 +20,6 @@ pub struct LayerSpec {
     pub precision: Precision,
 }
 
-/// Weights of one direction, row-major, gates in the order of [`Cell`].
-#[derive(Debug, Clone, Copy)]
-pub struct DirectionWeights<'a> {
-    /// `[gate * hidden, input]`.
-    pub input: &'a [f32],
-    /// `[gate * hidden, hidden]`.
-    pub hidden: &'a [f32],
-    /// `[gate * hidden]`, added to the input product; empty for none.
-    pub input_bias: &'a [f32],
-    /// `[gate * hidden]`, added to the hidden product; empty for none.
-    pub hidden_bias: &'a [f32],
-    /// LSTM peepholes `[3 * hidden]` in the order i, f, o; empty for none.
-    pub peepholes: &'a [f32],
-}
-
 impl LayerSpec {
     /// Whether a direction, counted from 0, goes against time.
     pub(crate) fn is_reversed(&self, direction: usize) -> bool {
@@ -51,16 +36,7 @@ impl LayerSpec {
 
     /// Packs the weights of one direction, whose sizes fit.
     pub(crate) fn pack(&self, isa: Isa, weights: &DirectionWeights<'_>) -> PackedCell {
-        let DirectionWeights { input, hidden, input_bias, hidden_bias, peepholes } = *weights;
-        PackedCell::new(
-            isa,
-            &self.cell_spec(),
-            &CellWeights { input, hidden, input_bias, hidden_bias, peepholes },
-        )
-    }
-
-    fn cell_spec(&self) -> CellSpec {
         let Self { cell, input, hidden, clip, precision, .. } = *self;
-        CellSpec { kind: cell, input, hidden, clip, precision }
+        PackedCell::new(isa, &CellSpec { kind: cell, input, hidden, clip, precision }, weights)
     }
 }

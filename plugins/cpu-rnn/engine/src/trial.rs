@@ -91,7 +91,8 @@ mod tests {
     use proctor_rnn_layer::{Chunk, Directions, GruReset, Mapping, Precision};
 
     use super::*;
-    use crate::spec::{DirectionWeights, LayerSpec};
+    use crate::spec::LayerSpec;
+    use proctor_rnn_kernels::DirectionWeights;
 
     #[test]
     fn every_kind_of_call_can_be_timed() {

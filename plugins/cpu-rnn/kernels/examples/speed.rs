@@ -8,7 +8,7 @@ use std::env;
 use std::time::{Duration, Instant};
 
 use proctor_rnn_kernels::{
-    Between, Buffer, CellSpec, CellWeights, Isa, PackedCell, Product, Rows, RowsMut, Start, Step,
+    Between, Buffer, CellSpec, DirectionWeights, Isa, PackedCell, Product, Rows, RowsMut, Start, Step,
 };
 use proctor_rnn_layer::{Cell, GruReset, Precision, RnnActivation};
 
@@ -94,7 +94,7 @@ impl Bench {
         let scale = 1.0 / (hidden as f32).sqrt();
         let rows = kind.gate_count() * hidden;
         let (w, u) = (pseudo_random(rows * input, scale), pseudo_random(rows * hidden, scale));
-        let weights = CellWeights {
+        let weights = DirectionWeights {
             input: w.values(),
             hidden: u.values(),
             input_bias: &[],
@@ -219,7 +219,7 @@ fn measure(isa: Isa, name: &str, kind: Cell, precision: Precision, shape: [usize
         }
     });
     let flops = |width: usize| (2 * kind.gate_count() * hidden * width * batch * steps) as f64 / 1e9;
-    let bytes = bench.cell.block_bytes().1 * bench.cell.blocks() * steps;
+    let bytes = bench.cell.weight_bytes()[1..].iter().map(|part| part.len()).sum::<usize>() * steps;
     println!(
         "{name} {input},{hidden},{batch},{steps} | {:.4} {:.0} | {:.4} {:.0} {:.0} | {:.4} {:.0}",
         input_time * 1e3,

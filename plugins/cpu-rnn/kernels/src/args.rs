@@ -28,7 +28,7 @@ impl Rows {
     /// - `bases` has more than `row` elements, and the row lies within one allocation with its base.
     #[inline(always)]
     pub(crate) unsafe fn row(self, row: usize) -> *const f32 {
-        // SAFETY: the caller's duty.
+        // SAFETY: the caller vouches for the element of `bases` and for the allocation in which the offset stays.
         unsafe { (*self.bases.add(row)).offset(self.offset) }
     }
 }
@@ -45,7 +45,7 @@ impl RowsMut {
     /// - `bases` has more than `row` elements, and the row lies within one allocation with its base.
     #[inline(always)]
     pub(crate) unsafe fn row(self, row: usize) -> *mut f32 {
-        // SAFETY: the caller's duty.
+        // SAFETY: the caller vouches for the element of `bases` and for the allocation in which the offset stays.
         unsafe { (*self.bases.add(row)).offset(self.offset) }
     }
 }

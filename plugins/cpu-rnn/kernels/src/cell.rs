@@ -5,7 +5,7 @@ use proctor_rnn_layer::{Cell, GruReset, Precision};
 use crate::args::{Product, Rows, Start, Step};
 use crate::body::quantise;
 use crate::isa::Isa;
-use crate::packed::{CellSpec, CellWeights, PackedWeights};
+use crate::packed::{CellSpec, DirectionWeights, PackedWeights};
 use crate::table::{Table, table};
 
 /// The weights of one direction of a layer, packed for one instruction set.
@@ -15,34 +15,21 @@ use crate::table::{Table, table};
 #[derive(Debug)]
 pub struct PackedCell {
     weights: PackedWeights,
-    isa: Isa,
     precision: Precision,
     table: &'static Table,
 }
 
 impl PackedCell {
-    /// Packs weights for an instruction set.
+    /// Packs weights for an instruction set: AVX2 where int8 is asked for on AVX-512 without VNNI.
     ///
     /// # Panics
     /// If a weight has another size than the spec says, if a size is 0, or if this processor lacks the instructions.
     #[must_use]
-    pub fn new(isa: Isa, spec: &CellSpec, weights: &CellWeights<'_>) -> Self {
+    pub fn new(isa: Isa, spec: &CellSpec, weights: &DirectionWeights<'_>) -> Self {
         let isa = if spec.precision == Precision::Int8 { isa.for_int8() } else { isa };
         let table = table(isa, spec.precision);
         let weights = PackedWeights::new(spec, weights, isa.lanes(), table.zero_point);
-        Self { weights, isa, precision: spec.precision, table }
-    }
-
-    /// The instruction set that computes. AVX2 where int8 was asked for on AVX-512 without VNNI.
-    #[must_use]
-    pub fn isa(&self) -> Isa {
-        self.isa
-    }
-
-    /// Number format of the weights.
-    #[must_use]
-    pub fn precision(&self) -> Precision {
-        self.precision
+        Self { weights, precision: spec.precision, table }
     }
 
     /// Kind of cell.
@@ -60,13 +47,13 @@ impl PackedCell {
     /// Number of blocks.
     #[must_use]
     pub fn blocks(&self) -> usize {
-        self.weights.hidden.blocks()
+        self.weights.hidden.blocks
     }
 
     /// Number of units.
     #[must_use]
     pub fn units(&self) -> usize {
-        self.weights.hidden.depth()
+        self.weights.hidden.depth
     }
 
     /// Units with the padding of the last block: the length of a row of cell states.
@@ -78,22 +65,13 @@ impl PackedCell {
     /// Values of a row of gates, `[block][gate][lane]`.
     #[must_use]
     pub fn gates_width(&self) -> usize {
-        self.weights.input.columns()
+        self.weights.input.columns
     }
 
     /// Whether a step takes two sweeps, [`step`](Self::step) and then [`step_candidate`](Self::step_candidate).
     #[must_use]
     pub fn has_two_sweeps(&self) -> bool {
         self.weights.kind.resets_before_product()
-    }
-
-    /// Bytes of input weights and of hidden weights that one block takes.
-    #[must_use]
-    pub fn block_bytes(&self) -> (usize, usize) {
-        (
-            self.weights.input.block_bytes(),
-            self.weights.hidden.block_bytes() + self.weights.candidate.block_bytes(),
-        )
     }
 
     /// The packed weights as bytes, block after block: those of the input, the hidden ones, and those of the second
@@ -106,21 +84,14 @@ impl PackedCell {
     /// Bytes of work space of [`product`](Self::product) for `rows` rows: 0 unless weights are int8.
     #[must_use]
     pub fn product_scratch_bytes(&self, rows: usize) -> usize {
-        if self.precision == Precision::Int8 {
-            quantise::scratch_bytes(rows, self.weights.input.depth())
-        } else {
-            0
-        }
+        quantise::scratch_bytes_of(self.precision, rows, self.weights.input.depth)
     }
 
     /// Bytes of work space of [`step`](Self::step) for `rows` rows: 0 unless weights are int8 or a step takes two
     /// sweeps.
     #[must_use]
     pub fn step_scratch_bytes(&self, rows: usize) -> usize {
-        let quantised = match self.precision {
-            Precision::Int8 => quantise::scratch_bytes(rows, self.weights.hidden.depth()),
-            Precision::F32 | Precision::Bf16 => 0,
-        };
+        let quantised = quantise::scratch_bytes_of(self.precision, rows, self.weights.hidden.depth);
         let gates = if self.has_two_sweeps() { 4 * rows * self.gates_width() } else { 0 };
         gates + quantised + self.product_scratch_bytes(rows)
     }

@@ -43,4 +43,4 @@ pub use cell::PackedCell;
 pub use fetch::fetch;
 pub use isa::{ISA_VARIABLE, Isa, IsaError};
 pub use linear::PackedLinear;
-pub use packed::{CellSpec, CellWeights};
+pub use packed::{CellSpec, DirectionWeights};

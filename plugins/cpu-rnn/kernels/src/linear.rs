@@ -16,7 +16,6 @@ use crate::table::{Table, table};
 #[derive(Debug)]
 pub struct PackedLinear {
     matrix: Matrix,
-    isa: Isa,
     precision: Precision,
     table: &'static Table,
 }
@@ -46,31 +45,25 @@ impl PackedLinear {
             let bias = bias.get(row).copied().unwrap_or(0.0);
             (row < outputs).then(|| (&weights[row * inputs..][..inputs], bias))
         });
-        Self { matrix, isa, precision, table }
-    }
-
-    /// The instruction set that computes.
-    #[must_use]
-    pub fn isa(&self) -> Isa {
-        self.isa
+        Self { matrix, precision, table }
     }
 
     /// Number of blocks of columns.
     #[must_use]
     pub fn blocks(&self) -> usize {
-        self.matrix.blocks()
+        self.matrix.blocks
     }
 
     /// Width of an input row.
     #[must_use]
     pub fn inputs(&self) -> usize {
-        self.matrix.depth()
+        self.matrix.depth
     }
 
     /// Width of an output row.
     #[must_use]
     pub fn outputs(&self) -> usize {
-        self.matrix.columns()
+        self.matrix.columns
     }
 
     /// Bytes of the packed weights.
@@ -82,7 +75,7 @@ impl PackedLinear {
     /// Bytes of work space of [`product`](Self::product) for `rows` rows: 0 unless weights are int8.
     #[must_use]
     pub fn scratch_bytes(&self, rows: usize) -> usize {
-        if self.precision == Precision::Int8 { quantise::scratch_bytes(rows, self.inputs()) } else { 0 }
+        quantise::scratch_bytes_of(self.precision, rows, self.inputs())
     }
 
     /// Computes blocks of columns for many rows.

@@ -18,10 +18,14 @@ pub(crate) struct Matrix {
     bias: Buffer,
     scales: Buffer,
     corrections: Buffer,
-    depth: usize,
-    vectors: usize,
-    blocks: usize,
-    columns: usize,
+    /// Number of rows.
+    pub(crate) depth: usize,
+    /// Vectors of a block.
+    pub(crate) vectors: usize,
+    /// Number of blocks.
+    pub(crate) blocks: usize,
+    /// Columns that products write.
+    pub(crate) columns: usize,
     groups: usize,
     block_bytes: usize,
 }
@@ -103,34 +107,6 @@ impl Matrix {
             }
         }
         matrix
-    }
-
-    /// Number of rows.
-    #[inline(always)]
-    pub(crate) fn depth(&self) -> usize {
-        self.depth
-    }
-
-    /// Vectors of a block.
-    #[inline(always)]
-    pub(crate) fn vectors(&self) -> usize {
-        self.vectors
-    }
-
-    /// Number of blocks.
-    pub(crate) fn blocks(&self) -> usize {
-        self.blocks
-    }
-
-    /// Columns that products write.
-    #[inline(always)]
-    pub(crate) fn columns(&self) -> usize {
-        self.columns
-    }
-
-    /// Bytes of a block.
-    pub(crate) fn block_bytes(&self) -> usize {
-        self.block_bytes
     }
 
     /// All weights.

@@ -5,9 +5,9 @@ use proctor_rnn_layer::{Cell, GruReset, Precision};
 use crate::buffer::Buffer;
 use crate::matrix::{Matrix, MatrixShape};
 
-/// Weights of one direction as models have them: row-major, gates one after the other.
+/// Weights of one direction as models have them: row-major, gates one after the other in the order of [`Cell`].
 #[derive(Debug, Clone, Copy)]
-pub struct CellWeights<'a> {
+pub struct DirectionWeights<'a> {
     /// `[gate * hidden, input]`.
     pub input: &'a [f32],
     /// `[gate * hidden, hidden]`.
@@ -59,7 +59,12 @@ impl PackedWeights {
     ///
     /// # Panics
     /// If a weight has another size than the spec says, or if a size is 0.
-    pub(crate) fn new(spec: &CellSpec, weights: &CellWeights<'_>, lanes: usize, zero_point: i32) -> Self {
+    pub(crate) fn new(
+        spec: &CellSpec,
+        weights: &DirectionWeights<'_>,
+        lanes: usize,
+        zero_point: i32,
+    ) -> Self {
         check_sizes(spec, weights);
         let packing = Packing { spec, weights, lanes, zero_point };
         let first_sweep = if spec.kind.resets_before_product() { 2 } else { spec.kind.gate_count() };
@@ -95,7 +100,7 @@ impl PackedWeights {
     }
 }
 
-fn check_sizes(spec: &CellSpec, weights: &CellWeights<'_>) {
+fn check_sizes(spec: &CellSpec, weights: &DirectionWeights<'_>) {
     let CellSpec { kind, input, hidden, .. } = *spec;
     assert!(input > 0 && hidden > 0, "a cell of {input} inputs and {hidden} units");
     let rows = kind.gate_count() * hidden;
@@ -112,7 +117,7 @@ fn check_sizes(spec: &CellSpec, weights: &CellWeights<'_>) {
 /// The packing of a cell's weights.
 struct Packing<'a> {
     spec: &'a CellSpec,
-    weights: &'a CellWeights<'a>,
+    weights: &'a DirectionWeights<'a>,
     lanes: usize,
     zero_point: i32,
 }

@@ -27,6 +27,8 @@ pub(crate) struct Table {
     pub(crate) gru_gates: unsafe fn(&PackedWeights, &Step),
     pub(crate) gru_candidate: unsafe fn(&PackedWeights, &Step),
     pub(crate) rnn: unsafe fn(&PackedWeights, &Step),
+    /// Function of a slice; does not depend on the format of weights.
+    apply: unsafe fn(Function, &mut [f32]),
     /// Number added to quantised activations.
     pub(crate) zero_point: i32,
 }
@@ -42,8 +44,8 @@ macro_rules! kernels {
             /// # Safety
             /// - The processor has the instructions.
             $(#[$attribute])?
-            pub(in crate::table) unsafe fn apply(function: Function, values: &mut [f32]) {
-                // SAFETY: the caller's duty.
+            unsafe fn apply(function: Function, values: &mut [f32]) {
+                // SAFETY: the caller vouches for the instructions.
                 unsafe { crate::body::slices::apply::<V>(function, values) }
             }
 
@@ -92,6 +94,7 @@ macro_rules! kernels {
                     gru_gates,
                     gru_candidate,
                     rnn,
+                    apply,
                     zero_point: <V as Vector>::ZERO_POINT,
                 };
 
@@ -118,7 +121,7 @@ macro_rules! kernels {
         /// - As the body's, for this vector and format.
         $(#[$features])?
         unsafe fn $name(what: &$what, args: &$args) {
-            // SAFETY: the caller's duty.
+            // SAFETY: what the body demands is what the caller vouches for.
             unsafe { $module::$body::<V, W>(what, args) }
         }
     };
@@ -147,17 +150,17 @@ mod sets {
     );
 }
 
-/// Picks what belongs to an instruction set: `$($path)` within its module of [`sets`].
+/// Picks the table of a format of weights among those of an instruction set.
 macro_rules! of_set {
-    ($isa:expr, $($path:ident)::+) => {
+    ($isa:expr, $format:ident) => {
         match $isa {
-            Isa::Portable => &sets::portable::$($path)::+,
+            Isa::Portable => &sets::portable::$format::TABLE,
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => &sets::avx2::$($path)::+,
+            Isa::Avx2 => &sets::avx2::$format::TABLE,
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => &sets::avx512::$($path)::+,
+            Isa::Avx512 => &sets::avx512::$format::TABLE,
             #[cfg(not(target_arch = "x86_64"))]
-            _ => &sets::portable::$($path)::+,
+            _ => &sets::portable::$format::TABLE,
         }
     };
 }
@@ -169,9 +172,9 @@ macro_rules! of_set {
 pub(crate) fn table(isa: Isa, precision: Precision) -> &'static Table {
     assert!(isa.is_available(), "this processor does not have {}", isa.name());
     match precision {
-        Precision::F32 => of_set!(isa, f32::TABLE),
-        Precision::Bf16 => of_set!(isa, bf16::TABLE),
-        Precision::Int8 => of_set!(isa, int8::TABLE),
+        Precision::F32 => of_set!(isa, f32),
+        Precision::Bf16 => of_set!(isa, bf16),
+        Precision::Int8 => of_set!(isa, int8),
     }
 }
 
@@ -180,16 +183,6 @@ pub(crate) fn table(isa: Isa, precision: Precision) -> &'static Table {
 /// # Panics
 /// If this processor does not have the instructions.
 pub(crate) fn apply(isa: Isa, function: Function, values: &mut [f32]) {
-    assert!(isa.is_available(), "this processor does not have {}", isa.name());
-    let kernel: &unsafe fn(Function, &mut [f32]) = match isa {
-        Isa::Portable => &(sets::portable::apply as _),
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => &(sets::avx2::apply as _),
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 => &(sets::avx512::apply as _),
-        #[cfg(not(target_arch = "x86_64"))]
-        _ => &(sets::portable::apply as _),
-    };
-    // SAFETY: checked above.
-    unsafe { kernel(function, values) }
+    // SAFETY: `table` checked that the processor has the instructions.
+    unsafe { (table(isa, Precision::F32).apply)(function, values) }
 }

@@ -9,12 +9,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Assumed where the machine does not tell: the caches of the smallest server cores of the last ten years.
-const L1D_BYTES_ASSUMED: usize = 32 << 10;
-/// As above.
-const L2_BYTES_ASSUMED: usize = 1 << 20;
-/// As above.
-const L3_BYTES_ASSUMED: usize = 16 << 20;
+/// The levels of caches, with the sizes in bytes that are assumed where the machine does not tell: the smallest of
+/// server cores of the last ten years.
+const CACHES: [(&str, usize); 3] =
+    [("first-level data", 32 << 10), ("second-level", 1 << 20), ("last-level", 16 << 20)];
 
 /// Features of a processor on which the speed of kernels depends; part of the identity.
 const FEATURES: [&str; 6] = ["fma", "avx2", "avx512f", "avx512_bf16", "avx512_vnni", "amx_tile"];
@@ -140,10 +138,8 @@ fn cache_sizes_below(root: &Path) -> [Option<usize>; 3] {
 /// The sizes of the caches, assumed where the machine does not tell them.
 fn caches(root: &Path, assumed: &mut Vec<String>) -> [usize; 3] {
     let sizes = cache_sizes_below(root);
-    let names = ["first-level data", "second-level", "last-level"];
-    let fallbacks = [L1D_BYTES_ASSUMED, L2_BYTES_ASSUMED, L3_BYTES_ASSUMED];
     let mut known = [0; 3];
-    for (place, (name, fallback)) in names.into_iter().zip(fallbacks).enumerate() {
+    for (place, (name, fallback)) in CACHES.into_iter().enumerate() {
         known[place] = sizes[place].unwrap_or_else(|| {
             assumed.push(format!("the size of the {name} cache is taken as {} KiB", fallback >> 10));
             fallback

@@ -6,7 +6,7 @@
 mod gemm;
 mod partitioned;
 
-use proctor_rnn_kernels::{Isa, PackedLinear};
+use proctor_rnn_kernels::{DirectionWeights, Isa, PackedLinear};
 use proctor_rnn_layer::{Cell, Directions, Precision, Schedule};
 
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
     execution::workspace::Workspace,
     layer::{Layer, LayerError},
     sequences::{Sequences, SequencesMut},
-    spec::{DirectionWeights, LayerSpec},
+    spec::LayerSpec,
     team::Team,
 };
 use gemm::GemmState;

@@ -1,13 +1,12 @@
 //! The third way: fused and partitioned phases, each a parallel region of its own.
 
-use proctor_rnn_kernels::{Between, Buffer, Isa, PackedCell, Product, Rows, RowsMut, Start, Step};
+use proctor_rnn_kernels::{
+    Between, Buffer, DirectionWeights, Isa, PackedCell, Product, Rows, RowsMut, Start, Step,
+};
 
 use super::Sizes;
 use crate::execution::split::part;
-use crate::{
-    spec::{DirectionWeights, LayerSpec},
-    team::Team,
-};
+use crate::{spec::LayerSpec, team::Team};
 
 /// A cell with the room for its phases.
 #[derive(Debug)]

@@ -34,7 +34,7 @@ pub(crate) const TANH_BOUND: f32 = 15.0;
 /// - The processor has the instructions of `V`.
 #[inline(always)]
 unsafe fn polynomial<V: Vector, const M: usize>(f: [V; M]) -> [V; M] {
-    // SAFETY: the caller's duty.
+    // SAFETY: the caller vouches for the instructions of `V`.
     unsafe {
         let mut p = f;
         if M >= 6 {
@@ -67,7 +67,7 @@ unsafe fn polynomial<V: Vector, const M: usize>(f: [V; M]) -> [V; M] {
 /// - The processor has the instructions of `V`.
 #[inline(always)]
 pub(crate) unsafe fn exp<V: Vector>(x: V) -> V {
-    // SAFETY: the caller's duty.
+    // SAFETY: the caller vouches for the instructions of `V`.
     unsafe {
         let rounder = V::splat(ROUNDER);
         let n = x.fma(V::splat(std::f32::consts::LOG2_E), rounder).sub(rounder);
@@ -104,7 +104,7 @@ impl<V: Vector> Bounds<V> {
     #[inline(always)]
     pub(crate) unsafe fn new(clip: f32) -> Self {
         let (gate, tanh) = (clip.min(GATE_BOUND), clip.min(TANH_BOUND));
-        // SAFETY: the caller's duty.
+        // SAFETY: the caller vouches for the instructions of `V`.
         unsafe {
             Self {
                 gate: V::splat(gate),
@@ -122,7 +122,7 @@ impl<V: Vector> Bounds<V> {
     /// - The processor has the instructions of `V`.
     #[inline(always)]
     pub(crate) unsafe fn powers<const M: usize>(&self, kinds: [Kind; M], mut x: [V; M]) -> [V; M] {
-        // SAFETY: the caller's duty.
+        // SAFETY: the caller vouches for the instructions of `V`.
         unsafe {
             let rounder = V::splat(ROUNDER);
             let mut n = x;
@@ -157,7 +157,7 @@ impl<V: Vector> Bounds<V> {
     /// - The processor has the instructions of `V`.
     #[inline(always)]
     pub(crate) unsafe fn sigmoids<const M: usize>(&self, x: [V; M]) -> [V; M] {
-        // SAFETY: the caller's duty.
+        // SAFETY: the caller vouches for the instructions of `V`.
         unsafe {
             let mut result = self.powers([Sigmoid; M], x);
             for m in 0..M {
@@ -173,7 +173,7 @@ impl<V: Vector> Bounds<V> {
     /// - The processor has the instructions of `V`.
     #[inline(always)]
     pub(crate) unsafe fn tanhs<const M: usize>(&self, x: [V; M]) -> [V; M] {
-        // SAFETY: the caller's duty.
+        // SAFETY: the caller vouches for the instructions of `V`.
         unsafe { self.gated_tanhs([V::splat(1.0); M], x) }
     }
 
@@ -183,7 +183,7 @@ impl<V: Vector> Bounds<V> {
     /// - The processor has the instructions of `V`.
     #[inline(always)]
     pub(crate) unsafe fn gated_tanhs<const M: usize>(&self, denominator: [V; M], x: [V; M]) -> [V; M] {
-        // SAFETY: the caller's duty.
+        // SAFETY: the caller vouches for the instructions of `V`.
         unsafe {
             let one = V::splat(1.0);
             let (mut upper, mut lower) = (self.powers([Tanh; M], x), x);

@@ -37,7 +37,7 @@ pub(crate) unsafe fn step<V: Products<W>, W: Weights>(cell: &PackedWeights, step
     // SAFETY: blocks and rows are those of the step, whose pointers are valid for them; `room` has the rows of a tile.
     unsafe {
         if step.rows == 1 {
-            let operands = Operands::<W>::of_one_row::<V>(step, cell.input.depth(), cell.hidden.depth());
+            let operands = Operands::<W>::of_one_row::<V>(step, cell.input.depth, cell.hidden.depth);
             let mut groups = Groups::new(step, ONE_ROW_BLOCKS);
             while let Some((block, count)) = groups.next() {
                 let mut from_input = std::ptr::null();
@@ -59,7 +59,7 @@ pub(crate) unsafe fn step<V: Products<W>, W: Weights>(cell: &PackedWeights, step
             return;
         }
         let tiles = Tiles::narrow::<V>(step.rows);
-        let operands = Operands::<W>::new::<V>(step, cell.input.depth(), cell.hidden.depth());
+        let operands = Operands::<W>::new::<V>(step, cell.input.depth, cell.hidden.depth);
         let mut blocks = Groups::new(step, 1);
         while let Some((block, _)) = blocks.next() {
             let next = blocks.peek();
@@ -108,7 +108,7 @@ unsafe fn tile<V: Products<W>, W: Weights, const M: usize>(
         if let Some(source) = operands.source(INPUT) {
             let rows = TileRows::successive(&source, row, count, gates.inputs.cast(), width);
             let (panel, initial) = (cell.input.panel::<V, 3>(block), Initial::successive::<V>(from, stride));
-            products::<V, W, M, 3, 3>(&panel, cell.input.depth(), &rows, count, &initial);
+            products::<V, W, M, 3, 3>(&panel, cell.input.depth, &rows, count, &initial);
             (from, stride) = (gates.inputs.cast::<f32>().cast_const(), width);
         }
         let mut initial = Initial::successive::<V>(from, stride);
@@ -119,7 +119,7 @@ unsafe fn tile<V: Products<W>, W: Weights, const M: usize>(
                 let rows = TileRows::successive(&source, row, count, gates.sums.cast(), width);
                 let mut panel = cell.hidden.panel::<V, 3>(block);
                 panel.ahead = ahead;
-                products::<V, W, M, 3, 3>(&panel, cell.hidden.depth(), &rows, count, &initial);
+                products::<V, W, M, 3, 3>(&panel, cell.hidden.depth, &rows, count, &initial);
             }
             None => copy(&initial, count, gates.sums),
         }
@@ -139,7 +139,7 @@ pub(crate) unsafe fn cells<V: Vector, const H: usize>(
     (inputs, stride): (*const f32, usize),
     at: At,
 ) {
-    let units = cell.hidden.depth();
+    let units = cell.hidden.depth;
     // SAFETY: indices are below `H`, so that gates, inputs, rows and blocks are there.
     unsafe {
         let gates: &[[V; 3]; H] = &*gates.cast();

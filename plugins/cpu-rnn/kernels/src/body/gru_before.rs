@@ -148,7 +148,7 @@ impl<W: Weights> Sweep<W> {
     /// - As [`gates`]; `rows` are as many as the step's and as wide as the matrix is deep.
     #[inline(always)]
     unsafe fn new<V: Products<W>>(step: &Step, matrix: &Matrix, rows: Option<Rows>) -> Self {
-        let (depth, tiles) = (matrix.depth(), Tiles::narrow::<V>(step.rows));
+        let (depth, tiles) = (matrix.depth, Tiles::narrow::<V>(step.rows));
         let hidden = match rows {
             // SAFETY: each row has `depth` values, and the step's work space has room for them.
             Some(rows) => unsafe {
@@ -207,7 +207,7 @@ pub(crate) unsafe fn reset_rows<V: Vector, const N: usize>(
     (first, count): (usize, usize),
     block: usize,
 ) {
-    let units = cell.hidden.depth();
+    let units = cell.hidden.depth;
     // SAFETY: rows and units are those of the step; `between` has room for them.
     unsafe {
         let bounds = Bounds::new(cell.clip);
@@ -239,7 +239,7 @@ pub(crate) unsafe fn candidate_rows<V: Vector, const N: usize>(
     (first, count): (usize, usize),
     block: usize,
 ) {
-    let units = cell.hidden.depth();
+    let units = cell.hidden.depth;
     // SAFETY: rows and units are those of the step; the first sweep has written their update gates.
     unsafe {
         let bounds = Bounds::new(cell.clip);

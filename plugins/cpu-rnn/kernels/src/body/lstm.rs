@@ -28,7 +28,7 @@ pub(crate) unsafe fn step<V: Products<W>, W: Weights>(cell: &PackedWeights, step
     // SAFETY: blocks and rows are those of the step, whose pointers are valid for them; `room` has the rows of a tile.
     unsafe {
         if step.rows == 1 {
-            let operands = Operands::<W>::of_one_row::<V>(step, cell.input.depth(), cell.hidden.depth());
+            let operands = Operands::<W>::of_one_row::<V>(step, cell.input.depth, cell.hidden.depth);
             let ahead = [cell.hidden.nothing_ahead(); 2];
             let mut groups = Groups::new(step, ONE_ROW_BLOCKS);
             while let Some((block, width)) = groups.next() {
@@ -46,7 +46,7 @@ pub(crate) unsafe fn step<V: Products<W>, W: Weights>(cell: &PackedWeights, step
             return;
         }
         let tiles = Tiles::wide_or_narrow::<V>(step.rows);
-        let operands = Operands::<W>::new::<V>(step, cell.input.depth(), cell.hidden.depth());
+        let operands = Operands::<W>::new::<V>(step, cell.input.depth, cell.hidden.depth);
         let mut blocks = Groups::new(step, 1);
         while let Some((block, _)) = blocks.next() {
             let next = blocks.peek();
@@ -102,14 +102,14 @@ unsafe fn tile<V: Products<W>, W: Weights, const M: usize>(
                     let to = gates.cast::<f32>().add(offset);
                     let rows = TileRows::successive(&source, row, count, to, 4 * V::LANES);
                     let initial = Initial::successive::<V>(from.add(offset), stride);
-                    wide_products::<V, W>(&panel, matrix.depth(), &rows, count, &initial);
+                    wide_products::<V, W>(&panel, matrix.depth, &rows, count, &initial);
                 }
             } else {
                 let mut panel = matrix.panel::<V, 4>(block);
                 panel.ahead = ahead[0];
                 let rows = TileRows::successive(&source, row, count, gates.cast(), 4 * V::LANES);
                 let initial = Initial::successive::<V>(from, stride);
-                products::<V, W, M, 4, 4>(&panel, matrix.depth(), &rows, count, &initial);
+                products::<V, W, M, 4, 4>(&panel, matrix.depth, &rows, count, &initial);
             }
             (from, stride, is_copy) = (gates.cast::<f32>().cast_const(), 4 * V::LANES, false);
         }
@@ -130,7 +130,7 @@ pub(crate) unsafe fn cells<V: Vector, const H: usize>(
     gates: *const [V; 4],
     at: At,
 ) {
-    let units = cell.hidden.depth();
+    let units = cell.hidden.depth;
     // SAFETY: indices are below `H`, so that gates, rows and blocks are there; states are padded to whole blocks.
     unsafe {
         let gates: &[[V; 4]; H] = &*gates.cast();
@@ -181,7 +181,7 @@ pub(crate) unsafe fn cells<V: Vector, const H: usize>(
 /// - The processor has the instructions of `V`; a vector can be read and written at `at`.
 #[inline(always)]
 unsafe fn state<V: Vector>([i, f, g, o]: [V; 4], at: *mut f32) -> (V, V) {
-    // SAFETY: the caller's duty.
+    // SAFETY: the caller vouches for the instructions of `V` and for the vector at `at`.
     unsafe {
         let one = V::splat(1.0);
         // sigmoid(i) tanh(g) with one reciprocal.
@@ -203,7 +203,7 @@ unsafe fn with_peepholes<V: Vector>(
     peepholes: *const f32,
     bounds: &Bounds<V>,
 ) -> V {
-    // SAFETY: the caller's duty.
+    // SAFETY: the caller vouches for the instructions of `V`, the vector at `at` and the three at `peepholes`.
     unsafe {
         let before = V::load(at);
         let i = before.fma(V::load(peepholes), i);

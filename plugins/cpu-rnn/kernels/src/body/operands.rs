@@ -46,7 +46,7 @@ impl<W: Weights> Operands<W> {
     /// - As [`Self::new`].
     #[inline(always)]
     pub(crate) unsafe fn of_one_row<V: Shared>(step: &Step, input_depth: usize, hidden_depth: usize) -> Self {
-        // SAFETY: the caller's duty.
+        // SAFETY: there is a row 0, and the rest is what `new` demands, too.
         unsafe {
             if let Start::Input(rows) = step.start {
                 fetch(rows.row(0), input_depth);

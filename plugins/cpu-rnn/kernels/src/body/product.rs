@@ -23,10 +23,10 @@ pub(crate) unsafe fn product<V: Products<W>, W: Weights>(matrix: &Matrix, args: 
     }
     // SAFETY: the caller's duty; `block..block + width` are blocks of the arguments.
     unsafe {
-        let source = W::prepare(&grid, matrix.depth(), args.scratch, V::quantise);
+        let source = W::prepare(&grid, matrix.depth, args.scratch, V::quantise);
         let mut block = args.blocks.start;
         while block < args.blocks.end {
-            let (vectors, left) = (matrix.vectors(), args.blocks.end - block);
+            let (vectors, left) = (matrix.vectors, args.blocks.end - block);
             let width = if vectors == 1 && left >= 4 { 4 } else { 1 };
             let next = if block + width < args.blocks.end { Some(block + width) } else { None };
             match (vectors, width) {
@@ -57,9 +57,9 @@ unsafe fn rows<V: Products<W>, W: Weights, const N: usize, const L: usize>(
     block: usize,
 ) {
     let tiles = Tiles::narrow::<V>(args.samples * args.steps);
-    let column = block * matrix.vectors() * V::LANES;
+    let column = block * matrix.vectors * V::LANES;
     // The last columns of a dense layer may be fewer than its vectors have.
-    let is_whole = column + N * V::LANES <= matrix.columns();
+    let is_whole = column + N * V::LANES <= matrix.columns;
     let (mut step, mut sample) = (0, 0);
     // SAFETY: the tiles are exactly the rows of the grid, and each row of output has the columns of the panel.
     unsafe {
@@ -67,7 +67,7 @@ unsafe fn rows<V: Products<W>, W: Weights, const N: usize, const L: usize>(
         let mut room = MaybeUninit::<[[V; N]; ROWS_MAX]>::uninit();
         let room: *mut [V; N] = room.as_mut_ptr().cast();
         for tile in 0..tiles.count() {
-            panel.ahead = matrix.ahead(next, N / matrix.vectors(), tile, tiles.count());
+            panel.ahead = matrix.ahead(next, N / matrix.vectors, tile, tiles.count());
             let count = tiles.rows(tile);
             let mut tile_rows = TileRows::<W, ROWS_MAX>::new(W::row(source, step, sample), args.output);
             let mut output = [args.output; ROWS_MAX];
@@ -82,10 +82,10 @@ unsafe fn rows<V: Products<W>, W: Weights, const N: usize, const L: usize>(
                     (sample, step) = (0, step + 1);
                 }
             }
-            products::<V, W, ROWS_MAX, N, L>(&panel, matrix.depth(), &tile_rows, count, &initial);
+            products::<V, W, ROWS_MAX, N, L>(&panel, matrix.depth, &tile_rows, count, &initial);
             if !is_whole {
                 for r in 0..count {
-                    store_row(&*room.add(r), output[r], matrix.columns() - column);
+                    store_row(&*room.add(r), output[r], matrix.columns - column);
                 }
             }
         }

@@ -1,5 +1,7 @@
 //! Quantisation of activations, row by row, for int8 weights.
 
+use proctor_rnn_layer::Precision;
+
 use crate::args::Grid;
 use crate::vector::Vector;
 
@@ -14,6 +16,11 @@ pub(crate) fn row_bytes(depth: usize) -> usize {
 /// Bytes of work space for `rows` quantised rows of `depth` values and their scales.
 pub(crate) fn scratch_bytes(rows: usize, depth: usize) -> usize {
     rows * row_bytes(depth) + (rows * 4).next_multiple_of(64)
+}
+
+/// The same for weights of any format: f32 and bf16 weights need no work space.
+pub(crate) fn scratch_bytes_of(precision: Precision, rows: usize, depth: usize) -> usize {
+    if precision == Precision::Int8 { scratch_bytes(rows, depth) } else { 0 }
 }
 
 /// Quantised rows in their work space.

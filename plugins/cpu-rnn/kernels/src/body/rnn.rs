@@ -28,7 +28,7 @@ pub(crate) unsafe fn step<V: Products<W>, W: Weights>(cell: &PackedWeights, step
     let mut groups = Groups::new(step, 4);
     // SAFETY: blocks and rows are those of the step, whose pointers are valid for them.
     unsafe {
-        let operands = Operands::<W>::new::<V>(step, cell.input.depth(), cell.hidden.depth());
+        let operands = Operands::<W>::new::<V>(step, cell.input.depth, cell.hidden.depth);
         while let Some((block, width)) = groups.next() {
             let next = groups.peek();
             let mut row = 0;
@@ -74,7 +74,7 @@ unsafe fn tile<V: Products<W>, W: Weights, const N: usize>(
             }
             let rows = TileRows::successive(&source, row, count, sums.cast(), N * V::LANES);
             let initial = Initial::successive::<V>(from, stride);
-            products::<V, W, ROWS_MAX, N, ANYWHERE>(&panel, matrix.depth(), &rows, count, &initial);
+            products::<V, W, ROWS_MAX, N, ANYWHERE>(&panel, matrix.depth, &rows, count, &initial);
             (from, stride, is_copy) = (sums.cast::<f32>().cast_const(), N * V::LANES, false);
         }
         if is_copy {
@@ -96,7 +96,7 @@ pub(crate) unsafe fn rows<V: Vector, const N: usize>(
     (first, count): (usize, usize),
     block: usize,
 ) {
-    let units = cell.hidden.depth();
+    let units = cell.hidden.depth;
     // SAFETY: rows and units are those of the step.
     unsafe {
         let bounds = Bounds::new(cell.clip);

@@ -59,7 +59,7 @@ impl Weights for F32 {
 
     #[inline(always)]
     unsafe fn row(source: &Grid, step: usize, sample: usize) -> *const f32 {
-        // SAFETY: the caller's duty.
+        // SAFETY: the caller vouches for the row.
         unsafe { source.row(step, sample) }
     }
 
@@ -101,7 +101,8 @@ unsafe fn add_row<V: Vector, const R: usize, const N: usize, const L: usize>(
     rows: &[*const f32; R],
     sums: &mut [[V; N]; R],
 ) {
-    // SAFETY: the caller's duty.
+    // SAFETY: `k` is below the depth, so the panel has its group and each row its value; the caller vouches for the
+    // instructions of `V`.
     unsafe {
         if asks_ahead(R) {
             panel.ahead.prefetch::<V>(k);
@@ -144,7 +145,7 @@ impl Weights for Bf16 {
 
     #[inline(always)]
     unsafe fn row(source: &Grid, step: usize, sample: usize) -> *const f32 {
-        // SAFETY: the caller's duty.
+        // SAFETY: the caller vouches for the row.
         unsafe { source.row(step, sample) }
     }
 
@@ -205,7 +206,7 @@ impl Weights for Int8 {
 
     #[inline(always)]
     unsafe fn row(source: &Quantised, step: usize, sample: usize) -> quantise::Row {
-        // SAFETY: the caller's duty.
+        // SAFETY: the caller vouches for the row.
         unsafe { source.row(step, sample) }
     }
 
@@ -262,7 +263,8 @@ unsafe fn add_group<V: Vector, const R: usize, const N: usize, const L: usize>(
     rows: &[quantise::Row; R],
     sums: &mut [[V::Sums; N]; R],
 ) {
-    // SAFETY: the caller's duty.
+    // SAFETY: the panel has the group, and rows are padded to whole groups, so four values are there; the caller
+    // vouches for the instructions of `V`.
     unsafe {
         if asks_ahead(R) {
             panel.ahead.prefetch::<V>(group);

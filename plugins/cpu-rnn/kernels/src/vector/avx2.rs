@@ -24,101 +24,35 @@ impl Vector for Ymm {
     // 3 rows of 4 vectors are 12 sums; the values of the rows and one vector of weights fill the registers.
     const ROWS: usize = 3;
     const ZERO_POINT: i32 = 0;
-    type Sums = __m256i;
 
-    #[inline(always)]
-    unsafe fn splat(value: f32) -> Self {
-        // SAFETY: the caller's duty.
-        Self(unsafe { _mm256_set1_ps(value) })
-    }
-
-    #[inline(always)]
-    unsafe fn load(from: *const f32) -> Self {
-        // SAFETY: the caller's duty.
-        Self(unsafe { _mm256_loadu_ps(from) })
+    super::instructions! {
+        f32: _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_max_ps, _mm256_min_ps;
+        add(other): _mm256_add_ps,
+        sub(other): _mm256_sub_ps,
+        mul(other): _mm256_mul_ps,
+        fma(factor, addend): _mm256_fmadd_ps,
+        fms(factor, minus): _mm256_fmsub_ps,
+        fnma(factor, addend): _mm256_fnmadd_ps,;
+        i32(__m256i): _mm256_setzero_si256, _mm256_loadu_si256, _mm256_add_epi32, _mm256_cvtepi32_ps;
+        bits: _mm256_and_si256, _mm256_set1_epi32, _mm256_slli_epi32, _mm256_castsi256_ps;
     }
 
     #[inline(always)]
     unsafe fn load_first(from: *const f32, count: usize) -> Self {
-        // SAFETY: the caller's duty; lanes that the mask leaves out are not touched.
+        // SAFETY: the caller vouches for `count` values, and lanes that the mask leaves out are not touched.
         Self(unsafe { _mm256_maskload_ps(from, first(count)) })
     }
 
     #[inline(always)]
-    unsafe fn store(self, to: *mut f32) {
-        // SAFETY: the caller's duty.
-        unsafe { _mm256_storeu_ps(to, self.0) };
-    }
-
-    #[inline(always)]
     unsafe fn store_first(self, to: *mut f32, count: usize) {
-        // SAFETY: the caller's duty; lanes that the mask leaves out are not touched.
+        // SAFETY: the caller vouches for `count` values, and lanes that the mask leaves out are not touched.
         unsafe { _mm256_maskstore_ps(to, first(count), self.0) };
-    }
-
-    #[inline(always)]
-    unsafe fn load_bf16_pairs(from: *const u8) -> (Self, Self) {
-        // SAFETY: the caller's duty.
-        unsafe {
-            let pairs = _mm256_loadu_si256(from.cast());
-            let high = _mm256_and_si256(pairs, _mm256_set1_epi32(0xffff_0000_u32.cast_signed()));
-            (Self(_mm256_castsi256_ps(_mm256_slli_epi32::<16>(pairs))), Self(_mm256_castsi256_ps(high)))
-        }
-    }
-
-    #[inline(always)]
-    fn add(self, other: Self) -> Self {
-        // SAFETY: a value exists, so the processor has the instructions.
-        Self(unsafe { _mm256_add_ps(self.0, other.0) })
-    }
-
-    #[inline(always)]
-    fn sub(self, other: Self) -> Self {
-        // SAFETY: as in `add`.
-        Self(unsafe { _mm256_sub_ps(self.0, other.0) })
-    }
-
-    #[inline(always)]
-    fn mul(self, other: Self) -> Self {
-        // SAFETY: as in `add`.
-        Self(unsafe { _mm256_mul_ps(self.0, other.0) })
-    }
-
-    #[inline(always)]
-    fn fma(self, factor: Self, addend: Self) -> Self {
-        // SAFETY: as in `add`.
-        Self(unsafe { _mm256_fmadd_ps(self.0, factor.0, addend.0) })
-    }
-
-    #[inline(always)]
-    fn fms(self, factor: Self, minus: Self) -> Self {
-        // SAFETY: as in `add`.
-        Self(unsafe { _mm256_fmsub_ps(self.0, factor.0, minus.0) })
-    }
-
-    #[inline(always)]
-    fn fnma(self, factor: Self, addend: Self) -> Self {
-        // SAFETY: as in `add`.
-        Self(unsafe { _mm256_fnmadd_ps(self.0, factor.0, addend.0) })
-    }
-
-    // The second operand comes back if either is a NaN: so the data is second.
-    #[inline(always)]
-    fn at_least(self, low: Self) -> Self {
-        // SAFETY: as in `add`.
-        Self(unsafe { _mm256_max_ps(low.0, self.0) })
-    }
-
-    #[inline(always)]
-    fn at_most(self, high: Self) -> Self {
-        // SAFETY: as in `add`.
-        Self(unsafe { _mm256_min_ps(high.0, self.0) })
     }
 
     // Two factors, so that results at both ends of the range come out right.
     #[inline(always)]
     fn scale(self, exponent: Self) -> Self {
-        // SAFETY: as in `add`. A NaN converts to some integer; the factor beside it is NaN then.
+        // SAFETY: a value exists, so the processor has the instructions. A NaN converts to some integer; the factor beside it is NaN then.
         unsafe {
             let (whole, bias) = (_mm256_cvtps_epi32(exponent.0), _mm256_set1_epi32(127));
             let half = _mm256_srai_epi32::<1>(whole);
@@ -133,33 +67,15 @@ impl Vector for Ymm {
     // At 8 lanes a division takes hardly longer than a look-up of 12 bits and two steps of Newton, and is exact.
     #[inline(always)]
     fn reciprocal(self) -> Self {
-        // SAFETY: as in `add`.
+        // SAFETY: a value exists, so the processor has the instructions.
         Self(unsafe { _mm256_div_ps(_mm256_set1_ps(1.0), self.0) })
-    }
-
-    #[inline(always)]
-    unsafe fn no_sums() -> __m256i {
-        // SAFETY: the caller's duty.
-        unsafe { _mm256_setzero_si256() }
-    }
-
-    #[inline(always)]
-    unsafe fn load_sums(from: *const i32) -> __m256i {
-        // SAFETY: the caller's duty.
-        unsafe { _mm256_loadu_si256(from.cast()) }
-    }
-
-    #[inline(always)]
-    unsafe fn add_sums(a: __m256i, b: __m256i) -> __m256i {
-        // SAFETY: the caller's duty.
-        unsafe { _mm256_add_epi32(a, b) }
     }
 
     // `vpmaddubsw` wants one unsigned operand and adds pairs in 16 bits. |a| * (w with the sign of a) is the same
     // product, and a pair is at most 2 * 127 * 127, which fits.
     #[inline(always)]
     unsafe fn dot(sums: __m256i, weights: *const u8, activations: *const u8) -> __m256i {
-        // SAFETY: the caller's duty.
+        // SAFETY: the caller vouches for the instructions, `4 * LANES` bytes of weights and 4 of activations.
         unsafe {
             let activations = _mm256_set1_epi32(activations.cast::<i32>().read_unaligned());
             let weights = _mm256_loadu_si256(weights.cast());
@@ -170,14 +86,8 @@ impl Vector for Ymm {
     }
 
     #[inline(always)]
-    unsafe fn sums_to_f32(sums: __m256i) -> Self {
-        // SAFETY: the caller's duty.
-        Self(unsafe { _mm256_cvtepi32_ps(sums) })
-    }
-
-    #[inline(always)]
     unsafe fn store_quantised(self, to: *mut u8) {
-        // SAFETY: the caller's duty; a value exists, so the processor has the instructions.
+        // SAFETY: a value exists, so the processor has the instructions; the caller vouches for room for `LANES` bytes.
         unsafe {
             let integers = _mm256_cvtps_epi32(self.0);
             // Within each half: words, then bytes; the halves are joined last.

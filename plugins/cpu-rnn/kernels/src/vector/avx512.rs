@@ -20,107 +20,41 @@ impl Vector for Zmm {
     const ROWS: usize = 6;
     // `vpdpbusd` multiplies unsigned activations with signed weights.
     const ZERO_POINT: i32 = 128;
-    type Sums = __m512i;
 
-    #[inline(always)]
-    unsafe fn splat(value: f32) -> Self {
-        // SAFETY: the caller's duty.
-        Self(unsafe { _mm512_set1_ps(value) })
-    }
-
-    #[inline(always)]
-    unsafe fn load(from: *const f32) -> Self {
-        // SAFETY: the caller's duty.
-        Self(unsafe { _mm512_loadu_ps(from) })
+    super::instructions! {
+        f32: _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_max_ps, _mm512_min_ps;
+        add(other): _mm512_add_ps,
+        sub(other): _mm512_sub_ps,
+        mul(other): _mm512_mul_ps,
+        fma(factor, addend): _mm512_fmadd_ps,
+        fms(factor, minus): _mm512_fmsub_ps,
+        fnma(factor, addend): _mm512_fnmadd_ps,;
+        i32(__m512i): _mm512_setzero_si512, _mm512_loadu_si512, _mm512_add_epi32, _mm512_cvtepi32_ps;
+        bits: _mm512_and_si512, _mm512_set1_epi32, _mm512_slli_epi32, _mm512_castsi512_ps;
     }
 
     #[inline(always)]
     unsafe fn load_first(from: *const f32, count: usize) -> Self {
-        // SAFETY: the caller's duty; lanes that the mask leaves out are not touched.
+        // SAFETY: the caller vouches for `count` values, and lanes that the mask leaves out are not touched.
         Self(unsafe { _mm512_maskz_loadu_ps(first(count), from) })
     }
 
     #[inline(always)]
-    unsafe fn store(self, to: *mut f32) {
-        // SAFETY: the caller's duty.
-        unsafe { _mm512_storeu_ps(to, self.0) };
-    }
-
-    #[inline(always)]
     unsafe fn store_first(self, to: *mut f32, count: usize) {
-        // SAFETY: the caller's duty; lanes that the mask leaves out are not touched.
+        // SAFETY: the caller vouches for `count` values, and lanes that the mask leaves out are not touched.
         unsafe { _mm512_mask_storeu_ps(to, first(count), self.0) };
     }
 
     #[inline(always)]
-    unsafe fn load_bf16_pairs(from: *const u8) -> (Self, Self) {
-        // SAFETY: the caller's duty.
-        unsafe {
-            let pairs = _mm512_loadu_si512(from.cast());
-            let high = _mm512_and_si512(pairs, _mm512_set1_epi32(0xffff_0000_u32.cast_signed()));
-            (Self(_mm512_castsi512_ps(_mm512_slli_epi32::<16>(pairs))), Self(_mm512_castsi512_ps(high)))
-        }
-    }
-
-    #[inline(always)]
-    fn add(self, other: Self) -> Self {
-        // SAFETY: a value exists, so the processor has the instructions.
-        Self(unsafe { _mm512_add_ps(self.0, other.0) })
-    }
-
-    #[inline(always)]
-    fn sub(self, other: Self) -> Self {
-        // SAFETY: as in `add`.
-        Self(unsafe { _mm512_sub_ps(self.0, other.0) })
-    }
-
-    #[inline(always)]
-    fn mul(self, other: Self) -> Self {
-        // SAFETY: as in `add`.
-        Self(unsafe { _mm512_mul_ps(self.0, other.0) })
-    }
-
-    #[inline(always)]
-    fn fma(self, factor: Self, addend: Self) -> Self {
-        // SAFETY: as in `add`.
-        Self(unsafe { _mm512_fmadd_ps(self.0, factor.0, addend.0) })
-    }
-
-    #[inline(always)]
-    fn fms(self, factor: Self, minus: Self) -> Self {
-        // SAFETY: as in `add`.
-        Self(unsafe { _mm512_fmsub_ps(self.0, factor.0, minus.0) })
-    }
-
-    #[inline(always)]
-    fn fnma(self, factor: Self, addend: Self) -> Self {
-        // SAFETY: as in `add`.
-        Self(unsafe { _mm512_fnmadd_ps(self.0, factor.0, addend.0) })
-    }
-
-    // The second operand comes back if either is a NaN: so the data is second.
-    #[inline(always)]
-    fn at_least(self, low: Self) -> Self {
-        // SAFETY: as in `add`.
-        Self(unsafe { _mm512_max_ps(low.0, self.0) })
-    }
-
-    #[inline(always)]
-    fn at_most(self, high: Self) -> Self {
-        // SAFETY: as in `add`.
-        Self(unsafe { _mm512_min_ps(high.0, self.0) })
-    }
-
-    #[inline(always)]
     fn scale(self, exponent: Self) -> Self {
-        // SAFETY: as in `add`.
+        // SAFETY: a value exists, so the processor has the instructions.
         Self(unsafe { _mm512_scalef_ps(self.0, exponent.0) })
     }
 
     // A table look-up of 14 bits and one step of Newton: a quarter of the time of a division.
     #[inline(always)]
     fn reciprocal(self) -> Self {
-        // SAFETY: as in `add`.
+        // SAFETY: a value exists, so the processor has the instructions.
         unsafe {
             let guess = _mm512_rcp14_ps(self.0);
             let error = _mm512_fnmadd_ps(self.0, guess, _mm512_set1_ps(1.0));
@@ -129,26 +63,8 @@ impl Vector for Zmm {
     }
 
     #[inline(always)]
-    unsafe fn no_sums() -> __m512i {
-        // SAFETY: the caller's duty.
-        unsafe { _mm512_setzero_si512() }
-    }
-
-    #[inline(always)]
-    unsafe fn load_sums(from: *const i32) -> __m512i {
-        // SAFETY: the caller's duty.
-        unsafe { _mm512_loadu_si512(from.cast()) }
-    }
-
-    #[inline(always)]
-    unsafe fn add_sums(a: __m512i, b: __m512i) -> __m512i {
-        // SAFETY: the caller's duty.
-        unsafe { _mm512_add_epi32(a, b) }
-    }
-
-    #[inline(always)]
     unsafe fn dot(sums: __m512i, weights: *const u8, activations: *const u8) -> __m512i {
-        // SAFETY: the caller's duty.
+        // SAFETY: the caller vouches for the instructions, `4 * LANES` bytes of weights and 4 of activations.
         unsafe {
             let activations = _mm512_set1_epi32(activations.cast::<i32>().read_unaligned());
             _mm512_dpbusd_epi32(sums, activations, _mm512_loadu_si512(weights.cast()))
@@ -156,14 +72,8 @@ impl Vector for Zmm {
     }
 
     #[inline(always)]
-    unsafe fn sums_to_f32(sums: __m512i) -> Self {
-        // SAFETY: the caller's duty.
-        Self(unsafe { _mm512_cvtepi32_ps(sums) })
-    }
-
-    #[inline(always)]
     unsafe fn store_quantised(self, to: *mut u8) {
-        // SAFETY: the caller's duty; a value exists, so the processor has the instructions.
+        // SAFETY: a value exists, so the processor has the instructions; the caller vouches for room for `LANES` bytes.
         unsafe {
             let integers = _mm512_add_epi32(_mm512_cvtps_epi32(self.0), _mm512_set1_epi32(Self::ZERO_POINT));
             _mm_storeu_si128(to.cast(), _mm512_cvtepi32_epi8(integers));

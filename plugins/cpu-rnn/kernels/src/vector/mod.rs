@@ -6,6 +6,93 @@ pub(crate) mod avx2;
 pub(crate) mod avx512;
 pub(crate) mod portable;
 
+/// The operations that are one instruction each in both vector sets of x86-64.
+#[cfg(target_arch = "x86_64")]
+macro_rules! instructions {
+    (
+        f32: $splat:ident, $load:ident, $store:ident, $max:ident, $min:ident;
+        $($operation:ident($($operand:ident),*): $instruction:ident,)*;
+        i32($integers:ty): $zero:ident, $load_sums:ident, $add_sums:ident, $to_f32:ident;
+        bits: $and:ident, $splat_bits:ident, $shift:ident, $cast:ident;
+    ) => {
+        type Sums = $integers;
+
+        #[inline(always)]
+        unsafe fn splat(value: f32) -> Self {
+            // SAFETY: the caller vouches for the instructions.
+            Self(unsafe { $splat(value) })
+        }
+
+        #[inline(always)]
+        unsafe fn load(from: *const f32) -> Self {
+            // SAFETY: the caller vouches for the instructions and for `LANES` values at `from`, aligned or not.
+            Self(unsafe { $load(from) })
+        }
+
+        #[inline(always)]
+        unsafe fn store(self, to: *mut f32) {
+            // SAFETY: a value exists, so the processor has the instructions; the caller vouches for room for `LANES`
+            // values at `to`, aligned or not.
+            unsafe { $store(to, self.0) };
+        }
+
+        #[inline(always)]
+        unsafe fn load_bf16_pairs(from: *const u8) -> (Self, Self) {
+            // SAFETY: the caller vouches for the instructions and for `4 * LANES` bytes at `from`, aligned or not.
+            unsafe {
+                let pairs = $load_sums(from.cast());
+                let high = $and(pairs, $splat_bits(0xffff_0000_u32.cast_signed()));
+                (Self($cast($shift::<16>(pairs))), Self($cast(high)))
+            }
+        }
+
+        $(#[inline(always)]
+        fn $operation(self, $($operand: Self),*) -> Self {
+            // SAFETY: a value exists, so the processor has the instructions.
+            Self(unsafe { $instruction(self.0, $($operand.0),*) })
+        })*
+
+        // The second operand comes back if either is a NaN: so the data is second.
+        #[inline(always)]
+        fn at_least(self, low: Self) -> Self {
+            // SAFETY: a value exists, so the processor has the instructions.
+            Self(unsafe { $max(low.0, self.0) })
+        }
+
+        #[inline(always)]
+        fn at_most(self, high: Self) -> Self {
+            // SAFETY: a value exists, so the processor has the instructions.
+            Self(unsafe { $min(high.0, self.0) })
+        }
+
+        #[inline(always)]
+        unsafe fn no_sums() -> $integers {
+            // SAFETY: the caller vouches for the instructions.
+            unsafe { $zero() }
+        }
+
+        #[inline(always)]
+        unsafe fn load_sums(from: *const i32) -> $integers {
+            // SAFETY: the caller vouches for the instructions and for `LANES` values at `from`, aligned or not.
+            unsafe { $load_sums(from.cast()) }
+        }
+
+        #[inline(always)]
+        unsafe fn add_sums(a: $integers, b: $integers) -> $integers {
+            // SAFETY: the caller vouches for the instructions.
+            unsafe { $add_sums(a, b) }
+        }
+
+        #[inline(always)]
+        unsafe fn sums_to_f32(sums: $integers) -> Self {
+            // SAFETY: the caller vouches for the instructions.
+            Self(unsafe { $to_f32(sums) })
+        }
+    };
+}
+#[cfg(target_arch = "x86_64")]
+use instructions;
+
 /// Vectors whose tiles have at least this many rows have registers for wide tiles, and for cells two at a time.
 pub(crate) const ROWS_OF_WIDE: usize = 6;
 

@@ -44,7 +44,7 @@ impl Vector for Plain {
 
     #[inline(always)]
     unsafe fn load(from: *const f32) -> Self {
-        // SAFETY: the caller's duty.
+        // SAFETY: the caller vouches for the four lanes; the access need not be aligned.
         Self(unsafe { from.cast::<[f32; 4]>().read_unaligned() })
     }
 
@@ -52,7 +52,7 @@ impl Vector for Plain {
     unsafe fn load_first(from: *const f32, count: usize) -> Self {
         let mut values = [0.0; 4];
         for (lane, value) in values.iter_mut().enumerate().take(count) {
-            // SAFETY: `lane < count`, the caller's duty.
+            // SAFETY: `lane < count`, and the caller vouches for `count` values.
             *value = unsafe { *from.add(lane) };
         }
         Self(values)
@@ -60,21 +60,21 @@ impl Vector for Plain {
 
     #[inline(always)]
     unsafe fn store(self, to: *mut f32) {
-        // SAFETY: the caller's duty.
+        // SAFETY: the caller vouches for the four lanes; the access need not be aligned.
         unsafe { to.cast::<[f32; 4]>().write_unaligned(self.0) };
     }
 
     #[inline(always)]
     unsafe fn store_first(self, to: *mut f32, count: usize) {
         for (lane, value) in self.0.into_iter().enumerate().take(count) {
-            // SAFETY: `lane < count`, the caller's duty.
+            // SAFETY: `lane < count`, and the caller vouches for `count` values.
             unsafe { *to.add(lane) = value };
         }
     }
 
     #[inline(always)]
     unsafe fn load_bf16_pairs(from: *const u8) -> (Self, Self) {
-        // SAFETY: the caller's duty.
+        // SAFETY: the caller vouches for the four lanes; the access need not be aligned.
         let pairs = unsafe { from.cast::<[u32; 4]>().read_unaligned() };
         let (mut first, mut second) = ([0.0; 4], [0.0; 4]);
         for lane in 0..4 {
@@ -144,7 +144,7 @@ impl Vector for Plain {
 
     #[inline(always)]
     unsafe fn load_sums(from: *const i32) -> [i32; 4] {
-        // SAFETY: the caller's duty.
+        // SAFETY: the caller vouches for the four lanes; the access need not be aligned.
         unsafe { from.cast::<[i32; 4]>().read_unaligned() }
     }
 
@@ -155,7 +155,7 @@ impl Vector for Plain {
 
     #[inline(always)]
     unsafe fn dot(mut sums: [i32; 4], weights: *const u8, activations: *const u8) -> [i32; 4] {
-        // SAFETY: the caller's duty; i8 is aligned like u8.
+        // SAFETY: the caller vouches for 16 bytes of weights and 4 of activations; i8 is aligned like u8.
         let (weights, activations) =
             unsafe { (*weights.cast::<[[i8; 4]; 4]>(), *activations.cast::<[i8; 4]>()) };
         for (sum, weights) in sums.iter_mut().zip(weights) {
@@ -174,7 +174,7 @@ impl Vector for Plain {
     #[inline(always)]
     unsafe fn store_quantised(self, to: *mut u8) {
         let values = self.0.map(|value| value.round_ties_even() as i8 as u8);
-        // SAFETY: the caller's duty.
+        // SAFETY: the caller vouches for the four lanes; the access need not be aligned.
         unsafe { to.cast::<[u8; 4]>().write_unaligned(values) };
     }
 }

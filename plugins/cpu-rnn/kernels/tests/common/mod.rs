@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use proctor_rnn_kernels::{
-    Between, Buffer, CellSpec, CellWeights, Isa, PackedCell, Product, Rows, RowsMut, Start, Step,
+    Between, Buffer, CellSpec, DirectionWeights, Isa, PackedCell, Product, Rows, RowsMut, Start, Step,
 };
 use proctor_rnn_layer::{Cell, GruReset, Precision, RnnActivation};
 
@@ -48,7 +48,7 @@ impl Model {
     }
 
     pub fn pack(&self, isa: Isa) -> PackedCell {
-        let weights = CellWeights {
+        let weights = DirectionWeights {
             input: &self.input,
             hidden: &self.hidden,
             input_bias: &self.input_bias,

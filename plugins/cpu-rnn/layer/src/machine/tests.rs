@@ -60,7 +60,7 @@ fn nothing_at_all_gives_one_core_and_small_caches_and_says_so() {
     let files = folder(&[]);
     let machine = Machine::read_from(files.path());
     assert_eq!((machine.cores_present, machine.cores_allowed), (1, 1));
-    assert_eq!(machine.l2_bytes, L2_BYTES_ASSUMED);
+    assert_eq!(machine.l2_bytes, CACHES[1].1);
     assert_eq!(machine.assumed.len(), 5, "{:?}", machine.assumed);
 }
 

@@ -130,8 +130,8 @@ pub fn movement(
     Movement { total_bytes: steps as u64 * each_step as u64 + weight_bytes, weight_bytes }
 }
 
-/// Every partition into `degree` parts with what it moves by forward sweeps, the least first; ties in favour of fewer parts of the sum,
-/// then of the columns, which keep more of the weights.
+/// Every partition into `degree` parts with what it moves by forward sweeps, the least first; ties in favour of fewer
+/// parts of the sum, then of the columns, which keep more of the weights.
 #[must_use]
 pub fn ranked(extents: &Extents, degree: usize, steps: usize, l2_bytes: usize) -> Vec<(Partition, Movement)> {
     let with_movement = |part: Partition| (part, movement(extents, &part, steps, l2_bytes, Sweep::Forward));
