@@ -12,6 +12,18 @@
 //! 4. A [`Finding`] for each rule says by how much it was met or broken, and what would make the next run VALID. The
 //!    test is VALID if none is broken.
 //!
+//! # Where things are
+//! The folders are the stages of a test, in their order:
+//! - `settings`: the request, what applies of it, LoadGen's files, and the rounds;
+//! - `plan`: which samples are loaded together, in which order they are issued, and when;
+//! - `issue`: when each query leaves, on which thread, and when issuing ends;
+//! - `record`: a slot for each sample, which any thread completes;
+//! - `measure`: everything that is read off a phase when it is over;
+//! - `verdict`: figures, findings, and the search for the peak;
+//! - `log`: LoadGen's files.
+//!
+//! `session` leads through them, on the clocks of `time`.
+//!
 //! # Choices
 //! - **Sample order, arrival times and choice of logged responses are LoadGen's, bit for bit**, but drawn lazily:
 //!   memory grows by 16 bytes for each sample that is issued, a page at a time, and by 16 more in a token run.
@@ -202,7 +214,7 @@ pub use time::{
 pub use verdict::{
     early_stopping::{min_under_latency_queries, over_latency_allowance},
     findings::finding::{Finding, Measure, Remedy, Rule, Scope, Standing, Unit},
-    peak_search::{PeakEnd, PeakSearch, PeakStep},
+    peak_search::{PeakEnd, PeakSearch, PeakStep, RateNotMet},
     results::{
         PerformanceResult, ScenarioFigures,
         early::EarlyStopping,

@@ -1,14 +1,13 @@
 //! Errors of a phase that do not change the verdict.
 
-use std::fmt;
-
 use crate::issue::end::IssueEnd;
 
 /// An error of a phase in the detail log that does not make the test INVALID by itself. Displays as the
 /// log's sentence.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum PhaseError {
     /// An issuing thread ended early.
+    #[error("{}", end.text(*issuer))]
     EndedEarly {
         /// Number of the thread.
         issuer: u64,
@@ -16,6 +15,9 @@ pub enum PhaseError {
         end: IssueEnd,
     },
     /// Logged responses of a performance phase did not fit into their memory.
+    #[error(
+        "{count} responses did not fit into the accuracy log: raise response_arena_bytes = {arena_bytes}"
+    )]
     LostResponses {
         /// How many.
         count: u64,
@@ -23,25 +25,11 @@ pub enum PhaseError {
         arena_bytes: u64,
     },
     /// Samples failed in a run of a search for the peak, so that its rate is too high.
+    #[error("{count} samples failed at {qps:.6} queries per second")]
     FailedSamples {
         /// How many.
         count: u64,
         /// Rate of the run.
         qps: f64,
     },
-}
-
-impl fmt::Display for PhaseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::EndedEarly { issuer, end } => f.write_str(&end.text(*issuer)),
-            Self::LostResponses { count, arena_bytes } => write!(
-                f,
-                "{count} responses did not fit into the accuracy log: raise response_arena_bytes = {arena_bytes}"
-            ),
-            Self::FailedSamples { count, qps } => {
-                write!(f, "{count} samples failed at {qps:.6} queries per second")
-            }
-        }
-    }
 }

@@ -22,7 +22,7 @@ use crate::{
     settings::effective::EffectiveSettings,
     time::clock::Clock,
     verdict::{
-        peak_search::{PeakEnd, PeakSearch, PeakStep},
+        peak_search::{PeakEnd, PeakSearch, PeakStep, RateNotMet},
         results::{PerformanceResult, recommendation::Recommendation},
     },
 };
@@ -74,26 +74,23 @@ impl<C: Clock> Run<'_, C> {
 }
 
 /// Whether the run meets its rate; else why not. Failed samples are noted as an error of the run.
-fn check(phase: &mut PhaseOutcome, settings: &EffectiveSettings) -> Result<(), String> {
+fn check(phase: &mut PhaseOutcome, settings: &EffectiveSettings) -> Result<(), RateNotMet> {
     let is_failed = |sample: &SampleRecord| sample.latency_ns & SampleRecord::FAILED_BIT != 0;
     let failed_count = phase.phase.samples(0).filter(is_failed).count();
     if failed_count > 0 {
         let error = PhaseError::FailedSamples { count: failed_count as u64, qps: settings.target_qps };
         phase.errors.push(error);
-        return Err(error.to_string());
+        return Err(RateNotMet::Failed(error));
     }
     if let IssueEnd::TooManyOutstanding { .. } = phase.end {
-        return Err(phase.end.to_string());
+        return Err(RateNotMet::EndedEarly(phase.end));
     }
     let result = PerformanceResult::new(&phase.record, settings);
     if result.perf_constraints_met {
         return Ok(());
     }
+    let mut advice = result.recommendations;
     // The length of the run is no reason here.
-    let for_latency = |advice: &&Recommendation| {
-        !matches!(advice, Recommendation::IncreaseTargetQps | Recommendation::ExitedEarly)
-    };
-    let advice = result.recommendations.iter().filter(for_latency).map(ToString::to_string);
-    // As LoadGen's, with the line break between the advice for both bounds of the tokens.
-    Err(advice.collect::<Vec<_>>().join("\n * "))
+    advice.retain(|it| !matches!(it, Recommendation::IncreaseTargetQps | Recommendation::ExitedEarly));
+    Err(RateNotMet::OverBound { advice })
 }

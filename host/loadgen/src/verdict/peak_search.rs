@@ -2,7 +2,12 @@
 
 use std::fmt;
 
-use crate::settings::{effective::check::MAX_QPS, test_settings::TestSettings};
+use crate::{
+    issue::end::IssueEnd,
+    measure::phase_error::PhaseError,
+    settings::{effective::check::MAX_QPS, test_settings::TestSettings},
+    verdict::results::recommendation::Recommendation,
+};
 
 /// One run of the search. Displays as LoadGen's message about it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -58,62 +63,67 @@ impl fmt::Display for PeakStep {
     }
 }
 
+/// Why a rate is not met.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum RateNotMet {
+    /// Samples failed.
+    #[error("{0}")]
+    Failed(PhaseError),
+    /// Too many queries were outstanding.
+    #[error("{0}")]
+    EndedEarly(IssueEnd),
+    /// A latency is over its bound: LoadGen's advice, with its line break between that for both bounds of the tokens.
+    #[error("{}", advice.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n * "))]
+    OverBound {
+        /// For each bound.
+        advice: Vec<Recommendation>,
+    },
+}
+
 /// How a search ended. Displays as the message or error of the detail log; the first two are LoadGen's.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PeakEnd {
     /// The highest rate that is met, to the wanted decimals.
+    #[error("FindPeakPerformance: Found peak performance field: {qps:.6}")]
     Found {
         /// That rate, in queries per second.
         qps: f64,
     },
     /// The rate that was asked for is not met, so there is nothing to search above it.
+    #[error(
+        "FindPeakPerformance: Initial lower bound does not satisfy performance constraints, msg: {reason}"
+    )]
     BaseNotMet {
-        /// Why, or what to do.
-        message: String,
+        /// Why.
+        reason: RateNotMet,
     },
     /// Every rate was met up to the largest that can be set.
+    #[error(
+        "FindPeakPerformance: the latency bound was met at every rate, and the next, {next_qps:.6}, is above \
+         the largest server_target_qps, {MAX_QPS:.0}: lower server_target_latency_ns or raise min_query_count"
+    )]
     MaxRate {
         /// The first rate that was not tried.
         next_qps: f64,
     },
     /// In virtual time, every sample of a run was complete at its scheduled instant, so no rate can be too high.
+    #[error(
+        "FindPeakPerformance: the system under test takes no virtual time, so that it has no peak: give it a service \
+         time"
+    )]
     Timeless,
     /// There are no response ids left for another run.
+    #[error(
+        "FindPeakPerformance: no boundary was found in {count} runs: raise server_find_peak_qps_boundary_step_size \
+         or server_target_qps"
+    )]
     OutOfRuns {
         /// Runs of the search.
         count: usize,
     },
     /// A run did not come to its end: the test was stopped, or samples were never completed.
+    #[error("FindPeakPerformance: the search ended early, because a run did not end.")]
     Broken,
-}
-
-impl fmt::Display for PeakEnd {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Found { qps } => {
-                write!(f, "FindPeakPerformance: Found peak performance field: {qps:.6}")
-            }
-            Self::BaseNotMet { message } => write!(
-                f,
-                "FindPeakPerformance: Initial lower bound does not satisfy performance constraints, msg: {message}"
-            ),
-            Self::MaxRate { next_qps } => write!(
-                f,
-                "FindPeakPerformance: the latency bound was met at every rate, and the next, {next_qps:.6}, is above \
-                 the largest server_target_qps, {MAX_QPS:.0}: lower server_target_latency_ns or raise min_query_count"
-            ),
-            Self::Timeless => f.write_str(
-                "FindPeakPerformance: the system under test takes no virtual time, so that it has no peak: give it a \
-                 service time",
-            ),
-            Self::OutOfRuns { count } => write!(
-                f,
-                "FindPeakPerformance: no boundary was found in {count} runs: raise \
-                 server_find_peak_qps_boundary_step_size or server_target_qps"
-            ),
-            Self::Broken => f.write_str("FindPeakPerformance: the search ended early, because a run did not end."),
-        }
-    }
 }
 
 /// A search for the peak. Its runs are the phases of the test, one for each step.
@@ -201,7 +211,7 @@ impl PeakSearch {
     }
 
     /// Takes note of a run that came to its end; `Err` says why its rate is not met.
-    pub(crate) fn record(&mut self, step: PeakStep, met: Result<(), String>) -> Result<(), PeakEnd> {
+    pub(crate) fn record(&mut self, step: PeakStep, met: Result<(), RateNotMet>) -> Result<(), PeakEnd> {
         self.steps.push(step);
         self.met.push(met.is_ok());
         match met {
@@ -209,7 +219,7 @@ impl PeakSearch {
                 self.lower_qps = Some(step.qps());
                 self.reported_step = Some(self.steps.len() - 1);
             }
-            Err(message) if self.lower_qps.is_none() => return Err(PeakEnd::BaseNotMet { message }),
+            Err(reason) if self.lower_qps.is_none() => return Err(PeakEnd::BaseNotMet { reason }),
             Err(_) => self.upper_qps = Some(step.qps()),
         }
         Ok(())
@@ -230,11 +240,15 @@ mod tests {
                 Ok(step) => step,
                 Err(end) => return (search, end),
             };
-            let met = if step.qps() <= peak_qps { Ok(()) } else { Err("too fast".to_owned()) };
+            let met = if step.qps() <= peak_qps { Ok(()) } else { Err(too_fast()) };
             if let Err(end) = search.record(step, met) {
                 return (search, end);
             }
         }
+    }
+
+    fn too_fast() -> RateNotMet {
+        RateNotMet::OverBound { advice: vec![Recommendation::ReduceTargetQps] }
     }
 
     fn request(base_qps: f64, growth_step: f64, decimals: i32) -> TestSettings {
@@ -269,7 +283,7 @@ mod tests {
     #[test]
     fn a_rate_that_is_missed_at_once_ends_the_search() {
         let (search, end) = search(&request(100.0, 1.0, 1), 99.0);
-        assert_eq!(end, PeakEnd::BaseNotMet { message: "too fast".to_owned() });
+        assert_eq!(end, PeakEnd::BaseNotMet { reason: too_fast() });
         assert_eq!(search.steps, [PeakStep::Base { qps: 100.0 }]);
     }
 
