@@ -37,22 +37,15 @@ pub struct PhasePlan {
 /// Their memory is bounded by the library: an accuracy run has every sample in one of its sets.
 #[must_use]
 pub fn phases(settings: &EffectiveSettings) -> Vec<PhasePlan> {
-    let accuracy = || loadable_sets(settings, settings.accuracy_sample_count).map(accuracy_phase);
-    let performance =
-        || loadable_sets(settings, settings.performance_sample_count).take(1).map(performance_phase);
+    let plans =
+        |mode, sample_count| loadable_sets(settings, sample_count).map(move |set| PhasePlan { mode, set });
+    let accuracy = || plans(PhaseMode::Accuracy, settings.accuracy_sample_count);
+    let performance = || plans(PhaseMode::Performance, settings.performance_sample_count).take(1);
     match settings.mode {
         TestMode::AccuracyOnly => accuracy().collect(),
         TestMode::PerformanceOnly | TestMode::FindPeakPerformance => performance().collect(),
         TestMode::SubmissionRun => accuracy().chain(performance()).collect(),
     }
-}
-
-fn accuracy_phase(set: LoadedSet) -> PhasePlan {
-    PhasePlan { mode: PhaseMode::Accuracy, set }
-}
-
-fn performance_phase(set: LoadedSet) -> PhasePlan {
-    PhasePlan { mode: PhaseMode::Performance, set }
 }
 
 /// Shuffles the first `requested_count` samples of the library and cuts them into sets.

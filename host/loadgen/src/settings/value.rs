@@ -67,22 +67,6 @@ pub enum SettingError {
     },
 }
 
-impl SettingValue {
-    /// The kind of setting that this value is of.
-    #[must_use]
-    pub fn kind(self) -> SettingKind {
-        match self {
-            Self::Bool(_) => SettingKind::Bool,
-            Self::Unsigned(_) => SettingKind::Unsigned,
-            Self::Signed(_) => SettingKind::Signed,
-            Self::Float(_) => SettingKind::Float,
-            Self::Scenario(_) => SettingKind::Scenario,
-            Self::Mode(_) => SettingKind::Mode,
-            Self::Rules(_) => SettingKind::Rules,
-        }
-    }
-}
-
 impl fmt::Display for SettingValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -32,19 +32,14 @@ impl EffectiveSettings {
         let mut warnings = Vec::new();
         let mut tell = |is_so: bool, text: String| warnings.extend(is_so.then_some(text));
         let scenario = self.scenario;
-        let not_server = scenario != Scenario::Server;
-        tell(
-            not_server && request.server_coalesce_queries,
-            format!("server_coalesce_queries has no effect in {scenario}"),
-        );
-        tell(
-            not_server && request.server_max_async_queries != 0,
-            format!("server_max_async_queries has no effect in {scenario}"),
-        );
-        tell(
-            not_server && request.server_num_issue_query_threads != 0,
-            format!("server_num_issue_query_threads has no effect in {scenario}"),
-        );
+        for (key, is_set) in [
+            ("server_coalesce_queries", request.server_coalesce_queries),
+            ("server_max_async_queries", request.server_max_async_queries != 0),
+            ("server_num_issue_query_threads", request.server_num_issue_query_threads != 0),
+        ] {
+            let is_idle = is_set && scenario != Scenario::Server;
+            tell(is_idle, format!("{key} has no effect in {scenario}"));
+        }
         let infers = self.infer_token_latencies;
         let can_infer = matches!(scenario, Scenario::Server | Scenario::Offline);
         tell(infers && !can_infer, format!("infer_token_latencies has no effect in {scenario}"));

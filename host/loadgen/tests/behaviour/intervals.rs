@@ -378,7 +378,7 @@ fn the_older_rules_know_no_tokens() {
     let error = bench.loadgen.run(&bench.sut, &bench.qsl).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "setting rules = v0.5 is out of range: give v5.0, or turn use_token_latencies off: the older rules know no tokens"
+        "setting rules = v0.5 is out of range: give v5.0, or turn use_token_latencies off: v0.5 knows no tokens"
     );
 }
 

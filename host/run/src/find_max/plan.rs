@@ -263,9 +263,10 @@ fn bounds(settings: &Settings, options: &FindMaxOptions) -> Result<Vec<Bound>, H
         ],
         (Scenario::Server, None) => latency(test.server_target_latency_ns),
         (_, Some(_)) if settings.run.rules.has_intervals => {
-            return Err(HostError::Usage(
-                "--latency-bound: under the older rules the bound of MultiStream is the setting multi_stream_interval_ms".to_owned(),
-            ));
+            return Err(HostError::Usage(format!(
+                "--latency-bound: under {} the bound of MultiStream is the setting multi_stream_interval_ms",
+                settings.run.rules
+            )));
         }
         (_, None) if settings.run.rules.has_intervals => {
             latency((test.multi_stream_interval_ms * 1e6).round() as u64)

@@ -1,10 +1,15 @@
 //! Refuses settings that no run can be made of, before anything is run.
 
-use std::ops::RangeInclusive;
+use std::{fmt, ops::RangeInclusive};
 
 use proctor_vocabulary::{Scenario, TestMode};
 
-use crate::settings::{effective::EffectiveSettings, test_settings::TestSettings, value::SettingValue};
+use crate::settings::{
+    effective::EffectiveSettings,
+    rules::Rules,
+    test_settings::TestSettings,
+    value::{Setting, SettingKind, SettingValue},
+};
 
 /// The largest library and the largest loaded set: the bounded draw of samples takes 32-bit numbers.
 const MAX_SET_SAMPLES: u64 = u32::MAX as u64;
@@ -233,70 +238,54 @@ pub(super) fn check_ranges(request: &TestSettings) -> Result<(), SettingsError> 
         Scenario::Offline => (&[("offline_expected_qps", QPS_RANGE)], &[]),
     };
     for (key, range) in floats {
-        check_float(request, key, range.clone())?;
+        check(request, key, range.clone())?;
     }
     for key in quantiles {
-        check_float(request, key, QUANTILE_RANGE)?;
+        check(request, key, QUANTILE_RANGE)?;
     }
-    check_float(request, "accuracy_log_probability", 0.0..=1.0)?;
-    check_integer(request, "min_duration_ms", 0..=MAX_DURATION_MS)?;
-    check_integer(request, "max_duration_ms", 0..=MAX_DURATION_MS)?;
+    check(request, "accuracy_log_probability", 0.0..=1.0)?;
+    check(request, "min_duration_ms", 0..=MAX_DURATION_MS)?;
+    check(request, "max_duration_ms", 0..=MAX_DURATION_MS)?;
     if request.scenario == Scenario::MultiStream {
-        check_integer(request, "multi_stream_samples_per_query", 1..=MAX_SAMPLES_PER_QUERY)?;
+        check(request, "multi_stream_samples_per_query", 1..=MAX_SAMPLES_PER_QUERY)?;
     }
     if request.scenario == Scenario::Server {
-        check_integer(request, "server_num_issue_query_threads", 0..=MAX_ISSUERS)?;
-        check_integer(request, "server_target_latency_ns", 0..=MAX_BOUND_NS)?;
+        check(request, "server_num_issue_query_threads", 0..=MAX_ISSUERS)?;
+        check(request, "server_target_latency_ns", 0..=MAX_BOUND_NS)?;
         if request.use_token_latencies {
-            check_integer(request, "server_ttft_latency", 0..=MAX_BOUND_NS)?;
-            check_integer(request, "server_tpot_latency", 0..=MAX_BOUND_NS)?;
+            check(request, "server_ttft_latency", 0..=MAX_BOUND_NS)?;
+            check(request, "server_tpot_latency", 0..=MAX_BOUND_NS)?;
         }
     }
     if request.scenario != Scenario::Offline {
-        check_integer(request, "min_query_count", 0..=MAX_MIN_QUERIES)?;
+        check(request, "min_query_count", 0..=MAX_MIN_QUERIES)?;
     }
     if request.use_token_latencies && !request.rules.has_tokens {
         let (key, value) = field(request, "rules");
-        let expected = "v5.0, or turn use_token_latencies off: the older rules know no tokens".to_owned();
+        let (newest, round) = (Rules::default(), request.rules);
+        let expected = format!("{newest}, or turn use_token_latencies off: {round} knows no tokens");
         return Err(SettingsError::OutOfRange { key, value, expected });
     }
     if request.mode == TestMode::FindPeakPerformance {
-        check_peak_search(request)?;
+        check(request, "server_find_peak_qps_boundary_step_size", PEAK_STEP_RANGE)?;
+        check(request, "server_find_peak_qps_decimals_of_precision", PEAK_DECIMALS)?;
     }
     Ok(())
 }
 
-fn check_peak_search(request: &TestSettings) -> Result<(), SettingsError> {
-    check_float(request, "server_find_peak_qps_boundary_step_size", PEAK_STEP_RANGE)?;
-    let (key, value) = field(request, "server_find_peak_qps_decimals_of_precision");
-    if PEAK_DECIMALS.contains(&request.server_find_peak_qps_decimals_of_precision) {
+/// Refuses a number out of the range, and with it NaN.
+fn check<T: Setting + PartialOrd + fmt::Debug>(
+    request: &TestSettings,
+    key: &str,
+    range: RangeInclusive<T>,
+) -> Result<(), SettingsError> {
+    let (key, value) = field(request, key);
+    if T::convert(value).is_some_and(|number| range.contains(&number)) {
         return Ok(());
     }
-    let expected = format!("a whole number from {} to {}", PEAK_DECIMALS.start(), PEAK_DECIMALS.end());
+    let number = if T::KIND == SettingKind::Float { "a number" } else { "a whole number" };
+    let expected = format!("{number} from {:?} to {:?}", range.start(), range.end());
     Err(SettingsError::OutOfRange { key, value, expected })
-}
-
-/// Refuses a float out of the range, and with it NaN.
-fn check_float(request: &TestSettings, key: &str, range: RangeInclusive<f64>) -> Result<(), SettingsError> {
-    let (key, value) = field(request, key);
-    match value {
-        SettingValue::Float(number) if range.contains(&number) => Ok(()),
-        _ => {
-            let expected = format!("a number from {:?} to {:?}", range.start(), range.end());
-            Err(SettingsError::OutOfRange { key, value, expected })
-        }
-    }
-}
-
-fn check_integer(request: &TestSettings, key: &str, range: RangeInclusive<u64>) -> Result<(), SettingsError> {
-    let (key, value) = field(request, key);
-    match value {
-        SettingValue::Unsigned(number) if range.contains(&number) => Ok(()),
-        _ => {
-            let expected = format!("a whole number from {} to {}", range.start(), range.end());
-            Err(SettingsError::OutOfRange { key, value, expected })
-        }
-    }
 }
 
 fn field(request: &TestSettings, key: &str) -> (&'static str, SettingValue) {

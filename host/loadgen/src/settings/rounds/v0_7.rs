@@ -3,7 +3,7 @@
 //! Source: MLPerf Inference rules v0.7: the tables of the suites for data centers and for the edge, the table of
 //! scenarios, and the FAQ on the metric of Server.
 
-use super::{BenchmarkRow, Bounds, Round, ServerMetric, Tables, row};
+use super::{BenchmarkRow, Round, Tables, row, v0_5};
 
 const BENCHMARKS: &[BenchmarkRow] = &[
     row("resnet50", "image classification", Some(50), Some(15), 0.99),
@@ -15,21 +15,6 @@ const BENCHMARKS: &[BenchmarkRow] = &[
     row("dlrm", "recommendation", None, Some(30), 0.97),
 ];
 
-pub(super) const ROUND: Round = Round {
-    name: "v0.7",
-    has_intervals: true,
-    stops_early: false,
-    has_tokens: false,
-    extends_logs: true,
-    server_metric: ServerMetric::ScheduledSamples,
-    server_run_count: 5,
-    tables: Some(Tables {
-        min_duration_ms: 60_000,
-        single_stream_query_count: 1024,
-        single_stream_percentile: 0.9,
-        offline_percentile: 0.9,
-        benchmarks: BENCHMARKS,
-        // The sharpest tail, and no bound.
-        unknown: Bounds { interval_ms: None, server_latency_ms: None, tail: 0.99 },
-    }),
-};
+/// v0.5 with other benchmarks.
+pub(super) const ROUND: Round =
+    Round { name: "v0.7", tables: Some(Tables { benchmarks: BENCHMARKS, ..v0_5::TABLES }), ..v0_5::ROUND };
