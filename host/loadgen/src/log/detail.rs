@@ -13,11 +13,6 @@ use crate::{
     settings::{rules::Rules, value::SettingValue},
 };
 
-/// The official revision number, which stands for the behaviour here, not for the program.
-const VERSION: &str = concat!("6.0.17-compatible, Proctor ", env!("CARGO_PKG_VERSION"));
-/// LoadGen's text where it knows no revision.
-const NOT_AVAILABLE: &str = "NA";
-
 /// The value of an entry.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DetailValue {
@@ -66,27 +61,7 @@ pub struct LogIdentity {
     pub start_unix_ms: u64,
 }
 
-/// Names and counts that the SUT and the library report at the start of a test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TestNames<'a> {
-    /// The SUT's name.
-    pub sut_name: &'a str,
-    /// How long it took to ask for it.
-    pub get_sut_name_duration_ns: u64,
-    /// The library's name.
-    pub qsl_name: &'a str,
-    /// Its number of samples.
-    pub qsl_total_count: u64,
-    /// The number of samples that it can keep loaded.
-    pub qsl_performance_count: u64,
-}
-
 /// The detail log of one test, kept in memory and written when wanted.
-///
-/// Call the functions in this order: [`start`](Self::start), [`requested`](Self::requested),
-/// [`effective`](Self::effective), for each phase [`phase_start`](Self::phase_start), what happened in it
-/// ([`message`](Self::message), [`error`](Self::error)), [`phase_end`](Self::phase_end), at last
-/// [`result`](Self::result).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DetailLog {
     pub(super) entries: Vec<DetailEntry>,
@@ -138,36 +113,6 @@ impl DetailLog {
     #[must_use]
     pub fn warning_count(&self) -> u64 {
         self.entries.iter().filter(|entry| entry.is_warning).count() as u64
-    }
-
-    /// Appends what identifies the program and the test.
-    ///
-    /// The keys of LoadGen's build and revision are kept, for readers that ask for them; their values say that this is
-    /// not LoadGen.
-    pub fn start(&mut self, time_ns: u64, identity: &LogIdentity, names: TestNames<'_>) {
-        self.entry(time_ns, "loadgen_version", VERSION);
-        for key in [
-            "loadgen_build_date_local",
-            "loadgen_build_date_utc",
-            "loadgen_git_commit_date",
-            "loadgen_git_log_message",
-            "loadgen_git_status_message",
-        ] {
-            self.entry(time_ns, key, NOT_AVAILABLE);
-        }
-        self.entry(time_ns, "loadgen_file_sha1", DetailValue::Dictionary(Vec::new()));
-        self.entry(time_ns, "test_datetime", identity.test_datetime.as_str());
-        self.entry(time_ns, "sut_name", names.sut_name);
-        self.entry(time_ns, "get_sut_name_duration_ns", names.get_sut_name_duration_ns);
-        self.entry(time_ns, "qsl_name", names.qsl_name);
-        self.entry(time_ns, "qsl_reported_total_count", names.qsl_total_count);
-        self.entry(time_ns, "qsl_reported_performance_count", names.qsl_performance_count);
-    }
-
-    /// Appends what a phase loaded and generated.
-    pub fn phase_start(&mut self, time_ns: u64, record: &PhaseRecord) {
-        self.loaded_set(time_ns, record);
-        self.generated(time_ns, record);
     }
 
     /// Appends what a phase loaded.

@@ -101,19 +101,13 @@ impl DetailLog {
         self.entry(time_ns, "result_first_token_min_latency_ns", first_token.min_ns);
         self.entry(time_ns, "result_first_token_max_latency_ns", first_token.max_ns);
         self.entry(time_ns, "result_first_token_mean_latency_ns", first_token.mean_ns);
-        for (quantile, latency_ns) in REPORTED_QUANTILES.iter().zip(first_token.percentiles_ns) {
-            let key = format!("result_first_token_{:.2}_percentile_latency_ns", quantile * 100.0);
-            self.entry(time_ns, key, latency_ns);
-        }
+        self.percentiles(time_ns, first_token, "first_token_", "latency_ns");
         let rate = latencies.tokens_per_second_with_loadgen_overhead;
         self.entry(time_ns, "result_token_throughput_with_loadgen_overhead", rate);
         // LoadGen's readers expect it per nanosecond.
         let rate = latencies.tokens_per_ns_without_loadgen_overhead;
         self.entry(time_ns, "result_token_throughput", rate);
-        for (quantile, latency_ns) in REPORTED_QUANTILES.iter().zip(per_output_token.percentiles_ns) {
-            let key = format!("result_time_per_output_token_{:.2}_percentile_ns", quantile * 100.0);
-            self.entry(time_ns, key, latency_ns);
-        }
+        self.percentiles(time_ns, per_output_token, "time_per_output_token_", "ns");
         self.entry(time_ns, "result_time_to_output_token_min", per_output_token.min_ns);
         self.entry(time_ns, "result_time_to_output_token_max", per_output_token.max_ns);
         self.entry(time_ns, "result_time_to_output_token_mean", per_output_token.mean_ns);
@@ -127,8 +121,12 @@ impl DetailLog {
         self.entry(time_ns, format!("result_max_{what}"), latencies.max_ns);
         self.entry(time_ns, format!("result_mean_{what}"), latencies.mean_ns);
         let per = if what == "query_latency_ns" { "per_" } else { "" };
+        self.percentiles(time_ns, latencies, "", &format!("{per}{what}"));
+    }
+
+    fn percentiles(&mut self, time_ns: u64, latencies: &LatencyStatistics, of: &str, what: &str) {
         for (quantile, latency_ns) in REPORTED_QUANTILES.iter().zip(latencies.percentiles_ns) {
-            let key = format!("result_{:.2}_percentile_{per}{what}", quantile * 100.0);
+            let key = format!("result_{of}{:.2}_percentile_{what}", quantile * 100.0);
             self.entry(time_ns, key, latency_ns);
         }
     }

@@ -19,8 +19,6 @@ mod summary;
 mod trace;
 
 pub use accuracy::AccuracyLogWriter;
-pub use detail::{DetailEntry, DetailLog, DetailValue, LogIdentity, TestNames};
+pub use detail::{DetailEntry, DetailLog, DetailValue, LogIdentity};
 pub use detail_read::DetailLogError;
 pub use files::LogFile;
-pub use summary::Summary;
-pub use trace::{TraceSample, TraceWriter};

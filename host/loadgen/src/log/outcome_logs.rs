@@ -12,7 +12,7 @@ use crate::{
     issue::end::IssueEnd,
     log::{
         accuracy::AccuracyLogWriter,
-        detail::{DetailLog, LogIdentity, TestNames},
+        detail::{DetailLog, DetailValue, LogIdentity},
         files::LogFile,
         summary::Summary,
     },
@@ -25,6 +25,11 @@ use crate::{
         peak_search::{PeakEnd, PeakSearch, PeakStep},
     },
 };
+
+/// The official revision number, which stands for the behaviour here, not for the program.
+const VERSION: &str = concat!("6.0.17-compatible, Proctor ", env!("CARGO_PKG_VERSION"));
+/// LoadGen's text where it knows no revision.
+const NOT_AVAILABLE: &str = "NA";
 
 impl TestOutcome {
     /// Writes the logs into a folder, which must exist, under LoadGen's usual names. See
@@ -104,17 +109,7 @@ impl TestOutcome {
             log.error(0, "error_invalid_config", error);
         }
         self.log_issuers(&mut log);
-        log.start(
-            0,
-            identity,
-            TestNames {
-                sut_name: &self.sut_name,
-                get_sut_name_duration_ns: self.sut_name_duration_ns,
-                qsl_name: &self.qsl_name,
-                qsl_total_count: self.effective.qsl_total_count,
-                qsl_performance_count: self.qsl_performance_count,
-            },
-        );
+        self.log_start(&mut log, identity);
         if let Some(audit) = &self.audit {
             log.warning(0, AUDIT_WARNING);
             match audit {
@@ -147,6 +142,30 @@ impl TestOutcome {
 }
 
 impl TestOutcome {
+    /// Identifies the program and the test.
+    ///
+    /// The keys of LoadGen's build and revision are kept, for readers that ask for them; their values say that this is
+    /// not LoadGen.
+    fn log_start(&self, log: &mut DetailLog, identity: &LogIdentity) {
+        log.entry(0, "loadgen_version", VERSION);
+        for key in [
+            "loadgen_build_date_local",
+            "loadgen_build_date_utc",
+            "loadgen_git_commit_date",
+            "loadgen_git_log_message",
+            "loadgen_git_status_message",
+        ] {
+            log.entry(0, key, NOT_AVAILABLE);
+        }
+        log.entry(0, "loadgen_file_sha1", DetailValue::Dictionary(Vec::new()));
+        log.entry(0, "test_datetime", identity.test_datetime.as_str());
+        log.entry(0, "sut_name", self.sut_name.as_str());
+        log.entry(0, "get_sut_name_duration_ns", self.sut_name_duration_ns);
+        log.entry(0, "qsl_name", self.qsl_name.as_str());
+        log.entry(0, "qsl_reported_total_count", self.effective.qsl_total_count);
+        log.entry(0, "qsl_reported_performance_count", self.qsl_performance_count);
+    }
+
     /// The issuing threads of a test that asked for any: those of its first phase, as each phase has its own.
     fn log_issuers(&self, log: &mut DetailLog) {
         let is_asked_for = self.requested.server_num_issue_query_threads > 0;

@@ -4,9 +4,8 @@ use std::io::{self, Write};
 
 use super::detail::DetailLog;
 use crate::{
-    measure::interval_record::IntervalRecord,
     settings::{effective::EffectiveSettings, test_settings::TestSettings},
-    verdict::results::PerformanceResult,
+    verdict::results::{PerformanceResult, interval::IntervalResult},
 };
 
 /// Ends the block "Additional Stats" of the summary.
@@ -15,16 +14,30 @@ pub(super) fn summary(result: &PerformanceResult, out: &mut impl Write) -> io::R
         return Ok(());
     }
     write!(out, "\nRules                           : {}\n", result.rules)?;
-    let Some(intervals) = &result.intervals else { return Ok(()) };
-    let record = &intervals.record;
-    writeln!(out, "Samples per query               : {}", intervals.stream_count)?;
-    writeln!(out, "Interval (ns)                   : {}", record.interval_ns)?;
-    writeln!(out, "Intervals                       : {}", record.elapsed_interval_count)?;
-    writeln!(out, "Skipped intervals               : {}", record.skipped_interval_count)?;
-    writeln!(out, "Most skipped in a row           : {}", record.longest_skip_count)?;
-    writeln!(out, "Queries that caused skips       : {}", record.skipping_query_count)?;
-    writeln!(out, "Queries over the interval       : {}", record.late_query_count)?;
-    writeln!(out, "Queries that may be over        : {}", intervals.allowed_late_query_count)
+    for (name, _, value) in result.intervals.iter().flat_map(figures) {
+        writeln!(out, "{name:<32}: {value}")?;
+    }
+    Ok(())
+}
+
+/// The figures of fixed intervals: name in the summary, key in the detail log, which has the interval among the
+/// settings, and value.
+fn figures(result: &IntervalResult) -> [(&'static str, Option<&'static str>, u64); 8] {
+    let record = result.record;
+    [
+        ("Samples per query", Some("result_samples_per_query"), result.stream_count),
+        ("Interval (ns)", None, record.interval_ns),
+        ("Intervals", Some("result_interval_count"), record.elapsed_interval_count),
+        ("Skipped intervals", Some("result_skipped_interval_count"), record.skipped_interval_count),
+        ("Most skipped in a row", Some("result_longest_skip_count"), record.longest_skip_count),
+        ("Queries that caused skips", Some("result_skipping_query_count"), record.skipping_query_count),
+        ("Queries over the interval", Some("result_late_query_count"), record.late_query_count),
+        (
+            "Queries that may be over",
+            Some("result_allowed_late_query_count"),
+            result.allowed_late_query_count,
+        ),
+    ]
 }
 
 impl DetailLog {
@@ -48,15 +61,8 @@ impl DetailLog {
         if result.rules.extends_logs {
             self.entry(time_ns, "result_rules", result.rules);
         }
-        let Some(intervals) = &result.intervals else { return };
-        let IntervalRecord { elapsed_interval_count, skipped_interval_count, longest_skip_count, .. } =
-            intervals.record;
-        self.entry(time_ns, "result_samples_per_query", intervals.stream_count);
-        self.entry(time_ns, "result_interval_count", elapsed_interval_count);
-        self.entry(time_ns, "result_skipped_interval_count", skipped_interval_count);
-        self.entry(time_ns, "result_longest_skip_count", longest_skip_count);
-        self.entry(time_ns, "result_skipping_query_count", intervals.record.skipping_query_count);
-        self.entry(time_ns, "result_late_query_count", intervals.record.late_query_count);
-        self.entry(time_ns, "result_allowed_late_query_count", intervals.allowed_late_query_count);
+        for (_, key, value) in result.intervals.iter().flat_map(figures) {
+            key.into_iter().for_each(|key| self.entry(time_ns, key, value));
+        }
     }
 }

@@ -24,7 +24,7 @@ const RULE: &str = "================================================";
 
 /// The data that the summary is written from.
 #[derive(Debug, Clone, Copy)]
-pub struct Summary<'a> {
+pub(super) struct Summary<'a> {
     /// The name that the SUT gives itself.
     pub sut_name: &'a str,
     /// The settings of the test.
@@ -42,11 +42,8 @@ pub struct Summary<'a> {
 impl Summary<'_> {
     /// Writes the summary.
     ///
-    /// # Errors
-    /// Those of `out`.
-    ///
     /// Source: LoadGen 6.0.17, `PerformanceSummary::LogSummary`.
-    pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
+    pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
         if let Some(result) = self.result {
             write!(out, "{RULE}\nMLPerf Results Summary\n{RULE}\n")?;
             self.headline(result, out)?;
@@ -214,7 +211,7 @@ fn statistics(result: &PerformanceResult, out: &mut impl Write) -> io::Result<()
         }
         ScenarioFigures::Offline { .. } => &result.sample_latencies,
     };
-    latency_block(latencies, out)?;
+    block(latencies, "latency", "latency", out)?;
     result.tokens.as_ref().map_or(Ok(()), |tokens| token_statistics(result, tokens, out))
 }
 
@@ -238,12 +235,13 @@ fn token_statistics(
         }
         _ => {}
     }
-    token_block(&latencies.first_token, "First Token latency", "first token latency", out)?;
+    block(&latencies.first_token, "First Token latency", "first token latency", out)?;
     writeln!(out)?;
-    token_block(&latencies.per_output_token, "Time per Output Token", "time to output token", out)
+    block(&latencies.per_output_token, "Time per Output Token", "time to output token", out)
 }
 
-fn token_block(
+/// Minimum, maximum, mean and percentiles. LoadGen pads each line by itself, so that names differ in their columns.
+fn block(
     latencies: &LatencyStatistics,
     name: &str,
     percentile_name: &str,
@@ -254,16 +252,6 @@ fn token_block(
     writeln!(out, "Mean {name} (ns)               : {}", latencies.mean_ns)?;
     for (quantile, latency_ns) in REPORTED_QUANTILES.iter().zip(latencies.percentiles_ns) {
         writeln!(out, "{:.2} percentile {percentile_name} (ns)   : {latency_ns}", quantile * 100.0)?;
-    }
-    Ok(())
-}
-
-fn latency_block(latencies: &LatencyStatistics, out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "Min latency (ns)                : {}", latencies.min_ns)?;
-    writeln!(out, "Max latency (ns)                : {}", latencies.max_ns)?;
-    writeln!(out, "Mean latency (ns)               : {}", latencies.mean_ns)?;
-    for (quantile, latency_ns) in REPORTED_QUANTILES.iter().zip(latencies.percentiles_ns) {
-        writeln!(out, "{:.2} percentile latency (ns)   : {latency_ns}", quantile * 100.0)?;
     }
     Ok(())
 }

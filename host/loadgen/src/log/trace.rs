@@ -9,7 +9,7 @@ use super::detail::LogIdentity;
 /// LoadGen's own file is no JSON where it repeats entries of other logs, whose quotes it doubles; those entries are not
 /// written here.
 #[derive(Debug)]
-pub struct TraceWriter<W: Write> {
+pub(super) struct TraceWriter<W: Write> {
     out: W,
     pid: u32,
     tid: u64,
@@ -18,20 +18,14 @@ pub struct TraceWriter<W: Write> {
 
 impl<W: Write> TraceWriter<W> {
     /// Opens the list of events.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn new(mut out: W, identity: &LogIdentity) -> io::Result<Self> {
+    pub(super) fn new(mut out: W, identity: &LogIdentity) -> io::Result<Self> {
         out.write_all(b"{\"traceEvents\":[\n")?;
         let LogIdentity { pid, tid, start_unix_ms, .. } = *identity;
         Ok(Self { out, pid, tid, start_unix_ms })
     }
 
     /// Something that took time on the issuing thread.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn span(&mut self, name: &str, start_ns: u64, duration_ns: u64, args: &str) -> io::Result<()> {
+    pub(super) fn span(&mut self, name: &str, start_ns: u64, duration_ns: u64, args: &str) -> io::Result<()> {
         writeln!(
             self.out,
             "{{\"name\":\"{name}\",\"ph\":\"X\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},\"args\":{{{args}}}}},",
@@ -43,10 +37,7 @@ impl<W: Write> TraceWriter<W> {
     }
 
     /// The two parts of a latency, as a counter: from the scheduled instant to the issue, from there to the end.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn latency(
+    pub(super) fn latency(
         &mut self,
         name: &str,
         scheduled_ns: u64,
@@ -62,10 +53,7 @@ impl<W: Write> TraceWriter<W> {
     }
 
     /// A sample, or its first token, from its scheduled instant to its end.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn sample(&mut self, name: &str, sample: &TraceSample) -> io::Result<()> {
+    pub(super) fn sample(&mut self, name: &str, sample: &TraceSample) -> io::Result<()> {
         let TraceSample { id, query_id, index, scheduled_ns, issue_start_ns, complete_ns } = *sample;
         let issue_start = issue_start_ns.map(|ns| format!("\"issue_start_ns\":{ns},")).unwrap_or_default();
         writeln!(
@@ -79,10 +67,7 @@ impl<W: Write> TraceWriter<W> {
     }
 
     /// Closes the file and returns the writer, flushed.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn finish(mut self) -> io::Result<W> {
+    pub(super) fn finish(mut self) -> io::Result<W> {
         write!(
             self.out,
             "{{\"name\":\"LastTrace\"}}\n],\n\"displayTimeUnit\":\"ns\",\n\"otherData\":{{\n\"ts\":{}.000,\n\"version\":\"MLPerf LoadGen v1.0\"\n}}\n}}\n",
@@ -95,7 +80,7 @@ impl<W: Write> TraceWriter<W> {
 
 /// A sample as the trace shows it. Numbers count over the whole test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TraceSample {
+pub(super) struct TraceSample {
     /// Number of the sample (`seq_id` of the accuracy log).
     pub id: u64,
     /// Number of its query.

@@ -31,8 +31,8 @@ pub struct AccuracyTokens {
     pub token_count: u64,
 }
 
-/// The logged responses of a phase that is over, by sample number. `queries` is the generator as it was before the first
-/// query.
+/// The logged responses of a phase that is over, by sample number. `queries` is the generator as it was before the
+/// first query.
 pub(crate) fn accuracy_records(phase: &Phase, queries: &QueryGenerator) -> Vec<AccuracyRecord> {
     let responses = phase.responses.take();
     let sequences = responses.iter().map(|response| response.sequence);
