@@ -22,7 +22,6 @@ use crate::{
     },
     verdict::{
         findings::finding::{Finding, Rule, Scope},
-        judge::Case,
         peak_search::PeakSearch,
         results::PerformanceResult,
     },
@@ -74,23 +73,6 @@ pub struct TestOutcome {
 }
 
 impl TestOutcome {
-    /// Makes the result and the findings from everything else. Findings of the caller stay.
-    pub fn judge(&mut self) {
-        let settings = self.reported_settings();
-        let case = Case {
-            settings: &settings,
-            phases: &self.phases,
-            reported: self.reported_phase(),
-            search: self.peak_search.as_ref(),
-            violations: &self.violations,
-            interrupted: self.interrupted.as_deref(),
-        };
-        let (performance, findings) = case.judge();
-        let of_caller = std::mem::replace(&mut self.findings, findings);
-        self.findings.extend(of_caller.into_iter().filter(|finding| finding.scope == Scope::Caller));
-        self.performance = performance;
-    }
-
     /// The verdict: whether no rule is broken.
     #[must_use]
     pub fn is_valid(&self) -> bool {
@@ -141,7 +123,7 @@ impl TestOutcome {
     }
 
     /// Position of the phase that the result is about.
-    fn reported_phase(&self) -> Option<usize> {
+    pub(crate) fn reported_phase(&self) -> Option<usize> {
         match &self.peak_search {
             Some(search) => search.reported_step,
             None => self.phases.iter().position(|phase| phase.record.mode == PhaseMode::Performance),

@@ -8,7 +8,7 @@ use crate::record::slots::SampleRecord;
 /// `elapsed_interval_count` is `query_count + skipped_interval_count`.
 ///
 /// Source: MLPerf Inference Benchmark, section 4.5; MLPerf Inference rules v0.7, FAQ.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct IntervalRecord {
     /// From one interval to the next, in ns. Also the latency bound of a query.
     pub interval_ns: u64,
@@ -31,15 +31,7 @@ impl IntervalRecord {
     /// Reads the intervals off the scheduled instants of all samples of a phase, in the order of their issue. Each
     /// query has `samples_per_query`, which are scheduled at the start of its interval.
     pub(crate) fn new(samples: &[SampleRecord], samples_per_query: u64, interval_ns: u64) -> Self {
-        let mut record = Self {
-            interval_ns,
-            query_count: 0,
-            elapsed_interval_count: 0,
-            skipped_interval_count: 0,
-            longest_skip_count: 0,
-            skipping_query_count: 0,
-            late_query_count: 0,
-        };
+        let mut record = Self { interval_ns, ..Self::default() };
         let mut queries = samples.chunks((samples_per_query as usize).max(1)).peekable();
         while let Some(query) = queries.next() {
             let interval = query[0].scheduled_ns / interval_ns;

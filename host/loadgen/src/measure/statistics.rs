@@ -23,12 +23,7 @@ pub struct LatencyStatistics {
 }
 
 impl LatencyStatistics {
-    /// Describes latencies that are sorted ascending. All figures are 0 if there are none.
-    #[must_use]
-    pub fn of_sorted(sorted_ns: &[u64], target_quantile: f64) -> Self {
-        Self::of(&Ordered::new(sorted_ns), target_quantile)
-    }
-
+    /// Describes latencies. All figures are 0 if there are none.
     pub(crate) fn of(latencies: &Ordered<'_>, target_quantile: f64) -> Self {
         let mean = latencies.sum_ns / u128::from(latencies.count).max(1);
         let [p50, p90, p95, p97, p99, p99_9] =
@@ -66,7 +61,7 @@ mod tests {
     #[test]
     fn figures_of_a_hundred_numbers() {
         let sorted: Vec<u64> = (1..=100).collect();
-        let statistics = LatencyStatistics::of_sorted(&sorted, 0.25);
+        let statistics = LatencyStatistics::of(&Ordered::new(&sorted[..]), 0.25);
         assert_eq!((statistics.min_ns, statistics.max_ns, statistics.mean_ns), (1, 100, 50));
         assert_eq!(statistics.percentiles_ns, [51, 91, 96, 98, 100, 100]);
         assert_eq!(statistics.target_ns, 26);

@@ -37,52 +37,25 @@ pub trait Clock: Send + Sync + 'static {
     }
 }
 
-/// An instant of the system's monotonic clock, from which time is counted.
-#[derive(Debug)]
-struct Origin(start::Start);
-
-/// The same clock as `Instant` reads, without the arithmetic in seconds and nanoseconds of two instants, which would
-/// be a fifth of what a reading costs.
+/// The same clock as `Instant` reads, in ns since the start of the machine, so that 64 bits last for 584 years of it:
+/// without the arithmetic in seconds and nanoseconds of two instants, which would be a fifth of what a reading costs.
 #[cfg(target_os = "linux")]
-mod start {
+#[inline]
+fn monotonic_ns() -> u64 {
     use rustix::time::{ClockId, clock_gettime};
 
-    pub(super) type Start = u64;
-
-    impl super::Origin {
-        pub(super) fn now() -> Self {
-            Self(now_ns())
-        }
-
-        #[inline]
-        pub(super) fn elapsed_ns(&self) -> u64 {
-            now_ns() - self.0
-        }
-    }
-
-    /// Since the start of the machine, so that 64 bits last for 584 years of it.
-    #[inline]
-    fn now_ns() -> u64 {
-        let now = clock_gettime(ClockId::Monotonic);
-        now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
-    }
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
 }
 
+/// Nanoseconds since the first reading.
 #[cfg(not(target_os = "linux"))]
-mod start {
-    use std::time::Instant;
+fn monotonic_ns() -> u64 {
+    use std::{sync::OnceLock, time::Instant};
 
-    pub(super) type Start = Instant;
-
-    impl super::Origin {
-        pub(super) fn now() -> Self {
-            Self(Instant::now())
-        }
-
-        pub(super) fn elapsed_ns(&self) -> u64 {
-            u64::try_from(self.0.elapsed().as_nanos()).expect("584 years do not pass in a process")
-        }
-    }
+    static FIRST: OnceLock<Instant> = OnceLock::new();
+    let elapsed = FIRST.get_or_init(Instant::now).elapsed();
+    u64::try_from(elapsed.as_nanos()).expect("584 years do not pass in a process")
 }
 
 /// Real time: CLOCK_MONOTONIC, as [`Instant`](std::time::Instant) reads it. The origin is the instant of its making.
@@ -90,7 +63,7 @@ mod start {
 /// The official LoadGen reads the wall clock; a monotonic one is the same in the logs and cannot jump.
 #[derive(Debug)]
 pub struct RealClock {
-    origin: Origin,
+    origin_ns: u64,
     policy: WaitPolicy,
     /// [`Wait::Hybrid`]: until when completions are waited for asleep, because somebody else keeps the processor busy.
     crowded_until_ns: AtomicU64,
@@ -117,7 +90,7 @@ impl RealClock {
     /// Starts a clock at 0 ns that waits in this way.
     #[must_use]
     pub fn with_policy(policy: WaitPolicy) -> Self {
-        Self { origin: Origin::now(), policy, crowded_until_ns: AtomicU64::new(0) }
+        Self { origin_ns: monotonic_ns(), policy, crowded_until_ns: AtomicU64::new(0) }
     }
 
     /// Waits awake until `ready()` holds, at most until `until_ns`.
@@ -159,7 +132,7 @@ impl Default for RealClock {
 impl Clock for RealClock {
     #[inline]
     fn now_ns(&self) -> u64 {
-        self.origin.elapsed_ns()
+        monotonic_ns() - self.origin_ns
     }
 
     fn wait_until(&self, deadline_ns: u64, wake: &Wake) -> u64 {

@@ -1,8 +1,7 @@
 //! Virtual time: a discrete-event simulation on the issuing thread.
 
 use std::{
-    cmp::Ordering,
-    collections::BinaryHeap,
+    collections::BTreeMap,
     fmt,
     sync::{
         Mutex, MutexGuard,
@@ -25,14 +24,9 @@ pub struct VirtualClock {
 
 #[derive(Default)]
 struct Queue {
-    events: BinaryHeap<Event>,
+    /// By their instant in ns, and by how many were scheduled before.
+    events: BTreeMap<(u64, u64), Box<dyn FnOnce() + Send>>,
     scheduled_count: u64,
-}
-
-struct Event {
-    at_ns: u64,
-    sequence: u64,
-    run: Box<dyn FnOnce() + Send>,
 }
 
 impl VirtualClock {
@@ -50,20 +44,20 @@ impl VirtualClock {
         let mut queue = self.queue();
         let sequence = queue.scheduled_count;
         queue.scheduled_count += 1;
-        queue.events.push(Event { at_ns, sequence, run: Box::new(event) });
+        queue.events.insert((at_ns, sequence), Box::new(event));
     }
 
     /// Runs the next event if it is due by `deadline_ns`.
     fn run_next(&self, deadline_ns: u64) -> bool {
         let mut queue = self.queue();
-        if queue.events.peek().is_none_or(|event| event.at_ns > deadline_ns) {
+        let Some(next) = queue.events.first_entry().filter(|next| next.key().0 <= deadline_ns) else {
             return false;
-        }
-        let event = queue.events.pop().expect("an event was seen under the same lock");
+        };
+        let ((at_ns, _), event) = next.remove_entry();
         // The event may schedule, so it runs without the lock.
         drop(queue);
-        self.now_ns.fetch_max(event.at_ns, Relaxed);
-        (event.run)();
+        self.now_ns.fetch_max(at_ns, Relaxed);
+        event();
         true
     }
 
@@ -115,27 +109,6 @@ impl fmt::Debug for VirtualClock {
             .finish_non_exhaustive()
     }
 }
-
-impl Ord for Event {
-    /// Reversed: the standard heap gives out its greatest element, and the earliest event is wanted.
-    fn cmp(&self, other: &Self) -> Ordering {
-        (other.at_ns, other.sequence).cmp(&(self.at_ns, self.sequence))
-    }
-}
-
-impl PartialOrd for Event {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Event {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Event {}
 
 #[cfg(all(test, not(loom)))]
 mod tests {

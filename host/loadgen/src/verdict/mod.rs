@@ -2,6 +2,6 @@
 
 pub(crate) mod early_stopping;
 pub(crate) mod findings;
-pub(crate) mod judge;
+mod judge;
 pub(crate) mod peak_search;
 pub(crate) mod results;

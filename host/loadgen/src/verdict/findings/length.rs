@@ -7,7 +7,7 @@ use super::{
     evidence::Evidence,
     finding::{Finding, Measure, Remedy, Rule, Unit},
 };
-use crate::issue::end::IssueEnd;
+use crate::{issue::end::IssueEnd, verdict::results::deciding_duration_ns};
 
 /// Factor by which limits are set higher than is expected to be needed.
 const RESERVE: f64 = 1.1;
@@ -17,25 +17,16 @@ const NS_PER_MS: u64 = 1_000_000;
 /// Duration, queries and samples.
 pub(super) fn lengths(evidence: &Evidence<'_>) -> Vec<Finding> {
     let Evidence { settings, result, record, .. } = evidence;
-    let duration_ns = match settings.scenario {
-        Scenario::SingleStream | Scenario::MultiStream => record.final_query_issued_ns,
-        Scenario::Server => record.final_query_scheduled_ns,
-        Scenario::Offline => record.max_latency_ns,
-    };
-    let min_duration_ns = settings.min_duration_ms * NS_PER_MS;
-    let duration = Finding::compared(
-        Rule::MinDuration,
-        result.min_duration_met,
-        duration_ns as f64,
-        min_duration_ns as f64,
-        Unit::Ns,
-    );
+    let duration_ns = deciding_duration_ns(record, settings) as f64;
+    let min_duration_ns = (settings.min_duration_ms * NS_PER_MS) as f64;
+    let is_long = result.min_duration_met;
+    let duration = Finding::compared(Rule::MinDuration, is_long, duration_ns, min_duration_ns, Unit::Ns);
     let (count, min_count) = (record.issued_query_count, settings.min_query_count);
     let is_counted = count >= min_count;
     let queries =
         Finding::compared(Rule::MinQueryCount, is_counted, count as f64, min_count as f64, Unit::Queries);
     let remedy = |is_kept: bool| if is_kept { None } else { remedy(evidence) };
-    let mut findings = vec![duration.with(remedy(result.min_duration_met)), queries.with(remedy(is_counted))];
+    let mut findings = vec![duration.with(remedy(is_long)), queries.with(remedy(is_counted))];
 
     let sample_count = result.sample_latencies.count;
     if is_counted && sample_count < settings.min_sample_count {

@@ -152,7 +152,7 @@ impl PerformanceResult {
 }
 
 /// The time that the minimum duration is about.
-fn deciding_duration_ns(record: &PhaseRecord, settings: &EffectiveSettings) -> u64 {
+pub(crate) fn deciding_duration_ns(record: &PhaseRecord, settings: &EffectiveSettings) -> u64 {
     match settings.scenario {
         Scenario::SingleStream | Scenario::MultiStream => record.final_query_issued_ns,
         Scenario::Server => record.final_query_scheduled_ns,
