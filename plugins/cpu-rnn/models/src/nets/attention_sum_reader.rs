@@ -7,8 +7,8 @@ use proctor_rnn_layer::{Cell, GruReset};
 use proctor_vocabulary::TensorSpec;
 
 use crate::model::{Batch, Instance, Model, RunError};
-use crate::nets::inputs::{WordInput, check_batch, write_row};
-use crate::nets::known::{Known, Settings, f32_spec, i32_spec, zeros};
+use crate::nets::inputs::{WordInput, check_batch, check_size, embed, write_row};
+use crate::nets::known::{Known, check_memory, f32_spec, i32_spec, zeros};
 use crate::nets::layers::attention::dot::dot_scores;
 use crate::nets::layers::attention::sum::attention_sum;
 use crate::nets::layers::embedding::Embedding;
@@ -28,7 +28,7 @@ pub(super) struct Sizes {
     candidates: usize,
 }
 
-const FULL: Sizes = Sizes {
+pub(super) const FULL: Sizes = Sizes {
     vocabulary: 20_000,
     width: 200,
     hidden: 256,
@@ -38,43 +38,13 @@ const FULL: Sizes = Sizes {
     candidates: 10,
 };
 
-const TINY: Sizes =
+pub(super) const TINY: Sizes =
     Sizes { vocabulary: 30, width: 12, hidden: 16, question: 5, contexts: 3, steps: 9, candidates: 4 };
 
 /// Position of the candidates among the inputs.
 const CANDIDATES: usize = 4;
 
-/// The network at its two sizes.
-pub(super) const NETWORKS: [Known; 2] = [
-    Known {
-        id: "attention-sum-reader",
-        inputs: || FULL.inputs(),
-        outputs: || FULL.outputs(),
-        load: |settings, planner| load(FULL, settings, planner),
-    },
-    Known {
-        id: "attention-sum-reader-tiny",
-        inputs: || TINY.inputs(),
-        outputs: || TINY.outputs(),
-        load: |settings, planner| load(TINY, settings, planner),
-    },
-];
-
 impl Sizes {
-    pub(super) fn inputs(&self) -> Vec<TensorSpec> {
-        vec![
-            i32_spec("question", &[self.question]),
-            i32_spec("question_length", &[1]),
-            i32_spec("contexts", &[self.contexts, self.steps]),
-            i32_spec("context_lengths", &[self.contexts]),
-            i32_spec("candidates", &[self.candidates]),
-        ]
-    }
-
-    pub(super) fn outputs(&self) -> Vec<TensorSpec> {
-        vec![f32_spec("scores", &[self.candidates])]
-    }
-
     fn question(&self) -> WordInput {
         let Self { vocabulary, question: steps, .. } = *self;
         WordInput { name: "the question", words: 0, lengths: 1, sequences: 1, steps, vocabulary }
@@ -90,37 +60,50 @@ impl Sizes {
 #[derive(Debug)]
 struct Reader {
     sizes: Sizes,
-    settings: Settings,
+    batch_size_max: usize,
     embedding: Embedding,
     question: Recurrent,
     context: Recurrent,
 }
 
-pub(super) fn load(
-    sizes: Sizes,
-    settings: Settings,
-    planner: &mut Planner<'_, '_>,
-) -> Result<Arc<dyn Model>, WeightsError> {
-    let Sizes { vocabulary, width, hidden, .. } = sizes;
-    let embedding = planner.embedding("embedding", vocabulary, width)?;
-    let cell = Cell::Gru(GruReset::AfterProduct);
-    let mut layer = |prefix, sequences, time| {
-        let expected = Expected { prefix, index: 0, cell, input: width, hidden, bidirectional: true };
-        let batches = [sequences, settings.batch_size_max * sequences];
-        planner.recurrent(expected, Calls { time, batches })
-    };
-    let question = layer("question", 1, sizes.question)?;
-    let context = layer("context", sizes.contexts, sizes.steps)?;
-    planner.plan([&question, &context]);
-    Ok(Arc::new(Reader { sizes, settings, embedding, question, context }))
+impl Known for Sizes {
+    fn inputs(&self) -> Vec<TensorSpec> {
+        vec![
+            i32_spec("question", &[self.question]),
+            i32_spec("question_length", &[1]),
+            i32_spec("contexts", &[self.contexts, self.steps]),
+            i32_spec("context_lengths", &[self.contexts]),
+            i32_spec("candidates", &[self.candidates]),
+        ]
+    }
+
+    fn outputs(&self) -> Vec<TensorSpec> {
+        vec![f32_spec("scores", &[self.candidates])]
+    }
+
+    fn load(&self, planner: &mut Planner<'_, '_>) -> Result<Arc<dyn Model>, WeightsError> {
+        let batch_size_max = planner.batch_size_max;
+        let Sizes { vocabulary, width, hidden, .. } = *self;
+        let embedding = planner.embedding("embedding", vocabulary, width)?;
+        let cell = Cell::Gru(GruReset::AfterProduct);
+        let mut layer = |prefix, sequences, time| {
+            let expected = Expected { prefix, index: 0, cell, input: width, hidden, bidirectional: true };
+            let batches = [sequences, batch_size_max * sequences];
+            planner.recurrent(expected, Calls { time, batches })
+        };
+        let question = layer("question", 1, self.question)?;
+        let context = layer("context", self.contexts, self.steps)?;
+        planner.plan([&question, &context]);
+        Ok(Arc::new(Reader { sizes: *self, batch_size_max, embedding, question, context }))
+    }
 }
 
 impl Model for Reader {
     fn instance(self: Arc<Self>, team: Team) -> Result<Box<dyn Instance>, RunError> {
         let Sizes { width, hidden, question, contexts, steps, candidates, .. } = self.sizes;
-        let (samples, units) = (self.settings.batch_size_max, 2 * hidden);
+        let (samples, units) = (self.batch_size_max, 2 * hidden);
         let step_count = question.max(contexts * steps);
-        self.settings.check_memory(steps, step_count * (width + units))?;
+        check_memory(self.batch_size_max, steps, step_count * (width + units))?;
         Ok(Box::new(ReaderInstance {
             runner: Runner::new(team, [&self.question, &self.context]),
             lengths: Vec::with_capacity(samples * contexts),
@@ -164,7 +147,7 @@ struct ReaderInstance {
 impl Instance for ReaderInstance {
     fn execute(&mut self, batch: &mut dyn Batch) -> Result<(), RunError> {
         let model = Arc::clone(&self.model);
-        let samples = check_batch(batch, model.settings.batch_size_max)?;
+        let samples = check_batch(batch, model.batch_size_max)?;
         if samples == 0 {
             return Ok(());
         }
@@ -188,18 +171,7 @@ impl ReaderInstance {
         input: WordInput,
         batch: &dyn Batch,
     ) -> Result<usize, RunError> {
-        self.lengths.clear();
-        for sample in 0..batch.sample_count() {
-            input.lengths(batch, sample, &mut self.lengths)?;
-        }
-        let time = self.lengths.iter().copied().max().unwrap_or(0).max(1);
-        let mut rows = self.lengths.iter().zip(self.words.chunks_exact_mut(time * embedding.width()));
-        for sample in 0..batch.sample_count() {
-            for words in input.words(batch, sample)?.chunks_exact(input.steps) {
-                let (length, row) = rows.next().expect("there is room for all sequences of a batch");
-                embedding.lookup(&words[..*length], row);
-            }
-        }
+        let time = embed(&[input], embedding, batch, &mut self.lengths, &mut self.words)?;
         let steps = self.lengths.len() * time;
         let last = &mut self.last[..batch.sample_count() * layer.width()];
         let pass = Pass {
@@ -251,11 +223,7 @@ impl ReaderInstance {
     /// The attention sum of each candidate.
     fn write_scores(&mut self, batch: &mut dyn Batch, sample: usize) -> Result<(), RunError> {
         let candidates = batch.input_i32(sample, CANDIDATES)?;
-        let expected = self.scores.len();
-        if candidates.len() != expected {
-            let got = candidates.len();
-            return Err(RunError::SampleSize { sample, tensor: "the candidates", got, expected });
-        }
+        check_size(sample, "the candidates", candidates.len(), self.scores.len())?;
         let attention = &self.attention[..self.read.len()];
         for (score, candidate) in self.scores.iter_mut().zip(candidates) {
             #[expect(clippy::cast_possible_truncation, reason = "a probability, rounded once")]

@@ -10,8 +10,8 @@ use proctor_rnn_layer::Cell;
 use proctor_vocabulary::TensorSpec;
 
 use crate::model::{Batch, Instance, Model, RunError};
-use crate::nets::inputs::{WordInput, check_batch, write_row};
-use crate::nets::known::{Known, Settings, f32_spec, i32_spec, zeros};
+use crate::nets::inputs::{WordInput, check_batch, embed, write_row};
+use crate::nets::known::{Known, check_memory, f32_spec, i32_spec, zeros};
 use crate::nets::layers::activation::Activation;
 use crate::nets::layers::attention::two_way::{TwoWay, TwoWayRoom};
 use crate::nets::layers::embedding::Embedding;
@@ -31,40 +31,12 @@ pub(super) struct Sizes {
     context: usize,
 }
 
-const FULL: Sizes = Sizes { vocabulary: 50_000, width: 50, hidden: 100, question: 15, context: 100 };
+pub(super) const FULL: Sizes =
+    Sizes { vocabulary: 50_000, width: 50, hidden: 100, question: 15, context: 100 };
 
-const TINY: Sizes = Sizes { vocabulary: 40, width: 6, hidden: 5, question: 4, context: 9 };
-
-/// The network at its two sizes.
-pub(super) const NETWORKS: [Known; 2] = [
-    Known {
-        id: "bidaf",
-        inputs: || FULL.inputs(),
-        outputs: || FULL.outputs(),
-        load: |settings, planner| load(FULL, settings, planner),
-    },
-    Known {
-        id: "bidaf-tiny",
-        inputs: || TINY.inputs(),
-        outputs: || TINY.outputs(),
-        load: |settings, planner| load(TINY, settings, planner),
-    },
-];
+pub(super) const TINY: Sizes = Sizes { vocabulary: 40, width: 6, hidden: 5, question: 4, context: 9 };
 
 impl Sizes {
-    pub(super) fn inputs(&self) -> Vec<TensorSpec> {
-        vec![
-            i32_spec("question", &[self.question]),
-            i32_spec("question_length", &[1]),
-            i32_spec("context", &[self.context]),
-            i32_spec("context_length", &[1]),
-        ]
-    }
-
-    pub(super) fn outputs(&self) -> Vec<TensorSpec> {
-        vec![f32_spec("start", &[self.context]), f32_spec("end", &[self.context])]
-    }
-
     fn question(&self) -> WordInput {
         let Self { vocabulary, question: steps, .. } = *self;
         WordInput { name: "the question", words: 0, lengths: 1, sequences: 1, steps, vocabulary }
@@ -80,7 +52,7 @@ impl Sizes {
 #[derive(Debug)]
 struct Bidaf {
     sizes: Sizes,
-    settings: Settings,
+    batch_size_max: usize,
     embedding: Embedding,
     highway: [Highway; 2],
     phrase: Recurrent,
@@ -91,33 +63,55 @@ struct Bidaf {
     end: Vec<f32>,
 }
 
-pub(super) fn load(
-    sizes: Sizes,
-    settings: Settings,
-    planner: &mut Planner<'_, '_>,
-) -> Result<Arc<dyn Model>, WeightsError> {
-    let Sizes { vocabulary, width, hidden, context: time, .. } = sizes;
-    let embedding = planner.embedding("embedding", vocabulary, width)?;
-    let mut highway = |layer: usize| -> Result<Highway, WeightsError> {
-        let transform = planner.linear(&format!("highway.{layer}.transform"), width, width)?;
-        let gate = planner.linear(&format!("highway.{layer}.gate"), width, width)?;
-        Ok(Highway::new(transform, gate, Activation::Relu))
-    };
-    let highway = [highway(0)?, highway(1)?];
-    let mut layer = |prefix, index, input| {
-        let expected = Expected { prefix, index, cell: Cell::Lstm, input, hidden, bidirectional: true };
-        planner.recurrent(expected, Calls { time, batches: [1, settings.batch_size_max] })
-    };
-    let phrase = layer("phrase", 0, width)?;
-    let modeling = [layer("modeling", 0, 8 * hidden)?, layer("modeling", 1, 2 * hidden)?];
-    let output = layer("output", 0, 14 * hidden)?;
-    let attention = TwoWay::new(&planner.weights.take("attention.weight", &[6 * hidden])?);
-    let start = planner.weights.take("start.weight", &[10 * hidden])?;
-    let end = planner.weights.take("end.weight", &[10 * hidden])?;
-    let model =
-        Bidaf { sizes, settings, embedding, highway, phrase, attention, modeling, output, start, end };
-    planner.plan(model.layers());
-    Ok(Arc::new(model))
+impl Known for Sizes {
+    fn inputs(&self) -> Vec<TensorSpec> {
+        vec![
+            i32_spec("question", &[self.question]),
+            i32_spec("question_length", &[1]),
+            i32_spec("context", &[self.context]),
+            i32_spec("context_length", &[1]),
+        ]
+    }
+
+    fn outputs(&self) -> Vec<TensorSpec> {
+        vec![f32_spec("start", &[self.context]), f32_spec("end", &[self.context])]
+    }
+
+    fn load(&self, planner: &mut Planner<'_, '_>) -> Result<Arc<dyn Model>, WeightsError> {
+        let batch_size_max = planner.batch_size_max;
+        let Sizes { vocabulary, width, hidden, context: time, .. } = *self;
+        let embedding = planner.embedding("embedding", vocabulary, width)?;
+        let mut highway = |layer: usize| -> Result<Highway, WeightsError> {
+            let transform = planner.linear(&format!("highway.{layer}.transform"), width, width)?;
+            let gate = planner.linear(&format!("highway.{layer}.gate"), width, width)?;
+            Ok(Highway::new(transform, gate, Activation::Relu))
+        };
+        let highway = [highway(0)?, highway(1)?];
+        let mut layer = |prefix, index, input| {
+            let expected = Expected { prefix, index, cell: Cell::Lstm, input, hidden, bidirectional: true };
+            planner.recurrent(expected, Calls { time, batches: [1, batch_size_max] })
+        };
+        let phrase = layer("phrase", 0, width)?;
+        let modeling = [layer("modeling", 0, 8 * hidden)?, layer("modeling", 1, 2 * hidden)?];
+        let output = layer("output", 0, 14 * hidden)?;
+        let attention = TwoWay::new(&planner.weights.take("attention.weight", &[6 * hidden])?);
+        let start = planner.weights.take("start.weight", &[10 * hidden])?;
+        let end = planner.weights.take("end.weight", &[10 * hidden])?;
+        let model = Bidaf {
+            sizes: *self,
+            batch_size_max,
+            embedding,
+            highway,
+            phrase,
+            attention,
+            modeling,
+            output,
+            start,
+            end,
+        };
+        planner.plan(model.layers());
+        Ok(Arc::new(model))
+    }
 }
 
 impl Bidaf {
@@ -129,8 +123,8 @@ impl Bidaf {
 impl Model for Bidaf {
     fn instance(self: Arc<Self>, team: Team) -> Result<Box<dyn Instance>, RunError> {
         let Sizes { width, hidden, question, context, .. } = self.sizes;
-        let (samples, units) = (self.settings.batch_size_max, 2 * hidden);
-        self.settings.check_memory(context, (context + question) * (3 * width + 17 * units))?;
+        let (samples, units) = (self.batch_size_max, 2 * hidden);
+        check_memory(self.batch_size_max, context, (context + question) * (3 * width + 17 * units))?;
         let steps = samples * context;
         Ok(Box::new(BidafInstance {
             runner: Runner::new(team, self.layers()),
@@ -194,7 +188,7 @@ struct BidafInstance {
 impl Instance for BidafInstance {
     fn execute(&mut self, batch: &mut dyn Batch) -> Result<(), RunError> {
         let model = Arc::clone(&self.model);
-        let samples = check_batch(batch, model.settings.batch_size_max)?;
+        let samples = check_batch(batch, model.batch_size_max)?;
         if samples == 0 {
             return Ok(());
         }
@@ -220,16 +214,8 @@ impl BidafInstance {
             Which::Context => (model.sizes.context(), &mut self.context),
         };
         let lengths = &mut self.lengths[which as usize];
-        lengths.clear();
-        for sample in 0..batch.sample_count() {
-            input.lengths(batch, sample, lengths)?;
-        }
-        let time = lengths.iter().copied().max().unwrap_or(0).max(1);
-        let width = model.sizes.width;
-        let words = &mut self.words[..lengths.len() * time * width];
-        for (sample, row) in words.chunks_exact_mut(time * width).enumerate() {
-            model.embedding.lookup(&input.words(batch, sample)?[..lengths[sample]], row);
-        }
+        let time = embed(&[input], &model.embedding, batch, lengths, &mut self.words)?;
+        let words = &mut self.words[..lengths.len() * time * model.sizes.width];
         for layer in &model.highway {
             layer.run(&mut self.runner.team, &mut self.room, words);
         }

@@ -1,6 +1,7 @@
 //! Reads the tensors of samples, checked.
 
 use crate::model::{Batch, RunError};
+use crate::nets::layers::embedding::Embedding;
 
 /// A tensor of words, and the one with the lengths of its sequences.
 #[derive(Debug, Clone, Copy)]
@@ -29,7 +30,7 @@ impl WordInput {
     ) -> Result<(), RunError> {
         let words = self.words(batch, sample)?;
         let given = batch.input_i32(sample, self.lengths)?;
-        self.check_size(sample, given.len(), self.sequences)?;
+        check_size(sample, self.name, given.len(), self.sequences)?;
         for (words, length) in words.chunks_exact(self.steps).zip(given) {
             let length = checked_length(sample, self.name, *length, self.steps)?;
             let unknown = |word: &&i32| usize::try_from(**word).map_or(true, |word| word >= self.vocabulary);
@@ -46,16 +47,45 @@ impl WordInput {
     /// The words of a sample, `[sequence, step]`.
     pub(super) fn words<'a>(&self, batch: &'a dyn Batch, sample: usize) -> Result<&'a [i32], RunError> {
         let words = batch.input_i32(sample, self.words)?;
-        self.check_size(sample, words.len(), self.sequences * self.steps)?;
+        check_size(sample, self.name, words.len(), self.sequences * self.steps)?;
         Ok(words)
     }
+}
 
-    fn check_size(&self, sample: usize, got: usize, expected: usize) -> Result<(), RunError> {
-        if got == expected {
-            return Ok(());
-        }
-        Err(RunError::SampleSize { sample, tensor: self.name, got, expected })
+/// Looks up the words of some inputs of each sample: fills `lengths`, one for each sequence, and `rows`,
+/// `[sequence, time, width]`. Returns `time`: the longest length, but at least 1.
+pub(super) fn embed(
+    inputs: &[WordInput],
+    embedding: &Embedding,
+    batch: &dyn Batch,
+    lengths: &mut Vec<usize>,
+    rows: &mut [f32],
+) -> Result<usize, RunError> {
+    lengths.clear();
+    for sample in 0..batch.sample_count() {
+        inputs.iter().try_for_each(|input| input.lengths(batch, sample, lengths))?;
     }
+    let time = lengths.iter().copied().max().unwrap_or(0).max(1);
+    let mut sequences = lengths.iter().zip(rows.chunks_exact_mut(time * embedding.width()));
+    for sample in 0..batch.sample_count() {
+        for input in inputs {
+            for words in input.words(batch, sample)?.chunks_exact(input.steps) {
+                let (length, row) = sequences.next().expect("there is room for all sequences of a batch");
+                embedding.lookup(&words[..*length], row);
+            }
+        }
+    }
+    Ok(time)
+}
+
+/// Refuses a tensor of another size.
+pub(super) fn check_size(
+    sample: usize,
+    tensor: &'static str,
+    got: usize,
+    expected: usize,
+) -> Result<(), RunError> {
+    if got == expected { Ok(()) } else { Err(RunError::SampleSize { sample, tensor, got, expected }) }
 }
 
 /// A length as a count of steps.

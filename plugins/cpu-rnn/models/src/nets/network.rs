@@ -4,23 +4,23 @@ use std::sync::Arc;
 
 use proctor_vocabulary::TensorSpec;
 
-use super::{
-    attention_sum_reader, bidaf, gnmt,
-    known::{Known, Load, Settings},
-    recurrent::Planner,
-    rnnt, text_similarity,
-};
+use super::{attention_sum_reader, bidaf, gnmt, known::Known, recurrent::Planner, rnnt, text_similarity};
 use crate::load::{LoadError, LoadRequest};
 use crate::model::Model;
 use crate::safetensors::weights::{Weights, read_file};
 
-/// Every network: one list for each file.
-const NETWORKS: [&[Known]; 5] = [
-    &text_similarity::NETWORKS,
-    &attention_sum_reader::NETWORKS,
-    &bidaf::NETWORKS,
-    &gnmt::NETWORKS,
-    &rnnt::NETWORKS,
+/// Every network by its id. A `-tiny` one is the same code with small sizes, for tests.
+const NETWORKS: [(&str, &dyn Known); 10] = [
+    ("text-similarity", &text_similarity::FULL),
+    ("text-similarity-tiny", &text_similarity::TINY),
+    ("attention-sum-reader", &attention_sum_reader::FULL),
+    ("attention-sum-reader-tiny", &attention_sum_reader::TINY),
+    ("bidaf", &bidaf::FULL),
+    ("bidaf-tiny", &bidaf::TINY),
+    ("gnmt", &gnmt::FULL),
+    ("gnmt-tiny", &gnmt::TINY),
+    ("rnnt", &rnnt::FULL),
+    ("rnnt-tiny", &rnnt::TINY),
 ];
 
 /// A network: its id, and the tensors of one sample.
@@ -32,19 +32,19 @@ pub struct Network {
     pub inputs: Vec<TensorSpec>,
     /// Outputs, in order. Those named `tokens` have as many elements as the model decides, up to their shape.
     pub outputs: Vec<TensorSpec>,
-    load: Load,
+    sizes: &'static dyn Known,
 }
 
-/// All networks. A `-tiny` one is the same code with small sizes, for tests.
+/// All networks.
 #[must_use]
 pub fn networks() -> Vec<Network> {
-    let network = |known: &Known| Network {
-        id: known.id,
-        inputs: (known.inputs)(),
-        outputs: (known.outputs)(),
-        load: known.load,
+    let network = |(id, sizes): (_, &'static dyn Known)| Network {
+        id,
+        inputs: sizes.inputs(),
+        outputs: sizes.outputs(),
+        sizes,
     };
-    NETWORKS.into_iter().flatten().map(network).collect()
+    NETWORKS.map(network).into()
 }
 
 /// The network of this id.
@@ -67,10 +67,10 @@ impl Network {
         check_tensors("gives", &self.outputs, "wants", request.outputs)?;
         let bytes = read_file(path)?;
         let mut weights = Weights::new(path, &bytes)?;
-        let mut planner =
-            Planner { weights: &mut weights, precision: request.precision, scheduler: request.scheduler };
-        let settings = Settings { batch_size_max: request.batch_size_max.max(1) };
-        let model = (self.load)(settings, &mut planner)?;
+        let LoadRequest { precision, scheduler, .. } = *request;
+        let batch_size_max = request.batch_size_max.max(1);
+        let mut planner = Planner { weights: &mut weights, precision, scheduler, batch_size_max };
+        let model = self.sizes.load(&mut planner)?;
         weights.finish(|| format!("the model \"{}\"", self.id))?;
         Ok(model)
     }

@@ -16,6 +16,8 @@ pub(super) struct Planner<'a, 'b> {
     pub(super) weights: &'a mut Weights<'b>,
     pub(super) precision: Precision,
     pub(super) scheduler: &'a dyn Scheduler,
+    /// Largest batch, in samples; at least 1.
+    pub(super) batch_size_max: usize,
 }
 
 /// Description of a layer that a file must have.
@@ -107,14 +109,13 @@ impl Planner<'_, '_> {
         let units = format!("{prefix}.weight_hh_l{index}");
         let shape = [cell.gate_count() * hidden, hidden];
         if self.weights.shape(&units)? != shape {
-            return Err(self.weights.shape_error(&units, format!("{shape:?}")));
+            return Err(self.weights.shape_error(&units, &format!("{shape:?}")));
         }
         let reverse = format!("{prefix}.weight_ih_l{index}_reverse");
         if bidirectional {
             self.weights.shape(&reverse)?;
         } else if self.weights.contains(&reverse) {
-            let (path, model) = (self.weights.path().to_owned(), "a layer of one direction".to_owned());
-            return Err(WeightsError::UnexpectedTensor { path, tensor: reverse, model });
+            return Err(self.weights.unexpected(&reverse, "a layer of one direction"));
         }
         let layer = self.weights.recurrent(prefix, index, cell, self.precision, Some(input))?;
         let mut batches = calls.batches.to_vec();

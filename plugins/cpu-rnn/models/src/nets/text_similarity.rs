@@ -7,8 +7,8 @@ use proctor_rnn_layer::{Cell, GruReset};
 use proctor_vocabulary::TensorSpec;
 
 use crate::model::{Batch, Instance, Model, RunError};
-use crate::nets::inputs::{WordInput, check_batch, write_row};
-use crate::nets::known::{Known, Settings, f32_spec, i32_spec, zeros};
+use crate::nets::inputs::{WordInput, check_batch, embed, write_row};
+use crate::nets::known::{Known, check_memory, f32_spec, i32_spec, zeros};
 use crate::nets::layers::activation::Activation;
 use crate::nets::layers::cosine::cosine;
 use crate::nets::layers::embedding::Embedding;
@@ -28,41 +28,13 @@ pub(super) struct Sizes {
     documents: usize,
 }
 
-const FULL: Sizes =
+pub(super) const FULL: Sizes =
     Sizes { vocabulary: 50_000, width: 200, hidden: 512, dense: 128, steps: 20, documents: 10 };
 
-const TINY: Sizes = Sizes { vocabulary: 50, width: 12, hidden: 16, dense: 8, steps: 6, documents: 3 };
-
-/// The network at its two sizes.
-pub(super) const NETWORKS: [Known; 2] = [
-    Known {
-        id: "text-similarity",
-        inputs: || FULL.inputs(),
-        outputs: || FULL.outputs(),
-        load: |settings, planner| load(FULL, settings, planner),
-    },
-    Known {
-        id: "text-similarity-tiny",
-        inputs: || TINY.inputs(),
-        outputs: || TINY.outputs(),
-        load: |settings, planner| load(TINY, settings, planner),
-    },
-];
+pub(super) const TINY: Sizes =
+    Sizes { vocabulary: 50, width: 12, hidden: 16, dense: 8, steps: 6, documents: 3 };
 
 impl Sizes {
-    pub(super) fn inputs(&self) -> Vec<TensorSpec> {
-        vec![
-            i32_spec("query", &[self.steps]),
-            i32_spec("query_length", &[1]),
-            i32_spec("documents", &[self.documents, self.steps]),
-            i32_spec("document_lengths", &[self.documents]),
-        ]
-    }
-
-    pub(super) fn outputs(&self) -> Vec<TensorSpec> {
-        vec![f32_spec("scores", &[self.documents])]
-    }
-
     /// The query and the documents of a sample.
     fn texts(&self) -> usize {
         1 + self.documents
@@ -89,33 +61,45 @@ impl Sizes {
 #[derive(Debug)]
 struct TextSimilarity {
     sizes: Sizes,
-    settings: Settings,
+    batch_size_max: usize,
     embedding: Embedding,
     encoder: Recurrent,
     dense: Perceptron,
 }
 
-pub(super) fn load(
-    sizes: Sizes,
-    settings: Settings,
-    planner: &mut Planner<'_, '_>,
-) -> Result<Arc<dyn Model>, WeightsError> {
-    let Sizes { vocabulary, width, hidden, dense, steps, .. } = sizes;
-    let embedding = planner.embedding("embedding", vocabulary, width)?;
-    let cell = Cell::Gru(GruReset::AfterProduct);
-    let expected = Expected { prefix: "gru", index: 0, cell, input: width, hidden, bidirectional: true };
-    let batches = [sizes.texts(), settings.batch_size_max * sizes.texts()];
-    let encoder = planner.recurrent(expected, Calls { time: steps, batches })?;
-    let dense = Perceptron::new(vec![(planner.linear("dense", 2 * hidden, dense)?, Activation::Tanh)]);
-    planner.plan([&encoder]);
-    Ok(Arc::new(TextSimilarity { sizes, settings, embedding, encoder, dense }))
+impl Known for Sizes {
+    fn inputs(&self) -> Vec<TensorSpec> {
+        vec![
+            i32_spec("query", &[self.steps]),
+            i32_spec("query_length", &[1]),
+            i32_spec("documents", &[self.documents, self.steps]),
+            i32_spec("document_lengths", &[self.documents]),
+        ]
+    }
+
+    fn outputs(&self) -> Vec<TensorSpec> {
+        vec![f32_spec("scores", &[self.documents])]
+    }
+
+    fn load(&self, planner: &mut Planner<'_, '_>) -> Result<Arc<dyn Model>, WeightsError> {
+        let batch_size_max = planner.batch_size_max;
+        let Sizes { vocabulary, width, hidden, dense, steps, .. } = *self;
+        let embedding = planner.embedding("embedding", vocabulary, width)?;
+        let cell = Cell::Gru(GruReset::AfterProduct);
+        let expected = Expected { prefix: "gru", index: 0, cell, input: width, hidden, bidirectional: true };
+        let batches = [self.texts(), batch_size_max * self.texts()];
+        let encoder = planner.recurrent(expected, Calls { time: steps, batches })?;
+        let dense = Perceptron::new(vec![(planner.linear("dense", 2 * hidden, dense)?, Activation::Tanh)]);
+        planner.plan([&encoder]);
+        Ok(Arc::new(TextSimilarity { sizes: *self, batch_size_max, embedding, encoder, dense }))
+    }
 }
 
 impl Model for TextSimilarity {
     fn instance(self: Arc<Self>, team: Team) -> Result<Box<dyn Instance>, RunError> {
         let Sizes { width, hidden, dense, steps, .. } = self.sizes;
-        let texts = self.settings.batch_size_max * self.sizes.texts();
-        self.settings.check_memory(steps, self.sizes.texts() * steps * (width + 2 * hidden))?;
+        let texts = self.batch_size_max * self.sizes.texts();
+        check_memory(self.batch_size_max, steps, self.sizes.texts() * steps * (width + 2 * hidden))?;
         Ok(Box::new(TextSimilarityInstance {
             runner: Runner::new(team, [&self.encoder]),
             lengths: Vec::with_capacity(texts),
@@ -155,35 +139,15 @@ struct TextSimilarityInstance {
 impl Instance for TextSimilarityInstance {
     fn execute(&mut self, batch: &mut dyn Batch) -> Result<(), RunError> {
         let model = Arc::clone(&self.model);
-        let samples = check_batch(batch, model.settings.batch_size_max)?;
-        self.lengths.clear();
-        for sample in 0..samples {
-            for input in model.sizes.words() {
-                input.lengths(batch, sample, &mut self.lengths)?;
-            }
-        }
-        let time = self.lengths.iter().copied().max().unwrap_or(0).max(1);
-        self.look_up(&model, batch, time)?;
+        check_batch(batch, model.batch_size_max)?;
+        let inputs = model.sizes.words();
+        let time = embed(&inputs, &model.embedding, batch, &mut self.lengths, &mut self.words)?;
         self.encode(&model, time)?;
         self.compare(&model, batch)
     }
 }
 
 impl TextSimilarityInstance {
-    /// Embedding: from the batch to `words`.
-    fn look_up(&mut self, model: &TextSimilarity, batch: &dyn Batch, time: usize) -> Result<(), RunError> {
-        let mut texts = self.lengths.iter().zip(self.words.chunks_exact_mut(time * model.sizes.width));
-        for sample in 0..batch.sample_count() {
-            for input in model.sizes.words() {
-                for words in input.words(batch, sample)?.chunks_exact(input.steps) {
-                    let (length, row) = texts.next().expect("there is room for all texts of a batch");
-                    model.embedding.lookup(&words[..*length], row);
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Recurrent layer, pooling, dense layer: from `words` to `vectors`.
     fn encode(&mut self, model: &TextSimilarity, time: usize) -> Result<(), RunError> {
         let Sizes { width, hidden, dense, .. } = model.sizes;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use proctor_rnn_engine::LayerError;
-use safetensors::{Dtype, SafeTensorError};
+use safetensors::SafeTensorError;
 
 /// Why a file of weights cannot be used. Every message names the file, and the tensor if there is one.
 #[derive(Debug, thiserror::Error)]
@@ -51,57 +51,15 @@ pub enum WeightsError {
         /// The first few tensors that are there.
         found: String,
     },
-    /// A tensor that the others call for is not there.
-    #[error("{}: tensor \"{tensor}\" is missing", path.display())]
-    MissingTensor {
+    /// A tensor is missing, has no place in the model, or holds something else than the model needs.
+    #[error("{}: tensor \"{tensor}\" {fault}", path.display())]
+    Tensor {
         /// The file.
         path: PathBuf,
         /// The tensor.
         tensor: String,
-    },
-    /// A tensor has no place in the model, so leaving it out would give wrong answers.
-    #[error("{}: tensor \"{tensor}\" has no place in {model}", path.display())]
-    UnexpectedTensor {
-        /// The file.
-        path: PathBuf,
-        /// The tensor.
-        tensor: String,
-        /// The model as which the file is read.
-        model: String,
-    },
-    /// A tensor does not hold f32.
-    #[error("{}: tensor \"{tensor}\" holds {got:?}, but only F32 can be read; convert the file", path.display())]
-    ElementType {
-        /// The file.
-        path: PathBuf,
-        /// The tensor.
-        tensor: String,
-        /// Its content.
-        got: Dtype,
-    },
-    /// A tensor has a shape that does not fit the others.
-    #[error("{}: tensor \"{tensor}\" has shape {got:?}, expected {expected}", path.display())]
-    Shape {
-        /// The file.
-        path: PathBuf,
-        /// The tensor.
-        tensor: String,
-        /// The shape that would fit.
-        expected: String,
-        /// The shape that is there.
-        got: Vec<usize>,
-    },
-    /// A weight is NaN or infinite.
-    #[error("{}: tensor \"{tensor}\" holds {value} at element {element}", path.display())]
-    NotFinite {
-        /// The file.
-        path: PathBuf,
-        /// The tensor.
-        tensor: String,
-        /// Position of the first such element, counted row by row from 0.
-        element: usize,
-        /// NaN or an infinity.
-        value: f32,
+        /// The fault, in words.
+        fault: String,
     },
     /// The engine cannot make a layer of these weights.
     #[error("{}: layer \"{layer}\": {source}", path.display())]

@@ -46,12 +46,6 @@ impl<'a> Weights<'a> {
         Ok(Self { path, unread: tensors.tensors().into_iter().collect() })
     }
 
-    /// The file, for messages.
-    #[must_use]
-    pub fn path(&self) -> &'a Path {
-        self.path
-    }
-
     /// Names of the tensors that were not yet taken, in alphabetical order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.unread.keys().map(String::as_str)
@@ -66,41 +60,47 @@ impl<'a> Weights<'a> {
     /// The shape of a tensor.
     ///
     /// # Errors
-    /// [`WeightsError::MissingTensor`].
+    /// [`WeightsError::Tensor`] if it is not there.
     pub fn shape(&self, name: &str) -> Result<&[usize], WeightsError> {
-        let missing = || WeightsError::MissingTensor { path: self.path.to_owned(), tensor: name.to_owned() };
-        Ok(self.unread.get(name).ok_or_else(missing)?.shape())
+        let tensor = self.unread.get(name).ok_or_else(|| self.error(name, "is missing".to_owned()))?;
+        Ok(tensor.shape())
     }
 
     /// Takes the values of a tensor, once it is seen to be there, of this shape, f32 and finite.
     ///
     /// # Errors
-    /// [`WeightsError::MissingTensor`], [`WeightsError::Shape`], [`WeightsError::ElementType`] and
-    /// [`WeightsError::NotFinite`].
+    /// [`WeightsError::Tensor`] if it is not.
     pub fn take(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, WeightsError> {
         if self.shape(name)? != shape {
-            return Err(self.shape_error(name, format!("{shape:?}")));
+            return Err(self.shape_error(name, &format!("{shape:?}")));
         }
         let tensor = self.unread.remove(name).expect("its shape was read above");
-        let (path, name) = (self.path.to_owned(), name.to_owned());
         if tensor.dtype() != Dtype::F32 {
-            return Err(WeightsError::ElementType { path, tensor: name, got: tensor.dtype() });
+            let fault = format!("holds {:?}, but only F32 can be read; convert the file", tensor.dtype());
+            return Err(self.error(name, fault));
         }
         let (quads, _) = tensor.data().as_chunks();
         let values: Vec<f32> = quads.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
         match values.iter().position(|value| !value.is_finite()) {
             None => Ok(values),
-            Some(element) => {
-                Err(WeightsError::NotFinite { path, tensor: name, element, value: values[element] })
-            }
+            Some(element) => Err(self.error(name, format!("holds {} at element {element}", values[element]))),
         }
     }
 
     /// An error about the shape of a tensor, for what [`Self::take`] cannot say.
     #[must_use]
-    pub fn shape_error(&self, name: &str, expected: String) -> WeightsError {
-        let got = self.unread.get(name).map(|tensor| tensor.shape().to_vec()).unwrap_or_default();
-        WeightsError::Shape { path: self.path.to_owned(), tensor: name.to_owned(), expected, got }
+    pub fn shape_error(&self, name: &str, expected: &str) -> WeightsError {
+        let got = self.unread.get(name).map(TensorView::shape).unwrap_or_default();
+        self.error(name, format!("has shape {got:?}, expected {expected}"))
+    }
+
+    /// The error of a tensor that no part of the model reads.
+    pub(crate) fn unexpected(&self, name: &str, model: &str) -> WeightsError {
+        self.error(name, format!("has no place in {model}"))
+    }
+
+    fn error(&self, tensor: &str, fault: String) -> WeightsError {
+        WeightsError::Tensor { path: self.path.to_owned(), tensor: tensor.to_owned(), fault }
     }
 
     /// Takes one recurrent layer: `{prefix}.weight_ih_l{index}`, `.weight_hh_l`, `.bias_ih_l`, `.bias_hh_l`, and the
@@ -122,11 +122,11 @@ impl<'a> Weights<'a> {
         let units = self.shape(&weight)?.get(1).copied().unwrap_or(0);
         let gates = cell.gate_count();
         let rows = gates.checked_mul(units).filter(|rows| *rows > 0).ok_or_else(|| {
-            self.shape_error(&weight, format!("[{gates} * hidden, hidden] with at least one unit"))
+            self.shape_error(&weight, &format!("[{gates} * hidden, hidden] with at least one unit"))
         })?;
         let weight = name("weight_ih", "");
         let input = input.or(self.shape(&weight)?.get(1).copied()).filter(|count| *count > 0);
-        let input = input.ok_or_else(|| self.shape_error(&weight, format!("[{rows}, at least 1]")))?;
+        let input = input.ok_or_else(|| self.shape_error(&weight, &format!("[{rows}, at least 1]")))?;
 
         let mut sets = Vec::new();
         for suffix in ["", "_reverse"].into_iter().take(1 + usize::from(bidirectional)) {
@@ -161,7 +161,7 @@ impl<'a> Weights<'a> {
     pub fn linear(&mut self, prefix: &str, input: usize) -> Result<Dense, WeightsError> {
         let (weight, bias) = (format!("{prefix}.weight"), format!("{prefix}.bias"));
         let output = self.shape(&weight)?.first().copied().filter(|count| *count > 0);
-        let output = output.ok_or_else(|| self.shape_error(&weight, format!("[at least 1, {input}]")))?;
+        let output = output.ok_or_else(|| self.shape_error(&weight, &format!("[at least 1, {input}]")))?;
         let weight = self.take(&weight, &[output, input])?;
         let bias = self.take(&bias, &[output])?;
         Ok(Dense::new(&weight, &bias, input))
@@ -171,9 +171,8 @@ impl<'a> Weights<'a> {
     /// another one; `model` says in words what the file was read as.
     ///
     /// # Errors
-    /// [`WeightsError::UnexpectedTensor`] with the first such tensor.
+    /// [`WeightsError::Tensor`] with the first such tensor.
     pub fn finish(self, model: impl FnOnce() -> String) -> Result<(), WeightsError> {
-        let Some(tensor) = self.unread.into_keys().next() else { return Ok(()) };
-        Err(WeightsError::UnexpectedTensor { path: self.path.to_owned(), tensor, model: model() })
+        self.unread.keys().next().map_or(Ok(()), |tensor| Err(self.unexpected(tensor, &model())))
     }
 }

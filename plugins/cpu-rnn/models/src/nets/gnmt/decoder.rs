@@ -8,7 +8,7 @@ use proctor_rnn_layer::Cell;
 use super::{LAYERS, RESIDUAL_FROM, Sizes, encoder::Encoding};
 use crate::dense::Dense;
 use crate::model::RunError;
-use crate::nets::known::{Settings, zeros};
+use crate::nets::known::zeros;
 use crate::nets::layers::attention::additive::Additive;
 use crate::nets::layers::beam::search::{Row, Scorer};
 use crate::nets::layers::embedding::Embedding;
@@ -77,11 +77,7 @@ impl Decoding {
 }
 
 impl Decoder {
-    pub(super) fn load(
-        sizes: Sizes,
-        settings: Settings,
-        planner: &mut Planner<'_, '_>,
-    ) -> Result<Self, WeightsError> {
+    pub(super) fn load(sizes: Sizes, planner: &mut Planner<'_, '_>) -> Result<Self, WeightsError> {
         let Sizes { vocabulary, hidden, beam, .. } = sizes;
         let embedding = planner.embedding("decoder.embedding", vocabulary, hidden)?;
         let memory = planner.matrix("attention.memory", hidden, hidden)?;
@@ -90,7 +86,7 @@ impl Decoder {
         let g = planner.weights.take("attention.g", &[1])?[0];
         let energy = Additive::normed(v, g, planner.weights.take("attention.bias", &[hidden])?);
         // The first step of a sample has one row, the others a row for each hypothesis.
-        let calls = Calls { time: 1, batches: [1, beam.width, settings.batch_size_max * beam.width] };
+        let calls = Calls { time: 1, batches: [1, beam.width, planner.batch_size_max * beam.width] };
         let mut layer = |index: usize| {
             let prefix = &format!("decoder.lstm{index}");
             let expected = Expected {

@@ -3,16 +3,15 @@
 use proctor_rnn_layer::Cell;
 
 use super::{LAYERS, RESIDUAL_FROM, Sizes};
-use crate::model::{Batch, RunError};
-use crate::nets::known::{Settings, zeros};
+use crate::model::RunError;
+use crate::nets::known::zeros;
 use crate::nets::layers::embedding::Embedding;
 use crate::nets::recurrent::{Calls, Expected, Pass, Planner, Recurrent, Runner};
 use crate::safetensors::error::WeightsError;
 
 #[derive(Debug)]
 pub(super) struct Encoder {
-    sizes: Sizes,
-    embedding: Embedding,
+    pub(super) embedding: Embedding,
     layers: [Recurrent; LAYERS],
 }
 
@@ -44,14 +43,10 @@ impl Encoding {
 }
 
 impl Encoder {
-    pub(super) fn load(
-        sizes: Sizes,
-        settings: Settings,
-        planner: &mut Planner<'_, '_>,
-    ) -> Result<Self, WeightsError> {
+    pub(super) fn load(sizes: Sizes, planner: &mut Planner<'_, '_>) -> Result<Self, WeightsError> {
         let Sizes { vocabulary, hidden, source, .. } = sizes;
         let embedding = planner.embedding("encoder.embedding", vocabulary, hidden)?;
-        let calls = Calls { time: source, batches: [1, settings.batch_size_max] };
+        let calls = Calls { time: source, batches: [1, planner.batch_size_max] };
         let mut layer = |index: usize| {
             let prefix = &format!("encoder.lstm{index}");
             let input = if index == 1 { 2 * hidden } else { hidden };
@@ -60,29 +55,22 @@ impl Encoder {
             planner.recurrent(expected, calls)
         };
         let layers = [layer(0)?, layer(1)?, layer(2)?, layer(3)?];
-        Ok(Self { sizes, embedding, layers })
+        Ok(Self { embedding, layers })
     }
 
     pub(super) fn layers(&self) -> impl Iterator<Item = &Recurrent> {
         self.layers.iter()
     }
 
-    /// Encodes the sources of a batch; `time` is the longest of `lengths`.
+    /// Encodes the sources of a batch, whose words' vectors are the rows of `room`; `time` is the longest of `lengths`.
     pub(super) fn run(
         &self,
         runner: &mut Runner,
         room: &mut Encoding,
-        batch: &dyn Batch,
         lengths: &[usize],
         time: usize,
     ) -> Result<(), RunError> {
-        let Sizes { hidden, .. } = self.sizes;
-        for (sample, (length, row)) in
-            lengths.iter().zip(room.rows.chunks_exact_mut(time * hidden)).enumerate()
-        {
-            self.embedding.lookup(&self.sizes.words().words(batch, sample)?[..*length], row);
-        }
-        let mut width = hidden;
+        let mut width = self.embedding.width();
         for (index, layer) in self.layers.iter().enumerate() {
             let steps = lengths.len() * time;
             let [last_hidden, last_cell] = &mut room.last[index];

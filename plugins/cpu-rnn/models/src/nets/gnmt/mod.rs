@@ -13,8 +13,8 @@ use proctor_rnn_engine::Team;
 use proctor_vocabulary::TensorSpec;
 
 use crate::model::{Batch, Instance, Model, RunError};
-use crate::nets::inputs::{WordInput, check_batch, write_words};
-use crate::nets::known::{Known, Settings, i32_spec};
+use crate::nets::inputs::{WordInput, check_batch, embed, write_words};
+use crate::nets::known::{Known, check_memory, i32_spec};
 use crate::nets::layers::beam::hypotheses::Beam;
 use crate::nets::layers::beam::options::BeamOptions;
 use crate::nets::layers::beam::search::{Row, search};
@@ -43,45 +43,21 @@ const RESIDUAL_FROM: usize = 2;
 const START: i32 = 1;
 const END: i32 = 2;
 
-const FULL: Sizes = Sizes {
+pub(super) const FULL: Sizes = Sizes {
     vocabulary: 32_317,
     hidden: 1024,
     source: 50,
     beam: BeamOptions { width: 10, start: START, end: END, length_weight: 1.0, coverage_weight: 0.0 },
 };
 
-const TINY: Sizes = Sizes {
+pub(super) const TINY: Sizes = Sizes {
     vocabulary: 40,
     hidden: 16,
     source: 8,
     beam: BeamOptions { width: 4, start: START, end: END, length_weight: 0.6, coverage_weight: 0.1 },
 };
 
-/// The network at its two sizes.
-pub(super) const NETWORKS: [Known; 2] = [
-    Known {
-        id: "gnmt",
-        inputs: || FULL.inputs(),
-        outputs: || FULL.outputs(),
-        load: |settings, planner| load(FULL, settings, planner),
-    },
-    Known {
-        id: "gnmt-tiny",
-        inputs: || TINY.inputs(),
-        outputs: || TINY.outputs(),
-        load: |settings, planner| load(TINY, settings, planner),
-    },
-];
-
 impl Sizes {
-    pub(super) fn inputs(&self) -> Vec<TensorSpec> {
-        vec![i32_spec("source", &[self.source]), i32_spec("source_length", &[1])]
-    }
-
-    pub(super) fn outputs(&self) -> Vec<TensorSpec> {
-        vec![i32_spec("tokens", &[self.steps_max(self.source)])]
-    }
-
     /// Words of a translation at most: the reference's decoding length factor is 2.
     fn steps_max(&self, source_length: usize) -> usize {
         2 * source_length
@@ -97,20 +73,26 @@ impl Sizes {
 #[derive(Debug)]
 struct Gnmt {
     sizes: Sizes,
-    settings: Settings,
+    batch_size_max: usize,
     encoder: Encoder,
     decoder: Decoder,
 }
 
-pub(super) fn load(
-    sizes: Sizes,
-    settings: Settings,
-    planner: &mut Planner<'_, '_>,
-) -> Result<Arc<dyn Model>, WeightsError> {
-    let encoder = Encoder::load(sizes, settings, planner)?;
-    let decoder = Decoder::load(sizes, settings, planner)?;
-    planner.plan(encoder.layers().chain(decoder.layers()));
-    Ok(Arc::new(Gnmt { sizes, settings, encoder, decoder }))
+impl Known for Sizes {
+    fn inputs(&self) -> Vec<TensorSpec> {
+        vec![i32_spec("source", &[self.source]), i32_spec("source_length", &[1])]
+    }
+
+    fn outputs(&self) -> Vec<TensorSpec> {
+        vec![i32_spec("tokens", &[self.steps_max(self.source)])]
+    }
+
+    fn load(&self, planner: &mut Planner<'_, '_>) -> Result<Arc<dyn Model>, WeightsError> {
+        let encoder = Encoder::load(*self, planner)?;
+        let decoder = Decoder::load(*self, planner)?;
+        planner.plan(encoder.layers().chain(decoder.layers()));
+        Ok(Arc::new(Gnmt { sizes: *self, batch_size_max: planner.batch_size_max, encoder, decoder }))
+    }
 }
 
 impl Gnmt {
@@ -123,8 +105,8 @@ impl Model for Gnmt {
     fn instance(self: Arc<Self>, team: Team) -> Result<Box<dyn Instance>, RunError> {
         let Sizes { vocabulary, hidden, source, beam } = self.sizes;
         let per_row = vocabulary + hidden * (4 * LAYERS + 6) + 4 * source;
-        self.settings.check_memory(source, source * hidden * 8 + beam.width * per_row)?;
-        let samples = self.settings.batch_size_max;
+        check_memory(self.batch_size_max, source, source * hidden * 8 + beam.width * per_row)?;
+        let samples = self.batch_size_max;
         let beams = (0..samples).map(|_| Beam::new(beam, self.sizes.steps_max(source), source));
         Ok(Box::new(GnmtInstance {
             runner: Runner::new(team, self.layers()),
@@ -157,14 +139,11 @@ struct GnmtInstance {
 impl Instance for GnmtInstance {
     fn execute(&mut self, batch: &mut dyn Batch) -> Result<(), RunError> {
         let model = Arc::clone(&self.model);
-        let samples = check_batch(batch, model.settings.batch_size_max)?;
-        self.lengths.clear();
-        for sample in 0..samples {
-            model.sizes.words().lengths(batch, sample, &mut self.lengths)?;
-        }
-        let time = self.lengths.iter().copied().max().unwrap_or(0);
-        if time > 0 {
-            model.encoder.run(&mut self.runner, &mut self.encoding, batch, &self.lengths, time)?;
+        let samples = check_batch(batch, model.batch_size_max)?;
+        let (words, rows) = (model.sizes.words(), &mut self.encoding.rows);
+        let time = embed(&[words], &model.encoder.embedding, batch, &mut self.lengths, rows)?;
+        if self.lengths.iter().any(|length| *length > 0) {
+            model.encoder.run(&mut self.runner, &mut self.encoding, &self.lengths, time)?;
             model.decoder.prepare(&mut self.runner, &mut self.decoding, &self.encoding, samples, time);
         }
         let beams = &mut self.beams[..samples];

@@ -7,7 +7,7 @@
 use super::{Sizes, encoder::Frames, stack};
 use crate::dense::Dense;
 use crate::model::RunError;
-use crate::nets::known::{Settings, zeros};
+use crate::nets::known::zeros;
 use crate::nets::layers::activation::Activation;
 use crate::nets::layers::embedding::Embedding;
 use crate::nets::recurrent::{Calls, Planner, Recurrent, Runner, Step};
@@ -81,14 +81,10 @@ impl Decoding {
 }
 
 impl Decoder {
-    pub(super) fn load(
-        sizes: Sizes,
-        settings: Settings,
-        planner: &mut Planner<'_, '_>,
-    ) -> Result<Self, WeightsError> {
+    pub(super) fn load(sizes: Sizes, planner: &mut Planner<'_, '_>) -> Result<Self, WeightsError> {
         let Sizes { hidden, prediction, joint, labels, .. } = sizes;
         let embedding = planner.embedding("prediction.embed", labels, prediction)?;
-        let calls = Calls { time: 1, batches: [1, settings.batch_size_max] };
+        let calls = Calls { time: 1, batches: [1, planner.batch_size_max] };
         let layers = stack(planner, "prediction.dec_rnn.lstm", [prediction; 2], prediction, calls)?;
         let width = hidden + prediction;
         let weight = planner.weights.take("joint.net.0.weight", &[joint, width])?;

@@ -2,7 +2,8 @@
 
 use super::{STACKED, Sizes, stack};
 use crate::model::{Batch, RunError};
-use crate::nets::known::{Settings, zeros};
+use crate::nets::inputs::check_size;
+use crate::nets::known::zeros;
 use crate::nets::recurrent::{Calls, Pass, Planner, Recurrent, Runner};
 use crate::safetensors::error::WeightsError;
 
@@ -41,13 +42,10 @@ impl Encoding {
 }
 
 impl Encoder {
-    pub(super) fn load(
-        sizes: Sizes,
-        settings: Settings,
-        planner: &mut Planner<'_, '_>,
-    ) -> Result<Self, WeightsError> {
+    pub(super) fn load(sizes: Sizes, planner: &mut Planner<'_, '_>) -> Result<Self, WeightsError> {
         let Sizes { width, hidden, rows, .. } = sizes;
-        let calls = |time| Calls { time, batches: [1, settings.batch_size_max] };
+        let batches = [1, planner.batch_size_max];
+        let calls = |time| Calls { time, batches };
         let pre = stack(planner, "encoder.pre_rnn.lstm", [width, hidden], hidden, calls(rows))?;
         let inputs = [STACKED * hidden, hidden, hidden];
         let post = stack(planner, "encoder.post_rnn.lstm", inputs, hidden, calls(rows.div_ceil(STACKED)))?;
@@ -106,10 +104,7 @@ impl Encoder {
             lengths.iter().zip(room.features.chunks_exact_mut(time * width)).enumerate()
         {
             let features = batch.input_f32(sample, 0)?;
-            let (got, expected) = (features.len(), rows * width);
-            if got != expected {
-                return Err(RunError::SampleSize { sample, tensor: "the features", got, expected });
-            }
+            check_size(sample, "the features", features.len(), rows * width)?;
             to[..length * width].copy_from_slice(&features[..length * width]);
             to[length * width..].fill(0.0);
         }

@@ -15,7 +15,7 @@ use proctor_vocabulary::TensorSpec;
 
 use super::{
     inputs::{check_batch, checked_length, write_words},
-    known::{Known, Settings, f32_spec, i32_spec},
+    known::{Known, check_memory, f32_spec, i32_spec},
     recurrent::{Calls, Expected, Planner, Recurrent, Runner},
 };
 use crate::model::{Batch, Instance, Model, RunError};
@@ -40,7 +40,7 @@ pub(super) struct Sizes {
     room: usize,
 }
 
-const FULL: Sizes = Sizes {
+pub(super) const FULL: Sizes = Sizes {
     width: 240,
     hidden: 1024,
     prediction: 320,
@@ -51,56 +51,36 @@ const FULL: Sizes = Sizes {
     room: 500,
 };
 
-const TINY: Sizes =
+pub(super) const TINY: Sizes =
     Sizes { width: 6, hidden: 10, prediction: 7, joint: 9, labels: 4, rows: 12, symbols_max: 3, room: 24 };
 
 /// How many rows become one frame between the encoder's two stacks.
 const STACKED: usize = 2;
 
-/// The network at its two sizes.
-pub(super) const NETWORKS: [Known; 2] = [
-    Known {
-        id: "rnnt",
-        inputs: || FULL.inputs(),
-        outputs: || FULL.outputs(),
-        load: |settings, planner| load(FULL, settings, planner),
-    },
-    Known {
-        id: "rnnt-tiny",
-        inputs: || TINY.inputs(),
-        outputs: || TINY.outputs(),
-        load: |settings, planner| load(TINY, settings, planner),
-    },
-];
-
-impl Sizes {
-    pub(super) fn inputs(&self) -> Vec<TensorSpec> {
-        vec![f32_spec("features", &[self.rows, self.width]), i32_spec("feature_length", &[1])]
-    }
-
-    pub(super) fn outputs(&self) -> Vec<TensorSpec> {
-        vec![i32_spec("tokens", &[self.room])]
-    }
-}
-
 /// The parameters.
 #[derive(Debug)]
 struct Rnnt {
     sizes: Sizes,
-    settings: Settings,
+    batch_size_max: usize,
     encoder: Encoder,
     decoder: Decoder,
 }
 
-pub(super) fn load(
-    sizes: Sizes,
-    settings: Settings,
-    planner: &mut Planner<'_, '_>,
-) -> Result<Arc<dyn Model>, WeightsError> {
-    let encoder = Encoder::load(sizes, settings, planner)?;
-    let decoder = Decoder::load(sizes, settings, planner)?;
-    planner.plan(encoder.layers().chain(decoder.layers()));
-    Ok(Arc::new(Rnnt { sizes, settings, encoder, decoder }))
+impl Known for Sizes {
+    fn inputs(&self) -> Vec<TensorSpec> {
+        vec![f32_spec("features", &[self.rows, self.width]), i32_spec("feature_length", &[1])]
+    }
+
+    fn outputs(&self) -> Vec<TensorSpec> {
+        vec![i32_spec("tokens", &[self.room])]
+    }
+
+    fn load(&self, planner: &mut Planner<'_, '_>) -> Result<Arc<dyn Model>, WeightsError> {
+        let encoder = Encoder::load(*self, planner)?;
+        let decoder = Decoder::load(*self, planner)?;
+        planner.plan(encoder.layers().chain(decoder.layers()));
+        Ok(Arc::new(Rnnt { sizes: *self, batch_size_max: planner.batch_size_max, encoder, decoder }))
+    }
 }
 
 /// Takes the layers of a stack, each from its own input width.
@@ -123,8 +103,8 @@ impl Model for Rnnt {
     fn instance(self: Arc<Self>, team: Team) -> Result<Box<dyn Instance>, RunError> {
         let Sizes { width, hidden, joint, rows, room, .. } = self.sizes;
         let per_sample = rows * (width + 2 * hidden + joint) + room + 4 * hidden;
-        self.settings.check_memory(rows, per_sample)?;
-        let samples = self.settings.batch_size_max;
+        check_memory(self.batch_size_max, rows, per_sample)?;
+        let samples = self.batch_size_max;
         Ok(Box::new(RnntInstance {
             runner: Runner::new(team, self.encoder.layers().chain(self.decoder.layers())),
             lengths: Vec::with_capacity(samples),
@@ -152,7 +132,7 @@ struct RnntInstance {
 impl Instance for RnntInstance {
     fn execute(&mut self, batch: &mut dyn Batch) -> Result<(), RunError> {
         let model = Arc::clone(&self.model);
-        let samples = check_batch(batch, model.settings.batch_size_max)?;
+        let samples = check_batch(batch, model.batch_size_max)?;
         self.lengths.clear();
         for sample in 0..samples {
             let length = batch.input_i32(sample, 1)?.first().copied().unwrap_or(-1);
