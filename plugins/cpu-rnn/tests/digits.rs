@@ -3,11 +3,16 @@
 //!
 //! Models, images, split and reference lie in `datasets/digits` and are made together by `make.py` there.
 
+#[path = "../models/tests/common/owned_batch.rs"]
+mod owned_batch;
+
 use cpu_rnn_sut::planning::{Planning, PlanningOptions};
 use proctor_plugin_bed::{digits, f32_spec};
 use proctor_rnn_engine::Team;
 use proctor_rnn_layer::{GruReset, Precision};
-use proctor_rnn_models::{Instance, LoadRequest, OwnedBatch, Scheduler, SingleThread, load};
+use proctor_rnn_models::{Instance, LoadRequest, Scheduler, SingleThread, load};
+
+use owned_batch::OwnedBatch;
 
 /// Largest absolute difference of a logit (they reach ±15) from the reference framework's, which adds f32 in another
 /// order.

@@ -1,12 +1,17 @@
 //! Running a batch allocates nothing once its size has been seen.
 
+#[path = "../models/tests/common/owned_batch.rs"]
+mod owned_batch;
+
 use std::path::{Path, PathBuf};
 
 use proctor_plugin_bed::{digits, f32_spec};
 use proctor_recipes as recipes;
 use proctor_rnn_engine::Team;
 use proctor_rnn_layer::{GruReset, Mapping, Precision, Schedule};
-use proctor_rnn_models::{LayerCalls, LoadRequest, OwnedBatch, Scheduler, load};
+use proctor_rnn_models::{LayerCalls, LoadRequest, Scheduler, load};
+
+use owned_batch::OwnedBatch;
 
 /// Every layer by one schedule.
 struct Fixed(Schedule);

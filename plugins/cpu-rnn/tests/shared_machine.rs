@@ -1,5 +1,8 @@
 //! Machines that are smaller or busier than one would wish: the answers stay the same.
 
+#[path = "../models/tests/common/owned_batch.rs"]
+mod owned_batch;
+
 use std::{fs, path::Path, process::Command, thread};
 
 use cpu_rnn_sut::{
@@ -13,7 +16,9 @@ use proctor_plugin_api::{
 use proctor_recipes as recipes;
 use proctor_rnn_engine::{Team, TeamOptions};
 use proctor_rnn_layer::{GruReset, Machine, Mapping, Precision, Schedule, allowed_cores, pin_to};
-use proctor_rnn_models::{LayerCalls, LoadRequest, OwnedBatch, Scheduler, load};
+use proctor_rnn_models::{LayerCalls, LoadRequest, Scheduler, load};
+
+use owned_batch::OwnedBatch;
 
 const TIME: usize = 12;
 const INPUT: usize = 16;

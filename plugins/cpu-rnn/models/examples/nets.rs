@@ -4,15 +4,20 @@
 //!     cargo run --release -p proctor-rnn-models --example nets -- gnmt [samples] [batch] [threads] [f32|bf16|int8]
 //!     [folder]
 
+#[path = "../tests/common/owned_batch.rs"]
+mod owned_batch;
+
 use std::{error::Error, path::PathBuf, sync::Arc, time::Instant};
 
 use proctor_recipes as recipes;
 use proctor_rnn_engine::Team;
 use proctor_rnn_layer::{Directions, GruReset, Mapping, Precision, Schedule};
 use proctor_rnn_models::{
-    Batch, LayerCalls, LoadRequest, OwnedBatch, Scheduler,
+    Batch, LayerCalls, LoadRequest, Scheduler,
     nets::{Network, find},
 };
+
+use owned_batch::OwnedBatch;
 
 /// A plain rule in place of a search: directions apart where there are two, else columns.
 struct Rule {

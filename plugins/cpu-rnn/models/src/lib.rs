@@ -13,7 +13,7 @@ pub mod nets;
 pub mod onnx;
 pub mod safetensors;
 
-pub use batch::{OwnedBatch, Places};
+pub use batch::Places;
 pub use dense::Dense;
 pub use load::{LoadError, LoadRequest, load};
 pub use model::{Batch, Instance, LayerCalls, Model, Plans, RunError, Scheduler, SingleThread};

@@ -18,7 +18,4 @@ pub(crate) mod recurrent;
 mod rnnt;
 mod text_similarity;
 
-#[cfg(test)]
-mod tests;
-
 pub use network::{Network, find, networks};

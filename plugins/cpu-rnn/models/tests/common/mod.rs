@@ -1,15 +1,19 @@
 //! Models made of random weights, as safetensors bytes, and a plain reference to compare with.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
+pub mod owned_batch;
+
 use std::{collections::BTreeMap, path::Path};
 
 use proctor_rnn_engine::Team;
 use proctor_rnn_layer::{GruReset, Mapping, Precision, Schedule};
 use proctor_rnn_models::{
-    Instance, LayerCalls, OwnedBatch, RunError, Scheduler,
+    Instance, LayerCalls, RunError, Scheduler,
     safetensors::{Stack, StackOutput, StackSettings},
 };
 use safetensors::{Dtype, serialize, tensor::TensorView};
+
+use owned_batch::OwnedBatch;
 
 /// Shape and values of each tensor of a file.
 pub type Tensors = BTreeMap<String, (Vec<usize>, Vec<f32>)>;

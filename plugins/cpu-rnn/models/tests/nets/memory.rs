@@ -1,9 +1,9 @@
 //! Memory: a batch like one before allocates nothing, so no step of a decoder does.
 
 use proctor_rnn_layer::Precision;
+use proctor_rnn_models::nets::networks;
 
 use super::common::{batch, load, team};
-use crate::nets::networks;
 
 #[test]
 fn a_second_batch_allocates_nothing() {

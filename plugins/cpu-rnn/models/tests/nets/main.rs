@@ -3,4 +3,6 @@
 mod bad_input;
 mod common;
 mod memory;
+#[path = "../common/owned_batch.rs"]
+mod owned_batch;
 mod reference;

@@ -4,12 +4,13 @@
 use proctor_recipes as recipes;
 use proctor_rnn_engine::Team;
 use proctor_rnn_layer::{Mapping, Precision, Schedule};
-
-use super::common::{Reference, batch, load, load_for, team};
-use crate::{
-    Instance, LayerCalls, OwnedBatch, Scheduler,
+use proctor_rnn_models::{
+    Instance, LayerCalls, Scheduler,
     nets::{find, networks},
 };
+
+use super::common::{Reference, batch, load, load_for, team};
+use crate::owned_batch::OwnedBatch;
 
 /// Largest difference of a value: the answers are probabilities and cosines, computed in f32 against f64.
 const TOLERANCE: f64 = 5e-6;

@@ -4,12 +4,13 @@ use std::fs;
 
 use proctor_recipes::{self as recipes, ModelRecipe};
 use proctor_rnn_layer::Precision;
-
-use super::common::{batch, load, load_file, team, words};
-use crate::{
-    OwnedBatch, RunError,
+use proctor_rnn_models::{
+    RunError,
     nets::{find, networks},
 };
+
+use super::common::{batch, load, load_file, team, words};
+use crate::owned_batch::OwnedBatch;
 
 /// One sample of a network with one input replaced.
 fn sample_with(id: &str, input: &str, values: &[i32]) -> OwnedBatch {

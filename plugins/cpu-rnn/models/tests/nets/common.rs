@@ -9,19 +9,20 @@ use std::{
 use proctor_recipes as recipes;
 use proctor_rnn_engine::Team;
 use proctor_rnn_layer::{GruReset, Precision};
-
-use crate::{
-    LoadError, LoadRequest, Model, OwnedBatch, Scheduler, SingleThread,
+use proctor_rnn_models::{
+    LoadError, LoadRequest, Model, Scheduler, SingleThread,
     nets::{Network, find},
 };
 
+use crate::owned_batch::OwnedBatch;
+
 /// Loads a network from a file of its recipe.
-pub(super) fn load(id: &str, precision: Precision, batch_size_max: usize) -> Arc<dyn Model> {
+pub fn load(id: &str, precision: Precision, batch_size_max: usize) -> Arc<dyn Model> {
     load_for(&SingleThread, id, precision, batch_size_max)
 }
 
 /// The same by other schedules.
-pub(super) fn load_for(
+pub fn load_for(
     scheduler: &dyn Scheduler,
     id: &str,
     precision: Precision,
@@ -35,7 +36,7 @@ pub(super) fn load_for(
     network.load(&LoadRequest { scheduler, ..request }).unwrap()
 }
 
-pub(super) fn load_file(
+pub fn load_file(
     id: &str,
     path: &Path,
     precision: Precision,
@@ -65,7 +66,7 @@ fn request<'a>(
 }
 
 /// A batch of generated samples.
-pub(super) fn batch(id: &str, samples: impl IntoIterator<Item = u64>) -> OwnedBatch {
+pub fn batch(id: &str, samples: impl IntoIterator<Item = u64>) -> OwnedBatch {
     let (inputs, network) = (recipes::input_recipe(id).unwrap(), find(id).unwrap());
     let room: Vec<usize> = network.outputs.iter().map(|output| output.element_count()).collect();
     let mut batch = OwnedBatch::default();
@@ -75,33 +76,33 @@ pub(super) fn batch(id: &str, samples: impl IntoIterator<Item = u64>) -> OwnedBa
     batch
 }
 
-pub(super) fn words(bytes: &[u8]) -> Vec<u32> {
+pub fn words(bytes: &[u8]) -> Vec<u32> {
     bytes.as_chunks().0.iter().map(|bytes| u32::from_ne_bytes(*bytes)).collect()
 }
 
 /// The reference outputs of a model.
-pub(super) struct Reference {
+pub struct Reference {
     json: serde_json::Value,
 }
 
 impl Reference {
-    pub(super) fn read(id: &str) -> Self {
+    pub fn read(id: &str) -> Self {
         let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
             .join(format!("../../../datasets/recipes/reference/{id}.json"));
         Self { json: serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap() }
     }
 
-    pub(super) fn sample_count(&self) -> usize {
+    pub fn sample_count(&self) -> usize {
         self.json["samples"].as_array().unwrap().len()
     }
 
-    pub(super) fn values(&self, sample: usize, output: &str) -> Vec<f64> {
+    pub fn values(&self, sample: usize, output: &str) -> Vec<f64> {
         let values = self.json["samples"][sample][output].as_array().unwrap();
         values.iter().map(|value| value.as_f64().unwrap()).collect()
     }
 
     /// Shape and sum of the first 16 values of each tensor.
-    pub(super) fn tensors(&self) -> Vec<(String, Vec<usize>, f64)> {
+    pub fn tensors(&self) -> Vec<(String, Vec<usize>, f64)> {
         let tensors = self.json["tensors"].as_object().unwrap();
         let shape = |tensor: &serde_json::Value| -> Vec<usize> {
             tensor["shape"]
@@ -116,6 +117,6 @@ impl Reference {
     }
 }
 
-pub(super) fn team() -> Team {
+pub fn team() -> Team {
     Team::new(1)
 }
