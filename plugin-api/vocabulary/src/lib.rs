@@ -16,5 +16,5 @@ pub use completion::{
     CompletionSink, QuerySample, QuerySampleResponse, ResponseId, SampleIndex, SampleStatus,
 };
 pub use nearest::{did_you_mean, nearest};
-pub use scenario::{ParseNameError, Scenario, TestMode};
+pub use scenario::{Scenario, TestMode};
 pub use tensor::{ElementType, TensorSpec};

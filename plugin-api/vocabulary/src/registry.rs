@@ -14,7 +14,7 @@ pub trait Named: 'static {
     fn name(&self) -> &'static str;
 }
 
-/// No thing of a kind is registered under a name.
+/// No thing of a kind has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown {kind} \"{name}\"{hint}; known are {known}")]
 pub struct UnknownName {
@@ -24,8 +24,17 @@ pub struct UnknownName {
     pub name: String,
     /// A suggestion, or empty.
     pub hint: String,
-    /// All registered names, separated by commas.
+    /// All names that there are, separated by commas.
     pub known: String,
+}
+
+impl UnknownName {
+    /// The error for a name that is none of `known`.
+    #[must_use]
+    pub fn new(kind: &'static str, name: &str, known: &[&str]) -> Self {
+        let hint = did_you_mean(name, known.iter().copied());
+        Self { kind, name: name.to_owned(), hint, known: known.join(", ") }
+    }
 }
 
 /// The registered things in the order of their names.
@@ -52,13 +61,7 @@ pub fn find<T: Named>(
 ) -> Result<&'static T, UnknownName> {
     let things = sorted(registered);
     things.iter().copied().find(|thing| thing.name() == name).ok_or_else(|| {
-        let names: Vec<_> = things.iter().map(|thing| thing.name()).collect();
-        UnknownName {
-            kind: T::KIND,
-            name: name.to_owned(),
-            hint: did_you_mean(name, names.iter().copied()),
-            known: names.join(", "),
-        }
+        UnknownName::new(T::KIND, name, &things.iter().map(|thing| thing.name()).collect::<Vec<_>>())
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use crate::nearest::did_you_mean;
+use crate::registry::UnknownName;
 
 /// How queries arrive, and what is measured of them.
 ///
@@ -34,20 +34,6 @@ pub enum TestMode {
     FindPeakPerformance = 3,
 }
 
-/// A name that is not known.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown {kind} \"{name}\"{hint}; known are {known}")]
-pub struct ParseNameError {
-    /// Kind of thing that was named.
-    pub kind: &'static str,
-    /// The name as given.
-    pub name: String,
-    /// A suggestion, or empty.
-    pub hint: String,
-    /// All accepted names, separated by commas.
-    pub known: String,
-}
-
 macro_rules! named {
     ($type:ident, $kind:literal, [$($variant:ident),+]) => {
         impl $type {
@@ -74,20 +60,13 @@ macro_rules! named {
         }
 
         impl FromStr for $type {
-            type Err = ParseNameError;
+            type Err = UnknownName;
 
             /// Accepts the name in any case.
-            fn from_str(text: &str) -> Result<Self, ParseNameError> {
+            fn from_str(text: &str) -> Result<Self, UnknownName> {
                 let found = Self::ALL.iter().copied().find(|value| value.name().eq_ignore_ascii_case(text));
-                found.ok_or_else(|| {
-                    let names: Vec<_> = Self::ALL.iter().map(|value| value.name()).collect();
-                    ParseNameError {
-                        kind: $kind,
-                        name: text.to_owned(),
-                        hint: did_you_mean(text, names.iter().copied()),
-                        known: names.join(", "),
-                    }
-                })
+                let names = || Self::ALL.iter().map(|value| value.name()).collect::<Vec<_>>();
+                found.ok_or_else(|| UnknownName::new($kind, text, &names()))
             }
         }
     };

@@ -2,7 +2,7 @@
 
 use std::{fmt, ops::Deref, str::FromStr};
 
-use proctor_vocabulary::{ParseNameError, did_you_mean};
+use proctor_vocabulary::registry::UnknownName;
 
 use super::rounds::{ROUNDS, Round};
 
@@ -85,17 +85,12 @@ impl fmt::Display for Rules {
 }
 
 impl FromStr for Rules {
-    type Err = ParseNameError;
+    type Err = UnknownName;
 
     /// Accepts the name in any case.
-    fn from_str(text: &str) -> Result<Self, ParseNameError> {
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
         let found = Self::all().find(|rules| rules.name.eq_ignore_ascii_case(text));
-        found.ok_or_else(|| ParseNameError {
-            kind: "rules",
-            name: text.to_owned(),
-            hint: did_you_mean(text, Self::NAMES.iter().copied()),
-            known: Self::NAMES.join(", "),
-        })
+        found.ok_or_else(|| UnknownName::new("rules", text, Self::NAMES))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use proctor_vocabulary::{ParseNameError, did_you_mean};
+use proctor_vocabulary::registry::UnknownName;
 
 /// How the issuing thread waits for the instant of a query, or for completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -34,17 +34,12 @@ impl Wait {
 }
 
 impl FromStr for Wait {
-    type Err = ParseNameError;
+    type Err = UnknownName;
 
-    fn from_str(text: &str) -> Result<Self, ParseNameError> {
-        let names = || Self::ALL.iter().map(|wait| wait.name());
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
         let found = Self::ALL.iter().copied().find(|wait| wait.name() == text);
-        found.ok_or_else(|| ParseNameError {
-            kind: "way to wait",
-            name: text.to_owned(),
-            hint: did_you_mean(text, names()),
-            known: names().collect::<Vec<_>>().join(", "),
-        })
+        let names = || Self::ALL.iter().map(|wait| wait.name()).collect::<Vec<_>>();
+        found.ok_or_else(|| UnknownName::new("way to wait", text, &names()))
     }
 }
 
