@@ -1,8 +1,8 @@
 //! Single recurrent layers, named by their sizes.
 
-use std::str::FromStr;
+use std::{fmt, str::FromStr};
 
-use proctor_vocabulary::ElementType;
+use proctor_vocabulary::{ElementType, did_you_mean};
 
 use crate::{
     inputs::{InputRecipe, InputTensor, InputValues},
@@ -49,6 +49,8 @@ pub struct RnnName {
 const SIZE_MAX: usize = 16_384;
 
 impl RnnCell {
+    const ALL: [Self; 4] = [Self::Lstm, Self::Gru, Self::Gru0, Self::Rnn];
+
     /// The word in a name.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -82,22 +84,39 @@ impl RnnCell {
 }
 
 impl FromStr for RnnName {
-    /// The name is not of this form.
-    type Err = ();
+    /// A sentence on what is wrong with a name, with the near match or the grammar.
+    type Err = String;
 
-    fn from_str(name: &str) -> Result<Self, ()> {
-        let mut parts = name.strip_prefix("rnn-").ok_or(())?.split('-');
-        let word = parts.next().ok_or(())?;
-        let cells = [RnnCell::Lstm, RnnCell::Gru, RnnCell::Gru0, RnnCell::Rnn];
-        let cell = cells.into_iter().find(|cell| cell.name() == word).ok_or(())?;
-        let mut size = || parts.next().and_then(parse_size).ok_or(());
-        let (input, hidden, batch, seq) = (size()?, size()?, size()?, size()?);
-        let bidirectional = match (parts.next(), parts.next()) {
-            (None, _) => false,
-            (Some("bi"), None) => true,
-            _ => return Err(()),
+    fn from_str(name: &str) -> Result<Self, String> {
+        let grammar = format!("names of this family are {RNN_PATTERN}, such as rnn-lstm-256-256-1-100");
+        let parts: Vec<_> = name.strip_prefix("rnn-").unwrap_or_default().split('-').collect();
+        let (word, [input, hidden, batch, seq], bidirectional) = match parts[..] {
+            [word, input, hidden, batch, seq] => (word, [input, hidden, batch, seq], false),
+            [word, input, hidden, batch, seq, "bi"] => (word, [input, hidden, batch, seq], true),
+            _ => return Err(grammar),
         };
+        let known = RnnCell::ALL.map(RnnCell::name);
+        let cell = RnnCell::ALL.into_iter().find(|cell| cell.name() == word).ok_or_else(|| {
+            format!("the cell \"{word}\" is none of {}{}", known.join(", "), did_you_mean(word, known))
+        })?;
+        let size = |what: &str, text: &str| {
+            parse_size(text).ok_or_else(|| {
+                format!(
+                    "<{what}> is \"{text}\", but has to be a whole number from 1 to {SIZE_MAX}; {grammar}"
+                )
+            })
+        };
+        let (input, hidden) = (size("input", input)?, size("hidden", hidden)?);
+        let (batch, seq) = (size("batch", batch)?, size("seq", seq)?);
         Ok(Self { cell, input, hidden, batch, seq, bidirectional })
+    }
+}
+
+impl fmt::Display for RnnName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { cell, input, hidden, batch, seq, bidirectional } = *self;
+        let end = if bidirectional { "-bi" } else { "" };
+        write!(f, "rnn-{}-{input}-{hidden}-{batch}-{seq}{end}", cell.name())
     }
 }
 

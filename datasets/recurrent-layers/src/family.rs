@@ -2,20 +2,16 @@
 
 use proctor_config::BenchmarkFamily;
 use proctor_recipes::{RNN_PATTERN, RnnCell, RnnName};
-use proctor_vocabulary::did_you_mean;
 
 inventory::submit! {
     BenchmarkFamily {
         pattern: RNN_PATTERN,
         help: "One recurrent layer of any size; cells lstm, gru, gru0 (reset before the product), rnn.",
         definition: definition_of,
-        members: || rows().map(|row| (name_of(&row), "Table 1 of DeepCPU (USENIX ATC 2018).")).collect(),
+        members: || rows().map(|row| (row.to_string(), "Table 1 of DeepCPU (USENIX ATC 2018).")).collect(),
     }
 }
 
-const PREFIX: &str = "rnn-";
-/// The largest number in a name.
-const SIZE_MAX: usize = 16_384;
 /// Largest tensor of one sample, in values: 64 MiB.
 const SAMPLE_VALUES_MAX: usize = 1 << 24;
 
@@ -52,19 +48,12 @@ fn rows() -> impl Iterator<Item = RnnName> {
     })
 }
 
-/// The name of a layer.
-fn name_of(layer: &RnnName) -> String {
-    let RnnName { cell, input, hidden, batch, seq, bidirectional } = *layer;
-    let end = if bidirectional { "-bi" } else { "" };
-    format!("{PREFIX}{}-{input}-{hidden}-{batch}-{seq}{end}", cell.name())
-}
-
 /// The layer of a name.
 ///
 /// # Errors
 /// A sentence on what is wrong, with the near match or the grammar.
 fn layer(name: &str) -> Result<RnnName, String> {
-    let layer: RnnName = name.parse().map_err(|()| what_is_wrong(name))?;
+    let layer: RnnName = name.parse()?;
     if sample_values(&layer) > SAMPLE_VALUES_MAX {
         return Err(format!(
             "a sample would have {} values, more than {SAMPLE_VALUES_MAX}: take a shorter sequence",
@@ -73,35 +62,6 @@ fn layer(name: &str) -> Result<RnnName, String> {
     }
     Ok(layer)
 }
-
-/// A sentence on why a name is not one of the family.
-fn what_is_wrong(name: &str) -> String {
-    let grammar = format!("names of this family are {RNN_PATTERN}, such as rnn-lstm-256-256-1-100");
-    let parts: Vec<_> = name.strip_prefix(PREFIX).unwrap_or_default().split('-').collect();
-    let (cell, sizes) = match parts[..] {
-        [cell, input, hidden, batch, seq] | [cell, input, hidden, batch, seq, "bi"] => {
-            (cell, [("input", input), ("hidden", hidden), ("batch", batch), ("seq", seq)])
-        }
-        _ => return grammar,
-    };
-    let known = CELLS.map(RnnCell::name);
-    if !known.contains(&cell) {
-        return format!("the cell \"{cell}\" is none of {}{}", known.join(", "), did_you_mean(cell, known));
-    }
-    let is_size = |text: &str| {
-        text.bytes().all(|byte| byte.is_ascii_digit())
-            && !text.starts_with('0')
-            && text.parse().is_ok_and(|size| (1..=SIZE_MAX).contains(&size))
-    };
-    match sizes.into_iter().find(|(_, text)| !is_size(text)) {
-        Some((what, text)) => {
-            format!("<{what}> is \"{text}\", but has to be a whole number from 1 to {SIZE_MAX}; {grammar}")
-        }
-        None => grammar,
-    }
-}
-
-const CELLS: [RnnCell; 4] = [RnnCell::Lstm, RnnCell::Gru, RnnCell::Gru0, RnnCell::Rnn];
 
 const fn words(cell: RnnCell) -> &'static str {
     match cell {
@@ -135,7 +95,7 @@ fn definition_of(name: &str) -> Option<Result<String, String>> {
 /// The definition of a member, as it would stand in a file.
 fn definition(layer: &RnnName) -> String {
     let RnnName { cell, input, hidden, batch, seq, .. } = *layer;
-    let name = name_of(layer);
+    let name = layer.to_string();
     let output = hidden * layer.directions();
     let direction = if layer.bidirectional { " in both directions" } else { "" };
     let words = words(cell);
@@ -148,7 +108,7 @@ fn definition(layer: &RnnName) -> String {
     let single_stream = if batch == 1 {
         format!("[scenarios.SingleStream]\nsingle_stream_expected_latency_ns = 100\nbatch_size = {batch}\n")
     } else {
-        let single = name_of(&RnnName { batch: 1, ..*layer });
+        let single = RnnName { batch: 1, ..*layer };
         format!(
             "[refused]\nSingleStream = \"its queries have one sample, so that no batch of {batch} forms \
              (take {single}, or another scenario)\"\n"
@@ -261,9 +221,9 @@ mod tests {
         let rows: Vec<_> = rows().collect();
         assert_eq!(rows.len(), 30);
         for row in rows {
-            assert_eq!(layer(&name_of(&row)), Ok(row));
-            let benchmark = member(&name_of(&row));
-            assert_eq!(benchmark.id, name_of(&row));
+            assert_eq!(layer(&row.to_string()), Ok(row));
+            let benchmark = member(&row.to_string());
+            assert_eq!(benchmark.id, row.to_string());
             assert_eq!(benchmark.inputs[0].shape, [row.seq, row.input]);
             assert_eq!(benchmark.outputs[0].shape, [row.seq, row.hidden]);
             assert_eq!(benchmark.scenarios.contains_key(&Scenario::SingleStream), row.batch == 1);
