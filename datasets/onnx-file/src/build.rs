@@ -316,7 +316,7 @@ mod tests {
         let kinds: Vec<_> = graph.node[1].attribute.iter().map(|attribute| attribute.r#type).collect();
         assert_eq!(kinds, [Some(1), Some(3), Some(7)]);
         let file = OnnxFile::from_bytes("g.onnx".as_ref(), &model.encode_to_vec()).unwrap();
-        assert_eq!(file.signature().outputs[0].to_string(), "y f32[batch, 2]");
+        assert_eq!(file.signature.outputs[0].to_string(), "y f32[batch, 2]");
     }
 
     #[test]
@@ -333,7 +333,7 @@ mod tests {
         std::fs::write(folder.path().join("w.bin"), [0; 19]).unwrap();
         assert!(matches!(OnnxFile::open(&path), Err(OnnxFileError::ExternalCutShort { .. })));
         std::fs::write(folder.path().join("w.bin"), [0; 20]).unwrap();
-        let data = OnnxFile::open(&path).unwrap().external_data()[0].clone();
+        let data = OnnxFile::open(&path).unwrap().external_data[0].clone();
         assert_eq!((data.offset_bytes, data.length_bytes), (8, 12));
     }
 }

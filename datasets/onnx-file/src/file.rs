@@ -23,12 +23,18 @@ const FILE_BYTES_MAX: u64 = (1 << 31) - 1;
 /// A file that was read and checked: what it takes, gives and needs. The weights are not kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OnnxFile {
-    path: PathBuf,
-    signature: Signature,
-    op_types: BTreeSet<OpType>,
-    opsets: Vec<Opset>,
-    external_data: Vec<ExternalData>,
-    precision: Precision,
+    /// The file.
+    pub path: PathBuf,
+    /// Inputs and outputs.
+    pub signature: Signature,
+    /// The operators of the graph, without those of functions and of the branches of conditions and loops.
+    pub op_types: BTreeSet<OpType>,
+    /// The sets of operators that these are from.
+    pub opsets: Vec<Opset>,
+    /// The constants whose values are in other files.
+    pub external_data: Vec<ExternalData>,
+    /// Precision of the file: int8 if an operator quantises, f16 if a constant is of it, else f32.
+    pub precision: Precision,
 }
 
 /// An operator that a model uses.
@@ -100,42 +106,6 @@ impl OnnxFile {
             op_types,
             opsets,
         })
-    }
-
-    /// The file.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Inputs and outputs.
-    #[must_use]
-    pub fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    /// The operators of the graph, without those of functions and of the branches of conditions and loops.
-    #[must_use]
-    pub fn op_types(&self) -> &BTreeSet<OpType> {
-        &self.op_types
-    }
-
-    /// The sets of operators that these are from.
-    #[must_use]
-    pub fn opsets(&self) -> &[Opset] {
-        &self.opsets
-    }
-
-    /// The constants whose values are in other files.
-    #[must_use]
-    pub fn external_data(&self) -> &[ExternalData] {
-        &self.external_data
-    }
-
-    /// Precision of the file: int8 if an operator quantises, f16 if a constant is of it, else f32.
-    #[must_use]
-    pub fn precision(&self) -> Precision {
-        self.precision
     }
 }
 

@@ -77,21 +77,21 @@ fn the_digits_models_are_read_with_their_inputs_outputs_and_operators() {
     let list = |values: &[proctor_onnx_file::ValueSpec]| {
         values.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
     };
-    assert_eq!(list(&file.signature().inputs), "image f32[batch, 1, 8, 8]");
-    assert_eq!(list(&file.signature().outputs), "logits f32[batch, 10]");
-    assert!(file.op_types().iter().any(|op| op.domain.is_empty() && op.name == "Conv"));
-    assert_eq!(file.opsets().len(), 1);
-    assert_eq!(file.precision(), Precision::F32);
-    assert!(file.external_data().is_empty());
+    assert_eq!(list(&file.signature.inputs), "image f32[batch, 1, 8, 8]");
+    assert_eq!(list(&file.signature.outputs), "logits f32[batch, 10]");
+    assert!(file.op_types.iter().any(|op| op.domain.is_empty() && op.name == "Conv"));
+    assert_eq!(file.opsets.len(), 1);
+    assert_eq!(file.precision, Precision::F32);
+    assert!(file.external_data.is_empty());
     for other in ["digits-lstm", "digits-mlp"] {
-        assert_eq!(digits(other).signature().inputs.len(), 1, "constants are no inputs");
+        assert_eq!(digits(other).signature.inputs.len(), 1, "constants are no inputs");
     }
 }
 
 #[test]
 fn the_precision_is_what_the_constants_and_operators_say() {
     let precision = |node: Vec<NodeProto>, element| {
-        read(&model(node, vec![constant("w", element, &[1])])).unwrap().precision()
+        read(&model(node, vec![constant("w", element, &[1])])).unwrap().precision
     };
     assert_eq!(precision(vec![node("Conv")], ElementType::F32), Precision::F32);
     assert_eq!(precision(vec![node("Conv")], ElementType::F16), Precision::F16);
@@ -184,11 +184,11 @@ fn external_data_are_found_beside_the_model() {
     );
     fs::write(&weights, [0; 20]).unwrap();
     let file = open(&whole).unwrap();
-    let [data] = file.external_data() else { panic!("one constant is elsewhere") };
+    let [data] = &file.external_data[..] else { panic!("one constant is elsewhere") };
     assert_eq!((data.tensor.as_str(), data.offset_bytes, data.length_bytes), ("w", 4, 16));
     // Without a length it is what the shape needs.
-    assert_eq!(open(&whole[..2]).unwrap().external_data(), file.external_data());
-    assert_eq!(open(&whole[..1]).unwrap().external_data()[0].offset_bytes, 0);
+    assert_eq!(open(&whole[..2]).unwrap().external_data, file.external_data);
+    assert_eq!(open(&whole[..1]).unwrap().external_data[0].offset_bytes, 0);
 }
 
 #[test]
@@ -227,7 +227,7 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("w"), [0; 16]).unwrap();
         if let Ok(file) = OnnxFile::from_bytes(&folder.path().join("model.onnx"), &bytes) {
-            let fitted = fit(file.signature(), &[tensor("x")], &[tensor("y")], 2);
+            let fitted = fit(&file.signature, &[tensor("x")], &[tensor("y")], 2);
             prop_assert!(fitted.is_err() || fitted.is_ok_and(|fitted| fitted.inputs.len() == 1));
         }
     }

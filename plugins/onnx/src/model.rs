@@ -44,12 +44,12 @@ impl OnnxModel {
         runtime.check_alone()?;
         let path = request.file("onnx").ok_or_else(|| LoadError::NoFile { model: request.model.clone() })?;
         let file = OnnxFile::open(path)?;
-        if file.precision().name() != request.precision {
+        if file.precision.name() != request.precision {
             let (path, wanted) = (path.to_owned(), request.precision.clone());
-            return Err(LoadError::Precision { path, has: file.precision(), wanted });
+            return Err(LoadError::Precision { path, has: file.precision, wanted });
         }
         let batch_size_max = usize::try_from(request.batch_size_max).unwrap_or(usize::MAX).max(1);
-        let fit = fit(file.signature(), &request.inputs, &request.outputs, batch_size_max)
+        let fit = fit(&file.signature, &request.inputs, &request.outputs, batch_size_max)
             .map_err(|source| LoadError::Fit { path: path.to_owned(), source })?;
         let maker = SessionMaker {
             runtime: Arc::clone(runtime),
@@ -130,11 +130,11 @@ fn explain(maker: &SessionMaker, file: &OnnxFile, model: &ModelTensors) -> Strin
         "provider {provider}, graph_optimisation {}, session {session}, threads {threads}, inter_threads {}, spin {}, arena {}",
         settings.level, settings.inter_threads, settings.spin, settings.arena
     ));
-    let opsets = file.opsets().iter().map(|opset| {
+    let opsets = file.opsets.iter().map(|opset| {
         let domain = if opset.domain.is_empty() { "ai.onnx" } else { &opset.domain };
         format!("{domain} {}", opset.version)
     });
-    let name = file.path().file_name().map(|name| Path::new(name).display().to_string()).unwrap_or_default();
+    let name = file.path.file_name().map(|name| Path::new(name).display().to_string()).unwrap_or_default();
     let batches = match model.fit.batching {
         Batching::Free => "batches of any size".to_owned(),
         Batching::Fixed(fixed) => format!("batches of {fixed}"),
@@ -142,11 +142,11 @@ fn explain(maker: &SessionMaker, file: &OnnxFile, model: &ModelTensors) -> Strin
     };
     line(format!(
         "{name}: {}, {}, {} kinds of operators, {batches}",
-        file.precision(),
+        file.precision,
         opsets.collect::<Vec<_>>().join(", "),
-        file.op_types().len()
+        file.op_types.len()
     ));
-    for tensor in tensor_lines(&model.fit, file.signature(), [&model.inputs, &model.outputs]) {
+    for tensor in tensor_lines(&model.fit, &file.signature, [&model.inputs, &model.outputs]) {
         line(tensor);
     }
     text.trim_end().to_owned()

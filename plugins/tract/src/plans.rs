@@ -46,7 +46,7 @@ pub(crate) fn compile(
     outputs: &[TensorSpec],
     batch_size_max: usize,
 ) -> Result<Vec<Plan>, LoadError> {
-    let path = file.path();
+    let path = file.path.as_path();
     warn_of_opsets(file);
     let model = guarded(path, "read", || parse(path, fit))?;
     refuse_unknown_operators(file, &model)?;
@@ -91,9 +91,9 @@ pub(crate) fn datum_type(element_type: ElementType) -> Option<DatumType> {
 }
 
 fn warn_of_opsets(file: &OnnxFile) {
-    let onnx = file.opsets().iter().find(|opset| opset.domain.is_empty());
+    let onnx = file.opsets.iter().find(|opset| opset.domain.is_empty());
     if let Some(opset) = onnx.filter(|opset| !OPSETS_TESTED.contains(&opset.version)) {
-        let (path, version) = (file.path().display(), opset.version);
+        let (path, version) = (file.path.display(), opset.version);
         tracing::warn!(%path, version, "tract is tested with the operator sets 9 to 18 only");
     }
 }
@@ -111,7 +111,7 @@ fn parse(path: &Path, fit: &Fit) -> TractResult<InferenceModel> {
 
 /// tract looks at the names of operators alone, so it would take another domain's `Conv` for ONNX's.
 fn refuse_unknown_operators(file: &OnnxFile, model: &InferenceModel) -> Result<(), LoadError> {
-    let foreign = file.op_types().iter().filter(|operator| !DOMAINS.contains(&operator.domain.as_str()));
+    let foreign = file.op_types.iter().filter(|operator| !DOMAINS.contains(&operator.domain.as_str()));
     let foreign =
         foreign.map(|operator| format!("operator {} of domain \"{}\"", operator.name, operator.domain));
     let unknown = model.nodes().iter().filter(|node| node.op_is::<UnimplementedOp>());
@@ -124,7 +124,7 @@ fn refuse_unknown_operators(file: &OnnxFile, model: &InferenceModel) -> Result<(
     if operators.is_empty() {
         return Ok(());
     }
-    Err(LoadError::Operators { path: file.path().to_owned(), operators })
+    Err(LoadError::Operators { path: file.path.to_owned(), operators })
 }
 
 /// The model for one batch size, optimised.

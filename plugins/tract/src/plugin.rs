@@ -58,11 +58,11 @@ impl Plugin for Tract {
 /// Reads a file and checks it against what was asked for, before tract sees it.
 fn checked(path: &Path, request: &ModelRequest, batch_size_max: usize) -> Result<(OnnxFile, Fit), LoadError> {
     let file = OnnxFile::open(path)?;
-    if file.precision().name() != request.precision {
-        let (is, asked) = (file.precision(), request.precision.clone());
+    if file.precision.name() != request.precision {
+        let (is, asked) = (file.precision, request.precision.clone());
         return Err(LoadError::Precision { path: path.to_owned(), is, asked });
     }
-    let fit = fit(file.signature(), &request.inputs, &request.outputs, batch_size_max);
+    let fit = fit(&file.signature, &request.inputs, &request.outputs, batch_size_max);
     let fit = fit.map_err(|source| LoadError::Fit { path: path.to_owned(), source })?;
     for port in fit.inputs.iter().chain(&fit.outputs) {
         if datum_type(port.element_type).is_none() {

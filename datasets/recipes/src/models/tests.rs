@@ -57,17 +57,17 @@ fn graphs_have_the_tensors_of_a_sample_with_a_free_batch() {
     for name in tiny() {
         let (_, file) = make(name, folder.path());
         let inputs = input_recipe(name).unwrap().tensors;
-        assert_eq!(file.signature().inputs.len(), inputs.len());
-        for (value, tensor) in file.signature().inputs.iter().zip(&inputs) {
+        assert_eq!(file.signature.inputs.len(), inputs.len());
+        for (value, tensor) in file.signature.inputs.iter().zip(&inputs) {
             let expected = (tensor.name, ValueType::Tensor(tensor.element_type));
             assert_eq!((value.name.as_str(), value.value_type), expected);
             assert_eq!(value.dims, Some(Dim::batch_of(&tensor.shape)), "{name}");
         }
-        for value in &file.signature().outputs {
+        for value in &file.signature.outputs {
             assert_eq!(value.value_type, ValueType::Tensor(ElementType::F32));
             assert_eq!(value.dims.as_ref().unwrap()[0], Dim::Free("batch".to_owned()), "{name}");
         }
-        assert_eq!(file.precision(), Precision::F32);
+        assert_eq!(file.precision, Precision::F32);
     }
 }
 
@@ -81,7 +81,7 @@ fn constants_are_the_tensors_of_the_file_of_weights() {
         let bytes = fs::read(&made.safetensors.path).unwrap();
         let weights = SafeTensors::deserialize(&bytes).unwrap();
         let mut unused: BTreeMap<_, _> = weights.tensors().into_iter().collect();
-        for constant in file.external_data() {
+        for constant in &file.external_data {
             assert_eq!(constant.file, made.safetensors.path);
             let tensor = unused.remove(&constant.tensor).unwrap();
             let start = usize::try_from(constant.offset_bytes).unwrap();
