@@ -34,7 +34,7 @@ fn main() {
     let mut team = Team::with_options(&TeamOptions { pin_caller: true, ..TeamOptions::new(threads) })
         .expect("threads for a team");
     let planner = Planner::new(Machine::read(), "example").threads_max(threads);
-    println!("{}", planner.machine().identity());
+    println!("{}", Machine::read().identity());
     for text in arguments {
         match shape(&text) {
             Some(shape) => check_layer(&planner, &mut team, shape, shows_all),

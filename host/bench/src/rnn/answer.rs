@@ -143,7 +143,6 @@ mod tests {
                 peepholes: &[],
             })
             .collect();
-        let weights: Vec<_> = weights.iter().map(reference::Weights::new).collect();
         reference::run(&spec, &weights, &mut call);
         output
     }

@@ -194,10 +194,10 @@ impl Bed {
         }
         self.run(&Schedule::SINGLE, team, workspace);
         let ours = self.output.clone();
-        let sets: Vec<_> =
-            self.weights.iter().map(|set| reference::Weights::new(&direction_weights(set))).collect();
-        let spec = self.spec;
+        let (spec, weights) = (self.spec, std::mem::take(&mut self.weights));
+        let sets: Vec<_> = weights.iter().map(direction_weights).collect();
         reference::run(&spec, &sets, &mut self.call().1);
+        self.weights = weights;
         let differences =
             ours.values().iter().zip(self.output.values()).map(|(a, b)| f64::from((a - b).abs()));
         differences.reduce(f64::max)

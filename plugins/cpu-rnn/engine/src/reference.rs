@@ -7,31 +7,6 @@ use proctor_rnn_layer::{Cell, Directions, GruReset, RnnActivation};
 
 use crate::{call::Call, spec::LayerSpec};
 
-/// Weights of one direction in f64; see [`DirectionWeights`]. Absent biases and peepholes are zeros.
-#[derive(Debug, Clone)]
-pub struct Weights {
-    input: Vec<f64>,
-    hidden: Vec<f64>,
-    input_bias: Vec<f64>,
-    hidden_bias: Vec<f64>,
-    peepholes: Vec<f64>,
-}
-
-impl Weights {
-    /// Copies the weights.
-    #[must_use]
-    pub fn new(weights: &DirectionWeights<'_>) -> Self {
-        let copy = |values: &[f32]| values.iter().copied().map(f64::from).collect();
-        Self {
-            input: copy(weights.input),
-            hidden: copy(weights.hidden),
-            input_bias: copy(weights.input_bias),
-            hidden_bias: copy(weights.hidden_bias),
-            peepholes: copy(weights.peepholes),
-        }
-    }
-}
-
 /// Hidden and cell state of one sequence in one direction.
 struct State {
     hidden: Vec<f64>,
@@ -39,7 +14,7 @@ struct State {
 }
 
 /// Runs a layer. The call fits the spec.
-pub fn run(spec: &LayerSpec, weights: &[Weights], call: &mut Call<'_>) {
+pub fn run(spec: &LayerSpec, weights: &[DirectionWeights<'_>], call: &mut Call<'_>) {
     let (time, batch, units) = (call.input.time(), call.input.batch(), spec.hidden);
     for (direction, weights) in weights.iter().enumerate() {
         let reversed = spec.directions == Directions::Reverse || direction == 1;
@@ -72,14 +47,13 @@ pub fn run(spec: &LayerSpec, weights: &[Weights], call: &mut Call<'_>) {
     }
 }
 
-fn advance(spec: &LayerSpec, weights: &Weights, input: &[f64], state: &mut State) {
+fn advance(spec: &LayerSpec, weights: &DirectionWeights<'_>, input: &[f64], state: &mut State) {
     let units = spec.hidden;
     let clip = |x: f64| spec.clip.map_or(x, |bound| x.clamp(-f64::from(bound), f64::from(bound)));
-    let from_input = product(&weights.input, input, &weights.input_bias);
-    let from_hidden = product(&weights.hidden, &state.hidden, &weights.hidden_bias);
+    let from_input = product(weights.input, input, weights.input_bias);
+    let from_hidden = product(weights.hidden, &state.hidden, weights.hidden_bias);
     let sum = |gate: usize, unit: usize| from_input[gate * units + unit] + from_hidden[gate * units + unit];
-    let peephole =
-        |which: usize, unit: usize| weights.peepholes.get(which * units + unit).copied().unwrap_or(0.0);
+    let peephole = |which: usize, unit: usize| value(weights.peepholes, which * units + unit);
     match spec.cell {
         Cell::Lstm => {
             for unit in 0..units {
@@ -102,7 +76,7 @@ fn advance(spec: &LayerSpec, weights: &Weights, input: &[f64], state: &mut State
                 }
                 GruReset::BeforeProduct => {
                     let scaled: Vec<f64> = r.iter().zip(&before).map(|(r, h)| r * h).collect();
-                    product(&weights.hidden, &scaled, &weights.hidden_bias)[2 * units..].to_vec()
+                    product(weights.hidden, &scaled, weights.hidden_bias)[2 * units..].to_vec()
                 }
             };
             for unit in 0..units {
@@ -124,10 +98,15 @@ fn advance(spec: &LayerSpec, weights: &Weights, input: &[f64], state: &mut State
 }
 
 /// `matrix * vector + bias`, the bias zero where it is absent.
-fn product(matrix: &[f64], vector: &[f64], bias: &[f64]) -> Vec<f64> {
-    let dot = |row: &[f64]| -> f64 { row.iter().zip(vector).map(|(a, b)| a * b).sum() };
+fn product(matrix: &[f32], vector: &[f64], bias: &[f32]) -> Vec<f64> {
+    let dot = |row: &[f32]| -> f64 { row.iter().zip(vector).map(|(a, b)| f64::from(*a) * b).sum() };
     let rows = matrix.chunks_exact(vector.len()).map(dot).enumerate();
-    rows.map(|(row, sum)| sum + bias.get(row).copied().unwrap_or(0.0)).collect()
+    rows.map(|(row, sum)| sum + value(bias, row)).collect()
+}
+
+/// A value of a tensor that is zero where it is absent.
+fn value(tensor: &[f32], at: usize) -> f64 {
+    tensor.get(at).copied().map_or(0.0, f64::from)
 }
 
 fn sigmoid(x: f64) -> f64 {

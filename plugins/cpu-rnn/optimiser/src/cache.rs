@@ -41,46 +41,21 @@ pub enum CacheError {
     /// There is none for this key.
     #[error("no plan is cached for this model, machine and engine")]
     Absent,
-    /// The file cannot be read.
-    #[error("cannot read the cached plan {path}: {source}; calibrating again")]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// The fault.
-        source: io::Error,
-    },
-    /// The file is no plan, or a plan that no engine can run.
-    #[error("the cached plan {path} is damaged: {reason}; calibrating again")]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// The fault in it.
-        reason: String,
-    },
-    /// The file has another format.
-    #[error("the cached plan {path} has format {got}, not {FORMAT}; calibrating again")]
-    OtherFormat {
-        /// The file.
-        path: PathBuf,
-        /// Its format.
-        got: u64,
-    },
-    /// The file was made for something else.
-    #[error("the cached plan {path} was made for another {what}; calibrating again")]
-    OtherKey {
-        /// The file.
-        path: PathBuf,
-        /// Which part of the key differs.
-        what: &'static str,
-    },
-    /// The plan cannot be written.
-    #[error("cannot write the plan to {folder}: {source}; the next start calibrates again")]
-    Unwritable {
-        /// The folder of the cache.
-        folder: PathBuf,
-        /// The fault.
-        source: io::Error,
-    },
+    /// The file at this path cannot be read.
+    #[error("cannot read the cached plan {0}: {1}; calibrating again")]
+    Unreadable(PathBuf, #[source] io::Error),
+    /// The file is no plan, or a plan that no engine can run; with the fault in it.
+    #[error("the cached plan {0} is damaged: {1}; calibrating again")]
+    Damaged(PathBuf, String),
+    /// The file has this other format.
+    #[error("the cached plan {0} has format {1}, not {FORMAT}; calibrating again")]
+    OtherFormat(PathBuf, u64),
+    /// The file was made for something else: this part of the key differs.
+    #[error("the cached plan {0} was made for another {1}; calibrating again")]
+    OtherKey(PathBuf, &'static str),
+    /// The plan cannot be written to this folder.
+    #[error("cannot write the plan to {0}: {1}; the next start calibrates again")]
+    Unwritable(PathBuf, #[source] io::Error),
 }
 
 /// Content of a file.
@@ -122,17 +97,17 @@ impl PlanCache {
         let text = match read_bounded(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(CacheError::Absent),
-            Err(source) => return Err(CacheError::Unreadable { path, source }),
+            Err(source) => return Err(CacheError::Unreadable(path, source)),
         };
-        let damaged = |reason: String| CacheError::Damaged { path: path.clone(), reason };
+        let damaged = |reason: String| CacheError::Damaged(path.clone(), reason);
         let AnyFormat { format } =
             serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
         if format != u64::from(FORMAT) {
-            return Err(CacheError::OtherFormat { path, got: format });
+            return Err(CacheError::OtherFormat(path, format));
         }
         let stored: Stored = serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
         if let Some(what) = difference(&stored.key, key) {
-            return Err(CacheError::OtherKey { path, what });
+            return Err(CacheError::OtherKey(path, what));
         }
         check(&stored).map_err(damaged)?;
         Ok((stored.layers, Duration::from_nanos(stored.calibration_ns)))
@@ -157,7 +132,7 @@ impl PlanCache {
         };
         match self.write(&path, &stored) {
             Ok(()) => Ok(path),
-            Err(source) => Err(CacheError::Unwritable { folder: self.folder.clone(), source }),
+            Err(source) => Err(CacheError::Unwritable(self.folder.clone(), source)),
         }
     }
 

@@ -176,7 +176,8 @@ fn explain_search(text: &mut String, search: &Search) {
     }
     let mut margin = "left out";
     for (rule, count) in &search.left_out {
-        line!(text, margin, "{count} {}: {}", rule.leaves_out(), rule.reason());
+        let [objects, reason] = rule.words();
+        line!(text, margin, "{count} {objects}: {reason}");
         margin = "";
     }
 }
@@ -209,7 +210,7 @@ fn explain_partitions(text: &mut String, search: &Search, machine: &Machine, sch
         let count = of_degree.entry(one.partition.degree()).or_insert(0_usize);
         *count += 1;
         if *count <= PARTITIONS_SHOWN {
-            let note = format!("not executed: {}", one.rule.reason());
+            let note = format!("not executed: {}", one.rule.words()[1]);
             rows.push(partition_row(&product, &one.partition, one.movement.total_bytes, machine, &note));
         }
     }

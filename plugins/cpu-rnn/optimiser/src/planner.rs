@@ -90,12 +90,6 @@ impl Planner {
         self
     }
 
-    /// The machine.
-    #[must_use]
-    pub fn machine(&self) -> &Machine {
-        &self.machine
-    }
-
     /// Plans a model: from the cache if it is there, else by measuring. `model` identifies it, see [`PlanKey::model`].
     ///
     /// Layers of the same shape share one calibration, on the first of them.

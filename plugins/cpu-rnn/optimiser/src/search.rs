@@ -89,20 +89,9 @@ pub enum HandRule {
 }
 
 impl HandRule {
-    /// The objects that the rule leaves out, in the plural.
+    /// The objects that the rule leaves out, in the plural, and the reason for it.
     #[must_use]
-    pub fn leaves_out(self) -> &'static str {
-        self.words()[0]
-    }
-
-    /// The reason for the rule.
-    #[must_use]
-    pub fn reason(self) -> &'static str {
-        self.words()[1]
-    }
-
-    /// Which objects, and why.
-    fn words(self) -> [&'static str; 2] {
+    pub fn words(self) -> [&'static str; 2] {
         match self {
             Self::GatesTogether => [
                 "patterns that compute only some products of an operand together",
@@ -309,12 +298,9 @@ impl Finder<'_> {
         let (steps, l2_bytes) = (self.shape.time, self.machine.l2_bytes);
         let mut splits: Vec<Split> = Vec::new();
         for (place, sharing) in groups(self.shape.directions.count(), degree).into_iter().enumerate() {
-            let (parts, in_parallel) = match sharing {
-                Sharing::InParallel { cores_each, .. } => (cores_each, true),
-                Sharing::InSequence { cores, .. } => (cores, false),
-            };
+            let Sharing { cores_each, in_parallel, .. } = sharing;
             let mut is_first = true;
-            for (partition, movement) in ranked(&product, parts, steps, l2_bytes) {
+            for (partition, movement) in ranked(&product, cores_each, steps, l2_bytes) {
                 match mapping_of(self.shape, &partition, in_parallel) {
                     Ok(mapping) => {
                         let in_sequence = (place > 0).then_some(Addition::InSequence);

@@ -97,9 +97,11 @@ impl<'a> Job<'a> {
             order: &workspace.order,
             lengths: &workspace.lengths,
             directions,
-            pipeline: split
-                .is_pipelined()
-                .then(|| (&workspace.pipeline, first_gates(&mut workspace.threads))),
+            pipeline: workspace
+                .threads
+                .first_mut()
+                .filter(|_| split.is_pipelined())
+                .map(|first| (&workspace.pipeline, first.gates.values_mut().as_mut_ptr())),
             threads: workspace.threads.as_mut_ptr(),
             initial_cell: call.initial_cell,
             last_hidden: call.last_hidden.as_mut().map(|last| last.as_mut_ptr()),
@@ -157,11 +159,6 @@ impl<'a> Job<'a> {
             }
         }
     }
-}
-
-/// The gates of the first thread.
-fn first_gates(threads: &mut [ThreadSpace]) -> *mut f32 {
-    threads.first_mut().map_or(std::ptr::null_mut(), |first| first.gates.values_mut().as_mut_ptr())
 }
 
 impl<'a> Direction<'a> {

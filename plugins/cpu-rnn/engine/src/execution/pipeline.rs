@@ -10,7 +10,7 @@ use std::{ops::Range, sync::atomic::Ordering};
 use crate::sync::{Apart, AtomicU64};
 
 /// The parts of one call.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Pipeline {
     parts: Vec<Part>,
     /// Number of parts that have been claimed, or more.
@@ -27,12 +27,6 @@ pub(super) struct Part {
     pub(super) active: usize,
     /// Number of rows of gates before this part's.
     pub(super) first_row: usize,
-}
-
-impl Default for Pipeline {
-    fn default() -> Self {
-        Self { parts: Vec::new(), next: Apart(AtomicU64::new(0)), done: Vec::new() }
-    }
 }
 
 impl Pipeline {

@@ -29,7 +29,7 @@ pub(super) struct Gate {
     threads: Box<[Apart<Words>]>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Words {
     reached: AtomicU64,
     ended: AtomicU64,
@@ -45,8 +45,7 @@ pub(super) struct Opened {
 
 impl Gate {
     pub(super) fn new(threads: usize) -> Self {
-        let words = |_| Apart(Words { reached: AtomicU64::new(0), ended: AtomicU64::new(0) });
-        Self { state: Apart(AtomicU64::new(0)), threads: (0..threads).map(words).collect() }
+        Self { state: Apart::default(), threads: (0..threads).map(|_| Apart::default()).collect() }
     }
 
     pub(super) fn threads(&self) -> usize {

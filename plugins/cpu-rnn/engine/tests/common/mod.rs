@@ -110,7 +110,7 @@ impl Tensors {
     }
 
     pub fn reference(&self, spec: &LayerSpec, weights: &[Weights]) -> Outcome {
-        let weights: Vec<_> = weights.iter().map(|set| reference::Weights::new(&set.view())).collect();
+        let weights: Vec<_> = weights.iter().map(Weights::view).collect();
         self.call(spec, |call| reference::run(spec, &weights, call))
     }
 }

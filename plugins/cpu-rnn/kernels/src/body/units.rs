@@ -38,7 +38,8 @@ impl At {
 /// - `units` values can be read at `row`, and `unit < units`.
 #[inline(always)]
 pub(crate) unsafe fn load_units<V: Vector>(row: *const f32, unit: usize, units: usize) -> V {
-    // SAFETY: the row has `units` values, more than `unit`: a whole vector of them, or the `units - unit` that are left.
+    // SAFETY: the row has `units` values, more than `unit`: a whole vector of them, or the `units - unit` that are
+    // left.
     unsafe {
         if unit + V::LANES <= units {
             V::load(row.add(unit))
@@ -54,7 +55,8 @@ pub(crate) unsafe fn load_units<V: Vector>(row: *const f32, unit: usize, units: 
 /// - `units` values can be written at `row`, and `unit < units`.
 #[inline(always)]
 pub(crate) unsafe fn store_units<V: Vector>(value: V, row: *mut f32, unit: usize, units: usize) {
-    // SAFETY: the row has `units` values, more than `unit`: a whole vector of them, or the `units - unit` that are left.
+    // SAFETY: the row has `units` values, more than `unit`: a whole vector of them, or the `units - unit` that are
+    // left.
     unsafe {
         if unit + V::LANES <= units {
             value.store(row.add(unit));

@@ -52,7 +52,8 @@ impl Vector for Ymm {
     // Two factors, so that results at both ends of the range come out right.
     #[inline(always)]
     fn scale(self, exponent: Self) -> Self {
-        // SAFETY: a value exists, so the processor has the instructions. A NaN converts to some integer; the factor beside it is NaN then.
+        // SAFETY: a value exists, so the processor has the instructions.
+        // A NaN converts to some integer; the factor beside it is NaN then.
         unsafe {
             let (whole, bias) = (_mm256_cvtps_epi32(exponent.0), _mm256_set1_epi32(127));
             let half = _mm256_srai_epi32::<1>(whole);

@@ -85,7 +85,7 @@ fn files_of_other_formats_are_passed_over() {
     assert!(error.contains("has format 7, not 1"), "{error}");
     // Another format may have other fields altogether.
     fs::write(&path, "{\"format\": 2, \"what\": []}").unwrap();
-    assert!(matches!(cache.load(&key()), Err(CacheError::OtherFormat { got: 2, .. })));
+    assert!(matches!(cache.load(&key()), Err(CacheError::OtherFormat(_, 2))));
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn a_plan_that_nobody_can_run_is_damaged() {
         assert_ne!(changed, text, "{from}");
         fs::write(&path, changed).unwrap();
         let error = cache.load(&key()).unwrap_err();
-        assert!(matches!(error, CacheError::Damaged { .. }), "{to}: {error}");
+        assert!(matches!(error, CacheError::Damaged(..)), "{to}: {error}");
         assert!(error.to_string().contains(reason), "{to}: {error}");
     }
 }
@@ -112,8 +112,8 @@ fn a_folder_in_the_place_of_the_file_is_said() {
     let (_folder, cache, path) = filled();
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
-    assert!(matches!(cache.load(&key()), Err(CacheError::Unreadable { .. })));
-    assert!(matches!(cache.store(&key(), &layers(), TAKEN), Err(CacheError::Unwritable { .. })));
+    assert!(matches!(cache.load(&key()), Err(CacheError::Unreadable(..))));
+    assert!(matches!(cache.store(&key(), &layers(), TAKEN), Err(CacheError::Unwritable(..))));
 }
 
 #[test]
@@ -143,7 +143,7 @@ proptest! {
         let whole = fs::read(&path).unwrap();
         let closing = whole.iter().rposition(|byte| *byte == b'}').unwrap();
         fs::write(&path, &whole[..(closing as f64 * share) as usize]).unwrap();
-        let is_damaged = matches!(cache.load(&key()), Err(CacheError::Damaged { .. }));
+        let is_damaged = matches!(cache.load(&key()), Err(CacheError::Damaged(..)));
         prop_assert!(is_damaged);
     }
 

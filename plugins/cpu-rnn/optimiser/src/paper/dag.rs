@@ -162,12 +162,6 @@ impl NodeSet {
         self.0 == 0
     }
 
-    /// Number of nodes.
-    #[must_use]
-    pub fn len(self) -> usize {
-        self.0.count_ones() as usize
-    }
-
     /// Whether a node is in it.
     #[must_use]
     pub fn contains(self, node: usize) -> bool {
@@ -223,14 +217,6 @@ pub struct UnrolledDag {
     pub needs: Vec<NodeSet>,
     /// The nodes whose products depend on other steps.
     pub time_dependent: NodeSet,
-}
-
-impl UnrolledDag {
-    /// Whether a node of `later` needs one of `earlier`.
-    #[must_use]
-    pub fn depends(&self, later: NodeSet, earlier: NodeSet) -> bool {
-        later.iter().any(|node| self.needs[node].meets(earlier))
-    }
 }
 
 #[cfg(test)]
@@ -306,7 +292,7 @@ mod tests {
                 assert_eq!(dag.is_time_dependent(at), product.operand != Operand::Input, "{product}");
             }
             let unrolled = dag.unroll(3);
-            assert_eq!(unrolled.time_dependent.len(), 3 * cell.gate_count());
+            assert_eq!(unrolled.time_dependent.iter().count(), 3 * cell.gate_count());
         }
     }
 

@@ -14,21 +14,13 @@ const EVERY_DEGREE_UP_TO: usize = 4;
 
 /// How concurrent products of a phase share the cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sharing {
-    /// Each product on cores of its own.
-    InParallel {
-        /// Number of groups: as many as products.
-        groups: usize,
-        /// Cores of each group.
-        cores_each: usize,
-    },
-    /// One product after the other, each on all cores.
-    InSequence {
-        /// Number of products.
-        products: usize,
-        /// Cores of each.
-        cores: usize,
-    },
+pub struct Sharing {
+    /// Number of products.
+    pub products: usize,
+    /// Cores of each product.
+    pub cores_each: usize,
+    /// Whether each product has cores of its own; otherwise one comes after the other, on all cores.
+    pub in_parallel: bool,
 }
 
 /// The numbers of threads to try, ascending: all up to 4, then powers of two, and `threads_max` itself.
@@ -44,10 +36,10 @@ pub fn degrees(threads_max: usize) -> Vec<usize> {
 /// number of cores, then in sequence.
 #[must_use]
 pub fn groups(products: usize, cores: usize) -> Vec<Sharing> {
-    let in_sequence = Sharing::InSequence { products, cores };
+    let in_sequence = Sharing { products, cores_each: cores, in_parallel: false };
     match cores.checked_div(products) {
         Some(cores_each) if products > 1 && cores_each > 0 && cores.is_multiple_of(products) => {
-            vec![Sharing::InParallel { groups: products, cores_each }, in_sequence]
+            vec![Sharing { products, cores_each, in_parallel: true }, in_sequence]
         }
         _ => vec![in_sequence],
     }
@@ -55,15 +47,11 @@ pub fn groups(products: usize, cores: usize) -> Vec<Sharing> {
 
 impl fmt::Display for Sharing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let cores = |count: usize| format!("{count} {}", if count == 1 { "core" } else { "cores" });
-        match *self {
-            Self::InParallel { groups, cores_each } => {
-                write!(f, "{groups} products in parallel, each on {}", cores(cores_each))
-            }
-            Self::InSequence { products: 1, cores: count } => write!(f, "1 product on {}", cores(count)),
-            Self::InSequence { products, cores: count } => {
-                write!(f, "{products} products in sequence, each on {}", cores(count))
-            }
+        let Self { products, cores_each, in_parallel } = *self;
+        let cores = if cores_each == 1 { "core" } else { "cores" };
+        match (products, if in_parallel { "parallel" } else { "sequence" }) {
+            (1, _) => write!(f, "1 product on {cores_each} {cores}"),
+            (_, how) => write!(f, "{products} products in {how}, each on {cores_each} {cores}"),
         }
     }
 }
@@ -84,10 +72,11 @@ mod tests {
 
     #[test]
     fn two_directions_take_half_of_the_cores_each() {
-        let parallel = Sharing::InParallel { groups: 2, cores_each: 4 };
-        assert_eq!(groups(2, 8), [parallel, Sharing::InSequence { products: 2, cores: 8 }]);
-        assert_eq!(groups(1, 8), [Sharing::InSequence { products: 1, cores: 8 }]);
-        assert_eq!(groups(2, 1), [Sharing::InSequence { products: 2, cores: 1 }]);
+        let parallel = Sharing { products: 2, cores_each: 4, in_parallel: true };
+        let in_sequence = |products, cores_each| Sharing { products, cores_each, in_parallel: false };
+        assert_eq!(groups(2, 8), [parallel, in_sequence(2, 8)]);
+        assert_eq!(groups(1, 8), [in_sequence(1, 8)]);
+        assert_eq!(groups(2, 1), [in_sequence(2, 1)]);
         assert_eq!(groups(2, 3).len(), 1);
     }
 }

@@ -11,11 +11,13 @@ const STEPS_JUDGED: usize = 3;
 /// A rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
-    /// i) Time-dependent phases are symmetric across steps.
+    /// i) "Time-dependent phases must have symmetry across timesteps. As RNN computation is identical across timesteps,
+    /// the fastest schedule for executing each timestep should also be identical."
     Symmetry,
-    /// ii) Of two consecutive phases of one type, the second depends on the first.
+    /// ii) "If two consecutive phases are of the same type, then there must be a dependency between the two phases."
+    /// Without one, a single phase with the products of both is the same schedule.
     DependentNeighbours,
-    /// iii) Time-independent phases come before all time-dependent ones.
+    /// iii) "We compute time-independent phases before all dependent ones." Phases of one type in a row reuse weights.
     IndependentFirst,
 }
 
@@ -28,8 +30,13 @@ impl Rule {
     pub fn allows(self, dag: &UnrolledDag, schedule: &PhasedSchedule) -> bool {
         match self {
             Self::Symmetry => is_symmetric(dag, schedule),
-            Self::DependentNeighbours => has_dependent_neighbours(dag, schedule),
-            Self::IndependentFirst => has_independent_first(dag, schedule),
+            Self::DependentNeighbours => schedule.phases.windows(2).all(|pair| {
+                let types = [pair[0], pair[1]].map(|phase| is_time_dependent(dag, phase));
+                types[0] != types[1] || pair[1].iter().any(|node| dag.needs[node].meets(pair[0]))
+            }),
+            Self::IndependentFirst => {
+                schedule.phases.is_sorted_by_key(|phase| is_time_dependent(dag, *phase))
+            }
         }
     }
 
@@ -44,12 +51,8 @@ impl Rule {
     }
 }
 
-/// Rule i: "Time-dependent phases must have symmetry across timesteps. As RNN computation is identical across
-/// timesteps, the fastest schedule for executing each timestep should also be identical."
-///
-/// True if the time-dependent phases are those of the first step, repeated one step further each time.
-#[must_use]
-pub fn is_symmetric(dag: &UnrolledDag, schedule: &PhasedSchedule) -> bool {
+/// Whether the time-dependent phases are those of the first step, repeated one step further each time.
+fn is_symmetric(dag: &UnrolledDag, schedule: &PhasedSchedule) -> bool {
     let dependent: Vec<NodeSet> =
         schedule.phases.iter().copied().filter(|phase| is_time_dependent(dag, *phase)).collect();
     if dag.steps == 0 || !dependent.len().is_multiple_of(dag.steps) {
@@ -61,22 +64,6 @@ pub fn is_symmetric(dag: &UnrolledDag, schedule: &PhasedSchedule) -> bool {
         *phase == dependent[at % period].shifted(step * dag.products_per_step)
     };
     dependent.iter().enumerate().all(repeats)
-}
-
-/// Rule ii: "If two consecutive phases are of the same type, then there must be a dependency between the two phases."
-/// Without one, a single phase with the products of both is the same schedule.
-#[must_use]
-pub fn has_dependent_neighbours(dag: &UnrolledDag, schedule: &PhasedSchedule) -> bool {
-    schedule.phases.windows(2).all(|pair| {
-        let types = [pair[0], pair[1]].map(|phase| is_time_dependent(dag, phase));
-        types[0] != types[1] || dag.depends(pair[1], pair[0])
-    })
-}
-
-/// Rule iii: "We compute time-independent phases before all dependent ones." Phases of one type in a row reuse weights.
-#[must_use]
-pub fn has_independent_first(dag: &UnrolledDag, schedule: &PhasedSchedule) -> bool {
-    schedule.phases.is_sorted_by_key(|phase| is_time_dependent(dag, *phase))
 }
 
 /// The patterns of a cell that are left, and how many each rule pruned.
@@ -129,30 +116,36 @@ mod tests {
     #[test]
     fn rule_i_wants_every_step_alike() {
         let dag = two_steps();
-        assert!(is_symmetric(&dag, &schedule(&[&[0, 1], &[2, 3]])));
-        assert!(is_symmetric(&dag, &schedule(&[&[0, 2], &[1], &[3]])));
+        assert!(Rule::Symmetry.allows(&dag, &schedule(&[&[0, 1], &[2, 3]])));
+        assert!(Rule::Symmetry.allows(&dag, &schedule(&[&[0, 2], &[1], &[3]])));
         // The input product of step 2 is computed along with step 1, that of step 1 before it.
-        assert!(!is_symmetric(&dag, &schedule(&[&[0], &[1, 2], &[3]])));
-        assert!(!is_symmetric(&dag, &schedule(&[&[0, 1], &[2], &[3]])));
+        assert!(!Rule::Symmetry.allows(&dag, &schedule(&[&[0], &[1, 2], &[3]])));
+        assert!(!Rule::Symmetry.allows(&dag, &schedule(&[&[0, 1], &[2], &[3]])));
     }
 
     #[test]
     fn rule_ii_wants_neighbours_of_one_type_to_depend() {
         let dag = two_steps();
-        assert!(!has_dependent_neighbours(&dag, &schedule(&[&[0], &[2], &[1], &[3]])), "two of inputs");
-        assert!(has_dependent_neighbours(&dag, &schedule(&[&[0, 2], &[1], &[3]])));
+        assert!(
+            !Rule::DependentNeighbours.allows(&dag, &schedule(&[&[0], &[2], &[1], &[3]])),
+            "two of inputs"
+        );
+        assert!(Rule::DependentNeighbours.allows(&dag, &schedule(&[&[0, 2], &[1], &[3]])));
         let lstm = MmDag::of(Cell::Lstm).unroll(1);
-        assert!(!has_dependent_neighbours(&lstm, &schedule(&[&[0, 1, 2, 3], &[4, 5], &[6, 7]])));
+        assert!(!Rule::DependentNeighbours.allows(&lstm, &schedule(&[&[0, 1, 2, 3], &[4, 5], &[6, 7]])));
         let gru = MmDag::of(Cell::Gru(GruReset::BeforeProduct)).unroll(1);
-        assert!(has_dependent_neighbours(&gru, &schedule(&[&[0, 1, 2], &[3, 4], &[5]])));
+        assert!(Rule::DependentNeighbours.allows(&gru, &schedule(&[&[0, 1, 2], &[3, 4], &[5]])));
     }
 
     #[test]
     fn rule_iii_wants_independent_phases_first() {
         let dag = two_steps();
-        assert!(has_independent_first(&dag, &schedule(&[&[0, 2], &[1], &[3]])));
-        assert!(!has_independent_first(&dag, &schedule(&[&[0], &[1], &[2], &[3]])));
-        assert!(has_independent_first(&dag, &schedule(&[&[0, 1], &[2, 3]])), "there is no independent phase");
+        assert!(Rule::IndependentFirst.allows(&dag, &schedule(&[&[0, 2], &[1], &[3]])));
+        assert!(!Rule::IndependentFirst.allows(&dag, &schedule(&[&[0], &[1], &[2], &[3]])));
+        assert!(
+            Rule::IndependentFirst.allows(&dag, &schedule(&[&[0, 1], &[2, 3]])),
+            "there is no independent phase"
+        );
     }
 
     #[test]

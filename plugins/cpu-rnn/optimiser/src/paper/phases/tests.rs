@@ -13,7 +13,7 @@ impl PhasedSchedule {
             }
             done = done.union(*phase);
         }
-        done.len() == dag.needs.len()
+        done.iter().count() == dag.needs.len()
     }
 }
 
