@@ -2,11 +2,14 @@
 //! otherwise.
 //!
 //! It needs the insides of a plugin and other systems, and is therefore not linked into `host`, which starts it for
-//! `host bench rnn` and `host bench engines`. [`worker`] talks to the processes that run a system each, [`timing`] says
-//! how calls are timed, and [`foreign`] what others did meanwhile.
+//! `host bench rnn` and `host bench engines`. [`comparison`] is the frame of both, [`worker`] talks to the processes
+//! that run a system each, [`answers`] keeps what a plugin answers, [`timing`] says how calls are timed, and
+//! [`foreign`] what others did meanwhile.
 
 #![forbid(unsafe_code)]
 
+mod answers;
+mod comparison;
 mod engines;
 mod foreign;
 mod rnn;

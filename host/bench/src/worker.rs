@@ -15,20 +15,21 @@ use std::{
     time::Duration,
 };
 
+use proctor_run::Interrupt;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::foreign::Watch;
+use crate::foreign::{FOREIGN_SHARE_MAX, Watch};
 
 /// Where libraries of kernels look for a number of threads; candle looks nowhere else.
-pub(crate) const THREAD_VARIABLES: [&str; 3] = ["OMP_NUM_THREADS", "RAYON_NUM_THREADS", "CANDLE_NUM_THREADS"];
+const THREAD_VARIABLES: [&str; 3] = ["OMP_NUM_THREADS", "RAYON_NUM_THREADS", "CANDLE_NUM_THREADS"];
 /// Longer than anything takes: to import a package, to load the largest layer, to run it in quiet.
 const LIMIT: Duration = Duration::from_secs(300);
 /// Where a worker writes the times of its calls, in ns, as little-endian u64.
 const TIMES: &str = "times.u64";
 
 /// The side in Python that answers. A script that runs a system comes after it.
-pub(crate) const SCRIPT: &str = include_str!("worker.py");
+const SCRIPT: &str = include_str!("worker.py");
 
 /// Greeting of a worker.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -61,6 +62,28 @@ pub(crate) fn pythons(given: &[PathBuf]) -> Vec<PathBuf> {
     }
     let active = std::env::var_os("VIRTUAL_ENV").map(|folder| PathBuf::from(folder).join("bin/python3"));
     active.into_iter().chain([PathBuf::from("python3")]).collect()
+}
+
+/// The command that has Python run a system: the side that is the same for all, then the script of the system, with
+/// its specification as the argument.
+pub(crate) fn python_command(python: &Path, script: &str, spec: &Value, threads: usize) -> Command {
+    let mut command = Command::new(python);
+    command.args(["-c", &format!("{SCRIPT}{script}"), &spec.to_string()]);
+    limit_threads(&mut command, threads);
+    command
+}
+
+/// Sets the number of threads for libraries that look at the environment and not at their options.
+pub(crate) fn limit_threads(command: &mut Command, threads: usize) {
+    command.envs(THREAD_VARIABLES.map(|variable| (variable, threads.to_string())));
+}
+
+/// The path of this program, to start it again.
+///
+/// # Errors
+/// If the system does not tell.
+pub(crate) fn this_program() -> Result<PathBuf, String> {
+    std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))
 }
 
 /// Measurement of a worker.
@@ -150,6 +173,32 @@ impl Worker {
         let bytes = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         let times_ns = bytes.as_chunks().0.iter().map(|eight| u64::from_le_bytes(*eight)).collect();
         Ok(Measurement { reply, times_ns, foreign_share })
+    }
+
+    /// Measures until others are quiet, at most `attempts` times; the quietest counts. The measurement that goes on
+    /// when the user interrupts is the last one.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask).
+    pub(crate) fn measure_in_quiet<R: DeserializeOwned>(
+        &mut self,
+        request: &impl Serialize,
+        folder: &Path,
+        attempts: u32,
+        interrupt: &Interrupt,
+    ) -> Result<Measurement<R>, String> {
+        let mut best = self.measure(request, folder)?;
+        for _ in 1..attempts {
+            let is_quiet = best.foreign_share.is_none_or(|share| share <= FOREIGN_SHARE_MAX);
+            if is_quiet || interrupt.has_come() {
+                break;
+            }
+            let new = self.measure(request, folder)?;
+            if new.foreign_share < best.foreign_share {
+                best = new;
+            }
+        }
+        Ok(best)
     }
 
     fn reply<R: DeserializeOwned>(&mut self) -> Result<R, String> {

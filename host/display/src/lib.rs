@@ -22,7 +22,7 @@ pub use crate::{
     exit_code::EXIT_CODES,
     file_line::FileLine,
     log::start_log,
-    page::{Origin, Page, Table, markdown_table, write_json},
+    page::{Origin, Page, Table, markdown_table},
     program::{end, print},
     spread::Spread,
     steps::Steps,

@@ -1,7 +1,5 @@
 //! Pages of figures: where the figures come from, and tables with their notes, as text and in Markdown.
 
-use std::io::{self, Write};
-
 use serde::Serialize;
 
 use proctor_run::{
@@ -148,15 +146,6 @@ pub fn markdown_table(head: &[&str], rows: impl Iterator<Item = Vec<String>>) ->
     let head: Vec<_> = head.iter().map(|cell| (*cell).to_owned()).collect();
     let rule = format!("|{}\n", "---|".repeat(head.len()));
     rows.fold(line(&head) + &rule, |text, row| text + &line(&row))
-}
-
-/// Writes a report as JSON, indented, with a line end.
-///
-/// # Errors
-/// The errors of `out`.
-pub fn write_json(report: &impl Serialize, out: &mut impl Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, report)?;
-    out.write_all(b"\n")
 }
 
 #[cfg(test)]

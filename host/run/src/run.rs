@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use chrono::Local;
 use proctor_config::Settings;
 use proctor_loadgen::config_file;
 use proctor_vocabulary::TestMode;
@@ -10,7 +9,7 @@ use proctor_vocabulary::TestMode;
 use crate::{
     accuracy::score,
     error::HostError,
-    files::run_folder::{RunFolder, write_whole},
+    files::run_folder::{RunFolder, write_json},
     frame::Frame,
     interrupt::Interrupt,
     observer::Observer,
@@ -31,11 +30,7 @@ const AUDIT_CONFIG: &str = "audit.config";
 /// Every reason why the run has no result. What was recorded until then stays in the run folder.
 pub fn run(mut settings: Settings, interrupt: &Interrupt) -> Result<RunResult, HostError> {
     let audit_config = audit_config(&mut settings, interrupt.observer().as_ref())?;
-    let frame = Frame::set_up(settings, interrupt, |settings| {
-        let time = Local::now().format("%Y-%m-%dT%H-%M-%S").to_string();
-        let chosen = settings.run.output_folder.as_deref();
-        RunFolder::create(chosen, &time, &settings.benchmark.id, settings.run.scenario)
-    })?;
+    let frame = Frame::set_up(settings, interrupt, |settings| RunFolder::create(settings, ""))?;
     frame.run("what was recorded is in", |frame| run_in(frame, audit_config))
 }
 
@@ -70,7 +65,7 @@ fn run_in(frame: &Frame, audit_config: Option<String>) -> Result<RunResult, Host
     // The result and the verdict.
     let tests = Tests { accuracy_run: accuracy_run.as_ref(), performance_runs: &performance_runs, accuracy };
     let result = RunResult::new(settings, PluginPart::of(&bed), bed.machine.clone(), tests).with_floor(floor);
-    write_whole(&folder.path(RESULT), |out| result.write(out))?;
+    write_json(&folder.path(RESULT), &result)?;
     let made = accuracy_run.into_iter().chain(performance_runs.tests);
     if let Some(error) = made.into_iter().find_map(|test| test.write_error) {
         return Err(error);

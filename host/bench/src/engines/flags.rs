@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use proctor_config::{ConfigErrors, Loader, Settings};
 
 use super::case::Case;
-use crate::timing::Window;
+use crate::{comparison::OutputFlags, timing::Window};
 
 /// Flags of `host bench engines`.
 #[derive(Debug, Clone, Args)]
@@ -49,12 +49,8 @@ pub(crate) struct EnginesFlags {
     /// Folder of the data sets and models
     #[arg(long, value_name = "FOLDER")]
     pub(super) data_root: Option<String>,
-    /// Write all figures to a file
-    #[arg(long, value_name = "FILE")]
-    pub(super) json: Option<PathBuf>,
-    /// Write the tables to a file in Markdown, with machine, versions and command
-    #[arg(long, value_name = "FILE")]
-    pub(super) markdown: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) output: OutputFlags,
 }
 
 /// The worker that runs a plugin: this program, started by itself.

@@ -15,13 +15,15 @@ use super::{
     problem::Problem,
     python_worker,
     report::Report,
-    request::{Figures, Loaded, OUTPUT, Request, Way},
+    request::{Loaded, OUTPUT, Request, Way},
     table::{Entry, Measured, Outcome, Row, System},
 };
-use crate::foreign::FOREIGN_SHARE_MAX;
-use crate::worker::{Measurement, THREAD_VARIABLES, Worker, pythons};
-use proctor_display::{Steps, Terminal, print};
-use proctor_run::{Conclusion, HostError, Interrupt, output, write_whole};
+use crate::{
+    comparison::compare,
+    worker::{Worker, limit_threads, pythons, this_program},
+};
+use proctor_display::{Steps, Terminal};
+use proctor_run::{Conclusion, HostError, Interrupt, output};
 
 /// Most turns of a system in one round; the quietest counts.
 const ATTEMPTS: u32 = 3;
@@ -42,49 +44,20 @@ pub(crate) fn bench(flags: &EnginesFlags) -> Result<Conclusion, HostError> {
     let interrupt = Interrupt::install(Terminal::observer())?;
     let mut report = Report::new(flags);
     interrupt.measuring();
-    let steps = cases.len() * flags.round_count() as usize * (flags.engine.len() + 2);
-    let mut bench = Bench {
-        flags,
-        interrupt: &interrupt,
-        display: Steps::start(steps),
-        cpus: allowed_cores(),
-        said: Vec::new(),
-    };
-    for (position, case) in cases {
-        if interrupt.has_come() {
-            break;
-        }
+    let display = Steps::start(cases.len() * flags.round_count() as usize * (flags.engine.len() + 2));
+    let mut bench =
+        Bench { flags, interrupt: &interrupt, display: &display, cpus: allowed_cores(), said: Vec::new() };
+    compare(&mut report, cases, &flags.output, &display, &interrupt, |report, (position, case)| {
         report.rows.push(bench.measure_case(case, &flags.benchmark[position], &settings[position])?);
-        // The files on disk are always whole: a long run is worth keeping, however it ends.
-        write_files(flags, &report)?;
-    }
-    bench.display.stop();
-    interrupt.writing();
-    report.is_interrupted = interrupt.has_come();
-    write_files(flags, &report)?;
-    print(report.text());
-    Ok(match (report.is_interrupted, report.is_right()) {
-        (true, _) => Conclusion::Interrupted,
-        (false, false) => Conclusion::Bad,
-        (false, true) => Conclusion::Good,
+        Ok(())
     })
-}
-
-fn write_files(flags: &EnginesFlags, report: &Report) -> Result<(), HostError> {
-    if let Some(path) = &flags.json {
-        write_whole(path, |out| report.write(out))?;
-    }
-    match &flags.markdown {
-        Some(path) => write_whole(path, |out| std::io::Write::write_all(out, report.markdown().as_bytes())),
-        None => Ok(()),
-    }
 }
 
 /// Surroundings of all cases.
 struct Bench<'a> {
     flags: &'a EnginesFlags,
     interrupt: &'a Interrupt,
-    display: Steps,
+    display: &'a Steps,
     /// All processors that this program may use.
     cpus: Vec<usize>,
     /// Messages about skipped systems, each shown once.
@@ -245,8 +218,6 @@ impl Bench<'_> {
         library: Option<&str>,
         folder: &Path,
     ) -> Result<Command, String> {
-        let program =
-            std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
         let Task { case, benchmark, problem, .. } = task;
         let scenario = if case.batch == 1 { "SingleStream" } else { "MultiStream" };
         let own = [
@@ -258,14 +229,11 @@ impl Bench<'_> {
             "warm_up_batches=1".to_owned(),
         ];
         let root = self.flags.data_root.iter().map(|root| format!("data_root={root}"));
-        let mut command = Command::new(program);
+        let mut command = Command::new(this_program()?);
         command.args(["engines-worker", "--threads", &case.threads.to_string()]);
         command.args(["--samples", &problem.sample_count.to_string(), "--folder"]).arg(folder);
         command.args(library.iter().flat_map(|library| ["--library", library]));
-        // Some libraries look here and not at their options.
-        for variable in THREAD_VARIABLES {
-            command.env(variable, case.threads.to_string());
-        }
+        limit_threads(&mut command, case.threads);
         for text in own.into_iter().chain(root).chain(self.flags.set.iter().cloned()) {
             command.args(["--set", &text]);
         }
@@ -280,30 +248,14 @@ impl Bench<'_> {
         let name = system.name();
         self.display.next(&format!("{case}: round {}: {name}", number + 1));
         let window = self.flags.window(loaded.call_ms);
-        let mut best: Option<Measurement<Figures>> = None;
-        for _ in 0..ATTEMPTS {
-            match worker.measure(&Request::Measure { way: *way, window }, folder) {
-                Ok(new) if best.as_ref().is_none_or(|best| new.foreign_share < best.foreign_share) => {
-                    best = Some(new)
-                }
-                Ok(_) => {}
-                Err(error) => {
-                    self.display.note(&format!("{case}: {name}: {error}"));
-                    *outcome = Outcome::Failed(error);
-                    return;
-                }
+        let attempts = if loaded.call_ms > LONG_TURN_S * 1e3 { 1 } else { ATTEMPTS };
+        let request = Request::Measure { way: *way, window };
+        match worker.measure_in_quiet(&request, folder, attempts, self.interrupt) {
+            Ok(best) => measured.add(number, best),
+            Err(error) => {
+                self.display.note(&format!("{case}: {name}: {error}"));
+                *outcome = Outcome::Failed(error);
             }
-            let is_quiet = best
-                .as_ref()
-                .and_then(|best| best.foreign_share)
-                .is_none_or(|share| share <= FOREIGN_SHARE_MAX);
-            let is_long = loaded.call_ms > LONG_TURN_S * 1e3;
-            if is_quiet || is_long || self.interrupt.has_come() {
-                break;
-            }
-        }
-        if let Some(best) = best {
-            measured.add(number, best);
         }
     }
 }

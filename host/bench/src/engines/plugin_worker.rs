@@ -4,7 +4,6 @@ use std::{
     fs,
     io::{self, BufRead},
     path::Path,
-    sync::Mutex,
     time::Instant,
 };
 
@@ -12,9 +11,7 @@ use proctor_config::{Loader, Settings};
 use proctor_loadgen::TestSettings;
 use proctor_plugin_api::abi::ProctorStamps;
 use proctor_plugin_host::{LoadedPlugin, SearchPath};
-use proctor_vocabulary::{
-    CompletionSink, QuerySample, QuerySampleResponse, ResponseId, SampleIndex, Scenario, TestMode,
-};
+use proctor_vocabulary::{QuerySample, ResponseId, SampleIndex, Scenario, TestMode};
 
 use super::{
     flags::{EnginesWorkerFlags, owner},
@@ -22,6 +19,7 @@ use super::{
     table::median,
 };
 use crate::{
+    answers::answers,
     timing::Window,
     worker::{Hello, Refusal, say, write_times},
 };
@@ -142,7 +140,6 @@ impl Served<'_> {
         let failed = |error: proctor_loadgen::LibraryError| HostError::Data(error.to_string());
         library.load(&indices).map_err(failed)?;
         let mut call_ms = f64::INFINITY;
-        let answers = Answers::default();
         for _ in 0..2 {
             let start = Instant::now();
             instance.execute(&batch)?;
@@ -151,14 +148,12 @@ impl Served<'_> {
                 break;
             }
         }
-        instance.complete(&batch, &answers);
+        let answers = answers(&mut instance, &batch);
         drop(instance);
         library.unload(&indices).map_err(failed)?;
-        let mut answers = answers.0.into_inner().expect("no holder of this lock can panic");
         if answers.len() < batch.len() {
             return Err(HostError::PluginCannot("a sample of the first batch failed".to_owned()));
         }
-        answers.sort_by_key(|(sample, _)| *sample);
         let path = folder.join(OUTPUT);
         let bytes: Vec<u8> = answers.into_iter().flat_map(|(_, data)| data).collect();
         fs::write(&path, bytes).map_err(|source| output(&path, source))?;
@@ -245,20 +240,6 @@ fn figures(latencies_ns: &[u64], stamps: &[ProctorStamps]) -> Figures {
         copy_ns: has_copy.then(|| median(stamps.iter().map(copy).collect())).flatten(),
         input_bytes_copied: None,
     }
-}
-
-/// The data of each sample that completed well.
-#[derive(Default)]
-struct Answers(Mutex<Vec<(u64, Vec<u8>)>>);
-
-impl CompletionSink for Answers {
-    fn complete(&self, responses: &[QuerySampleResponse<'_>]) {
-        let good = responses.iter().filter(|response| response.status.is_ok());
-        let data = good.map(|response| (response.id.0, response.data.to_vec()));
-        self.0.lock().expect("no holder of this lock can panic").extend(data);
-    }
-
-    fn first_token(&self, _responses: &[QuerySampleResponse<'_>]) {}
 }
 
 #[cfg(test)]

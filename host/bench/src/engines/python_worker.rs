@@ -1,9 +1,9 @@
 //! The package onnxruntime, called directly from Python.
 
-use std::{path::Path, process::Command};
+use std::path::Path;
 
 use super::problem::Problem;
-use crate::worker::{self, THREAD_VARIABLES, Worker};
+use crate::worker::{Worker, python_command};
 
 /// Runs a session. It is handed to Python after the part that is the same for all.
 const SCRIPT: &str = include_str!("python_worker.py");
@@ -23,16 +23,8 @@ pub(super) fn start(
         return Err("the benchmark has no ONNX file".to_owned());
     }
     let pinned = &cpus[cpus.len().saturating_sub(threads)..];
-    let mut command = Command::new(python);
-    command.args(["-c", &script(), &problem.spec(threads, pinned, folder).to_string()]);
-    for variable in THREAD_VARIABLES {
-        command.env(variable, threads.to_string());
-    }
+    let command = python_command(python, SCRIPT, &problem.spec(threads, pinned, folder), threads);
     Worker::start(command, threads, cpus.to_vec(), folder)
-}
-
-fn script() -> String {
-    format!("{}{SCRIPT}", worker::SCRIPT)
 }
 
 /// Advice about a package that no Python has.
@@ -45,7 +37,7 @@ pub(super) fn advice(why: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::{fs, process::Command};
 
     use proctor_config::Loader;
 
@@ -107,9 +99,9 @@ class InferenceSession:
         fs::write(folder.path().join("onnxruntime.py"), FAKE).unwrap();
         let problem = problem(folder.path());
         let cpus = proctor_rnn_layer::allowed_cores();
-        let spec = problem.spec(1, &cpus[..1], folder.path()).to_string();
-        let mut command = Command::new("python3");
-        command.args(["-c", &script(), &spec]).env("PYTHONPATH", folder.path());
+        let spec = problem.spec(1, &cpus[..1], folder.path());
+        let mut command = python_command(Path::new("python3"), SCRIPT, &spec, 1);
+        command.env("PYTHONPATH", folder.path());
         let mut worker = Worker::start(command, 1, vec![cpus[0]], folder.path()).unwrap();
         assert_eq!(worker.version, "9.9");
         let loaded: Loaded = worker.ask(&Request::Load).unwrap();

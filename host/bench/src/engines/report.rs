@@ -1,9 +1,6 @@
 //! The tables of `host bench engines`: for people, in Markdown, and as JSON.
 
-use std::{
-    collections::BTreeSet,
-    io::{self, Write},
-};
+use std::collections::BTreeSet;
 
 use chrono::{SecondsFormat, Utc};
 use serde::Serialize;
@@ -14,8 +11,8 @@ use super::{
     flags::EnginesFlags,
     table::{DIFFERENCE_MAX, Entry, Measured, Outcome, Row, System},
 };
-use crate::foreign::FOREIGN_SHARE_MAX;
-use proctor_display::{Origin, Page, Table, write_json};
+use crate::{comparison, foreign::FOREIGN_SHARE_MAX};
+use proctor_display::{Origin, Page, Table};
 use proctor_run::text::{counted, duration};
 
 /// Version of the form of the JSON file.
@@ -45,45 +42,11 @@ pub(super) struct Report {
     origin: Origin,
     started_at_utc: String,
     round_count: u32,
-    pub(super) is_interrupted: bool,
+    is_interrupted: bool,
     pub(super) rows: Vec<Row>,
 }
 
-impl Report {
-    pub(super) fn new(flags: &EnginesFlags) -> Self {
-        Self {
-            origin: Origin::here(SCHEMA_VERSION, "host bench", flags.quick),
-            started_at_utc: Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true),
-            round_count: flags.round_count(),
-            is_interrupted: false,
-            rows: Vec::new(),
-        }
-    }
-
-    /// Whether every plugin that began went on, and came to the package's answer.
-    pub(super) fn is_right(&self) -> bool {
-        self.entries().all(|(_, entry)| match &entry.outcome {
-            Outcome::Measured(measured) => is_same(measured),
-            Outcome::Skipped(_) => true,
-            Outcome::Failed(_) => false,
-        })
-    }
-
-    /// Writes it as JSON, indented, with a line end.
-    pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        write_json(self, out)
-    }
-
-    /// For people.
-    pub(super) fn text(&self) -> String {
-        self.page().text()
-    }
-
-    /// For a page of documentation.
-    pub(super) fn markdown(&self) -> String {
-        self.page().markdown()
-    }
-
+impl comparison::Report for Report {
     fn page(&self) -> Page<'_> {
         let rounds = counted(self.round_count.into(), "round");
         let part = if self.is_interrupted { ", interrupted" } else { "" };
@@ -95,6 +58,31 @@ impl Report {
             systems: self.systems(),
             tables: self.tables(),
             notes: self.notes(),
+        }
+    }
+
+    /// Whether every plugin that began went on, and came to the package's answer.
+    fn is_right(&self) -> bool {
+        self.entries().all(|(_, entry)| match &entry.outcome {
+            Outcome::Measured(measured) => is_same(measured),
+            Outcome::Skipped(_) => true,
+            Outcome::Failed(_) => false,
+        })
+    }
+
+    fn set_interrupted(&mut self) {
+        self.is_interrupted = true;
+    }
+}
+
+impl Report {
+    pub(super) fn new(flags: &EnginesFlags) -> Self {
+        Self {
+            origin: Origin::here(SCHEMA_VERSION, "host bench", flags.quick),
+            started_at_utc: Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true),
+            round_count: flags.round_count(),
+            is_interrupted: false,
+            rows: Vec::new(),
         }
     }
 
@@ -258,7 +246,7 @@ fn percent(ratio: Estimate) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engines::table::tests::row;
+    use crate::{comparison::Report as _, engines::table::tests::row};
 
     fn report(rows: Vec<Row>) -> Report {
         Report {
@@ -313,7 +301,7 @@ mod tests {
             row.entries[1].outcome = Outcome::Skipped("there is no plugin candle; build it".to_owned());
         }
         let report = report(rows);
-        let text = report.text();
+        let text = report.page().text();
         assert_eq!(text.matches("skipped: there is no plugin candle\n").count(), 2, "{text}");
         assert!(text.contains("skipped: candle in 2 rows: there is no plugin candle; build it"), "{text}");
         assert!(report.is_right());
@@ -337,12 +325,13 @@ mod tests {
         ] {
             assert!(notes.contains(text), "{notes}");
         }
-        assert!(report.text().contains("not told  ! other outputs"), "{}", report.text());
+        let text = report.page().text();
+        assert!(text.contains("not told  ! other outputs"), "{text}");
     }
 
     #[test]
     fn a_page_names_machine_load_versions_and_command() {
-        let page = report(vec![resnet50()]).markdown();
+        let page = report(vec![resnet50()]).page().markdown();
         for text in [
             "`host bench` on Fast CPU (2 cores), load 0.25 before, 2026-01-31T12:00:00Z; latencies of queries, 3 rounds.",
             "candle 0.1.0; onnx 0.1.0; onnxruntime 1.31.1.",
@@ -355,9 +344,7 @@ mod tests {
 
     #[test]
     fn the_file_has_every_round() {
-        let mut bytes = Vec::new();
-        report(vec![resnet50()]).write(&mut bytes).unwrap();
-        let json: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+        let json = serde_json::to_value(report(vec![resnet50()])).unwrap();
         let row = &json["rows"][0];
         assert_eq!((&row["benchmark"], &row["batch"]), (&"resnet50-generated".into(), &1.into()));
         let entry = &row["entries"][0];

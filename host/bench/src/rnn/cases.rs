@@ -5,10 +5,11 @@ use std::fmt;
 use proctor_recipes::RnnCell;
 use proctor_recurrent_layers::TABLE_1;
 use proctor_rnn_layer::{Cell, Directions, GruReset, LayerShape, Precision};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 /// A set of layers that are reported together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub(super) enum Group {
     /// Table 1, LSTM and GRU, forward
     Table1,
@@ -35,12 +36,6 @@ impl Group {
             Self::Models => "models",
             Self::Extra => "extra",
         }
-    }
-}
-
-impl Serialize for Group {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
     }
 }
 

@@ -7,7 +7,7 @@ use proctor_rnn_layer::Precision as Format;
 use serde::{Deserialize, Serialize};
 
 use super::cases::Group;
-use crate::timing::Window;
+use crate::{comparison::OutputFlags, timing::Window};
 
 /// Flags of `host bench rnn`.
 #[derive(Debug, Clone, Args)]
@@ -45,12 +45,8 @@ pub(crate) struct RnnFlags {
     /// Measure for a moment only: to see that it works
     #[arg(long)]
     pub(super) quick: bool,
-    /// Write all figures to a file
-    #[arg(long, value_name = "FILE")]
-    pub(super) json: Option<PathBuf>,
-    /// Write the tables to a file in Markdown, with machine, versions and command
-    #[arg(long, value_name = "FILE")]
-    pub(super) markdown: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) output: OutputFlags,
 }
 
 /// The worker that runs a plugin: this program, started by itself.
@@ -79,16 +75,14 @@ pub(super) enum Precision {
     Int8,
 }
 
-/// A system to run beside ours.
+/// A package to run beside ours, by its name, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum PeerKind {
+enum PeerChoice {
     Onnxruntime,
     Openvino,
     Torch,
+    None,
 }
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct PeerChoice(Option<PeerKind>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Groups {
@@ -112,10 +106,15 @@ impl RnnFlags {
         threads
     }
 
-    /// Each once.
-    pub(super) fn peers(&self) -> Vec<PeerKind> {
-        let wanted = |kind: &PeerKind| self.peers.contains(&PeerChoice(Some(*kind)));
-        PeerKind::value_variants().iter().copied().filter(wanted).collect()
+    /// The name of each package and of its module, each once.
+    pub(super) fn peers(&self) -> Vec<&'static str> {
+        let packages = [
+            (PeerChoice::Onnxruntime, "onnxruntime"),
+            (PeerChoice::Openvino, "openvino"),
+            (PeerChoice::Torch, "torch"),
+        ];
+        let wanted = packages.into_iter().filter(|(choice, _)| self.peers.contains(choice));
+        wanted.map(|(_, name)| name).collect()
     }
 
     /// f32 first, each once.
@@ -144,33 +143,6 @@ impl Precision {
             Self::Bf16 => Format::Bf16,
             Self::Int8 => Format::Int8,
         }
-    }
-}
-
-impl PeerKind {
-    /// The name of the package and of its module.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Onnxruntime => "onnxruntime",
-            Self::Openvino => "openvino",
-            Self::Torch => "torch",
-        }
-    }
-}
-
-impl ValueEnum for PeerChoice {
-    fn value_variants<'a>() -> &'a [Self] {
-        const ALL: [PeerChoice; 4] = [
-            PeerChoice(Some(PeerKind::Onnxruntime)),
-            PeerChoice(Some(PeerKind::Openvino)),
-            PeerChoice(Some(PeerKind::Torch)),
-            PeerChoice(None),
-        ];
-        &ALL
-    }
-
-    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
-        Some(self.0.map_or("none", PeerKind::name).into())
     }
 }
 
@@ -229,7 +201,7 @@ mod tests {
                 .unwrap();
         assert_eq!(flags.threads(), [1, 4]);
         assert_eq!(flags.precisions(), [Precision::F32, Precision::Int8]);
-        assert_eq!(flags.peers(), [PeerKind::Onnxruntime, PeerKind::Torch]);
+        assert_eq!(flags.peers(), ["onnxruntime", "torch"]);
         assert_eq!(flags.groups(), [Group::Table1, Group::Models]);
     }
 

@@ -10,7 +10,7 @@ use super::{
     ablation,
     answer::{answer, max_abs_error},
     cases::{Case, selected},
-    flags::{PeerKind, Precision, RnnFlags},
+    flags::{Precision, RnnFlags},
     problem::{OUTPUT, Problem, floats},
     python_worker,
     report::Report,
@@ -18,12 +18,12 @@ use super::{
     table::{Entry, Limit, Measured, Outcome, Row, System},
 };
 use crate::{
-    foreign::FOREIGN_SHARE_MAX,
+    comparison::compare,
     timing::Times,
-    worker::{Measurement, Worker, pythons},
+    worker::{Measurement, Worker, pythons, this_program},
 };
-use proctor_display::{Steps, Terminal, print};
-use proctor_run::{Conclusion, HostError, Interrupt, output, text, write_whole};
+use proctor_display::{Steps, Terminal};
+use proctor_run::{Conclusion, HostError, Interrupt, output, text};
 
 /// Most measurements of a system in one turn; the quietest counts.
 const ATTEMPTS: u32 = 4;
@@ -56,35 +56,11 @@ pub(crate) fn bench(flags: &RnnFlags) -> Result<Conclusion, HostError> {
     interrupt.measuring();
     let steps = cases.len() * systems.iter().map(|system| system.tasks.len()).sum::<usize>();
     let display = Steps::start(steps * flags.repeat as usize);
-    for case in cases {
+    compare(&mut report, cases, &flags.output, &display, &interrupt, |report, case| {
         let row = measure_case(case, flags, &report.limits, &mut systems, &display, &interrupt)?;
         report.rows.extend(row);
-        // The files on disk are always whole: a long run is worth keeping, however it ends.
-        write_files(flags, &report)?;
-        if interrupt.has_come() {
-            break;
-        }
-    }
-    display.stop();
-    interrupt.writing();
-    report.is_interrupted = interrupt.has_come();
-    write_files(flags, &report)?;
-    print(report.text());
-    Ok(match (report.is_interrupted, report.is_ours_right()) {
-        (true, _) => Conclusion::Interrupted,
-        (false, false) => Conclusion::Bad,
-        (false, true) => Conclusion::Good,
+        Ok(())
     })
-}
-
-fn write_files(flags: &RnnFlags, report: &Report) -> Result<(), HostError> {
-    if let Some(path) = &flags.json {
-        write_whole(path, |out| report.write(out))?;
-    }
-    match &flags.markdown {
-        Some(path) => write_whole(path, |out| std::io::Write::write_all(out, report.markdown().as_bytes())),
-        None => Ok(()),
-    }
 }
 
 /// A worker and what it is asked for.
@@ -99,8 +75,8 @@ impl Running {
         format!("{}, {}", task.name(), text::counted(self.worker.threads as u64, "thread"))
     }
 
-    fn is(&self, kind: PeerKind) -> bool {
-        self.tasks == [System::Peer(kind.name())]
+    fn is(&self, peer: &'static str) -> bool {
+        self.tasks == [System::Peer(peer)]
     }
 }
 
@@ -126,37 +102,36 @@ fn start_all(
     if flags.ablation {
         return Ok(all);
     }
-    for kind in flags.peers() {
+    for peer in flags.peers() {
         let mut why = Vec::new();
         for python in pythons(&flags.python) {
             let start = |threads: &usize| {
-                python_worker::start(kind, &python, *threads, last(*threads), folder.path())
+                python_worker::start(peer, &python, *threads, last(*threads), folder.path())
             };
             match threads.iter().map(start).collect::<Result<Vec<_>, _>>() {
                 Ok(workers) => {
                     let is_new =
-                        |running: &Running| !running.is(kind) || running.worker.version != workers[0].version;
+                        |running: &Running| !running.is(peer) || running.worker.version != workers[0].version;
                     if all.iter().all(is_new) {
-                        let tasks = || vec![System::Peer(kind.name())];
+                        let tasks = || vec![System::Peer(peer)];
                         all.extend(workers.into_iter().map(|worker| Running { worker, tasks: tasks() }));
                     }
                 }
                 Err(error) => why.push(format!("{}: {error}", python.display())),
             }
         }
-        if !all.iter().any(|running| running.is(kind)) {
-            eprintln!("{}", python_worker::advice(kind, &why));
+        if !all.iter().any(|running| running.is(peer)) {
+            eprintln!("{}", python_worker::advice(peer, &why));
         }
     }
     Ok(all)
 }
 
 fn start_ours(flags: &RnnFlags, threads: usize, cpus: &[usize], folder: &Path) -> Result<Worker, String> {
-    let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
     let cache_folder = folder.join("cache");
     fs::create_dir_all(&cache_folder).map_err(|error| format!("{}: {error}", cache_folder.display()))?;
     let list = cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
-    let mut command = Command::new(program);
+    let mut command = Command::new(this_program()?);
     command.args(["rnn-worker", "--plugin", &flags.plugin, "--threads", &threads.to_string()]);
     command.args(["--cpus", &list, "--cache-folder"]).arg(cache_folder);
     for (name, value) in &flags.set {
@@ -194,7 +169,7 @@ fn measure_case(
                     return Ok(None);
                 }
                 display.next(&format!("{case}: {}", running.title(&task)));
-                let outcome = measure(running, &case, &task, flags, folder.path(), &expected);
+                let outcome = measure(running, &case, &task, flags, folder.path(), &expected, interrupt);
                 if let Err(error) = &outcome {
                     display.note(&format!("{case}: {}: {error}", running.title(&task)));
                 }
@@ -218,6 +193,7 @@ fn measure(
     flags: &RnnFlags,
     folder: &Path,
     expected: &[f64],
+    interrupt: &Interrupt,
 ) -> Result<Measured, String> {
     let (layer, has_initial_state) = (case.layer, case.layer.has_initial_state());
     let (precision, stage) = match task {
@@ -230,22 +206,11 @@ fn measure(
     let path = folder.join(OUTPUT);
     let output = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     let max_abs_error = max_abs_error(&floats(&output), expected);
-    let mut best: Option<(Times, Option<f64>)> = None;
-    for _ in 0..ATTEMPTS {
-        let request = Request::Measure { window: flags.window() };
-        let measured: Measurement<Reply> = running.worker.measure(&request, folder)?;
-        let (times, foreign_share) = (Times::of(measured.times_ns), measured.foreign_share);
-        let times = times.ok_or("it made no call")?;
-        let is_quieter = |best: &(Times, Option<f64>)| foreign_share < best.1;
-        if best.as_ref().is_none_or(is_quieter) {
-            best = Some((times, foreign_share));
-        }
-        if foreign_share.is_none_or(|share| share <= FOREIGN_SHARE_MAX) {
-            break;
-        }
-    }
+    let request = Request::Measure { window: flags.window() };
+    let Measurement::<Reply> { times_ns, foreign_share, .. } =
+        running.worker.measure_in_quiet(&request, folder, ATTEMPTS, interrupt)?;
     running.worker.ask::<Reply>(&Request::Unload)?;
-    let (times, foreign_share) = best.ok_or("it made no call")?;
+    let times = Times::of(times_ns).ok_or("it made no call")?;
     let Reply { load_ms, calibration_ms, weight_bytes, .. } = loaded;
     Ok(Measured { times, foreign_share, max_abs_error, load_ms, calibration_ms, weight_bytes })
 }

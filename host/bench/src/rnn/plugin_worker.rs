@@ -6,7 +6,7 @@ use std::{
     fs,
     io::{self, BufRead},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::Instant,
 };
 
@@ -15,10 +15,7 @@ use proctor_plugin_host::{
     HostServices, Instance, LoadedPlugin, Model, ModelDemand, PluginHostError, SampleBuffers, SearchPath,
 };
 use proctor_rnn_layer::pin_to;
-use proctor_vocabulary::{
-    CompletionSink, ElementType, QuerySample, QuerySampleResponse, ResponseId, SampleIndex, Scenario,
-    TensorSpec,
-};
+use proctor_vocabulary::{ElementType, QuerySample, ResponseId, SampleIndex, Scenario, TensorSpec};
 
 use super::{
     ablation::Staged,
@@ -28,6 +25,7 @@ use super::{
     request::{Reply, Request},
 };
 use crate::{
+    answers::answers,
     timing::{Window, times_ns},
     worker::{Hello, Refusal, say, write_times},
 };
@@ -203,13 +201,10 @@ impl Served {
     /// Calls once, and returns the bytes of the output `[time, batch, direction * hidden]`.
     fn output(&mut self) -> Result<Vec<u8>, String> {
         self.call().map_err(|error| error.to_string())?;
-        let answers = Answers::default();
-        self.instance.complete(&self.batch, &answers);
-        let answers = answers.0.into_inner().map_err(|_| "a response was not taken")?;
         let width = self.layer.direction_count() * self.layer.hidden;
         let mut output = vec![f32::NAN; self.layer.time * self.layer.batch * width];
-        for (sample, values) in answers {
-            for (step, row) in values.chunks_exact(width).enumerate() {
+        for (sample, data) in answers(&mut self.instance, &self.batch) {
+            for (step, row) in floats(&data).chunks_exact(width).enumerate() {
                 let place = (step * self.layer.batch + usize::try_from(sample).unwrap_or(usize::MAX)) * width;
                 output[place..][..width].copy_from_slice(row);
             }
@@ -307,17 +302,4 @@ impl SampleBuffers for Buffers {
     fn tensor(&self, index: SampleIndex, input: usize) -> &[u8] {
         self.0.tensor(index, input).unwrap_or_default()
     }
-}
-
-/// The values of each sample that completed well.
-#[derive(Default)]
-struct Answers(Mutex<Vec<(u64, Vec<f32>)>>);
-
-impl CompletionSink for Answers {
-    fn complete(&self, responses: &[QuerySampleResponse<'_>]) {
-        let good = responses.iter().filter(|response| response.status.is_ok());
-        let values = good.map(|response| (response.id.0, floats(response.data)));
-        self.0.lock().expect("no holder of this lock can panic").extend(values);
-    }
-    fn first_token(&self, _responses: &[QuerySampleResponse<'_>]) {}
 }

@@ -1,11 +1,10 @@
 //! The systems that ours is held against: packages of Python, found where they are installed.
 
-use std::{path::Path, process::Command};
+use std::path::Path;
 
 use serde_json::json;
 
-use super::flags::PeerKind;
-use crate::worker::{self, Worker};
+use crate::worker::{Worker, python_command};
 
 /// Runs one system. It is handed to Python after the part that is the same for all.
 const SCRIPT: &str = include_str!("python_worker.py");
@@ -15,27 +14,19 @@ const SCRIPT: &str = include_str!("python_worker.py");
 /// # Errors
 /// Why it does not start: mostly that the package is not there.
 pub(super) fn start(
-    kind: PeerKind,
+    system: &str,
     python: &Path,
     threads: usize,
     cpus: &[usize],
     folder: &Path,
 ) -> Result<Worker, String> {
-    let spec = json!({ "system": kind.name(), "threads": threads, "cpus": cpus });
-    let mut command = Command::new(python);
-    command.args(["-c", &script(), &spec.to_string()]);
-    // Some libraries look here and not at their options.
-    command.env("OMP_NUM_THREADS", threads.to_string());
+    let spec = json!({ "system": system, "threads": threads, "cpus": cpus });
+    let command = python_command(python, SCRIPT, &spec, threads);
     Worker::start(command, threads, cpus.to_vec(), folder)
 }
 
-fn script() -> String {
-    format!("{}{SCRIPT}", worker::SCRIPT)
-}
-
 /// Advice about a system that no Python has.
-pub(super) fn advice(kind: PeerKind, why: &[String]) -> String {
-    let name = kind.name();
+pub(super) fn advice(name: &str, why: &[String]) -> String {
     let why = why.join("; ");
     format!(
         "skipped: {name} ({why}); to have it beside ours: python3 -m venv venv && venv/bin/pip install numpy {name}, and \
@@ -45,7 +36,7 @@ pub(super) fn advice(kind: PeerKind, why: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::{fs, process::Command};
 
     use super::*;
     use crate::rnn::{
@@ -92,18 +83,18 @@ mod tests {
 
     #[test]
     fn each_installed_system_gives_the_f64_answer() {
-        for kind in [PeerKind::Onnxruntime, PeerKind::Openvino, PeerKind::Torch] {
+        for name in ["onnxruntime", "openvino", "torch"] {
             let folder = tempfile::tempdir().unwrap();
             let cpus = proctor_rnn_layer::allowed_cores();
             let started =
-                pythons(&[]).iter().find_map(|python| start(kind, python, 1, &cpus[..1], folder.path()).ok());
+                pythons(&[]).iter().find_map(|python| start(name, python, 1, &cpus[..1], folder.path()).ok());
             let Some(mut worker) = started else {
-                println!("skipped: no python3 has the package {}", kind.name());
+                println!("skipped: no python3 has the package {name}");
                 continue;
             };
             for layer in LAYERS {
                 match check(&mut worker, layer) {
-                    Err(error) if layer.kind == Kind::Gru0 && kind == PeerKind::Torch => {
+                    Err(error) if layer.kind == Kind::Gru0 && name == "torch" => {
                         assert!(error.contains("NotImplementedError"), "{error}");
                     }
                     done => done.unwrap(),
@@ -139,9 +130,9 @@ class InferenceSession:
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("onnxruntime.py"), FAKE).unwrap();
         let cpus = proctor_rnn_layer::allowed_cores();
-        let spec = json!({ "system": "onnxruntime", "threads": 1, "cpus": [cpus[0]] }).to_string();
-        let mut command = Command::new("python3");
-        command.args(["-c", &script(), &spec]).env("PYTHONPATH", folder.path());
+        let spec = json!({ "system": "onnxruntime", "threads": 1, "cpus": [cpus[0]] });
+        let mut command = python_command(Path::new("python3"), SCRIPT, &spec, 1);
+        command.env("PYTHONPATH", folder.path());
         let mut worker = Worker::start(command, 1, vec![cpus[0]], folder.path()).unwrap();
         assert_eq!(worker.version, "9.9");
         Problem::new(LAYERS[0]).write(folder.path()).unwrap();
@@ -169,12 +160,12 @@ class InferenceSession:
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("torch.py"), "raise ImportError('not this one')").unwrap();
         let cpus = proctor_rnn_layer::allowed_cores();
-        let spec = json!({ "system": "torch", "threads": 1, "cpus": [cpus[0]] }).to_string();
-        let mut command = Command::new("python3");
-        command.args(["-c", &script(), &spec]).env("PYTHONPATH", folder.path());
+        let spec = json!({ "system": "torch", "threads": 1, "cpus": [cpus[0]] });
+        let mut command = python_command(Path::new("python3"), SCRIPT, &spec, 1);
+        command.env("PYTHONPATH", folder.path());
         let error = Worker::start(command, 1, vec![cpus[0]], folder.path()).unwrap_err();
         assert_eq!(error, "ImportError: not this one");
-        let advice = advice(PeerKind::Torch, &[error]);
+        let advice = advice("torch", &[error]);
         assert!(advice.starts_with("skipped: torch (ImportError: not this one); "), "{advice}");
         assert!(advice.contains("pip install numpy torch"));
     }

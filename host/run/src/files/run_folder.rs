@@ -19,7 +19,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use proctor_vocabulary::Scenario;
+use chrono::Local;
+use proctor_config::Settings;
+use serde::Serialize;
 
 use crate::error::HostError;
 
@@ -37,27 +39,19 @@ pub(crate) struct RunFolder {
 }
 
 impl RunFolder {
-    /// Makes the folder of a run: `chosen`, or a new one below `runs/` that `time` makes unique.
+    /// Makes the folder that the settings name, or a new one below `runs/`, with the time, the benchmark, the scenario
+    /// and `suffix` in its name.
     ///
     /// # Errors
     /// [`HostError::Folder`] if the chosen one is taken, [`HostError::Output`] if nothing can be written there.
-    pub(crate) fn create(
-        chosen: Option<&Path>,
-        time: &str,
-        benchmark: &str,
-        scenario: Scenario,
-    ) -> Result<Self, HostError> {
-        Self::create_named(chosen, &format!("{time}-{benchmark}-{scenario}"))
-    }
-
-    /// Makes a folder: `chosen`, or a new one of this name below `runs/`.
-    ///
-    /// # Errors
-    /// The errors of [`create`](Self::create).
-    pub(crate) fn create_named(chosen: Option<&Path>, name: &str) -> Result<Self, HostError> {
-        let folder = match chosen {
+    pub(crate) fn create(settings: &Settings, suffix: &str) -> Result<Self, HostError> {
+        let folder = match &settings.run.output_folder {
             Some(path) => Self::create_chosen(path)?,
-            None => Self::create_new(&Path::new("runs").join(name))?,
+            None => {
+                let time = Local::now().format("%Y-%m-%dT%H-%M-%S");
+                let name = format!("{time}-{}-{}{suffix}", settings.benchmark.id, settings.run.scenario);
+                Self::create_new(&Path::new("runs").join(name))?
+            }
         };
         folder.probe().inspect_err(|_| _ = folder.remove_if_empty())?;
         Ok(folder)
@@ -251,6 +245,17 @@ pub fn write_whole(
     })
 }
 
+/// Writes a value to a file as JSON, indented, with a line end; whole or not at all.
+///
+/// # Errors
+/// [`HostError::Output`] if it cannot be written.
+pub fn write_json(path: &Path, value: &impl Serialize) -> Result<(), HostError> {
+    write_whole(path, |out| {
+        serde_json::to_writer_pretty(&mut *out, value)?;
+        out.write_all(b"\n")
+    })
+}
+
 /// The error that `path` cannot be written.
 pub fn output(path: &Path, source: io::Error) -> HostError {
     HostError::Output { path: path.to_owned(), source }
@@ -267,7 +272,9 @@ mod tests {
     use super::*;
 
     fn create(path: &Path) -> Result<RunFolder, HostError> {
-        RunFolder::create(Some(path), "now", "digits", Scenario::Server)
+        let mut settings = proctor_config::Loader::new().load()?;
+        settings.run.output_folder = Some(path.to_owned());
+        RunFolder::create(&settings, "")
     }
 
     #[test]

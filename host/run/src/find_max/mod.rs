@@ -17,7 +17,6 @@ mod plan;
 mod result;
 mod state;
 
-use chrono::Local;
 use proctor_config::Settings;
 use proctor_loadgen::{Finding, Rule, SampleRecord, TestOutcome, ViolationKind, percentile};
 use proctor_search::{Confirmation, ConstraintSeen, ProbeRecord, SearchEnd, Side, Step};
@@ -37,7 +36,7 @@ use crate::{
     },
     error::HostError,
     figures::{metric, query_latencies},
-    files::run_folder::{RunFolder, write_whole},
+    files::run_folder::{RunFolder, write_json},
     frame::Frame,
     interrupt::Interrupt,
     performance_runs::PerformanceRuns,
@@ -61,11 +60,7 @@ pub fn find_max(
     let plan = Plan::new(&settings, options)?;
     let frame = Frame::set_up(settings, interrupt, |settings| match &options.resume {
         Some(path) => RunFolder::reopen(path),
-        None => {
-            let time = Local::now().format("%Y-%m-%dT%H-%M-%S");
-            let name = format!("{time}-{}-{}-find-max", settings.benchmark.id, settings.run.scenario);
-            RunFolder::create_named(settings.run.output_folder.as_deref(), &name)
-        }
+        None => RunFolder::create(settings, "-find-max"),
     })?;
     let state = match &options.resume {
         Some(_) => State::resume(&frame.folder, &plan, &frame.settings)?,
@@ -93,7 +88,7 @@ fn search_in(frame: &Frame, plan: &Plan, state: State) -> Result<Conclusion, Hos
     };
     let state = seeker.state;
     let result = FindMaxResult::new(plan, settings, &state, end, PluginPart::of(&bed), bed.machine.clone());
-    write_whole(&folder.path(FIND_MAX), |out| result.write(out))?;
+    write_json(&folder.path(FIND_MAX), &result)?;
     folder.forget_note();
     folder.finish()?;
     show(format!("\n{}", answer::curve(plan, &state)));
@@ -164,7 +159,7 @@ impl Seeker<'_> {
         let runs = PerformanceRuns { tests: vec![test], planned_count: 1 };
         let tests = Tests { accuracy_run: None, performance_runs: &runs, accuracy: None };
         let result = RunResult::new(settings, PluginPart::of(self.bed), self.bed.machine.clone(), tests);
-        write_whole(&folder.path(RESULT), |out| result.write(out))?;
+        write_json(&folder.path(RESULT), &result)?;
         folder.finish()
     }
 

@@ -3,10 +3,7 @@
 //! As in `result.json`, there is nothing in it in virtual time that another search with the same settings would not
 //! have.
 
-use std::{
-    collections::BTreeMap,
-    io::{self, Write},
-};
+use std::collections::BTreeMap;
 
 use chrono::{SecondsFormat, Utc};
 use proctor_config::{Effective, Settings};
@@ -80,7 +77,7 @@ impl<'a> FindMaxResult<'a> {
         }
         Self {
             schema_version: FIND_MAX_SCHEMA_VERSION,
-            program: Program { name: "proctor", version: env!("CARGO_PKG_VERSION") },
+            program: Program::this(),
             finished_at_utc: (!is_virtual).then(|| Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true)),
             load,
             unit: plan.unit(),
@@ -103,14 +100,5 @@ impl<'a> FindMaxResult<'a> {
             machine: if is_virtual { Machine { load_average: None, ..machine } } else { machine },
             settings: effective,
         }
-    }
-
-    /// Writes it as JSON, indented, with a line end.
-    ///
-    /// # Errors
-    /// The errors of `out`.
-    pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        serde_json::to_writer_pretty(&mut *out, self)?;
-        out.write_all(b"\n")
     }
 }

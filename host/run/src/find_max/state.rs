@@ -1,6 +1,6 @@
 //! `probes.json`: the state of a search, written after each probe and full run, from which it is resumed.
 
-use std::{collections::BTreeMap, fs, io::Write};
+use std::{collections::BTreeMap, fs};
 
 use proctor_config::Settings;
 use proctor_search::{Search, Side};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::plan::Plan;
 use crate::{
     error::HostError,
-    files::run_folder::{RunFolder, write_whole},
+    files::run_folder::{RunFolder, write_json},
 };
 
 /// Name of the file.
@@ -117,10 +117,7 @@ impl State {
     /// # Errors
     /// [`HostError::Output`].
     pub(crate) fn save(&self, folder: &RunFolder) -> Result<(), HostError> {
-        write_whole(&folder.path(PROBES), |out| {
-            serde_json::to_writer_pretty(&mut *out, self)?;
-            out.write_all(b"\n")
-        })
+        write_json(&folder.path(PROBES), self)
     }
 }
 

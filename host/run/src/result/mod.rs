@@ -10,10 +10,7 @@ mod test_part;
 mod tokens;
 pub(crate) mod verdict;
 
-use std::{
-    collections::BTreeMap,
-    io::{self, Write},
-};
+use std::collections::BTreeMap;
 
 use chrono::{SecondsFormat, Utc};
 use proctor_accuracy::AccuracyResult;
@@ -204,15 +201,6 @@ impl RunResult {
             floor
         });
         Self { harness_floor: marked, ..self }
-    }
-
-    /// Writes it as JSON, indented, with a line end.
-    ///
-    /// # Errors
-    /// The errors of `out`.
-    pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        serde_json::to_writer_pretty(&mut *out, self)?;
-        out.write_all(b"\n")
     }
 
     /// The conclusion from verdict and accuracy.

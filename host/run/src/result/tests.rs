@@ -235,9 +235,7 @@ fn an_invalid_one_of_several_runs_makes_the_result_invalid() {
 }
 
 fn bytes(result: &RunResult) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    result.write(&mut bytes).unwrap();
-    bytes
+    serde_json::to_vec_pretty(result).unwrap()
 }
 
 /// The paths of all keys; settings by name are left out, and elements of lists.

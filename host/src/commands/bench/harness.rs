@@ -8,7 +8,7 @@ use super::{
 };
 use crate::cli::bench::HarnessFlags;
 use proctor_display::{Steps, Terminal, print};
-use proctor_run::{Conclusion, HostError, Interrupt, write_whole};
+use proctor_run::{Conclusion, HostError, Interrupt, write_json};
 
 /// Measures, prints the table, writes the file.
 pub(super) fn bench(flags: &HarnessFlags) -> Result<Conclusion, HostError> {
@@ -51,7 +51,7 @@ pub(super) fn bench(flags: &HarnessFlags) -> Result<Conclusion, HostError> {
     let version = official.map(Official::into_version);
     let report = Report::new(flags, rows, comparisons, version);
     if let Some(path) = &flags.json {
-        write_whole(path, |out| report.write(out))?;
+        write_json(path, &report)?;
     }
     print(if flags.markdown { report.markdown() } else { report.text() });
     Ok(Conclusion::Good)

@@ -1,7 +1,5 @@
 //! The figures of a benchmark of the harness: as a table for people, in Markdown, and as JSON.
 
-use std::io::{self, Write};
-
 use chrono::{SecondsFormat, Utc};
 use proctor_vocabulary::Scenario;
 use serde::{Serialize, Serializer, ser::SerializeMap};
@@ -12,7 +10,7 @@ use super::{
     quantity::{bare, shown},
 };
 use crate::cli::bench::HarnessFlags;
-use proctor_display::{Origin, Spread, markdown_table, write_json};
+use proctor_display::{Origin, Spread, markdown_table};
 use proctor_run::text;
 
 /// Version of the form of the JSON file.
@@ -131,11 +129,6 @@ impl Report {
             rows,
             against: version.map(|version| Against { version, rows: comparisons, notes }),
         }
-    }
-
-    /// Writes it as JSON, indented, with a line end.
-    pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        write_json(self, out)
     }
 
     /// For people.

@@ -9,10 +9,7 @@ mod limits;
 mod notes;
 mod stages;
 
-use std::{
-    collections::BTreeSet,
-    io::{self, Write},
-};
+use std::collections::BTreeSet;
 
 use chrono::{SecondsFormat, Utc};
 use proctor_rnn_limits::MachineLimits;
@@ -24,7 +21,7 @@ use super::{
     flags::{Precision, RnnFlags},
     table::{Entry, Row, System},
 };
-use proctor_display::{Origin, Page, Table, write_json};
+use proctor_display::{Origin, Page, Table};
 
 /// Version of the form of the JSON file.
 const SCHEMA_VERSION: u32 = 1;
@@ -39,9 +36,38 @@ pub(super) struct Report {
     /// Largest difference from the f64 answer that is no mark.
     tolerance: f64,
     threads: Vec<usize>,
-    pub(super) is_interrupted: bool,
+    is_interrupted: bool,
     is_ablation: bool,
     pub(super) rows: Vec<Row>,
+}
+
+impl crate::comparison::Report for Report {
+    fn page(&self) -> Page<'_> {
+        let part = if self.is_interrupted { ", interrupted" } else { "" };
+        Page {
+            title: "Recurrent layers",
+            origin: &self.origin,
+            started_at: &self.started_at_utc,
+            what: format!("medians of single calls in ms{}{part}", self.origin.reservations()),
+            systems: self.systems(),
+            tables: self.tables(),
+            notes: self.notes(),
+        }
+    }
+
+    /// Whether ours ran each layer, and came to the right answer in f32.
+    fn is_right(&self) -> bool {
+        let mut entries = self.rows.iter().flat_map(|row| &row.entries);
+        entries.all(|entry| match (&entry.system, entry.measured()) {
+            (System::Ours(Precision::F32) | System::Stage(_), Some(measured)) => measured.is_same_answer(),
+            (System::Ours(_) | System::Stage(_), measured) => measured.is_some(),
+            (System::Peer(_), _) => true,
+        })
+    }
+
+    fn set_interrupted(&mut self) {
+        self.is_interrupted = true;
+    }
 }
 
 impl Report {
@@ -55,44 +81,6 @@ impl Report {
             is_interrupted: false,
             is_ablation: flags.ablation,
             rows: Vec::new(),
-        }
-    }
-
-    /// Whether ours ran each layer, and came to the right answer in f32.
-    pub(super) fn is_ours_right(&self) -> bool {
-        let mut entries = self.rows.iter().flat_map(|row| &row.entries);
-        entries.all(|entry| match (&entry.system, entry.measured()) {
-            (System::Ours(Precision::F32) | System::Stage(_), Some(measured)) => measured.is_same_answer(),
-            (System::Ours(_) | System::Stage(_), measured) => measured.is_some(),
-            (System::Peer(_), _) => true,
-        })
-    }
-
-    /// Writes it as JSON, indented, with a line end.
-    pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        write_json(self, out)
-    }
-
-    /// For people.
-    pub(super) fn text(&self) -> String {
-        self.page().text()
-    }
-
-    /// For a page of documentation.
-    pub(super) fn markdown(&self) -> String {
-        self.page().markdown()
-    }
-
-    fn page(&self) -> Page<'_> {
-        let part = if self.is_interrupted { ", interrupted" } else { "" };
-        Page {
-            title: "Recurrent layers",
-            origin: &self.origin,
-            started_at: &self.started_at_utc,
-            what: format!("medians of single calls in ms{}{part}", self.origin.reservations()),
-            systems: self.systems(),
-            tables: self.tables(),
-            notes: self.notes(),
         }
     }
 

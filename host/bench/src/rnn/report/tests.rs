@@ -2,6 +2,7 @@ use clap::Parser;
 use proctor_rnn_limits::{CacheSizes, Speeds};
 
 use super::*;
+use crate::comparison::Report as _;
 use crate::rnn::table::{
     Outcome,
     tests::{entry, row},
@@ -34,8 +35,8 @@ const PEERS: [(&str, usize, f64); 3] =
 #[test]
 fn the_tables_have_every_figure_of_a_row() {
     let report = report(vec![row([0.07, 0.05], &PEERS)]);
-    assert!(report.is_ours_right());
-    let markdown = report.markdown();
+    assert!(report.is_right());
+    let markdown = report.page().markdown();
     let expected = "\
 ### Limits of this machine, for each core (avx512, L1 48 KB, L2 2048 KB, L3 105 MB)
 
@@ -61,7 +62,11 @@ fn the_tables_have_every_figure_of_a_row() {
     let tables = &markdown[markdown.find("###").unwrap()..];
     assert!(tables.starts_with(expected), "{markdown}");
     assert!(markdown.contains("ours is cpu-rnn 0.1.0; onnxruntime 1.2; openvino 1.2."), "{markdown}");
-    assert!(report.text().contains("  lstm 64,64,1,100  0.0700  0.0500  0.0750"), "{}", report.text());
+    assert!(
+        report.page().text().contains("  lstm 64,64,1,100  0.0700  0.0500  0.0750"),
+        "{}",
+        report.page().text()
+    );
 }
 
 #[test]
@@ -72,8 +77,8 @@ fn what_is_wrong_with_a_row_is_said() {
     measured.foreign_share = Some(0.2);
     row.entries[1].outcome = Outcome::Error("no such gate".to_owned());
     let report = report(vec![row]);
-    assert!(!report.is_ours_right());
-    let text = report.text();
+    assert!(!report.is_right());
+    let text = report.page().text();
     for wanted in [
         "0.2000 !",
         "error",
@@ -91,7 +96,7 @@ fn other_number_formats_have_a_table_and_no_part_in_the_ratio() {
     let mut row = row([0.07, 0.05], &PEERS);
     row.add(entry(System::Ours(Precision::Int8), "cpu-rnn 0.1.0", 2, 0.02));
     assert!((row.ratio().unwrap() - 2.46).abs() < 1e-9);
-    let markdown = report(vec![row]).markdown();
+    let markdown = report(vec![row]).page().markdown();
     let expected = "| lstm 64,64,1,100 | 0.0500/2 | - | - | - | 0.0200/2 | 2.50 | 5.0e-7 |";
     assert!(markdown.contains(expected), "{markdown}");
 }
@@ -107,7 +112,7 @@ fn the_four_ways_have_a_table_of_their_own() {
         row.add(entry);
     }
     let report = Report { is_ablation: true, threads: vec![2], ..report(vec![row]) };
-    let markdown = report.markdown();
+    let markdown = report.page().markdown();
     let expected = "\
 | lstm 64,64,1,100 | 0.4000 | 8.000 | 0.2000 | 4.000 | 0.1000 | 2.000 | 0.0500 | 1.000 | 8.00 |";
     assert!(markdown.contains(expected), "{markdown}");
