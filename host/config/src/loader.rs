@@ -1,7 +1,7 @@
 //! From the sources of settings to [`Settings`].
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     fs, io,
     path::{Path, PathBuf},
 };
@@ -32,8 +32,8 @@ use crate::{
 pub const CONFIG_FILE: &str = "proctor.toml";
 /// Start of the names of environment variables that are settings.
 const VARIABLE_PREFIX: &str = "PROCTOR_";
-/// Variables with that prefix that are no settings: the filter of the log.
-const OTHER_VARIABLES: &[&str] = &["PROCTOR_LOG"];
+/// The variable with that prefix that is no setting: the filter of the log.
+const LOG_VARIABLE: &str = "PROCTOR_LOG";
 
 /// Collects the sources of settings and makes [`Settings`] of them.
 ///
@@ -48,7 +48,6 @@ pub struct Loader {
     mlperf_conf: Option<PathBuf>,
     user_conf: Option<PathBuf>,
     environment: Vec<(String, String)>,
-    other_variables: BTreeSet<String>,
     flags: Vec<Raw>,
     /// Arguments of `--set` that are no assignments.
     malformed: Vec<String>,
@@ -58,7 +57,7 @@ impl Loader {
     /// A loader without any source but the defaults. It reads neither the environment nor the current folder.
     #[must_use]
     pub fn new() -> Self {
-        Self { other_variables: OTHER_VARIABLES.iter().map(ToString::to_string).collect(), ..Self::default() }
+        Self::default()
     }
 
     /// A loader with the environment of the process and the `proctor.toml` of the current folder, if there is one.
@@ -105,13 +104,6 @@ impl Loader {
     #[must_use]
     pub fn environment(mut self, variables: impl IntoIterator<Item = (String, String)>) -> Self {
         self.environment.extend(variables);
-        self
-    }
-
-    /// Passes over this environment variable, although it starts with `PROCTOR_`.
-    #[must_use]
-    pub fn ignore_variable(mut self, name: impl Into<String>) -> Self {
-        self.other_variables.insert(name.into());
         self
     }
 
@@ -208,7 +200,7 @@ impl Loader {
     }
 
     fn read_environment(&self) -> Vec<Raw> {
-        let settings = self.environment.iter().filter(|(name, _)| !self.other_variables.contains(name));
+        let settings = self.environment.iter().filter(|(name, _)| name != LOG_VARIABLE);
         let raws = settings.filter_map(|(name, value)| {
             let key = name.strip_prefix(VARIABLE_PREFIX)?.to_ascii_lowercase();
             let origin = Origin::Environment { variable: name.clone() };

@@ -1,10 +1,12 @@
-//! `host describe`: what a plugin says of itself, and its options.
+//! `host describe`: what a plugin says of itself, its options, and how it will run a model.
 
 use proctor_config::Loader;
 use proctor_plugin_api::{Manifest, ModelSupport, OptionSpec};
 use proctor_plugin_host::{LoadedPlugin, PluginIdentity, SearchPath, crash};
 
-use proctor_run::{HostError, text};
+use crate::cli::run::RunFlags;
+use proctor_display::Terminal;
+use proctor_run::{HostError, Interrupt, explain_model, text};
 
 /// The description of a plugin, given by name or path. It is loaded for it, but not opened.
 pub(crate) fn describe(plugin: &str) -> Result<String, HostError> {
@@ -14,6 +16,14 @@ pub(crate) fn describe(plugin: &str) -> Result<String, HostError> {
     crash::install(&std::env::temp_dir().join(format!("proctor-crash-{}.txt", std::process::id())))?;
     let library = LoadedPlugin::load(&location)?;
     Ok(description(library.manifest(), library.identity()))
+}
+
+/// The plugin's own explanation of how it would run the model of a run with these flags.
+///
+/// # Errors
+/// The errors of the settings and of [`explain_model`].
+pub(crate) fn plan(flags: &RunFlags) -> Result<String, HostError> {
+    explain_model(&flags.load()?, &Interrupt::never(Terminal::observer()))
 }
 
 fn description(manifest: &Manifest, identity: &PluginIdentity) -> String {

@@ -1,5 +1,6 @@
 //! `host list`: plugins, benchmarks, data sets, policies.
 
+use clap::ValueEnum;
 use proctor_config::{Loader, benchmark_families, benchmarks};
 use proctor_datasets::dataset_entries;
 use proctor_plugin_host::{PluginLocation, SearchPath};
@@ -10,9 +11,7 @@ use proctor_run::{HostError, text};
 
 /// The list of one kind, or of all.
 pub(crate) fn list(kind: Option<ListKind>) -> Result<String, HostError> {
-    const ALL: [ListKind; 4] =
-        [ListKind::Plugins, ListKind::Benchmarks, ListKind::Datasets, ListKind::Policies];
-    let kinds = kind.map_or(ALL.to_vec(), |kind| vec![kind]);
+    let kinds = kind.as_ref().map_or(ListKind::value_variants(), std::slice::from_ref);
     let mut lists = Vec::new();
     for wanted in kinds {
         let (title, rows) = match wanted {

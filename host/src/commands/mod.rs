@@ -3,7 +3,6 @@
 pub(crate) mod bench;
 mod data;
 mod describe;
-mod describe_plan;
 mod explain;
 mod list;
 
@@ -31,7 +30,7 @@ pub(crate) fn execute(command: &Command) -> Result<Conclusion, HostError> {
         Command::List { kind } => list::list(*kind)?,
         Command::Describe(flags) => match flags.run() {
             None => describe::describe(&flags.plugin)?,
-            Some(run) => describe_plan::plan(&run)?,
+            Some(run) => describe::plan(&run)?,
         },
         Command::Data(flags) => data::data(flags)?,
         Command::Explain(flags) => explain::explain(flags)?,

@@ -126,18 +126,6 @@ impl Model {
         &self.inner.precision
     }
 
-    /// Whether [`issue`](Self::issue) is there.
-    #[must_use]
-    pub fn has_issue(&self) -> bool {
-        self.inner.table().issue.is_some()
-    }
-
-    /// Whether [`Instance::execute_virtual`](crate::Instance::execute_virtual) is there.
-    #[must_use]
-    pub fn has_virtual_time(&self) -> bool {
-        self.inner.table().execute_virtual.is_some()
-    }
-
     /// Announces the samples that will be used next. [main thread]
     ///
     /// # Errors

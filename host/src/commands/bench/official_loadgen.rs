@@ -130,6 +130,7 @@ fn spec(settings: &TestSettings) -> Value {
 }
 
 /// One figure of both load generators, measured in turn.
+#[derive(Debug)]
 pub(super) struct Comparison {
     name: String,
     what: String,
@@ -141,12 +142,6 @@ pub(super) struct Comparison {
     of_theirs: fn(&Measured) -> Option<f64>,
     ours: Vec<f64>,
     theirs: Vec<f64>,
-}
-
-impl std::fmt::Debug for Comparison {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Comparison({})", self.name)
-    }
 }
 
 impl Comparison {
