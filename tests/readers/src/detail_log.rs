@@ -3,7 +3,7 @@
 use proctor_loadgen::log::{DetailEntry, DetailLog, DetailValue, LogIdentity};
 use serde_json::Value;
 
-use crate::memory::bounded;
+use crate::{detail_reader::read_detail_log, memory::bounded};
 
 /// A list of digits and commas has two bytes for eight, twice while it grows; a dictionary of short pairs is worse.
 const MEMORY_FACTOR: u64 = 64;
@@ -14,7 +14,7 @@ const MEMORY_FACTOR: u64 = 64;
 /// If an invariant does not hold.
 pub fn check_detail_log(data: &[u8]) {
     let line_count = data.split(|byte| *byte == b'\n').count();
-    match bounded(data.len(), MEMORY_FACTOR, || DetailLog::read(data)) {
+    match bounded(data.len(), MEMORY_FACTOR, || read_detail_log(data)) {
         Err(error) => {
             assert!((1..=line_count as u64).contains(&error.line), "{error}");
             assert!(error.found.chars().count() <= 40 && !error.expected.is_empty(), "{error}");
@@ -22,7 +22,7 @@ pub fn check_detail_log(data: &[u8]) {
         }
         Ok(log) => {
             let text = written(&log);
-            let again = DetailLog::read(&text).expect("what was written can be read");
+            let again = read_detail_log(&text).expect("what was written can be read");
             assert_eq!(written(&again), text);
             check_lines(data, &log);
         }
@@ -39,7 +39,7 @@ fn written(log: &DetailLog) -> Vec<u8> {
 fn check_lines(data: &[u8], log: &DetailLog) {
     let text = String::from_utf8_lossy(data);
     let lines: Vec<_> = text.lines().collect();
-    assert_eq!(lines.len(), log.entries().len());
+    assert_eq!(lines.len(), log.entries.len());
     let count = |mark: &str| {
         // What stands in the value or in the name of the file is no mark.
         let ends = lines.iter().filter_map(|line| line.rsplit_once(", \"time_ms\": "));
@@ -48,7 +48,7 @@ fn check_lines(data: &[u8], log: &DetailLog) {
     };
     assert_eq!(log.error_count(), count("{\"is_error\": true"));
     assert_eq!(log.warning_count(), count("\"is_warning\": true"));
-    for (line, entry) in lines.iter().zip(log.entries()) {
+    for (line, entry) in lines.iter().zip(&log.entries) {
         check_line(line, entry);
     }
 }
@@ -72,11 +72,11 @@ fn check_line(line: &str, entry: &DetailEntry) {
 
 fn is_same(expected: &Value, got: &DetailValue) -> bool {
     match (expected, got) {
-        (Value::String(expected), got) => got.as_text() == Some(expected),
-        (Value::Bool(expected), got) => got.as_bool() == Some(*expected),
-        (Value::Number(expected), got) if expected.is_f64() => got.as_f64() == expected.as_f64(),
+        (Value::String(expected), DetailValue::Text(got)) => expected == got,
+        (Value::Bool(expected), DetailValue::Bool(got)) => expected == got,
+        (Value::Number(expected), DetailValue::Float(got)) => expected.as_f64() == Some(*got),
         (Value::Number(expected), DetailValue::Signed(got)) => expected.as_i64() == Some(*got),
-        (Value::Number(expected), got) => expected.as_u64().is_some() && got.as_u64() == expected.as_u64(),
+        (Value::Number(expected), DetailValue::Unsigned(got)) => expected.as_u64() == Some(*got),
         (Value::Array(expected), DetailValue::List(got)) => {
             expected.iter().map(Value::as_u64).eq(got.iter().copied().map(Some))
         }

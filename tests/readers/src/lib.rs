@@ -8,6 +8,8 @@
 //!
 //! The tests of this crate run them on mutated files, the targets in `tests/fuzz` for as long as one likes.
 //!
+//! [`read_detail_log`] is a reader that only tests need: Proctor itself writes the detail log and never reads it.
+//!
 //! # Example
 //! ```
 //! proctor_readers::check_mlperf_conf(b"*.Server.target_qps = 0x1.8p1\n");
@@ -19,6 +21,7 @@ mod accuracy_log;
 mod audit_config;
 mod conf_oracle;
 mod detail_log;
+mod detail_reader;
 mod memory;
 mod mlperf_conf;
 mod settings_file;
@@ -26,6 +29,7 @@ mod settings_file;
 pub use accuracy_log::check_accuracy_log;
 pub use audit_config::check_audit_config;
 pub use detail_log::check_detail_log;
+pub use detail_reader::{DetailLogError, read_detail_log};
 pub use mlperf_conf::check_mlperf_conf;
 pub use settings_file::check_settings_file;
 

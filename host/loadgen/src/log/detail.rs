@@ -64,7 +64,8 @@ pub struct LogIdentity {
 /// The detail log of one test, kept in memory and written when wanted.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DetailLog {
-    pub(super) entries: Vec<DetailEntry>,
+    /// The entries so far, in the order of the log.
+    pub entries: Vec<DetailEntry>,
 }
 
 impl DetailLog {
@@ -95,12 +96,6 @@ impl DetailLog {
 
     fn last(&mut self) -> &mut DetailEntry {
         self.entries.last_mut().expect("an entry was appended just now")
-    }
-
-    /// Returns the entries so far.
-    #[must_use]
-    pub fn entries(&self) -> &[DetailEntry] {
-        &self.entries
     }
 
     /// Returns how many entries are errors.

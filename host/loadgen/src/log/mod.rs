@@ -4,11 +4,9 @@
 //! The writers take everything from the caller, wall-clock texts and process ids too, so that a run in virtual time
 //! gives the same bytes twice. Tools for MLPerf submissions read these files: keys, order and number formats are kept
 //! letter for letter. Strings are escaped where LoadGen does not, and numbers that JSON does not have are quoted.
-//! [`DetailLog::read`] reads either form.
 
 mod accuracy;
 mod detail;
-mod detail_read;
 mod detail_result;
 mod detail_settings;
 mod files;
@@ -20,5 +18,4 @@ mod trace;
 
 pub use accuracy::AccuracyLogWriter;
 pub use detail::{DetailEntry, DetailLog, DetailValue, LogIdentity};
-pub use detail_read::DetailLogError;
 pub use files::LogFile;

@@ -3,7 +3,6 @@
 use std::{
     fs::File,
     io::{self, BufWriter, Write},
-    path::Path,
 };
 
 use proctor_vocabulary::Scenario;
@@ -32,16 +31,6 @@ const VERSION: &str = concat!("6.0.17-compatible, Proctor ", env!("CARGO_PKG_VER
 const NOT_AVAILABLE: &str = "NA";
 
 impl TestOutcome {
-    /// Writes the logs into a folder, which must exist, under LoadGen's usual names. See
-    /// [`write_logs_as`](Self::write_logs_as).
-    ///
-    /// # Errors
-    /// Those of creating and writing the files.
-    pub fn write_logs(&self, folder: &Path, identity: &LogIdentity) -> io::Result<()> {
-        let settings = LogOutputSettings { outdir: folder.to_owned(), ..LogOutputSettings::default() };
-        self.write_logs_as(&settings, identity, &mut io::sink())
-    }
-
     /// Writes `mlperf_log_summary.txt`, `mlperf_log_detail.txt`, `mlperf_log_accuracy.json` and
     /// `mlperf_log_trace.json`, with the folder and the names that the settings say. The summary comes last: where it
     /// is, the others are whole. What the settings copy to stdout goes to `stdout` then, whose errors are no errors of
@@ -49,7 +38,7 @@ impl TestOutcome {
     ///
     /// # Errors
     /// Those of creating and writing the files.
-    pub fn write_logs_as(
+    pub fn write_logs(
         &self,
         settings: &LogOutputSettings,
         identity: &LogIdentity,

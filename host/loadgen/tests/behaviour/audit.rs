@@ -1,7 +1,10 @@
 //! The audit file and test 05 at the start of a test, against LoadGen's recordings.
 
 use crate::golden_files;
-use crate::scripted::{Answer, Bench, Tokens, after, answer};
+use crate::{
+    log_files::write_logs,
+    scripted::{Answer, Bench, Tokens, after, answer},
+};
 use proctor_loadgen::{LoadGenOptions, TestOutcome, TestSettings, log::LogIdentity};
 use serde_json::Value;
 
@@ -43,7 +46,7 @@ fn check(name: &str) -> TestOutcome {
     }
 
     let folder = tempfile::tempdir().unwrap();
-    outcome.write_logs(folder.path(), &LogIdentity::default()).unwrap();
+    write_logs(&outcome, folder.path(), &LogIdentity::default()).unwrap();
     let summary = std::fs::read_to_string(folder.path().join("mlperf_log_summary.txt")).unwrap();
     let expected = golden_files::text(&format!("runs/{name}/mlperf_log_summary.txt"));
     let parameters = |text: &str| text[text.find("Test Parameters Used").unwrap()..].to_owned();

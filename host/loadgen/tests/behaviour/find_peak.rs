@@ -6,7 +6,10 @@ use std::sync::{
 };
 
 use crate::golden_files;
-use crate::scripted::{Answer, Bench, MS, NotingLibrary, Tokens, after, answer, respond};
+use crate::{
+    log_files::write_logs,
+    scripted::{Answer, Bench, MS, NotingLibrary, Tokens, after, answer, respond},
+};
 use proctor_loadgen::{
     Clock, EffectiveSettings, LoadGen, LoadGenError, LoadGenOptions, PeakEnd, PeakStep, QueryGenerator,
     RealClock, SystemUnderTest, TestOutcome, TestSettings, VirtualClock, log::LogIdentity, phases,
@@ -64,7 +67,7 @@ fn the_search_is_that_of_loadgen() {
     }
 
     let folder = tempfile::tempdir().unwrap();
-    outcome.write_logs(folder.path(), &LogIdentity::default()).unwrap();
+    write_logs(&outcome, folder.path(), &LogIdentity::default()).unwrap();
     let summary = std::fs::read_to_string(folder.path().join("mlperf_log_summary.txt")).unwrap();
     let expected = golden_files::text("runs/find_peak/mlperf_log_summary.txt");
     let parameters = |text: &str| text[text.find("Test Parameters Used").unwrap()..].to_owned();

@@ -5,7 +5,10 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use crate::scripted::{Answer, Bench, MS, NotingLibrary, Tokens, after, answer, respond};
+use crate::{
+    log_files::write_logs,
+    scripted::{Answer, Bench, MS, NotingLibrary, Tokens, after, answer, respond},
+};
 use proctor_loadgen::{
     Clock, Finding, LoadGen, LoadGenOptions, Measure, Remedy, Rule, Scope, SettingValue, Standing,
     SystemUnderTest, TestOutcome, TestSettings, VirtualClock, log::LogIdentity,
@@ -315,7 +318,7 @@ fn a_finding_of_the_caller_makes_the_test_invalid_in_every_log() {
     assert_eq!((finding.rule, finding.scope), (Rule::Caller, Scope::Caller));
     assert_eq!(finding.to_string(), "the cable was pulled: put it back");
     let folder = tempfile::tempdir().unwrap();
-    outcome.write_logs(folder.path(), &LogIdentity::default()).unwrap();
+    write_logs(&outcome, folder.path(), &LogIdentity::default()).unwrap();
     let log = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
     let summary = log("mlperf_log_summary.txt");
     assert!(summary.contains("Result is : INVALID\n") && summary.contains(" * the cable was pulled\n"));

@@ -2,7 +2,10 @@
 
 use std::fs;
 
-use crate::scripted::{Bench, MS, after};
+use crate::{
+    log_files::write_logs,
+    scripted::{Bench, MS, after},
+};
 use proctor_loadgen::{
     Clock, IntervalRecord, IntervalResult, IssueEnd, LoadGenOptions, Recommendation, Rules, ScenarioFigures,
     SystemUnderTest, TestOutcome, TestSettings, Wake,
@@ -74,7 +77,7 @@ fn a_round_may_have_any_rules() {
         "100 queries are too few for the 99th percentile"
     );
     let folder = tempfile::tempdir().unwrap();
-    outcome.write_logs(folder.path(), &LogIdentity::default()).unwrap();
+    write_logs(&outcome, folder.path(), &LogIdentity::default()).unwrap();
     let detail = fs::read_to_string(folder.path().join("mlperf_log_detail.txt")).unwrap();
     assert!(detail.contains("\"early_stopping_met\"") && !detail.contains("\"result_rules\""));
 }
@@ -312,7 +315,7 @@ fn accuracy_runs_keep_the_intervals() {
 fn the_logs_say_which_rules_judged() {
     let outcome = late(0.99, 100, 2);
     let folder = tempfile::tempdir().unwrap();
-    outcome.write_logs(folder.path(), &LogIdentity::default()).unwrap();
+    write_logs(&outcome, folder.path(), &LogIdentity::default()).unwrap();
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
     let summary = read("mlperf_log_summary.txt");
     for line in [

@@ -6,7 +6,10 @@ use std::{
     thread::{self, ThreadId},
 };
 
-use crate::scripted::{Bench, MS, NotingLibrary, after, answer, respond};
+use crate::{
+    log_files::write_logs,
+    scripted::{Bench, MS, NotingLibrary, after, answer, respond},
+};
 use proctor_loadgen::{
     EffectiveSettings, IssueEnd, LoadGen, LoadGenOptions, QueryGenerator, RealClock, SampleRecord,
     SystemUnderTest, TestOutcome, TestSettings, log::LogIdentity, phases,
@@ -128,7 +131,7 @@ fn registered_threads_open_the_log_where_they_are_asked_for() {
     let texts = |issuer_count, scenario| {
         let outcome = run(TestSettings { scenario, ..with_issuers(issuer_count, &settings()) });
         let log = outcome.detail_log(&LogIdentity::default());
-        let messages = log.entries().iter().take_while(|entry| entry.key == "generic_message");
+        let messages = log.entries.iter().take_while(|entry| entry.key == "generic_message");
         messages.map(|entry| format!("{:?}", entry.value)).collect::<Vec<_>>()
     };
     assert_eq!(
@@ -222,7 +225,7 @@ fn queries_that_nobody_issues_are_no_samples() {
     assert_eq!(result.sample_latencies.min_ns, 0);
 
     let folder = tempfile::tempdir().unwrap();
-    outcome.write_logs(folder.path(), &LogIdentity::default()).unwrap();
+    write_logs(&outcome, folder.path(), &LogIdentity::default()).unwrap();
     let trace = std::fs::read_to_string(folder.path().join("mlperf_log_trace.json")).unwrap();
     assert_eq!(trace.matches("\"name\":\"Sample\",\"cat\":\"default\",\"ph\":\"b\"").count(), 11);
 }

@@ -3,7 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use crate::scripted;
-use crate::scripted::{Bench, MS, after};
+use crate::{
+    log_files::write_logs,
+    scripted::{Bench, MS, after},
+};
 use proctor_loadgen::{
     EffectiveSettings, GeneratedTotals, IssueEnd, LoadGenOptions, QueryGenerator, RealClock, ScenarioFigures,
     TestOutcome, TestSettings, config_file, log::LogIdentity, phases,
@@ -206,7 +209,7 @@ fn a_second_user_file_is_an_error_in_the_log() {
     let options = LoadGenOptions { config_errors, ..LoadGenOptions::default() };
     let outcome = Bench::with_options(settings(Scenario::Server), options, |_, s| after(MS, s)).run();
     let log = outcome.detail_log(&LogIdentity::default());
-    let first = &log.entries()[0];
+    let first = &log.entries[0];
     assert_eq!((first.key.as_ref(), first.is_error), ("error_invalid_config", true));
     assert_eq!(outcome.errors(), [config_file::REPEATED_USER_FILE]);
 }
@@ -215,7 +218,7 @@ fn a_second_user_file_is_an_error_in_the_log() {
 fn a_folder_that_is_not_there_is_an_error() {
     let outcome = run(settings(Scenario::Server));
     let folder = tempfile::tempdir().unwrap().path().join("none");
-    let error = outcome.write_logs(&folder, &LogIdentity::default()).unwrap_err();
+    let error = write_logs(&outcome, &folder, &LogIdentity::default()).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
     assert!(error.to_string().contains("mlperf_log_"), "{error}");
 }

@@ -12,6 +12,8 @@ mod golden_files;
 mod intervals;
 mod issued;
 mod issuers;
+#[path = "../log_files/mod.rs"]
+mod log_files;
 mod loop_rules;
 mod misbehaviour;
 mod scenarios;

@@ -2,7 +2,10 @@
 
 use std::{fs, sync::Arc};
 
-use crate::scripted::{Answer, Bench, MS, NotingLibrary, after, answer};
+use crate::{
+    log_files::write_logs,
+    scripted::{Answer, Bench, MS, NotingLibrary, after, answer},
+};
 use proctor_loadgen::{
     IssueEnd, LoadGenError, LoadGenOptions, SampleRecord, TestOutcome, TestSettings, ViolationKind,
     log::LogIdentity,
@@ -209,7 +212,7 @@ fn limits_end_a_test_early_with_an_error_in_the_log() {
     assert_eq!(outcome.phases[0].end, IssueEnd::MaxDuration { duration_ns: 300 * MS });
 
     let folder = tempfile::tempdir().unwrap();
-    outcome.write_logs(folder.path(), &LogIdentity::default()).unwrap();
+    write_logs(&outcome, folder.path(), &LogIdentity::default()).unwrap();
     let detail = fs::read_to_string(folder.path().join("mlperf_log_detail.txt")).unwrap();
     assert!(detail.contains(
         "{\"key\": \"error_runtime\", \"value\": \"IssueQueryThread 0 Ending early: Max test duration reached. duration_ns 300000000\""

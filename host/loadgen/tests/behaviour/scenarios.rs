@@ -2,7 +2,10 @@
 
 use std::fs;
 
-use crate::scripted::{Bench, MS, after};
+use crate::{
+    log_files::write_logs,
+    scripted::{Bench, MS, after},
+};
 use proctor_loadgen::{
     EffectiveSettings, IssueEnd, QueryGenerator, ScenarioFigures, TestSettings, log::LogIdentity, phases,
 };
@@ -213,7 +216,7 @@ fn the_same_run_leaves_the_same_bytes() {
         let files = || {
             let outcome = Bench::new(request.clone(), |n, sample| after(1 + n * 7919 % MS, sample)).run();
             let folder = tempfile::tempdir().unwrap();
-            outcome.write_logs(folder.path(), &LogIdentity::default()).unwrap();
+            write_logs(&outcome, folder.path(), &LogIdentity::default()).unwrap();
             let mut samples = Vec::new();
             outcome.write_samples(&mut samples).unwrap();
             assert_eq!(samples.len() % 16, 0);

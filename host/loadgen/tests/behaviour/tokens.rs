@@ -3,7 +3,10 @@
 
 use std::fs;
 
-use crate::scripted::{Answer, Bench, MS, Tokens, answer};
+use crate::{
+    log_files::write_logs,
+    scripted::{Answer, Bench, MS, Tokens, answer},
+};
 use proctor_loadgen::{
     LoadGenOptions, Recommendation, TestOutcome, TestSettings, TokenLatencies, ViolationKind,
     log::LogIdentity,
@@ -54,7 +57,7 @@ fn latencies(outcome: &TestOutcome) -> &TokenLatencies {
 
 fn logs(outcome: &TestOutcome) -> [String; 3] {
     let folder = tempfile::tempdir().unwrap();
-    outcome.write_logs(folder.path(), &LogIdentity::default()).unwrap();
+    write_logs(outcome, folder.path(), &LogIdentity::default()).unwrap();
     ["mlperf_log_summary.txt", "mlperf_log_detail.txt", "mlperf_log_accuracy.json"]
         .map(|name| fs::read_to_string(folder.path().join(name)).unwrap())
 }

@@ -2,7 +2,10 @@
 
 use std::fs;
 
-use crate::scripted::{Answer, Bench, MS, Tokens, after, answer};
+use crate::{
+    log_files::write_logs,
+    scripted::{Answer, Bench, MS, Tokens, after, answer},
+};
 use proctor_loadgen::{LoadGenOptions, TestOutcome, TestSettings, log::LogIdentity};
 use proctor_vocabulary::{Scenario, TestMode};
 use serde_json::Value;
@@ -28,7 +31,7 @@ fn run(request: TestSettings, enable_trace: bool) -> TestOutcome {
 
 fn trace(outcome: &TestOutcome) -> String {
     let folder = tempfile::tempdir().unwrap();
-    outcome.write_logs(folder.path(), &LogIdentity::default()).unwrap();
+    write_logs(outcome, folder.path(), &LogIdentity::default()).unwrap();
     fs::read_to_string(folder.path().join("mlperf_log_trace.json")).unwrap()
 }
 

@@ -13,6 +13,7 @@ use crate::{
     case::{Case, ConfigFile, apply, reported},
     config::{self, Configured},
     differences::Differences,
+    log_files::write_logs,
     logs::{Entry, Logs},
     official::{Official, Outcome, Run, text},
     replay::replay,
@@ -250,7 +251,7 @@ fn compare_test(
     put_right(&mut outcome, &timeline, &starts_ns, is_against_rules);
     let ours_folder = folder.join("ours");
     fs::create_dir(&ours_folder).map_err(|error| error.to_string())?;
-    outcome.write_logs(&ours_folder, &LogIdentity::default()).map_err(|error| error.to_string())?;
+    write_logs(&outcome, &ours_folder, &LogIdentity::default()).map_err(|error| error.to_string())?;
     let mut ours = Logs::read(&ours_folder)?;
     // The official program's logging thread looks every 10 ms; what it finds before the log is open goes to stderr.
     let lost_count = ours.count_before_the_test().saturating_sub(official.count_before_the_test());

@@ -22,6 +22,8 @@ mod differences;
 mod from_config;
 mod generate;
 mod generate_config;
+#[path = "../log_files/mod.rs"]
+mod log_files;
 mod logs;
 mod official;
 mod replay;

@@ -18,6 +18,7 @@ use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, Sampl
 
 use crate::{
     case::Case,
+    log_files::write_logs,
     official::{Call, text},
     trace::{Times, Trace},
 };
@@ -93,7 +94,7 @@ fn run_ours(case: &Case, request: &TestSettings, folder: &Path) -> Result<(Vec<V
     let outcome = loadgen.run(&busy, &busy).map_err(|error| format!("ours does not run: {error}"))?;
     let ours = folder.join("ours");
     fs::create_dir(&ours).map_err(|error| error.to_string())?;
-    outcome.write_logs(&ours, &LogIdentity::default()).map_err(|error| error.to_string())?;
+    write_logs(&outcome, &ours, &LogIdentity::default()).map_err(|error| error.to_string())?;
     let calls = busy.calls.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok((calls, text(&ours, TRACE)?))
 }

@@ -9,6 +9,8 @@ mod early_stopping;
 mod from_config;
 #[path = "../golden_files/mod.rs"]
 mod golden_files;
+#[path = "../log_files/mod.rs"]
+mod log_files;
 mod replay;
 mod rng_vectors;
 mod runs;

@@ -10,7 +10,7 @@ use std::fs;
 
 use crate::from_config::ConfigFiles;
 use crate::replay::{Row, rows_of_samples, rows_of_trace};
-use crate::{golden_files, replay};
+use crate::{golden_files, log_files::write_logs, replay};
 use proctor_loadgen::{PhaseMode, TestOutcome, TestSettings, config_file::ConfigFileKind, log::LogIdentity};
 use proctor_vocabulary::Scenario;
 use serde_json::Value;
@@ -135,7 +135,7 @@ impl Recording {
         }
         outcome.judge();
         let folder = tempfile::tempdir().unwrap();
-        outcome.write_logs(folder.path(), &self.identity()).unwrap();
+        write_logs(&outcome, folder.path(), &self.identity()).unwrap();
         let written = |file: &str| fs::read_to_string(folder.path().join(file)).unwrap();
         let recorded = |file: &str| golden_files::text(&format!("runs/{}/{file}", self.name));
         for file in ["mlperf_log_summary.txt", "mlperf_log_accuracy.json"] {
@@ -242,7 +242,7 @@ fn check_without_times(name: &'static str) {
     let mut outcome = recording.replay(Vec::new());
     recording.set_wall_clock(&mut outcome, false);
     let folder = tempfile::tempdir().unwrap();
-    outcome.write_logs(folder.path(), &recording.identity()).unwrap();
+    write_logs(&outcome, folder.path(), &recording.identity()).unwrap();
     let written = |file: &str| fs::read_to_string(folder.path().join(file)).unwrap();
     let recorded = |file: &str| golden_files::text(&format!("runs/{name}/{file}"));
     let summary = "mlperf_log_summary.txt";

@@ -517,7 +517,7 @@ fn write_logs(
         copy_detail_to_stdout: run.copy_detail_to_stdout,
         ..LogOutputSettings::default()
     };
-    let written = outcome.write_logs_as(&settings, identity, &mut Answer(interrupt));
+    let written = outcome.write_logs(&settings, identity, &mut Answer(interrupt));
     let logs = written.map_err(|source| output(folder, source));
     logs.and(samples)
 }

@@ -8,7 +8,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use super::detail::{DetailEntry, DetailLog, DetailValue};
+use proctor_loadgen::log::{DetailEntry, DetailLog, DetailValue};
 
 /// Length of the text that an error quotes, in characters.
 const FOUND_LENGTH: usize = 40;
@@ -25,85 +25,30 @@ pub struct DetailLogError {
     pub found: String,
 }
 
-impl DetailLog {
-    /// Reads a whole log. Entries that stand there twice are kept twice, errors and warnings keep their marks; where an
-    /// entry was made (file, line, process and thread) is checked for its form and dropped.
-    ///
-    /// A whole number is read as one even if it was a float when it was written: the format cannot tell them apart.
-    /// Bytes that are no UTF-8, which only an unescaped string can have, are replaced.
-    ///
-    /// # Errors
-    /// [`DetailLogError`] for the first line that is malformed, such as the last one of a log that was cut off.
-    pub fn read(text: &[u8]) -> Result<Self, DetailLogError> {
-        let mut log = Self::default();
-        if text.is_empty() {
-            return Ok(log);
-        }
-        let text = text.strip_suffix(b"\n").unwrap_or(text);
-        for (number, line) in (1..).zip(text.split(|byte| *byte == b'\n')) {
-            let line = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line));
-            let entry = entry(&line).map_err(|Problem { expected, found }| DetailLogError {
-                line: number,
-                expected,
-                found: found.chars().take(FOUND_LENGTH).collect(),
-            })?;
-            log.entries.push(entry);
-        }
-        Ok(log)
+/// Reads a whole log. Entries that stand there twice are kept twice, errors and warnings keep their marks; where an
+/// entry was made (file, line, process and thread) is checked for its form and dropped.
+///
+/// A whole number is read as one even if it was a float when it was written: the format cannot tell them apart.
+/// Bytes that are no UTF-8, which only an unescaped string can have, are replaced.
+///
+/// # Errors
+/// [`DetailLogError`] for the first line that is malformed, such as the last one of a log that was cut off.
+pub fn read_detail_log(text: &[u8]) -> Result<DetailLog, DetailLogError> {
+    let mut log = DetailLog::default();
+    if text.is_empty() {
+        return Ok(log);
     }
-
-    /// The values of a key in the order of the log.
-    pub fn values<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a DetailValue> {
-        self.entries().iter().filter(move |entry| entry.key == key).map(|entry| &entry.value)
+    let text = text.strip_suffix(b"\n").unwrap_or(text);
+    for (number, line) in (1..).zip(text.split(|byte| *byte == b'\n')) {
+        let line = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line));
+        let entry = entry(&line).map_err(|Problem { expected, found }| DetailLogError {
+            line: number,
+            expected,
+            found: found.chars().take(FOUND_LENGTH).collect(),
+        })?;
+        log.entries.push(entry);
     }
-
-    /// The last value of a key: that of the result, where a key is logged for each of several runs.
-    #[must_use]
-    pub fn last_value(&self, key: &str) -> Option<&DetailValue> {
-        self.entries().iter().rfind(|entry| entry.key == key).map(|entry| &entry.value)
-    }
-}
-
-impl DetailValue {
-    /// The string, if it is one.
-    #[must_use]
-    pub fn as_text(&self) -> Option<&str> {
-        match self {
-            Self::Text(text) => Some(text),
-            _ => None,
-        }
-    }
-
-    /// The whole number, if it is one from 0 to 2^64 - 1.
-    #[must_use]
-    pub fn as_u64(&self) -> Option<u64> {
-        match self {
-            Self::Unsigned(value) => Some(*value),
-            Self::Signed(value) => u64::try_from(*value).ok(),
-            _ => None,
-        }
-    }
-
-    /// The number, if it is one; ours quotes those that JSON does not have.
-    #[must_use]
-    pub fn as_f64(&self) -> Option<f64> {
-        match self {
-            Self::Unsigned(value) => Some(*value as f64),
-            Self::Signed(value) => Some(*value as f64),
-            Self::Float(value) => Some(*value),
-            Self::Text(text) => not_finite(text),
-            _ => None,
-        }
-    }
-
-    /// The switch, if it is one.
-    #[must_use]
-    pub fn as_bool(&self) -> Option<bool> {
-        match self {
-            Self::Bool(value) => Some(*value),
-            _ => None,
-        }
-    }
+    Ok(log)
 }
 
 /// A mistake at a place of a line.
@@ -271,10 +216,10 @@ impl<'a> Rest<'a> {
 
 #[cfg(test)]
 mod tests {
+    use proctor_loadgen::log::LogIdentity;
     use proptest::prelude::*;
 
     use super::*;
-    use crate::log::detail::LogIdentity;
 
     fn line(value: &str) -> String {
         format!(
@@ -285,8 +230,8 @@ mod tests {
     }
 
     fn read_value(text: &str) -> DetailValue {
-        let log = DetailLog::read(line(text).as_bytes()).unwrap();
-        let [entry] = log.entries() else { panic!("one line is one entry") };
+        let log = read_detail_log(line(text).as_bytes()).unwrap();
+        let [entry] = &log.entries[..] else { panic!("one line is one entry") };
         assert_eq!((entry.time_ns, entry.is_error, entry.is_warning), (1_000_002, false, true));
         entry.value.clone()
     }
@@ -315,8 +260,9 @@ mod tests {
         ] {
             assert_eq!(read_value(text), expected, "{text}");
         }
-        assert!(read_value("-nan").as_f64().unwrap().is_nan());
-        assert_eq!(read_value("\"-inf\"").as_f64(), Some(f64::NEG_INFINITY));
+        let DetailValue::Float(nan) = read_value("-nan") else { panic!("it is a number") };
+        assert!(nan.is_nan());
+        assert_eq!(read_value("\"-inf\""), DetailValue::Text("-inf".to_owned()));
     }
 
     #[test]
@@ -328,12 +274,12 @@ mod tests {
             (r#""C:\data""#, r"C:\data"),
             (&format!("\"{long}\""), long),
         ] {
-            assert_eq!(read_value(text).as_text(), Some(expected), "{text}");
+            assert_eq!(read_value(text), expected.into(), "{text}");
         }
         let mut bytes = line("\"x\"").into_bytes();
         let place = bytes.iter().position(|byte| *byte == b'x').unwrap();
         bytes[place] = 0xff;
-        assert_eq!(DetailLog::read(&bytes).unwrap().last_value("k").unwrap().as_text(), Some("\u{fffd}"));
+        assert_eq!(read_detail_log(&bytes).unwrap().entries[0].value, "\u{fffd}".into());
     }
 
     #[test]
@@ -357,7 +303,7 @@ mod tests {
             ("\n".to_owned(), "line 2: expected :::MLLOG  (found \"\")"),
         ] {
             let text = format!("{good}{bad}{good}");
-            let error = DetailLog::read(text.as_bytes()).unwrap_err().to_string();
+            let error = read_detail_log(text.as_bytes()).unwrap_err().to_string();
             assert!(error.starts_with(expected), "{error}");
         }
     }
@@ -367,12 +313,12 @@ mod tests {
         let whole = line("[1,2]") + &line("\"a\"");
         let good_ends = [0, line("[1,2]").len() - 1, line("[1,2]").len(), whole.len() - 1];
         for length in 0..whole.len() {
-            let read = DetailLog::read(&whole.as_bytes()[..length]);
+            let read = read_detail_log(&whole.as_bytes()[..length]);
             assert_eq!(read.is_ok(), good_ends.contains(&length), "{length}");
         }
         assert_eq!(
-            DetailLog::read(&whole.replace('\n', "\r\n").into_bytes()),
-            DetailLog::read(whole.as_bytes())
+            read_detail_log(&whole.replace('\n', "\r\n").into_bytes()),
+            read_detail_log(whole.as_bytes())
         );
     }
 
@@ -397,7 +343,7 @@ mod tests {
             for (key, value, time_ns, [is_error, is_warning]) in entries {
                 log.entries.push(DetailEntry { key: Cow::Owned(key), value, time_ns, is_error, is_warning });
             }
-            prop_assert_eq!(DetailLog::read(&written(&log)).unwrap(), log);
+            prop_assert_eq!(read_detail_log(&written(&log)).unwrap(), log);
         }
 
         #[test]
@@ -405,7 +351,7 @@ mod tests {
             let mut log = DetailLog::default();
             log.entry(0, "k", value);
             let text = written(&log);
-            prop_assert_eq!(written(&DetailLog::read(&text).unwrap()), text);
+            prop_assert_eq!(written(&read_detail_log(&text).unwrap()), text);
         }
     }
 }
