@@ -70,27 +70,15 @@ pub enum LoadError {
         /// How many tensors there are.
         count: usize,
     },
-    /// A tensor has another shape.
-    #[error("tensor \"{tensor}\" of {} has the shape {got:?}, not {expected}", path.display())]
-    Shape {
+    /// A tensor has another shape, or holds something else than floating-point numbers.
+    #[error("tensor \"{tensor}\" of {} has {fault}", path.display())]
+    Tensor {
         /// Which file.
         path: PathBuf,
         /// Which tensor.
         tensor: String,
-        /// Shape that the model needs, in words or as a list.
-        expected: String,
-        /// Shape in the file.
-        got: Vec<usize>,
-    },
-    /// A tensor does not hold floating-point numbers.
-    #[error("tensor \"{tensor}\" of {} has elements of type {got}, not F32, F64, F16 or BF16", path.display())]
-    ElementType {
-        /// Which file.
-        path: PathBuf,
-        /// Which tensor.
-        tensor: String,
-        /// Element type of the tensor, by the name in the file.
-        got: String,
+        /// The shape or type that it has, and those that would do.
+        fault: String,
     },
     /// The benchmark's tensors are not those of the model.
     #[error("the model {what}, but the benchmark has {got}")]

@@ -9,7 +9,7 @@ use proctor_plugin_api::{
     vocabulary::{ResponseId, SampleIndex, SampleStatus, TensorSpec},
 };
 
-use crate::{error::LoadError, precision::Precision, weights::Weights};
+use crate::{error::LoadError, weights::Weights};
 
 /// A loaded model. Instances share it, each calls it from a thread of its own, within the threads that it may use.
 pub trait Network: Send + Sync + fmt::Debug {
@@ -50,8 +50,6 @@ pub type Load = fn(&LoadRequest<'_>) -> Result<Box<dyn Network>, LoadError>;
 pub struct Known {
     /// Its ids; an asterisk at the end stands for anything. Sizes are read from the tensors, so one function loads all.
     pub ids: &'static [&'static str],
-    /// Precisions that it can compute in.
-    pub precisions: &'static [Precision],
     /// Reads its weights.
     pub load: Load,
 }

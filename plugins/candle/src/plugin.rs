@@ -34,7 +34,7 @@ impl Plugin for Candle {
             .vendor("Proctor", env!("CARGO_PKG_LICENSE"));
         for known in MODELS {
             for model in known.ids {
-                for precision in known.precisions {
+                for precision in Precision::ALL {
                     for device in device::KINDS {
                         manifest = manifest.model(ModelSupport {
                             precision: precision.name().to_owned(),
@@ -90,12 +90,10 @@ fn find(request: &ModelRequest) -> Result<(&'static Known, Precision), LoadError
         model: request.model.clone(),
         known: MODELS.iter().flat_map(|known| known.ids).copied().collect::<Vec<_>>().join(", "),
     })?;
-    Precision::from_name(&request.precision)
-        .filter(|precision| known.precisions.contains(precision))
-        .map(|precision| (known, precision))
-        .ok_or_else(|| LoadError::UnknownPrecision {
-            model: request.model.clone(),
-            precision: request.precision.clone(),
-            known: known.precisions.iter().map(|known| known.name()).collect::<Vec<_>>().join(", "),
-        })
+    let precision = Precision::from_name(&request.precision).ok_or_else(|| LoadError::UnknownPrecision {
+        model: request.model.clone(),
+        precision: request.precision.clone(),
+        known: Precision::ALL.iter().map(|known| known.name()).collect::<Vec<_>>().join(", "),
+    })?;
+    Ok((known, precision))
 }

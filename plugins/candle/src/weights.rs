@@ -142,19 +142,19 @@ impl Weights {
     /// The shape of a tensor of `RANK` dimensions.
     ///
     /// # Errors
-    /// [`LoadError::MissingTensor`], or [`LoadError::Shape`] if it has another number of dimensions or an empty one.
+    /// [`LoadError::MissingTensor`], or [`LoadError::Tensor`] if it has another number of dimensions or an empty one.
     pub fn dims<const RANK: usize>(&self, name: &str) -> Result<[usize; RANK], LoadError> {
         let shape = self.shape(name)?;
         match <[usize; RANK]>::try_from(shape) {
             Ok(dims) if !dims.contains(&0) => Ok(dims),
-            _ => Err(self.misshapen(name, format!("{RANK} dimensions that are not empty"))),
+            _ => Err(self.misshapen(name, &format!("{RANK} dimensions that are not empty"))),
         }
     }
 
     /// A tensor of this shape, rounded to the precision.
     ///
     /// # Errors
-    /// [`LoadError::MissingTensor`], [`LoadError::Shape`], [`LoadError::ElementType`], or what reading ran into.
+    /// [`LoadError::MissingTensor`], [`LoadError::Tensor`], or what reading ran into.
     pub fn tensor(&self, name: &str, shape: &[usize]) -> Result<Tensor, LoadError> {
         self.round(&self.exact(name, shape)?)
     }
@@ -165,7 +165,7 @@ impl Weights {
     /// As [`tensor`](Self::tensor).
     pub fn exact(&self, name: &str, shape: &[usize]) -> Result<Tensor, LoadError> {
         if self.shape(name)? != shape {
-            return Err(self.misshapen(name, format!("{shape:?}")));
+            return Err(self.misshapen(name, &format!("{shape:?}")));
         }
         self.0.read(name)
     }
@@ -188,10 +188,10 @@ impl Weights {
 
     /// The error of a tensor whose shape is not as expected.
     #[must_use]
-    pub fn misshapen(&self, name: &str, expected: impl Into<String>) -> LoadError {
-        let got = self.shape(name).map(<[usize]>::to_vec).unwrap_or_default();
-        let path = self.0.path.clone();
-        LoadError::Shape { path, tensor: name.to_owned(), expected: expected.into(), got }
+    pub fn misshapen(&self, name: &str, expected: &str) -> LoadError {
+        let got = self.shape(name).unwrap_or_default();
+        let fault = format!("the shape {got:?}, not {expected}");
+        LoadError::Tensor { path: self.0.path.clone(), tensor: name.to_owned(), fault }
     }
 
     /// The same weights for models of candle-transformers.
@@ -218,8 +218,8 @@ impl Opened {
             Dtype::F16 => DType::F16,
             Dtype::BF16 => DType::BF16,
             other => {
-                let (path, got) = (self.path.clone(), other.to_string());
-                return Err(LoadError::ElementType { path, tensor: name.to_owned(), got });
+                let fault = format!("elements of type {other}, not F32, F64, F16 or BF16");
+                return Err(LoadError::Tensor { path: self.path.clone(), tensor: name.to_owned(), fault });
             }
         };
         let (start, end) = info.data_offsets;

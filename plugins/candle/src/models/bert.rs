@@ -180,7 +180,7 @@ fn sizes(weights: &Weights, prefix: &str, model: &str) -> std::result::Result<Co
     let heads = if model.contains("-tiny") { HEADS_OF_TINY } else { hidden_size / HEAD_WIDTH };
     if heads == 0 || hidden_size % heads != 0 {
         let name = format!("{prefix}embeddings.word_embeddings.weight");
-        return Err(weights.misshapen(&name, format!("[any, a multiple of {HEAD_WIDTH}]")));
+        return Err(weights.misshapen(&name, &format!("[any, a multiple of {HEAD_WIDTH}]")));
     }
     Ok(Config {
         vocab_size,

@@ -25,7 +25,7 @@ impl Linear {
         let weight = format!("{name}.weight");
         let [output, width] = weights.dims(&weight)?;
         if width != input {
-            return Err(weights.misshapen(&weight, format!("[any, {input}]")));
+            return Err(weights.misshapen(&weight, &format!("[any, {input}]")));
         }
         let bias = weights.tensor(&format!("{name}.bias"), &[output])?;
         Ok(Self { weight: weights.tensor(&weight, &[output, input])?, bias })
@@ -65,22 +65,14 @@ impl Geometry {
             return Ok(shape);
         }
         let output = if self.depthwise { output.to_string() } else { "any".to_owned() };
-        Err(weights.misshapen(name, format!("[{output}, {input}, {kernel}, {kernel}]", kernel = self.kernel)))
+        Err(weights
+            .misshapen(name, &format!("[{output}, {input}, {kernel}, {kernel}]", kernel = self.kernel)))
     }
 
     fn convolution(self, weight: Tensor, bias: Tensor) -> Convolution {
         let Self { stride, padding, after, .. } = self;
         Convolution { weight, bias, stride, padding, after }
     }
-}
-
-/// The batch norm after a convolution.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Norm<'a> {
-    /// Of its tensors `{name}.weight`, `bias`, `running_mean` and `running_var`, each `[output]`.
-    pub name: &'a str,
-    /// Addition to a variance before it is divided by its root.
-    pub epsilon: f64,
 }
 
 /// A convolution with a bias: `{name}.weight` `[output, input, kernel, kernel]` and `{name}.bias` `[output]`.
@@ -96,19 +88,22 @@ pub(crate) fn convolution(
 }
 
 /// A convolution without a bias and the batch norm after it, as one convolution. They are folded in f32, then rounded.
+/// The norm's tensors are `{norm}.weight`, `bias`, `running_mean` and `running_var`, each `[output]`; `epsilon` is
+/// added to a variance before it is divided by its root.
 pub(crate) fn folded_convolution(
     weights: &Weights,
     name: &str,
-    norm: Norm<'_>,
+    norm: &str,
+    epsilon: f64,
     geometry: Geometry,
 ) -> Result<Convolution, LoadError> {
     let name = format!("{name}.weight");
     let shape = geometry.kernel_shape(weights, &name)?;
-    let of_norm = |part: &str| weights.exact(&format!("{}.{part}", norm.name), &shape[..1]);
+    let of_norm = |part: &str| weights.exact(&format!("{norm}.{part}"), &shape[..1]);
     let (mean, variance) = (of_norm("running_mean")?, of_norm("running_var")?);
     let (scale, shift) = (of_norm("weight")?, of_norm("bias")?);
     let weight = weights.exact(&name, &shape)?;
-    let folded = BatchNorm::new(shape[0], mean, variance, scale, shift, norm.epsilon)
+    let folded = BatchNorm::new(shape[0], mean, variance, scale, shift, epsilon)
         .and_then(|norm| Conv2d::new(weight, None, Conv2dConfig::default()).absorb_bn(&norm))
         .map_err(|error| weights.refused(error))?;
     let bias = folded.bias().expect("folding a batch norm makes a bias");

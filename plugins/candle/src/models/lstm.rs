@@ -1,6 +1,6 @@
 //! A stack of LSTM layers by the names of `torch.nn.LSTM`.
 
-use candle_core::{DType, Device, Result, Tensor};
+use candle_core::{Result, Tensor};
 use candle_nn::ops::sigmoid;
 
 use crate::{error::LoadError, ops::product::product, weights::Weights};
@@ -98,37 +98,21 @@ impl Layer {
         let (time, batch, _) = steps.dims3()?;
         // The share of the inputs does not depend on any state: one product for all steps.
         let from_input = product(steps, &self.from_input, &self.bias)?;
-        let (dtype, device) = (steps.dtype(), steps.device());
-        let mut state = State::zero(batch, self.units, dtype, device)?;
-        let mut states = Vec::with_capacity(time);
+        let mut cell = Tensor::zeros((batch, self.units), steps.dtype(), steps.device())?;
+        let mut states: Vec<Tensor> = Vec::with_capacity(time);
         for step in 0..time {
             let gates = from_input.get(step)?;
             // The first state is zero, and so is its share.
-            let gates = if step == 0 { gates } else { product(&state.hidden, &self.from_hidden, &gates)? };
-            state = state.next(&gates)?;
-            states.push(state.hidden.clone());
+            let gates = match states.last() {
+                None => gates,
+                Some(hidden) => product(hidden, &self.from_hidden, &gates)?,
+            };
+            // c' = f c + i g, h' = o tanh(c').
+            let gates = gates.chunk(GATES, 1)?;
+            let (input, forget, output) = (sigmoid(&gates[0])?, sigmoid(&gates[1])?, sigmoid(&gates[3])?);
+            cell = ((forget * cell)? + (input * gates[2].tanh()?)?)?;
+            states.push((output * cell.tanh()?)?);
         }
         Ok(states)
-    }
-}
-
-/// Both states of a layer, each `[batch, units]`.
-struct State {
-    hidden: Tensor,
-    cell: Tensor,
-}
-
-impl State {
-    fn zero(batch: usize, units: usize, dtype: DType, device: &Device) -> Result<Self> {
-        let zero = Tensor::zeros((batch, units), dtype, device)?;
-        Ok(Self { hidden: zero.clone(), cell: zero })
-    }
-
-    /// The states after a step: c' = f c + i g, h' = o tanh(c').
-    fn next(&self, gates: &Tensor) -> Result<Self> {
-        let gates = gates.chunk(GATES, 1)?;
-        let (input, forget, output) = (sigmoid(&gates[0])?, sigmoid(&gates[1])?, sigmoid(&gates[3])?);
-        let cell = ((forget * &self.cell)? + (input * gates[2].tanh()?)?)?;
-        Ok(Self { hidden: (output * cell.tanh()?)?, cell })
     }
 }

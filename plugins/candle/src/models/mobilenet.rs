@@ -6,7 +6,7 @@
 use candle_core::{D, Result};
 
 use super::{
-    layers::{Geometry, Linear, Norm, folded_convolution},
+    layers::{Geometry, Linear, folded_convolution},
     tensors::{Expected, fit_inputs, fit_outputs},
 };
 use crate::{
@@ -91,7 +91,6 @@ fn convolution(
     name: &str,
     geometry: Geometry,
 ) -> std::result::Result<Convolution, LoadError> {
-    let (name, norm) =
-        (format!("mobilenet_v1.{name}.convolution"), format!("mobilenet_v1.{name}.normalization"));
-    folded_convolution(weights, &name, Norm { name: &norm, epsilon: EPSILON }, geometry)
+    let part = |part: &str| format!("mobilenet_v1.{name}.{part}");
+    folded_convolution(weights, &part("convolution"), &part("normalization"), EPSILON, geometry)
 }

@@ -10,23 +10,22 @@ mod mobilenet;
 mod resnet;
 mod tensors;
 
-use crate::{network::Known, precision::Precision};
+use crate::network::Known;
 
 /// Every model that the plugin knows.
 pub const MODELS: &[Known] = &[
-    Known { ids: &["digits-cnn"], precisions: Precision::ALL, load: digits::cnn },
-    Known { ids: &["digits-lstm"], precisions: Precision::ALL, load: digits::lstm },
-    Known { ids: &["digits-mlp"], precisions: Precision::ALL, load: digits::mlp },
-    Known { ids: &["resnet50", "resnet50-tiny"], precisions: Precision::ALL, load: resnet::load },
-    Known { ids: &["mobilenet-v1", "mobilenet-v1-tiny"], precisions: Precision::ALL, load: mobilenet::load },
-    Known { ids: &["bert-base", "bert-large", "bert-tiny"], precisions: Precision::ALL, load: bert::answers },
+    Known { ids: &["digits-cnn"], load: digits::cnn },
+    Known { ids: &["digits-lstm"], load: digits::lstm },
+    Known { ids: &["digits-mlp"], load: digits::mlp },
+    Known { ids: &["resnet50", "resnet50-tiny"], load: resnet::load },
+    Known { ids: &["mobilenet-v1", "mobilenet-v1-tiny"], load: mobilenet::load },
+    Known { ids: &["bert-base", "bert-large", "bert-tiny"], load: bert::answers },
     Known {
         ids: &["bert-base-embedding", "bert-large-embedding", "bert-tiny-embedding"],
-        precisions: Precision::ALL,
         load: bert::embedding,
     },
-    Known { ids: &["lstm-stack", "lstm-stack-tiny"], precisions: Precision::ALL, load: lstm_stack::load },
-    Known { ids: llama::config::IDS, precisions: Precision::ALL, load: llama::network::load },
+    Known { ids: &["lstm-stack", "lstm-stack-tiny"], load: lstm_stack::load },
+    Known { ids: llama::config::IDS, load: llama::network::load },
 ];
 
 /// The model with this id.

@@ -7,7 +7,7 @@
 use candle_core::{D, Result, Tensor};
 
 use super::{
-    layers::{Geometry, Linear, Norm, folded_convolution},
+    layers::{Geometry, Linear, folded_convolution},
     tensors::{Expected, fit_inputs, fit_outputs},
 };
 use crate::{
@@ -84,7 +84,7 @@ impl Bottleneck {
                     return Ok(shortcut);
                 }
                 let expected = format!("[{}, {width_in}, 1, 1]", wide.channels());
-                Err(weights.misshapen(&format!("{name}.weight"), expected))
+                Err(weights.misshapen(&format!("{name}.weight"), &expected))
             })
             .transpose()?;
         Ok(Self { narrow, middle, wide, shortcut })
@@ -130,5 +130,5 @@ fn convolution(
 ) -> std::result::Result<Convolution, LoadError> {
     let padding = Padding::Each(kernel / 2);
     let geometry = Geometry { input, kernel, stride, padding, depthwise: false, after };
-    folded_convolution(weights, name, Norm { name: norm, epsilon: EPSILON }, geometry)
+    folded_convolution(weights, name, norm, EPSILON, geometry)
 }

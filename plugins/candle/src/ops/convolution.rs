@@ -33,7 +33,8 @@ pub(crate) enum Padding {
     Same,
 }
 
-/// A convolution: `weight` `[output, input, rows, columns]`, `bias` `[output]`.
+/// A convolution: `weight` `[output, input / groups, rows, columns]`, `bias` `[output]`. The input says how many groups
+/// of channels there are, which do not see each other.
 #[derive(Debug, Clone)]
 pub(crate) struct Convolution {
     pub weight: Tensor,
@@ -81,12 +82,12 @@ impl Convolution {
 
     /// The same by the engine's own operations.
     pub(super) fn by_the_engine(&self, x: &Tensor, added: Option<&Tensor>) -> Result<Tensor> {
-        let (_, _, rows, columns) = x.dims4()?;
-        let (_, _, kernel_rows, kernel_columns) = self.weight.dims4()?;
+        let (_, channels, rows, columns) = x.dims4()?;
+        let (_, input, kernel_rows, kernel_columns) = self.weight.dims4()?;
         let (top, bottom) = self.padding.around(rows, kernel_rows, self.stride);
         let (left, right) = self.padding.around(columns, kernel_columns, self.stride);
         let x = x.pad_with_zeros(D::Minus2, top, bottom)?.pad_with_zeros(D::Minus1, left, right)?;
-        let y = x.conv2d(&self.weight, 0, self.stride, 1, 1)?;
+        let y = x.conv2d(&self.weight, 0, self.stride, 1, (channels / input).max(1))?;
         let y = y.broadcast_add(&self.bias.reshape((1, (), 1, 1))?)?;
         let y = match added {
             Some(added) => (y + added)?,
@@ -117,21 +118,22 @@ impl After {
 
 /// One image and one kernel.
 #[derive(Debug, Clone, Copy)]
-struct Geometry {
-    channels: usize,
-    rows: usize,
-    columns: usize,
-    kernel_rows: usize,
-    kernel_columns: usize,
-    stride: usize,
-    top: usize,
-    left: usize,
-    rows_out: usize,
-    columns_out: usize,
+pub(super) struct Geometry {
+    pub channels: usize,
+    pub rows: usize,
+    pub columns: usize,
+    pub kernel_rows: usize,
+    pub kernel_columns: usize,
+    pub stride: usize,
+    pub top: usize,
+    pub left: usize,
+    pub rows_out: usize,
+    pub columns_out: usize,
 }
 
 impl Geometry {
-    fn new(convolution: &Convolution, x: &Shape) -> Result<Self> {
+    /// The extents of a convolution over an image of this shape, which goes in `groups` of channels.
+    pub(super) fn new(convolution: &Convolution, x: &Shape, groups: usize) -> Result<Self> {
         let (_, channels, rows, columns) = x.dims4()?;
         let (_, input, kernel_rows, kernel_columns) = convolution.weight.dims4()?;
         let Convolution { stride, padding, .. } = *convolution;
@@ -141,7 +143,7 @@ impl Geometry {
         let extents =
             extent(top + rows + bottom, kernel_rows).zip(extent(left + columns + right, kernel_columns));
         match extents {
-            Some((rows_out, columns_out)) if input == channels => Ok(Self {
+            Some((rows_out, columns_out)) if input * groups == channels => Ok(Self {
                 channels,
                 rows,
                 columns,
@@ -158,7 +160,7 @@ impl Geometry {
     }
 
     /// Places of the result.
-    fn places(&self) -> usize {
+    pub(super) fn places(&self) -> usize {
         self.rows_out * self.columns_out
     }
 
@@ -221,7 +223,7 @@ impl OnCpu<'_> {
         added: Option<(&CpuStorage, &Layout)>,
     ) -> Result<(CpuStorage, Shape)> {
         let Convolution { weight, bias, after, .. } = self.0;
-        let geometry = Geometry::new(self.0, x.1.shape())?;
+        let geometry = Geometry::new(self.0, x.1.shape(), 1)?;
         let (places, patch, channels) = (geometry.places(), geometry.patch(), self.0.channels());
         let batch = x.1.dims()[0];
         let shape: Shape = (batch, channels, geometry.rows_out, geometry.columns_out).into();
