@@ -18,7 +18,6 @@ use crate::{
     settings::{
         config_file::{apply::ConfigFileReport, parse::ConfigFileError},
         effective::EffectiveSettings,
-        test_settings::TestSettings,
     },
     verdict::{
         findings::finding::{Finding, Rule, Scope},
@@ -36,11 +35,9 @@ pub type Audit = Result<ConfigFileReport, Vec<ConfigFileError>>;
 /// log: here a sample that failed, is missing, or was completed twice, late or unasked makes the test INVALID.
 #[derive(Debug, Clone)]
 pub struct TestOutcome {
-    /// The settings as they were asked for, after the audit file.
-    pub requested: TestSettings,
     /// The effect of the audit file, if there was one; or its lines in error.
     pub audit: Option<Audit>,
-    /// The settings as they were applied.
+    /// The settings as they were applied, after the audit file.
     pub effective: EffectiveSettings,
     /// Name of the system under test.
     pub sut_name: String,

@@ -201,7 +201,8 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
         let Some(query) = query else { return ControlFlow::Break(self.end_of_queries()) };
         let issued = self.wait_for_turn(query)?;
         self.stamp(issued);
-        if self.settings.server_coalesce_queries && self.settings.scenario == Scenario::Server {
+        if self.settings.request.server_coalesce_queries && self.settings.request.scenario == Scenario::Server
+        {
             self.merge_overdue(issued.issued_ns);
         }
         self.sut.issue(&self.samples);
@@ -215,7 +216,8 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
     }
 
     fn end_of_queries(&self) -> IssueEnd {
-        let ran_out = self.phase.mode == PhaseMode::Performance && self.settings.scenario != Scenario::Server;
+        let ran_out =
+            self.phase.mode == PhaseMode::Performance && self.settings.request.scenario != Scenario::Server;
         if ran_out { IssueEnd::RanOut } else { IssueEnd::AllIssued }
     }
 
@@ -244,7 +246,7 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
         let query = self.pending.take().or_else(|| self.next_query())?;
         self.samples.clear();
         self.logged.clear();
-        if self.settings.scenario == Scenario::Offline {
+        if self.settings.request.scenario == Scenario::Offline {
             self.append_issued(query.sample_count);
         } else {
             self.append();
@@ -282,7 +284,7 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
             Some(grid) => Some(grid.wait(self.stall_guard, self.phase, self.last)?),
             None => None,
         };
-        let now_ns = match self.settings.scenario {
+        let now_ns = match self.settings.request.scenario {
             Scenario::SingleStream | Scenario::MultiStream => {
                 match self.stall_guard.wait_all(self.phase, 1) {
                     Waited::Complete => clock.now_ns(),
@@ -294,11 +296,11 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
             Scenario::Offline => clock.now_ns(),
         };
         // The samples of Offline are outstanding already, so its query has to leave.
-        if wake.is_stopped() && self.settings.scenario != Scenario::Offline {
+        if wake.is_stopped() && self.settings.request.scenario != Scenario::Offline {
             return ControlFlow::Break(IssueEnd::Stopped);
         }
         let issued_ns = now_ns - self.start_ns;
-        let scheduled_ns = match self.settings.scenario {
+        let scheduled_ns = match self.settings.request.scenario {
             Scenario::SingleStream | Scenario::MultiStream => interval_ns.unwrap_or(issued_ns),
             Scenario::Server => query.offset_ns,
             Scenario::Offline => 0,
@@ -313,7 +315,7 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
         if self.settings.has_schedule() {
             self.delay.add(query.issued_ns - query.scheduled_ns);
         }
-        if self.settings.scenario != Scenario::Offline {
+        if self.settings.request.scenario != Scenario::Offline {
             let first = self.samples.len() - query.sample_count as usize;
             self.stamp_samples(first, query.scheduled_ns);
         }
@@ -361,9 +363,11 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
         if self.phase.mode == PhaseMode::Accuracy {
             return None;
         }
-        let EffectiveSettings { max_async_queries, max_query_count, max_duration_ms, .. } = *self.settings;
+        let max_async_queries = self.settings.max_async_queries;
+        let (max_query_count, max_duration_ms) =
+            (self.settings.request.max_query_count, self.settings.request.max_duration_ms);
         let issued_count = self.query_count;
-        if self.settings.scenario == Scenario::Server {
+        if self.settings.request.scenario == Scenario::Server {
             // Queries are counted only if it matters: other processors write these counts all the time.
             if max_async_queries != 0 {
                 // A Server query is one sample. All issuers count; completions come first, which may complete what was

@@ -5,11 +5,11 @@ use proctor_vocabulary::Scenario;
 use super::detail::DetailLog;
 use crate::settings::{effective::EffectiveSettings, test_settings::TestSettings};
 
-const REQUESTED_OF_ALL: &[&str] = &[
-    "min_duration_ms",
-    "max_duration_ms",
-    "min_query_count",
-    "max_query_count",
+/// Bounds of a run, as requested.
+const BOUNDS: &[&str] = &["min_duration_ms", "max_duration_ms", "min_query_count", "max_query_count"];
+
+/// Settings that take effect as requested.
+const AS_REQUESTED: &[&str] = &[
     "qsl_rng_seed",
     "sample_index_rng_seed",
     "schedule_rng_seed",
@@ -20,6 +20,10 @@ const REQUESTED_OF_ALL: &[&str] = &[
     "performance_issue_unique",
     "performance_issue_same",
     "performance_issue_same_index",
+];
+
+/// The last of the settings that every scenario logs, as requested.
+const SETS: &[&str] = &[
     "performance_sample_count_override",
     "accuracy_sample_count_override",
     "sample_concatenate_permutation",
@@ -59,52 +63,49 @@ impl DetailLog {
         self.entry(time_ns, "requested_scenario", request.scenario);
         self.entry(time_ns, "requested_test_mode", request.mode);
         let of_tokens = match (request.use_token_latencies, request.scenario) {
-            (false, _) => &[],
+            (false, _) => &[][..],
             (true, Scenario::Offline) => &REQUESTED_OF_TOKENS[..1],
             (true, _) => REQUESTED_OF_TOKENS,
         };
-        for name in requested_of(request.scenario).iter().chain(REQUESTED_OF_ALL).chain(of_tokens) {
-            let value = request.get(name).expect("the lists above name fields of the settings");
-            self.entry(time_ns, format!("requested_{name}"), value);
-        }
+        let of_scenario = requested_of(request.scenario);
+        self.named(time_ns, "requested", request, [of_scenario, BOUNDS, AS_REQUESTED, SETS, of_tokens]);
         self.requested_round(time_ns, request);
+    }
+
+    /// Appends settings of the request by their names.
+    fn named<const N: usize>(
+        &mut self,
+        time_ns: u64,
+        prefix: &str,
+        request: &TestSettings,
+        names: [&[&str]; N],
+    ) {
+        for name in names.into_iter().flatten() {
+            let value = request.get(name).expect("the lists name fields of the settings");
+            self.entry(time_ns, format!("{prefix}_{name}"), value);
+        }
     }
 
     /// Appends what took effect.
     pub fn effective(&mut self, time_ns: u64, settings: &EffectiveSettings) {
-        macro_rules! entries {
-            ($($key:literal => $field:ident,)+) => {
-                $(self.entry(time_ns, concat!("effective_", $key), settings.$field);)+
-            };
-        }
-        entries! {
-            "scenario" => scenario,
-            "test_mode" => mode,
-            "samples_per_query" => samples_per_query,
-            "target_qps" => target_qps,
-            "target_latency_ns" => target_latency_ns,
-            "target_latency_percentile" => target_latency_percentile,
-            "max_async_queries" => max_async_queries,
-            "target_duration_ms" => target_duration_ms,
-            "min_duration_ms" => min_duration_ms,
-            "max_duration_ms" => max_duration_ms,
-            "min_query_count" => min_query_count,
-            "max_query_count" => max_query_count,
-            "min_sample_count" => min_sample_count,
-            "qsl_rng_seed" => qsl_rng_seed,
-            "sample_index_rng_seed" => sample_index_rng_seed,
-            "schedule_rng_seed" => schedule_rng_seed,
-            "accuracy_log_rng_seed" => accuracy_log_rng_seed,
-            "accuracy_log_probability" => accuracy_log_probability,
-            "accuracy_log_sampling_target" => accuracy_log_sampling_target,
-            "print_timestamps" => print_timestamps,
-            "performance_issue_unique" => performance_issue_unique,
-            "performance_issue_same" => performance_issue_same,
-            "performance_issue_same_index" => performance_issue_same_index,
-            "performance_sample_count" => performance_sample_count,
-            "accuracy_sample_count" => accuracy_sample_count,
-            "sample_concatenate_permutation" => sample_concatenate_permutation,
-        }
+        let request = &settings.request;
+        self.entry(time_ns, "effective_scenario", request.scenario);
+        self.entry(time_ns, "effective_test_mode", request.mode);
+        self.entry(time_ns, "effective_samples_per_query", settings.samples_per_query);
+        self.entry(time_ns, "effective_target_qps", settings.target_qps);
+        self.entry(time_ns, "effective_target_latency_ns", settings.target_latency_ns);
+        self.entry(time_ns, "effective_target_latency_percentile", settings.target_latency_percentile);
+        self.entry(time_ns, "effective_max_async_queries", settings.max_async_queries);
+        self.entry(time_ns, "effective_target_duration_ms", settings.target_duration_ms);
+        self.entry(time_ns, "effective_min_duration_ms", request.min_duration_ms);
+        self.entry(time_ns, "effective_max_duration_ms", request.max_duration_ms);
+        self.entry(time_ns, "effective_min_query_count", settings.min_query_count);
+        self.entry(time_ns, "effective_max_query_count", request.max_query_count);
+        self.entry(time_ns, "effective_min_sample_count", settings.min_sample_count);
+        self.named(time_ns, "effective", request, [AS_REQUESTED]);
+        self.entry(time_ns, "effective_performance_sample_count", settings.performance_sample_count);
+        self.entry(time_ns, "effective_accuracy_sample_count", settings.accuracy_sample_count);
+        self.named(time_ns, "effective", request, [&["sample_concatenate_permutation"]]);
         self.effective_round(time_ns, settings);
     }
 }

@@ -111,13 +111,13 @@ impl TestOutcome {
                 }
             }
         }
-        if self.requested.test05 {
+        if self.effective.request.test05 {
             log.warning(0, "Test05 flag detected Overriding random seeds");
         }
         for error in &self.setting_errors {
             log.error(0, "error_invalid_test_settings", error);
         }
-        log.requested(0, &self.requested.clone().with_test05_applied());
+        log.requested(0, &self.effective.request);
         log.effective(0, &self.effective);
         match &self.peak_search {
             Some(search) => self.log_search(&mut log, search, identity),
@@ -157,9 +157,11 @@ impl TestOutcome {
 
     /// The issuing threads of a test that asked for any: those of its first phase, as each phase has its own.
     fn log_issuers(&self, log: &mut DetailLog) {
-        let is_asked_for = self.requested.server_num_issue_query_threads > 0;
-        if let Some(first) =
-            self.phases.first().filter(|_| is_asked_for && self.effective.scenario == Scenario::Server)
+        let is_asked_for = self.effective.request.server_num_issue_query_threads > 0;
+        if let Some(first) = self
+            .phases
+            .first()
+            .filter(|_| is_asked_for && self.effective.request.scenario == Scenario::Server)
         {
             for (index, issuer) in first.issuers.iter().enumerate() {
                 let thread_id = issuer.thread_id;

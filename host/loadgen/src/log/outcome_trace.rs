@@ -58,10 +58,10 @@ fn write_phase<W: Write>(
 ) -> io::Result<()> {
     let chosen = choose(phase, trace);
     let indices = library_indices(trace.queries.clone(), chosen.keys().copied());
-    let is_stream = matches!(settings.scenario, Scenario::SingleStream | Scenario::MultiStream)
+    let is_stream = matches!(settings.request.scenario, Scenario::SingleStream | Scenario::MultiStream)
         && phase.record.intervals.is_none();
     let samples_per_query = phase.record.generated.samples_per_query.max(1);
-    let is_server = settings.scenario == Scenario::Server;
+    let is_server = settings.request.scenario == Scenario::Server;
     let mut spans = trace.spans.iter().peekable();
     for ((sequence, issued_ns), index) in chosen.iter().zip(indices) {
         while let Some(span) = spans.next_if(|span| span.first_sequence <= *sequence) {

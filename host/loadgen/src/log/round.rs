@@ -49,8 +49,8 @@ impl DetailLog {
     }
 
     pub(super) fn effective_round(&mut self, time_ns: u64, settings: &EffectiveSettings) {
-        if settings.rules.extends_logs {
-            self.entry(time_ns, "effective_rules", settings.rules);
+        if settings.request.rules.extends_logs {
+            self.entry(time_ns, "effective_rules", settings.request.rules);
         }
         if let Some(interval_ns) = settings.interval_ns {
             self.entry(time_ns, "effective_multi_stream_interval_ns", interval_ns);

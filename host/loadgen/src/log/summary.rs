@@ -68,8 +68,8 @@ impl Summary<'_> {
 
     fn headline(&self, result: &PerformanceResult, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "SUT name : {}", self.sut_name)?;
-        writeln!(out, "Scenario : {}", self.settings.scenario)?;
-        writeln!(out, "Mode     : {}", self.settings.mode)?;
+        writeln!(out, "Scenario : {}", self.settings.request.scenario)?;
+        writeln!(out, "Mode     : {}", self.settings.request.mode)?;
         let percentile = self.settings.target_latency_percentile * 100.0;
         match &result.figures {
             ScenarioFigures::SingleStream { .. } => {
@@ -160,30 +160,30 @@ impl Summary<'_> {
         let settings = self.settings;
         writeln!(out, "samples_per_query : {}", settings.samples_per_query)?;
         writeln!(out, "target_qps : {}", g6(settings.target_qps))?;
-        if settings.use_token_latencies {
-            writeln!(out, "ttft_latency (ns): {}", settings.server_ttft_latency)?;
-            writeln!(out, "tpot_latency (ns): {}", settings.server_tpot_latency)?;
+        if settings.request.use_token_latencies {
+            writeln!(out, "ttft_latency (ns): {}", settings.request.server_ttft_latency)?;
+            writeln!(out, "tpot_latency (ns): {}", settings.request.server_tpot_latency)?;
         } else {
             writeln!(out, "target_latency (ns): {}", settings.target_latency_ns)?;
         }
         writeln!(out, "max_async_queries : {}", settings.max_async_queries)?;
-        writeln!(out, "min_duration (ms): {}", settings.min_duration_ms)?;
-        writeln!(out, "max_duration (ms): {}", settings.max_duration_ms)?;
+        writeln!(out, "min_duration (ms): {}", settings.request.min_duration_ms)?;
+        writeln!(out, "max_duration (ms): {}", settings.request.max_duration_ms)?;
         writeln!(out, "min_query_count : {}", settings.min_query_count)?;
-        writeln!(out, "max_query_count : {}", settings.max_query_count)?;
-        writeln!(out, "qsl_rng_seed : {}", settings.qsl_rng_seed)?;
-        writeln!(out, "sample_index_rng_seed : {}", settings.sample_index_rng_seed)?;
-        writeln!(out, "schedule_rng_seed : {}", settings.schedule_rng_seed)?;
-        writeln!(out, "accuracy_log_rng_seed : {}", settings.accuracy_log_rng_seed)?;
-        writeln!(out, "accuracy_log_probability : {}", g6(settings.accuracy_log_probability))?;
-        writeln!(out, "accuracy_log_sampling_target : {}", settings.accuracy_log_sampling_target)?;
-        writeln!(out, "print_timestamps : {}", u8::from(settings.print_timestamps))?;
-        writeln!(out, "performance_issue_unique : {}", u8::from(settings.performance_issue_unique))?;
-        writeln!(out, "performance_issue_same : {}", u8::from(settings.performance_issue_same))?;
-        writeln!(out, "performance_issue_same_index : {}", settings.performance_issue_same_index)?;
+        writeln!(out, "max_query_count : {}", settings.request.max_query_count)?;
+        writeln!(out, "qsl_rng_seed : {}", settings.request.qsl_rng_seed)?;
+        writeln!(out, "sample_index_rng_seed : {}", settings.request.sample_index_rng_seed)?;
+        writeln!(out, "schedule_rng_seed : {}", settings.request.schedule_rng_seed)?;
+        writeln!(out, "accuracy_log_rng_seed : {}", settings.request.accuracy_log_rng_seed)?;
+        writeln!(out, "accuracy_log_probability : {}", g6(settings.request.accuracy_log_probability))?;
+        writeln!(out, "accuracy_log_sampling_target : {}", settings.request.accuracy_log_sampling_target)?;
+        writeln!(out, "print_timestamps : {}", u8::from(settings.request.print_timestamps))?;
+        writeln!(out, "performance_issue_unique : {}", u8::from(settings.request.performance_issue_unique))?;
+        writeln!(out, "performance_issue_same : {}", u8::from(settings.request.performance_issue_same))?;
+        writeln!(out, "performance_issue_same_index : {}", settings.request.performance_issue_same_index)?;
         writeln!(out, "performance_sample_count : {}", settings.performance_sample_count)?;
         writeln!(out, "accuracy_sample_count : {}", settings.accuracy_sample_count)?;
-        if settings.sample_concatenate_permutation {
+        if settings.request.sample_concatenate_permutation {
             // The space at the end of the first line is LoadGen's.
             writeln!(out, "WARNING: sample_concatenate_permutation was set to true. ")?;
             writeln!(out, "Generated samples per query might be different as the one in the setting.")?;

@@ -70,7 +70,7 @@ impl PhaseRecord {
             issued_query_count: issued.query_count,
             issued_sample_count: phase.issued_count(),
             sample_latencies_ns: SampleLatencies::recorded(Arc::clone(phase), completions.count),
-            query_latencies_ns: match settings.scenario {
+            query_latencies_ns: match settings.request.scenario {
                 Scenario::MultiStream => query_latencies(phase.samples(0), last.sample_count),
                 _ => Vec::new(),
             },

@@ -32,7 +32,7 @@ impl AccuracySampler {
     /// Returns the sampler of a test.
     #[must_use]
     pub fn new(settings: &EffectiveSettings) -> Self {
-        let offset = Mt19937::new(settings.accuracy_log_rng_seed).canonical();
+        let offset = Mt19937::new(settings.request.accuracy_log_rng_seed).canonical();
         Self {
             variates: Mt19937::new(Mt19937::DEFAULT_SEED),
             offset,
@@ -81,12 +81,12 @@ impl AccuracySampler {
 /// The share to log: as set, or the wanted number of responses over the number of samples that are expected, which
 /// wraps at 2^64 as LoadGen's does.
 fn probability(settings: &EffectiveSettings) -> f64 {
-    let target = settings.accuracy_log_sampling_target;
+    let target = settings.request.accuracy_log_sampling_target;
     if target == 0 {
-        return settings.accuracy_log_probability;
+        return settings.request.accuracy_log_probability;
     }
-    let expected = ((settings.target_qps * settings.min_duration_ms as f64) / 1000.0) as u64;
-    let expected = match settings.scenario {
+    let expected = ((settings.target_qps * settings.request.min_duration_ms as f64) / 1000.0) as u64;
+    let expected = match settings.request.scenario {
         Scenario::Offline => expected,
         _ => expected.wrapping_mul(settings.samples_per_query),
     };

@@ -41,7 +41,7 @@ pub fn phases(settings: &EffectiveSettings) -> Vec<PhasePlan> {
         |mode, sample_count| loadable_sets(settings, sample_count).map(move |set| PhasePlan { mode, set });
     let accuracy = || plans(PhaseMode::Accuracy, settings.accuracy_sample_count);
     let performance = || plans(PhaseMode::Performance, settings.performance_sample_count).take(1);
-    match settings.mode {
+    match settings.request.mode {
         TestMode::AccuracyOnly => accuracy().collect(),
         TestMode::PerformanceOnly | TestMode::FindPeakPerformance => performance().collect(),
         TestMode::SubmissionRun => accuracy().chain(performance()).collect(),
@@ -54,8 +54,8 @@ pub fn phases(settings: &EffectiveSettings) -> Vec<PhasePlan> {
 fn loadable_sets(settings: &EffectiveSettings, requested_count: u64) -> impl Iterator<Item = LoadedSet> {
     let count = requested_count.min(settings.qsl_total_count);
     let mut indices: Vec<_> = (0..count).map(SampleIndex).collect();
-    Mt19937::new(settings.qsl_rng_seed).shuffle(&mut indices);
-    let padding = match settings.scenario {
+    Mt19937::new(settings.request.qsl_rng_seed).shuffle(&mut indices);
+    let padding = match settings.request.scenario {
         Scenario::MultiStream => settings.samples_per_query as usize - 1,
         _ => 0,
     };

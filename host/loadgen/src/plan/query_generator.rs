@@ -65,11 +65,11 @@ impl QueryGenerator {
         let schedule = Schedule::new(settings, phase);
         let rule = schedule.rule();
         let accuracy = phase.mode == PhaseMode::Accuracy;
-        let stride = match settings.scenario {
+        let stride = match settings.request.scenario {
             Scenario::MultiStream => settings.samples_per_query as usize,
             _ => 1,
         };
-        let mut rng = Mt19937::new(settings.sample_index_rng_seed);
+        let mut rng = Mt19937::new(settings.request.sample_index_rng_seed);
         let mut shuffled_starts = || {
             let mut starts: Vec<usize> = (0..phase.set.end).step_by(stride).collect();
             rng.shuffle(&mut starts);
@@ -79,18 +79,18 @@ impl QueryGenerator {
         let unique_starts = shuffled_starts();
         let permutations = Permutations::new(&mut rng, set.len(), rule.permutation_count);
 
-        let equal_issue = settings.sample_concatenate_permutation;
-        let selection = match settings.scenario {
-            Scenario::Offline if !settings.performance_issue_same => {
+        let equal_issue = settings.request.sample_concatenate_permutation;
+        let selection = match settings.request.scenario {
+            Scenario::Offline if !settings.request.performance_issue_same => {
                 Selection::Copies(Copies::new(&set, rule.samples_per_query, equal_issue))
             }
             Scenario::SingleStream | Scenario::MultiStream | Scenario::Server
-                if settings.performance_issue_unique =>
+                if settings.request.performance_issue_unique =>
             {
                 Selection::Once(unique_starts)
             }
-            _ if settings.performance_issue_same => {
-                Selection::Same(settings.performance_issue_same_index as usize)
+            _ if settings.request.performance_issue_same => {
+                Selection::Same(settings.request.performance_issue_same_index as usize)
             }
             Scenario::SingleStream | Scenario::Server if equal_issue => {
                 Selection::Permutations(Box::new(permutations))
@@ -108,7 +108,7 @@ impl QueryGenerator {
             samples_per_query: rule.samples_per_query,
             rng,
             selection,
-            step: usize::from(settings.scenario == Scenario::MultiStream),
+            step: usize::from(settings.request.scenario == Scenario::MultiStream),
             position: 0,
             remaining: 0,
         }

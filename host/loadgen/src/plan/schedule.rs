@@ -41,7 +41,7 @@ pub(crate) struct GenerationRule {
 impl GenerationRule {
     pub fn new(settings: &EffectiveSettings, phase: &PhasePlan) -> Self {
         let set_len = phase.set.indices.len() as u64;
-        let offline = settings.scenario == Scenario::Offline;
+        let offline = settings.request.scenario == Scenario::Offline;
         let accuracy = phase.mode == PhaseMode::Accuracy;
         let mut samples_per_query = settings.samples_per_query;
         if accuracy && offline {
@@ -52,12 +52,12 @@ impl GenerationRule {
         let reserve = if settings.has_schedule() { 1 } else { 2 };
         let mut duration_ns = settings.target_duration_ms * reserve * 1_000_000;
         let mut min_query_count = settings.min_query_count;
-        if accuracy || settings.performance_issue_unique {
+        if accuracy || settings.request.performance_issue_unique {
             duration_ns = 0;
             min_query_count = set_len / samples_per_query;
         }
         let permutation_count = min_query_count.div_ceil(set_len);
-        let equal_issue = settings.sample_concatenate_permutation;
+        let equal_issue = settings.request.sample_concatenate_permutation;
         if equal_issue && !accuracy {
             if offline {
                 samples_per_query = samples_per_query.next_multiple_of(set_len);
@@ -94,9 +94,9 @@ impl Schedule {
     /// Returns the schedule of a phase.
     #[must_use]
     pub fn new(settings: &EffectiveSettings, phase: &PhasePlan) -> Self {
-        let arrivals = match settings.scenario {
+        let arrivals = match settings.request.scenario {
             Scenario::Server => Arrivals::Poisson {
-                rng: Box::new(Mt19937::new(settings.schedule_rng_seed)),
+                rng: Box::new(Mt19937::new(settings.request.schedule_rng_seed)),
                 rate_qps: settings.target_qps,
             },
             // The reciprocal is taken twice (here and in the effective settings), as LoadGen does it: the gap can be

@@ -30,7 +30,7 @@ use crate::{
 impl<C: Clock> Run<'_, C> {
     /// Makes the whole search. The set is loaded for each run of the widening, and once for all of the narrowing.
     pub(super) fn find_peak(&mut self, plan: &PhasePlan) -> Result<PeakSearch, LoadGenError> {
-        let mut search = PeakSearch::new(self.request);
+        let mut search = PeakSearch::new(&self.settings.request);
         let mut is_loaded = false;
         search.end = loop {
             let step = match search.next_step() {

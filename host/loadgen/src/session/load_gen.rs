@@ -107,7 +107,6 @@ impl<C: Clock> LoadGen<C> {
             recorder: &self.recorder,
             console: &self.console,
             options: &self.options,
-            request: &request,
             settings: &effective,
             sut,
             qsl,
@@ -120,7 +119,7 @@ impl<C: Clock> LoadGen<C> {
         };
         let mut peak_search = None;
         for plan in plans {
-            if effective.mode == TestMode::FindPeakPerformance {
+            if effective.request.mode == TestMode::FindPeakPerformance {
                 peak_search = Some(run.find_peak(&plan)?);
             } else if !run.is_broken() {
                 run.phase(&plan)?;
@@ -128,7 +127,6 @@ impl<C: Clock> LoadGen<C> {
         }
         let (phases, accuracy) = (run.phases, run.accuracy);
         let mut outcome = TestOutcome {
-            requested: request,
             audit,
             effective,
             sut_name: sut.name().to_owned(),
@@ -163,8 +161,10 @@ impl<C: Clock> LoadGen<C> {
     ) -> Result<(EffectiveSettings, Vec<String>), LoadGenError> {
         let (performance_count, total_count) = (qsl.performance_sample_count(), qsl.total_sample_count());
         let (effective, errors) = EffectiveSettings::new(request, performance_count, total_count)?;
-        if effective.mode == TestMode::FindPeakPerformance && effective.scenario != Scenario::Server {
-            return Err(LoadGenError::FindPeakNeedsServer { scenario: effective.scenario });
+        if effective.request.mode == TestMode::FindPeakPerformance
+            && effective.request.scenario != Scenario::Server
+        {
+            return Err(LoadGenError::FindPeakNeedsServer { scenario: effective.request.scenario });
         }
         Ok((effective, errors))
     }

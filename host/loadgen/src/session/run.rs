@@ -28,7 +28,7 @@ use crate::{
     },
     record::{phase::PhaseStart, recorder::Recorder, token_recorder::FirstTokens},
     session::{console::Console, options::LoadGenOptions},
-    settings::{effective::EffectiveSettings, test_settings::TestSettings},
+    settings::effective::EffectiveSettings,
     system::{QuerySampleLibrary, SystemUnderTest},
     time::{clock::Clock, wake::Wake},
 };
@@ -40,7 +40,6 @@ pub(super) struct Run<'a, C: Clock> {
     pub recorder: &'a Recorder<C>,
     pub console: &'a Console,
     pub options: &'a LoadGenOptions,
-    pub request: &'a TestSettings,
     pub settings: &'a EffectiveSettings,
     pub sut: &'a dyn SystemUnderTest,
     pub qsl: &'a dyn QuerySampleLibrary,
@@ -93,10 +92,12 @@ impl<C: Clock> Run<'_, C> {
             first_sample_id: self.next_sample_id,
             issuer_count: settings.issuer_count,
             arena_bytes: if self.logs_responses() { self.options.response_arena_bytes } else { 0 },
-            first_tokens: self.settings.use_token_latencies.then_some(match self.settings.scenario {
-                Scenario::Offline => FirstTokens::Optional,
-                _ => FirstTokens::Required,
-            }),
+            first_tokens: self.settings.request.use_token_latencies.then_some(
+                match self.settings.request.scenario {
+                    Scenario::Offline => FirstTokens::Optional,
+                    _ => FirstTokens::Required,
+                },
+            ),
         });
 
         let stall_guard = StallGuard {
@@ -165,9 +166,9 @@ impl<C: Clock> Run<'_, C> {
     /// not checked, as in LoadGen.
     fn start_stopwatch(&self, mode: PhaseMode) -> Option<Stopwatch> {
         let is_checked =
-            mode == PhaseMode::Performance && self.settings.mode != TestMode::FindPeakPerformance;
+            mode == PhaseMode::Performance && self.settings.request.mode != TestMode::FindPeakPerformance;
         let stopwatch = Stopwatch::start(self.clock).filter(|_| is_checked)?;
-        if self.settings.print_timestamps {
+        if self.settings.request.print_timestamps {
             self.console.print(&stopwatch.console_line());
         }
         Some(stopwatch)
@@ -175,7 +176,7 @@ impl<C: Clock> Run<'_, C> {
 
     fn stop_stopwatch(&self, stopwatch: Option<Stopwatch>) -> Option<ClockCheck> {
         let check = stopwatch?.stop(self.clock)?;
-        if self.settings.print_timestamps {
+        if self.settings.request.print_timestamps {
             check.console_lines().iter().for_each(|line| self.console.print(line));
         }
         Some(check)
@@ -183,7 +184,8 @@ impl<C: Clock> Run<'_, C> {
 
     /// Whether a performance phase logs any responses.
     fn logs_responses(&self) -> bool {
-        self.settings.accuracy_log_probability > 0.0 || self.settings.accuracy_log_sampling_target > 0
+        self.settings.request.accuracy_log_probability > 0.0
+            || self.settings.request.accuracy_log_sampling_target > 0
     }
 
     /// Whether the next phase would be pointless.

@@ -2,7 +2,7 @@
 
 use proctor_vocabulary::{Scenario, TestMode};
 
-use crate::settings::{effective::EffectiveSettings, test_settings::TestSettings};
+use crate::settings::effective::EffectiveSettings;
 
 /// An accuracy run that is paced for longer than this deserves a word, in seconds.
 const LONG_ACCURACY_RUN_S: f64 = 3600.0;
@@ -11,27 +11,26 @@ impl EffectiveSettings {
     /// Everything that a user should know before the run: settings without effect, settings that say two things, and
     /// settings with which the run cannot become VALID. Nothing of it changes what is done. Empty for settings as the
     /// rules want them.
-    ///
-    /// `request` is what these settings were derived from.
     #[must_use]
-    pub fn warnings(&self, request: &TestSettings) -> Vec<String> {
+    pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.contradictions();
-        warnings.extend(self.without_effect(request));
+        warnings.extend(self.without_effect());
         let processors = std::thread::available_parallelism().ok();
         warnings.extend(processors.and_then(|count| self.more_issuers_than(count.get() as u64)));
-        if self.mode != TestMode::AccuracyOnly {
+        if self.request.mode != TestMode::AccuracyOnly {
             warnings.extend(self.limits());
         }
-        if matches!(self.mode, TestMode::AccuracyOnly | TestMode::SubmissionRun) {
+        if matches!(self.request.mode, TestMode::AccuracyOnly | TestMode::SubmissionRun) {
             warnings.extend(self.long_accuracy_run());
         }
         warnings
     }
 
-    fn without_effect(&self, request: &TestSettings) -> Vec<String> {
+    fn without_effect(&self) -> Vec<String> {
+        let request = &self.request;
         let mut warnings = Vec::new();
         let mut tell = |is_so: bool, text: String| warnings.extend(is_so.then_some(text));
-        let scenario = self.scenario;
+        let scenario = self.request.scenario;
         for (key, is_set) in [
             ("server_coalesce_queries", request.server_coalesce_queries),
             ("server_max_async_queries", request.server_max_async_queries != 0),
@@ -40,20 +39,20 @@ impl EffectiveSettings {
             let is_idle = is_set && scenario != Scenario::Server;
             tell(is_idle, format!("{key} has no effect in {scenario}"));
         }
-        let infers = self.infer_token_latencies;
+        let infers = self.request.infer_token_latencies;
         let can_infer = matches!(scenario, Scenario::Server | Scenario::Offline);
         tell(infers && !can_infer, format!("infer_token_latencies has no effect in {scenario}"));
         tell(
-            infers && can_infer && self.token_latency_scaling_factor == 0,
+            infers && can_infer && self.request.token_latency_scaling_factor == 0,
             "infer_token_latencies makes 0 tokens per second of everything: set token_latency_scaling_factor"
                 .to_owned(),
         );
         tell(
-            self.accuracy_log_sampling_target > 0 && self.accuracy_log_probability > 0.0,
+            self.request.accuracy_log_sampling_target > 0 && self.request.accuracy_log_probability > 0.0,
             "accuracy_log_probability has no effect: accuracy_log_sampling_target replaces it".to_owned(),
         );
         tell(
-            !self.performance_issue_same && self.performance_issue_same_index != 0,
+            !self.request.performance_issue_same && self.request.performance_issue_same_index != 0,
             "performance_issue_same_index has no effect without performance_issue_same".to_owned(),
         );
         for (key, count) in [
@@ -84,14 +83,19 @@ impl EffectiveSettings {
     fn limits(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         let mut tell = |key: &str, limit: u64, least_key: &str, least: u64| {
-            if self.scenario != Scenario::Offline && limit != 0 && limit < least {
+            if self.request.scenario != Scenario::Offline && limit != 0 && limit < least {
                 warnings.push(format!(
                     "{key} = {limit} is below {least_key} = {least}: the run ends early with an error, and is INVALID"
                 ));
             }
         };
-        tell("max_query_count", self.max_query_count, "min_query_count", self.min_query_count);
-        tell("max_duration_ms", self.max_duration_ms, "min_duration_ms", self.min_duration_ms);
+        tell("max_query_count", self.request.max_query_count, "min_query_count", self.min_query_count);
+        tell(
+            "max_duration_ms",
+            self.request.max_duration_ms,
+            "min_duration_ms",
+            self.request.min_duration_ms,
+        );
         warnings
     }
 
@@ -99,7 +103,7 @@ impl EffectiveSettings {
     fn long_accuracy_run(&self) -> Option<String> {
         let sample_count = self.accuracy_sample_count.min(self.qsl_total_count);
         let duration_s = sample_count as f64 / self.target_qps;
-        (self.scenario == Scenario::Server && duration_s > LONG_ACCURACY_RUN_S).then(|| {
+        (self.request.scenario == Scenario::Server && duration_s > LONG_ACCURACY_RUN_S).then(|| {
             format!(
                 "the accuracy run issues its {sample_count} samples at server_target_qps = {}, too: about {:.1} h",
                 self.target_qps,
@@ -112,10 +116,11 @@ impl EffectiveSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::test_settings::TestSettings;
 
     fn warnings(request: TestSettings) -> Vec<String> {
         let (effective, errors) = EffectiveSettings::new(&request, 100, 50_000).unwrap();
-        let warnings = effective.warnings(&request);
+        let warnings = effective.warnings();
         assert!(errors.iter().all(|error| warnings.contains(error)));
         warnings
     }

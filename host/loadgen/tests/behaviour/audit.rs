@@ -79,7 +79,7 @@ fn an_audit_file_with_an_error_changes_nothing_and_is_told_of() {
     let text = "*.*.min_query_count = 12\n*.*.max_query_count 5\n";
     let options = LoadGenOptions { audit_config: Some(text.to_owned()), ..LoadGenOptions::default() };
     let outcome = Bench::with_options(request.clone(), options, |_, sample| after(5000, sample)).run();
-    assert_eq!(outcome.requested, request);
+    assert_eq!(outcome.effective.request, request.with_test05_applied());
     let log = detail(&outcome);
     let error = log.iter().find(|entry| entry["key"] == "error_invalid_config").unwrap();
     assert_eq!(error["value"], "expected 'key=value', line=2");

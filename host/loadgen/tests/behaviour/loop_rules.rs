@@ -147,7 +147,7 @@ fn offline_leaves_min_query_count_to_its_samples() {
     let (effective, totals) = totals(&request);
     // 1.1 * 1 s * 30/s is one more.
     assert_eq!((effective.samples_per_query, effective.min_query_count), (33, 1));
-    assert_eq!((effective.target_duration_ms, effective.min_duration_ms), (0, 1000));
+    assert_eq!((effective.target_duration_ms, effective.request.min_duration_ms), (0, 1000));
     assert_eq!((totals.query_count, totals.samples_per_query), (1, 33));
     let outcome = Bench::new(request, |_, sample| after(999 * MS, sample)).run();
     let result = outcome.performance.unwrap();

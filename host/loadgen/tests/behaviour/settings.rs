@@ -130,7 +130,7 @@ fn test_05_replaces_mode_and_seeds() {
         ..TestSettings::default()
     };
     let (effective, _) = EffectiveSettings::new(&request, 4, 10).unwrap();
-    assert_eq!((effective.mode, effective.qsl_rng_seed), (TestMode::PerformanceOnly, 2));
+    assert_eq!((effective.request.mode, effective.request.qsl_rng_seed), (TestMode::PerformanceOnly, 2));
 }
 
 /// Values of a kind, with the edges often.

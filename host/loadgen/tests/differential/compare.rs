@@ -131,8 +131,9 @@ fn compare_settings(
 fn refusal(case: &Case, configured: &Configured) -> Result<Option<String>, String> {
     let request = audited(case, &configured.settings);
     let effective = EffectiveSettings::new(&request, case.performance_count, case.total_count);
-    let is_taken =
-        |it: &EffectiveSettings| it.mode != TestMode::FindPeakPerformance || it.scenario == Scenario::Server;
+    let is_taken = |it: &EffectiveSettings| {
+        it.request.mode != TestMode::FindPeakPerformance || it.request.scenario == Scenario::Server
+    };
     if effective.is_ok_and(|(effective, _)| is_taken(&effective)) {
         return Ok(None);
     }
@@ -242,7 +243,8 @@ fn compare_test(
         differences.note("completion-rules");
     } else if !completion_errors.is_empty() {
         // A first token too many, in a test that does not measure tokens.
-        let is_harmless = !effective.use_token_latencies || effective.scenario == Scenario::Offline;
+        let is_harmless =
+            !effective.request.use_token_latencies || effective.request.scenario == Scenario::Offline;
         if !is_harmless {
             return Err(format!("the official log has {}, ours nothing", completion_errors[0]));
         }
@@ -280,7 +282,7 @@ fn compare_test(
 
 /// Whether the last phase of a stream ended with its first query, although it was to last.
 fn is_over_with_the_first(effective: &EffectiveSettings, timeline: &Timeline, official: &Logs) -> bool {
-    let streams = matches!(effective.scenario, Scenario::SingleStream | Scenario::MultiStream);
+    let streams = matches!(effective.request.scenario, Scenario::SingleStream | Scenario::MultiStream);
     let is_one = timeline.phases.last().is_some_and(|phase| phase.issues_ns.len() == 1);
     let is_natural = |entry: &Entry| entry.value.starts_with("Ending naturally");
     streams && is_one && effective.target_duration_ms > 0 && official.detail.iter().any(is_natural)
@@ -292,7 +294,7 @@ fn crowded_phase(effective: &EffectiveSettings, official: &Logs) -> Option<usize
     let is_crowded = |entry: &Entry| entry.value.contains("Ending early: Too many outstanding queries.");
     let end = official.detail.iter().position(is_crowded)?;
     let phases = official.detail[..end].iter().filter(|entry| entry.key == "generated_query_count");
-    (effective.mode == TestMode::FindPeakPerformance).then(|| phases.count() - 1)
+    (effective.request.mode == TestMode::FindPeakPerformance).then(|| phases.count() - 1)
 }
 
 /// Takes out what is about the official program itself.
@@ -316,7 +318,9 @@ fn compare_schedule(
     plans: &[PhasePlan],
     timeline: &Timeline,
 ) -> Result<(), String> {
-    if effective.scenario != Scenario::Server || effective.mode == TestMode::FindPeakPerformance {
+    if effective.request.scenario != Scenario::Server
+        || effective.request.mode == TestMode::FindPeakPerformance
+    {
         return Ok(());
     }
     for (number, (plan, phase)) in plans.iter().zip(&timeline.phases).enumerate() {
@@ -346,7 +350,8 @@ fn compare_ids(outcome: &TestOutcome, timeline: &Timeline) -> Result<(), String>
 /// Undoes what the replay cannot do or what is a listed difference: the first query of the streams came as early as the
 /// start, and completions against the rules make ours INVALID.
 fn put_right(outcome: &mut TestOutcome, timeline: &Timeline, starts_ns: &[u64], is_against_rules: bool) {
-    let streams = matches!(outcome.effective.scenario, Scenario::SingleStream | Scenario::MultiStream);
+    let streams =
+        matches!(outcome.effective.request.scenario, Scenario::SingleStream | Scenario::MultiStream);
     let mut is_changed = is_against_rules;
     for ((ours, official), start_ns) in outcome.phases.iter_mut().zip(&timeline.phases).zip(starts_ns) {
         if let (true, [only_ns]) = (streams, &official.issues_ns[..]) {

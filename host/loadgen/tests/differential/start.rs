@@ -19,7 +19,7 @@ pub fn starts_ns(
     settings: &EffectiveSettings,
     logs: &Logs,
 ) -> Result<Vec<u64>, String> {
-    let streams = matches!(settings.scenario, Scenario::SingleStream | Scenario::MultiStream);
+    let streams = matches!(settings.request.scenario, Scenario::SingleStream | Scenario::MultiStream);
     let start_ns = |(number, phase): (usize, &TimedPhase)| match modes.get(number) {
         _ if !streams => Ok(timeline.samples[phase.samples.start].scheduled_ns),
         Some(PhaseMode::Performance) => of_performance(phase, settings, logs),
@@ -48,8 +48,10 @@ fn of_performance(phase: &TimedPhase, settings: &EffectiveSettings, logs: &Logs)
         }
     }
     match logs.value("result_min_duration_met") {
-        Some("true") => high = high.min(last_ns.saturating_sub(settings.min_duration_ms * NS_PER_MS)),
-        Some("false") => low = low.max((last_ns + 1).saturating_sub(settings.min_duration_ms * NS_PER_MS)),
+        Some("true") => high = high.min(last_ns.saturating_sub(settings.request.min_duration_ms * NS_PER_MS)),
+        Some("false") => {
+            low = low.max((last_ns + 1).saturating_sub(settings.request.min_duration_ms * NS_PER_MS))
+        }
         _ => {}
     }
     if low > high {

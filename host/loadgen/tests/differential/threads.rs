@@ -59,7 +59,7 @@ fn check(effective: &EffectiveSettings, mut issued: Vec<Vec<u64>>, trace: &str) 
     for thread in 0..effective.issuer_count {
         let own: Vec<_> =
             samples.iter().filter(|it| it.sequence % effective.issuer_count == thread).collect();
-        expected.extend(calls_of(&own, effective.server_coalesce_queries)?);
+        expected.extend(calls_of(&own, effective.request.server_coalesce_queries)?);
     }
     issued.sort_unstable();
     expected.sort_unstable();

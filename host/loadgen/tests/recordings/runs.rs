@@ -95,7 +95,8 @@ impl Recording {
             }
             None => (record.issued_query_count as f64 - 1.0, 6, "result_qps_with_loadgen_overhead"),
         };
-        let is_stream = matches!(outcome.effective.scenario, Scenario::SingleStream | Scenario::MultiStream);
+        let is_stream =
+            matches!(outcome.effective.request.scenario, Scenario::SingleStream | Scenario::MultiStream);
         let Some(rate) = self.number::<f64>(key).filter(|_| is_stream) else { return vec![0] };
         let duration_ns = |rate: f64| (dividend / rate * 1e9) as u64;
         let half = 10_f64.powi(rate.log10().floor() as i32 - digits + 1) / 2.0;
@@ -288,7 +289,7 @@ fn check_trace(name: &'static str, sample_line_count: usize) {
     outcome.write_trace(&recording.identity(), &mut text).unwrap();
     let text = String::from_utf8(text).unwrap();
     serde_json::from_str::<Value>(&text).unwrap();
-    let is_server = outcome.effective.scenario == Scenario::Server;
+    let is_server = outcome.effective.request.scenario == Scenario::Server;
     let of_samples = |text: &str| {
         let of_sample = |line: &&str| {
             ["\"Sample\"", "\"Latency\"", "\"Token_Latency\"", "\"Token\""]

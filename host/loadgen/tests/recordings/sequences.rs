@@ -139,7 +139,7 @@ fn check_phase(effective: &EffectiveSettings, planned: &PhasePlan, expected: &Ph
     if let Some(expected) = &expected.schedule_ns {
         expected.check(&schedule, &format!("{what}: schedule"));
     }
-    let paced = effective.scenario == Scenario::Server || planned.mode == PhaseMode::Accuracy;
+    let paced = effective.request.scenario == Scenario::Server || planned.mode == PhaseMode::Accuracy;
     if expected.issued == "all" && paced {
         assert_eq!(generator.next_query(), None, "{what}: too many queries");
     }
@@ -148,32 +148,32 @@ fn check_phase(effective: &EffectiveSettings, planned: &PhasePlan, expected: &Ph
 
 fn check_effective(effective: &EffectiveSettings, case: &Case) {
     let got = json!({
-        "scenario": effective.scenario.name(),
-        "test_mode": effective.mode.name(),
+        "scenario": effective.request.scenario.name(),
+        "test_mode": effective.request.mode.name(),
         "samples_per_query": effective.samples_per_query,
         "target_qps": effective.target_qps,
         "target_latency_ns": effective.target_latency_ns,
         "target_latency_percentile": effective.target_latency_percentile,
         "max_async_queries": effective.max_async_queries,
         "target_duration_ms": effective.target_duration_ms,
-        "min_duration_ms": effective.min_duration_ms,
-        "max_duration_ms": effective.max_duration_ms,
+        "min_duration_ms": effective.request.min_duration_ms,
+        "max_duration_ms": effective.request.max_duration_ms,
         "min_query_count": effective.min_query_count,
-        "max_query_count": effective.max_query_count,
+        "max_query_count": effective.request.max_query_count,
         "min_sample_count": effective.min_sample_count,
-        "qsl_rng_seed": effective.qsl_rng_seed,
-        "sample_index_rng_seed": effective.sample_index_rng_seed,
-        "schedule_rng_seed": effective.schedule_rng_seed,
-        "accuracy_log_rng_seed": effective.accuracy_log_rng_seed,
-        "accuracy_log_probability": effective.accuracy_log_probability,
-        "accuracy_log_sampling_target": effective.accuracy_log_sampling_target,
-        "print_timestamps": effective.print_timestamps,
-        "performance_issue_unique": effective.performance_issue_unique,
-        "performance_issue_same": effective.performance_issue_same,
-        "performance_issue_same_index": effective.performance_issue_same_index,
+        "qsl_rng_seed": effective.request.qsl_rng_seed,
+        "sample_index_rng_seed": effective.request.sample_index_rng_seed,
+        "schedule_rng_seed": effective.request.schedule_rng_seed,
+        "accuracy_log_rng_seed": effective.request.accuracy_log_rng_seed,
+        "accuracy_log_probability": effective.request.accuracy_log_probability,
+        "accuracy_log_sampling_target": effective.request.accuracy_log_sampling_target,
+        "print_timestamps": effective.request.print_timestamps,
+        "performance_issue_unique": effective.request.performance_issue_unique,
+        "performance_issue_same": effective.request.performance_issue_same,
+        "performance_issue_same_index": effective.request.performance_issue_same_index,
         "performance_sample_count": effective.performance_sample_count,
         "accuracy_sample_count": effective.accuracy_sample_count,
-        "sample_concatenate_permutation": effective.sample_concatenate_permutation,
+        "sample_concatenate_permutation": effective.request.sample_concatenate_permutation,
     });
     for (name, expected) in case.effective.as_object().unwrap() {
         match (expected.as_f64(), got[name].as_f64()) {

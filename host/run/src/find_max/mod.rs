@@ -194,7 +194,8 @@ impl Seeker<'_> {
         let counts = |finding: &&Finding| !(is_lenient && says_only_that_samples_failed(finding));
         let mut reasons: Vec<_> = outcome.broken().into_iter().filter(counts).map(Finding::reason).collect();
         let estimate_ns = outcome.performance.as_ref().and_then(|result| result.early_stopping.estimate_ns);
-        if let (Scenario::MultiStream, Some(estimate_ns)) = (outcome.effective.scenario, estimate_ns) {
+        if let (Scenario::MultiStream, Some(estimate_ns)) = (outcome.effective.request.scenario, estimate_ns)
+        {
             let bound_ns = self.plan.longest_bound_ns();
             if estimate_ns > bound_ns {
                 reasons.push(format!(

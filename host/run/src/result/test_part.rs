@@ -96,7 +96,7 @@ impl TestPart {
             outcome.reported_phases().map(|phase| part(&phase.issue_delay)).max().unwrap_or(0)
         };
         Self {
-            mode: outcome.effective.mode.name(),
+            mode: outcome.effective.request.mode.name(),
             valid: outcome.is_valid(),
             reasons: outcome.reasons(),
             findings: outcome.findings.iter().map(FindingPart::from).collect(),

@@ -95,7 +95,8 @@ pub enum SettingsError {
 
 impl EffectiveSettings {
     /// Refuses sizes that could never be generated or numbered.
-    pub(super) fn check_sizes(&self, request: &TestSettings) -> Result<(), SettingsError> {
+    pub(super) fn check_sizes(&self) -> Result<(), SettingsError> {
+        let request = &self.request;
         let too_large = |key, value, expected: &str| {
             Err(SettingsError::OutOfRange { key, value, expected: expected.to_owned() })
         };
@@ -108,8 +109,8 @@ impl EffectiveSettings {
                 return too_large("multi_stream_interval_ms", value, "a run of at most 30 years");
             }
         }
-        match self.scenario {
-            Scenario::Offline if self.performance_issue_unique => Ok(()),
+        match self.request.scenario {
+            Scenario::Offline if self.request.performance_issue_unique => Ok(()),
             Scenario::Offline if request.min_query_count > MAX_PHASE_SAMPLES => {
                 too_large("min_query_count", min_query_count, "at most 2^48 samples")
             }
@@ -133,16 +134,16 @@ impl EffectiveSettings {
 
     /// Refuses a performance phase without queries, or with more unique queries than the set has.
     pub(super) fn check_queries(&self) -> Result<(), SettingsError> {
-        if self.mode == TestMode::AccuracyOnly {
+        if self.request.mode == TestMode::AccuracyOnly {
             return Ok(());
         }
         let set_len = self.performance_sample_count.min(self.qsl_total_count);
         let no_queries = |why: String| Err(SettingsError::NoQueries { why });
-        if self.scenario == Scenario::Offline && self.samples_per_query == 0 {
+        if self.request.scenario == Scenario::Offline && self.samples_per_query == 0 {
             return no_queries("raise min_query_count, min_duration_ms or offline_expected_qps".to_owned());
         }
-        if self.performance_issue_unique {
-            let (query_len, padding) = match self.scenario {
+        if self.request.performance_issue_unique {
+            let (query_len, padding) = match self.request.scenario {
                 Scenario::MultiStream => (self.samples_per_query, self.samples_per_query - 1),
                 _ => (self.samples_per_query, 0),
             };
@@ -153,8 +154,8 @@ impl EffectiveSettings {
                 ));
             }
             // The queries are rounded up to a multiple of the set's entries, of which each takes several.
-            if self.scenario == Scenario::MultiStream
-                && self.sample_concatenate_permutation
+            if self.request.scenario == Scenario::MultiStream
+                && self.request.sample_concatenate_permutation
                 && self.samples_per_query > 1
             {
                 return Err(SettingsError::Conflict {
@@ -166,9 +167,9 @@ impl EffectiveSettings {
         } else if self.min_query_count == 0 && self.target_duration_ms == 0 {
             return no_queries("min_query_count and min_duration_ms are both 0; raise one".to_owned());
         } else if self.min_query_count == 0
-            && self.sample_concatenate_permutation
-            && self.scenario == Scenario::Server
-            && !self.performance_issue_same
+            && self.request.sample_concatenate_permutation
+            && self.request.scenario == Scenario::Server
+            && !self.request.performance_issue_same
         {
             // The permutations are drawn for the fewest queries. MultiStream does not use them, and in SingleStream
             // there is at least one.
@@ -181,21 +182,23 @@ impl EffectiveSettings {
 
     /// Refuses to repeat a sample that is not in every loaded set of the test.
     pub(super) fn check_issue_same(&self) -> Result<(), SettingsError> {
-        if !self.performance_issue_same || self.performance_issue_unique && self.scenario != Scenario::Offline
+        if !self.request.performance_issue_same
+            || self.request.performance_issue_unique && self.request.scenario != Scenario::Offline
         {
             return Ok(());
         }
         let mut set_len = self.performance_sample_count.min(self.qsl_total_count);
-        if matches!(self.mode, TestMode::AccuracyOnly | TestMode::SubmissionRun) {
+        if matches!(self.request.mode, TestMode::AccuracyOnly | TestMode::SubmissionRun) {
             let total = self.accuracy_sample_count.min(self.qsl_total_count);
             let last = total % self.performance_sample_count;
             let smallest = if last == 0 { self.performance_sample_count } else { last };
-            set_len = if self.mode == TestMode::AccuracyOnly { smallest } else { set_len.min(smallest) };
+            set_len =
+                if self.request.mode == TestMode::AccuracyOnly { smallest } else { set_len.min(smallest) };
         }
         // In MultiStream the index is where a query starts, and only the padding keeps the query inside of the set.
-        if self.performance_issue_same_index >= set_len {
+        if self.request.performance_issue_same_index >= set_len {
             return Err(SettingsError::IssueSameOutsideSet {
-                index: self.performance_issue_same_index,
+                index: self.request.performance_issue_same_index,
                 set_len,
             });
         }

@@ -34,7 +34,7 @@ struct Bounded {
 /// The bounds that the test has: of the latency or, in token runs, of the first and of the further tokens.
 fn bounded(evidence: &Evidence<'_>) -> Vec<Bounded> {
     let Evidence { settings, result, .. } = evidence;
-    if settings.scenario != Scenario::Server {
+    if settings.request.scenario != Scenario::Server {
         return Vec::new();
     }
     let bounded = |measure, target_ns, bound_ns, is_met| Bounded { measure, target_ns, bound_ns, is_met };
@@ -42,8 +42,13 @@ fn bounded(evidence: &Evidence<'_>) -> Vec<Bounded> {
         Some(tokens) => {
             let (first, further) = (tokens.first_token.target_ns, tokens.per_output_token.target_ns);
             vec![
-                bounded(Measure::FirstToken, first, settings.server_ttft_latency, tokens.ttft_met),
-                bounded(Measure::PerOutputToken, further, settings.server_tpot_latency, tokens.tpot_met),
+                bounded(Measure::FirstToken, first, settings.request.server_ttft_latency, tokens.ttft_met),
+                bounded(
+                    Measure::PerOutputToken,
+                    further,
+                    settings.request.server_tpot_latency,
+                    tokens.tpot_met,
+                ),
             ]
         }
         None => {
@@ -97,8 +102,8 @@ pub(super) fn intervals(evidence: &Evidence<'_>) -> Option<Finding> {
 pub(super) fn early_stopping(evidence: &Evidence<'_>) -> Option<Finding> {
     let Evidence { settings, result, record, .. } = evidence;
     let (count, quantile) = (record.issued_query_count, settings.target_latency_percentile);
-    let (measure, over_count, bound_met) = match settings.scenario {
-        _ if !settings.rules.stops_early => return None,
+    let (measure, over_count, bound_met) = match settings.request.scenario {
+        _ if !settings.request.rules.stops_early => return None,
         Scenario::Offline => return None,
         Scenario::Server => {
             // Of two latencies the one that decided counts.
@@ -121,7 +126,7 @@ pub(super) fn early_stopping(evidence: &Evidence<'_>) -> Option<Finding> {
     if !bound_met {
         return Some(finding.with(Some((Remedy::MeetBoundFirst, None))));
     }
-    let is_server = settings.scenario == Scenario::Server;
+    let is_server = settings.request.scenario == Scenario::Server;
     let total = if is_server { total_queries(count, over_count, quantile) } else { Some(needed) };
     let more = |total: u64| {
         let fewest = needed.saturating_sub(count);
@@ -194,7 +199,7 @@ pub(super) fn lower_rate(
 
 /// How many queries a run at this rate has.
 fn queries_at(evidence: &Evidence<'_>, qps: f64) -> u64 {
-    let for_duration = qps * evidence.settings.min_duration_ms as f64 / 1e3;
+    let for_duration = qps * evidence.settings.request.min_duration_ms as f64 / 1e3;
     evidence.settings.min_query_count.max(for_duration.ceil() as u64).max(1)
 }
 
@@ -214,7 +219,7 @@ fn rate_by_replay(evidence: &Evidence<'_>, replay: &Replay, bound_ns: u64) -> Re
     };
     // Another run has other queries over the bound: one standard deviation more of them.
     let is_believed = |it: Replayed| {
-        if !settings.rules.stops_early {
+        if !settings.request.rules.stops_early {
             return true;
         }
         let over_count = it.over_count + (it.over_count as f64).sqrt().ceil() as u64;

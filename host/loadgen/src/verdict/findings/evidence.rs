@@ -42,7 +42,7 @@ impl<'a> Evidence<'a> {
 
     /// Queries per second of this run: the rate that was asked for, or what a system without one did.
     pub(super) fn qps(&self) -> f64 {
-        match self.settings.scenario {
+        match self.settings.request.scenario {
             Scenario::Server => self.settings.target_qps,
             Scenario::Offline => {
                 self.record.sample_latencies_ns.len() as f64 * 1e9 / self.record.max_latency_ns as f64

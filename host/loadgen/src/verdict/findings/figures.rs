@@ -46,7 +46,7 @@ fn mark_limits(findings: &mut Vec<Finding>, settings: &EffectiveSettings) {
     };
     let is_bounded = mark(findings, false, NEAR_BOUND);
     mark(findings, true, 0.0);
-    if settings.scenario == Scenario::Server && !is_bounded {
+    if settings.request.scenario == Scenario::Server && !is_bounded {
         let qps = settings.target_qps;
         let mut rate = Finding::compared(Rule::TargetRate, true, qps, qps, Unit::QueriesPerSecond);
         rate.standing = Standing::Limiting;

@@ -18,7 +18,7 @@ const NS_PER_MS: u64 = 1_000_000;
 pub(super) fn lengths(evidence: &Evidence<'_>) -> Vec<Finding> {
     let Evidence { settings, result, record, .. } = evidence;
     let duration_ns = deciding_duration_ns(record, settings) as f64;
-    let min_duration_ns = (settings.min_duration_ms * NS_PER_MS) as f64;
+    let min_duration_ns = (settings.request.min_duration_ms * NS_PER_MS) as f64;
     let is_long = result.min_duration_met;
     let duration = Finding::compared(Rule::MinDuration, is_long, duration_ns, min_duration_ns, Unit::Ns);
     let (count, min_count) = (record.issued_query_count, settings.min_query_count);
@@ -42,7 +42,7 @@ pub(super) fn lengths(evidence: &Evidence<'_>) -> Vec<Finding> {
 fn remedy(evidence: &Evidence<'_>) -> Option<(Remedy, Option<u64>)> {
     let settings = evidence.settings;
     let qps = evidence.qps();
-    let for_duration = qps * settings.min_duration_ms as f64 / 1e3;
+    let for_duration = qps * settings.request.min_duration_ms as f64 / 1e3;
     let needed_count = (settings.min_query_count as f64).max(for_duration);
     let needed_ns = needed_count * 1e9 / qps;
     let time_ns = needed_ns.is_finite().then_some(needed_ns as u64);
@@ -61,13 +61,15 @@ fn remedy(evidence: &Evidence<'_>) -> Option<(Remedy, Option<u64>)> {
         }
         // What stopped the test is a finding of its own.
         IssueEnd::Stopped | IssueEnd::Stalled => None,
-        IssueEnd::Naturally | IssueEnd::AllIssued | IssueEnd::RanOut if settings.performance_issue_unique => {
+        IssueEnd::Naturally | IssueEnd::AllIssued | IssueEnd::RanOut
+            if settings.request.performance_issue_unique =>
+        {
             Some((unique, None))
         }
-        IssueEnd::Naturally | IssueEnd::AllIssued | IssueEnd::RanOut => match settings.scenario {
+        IssueEnd::Naturally | IssueEnd::AllIssued | IssueEnd::RanOut => match settings.request.scenario {
             Scenario::SingleStream => set("single_stream_expected_latency_ns", (1e9 / qps) as u64),
             // With fixed intervals the expected latency has no say.
-            Scenario::MultiStream if settings.rules.has_intervals => {
+            Scenario::MultiStream if settings.request.rules.has_intervals => {
                 set("min_query_count", with_reserve(needed_count))
             }
             Scenario::MultiStream => set("multi_stream_expected_latency_ns", (1e9 / qps) as u64),
@@ -81,7 +83,7 @@ fn remedy(evidence: &Evidence<'_>) -> Option<(Remedy, Option<u64>)> {
 fn too_many_outstanding(evidence: &Evidence<'_>) -> Option<(Remedy, Option<u64>)> {
     let settings = evidence.settings;
     match evidence.result.token_latencies() {
-        Some(_) => lower_rate(evidence, Measure::FirstToken, settings.server_ttft_latency),
+        Some(_) => lower_rate(evidence, Measure::FirstToken, settings.request.server_ttft_latency),
         None => lower_rate(evidence, Measure::Latency, settings.target_latency_ns),
     }
 }

@@ -34,10 +34,10 @@ impl EarlyStopping {
         over_latency_count: u64,
     ) -> Self {
         let quantile = settings.target_latency_percentile;
-        if !settings.rules.stops_early {
+        if !settings.request.rules.stops_early {
             return Self { met: true, ..Self::default() };
         }
-        match settings.scenario {
+        match settings.request.scenario {
             Scenario::SingleStream => Self::single_stream(query_count, latencies, quantile),
             Scenario::MultiStream => Self::estimated(query_count, latencies, quantile),
             Scenario::Server => Self::bounded(query_count, over_latency_count, quantile),

@@ -99,11 +99,11 @@ impl PerformanceResult {
             match tokens.as_ref().and_then(|tokens| tokens.latencies.as_ref()) {
                 Some(token) => (token.ttft_met && token.tpot_met, token.early_stopping().clone()),
                 None => {
-                    let is_met = match (settings.scenario, &intervals) {
+                    let is_met = match (settings.request.scenario, &intervals) {
                         (Scenario::Server, _) => sample_latencies.target_ns <= settings.target_latency_ns,
                         (_, intervals) => intervals.is_none_or(|intervals| intervals.met()),
                     };
-                    let is_multi_stream = settings.scenario == Scenario::MultiStream;
+                    let is_multi_stream = settings.request.scenario == Scenario::MultiStream;
                     let judged = if is_multi_stream { &queries } else { &samples };
                     let query_count = record.issued_query_count;
                     (is_met, EarlyStopping::new(settings, query_count, judged, over_latency_count))
@@ -111,9 +111,9 @@ impl PerformanceResult {
             };
 
         let mut result = Self {
-            rules: settings.rules,
+            rules: settings.request.rules,
             issued_query_count: record.issued_query_count,
-            figures: match settings.scenario {
+            figures: match settings.request.scenario {
                 Scenario::SingleStream => single_stream(record, &sample_latencies),
                 Scenario::MultiStream => ScenarioFigures::MultiStream {
                     query_latencies: LatencyStatistics::of(&queries, quantile),
@@ -121,7 +121,8 @@ impl PerformanceResult {
                 Scenario::Server => server(record, settings, over_latency_count),
                 Scenario::Offline => offline(record, settings),
             },
-            min_duration_met: deciding_duration_ns(record, settings) >= settings.min_duration_ms * 1_000_000,
+            min_duration_met: deciding_duration_ns(record, settings)
+                >= settings.request.min_duration_ms * 1_000_000,
             min_queries_met: record.issued_query_count >= settings.min_query_count
                 && sample_latencies.count >= settings.min_sample_count,
             perf_constraints_met,
@@ -131,7 +132,7 @@ impl PerformanceResult {
             early_stopping,
             recommendations: Vec::new(),
         };
-        result.recommendations = Recommendation::of(&result, settings.scenario);
+        result.recommendations = Recommendation::of(&result, settings.request.scenario);
         result
     }
 
@@ -153,7 +154,7 @@ impl PerformanceResult {
 
 /// The time that the minimum duration is about.
 pub(crate) fn deciding_duration_ns(record: &PhaseRecord, settings: &EffectiveSettings) -> u64 {
-    match settings.scenario {
+    match settings.request.scenario {
         Scenario::SingleStream | Scenario::MultiStream => record.final_query_issued_ns,
         Scenario::Server => record.final_query_scheduled_ns,
         Scenario::Offline => record.max_latency_ns,
@@ -174,6 +175,7 @@ fn server(record: &PhaseRecord, settings: &EffectiveSettings, over_latency_count
         completed_samples_per_second: intervals(record) / done_s,
         over_latency_count,
         inferred_tokens_per_second: settings
+            .request
             .infer_token_latencies
             .then(|| inferred_tokens(settings, interval_count(record)) / done_s),
     }
@@ -185,6 +187,7 @@ fn offline(record: &PhaseRecord, settings: &EffectiveSettings) -> ScenarioFigure
     ScenarioFigures::Offline {
         samples_per_second: samples / duration_s,
         inferred_tokens_per_second: settings
+            .request
             .infer_token_latencies
             .then(|| inferred_tokens(settings, record.sample_latencies_ns.len()) / duration_s),
     }
@@ -201,7 +204,7 @@ fn interval_count(record: &PhaseRecord) -> u64 {
 
 /// Output tokens that a number of samples stands for. LoadGen multiplies whole numbers, which wrap at 2^64.
 fn inferred_tokens(settings: &EffectiveSettings, sample_count: u64) -> f64 {
-    settings.token_latency_scaling_factor.wrapping_mul(sample_count) as f64
+    settings.request.token_latency_scaling_factor.wrapping_mul(sample_count) as f64
 }
 
 fn seconds(ns: u64) -> f64 {

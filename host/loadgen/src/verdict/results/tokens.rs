@@ -52,7 +52,7 @@ impl TokenResult {
         settings: &EffectiveSettings,
         sample_latencies: &LatencyStatistics,
     ) -> Self {
-        let is_offline = settings.scenario == Scenario::Offline;
+        let is_offline = settings.request.scenario == Scenario::Offline;
         let duration_ns =
             if is_offline { record.max_latency_ns } else { record.final_query_all_samples_done_ns };
         Self {
@@ -75,24 +75,25 @@ impl TokenLatencies {
         let tpot = Ordered::new(&tokens.times_per_output_token_ns[..]);
         let first_token = LatencyStatistics::of(&ttft, quantile);
         let per_output_token = LatencyStatistics::of(&tpot, quantile);
-        let has_bounds = settings.scenario == Scenario::Server;
+        let has_bounds = settings.request.scenario == Scenario::Server;
 
         let queries = Ordered::new(&record.query_latencies_ns[..]);
         let early_stopping = |latencies: &Ordered<'_>, bound_ns| {
             // MultiStream judges its queries here, too.
-            let judged = if settings.scenario == Scenario::MultiStream { &queries } else { latencies };
+            let judged =
+                if settings.request.scenario == Scenario::MultiStream { &queries } else { latencies };
             let over_count = latencies.over_count(bound_ns);
             EarlyStopping::new(settings, record.issued_query_count, judged, over_count)
         };
-        let tpot_early_stopping = early_stopping(&tpot, settings.server_tpot_latency);
+        let tpot_early_stopping = early_stopping(&tpot, settings.request.server_tpot_latency);
         let ttft_early_stopping =
-            tpot_early_stopping.met.then(|| early_stopping(&ttft, settings.server_ttft_latency));
+            tpot_early_stopping.met.then(|| early_stopping(&ttft, settings.request.server_ttft_latency));
 
         let token_count = tokens.token_count as f64;
         let sample_count = sample_latencies.count as f64;
         Self {
-            ttft_met: !has_bounds || first_token.target_ns <= settings.server_ttft_latency,
-            tpot_met: !has_bounds || per_output_token.target_ns <= settings.server_tpot_latency,
+            ttft_met: !has_bounds || first_token.target_ns <= settings.request.server_ttft_latency,
+            tpot_met: !has_bounds || per_output_token.target_ns <= settings.request.server_tpot_latency,
             first_token,
             per_output_token,
             tokens_per_second_with_loadgen_overhead: token_count / seconds(record.final_query_issued_ns),
