@@ -45,104 +45,23 @@ pub enum PluginHostError {
         /// Which file.
         path: PathBuf,
     },
-    /// The plugin says that it does not speak the host's version.
-    #[error("{source_name} refuses this host: {reason}")]
-    Refused {
+    /// Host and plugin do not agree on the ABI: the plugin refuses, follows another version, or was compiled with other
+    /// types.
+    #[error("{source_name} {problem}")]
+    Version {
         /// Which plugin.
         source_name: String,
-        /// The plugin's own words.
-        reason: String,
-    },
-    /// The entry returned null and no reason.
-    #[error("{source_name} returned no table and gave no reason; it should write one to `refusal`")]
-    NullTable {
-        /// Which plugin.
-        source_name: String,
-    },
-    /// The table follows another major version of the ABI.
-    #[error(
-        "{source_name} follows ABI {major}.{minor}, this host speaks {}.x only: rebuild the plugin",
-        abi::PROCTOR_ABI_MAJOR
-    )]
-    WrongMajor {
-        /// Which plugin.
-        source_name: String,
-        /// Major version that the table names.
-        major: u32,
-        /// Minor version that the table names.
-        minor: u32,
-    },
-    /// A structure says that it is shorter than its first version, or longer than can be.
-    #[error("{source_name}: {structure}.size is {size}, which is not between {least} and {most}")]
-    StructureSize {
-        /// Which plugin.
-        source_name: String,
-        /// Name of the ABI structure.
-        structure: &'static str,
-        /// Size that it states, in bytes.
-        size: usize,
-        /// Size of the first version of the structure, in bytes.
-        least: usize,
-        /// Largest size that is believed, in bytes.
-        most: usize,
-    },
-    /// A function that every plugin has to have is null.
-    #[error("{source_name}: the required function {function} is null")]
-    NullFunction {
-        /// Which plugin.
-        source_name: String,
-        /// Structure and field.
-        function: &'static str,
-    },
-    /// A pointer is null or not aligned.
-    #[error("{source_name}: {what} is {problem}")]
-    BadPointer {
-        /// Which plugin.
-        source_name: String,
-        /// Name of the thing that it should point to.
-        what: String,
-        /// Why it cannot be read.
-        problem: &'static str,
-    },
-    /// A text is null, too long, or not UTF-8.
-    #[error("{source_name}: {what} is {problem}")]
-    BadText {
-        /// Which plugin.
-        source_name: String,
-        /// Which text.
-        what: String,
-        /// Why it cannot be used.
+        /// The disagreement, as the rest of a sentence.
         problem: String,
     },
-    /// The manifest contradicts itself or says something that has no meaning.
-    #[error("{source_name}: the manifest is wrong: {what}")]
-    BadManifest {
+    /// A structure, pointer or text of the plugin cannot be read, its manifest contradicts itself, or a function or an
+    /// extension that it has to have is missing.
+    #[error("{source_name}: {problem}")]
+    Malformed {
         /// Which plugin.
         source_name: String,
-        /// The contradiction or the value without a meaning.
-        what: String,
-    },
-    /// The manifest promises an extension that the plugin does not have.
-    #[error("{source_name}: the manifest promises \"{id}\", but {problem}")]
-    MissingExtension {
-        /// Which plugin.
-        source_name: String,
-        /// Id of the extension.
-        id: &'static str,
-        /// The missing part.
-        problem: &'static str,
-    },
-    /// Host and plugin were compiled with different ideas of one ABI version.
-    #[error(
-        "{source_name} says that it follows ABI {}.{}, but its types differ: {detail}",
-        abi::PROCTOR_ABI_MAJOR,
-        abi::PROCTOR_ABI_MINOR
-    )]
-    Layout {
-        /// Which plugin.
-        source_name: String,
-        /// The innermost difference.
-        detail: String,
+        /// Which part, and why it cannot be used.
+        problem: String,
     },
     /// An option is unknown or has a wrong value.
     #[error("plugin {plugin}: {error}")]

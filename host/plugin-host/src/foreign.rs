@@ -66,13 +66,10 @@ impl Reader<'_> {
         // SAFETY: not null and aligned as just checked; the plugin vouches for the first word.
         let size = unsafe { pointer.cast::<usize>().read() };
         if !(T::SIZE_FIRST..=STRUCTURE_SIZE_MOST).contains(&size) {
-            return Err(PluginHostError::StructureSize {
-                source_name: self.source_name.to_owned(),
-                structure: T::NAME,
-                size,
-                least: T::SIZE_FIRST,
-                most: STRUCTURE_SIZE_MOST,
-            });
+            let (name, least) = (T::NAME, T::SIZE_FIRST);
+            return Err(self.malformed(format!(
+                "{name}.size is {size}, which is not between {least} and {STRUCTURE_SIZE_MOST}"
+            )));
         }
         let mut copy = MaybeUninit::<T>::zeroed();
         // SAFETY: the plugin vouches for `size` bytes at `pointer`, and no more than the copy has room for are moved;
@@ -111,7 +108,7 @@ impl Reader<'_> {
             let size = unsafe { element.cast::<usize>().read() };
             if size != stride {
                 let what = format!("{what}[{index}].size is {size}, the first element says {stride}");
-                return Err(self.bad_manifest(what));
+                return Err(self.bad_manifest(&what));
             }
         }
         Ok(list)
@@ -150,11 +147,7 @@ impl Reader<'_> {
         if text.data.is_null() && text.length == 0 {
             return Ok(None);
         }
-        let bad = |problem: String| PluginHostError::BadText {
-            source_name: self.source_name.to_owned(),
-            what: what.to_owned(),
-            problem,
-        };
+        let bad = |problem: String| self.malformed(format!("{what} is {problem}"));
         if text.data.is_null() {
             return Err(bad(format!("null with a length of {}", text.length)));
         }
@@ -183,20 +176,25 @@ impl Reader<'_> {
             Some(_) => "empty",
             None => "null",
         };
-        Err(PluginHostError::BadText {
-            source_name: self.source_name.to_owned(),
-            what: what.to_owned(),
-            problem: problem.to_owned(),
-        })
+        Err(self.malformed(format!("{what} is {problem}")))
     }
 
-    pub(crate) fn bad_manifest(self, what: String) -> PluginHostError {
-        PluginHostError::BadManifest { source_name: self.source_name.to_owned(), what }
+    pub(crate) fn malformed(self, problem: String) -> PluginHostError {
+        PluginHostError::Malformed { source_name: self.source_name.to_owned(), problem }
+    }
+
+    /// The plugin and the host do not agree; `problem` is the rest of the sentence that begins with the plugin.
+    pub(crate) fn version(self, problem: String) -> PluginHostError {
+        PluginHostError::Version { source_name: self.source_name.to_owned(), problem }
+    }
+
+    pub(crate) fn bad_manifest(self, what: &str) -> PluginHostError {
+        self.malformed(format!("the manifest is wrong: {what}"))
     }
 
     fn check_count(self, what: &str, count: usize) -> Result<(), PluginHostError> {
         if count > LIST_COUNT_MOST {
-            return Err(self.bad_manifest(format!("{count} {what} are more than {LIST_COUNT_MOST}")));
+            return Err(self.bad_manifest(&format!("{count} {what} are more than {LIST_COUNT_MOST}")));
         }
         Ok(())
     }
@@ -209,10 +207,6 @@ impl Reader<'_> {
         } else {
             return Ok(());
         };
-        Err(PluginHostError::BadPointer {
-            source_name: self.source_name.to_owned(),
-            what: what.to_owned(),
-            problem,
-        })
+        Err(self.malformed(format!("{what} is {problem}")))
     }
 }

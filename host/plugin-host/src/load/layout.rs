@@ -4,23 +4,24 @@ use std::{ffi::c_void, path::Path};
 
 use abi_stable::library::{ROOT_MODULE_LOADER_NAME, lib_header_from_path};
 use libloading::os::unix::Library;
-use proctor_plugin_api::RootModuleRef;
+use proctor_plugin_api::{RootModuleRef, abi};
 
-use crate::error::PluginHostError;
+use crate::{error::PluginHostError, foreign::Reader};
 
 /// Compares the layout of all types, if the library has a root module. Returns whether it has.
 pub(crate) fn check_layout(
     library: &Library,
     path: &Path,
-    source_name: &str,
+    reader: Reader<'_>,
 ) -> Result<bool, PluginHostError> {
     // SAFETY: the address is only compared, never read through.
     if unsafe { library.get::<*const c_void>(ROOT_MODULE_LOADER_NAME) }.is_err() {
         return Ok(false);
     }
-    let layout = |error: &dyn std::fmt::Display| PluginHostError::Layout {
-        source_name: source_name.to_owned(),
-        detail: innermost_difference(&error.to_string()),
+    let layout = |error: &dyn std::fmt::Display| {
+        let detail = innermost_difference(&error.to_string());
+        let (major, minor) = (abi::PROCTOR_ABI_MAJOR, abi::PROCTOR_ABI_MINOR);
+        reader.version(format!("says that it follows ABI {major}.{minor}, but its types differ: {detail}"))
     };
     // Not `load_from_file`: it remembers the first library of a type and returns it for every later path.
     let header = lib_header_from_path(path).map_err(|error| layout(&error))?;

@@ -178,9 +178,7 @@ impl LoadedPlugin {
         let activity = Activity::new(source_name, None);
         let raw = negotiate(entry, reader, activity)?;
         let layout_checked = match &origin.library {
-            Some(library) if same_version(&raw) => {
-                check_layout(library, Path::new(&origin.source), source_name)?
-            }
+            Some(library) if same_version(&raw) => check_layout(library, Path::new(&origin.source), reader)?,
             _ => false,
         };
         check_functions(&raw, reader)?;
@@ -220,7 +218,6 @@ fn negotiate(
     reader: Reader<'_>,
     activity: &'static Activity,
 ) -> Result<ProctorPlugin, PluginHostError> {
-    let source_name = || reader.source_name.to_owned();
     let speaks = ProctorVersionRange {
         size: size_of::<ProctorVersionRange>(),
         major_min: abi::PROCTOR_ABI_MAJOR,
@@ -236,20 +233,19 @@ fn negotiate(
     };
     if table.is_null() {
         let reason = readable(refusal);
-        return Err(if reason.is_empty() {
-            PluginHostError::NullTable { source_name: source_name() }
+        return Err(reader.version(if reason.is_empty() {
+            "returned no table and gave no reason; it should write one to `refusal`".to_owned()
         } else {
-            PluginHostError::Refused { source_name: source_name(), reason }
-        });
+            format!("refuses this host: {reason}")
+        }));
     }
     // SAFETY: the plugin vouches for the table that it returns.
     let table = unsafe { reader.structure(table) }?;
     if table.abi_major != abi::PROCTOR_ABI_MAJOR {
-        return Err(PluginHostError::WrongMajor {
-            source_name: source_name(),
-            major: table.abi_major,
-            minor: table.abi_minor,
-        });
+        let (major, minor, spoken) = (table.abi_major, table.abi_minor, abi::PROCTOR_ABI_MAJOR);
+        return Err(reader.version(format!(
+            "follows ABI {major}.{minor}, this host speaks {spoken}.x only: rebuild the plugin"
+        )));
     }
     Ok(table)
 }

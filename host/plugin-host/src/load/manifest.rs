@@ -37,12 +37,10 @@ pub(crate) unsafe fn read_manifest(
     let raw = unsafe { reader.structure(raw) }?;
     let unknown = raw.capabilities & !CAPABILITIES;
     if unknown != 0 && !newer {
-        return Err(reader.bad_manifest(format!("unknown capability bits {unknown:#x}")));
+        return Err(reader.bad_manifest(&format!("unknown capability bits {unknown:#x}")));
     }
     if raw.capabilities & abi::PROCTOR_CAPABILITY_EXECUTE == 0 {
-        return Err(
-            reader.bad_manifest("the capability EXECUTE is missing, which every plugin has to have".into())
-        );
+        return Err(reader.bad_manifest("the capability EXECUTE is missing, which every plugin has to have"));
     }
     // SAFETY: the texts belong to the manifest, and the caller promises all that it points to.
     let (name, vendor, version, license, description) = unsafe {
@@ -56,12 +54,12 @@ pub(crate) unsafe fn read_manifest(
     };
     if !name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-') {
         let what = format!("the name {name:?} has more than lower-case letters, digits and hyphens");
-        return Err(reader.bad_manifest(what));
+        return Err(reader.bad_manifest(&what));
     }
     // SAFETY: the rows belong to the manifest, and the caller promises all that it points to.
     let rows = unsafe { reader.list("manifest.models", raw.models, raw.model_count) }?;
     if rows.is_empty() {
-        return Err(reader.bad_manifest("it declares no models".into()));
+        return Err(reader.bad_manifest("it declares no models"));
     }
     // SAFETY: the options belong to the manifest, and the caller promises all that it points to.
     let specs = unsafe { reader.list("manifest.options", raw.options, raw.option_count) }?;
@@ -76,7 +74,7 @@ pub(crate) unsafe fn read_manifest(
         // SAFETY: the option is a copy of one of the manifest's, whose texts and choices the caller promises with it.
         let spec = unsafe { read_option(reader, index, spec) }?;
         if manifest.options.iter().any(|other| other.name == spec.name) {
-            return Err(reader.bad_manifest(format!("option \"{}\" is declared twice", spec.name)));
+            return Err(reader.bad_manifest(&format!("option \"{}\" is declared twice", spec.name)));
         }
         manifest.options.push(spec);
     }
@@ -93,16 +91,16 @@ unsafe fn read_model(
 ) -> Result<ModelSupport, PluginHostError> {
     let unknown = row.scenarios & !SCENARIOS.iter().fold(0, |bits, (bit, _)| bits | bit);
     if unknown != 0 && !newer {
-        return Err(reader.bad_manifest(format!("models[{index}] has unknown scenario bits {unknown:#x}")));
+        return Err(reader.bad_manifest(&format!("models[{index}] has unknown scenario bits {unknown:#x}")));
     }
     let unknown = row.flags & !abi::PROCTOR_MODEL_DYNAMIC_SHAPES;
     if unknown != 0 && !newer {
-        return Err(reader.bad_manifest(format!("models[{index}] has unknown flags {unknown:#x}")));
+        return Err(reader.bad_manifest(&format!("models[{index}] has unknown flags {unknown:#x}")));
     }
     let scenarios: Vec<Scenario> =
         SCENARIOS.iter().filter(|(bit, _)| row.scenarios & bit != 0).map(|(_, scenario)| *scenario).collect();
     if scenarios.is_empty() {
-        return Err(reader.bad_manifest(format!("models[{index}] has no scenario")));
+        return Err(reader.bad_manifest(&format!("models[{index}] has no scenario")));
     }
     // SAFETY: the text is a field of `row`, for whose pointers the plugin vouches.
     let text = |field: &str, text| unsafe { reader.required_text(&format!("models[{index}].{field}"), text) };
@@ -133,7 +131,7 @@ unsafe fn read_option(
             reader.text(&format!("options[{index}].default_value"), raw.default_value)?,
         )
     };
-    let bad = |what: &str| reader.bad_manifest(format!("option \"{name}\" {what}"));
+    let bad = |what: &str| reader.bad_manifest(&format!("option \"{name}\" {what}"));
     if !name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_') {
         return Err(bad("has more in its name than lower-case letters, digits and underscores"));
     }

@@ -54,9 +54,7 @@ pub(super) fn check_functions(table: &ProctorPlugin, reader: Reader<'_>) -> Resu
     ];
     match functions.iter().find(|(_, is_there)| !is_there) {
         None => Ok(()),
-        Some((function, _)) => {
-            Err(PluginHostError::NullFunction { source_name: reader.source_name.to_owned(), function })
-        }
+        Some((function, _)) => Err(null_function(reader, function)),
     }
 }
 
@@ -68,8 +66,7 @@ pub(super) fn issue_extension(
     let pointer = extension(table, reader, activity, abi::PROCTOR_EXTENSION_ISSUE)?;
     // SAFETY: the id names this structure, and the plugin vouches for what it returns under the id.
     let extension = unsafe { reader.structure(pointer.cast::<ProctorIssue>()) }?;
-    let null = || null_extension_function(reader, "ProctorIssue.issue");
-    extension.issue.ok_or_else(null)
+    extension.issue.ok_or_else(|| null_function(reader, "ProctorIssue.issue"))
 }
 
 pub(super) fn virtual_extension(
@@ -80,8 +77,7 @@ pub(super) fn virtual_extension(
     let pointer = extension(table, reader, activity, abi::PROCTOR_EXTENSION_VIRTUAL_TIME)?;
     // SAFETY: the id names this structure, and the plugin vouches for what it returns under the id.
     let extension = unsafe { reader.structure(pointer.cast::<ProctorVirtualTime>()) }?;
-    let null = || null_extension_function(reader, "ProctorVirtualTime.execute");
-    extension.execute.ok_or_else(null)
+    extension.execute.ok_or_else(|| null_function(reader, "ProctorVirtualTime.execute"))
 }
 
 /// The function by which a model says how it will run; none if the plugin does not have that extension.
@@ -97,12 +93,11 @@ pub(crate) fn explain_extension(
     };
     // SAFETY: the id names this structure, and the plugin vouches for what it returns under the id.
     let extension = unsafe { reader.structure(pointer.cast::<ProctorExplain>()) }?;
-    let null = || null_extension_function(reader, "ProctorExplain.explain");
-    extension.explain.ok_or_else(null).map(Some)
+    extension.explain.ok_or_else(|| null_function(reader, "ProctorExplain.explain")).map(Some)
 }
 
-fn null_extension_function(reader: Reader<'_>, function: &'static str) -> PluginHostError {
-    PluginHostError::NullFunction { source_name: reader.source_name.to_owned(), function }
+fn null_function(reader: Reader<'_>, function: &str) -> PluginHostError {
+    reader.malformed(format!("the required function {function} is null"))
 }
 
 fn extension(
@@ -111,11 +106,7 @@ fn extension(
     activity: &'static Activity,
     id: &'static str,
 ) -> Result<*const c_void, PluginHostError> {
-    let missing = |problem| PluginHostError::MissingExtension {
-        source_name: reader.source_name.to_owned(),
-        id,
-        problem,
-    };
+    let missing = |problem| reader.malformed(format!("the manifest promises \"{id}\", but {problem}"));
     let ask = table.extension.ok_or_else(|| missing("its table has no function `extension`"))?;
     let pointer = {
         let _scope = activity.enter(Call::Extension);

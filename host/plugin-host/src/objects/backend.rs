@@ -166,6 +166,10 @@ impl BackendInner {
         self.activity.plugin()
     }
 
+    pub(crate) fn bad_demand(&self, what: String) -> PluginHostError {
+        PluginHostError::BadDemand { plugin: self.plugin().to_owned(), what }
+    }
+
     pub(crate) fn wrong_state(
         &self,
         call: Call,

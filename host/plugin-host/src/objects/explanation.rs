@@ -39,17 +39,15 @@ impl<'a> Explanation<'a> {
         if self.problem.is_some() {
             return;
         }
+        let reader = Reader { source_name: self.plugin };
         // SAFETY: `text` asks for a null `data` or `length` bytes there, for which the plugin vouches.
-        match unsafe { Reader { source_name: self.plugin }.text("its explanation", piece) } {
+        match unsafe { reader.text("its explanation", piece) } {
             Ok(piece) => self.text.push_str(&piece.unwrap_or_default()),
             Err(problem) => self.problem = Some(problem),
         }
         if self.text.len() > LENGTH_MOST {
-            self.problem = Some(PluginHostError::BadText {
-                source_name: self.plugin.to_owned(),
-                what: "its explanation".to_owned(),
-                problem: format!("longer than {LENGTH_MOST} bytes"),
-            });
+            let problem = format!("its explanation is longer than {LENGTH_MOST} bytes");
+            self.problem = Some(reader.malformed(problem));
         }
     }
 }

@@ -64,7 +64,7 @@ impl Model {
     /// # Errors
     /// As of [`create_instance`](Self::create_instance).
     pub fn create_instance_on(&self, index: u32, cpus: &[u32]) -> Result<Instance, PluginHostError> {
-        self.inner.expect(Call::CreateInstance, State::Loaded)?;
+        self.inner.expect(Call::CreateInstance, &[State::Loaded])?;
         self.inner.destroy_retired();
         if index >= self.inner.demand.instance_count || self.inner.lock_instances().contains_key(&index) {
             return Err(self.inner.backend.wrong_state(
@@ -83,9 +83,9 @@ impl Instance {
         let plugin = model.backend.plugin();
         let batch_size_max = usize::try_from(demand.batch_size_max).unwrap_or(usize::MAX);
         let buffer = OutputBuffer::new(&demand.outputs, demand.last_output_varies, batch_size_max);
-        let buffer = buffer.ok_or_else(|| PluginHostError::BadDemand {
-            plugin: plugin.to_owned(),
-            what: format!("the outputs of {batch_size_max} samples are more than the memory can hold"),
+        let buffer = buffer.ok_or_else(|| {
+            let what = format!("the outputs of {batch_size_max} samples are more than the memory can hold");
+            model.backend.bad_demand(what)
         })?;
         let activity = Activity::new(plugin, Some(index));
         let placement = ProctorPlacement {
@@ -136,7 +136,7 @@ impl Instance {
             samples.iter().map(|&index| QuerySample { id: ResponseId(0), index }).collect();
         let execute = required!(self.model.table(), execute);
         let warm_up = self.model.table().raw.warm_up.unwrap_or(execute);
-        self.model.expect_at_least(Call::WarmUp, State::Prepared)?;
+        self.model.expect(Call::WarmUp, &[State::Prepared, State::Running])?;
         // SAFETY: the function is that of a checked table; `run` hands in a live instance and batch.
         let result = self
             .run(Call::WarmUp, &batch, |instance, batch, error| unsafe { warm_up(instance, batch, error) });
@@ -152,7 +152,7 @@ impl Instance {
     /// A wrong state, a sample that is not prepared, more samples than demanded, or the plugin's failure: then every
     /// sample of the batch has failed.
     pub fn execute(&mut self, batch: &[QuerySample]) -> Result<(), PluginHostError> {
-        self.model.expect_at_least(Call::Execute, State::Running)?;
+        self.model.expect(Call::Execute, &[State::Running])?;
         let execute = required!(self.model.table(), execute);
         // SAFETY: the function is that of a checked table; `run` hands in a live instance and batch.
         self.run(Call::Execute, batch, |instance, batch, error| unsafe { execute(instance, batch, error) })
@@ -168,7 +168,7 @@ impl Instance {
         batch: &[QuerySample],
         busy_instances: u32,
     ) -> Result<u64, PluginHostError> {
-        self.model.expect_at_least(Call::ExecuteVirtual, State::Running)?;
+        self.model.expect(Call::ExecuteVirtual, &[State::Running])?;
         let execute = self.model.table().execute_virtual;
         let execute = execute.ok_or_else(|| self.model.not_declared("batches in virtual time"))?;
         let mut service_time_ns = 0;
@@ -225,9 +225,8 @@ impl Instance {
         self.results.clear();
         // Held for the call, so that the inputs stay even if the samples are released meanwhile.
         let prepared = self.model.prepared.load();
-        self.fill(batch, |index| prepared.as_ref().and_then(|prepared| prepared.inputs(index))).map_err(
-            |what| PluginHostError::BadDemand { plugin: self.model.backend.plugin().to_owned(), what },
-        )?;
+        self.fill(batch, |index| prepared.as_ref().and_then(|prepared| prepared.inputs(index)))
+            .map_err(|what| self.model.backend.bad_demand(what))?;
         let mut raw = ProctorBatch {
             size: size_of::<ProctorBatch>(),
             samples: self.scratch.samples.as_mut_ptr(),

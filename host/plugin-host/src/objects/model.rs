@@ -33,8 +33,8 @@ use crate::{
     services::{faults::PluginFault, response_size::ResponseSize},
 };
 
-/// Where a model is in its life. The numbers are ordered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// Where a model is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum State {
     Loaded,
@@ -136,9 +136,9 @@ impl Model {
         buffers: Arc<dyn SampleBuffers>,
     ) -> Result<(), PluginHostError> {
         let model = &*self.inner;
-        model.expect(Call::PrepareSamples, State::Loaded)?;
+        model.expect(Call::PrepareSamples, &[State::Loaded])?;
         let prepared = Prepared::new(samples, buffers, &model.demand.inputs, Arc::clone(&model.shapes))
-            .map_err(|what| PluginHostError::BadDemand { plugin: model.backend.plugin().to_owned(), what })?;
+            .map_err(|what| model.backend.bad_demand(what))?;
         if let Some(prepare) = model.table().raw.prepare_samples {
             let samples = prepared.samples();
             checked(model.activity, Call::PrepareSamples, |error| {
@@ -157,7 +157,7 @@ impl Model {
     /// # Errors
     /// A wrong state.
     pub fn release(&self) -> Result<(), PluginHostError> {
-        self.inner.expect(Call::ReleaseSamples, State::Prepared)?;
+        self.inner.expect(Call::ReleaseSamples, &[State::Prepared])?;
         self.inner.release();
         self.inner.destroy_retired();
         Ok(())
@@ -169,7 +169,7 @@ impl Model {
     /// A wrong state, or why the plugin cannot.
     pub fn start(&self) -> Result<(), PluginHostError> {
         let model = &*self.inner;
-        model.expect(Call::Start, State::Prepared)?;
+        model.expect(Call::Start, &[State::Prepared])?;
         model.optional(Call::Start, model.table().raw.start)?;
         model.set(State::Running);
         Ok(())
@@ -182,7 +182,7 @@ impl Model {
     /// completed yet.
     pub fn issue(&self, samples: &[QuerySample]) -> Result<(), PluginHostError> {
         let model = &*self.inner;
-        model.expect(Call::Issue, State::Running)?;
+        model.expect(Call::Issue, &[State::Running])?;
         let issue = model.table().issue.ok_or_else(|| model.not_declared("whole queries"))?;
         if let Some(first) = samples.first() {
             model.activity.set_first_sample(first.index.0);
@@ -220,7 +220,7 @@ impl Model {
     /// A wrong state.
     pub fn flush(&self) -> Result<(), PluginHostError> {
         let model = &*self.inner;
-        model.expect(Call::Flush, State::Running)?;
+        model.expect(Call::Flush, &[State::Running])?;
         if let Some(flush) = model.table().raw.flush {
             let _scope = model.activity.enter(Call::Flush);
             // SAFETY: the function is that of a checked table; the handle is live.
@@ -234,7 +234,7 @@ impl Model {
     /// # Errors
     /// A wrong state, or what the plugin says went wrong.
     pub fn stop(&self) -> Result<(), PluginHostError> {
-        self.inner.expect(Call::Stop, State::Running)?;
+        self.inner.expect(Call::Stop, &[State::Running])?;
         self.inner.stop()
     }
 }
@@ -273,15 +273,15 @@ impl ModelInner {
         self.state.store(state as u8, Ordering::Release);
     }
 
-    pub(super) fn expect(&self, call: Call, expected: State) -> Result<(), PluginHostError> {
+    /// Refuses a call that the model is in no state for.
+    #[inline]
+    pub(super) fn expect(&self, call: Call, allowed: &[State]) -> Result<(), PluginHostError> {
         let state = self.state();
-        if state == expected { Ok(()) } else { Err(self.backend.wrong_state(call, "model", state.name())) }
-    }
-
-    /// As [`expect`](Self::expect), but allows later states, too.
-    pub(crate) fn expect_at_least(&self, call: Call, expected: State) -> Result<(), PluginHostError> {
-        let state = self.state();
-        if state >= expected { Ok(()) } else { Err(self.backend.wrong_state(call, "model", state.name())) }
+        if allowed.contains(&state) {
+            Ok(())
+        } else {
+            Err(self.backend.wrong_state(call, "model", state.name()))
+        }
     }
 
     pub(crate) fn not_declared(&self, what: &'static str) -> PluginHostError {
