@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let rows = settings.explain();
     let row = rows.iter().find(|row| row.key == *setting).ok_or("no such setting")?;
-    println!("setting {} = {} ({})", row.key, row.value, row.origin);
+    println!("setting {} = {} ({})", row.key, row.effective.value, row.effective.origin);
     let flag =
         keys().iter().find(|key| key.name == setting).and_then(|key| Some((key.flag?, key.flag_help())));
     let (flag, help) = flag.ok_or("the setting has no flag")?;

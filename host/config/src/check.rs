@@ -106,7 +106,6 @@ fn scaled(raw: &Raw, key: &Key, factor: f64) -> Result<Raw, Box<ConfigError>> {
     Ok(Raw { key: name, text, ..raw.clone() })
 }
 
-/// Checks type and range of a value.
 pub(crate) fn check_value(key: &Key, raw: &Raw) -> Result<Value, Box<ConfigError>> {
     let text = raw.text.trim();
     let wrong = || wrong_type(raw, &key.expected());

@@ -25,7 +25,6 @@ pub(crate) fn read(text: &str, path: &Path, errors: &mut Vec<ConfigError>) -> Ve
     raws
 }
 
-/// A syntax error with its line.
 pub(crate) fn syntax_error(
     text: &str,
     path: &Path,

@@ -26,7 +26,6 @@ pub fn keys() -> &'static [Key] {
     &KEYS
 }
 
-/// The setting of this name.
 pub(crate) fn find(name: &str) -> Option<&'static Key> {
     keys().iter().find(|key| key.name == name)
 }

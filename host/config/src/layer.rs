@@ -57,7 +57,6 @@ impl Stack {
         self.entries.extend(layer);
     }
 
-    /// The settings of the host.
     pub(crate) fn run_settings(&self) -> RunSettings {
         RunSettings::from_values(|key| self.value(key).clone())
     }

@@ -50,9 +50,9 @@
 //!
 //! let rows = settings.explain();
 //! let row = rows.iter().find(|row| row.key == "server_target_qps").expect("it is a setting");
-//! assert_eq!(row.value, Value::Number(250.0));
-//! assert_eq!(row.origin.to_string(), "flag --set target_qps");
-//! assert!(row.overridden[0].origin.to_string().starts_with("benchmark digits-cnn"));
+//! assert_eq!(row.effective.value, Value::Number(250.0));
+//! assert_eq!(row.effective.origin.to_string(), "flag --set target_qps");
+//! assert!(row.effective.overridden[0].origin.to_string().starts_with("benchmark digits-cnn"));
 //! # Ok::<(), proctor_config::ConfigErrors>(())
 //! ```
 //!
@@ -81,12 +81,12 @@ pub use benchmark::{
     AnswerSource, BENCHMARK_SCHEMA_VERSION, Benchmark, BenchmarkFamily, Model, ModelFile, QslCounts, Quality,
     benchmark_families, benchmarks,
 };
-pub use error::{ConfigError, ConfigErrors};
+pub use error::ConfigErrors;
 pub use key::{Flag, Key, Kind};
 pub use keys::keys;
 pub use layer::{Effective, Overridden};
 pub use loader::{CONFIG_FILE, Loader};
 pub use origin::Origin;
 pub use run_settings::{IssueMode, RunSettings};
-pub use settings::{ExplainRow, SETTINGS_SCHEMA_VERSION, Settings};
+pub use settings::{ExplainRow, Settings};
 pub use value::Value;

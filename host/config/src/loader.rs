@@ -24,7 +24,7 @@ use crate::{
     origin::Origin,
     preset,
     run_settings::PRESETS,
-    settings::{SETTINGS_SCHEMA_VERSION, Settings},
+    settings::Settings,
     value::Value,
 };
 
@@ -297,7 +297,6 @@ fn resolve(stack: &Stack, benchmark: Benchmark, warnings: Vec<String>) -> Settin
         .collect();
     let options = effective.iter().filter(|(name, _)| name.contains('.'));
     Settings {
-        schema_version: SETTINGS_SCHEMA_VERSION,
         run: stack.run_settings(),
         test: stack.test_settings(),
         plugin_options: options

@@ -3,61 +3,37 @@
 use std::collections::BTreeMap;
 
 use proctor_loadgen::TestSettings;
-use serde::Serialize;
 
 use crate::{
-    benchmark::Benchmark,
-    keys,
-    layer::{Effective, Overridden},
-    origin::Origin,
-    preset,
-    run_settings::RunSettings,
-    value::Value,
+    benchmark::Benchmark, keys, layer::Effective, origin::Origin, preset, run_settings::RunSettings,
 };
 
-/// Version of the form in which [`Settings`] are serialised.
-pub const SETTINGS_SCHEMA_VERSION: u32 = 1;
-
 /// Every setting of a run.
-///
-/// Serialised, it is the schema version, each setting with its origin and what it replaces, and the warnings; the
-/// typed structs say the same and are left out.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// [`SETTINGS_SCHEMA_VERSION`].
-    pub schema_version: u32,
     /// The settings of the host and its scheduler.
-    #[serde(skip)]
     pub run: RunSettings,
     /// The settings of the load generator, with the scenario, and with the mode if one was given.
-    #[serde(skip)]
     pub test: TestSettings,
     /// The benchmark.
-    #[serde(skip)]
     pub benchmark: Benchmark,
     /// Options of plugins, `plugin.option` to value. Only the plugin knows which ones there are.
-    #[serde(skip)]
     pub plugin_options: BTreeMap<String, String>,
     /// Each setting and plugin option by name, with its origin and what it replaces.
-    #[serde(rename = "settings")]
     pub effective: BTreeMap<String, Effective>,
     /// Lines of `mlperf.conf` and `user.conf` that have no effect, or not the one that they seem to have.
     pub warnings: Vec<String>,
 }
 
 /// One line of an explanation.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ExplainRow {
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExplainRow<'a> {
     /// Name of the setting, or `plugin.option`.
-    pub key: String,
-    /// The value in effect.
-    pub value: Value,
+    pub key: &'a str,
     /// Unit of the value, or empty.
     pub unit: &'static str,
-    /// Where it comes from.
-    pub origin: Origin,
-    /// The values that it replaces, the nearest first.
-    pub overridden: Vec<Overridden>,
+    /// The value in effect, where it comes from, and what it replaces.
+    pub effective: &'a Effective,
     /// Its meaning; empty for plugin options, which the plugin explains.
     pub help: String,
 }
@@ -65,7 +41,7 @@ pub struct ExplainRow {
 impl Settings {
     /// Every setting in effect: the host's, LoadGen's, then plugin options.
     #[must_use]
-    pub fn explain(&self) -> Vec<ExplainRow> {
+    pub fn explain(&self) -> Vec<ExplainRow<'_>> {
         let known = keys::keys().iter().filter_map(|key| self.row(key.name, key.unit, key.explanation()));
         let options = self.plugin_options.keys().filter_map(|key| self.row(key, "", String::new()));
         known.chain(options).collect()
@@ -91,8 +67,7 @@ impl Settings {
             && no_limit_below(self.test.max_query_count, queries)
     }
 
-    fn row(&self, key: &str, unit: &'static str, help: String) -> Option<ExplainRow> {
-        let Effective { value, origin, overridden } = self.effective.get(key)?.clone();
-        Some(ExplainRow { key: key.to_owned(), value, unit, origin, overridden, help })
+    fn row<'a>(&'a self, key: &'a str, unit: &'static str, help: String) -> Option<ExplainRow<'a>> {
+        Some(ExplainRow { key, unit, effective: self.effective.get(key)?, help })
     }
 }

@@ -3,10 +3,11 @@
 use std::fmt;
 
 use proctor_loadgen::SettingValue;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 /// The value of a setting.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
 pub enum Value {
     /// The setting is left to the host, which its help explains.
     Unset,
@@ -55,18 +56,6 @@ impl fmt::Display for Value {
             Self::Integer(value) => value.fmt(f),
             Self::Number(value) => value.fmt(f),
             Self::Text(value) => f.pad(value),
-        }
-    }
-}
-
-impl Serialize for Value {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Unset => serializer.serialize_none(),
-            Self::Bool(value) => serializer.serialize_bool(*value),
-            Self::Integer(value) => serializer.serialize_u64(*value),
-            Self::Number(value) => serializer.serialize_f64(*value),
-            Self::Text(value) => serializer.serialize_str(value),
         }
     }
 }

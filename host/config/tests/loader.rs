@@ -249,11 +249,10 @@ fn settings_become_json_with_their_origins() {
         .set("schedule_rng_seed=18446744073709551615")
         .load()
         .unwrap();
-    let json = serde_json::to_value(&settings).unwrap();
-    assert_eq!(json["schema_version"], 1);
-    assert_eq!(json["settings"]["schedule_rng_seed"]["value"], u64::MAX);
-    assert_eq!(json["settings"]["mode"]["value"], serde_json::Value::Null);
-    let qps = &json["settings"]["server_target_qps"];
+    let json = serde_json::to_value(&settings.effective).unwrap();
+    assert_eq!(json["schedule_rng_seed"]["value"], u64::MAX);
+    assert_eq!(json["mode"]["value"], serde_json::Value::Null);
+    let qps = &json["server_target_qps"];
     let expected = serde_json::json!({
         "value": 2.5,
         "origin": {"kind": "flag", "flag": "--set server_target_qps"},

@@ -1,6 +1,6 @@
 //! `host explain`: every setting, its value, where it comes from, and what it replaces.
 
-use proctor_config::{ExplainRow, Settings};
+use proctor_config::{Effective, ExplainRow, Settings};
 
 use crate::cli::run::RunFlags;
 use proctor_run::{HostError, text};
@@ -21,13 +21,14 @@ fn explanation(settings: &Settings) -> String {
     text
 }
 
-fn row(row: &ExplainRow) -> Vec<String> {
-    let replaced = row.overridden.iter().map(|replaced| format!("{} ({})", replaced.value, replaced.origin));
+fn row(row: &ExplainRow<'_>) -> Vec<String> {
+    let Effective { value, origin, overridden } = row.effective;
+    let replaced = overridden.iter().map(|replaced| format!("{} ({})", replaced.value, replaced.origin));
     vec![
-        row.key.clone(),
-        row.value.to_string(),
+        row.key.to_owned(),
+        value.to_string(),
         row.unit.to_owned(),
-        row.origin.to_string(),
+        origin.to_string(),
         replaced.collect::<Vec<_>>().join(", "),
     ]
 }

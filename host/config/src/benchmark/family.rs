@@ -5,7 +5,6 @@ use std::path::Path;
 use proctor_vocabulary::registry::{self, Named};
 
 use super::Benchmark;
-use crate::error::ConfigError;
 
 /// A family of benchmarks, registered with `inventory::submit!`.
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +42,7 @@ pub(super) fn member(name: &str) -> Option<(&'static BenchmarkFamily, Result<Ben
     let (family, text) = families.find_map(|family| Some((family, (family.definition)(name)?)))?;
     let benchmark = text.and_then(|text| {
         let parsed = Benchmark::parse(&text, Path::new(name));
-        parsed.map_err(|errors| errors.iter().map(ConfigError::to_string).collect::<Vec<_>>().join("; "))
+        parsed.map_err(|errors| errors.0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
     });
     Some((family, benchmark))
 }

@@ -50,7 +50,7 @@ pub(crate) fn find(name: &str, origin: &Origin) -> Result<Benchmark, Vec<ConfigE
         let path = PathBuf::from(name);
         let text = fs::read_to_string(&path)
             .map_err(|source| vec![ConfigError::CannotRead { path: path.clone(), source }])?;
-        return Benchmark::parse(&text, &path);
+        return Benchmark::parse(&text, &path).map_err(|errors| errors.0);
     }
     let names = || benchmarks().iter().map(|benchmark| benchmark.id.as_str());
     let patterns = benchmark_families().into_iter().map(|family| family.pattern);

@@ -19,7 +19,7 @@ use proctor_vocabulary::{Scenario, TensorSpec};
 pub use family::{BenchmarkFamily, benchmark_families};
 pub use library::benchmarks;
 
-use crate::{check::Entry, error::ConfigError, origin::Origin, value::Value};
+use crate::{check::Entry, error::ConfigErrors, origin::Origin, value::Value};
 
 /// Version of the form of a definition file.
 pub const BENCHMARK_SCHEMA_VERSION: u64 = 1;
@@ -150,8 +150,8 @@ impl Benchmark {
     ///
     /// # Errors
     /// Everything that is wrong with it.
-    pub fn parse(text: &str, file: &Path) -> Result<Self, Vec<ConfigError>> {
-        validate::validate(definition::parse(text, file)?, file)
+    pub fn parse(text: &str, file: &Path) -> Result<Self, ConfigErrors> {
+        definition::parse(text, file).and_then(|raw| validate::validate(raw, file)).map_err(ConfigErrors)
     }
 
     /// The settings for a scenario, as a layer.
