@@ -86,12 +86,10 @@ pub(crate) fn this_program() -> Result<PathBuf, String> {
     std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))
 }
 
-/// Measurement of a worker.
 #[derive(Debug)]
 pub(crate) struct Measurement<R> {
     /// Its answer.
     pub(crate) reply: R,
-    /// The time of each call, in ns.
     pub(crate) times_ns: Vec<u64>,
     /// Share of its processors that others used meanwhile, from 0 to 1, if the system tells.
     pub(crate) foreign_share: Option<f64>,

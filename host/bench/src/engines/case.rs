@@ -13,9 +13,7 @@ pub(super) const LIMITED_PLUGIN: &str = "onnx";
 /// One benchmark with a number of samples at once and a number of threads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Case {
-    /// Id of the benchmark.
     pub(super) benchmark: String,
-    /// Id of its model.
     pub(super) model: String,
     /// Samples in a query, which is one batch.
     pub(super) batch: usize,
@@ -26,7 +24,6 @@ pub(super) struct Case {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Limit {
-    /// A time in ns.
     Ns(f64),
     /// A share of the package's time.
     Share(f64),

@@ -70,7 +70,6 @@ struct Task<'a> {
     /// As the user gave it.
     benchmark: &'a str,
     problem: &'a Problem,
-    /// For the folders of the workers.
     folder: &'a Path,
 }
 

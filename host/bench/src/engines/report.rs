@@ -178,7 +178,6 @@ fn disturbances(measured: &Measured) -> impl Iterator<Item = String> {
     differs.into_iter().chain(disturbed)
 }
 
-/// The cells of an entry.
 fn cells(row: &Row, entry: &Entry) -> Vec<String> {
     let mut cells =
         vec![row.case.batch.to_string(), row.case.threads.to_string(), entry.system.name().to_owned()];

@@ -7,7 +7,6 @@ use crate::timing::Window;
 /// Where a worker writes the outputs of the first batch, sample after sample.
 pub(super) const OUTPUT: &str = "output.bin";
 
-/// Request to a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
 pub(super) enum Request {

@@ -22,7 +22,6 @@ pub(super) struct Row {
     pub(super) entries: Vec<Entry>,
 }
 
-/// One system.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Entry {
     pub(super) system: System,
@@ -39,13 +38,11 @@ pub(super) struct Entry {
     pub(super) limit_standing: Option<Standing>,
 }
 
-/// Which system it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum System {
     /// A plugin, as the user calls it.
     Plugin(String),
-    /// The package.
     Package(Way),
 }
 
@@ -59,7 +56,6 @@ pub(super) enum Outcome {
     Failed(String),
 }
 
-/// Measurements of a system.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct Measured {
     /// Over the queries of all rounds.

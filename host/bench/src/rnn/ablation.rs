@@ -23,7 +23,6 @@ use super::{
 /// For measuring schedules of the last stage.
 const BUDGET: Duration = Duration::from_secs(1);
 
-/// Number of the stages.
 pub(super) const STAGE_COUNT: usize = Stage::ALL.len();
 
 /// Whether a layer is one of those that figure 4 is about: an LSTM, forward, over a sequence.

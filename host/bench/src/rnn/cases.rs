@@ -2,13 +2,14 @@
 
 use std::fmt;
 
+use clap::ValueEnum;
 use proctor_recipes::RnnCell;
 use proctor_recurrent_layers::TABLE_1;
 use proctor_rnn_layer::{Cell, Directions, GruReset, LayerShape, Precision};
 use serde::{Deserialize, Serialize};
 
 /// A set of layers that are reported together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Group {
     /// Table 1, LSTM and GRU, forward
@@ -21,22 +22,6 @@ pub(super) enum Group {
     Models,
     /// A small bidirectional layer, single steps, and a layer that is nothing but the call
     Extra,
-}
-
-impl Group {
-    pub(super) const ALL: [Self; 5] =
-        [Self::Table1, Self::Table1Lbr0, Self::Table1Bidir, Self::Models, Self::Extra];
-
-    /// The name of the flag.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Table1 => "table1",
-            Self::Table1Lbr0 => "table1-lbr0",
-            Self::Table1Bidir => "table1-bidir",
-            Self::Models => "models",
-            Self::Extra => "extra",
-        }
-    }
 }
 
 /// The cells that all systems have in common.
@@ -81,7 +66,6 @@ impl Kind {
         }
     }
 
-    /// Gates of the cell.
     pub(super) fn gate_count(self) -> usize {
         self.cell().gate_count()
     }
@@ -113,7 +97,6 @@ impl LayerCase {
         (step * self.batch * self.time * self.direction_count()) as f64
     }
 
-    /// Id of the model that is this layer alone.
     pub(super) fn model_id(&self) -> String {
         let Self { kind, input, hidden, batch, time, .. } = self;
         let suffix = if self.bidirectional { "-bi" } else { "" };
@@ -194,7 +177,8 @@ pub(super) fn cases(group: Group) -> Vec<Case> {
 
 /// The layers of these groups whose row has each of these texts in its name.
 pub(super) fn selected(groups: &[Group], texts: &[String]) -> Vec<Case> {
-    let all = Group::ALL.into_iter().filter(|group| groups.contains(group)).flat_map(cases);
+    let all =
+        Group::value_variants().iter().filter(|group| groups.contains(group)).flat_map(|group| cases(*group));
     let is_wanted = |case: &Case| {
         let name = case.to_string();
         texts.iter().all(|text| name.contains(text.as_str()))
@@ -208,7 +192,7 @@ mod tests {
 
     #[test]
     fn each_group_has_its_rows() {
-        let counts = Group::ALL.map(|group| cases(group).len());
+        let counts: Vec<_> = Group::value_variants().iter().map(|group| cases(*group).len()).collect();
         assert_eq!(counts, [30, 15, 30, 9, 8]);
     }
 
@@ -216,7 +200,7 @@ mod tests {
     fn rows_are_chosen_by_parts_of_their_names() {
         let chosen = |texts: &[&str]| {
             let texts: Vec<_> = texts.iter().map(|text| (*text).to_owned()).collect();
-            selected(&Group::ALL, &texts).iter().map(Case::to_string).collect::<Vec<_>>()
+            selected(Group::value_variants(), &texts).iter().map(Case::to_string).collect::<Vec<_>>()
         };
         assert_eq!(chosen(&["small-bidir"]), ["small-bidir lstm bi 24,32,1,63"]);
         assert_eq!(chosen(&["gru0 ", "1024,1024,1,"]), ["gru0 1024,1024,1,100"]);

@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-use proctor_rnn_layer::Precision as Format;
-use serde::{Deserialize, Serialize};
+use clap::{
+    Args, ValueEnum,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
+use proctor_rnn_layer::Precision;
 
 use super::cases::Group;
 use crate::{comparison::OutputFlags, timing::Window};
@@ -28,11 +30,11 @@ pub(crate) struct RnnFlags {
     #[arg(long, value_name = "OPTION=VALUE", value_parser = assignment)]
     pub(super) set: Vec<(String, String)>,
     /// Number formats of the weights, separated by commas; peers are measured in f32 alone
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "f32")]
-    pub(super) precision: Vec<Precision>,
+    #[arg(long, value_delimiter = ',', default_value = "f32", value_parser = precision())]
+    precision: Vec<Precision>,
     /// Systems to run beside it, separated by commas: onnxruntime, openvino, torch, or none
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "onnxruntime,openvino,torch")]
-    peers: Vec<PeerChoice>,
+    #[arg(long, value_delimiter = ',', default_value = "onnxruntime,openvino,torch", value_parser = ["onnxruntime", "openvino", "torch", "none"])]
+    peers: Vec<String>,
     /// A Python that has some of them; may be repeated [default: that of the virtual environment, or python3]
     #[arg(long, value_name = "PATH")]
     pub(super) python: Vec<PathBuf>,
@@ -66,36 +68,13 @@ pub(crate) struct WorkerFlags {
     pub(super) set: Vec<(String, String)>,
 }
 
-/// Number format of the weights.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Precision {
-    F32,
-    Bf16,
-    Int8,
-}
-
-/// A package to run beside ours, by its name, or none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum PeerChoice {
-    Onnxruntime,
-    Openvino,
-    Torch,
-    None,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Groups {
-    All,
-    One(Group),
-}
+/// The groups that one name stands for.
+type Groups = Vec<Group>;
 
 impl RnnFlags {
     pub(super) fn groups(&self) -> Vec<Group> {
-        let wanted = |group: &Group| {
-            self.groups.iter().any(|groups| *groups == Groups::All || *groups == Groups::One(*group))
-        };
-        Group::ALL.into_iter().filter(wanted).collect()
+        let is_wanted = |group: &Group| self.groups.iter().flatten().any(|wanted| wanted == group);
+        Group::value_variants().iter().copied().filter(is_wanted).collect()
     }
 
     /// Ascending, each once.
@@ -108,18 +87,13 @@ impl RnnFlags {
 
     /// The name of each package and of its module, each once.
     pub(super) fn peers(&self) -> Vec<&'static str> {
-        let packages = [
-            (PeerChoice::Onnxruntime, "onnxruntime"),
-            (PeerChoice::Openvino, "openvino"),
-            (PeerChoice::Torch, "torch"),
-        ];
-        let wanted = packages.into_iter().filter(|(choice, _)| self.peers.contains(choice));
-        wanted.map(|(_, name)| name).collect()
+        let is_wanted = |name: &&str| self.peers.iter().any(|peer| peer == name);
+        ["onnxruntime", "openvino", "torch"].into_iter().filter(is_wanted).collect()
     }
 
     /// f32 first, each once.
     pub(super) fn precisions(&self) -> Vec<Precision> {
-        Precision::value_variants().iter().copied().filter(|format| self.precision.contains(format)).collect()
+        Precision::ALL.into_iter().filter(|precision| self.precision.contains(precision)).collect()
     }
 
     pub(super) fn window(&self) -> Window {
@@ -127,32 +101,31 @@ impl RnnFlags {
     }
 }
 
-impl Precision {
-    /// As manifests have it.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::F32 => "f32",
-            Self::Bf16 => "bf16",
-            Self::Int8 => "int8",
-        }
-    }
-
-    pub(super) fn format(self) -> Format {
-        match self {
-            Self::F32 => Format::F32,
-            Self::Bf16 => Format::Bf16,
-            Self::Int8 => Format::Int8,
-        }
+/// As flags, tables and plugins have it.
+pub(super) fn precision_name(precision: Precision) -> &'static str {
+    match precision {
+        Precision::F32 => "f32",
+        Precision::Bf16 => "bf16",
+        Precision::Int8 => "int8",
     }
 }
 
+fn precision() -> impl TypedValueParser<Value = Precision> {
+    let named =
+        |name: String| Precision::ALL.into_iter().find(|precision| precision_name(*precision) == name);
+    PossibleValuesParser::new(Precision::ALL.map(precision_name))
+        .try_map(move |name| named(name).ok_or("no format"))
+}
+
 fn groups(text: &str) -> Result<Groups, String> {
-    let names = || Group::ALL.map(Group::name).join(", ");
-    match Group::ALL.into_iter().find(|group| group.name() == text) {
-        Some(group) => Ok(Groups::One(group)),
-        None if text == "all" => Ok(Groups::All),
-        None => Err(format!("there are the groups {}, and all", names())),
+    let all = Group::value_variants();
+    if text == "all" {
+        return Ok(all.to_vec());
     }
+    let names = || all.iter().filter_map(Group::to_possible_value).map(|value| value.get_name().to_owned());
+    Group::from_str(text, false)
+        .map(|group| vec![group])
+        .map_err(|_| format!("there are the groups {}, and all", names().collect::<Vec<_>>().join(", ")))
 }
 
 fn assignment(text: &str) -> Result<(String, String), String> {
@@ -217,7 +190,7 @@ mod tests {
     fn no_peers_and_all_groups_can_be_asked_for() {
         let flags = flags("--peers none --groups all --quick --set a=b=c").unwrap();
         assert!(flags.peers().is_empty());
-        assert_eq!(flags.groups(), Group::ALL);
+        assert_eq!(flags.groups(), Group::value_variants());
         assert_eq!(flags.set, [("a".to_owned(), "b=c".to_owned())]);
     }
 

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path, process::Command};
 
-use proctor_rnn_layer::allowed_cores;
+use proctor_rnn_layer::{Precision, allowed_cores};
 use proctor_rnn_limits::MachineLimits;
 use tempfile::TempDir;
 
@@ -10,7 +10,7 @@ use super::{
     ablation,
     answer::{answer, max_abs_error},
     cases::{Case, selected},
-    flags::{Precision, RnnFlags},
+    flags::RnnFlags,
     problem::{OUTPUT, Problem, floats},
     python_worker,
     report::Report,
@@ -150,7 +150,7 @@ fn measure_case(
     interrupt: &Interrupt,
 ) -> Result<Option<Row>, HostError> {
     let least = |threads: usize| {
-        let least_time_ns = limits.least_time_ns(&case.layer.shape(Precision::F32.format()), threads)?;
+        let least_time_ns = limits.least_time_ns(&case.layer.shape(Precision::F32), threads)?;
         Some(Limit { threads, least_time_ns })
     };
     let mut row = Row::new(case, flags.threads().into_iter().filter_map(least).collect());

@@ -14,13 +14,13 @@ use proctor_datasets::SampleStore;
 use proctor_plugin_host::{
     HostServices, Instance, LoadedPlugin, Model, ModelDemand, PluginHostError, SampleBuffers, SearchPath,
 };
-use proctor_rnn_layer::pin_to;
+use proctor_rnn_layer::{Precision, pin_to};
 use proctor_vocabulary::{ElementType, QuerySample, ResponseId, SampleIndex, Scenario, TensorSpec};
 
 use super::{
     ablation::Staged,
     cases::{Kind, LayerCase},
-    flags::{Precision, WorkerFlags},
+    flags::{WorkerFlags, precision_name},
     problem::{INITIAL_CELL, INITIAL_HIDDEN, INPUT, ONNX, OUTPUT, SAFETENSORS, bytes, floats},
     request::{Reply, Request},
 };
@@ -193,7 +193,6 @@ impl Served {
         Ok(Self { layer, instance, model, batch: batch.collect() })
     }
 
-    /// The call that is timed.
     fn call(&mut self) -> Result<(), PluginHostError> {
         self.instance.execute(&self.batch)
     }
@@ -256,7 +255,7 @@ fn demand(folder: &Path, layer: &LayerCase, precision: Precision) -> ModelDemand
     };
     ModelDemand {
         model: layer.model_id(),
-        precision: Some(precision.name().to_owned()),
+        precision: Some(precision_name(precision).to_owned()),
         device: None,
         files: vec![(format.to_owned(), folder.join(file))],
         inputs: inputs(layer),

@@ -38,11 +38,12 @@ pub(super) fn advice(name: &str, why: &[String]) -> String {
 mod tests {
     use std::{fs, process::Command};
 
+    use proctor_rnn_layer::Precision;
+
     use super::*;
     use crate::rnn::{
         answer::{TOLERANCE, answer, max_abs_error},
         cases::{Kind, LayerCase},
-        flags::Precision,
         problem::{OUTPUT, Problem, floats},
         request::{Reply, Request},
     };

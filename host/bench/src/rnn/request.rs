@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
+use proctor_rnn_layer::Precision;
 use serde::{Deserialize, Serialize};
 
-use super::{cases::LayerCase, flags::Precision};
+use super::cases::LayerCase;
 use crate::timing::Window;
 
-/// Request to a worker.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
 pub(super) enum Request {
@@ -27,7 +27,6 @@ pub(super) enum Request {
     Unload,
 }
 
-/// Reply of a worker.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Reply {
     /// Of a load: how long it took, in ms.

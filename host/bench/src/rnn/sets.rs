@@ -5,7 +5,6 @@ use super::cases::{CALL_FLOOR, Case, Group, Kind};
 /// Rows that are summed up by the geometric mean of their ratios to the best peer.
 pub(super) struct Set {
     pub(super) name: &'static str,
-    /// Target of the mean.
     pub(super) target: f64,
     has: fn(&Case) -> bool,
 }
@@ -54,12 +53,14 @@ pub(super) fn geometric_mean(values: &[f64]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use clap::ValueEnum as _;
+
     use super::*;
     use crate::rnn::cases::cases;
 
     #[test]
     fn sets_have_their_rows() {
-        let all: Vec<_> = Group::ALL.into_iter().flat_map(cases).collect();
+        let all: Vec<_> = Group::value_variants().iter().flat_map(|group| cases(*group)).collect();
         let counts = Set::ALL.map(|set| all.iter().filter(|case| set.has(case)).count());
         assert_eq!(counts, [9, 6, 9, 6, 30, 30, 15, 9, 7]);
     }

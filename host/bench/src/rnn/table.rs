@@ -1,8 +1,9 @@
 //! Measurements, and how ours compares.
 
+use proctor_rnn_layer::Precision;
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
-use super::{ablation::stage_name, answer::TOLERANCE, cases::Case, flags::Precision};
+use super::{ablation::stage_name, answer::TOLERANCE, cases::Case, flags::precision_name};
 use crate::timing::Times;
 
 /// One layer with everything that was measured of it.
@@ -44,7 +45,6 @@ pub(super) struct Entry {
     pub(super) outcome: Outcome,
 }
 
-/// Which system it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum System {
     Ours(Precision),
@@ -57,7 +57,7 @@ impl System {
     /// For people.
     pub(super) fn name(&self) -> String {
         match self {
-            Self::Ours(precision) => format!("ours in {}", precision.name()),
+            Self::Ours(precision) => format!("ours in {}", precision_name(*precision)),
             Self::Peer(name) => (*name).to_owned(),
             Self::Stage(stage) => stage_name(*stage).to_owned(),
         }
@@ -87,7 +87,6 @@ pub(super) enum Outcome {
     Error(String),
 }
 
-/// Measurements of a system.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct Measured {
     #[serde(flatten)]

@@ -1,10 +1,12 @@
 //! Ours beside other systems: layer by layer, in other number formats, and over sets of rows.
 
+use proctor_rnn_layer::Precision;
+
 use super::cell::{NONE, best_cell, milliseconds, outcome_cell, owned, peer_cell, ratio_cell};
 use crate::rnn::report::Report;
 use crate::rnn::{
     cases::Group,
-    flags::Precision,
+    flags::precision_name,
     sets::{Set, geometric_mean},
     table::{Row, System},
 };
@@ -66,7 +68,7 @@ impl Report {
         let has = |row: &&Row| formats.iter().any(|format| row.ours(*format).is_some());
         let mut head = owned(&["layer", "f32"]);
         for format in formats {
-            head.extend([format.name().to_owned(), "faster".to_owned(), "error".to_owned()]);
+            head.extend([precision_name(format).to_owned(), "faster".to_owned(), "error".to_owned()]);
         }
         let cells = |row: &Row| {
             let f32 = row.ours(Precision::F32);

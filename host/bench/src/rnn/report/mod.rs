@@ -12,13 +12,15 @@ mod stages;
 use std::collections::BTreeSet;
 
 use chrono::{SecondsFormat, Utc};
+use clap::ValueEnum;
+use proctor_rnn_layer::Precision;
 use proctor_rnn_limits::MachineLimits;
 use serde::Serialize;
 
 use super::{
     answer::TOLERANCE,
     cases::Group,
-    flags::{Precision, RnnFlags},
+    flags::RnnFlags,
     table::{Entry, Row, System},
 };
 use proctor_display::{Origin, Page, Table};
@@ -102,9 +104,10 @@ impl Report {
             tables.extend(self.threads.iter().map(|threads| self.stages_table(*threads)));
             return tables;
         }
-        let groups =
-            Group::ALL.into_iter().filter(|group| self.rows.iter().any(|row| row.case.group == *group));
-        tables.extend(groups.map(|group| self.group_table(group)));
+        let groups = Group::value_variants()
+            .iter()
+            .filter(|group| self.rows.iter().any(|row| row.case.group == **group));
+        tables.extend(groups.map(|group| self.group_table(*group)));
         tables.extend(self.precision_table());
         tables.extend(self.sets_table());
         tables

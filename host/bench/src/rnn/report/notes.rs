@@ -1,8 +1,9 @@
 //! Notes without which the tables cannot be read; marks are explained where they occur.
 
+use proctor_rnn_layer::Precision;
+
 use crate::rnn::{
     answer::TOLERANCE,
-    flags::Precision,
     table::{Entry, Measured, Outcome, System},
 };
 use crate::{foreign::FOREIGN_SHARE_MAX, rnn::report::Report};
