@@ -84,7 +84,6 @@ pub(crate) fn metric(result: &PerformanceResult, settings: &EffectiveSettings) -
     }
 }
 
-/// Metric of a search for the peak.
 pub(crate) fn peak_metric(qps: f64) -> Metric {
     Metric { name: "peak rate".to_owned(), value: qps, unit: "queries/s" }
 }

@@ -21,7 +21,6 @@ use crate::{
     observer::Observer,
 };
 
-/// An opened plugin.
 pub(crate) struct Plugin {
     pub(crate) library: LoadedPlugin,
     pub(crate) backend: Backend,

@@ -23,7 +23,6 @@ pub(crate) enum System {
     Threaded(ThreadedScheduler),
     /// Batches in virtual time.
     Simulated(SimulatedScheduler),
-    /// Whole queries.
     Whole(WholeQueries),
 }
 
@@ -136,7 +135,6 @@ impl Instance for PluginInstance {
     }
 }
 
-/// A model that takes whole queries.
 pub(crate) struct WholeQueries {
     name: String,
     model: plugin_host::Model,

@@ -109,7 +109,6 @@ impl<'a> TestRequest<'a> {
         Self { settings, folder: None, watch: None, follow: None, warms_up: true }
     }
 
-    /// A test with its logs in `folder`.
     pub(crate) fn in_folder(settings: TestSettings, folder: &'a Path) -> Self {
         Self { folder: Some(folder), ..Self::new(settings) }
     }
@@ -139,7 +138,6 @@ impl Test {
     }
 }
 
-/// Parts of a system that is to be made.
 struct SystemParts {
     config: SchedulerConfig,
     instances: Vec<PluginInstance>,

@@ -9,7 +9,6 @@ pub(crate) trait Watch: Sync {
     fn issued(&self, progress: &Progress, stop: &StopHandle);
 }
 
-/// A system with an observer.
 pub(crate) struct WatchedSystem<'a> {
     pub(crate) system: &'a dyn SystemUnderTest,
     pub(crate) watch: &'a dyn Watch,

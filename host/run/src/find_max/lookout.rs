@@ -57,7 +57,6 @@ pub(crate) struct Shown {
 }
 
 impl Lookout {
-    /// For a probe.
     pub(crate) fn of_probe(plan: &Plan, load: f64, error_probability: f64) -> Self {
         Self::new(plan, load, plan.probe_limits(load, error_probability), Goal::Probe)
     }

@@ -268,7 +268,6 @@ impl Seeker<'_> {
     }
 }
 
-/// The share of the samples that failed.
 fn failed_share(outcome: &TestOutcome) -> f64 {
     let (mut failed_count, mut count) = (0_u64, 0_u64);
     for sample in outcome.samples() {
@@ -278,7 +277,6 @@ fn failed_share(outcome: &TestOutcome) -> f64 {
     failed_count as f64 / count.max(1) as f64
 }
 
-/// Whether the finding says no more than that samples failed.
 fn says_only_that_samples_failed(finding: &Finding) -> bool {
     finding.rule == Rule::Completion(ViolationKind::Failed)
         || matches!(finding.caller_fault(), Some(Fault::Scheduler(..)))

@@ -21,7 +21,6 @@ const PROBE_PART: u64 = 5;
 const PROBE_QUERIES: u64 = 2048;
 /// Drawing the arrivals of more queries takes longer than it saves.
 const COUNTABLE_QUERIES: f64 = 1e8;
-/// Figure that is bounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bounded {
     Latency,
@@ -29,7 +28,6 @@ pub(crate) enum Bounded {
     PerToken,
 }
 
-/// A bound on a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bound {
     pub(crate) what: Bounded,
@@ -49,7 +47,6 @@ impl Bounded {
 /// The name of the constraint that all samples are to succeed.
 pub(crate) const FAILED: &str = "failed samples";
 
-/// Plan of a search.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     settings: Settings,
@@ -121,12 +118,10 @@ impl Plan {
         self.settings.run.scenario == Scenario::Server
     }
 
-    /// The unit of the load.
     pub(crate) fn unit(&self) -> &'static str {
         if self.is_server() { "queries/s" } else { "samples/query" }
     }
 
-    /// The percentile that is bounded.
     pub(crate) fn percentile(&self) -> f64 {
         self.quantile * 100.0
     }
@@ -143,7 +138,6 @@ impl Plan {
         self.bounds.iter().map(|bound| bound.bound_ns).max().unwrap_or(0)
     }
 
-    /// The settings of a full run at this load.
     pub(crate) fn at(&self, load: f64) -> Settings {
         let mut settings = self.settings.clone();
         settings.run.mode = Some(TestMode::PerformanceOnly);
@@ -180,7 +174,6 @@ impl Plan {
         }
     }
 
-    /// Most queries of a probe.
     pub(crate) fn probe_query_count(&self, load: f64) -> u64 {
         let full = self.full_query_count(load);
         (full / PROBE_PART).max(PROBE_QUERIES).min(full)

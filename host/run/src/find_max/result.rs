@@ -23,7 +23,6 @@ use crate::{
 /// Version of the form of the file.
 pub(crate) const FIND_MAX_SCHEMA_VERSION: u32 = 1;
 
-/// Result of a search.
 #[derive(Debug, Serialize)]
 pub(crate) struct FindMaxResult<'a> {
     schema_version: u32,

@@ -27,7 +27,6 @@ pub(crate) struct State {
     pub(crate) search: Search,
     /// A point for each probe and full run, in the order in which they were made.
     pub(crate) curve: Vec<Point>,
-    /// Outcome of each full run.
     pub(crate) full_runs: Vec<FullRun>,
 }
 

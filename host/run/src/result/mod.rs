@@ -116,7 +116,6 @@ pub(crate) struct BenchmarkPart {
     pub(crate) preprocessing: String,
     pub(crate) total_sample_count: u64,
     pub(crate) performance_sample_count: u64,
-    /// Accuracy of the reference model.
     pub(crate) accuracy_reference: f64,
     pub(crate) accuracy_target_ratio: f64,
 }
@@ -136,7 +135,6 @@ pub(crate) struct PluginPart {
     /// `batches` or `whole queries`: what the plugin was given.
     pub(crate) dispatch: &'static str,
     pub(crate) options: BTreeMap<String, String>,
-    /// The files of the model that it read.
     pub(crate) model_files: Vec<FoundFile>,
     /// Figures of the plugin's own; not in virtual time.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -72,12 +72,10 @@ pub(crate) struct FiguresPart {
     pub(crate) intervals: Option<IntervalPart>,
 }
 
-/// Counts of the scheduler.
 #[derive(Debug, Serialize)]
 pub(crate) struct SchedulerPart {
     pub(crate) batch_count: u64,
     pub(crate) batch_size_mean: f64,
-    /// Number of batches by their size.
     pub(crate) batch_sizes: BTreeMap<usize, u64>,
     pub(crate) rejected_sample_count: u64,
     pub(crate) queue_depth_max: usize,

@@ -5,7 +5,6 @@ use serde::Serialize;
 
 use crate::figures::Latencies;
 
-/// Tokens of a run.
 #[derive(Debug, Serialize)]
 pub(crate) struct TokenPart {
     /// Output tokens of all completed samples; null if they are only inferred.
