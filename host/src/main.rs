@@ -1,22 +1,63 @@
-//! The benchmark host: the command line, a module for each command, and the printing of what comes of them.
+//! The benchmark host: the command line, with a module for each command.
 //!
 //! A run itself is the crate `proctor_run`.
 
 #![forbid(unsafe_code)]
 
-mod cli;
 mod commands;
+mod setting_flags;
+mod values;
 
 use clap::Parser;
+use proctor_display::EXIT_CODES;
 // The default plugin is linked in, and a family of benchmarks. They register themselves, for which the linker has to
 // see them used.
 use cpu_rnn_sut as _;
 use proctor_recurrent_layers as _;
 
-use crate::cli::Cli;
+use crate::commands::Command;
+
+/// Proctor: measures how fast and how well a plugin runs a machine-learning model.
+///
+/// A benchmark is a model with its data; a plugin is what runs the model. Queries arrive in one of four scenarios;
+/// the result is a metric, VALID or INVALID by the rules of MLPerf Inference, and the accuracy of the answers.
+#[derive(Debug, Parser)]
+#[command(name = "host", version, arg_required_else_help = true, after_help = EXIT_CODES, after_long_help = HELP)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const HELP: &str = "\
+Examples:
+  host run                           digits, LSTM, the CPU plugin: a few seconds
+  host run --plugin ./libmine_sut.so --scenario Server --target-qps 500
+  host describe mock                 what a plugin can run, and its options
+  host find-max --plugin mock        the highest rate that is VALID
+  host explain --scenario Offline    every setting, and where it comes from
+  host bench                         what the harness itself costs
+
+Settings come, the weakest first, from defaults, the preset, the benchmark,
+proctor.toml, --mlperf-conf, --user-conf, environment variables
+(PROCTOR_BATCH_SIZE=8) and flags. PROCTOR_LOG shows more of what happens (error,
+warn, info, debug, trace); PROCTOR_PLUGIN_PATH names folders with plugins.
+
+Exit codes: see `host run --help`.";
 
 fn main() {
     let cli = Cli::parse();
     proctor_display::start_log();
     proctor_display::end(commands::execute(&cli.command))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
 }

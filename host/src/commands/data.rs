@@ -1,43 +1,100 @@
 //! `host data`: the models that are made here.
 
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
 use proctor_config::Settings;
 use proctor_datasets::DataRoot;
 use proctor_recipes::{
     RNN_PATTERN, check_format, find_model, find_or_make_model, make_model, model_names, recipe,
 };
 
-use crate::cli::data::{DataCommand, DataFlags};
+use super::run::RunFlags;
+use crate::setting_flags::SettingFlags;
 use proctor_display::FileLine;
 use proctor_run::{
     HostError, lasting_folder,
     text::{megabytes, table},
 };
 
-/// Does what is asked for, and returns what to print.
-///
-/// # Errors
-/// If there is no such model, or it cannot be made.
-pub(crate) fn data(flags: &DataFlags) -> Result<String, HostError> {
-    let settings = flags.command.run().load()?;
-    let root = DataRoot::new(settings.run.data_root.as_deref());
-    match &flags.command {
-        DataCommand::List { .. } => Ok(list(&settings, &root)),
-        DataCommand::MakeModel { name, out, .. } => {
-            let mut progress = FileLine::default();
-            let made = match out {
-                Some(folder) => make_model(name, folder, &mut |path, done| progress.show(path, done))?,
-                None => find_or_make_model(name, &root, &lasting_folder(&settings), &mut |path, done| {
-                    progress.show(path, done);
-                })?,
-            };
-            let told = made.files().map(|file| {
-                let was = if file.is_new { "made" } else { "is there already" };
-                format!("{} {was}\nsha256 {}\n", file.path.display(), file.sha256)
-            });
-            Ok(told.collect())
+/// Flags of `host data`.
+#[derive(Debug, Args)]
+pub(crate) struct DataFlags {
+    #[command(subcommand)]
+    command: DataCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DataCommand {
+    /// List the models that can be made, their size, and where they are if they have been made
+    List {
+        /// Folder of the data sets and models
+        #[arg(long, value_name = "FOLDER")]
+        data_root: Option<String>,
+    },
+    /// Make the files of a model, which a run otherwise does when it first needs them
+    #[command(after_help = MAKE_MODEL_HELP)]
+    MakeModel {
+        /// Name of the model
+        name: String,
+        /// Folder for the files [default: `generated` in the folder of the data sets, or in that of caches]
+        #[arg(long, value_name = "FOLDER")]
+        out: Option<PathBuf>,
+        /// Folder of the data sets and models
+        #[arg(long, value_name = "FOLDER", conflicts_with = "out")]
+        data_root: Option<String>,
+    },
+}
+
+impl DataFlags {
+    /// Does what is asked for, and returns what to print.
+    ///
+    /// # Errors
+    /// If there is no such model, or it cannot be made.
+    pub(super) fn run(&self) -> Result<String, HostError> {
+        let (DataCommand::List { data_root } | DataCommand::MakeModel { data_root, .. }) = &self.command;
+        let settings = SettingFlags::default().with("data_root", data_root.as_deref());
+        let settings = RunFlags { settings, ..RunFlags::default() }.load()?;
+        let root = DataRoot::new(settings.run.data_root.as_deref());
+        match &self.command {
+            DataCommand::List { .. } => Ok(list(&settings, &root)),
+            DataCommand::MakeModel { name, out, .. } => {
+                let mut progress = FileLine::default();
+                let made = match out {
+                    Some(folder) => make_model(name, folder, &mut |path, done| progress.show(path, done))?,
+                    None => {
+                        find_or_make_model(name, &root, &lasting_folder(&settings), &mut |path, done| {
+                            progress.show(path, done);
+                        })?
+                    }
+                };
+                let told = made.files().map(|file| {
+                    let was = if file.is_new { "made" } else { "is there already" };
+                    format!("{} {was}\nsha256 {}\n", file.path.display(), file.sha256)
+                });
+                Ok(told.collect())
+            }
         }
     }
 }
+
+pub(super) const DATA_HELP: &str = "\
+Examples:
+  host data list
+  host data make-model gnmt
+  host data make-model rnn-lstm-256-256-1-100 --out models";
+
+const MAKE_MODEL_HELP: &str = "\
+Examples:
+  host data make-model gnmt
+  host data make-model resnet50 --out models
+  host data make-model rnn-lstm-256-256-1-100 --out models
+
+The weights are random, of the true shape and from a fixed seed, so that the file
+is the same everywhere. It is written under another name and renamed when it is
+whole. NAME.safetensors holds the weights; models of general engines have a graph,
+too, NAME.onnx, whose constants are in the same file of weights: keep both in one
+folder.";
 
 fn list(settings: &Settings, root: &DataRoot) -> String {
     let fallback = lasting_folder(settings);

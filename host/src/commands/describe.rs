@@ -1,29 +1,73 @@
 //! `host describe`: what a plugin says of itself, its options, and how it will run a model.
 
+use clap::Args;
 use proctor_config::Loader;
 use proctor_plugin_api::{Manifest, ModelSupport, OptionSpec};
 use proctor_plugin_host::{LoadedPlugin, PluginIdentity, SearchPath, crash};
 
-use crate::cli::run::RunFlags;
+use super::run::RunFlags;
+use crate::setting_flags::SettingFlags;
 use proctor_display::Terminal;
 use proctor_run::{HostError, Interrupt, explain_model, text};
 
+/// Flags of `host describe`.
+#[derive(Debug, Args)]
+pub(crate) struct DescribeFlags {
+    /// Name of a plugin, or path of its library.
+    plugin: String,
+    /// Load the model of this benchmark, as a run would, and show how the plugin will run it
+    #[arg(long, value_name = "BENCHMARK")]
+    plan: Option<String>,
+    /// With --plan: the scenario of the run [default: SingleStream]
+    #[arg(long, requires = "plan")]
+    scenario: Option<String>,
+    /// With --plan: most samples in a batch [default: 1]
+    #[arg(long, value_name = "SAMPLES", requires = "plan")]
+    batch_size: Option<String>,
+    /// With --plan: precision to compute in [default: the plugin's first for the model]
+    #[arg(long, requires = "plan")]
+    precision: Option<String>,
+    /// With --plan: folder of the data sets and models
+    #[arg(long, value_name = "FOLDER", requires = "plan")]
+    data_root: Option<String>,
+    /// With --plan: set any setting, or an option of the plugin as PLUGIN.OPTION; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", requires = "plan")]
+    set: Vec<String>,
+}
+
+impl DescribeFlags {
+    /// The plugin's description of itself; with `--plan`, its own explanation of how it would run a model.
+    ///
+    /// # Errors
+    /// The errors of the settings, and of loading the plugin or the model.
+    pub(super) fn run(&self) -> Result<String, HostError> {
+        let Some(benchmark) = &self.plan else { return describe(&self.plugin) };
+        let settings = SettingFlags::default()
+            .with("plugin", Some(&self.plugin))
+            .with("benchmark", Some(benchmark))
+            .with("scenario", self.scenario.as_deref())
+            .with("batch_size", self.batch_size.as_deref())
+            .with("precision", self.precision.as_deref())
+            .with("data_root", self.data_root.as_deref());
+        let run = RunFlags { settings, set: self.set.clone(), ..RunFlags::default() };
+        explain_model(&run.load()?, &Interrupt::never(Terminal::observer()))
+    }
+}
+
+pub(super) const DESCRIBE_HELP: &str = "\
+Examples:
+  host describe cpu-rnn
+  host describe cpu-rnn --plan digits-lstm --set cpu-rnn.threads=2
+  host describe target/release/libmock_sut.so";
+
 /// The description of a plugin, given by name or path. It is loaded for it, but not opened.
-pub(crate) fn describe(plugin: &str) -> Result<String, HostError> {
+fn describe(plugin: &str) -> Result<String, HostError> {
     let settings = Loader::from_system().load()?;
     let location = SearchPath::standard(&settings.run.plugin_path).find(plugin)?;
     // There is no run folder for the report.
     crash::install(&std::env::temp_dir().join(format!("proctor-crash-{}.txt", std::process::id())))?;
     let library = LoadedPlugin::load(&location)?;
     Ok(description(library.manifest(), library.identity()))
-}
-
-/// The plugin's own explanation of how it would run the model of a run with these flags.
-///
-/// # Errors
-/// The errors of the settings and of [`explain_model`].
-pub(crate) fn plan(flags: &RunFlags) -> Result<String, HostError> {
-    explain_model(&flags.load()?, &Interrupt::never(Terminal::observer()))
 }
 
 fn description(manifest: &Manifest, identity: &PluginIdentity) -> String {

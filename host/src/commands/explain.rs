@@ -2,11 +2,16 @@
 
 use proctor_config::{Effective, ExplainRow, Settings};
 
-use crate::cli::run::RunFlags;
+use super::run::RunFlags;
 use proctor_run::{HostError, text};
 
+pub(super) const EXPLAIN_HELP: &str = "\
+Examples:
+  host explain
+  host explain --scenario Server --set target_latency=15 --user-conf user.conf";
+
 /// The text for the settings of these flags.
-pub(crate) fn explain(flags: &RunFlags) -> Result<String, HostError> {
+pub(super) fn explain(flags: &RunFlags) -> Result<String, HostError> {
     Ok(explanation(&flags.load()?))
 }
 

@@ -6,11 +6,24 @@ use proctor_datasets::dataset_entries;
 use proctor_plugin_host::{PluginLocation, SearchPath};
 use proctor_scheduler::policies;
 
-use crate::cli::ListKind;
 use proctor_run::{HostError, text};
 
+/// Kinds of things that can be listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ListKind {
+    Plugins,
+    Benchmarks,
+    Datasets,
+    Policies,
+}
+
+pub(super) const LIST_HELP: &str = "\
+Examples:
+  host list
+  host list plugins";
+
 /// The list of one kind, or of all.
-pub(crate) fn list(kind: Option<ListKind>) -> Result<String, HostError> {
+pub(super) fn list(kind: Option<ListKind>) -> Result<String, HostError> {
     let kinds = kind.as_ref().map_or(ListKind::value_variants(), std::slice::from_ref);
     let mut lists = Vec::new();
     for wanted in kinds {

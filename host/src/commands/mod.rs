@@ -1,15 +1,54 @@
-//! A module for each command: it takes its flags, has the work done, and prints what came of it.
+//! The commands, a module each: its flags with their help, and what it does with them.
 
-pub(crate) mod bench;
+mod bench;
 mod data;
 mod describe;
 mod explain;
+mod find_max;
 mod list;
+mod run;
 
-use proctor_display::{Terminal, print};
-use proctor_run::{Conclusion, HostError, Interrupt, find_max, run};
+use clap::Subcommand;
+use proctor_display::{EXIT_CODES, print};
+use proctor_run::{Conclusion, HostError};
 
-use crate::cli::Command;
+use self::{
+    bench::{BENCH_HELP, BenchFlags},
+    data::{DATA_HELP, DataFlags},
+    describe::{DESCRIBE_HELP, DescribeFlags},
+    explain::EXPLAIN_HELP,
+    find_max::{FIND_MAX_HELP, FindMaxFlags},
+    list::{LIST_HELP, ListKind},
+    run::{RUN_HELP, RunFlags},
+};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a benchmark: accuracy, then performance, then the verdict.
+    #[command(allow_negative_numbers = true, after_help = EXIT_CODES, after_long_help = format!("{RUN_HELP}\n\n{EXIT_CODES}"))]
+    Run(RunFlags),
+    /// Find the highest rate of Server, or the most samples of a query of MultiStream, that is VALID.
+    #[command(allow_negative_numbers = true, after_help = EXIT_CODES, after_long_help = format!("{FIND_MAX_HELP}\n\n{EXIT_CODES}"))]
+    FindMax(FindMaxFlags),
+    /// List plugins, benchmarks, data sets and policies.
+    #[command(after_help = LIST_HELP)]
+    List {
+        /// The kind to list; all if left out.
+        kind: Option<ListKind>,
+    },
+    /// Show what a plugin can run, and its options; or how it will run a model.
+    #[command(after_help = DESCRIBE_HELP)]
+    Describe(DescribeFlags),
+    /// Make model files that are generated, and list them.
+    #[command(after_help = DATA_HELP)]
+    Data(DataFlags),
+    /// Show each setting that a run with these flags would have, and where it comes from.
+    #[command(allow_negative_numbers = true, after_help = EXPLAIN_HELP)]
+    Explain(RunFlags),
+    /// Measure the harness itself, what it adds to what it measures; or layers and models beside other systems.
+    #[command(after_help = BENCH_HELP)]
+    Bench(BenchFlags),
+}
 
 /// Executes a command.
 ///
@@ -17,22 +56,12 @@ use crate::cli::Command;
 /// The errors of the command.
 pub(crate) fn execute(command: &Command) -> Result<Conclusion, HostError> {
     let text = match command {
-        Command::Run(flags) => {
-            let settings = flags.load()?;
-            return run(settings, &Interrupt::install(Terminal::observer())?)
-                .map(|result| result.conclusion());
-        }
-        Command::FindMax(flags) => {
-            let settings = flags.load()?;
-            return find_max(settings, &flags.options(), &Interrupt::install(Terminal::observer())?);
-        }
-        Command::Bench(flags) => return bench::bench(flags),
+        Command::Run(flags) => return flags.run(),
+        Command::FindMax(flags) => return flags.run(),
+        Command::Bench(flags) => return flags.run(),
         Command::List { kind } => list::list(*kind)?,
-        Command::Describe(flags) => match flags.run() {
-            None => describe::describe(&flags.plugin)?,
-            Some(run) => describe::plan(&run)?,
-        },
-        Command::Data(flags) => data::data(flags)?,
+        Command::Describe(flags) => flags.run()?,
+        Command::Data(flags) => flags.run()?,
         Command::Explain(flags) => explain::explain(flags)?,
     };
     print(text);

@@ -3,7 +3,7 @@
 use proctor_loadgen::{PhaseOutcome, TestOutcome, TestSettings, Wait, WaitPolicy};
 use proctor_vocabulary::Scenario;
 
-use crate::cli::bench::HarnessFlags;
+use super::flags::HarnessFlags;
 use proctor_run::{Dispatch, Latencies, NullTest, query_latencies};
 
 /// A rate that no harness keeps up with, so that every query is overdue.

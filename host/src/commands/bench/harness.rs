@@ -6,7 +6,7 @@ use super::{
     official_loadgen::{Comparison, Official},
     report::{Report, Row},
 };
-use crate::cli::bench::HarnessFlags;
+use super::flags::HarnessFlags;
 use proctor_display::{Steps, Terminal, print};
 use proctor_run::{Conclusion, HostError, Interrupt, write_json};
 

@@ -8,6 +8,7 @@
 //! `host-bench`, which is not linked into what a submitter trusts; [`sibling`] starts it.
 
 mod experiment;
+mod flags;
 mod harness;
 mod memory;
 mod official_loadgen;
@@ -15,24 +16,84 @@ mod quantity;
 mod report;
 mod sibling;
 
+use std::ffi::OsString;
+
+use clap::{Args, Subcommand};
 use proctor_display::print;
 use proctor_run::{Conclusion, HostError};
 
-use crate::cli::bench::{BenchFlags, BenchKind};
+use self::flags::HarnessFlags;
 
-/// Measures what the flags ask for.
-///
-/// # Errors
-/// If something cannot be measured, or the figures not be written.
-pub(crate) fn bench(flags: &BenchFlags) -> Result<Conclusion, HostError> {
-    match &flags.kind {
-        None => harness::bench(&flags.harness),
-        Some(BenchKind::Harness(harness)) => harness::bench(harness),
-        Some(BenchKind::Rnn { flags }) => sibling::start("rnn", flags),
-        Some(BenchKind::Engines { flags }) => sibling::start("engines", flags),
-        Some(BenchKind::MemoryProbe { query_count }) => {
-            print(memory::probe(*query_count)?);
-            Ok(Conclusion::Good)
+/// Flags of `host bench`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct BenchFlags {
+    #[command(subcommand)]
+    kind: Option<BenchKind>,
+    #[command(flatten)]
+    harness: HarnessFlags,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BenchKind {
+    /// The harness itself, with a plugin that completes at once: what `host bench` alone does.
+    #[command(after_help = BENCH_HELP)]
+    Harness(HarnessFlags),
+    /// Recurrent layers on the CPU: DeepCPU's table beside the systems that a user would pick otherwise.
+    #[command(disable_help_flag = true)]
+    Rnn {
+        /// Flags of the program `host-bench`, which takes them; `--help` shows them.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "FLAGS")]
+        flags: Vec<OsString>,
+    },
+    /// Whole models through plugins: what host and plugin add to ONNX Runtime called directly, and other engines beside
+    /// it.
+    #[command(disable_help_flag = true)]
+    Engines {
+        /// Flags of the program `host-bench`, which takes them; `--help` shows them.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "FLAGS")]
+        flags: Vec<OsString>,
+    },
+    /// Issues queries, and prints how much memory they took. The parent process reads it.
+    #[command(hide = true)]
+    MemoryProbe {
+        /// Number of queries.
+        query_count: u64,
+    },
+}
+
+impl BenchFlags {
+    /// Measures what the flags ask for.
+    ///
+    /// # Errors
+    /// If something cannot be measured, or the figures not be written.
+    pub(super) fn run(&self) -> Result<Conclusion, HostError> {
+        match &self.kind {
+            None => harness::bench(&self.harness),
+            Some(BenchKind::Harness(harness)) => harness::bench(harness),
+            Some(BenchKind::Rnn { flags }) => sibling::start("rnn", flags),
+            Some(BenchKind::Engines { flags }) => sibling::start("engines", flags),
+            Some(BenchKind::MemoryProbe { query_count }) => {
+                print(memory::probe(*query_count)?);
+                Ok(Conclusion::Good)
+            }
         }
     }
 }
+
+/// Examples for `host bench --help`.
+pub(super) const BENCH_HELP: &str = "\
+Examples:
+  host bench                                  the table, in half a minute
+  host bench --scenario Server --rate 5000    how late queries are issued at 5000 queries/s
+  host bench --quick --json floor.json
+  host bench --against python --python venv/bin/python
+  host bench --markdown > table.md
+  host bench rnn --help                       another one: recurrent layers on the CPU
+  host bench engines --help                   a third one: whole models, beside ONNX Runtime
+
+The last two are the program host-bench: cargo build --release -p proctor-bench.
+
+The null plugin takes the place of a real one behind the real plugin table, so that
+what is measured is the harness itself. Figures are medians over repetitions, with the
+least and the greatest. docs/performance.md says how to read them.";

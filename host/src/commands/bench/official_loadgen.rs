@@ -17,7 +17,7 @@ use super::{
     },
     quantity::{bare, shown},
 };
-use crate::cli::bench::HarnessFlags;
+use super::flags::HarnessFlags;
 use proctor_display::Spread;
 use proctor_run::{HostError, Interrupt};
 

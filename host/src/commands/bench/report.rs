@@ -9,7 +9,7 @@ use super::{
     official_loadgen::{self, Comparison},
     quantity::{bare, shown},
 };
-use crate::cli::bench::HarnessFlags;
+use super::flags::HarnessFlags;
 use proctor_display::{Origin, Spread, markdown_table};
 use proctor_run::text;
 

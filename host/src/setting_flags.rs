@@ -28,7 +28,7 @@ impl SettingFlags {
     /// # Panics
     /// If the setting has no flag.
     #[must_use]
-    pub(super) fn with(mut self, setting: &str, value: Option<&str>) -> Self {
+    pub(crate) fn with(mut self, setting: &str, value: Option<&str>) -> Self {
         let (key, flag) = flagged().find(|(key, _)| key.name == setting).expect("the setting has a flag");
         let given = value.map(|value| GivenFlag { flag, setting: key.name, value: value.to_owned() });
         self.given.extend(given);
@@ -36,12 +36,12 @@ impl SettingFlags {
     }
 
     /// Whether the flag of a setting was given.
-    pub(super) fn gives(&self, setting: &str) -> bool {
+    pub(crate) fn gives(&self, setting: &str) -> bool {
         self.given.iter().any(|given| given.setting == setting)
     }
 
     /// Hands the settings to a loader.
-    pub(super) fn apply(&self, loader: Loader) -> Loader {
+    pub(crate) fn apply(&self, loader: Loader) -> Loader {
         let flag = |loader: Loader, given: &GivenFlag| {
             loader.flag(format!("--{}", given.flag.long), given.setting, &given.value)
         };

@@ -1,12 +1,13 @@
-//! The flags of `host run`, and of `host explain`.
+//! `host run`: its flags, which are those of a run wherever one is meant.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use proctor_config::{Loader, Settings};
 
-use super::{setting_flags::SettingFlags, values::duration_ms};
-use proctor_run::HostError;
+use crate::{setting_flags::SettingFlags, values::duration_ms};
+use proctor_display::Terminal;
+use proctor_run::{Conclusion, HostError, Interrupt};
 
 /// The flags of a run. They are names for settings or stand for several; `host explain` shows all settings, and `--set`
 /// reaches them.
@@ -44,6 +45,16 @@ impl RunFlags {
     /// [`HostError::Settings`] with everything that is wrong.
     pub(crate) fn load(&self) -> Result<Settings, HostError> {
         Ok(self.apply(Loader::from_system()).load()?)
+    }
+
+    /// Makes the run.
+    ///
+    /// # Errors
+    /// The errors of the settings and of [`proctor_run::run`].
+    pub(super) fn run(&self) -> Result<Conclusion, HostError> {
+        let settings = self.load()?;
+        proctor_run::run(settings, &Interrupt::install(Terminal::observer())?)
+            .map(|result| result.conclusion())
     }
 
     fn apply(&self, mut loader: Loader) -> Loader {
@@ -86,17 +97,12 @@ The verdict goes to stdout, progress and messages to stderr. The run folder
 holds result.json, LoadGen's logs, and samples.bin; its name ends in .partial
 until it is whole.";
 
-pub(super) const EXPLAIN_HELP: &str = "\
-Examples:
-  host explain
-  host explain --scenario Server --set target_latency=15 --user-conf user.conf";
-
 #[cfg(test)]
 mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::cli::{Cli, Command};
+    use crate::{Cli, commands::Command};
 
     #[test]
     fn flags_are_settings() {

@@ -1,15 +1,14 @@
-//! The flags of `host find-max`.
+//! `host find-max`: the highest load that is VALID.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use proctor_config::{Origin, Settings};
 
-use super::{
-    run::RunFlags,
-    values::{duration_ns, fraction, share},
-};
-use proctor_run::{FindMaxOptions, HostError};
+use super::run::RunFlags;
+use crate::values::{duration_ns, fraction, share};
+use proctor_display::Terminal;
+use proctor_run::{Conclusion, FindMaxOptions, HostError, Interrupt, find_max};
 
 /// The flags of a search. Those of a run say what is searched; --target-qps is where the search begins.
 #[derive(Debug, Args)]
@@ -40,9 +39,13 @@ pub(crate) struct FindMaxFlags {
 }
 
 impl FindMaxFlags {
-    /// The flags that are options of a search.
-    pub(crate) fn options(&self) -> FindMaxOptions {
-        FindMaxOptions {
+    /// Makes the search.
+    ///
+    /// # Errors
+    /// The errors of the settings and of [`find_max`].
+    pub(super) fn run(&self) -> Result<Conclusion, HostError> {
+        let settings = self.load()?;
+        let options = FindMaxOptions {
             resolution: self.resolution,
             from: self.from,
             to: self.to,
@@ -50,14 +53,12 @@ impl FindMaxFlags {
             latency_bound_ns: self.latency_bound,
             max_error_share: self.max_error_share,
             resume: self.resume.clone(),
-        }
+        };
+        find_max(settings, &options, &Interrupt::install(Terminal::observer())?)
     }
 
     /// As [`RunFlags::load`]; without a scenario, it is Server.
-    ///
-    /// # Errors
-    /// The errors of [`RunFlags::load`].
-    pub(crate) fn load(&self) -> Result<Settings, HostError> {
+    fn load(&self) -> Result<Settings, HostError> {
         if self.run.settings.gives("scenario") {
             return self.run.load();
         }

@@ -1,7 +1,7 @@
 //! Values of flags that have a unit or bounds.
 
 /// Milliseconds of `10`, `10s`, `1.5s`, `500ms`, `2m` or `1h`. A fraction of a millisecond is cut off.
-pub(super) fn duration_ms(text: &str) -> Result<u64, String> {
+pub(crate) fn duration_ms(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, f64); 5] = [("ms", 1.0), ("s", 1e3), ("m", 60e3), ("h", 3600e3), ("", 1e3)];
     let text = text.trim();
     let found = UNITS.iter().find_map(|(unit, ms)| Some((text.strip_suffix(unit)?, ms)));
@@ -14,7 +14,7 @@ pub(super) fn duration_ms(text: &str) -> Result<u64, String> {
 }
 
 /// As [`duration_ms`], in ns.
-pub(super) fn duration_ns(text: &str) -> Result<u64, String> {
+pub(crate) fn duration_ns(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, f64); 4] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
     let text = text.trim();
     let found =
@@ -27,7 +27,7 @@ pub(super) fn duration_ns(text: &str) -> Result<u64, String> {
 }
 
 /// A number above 0 and at most one half.
-pub(super) fn fraction(text: &str) -> Result<f64, String> {
+pub(crate) fn fraction(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number > 0.0 && number <= 0.5 => Ok(number),
         _ => Err("give a number above 0 and up to 0.5, such as 0.01".to_owned()),
@@ -35,7 +35,7 @@ pub(super) fn fraction(text: &str) -> Result<f64, String> {
 }
 
 /// A number from 0 to below 1.
-pub(super) fn share(text: &str) -> Result<f64, String> {
+pub(crate) fn share(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if (0.0..1.0).contains(&number) => Ok(number),
         _ => Err("give a number from 0 to below 1, such as 0.001".to_owned()),
