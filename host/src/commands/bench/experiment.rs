@@ -13,21 +13,23 @@ pub(super) const SAMPLES_PER_QUERY: u64 = 8;
 
 /// One test and the figures that are taken from it.
 pub(super) struct Experiment {
-    pub(super) scenario: Scenario,
     /// Title for the display of progress.
     pub(super) title: String,
     pub(super) test: NullTest,
-    pub(super) figures: Vec<Figure>,
+    pub(super) figures: Vec<(Figure, Of)>,
 }
 
-/// One figure of a test.
+/// Takes a figure from a test.
+pub(super) type Of = fn(&TestOutcome) -> f64;
+
+/// A figure without its values.
+#[derive(Debug, Clone)]
 pub(super) struct Figure {
     /// Key in the JSON file: unique, with the unit last.
     pub(super) name: String,
     pub(super) what: String,
     pub(super) unit: &'static str,
     pub(super) target: Option<Target>,
-    pub(super) of: fn(&TestOutcome) -> f64,
 }
 
 /// Target of a figure, in its unit.
@@ -67,21 +69,86 @@ impl Lengths {
 /// Everything that is measured in this process.
 pub(super) fn experiments(flags: &HarnessFlags) -> Vec<Experiment> {
     let lengths = Lengths::of(flags);
+    let (duration_ms, count) = (lengths.duration_ms, lengths.count);
+    let experiment = |title: &str, test: NullTest, figures: Vec<(Figure, Of)>| Experiment {
+        title: title.to_owned(),
+        test,
+        figures,
+    };
+    let single_stream = || inline(closed_loop(Scenario::SingleStream, duration_ms));
+    // A test at a million queries per second, ended after the first few: what would be made beforehand for all of them.
+    let start_up_s = if flags.quick { 1 } else { 600 };
+    let start_up_what = format!("start-up of a test of {start_up_s} M queries");
+    let start_up = TestSettings { max_query_count: 100, ..at_rate(1e6, start_up_s * 1000) };
     let mut all = vec![
-        single_stream(&lengths),
-        multi_stream(&lengths),
-        saturated_server(&lengths, false),
-        saturated_server(&lengths, true),
-        two_issuers(&lengths),
-        offline(&lengths),
-        scheduler(&lengths),
-        start_up(flags.quick),
+        experiment(
+            "SingleStream",
+            single_stream(),
+            vec![(
+                Figure::new("single_stream_query_us", "time of a query", "us").with(Target::AtMost(0.20)),
+                query_us,
+            )],
+        ),
+        experiment(
+            "MultiStream",
+            inline(closed_loop(Scenario::MultiStream, duration_ms)),
+            vec![(Figure::new("multi_stream_query_us", "time of a query of 8 samples", "us"), query_us)],
+        ),
+        saturated_server(count, false),
+        saturated_server(count, true),
+        experiment(
+            // The plugin is asked for one thing at a time.
+            "Server, saturated, two issuing threads that take turns in the plugin",
+            inline(TestSettings { server_num_issue_query_threads: 2, ..saturated(count) }),
+            vec![(
+                Figure::new(
+                    "server_two_issuers_queries_per_second",
+                    "saturated, two issuing threads",
+                    "queries/s",
+                ),
+                samples_per_second,
+            )],
+        ),
+        experiment(
+            "Offline",
+            inline(one_query(count)),
+            vec![(
+                Figure::new("offline_samples_per_second", "samples issued and completed", "samples/s")
+                    .with(Target::AtLeast(60e6)),
+                samples_per_second,
+            )],
+        ),
+        experiment(
+            "SingleStream through the scheduler",
+            NullTest { dispatch: Dispatch::Batches, ..single_stream() },
+            vec![
+                (
+                    Figure::new("scheduler_latency_p50_us", "latency through the scheduler, p50", "us"),
+                    latency_p50_us,
+                ),
+                (
+                    Figure::new("scheduler_latency_p99_us", "latency through the scheduler, p99", "us"),
+                    latency_p99_us,
+                ),
+            ],
+        ),
+        experiment(
+            &format!("Server, {start_up_what}"),
+            inline(start_up),
+            vec![(Figure::new("start_up_ms", &start_up_what, "ms"), start_up_ms)],
+        ),
     ];
     for qps in flags.rates() {
-        all.extend(Wait::ALL.iter().map(|wait| dispatch_error(&lengths, qps, *wait)));
+        all.extend(Wait::ALL.iter().map(|wait| dispatch_error(duration_ms, qps, *wait)));
     }
-    all.retain(|experiment| flags.scenario.is_none_or(|wanted| wanted == experiment.scenario));
+    all.retain(|experiment| flags.scenario.is_none_or(|wanted| wanted == experiment.scenario()));
     all
+}
+
+impl Experiment {
+    pub(super) fn scenario(&self) -> Scenario {
+        self.test.settings.scenario
+    }
 }
 
 /// Issued queries are completed inside the issue call.
@@ -115,7 +182,6 @@ pub(super) fn saturated(query_count: u64) -> TestSettings {
     }
 }
 
-/// Server at a rate that is kept.
 pub(super) fn at_rate(qps: f64, duration_ms: u64) -> TestSettings {
     TestSettings {
         scenario: Scenario::Server,
@@ -126,7 +192,6 @@ pub(super) fn at_rate(qps: f64, duration_ms: u64) -> TestSettings {
     }
 }
 
-/// One query of `sample_count` samples.
 pub(super) fn one_query(sample_count: u64) -> TestSettings {
     TestSettings {
         scenario: Scenario::Offline,
@@ -136,110 +201,37 @@ pub(super) fn one_query(sample_count: u64) -> TestSettings {
     }
 }
 
-fn single_stream(lengths: &Lengths) -> Experiment {
-    Experiment {
-        scenario: Scenario::SingleStream,
-        title: "SingleStream".to_owned(),
-        test: inline(closed_loop(Scenario::SingleStream, lengths.duration_ms)),
-        figures: vec![
-            figure("single_stream_query_us", "time of a query", "us", query_us).with(Target::AtMost(0.20)),
-        ],
-    }
-}
-
-fn multi_stream(lengths: &Lengths) -> Experiment {
-    Experiment {
-        scenario: Scenario::MultiStream,
-        title: "MultiStream".to_owned(),
-        test: inline(closed_loop(Scenario::MultiStream, lengths.duration_ms)),
-        figures: vec![figure("multi_stream_query_us", "time of a query of 8 samples", "us", query_us)],
-    }
-}
-
-fn saturated_server(lengths: &Lengths, on_thread: bool) -> Experiment {
+fn saturated_server(query_count: u64, on_thread: bool) -> Experiment {
     let (name, what, least) = if on_thread {
         ("server_thread_queries_per_second", "saturated, completed by a thread of the plugin", 2.5e6)
     } else {
         ("server_inline_queries_per_second", "saturated, completed inside the issue call", 4e6)
     };
-    let rate = figure(name, what, "queries/s", samples_per_second).with(Target::AtLeast(least));
+    let rate = Figure::new(name, what, "queries/s").with(Target::AtLeast(least));
     Experiment {
-        scenario: Scenario::Server,
         title: format!("Server, {what}"),
-        test: NullTest { on_thread, ..inline(saturated(lengths.count)) },
-        figures: vec![rate],
+        test: NullTest { on_thread, ..inline(saturated(query_count)) },
+        figures: vec![(rate, samples_per_second)],
     }
 }
 
-/// Two threads issue to a plugin that is asked for one thing at a time.
-fn two_issuers(lengths: &Lengths) -> Experiment {
-    let name = "server_two_issuers_queries_per_second";
-    let settings = TestSettings { server_num_issue_query_threads: 2, ..saturated(lengths.count) };
-    Experiment {
-        scenario: Scenario::Server,
-        title: "Server, saturated, two issuing threads that take turns in the plugin".to_owned(),
-        test: inline(settings),
-        figures: vec![figure(name, "saturated, two issuing threads", "queries/s", samples_per_second)],
-    }
-}
-
-fn offline(lengths: &Lengths) -> Experiment {
-    let rate =
-        figure("offline_samples_per_second", "samples issued and completed", "samples/s", samples_per_second);
-    Experiment {
-        scenario: Scenario::Offline,
-        title: "Offline".to_owned(),
-        test: inline(one_query(lengths.count)),
-        figures: vec![rate.with(Target::AtLeast(60e6))],
-    }
-}
-
-fn scheduler(lengths: &Lengths) -> Experiment {
-    let settings = closed_loop(Scenario::SingleStream, lengths.duration_ms);
-    Experiment {
-        scenario: Scenario::SingleStream,
-        title: "SingleStream through the scheduler".to_owned(),
-        test: NullTest { dispatch: Dispatch::Batches, ..inline(settings) },
-        figures: vec![
-            figure("scheduler_latency_p50_us", "latency through the scheduler, p50", "us", latency_p50_us),
-            figure("scheduler_latency_p99_us", "latency through the scheduler, p99", "us", latency_p99_us),
-        ],
-    }
-}
-
-/// A test at a million queries per second, ended after the first few: what would be made beforehand for all of them.
-fn start_up(quick: bool) -> Experiment {
-    let seconds = if quick { 1 } else { 600 };
-    let settings = TestSettings { max_query_count: 100, ..at_rate(1e6, seconds * 1000) };
-    let what = format!("start-up of a test of {seconds} M queries");
-    Experiment {
-        scenario: Scenario::Server,
-        title: format!("Server, {what}"),
-        test: inline(settings),
-        figures: vec![figure("start_up_ms", &what, "ms", start_up_ms)],
-    }
-}
-
-fn dispatch_error(lengths: &Lengths, qps: f64, wait: Wait) -> Experiment {
+fn dispatch_error(duration_ms: u64, qps: f64, wait: Wait) -> Experiment {
     let (p50_target, p99_target) = match wait {
         Wait::Spin => (Some(1.0), Some(10.0)),
         Wait::Hybrid => (Some(5.0), None),
         Wait::Sleep => (None, None),
     };
     let wait_name = wait.name();
-    let of = |quantile: &str, target: Option<f64>, of| Figure {
-        name: format!("dispatch_error_{wait_name}_{qps}_{quantile}_us"),
-        what: format!("dispatch error at {qps} queries/s, wait = {wait_name}, {quantile}"),
-        unit: "us",
-        target: target.map(Target::AtMost),
-        of,
+    let of = |quantile: &str, target: Option<f64>, of: Of| {
+        let name = format!("dispatch_error_{wait_name}_{qps}_{quantile}_us");
+        let what = format!("dispatch error at {qps} queries/s, wait = {wait_name}, {quantile}");
+        (Figure { target: target.map(Target::AtMost), ..Figure::new(&name, &what, "us") }, of)
     };
     Experiment {
-        scenario: Scenario::Server,
         title: format!("Server, {qps} queries/s, wait = {wait_name}"),
         test: NullTest {
             wait: WaitPolicy { wait, ..WaitPolicy::default() },
-            ..inline(at_rate(qps, lengths.duration_ms))
+            ..inline(at_rate(qps, duration_ms))
         },
         figures: vec![
             of("p50", p50_target, |outcome| phase(outcome).issue_delay.p50_ns as f64 / 1e3),
@@ -248,12 +240,13 @@ fn dispatch_error(lengths: &Lengths, qps: f64, wait: Wait) -> Experiment {
     }
 }
 
-fn figure(name: &str, what: &str, unit: &'static str, of: fn(&TestOutcome) -> f64) -> Figure {
-    Figure { name: name.to_owned(), what: what.to_owned(), unit, target: None, of }
-}
-
 impl Figure {
-    fn with(self, target: Target) -> Self {
+    /// A figure without a target.
+    pub(super) fn new(name: &str, what: &str, unit: &'static str) -> Self {
+        Self { name: name.to_owned(), what: what.to_owned(), unit, target: None }
+    }
+
+    pub(super) fn with(self, target: Target) -> Self {
         Self { target: Some(target), ..self }
     }
 }
@@ -314,7 +307,8 @@ mod tests {
     #[test]
     fn figures_have_names_of_their_own_that_end_in_their_unit() {
         let all = experiments(&flags("bench"));
-        let figures: Vec<_> = all.iter().flat_map(|experiment| &experiment.figures).collect();
+        let figures = all.iter().flat_map(|experiment| &experiment.figures);
+        let figures: Vec<_> = figures.map(|(figure, _)| figure).collect();
         let names: BTreeSet<_> = figures.iter().map(|figure| &figure.name).collect();
         assert_eq!(names.len(), figures.len());
         for figure in figures {
@@ -326,7 +320,7 @@ mod tests {
     #[test]
     fn a_scenario_and_rates_can_be_chosen() {
         let all = experiments(&flags("bench --scenario Server --rate 5000 --rate 7"));
-        assert!(all.iter().all(|experiment| experiment.scenario == Scenario::Server));
+        assert!(all.iter().all(|experiment| experiment.scenario() == Scenario::Server));
         let rates = all.iter().filter(|experiment| experiment.title.contains("wait ="));
         assert_eq!(rates.count(), 2 * Wait::ALL.len());
     }

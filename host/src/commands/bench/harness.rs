@@ -1,12 +1,12 @@
 //! `host bench` and `host bench harness`: every experiment in turn, over and over, and the table at the end.
 
 use super::{
-    experiment::{Experiment, Target, experiments},
+    experiment::{Experiment, Figure, Of, Target, experiments},
+    flags::HarnessFlags,
     memory,
     official_loadgen::{Comparison, Official},
     report::{Report, Row},
 };
-use super::flags::HarnessFlags;
 use proctor_display::{Steps, Terminal, print};
 use proctor_run::{Conclusion, HostError, Interrupt, write_json};
 
@@ -17,8 +17,9 @@ pub(super) fn bench(flags: &HarnessFlags) -> Result<Conclusion, HostError> {
     let interrupt = Interrupt::install(Terminal::observer())?;
     let all = experiments(flags);
     let mut rows: Vec<Vec<Row>> = all.iter().map(rows_of).collect();
-    let mut memory_row = Row::new(None, "memory_per_query_bytes", "memory for an issued query", "bytes");
-    memory_row.target = Some(Target::AtMost(16.0));
+    let memory = Figure::new("memory_per_query_bytes", "memory for an issued query", "bytes");
+    let memory = memory.with(Target::AtMost(16.0));
+    let mut memory_row = Row { scenario: None, figure: memory, values: Vec::new() };
     let mut comparisons = official.as_ref().map_or_else(Vec::new, |_| Comparison::all(flags));
     let measures_memory = flags.scenario.is_none();
 
@@ -30,8 +31,8 @@ pub(super) fn bench(flags: &HarnessFlags) -> Result<Conclusion, HostError> {
         for (experiment, rows) in all.iter().zip(&mut rows) {
             say(&experiment.title);
             let outcome = experiment.test.run(&interrupt)?;
-            for (figure, row) in experiment.figures.iter().zip(rows) {
-                row.values.push((figure.of)(&outcome));
+            for ((_, of), row) in experiment.figures.iter().zip(rows) {
+                row.values.push(of(&outcome));
             }
         }
         if measures_memory {
@@ -58,10 +59,7 @@ pub(super) fn bench(flags: &HarnessFlags) -> Result<Conclusion, HostError> {
 }
 
 fn rows_of(experiment: &Experiment) -> Vec<Row> {
-    let row = |figure: &super::experiment::Figure| {
-        let mut row = Row::new(Some(experiment.scenario), &figure.name, &figure.what, figure.unit);
-        row.target = figure.target;
-        row
-    };
+    let scenario = Some(experiment.scenario());
+    let row = |(figure, _): &(Figure, Of)| Row { scenario, figure: figure.clone(), values: Vec::new() };
     experiment.figures.iter().map(row).collect()
 }

@@ -5,19 +5,19 @@ use std::{
     process::Command,
 };
 
-use proctor_loadgen::{TestOutcome, TestSettings};
+use proctor_loadgen::TestSettings;
 use proctor_vocabulary::Scenario;
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Value, json};
 
 use super::{
     experiment::{
-        self, Lengths, SAMPLES_PER_QUERY, at_rate, closed_loop, latency_p50_us, latency_p99_us, one_query,
-        query_us, samples_per_second, saturated,
+        self, Figure, Lengths, Of, SAMPLES_PER_QUERY, at_rate, closed_loop, latency_p50_us, latency_p99_us,
+        one_query, query_us, samples_per_second, saturated,
     },
+    flags::HarnessFlags,
     quantity::{bare, shown},
 };
-use super::flags::HarnessFlags;
 use proctor_display::Spread;
 use proctor_run::{HostError, Interrupt};
 
@@ -51,6 +51,15 @@ struct Measured {
     latency_p50_ns: Option<u64>,
     latency_p99_ns: Option<u64>,
 }
+
+impl Measured {
+    fn per_sample_us(&self) -> f64 {
+        self.seconds * 1e6 / self.sample_count as f64
+    }
+}
+
+/// Takes a figure from a test of theirs; `None` if its log has none.
+type OfTheirs = fn(&Measured) -> Option<f64>;
 
 impl Official {
     /// Looks for a Python that has the package: the one that is given, else that of the active virtual environment,
@@ -114,32 +123,28 @@ fn spec(settings: &TestSettings) -> Value {
         "min_query_count": settings.min_query_count,
         "max_query_count": settings.max_query_count,
     });
-    let own: Value = match settings.scenario {
+    match settings.scenario {
         // The official LoadGen makes all queries beforehand, 375 bytes each: as many as it can issue, and no more.
-        Scenario::SingleStream => json!({ "single_stream_expected_latency_ns": 1000 }),
-        Scenario::MultiStream => json!({
-            "multi_stream_expected_latency_ns": 1000,
-            "multi_stream_samples_per_query": settings.multi_stream_samples_per_query,
-        }),
-        Scenario::Server => json!({ "server_target_qps": settings.server_target_qps }),
-        Scenario::Offline => json!({ "offline_expected_qps": settings.offline_expected_qps }),
-    };
-    let own = own.as_object().cloned().unwrap_or_default();
-    values.as_object_mut().expect("it was made as one").extend(own);
+        Scenario::SingleStream => values["single_stream_expected_latency_ns"] = json!(1000),
+        Scenario::MultiStream => {
+            values["multi_stream_expected_latency_ns"] = json!(1000);
+            values["multi_stream_samples_per_query"] = json!(settings.multi_stream_samples_per_query);
+        }
+        Scenario::Server => values["server_target_qps"] = json!(settings.server_target_qps),
+        Scenario::Offline => values["offline_expected_qps"] = json!(settings.offline_expected_qps),
+    }
     json!({ "scenario": settings.scenario.name(), "settings": values })
 }
 
 /// One figure of both load generators, measured in turn.
 #[derive(Debug)]
 pub(super) struct Comparison {
-    name: String,
-    what: String,
-    unit: &'static str,
+    figure: Figure,
     /// Figure of the official one from C++, for people.
     from_cpp: &'static str,
     settings: TestSettings,
-    of_ours: fn(&TestOutcome) -> f64,
-    of_theirs: fn(&Measured) -> Option<f64>,
+    of_ours: Of,
+    of_theirs: OfTheirs,
     ours: Vec<f64>,
     theirs: Vec<f64>,
 }
@@ -148,89 +153,53 @@ impl Comparison {
     pub(super) const HEAD: [&str; 7] =
         ["scenario", "figure", "ours", "from Python", "ratio", "least .. greatest", "from C++"];
 
-    /// All comparisons that the flags ask for.
     pub(super) fn all(flags: &HarnessFlags) -> Vec<Self> {
         let lengths = Lengths::of(flags);
         let (duration_ms, count) = (lengths.duration_ms, lengths.count / 10);
-        let theirs_query_us =
-            |measured: &Measured| Some(measured.seconds * 1e6 / measured.sample_count as f64);
-        let theirs_rate = |measured: &Measured| Some(measured.sample_count as f64 / measured.seconds);
-        let theirs_multi_us = |measured: &Measured| {
-            Some(measured.seconds * 1e6 * SAMPLES_PER_QUERY as f64 / measured.sample_count as f64)
-        };
+        let row =
+            |[name, what]: [&str; 2], unit, from_cpp, settings, of_ours: Of, of_theirs: OfTheirs| Self {
+                figure: Figure::new(name, what, unit),
+                from_cpp,
+                settings,
+                of_ours,
+                of_theirs,
+                ours: Vec::new(),
+                theirs: Vec::new(),
+            };
+        let closed_loop = |scenario| closed_loop(scenario, duration_ms);
+        let rate: OfTheirs = |theirs| Some(1e6 / theirs.per_sample_us());
+        let single_us: OfTheirs = |theirs| Some(theirs.per_sample_us());
+        let multi_us: OfTheirs = |theirs| Some(theirs.per_sample_us() * SAMPLES_PER_QUERY as f64);
+        let p50_us: OfTheirs = |theirs| Some(theirs.latency_p50_ns? as f64 / 1e3);
+        let p99_us: OfTheirs = |theirs| Some(theirs.latency_p99_ns? as f64 / 1e3);
+        let single = ["single_stream_query_us", "time of a query"];
+        let multi = ["multi_stream_query_us", "time of a query of 8 samples"];
+        let server = ["server_queries_per_second", "saturated, completed inside the issue call"];
+        let offline = ["offline_samples_per_second", "samples issued and completed"];
         let mut all = vec![
-            Self::new("single_stream_query_us", "time of a query", "us")
-                .of(closed_loop(Scenario::SingleStream, duration_ms), query_us, theirs_query_us)
-                .with_cpp("1.2 to 1.3 us"),
-            Self::new("multi_stream_query_us", "time of a query of 8 samples", "us").of(
-                closed_loop(Scenario::MultiStream, duration_ms),
-                query_us,
-                theirs_multi_us,
-            ),
-            Self::new("server_queries_per_second", "saturated, completed inside the issue call", "queries/s")
-                .of(saturated(count), samples_per_second, theirs_rate)
-                .with_cpp("0.78 to 0.81 M queries/s"),
-            Self::new("offline_samples_per_second", "samples issued and completed", "samples/s")
-                .of(one_query(count), samples_per_second, theirs_rate)
-                .with_cpp("45 to 49 M samples/s"),
+            row(single, "us", "1.2 to 1.3 us", closed_loop(Scenario::SingleStream), query_us, single_us),
+            row(multi, "us", "", closed_loop(Scenario::MultiStream), query_us, multi_us),
+            row(server, "queries/s", "0.78 to 0.81 M queries/s", saturated(count), samples_per_second, rate),
+            row(offline, "samples/s", "45 to 49 M samples/s", one_query(count), samples_per_second, rate),
+        ];
+        // The latency that the load generator itself adds in Server, where it counts from the scheduled instant.
+        let quantiles: [(&str, &str, Of, OfTheirs); 2] = [
+            ("p50", "82 to 100 us", latency_p50_us, p50_us),
+            ("p99", "150 to 205 us", latency_p99_us, p99_us),
         ];
         for qps in [1e3, 1e4] {
-            all.extend(Self::of_latencies(qps, duration_ms));
+            all.extend(quantiles.map(|(quantile, from_cpp, of_ours, of_theirs)| {
+                let name = format!("server_latency_{qps}_{quantile}_us");
+                let what = format!("latency at {qps} queries/s, {quantile}");
+                row([&name, &what], "us", from_cpp, at_rate(qps, duration_ms), of_ours, of_theirs)
+            }));
         }
         all.retain(|comparison| flags.scenario.is_none_or(|wanted| wanted == comparison.settings.scenario));
         all
     }
 
-    /// The latency that the load generator itself adds in Server, where it counts from the scheduled instant.
-    fn of_latencies(qps: f64, duration_ms: u64) -> [Self; 2] {
-        let new = |quantile: &str| {
-            let (name, what) = (
-                format!("server_latency_{qps}_{quantile}_us"),
-                format!("latency at {qps} queries/s, {quantile}"),
-            );
-            Self::new(&name, &what, "us")
-        };
-        let settings = at_rate(qps, duration_ms);
-        [
-            new("p50")
-                .of(settings.clone(), latency_p50_us, |measured| Some(measured.latency_p50_ns? as f64 / 1e3))
-                .with_cpp("82 to 100 us"),
-            new("p99")
-                .of(settings, latency_p99_us, |measured| Some(measured.latency_p99_ns? as f64 / 1e3))
-                .with_cpp("150 to 205 us"),
-        ]
-    }
-
-    fn new(name: &str, what: &str, unit: &'static str) -> Self {
-        Self {
-            name: name.to_owned(),
-            what: what.to_owned(),
-            unit,
-            from_cpp: "",
-            settings: TestSettings::default(),
-            of_ours: query_us,
-            of_theirs: |_| None,
-            ours: Vec::new(),
-            theirs: Vec::new(),
-        }
-    }
-
-    /// The test, and the figure on either side.
-    fn of(
-        self,
-        settings: TestSettings,
-        of_ours: fn(&TestOutcome) -> f64,
-        of_theirs: fn(&Measured) -> Option<f64>,
-    ) -> Self {
-        Self { settings, of_ours, of_theirs, ..self }
-    }
-
-    fn with_cpp(self, from_cpp: &'static str) -> Self {
-        Self { from_cpp, ..self }
-    }
-
     pub(super) fn title(&self) -> String {
-        format!("{}, {}", self.settings.scenario.name(), self.what)
+        format!("{}, {}", self.settings.scenario.name(), self.figure.what)
     }
 
     /// Measures both, ours first or last.
@@ -258,7 +227,7 @@ impl Comparison {
     fn measure_theirs(&mut self, official: &Official) -> Result<(), HostError> {
         let measured = official.measure(&self.settings)?;
         let value = (self.of_theirs)(&measured).ok_or_else(|| {
-            HostError::Usage(format!("the official LoadGen failed: its log has no {}", self.what))
+            HostError::Usage(format!("the official LoadGen failed: its log has no {}", self.figure.what))
         })?;
         self.theirs.push(value);
         Ok(())
@@ -266,21 +235,19 @@ impl Comparison {
 
     /// How many times better ours is, for each pair.
     fn ratios(&self) -> Vec<f64> {
-        let pairs = self.ours.iter().zip(&self.theirs);
-        if self.unit == "us" {
-            pairs.map(|(ours, theirs)| theirs / ours).collect()
-        } else {
-            pairs.map(|(ours, theirs)| ours / theirs).collect()
-        }
+        let ratio = |(ours, theirs): (&f64, &f64)| {
+            if self.figure.unit == "us" { theirs / ours } else { ours / theirs }
+        };
+        self.ours.iter().zip(&self.theirs).map(ratio).collect()
     }
 
     pub(super) fn cells(&self) -> Vec<String> {
         let ratio = Spread::of(&self.ratios());
         vec![
             self.settings.scenario.name().to_owned(),
-            self.what.clone(),
-            shown(Spread::of(&self.ours).median, self.unit),
-            shown(Spread::of(&self.theirs).median, self.unit),
+            self.figure.what.clone(),
+            shown(Spread::of(&self.ours).median, self.figure.unit),
+            shown(Spread::of(&self.theirs).median, self.figure.unit),
             format!("{:.1}", ratio.median),
             format!("{} .. {}", bare(ratio.least, ""), bare(ratio.greatest, "")),
             self.from_cpp.to_owned(),
@@ -291,10 +258,10 @@ impl Comparison {
 impl Serialize for Comparison {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("name", &self.name)?;
+        map.serialize_entry("name", &self.figure.name)?;
         map.serialize_entry("scenario", self.settings.scenario.name())?;
-        map.serialize_entry("what", &self.what)?;
-        map.serialize_entry("unit", self.unit)?;
+        map.serialize_entry("what", &self.figure.what)?;
+        map.serialize_entry("unit", self.figure.unit)?;
         map.serialize_entry("ours", &self.ours)?;
         map.serialize_entry("from_python", &self.theirs)?;
         map.serialize_entry("ours_median", &Spread::of(&self.ours).median)?;

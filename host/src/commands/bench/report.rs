@@ -5,11 +5,11 @@ use proctor_vocabulary::Scenario;
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
 use super::{
-    experiment::Target,
+    experiment::{Figure, Target},
+    flags::HarnessFlags,
     official_loadgen::{self, Comparison},
     quantity::{bare, shown},
 };
-use super::flags::HarnessFlags;
 use proctor_display::{Origin, Spread, markdown_table};
 use proctor_run::text;
 
@@ -40,41 +40,35 @@ struct Against {
 /// One figure, measured several times.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
-    scenario: Option<Scenario>,
-    name: String,
-    what: String,
-    unit: &'static str,
-    pub(super) target: Option<Target>,
+    /// `None` for a figure of any scenario.
+    pub(super) scenario: Option<Scenario>,
+    pub(super) figure: Figure,
     /// One for each repetition.
     pub(super) values: Vec<f64>,
 }
 
 impl Row {
-    pub(super) fn new(scenario: Option<Scenario>, name: &str, what: &str, unit: &'static str) -> Self {
-        let (name, what) = (name.to_owned(), what.to_owned());
-        Self { scenario, name, what, unit, target: None, values: Vec::new() }
-    }
-
     fn spread(&self) -> Spread {
         Spread::of(&self.values)
     }
 
     fn is_met(&self) -> Option<bool> {
-        self.target.map(|target| target.is_met(self.spread().median))
+        self.figure.target.map(|target| target.is_met(self.spread().median))
     }
 
     fn cells(&self) -> Vec<String> {
         let Spread { median, least, greatest } = self.spread();
-        let target = self.target.map_or(String::new(), |target| match target {
-            Target::AtMost(most) => format!("at most {}", shown(most, self.unit)),
-            Target::AtLeast(least) => format!("at least {}", shown(least, self.unit)),
+        let Figure { what, unit, target, .. } = &self.figure;
+        let target = target.map_or(String::new(), |target| match target {
+            Target::AtMost(most) => format!("at most {}", shown(most, unit)),
+            Target::AtLeast(least) => format!("at least {}", shown(least, unit)),
         });
         let met = self.is_met().map_or("", |met| if met { "yes" } else { "NO" });
         vec![
             self.scenario.map_or("any", Scenario::name).to_owned(),
-            self.what.clone(),
-            shown(median, self.unit),
-            format!("{} .. {}", bare(least, self.unit), bare(greatest, self.unit)),
+            what.clone(),
+            shown(median, unit),
+            format!("{} .. {}", bare(least, unit), bare(greatest, unit)),
             target,
             met.to_owned(),
         ]
@@ -84,30 +78,24 @@ impl Row {
 impl Serialize for Row {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Spread { median, least, greatest } = self.spread();
-        let bound = |wanted: fn(Target) -> Option<f64>| self.target.and_then(wanted);
+        let Figure { name, what, unit, target } = &self.figure;
+        let at_most =
+            target.and_then(|target| if let Target::AtMost(most) = target { Some(most) } else { None });
+        let at_least =
+            target.and_then(|target| if let Target::AtLeast(least) = target { Some(least) } else { None });
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("name", &self.name)?;
+        map.serialize_entry("name", name)?;
         map.serialize_entry("scenario", &self.scenario.map(Scenario::name))?;
-        map.serialize_entry("what", &self.what)?;
-        map.serialize_entry("unit", self.unit)?;
+        map.serialize_entry("what", what)?;
+        map.serialize_entry("unit", unit)?;
         map.serialize_entry("median", &median)?;
         map.serialize_entry("least", &least)?;
         map.serialize_entry("greatest", &greatest)?;
         map.serialize_entry("values", &self.values)?;
-        map.serialize_entry("target_at_most", &bound(Target::most))?;
-        map.serialize_entry("target_at_least", &bound(Target::least))?;
+        map.serialize_entry("target_at_most", &at_most)?;
+        map.serialize_entry("target_at_least", &at_least)?;
         map.serialize_entry("met", &self.is_met())?;
         map.end()
-    }
-}
-
-impl Target {
-    fn most(self) -> Option<f64> {
-        if let Self::AtMost(most) = self { Some(most) } else { None }
-    }
-
-    fn least(self) -> Option<f64> {
-        if let Self::AtLeast(least) = self { Some(least) } else { None }
     }
 }
 
@@ -174,9 +162,10 @@ mod tests {
 
     #[test]
     fn a_row_says_whether_its_target_is_met() {
-        let mut row = Row::new(Some(Scenario::Server), "x_queries_per_second", "saturated", "queries/s");
-        row.target = Some(Target::AtLeast(4e6));
-        row.values = vec![4_123_456.0, 3_900_000.0, 4_500_000.0];
+        let figure = Figure::new("x_queries_per_second", "saturated", "queries/s");
+        let figure = figure.with(Target::AtLeast(4e6));
+        let values = vec![4_123_456.0, 3_900_000.0, 4_500_000.0];
+        let mut row = Row { scenario: Some(Scenario::Server), figure, values };
         let expected = [
             "Server",
             "saturated",
@@ -191,7 +180,7 @@ mod tests {
         assert_eq!(json["median"], 4_123_456.0);
         row.values = vec![1e6];
         assert_eq!(row.cells()[5], "NO");
-        row.target = None;
+        row.figure.target = None;
         assert_eq!((row.is_met(), row.cells()[5].as_str()), (None, ""));
     }
 }
