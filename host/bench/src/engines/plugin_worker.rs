@@ -59,8 +59,8 @@ fn serve(flags: &EnginesWorkerFlags) -> Result<(), HostError> {
     let mut settings = settings(flags)?;
     let location = SearchPath::standard(&settings.run.plugin_path).find(&settings.run.plugin)?;
     let plugin = LoadedPlugin::load(&location)?;
-    let identity = plugin.identity();
-    say(&Hello { version: format!("{} {}", identity.name, identity.version) });
+    let manifest = plugin.manifest();
+    say(&Hello { version: format!("{} {}", manifest.name, manifest.version) });
     settings.plugin_options = plugin_options(flags, &plugin).collect();
     let mut requests = io::stdin().lock().lines().map_while(Result::ok);
     // The first one is to load.
@@ -75,7 +75,7 @@ fn serve(flags: &EnginesWorkerFlags) -> Result<(), HostError> {
     };
     let load_ms = start.elapsed().as_secs_f64() * 1e3;
     let call_ms = served.first_batch(&flags.folder)?;
-    say(&Loaded { load_ms, call_ms, plugin: Some(identity.name.clone()), library: None });
+    say(&Loaded { load_ms, call_ms, plugin: Some(manifest.name.clone()), library: None });
     for line in requests {
         let Ok(Request::Measure { window, .. }) = serde_json::from_str(&line) else {
             say(&Refusal { error: format!("it cannot be asked for {line}") });
@@ -106,7 +106,7 @@ fn plugin_options(
     flags: &EnginesWorkerFlags,
     plugin: &LoadedPlugin,
 ) -> impl Iterator<Item = (String, String)> {
-    let name = plugin.identity().name.clone();
+    let name = plugin.manifest().name.clone();
     let of_case = [(THREADS, Some(flags.threads.to_string())), (LIBRARY, flags.library.clone())];
     let has = |option: &str| plugin.manifest().options.iter().any(|spec| spec.name == option);
     let of_case: Vec<_> = of_case

@@ -43,8 +43,8 @@ pub(crate) fn work(flags: &WorkerFlags) -> Result<Conclusion, HostError> {
     pin_to(&flags.cpus).map_err(|error| HostError::Usage(format!("--cpus {:?}: {error}", flags.cpus)))?;
     let location = SearchPath::standard(&[]).find(&flags.plugin)?;
     let library = LoadedPlugin::load(&location)?;
-    let identity = library.identity();
-    say(&Hello { version: format!("{} {}", identity.name, identity.version) });
+    let manifest = library.manifest();
+    say(&Hello { version: format!("{} {}", manifest.name, manifest.version) });
     let mut loaded: Option<Loaded> = None;
     for line in io::stdin().lock().lines().map_while(Result::ok) {
         let done = match serde_json::from_str(&line) {

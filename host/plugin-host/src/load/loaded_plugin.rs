@@ -34,17 +34,9 @@ use crate::{
     search_path::PluginLocation,
 };
 
-/// Who a plugin is, for the result of a run.
+/// Where a plugin comes from and which ABI it follows, for the result of a run. Its name is in the manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PluginIdentity {
-    /// Name in its manifest.
-    pub name: String,
-    /// Who made it.
-    pub vendor: String,
-    /// Its version.
-    pub version: String,
-    /// Its licence.
-    pub license: String,
     /// Major version of the ABI that its table follows.
     pub abi_major: u32,
     /// Minor version of the ABI that its table follows.
@@ -116,7 +108,7 @@ impl LoadedPlugin {
         &self.loaded.manifest
     }
 
-    /// Who the plugin is.
+    /// Where the plugin comes from, and which ABI it follows.
     #[must_use]
     pub fn identity(&self) -> &PluginIdentity {
         &self.loaded.identity
@@ -199,10 +191,6 @@ impl LoadedPlugin {
             raw,
         };
         let identity = PluginIdentity {
-            name: manifest.name.clone(),
-            vendor: manifest.vendor.clone(),
-            version: manifest.version.clone(),
-            license: manifest.license.clone(),
             abi_major: table.raw.abi_major,
             abi_minor: table.raw.abi_minor,
             source: origin.source,

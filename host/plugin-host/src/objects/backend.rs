@@ -153,12 +153,6 @@ impl Backend {
     pub fn faults(&self) -> Vec<PluginFault> {
         self.inner.host.faults.kept()
     }
-
-    /// How many faults there were.
-    #[must_use]
-    pub fn fault_count(&self) -> u64 {
-        self.inner.host.faults.count()
-    }
 }
 
 impl BackendInner {

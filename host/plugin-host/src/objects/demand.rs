@@ -98,19 +98,13 @@ fn first_row<'a>(
                       wanted: String,
                       meets: &dyn Fn(&ModelSupport) -> bool,
                       say: &dyn Fn(&ModelSupport) -> Vec<String>| {
-        let left: Vec<&ModelSupport> = rows.iter().copied().filter(|row| meets(row)).collect();
-        if left.is_empty() {
-            let declared: BTreeSet<String> = rows.iter().flat_map(|row| say(row)).collect();
-            let declared = declared.into_iter().collect::<Vec<_>>().join(", ");
-            return Err(PluginHostError::NotDeclared {
-                plugin: manifest.name.clone(),
-                what,
-                wanted,
-                declared,
-            });
+        let declared: BTreeSet<String> = rows.iter().flat_map(|row| say(row)).collect();
+        rows.retain(|row| meets(row));
+        if !rows.is_empty() {
+            return Ok(());
         }
-        rows = left;
-        Ok(())
+        let declared = declared.into_iter().collect::<Vec<_>>().join(", ");
+        Err(PluginHostError::NotDeclared { plugin: manifest.name.clone(), what, wanted, declared })
     };
     narrow("model", demand.model.clone(), &|row| is_declared(&row.model, &demand.model), &|row| {
         vec![row.model.clone()]

@@ -9,7 +9,7 @@ use proctor_vocabulary::ResponseId;
 
 use crate::error::PluginHostError;
 
-/// How many faults are kept; the others are counted.
+/// How many faults are kept.
 const FAULTS_KEPT: usize = 32;
 
 /// Misbehaviour of a plugin that was noticed at the boundary and did not end a run.
@@ -72,7 +72,7 @@ pub enum PluginFault {
     Call(Arc<PluginHostError>),
 }
 
-/// Misbehaviour noticed at the boundary: the first ones are kept, all of them counted.
+/// Misbehaviour noticed at the boundary; the first ones are kept.
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
     kept: Mutex<Vec<PluginFault>>,
@@ -90,9 +90,5 @@ impl Faults {
 
     pub(crate) fn kept(&self) -> Vec<PluginFault> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    pub(crate) fn count(&self) -> u64 {
-        self.count.load(Ordering::Relaxed)
     }
 }

@@ -114,7 +114,7 @@ fn an_output_of_wrong_size_fails_its_sample_alone() {
     for _ in 0..40 {
         instance.execute(&batch).unwrap();
     }
-    assert_eq!((backend.faults().len(), backend.fault_count()), (32, 41));
+    assert_eq!(backend.faults().len(), 32, "the first ones are kept");
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn a_batch_has_to_be_prepared_fit_and_be_executed() {
     let sink = Kept::default();
     instance.complete(&query(&[2]), &sink);
     assert_eq!(sink.take(), [(102, 1, vec![])]);
-    assert_eq!(backend.fault_count(), 1);
+    assert_eq!(backend.faults().len(), 1);
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn the_host_table_checks_what_it_is_given() {
         host.complete.unwrap()(host.context, ptr::null(), 0);
     }
     assert_eq!(backend.metrics(), BTreeMap::from([("power_w".to_owned(), 6.0)]));
-    assert_eq!(backend.fault_count(), 4);
+    assert_eq!(backend.faults().len(), 4);
 }
 
 #[test]

@@ -48,9 +48,9 @@ fn load_file(path: &Path) -> String {
 fn a_good_table_is_read_into_rust() {
     let library = good_library();
     let identity = library.identity();
-    assert_eq!((identity.name.as_str(), identity.version.as_str()), ("hand-made", "1.2.3"));
     assert_eq!((identity.abi_major, identity.layout_checked, &identity.sha256), (1, false, &None));
     let manifest = library.manifest();
+    assert_eq!((manifest.name.as_str(), manifest.version.as_str()), ("hand-made", "1.2.3"));
     assert_eq!(manifest.models[0].scenarios, [Scenario::Server, Scenario::Offline]);
     assert_eq!(manifest.options[0].kind, OptionKind::Integer(1..=8));
     assert!(manifest.issue);

@@ -6,8 +6,8 @@ use proctor_config::{Benchmark, IssueMode, Origin, Settings};
 use proctor_datasets::DataRoot;
 use proctor_plugin_api::{Manifest, ModelSupport, Options};
 use proctor_plugin_host::{
-    Backend, FileOffer, HostServices, LoadedPlugin, Model, ModelDemand, PluginIdentity, PluginLocation,
-    SearchPath, choose_precision, is_declared,
+    Backend, FileOffer, HostServices, LoadedPlugin, Model, ModelDemand, PluginLocation, SearchPath,
+    choose_precision, is_declared,
 };
 use proctor_vocabulary::did_you_mean;
 
@@ -100,14 +100,10 @@ impl Plugin {
         Ok(self.backend.load_model(&demand)?)
     }
 
-    pub(crate) fn identity(&self) -> &PluginIdentity {
-        self.library.identity()
-    }
-
     /// Name and version: the name of the system under test in logs.
     pub(crate) fn title(&self) -> String {
-        let identity = self.identity();
-        format!("{} {}", identity.name, identity.version)
+        let manifest = self.library.manifest();
+        format!("{} {}", manifest.name, manifest.version)
     }
 }
 

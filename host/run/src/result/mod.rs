@@ -291,12 +291,12 @@ impl PluginPart {
     /// The plugin of a test bed at the end of a run.
     pub(crate) fn of(bed: &TestBed<'_>) -> Self {
         let plugin = &bed.plugin;
-        let identity = plugin.identity();
+        let (manifest, identity) = (plugin.library.manifest(), plugin.library.identity());
         Self {
-            name: identity.name.clone(),
-            vendor: identity.vendor.clone(),
-            version: identity.version.clone(),
-            license: identity.license.clone(),
+            name: manifest.name.clone(),
+            vendor: manifest.vendor.clone(),
+            version: manifest.version.clone(),
+            license: manifest.license.clone(),
             source: identity.source.clone(),
             sha256: identity.sha256.clone(),
             abi_version: format!("{}.{}", identity.abi_major, identity.abi_minor),
