@@ -1,6 +1,6 @@
 //! The frame of a comparison of systems: case after case, with files that are whole after each.
 
-use std::{io::Write, path::PathBuf};
+use std::{collections::BTreeSet, io::Write, path::PathBuf};
 
 use clap::Args;
 use proctor_display::{Page, Steps, print};
@@ -16,6 +16,12 @@ pub(crate) struct OutputFlags {
     /// Write the tables to a file in Markdown, with machine, versions and command
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
+}
+
+/// Numbers of a flag, ascending, each once.
+pub(crate) fn ascending(numbers: &[u32]) -> Vec<usize> {
+    let numbers: BTreeSet<_> = numbers.iter().map(|number| *number as usize).collect();
+    numbers.into_iter().collect()
 }
 
 /// Everything that a comparison has measured. It grows case by case, and is the JSON file as it stands.

@@ -6,7 +6,10 @@ use clap::{Args, ValueEnum};
 use proctor_config::{ConfigErrors, Loader, Settings};
 
 use super::case::Case;
-use crate::{comparison::OutputFlags, timing::Window};
+use crate::{
+    comparison::{OutputFlags, ascending},
+    timing::Window,
+};
 
 /// Flags of `host bench engines`.
 #[derive(Debug, Clone, Args)]
@@ -83,12 +86,6 @@ pub(super) enum Peer {
 impl EnginesFlags {
     /// Every benchmark with every number of samples and of threads, the latter ascending.
     pub(super) fn cases(&self, settings: &[Settings]) -> Vec<(usize, Case)> {
-        let ascending = |numbers: &[u32]| {
-            let mut numbers: Vec<_> = numbers.iter().map(|number| *number as usize).collect();
-            numbers.sort_unstable();
-            numbers.dedup();
-            numbers
-        };
         let (batches, threads) = (ascending(&self.batch), ascending(&self.threads));
         let mut cases = Vec::new();
         for (position, settings) in settings.iter().enumerate() {

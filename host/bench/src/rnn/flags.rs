@@ -9,7 +9,10 @@ use clap::{
 use proctor_rnn_layer::Precision;
 
 use super::cases::Group;
-use crate::{comparison::OutputFlags, timing::Window};
+use crate::{
+    comparison::{OutputFlags, ascending},
+    timing::Window,
+};
 
 /// Flags of `host bench rnn`.
 #[derive(Debug, Clone, Args)]
@@ -79,10 +82,7 @@ impl RnnFlags {
 
     /// Ascending, each once.
     pub(super) fn threads(&self) -> Vec<usize> {
-        let mut threads: Vec<_> = self.threads.iter().map(|count| *count as usize).collect();
-        threads.sort_unstable();
-        threads.dedup();
-        threads
+        ascending(&self.threads)
     }
 
     /// The name of each package and of its module, each once.

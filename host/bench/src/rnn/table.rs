@@ -9,8 +9,6 @@ use crate::timing::Times;
 /// One layer with everything that was measured of it.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Row {
-    #[serde(skip)]
-    pub(super) case: Case,
     /// As tables have it.
     pub(super) name: String,
     #[serde(rename = "case")]
@@ -23,7 +21,7 @@ pub(super) struct Row {
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct Facts {
     #[serde(flatten)]
-    case: Case,
+    pub(super) case: Case,
     flops: f64,
 }
 
@@ -112,7 +110,7 @@ pub(super) struct Best<'a> {
 impl Row {
     pub(super) fn new(case: Case, limits: Vec<Limit>) -> Self {
         let facts = Facts { case, flops: case.layer.flops() };
-        Self { case, name: case.to_string(), facts, limits, entries: Vec::new() }
+        Self { name: case.to_string(), facts, limits, entries: Vec::new() }
     }
 
     /// Takes in what was measured; of a system that was measured before, the faster median stays.

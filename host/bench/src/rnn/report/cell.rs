@@ -3,8 +3,10 @@
 use crate::rnn::table::{Best, Entry};
 use proctor_run::text::four_digits;
 
-/// Stands where there is nothing.
-pub(super) const NONE: &str = "-";
+/// The cell of a figure, or a dash where there is none.
+pub(super) fn or_none<T>(figure: Option<T>, cell: impl FnOnce(T) -> String) -> String {
+    figure.map_or_else(|| "-".to_owned(), cell)
+}
 
 pub(super) fn owned(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()

@@ -2,7 +2,7 @@
 
 use proctor_rnn_layer::Precision;
 
-use super::cell::{NONE, best_cell, milliseconds, outcome_cell, owned, peer_cell, ratio_cell};
+use super::cell::{best_cell, milliseconds, or_none, outcome_cell, owned, peer_cell, ratio_cell};
 use crate::rnn::report::Report;
 use crate::rnn::{
     cases::Group,
@@ -33,32 +33,32 @@ impl Report {
         head.extend(owned(&["p99", "GFLOP/s", "limit", "of limit", "error"]));
         head.extend(peers.iter().map(|name| (*name).to_owned()));
         head.extend(owned(&["best peer's p99", "ratio"]));
-        let rows = self.rows.iter().filter(|row| row.case.group == group);
+        let rows = self.rows.iter().filter(|row| row.facts.case.group == group);
         let rows = rows.map(|row| self.cells(row, &peers)).collect();
         Table { title: title(group).to_owned(), head, rows }
     }
 
     fn cells(&self, row: &Row, peers: &[&'static str]) -> Vec<String> {
         let ours = row.ours(Precision::F32);
-        let on = |threads: &usize| row.ours_on(*threads).map_or(NONE.to_owned(), outcome_cell);
+        let on = |threads: &usize| or_none(row.ours_on(*threads), outcome_cell);
         let mut cells = vec![row.name.clone()];
         cells.extend(self.threads.iter().map(on));
         cells.extend([
-            ours.map_or(NONE.to_owned(), |best| milliseconds(best.measured.times.p99_ns)),
-            row.gflops().map_or(NONE.to_owned(), |gflops| format!("{gflops:.0}")),
-            row.limit_ns().map_or(NONE.to_owned(), milliseconds),
-            row.share_of_limit().map_or(NONE.to_owned(), |share| format!("{:.0} %", share * 100.0)),
-            ours.map_or(NONE.to_owned(), |best| format!("{:.1e}", best.measured.max_abs_error)),
+            or_none(ours, |best| milliseconds(best.measured.times.p99_ns)),
+            or_none(row.gflops(), |gflops| format!("{gflops:.0}")),
+            or_none(row.limit_ns(), milliseconds),
+            or_none(row.share_of_limit(), |share| format!("{:.0} %", share * 100.0)),
+            or_none(ours, |best| format!("{:.1e}", best.measured.max_abs_error)),
         ]);
         let fastest = row.best_peer();
         for name in peers {
             let best = row.best(|system| *system == System::Peer(name));
             let is_fastest =
                 best.zip(fastest).is_some_and(|(best, fastest)| best.median_ns() == fastest.median_ns());
-            cells.push(best.map_or(NONE.to_owned(), |best| peer_cell(&best, is_fastest)));
+            cells.push(or_none(best, |best| peer_cell(&best, is_fastest)));
         }
-        cells.push(fastest.map_or(NONE.to_owned(), |best| milliseconds(best.measured.times.p99_ns)));
-        cells.push(row.ratio().map_or(NONE.to_owned(), ratio_cell));
+        cells.push(or_none(fastest, |best| milliseconds(best.measured.times.p99_ns)));
+        cells.push(or_none(row.ratio(), ratio_cell));
         cells
     }
 
@@ -72,15 +72,13 @@ impl Report {
         }
         let cells = |row: &Row| {
             let f32 = row.ours(Precision::F32);
-            let mut cells = vec![row.name.clone(), f32.map_or(NONE.to_owned(), |best| best_cell(&best))];
+            let mut cells = vec![row.name.clone(), or_none(f32, |best| best_cell(&best))];
             for format in formats {
                 let best = row.ours(format);
                 let faster = best.zip(f32).map(|(best, f32)| f32.median_ns() / best.median_ns());
-                cells.push(best.map_or(NONE.to_owned(), |best| best_cell(&best)));
-                cells.push(faster.map_or(NONE.to_owned(), |faster| format!("{faster:.2}")));
-                cells.push(
-                    best.map_or(NONE.to_owned(), |best| format!("{:.1e}", best.measured.max_abs_error)),
-                );
+                cells.push(or_none(best, |best| best_cell(&best)));
+                cells.push(or_none(faster, |faster| format!("{faster:.2}")));
+                cells.push(or_none(best, |best| format!("{:.1e}", best.measured.max_abs_error)));
             }
             cells
         };
@@ -95,7 +93,7 @@ impl Report {
     /// Geometric means over sets of rows.
     pub(super) fn sets_table(&self) -> Option<Table> {
         let cells = |set: &Set| {
-            let rows: Vec<_> = self.rows.iter().filter(|row| set.has(&row.case)).collect();
+            let rows: Vec<_> = self.rows.iter().filter(|row| set.has(&row.facts.case)).collect();
             let ratios: Vec<_> = rows.iter().filter_map(|row| row.ratio()).collect();
             let shares: Vec<_> = rows.iter().filter_map(|row| row.share_of_limit()).collect();
             let mean = geometric_mean(&ratios)?;
@@ -107,7 +105,7 @@ impl Report {
                 ratio_cell(worst),
                 format!("{:.2}", set.target),
                 if mean >= set.target { "yes" } else { "NO" }.to_owned(),
-                geometric_mean(&shares).map_or(NONE.to_owned(), |share| format!("{:.0} %", share * 100.0)),
+                or_none(geometric_mean(&shares), |share| format!("{:.0} %", share * 100.0)),
             ])
         };
         let rows: Vec<_> = Set::ALL.iter().filter_map(cells).collect();

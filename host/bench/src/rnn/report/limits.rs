@@ -2,7 +2,7 @@
 
 use proctor_rnn_limits::Speeds;
 
-use super::cell::{NONE, owned};
+use super::cell::{or_none, owned};
 use crate::rnn::report::Report;
 use proctor_display::Table;
 
@@ -16,7 +16,7 @@ impl Report {
                 format!("{:.0}", speeds.l1_gb_per_s),
                 format!("{:.0}", speeds.l2_gb_per_s),
                 format!("{:.1}", speeds.l3_gb_per_s),
-                speeds.l3_shared_gb_per_s.map_or(NONE.to_owned(), |speed| format!("{speed:.1}")),
+                or_none(speeds.l3_shared_gb_per_s, |speed| format!("{speed:.1}")),
             ]
         };
         let caches = self.limits.caches;

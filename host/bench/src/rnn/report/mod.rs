@@ -106,7 +106,7 @@ impl Report {
         }
         let groups = Group::value_variants()
             .iter()
-            .filter(|group| self.rows.iter().any(|row| row.case.group == **group));
+            .filter(|group| self.rows.iter().any(|row| row.facts.case.group == **group));
         tables.extend(groups.map(|group| self.group_table(*group)));
         tables.extend(self.precision_table());
         tables.extend(self.sets_table());

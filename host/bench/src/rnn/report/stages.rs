@@ -1,6 +1,6 @@
 //! Figure 4 of the paper: the same layer in four ways.
 
-use super::cell::{NONE, outcome_cell};
+use super::cell::{or_none, outcome_cell};
 use crate::rnn::report::Report;
 use crate::rnn::{
     ablation::{STAGE_COUNT, stage_name},
@@ -28,12 +28,12 @@ impl Report {
             let mut cells = vec![row.name.clone()];
             for entry in (0..STAGE_COUNT).map(find) {
                 let bytes = entry.and_then(Entry::measured).and_then(|measured| measured.weight_bytes);
-                cells.push(entry.map_or(NONE.to_owned(), outcome_cell));
-                cells.push(bytes.map_or(NONE.to_owned(), |bytes| four_digits(bytes as f64 / 1e6)));
+                cells.push(or_none(entry, outcome_cell));
+                cells.push(or_none(bytes, |bytes| four_digits(bytes as f64 / 1e6)));
             }
             let median = |stage| Some(find(stage)?.measured()?.times.median_ns);
             let faster = median(0).zip(median(STAGE_COUNT - 1)).map(|(first, last)| first / last);
-            cells.push(faster.map_or(NONE.to_owned(), |faster| format!("{faster:.2}")));
+            cells.push(or_none(faster, |faster| format!("{faster:.2}")));
             cells
         };
         Table { title, head, rows: self.rows.iter().map(cells).collect() }
