@@ -40,9 +40,6 @@ pub(crate) struct FindMaxFlags {
 
 impl FindMaxFlags {
     /// Makes the search.
-    ///
-    /// # Errors
-    /// The errors of the settings and of [`find_max`].
     pub(super) fn run(&self) -> Result<Conclusion, HostError> {
         let settings = self.load()?;
         let options = FindMaxOptions {

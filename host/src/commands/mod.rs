@@ -51,9 +51,6 @@ pub(crate) enum Command {
 }
 
 /// Executes a command.
-///
-/// # Errors
-/// The errors of the command.
 pub(crate) fn execute(command: &Command) -> Result<Conclusion, HostError> {
     let text = match command {
         Command::Run(flags) => return flags.run(),

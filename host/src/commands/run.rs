@@ -48,9 +48,6 @@ impl RunFlags {
     }
 
     /// Makes the run.
-    ///
-    /// # Errors
-    /// The errors of the settings and of [`proctor_run::run`].
     pub(super) fn run(&self) -> Result<Conclusion, HostError> {
         let settings = self.load()?;
         proctor_run::run(settings, &Interrupt::install(Terminal::observer())?)

@@ -58,19 +58,21 @@ pub(crate) struct Shown {
 
 impl Lookout {
     pub(crate) fn of_probe(plan: &Plan, load: f64, error_probability: f64) -> Self {
-        Self::new(plan, load, plan.probe_limits(load, error_probability), Goal::Probe)
+        Self::new(plan, load, error_probability, Goal::Probe)
     }
 
     /// For a full run, which is ended when it cannot be VALID any more.
     pub(crate) fn of_full_run(plan: &Plan, load: f64, allowed_counts: Option<Vec<u64>>) -> Self {
-        Self::new(plan, load, plan.probe_limits(load, UNUSED), Goal::FullRun { allowed_counts })
+        Self::new(plan, load, UNUSED, Goal::FullRun { allowed_counts })
     }
 
-    fn new(plan: &Plan, load: f64, limits: ProbeLimits, goal: Goal) -> Self {
+    fn new(plan: &Plan, load: f64, error_probability: f64, goal: Goal) -> Self {
         // How fast queries of MultiStream come is not known.
         let rate = if plan.is_server() { load } else { QUERIES_PER_LOOK };
         let interval = (rate / LOOKS_PER_S).clamp(1.0, QUERIES_PER_LOOK) as u64;
         let constraints = plan.constraints(load);
+        let (longest_bound_ns, max_query_count) = (plan.longest_bound_ns(), plan.probe_query_count(load));
+        let limits = ProbeLimits { longest_bound_ns, max_query_count, error_probability };
         let state = State {
             misses: Vec::with_capacity(constraints.len()),
             monitor: ProbeMonitor::new(constraints, limits),
@@ -78,7 +80,7 @@ impl Lookout {
             judge: Judge {
                 bounds: plan.bounds.clone(),
                 uses_tokens: plan.uses_tokens(),
-                samples_per_query: plan.samples_per_query(load),
+                samples_per_query: if plan.is_server() { 1 } else { load as u64 },
             },
             progress: None,
             next_sample: 0,

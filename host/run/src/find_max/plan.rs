@@ -4,7 +4,7 @@ use proctor_config::{Effective, Origin, Overridden, Settings, Value};
 use proctor_loadgen::{
     EffectiveSettings, LoadGenError, QueryGenerator, TestSettings, over_latency_allowance, phases,
 };
-use proctor_search::{Axis, Constraint, ProbeLimits, SearchSettings};
+use proctor_search::{Axis, Constraint, SearchSettings};
 use proctor_vocabulary::{Scenario, TestMode};
 
 use super::options::FindMaxOptions;
@@ -130,10 +130,6 @@ impl Plan {
         self.settings.test.use_token_latencies
     }
 
-    pub(crate) fn samples_per_query(&self, load: f64) -> u64 {
-        if self.is_server() { 1 } else { load as u64 }
-    }
-
     pub(crate) fn longest_bound_ns(&self) -> u64 {
         self.bounds.iter().map(|bound| bound.bound_ns).max().unwrap_or(0)
     }
@@ -177,12 +173,6 @@ impl Plan {
     pub(crate) fn probe_query_count(&self, load: f64) -> u64 {
         let full = self.full_query_count(load);
         (full / PROBE_PART).max(PROBE_QUERIES).min(full)
-    }
-
-    /// How long a probe may be.
-    pub(crate) fn probe_limits(&self, load: f64, error_probability: f64) -> ProbeLimits {
-        let max_query_count = self.probe_query_count(load);
-        ProbeLimits { longest_bound_ns: self.longest_bound_ns(), max_query_count, error_probability }
     }
 
     /// About how many queries a full run has. In MultiStream a query at the limit takes about as long as its bound.

@@ -25,26 +25,16 @@ pub(crate) struct FindingPart {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum RemedyPart {
-    Set {
-        setting: &'static str,
-        value: f64,
-    },
+    /// Give a setting a value.
+    Set { setting: &'static str, value: f64 },
     /// Issue more queries: `fewest_more` at least, which is what LoadGen says; better `value`.
-    MoreQueries {
-        setting: &'static str,
-        value: u64,
-        fewest_more: u64,
-    },
+    MoreQueries { setting: &'static str, value: u64, fewest_more: u64 },
     /// No setting helps: this is the latency at the target percentile without any queue.
-    FasterSystem {
-        alone_ns: u64,
-    },
+    FasterSystem { alone_ns: u64 },
     /// Follows from the bound.
     MeetBoundFirst,
     /// In words.
-    Do {
-        advice: &'static str,
-    },
+    Do { advice: &'static str },
 }
 
 impl From<&Finding> for FindingPart {

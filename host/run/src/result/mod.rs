@@ -225,12 +225,6 @@ impl Reason {
     fn new(run: &str, finding: &Finding) -> Self {
         Self { text: format!("{run}{}", finding.reason()), advised: format!("{run}{finding}") }
     }
-
-    fn no_performance_run() -> Self {
-        let text =
-            "there was no performance run, because the accuracy run did not come to its end".to_owned();
-        Self { advised: text.clone(), text }
-    }
 }
 
 impl Serialize for Reason {
@@ -258,7 +252,8 @@ impl Verdict {
         reasons.sort_by_key(|(rule, _)| *rule != Rule::Interrupted);
         let mut reasons: Vec<_> = reasons.into_iter().map(|(_, reason)| reason).collect();
         if performance_run.is_none() && settings.run.mode.is_none() {
-            reasons.push(Reason::no_performance_run());
+            let text = "there was no performance run, because the accuracy run did not come to its end";
+            reasons.push(Reason { text: text.to_owned(), advised: text.to_owned() });
         }
         let tests = [accuracy_run, performance_run];
         Self {
