@@ -23,7 +23,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     SchedulerConfig { policy: settings.run.policy.clone(), ..SchedulerConfig::default() }.validate()?;
     println!("policy {}", settings.run.policy);
-    println!("round {}", settings.run.rules);
+    let server = Loader::new().set("scenario=Server").set("preset=official");
+    let official = server.set(&format!("rules={round}")).load()?.run;
+    println!("round {}: {} runs of Server", official.rules, official.server_run_count);
 
     let rows = settings.explain();
     let row = rows.iter().find(|row| row.key == *setting).ok_or("no such setting")?;

@@ -64,7 +64,7 @@ fn blocks(document: &str) -> Vec<Block<'_>> {
                 let replaces = head.contains("`, instead of `");
                 blocks.push(Block { file, anchor: Some(anchor), replaces, text });
             }
-            _ => {}
+            _ => assert!(quoted.is_empty(), "a block without a place: {head}"),
         }
     }
     blocks
@@ -178,7 +178,7 @@ fn the_worked_examples_work_by_their_own_files_alone() {
     assert!(output.status.success(), "{printed}{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(
         printed,
-        "accuracy 1\npolicy eager\nround v6.0\nsetting note = given (flag --set note)\n\
+        "accuracy 1\npolicy eager\nround v6.0: 3 runs of Server\nsetting note = given (flag --set note)\n\
          flag --note TEXT: A note for the reader of the result [default: no note]\n"
     );
     // The program with its plugin would take minutes to build; that its commands fit together is checked.

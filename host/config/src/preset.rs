@@ -25,10 +25,14 @@ pub(crate) struct Length {
 
 /// The settings of a preset under some rules, for a scenario of a benchmark, whose model `mlperf.conf` may know.
 pub(crate) fn preset(name: &str, rules: Rules, benchmark: &Benchmark, scenario: Scenario) -> Vec<Entry> {
-    let values = match &rules.tables {
+    let mut values = match &rules.tables {
         Some(tables) => of_tables(tables, name, rules, benchmark, scenario),
         None => of_mlperf_conf(name, rules, benchmark, scenario),
     };
+    let run_count = rules.run_count(scenario);
+    if name == OFFICIAL && run_count > 1 {
+        values.push(("server_run_count", Value::Integer(run_count)));
+    }
     let origin = Origin::Preset { name: name.to_owned() };
     let entry = |(key, value): (&str, Value)| Entry { key: key.to_owned(), value, origin: origin.clone() };
     values.into_iter().map(entry).collect()
@@ -94,9 +98,6 @@ fn of_tables(
     };
     values.push(("min_duration_ms", Value::Integer(duration_ms)));
     values.push(("min_query_count", Value::Integer(queries)));
-    if name == OFFICIAL && scenario == Server {
-        values.push(("server_run_count", Value::Integer(rules.run_count(scenario))));
-    }
     values
 }
 
