@@ -48,17 +48,25 @@ impl Frame {
         Ok(Self { settings, folder, interrupt: interrupt.clone(), watchdog: Watchdog::default() })
     }
 
-    /// Does the work with the plugin under watch. An error is noted in the folder, if anything is in it, and `hint`
-    /// says to the user what the folder is good for.
+    /// Opens the test bed with the plugin under watch, and does the work on it. An error is noted in the folder, if
+    /// anything is in it, and `hint` says to the user what the folder is good for.
     ///
     /// # Errors
-    /// The errors of the work.
+    /// The errors of the work, and those of the plugin, the data and the model.
     pub(crate) fn run<T>(
         mut self,
         hint: &str,
-        work: impl FnOnce(&Self) -> Result<T, HostError>,
+        audit_config: Option<String>,
+        work: impl FnOnce(&Self, &TestBed<'_>) -> Result<T, HostError>,
     ) -> Result<T, HostError> {
-        self.watch_plugin().and_then(|()| work(&self)).inspect_err(|error| {
+        let worked = self.watch_plugin().and_then(|()| {
+            let bed = self.open(audit_config)?;
+            work(&self, &bed).inspect_err(|_| {
+                // Closing the plugin may hang or crash, and what has gone wrong must be told.
+                std::mem::forget(bed);
+            })
+        });
+        worked.inspect_err(|error| {
             if !self.folder.remove_if_empty() {
                 self.folder.note(&error.report());
                 let partial = self.folder.partial().display();
@@ -71,7 +79,7 @@ impl Frame {
     ///
     /// # Errors
     /// If any of them is missing, damaged, or does not fit the others.
-    pub(crate) fn open(&self, audit_config: Option<String>) -> Result<TestBed<'_>, HostError> {
+    fn open(&self, audit_config: Option<String>) -> Result<TestBed<'_>, HostError> {
         let Self { settings, interrupt, watchdog, .. } = self;
         accuracy::response_form(&settings.benchmark)?;
         let equipment = Equipment { watchdog: watchdog.clone(), audit_config, ..Equipment::of(settings) };

@@ -8,6 +8,7 @@ use proctor_vocabulary::TestMode;
 
 use crate::{
     accuracy::score,
+    bed::test_bed::TestBed,
     error::HostError,
     files::run_folder::{RunFolder, write_json},
     frame::Frame,
@@ -31,13 +32,12 @@ const AUDIT_CONFIG: &str = "audit.config";
 pub fn run(mut settings: Settings, interrupt: &Interrupt) -> Result<RunResult, HostError> {
     let audit_config = audit_config(&mut settings, interrupt.observer().as_ref())?;
     let frame = Frame::set_up(settings, interrupt, |settings| RunFolder::create(settings, ""))?;
-    frame.run("what was recorded is in", |frame| run_in(frame, audit_config))
+    frame.run("what was recorded is in", audit_config, run_in)
 }
 
-fn run_in(frame: &Frame, audit_config: Option<String>) -> Result<RunResult, HostError> {
+fn run_in(frame: &Frame, bed: &TestBed<'_>) -> Result<RunResult, HostError> {
     let Frame { settings, folder, interrupt, .. } = frame;
     let observer = interrupt.observer();
-    let bed = frame.open(audit_config)?;
 
     // The accuracy run, then the performance runs, of which most rules want one.
     let modes = Modes::of(settings.run.mode);
@@ -49,7 +49,7 @@ fn run_in(frame: &Frame, audit_config: Option<String>) -> Result<RunResult, Host
     let performance_mode = modes.performance.filter(|_| may_go_on);
     let floor = performance_mode.and_then(|_| Floor::of_run(settings, bed.plugin.dispatch, interrupt));
     let performance_runs = match performance_mode {
-        Some(mode) => PerformanceRuns::make(&bed, mode, folder)?,
+        Some(mode) => PerformanceRuns::make(bed, mode, folder)?,
         None => PerformanceRuns::default(),
     };
     let performance_run = performance_runs.tests.first();
@@ -64,7 +64,7 @@ fn run_in(frame: &Frame, audit_config: Option<String>) -> Result<RunResult, Host
 
     // The result and the verdict.
     let tests = Tests { accuracy_run: accuracy_run.as_ref(), performance_runs: &performance_runs, accuracy };
-    let result = RunResult::new(settings, PluginPart::of(&bed), bed.machine.clone(), tests).with_floor(floor);
+    let result = RunResult::new(settings, PluginPart::of(bed), bed.machine.clone(), tests).with_floor(floor);
     write_json(&folder.path(RESULT), &result)?;
     let made = accuracy_run.into_iter().chain(performance_runs.tests);
     if let Some(error) = made.into_iter().find_map(|test| test.write_error) {

@@ -67,13 +67,12 @@ pub fn find_max(
         None => State::new(&plan, &frame.settings),
     };
     let hint = "what was seen is kept; go on by giving the same flags and --resume";
-    frame.run(hint, |frame| search_in(frame, &plan, state))
+    frame.run(hint, None, |frame, bed| search_in(frame, bed, &plan, state))
 }
 
-fn search_in(frame: &Frame, plan: &Plan, state: State) -> Result<Conclusion, HostError> {
+fn search_in(frame: &Frame, bed: &TestBed<'_>, plan: &Plan, state: State) -> Result<Conclusion, HostError> {
     let Frame { settings, folder, interrupt, .. } = frame;
-    let bed = frame.open(None)?;
-    let mut seeker = Seeker { folder, plan, bed: &bed, interrupt, state };
+    let mut seeker = Seeker { folder, plan, bed, interrupt, state };
     let show = |text: String| interrupt.observer().answer(&text);
     show(answer::head(plan));
     for point in &seeker.state.curve {
@@ -87,7 +86,7 @@ fn search_in(frame: &Frame, plan: &Plan, state: State) -> Result<Conclusion, Hos
         }
     };
     let state = seeker.state;
-    let result = FindMaxResult::new(plan, settings, &state, end, PluginPart::of(&bed), bed.machine.clone());
+    let result = FindMaxResult::new(plan, settings, &state, end, PluginPart::of(bed), bed.machine.clone());
     write_json(&folder.path(FIND_MAX), &result)?;
     folder.forget_note();
     folder.finish()?;
