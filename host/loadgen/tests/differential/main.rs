@@ -142,9 +142,14 @@ fn run(kind: &str, cases: &BoxedStrategy<Case>, count: u32) {
     let checker = RefCell::new(checker);
     let result = TestRunner::new_with_rng(config, rng(kind, seed))
         .run(cases, |case| checker.borrow_mut().check(&case).map_err(TestCaseError::fail));
-    let seen = checker.borrow().differences.report();
+    let differences = &checker.borrow().differences;
+    let (seen, not_compared) = (differences.report(), differences.not_compared_count());
     match result {
-        Ok(()) => println!("{kind}: {count} cases with seed {seed}, no difference but listed ones: {seen}"),
+        Ok(()) => {
+            assert!(not_compared <= count / 2, "{not_compared} of {count} cases gave nothing to compare");
+            println!("{kind}: {count} cases with seed {seed}, no difference but listed ones: {seen}");
+            println!("{kind}: {not_compared} cases gave nothing to compare");
+        }
         Err(TestError::Fail(reason, case)) => panic!("{reason}\n{}", line(&case)),
         Err(error) => panic!("{error}"),
     }
