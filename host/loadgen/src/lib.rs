@@ -153,7 +153,6 @@ mod format;
 mod issue;
 pub mod log;
 mod measure;
-mod outcome;
 mod plan;
 mod record;
 mod session;
@@ -176,7 +175,6 @@ pub use measure::{
     statistics::{LatencyStatistics, REPORTED_QUANTILES, percentile},
     unload_error::UnloadError,
 };
-pub use outcome::{Audit, TestOutcome};
 pub use plan::{
     accuracy_sampling::AccuracySampler,
     phases::{LoadedSet, PhaseMode, PhasePlan, phases},
@@ -214,6 +212,7 @@ pub use time::{
 pub use verdict::{
     early_stopping::{min_under_latency_queries, over_latency_allowance},
     findings::finding::{Finding, Measure, Remedy, Rule, Scope, Standing, Unit},
+    outcome::{Audit, TestOutcome},
     peak_search::{PeakEnd, PeakSearch, PeakStep, RateNotMet},
     results::{
         PerformanceResult, ScenarioFigures,

@@ -1,5 +1,6 @@
 //! The outcome of a test as LoadGen's log files.
 
+use crate::verdict::outcome::TestOutcome;
 use std::{
     fs::File,
     io::{self, BufWriter, Write},
@@ -16,7 +17,6 @@ use crate::{
         summary::Summary,
     },
     measure::{clock_check::ClockFinding, phase_outcome::PhaseOutcome},
-    outcome::TestOutcome,
     plan::phases::PhaseMode,
     settings::log_output::LogOutputSettings,
     verdict::{

@@ -1,5 +1,6 @@
 //! From the samples and the kept issue calls of a test to its trace.
 
+use crate::verdict::outcome::TestOutcome;
 use std::{
     collections::{BTreeMap, BinaryHeap},
     io::{self, Write},
@@ -14,7 +15,6 @@ use crate::{
         trace::{TraceSample, TraceWriter},
     },
     measure::{phase_outcome::PhaseOutcome, phase_trace::PhaseTrace},
-    outcome::TestOutcome,
     plan::library_indices::library_indices,
     record::slots::SampleRecord,
     settings::effective::EffectiveSettings,

@@ -1,5 +1,6 @@
 //! One test from its settings to its outcome.
 
+use crate::verdict::outcome::{Audit, TestOutcome};
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
@@ -9,7 +10,6 @@ use proctor_vocabulary::{CompletionSink, Scenario, TestMode};
 
 use crate::{
     error::LoadGenError,
-    outcome::{Audit, TestOutcome},
     plan::{accuracy_sampling::AccuracySampler, phases::phases},
     record::{recorder::Recorder, response_id::MAX_PHASE_COUNT},
     session::{

@@ -1,15 +1,13 @@
 //! The judgement of a test: the figures of its result, and one list of findings.
 
-use crate::{
-    outcome::TestOutcome,
-    verdict::{
-        findings::{
-            figures::of_figures,
-            finding::Scope,
-            objections::{of_phase, of_search, of_test},
-        },
-        results::PerformanceResult,
+use crate::verdict::outcome::TestOutcome;
+use crate::verdict::{
+    findings::{
+        figures::of_figures,
+        finding::Scope,
+        objections::{of_phase, of_search, of_test},
     },
+    results::PerformanceResult,
 };
 
 impl TestOutcome {

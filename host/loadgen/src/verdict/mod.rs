@@ -3,5 +3,6 @@
 pub(crate) mod early_stopping;
 pub(crate) mod findings;
 mod judge;
+pub(crate) mod outcome;
 pub(crate) mod peak_search;
 pub(crate) mod results;
