@@ -28,9 +28,11 @@ use crate::{
         fault::{Fault, FirstError},
         placement::Placement,
         plugin::{Dispatch, Plugin},
+        plugin_instance::{PluginInstance, StampLog},
         sample_library::{Data, SampleLibrary},
-        system::{PluginInstance, StampLog, System, SystemReport, WholeQueries},
+        system::{System, SystemReport},
         watch::{Watch, WatchedSystem},
+        whole_queries::WholeQueries,
     },
     error::HostError,
     files::{
