@@ -96,7 +96,7 @@ impl Activity {
 
     /// Marks the call as going on until the scope is dropped.
     pub(crate) fn enter(&'static self, call: Call) -> Scope {
-        // Not one atomic step: of two threads in one object, which only a flush has, either may be the one that shows.
+        // Not one atomic step: an object has one call at a time. A flush, which goes on beside others, has its own.
         let number = (self.call.load(Ordering::Relaxed) >> CODE_BITS) + 1;
         self.call.store(number << CODE_BITS | u64::from(call.code()), Ordering::Relaxed);
         Scope { activity: self, before: CURRENT.replace(self) }

@@ -68,6 +68,8 @@ pub(crate) struct ModelInner {
     pub(crate) backend: Arc<BackendInner>,
     handle: Handle<ProctorModel>,
     activity: &'static Activity,
+    /// A flush goes on beside other calls, so it is noted apart from them.
+    flush_activity: &'static Activity,
     pub(crate) demand: ModelDemand,
     precision: String,
     shapes: Shapes,
@@ -109,6 +111,7 @@ impl Model {
                 backend: Arc::clone(backend),
                 handle,
                 activity,
+                flush_activity: Activity::new(backend.plugin(), None),
                 demand: demand.clone(),
                 precision: found.precision,
                 shapes: shapes_of(&demand.inputs).into(),
@@ -222,7 +225,7 @@ impl Model {
         let model = &*self.inner;
         model.expect(Call::Flush, &[State::Running])?;
         if let Some(flush) = model.table().raw.flush {
-            let _scope = model.activity.enter(Call::Flush);
+            let _scope = model.flush_activity.enter(Call::Flush);
             // SAFETY: the function is that of a checked table; the handle is live.
             unsafe { flush(model.handle.get()) }
         }
