@@ -6,8 +6,9 @@ use std::ptr::NonNull;
 /// Alignment of every buffer: a cache line, which is also the longest vector.
 pub const ALIGNMENT_BYTES: usize = 64;
 
-/// Size of a huge page. Larger buffers are aligned to it, so that the kernel can back them with huge pages.
-const HUGE_PAGE_BYTES: usize = 2 << 20;
+/// Size of a huge page. Buffers of at least half of it are aligned to it, so that the system can back them with huge
+/// pages.
+pub const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 /// Zeroed f32 values, or any plain bytes, aligned to [`ALIGNMENT_BYTES`].
 #[derive(Debug)]

@@ -38,7 +38,7 @@ mod table;
 mod vector;
 
 pub use args::{Between, Product, Rows, RowsMut, Start, Step};
-pub use buffer::{ALIGNMENT_BYTES, Buffer};
+pub use buffer::{ALIGNMENT_BYTES, Buffer, HUGE_PAGE_BYTES};
 pub use cell::PackedCell;
 pub use fetch::fetch;
 pub use isa::{ISA_VARIABLE, Isa, IsaError};

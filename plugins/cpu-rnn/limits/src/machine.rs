@@ -2,7 +2,7 @@
 
 use std::{sync::Barrier, thread, time::Duration};
 
-use proctor_rnn_kernels::Buffer;
+use proctor_rnn_kernels::{Buffer, HUGE_PAGE_BYTES};
 use proctor_rnn_layer::pin_to;
 use serde::Serialize;
 
@@ -103,7 +103,8 @@ fn speeds(cpus: &[usize], cores: usize, caches: CacheSizes) -> Speeds {
         let buffers: Vec<_> = used.iter().map(|_| ones(bytes)).collect();
         // Written by the thread that makes them; the first pass of each reader takes them over.
         let times = (READ_BYTES / bytes).max(1);
-        let rate = best(&|| rate_on(used, WINDOW, |position| read(buffers[position].values(), times)));
+        let rate =
+            best(&|| rate_on(used, WINDOW, |position| read(values_of(&buffers[position], bytes), times)));
         each(rate * (times * bytes) as f64 / 1e9)
     };
     let size = |bytes: u64| usize::try_from(bytes).expect("caches are small").next_multiple_of(64);
@@ -116,8 +117,9 @@ fn speeds(cpus: &[usize], cores: usize, caches: CacheSizes) -> Speeds {
         l3_gb_per_s: private(far),
         l3_shared_gb_per_s: (cpus.len() > 1).then(|| {
             let buffer = ones(far * cores);
-            share(&buffer, [cpus[0], cpus[cpus.len() - 1]]);
-            let lines = buffer.values().as_chunks::<16>().0;
+            let all = values_of(&buffer, far * cores);
+            share(all, [cpus[0], cpus[cpus.len() - 1]]);
+            let lines = all.as_chunks::<16>().0;
             let part = lines.len() / cores;
             let values = |position: usize| lines[position * part..][..part].as_flattened();
             let rate = best(&|| rate_on(used, WINDOW, |position| read(values(position), 1)));
@@ -126,11 +128,19 @@ fn speeds(cpus: &[usize], cores: usize, caches: CacheSizes) -> Speeds {
     }
 }
 
-/// Memory to read from, every page of it written once.
+/// Memory for a window of `bytes` bytes to read from, every page of it written once.
+///
+/// Whole huge pages, however small the window: a smaller buffer would lie in 4 KB pages, and misses of the TLB would
+/// count as slowness of the cache.
 fn ones(bytes: usize) -> Buffer {
-    let mut buffer = Buffer::zeroed_bytes(bytes);
+    let mut buffer = Buffer::zeroed_bytes(bytes.next_multiple_of(HUGE_PAGE_BYTES));
     buffer.values_mut().fill(1.0);
     buffer
+}
+
+/// The first `bytes` bytes of a buffer: the window that is read.
+fn values_of(buffer: &Buffer, bytes: usize) -> &[f32] {
+    &buffer.values()[..bytes / size_of::<f32>()]
 }
 
 /// Bytes for one core that do not fit its second level, but should fit the last.
@@ -141,7 +151,7 @@ fn far_bytes(caches: CacheSizes) -> usize {
 }
 
 /// Has two processors read the same memory together, a chunk at a time, so that each line is held by both.
-fn share(buffer: &Buffer, cpus: [usize; 2]) {
+fn share(values: &[f32], cpus: [usize; 2]) {
     let together = Barrier::new(2);
     thread::scope(|scope| {
         for cpu in cpus {
@@ -149,7 +159,7 @@ fn share(buffer: &Buffer, cpus: [usize; 2]) {
             scope.spawn(move || {
                 // Elsewhere the lines may not become shared, which only makes the figure smaller.
                 let _ = pin_to(&[cpu]);
-                for chunk in buffer.values().chunks(SHARED_CHUNK_BYTES / size_of::<f32>()) {
+                for chunk in values.chunks(SHARED_CHUNK_BYTES / size_of::<f32>()) {
                     together.wait();
                     read(chunk, SHARED_READS);
                 }
@@ -178,6 +188,17 @@ mod tests {
         }
         assert_eq!(limits.speeds_of(64), limits.speeds.last());
         assert_eq!(limits.speeds_of(0), None);
+    }
+
+    #[test]
+    fn a_window_lies_in_huge_pages_however_small_it_is() {
+        for bytes in [24 << 10, 256 << 10, 3 << 20] {
+            let buffer = ones(bytes);
+            let window = values_of(&buffer, bytes);
+            assert_eq!(size_of_val(window), bytes);
+            assert!(window.as_ptr().addr().is_multiple_of(HUGE_PAGE_BYTES));
+            assert!(buffer.size_bytes().is_multiple_of(HUGE_PAGE_BYTES));
+        }
     }
 
     #[test]
