@@ -8,13 +8,19 @@ use crate::vector::Vector;
 /// Most rows of a tile of any vector.
 pub(crate) const ROWS_MAX: usize = 12;
 
-/// Evaluates an expression with a number of rows, or of vectors of units, as the constant `$rows_constant`: 1 to the
-/// most of the vector `$vector`.
+/// Evaluates `$call` with `$rows`, a number of rows or of vectors of units, as the constant `$constant`: for 1 to the
+/// `ROWS` of `$vector`. Zero rows are no work.
 macro_rules! with_rows {
     ($vector:ty, $rows:expr, $constant:ident => $call:expr) => {
         crate::body::tile::with_rows!(@arms $vector, $rows, $constant, $call, 1 2 3 4 5 6)
     };
-    (@arms $vector:ty, $rows:expr, $constant:ident, $call:expr, $($count:literal)*) => {
+    (@arms $vector:ty, $rows:expr, $constant:ident, $call:expr, $($count:literal)*) => {{
+        const {
+            assert!(
+                <$vector as crate::vector::Vector>::ROWS <= [$($count),*].len(),
+                "a tile of this vector may have more rows than there are arms"
+            );
+        }
         match $rows {
             $($count if const { $count <= <$vector as crate::vector::Vector>::ROWS } => {
                 const $constant: usize = $count;
@@ -22,7 +28,7 @@ macro_rules! with_rows {
             })*
             _ => {}
         }
-    };
+    }};
 }
 pub(crate) use with_rows;
 
