@@ -28,7 +28,8 @@ impl Rows {
     /// - `bases` has more than `row` elements, and the row lies within one allocation with its base.
     #[inline(always)]
     pub(crate) unsafe fn row(self, row: usize) -> *const f32 {
-        // SAFETY: the caller vouches for the element of `bases` and for the allocation in which the offset stays.
+        // SAFETY: the caller promises that `bases` has element `row`, and that the row `offset` values further lies in
+        // one allocation with it.
         unsafe { (*self.bases.add(row)).offset(self.offset) }
     }
 }
@@ -45,7 +46,8 @@ impl RowsMut {
     /// - `bases` has more than `row` elements, and the row lies within one allocation with its base.
     #[inline(always)]
     pub(crate) unsafe fn row(self, row: usize) -> *mut f32 {
-        // SAFETY: the caller vouches for the element of `bases` and for the allocation in which the offset stays.
+        // SAFETY: the caller promises that `bases` has element `row`, and that the row `offset` values further lies in
+        // one allocation with it.
         unsafe { (*self.bases.add(row)).offset(self.offset) }
     }
 }
@@ -67,10 +69,12 @@ impl Grid {
     }
 
     /// # Safety
-    /// - There is such a row, and its base is valid as [`Rows::row`] demands.
+    /// - `step` and `sample` are below the grid's, `rows.bases` has `samples` pointers, and the row lies within one
+    ///   allocation with its base.
     #[inline(always)]
     pub(crate) unsafe fn row(&self, step: usize, sample: usize) -> *const f32 {
-        // SAFETY: the caller's row lies `step` strides behind the one that `Rows::row` gives for the sample.
+        // SAFETY: `sample` is below the number of bases, and the row lies in one allocation with its base and with the
+        // sample's row of step 0, from which it is `step` strides.
         unsafe { self.rows.row(sample).offset(step as isize * self.step_stride) }
     }
 }
@@ -99,8 +103,8 @@ pub struct Product {
     pub output_step_stride: usize,
     /// Values from a sample's row to the next sample's.
     pub output_row_stride: usize,
-    /// Work space of [`PackedCell::product_scratch_bytes`](crate::PackedCell::product_scratch_bytes) bytes, 64-byte
-    /// aligned, that no other thread uses; may be dangling if that is 0.
+    /// Work space of [`PackedCell::product_scratch_bytes`](crate::PackedCell::product_scratch_bytes) bytes, aligned
+    /// for f32 (best to a cache line), that no other thread uses; may be dangling if that is 0.
     pub scratch: *mut u8,
 }
 
@@ -133,8 +137,7 @@ pub struct Step {
     pub previous: Option<Rows>,
     /// Hidden states after the step: the units of `blocks` are written, nothing beyond unit `hidden - 1`.
     ///
-    /// A row may be the same memory as its previous row only if `blocks` are all blocks but one block's worth at a time
-    /// cannot be read later: that is, never for more than one block. Use separate rows.
+    /// A row must not be the memory of its previous row: later blocks still read all of that.
     pub hidden: RowsMut,
     /// LSTM: cell states, updated in place: row `r` at `cell + r * cell_stride`, `padded_hidden` values. Not read by
     /// others.
@@ -143,8 +146,8 @@ pub struct Step {
     pub cell_stride: usize,
     /// GRU with the reset gate before the product: room that both sweeps share, see [`Between`]. Otherwise unused.
     pub between: Between,
-    /// Work space of [`PackedCell::step_scratch_bytes`](crate::PackedCell::step_scratch_bytes) bytes, 64-byte aligned,
-    /// that no other thread uses; may be dangling if that is 0.
+    /// Work space of [`PackedCell::step_scratch_bytes`](crate::PackedCell::step_scratch_bytes) bytes, aligned for
+    /// f32 (best to a cache line), that no other thread uses; may be dangling if that is 0.
     pub scratch: *mut u8,
 }
 

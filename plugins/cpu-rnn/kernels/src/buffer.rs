@@ -18,9 +18,9 @@ pub struct Buffer {
     size_bytes: usize,
 }
 
-// SAFETY: the buffer owns its memory; shared references only read it.
+// SAFETY: nothing else points to the memory that the buffer owns, and any thread may use and free it.
 unsafe impl Send for Buffer {}
-// SAFETY: as above.
+// SAFETY: the methods of a shared buffer only read; those that write borrow it mutably.
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
@@ -44,12 +44,13 @@ impl Buffer {
         // Whole cache lines, and at least one: no two buffers share a line.
         let rounded = size_bytes.max(1).next_multiple_of(alignment);
         let layout = Layout::from_size_align(rounded, alignment).expect("a buffer fits the address space");
-        // SAFETY: the layout's size is not zero.
+        // SAFETY: the layout's size is not zero: at least one byte was rounded up.
         let Some(start) = NonNull::new(unsafe { alloc(layout) }) else { handle_alloc_error(layout) };
         if huge {
             advise_huge_pages(start, rounded);
         }
-        // SAFETY: the allocation has `rounded` bytes. They are first touched here, after the advice.
+        // SAFETY: the allocation has `rounded` bytes, and nothing else knows of it yet. They are first touched here,
+        // after the advice.
         unsafe { start.as_ptr().write_bytes(0, rounded) };
         Self { start, layout, size_bytes }
     }
@@ -63,26 +64,30 @@ impl Buffer {
     /// The bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: `size_bytes` bytes were allocated and initialised, and live as long as self.
+        // SAFETY: at least `size_bytes` bytes were allocated and zeroed. They live as long as self, and nothing writes
+        // them while self is borrowed.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.size_bytes) }
     }
 
     /// The bytes, to be written.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as in `bytes`; self is borrowed mutably.
+        // SAFETY: at least `size_bytes` bytes were allocated and zeroed. They live as long as self, and nothing else
+        // uses them while self is borrowed mutably.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.size_bytes) }
     }
 
     /// The bytes as f32 values.
     #[must_use]
     pub fn values(&self) -> &[f32] {
-        // SAFETY: as in `bytes`; the start is aligned for f32, every bit pattern is a value.
+        // SAFETY: `size_bytes / 4` values fit the `size_bytes` initialised bytes, from a start that is aligned to a
+        // cache line; every bit pattern is an f32. Nothing writes them while self is borrowed.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr().cast(), self.size_bytes / 4) }
     }
 
     /// The bytes as f32 values, to be written.
     pub fn values_mut(&mut self) -> &mut [f32] {
-        // SAFETY: as in `values`; self is borrowed mutably.
+        // SAFETY: `size_bytes / 4` values fit the `size_bytes` initialised bytes, from a start that is aligned to a
+        // cache line; every bit pattern is an f32. Nothing else uses them while self is borrowed mutably.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().cast(), self.size_bytes / 4) }
     }
 }
@@ -96,7 +101,7 @@ impl Default for Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // SAFETY: allocated with this layout in `zeroed_bytes`, and freed only here.
+        // SAFETY: `zeroed_bytes` allocated the memory with this layout, and it is freed only here.
         unsafe { dealloc(self.start.as_ptr(), self.layout) };
     }
 }
@@ -113,7 +118,7 @@ impl Clone for Buffer {
 /// error.
 fn advise_huge_pages(start: NonNull<u8>, size_bytes: usize) {
     #[cfg(target_os = "linux")]
-    // SAFETY: the range was just allocated, page-aligned, and advice on huge pages does not change its contents.
+    // SAFETY: the caller has just allocated the range, whole huge pages, and the advice changes no contents.
     unsafe {
         libc::madvise(start.as_ptr().cast(), size_bytes, libc::MADV_HUGEPAGE);
     }

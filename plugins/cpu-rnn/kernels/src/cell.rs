@@ -109,7 +109,8 @@ impl PackedCell {
     /// - `args.scratch` is as its documentation says.
     pub unsafe fn product(&self, args: &Product) {
         debug_assert!(args.blocks.end <= self.blocks());
-        // SAFETY: `table` checked that the processor has the instructions; the rest is the caller's duty.
+        // SAFETY: `new` packed the weights for the vector and the format of this table, and `table` checked that the
+        // processor has the instructions. Of the arguments the kernel demands what the caller promises.
         unsafe { (self.table.product)(&self.weights.input, args) }
     }
 
@@ -130,7 +131,11 @@ impl PackedCell {
     /// - `args.scratch` is as its documentation says.
     pub unsafe fn step(&self, args: &Step) {
         debug_assert!(args.blocks.end <= self.blocks());
-        // SAFETY: `table` checked that the processor has the instructions; the rest is the caller's duty.
+        // SAFETY: `new` packed the weights for the vector and the format of this table, and `table` checked that the
+        // processor has the instructions. Each arm takes the kernel of its kind of cell, which demands of the arguments
+        // what the caller promises. In a step of two sweeps from the input, the product reads the caller's rows of
+        // inputs, and writes its `rows * gates_width` gates to the start of the work space, which has room for them
+        // before that of the product and of the sweep (`step_scratch_bytes`): the gates from which the sweep starts.
         unsafe {
             match self.weights.kind {
                 Cell::Lstm => (self.table.lstm)(&self.weights, args),
@@ -155,7 +160,9 @@ impl PackedCell {
     pub unsafe fn step_candidate(&self, args: &Step) {
         debug_assert!(args.blocks.end <= self.blocks());
         if self.has_two_sweeps() {
-            // SAFETY: `table` checked that the processor has the instructions; the rest is the caller's duty.
+            // SAFETY: `new` packed the weights for the vector and the format of this table, and `table` checked that
+            // the processor has the instructions. The caller promises what the kernel demands of the arguments, and
+            // that the first sweep has left its results in `between` and, from the input, its gates in the work space.
             unsafe { (self.table.gru_candidate)(&self.weights, &self.started(args)) }
         }
     }

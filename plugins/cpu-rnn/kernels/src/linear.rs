@@ -11,8 +11,8 @@ use crate::table::{Table, table};
 
 /// The weights of a dense layer, `y = x W^T + b`, packed for one instruction set.
 ///
-/// A block is one vector of columns; kernels take up to four blocks at once, so that ranges of a multiple of four
-/// blocks are the fastest.
+/// A block is one vector of columns. Kernels take up to four blocks at once, so ranges of a multiple of four blocks are
+/// the fastest.
 #[derive(Debug)]
 pub struct PackedLinear {
     matrix: Matrix,
@@ -86,10 +86,12 @@ impl PackedLinear {
     ///   base and has [`inputs`](Self::inputs) readable values.
     /// - In each output row the columns of `args.blocks` below [`outputs`](Self::outputs) can be written, and nothing
     ///   else reads or writes them meanwhile.
-    /// - `args.scratch` has [`scratch_bytes`](Self::scratch_bytes) bytes for `args.steps * args.samples` rows.
+    /// - `args.scratch` has [`scratch_bytes`](Self::scratch_bytes) bytes for `args.steps * args.samples` rows, aligned
+    ///   for f32, that no other thread uses.
     pub unsafe fn product(&self, args: &Product) {
         debug_assert!(args.blocks.end <= self.blocks());
-        // SAFETY: `table` checked that the processor has the instructions; the rest is the caller's duty.
+        // SAFETY: `new` packed the matrix for the vector and the format of this table, and `table` checked that the
+        // processor has the instructions. Of the arguments the kernel demands what the caller promises.
         unsafe { (self.table.product)(&self.matrix, args) }
     }
 
@@ -113,7 +115,9 @@ impl PackedLinear {
             output_row_stride: 0,
             scratch: scratch.bytes_mut().as_mut_ptr(),
         };
-        // SAFETY: the sizes were checked above; one sample whose steps are the rows; output is borrowed mutably.
+        // SAFETY: the blocks are all there are. The rows are the steps of the one sample whose base is `input`: `rows`
+        // times `inputs` readable values, as was checked. `output` has `rows` rows of `outputs` values and is borrowed
+        // mutably, so that nothing else uses them. The work space is made for `rows` rows.
         unsafe { self.product(&args) }
     }
 }

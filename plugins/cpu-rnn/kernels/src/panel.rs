@@ -28,7 +28,8 @@ impl<const N: usize> Panel<N> {
     /// - The panel has this group and vector, and its layout is `L` or [`ANYWHERE`].
     #[inline(always)]
     pub(crate) unsafe fn group<V: Vector, const L: usize>(&self, n: usize, group: usize) -> *const u8 {
-        // SAFETY: the group is in the packed weights.
+        // SAFETY: the caller promises that the panel has this group and vector, so the address lies in the packed
+        // weights: from the vector's own start, or in layout `L` from the first one's, where vectors lie side by side.
         unsafe {
             match L {
                 ANYWHERE => self.at[n].add(group * self.stride),

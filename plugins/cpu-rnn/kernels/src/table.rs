@@ -45,7 +45,7 @@ macro_rules! kernels {
             /// - The processor has the instructions.
             $(#[$attribute])?
             unsafe fn apply(function: Function, values: &mut [f32]) {
-                // SAFETY: the caller vouches for the instructions.
+                // SAFETY: the caller promises the instructions of `V`, all that the body demands.
                 unsafe { crate::body::slices::apply::<V>(function, values) }
             }
 
@@ -82,7 +82,7 @@ macro_rules! kernels {
                         initial: &Initial<N>,
                         to: &[*mut f32; R],
                     ) {
-                        // SAFETY: as the trait demands.
+                        // SAFETY: the body demands what the trait's function does, which the caller promises.
                         unsafe { tile::tile::<V, W, R, N, L>(panel, depth, rows, initial, to) }
                     }
                 }
@@ -112,7 +112,7 @@ macro_rules! kernels {
         $(#[$attribute])?
         #[inline(never)]
         unsafe fn $name$(<const $count: usize>)?($($argument: $type),*) $(-> $result)? {
-            // SAFETY: as the trait demands.
+            // SAFETY: the body demands what the trait's function does, which the caller promises.
             unsafe { $module::$body::<Self $(, $count)?>($($argument),*) }
         }
     };
@@ -121,7 +121,7 @@ macro_rules! kernels {
         /// - As the body's, for this vector and format.
         $(#[$features])?
         unsafe fn $name(what: &$what, args: &$args) {
-            // SAFETY: what the body demands is what the caller vouches for.
+            // SAFETY: this function demands what the body does, which the caller promises.
             unsafe { $module::$body::<V, W>(what, args) }
         }
     };

@@ -22,10 +22,10 @@ pub(crate) fn isa() -> Isa {
 /// Multiplies and adds in registers as fast as it can.
 pub(crate) fn multiply_adds() {
     match isa() {
-        // SAFETY: the processor has the instructions of its fastest set.
+        // SAFETY: `Isa::fastest` has detected avx512f on this processor, all that the loop demands.
         #[cfg(target_arch = "x86_64")]
         Isa::Avx512 => unsafe { x86::avx512::multiply_adds() },
-        // SAFETY: as above.
+        // SAFETY: `Isa::fastest` has detected avx2 and fma on this processor, all that the loop demands.
         #[cfg(target_arch = "x86_64")]
         Isa::Avx2 => unsafe { x86::avx2::multiply_adds() },
         _ => {
@@ -44,10 +44,12 @@ pub(crate) fn multiply_adds() {
 pub(crate) fn read(values: &[f32], times: usize) {
     assert!(values.len().is_multiple_of(16) && values.as_ptr().addr().is_multiple_of(64));
     match isa() {
-        // SAFETY: the processor has the instructions of its fastest set; the slice was just checked.
+        // SAFETY: `Isa::fastest` has detected avx512f on this processor; the assertion above holds the slice to the
+        // alignment and the length that the loop demands.
         #[cfg(target_arch = "x86_64")]
         Isa::Avx512 => unsafe { x86::avx512::read(values, times) },
-        // SAFETY: as above.
+        // SAFETY: `Isa::fastest` has detected avx2 and fma on this processor; the assertion above holds the slice to
+        // the alignment and the length that the loop demands.
         #[cfg(target_arch = "x86_64")]
         Isa::Avx2 => unsafe { x86::avx2::read(values, times) },
         _ => {
@@ -64,7 +66,7 @@ pub(crate) fn read(values: &[f32], times: usize) {
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    /// Both loops in a module of their own: for an instruction set, by `$lanes` floats, with `$sums` sums at once.
+    /// Both loops for one instruction set, in a module of their own: `$lanes` floats to a vector, `$sums` sums at once.
     macro_rules! loops {
         ($module:ident, $features:literal, $lanes:literal, $sums:expr, $zero:ident, $all:ident, $add:ident,
          $multiply_add:ident, $load:ident) => {
@@ -100,12 +102,14 @@ mod x86 {
                         let (blocks, rest) = black_box(values).as_chunks::<{ 8 * $lanes }>();
                         for block in blocks {
                             for (part, sum) in sums.iter_mut().enumerate() {
-                                // SAFETY: a block has eight parts of this many floats, each aligned as the slice is.
+                                // SAFETY: a block has eight parts of `$lanes` floats, and `part` is below eight. Each
+                                // begins at a multiple of its own size, as the slice begins at a multiple of 64 bytes.
                                 *sum = $add(*sum, unsafe { $load(block.as_ptr().add(part * $lanes)) });
                             }
                         }
                         for part in rest.as_chunks::<$lanes>().0 {
-                            // SAFETY: the part has this many floats, aligned as the slice is.
+                            // SAFETY: the part has `$lanes` floats and begins at a multiple of its own size, as
+                            // all blocks before it do.
                             sums[0] = $add(sums[0], unsafe { $load(part.as_ptr()) });
                         }
                     }

@@ -20,12 +20,15 @@ pub(super) struct GemmState {
     operand: Vec<f32>,
 }
 
-/// A place that the threads of a region write, each its own columns.
-#[derive(Clone, Copy)]
-struct Shared<T>(T);
+/// First row of the input and of the output of a parallel product.
+struct FirstRows {
+    input: *const f32,
+    output: *mut f32,
+}
 
-// SAFETY: see `product`: each thread reads what no thread writes and writes columns of its own.
-unsafe impl<T> Sync for Shared<T> {}
+// SAFETY: all threads of a region read the input, which none of them writes, and each writes columns of the output that
+// no other thread uses: see `product`.
+unsafe impl Sync for FirstRows {}
 
 impl GemmState {
     pub(super) fn new(sizes: Sizes) -> Self {
@@ -131,26 +134,27 @@ fn product(team: &mut Team, weights: &PackedLinear, input: &[f32], output: &mut 
     const PANEL: usize = 4;
     let rows = input.len() / weights.inputs();
     assert_eq!(output.len(), rows * weights.outputs(), "size of a product");
-    // One row at a time in the base list would not do: a product wants the bases of all samples. Contiguous rows are
-    // steps of a single sample just as well.
-    let base = Shared([input.as_ptr()]);
-    let to = Shared(output.as_mut_ptr());
+    let first = FirstRows { input: input.as_ptr(), output: output.as_mut_ptr() };
     team.run(|member| {
-        let (base, to) = (&base, &to);
+        // The whole, which threads may share; its fields they may not.
+        let first = &first;
         let panels = part(weights.blocks().div_ceil(PANEL), member.threads(), member.index());
         let args = Product {
             blocks: (panels.start * PANEL).min(weights.blocks())..(panels.end * PANEL).min(weights.blocks()),
-            rows: Rows { bases: base.0.as_ptr(), offset: 0 },
+            // Contiguous rows are the steps of a single sample, so one base is enough.
+            rows: Rows { bases: &raw const first.input, offset: 0 },
             samples: 1,
             steps: rows,
             step_stride: weights.inputs() as isize,
-            output: to.0,
+            output: first.output,
             output_step_stride: weights.outputs(),
             output_row_stride: weights.outputs(),
             scratch: std::ptr::null_mut(),
         };
-        // SAFETY: the sizes were checked above; the threads' columns are disjoint, no thread writes the input, and f32
-        // weights need no work space.
+        // SAFETY: the blocks are cut off at the last one. There is one base for the one sample, and its `rows` steps
+        // lie within `input`, `inputs` values each. `output` has `rows` rows of `outputs` values, as was checked, and
+        // is borrowed mutably; `part` gives each thread blocks of its own, so no other thread uses these columns. The
+        // weights are f32 (see `Ablation::new`), which need no work space.
         unsafe { weights.product(&args) };
     });
 }

@@ -26,7 +26,8 @@ struct Pointers {
     cell: *mut f32,
 }
 
-// SAFETY: each thread writes the units of its own partition; what it reads of others was written in the region before.
+// SAFETY: within a region each thread writes only the blocks of its own partition, and what it reads of other threads'
+// blocks was written in a region before.
 unsafe impl Sync for Pointers {}
 
 impl Partitioned {
@@ -54,7 +55,10 @@ impl Partitioned {
         };
         team.run(|member| {
             let blocks = part(self.weights.blocks(), member.threads(), member.index());
-            // SAFETY: the tensors were measured above; each thread has blocks of its own.
+            // SAFETY: `part` gives each thread blocks of its own among those of the weights. There is a base for each
+            // row of the batch, and row `row` of step `step` lies in `input`, `step * batch + row` rows of `width`
+            // values in, as was checked. `gates` has a row of all gates for each, and only this thread uses its blocks
+            // of it. The weights are f32 (see `Ablation::new`), which need no work space.
             unsafe { self.weights.product(&self.phase(&pointers, blocks)) };
         });
         for step in 0..time {
@@ -62,7 +66,11 @@ impl Partitioned {
                 // Nobody sees to it that a partition stays with its core: here it moves on with every step.
                 let index = (member.index() + step) % member.threads();
                 let blocks = part(self.weights.blocks(), member.threads(), index);
-                // SAFETY: as above; the step before was finished by the region before.
+                // SAFETY: `part` gives each thread blocks of its own among those of the weights. The gates of all steps
+                // were written in the first region, and the previous hidden states, rows of `output` that this step
+                // does not write, in the region before. `output` has a row of `hidden` values for each step and row of
+                // the batch, as was checked, and `cell` a padded one for each row; only this thread uses its blocks of
+                // them. An LSTM has one sweep, and f32 weights need no work space.
                 unsafe { self.weights.step(&self.step(&pointers, blocks, step)) };
             });
         }

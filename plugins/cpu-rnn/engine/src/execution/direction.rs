@@ -49,8 +49,9 @@ pub(super) struct Direction<'a> {
     update: *mut f32,
 }
 
-// SAFETY: threads write through the pointers only what is in their own share: the shares are disjoint (see `Split`),
-// and what one thread reads of another's, the hidden states, it reads behind the barrier that follows the write.
+// SAFETY: threads write through the pointers only what is in their own share, and shares are disjoint (see `Split`).
+// They read hidden states of others behind the barrier that follows the write, and gates of a pipeline once their part
+// is done.
 unsafe impl Sync for Job<'_> {}
 
 /// A thread's share of one direction, ready to run.
@@ -109,11 +110,13 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Computes a thread's share. `meeting` is of all threads that have one.
+    /// Computes a thread's share.
     ///
     /// # Safety
-    /// - `thread` is below the split's number, no two threads run the same, and all lists fit the call: see
-    ///   `Workspace`.
+    /// - `thread` is below the split's number of threads, and no two threads run the same share.
+    /// - `meeting` is that of this split, so that threads that share a direction wait for each other.
+    /// - The workspace fits the call and the split: it was ordered, pointed into the tensors, staged and given each
+    ///   thread's gates and scratch for them (see [`Workspace`]).
     pub(super) unsafe fn run_share(&self, thread: usize, meeting: &Meeting<'_>) {
         let Share { directions, blocks, rows } = self.split.share(thread);
         // SAFETY: the workspace has a space for each thread of the split, and this thread alone uses this one.
@@ -141,7 +144,9 @@ impl<'a> Job<'a> {
                 input_stride: sign * self.input_stride as isize,
                 output_stride: sign * self.output_stride as isize,
             };
-            // SAFETY: the caller's promises.
+            // SAFETY: `run` is this thread's share of a direction. All functions demand what the caller promises of the
+            // share, the meeting and the workspace. Of a pipeline only the first thread writes states and output, and
+            // only the others come to `input_products`.
             unsafe {
                 match self.pipeline {
                     Some((pipeline, _)) if thread > 0 => run.input_products(pipeline),
@@ -179,7 +184,7 @@ impl Run<'_> {
     /// The phases of all steps: an input product for each chunk, then its steps.
     ///
     /// # Safety
-    /// As for [`Job::run_share`].
+    /// - As for [`Job::run_share`], of the thread that has this share; there is no pipeline.
     unsafe fn steps(&self, meeting: &Meeting<'_>) {
         let lengths = &self.job.lengths[self.rows.clone()];
         let steps = lengths.first().copied().unwrap_or(0);
@@ -193,21 +198,24 @@ impl Run<'_> {
             let end = lengths[active - 1].min(first + self.job.chunk);
             let fused = steps == 1;
             if !fused {
-                // SAFETY: the caller's promises.
+                // SAFETY: the caller promises what `run_share` demands. Without a pipeline `self.gates` is this
+                // thread's own, with room for `chunk` steps of the share's rows: these are no more steps and `active`
+                // is no more rows, each of which has all of the steps.
                 unsafe { self.input_product(first..end, active, self.gates) };
             }
             for step in first..end {
                 let gates = self.gates.wrapping_add((step - first) * active * self.gates_stride);
-                // SAFETY: the caller's promises; the gates of the chunk are there unless the step computes them itself.
+                // SAFETY: the caller promises what `run_share` demands. The gates of the chunk were computed above, and
+                // those of this step begin `active` rows for each step further, unless the step computes them itself.
+                // Its first `active` rows have this step, and the threads have met since the step before.
                 unsafe { self.step(step, (!fused).then_some(gates), active, meeting) };
                 let goes_on = step + 1 < steps;
                 if goes_on {
                     meeting.arrive();
                 }
                 if !self.direction.staged.is_empty() {
-                    // SAFETY: this thread has written its units of these rows of the stage, and no thread writes them
-                    // again before the step after the next, which begins behind a barrier that this thread has to come
-                    // to.
+                    // SAFETY: this thread has just written its units of these rows of the stage. It alone writes them,
+                    // next in the step after the next.
                     unsafe { self.unstage(step, active) };
                 }
                 if goes_on {
@@ -221,7 +229,9 @@ impl Run<'_> {
     /// The time-independent phase of some steps, for the units of this share, into the gates from `gates` on.
     ///
     /// # Safety
-    /// As for [`Job::run_share`]; no other thread uses these gates.
+    /// - As for [`Job::run_share`], of the thread that has this share.
+    /// - The first `active` rows of the share, at least one, have all these steps.
+    /// - `gates` has room for `active` rows of these steps, and no other thread uses it.
     pub(super) unsafe fn input_product(&self, steps: Range<usize>, active: usize, gates: *mut f32) {
         let product = Product {
             blocks: self.blocks.clone(),
@@ -237,8 +247,10 @@ impl Run<'_> {
             output_row_stride: self.gates_stride,
             scratch: self.scratch,
         };
-        // SAFETY: the first `active` sequences have all these steps, so the rows lie in the input tensor; the gates
-        // have room for the share's rows of these steps.
+        // SAFETY: the blocks are the share's, and so the cell's. The bases are those of the share's rows; the caller
+        // promises that the first `active` have all these steps, so the rows lie in the input tensor, and that the
+        // gates have room for them and are this thread's. The scratch is this thread's, too, made for the rows of a
+        // chunk.
         unsafe { self.cell.product(&product) };
     }
 
@@ -246,7 +258,10 @@ impl Run<'_> {
     /// input itself.
     ///
     /// # Safety
-    /// As for [`Job::run_share`]; gates are those of this step.
+    /// - As for [`Job::run_share`], of the thread that has this share.
+    /// - The first `active` rows of the share, at least one, have this step; all threads that share the direction have
+    ///   finished the step before.
+    /// - `gates` are the finished ones of this step, and no thread writes them meanwhile.
     pub(super) unsafe fn step(
         &self,
         step: usize,
@@ -292,14 +307,18 @@ impl Run<'_> {
             between,
             scratch: self.scratch,
         };
-        // SAFETY: the first `active` sequences have this step, so their rows lie in the tensors; states have a row for
-        // each row of the batch. Other threads write other blocks or other rows. What they wrote of the step before was
-        // written before the barrier.
+        // SAFETY: the blocks are the share's, and so the cell's. The first `active` rows have this step, so their rows
+        // lie in the tensors, and the gates are theirs, as the caller promises; states have a row for each row of the
+        // batch. Other threads write other blocks or other rows, and have finished the previous hidden states that this
+        // one reads. These are rows apart from those written now: of another step, of the other half of the stage, or
+        // initial ones. The scratch is this thread's, made for the rows of its share.
         unsafe { self.cell.step(&arguments) };
         if self.cell.has_two_sweeps() {
             meeting.arrive();
             meeting.wait();
-            // SAFETY: as above; all units of `r * h` are there, behind the barrier where others computed some.
+            // SAFETY: the arguments are those of the first sweep, with the work space as that has left it, and valid as
+            // said there. All blocks of these rows have had the first sweep: this thread's above, those of others
+            // before the barrier; threads that do not meet have all blocks of their rows.
             unsafe { self.cell.step_candidate(&arguments) };
         }
     }
@@ -317,13 +336,17 @@ impl Run<'_> {
     /// Copies this share's units of a step from the stage into the output.
     ///
     /// # Safety
-    /// As for [`Job::run_share`]; the units are there.
+    /// - As for [`Job::run_share`], of the thread that has this share.
+    /// - This thread has written its units of the stage for the first `active` rows, which have this step, and no
+    ///   thread writes them meanwhile.
     unsafe fn unstage(&self, step: usize, active: usize) {
         let hidden = self.hidden();
         for row in self.rows.start..self.rows.start + active {
             let from = hidden.rows[row].cast_const().wrapping_offset(hidden.offset(step));
             let to = self.direction.output[row].wrapping_offset(step as isize * self.output_stride);
-            // SAFETY: the first `active` sequences have this step, so the row lies in the output.
+            // SAFETY: the caller promises that this thread's units of the stage's row are there and stay. The row has
+            // this step, so it lies in the output, of which only this thread uses these units: others read the stage.
+            // The two do not overlap: the workspace owns the stage.
             unsafe { self.copy_own(Some(from), to) };
         }
     }

@@ -49,12 +49,14 @@ pub(crate) fn run(
     let alternating = schedule.sweep == Sweep::ZigZag;
     let job = Job::new(spec, cells, split, chunk, alternating, workspace, call);
     if split.threads() == 1 {
-        // SAFETY: the workspace has just been made to fit the call; there is one thread.
+        // SAFETY: one thread has the only share and meets none. The workspace was made to fit the call and the split
+        // above.
         unsafe { job.run_share(0, &Meeting::ALONE) };
     } else {
         team.run(|member| {
             if member.index() < split.threads() {
-                // SAFETY: the workspace has just been made to fit the call; each member has an index of its own.
+                // SAFETY: each member has an index of its own, below the split's number of threads, and the meeting is
+                // this split's. The workspace was made to fit the call and the split above.
                 unsafe { job.run_share(member.index(), &Meeting::new(&split, member)) };
             }
         });

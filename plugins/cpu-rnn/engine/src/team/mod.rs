@@ -78,11 +78,12 @@ struct Shared {
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
-// SAFETY: `work` and `base` are written by the caller while no region runs, that is after every helper has arrived at
-// the end of the last one, and read by helpers after the gate's opening, all ordered by the gate. The work that it
-// points to is `Sync`.
+// SAFETY: all but `work` is `Send`. That is a pointer that owns nothing, to work that is `Sync`: any thread may call
+// it.
 unsafe impl Send for Shared {}
-// SAFETY: as above.
+// SAFETY: `work` and `base` are written by the caller only while no region runs: after every helper has come to the end
+// of the last one, which the gate's `close` acquires, and before `open` releases them to the helpers. Only between the
+// two do helpers read them. The work is `Sync`, and the other fields are.
 unsafe impl Sync for Shared {}
 
 /// Whether the thread that calls is pinned, and what it could run on before.
@@ -158,14 +159,16 @@ impl Team {
             self.caller.pin(core);
         }
         let shared = &*self.shared;
-        // SAFETY: the lifetime is erased for the time of this function only: below it waits, also after a panic, until
-        // every helper has come to the end of the region.
+        // SAFETY: only the lifetime changes. Helpers use the pointer within the region alone, and the function does not
+        // return, also after a panic, before every helper has come to its end, so the work outlives their use of it.
         let erased = unsafe { std::mem::transmute::<*const Work<'_>, *const Work<'static>>(work) };
-        // SAFETY: no region runs, so no helper reads: see `Shared`.
-        unsafe { *shared.work.get() = Some(erased) };
         let base = shared.gate.reached(0);
-        // SAFETY: as above.
-        unsafe { *shared.base.get() = base };
+        // SAFETY: the team is borrowed mutably and its last region was closed, so no region runs. Helpers read neither
+        // place before the region that is opened below, and no other thread writes them.
+        unsafe {
+            *shared.work.get() = Some(erased);
+            *shared.base.get() = base;
+        }
         let region = self.open();
         run_part(shared, 0, base, work);
         if shared.gate.close(region) {
@@ -186,7 +189,8 @@ impl Team {
 
 impl Drop for Team {
     fn drop(&mut self) {
-        // SAFETY: no region runs, so no helper reads: see `Shared`.
+        // SAFETY: the team is borrowed mutably and its last region was closed, so no region runs. Helpers do not read
+        // the place before the region that is opened below, and no other thread writes it.
         unsafe { *self.shared.work.get() = None };
         self.open();
         for helper in self.helpers.drain(..) {
@@ -314,13 +318,15 @@ fn help(shared: &Shared, index: usize, patience: Duration) {
             spin(turn);
             turn % 64 > 0 || since.get_or_insert_with(Instant::now).elapsed() < patience
         });
-        // SAFETY: the region is open and lasts until this helper ends it, so the caller does not write: see `Shared`.
+        // SAFETY: `wait_open` has acquired what the caller wrote before it opened the region. The region lasts until
+        // this helper ends it below, and the caller writes again only after that.
         let Some(work) = (unsafe { *shared.work.get() }) else {
             return;
         };
-        // SAFETY: the caller keeps what it points to until every helper has ended the region.
+        // SAFETY: the caller borrows the work until every helper has ended the region, as this one does only below.
         let work = unsafe { &*work };
-        // SAFETY: as for `work`.
+        // SAFETY: written together with the work, so acquired with it, and not again before this helper ends the
+        // region.
         let base = unsafe { *shared.base.get() };
         run_part(shared, index, base, work);
         shared.gate.end(index, region);

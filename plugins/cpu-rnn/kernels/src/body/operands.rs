@@ -25,7 +25,8 @@ impl<W: Weights> Operands<W> {
     pub(crate) unsafe fn new<V: Shared>(step: &Step, input_depth: usize, hidden_depth: usize) -> Self {
         let mut scratch = step.scratch;
         let mut sources = [None; 2];
-        // SAFETY: the work space has room for the rows of the input and of the state, in this order.
+        // SAFETY: the caller promises the instructions of `V` and `step.rows` readable rows of the input and of the
+        // state; `PackedCell::step_scratch_bytes` counts room for both, the latter behind the former.
         unsafe {
             if let Start::Input(rows) = step.start {
                 sources[INPUT] =
@@ -46,7 +47,7 @@ impl<W: Weights> Operands<W> {
     /// - As [`Self::new`].
     #[inline(always)]
     pub(crate) unsafe fn of_one_row<V: Shared>(step: &Step, input_depth: usize, hidden_depth: usize) -> Self {
-        // SAFETY: there is a row 0, and the rest is what `new` demands, too.
+        // SAFETY: the step has a row 0, which the caller promises to be valid, with all else that `new` demands.
         unsafe {
             if let Start::Input(rows) = step.start {
                 fetch(rows.row(0), input_depth);
@@ -72,7 +73,8 @@ impl<W: Weights> Operands<W> {
 /// - The step's gates have row `row` and these columns, or `input` has these columns.
 #[inline(always)]
 pub(crate) unsafe fn start(step: &Step, input: &Matrix, column: usize, row: usize) -> (*const f32, usize) {
-    // SAFETY: the row and the column are there.
+    // SAFETY: the caller promises that the step's gates have this row and column, or that `input` has the column, and
+    // so a bias for it.
     unsafe {
         match step.start {
             Start::Gates { gates, row_stride } => (gates.add(row * row_stride + column), row_stride),

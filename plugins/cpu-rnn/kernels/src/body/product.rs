@@ -21,7 +21,9 @@ pub(crate) unsafe fn product<V: Products<W>, W: Weights>(matrix: &Matrix, args: 
     if args.samples * args.steps == 0 {
         return;
     }
-    // SAFETY: the caller's duty; `block..block + width` are blocks of the arguments.
+    // SAFETY: the caller promises the instructions of `V`, readable rows of the grid, and a work space for them: what
+    // `prepare` demands. `block..block + width` lies within the blocks of the arguments, which the matrix has, so each
+    // panel is of weights that are there; each arm names the layout in which its panel has them.
     unsafe {
         let source = W::prepare(&grid, matrix.depth, args.scratch, V::quantise);
         let mut block = args.blocks.start;
@@ -61,7 +63,10 @@ unsafe fn rows<V: Products<W>, W: Weights, const N: usize, const L: usize>(
     // The last columns of a dense layer may be fewer than its vectors have.
     let is_whole = column + N * V::LANES <= matrix.columns;
     let (mut step, mut sample) = (0, 0);
-    // SAFETY: the tiles are exactly the rows of the grid, and each row of output has the columns of the panel.
+    // SAFETY: the tiles have as many rows as the grid, and `(step, sample)` goes through them in order, so that the
+    // source has each row, and the caller has promised room for its columns of output. Where the panel has more columns
+    // than the matrix, the sums go to `room` first, which has the rows of a tile, and only the columns that are there
+    // are stored. The bias has all vectors of the panel.
     unsafe {
         let initial = Initial::successive::<V>(matrix.bias().add(column), 0);
         let mut room = MaybeUninit::<[[V; N]; ROWS_MAX]>::uninit();
@@ -98,7 +103,8 @@ unsafe fn rows<V: Products<W>, W: Weights, const N: usize, const L: usize>(
 /// - The lesser of `columns` and the values of the vectors can be written at `to`.
 #[inline(always)]
 unsafe fn store_row<V: Vector, const N: usize>(sums: &[V; N], to: *mut f32, columns: usize) {
-    // SAFETY: at most `columns` values are written.
+    // SAFETY: whole vectors are stored while they end within `columns`, then the `columns - at` values that are left,
+    // fewer than a vector: no more than the caller promises room for.
     unsafe {
         for n in 0..N {
             let at = n * V::LANES;

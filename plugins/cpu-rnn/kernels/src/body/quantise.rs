@@ -50,7 +50,7 @@ impl Quantised {
     #[inline(always)]
     pub(crate) unsafe fn row(&self, step: usize, sample: usize) -> Row {
         let index = step * self.samples + sample;
-        // SAFETY: the work space has as many rows as the grid had.
+        // SAFETY: the caller promises that the grid had this row, and the work space has a row and a scale for each.
         unsafe { Row { values: self.values.add(index * self.row_bytes), scale: self.scales.add(index) } }
     }
 }
@@ -61,11 +61,13 @@ impl Quantised {
 /// # Safety
 /// - The processor has the instructions of `V`.
 /// - Every row of the grid has `depth` readable values.
-/// - `scratch` is 64-byte aligned and has [`scratch_bytes`] bytes.
+/// - `scratch` is aligned for f32 and has [`scratch_bytes`] bytes.
 #[inline(always)]
 pub(crate) unsafe fn rows<V: Vector>(grid: &Grid, depth: usize, scratch: *mut u8) -> Quantised {
     let (count, row_bytes) = (grid.steps * grid.samples, row_bytes(depth));
-    // SAFETY: rows and scales lie within the work space; the rest is the caller's duty.
+    // SAFETY: `index` is below `count`. `scratch_bytes` counts `count` rows of `row_bytes` and then as many scales,
+    // which are aligned as the work space is, behind whole cache lines. The caller promises the instructions of `V`,
+    // and `depth` readable values of each row of the grid.
     unsafe {
         let scales = scratch.add(count * row_bytes).cast::<f32>();
         for step in 0..grid.steps {
@@ -85,7 +87,9 @@ pub(crate) unsafe fn rows<V: Vector>(grid: &Grid, depth: usize, scratch: *mut u8
 /// - `depth` values can be read at `from`, and [`row_bytes`] written at `to`.
 #[inline(always)]
 unsafe fn row<V: Vector>(from: *const f32, depth: usize, to: *mut u8) -> f32 {
-    // SAFETY: `at < depth`, and `to` has room for whole vectors; the rest is the caller's duty.
+    // SAFETY: `at < depth`, and no more is read than a vector or the `depth - at` values that the caller promises are
+    // left. What is written ends at a multiple of `LANES`, a divisor of 64, and so within the `row_bytes` promised at
+    // `to`. The caller promises the instructions of `V`, too.
     unsafe {
         let zero = V::splat(0.0);
         let (mut largest, mut probe) = (zero, zero);

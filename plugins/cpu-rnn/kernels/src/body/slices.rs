@@ -15,7 +15,8 @@ pub(crate) enum Function {
 /// - The processor has the instructions of `V`.
 #[inline(always)]
 pub(crate) unsafe fn apply<V: Vector>(function: Function, values: &mut [f32]) {
-    // SAFETY: only lanes within the slice are read and written; the rest is the caller's duty.
+    // SAFETY: a chunk has at most `LANES` values, and no more than its own are read and written. The caller promises
+    // the instructions of `V`.
     unsafe {
         let bounds = Bounds::<V>::new(f32::INFINITY);
         let (low, high) = (V::splat(-104.0), V::splat(89.0));

@@ -57,7 +57,7 @@ impl<W: Weights, const M: usize> TileRows<W, M> {
         to: *mut f32,
         stride: usize,
     ) -> Self {
-        // SAFETY: the source has the rows from `row` to `row + count`.
+        // SAFETY: the caller promises that the source has the rows from `row` to `row + count`, at least one.
         unsafe {
             let mut rows = Self::new(W::row(source, 0, row), to);
             for r in 1..count {
@@ -91,7 +91,8 @@ pub(crate) unsafe fn products<V, W, const M: usize, const N: usize, const L: usi
     W: Weights,
 {
     let (from, to) = (rows.from.as_ptr(), rows.to.as_ptr());
-    // SAFETY: the first `count` rows are set, and the casts are to arrays of as many.
+    // SAFETY: each cast is to an array of at most `M` rows, all of which are set: of `count`, or of one. For these rows
+    // the caller promises what `tile` demands; by themselves they start from `initial` moved on by their strides.
     unsafe {
         if const { M == 1 } {
             V::tile::<1, N, L>(panel, depth, &*from.cast(), initial, &*to.cast());
@@ -111,7 +112,7 @@ pub(crate) unsafe fn products<V, W, const M: usize, const N: usize, const L: usi
 /// Computes a wide tile of 8, 10 or 12 rows.
 ///
 /// # Safety
-/// - As [`tile`], for the rows that are set.
+/// - As [`tile`], for the rows that are set; `count` is 8, 10 or 12.
 #[inline(always)]
 pub(crate) unsafe fn wide_products<V: Products<W>, W: Weights>(
     panel: &Panel<2>,
@@ -121,7 +122,8 @@ pub(crate) unsafe fn wide_products<V: Products<W>, W: Weights>(
     initial: &Initial<2>,
 ) {
     let (from, to) = (rows.from.as_ptr(), rows.to.as_ptr());
-    // SAFETY: the first `count` rows are set, and the casts are to arrays of as many.
+    // SAFETY: each cast is to an array of `count` rows, at most `ROWS_MAX`, all of which are set. For these rows the
+    // caller promises what `tile` demands.
     unsafe {
         match count {
             8 => V::tile::<8, 2, 4>(panel, depth, &*from.cast(), initial, &*to.cast()),
@@ -137,7 +139,7 @@ pub(crate) unsafe fn wide_products<V: Products<W>, W: Weights>(
 /// - The processor has the instructions of `V`; `initial` and `to` have `count` rows.
 #[inline(always)]
 pub(crate) unsafe fn copy<V: Vector, const N: usize>(initial: &Initial<N>, count: usize, to: *mut [V; N]) {
-    // SAFETY: row `r` is below `count`.
+    // SAFETY: the caller promises the instructions of `V`, and `count` rows of `N` vectors in `initial` and `to`.
     unsafe {
         for r in 0..count {
             for n in 0..N {
@@ -162,7 +164,8 @@ pub(crate) unsafe fn tile<V: Vector, W: Weights, const R: usize, const N: usize,
     initial: &Initial<N>,
     to: &[*mut f32; R],
 ) {
-    // SAFETY: rows are below `R` and vectors below `N`; panel and rows are as `accumulate` demands.
+    // SAFETY: the caller promises the instructions of `V`, `R` rows of `N` vectors to start from, and room for `N`
+    // vectors at each of the `R` places of `to`. Of panel and rows it promises what `accumulate` demands.
     unsafe {
         let mut sums = [[V::splat(0.0); N]; R];
         for r in 0..R {

@@ -17,7 +17,7 @@ pub(crate) trait Weights {
     /// # Safety
     /// - The processor has the instructions of `quantise`.
     /// - Every row of the grid has `depth` readable values.
-    /// - `scratch` is 64-byte aligned and has [`quantise::scratch_bytes`] bytes; unused for f32 and bf16.
+    /// - `scratch` is aligned for f32 and has [`quantise::scratch_bytes`] bytes; unused for f32 and bf16.
     unsafe fn prepare(grid: &Grid, depth: usize, scratch: *mut u8, quantise: Quantise) -> Self::Source;
 
     /// # Safety
@@ -70,7 +70,8 @@ impl Weights for F32 {
         rows: &[*const f32; R],
         sums: &mut [[V; N]; R],
     ) {
-        // SAFETY: `k < depth`, so that weights and activations are there; the rest is the caller's duty.
+        // SAFETY: the caller promises the instructions of `V`, and `depth` groups of the panel and values of each row;
+        // `k`, and `k + p` below `k + P`, stay below that.
         unsafe {
             let mut parts = [[[V::splat(0.0); N]; R]; P];
             parts[0] = *sums;
@@ -156,7 +157,8 @@ impl Weights for Bf16 {
         rows: &[*const f32; R],
         sums: &mut [[V; N]; R],
     ) {
-        // SAFETY: groups and activations below the depth are there; the rest is the caller's duty.
+        // SAFETY: the caller promises the instructions of `V`, and `depth` rows of weights and values of each row.
+        // These are `pairs` whole groups, and with an odd depth one more, of which the first row alone counts.
         unsafe {
             let mut parts = [[[V::splat(0.0); N]; R]; P];
             parts[0] = *sums;
@@ -200,7 +202,8 @@ impl Weights for Int8 {
 
     #[inline(always)]
     unsafe fn prepare(grid: &Grid, depth: usize, scratch: *mut u8, quantise: Quantise) -> Quantised {
-        // SAFETY: rows and work space are as the function demands, and the processor has its instructions.
+        // SAFETY: the caller promises what `quantise` demands: its instructions, readable rows, and a work space for
+        // them.
         unsafe { quantise(grid, depth, scratch) }
     }
 
@@ -217,7 +220,9 @@ impl Weights for Int8 {
         rows: &[quantise::Row; R],
         sums: &mut [[V; N]; R],
     ) {
-        // SAFETY: groups below the depth are there, rows are padded to whole groups; the rest is the caller's duty.
+        // SAFETY: the caller promises the instructions of `V`, and `depth` rows of weights and values of each row.
+        // These are `groups` groups, to which both are padded, and `group` stays below. int8 panels have a correction
+        // and a scale for each lane of their `N` vectors, and quantised rows a scale.
         unsafe {
             let mut parts = [[[V::no_sums(); N]; R]; P];
             for r in 0..R {

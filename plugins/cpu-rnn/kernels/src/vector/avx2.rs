@@ -15,7 +15,7 @@ static MASKS: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 
 /// - The processor has AVX2.
 #[inline(always)]
 unsafe fn first(count: usize) -> __m256i {
-    // SAFETY: the start is at most 8, so that eight words follow; the rest is the caller's duty.
+    // SAFETY: the start is at most 8, so that eight words follow. The caller promises AVX2.
     unsafe { _mm256_loadu_si256(MASKS.as_ptr().add(8 - count.min(8)).cast()) }
 }
 
