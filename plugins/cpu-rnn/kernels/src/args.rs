@@ -129,7 +129,7 @@ pub struct Step {
     pub blocks: Range<usize>,
     /// Whether to visit the blocks from last to first (zig-zag sweeps).
     pub descending: bool,
-    /// Number of sequences.
+    /// Number of sequences, at least 1.
     pub rows: usize,
     /// Start of the gates.
     pub start: Start,

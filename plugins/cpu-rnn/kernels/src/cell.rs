@@ -119,6 +119,7 @@ impl PackedCell {
     ///
     /// # Safety
     /// - `args.blocks` lies within `0..self.blocks()`.
+    /// - `args.rows` is at least 1.
     /// - `args.start` has `args.rows` rows: of gates, with the values of `args.blocks` readable; or of inputs.
     /// - `args.previous` has `args.rows` rows of as many readable values as there are units.
     /// - `args.hidden` has `args.rows` rows, in which the units of `args.blocks` can be written.

@@ -170,7 +170,9 @@ mod tests {
 
     #[test]
     fn all_ways_compute_the_same() {
-        for [input, hidden, batch, time] in [[5, 17, 1, 4], [40, 33, 3, 5], [16, 160, 2, 3], [3, 1, 2, 2]] {
+        for [input, hidden, batch, time] in
+            [[5, 17, 1, 4], [40, 33, 3, 5], [16, 160, 2, 3], [3, 1, 2, 2], [5, 17, 0, 4]]
+        {
             let mut seed = 1_u32;
             let mut values = |count: usize| -> Vec<f32> {
                 let next = |_| {

@@ -45,6 +45,10 @@ impl Partitioned {
     pub(super) fn run(&mut self, team: &mut Team, input: &[f32], output: &mut [f32]) {
         let Sizes { input: width, hidden, batch, time } = self.sizes;
         assert_eq!((input.len(), output.len()), (time * batch * width, time * batch * hidden), "sizes");
+        if batch == 0 {
+            // The kernels take at least one row.
+            return;
+        }
         self.cell.values_mut().fill(0.0);
         let output = output.as_mut_ptr();
         let pointers = Pointers {
@@ -83,7 +87,7 @@ impl Partitioned {
             blocks,
             rows: Rows { bases: pointers.input.as_ptr(), offset: 0 },
             samples: batch,
-            steps: if batch == 0 { 0 } else { self.sizes.time },
+            steps: self.sizes.time,
             step_stride: (batch * self.sizes.input) as isize,
             output: pointers.gates,
             output_step_stride: batch * width,
