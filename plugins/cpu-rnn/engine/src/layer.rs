@@ -28,7 +28,7 @@ pub enum LayerError {
         /// Number of values it must have.
         expected: usize,
     },
-    /// Another number of weights than directions.
+    /// The number of sets of weights is not the number of directions.
     #[error("{got} sets of weights for {expected} directions")]
     DirectionCount {
         /// Sets given.

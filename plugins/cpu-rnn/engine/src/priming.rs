@@ -3,8 +3,8 @@
 //! A last-level cache that takes in what the private caches drop treats a line that only one core has held as owned by
 //! that core: each miss then also pushes an owned line back out. If all cores hold a line at the same moment once, the
 //! cache keeps its own copy, nothing is pushed back, and the same reads get faster, for as long as the line stays in
-//! the cache. So the threads of a team read the weights chunk by chunk, together. Whether it took shows in the time of
-//! a sweep; if it did not, it is done again, a few times. On a processor without this property nothing is lost but a
+//! the cache. So the threads of a team read the weights chunk by chunk, together. Whether that worked shows in the time
+//! of a sweep; if it did not, it is done again, a few times. On a processor without this property nothing is lost but a
 //! few milliseconds.
 
 use std::{
@@ -16,10 +16,10 @@ use std::{
 use crate::execution::split::part;
 use crate::team::Team;
 
-/// So much is read together: less than every private second-level cache of the last ten years.
+/// Size of the chunks that are read together: less than any private second-level cache of the last ten years.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// Bytes of a cache line; one of them is read.
+/// Size of a cache line, of which one byte is read.
 const LINE: usize = 64;
 
 /// A sweep has to get this much faster for the priming to count as taken.
@@ -27,7 +27,7 @@ const GAIN_MIN: f64 = 1.25;
 
 const ATTEMPTS_MAX: u32 = 5;
 
-/// How often an attempt reads everything. One time is seldom enough: a thread that is held up reads alone.
+/// Number of times an attempt reads everything. Once is seldom enough: a thread that is held up reads alone.
 const ROUNDS: u32 = 4;
 
 /// Effect of priming on the speed of reading the weights, by all threads, each its own part.
@@ -39,7 +39,7 @@ pub struct Primed {
     pub sweep_before: Duration,
     /// Time of one sweep after.
     pub sweep_after: Duration,
-    /// How often the weights were read together, several rounds each time.
+    /// Number of times the weights were read together, in several rounds each.
     pub attempts: u32,
 }
 

@@ -10,8 +10,8 @@ use crate::table::{Table, table};
 
 /// The weights of one direction of a layer, packed for one instruction set.
 ///
-/// Units come in blocks of [`lanes`](Self::lanes); the last block is padded with zeros. A block is what kernels compute
-/// and threads share out.
+/// Units come in blocks of [`lanes`](Self::lanes); the last block is padded with zeros. Kernels compute whole blocks,
+/// and threads divide the blocks among themselves.
 #[derive(Debug)]
 pub struct PackedCell {
     weights: PackedWeights,

@@ -17,7 +17,7 @@ pub enum Isa {
     Avx512,
 }
 
-/// An instruction set was asked for that cannot be had.
+/// Reason why the instruction set that was asked for cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IsaError {
     /// No such name.

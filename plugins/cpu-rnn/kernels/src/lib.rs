@@ -6,10 +6,10 @@
 //! [`activation`] has exp, sigmoid and tanh of slices.
 //!
 //! - Kernels know rows by pointer, so hidden states are read and written where they lie, whatever the tensor's layout.
-//!   Which rows and which blocks of units are whose is the caller's business; threads, too.
+//!   Threads, and which of them computes which rows and blocks of units, are the caller's business.
 //! - Each kernel is written once, over a vector type and a format of weights, and compiled for each [`Isa`]. The set is
 //!   chosen when weights are packed.
-//! - The order of additions depends on the number of rows of a call: the last bits of a row's result may, too.
+//! - The order of additions depends on the number of rows of a call, and so may the last bits of a row's result.
 //! - f32 sums throughout; int8 weights give i32 sums within one product, exact, and so the same for each instruction
 //!   set.
 //!

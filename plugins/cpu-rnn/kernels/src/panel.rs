@@ -39,8 +39,8 @@ impl<const N: usize> Panel<N> {
     }
 }
 
-/// A part of the weights that come next, to be asked for while a tile is computed: a tile of several rows computes
-/// longer than its weights take from the last-level cache, so that with this their transfer costs next to nothing.
+/// A part of the next weights, to be prefetched while a tile is computed: a tile of several rows takes longer to
+/// compute than its weights take to come from the last-level cache, so that their transfer costs next to nothing.
 #[derive(Clone, Copy)]
 pub(crate) struct Ahead {
     start: *const u8,
@@ -48,7 +48,7 @@ pub(crate) struct Ahead {
 }
 
 impl Ahead {
-    /// Nothing: one address again and again.
+    /// No weights: one address again and again.
     #[inline(always)]
     pub(crate) fn nothing(any: *const u8) -> Self {
         Self { start: any, stride: 0 }

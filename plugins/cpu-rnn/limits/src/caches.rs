@@ -1,4 +1,4 @@
-//! Sizes of the caches, as the system tells them.
+//! Sizes of the caches, as the system reports them.
 
 use proctor_rnn_layer::cache_sizes;
 use serde::Serialize;
@@ -10,15 +10,16 @@ pub struct CacheSizes {
     pub l1_bytes: u64,
     /// Second level, of one core.
     pub l2_bytes: u64,
-    /// Last level, shared by cores; `None` if there is none beyond the second, or the system does not tell.
+    /// Last level, shared by cores; `None` if there is no level beyond the second or the system does not report
+    /// it.
     pub l3_bytes: Option<u64>,
 }
 
 impl CacheSizes {
-    /// Sizes assumed where the system tells nothing: the smallest that are common.
+    /// Sizes assumed where the system reports none: the smallest in common use.
     pub const ASSUMED: Self = Self { l1_bytes: 32 << 10, l2_bytes: 256 << 10, l3_bytes: None };
 
-    /// Asks the system; [`ASSUMED`](Self::ASSUMED) for what it does not tell.
+    /// Asks the system, and takes [`ASSUMED`](Self::ASSUMED) for sizes that it does not report.
     #[must_use]
     pub fn read() -> Self {
         Self::of(cache_sizes())

@@ -14,7 +14,7 @@ impl MachineLimits {
     /// activations or latency. With both directions, the better of two ways: a share of the cores for each at the same
     /// time, or all of them for one after the other.
     ///
-    /// `None` if no speed of so few cores was measured.
+    /// `None` if no speed was measured for that few cores.
     #[must_use]
     pub fn least_time_ns(&self, shape: &LayerShape, cores: usize) -> Option<f64> {
         let one_after_the_other =
@@ -38,7 +38,7 @@ impl MachineLimits {
         let (batch, time) = (shape.batch as f64, shape.time as f64);
         let bytes = |values: f64| values * shape.precision.weight_bytes() as f64;
         if shape.time == 1 {
-            // One step reads both, which stayed where they were since the call before.
+            // One step reads both, which have stayed in place since the call before.
             return self.step_ns(2.0 * (input + hidden) * batch, bytes(input + hidden), speeds);
         }
         let far = if bytes(input) <= self.caches.l2_kept_bytes() {

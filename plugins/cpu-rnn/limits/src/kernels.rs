@@ -9,17 +9,18 @@ pub(crate) fn flops_per_call() -> f64 {
     (2 * ROUNDS * ACCUMULATORS * isa().lanes()) as f64
 }
 
-/// Enough that the call itself does not count: some microseconds.
+/// Enough for the cost of the call itself not to count: they take some microseconds.
 const ROUNDS: usize = 2048;
 /// Two units with a latency of four or five cycles need ten; the others are spare.
 const ACCUMULATORS: usize = 16;
 
-/// The instruction set that the loops use: the widest of this processor, whichever the kernels are forced to.
+/// The instruction set that the loops use: the widest of this processor, even where the kernels are forced to
+/// another.
 pub(crate) fn isa() -> Isa {
     Isa::fastest()
 }
 
-/// Multiplies and adds in registers as fast as it can.
+/// Multiplies and adds in registers as fast as possible.
 pub(crate) fn multiply_adds() {
     match isa() {
         // SAFETY: `Isa::fastest` has detected avx512f on this processor, all that the loop demands.
@@ -39,8 +40,8 @@ pub(crate) fn multiply_adds() {
     }
 }
 
-/// Reads every value `times` times, always from the first to the last. The slice begins at a cache line and has whole
-/// ones.
+/// Reads every value `times` times, always from the first to the last. The slice begins at a cache line and consists of
+/// whole ones.
 pub(crate) fn read(values: &[f32], times: usize) {
     assert!(values.len().is_multiple_of(16) && values.as_ptr().addr().is_multiple_of(64));
     match isa() {
@@ -81,7 +82,7 @@ mod x86 {
                 pub(in super::super) unsafe fn multiply_adds() {
                     let mut sums = [$zero(); $sums];
                     let (a, b) = ($all(black_box(0.5)), $all(black_box(0.25)));
-                    // As many as the count of operations says: fewer sums take more rounds.
+                    // Fewer sums take more rounds, so that the operations are as many as `flops_per_call` says.
                     for _ in 0..ROUNDS * ACCUMULATORS / $sums {
                         for sum in &mut sums {
                             *sum = $multiply_add(*sum, a, b);

@@ -10,15 +10,15 @@ use crate::caches::CacheSizes;
 use crate::kernels::{flops_per_call, isa, multiply_adds, read};
 use crate::pinned::rate_on;
 
-/// One measurement takes this long.
+/// Length of one measurement.
 const WINDOW: Duration = Duration::from_millis(20);
 /// Number of windows, of which the best counts.
 const WINDOWS: usize = 5;
 /// A pass over small memory reads at least this much, so that its beginning and end do not count.
 const READ_BYTES: usize = 1 << 20;
-/// Two cores take in shared memory together, so much at a time: little enough that both hold it at once.
+/// Size of the chunks in which two cores read shared memory together: small enough for both to hold one at once.
 const SHARED_CHUNK_BYTES: usize = 256 << 10;
-/// How often they read a chunk, so that they do so at the same time although one begins a little later.
+/// Number of times they read a chunk, so that their reads overlap although one begins a little later.
 const SHARED_READS: usize = 4;
 
 /// The limits of a machine.

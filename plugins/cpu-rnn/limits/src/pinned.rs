@@ -18,7 +18,7 @@ pub(crate) fn rate_on(cpus: &[usize], window: Duration, pass: impl Fn(usize) + S
     let measure = |position: usize| {
         // A system that refuses leaves the thread where it is; the figure is then that of another processor.
         let _ = pin_to(&cpus[position..=position]);
-        // So many passes between two looks at the clock that the looks do not count.
+        // Enough passes between two looks at the clock for the looks not to count.
         let first = Instant::now();
         (0..4).for_each(|_| pass(position));
         let passes = 4 * window.as_nanos() / first.elapsed().as_nanos().max(1) / LOOKS;

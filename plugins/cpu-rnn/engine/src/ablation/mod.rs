@@ -35,7 +35,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// All, from the plainest on.
+    /// All ways, plainest first.
     pub const ALL: [Self; 4] = [Self::ParallelGemm, Self::Fusion, Self::Partitioning, Self::Everything];
 
     /// Name as in the paper.

@@ -8,7 +8,7 @@ use super::Sizes;
 use crate::execution::split::part;
 use crate::{spec::LayerSpec, team::Team};
 
-/// A cell with the room for its phases.
+/// A cell with the memory for its phases.
 #[derive(Debug)]
 pub(super) struct Partitioned {
     sizes: Sizes,
@@ -67,7 +67,7 @@ impl Partitioned {
         });
         for step in 0..time {
             team.run(|member| {
-                // Nobody sees to it that a partition stays with its core: here it moves on with every step.
+                // Nothing keeps a partition on its core: here it moves on with every step.
                 let index = (member.index() + step) % member.threads();
                 let blocks = part(self.weights.blocks(), member.threads(), index);
                 // SAFETY: `part` gives each thread blocks of its own among those of the weights. The gates of all steps

@@ -26,11 +26,11 @@ impl Hidden<'_> {
     }
 }
 
-/// How a thread of a call meets the others: nowhere if they do not share a direction.
+/// How a thread of a call meets the others: not at all if they do not share a direction.
 pub(super) struct Meeting<'a> {
     /// The thread, unless it is alone.
     member: Option<&'a Member<'a>>,
-    /// Among how many threads, if they meet.
+    /// Number of threads that meet, if they do.
     among: Option<usize>,
 }
 

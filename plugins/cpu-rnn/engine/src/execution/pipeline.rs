@@ -15,7 +15,7 @@ pub(super) struct Pipeline {
     parts: Vec<Part>,
     /// Number of parts that have been claimed, or more.
     next: Apart<AtomicU64>,
-    /// For each part whether its input products are there; may be longer.
+    /// For each part, whether its input products are finished; may be longer than the list of parts.
     done: Vec<AtomicU64>,
 }
 
@@ -59,7 +59,8 @@ impl Pipeline {
 
     /// The next part that no thread has claimed: the caller has to compute it and to [`finish`](Self::finish) it.
     pub(super) fn claim(&self) -> Option<usize> {
-        // A waiting thread asks again and again: to look leaves the cache line where it is, to add would take it away.
+        // A waiting thread asks again and again: loading leaves the cache line where it is, adding would take it
+        // away.
         if self.next.0.load(Ordering::Relaxed) as usize >= self.parts.len() {
             return None;
         }
@@ -67,12 +68,12 @@ impl Pipeline {
         (claimed < self.parts.len()).then_some(claimed)
     }
 
-    /// Tells that a part's products are there.
+    /// Marks a part's products as finished.
     pub(super) fn finish(&self, part: usize) {
         self.done[part].store(1, Ordering::Release);
     }
 
-    /// Whether a part's products are there; if so, they can be read.
+    /// Whether a part's products are finished; if so, they can be read.
     pub(super) fn is_done(&self, part: usize) -> bool {
         self.done[part].load(Ordering::Acquire) > 0
     }

@@ -72,7 +72,7 @@ impl Split {
         self.mapping == Mapping::Phases
     }
 
-    /// Into how many parts the rows of the batch are dealt.
+    /// Number of parts into which the rows of the batch are dealt.
     pub(crate) fn row_parts(&self) -> usize {
         if self.mapping == Mapping::Rows { self.threads } else { 1 }
     }

@@ -89,7 +89,7 @@ impl Gate {
         self.threads[thread].0.reached.load(Ordering::Relaxed)
     }
 
-    /// Tells that the thread has come to barrier number `round`. [the thread]
+    /// Announces that the thread has come to barrier number `round`. [the thread]
     #[inline]
     pub(super) fn arrive(&self, thread: usize, round: u64) {
         self.threads[thread].0.reached.store(round, Ordering::Release);
@@ -113,7 +113,7 @@ impl Gate {
         self.threads.iter().any(|words| words.0.reached.load(Ordering::Relaxed) == POISON)
     }
 
-    /// Tells that a helper has come to the end of a region. [the helper]
+    /// Announces that a helper has come to the end of a region. [the helper]
     pub(super) fn end(&self, thread: usize, region: u64) {
         self.threads[thread].0.ended.store(region, Ordering::Release);
     }

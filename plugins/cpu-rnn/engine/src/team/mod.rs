@@ -6,7 +6,7 @@
 //! line to the other core and back.
 //!
 //! Between regions helpers watch for the next one for a bounded time and then sleep. Threads that wait give their core
-//! away after a while, so a team on fewer cores than threads is slow, but it gets on.
+//! away after a while, so a team on fewer cores than threads is slow but makes progress.
 
 mod gate;
 
@@ -72,7 +72,8 @@ struct Shared {
     gate: Gate,
     /// The work of the region that runs; `None` tells helpers to end. Written by the caller between regions only.
     work: UnsafeCell<Option<*const Work<'static>>>,
-    /// Barriers that the caller has come to before the region; where all count from. Written with `work`.
+    /// Number of barriers that the caller had reached before the region, from which all threads count. Written with
+    /// `work`.
     base: UnsafeCell<u64>,
     /// The first panic of a region.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
@@ -86,7 +87,7 @@ unsafe impl Send for Shared {}
 // two do helpers read them. The work is `Sync`, and the other fields are.
 unsafe impl Sync for Shared {}
 
-/// Whether the thread that calls is pinned, and what it could run on before.
+/// Whether the calling thread is pinned, and the cores that it could run on before.
 #[derive(Debug, Default)]
 struct CallerPin {
     wanted: bool,
@@ -208,7 +209,7 @@ impl fmt::Debug for Team {
 }
 
 impl Member<'_> {
-    /// Which thread of the team this is; 0 is the caller.
+    /// Index of the thread in the team; 0 is the caller.
     #[must_use]
     pub fn index(&self) -> usize {
         self.index
@@ -220,8 +221,8 @@ impl Member<'_> {
         self.gate.threads()
     }
 
-    /// Waits until all threads have come here; then what each wrote before is visible to all. Every thread of a region
-    /// must come to the same number of barriers.
+    /// Waits until all threads have come here; then everything that each wrote before is visible to all. Every thread
+    /// of a region must come to the same number of barriers.
     ///
     /// # Panics
     /// If another thread has panicked.
@@ -230,7 +231,7 @@ impl Member<'_> {
         self.barrier_among(self.threads());
     }
 
-    /// The same for the first `threads` threads of the team alone; the others come to no barrier in this region.
+    /// Waits likewise for the first `threads` threads of the team only; the others come to no barrier in this region.
     ///
     /// # Panics
     /// If one of these threads has panicked.
@@ -240,8 +241,8 @@ impl Member<'_> {
         self.wait_among(threads);
     }
 
-    /// The first half of a barrier: lets the others go on as soon as they have come there, too. What this thread writes
-    /// from here on they may not see.
+    /// The first half of a barrier: lets the others go on as soon as they have come to it, too. They may not see what
+    /// this thread writes from here on.
     #[inline]
     pub fn arrive(&self) {
         let round = self.round.get() + 1;
@@ -249,7 +250,7 @@ impl Member<'_> {
         self.gate.arrive(self.index, round);
     }
 
-    /// The second half: waits for the other ones of the first `threads` threads.
+    /// The second half: waits for the others of the first `threads` threads.
     ///
     /// # Panics
     /// If one of these threads has panicked.
@@ -260,7 +261,7 @@ impl Member<'_> {
         }
     }
 
-    /// For waiting for the work of another thread without a barrier.
+    /// Does nothing unless another thread has panicked; for loops that wait for another thread without a barrier.
     ///
     /// # Panics
     /// If another thread has panicked.
@@ -288,7 +289,7 @@ impl CallerPin {
         self.pinned = Some((this, before));
     }
 
-    /// Lets the thread run again where it could before, if this is the one.
+    /// Lets the thread run again where it could before, if it is the calling one.
     fn release(&mut self) {
         if let Some((thread, before)) = self.pinned.take()
             && thread == std::thread::current().id()
@@ -308,7 +309,7 @@ fn run_part(shared: &Shared, index: usize, base: u64, work: &Work<'_>) {
     }
 }
 
-/// The life of a helper.
+/// Runs a helper's part of each region until the team ends.
 fn help(shared: &Shared, index: usize, patience: Duration) {
     let mut region = 0;
     loop {
@@ -333,7 +334,7 @@ fn help(shared: &Shared, index: usize, patience: Duration) {
     }
 }
 
-/// The cores of a team's threads, the caller's first; empty where the operating system does not tell.
+/// The cores of a team's threads, the caller's first; empty where the operating system reports none.
 fn chosen_cores(options: &TeamOptions, threads: usize) -> Vec<usize> {
     if !options.cores.is_empty() {
         return options.cores.clone();
