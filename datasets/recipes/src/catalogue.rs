@@ -35,5 +35,5 @@ pub fn input_recipe(name: &str) -> Option<InputRecipe> {
 /// The error for a model without a recipe.
 pub(crate) fn no_recipe(model: &str) -> RecipeError {
     let known = model_names().chain([RNN_PATTERN]).collect::<Vec<_>>().join(", ");
-    RecipeError::NoRecipe { model: model.to_owned(), hint: did_you_mean(model, model_names()), known }
+    RecipeError::NoRecipe(model.to_owned(), did_you_mean(model, model_names()), known)
 }

@@ -43,11 +43,7 @@ impl Generated {
         if made != request.inputs {
             let list =
                 |specs: &[TensorSpec]| specs.iter().map(TensorSpec::to_string).collect::<Vec<_>>().join(", ");
-            return Err(RecipeError::Inputs {
-                model: request.model.to_owned(),
-                makes: list(&made),
-                wanted: list(request.inputs),
-            });
+            return Err(RecipeError::Inputs(request.model.to_owned(), list(&made), list(request.inputs)));
         }
         let shape = [made.iter().map(TensorSpec::size_bytes).sum()];
         Ok(Self { recipe, shape, sample_count: request.sample_count })

@@ -7,48 +7,22 @@ use proctor_datasets::DatasetError;
 /// Why a model or its samples cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum RecipeError {
-    /// There is no recipe for the model.
-    #[error("there is no recipe for model \"{model}\"{hint}; there are recipes for {known}")]
-    NoRecipe {
-        /// The model as asked for.
-        model: String,
-        /// A suggestion, or empty.
-        hint: String,
-        /// The models that have one, separated by commas.
-        known: String,
-    },
-    /// The recipe makes no file of the format.
+    /// There is no recipe for the model; with a suggestion or nothing, and the models that have one.
+    #[error("there is no recipe for model \"{0}\"{1}; there are recipes for {2}")]
+    NoRecipe(String, String, String),
+    /// The recipe of the model makes no file of the format, but of these.
     #[error(
-        "the recipe of model \"{model}\" makes no {format} file, but {known}; take the entry out of the benchmark's model.files"
+        "the recipe of model \"{0}\" makes no {1} file, but {2}; take the entry out of the benchmark's model.files"
     )]
-    NoFormat {
-        /// The model.
-        model: String,
-        /// The format as asked for.
-        format: String,
-        /// The formats that there are, separated by commas.
-        known: String,
-    },
-    /// The recipe makes other samples than the benchmark wants.
+    NoFormat(String, String, String),
+    /// The recipe of the model makes other tensors than the benchmark declares.
     #[error(
-        "the recipe of model \"{model}\" makes {makes}, but the benchmark wants {wanted}; correct the benchmark's inputs"
+        "the recipe of model \"{0}\" makes {1}, but the benchmark wants {2}; correct the benchmark's inputs"
     )]
-    Inputs {
-        /// The model.
-        model: String,
-        /// The tensors of a sample.
-        makes: String,
-        /// The tensors that the benchmark declares.
-        wanted: String,
-    },
-    /// A file could not be made.
-    #[error("cannot make {}", path.display())]
-    Make {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
+    Inputs(String, String, String),
+    /// The file could not be made.
+    #[error("cannot make {0}")]
+    Make(PathBuf, #[source] Box<dyn std::error::Error + Send + Sync>),
     /// The system refused to write the weights. Nothing of the file is left.
     #[error(
         "cannot write the weights of \"{model}\" ({size_bytes} bytes) to {}; is there room, and may one write there?",

@@ -19,7 +19,7 @@ use crate::{
     error::RecipeError,
     models::onnx,
     weights::ModelRecipe,
-    write::{Progress, write_safetensors},
+    write::{Progress, write_safetensors, write_whole},
 };
 
 /// The folder below a data root, or below another place for files.
@@ -76,8 +76,7 @@ pub fn check_format(model: &str, format: &str) -> Result<(), RecipeError> {
     if formats.contains(&format) {
         return Ok(());
     }
-    let (model, format, known) = (model.to_owned(), format.to_owned(), formats.join(", "));
-    Err(RecipeError::NoFormat { model, format, known })
+    Err(RecipeError::NoFormat(model.to_owned(), format.to_owned(), formats.join(", ")))
 }
 
 /// Finds the files of a model, or makes them by its recipe.
@@ -196,7 +195,7 @@ impl Files {
         progress: &mut dyn FnMut(&Path, Progress),
     ) -> Result<GeneratedFile, RecipeError> {
         let path = self.weights_path(folder);
-        let failed = |source: io::Error| RecipeError::Make { path: path.clone(), source: source.into() };
+        let failed = |source: io::Error| RecipeError::Make(path.clone(), source.into());
         fs::create_dir_all(folder).map_err(failed)?;
         // What the note says is no longer true once the file changes.
         match fs::remove_file(note_path(&path)) {
@@ -204,11 +203,11 @@ impl Files {
             _ => {}
         }
         write_safetensors(&self.weights, &path, &mut |done| progress(&path, done))
-            .map_err(|source| RecipeError::Make { path: path.clone(), source: source.into() })?;
+            .map_err(|source| RecipeError::Make(path.clone(), source.into()))?;
         let sha256 = sha256_of_file(&path).map_err(failed)?;
         let note = Note { recipe: fingerprint(&self.weights), sha256: sha256.clone() };
         let text = toml::to_string(&note).map_err(|error| failed(io::Error::other(error)))?;
-        write_whole(&note_path(&path), text.as_bytes()).map_err(failed)?;
+        write_whole(&note_path(&path), |file| file.write_all(text.as_bytes())).map_err(failed)?;
         Ok(GeneratedFile { path, sha256, is_new: true })
     }
 
@@ -225,25 +224,10 @@ impl Files {
 }
 
 fn make_graph(path: PathBuf, bytes: &[u8]) -> Result<GeneratedFile, RecipeError> {
-    match write_whole(&path, bytes) {
+    match write_whole(&path, |file| file.write_all(bytes)) {
         Ok(()) => Ok(GeneratedFile { path, sha256: sha256_hex(bytes), is_new: true }),
-        Err(source) => Err(RecipeError::Make { path, source: source.into() }),
+        Err(source) => Err(RecipeError::Make(path, source.into())),
     }
-}
-
-/// Under another name first, so that there is never half a file.
-fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let partial = path.with_extension(format!("{}.partial", std::process::id()));
-    let written = File::create(&partial).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&partial, path)
-    });
-    if written.is_err() {
-        // The first error is the one to report.
-        drop(fs::remove_file(&partial));
-    }
-    written
 }
 
 fn note_path(model: &Path) -> PathBuf {

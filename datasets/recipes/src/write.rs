@@ -45,21 +45,27 @@ pub fn write_safetensors(
 ) -> Result<(), RecipeError> {
     let header = header(recipe);
     let total_bytes = header.len() as u64 + 4 * recipe.parameter_count();
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let partial = Partial(path.with_file_name(format!(".{name}.{}.partial", process::id())));
-    let result = File::create(&partial.0).and_then(|mut file| {
+    let written = write_whole(path, |file| {
         file.write_all(&header)?;
-        write_values(recipe, &mut file, header.len() as u64, total_bytes, progress)?;
-        file.sync_all()?;
-        fs::rename(&partial.0, path)
+        write_values(recipe, file, header.len() as u64, total_bytes, progress)
     });
-    result.map_err(|source| {
+    written.map_err(|source| {
         let model = recipe.name.clone();
         RecipeError::Write { model, size_bytes: total_bytes, path: path.to_owned(), source }
     })
 }
 
-/// A file that is removed unless it has got its real name.
+/// Writes a file under a name of its own beside `path`, then renames it, so that there is never half a file.
+pub(crate) fn write_whole(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let partial = Partial(path.with_file_name(format!(".{name}.{}.partial", process::id())));
+    let mut file = File::create(&partial.0)?;
+    write(&mut file)?;
+    file.sync_all()?;
+    fs::rename(&partial.0, path)
+}
+
+/// A file that is removed unless it has got its real name, even if the writing of it panics.
 struct Partial(PathBuf);
 
 impl Drop for Partial {
