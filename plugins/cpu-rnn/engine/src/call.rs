@@ -29,16 +29,9 @@ pub struct Call<'a> {
 /// Why a layer refuses a call. Nothing was computed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
-    /// A tensor is of another size than the layer needs.
-    #[error("{tensor} has {got}, the layer needs {expected}")]
-    Size {
-        /// Which tensor.
-        tensor: &'static str,
-        /// Size it has, in words.
-        got: String,
-        /// Size it must have, in words.
-        expected: String,
-    },
+    /// A tensor is of another size than the layer needs: the size it has, and the needed one, in words.
+    #[error("{0} has {1}, the layer needs {2}")]
+    Size(&'static str, String, String),
     /// A sequence is longer than the input tensor.
     #[error("sequence {sample} has length {length}, but the input has {time} time steps")]
     Length {
@@ -64,7 +57,7 @@ impl Call<'_> {
                 return Ok(());
             }
             let [got, expected] = [got, expected].map(|shape| format!("shape {shape:?}"));
-            Err(CallError::Size { tensor, got, expected })
+            Err(CallError::Size(tensor, got, expected))
         };
         shape("the input", [time, batch, self.input.width()], [time, batch, spec.input])?;
         let got = [self.output.time(), self.output.batch(), self.output.width()];
@@ -80,7 +73,7 @@ impl Call<'_> {
         for (tensor, got, expected) in lengths {
             if let Some(got) = got.filter(|got| *got != expected) {
                 let [got, expected] = [got, expected].map(|count| format!("{count} values"));
-                return Err(CallError::Size { tensor, got, expected });
+                return Err(CallError::Size(tensor, got, expected));
             }
         }
         if spec.cell != Cell::Lstm && (self.initial_cell.is_some() || self.last_cell.is_some()) {

@@ -29,21 +29,11 @@ pub enum LayerError {
         expected: usize,
     },
     /// The number of sets of weights is not the number of directions.
-    #[error("{got} sets of weights for {expected} directions")]
-    DirectionCount {
-        /// Sets given.
-        got: usize,
-        /// Directions of the spec.
-        expected: usize,
-    },
-    /// No input or no units.
-    #[error("a layer needs at least one input and one unit, got {input} and {hidden}")]
-    Empty {
-        /// Width of the input.
-        input: usize,
-        /// Number of units.
-        hidden: usize,
-    },
+    #[error("{0} sets of weights for {1} directions")]
+    DirectionCount(usize, usize),
+    /// No input or no units: the width of the input, and the number of units.
+    #[error("a layer needs at least one input and one unit, got {0} and {1}")]
+    Empty(usize, usize),
 }
 
 /// A layer with its weights, packed for this processor.
@@ -75,10 +65,10 @@ impl Layer {
     pub fn for_isa(isa: Isa, spec: LayerSpec, weights: &[DirectionWeights<'_>]) -> Result<Self, LayerError> {
         let LayerSpec { input, hidden, .. } = spec;
         if input == 0 || hidden == 0 {
-            return Err(LayerError::Empty { input, hidden });
+            return Err(LayerError::Empty(input, hidden));
         }
         if weights.len() != spec.directions.count() {
-            return Err(LayerError::DirectionCount { got: weights.len(), expected: spec.directions.count() });
+            return Err(LayerError::DirectionCount(weights.len(), spec.directions.count()));
         }
         let gates = spec.cell.gate_count() * hidden;
         let peepholes = if spec.cell == Cell::Lstm { 3 * hidden } else { 0 };

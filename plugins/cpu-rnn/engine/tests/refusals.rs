@@ -56,10 +56,10 @@ fn weights_of_another_size_are_named_with_both_sizes() {
 #[test]
 fn a_layer_needs_weights_for_each_direction_inputs_and_units() {
     let error = layer_error(LSTM, |sets| drop(sets.pop()));
-    assert_eq!(error, LayerError::DirectionCount { got: 1, expected: 2 });
+    assert_eq!(error, LayerError::DirectionCount(1, 2));
     for (input, hidden) in [(0, 4), (3, 0)] {
         let error = layer_error(LayerSpec { input, hidden, ..LSTM }, |_| ());
-        assert_eq!(error, LayerError::Empty { input, hidden });
+        assert_eq!(error, LayerError::Empty(input, hidden));
     }
 }
 

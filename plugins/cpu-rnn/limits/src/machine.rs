@@ -49,18 +49,10 @@ pub struct Speeds {
     pub l3_shared_gb_per_s: Option<f64>,
 }
 
-/// Why nothing can be measured.
+/// More cores are asked for than there are processors to measure on, or none.
 #[derive(Debug, thiserror::Error)]
-pub enum LimitsError {
-    /// More cores are asked for than there are processors, or none.
-    #[error("cannot measure {cores} cores: there are {available} processors")]
-    Cores {
-        /// Cores asked for.
-        cores: usize,
-        /// Processors there are to measure on.
-        available: usize,
-    },
-}
+#[error("cannot measure {0} cores: there are {1} processors")]
+pub struct LimitsError(usize, usize);
 
 impl Speeds {
     /// Reads from the last level, the faster of the two ways, in 1e9 bytes per second.
@@ -74,14 +66,14 @@ impl MachineLimits {
     /// Measures for each of these numbers of cores, on the last ones of `cpus`: about half a second for each.
     ///
     /// # Errors
-    /// [`LimitsError::Cores`].
+    /// [`LimitsError`].
     pub fn measure(cpus: &[usize], core_counts: &[usize]) -> Result<Self, LimitsError> {
         let mut counts = core_counts.to_vec();
         counts.sort_unstable();
         counts.dedup();
         let available = cpus.len();
         if let Some(&cores) = counts.iter().find(|count| !(1..=available).contains(*count)) {
-            return Err(LimitsError::Cores { cores, available });
+            return Err(LimitsError(cores, available));
         }
         let caches = CacheSizes::read();
         let speeds = counts.into_iter().map(|cores| speeds(cpus, cores, caches)).collect();

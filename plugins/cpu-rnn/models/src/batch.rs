@@ -1,4 +1,4 @@
-//! Sequences over the tensors of a batch, without a copy and without an allocation.
+//! Sequences over the tensors of a batch, without a copy and without an allocation, and checks of sizes.
 
 use proctor_rnn_engine::{Sequences, SequencesMut};
 
@@ -84,15 +84,8 @@ impl Places {
     ) -> Result<(), RunError> {
         self.outputs.clear();
         for sample in 0..batch.sample_count() {
-            let values = batch.output_f32(sample, output)?;
-            if values.len() != expected {
-                return Err(RunError::SampleSize {
-                    sample,
-                    tensor: "an output",
-                    got: values.len(),
-                    expected,
-                });
-            }
+            let values = batch.output_values(sample, output)?;
+            check_size(sample, "an output", values.len(), expected)?;
             self.outputs.push(values.as_mut_ptr());
         }
         Ok(())
@@ -101,12 +94,29 @@ impl Places {
     fn find_inputs(&mut self, batch: &dyn Batch, input: usize, expected: usize) -> Result<(), RunError> {
         self.inputs.clear();
         for sample in 0..batch.sample_count() {
-            let values = batch.input_f32(sample, input)?;
-            if values.len() != expected {
-                return Err(RunError::SampleSize { sample, tensor: "an input", got: values.len(), expected });
-            }
+            let values = batch.input_values(sample, input)?;
+            check_size(sample, "an input", values.len(), expected)?;
             self.inputs.push(values.as_ptr());
         }
         Ok(())
     }
+}
+
+/// Refuses a tensor of another size.
+pub(crate) fn check_size(
+    sample: usize,
+    tensor: &'static str,
+    got: usize,
+    expected: usize,
+) -> Result<(), RunError> {
+    if got == expected { Ok(()) } else { Err(RunError::SampleSize { sample, tensor, got, expected }) }
+}
+
+/// Refuses a batch of more samples than there is memory for.
+pub(crate) fn check_batch(batch: &dyn Batch, batch_size_max: usize) -> Result<usize, RunError> {
+    let batch_size = batch.sample_count();
+    if batch_size > batch_size_max {
+        return Err(RunError::BatchSize { batch_size, batch_size_max });
+    }
+    Ok(batch_size)
 }

@@ -7,7 +7,7 @@ use std::{fmt, sync::Arc};
 
 use proctor_rnn_engine::{CallError, Layer, Team};
 use proctor_rnn_layer::{LayerShape, Schedule};
-use zerocopy::FromBytes;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// A loaded model: parameters only, shared by its instances.
 pub trait Model: fmt::Debug + Send + Sync {
@@ -61,36 +61,28 @@ pub unsafe trait Batch {
 }
 
 impl dyn Batch + '_ {
-    /// The values of an input tensor that holds f32.
+    /// The values of an input tensor that holds such elements.
     ///
     /// # Errors
     /// [`RunError::Alignment`] if the bytes are not whole aligned values.
-    pub fn input_f32(&self, sample: usize, input: usize) -> Result<&[f32], RunError> {
-        <[f32]>::ref_from_bytes(self.input(sample, input)).map_err(|_| RunError::Alignment { sample })
+    pub fn input_values<T: FromBytes + Immutable>(
+        &self,
+        sample: usize,
+        input: usize,
+    ) -> Result<&[T], RunError> {
+        <[T]>::ref_from_bytes(self.input(sample, input)).map_err(|_| RunError::Alignment(sample))
     }
 
-    /// The values of an input tensor that holds i32.
+    /// The room of an output tensor that holds such elements.
     ///
     /// # Errors
-    /// [`RunError::Alignment`] if the bytes are not whole aligned values.
-    pub fn input_i32(&self, sample: usize, input: usize) -> Result<&[i32], RunError> {
-        <[i32]>::ref_from_bytes(self.input(sample, input)).map_err(|_| RunError::Alignment { sample })
-    }
-
-    /// The room of an output tensor that holds f32.
-    ///
-    /// # Errors
-    /// [`RunError::Alignment`] if the bytes are not whole aligned values.
-    pub fn output_f32(&mut self, sample: usize, output: usize) -> Result<&mut [f32], RunError> {
-        <[f32]>::mut_from_bytes(self.output_mut(sample, output)).map_err(|_| RunError::Alignment { sample })
-    }
-
-    /// The room of an output tensor that holds i32.
-    ///
-    /// # Errors
-    /// [`RunError::Alignment`] if the bytes are not whole aligned values.
-    pub fn output_i32(&mut self, sample: usize, output: usize) -> Result<&mut [i32], RunError> {
-        <[i32]>::mut_from_bytes(self.output_mut(sample, output)).map_err(|_| RunError::Alignment { sample })
+    /// As [`Self::input_values`].
+    pub fn output_values<T: FromBytes + IntoBytes>(
+        &mut self,
+        sample: usize,
+        output: usize,
+    ) -> Result<&mut [T], RunError> {
+        <[T]>::mut_from_bytes(self.output_mut(sample, output)).map_err(|_| RunError::Alignment(sample))
     }
 }
 
@@ -196,7 +188,7 @@ impl Plans {
 pub enum RunError {
     /// The buffers would be larger than any real model needs.
     #[error(
-        "batches of {batch_size_max} samples of {time} time steps need more than {limit_bytes} bytes of memory; \
+        "batches of {batch_size_max} samples of {time} time steps need more than {MEMORY_BYTES_MAX} bytes of memory; \
          lower the largest batch"
     )]
     TooLarge {
@@ -204,8 +196,6 @@ pub enum RunError {
         time: usize,
         /// Largest batch asked for.
         batch_size_max: usize,
-        /// The limit.
-        limit_bytes: usize,
     },
     /// More samples than the instance has memory for.
     #[error("batch of {batch_size} samples, but the instance was made for at most {batch_size_max}")]
@@ -239,40 +229,20 @@ pub enum RunError {
         /// The possible ones, in words.
         expected: String,
     },
-    /// The buffers of a graph would be larger than any real model needs.
+    /// The buffers of a graph for this largest batch would be larger than any real model needs.
     #[error(
-        "batches of {batch_size_max} samples need more than {limit_bytes} bytes of memory; lower the largest batch"
+        "batches of {0} samples need more than {MEMORY_BYTES_MAX} bytes of memory; lower the largest batch"
     )]
-    Memory {
-        /// Largest batch asked for.
-        batch_size_max: usize,
-        /// The limit.
-        limit_bytes: usize,
-    },
-    /// A graph does not take a batch of this size.
-    #[error("a batch of {batch_size} samples: {what}")]
-    Plan {
-        /// Size of the batch.
-        batch_size: usize,
-        /// The misfit, in words.
-        what: String,
-    },
-    /// An index of a row that a table does not have.
-    #[error("node {node}: index {index} in a table of {extent} rows")]
-    Index {
-        /// Name and operator of the node.
-        node: String,
-        /// The index; negative ones count from the end.
-        index: i64,
-        /// Number of rows.
-        extent: usize,
-    },
-    /// A tensor whose bytes are not whole aligned values of its element type.
-    #[error("a tensor of sample {sample} is not made of whole aligned values of its element type")]
-    Alignment {
-        /// Position in the batch, counted from 0.
-        sample: usize,
-    },
+    Memory(usize),
+    /// A graph does not take a batch of this size; with the misfit in words.
+    #[error("a batch of {0} samples: {1}")]
+    Plan(usize, String),
+    /// A node, with its operator, does not take the values of its inputs; with the fault in words.
+    #[error("node {0}: {1}")]
+    Node(String, String),
+    /// A tensor of this sample whose bytes are not whole aligned values of its element type.
+    #[error("a tensor of sample {0} is not made of whole aligned values of its element type")]
+    Alignment(usize),
     /// A layer refuses its input.
     #[error(transparent)]
     Layer(#[from] CallError),

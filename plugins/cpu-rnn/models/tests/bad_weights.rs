@@ -7,7 +7,7 @@ use std::path::Path;
 use common::{Architecture, Tensors, batch_of, instance, load, to_safetensors, try_instance};
 use proctor_rnn_layer::{GruReset, Precision};
 use proctor_rnn_models::{
-    Batch, RunError,
+    Batch, RunError, SingleThread,
     safetensors::{Stack, StackOutput, StackSettings, WeightsError},
 };
 use proptest::prelude::*;
@@ -39,7 +39,9 @@ fn message_after(change: impl FnOnce(&mut Tensors)) -> String {
 #[test]
 fn the_sizes_of_a_sound_file_follow_from_its_shapes() {
     let model = read(&to_safetensors(&LSTM.weights(0))).unwrap();
-    assert_eq!((model.layer_count(), model.input_count(), model.output_count()), (2, 3, 5));
+    assert_eq!((model.input_count(), model.output_count()), (3, 5));
+    let settings = StackSettings { time: 1, batch_size_max: 1, output: StackOutput::Last };
+    assert_eq!(model.prepare(settings, &SingleThread).summary().lines().count(), 2);
     let bare = Architecture { prefix: "gru", bidirectional: true, output_count: 0, ..LSTM };
     assert_eq!(load(&bare.weights(0), GruReset::default()).output_count(), 8);
 }
@@ -220,7 +222,7 @@ fn tensors_that_are_not_whole_values_are_refused() {
     for (skipped, expected) in [([0, 0], Ok(())), ([1, 0], Err(())), ([0, 2], Err(()))] {
         let mut batch = Askew { input: vec![0.5; 6], output: vec![0.0; 5], skipped };
         let done = instance.execute(&mut batch);
-        assert_eq!(done, expected.map_err(|()| RunError::Alignment { sample: 0 }), "{skipped:?}");
+        assert_eq!(done, expected.map_err(|()| RunError::Alignment(0)), "{skipped:?}");
     }
 }
 

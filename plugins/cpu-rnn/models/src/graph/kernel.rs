@@ -8,70 +8,29 @@ use crate::graph::op::{Binary, ReduceKind, Unary};
 use crate::graph::strided::{self, Dimension, for_each_row};
 use crate::graph::tensor::{Element, ValuesMut, ValuesRef, View};
 
-/// A computation on tensors of fixed shapes.
+/// A computation on tensors of fixed shapes. Dimensions are the walk through the inputs and the result.
 #[derive(Debug, Clone)]
 pub enum Kernel {
     /// Elements of input 0 from an offset on, by strides.
-    Copy {
-        /// First element.
-        offset: usize,
-        /// The walk.
-        dimensions: Vec<Dimension<1>>,
-    },
-    /// Inputs one after the other: for each of `outer`, that many elements of each input.
-    Concat {
-        /// Number of rows.
-        outer: usize,
-        /// Elements of a row from each input.
-        inner: Vec<usize>,
-    },
-    /// Rows of `inner` elements picked by the indices of input 1 from `extent` ones, for each of `outer`.
-    Gather {
-        /// Number of tables.
-        outer: usize,
-        /// Rows of a table.
-        extent: usize,
-        /// Elements of a row.
-        inner: usize,
-    },
+    Copy { offset: usize, dimensions: Vec<Dimension<1>> },
+    /// Inputs one after the other: for each of `outer` rows, `inner` elements of each input.
+    Concat { outer: usize, inner: Vec<usize> },
+    /// Rows of `inner` elements picked by the indices of input 1 from `extent` ones, for each of `outer` tables.
+    Gather { outer: usize, extent: usize, inner: usize },
     /// Two operands, broadcast.
-    Binary {
-        /// The function.
-        kind: Binary,
-        /// The walk through both.
-        dimensions: Vec<Dimension<2>>,
-    },
+    Binary { kind: Binary, dimensions: Vec<Dimension<2>> },
     /// One operand.
     Unary(Unary),
     /// Softmax over the middle one of three dimensions.
-    Softmax {
-        /// Number of elements before it.
-        outer: usize,
-        /// Its extent.
-        extent: usize,
-        /// Number of elements after it.
-        inner: usize,
-    },
-    /// One value of many; the walk is through the input, with strides of the result.
-    Reduce {
-        /// The reduction of them.
-        kind: ReduceKind,
-        /// The walk through input and result.
-        dimensions: Vec<Dimension<2>>,
-        /// How many make one.
-        count: usize,
-    },
+    Softmax { outer: usize, extent: usize, inner: usize },
+    /// One value of `count` ones; the walk is through the input, with strides of the result.
+    Reduce { kind: ReduceKind, dimensions: Vec<Dimension<2>>, count: usize },
     /// Another type of element.
     Cast(Element),
     /// Product with a constant.
     Dense(Arc<Dense>),
-    /// Products of matrices at several places.
-    MatMul {
-        /// Size of each product.
-        size: [usize; 3],
-        /// Where the operands of each begin.
-        places: Vec<[usize; 2]>,
-    },
+    /// Products of matrices of one size, whose operands begin at these places.
+    MatMul { size: [usize; 3], places: Vec<[usize; 2]> },
     /// A product with transposition, factors and something to add.
     Gemm {
         /// Rows, columns and length of the sums.
@@ -87,13 +46,11 @@ pub enum Kernel {
     },
 }
 
-/// An index of a row that a table does not have.
+/// An index of a row that a table does not have; negative ones count from the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("index {index} in a table of {extent} rows")]
 pub struct NoSuchRow {
-    /// The index; negative ones count from the end.
     pub index: i64,
-    /// Number of rows.
     pub extent: usize,
 }
 

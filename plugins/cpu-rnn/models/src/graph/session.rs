@@ -71,11 +71,7 @@ impl Session {
         match &step.work {
             Work::Kernel { kernel, element, output } => {
                 let done = self.memory.run_kernel(program, step, (kernel, *element, *output), inputs);
-                done.map_err(|NoSuchRow { index, extent }| RunError::Index {
-                    node: step.node.clone(),
-                    index,
-                    extent,
-                })
+                done.map_err(|error| RunError::Node(step.node.clone(), error.to_string()))
             }
             Work::Recurrent { recurrent, schedule, outputs, scratch } => {
                 let Self { team, workspace, lengths, memory } = self;

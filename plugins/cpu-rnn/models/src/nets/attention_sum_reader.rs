@@ -6,8 +6,9 @@ use proctor_rnn_engine::Team;
 use proctor_rnn_layer::{Cell, GruReset};
 use proctor_vocabulary::TensorSpec;
 
+use crate::batch::{check_batch, check_size};
 use crate::model::{Batch, Instance, Model, RunError};
-use crate::nets::inputs::{WordInput, check_batch, check_size, embed, write_row};
+use crate::nets::inputs::{WordInput, embed, write_row};
 use crate::nets::known::{Known, check_memory, f32_spec, i32_spec, zeros};
 use crate::nets::layers::attention::dot::dot_scores;
 use crate::nets::layers::attention::sum::attention_sum;
@@ -222,7 +223,7 @@ impl ReaderInstance {
 
     /// The attention sum of each candidate.
     fn write_scores(&mut self, batch: &mut dyn Batch, sample: usize) -> Result<(), RunError> {
-        let candidates = batch.input_i32(sample, CANDIDATES)?;
+        let candidates = batch.input_values(sample, CANDIDATES)?;
         check_size(sample, "the candidates", candidates.len(), self.scores.len())?;
         let attention = &self.attention[..self.read.len()];
         for (score, candidate) in self.scores.iter_mut().zip(candidates) {

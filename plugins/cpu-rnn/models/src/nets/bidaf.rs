@@ -9,8 +9,9 @@ use proctor_rnn_engine::Team;
 use proctor_rnn_layer::Cell;
 use proctor_vocabulary::TensorSpec;
 
+use crate::batch::check_batch;
 use crate::model::{Batch, Instance, Model, RunError};
-use crate::nets::inputs::{WordInput, check_batch, embed, write_row};
+use crate::nets::inputs::{WordInput, embed, write_row};
 use crate::nets::known::{Known, check_memory, f32_spec, i32_spec, zeros};
 use crate::nets::layers::activation::Activation;
 use crate::nets::layers::attention::two_way::{TwoWay, TwoWayRoom};

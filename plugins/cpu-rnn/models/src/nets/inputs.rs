@@ -1,5 +1,8 @@
 //! Reads the tensors of samples, checked.
 
+use zerocopy::{FromBytes, IntoBytes};
+
+use crate::batch::check_size;
 use crate::model::{Batch, RunError};
 use crate::nets::layers::embedding::Embedding;
 
@@ -29,7 +32,7 @@ impl WordInput {
         lengths: &mut Vec<usize>,
     ) -> Result<(), RunError> {
         let words = self.words(batch, sample)?;
-        let given = batch.input_i32(sample, self.lengths)?;
+        let given = batch.input_values(sample, self.lengths)?;
         check_size(sample, self.name, given.len(), self.sequences)?;
         for (words, length) in words.chunks_exact(self.steps).zip(given) {
             let length = checked_length(sample, self.name, *length, self.steps)?;
@@ -46,7 +49,7 @@ impl WordInput {
 
     /// The words of a sample, `[sequence, step]`.
     pub(super) fn words<'a>(&self, batch: &'a dyn Batch, sample: usize) -> Result<&'a [i32], RunError> {
-        let words = batch.input_i32(sample, self.words)?;
+        let words = batch.input_values(sample, self.words)?;
         check_size(sample, self.name, words.len(), self.sequences * self.steps)?;
         Ok(words)
     }
@@ -78,16 +81,6 @@ pub(super) fn embed(
     Ok(time)
 }
 
-/// Refuses a tensor of another size.
-pub(super) fn check_size(
-    sample: usize,
-    tensor: &'static str,
-    got: usize,
-    expected: usize,
-) -> Result<(), RunError> {
-    if got == expected { Ok(()) } else { Err(RunError::SampleSize { sample, tensor, got, expected }) }
-}
-
 /// A length as a count of steps.
 pub(super) fn checked_length(
     sample: usize,
@@ -103,15 +96,6 @@ pub(super) fn checked_length(
     })
 }
 
-/// Refuses a batch of more samples than there is memory for.
-pub(super) fn check_batch(batch: &dyn Batch, batch_size_max: usize) -> Result<usize, RunError> {
-    let batch_size = batch.sample_count();
-    if batch_size > batch_size_max {
-        return Err(RunError::BatchSize { batch_size, batch_size_max });
-    }
-    Ok(batch_size)
-}
-
 /// Copies a row to an output of a sample.
 pub(super) fn write_row(
     batch: &mut dyn Batch,
@@ -119,14 +103,8 @@ pub(super) fn write_row(
     output: usize,
     row: &[f32],
 ) -> Result<(), RunError> {
-    let room = batch.output_f32(sample, output)?;
-    if room.len() < row.len() {
-        let (got, expected) = (room.len(), row.len());
-        return Err(RunError::SampleSize { sample, tensor: "an output", got, expected });
-    }
-    room[..row.len()].copy_from_slice(row);
     // Rows are as long as the sequence was; what the benchmark has room for beyond is 0.
-    room[row.len()..].fill(0.0);
+    write(batch, sample, output, row)?.fill(0.0);
     Ok(())
 }
 
@@ -137,12 +115,23 @@ pub(super) fn write_words(
     output: usize,
     words: &[i32],
 ) -> Result<(), RunError> {
-    let room = batch.output_i32(sample, output)?;
-    if room.len() < words.len() {
-        let (got, expected) = (room.len(), words.len());
-        return Err(RunError::SampleSize { sample, tensor: "an output", got, expected });
-    }
-    room[..words.len()].copy_from_slice(words);
+    write(batch, sample, output, words)?;
     batch.set_output_size(sample, output, size_of_val(words));
     Ok(())
+}
+
+/// Copies values to the front of an output of a sample, and returns the room behind them.
+fn write<'a, T: Copy + FromBytes + IntoBytes>(
+    batch: &'a mut dyn Batch,
+    sample: usize,
+    output: usize,
+    values: &[T],
+) -> Result<&'a mut [T], RunError> {
+    let room = batch.output_values(sample, output)?;
+    let (got, expected) = (room.len(), values.len());
+    let Some((front, rest)) = room.split_at_mut_checked(expected) else {
+        return Err(RunError::SampleSize { sample, tensor: "an output", got, expected });
+    };
+    front.copy_from_slice(values);
+    Ok(rest)
 }

@@ -31,7 +31,7 @@ pub(super) fn check_memory(
     if bytes.is_some_and(|bytes| bytes <= MEMORY_BYTES_MAX) {
         return Ok(());
     }
-    Err(RunError::TooLarge { time, batch_size_max, limit_bytes: MEMORY_BYTES_MAX })
+    Err(RunError::TooLarge { time, batch_size_max })
 }
 
 pub(super) fn f32_spec(name: &str, shape: &[usize]) -> TensorSpec {

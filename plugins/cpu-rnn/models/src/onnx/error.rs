@@ -1,97 +1,42 @@
 //! Faults of an ONNX file.
 
-use std::path::PathBuf;
+use std::{ops::RangeInclusive, path::PathBuf};
 
 use crate::graph::build::NodeError;
 
-/// Why an ONNX file cannot be used. Every message names the file.
+/// Why the ONNX file at this path cannot be used. Every message names the file.
 #[derive(Debug, thiserror::Error)]
 pub enum OnnxError {
     /// The file cannot be read.
-    #[error("cannot read model {}: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        source: std::io::Error,
-    },
-    /// The file is larger than any ONNX file can be.
-    #[error("model {} has {size_bytes} bytes, more than the limit of {limit_bytes}", path.display())]
-    FileTooLarge {
-        /// The file.
-        path: PathBuf,
-        /// Its size.
-        size_bytes: u64,
-        /// The limit.
-        limit_bytes: u64,
-    },
+    #[error("cannot read model {0}: {1}")]
+    Read(PathBuf, #[source] std::io::Error),
+    /// The file is larger than any ONNX file can be: its size in bytes, and the limit.
+    #[error("model {0} has {1} bytes, more than the limit of {2}")]
+    FileTooLarge(PathBuf, u64, u64),
     /// The bytes are not those of an ONNX file.
-    #[error("{} is not an ONNX file, or cut short or damaged: {source}", path.display())]
-    NotOnnx {
-        /// The file.
-        path: PathBuf,
-        /// The decoder's error.
-        source: prost::DecodeError,
-    },
-    /// The bytes are those of a protobuf message, but not of a model.
-    #[error("{} is not an ONNX file, or cut short: it has no {missing}", path.display())]
-    Incomplete {
-        /// The file.
-        path: PathBuf,
-        /// The missing part.
-        missing: &'static str,
-    },
-    /// An operator set of ONNX's own domain that is not supported.
+    #[error("{0} is not an ONNX file, or cut short or damaged: {1}")]
+    NotOnnx(PathBuf, #[source] prost::DecodeError),
+    /// The bytes are those of a protobuf message, but not of a model: this part is missing.
+    #[error("{0} is not an ONNX file, or cut short: it has no {1}")]
+    Incomplete(PathBuf, &'static str),
+    /// An operator set of ONNX's own domain that is not supported, and the ones that are.
     #[error(
-        "{} uses version {version} of ONNX's operators, supported are {min} to {max}; convert the model",
-        path.display()
+        "{0} uses version {1} of ONNX's operators, supported are {min} to {max}; convert the model",
+        min = .2.start(), max = .2.end()
     )]
-    Opset {
-        /// The file.
-        path: PathBuf,
-        /// Its version.
-        version: i64,
-        /// Oldest version that is supported.
-        min: i64,
-        /// Newest version that is supported.
-        max: i64,
-    },
-    /// Nodes that are not supported: all of them.
-    #[error("{} has {} that this plugin does not run: {}", path.display(), count(nodes.len()), nodes.join("; "))]
-    Unsupported {
-        /// The file.
-        path: PathBuf,
-        /// Each node with its operator and what of it is not supported.
-        nodes: Vec<String>,
-    },
-    /// A constant that cannot be used.
-    #[error("{}: constant \"{tensor}\" {what}", path.display())]
-    Tensor {
-        /// The file.
-        path: PathBuf,
-        /// Name of the constant.
-        tensor: String,
-        /// The fault, in words.
-        what: String,
-    },
-    /// An input or output that cannot be used.
-    #[error("{}: \"{value}\" {what}", path.display())]
-    Value {
-        /// The file.
-        path: PathBuf,
-        /// Name of the value.
-        value: String,
-        /// The fault, in words.
-        what: String,
-    },
+    Opset(PathBuf, i64, RangeInclusive<i64>),
+    /// Nodes that are not supported, all of them: each with its operator and what of it is not supported.
+    #[error("{0} has {count} that this plugin does not run: {nodes}", count = count(.1.len()), nodes = .1.join("; "))]
+    Unsupported(PathBuf, Vec<String>),
+    /// A constant that cannot be used: its name, and the fault in words.
+    #[error("{0}: constant \"{1}\" {2}")]
+    Tensor(PathBuf, String, String),
+    /// An input or output that cannot be used: its name, and the fault in words.
+    #[error("{0}: \"{1}\" {2}")]
+    Value(PathBuf, String, String),
     /// A node whose inputs do not fit.
-    #[error("{}: {source}", path.display())]
-    Node {
-        /// The file.
-        path: PathBuf,
-        /// Node and reason.
-        source: NodeError,
-    },
+    #[error("{0}: {1}")]
+    Node(PathBuf, #[source] NodeError),
 }
 
 fn count(nodes: usize) -> String {

@@ -7,6 +7,7 @@ use proctor_rnn_layer::{LayerShape, Schedule};
 use proctor_vocabulary::{ElementType, TensorSpec};
 
 use super::fit::{Fit, INPUTS_MAX, Mismatch, Port, fit};
+use crate::batch::{check_batch, check_size};
 use crate::graph::build::Graph;
 use crate::graph::op::Op;
 use crate::graph::program::Program;
@@ -95,10 +96,9 @@ impl GraphModel {
 
 impl Model for GraphModel {
     fn instance(self: Arc<Self>, mut team: Team) -> Result<Box<dyn Instance>, RunError> {
-        let (batch_size_max, limit_bytes) = (self.batch_size_max, MEMORY_BYTES_MAX);
-        let largest = self.planned(if self.fit.batched { batch_size_max } else { 1 });
-        if largest.map_or(usize::MAX, |program| program.memory_bytes()) > limit_bytes {
-            return Err(RunError::Memory { batch_size_max, limit_bytes });
+        let largest = self.planned(if self.fit.batched { self.batch_size_max } else { 1 });
+        if largest.map_or(usize::MAX, |program| program.memory_bytes()) > MEMORY_BYTES_MAX {
+            return Err(RunError::Memory(self.batch_size_max));
         }
         for (index, node) in self.graph.nodes().iter().enumerate() {
             let are_primed = self.plans.get(&index).is_some_and(Plans::are_primed);
@@ -140,10 +140,7 @@ struct Staging {
 
 impl Instance for GraphInstance {
     fn execute(&mut self, batch: &mut dyn Batch) -> Result<(), RunError> {
-        let (size, batch_size_max) = (batch.sample_count(), self.model.batch_size_max);
-        if size > batch_size_max {
-            return Err(RunError::BatchSize { batch_size: size, batch_size_max });
-        }
+        let size = check_batch(batch, self.model.batch_size_max)?;
         if !self.model.fit.batched {
             return (0..size).try_for_each(|sample| self.run(batch, sample, 1));
         }
@@ -184,7 +181,7 @@ impl GraphInstance {
         if let Some(program) = self.programs.get(&batch_size) {
             return Ok(Arc::clone(program));
         }
-        let program = self.model.planned(batch_size).map_err(|what| RunError::Plan { batch_size, what })?;
+        let program = self.model.planned(batch_size).map_err(|what| RunError::Plan(batch_size, what))?;
         let program = Arc::new(program);
         self.session.announce(&program);
         self.programs.insert(batch_size, Arc::clone(&program));
@@ -204,10 +201,8 @@ unsafe fn detached<'a>(values: &[f32]) -> &'a [f32] {
 impl Port {
     /// The values of a sample's tensor of f32.
     fn sample<'b>(&self, batch: &'b dyn Batch, sample: usize) -> Result<&'b [f32], RunError> {
-        let (values, expected) = (batch.input_f32(sample, self.index)?, self.shape.iter().product::<usize>());
-        if values.len() != expected {
-            return Err(RunError::SampleSize { sample, tensor: "an input", got: values.len(), expected });
-        }
+        let values = batch.input_values(sample, self.index)?;
+        check_size(sample, "an input", values.len(), self.shape.iter().product())?;
         Ok(values)
     }
 }
@@ -228,19 +223,17 @@ impl Staging {
         for position in 0..count {
             let sample = first + position;
             let got = batch.input(sample, port.index).len() / port.element.size_bytes().max(1);
-            if got != expected {
-                return Err(RunError::SampleSize { sample, tensor: "an input", got, expected });
-            }
+            check_size(sample, "an input", got, expected)?;
             let place = |row: usize| (row * count + position) * inner;
             match port.element {
                 ElementType::F32 => {
-                    let from = batch.input_f32(sample, port.index)?;
+                    let from = batch.input_values(sample, port.index)?;
                     for row in 0..outer {
                         self.reals[place(row)..][..inner].copy_from_slice(&from[row * inner..][..inner]);
                     }
                 }
                 ElementType::I32 => {
-                    let from = batch.input_i32(sample, port.index)?;
+                    let from = batch.input_values::<i32>(sample, port.index)?;
                     for row in 0..outer {
                         let to = &mut self.integers[place(row)..][..inner];
                         to.iter_mut().zip(&from[row * inner..]).for_each(|(to, from)| *to = i64::from(*from));
@@ -283,13 +276,11 @@ fn scatter(
     for position in 0..count {
         let sample = first + position;
         let got = batch.output_mut(sample, output).len() / port.element.size_bytes().max(1);
-        if got != expected {
-            return Err(RunError::SampleSize { sample, tensor: "an output", got, expected });
-        }
+        check_size(sample, "an output", got, expected)?;
         let place = |row: usize| (row * count + position) * inner;
         match view.values {
             ValuesRef::Real(from) => {
-                let to = batch.output_f32(sample, output)?;
+                let to = batch.output_values(sample, output)?;
                 for row in 0..outer {
                     to[row * inner..][..inner].copy_from_slice(&from[place(row)..][..inner]);
                 }

@@ -42,11 +42,10 @@ pub struct ReadOptions {
 /// # Errors
 /// An [`OnnxError`] that names the file and what of it cannot be used.
 pub fn load(path: &Path, options: &ReadOptions) -> Result<Graph, OnnxError> {
-    let read_error = |source| OnnxError::Read { path: path.to_owned(), source };
+    let read_error = |source| OnnxError::Read(path.to_owned(), source);
     let size_bytes = fs::metadata(path).map_err(read_error)?.len();
     if size_bytes > FILE_BYTES_MAX {
-        let path = path.to_owned();
-        return Err(OnnxError::FileTooLarge { path, size_bytes, limit_bytes: FILE_BYTES_MAX });
+        return Err(OnnxError::FileTooLarge(path.to_owned(), size_bytes, FILE_BYTES_MAX));
     }
     from_bytes(path, &fs::read(path).map_err(read_error)?, options)
 }
@@ -56,22 +55,24 @@ pub fn load(path: &Path, options: &ReadOptions) -> Result<Graph, OnnxError> {
 /// # Errors
 /// As [`load`].
 pub fn from_bytes(path: &Path, bytes: &[u8], options: &ReadOptions) -> Result<Graph, OnnxError> {
-    let owned = || path.to_owned();
-    let model = ModelProto::decode(bytes).map_err(|source| OnnxError::NotOnnx { path: owned(), source })?;
-    let incomplete = |missing| OnnxError::Incomplete { path: owned(), missing };
+    let model = decode(path, bytes)?;
+    let incomplete = |missing| OnnxError::Incomplete(path.to_owned(), missing);
     let graph = model.graph.ok_or_else(|| incomplete("graph"))?;
     let own = |domain: &Option<String>| matches!(domain.as_deref(), None | Some("" | "ai.onnx"));
     let opset = model.opset_import.iter().find(|import| own(&import.domain));
     let opset = opset.and_then(|import| import.version).ok_or_else(|| incomplete("operator set"))?;
     if !OPSETS.contains(&opset) {
-        let (min, max) = (*OPSETS.start(), *OPSETS.end());
-        return Err(OnnxError::Opset { path: owned(), version: opset, min, max });
+        return Err(OnnxError::Opset(path.to_owned(), opset, OPSETS));
     }
     if graph.output.is_empty() {
         return Err(incomplete("output"));
     }
     let parsed = parse_all(path, &graph.node, opset)?;
     Reader { path, options, builder: GraphBuilder::default(), values: BTreeMap::new() }.read(&graph, parsed)
+}
+
+fn decode(path: &Path, bytes: &[u8]) -> Result<ModelProto, OnnxError> {
+    ModelProto::decode(bytes).map_err(|source| OnnxError::NotOnnx(path.to_owned(), source))
 }
 
 /// Reads all nodes by their attributes, so that all that is not supported is known at once.
@@ -84,11 +85,7 @@ fn parse_all(path: &Path, nodes: &[NodeProto], opset: i64) -> Result<Vec<Parsed>
             Err(what) => refused.push(format!("{}: {what}", label(node, index))),
         }
     }
-    if refused.is_empty() {
-        Ok(parsed)
-    } else {
-        Err(OnnxError::Unsupported { path: path.to_owned(), nodes: refused })
-    }
+    if refused.is_empty() { Ok(parsed) } else { Err(OnnxError::Unsupported(path.to_owned(), refused)) }
 }
 
 struct Reader<'a> {
@@ -179,7 +176,7 @@ impl<'a> Reader<'a> {
             });
         }
         let path = self.path;
-        let error = |source| OnnxError::Node { path: path.to_owned(), source };
+        let error = |source| OnnxError::Node(path.to_owned(), source);
         let (op, inputs) = match parsed {
             Parsed::Op(op) => (op, inputs),
             Parsed::Constant(tensor) => {
@@ -215,11 +212,11 @@ impl<'a> Reader<'a> {
     }
 
     fn tensor_error(&self, tensor: &str, what: String) -> OnnxError {
-        OnnxError::Tensor { path: self.path.to_owned(), tensor: tensor.to_owned(), what }
+        OnnxError::Tensor(self.path.to_owned(), tensor.to_owned(), what)
     }
 
     fn value_error(&self, value: &str, what: &str) -> OnnxError {
-        OnnxError::Value { path: self.path.to_owned(), value: value.to_owned(), what: what.to_owned() }
+        OnnxError::Value(self.path.to_owned(), value.to_owned(), what.to_owned())
     }
 }
 
@@ -228,8 +225,7 @@ impl<'a> Reader<'a> {
 /// # Errors
 /// [`OnnxError::NotOnnx`] and [`OnnxError::Incomplete`].
 pub fn input_names(path: &Path, bytes: &[u8]) -> Result<Vec<String>, OnnxError> {
-    let owned = || path.to_owned();
-    let model = ModelProto::decode(bytes).map_err(|source| OnnxError::NotOnnx { path: owned(), source })?;
-    let graph = model.graph.ok_or_else(|| OnnxError::Incomplete { path: owned(), missing: "graph" })?;
+    let graph = decode(path, bytes)?.graph;
+    let graph = graph.ok_or_else(|| OnnxError::Incomplete(path.to_owned(), "graph"))?;
     Ok(graph.input.into_iter().map(|input| input.name.unwrap_or_default()).collect())
 }

@@ -5,52 +5,26 @@ use std::path::PathBuf;
 use proctor_rnn_engine::LayerError;
 use safetensors::SafeTensorError;
 
-/// Why a file of weights cannot be used. Every message names the file, and the tensor if there is one.
+/// Why the file of weights at this path cannot be used. Every message names the file, and the tensor if there is one.
 #[derive(Debug, thiserror::Error)]
 pub enum WeightsError {
     /// The file cannot be read.
-    #[error("cannot read weights {}: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        source: std::io::Error,
-    },
-    /// The file is larger than any model that this plugin is for.
-    #[error("weights {} have {size_bytes} bytes, more than the limit of {limit_bytes}", path.display())]
-    FileTooLarge {
-        /// The file.
-        path: PathBuf,
-        /// Its size.
-        size_bytes: u64,
-        /// The limit.
-        limit_bytes: u64,
-    },
+    #[error("cannot read weights {0}: {1}")]
+    Read(PathBuf, #[source] std::io::Error),
+    /// The file is larger than any model that this plugin is for: its size in bytes, and the limit.
+    #[error("weights {0} have {1} bytes, more than the limit of {2}")]
+    FileTooLarge(PathBuf, u64, u64),
     /// The header is not one of a safetensors file.
-    #[error("{} is not a safetensors file, or damaged: {source}", path.display())]
-    NotSafetensors {
-        /// The file.
-        path: PathBuf,
-        /// The reader's error.
-        source: SafeTensorError,
-    },
+    #[error("{0} is not a safetensors file, or damaged: {1}")]
+    NotSafetensors(PathBuf, #[source] SafeTensorError),
     /// The header is sound, but the data behind it have another length than it says.
-    #[error("{} is cut short or damaged: its data are not as long as its header says", path.display())]
-    Truncated {
-        /// The file.
-        path: PathBuf,
-    },
-    /// There is no first layer.
+    #[error("{0} is cut short or damaged: its data are not as long as its header says")]
+    Truncated(PathBuf),
+    /// There is no first layer, but these tensors.
     #[error(
-        "{} holds no recurrent layer: none of \"lstm.weight_ih_l0\", \"gru.weight_ih_l0\" and \"rnn.weight_ih_l0\" is there, only {found}",
-        path.display()
+        "{0} holds no recurrent layer: none of \"lstm.weight_ih_l0\", \"gru.weight_ih_l0\" and \"rnn.weight_ih_l0\" is there, only {1}"
     )]
-    NoRecurrentLayer {
-        /// The file.
-        path: PathBuf,
-        /// The first few tensors that are there.
-        found: String,
-    },
+    NoRecurrentLayer(PathBuf, String),
     /// A tensor is missing, has no place in the model, or holds something else than the model needs.
     #[error("{}: tensor \"{tensor}\" {fault}", path.display())]
     Tensor {
@@ -61,14 +35,7 @@ pub enum WeightsError {
         /// The fault, in words.
         fault: String,
     },
-    /// The engine cannot make a layer of these weights.
-    #[error("{}: layer \"{layer}\": {source}", path.display())]
-    Layer {
-        /// The file.
-        path: PathBuf,
-        /// First part of the names of its tensors.
-        layer: String,
-        /// Why not.
-        source: LayerError,
-    },
+    /// The engine cannot make a layer of these weights, whose names begin so.
+    #[error("{0}: layer \"{1}\": {2}")]
+    Layer(PathBuf, String, #[source] LayerError),
 }

@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use proctor_rnn_engine::{Call, Layer, Sequences, SequencesMut, Team, Workspace};
 use proctor_rnn_layer::{Cell, GruReset, Precision, RnnActivation};
 
-use crate::batch::Places;
+use crate::batch::{Places, check_batch, check_size};
 use crate::dense::Dense;
 use crate::model::{Batch, Instance, MEMORY_BYTES_MAX, Model, Plans, RunError, Scheduler};
 use crate::safetensors::error::WeightsError;
@@ -67,7 +67,7 @@ impl Stack {
         else {
             let names: Vec<_> = weights.names().take(4).map(|name| format!("\"{name}\"")).collect();
             let found = if names.is_empty() { "no tensor at all".to_owned() } else { names.join(", ") };
-            return Err(WeightsError::NoRecurrentLayer { path: path.to_owned(), found });
+            return Err(WeightsError::NoRecurrentLayer(path.to_owned(), found));
         };
         let mut layers: Vec<Layer> = Vec::new();
         while layers.is_empty() || has_layer(&weights, prefix, layers.len()) {
@@ -92,12 +92,6 @@ impl Stack {
     #[must_use]
     pub fn output_count(&self) -> usize {
         self.head.as_ref().map_or(self.last_width(), Dense::output)
-    }
-
-    /// Number of recurrent layers.
-    #[must_use]
-    pub fn layer_count(&self) -> usize {
-        self.layers.len()
     }
 
     /// Whether there is a linear layer at the end.
@@ -152,7 +146,7 @@ impl Model for PreparedStack {
             .and_then(|bytes| bytes.checked_mul(batch_size_max))
             .is_some_and(|bytes| bytes <= MEMORY_BYTES_MAX);
         if !fits {
-            return Err(RunError::TooLarge { time, batch_size_max, limit_bytes: MEMORY_BYTES_MAX });
+            return Err(RunError::TooLarge { time, batch_size_max });
         }
         for (layer, _) in self.stack.layers.iter().zip(&self.plans).filter(|(_, plans)| plans.are_primed()) {
             layer.prime(&mut team);
@@ -198,10 +192,7 @@ struct StackInstance {
 impl Instance for StackInstance {
     fn execute(&mut self, batch: &mut dyn Batch) -> Result<(), RunError> {
         let model = Arc::clone(&self.model);
-        let (size, batch_size_max) = (batch.sample_count(), model.settings.batch_size_max);
-        if size > batch_size_max {
-            return Err(RunError::BatchSize { batch_size: size, batch_size_max });
-        }
+        check_batch(batch, model.settings.batch_size_max)?;
         for index in 0..model.stack.layers.len() {
             self.run_layer(&model, index, batch)?;
         }
@@ -271,11 +262,8 @@ impl StackInstance {
             None => outputs.copy_from_slice(&self.rows[..size * width]),
         }
         for (sample, row) in outputs.chunks_exact(expected).enumerate() {
-            let output = batch.output_f32(sample, 0)?;
-            if output.len() != expected {
-                let got = output.len();
-                return Err(RunError::SampleSize { sample, tensor: "the output", got, expected });
-            }
+            let output = batch.output_values(sample, 0)?;
+            check_size(sample, "the output", output.len(), expected)?;
             output.copy_from_slice(row);
         }
         Ok(())

@@ -17,11 +17,10 @@ const FILE_BYTES_MAX: u64 = 16 << 30;
 /// # Errors
 /// [`WeightsError::Read`] and [`WeightsError::FileTooLarge`].
 pub fn read_file(path: &Path) -> Result<Vec<u8>, WeightsError> {
-    let read_error = |source| WeightsError::Read { path: path.to_owned(), source };
+    let read_error = |source| WeightsError::Read(path.to_owned(), source);
     let size_bytes = fs::metadata(path).map_err(read_error)?.len();
     if size_bytes > FILE_BYTES_MAX {
-        let path = path.to_owned();
-        return Err(WeightsError::FileTooLarge { path, size_bytes, limit_bytes: FILE_BYTES_MAX });
+        return Err(WeightsError::FileTooLarge(path.to_owned(), size_bytes, FILE_BYTES_MAX));
     }
     fs::read(path).map_err(read_error)
 }
@@ -40,8 +39,8 @@ impl<'a> Weights<'a> {
     /// [`WeightsError::Truncated`] and [`WeightsError::NotSafetensors`].
     pub fn new(path: &'a Path, bytes: &'a [u8]) -> Result<Self, WeightsError> {
         let tensors = SafeTensors::deserialize(bytes).map_err(|source| match source {
-            SafeTensorError::MetadataIncompleteBuffer => WeightsError::Truncated { path: path.to_owned() },
-            source => WeightsError::NotSafetensors { path: path.to_owned(), source },
+            SafeTensorError::MetadataIncompleteBuffer => WeightsError::Truncated(path.to_owned()),
+            source => WeightsError::NotSafetensors(path.to_owned(), source),
         })?;
         Ok(Self { path, unread: tensors.tensors().into_iter().collect() })
     }
@@ -147,11 +146,8 @@ impl<'a> Weights<'a> {
             peepholes: &[],
         });
         let sets: Vec<DirectionWeights<'_>> = borrowed.collect();
-        Layer::new(spec, &sets).map_err(|source| WeightsError::Layer {
-            path: self.path.to_owned(),
-            layer: name("weight", ""),
-            source,
-        })
+        Layer::new(spec, &sets)
+            .map_err(|source| WeightsError::Layer(self.path.to_owned(), name("weight", ""), source))
     }
 
     /// Takes a linear layer: `{prefix}.weight` `[output, input]` and `{prefix}.bias` `[output]`.

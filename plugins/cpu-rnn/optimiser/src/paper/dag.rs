@@ -180,12 +180,6 @@ impl NodeSet {
         self.0 & other.0 != 0
     }
 
-    /// Whether all its nodes are in the other.
-    #[must_use]
-    pub fn is_within(self, other: Self) -> bool {
-        self.0 & !other.0 == 0
-    }
-
     /// The nodes `by` places further; those beyond the 64th are lost.
     #[must_use]
     pub fn shifted(self, by: usize) -> Self {
@@ -315,6 +309,6 @@ mod tests {
         let set: NodeSet = [0, 5, 63].into_iter().collect();
         assert_eq!(set.iter().collect::<Vec<_>>(), [0, 5, 63]);
         assert_eq!(set.shifted(58).iter().collect::<Vec<_>>(), [58, 63]);
-        assert!(set.shifted(64).is_empty() && set.is_within(set) && !set.is_within(set.shifted(1)));
+        assert!(set.shifted(64).is_empty() && set.meets(set) && !set.meets(set.shifted(1)));
     }
 }

@@ -12,8 +12,9 @@ use std::sync::Arc;
 use proctor_rnn_engine::Team;
 use proctor_vocabulary::TensorSpec;
 
+use crate::batch::check_batch;
 use crate::model::{Batch, Instance, Model, RunError};
-use crate::nets::inputs::{WordInput, check_batch, embed, write_words};
+use crate::nets::inputs::{WordInput, embed, write_words};
 use crate::nets::known::{Known, check_memory, i32_spec};
 use crate::nets::layers::beam::hypotheses::Beam;
 use crate::nets::layers::beam::options::BeamOptions;

@@ -1,8 +1,8 @@
 //! The encoder: two LSTM layers on the rows, two rows joined to a frame, three more layers.
 
 use super::{STACKED, Sizes, stack};
+use crate::batch::check_size;
 use crate::model::{Batch, RunError};
-use crate::nets::inputs::check_size;
 use crate::nets::known::zeros;
 use crate::nets::recurrent::{Calls, Pass, Planner, Recurrent, Runner};
 use crate::safetensors::error::WeightsError;
@@ -103,7 +103,7 @@ impl Encoder {
         for (sample, (length, to)) in
             lengths.iter().zip(room.features.chunks_exact_mut(time * width)).enumerate()
         {
-            let features = batch.input_f32(sample, 0)?;
+            let features = batch.input_values(sample, 0)?;
             check_size(sample, "the features", features.len(), rows * width)?;
             to[..length * width].copy_from_slice(&features[..length * width]);
             to[length * width..].fill(0.0);

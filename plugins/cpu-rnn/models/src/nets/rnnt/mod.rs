@@ -14,10 +14,11 @@ use proctor_rnn_layer::Cell;
 use proctor_vocabulary::TensorSpec;
 
 use super::{
-    inputs::{check_batch, checked_length, write_words},
+    inputs::{checked_length, write_words},
     known::{Known, check_memory, f32_spec, i32_spec},
     recurrent::{Calls, Expected, Planner, Recurrent, Runner},
 };
+use crate::batch::check_batch;
 use crate::model::{Batch, Instance, Model, RunError};
 use crate::safetensors::error::WeightsError;
 use decoder::{Decoder, Decoding};
@@ -135,7 +136,7 @@ impl Instance for RnntInstance {
         let samples = check_batch(batch, model.batch_size_max)?;
         self.lengths.clear();
         for sample in 0..samples {
-            let length = batch.input_i32(sample, 1)?.first().copied().unwrap_or(-1);
+            let length = batch.input_values(sample, 1)?.first().copied().unwrap_or(-1);
             self.lengths.push(checked_length(sample, "the feature length", length, model.sizes.rows)?);
         }
         if samples == 0 {

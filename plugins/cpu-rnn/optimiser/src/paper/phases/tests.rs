@@ -2,12 +2,17 @@ use super::*;
 use crate::paper::dag::Operand;
 use proctor_rnn_layer::{Cell, GruReset, RnnActivation};
 
+fn is_within(part: NodeSet, whole: NodeSet) -> bool {
+    part.union(whole) == whole
+}
+
 impl PhasedSchedule {
     /// Whether every node is in exactly one phase, and later than all that it needs.
     fn is_valid(&self, dag: &UnrolledDag) -> bool {
         let mut done = NodeSet::default();
         for phase in &self.phases {
-            let is_ready = phase.iter().all(|node| node < dag.needs.len() && dag.needs[node].is_within(done));
+            let is_ready =
+                phase.iter().all(|node| node < dag.needs.len() && is_within(dag.needs[node], done));
             if phase.is_empty() || phase.meets(done) || !is_ready {
                 return false;
             }
@@ -58,7 +63,7 @@ pub(crate) fn every_schedule(dag: &UnrolledDag) -> Vec<PhasedSchedule> {
 
 fn extend(dag: &UnrolledDag, done: NodeSet, phases: &mut Vec<NodeSet>, all: &mut Vec<PhasedSchedule>) {
     let ready: Vec<usize> = (0..dag.needs.len())
-        .filter(|node| !done.contains(*node) && dag.needs[*node].is_within(done))
+        .filter(|node| !done.contains(*node) && is_within(dag.needs[*node], done))
         .collect();
     if ready.is_empty() {
         all.push(PhasedSchedule { phases: phases.clone() });
