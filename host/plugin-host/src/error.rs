@@ -93,14 +93,14 @@ pub enum PluginHostError {
         what: String,
     },
     /// A call returned a status other than OK.
-    #[error("plugin {plugin}: {call} failed ({status}){}", prefixed(message))]
+    #[error("plugin {plugin}: {call} failed ({}){}", status_name(*status), prefixed(message))]
     CallFailed {
         /// Which plugin.
         plugin: String,
         /// Which call.
         call: Call,
-        /// Name of the status.
-        status: &'static str,
+        /// The status, one of the ABI's.
+        status: abi::ProctorStatus,
         /// The plugin's own words, or empty.
         message: String,
     },

@@ -6,7 +6,7 @@ use proctor_plugin_api::abi::{self, ProctorError, ProctorStatus};
 
 use crate::{
     call::Call,
-    error::{PluginHostError, status_name},
+    error::{PluginHostError, known_status},
     guard::activity::Activity,
 };
 
@@ -71,7 +71,7 @@ fn checked_with(
     Err(PluginHostError::CallFailed {
         plugin: activity.plugin().to_owned(),
         call,
-        status: status_name(status),
+        status: known_status(status),
         message,
     })
 }

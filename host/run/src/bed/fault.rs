@@ -6,6 +6,7 @@ use std::{
 };
 
 use proctor_loadgen::Finding;
+use proctor_plugin_api::abi;
 use proctor_plugin_host::{PluginFault, PluginHostError};
 use proctor_scheduler::Problem;
 use proctor_vocabulary::SampleIndex;
@@ -69,7 +70,7 @@ impl Fault {
 fn advice_about(error: &PluginHostError) -> Option<&'static str> {
     match error {
         PluginHostError::OutputSize { .. } => Some(OUTPUTS),
-        PluginHostError::CallFailed { status: "PANICKED", .. } => Some(PANICKED),
+        PluginHostError::CallFailed { status: abi::PROCTOR_STATUS_PANICKED, .. } => Some(PANICKED),
         PluginHostError::CallFailed { .. } => Some(FAILED),
         _ => None,
     }
@@ -118,7 +119,7 @@ mod tests {
 
     use super::*;
 
-    fn failed(call: Call, status: &'static str) -> Arc<PluginHostError> {
+    fn failed(call: Call, status: abi::ProctorStatus) -> Arc<PluginHostError> {
         Arc::new(PluginHostError::CallFailed { plugin: "p".to_owned(), call, status, message: String::new() })
     }
 
@@ -136,7 +137,7 @@ mod tests {
                 Some("raise watchdog_ms"),
             ),
             (
-                Fault::Scheduler(batches_failed(), Some(failed(Call::Execute, "PANICKED"))),
+                Fault::Scheduler(batches_failed(), Some(failed(Call::Execute, abi::PROCTOR_STATUS_PANICKED))),
                 "1 samples of 1 batches failed; the first on instance 0: out of memory",
                 Some("the message above"),
             ),
