@@ -95,9 +95,8 @@ mod tests {
 
     #[test]
     fn a_misspelled_name_is_answered_with_the_near_one() {
-        let error = open_dataset("digit", &DataRoot::search()).err().unwrap();
-        let expected =
-            "unknown data set \"digit\", did you mean \"digits\"?; known are digits, digits-calibration";
-        assert_eq!(error.to_string(), expected);
+        let error = open_dataset("digit", &DataRoot::search()).err().unwrap().to_string();
+        let expected = "unknown data set \"digit\", did you mean \"digits\"?; known are ";
+        assert!(error.starts_with(expected), "{error}");
     }
 }

@@ -43,8 +43,6 @@ struct Block<'a> {
     file: &'a str,
     /// The line after which the text goes; `None` for a new file.
     anchor: Option<&'a str>,
-    /// Whether the text takes the place of that line.
-    replaces: bool,
     text: &'a str,
 }
 
@@ -58,11 +56,10 @@ fn blocks(document: &str) -> Vec<Block<'_>> {
         let quoted: Vec<&str> = head.split('`').skip(1).step_by(2).collect();
         match quoted[..] {
             [file] if head.starts_with("New file ") => {
-                blocks.push(Block { file, anchor: None, replaces: false, text });
+                blocks.push(Block { file, anchor: None, text });
             }
             [file, anchor] if head.starts_with("In ") => {
-                let replaces = head.contains("`, instead of `");
-                blocks.push(Block { file, anchor: Some(anchor), replaces, text });
+                blocks.push(Block { file, anchor: Some(anchor), text });
             }
             _ => assert!(quoted.is_empty(), "a block without a place: {head}"),
         }
@@ -72,7 +69,7 @@ fn blocks(document: &str) -> Vec<Block<'_>> {
 
 /// Adds a block to the files.
 fn add(files: &mut BTreeMap<PathBuf, Vec<u8>>, block: &Block<'_>) {
-    let Block { file, anchor, replaces, text } = *block;
+    let Block { file, anchor, text } = *block;
     let Some(anchor) = anchor else {
         let replaced = files.insert(file.into(), text.as_bytes().to_vec());
         assert!(replaced.is_none(), "{file} is there already");
@@ -82,8 +79,7 @@ fn add(files: &mut BTreeMap<PathBuf, Vec<u8>>, block: &Block<'_>) {
     let old = String::from_utf8(bytes.clone()).unwrap();
     let line = old.lines().find(|line| line.trim() == anchor);
     let line = line.unwrap_or_else(|| panic!("{file} has no line {anchor:?}"));
-    let kept = if replaces { String::new() } else { format!("{line}\n") };
-    *bytes = old.replacen(&format!("{line}\n"), &format!("{kept}{text}"), 1).into_bytes();
+    *bytes = old.replacen(&format!("{line}\n"), &format!("{line}\n{text}"), 1).into_bytes();
 }
 
 /// Makes a folder hold exactly these files. Those that are as they should be stay untouched, for cargo's sake.

@@ -63,7 +63,7 @@ run_settings! {
     mode: Option<TestMode> = DefaultValue::Unset("accuracy, then performance"), Kind::Mode, flag Flag::new("mode");
     /// Length of a run, a few seconds or as long as the rules want.
     preset: String = DefaultValue::Text("quick"), Kind::Choice(PRESETS), flag Flag::new("preset");
-    /// The round of rules that a run is made and judged by; v5.0 is that and all later ones.
+    /// Round of the MLPerf rules that a run is made and judged by.
     rules: Rules = DefaultValue::Text(Rules::NAMES[0]), Kind::Choice(Rules::NAMES);
     /// Server: performance runs that make one result, which is their lowest.
     server_run_count: u64 = DefaultValue::Integer(1), Kind::integer(1, 100);

@@ -379,10 +379,11 @@ fn the_older_rules_know_no_tokens() {
     let request = TestSettings { use_token_latencies: true, ..settings() };
     let bench = bench(request, |_| MS);
     let error = bench.loadgen.run(&bench.sut, &bench.qsl).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "setting rules = v0.5 is out of range: give v5.0, or turn use_token_latencies off: v0.5 knows no tokens"
+    let expected = format!(
+        "setting rules = v0.5 is out of range: give {}, or turn use_token_latencies off: v0.5 knows no tokens",
+        Rules::default()
     );
+    assert_eq!(error.to_string(), expected);
 }
 
 proptest! {

@@ -1,6 +1,6 @@
 //! The rounds of MLPerf Inference as data: everything in which their rules differ, one file for each round.
 //!
-//! A new round is a file beside this one with a [`Round`], and its line in `ROUNDS`. Nothing else asks which round a
+//! A new round is a file beside this one with a [`Round`], and its lines in this one. Nothing else asks which round a
 //! run follows: it asks the round for the rule.
 
 mod v0_5;
@@ -11,8 +11,13 @@ use proctor_vocabulary::Scenario;
 
 use super::query_count::statistical_query_count;
 
-/// All rounds, the newest first.
-pub(super) const ROUNDS: [&Round; 3] = [&v5_0::ROUND, &v0_7::ROUND, &v0_5::ROUND];
+/// All rounds.
+pub(super) const ROUNDS: &[&Round] = &[
+    // The newest first, which is the default.
+    &v5_0::ROUND,
+    &v0_7::ROUND,
+    &v0_5::ROUND,
+];
 
 /// The rules of one round, as far as rounds differ.
 #[derive(Debug, PartialEq)]

@@ -1,4 +1,4 @@
-//! v5.0 and later: the rules that LoadGen 6 follows.
+//! v5.0: the rules that LoadGen 6 follows.
 //!
 //! Source: MLPerf Inference rules v5.0, section 3 and appendix on early stopping; LoadGen 6.0.17.
 
