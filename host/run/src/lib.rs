@@ -47,7 +47,7 @@ pub use crate::{
     interrupt::Interrupt,
     machine::Machine,
     observer::Observer,
-    overhead::null_test::NullTest,
+    overhead::null_run::NullRun,
     result::{Conclusion, Program, RunResult},
     run::run,
     ticker::Ticker,

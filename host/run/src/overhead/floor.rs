@@ -14,13 +14,13 @@ use crate::{
     error::HostError,
     figures::{Latencies, query_latencies},
     interrupt::Interrupt,
-    overhead::null_test::NullTest,
+    overhead::null_run::NullRun,
     text::duration,
 };
 
 /// A latency below this multiple of the floor is marked.
 const MARKED_BELOW: u64 = 10;
-/// How long queries are issued, in ms: at least, and at most.
+/// Shortest and longest time for which queries are issued, in ms.
 const SHORT_MS: u64 = 50;
 const LONG_MS: u64 = 250;
 /// Server: queries that a percentile should be made of. At lower rates than these in [`LONG_MS`] the floor is measured
@@ -68,7 +68,7 @@ impl Floor {
 
     fn measure(settings: &Settings, dispatch: Dispatch, interrupt: &Interrupt) -> Result<Self, HostError> {
         let (test, longer) = test_settings(settings)?;
-        let null_test = NullTest {
+        let null_run = NullRun {
             settings: test.clone(),
             dispatch,
             on_thread: false,
@@ -76,7 +76,7 @@ impl Floor {
             batch_size: settings.run.batch_size,
             instances: settings.run.instances,
         };
-        let outcome = null_test.run(interrupt)?;
+        let outcome = null_run.run(interrupt)?;
         let way = match dispatch {
             Dispatch::Batches => "batches that nothing waits for to fill",
             Dispatch::WholeQueries => "whole queries",

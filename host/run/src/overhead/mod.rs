@@ -1,4 +1,4 @@
 //! The time that the harness itself takes.
 
 pub(crate) mod floor;
-pub(crate) mod null_test;
+pub(crate) mod null_run;

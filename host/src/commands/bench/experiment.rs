@@ -4,7 +4,7 @@ use proctor_loadgen::{PhaseOutcome, TestOutcome, TestSettings, Wait, WaitPolicy}
 use proctor_vocabulary::Scenario;
 
 use super::flags::HarnessFlags;
-use proctor_run::{Dispatch, Latencies, NullTest, query_latencies};
+use proctor_run::{Dispatch, Latencies, NullRun, query_latencies};
 
 /// A rate that no harness keeps up with, so that every query is overdue.
 const SATURATING_QPS: f64 = 2e7;
@@ -15,7 +15,7 @@ pub(super) const SAMPLES_PER_QUERY: u64 = 8;
 pub(super) struct Experiment {
     /// Title for the display of progress.
     pub(super) title: String,
-    pub(super) test: NullTest,
+    pub(super) run: NullRun,
     pub(super) figures: Vec<(Figure, Of)>,
 }
 
@@ -70,9 +70,9 @@ impl Lengths {
 pub(super) fn experiments(flags: &HarnessFlags) -> Vec<Experiment> {
     let lengths = Lengths::of(flags);
     let (duration_ms, count) = (lengths.duration_ms, lengths.count);
-    let experiment = |title: &str, test: NullTest, figures: Vec<(Figure, Of)>| Experiment {
+    let experiment = |title: &str, run: NullRun, figures: Vec<(Figure, Of)>| Experiment {
         title: title.to_owned(),
-        test,
+        run,
         figures,
     };
     let single_stream = || inline(closed_loop(Scenario::SingleStream, duration_ms));
@@ -120,7 +120,7 @@ pub(super) fn experiments(flags: &HarnessFlags) -> Vec<Experiment> {
         ),
         experiment(
             "SingleStream through the scheduler",
-            NullTest { dispatch: Dispatch::Batches, ..single_stream() },
+            NullRun { dispatch: Dispatch::Batches, ..single_stream() },
             vec![
                 (
                     Figure::new("scheduler_latency_p50_us", "latency through the scheduler, p50", "us"),
@@ -147,15 +147,15 @@ pub(super) fn experiments(flags: &HarnessFlags) -> Vec<Experiment> {
 
 impl Experiment {
     pub(super) fn scenario(&self) -> Scenario {
-        self.test.settings.scenario
+        self.run.settings.scenario
     }
 }
 
 /// Issued queries are completed inside the issue call.
-pub(super) fn inline(settings: TestSettings) -> NullTest {
+pub(super) fn inline(settings: TestSettings) -> NullRun {
     let wait = WaitPolicy::default();
     let dispatch = Dispatch::WholeQueries;
-    NullTest { settings, dispatch, on_thread: false, wait, batch_size: 1, instances: 1 }
+    NullRun { settings, dispatch, on_thread: false, wait, batch_size: 1, instances: 1 }
 }
 
 /// SingleStream or MultiStream for a time; more queries are generated than can be issued.
@@ -210,7 +210,7 @@ fn saturated_server(query_count: u64, on_thread: bool) -> Experiment {
     let rate = Figure::new(name, what, "queries/s").with(Target::AtLeast(least));
     Experiment {
         title: format!("Server, {what}"),
-        test: NullTest { on_thread, ..inline(saturated(query_count)) },
+        run: NullRun { on_thread, ..inline(saturated(query_count)) },
         figures: vec![(rate, samples_per_second)],
     }
 }
@@ -229,7 +229,7 @@ fn dispatch_error(duration_ms: u64, qps: f64, wait: Wait) -> Experiment {
     };
     Experiment {
         title: format!("Server, {qps} queries/s, wait = {wait_name}"),
-        test: NullTest {
+        run: NullRun {
             wait: WaitPolicy { wait, ..WaitPolicy::default() },
             ..inline(at_rate(qps, duration_ms))
         },

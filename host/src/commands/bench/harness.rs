@@ -30,7 +30,7 @@ pub(super) fn bench(flags: &HarnessFlags) -> Result<Conclusion, HostError> {
         let say = |what: &str| display.next(&format!("repetition {repetition} of {repetitions}: {what}"));
         for (experiment, rows) in all.iter().zip(&mut rows) {
             say(&experiment.title);
-            let outcome = experiment.test.run(&interrupt)?;
+            let outcome = experiment.run.run(&interrupt)?;
             for ((_, of), row) in experiment.figures.iter().zip(rows) {
                 row.values.push(of(&outcome));
             }

@@ -27,9 +27,9 @@ use crate::{
 const SAMPLE_COUNT: u64 = 1024;
 const NAME: &str = "null";
 
-/// How the null plugin is used.
+/// Performance run of the null plugin.
 #[derive(Debug, Clone)]
-pub struct NullTest {
+pub struct NullRun {
     /// Settings of the load generator.
     pub settings: TestSettings,
     /// How the plugin is given its work.
@@ -38,14 +38,14 @@ pub struct NullTest {
     pub on_thread: bool,
     /// How the issuing thread waits.
     pub wait: WaitPolicy,
-    /// Of batches: most samples in one, and instances that execute them. Nothing waits for a batch to fill.
+    /// Most samples in a batch. Nothing waits for a batch to fill.
     pub batch_size: usize,
     /// Number of instances.
     pub instances: usize,
 }
 
-impl NullTest {
-    /// Makes the test, in real time.
+impl NullRun {
+    /// Makes the run, in real time.
     ///
     /// # Errors
     /// If it could not begin, or was interrupted, or a sample did not complete as it should.
@@ -53,7 +53,7 @@ impl NullTest {
         self.run_watched(interrupt, None)
     }
 
-    /// As [`run`](Self::run); `follow` gets the progress of the test before it starts.
+    /// As [`run`](Self::run); `follow` gets the progress of the run before it starts.
     pub fn run_watched(
         &self,
         interrupt: &Interrupt,
@@ -94,7 +94,7 @@ impl NullTest {
     }
 }
 
-/// One small tensor in, one out, and no file.
+/// Makes the benchmark of a model without a file that has one small input and one small output.
 fn benchmark(benchmark: &Benchmark) -> Benchmark {
     Benchmark {
         model: BenchmarkModel { id: NAME.to_owned(), ..BenchmarkModel::default() },
@@ -114,7 +114,7 @@ fn data(benchmark: &Benchmark) -> Data {
     Data::made(Box::new(Zeros), Box::new(Copied(inputs.clone())), inputs, benchmark.qsl)
 }
 
-/// Samples that are all alike.
+/// Data set of identical samples.
 struct Zeros;
 
 impl Dataset for Zeros {
@@ -136,7 +136,7 @@ impl Dataset for Zeros {
     }
 }
 
-/// A sample as it is.
+/// Pipeline that copies the sample unchanged.
 struct Copied(Vec<TensorSpec>);
 
 impl Pipeline for Copied {
