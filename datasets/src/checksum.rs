@@ -21,7 +21,7 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
 /// SHA-256 of a file, which is read in pieces because it may be too large for memory.
 ///
 /// # Errors
-/// What the system says.
+/// If the file cannot be read.
 pub fn sha256_of_file(path: &Path) -> io::Result<String> {
     const PIECE_BYTES: usize = 1 << 20;
     let (mut file, mut digest) = (fs::File::open(path)?, Sha256::new());

@@ -20,7 +20,7 @@ pub struct ExternalData {
     pub file: PathBuf,
     /// Where they begin, in bytes.
     pub offset_bytes: u64,
-    /// How many bytes they are.
+    /// Number of bytes.
     pub length_bytes: u64,
 }
 

@@ -143,7 +143,7 @@ impl Worker {
     /// Asks for something and waits until it is done.
     ///
     /// # Errors
-    /// What the worker says, or how it ended.
+    /// Message of the worker, or its exit status with the last line of its stderr.
     pub(crate) fn ask<R: DeserializeOwned>(&mut self, request: &impl Serialize) -> Result<R, String> {
         let mut line = serde_json::to_string(request).map_err(|error| error.to_string())?;
         line.push('\n');

@@ -42,7 +42,7 @@ pub enum LoadGenError {
     Load {
         /// Name of the library.
         library: String,
-        /// How many samples were to be loaded.
+        /// Number of samples that were to be loaded.
         sample_count: usize,
         /// The library's message.
         source: LibraryError,

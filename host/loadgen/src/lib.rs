@@ -3,7 +3,8 @@
 //! A [`LoadGen`] is one test. It takes [`TestSettings`] and a [`Clock`], issues samples of a [`QuerySampleLibrary`]
 //! to a [`SystemUnderTest`] as the scenario demands, hears of their end through a
 //! [`CompletionSink`](proctor_vocabulary::CompletionSink), and leaves a [`TestOutcome`]: latencies, the verdict with
-//! its reasons, and the logs in LoadGen's form. It knows no plugin, no model and no data set, and is usable alone.
+//! its reasons, and the logs in LoadGen's form. It loads no plugin, runs no model, reads no data set, and is usable
+//! alone.
 //!
 //! # One test
 //! 1. [`EffectiveSettings`] are derived from the request and checked; [`phases`] says which sets are loaded when.
@@ -16,8 +17,8 @@
 //! The folders are the stages of a test, in their order:
 //! - `settings`: the request, what applies of it, LoadGen's files, and the rounds;
 //! - `plan`: which samples are loaded together, in which order they are issued, and when;
-//! - `issue`: when each query leaves, on which thread, and when issuing ends;
 //! - `record`: a slot for each sample, which any thread completes;
+//! - `issue`: when each query leaves, on which thread, and when issuing ends;
 //! - `measure`: everything that is read off a phase when it is over;
 //! - `verdict`: figures, findings, and the search for the peak;
 //! - `log`: LoadGen's files.

@@ -74,12 +74,12 @@ impl Interrupt {
         self.lock().on_second = Some(Box::new(action));
     }
 
-    /// Marks the begin of measurements, of which each is worth keeping.
+    /// Marks the start of measurements, each of which is worth keeping.
     pub fn measuring(&self) {
         self.lock().doing = Doing::Measuring;
     }
 
-    /// Marks the begin of a test. A signal that came between two tests ends the second one at its start.
+    /// Marks the start of a test. A signal that came between two tests ends the second one at once.
     pub(crate) fn testing(&self, stop: StopHandle) {
         let mut state = self.lock();
         if state.signal_count > 0 {
@@ -118,7 +118,7 @@ impl Interrupt {
                 } else if let Some(action) = &state.on_second {
                     action();
                 }
-                // So many are meant.
+                // A fifth signal is no accident.
                 if count > 4 {
                     self.end(&mut state);
                 }

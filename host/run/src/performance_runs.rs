@@ -17,7 +17,7 @@ use crate::{
 #[derive(Default)]
 pub(crate) struct PerformanceRuns {
     pub(crate) tests: Vec<Test>,
-    /// How many there should be.
+    /// Number of runs that there should be.
     pub(crate) planned_count: u64,
 }
 

@@ -57,7 +57,7 @@ impl Batcher {
     /// Makes an empty queue with all instances idle. Allocates everything that it will ever need.
     ///
     /// # Errors
-    /// Those of [`SchedulerConfig::validate`].
+    /// As [`SchedulerConfig::validate`].
     pub fn new(config: &SchedulerConfig) -> Result<Self, SchedulerError> {
         Ok(Self {
             policy: config.make_policy()?,

@@ -72,9 +72,9 @@ pub enum Problem {
          the rate, or raise queue_capacity (Offline needs room for the whole query)"
     )]
     QueueFull {
-        /// How many did not fit.
+        /// Number of samples that did not fit.
         rejected: u64,
-        /// How many were issued.
+        /// Number of samples that were issued.
         issued: u64,
         /// Room in the queue, in samples.
         capacity: usize,
@@ -82,7 +82,7 @@ pub enum Problem {
     /// Batches failed as a whole.
     #[error("{samples} samples of {batches} batches failed; the first on instance {}: {}", first.instance, first.message)]
     BatchesFailed {
-        /// How many.
+        /// Number of batches.
         batches: u64,
         /// Samples in them.
         samples: u64,
@@ -103,7 +103,7 @@ pub struct FailureLog {
 }
 
 impl FailureLog {
-    /// How many failures are kept with their message. The first ones tell the cause; the rest are mostly the same.
+    /// Most failures that are kept with their message. The first ones tell the cause; the rest are mostly the same.
     pub const KEPT: usize = 8;
 
     pub(crate) fn record(&mut self, instance: usize, samples: usize, message: String) {

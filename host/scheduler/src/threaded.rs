@@ -19,10 +19,10 @@ use crate::statistics::{FailureLog, Statistics};
 use dispatch::Dispatcher;
 use worker::{Shared, Slot};
 
-/// How many samples of a query are taken into the queue under one lock: some microseconds of copying.
+/// Most samples of a query that are taken into the queue under one lock: some microseconds of copying.
 const SAMPLES_PER_LOCK: usize = 4096;
 
-/// How long dropping a scheduler that was not shut down waits for its instances.
+/// Longest wait for the instances when a scheduler is dropped that was not shut down.
 const DROP_LIMIT: Duration = Duration::from_secs(1);
 
 /// A scheduler with one thread for each instance.
@@ -58,7 +58,7 @@ impl ThreadedScheduler {
     /// Starts one thread for each instance. `name` is the name of the SUT for reports.
     ///
     /// # Errors
-    /// Those of [`SchedulerConfig::validate`], [`SchedulerError::InstanceCount`] and [`SchedulerError::Spawn`].
+    /// As [`SchedulerConfig::validate`]; [`SchedulerError::InstanceCount`] and [`SchedulerError::Spawn`].
     pub fn start(
         name: impl Into<String>,
         config: &SchedulerConfig,

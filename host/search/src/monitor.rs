@@ -85,7 +85,7 @@ impl ProbeMonitor {
         }
     }
 
-    /// Says why the probe is to end now, if it is. Once it has, it stays with that.
+    /// Returns the reason why the probe should end now, if there is one. It stays the same from then on.
     pub fn look(&mut self, now: Backlog) -> Option<ProbeEnd> {
         if self.end.is_none() {
             self.end = self.reason(now);

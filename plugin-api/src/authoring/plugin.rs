@@ -39,7 +39,7 @@ pub trait Model: Send + Sync + 'static {
     /// Makes one co-located copy, with everything that `execute` needs allocated. [main thread]
     ///
     /// # Errors
-    /// What could not be had for it.
+    /// If something that it needs is not to be had, such as memory.
     fn create_instance(&self, placement: &Placement) -> Result<Self::Instance, PluginError>;
 
     /// Announces the samples that will be used next, to be pinned or copied; their memory stays where it is until
@@ -84,7 +84,7 @@ pub trait Model: Send + Sync + 'static {
     /// The timed part is over. [main thread]
     ///
     /// # Errors
-    /// What went wrong while ending.
+    /// If the timed part could not be ended cleanly.
     fn stop(&self) -> Result<(), PluginError> {
         Ok(())
     }

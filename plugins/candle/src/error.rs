@@ -67,7 +67,7 @@ pub enum LoadError {
         path: PathBuf,
         /// Which tensor.
         tensor: String,
-        /// How many tensors there are.
+        /// Number of tensors.
         count: usize,
     },
     /// A tensor has another shape, or holds something else than floating-point numbers.

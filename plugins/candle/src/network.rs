@@ -16,7 +16,7 @@ pub trait Network: Send + Sync + fmt::Debug {
     /// Computes the outputs of a batch, in the order of [`LoadRequest::outputs`].
     ///
     /// # Errors
-    /// What the engine refused, or what is wrong with the values of an input.
+    /// If the engine refuses the call, or a value of an input is out of range.
     fn run(&self, call: &Call) -> candle_core::Result<Vec<Output>>;
 
     /// Layers and sizes in a few words, such as `LSTM of 64, linear 10`.

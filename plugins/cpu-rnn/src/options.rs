@@ -15,7 +15,7 @@ pub(crate) struct Settings {
     pub threads: Threads,
     /// Whether schedules are chosen by the optimiser.
     pub optimise: bool,
-    /// How long calibration may take.
+    /// Longest time that calibration may take.
     pub calibration: Duration,
     /// Whether threads stay on their cores.
     pub pin: bool,

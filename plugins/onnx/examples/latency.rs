@@ -26,7 +26,7 @@ use proctor_plugin_host::{
     HostServices, Instance, LoadedPlugin, ModelDemand, PluginHostError, PluginLocation, SampleBuffers,
 };
 
-/// How long batches are timed.
+/// Time for which batches are timed.
 const DURATION: Duration = Duration::from_secs(4);
 
 /// Batches before.

@@ -52,7 +52,7 @@ impl Binding {
     /// Prepares for calls with these inputs and outputs.
     ///
     /// # Errors
-    /// What the runtime says.
+    /// If the runtime refuses.
     pub(crate) fn new(
         session: Arc<SharedSessionInner>,
         inputs: &[Port],
@@ -65,7 +65,7 @@ impl Binding {
     /// Binds the memory of an input.
     ///
     /// # Errors
-    /// What the runtime says, such as that shape and size do not agree.
+    /// If the runtime refuses, for instance because shape and size do not agree.
     ///
     /// # Safety
     /// - `memory` can be read until [`run`](Self::run) has returned, and nothing writes to it meanwhile.
@@ -104,7 +104,7 @@ impl Binding {
     /// Runs the session on what is bound, and ends all bindings.
     ///
     /// # Errors
-    /// What the runtime says, such as that an output has another shape than the memory that is bound to it.
+    /// If the runtime fails, for instance because an output has another shape than the memory that is bound to it.
     ///
     /// # Panics
     /// If an input or output was not bound since the last run.

@@ -66,7 +66,7 @@ pub(crate) enum LoadError {
         path: PathBuf,
         /// The provider.
         provider: &'static str,
-        /// Those that it has.
+        /// Providers that it has.
         available: Vec<String>,
     },
     /// An operator that the runtime does not have, or not for these types.

@@ -30,7 +30,7 @@ fn refusal(demand: &ModelDemand, options: &[(&str, &str)]) -> String {
     message
 }
 
-/// That a message has all of these in it.
+/// Asserts that a message contains all of these parts.
 fn assert_says(message: &str, parts: &[&str]) {
     for part in parts {
         assert!(message.contains(part), "{part:?} is not in: {message}");

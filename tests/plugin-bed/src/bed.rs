@@ -20,7 +20,7 @@ use crate::{
 /// A test with a model in it opens a [`Bed`] instead; this is for what comes before, and for several models in turn.
 ///
 /// # Errors
-/// What a user reads: the plugin is not linked in, an option is wrong, or the plugin does not open.
+/// Message for the user: the plugin is not linked in, an option is wrong, or the plugin does not open.
 pub fn open(plugin: &'static str, options: &[(&str, &str)]) -> Result<Backend, String> {
     let library = LoadedPlugin::load(&PluginLocation::Linked(plugin)).map_err(text)?;
     let given: BTreeMap<String, String> =
@@ -53,7 +53,7 @@ impl Bed {
     /// Loads a model and makes its instances. A plugin has one model at a time.
     ///
     /// # Errors
-    /// What a user reads: the plugin does not declare what is demanded, or does not load it, or makes no instance.
+    /// Message for the user: the plugin does not declare what is demanded, does not load it, or makes no instance.
     pub fn load(backend: &Backend, demand: &ModelDemand) -> Result<Self, String> {
         let model = backend.load_model(demand).map_err(text)?;
         let instances = (0..demand.instance_count).map(|index| model.create_instance(index));
@@ -69,7 +69,7 @@ impl Bed {
     /// are released.
     ///
     /// # Errors
-    /// What went wrong, in words: what the plugin refused, the first batch or sample that failed, and its misbehaviour
+    /// Message for the user: what the plugin refused, the first batch or sample that failed, and its misbehaviour
     /// (see the [crate](crate)). An instance ends with its first batch that fails; the phase is ended in any case, and
     /// the bed can run again.
     ///

@@ -59,7 +59,7 @@ pub(crate) fn execute(
     Ok(ran)
 }
 
-/// That the instants which the plugin has follow each other within the call.
+/// Checks that the instants that the plugin reports are in order and within the call.
 fn check_order(stamps: &ProctorStamps, begin_ns: u64, end_ns: u64) -> Result<(), String> {
     let of_plugin = [stamps.copy_in_ns, stamps.compute_ns, stamps.copy_out_ns, stamps.end_ns];
     let known = of_plugin.into_iter().filter(|instant| *instant != 0);

@@ -118,7 +118,7 @@ pub fn predictions(run: &Run) -> String {
 pub struct Reference {
     /// The digit of each sample.
     pub predictions: String,
-    /// How many of them are right.
+    /// Number of right answers.
     pub correct_count: u64,
 }
 

@@ -3,7 +3,7 @@
 use crate::files::{assert_none, files, offending_lines};
 
 /// Openings of a doc comment that say nothing of what the item is: the noun or the verb comes first.
-const EMPTY_OPENINGS: &[&str] = &["What ", "That of ", "Those of ", "So many ", "Whoever ", "Whatever "];
+const EMPTY_OPENINGS: &[&str] = &["What ", "That ", "Those ", "So many ", "Whoever ", "Whatever "];
 
 /// Widest line of a comment, in columns; code is held narrower by rustfmt.
 const COMMENT_COLUMNS_MAX: usize = 120;
@@ -18,7 +18,7 @@ fn doc_comments_begin_with_the_noun_or_the_verb() {
             if !follows_text && text.is_some_and(has_empty_opening) {
                 offences.push(format!("{}:{}: {}", file.path, index + 1, line.trim()));
             }
-            follows_text = text.is_some_and(|text| !text.is_empty());
+            follows_text = text.is_some_and(is_running_text);
         }
     }
     assert_none(&offences, "a doc comment that opens with an empty word; begin with the noun or the verb");
@@ -40,6 +40,11 @@ fn doc_text(line: &str) -> Option<&str> {
     (!text.starts_with('/')).then(|| text.trim())
 }
 
+/// Returns whether the next line goes on with the sentence: after a blank line or a heading a new one begins.
+fn is_running_text(text: &str) -> bool {
+    !text.is_empty() && !text.starts_with('#')
+}
+
 fn has_empty_opening(text: &str) -> bool {
     EMPTY_OPENINGS.iter().any(|opening| text.starts_with(opening))
 }
@@ -52,4 +57,6 @@ fn an_opening_is_told_from_a_line_that_goes_on() {
     assert_eq!(doc_text("//// ----"), None);
     assert!(has_empty_opening(concat!("Wh", "at is told of the delays.")));
     assert!(!has_empty_opening("Whats-its-name"));
+    assert!(is_running_text("Latency in ns."));
+    assert!(!is_running_text("# Errors") && !is_running_text(""));
 }

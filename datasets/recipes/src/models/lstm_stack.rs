@@ -24,7 +24,7 @@ pub(super) const TINY: Sizes = Sizes { name: "lstm-stack-tiny", input: 6, hidden
 /// Gates are i, f, g, o in PyTorch, and i, o, f, c in ONNX, where c is g.
 const GATE_ORDER: [usize; 4] = [0, 3, 1, 2];
 
-/// How many times as large as PyTorch's the initial weights are: theirs let the values die away from layer to layer.
+/// Size of the initial weights as a multiple of PyTorch's: with those, the values die away from layer to layer.
 const LIVELINESS: f32 = 2.0;
 
 impl Model for Sizes {

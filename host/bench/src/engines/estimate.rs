@@ -23,7 +23,7 @@ pub(super) struct Estimate {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Paired {
     pub(super) rounds: usize,
-    /// How much longer a query takes, in ns.
+    /// Time that a query takes longer, in ns.
     pub(super) added_ns: Estimate,
     /// Its time over that of the other.
     pub(super) ratio: Estimate,

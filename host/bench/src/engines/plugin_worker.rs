@@ -210,7 +210,7 @@ impl Served<'_> {
     }
 }
 
-/// How many of the first queries begin before the end of the warm-up: each begins when the one before it is complete.
+/// Returns how many queries begin before the end of the warm-up: each begins when the one before it is complete.
 fn warm_up_count(latencies_ns: &[u64], warm_up_s: f64) -> usize {
     let mut begin_s = 0.0;
     let is_early = |latency_ns: &&u64| {

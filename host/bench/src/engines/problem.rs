@@ -94,8 +94,8 @@ impl Problem {
         })
     }
 
-    /// Largest difference of two outputs of the first batch, as a share of the largest value of `right`: of f32 alone.
-    /// Of other outputs it is 0 if they are equal, else infinite, as it is if they differ in size.
+    /// Largest difference between two outputs of the first batch, relative to the largest value of `right`. If they are
+    /// not all f32, or differ in size, it is 0 where they are equal, else infinite.
     pub(super) fn difference(&self, left: &[u8], right: &[u8]) -> f64 {
         let is_f32 = self.outputs.iter().all(|output| output.element_type == ElementType::F32);
         if !is_f32 || left.len() != right.len() {

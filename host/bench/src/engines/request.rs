@@ -31,9 +31,9 @@ pub(super) enum Way {
 /// Reply to [`Request::Load`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Loaded {
-    /// How long it took to load.
+    /// Time that it took to load.
     pub(super) load_ms: f64,
-    /// How long a call takes, roughly.
+    /// Rough length of a call.
     pub(super) call_ms: f64,
     /// Name of the plugin, as it says it.
     #[serde(default)]

@@ -146,12 +146,12 @@ impl Entry {
 }
 
 impl Measured {
-    /// Nothing yet, of a system that took so long to load.
+    /// Makes the empty record of a system that took `load_ms` to load.
     pub(super) fn new(load_ms: f64, plugin: Option<String>, difference: Option<f64>) -> Self {
         Self { load_ms, plugin, difference, ..Self::default() }
     }
 
-    /// Takes in a turn; a turn without any call is left out.
+    /// Adds a turn, unless it is without any call.
     pub(super) fn add(&mut self, number: u32, measurement: Measurement<Figures>) {
         let Measurement { reply, times_ns, foreign_share } = measurement;
         self.times_ns.extend_from_slice(&times_ns);

@@ -152,7 +152,7 @@ impl Row {
         self.entries.iter().find(is_it)
     }
 
-    /// How many times faster ours is than the best peer, both at their best number of threads.
+    /// Speed of ours over that of the best peer, both at their best number of threads.
     pub(super) fn ratio(&self) -> Option<f64> {
         Some(self.best_peer()?.median_ns() / self.ours(Precision::F32)?.median_ns())
     }

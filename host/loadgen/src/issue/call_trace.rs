@@ -12,9 +12,9 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 /// How many queries lie between a timed call and the next one that is timed for its lateness, at least: in a system
 /// that falls behind, every call is the latest.
 const LATE_STRIDE: u64 = 32;
-/// How many calls of the even selection are kept.
+/// Most calls of the even selection that are kept.
 const MAX_EVEN: usize = 1024;
-/// How many of the latest, and how many of the longest calls are kept.
+/// Most of the latest calls that are kept, and most of the longest.
 const MAX_OUTLIERS: usize = 256;
 
 /// One issue call. Instants are in ns from the start of the phase.

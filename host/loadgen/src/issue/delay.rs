@@ -1,4 +1,4 @@
-//! How late queries were issued: a histogram of fixed size, and its summary.
+//! Lateness of the issued queries: a histogram of fixed size, and its summary.
 
 /// How much later than scheduled queries were issued. Only Server, and MultiStream at fixed intervals, have a
 /// schedule; 0 otherwise.

@@ -82,7 +82,7 @@ pub(crate) struct IssueLoop<'a, C> {
     sampler: AccuracySampler,
     /// MultiStream at fixed intervals: when queries leave.
     grid: Option<IntervalGrid>,
-    /// How many queries of other issuers come before the next of this one.
+    /// Number of other issuers' queries that come before the next of this one.
     pass_over_count: u64,
     /// Drawn, but not among `samples` yet: what follows the merged queries of a coalescing Server.
     pending: Option<GeneratedQuery>,

@@ -28,7 +28,7 @@ use crate::{
     time::{clock::Clock, timer_slack::ExactTimers, wake::Wake},
 };
 
-/// How long before the start several issuers learn of it, so that all of them are awake by then.
+/// Time before the start at which several issuers learn of it, so that all of them are awake by then.
 const HEAD_START_NS: u64 = 1_000_000;
 
 /// The account of all issuers of a phase together.
@@ -104,7 +104,7 @@ fn side_by_side<C: Clock>(context: &IssueContext<'_, C>) -> Result<Vec<Issued>, 
             Share::all(context.settings.issuer_count).next().unwrap_or(Share::WHOLE),
         );
         others.iter().for_each(|_| {
-            // An error is a panic of theirs, which is met below.
+            // An error means that one of them panicked, which joining it below passes on.
             let _ = ready.recv();
         });
         let start_ns = context.stall_guard.clock.now_ns() + HEAD_START_NS;

@@ -22,7 +22,7 @@ impl<W: Write> AccuracyLogWriter<W> {
     /// Opens the list.
     ///
     /// # Errors
-    /// What writing gives.
+    /// If writing fails.
     pub fn new(mut out: W) -> io::Result<Self> {
         out.write_all(b"[")?;
         Ok(Self { out, line: Vec::new(), empty: true })
@@ -31,7 +31,7 @@ impl<W: Write> AccuracyLogWriter<W> {
     /// Appends a record.
     ///
     /// # Errors
-    /// What writing gives.
+    /// If writing fails.
     pub fn record(&mut self, record: &AccuracyRecord) -> io::Result<()> {
         let AccuracyRecord { sample_id, index, data, tokens } = record;
         self.line.clear();
@@ -64,7 +64,7 @@ impl<W: Write> AccuracyLogWriter<W> {
     /// Closes the list and returns the writer, flushed.
     ///
     /// # Errors
-    /// What writing gives.
+    /// If writing fails.
     pub fn finish(mut self) -> io::Result<W> {
         self.out.write_all(b"\n]\n")?;
         self.out.flush()?;

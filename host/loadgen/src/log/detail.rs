@@ -144,7 +144,7 @@ impl DetailLog {
     /// Writes all entries.
     ///
     /// # Errors
-    /// What writing gives.
+    /// If writing fails.
     pub fn write(&self, identity: &LogIdentity, out: &mut impl Write) -> io::Result<()> {
         for entry in &self.entries {
             entry.write(identity, out)?;

@@ -37,7 +37,7 @@ impl TestOutcome {
     /// the logs.
     ///
     /// # Errors
-    /// Those of creating and writing the files.
+    /// If a file cannot be created or written.
     pub fn write_logs(
         &self,
         settings: &LogOutputSettings,

@@ -20,11 +20,11 @@ use crate::{
     settings::effective::EffectiveSettings,
 };
 
-/// How many samples of issue calls are shown together, but one of each: a query may have millions.
+/// Most samples of issue calls that are shown in all, except for one of each call: a query may have millions.
 const MAX_OF_CALLS: usize = 2048;
-/// How many samples with the longest latencies are shown.
+/// Most samples with the longest latencies that are shown.
 const MAX_SLOWEST: usize = 1024;
-/// How many samples are shown besides, evenly from first to last.
+/// Most further samples that are shown, evenly from first to last.
 const MAX_EVEN: u64 = 1024;
 
 impl TestOutcome {
@@ -34,7 +34,7 @@ impl TestOutcome {
     /// samples, the slowest samples, and an even selection of the others: in short runs all.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// If writing fails.
     pub fn write_trace(&self, identity: &LogIdentity, out: impl Write) -> io::Result<()> {
         let mut out = out;
         if self.phases.iter().all(|phase| phase.trace.is_none()) {

@@ -89,7 +89,7 @@ pub(super) struct TraceSample {
     pub index: u64,
     /// From when its latency counts, in ns from the start of the test.
     pub scheduled_ns: u64,
-    /// How much later it was issued, in ns, if that is known.
+    /// Time from then to its issue in ns, if that is known.
     pub issue_start_ns: Option<u64>,
     /// Its latency in ns.
     pub complete_ns: u64,

@@ -29,7 +29,7 @@ impl SampleLatencies {
         Self(Held::Recorded(phase, count))
     }
 
-    /// How many there are.
+    /// Number of latencies.
     #[must_use]
     pub fn len(&self) -> u64 {
         match &self.0 {

@@ -7,13 +7,13 @@ use crate::{
     record::{phase::Phase, violations::list_first},
 };
 
-/// How many missing samples are kept by name.
+/// Most missing samples that are kept by name.
 const KEPT: usize = 8;
 
 /// Samples that were issued and not completed before the phase was given up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingSamples {
-    /// How many.
+    /// Number of missing samples.
     pub count: u64,
     /// The first few: number in the logs (`seq_id`), and library index.
     pub first: Vec<(u64, SampleIndex)>,

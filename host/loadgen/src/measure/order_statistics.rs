@@ -9,10 +9,10 @@ use std::{cell::RefCell, collections::BTreeMap};
 
 use crate::measure::latencies::Latencies;
 
-/// How many latencies may be held at a time.
+/// Most latencies that may be held at a time.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
-    /// How many may be copied and sorted.
+    /// Most latencies that may be copied and sorted.
     sorted_max: u64,
     /// A histogram has two to the power of this buckets.
     bucket_bits: u32,
@@ -24,7 +24,7 @@ const LIMITS: Limits = Limits { sorted_max: 1 << 18, bucket_bits: 16 };
 /// A set of latencies in ns that can be asked for the one at a position of their ascending order.
 pub(crate) struct Ordered<'a> {
     latencies: Latencies<'a>,
-    /// How many there are.
+    /// Number of latencies.
     pub count: u64,
     /// The smallest, 0 if there is none.
     pub min_ns: u64,
@@ -83,7 +83,7 @@ impl<'a> Ordered<'a> {
         self.at(self.count.saturating_sub(n))
     }
 
-    /// How many are over the bound.
+    /// Returns the number of latencies over the bound.
     pub(crate) fn over_count(&self, bound_ns: u64) -> u64 {
         let mut over_count = 0;
         if self.max_ns > bound_ns {
@@ -120,7 +120,7 @@ impl<'a> Ordered<'a> {
 struct Interval {
     low_ns: u64,
     bits: u32,
-    /// How many latencies are smaller.
+    /// Number of smaller latencies.
     before: u64,
     count: u64,
     /// Positions among all latencies.
@@ -138,7 +138,7 @@ struct Reading {
 enum Kept {
     /// All of them.
     List(Vec<u64>),
-    /// How many there are by their upper bits.
+    /// Numbers of latencies by their upper bits.
     Buckets(Vec<u64>),
 }
 

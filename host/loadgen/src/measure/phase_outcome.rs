@@ -22,7 +22,7 @@ pub struct PhaseOutcome {
     pub duration_ns: u64,
     /// Why issuing ended; of several threads, the end that tells most.
     pub end: IssueEnd,
-    /// How late queries with a schedule were issued.
+    /// Lateness of the queries that have a schedule.
     pub issue_delay: IssueDelay,
     /// The issuing threads, by their numbers.
     pub issuers: Vec<IssuerRecord>,

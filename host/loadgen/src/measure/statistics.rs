@@ -8,7 +8,7 @@ pub const REPORTED_QUANTILES: [f64; 6] = [0.50, 0.90, 0.95, 0.97, 0.99, 0.999];
 /// The spread of a set of latencies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LatencyStatistics {
-    /// How many there are.
+    /// Number of latencies.
     pub count: u64,
     /// The shortest, in ns.
     pub min_ns: u64,

@@ -20,7 +20,7 @@ use crate::{
 pub struct GeneratedQuery {
     /// When it is due, in ns from the start of the phase. Only Server keeps to it.
     pub offset_ns: u64,
-    /// How many samples it has.
+    /// Number of its samples.
     pub sample_count: u64,
 }
 

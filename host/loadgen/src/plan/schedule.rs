@@ -34,7 +34,7 @@ pub(crate) struct GenerationRule {
     pub samples_per_query: u64,
     /// Equal issue: the count grows in steps of this, so that every sample comes equally often.
     pub growth: Option<u64>,
-    /// How many permutations of the set are drawn for equal issue, whether it is on or not.
+    /// Number of permutations of the set that are drawn for equal issue, whether it is on or not.
     pub permutation_count: u64,
 }
 
@@ -132,7 +132,8 @@ impl Schedule {
     }
 }
 
-/// How many queries the loop below makes if they are evenly spaced, `past_query_count` of them already made.
+/// Returns the number of queries that the loop below makes if they are evenly spaced, when `past_query_count` of them
+/// have been made.
 fn constant_query_count(rule: &GenerationRule, past_query_count: u64, gap_ns: u64) -> u64 {
     // Query i (from 0) is at i * gap, and the last is the first at or behind the duration.
     let for_duration = match rule.duration_ns {

@@ -28,7 +28,7 @@ pub(crate) struct PhaseStart {
     pub mode: PhaseMode,
     /// The number of its first sample in the logs.
     pub first_sample_id: u64,
-    /// How many threads issue its queries.
+    /// Number of threads that issue its queries.
     pub issuer_count: u64,
     /// Size of the memory for the responses that a performance phase keeps.
     pub arena_bytes: u64,

@@ -14,12 +14,12 @@ use std::sync::atomic::Ordering;
 
 use crate::time::sync::{Apart, AtomicU64};
 
-/// The part of one issuer in what all of them do together.
+/// One issuer's part of the work that all of them share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Share {
     /// Number of the issuer, from 0.
     pub index: u64,
-    /// How many issuers there are.
+    /// Number of issuers.
     pub issuer_count: u64,
 }
 
@@ -32,13 +32,13 @@ impl Share {
         (0..issuer_count).map(move |index| Self { index, issuer_count })
     }
 
-    /// Its part of a limit that all of them have together: the first ones have one more if it does not divide.
+    /// Its part of a limit on all of them together; the first issuers get one more if it does not divide evenly.
     pub(crate) fn of(self, total: u64) -> u64 {
         total / self.issuer_count + u64::from(self.index < total % self.issuer_count)
     }
 }
 
-/// How many samples each issuer has issued. The first has its count at hand, as it is mostly the only one.
+/// Number of samples that each issuer has issued. The first has its count stored inline, as it is mostly the only one.
 #[derive(Debug)]
 pub(crate) struct IssuedCounts {
     first: Apart<AtomicU64>,

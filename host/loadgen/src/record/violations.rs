@@ -7,7 +7,7 @@ use std::{
 
 use proctor_vocabulary::{ResponseId, SampleStatus};
 
-/// How many of each kind are kept by name.
+/// Most violations of each kind that are kept by name.
 const KEPT: usize = 8;
 
 /// A way in which a completion can be wrong.
@@ -71,7 +71,7 @@ impl ViolationKind {
 pub struct Violation {
     /// The rule that was broken.
     pub kind: ViolationKind,
-    /// How often.
+    /// Number of times that it happened.
     pub count: u64,
     /// The first few, in the order of their arrival.
     pub first: Vec<ViolationSample>,

@@ -57,8 +57,8 @@ impl Progress {
 
     /// Appends the current phase's samples from sequence number `from` up to the last issued one.
     ///
-    /// Those still outstanding come with [`SampleRecord::NOT_COMPLETED`], those that another issuing thread has still
-    /// to issue as [`SampleRecord::NOT_ISSUED`]; read them again later.
+    /// An outstanding sample has [`SampleRecord::NOT_COMPLETED`] as its latency; one that another issuing thread has
+    /// still to issue is [`SampleRecord::NOT_ISSUED`]. Read both again later.
     pub fn read_samples(&self, from: u64, samples: &mut Vec<SampleRecord>) {
         if let Some(phase) = self.observed.current_phase() {
             samples.extend(phase.records(from));

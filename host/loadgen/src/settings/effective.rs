@@ -26,7 +26,7 @@ pub struct EffectiveSettings {
     pub target_latency_percentile: f64,
     /// Outstanding queries at which a Server test ends early; 0 is no limit. Printed as 1 for the others.
     pub max_async_queries: u64,
-    /// How long queries are issued. Offline has one query, hence 0.
+    /// Time for which queries are issued. Offline has one query, hence 0.
     pub target_duration_ms: u64,
     /// Fewest queries of a valid run.
     pub min_query_count: u64,
@@ -36,7 +36,7 @@ pub struct EffectiveSettings {
     pub performance_sample_count: u64,
     /// Samples of the accuracy run, before clamping to the library.
     pub accuracy_sample_count: u64,
-    /// How many threads issue queries: in Server as many as asked for, but one at least; else one.
+    /// Number of issuing threads: in Server as many as asked for, but at least one; else one.
     pub issuer_count: u64,
     /// Samples in the library, as it reports.
     pub qsl_total_count: u64,

@@ -78,7 +78,7 @@ impl RealClock {
     /// of an engine that spins for work.
     const CROWDED_YIELD_NS: u64 = 500_000;
 
-    /// How long such a thread is left alone. To try again costs a time slice, some ms.
+    /// Time for which such a thread is left alone, in ns. To try again costs a time slice, some ms.
     const CROWDED_NS: u64 = 200_000_000;
 
     /// Starts a clock at 0 ns that waits in the default way.

@@ -26,7 +26,7 @@ pub struct Wake {
     wake_at: AtomicU64,
     stops: AtomicU64,
     waiter: Mutex<Option<Thread>>,
-    /// Those that a stop has to wake besides.
+    /// Further threads that a stop has to wake.
     enlisted: Mutex<Vec<Thread>>,
 }
 
@@ -97,7 +97,7 @@ impl Wake {
         self.stop_count() > 0
     }
 
-    /// How often [`stop`](Wake::stop) was called. [any thread]
+    /// Number of calls of [`stop`](Wake::stop). [any thread]
     #[must_use]
     pub fn stop_count(&self) -> u64 {
         self.stops.load(Ordering::Acquire)

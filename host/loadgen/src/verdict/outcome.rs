@@ -172,7 +172,7 @@ impl TestOutcome {
     /// counts and the latency, both in ns. See [`SampleRecord`] for the special values of the latency.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// If writing fails.
     pub fn write_samples(&self, out: &mut impl io::Write) -> io::Result<()> {
         self.samples().try_for_each(|sample| out.write_all(&sample.to_bytes()))
     }

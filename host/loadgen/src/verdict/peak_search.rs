@@ -14,7 +14,7 @@ use crate::{
 pub enum PeakStep {
     /// At the rate that was asked for.
     Base {
-        /// That rate.
+        /// The rate, in queries per second.
         qps: f64,
     },
     /// Widening the boundaries: at the upper rate.
@@ -86,7 +86,7 @@ pub enum PeakEnd {
     /// The highest rate that is met, to the wanted decimals.
     #[error("FindPeakPerformance: Found peak performance field: {qps:.6}")]
     Found {
-        /// That rate, in queries per second.
+        /// The rate, in queries per second.
         qps: f64,
     },
     /// The rate that was asked for is not met, so there is nothing to search above it.

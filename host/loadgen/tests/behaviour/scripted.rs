@@ -52,7 +52,7 @@ pub struct ScriptedSut {
     pub sample_count: AtomicU64,
     pub issue_calls: Mutex<Vec<(u64, Vec<QuerySample>)>>,
     pub flush_count: AtomicU64,
-    /// How long an issue call takes; what it completes counts from its end.
+    /// Length of an issue call; what it completes counts from its end.
     pub issue_takes_ns: u64,
 }
 

@@ -48,7 +48,7 @@ pub struct ConfigFile {
 /// The system's answers to the queries. Patterns repeat, looked up by the number of the sample in the test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 pub struct Script {
-    /// A query is completed as soon as so many later ones are there, or by the flush.
+    /// Number of later queries after which a query is completed; the flush completes the others.
     pub hold: u64,
     /// Complete the newest of the held queries instead of the oldest.
     pub newest_first: bool,
@@ -56,7 +56,7 @@ pub struct Script {
     pub reverse: bool,
     /// Samples in one completion call, 0 for the whole query.
     pub group: u64,
-    /// How long to be busy before a completion call, in us.
+    /// Time to be busy before a completion call, in us.
     pub busy_us: Vec<u64>,
     /// Bytes in a response.
     pub response_len: Vec<u64>,

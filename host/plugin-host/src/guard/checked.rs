@@ -10,7 +10,7 @@ use crate::{
     guard::activity::Activity,
 };
 
-/// How many bytes of a plugin's message are kept.
+/// Most bytes of a plugin's message that are kept.
 const MESSAGE_CAPACITY: usize = 4096;
 
 /// Room for the message of one call.

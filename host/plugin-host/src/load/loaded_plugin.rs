@@ -83,7 +83,7 @@ impl LoadedPlugin {
     /// Loads a plugin, negotiates the version, and reads and checks its table and manifest. No device is touched.
     ///
     /// # Errors
-    /// Whatever is wrong with the file, the table or the manifest.
+    /// If something is wrong with the file, the table or the manifest.
     pub fn load(location: &PluginLocation) -> Result<Self, PluginHostError> {
         match location {
             PluginLocation::Linked(name) => {

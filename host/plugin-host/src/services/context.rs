@@ -26,7 +26,7 @@ use crate::{
     },
 };
 
-/// How many responses are converted at a time, on the stack.
+/// Most responses that are converted at a time, on the stack.
 const RESPONSES_AT_ONCE: usize = 64;
 /// Longest text that a plugin may log, in bytes; the rest is cut off.
 pub(super) const LOG_LENGTH_MOST: usize = 64 << 10;

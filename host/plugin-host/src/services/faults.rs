@@ -9,7 +9,7 @@ use proctor_vocabulary::ResponseId;
 
 use crate::error::PluginHostError;
 
-/// How many faults are kept.
+/// Most faults that are kept.
 const FAULTS_KEPT: usize = 32;
 
 /// Misbehaviour of a plugin that was noticed at the boundary and did not end a run.

@@ -44,7 +44,7 @@ use crate::{
     machine::Machine,
 };
 
-/// How long a hung instance is waited for once the test has given it up.
+/// Longest wait for a hung instance once the test has given it up.
 const HUNG_LIMIT: Duration = Duration::from_secs(1);
 
 /// Everything that a test needs, ready: the plugin with its model, the samples, the clock.

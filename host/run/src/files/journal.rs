@@ -18,11 +18,11 @@ use crate::{error::HostError, files::run_folder::output, ticker::Ticker};
 /// Name of the file.
 pub(crate) const SAMPLES: &str = "samples.bin";
 
-/// Least time between two looks.
+/// Shortest time between two looks.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// A look takes at most one part in this many of the time.
-const SHARE: u32 = 20;
+/// Pause after a look as a multiple of its length, so that looking takes little of the time.
+const PAUSE_FACTOR: u32 = 20;
 
 /// A journal that is being kept.
 pub(crate) struct Journal(Ticker);
@@ -43,7 +43,7 @@ impl Journal {
                 tracing::error!(%error, file = %writer.path.display(), "cannot write the samples during the run");
                 broken = true;
             }
-            INTERVAL.max(start.elapsed() * SHARE)
+            INTERVAL.max(start.elapsed() * PAUSE_FACTOR)
         };
         Ticker::start("journal", INTERVAL, look).map(Self).map_err(|source| output(folder, source))
     }

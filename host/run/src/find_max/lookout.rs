@@ -11,12 +11,12 @@ use proctor_search::{Backlog, Judgement, ProbeEnd, ProbeLimits, ProbeMonitor};
 use super::plan::{Bound, Bounded, Plan};
 use crate::bed::watch::Watch;
 
-/// At least so often a second.
+/// Looks per second, unless queries come too seldom or too fast for that.
 const LOOKS_PER_S: f64 = 50.0;
 /// Most queries between two looks, so that a look is short: some microseconds for their slots.
 const QUERIES_PER_LOOK: f64 = 64.0;
 
-/// Full runs are not ended by the test.
+/// Error probability of full runs, which the sequential test does not end.
 const UNUSED: f64 = 0.5;
 
 /// Reason of a probe that ends early.
@@ -67,7 +67,7 @@ impl Lookout {
     }
 
     fn new(plan: &Plan, load: f64, error_probability: f64, goal: Goal) -> Self {
-        // How fast queries of MultiStream come is not known.
+        // The rate of MultiStream's queries is not known.
         let rate = if plan.is_server() { load } else { QUERIES_PER_LOOK };
         let interval = (rate / LOOKS_PER_S).clamp(1.0, QUERIES_PER_LOOK) as u64;
         let constraints = plan.constraints(load);

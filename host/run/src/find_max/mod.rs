@@ -48,7 +48,7 @@ use crate::{
 /// Name of the file with what was found.
 const FIND_MAX: &str = "find_max.json";
 
-/// Searches; what it sees and finds is the answer to the user.
+/// Searches for the highest load that is VALID, and shows the user each probe and the result.
 ///
 /// # Errors
 /// Every reason why the search ends before it has found anything. It can be resumed from what was recorded.

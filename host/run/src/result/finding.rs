@@ -16,7 +16,7 @@ pub(crate) struct FindingPart {
     pub(crate) bound: Option<f64>,
     pub(crate) unit: Option<&'static str>,
     pub(crate) remedy: Option<RemedyPart>,
-    /// How long a run takes that follows the remedy; for more queries, how much longer.
+    /// Length of a run that follows the remedy; for more queries, the time that they add.
     pub(crate) time_s: Option<f64>,
     /// All of it as a sentence.
     pub(crate) text: String,

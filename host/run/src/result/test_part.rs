@@ -28,7 +28,7 @@ pub(crate) struct TestPart {
     pub(crate) duration_ns: u64,
     pub(crate) issued_query_count: u64,
     pub(crate) issued_sample_count: u64,
-    /// How late queries with a schedule were issued.
+    /// Lateness of the queries that have a schedule.
     pub(crate) issue_delay_max_ns: u64,
     pub(crate) issue_delay_mean_ns: u64,
     pub(crate) issue_delay_p50_ns: u64,

@@ -16,7 +16,7 @@ use super::tokens::StepPart;
 use super::*;
 use crate::bed::system::SystemReport;
 
-/// With so many output tokens for each sample, all at its end.
+/// With this number of output tokens for each sample, all at its end.
 struct OneMs {
     token_count: u32,
 }

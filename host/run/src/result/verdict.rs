@@ -9,7 +9,7 @@ use crate::{
     text::{self, counted, counted_queries, duration, four_digits},
 };
 
-/// How many reasons are shown. All of them are in the result.
+/// Most reasons that are shown. All of them are in the result.
 const REASONS_SHOWN: usize = 6;
 
 /// The text of the verdict. `folder` is where the run is kept.

@@ -206,7 +206,7 @@ pub struct Search {
     pub candidates: Vec<Candidate>,
     /// Partitions that are not measured.
     pub excluded: Vec<Excluded>,
-    /// How many each hand rule left out, for each that left out any.
+    /// Number of candidates that each hand rule left out, for each that left out any.
     pub left_out: BTreeMap<HandRule, usize>,
 }
 

@@ -57,7 +57,7 @@ pub(crate) enum RuntimeLibraryError {
     Second {
         /// The library that was to be loaded.
         path: PathBuf,
-        /// Those that are there.
+        /// Libraries that are loaded already.
         loaded: Vec<PathBuf>,
     },
     /// The runtime refuses to start.

@@ -39,7 +39,7 @@ pub fn run(backend: &Backend, demand: &ModelDemand, samples: &Samples) -> Result
     Ok(run)
 }
 
-/// That the plugin has said all instants of every batch. (The bed knows that they follow each other.)
+/// Asserts that the plugin has reported all instants of every batch. (The bed checks their order.)
 pub fn assert_stamped(run: &Run) {
     for stamps in run.stamps() {
         let instants = [stamps.copy_in_ns, stamps.compute_ns, stamps.copy_out_ns, stamps.end_ns];

@@ -146,7 +146,7 @@ fn surprise(rule: &Rule, word: &str, value: &SettingValue) -> Option<IgnoredReas
     }
 }
 
-/// Why LoadGen would read this key in no run at all, if so.
+/// Returns the reason why LoadGen would read this key in no run, if there is one.
 fn unread(entry: Entry<'_>) -> Option<Ignored> {
     let ignored = |reason| Some(Ignored { line: entry.line, key: entry.key.to_owned(), reason });
     let mut parts = entry.key.rsplitn(3, '.');

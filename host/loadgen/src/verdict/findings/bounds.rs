@@ -18,7 +18,7 @@ const MARGIN: f64 = 0.98;
 const SHARE_MIN: f64 = 1e-3;
 /// Share of the outstanding queries that are allowed that may be there in the replay.
 const OUTSTANDING_SHARE: f64 = 0.8;
-/// How often the gap between a good and a bad rate is halved, in their logarithms: to 0.04 % of the rate.
+/// Halvings of the gap between a good and a bad rate, in their logarithms: to 0.04 % of the rate.
 const STEPS: usize = 14;
 /// More queries than this are not advised: the share over the bound is at the edge then.
 const QUERIES_MAX: u64 = 1 << 24;
@@ -139,8 +139,8 @@ pub(super) fn early_stopping(evidence: &Evidence<'_>) -> Option<Finding> {
     Some(finding.with(remedy))
 }
 
-/// How many queries there should be in all, if the share over the bound stays as it is, and of the further ones two
-/// standard deviations more than that are over it. `None` if no number is enough, or an absurd one.
+/// Returns the number of queries that there should be in all, if the share over the bound stays as it is, and of the
+/// further ones two standard deviations more than that are over it. `None` if no number is enough, or an absurd one.
 fn total_queries(count: u64, over_count: u64, quantile: f64) -> Option<u64> {
     let share = over_count as f64 / count.max(1) as f64;
     let is_enough = |total: u64| {
@@ -197,7 +197,7 @@ pub(super) fn lower_rate(
     Some((Remedy::LowerRate { qps }, Evidence::time_ns(queries_at(evidence, qps), qps)))
 }
 
-/// How many queries a run at this rate has.
+/// Returns the number of queries of a run at this rate.
 fn queries_at(evidence: &Evidence<'_>, qps: f64) -> u64 {
     let for_duration = qps * evidence.settings.request.min_duration_ms as f64 / 1e3;
     evidence.settings.min_query_count.max(for_duration.ceil() as u64).max(1)
@@ -273,7 +273,7 @@ fn rate_by_concurrency(evidence: &Evidence<'_>, times_ns: Latencies<'_>, bound_n
     }
 }
 
-/// How many queries were in the system when each arrived, itself included.
+/// Returns the number of queries in the system when each arrived, itself included.
 fn concurrency(samples: &[(u64, u64)]) -> Vec<u64> {
     let mut ends_ns = std::collections::BinaryHeap::new();
     let count = |&(arrival_ns, latency_ns): &(u64, u64)| {

@@ -60,7 +60,7 @@ impl<'a> Evidence<'a> {
         Schedule::new(&settings, &PhasePlan { mode: PhaseMode::Performance, set }).take(SAMPLES_MAX)
     }
 
-    /// How long this number of queries takes at a rate, in ns.
+    /// Returns the time that this number of queries takes at a rate, in ns.
     pub(super) fn time_ns(query_count: u64, qps: f64) -> Option<u64> {
         let ns = query_count as f64 * 1e9 / qps;
         (ns.is_finite() && ns >= 0.0).then_some(ns as u64)

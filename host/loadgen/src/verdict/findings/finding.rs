@@ -28,7 +28,7 @@ pub struct Finding {
     pub unit: Unit,
     /// The change that would make the next run VALID, as far as this rule is concerned.
     pub remedy: Option<Remedy>,
-    /// How long a run takes that follows the remedy, in ns; for more queries at the same rate, how much longer.
+    /// Length of a run that follows the remedy, in ns; for more queries at the same rate, the time that they add.
     pub time_ns: Option<u64>,
     /// The event, where the numbers do not say it.
     pub(crate) cause: Option<Cause>,
@@ -61,7 +61,7 @@ pub enum Rule {
     TargetRate,
     /// Each sample is completed once, in time and without an error.
     Completion(ViolationKind),
-    /// Each sample is completed at all.
+    /// No issued sample is left without a completion.
     Missing,
     /// The last query comes to an end.
     Stalled,
@@ -181,9 +181,9 @@ pub enum Remedy {
     },
     /// Issue more queries at the same rate: raise `min_query_count`.
     MoreQueries {
-        /// How many more are needed if all of them are under the bound.
+        /// Number of further queries that are enough if all of them are under the bound.
         fewest: u64,
-        /// How many there should be in all, at the measured share of queries over the bound.
+        /// Number of queries that there should be in all, at the measured share of queries over the bound.
         total: u64,
     },
     /// Meet the bound first; then there are enough queries, too.

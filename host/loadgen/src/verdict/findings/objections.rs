@@ -66,7 +66,7 @@ fn advice(kind: ViolationKind) -> &'static str {
         ViolationKind::FirstTokenTwice => "report the first token of each sample once",
         ViolationKind::NoTokenCount => "report the number of output tokens with each completion",
         ViolationKind::SingleToken => {
-            "no time per output token can be told of one token: generate at least two, or measure without \
+            "a single token has no time per output token: generate at least two, or measure without \
              use_token_latencies"
         }
     }

@@ -105,7 +105,7 @@ pub(super) struct Beam {
     limits: Limits,
     step: usize,
     texts: Vec<Text>,
-    /// Those that have ended, with their final score.
+    /// Texts that have ended, with their final score.
     ended: Vec<Text>,
     /// The candidates of a step, kept so that a step does not allocate.
     candidates: Vec<Candidate>,

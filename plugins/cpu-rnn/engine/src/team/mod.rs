@@ -38,7 +38,7 @@ pub struct TeamOptions {
     /// Whether the thread that calls [`Team::run`] is put on its core, from its first call until the team is dropped or
     /// another thread calls.
     pub pin_caller: bool,
-    /// How long a helper watches for the next region before it sleeps.
+    /// Time for which a helper watches for the next region before it sleeps.
     pub spin: Duration,
 }
 

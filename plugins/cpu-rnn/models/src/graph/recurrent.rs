@@ -123,7 +123,7 @@ impl Recurrent {
         Ok([y, state.clone(), state])
     }
 
-    /// How many values of room a call needs beside its results.
+    /// Returns the number of values of room that a call needs beside its results.
     #[must_use]
     pub fn scratch_len(&self, [time, batch]: [usize; 2]) -> usize {
         batch * self.layer.output_width() * (time + 4)

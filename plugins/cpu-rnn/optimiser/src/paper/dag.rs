@@ -46,7 +46,7 @@ impl fmt::Display for Operand {
     }
 }
 
-/// That a product needs another one, of the same step or of the step before.
+/// Need of one product for another, of the same step or of the step before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Dependence {
     /// The product that is needed, a position in [`MmDag::products`].

@@ -20,7 +20,7 @@ pub(super) struct Decoder {
     layers: [Recurrent; 2],
     /// The columns of `joint.net.0` that meet the frame, with its bias.
     of_frame: Dense,
-    /// Those that meet the prediction.
+    /// The columns of `joint.net.0` that meet the prediction.
     of_prediction: Dense,
     last: Dense,
 }

@@ -55,7 +55,7 @@ pub(super) const FULL: Sizes = Sizes {
 pub(super) const TINY: Sizes =
     Sizes { width: 6, hidden: 10, prediction: 7, joint: 9, labels: 4, rows: 12, symbols_max: 3, room: 24 };
 
-/// How many rows become one frame between the encoder's two stacks.
+/// Rows that become one frame between the encoder's two stacks.
 const STACKED: usize = 2;
 
 /// The parameters.
