@@ -1,4 +1,6 @@
-//! One run of a benchmark, from settings to verdict: it takes settings, returns a result, and knows no flags.
+//! One run of a benchmark, from settings to verdict: it takes settings and returns a result.
+//!
+//! It prints nothing and reads no command line; only its advice names flags of the program `host`.
 //!
 //! [`run`](run()) reads from top to bottom as a run goes: plugin, data, model, accuracy run, performance run, result,
 //! verdict. [`find_max`](find_max()) makes many tests on the way of a run, to find the highest load that is VALID. Both
