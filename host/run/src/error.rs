@@ -64,22 +64,26 @@ pub enum HostError {
 }
 
 impl HostError {
-    /// The message with everything that led to it, a line each, the first one starting with `error: `.
-    pub fn report(&self) -> String {
-        let text = self.to_string();
-        let mut lines: Vec<String> = text.lines().map(|line| format!("error: {line}")).collect();
-        let mut shown = text;
+    /// The message, and those of the errors that led to it. Many errors quote their cause; it is not said twice.
+    pub fn messages(&self) -> Vec<String> {
+        let mut messages = vec![self.to_string()];
         let mut cause = self.source();
         while let Some(error) = cause {
             let text = error.to_string();
-            // Many errors quote their cause; it is not said twice.
-            if !shown.contains(&text) {
-                lines.push(format!("  because: {text}"));
-                shown = text;
+            if messages.last().is_none_or(|shown| !shown.contains(&text)) {
+                messages.push(text);
             }
             cause = error.source();
         }
-        lines.join("\n")
+        messages
+    }
+
+    /// The message with everything that led to it, a line each, the first one starting with `error: `.
+    pub fn report(&self) -> String {
+        let messages = self.messages();
+        let (first, causes) = messages.split_first().expect("there is a message");
+        let first = first.lines().map(|line| format!("error: {line}"));
+        first.chain(causes.iter().map(|text| format!("  because: {text}"))).collect::<Vec<_>>().join("\n")
     }
 }
 

@@ -49,10 +49,8 @@ pub(crate) fn work(flags: &EnginesWorkerFlags) -> Result<Conclusion, HostError> 
 
 /// An error with what led to it, on one line.
 fn one_line(error: &HostError) -> String {
-    let report = error.report();
-    let lines =
-        report.lines().map(|line| line.trim().trim_start_matches("error: ").trim_start_matches("because: "));
-    lines.collect::<Vec<_>>().join("; ")
+    let messages = error.messages();
+    messages.iter().flat_map(|text| text.lines()).map(str::trim).collect::<Vec<_>>().join("; ")
 }
 
 fn serve(flags: &EnginesWorkerFlags) -> Result<(), HostError> {

@@ -133,8 +133,11 @@ impl Seeker<'_> {
         })?;
         self.check(&test)?;
         let mut seen = self.record(load, &test.outcome, lookout.conclude());
-        let reasons = self.reasons(&test);
-        let valid = reasons.is_empty();
+        let broken = self.broken(&test.outcome);
+        let estimate_ns = self.estimate_over_bound_ns(&test.outcome);
+        let valid = broken.is_empty() && estimate_ns.is_none();
+        let over_bound = estimate_ns.map(|estimate_ns| self.over_bound(estimate_ns));
+        let reasons: Vec<_> = broken.into_iter().map(Finding::reason).chain(over_bound).collect();
         seen.side = if valid { Side::Under } else { Side::Over };
         self.state.curve.push(self.point(PointKind::FullRun, &seen, &test.outcome));
         let value = test.outcome.performance.as_ref();
@@ -185,25 +188,26 @@ impl Seeker<'_> {
         Ok(())
     }
 
-    /// Why a full run does not count; empty if it does. In MultiStream its estimate has to be within the bound; and a
-    /// share of failed samples may be allowed, which the rules do not do.
-    fn reasons(&self, test: &Test) -> Vec<String> {
-        let outcome = &test.outcome;
+    /// Findings for which a full run does not count. A share of failed samples may be allowed, which the rules do not
+    /// do.
+    fn broken<'o>(&self, outcome: &'o TestOutcome) -> Vec<&'o Finding> {
         let is_lenient = self.plan.error_share > 0.0 && failed_share(outcome) <= self.plan.error_share;
         let counts = |finding: &&Finding| !(is_lenient && says_only_that_samples_failed(finding));
-        let mut reasons: Vec<_> = outcome.broken().into_iter().filter(counts).map(Finding::reason).collect();
-        let estimate_ns = outcome.performance.as_ref().and_then(|result| result.early_stopping.estimate_ns);
-        if let (Scenario::MultiStream, Some(estimate_ns)) = (outcome.effective.request.scenario, estimate_ns)
-        {
-            let bound_ns = self.plan.longest_bound_ns();
-            if estimate_ns > bound_ns {
-                reasons.push(format!(
-                    "the estimate of the {}th percentile is {estimate_ns} ns, over the bound of {bound_ns} ns",
-                    self.plan.percentile()
-                ));
-            }
-        }
-        reasons
+        outcome.broken().into_iter().filter(counts).collect()
+    }
+
+    /// The estimate of MultiStream, if it is over the bound; such a full run does not count either.
+    fn estimate_over_bound_ns(&self, outcome: &TestOutcome) -> Option<u64> {
+        let estimate_ns = outcome.performance.as_ref()?.early_stopping.estimate_ns?;
+        let is_bounded = outcome.effective.request.scenario == Scenario::MultiStream;
+        (is_bounded && estimate_ns > self.plan.longest_bound_ns()).then_some(estimate_ns)
+    }
+
+    fn over_bound(&self, estimate_ns: u64) -> String {
+        let (percentile, bound_ns) = (self.plan.percentile(), self.plan.longest_bound_ns());
+        format!(
+            "the estimate of the {percentile}th percentile is {estimate_ns} ns, over the bound of {bound_ns} ns"
+        )
     }
 
     fn record(&self, load: f64, outcome: &TestOutcome, shown: Shown) -> ProbeRecord {

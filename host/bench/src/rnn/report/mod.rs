@@ -86,16 +86,15 @@ impl Report {
         }
     }
 
-    /// The versions of everything that was measured.
+    /// The versions of everything that was measured, ours first.
     fn systems(&self) -> String {
-        let name = |entry: &Entry| match &entry.system {
-            System::Ours(_) | System::Stage(_) => format!("ours is {}", entry.version),
-            System::Peer(name) => format!("{name} {}", entry.version),
+        let is_peer_and_name = |entry: &Entry| match &entry.system {
+            System::Ours(_) | System::Stage(_) => (false, format!("ours is {}", entry.version)),
+            System::Peer(name) => (true, format!("{name} {}", entry.version)),
         };
-        let names: BTreeSet<_> = self.rows.iter().flat_map(|row| &row.entries).map(name).collect();
-        let mut names: Vec<_> = names.into_iter().collect();
-        names.sort_by_key(|name| !name.starts_with("ours"));
-        names.join("; ")
+        let systems: BTreeSet<_> =
+            self.rows.iter().flat_map(|row| &row.entries).map(is_peer_and_name).collect();
+        systems.into_iter().map(|(_, name)| name).collect::<Vec<_>>().join("; ")
     }
 
     fn tables(&self) -> Vec<Table> {
