@@ -92,12 +92,7 @@ impl AccuracyCheck {
         let malformed = numbered().filter(|(_, it)| it.is_some_and(|data| !self.response.fits(data.len())));
         let (form, tolerance) = (self.response, self.tolerance);
         let scored = Scored { form, responses: &responses, answers: &answers, tolerance };
-        let score = (metric.score)(&scored).ok_or(AccuracyError::Mismatch {
-            metric: metric.name,
-            outputs: metric.outputs,
-            answers: metric.answers,
-            needs_tolerance: metric.needs_tolerance,
-        })?;
+        let score = (metric.score)(&scored).ok_or_else(|| metric.mismatch())?;
         let mut result = AccuracyResult {
             metric: self.metric.clone(),
             value: score.value,

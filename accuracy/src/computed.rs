@@ -25,27 +25,29 @@ inventory::collect!(ComputedAnswersEntry);
 /// Finds the program for a model.
 ///
 /// # Errors
-/// [`AccuracyError::NoReference`] if there is none.
+/// [`AccuracyError::Reference`] if there is none.
 pub(crate) fn find(model: &str) -> Result<&'static ComputedAnswersEntry, AccuracyError> {
     let mut entries = inventory::iter::<ComputedAnswersEntry>();
     entries.find(|entry| (entry.knows)(model)).ok_or_else(|| {
         let mut known: Vec<_> = inventory::iter::<ComputedAnswersEntry>().map(|entry| entry.models).collect();
         known.sort_unstable();
-        AccuracyError::NoReference { model: model.to_owned(), hint: String::new(), known: known.join(", ") }
+        AccuracyError::no_reference(model, "", &known)
     })
 }
 
 /// Computes the answers to the first samples, at most `sample_count_max`.
 ///
 /// # Errors
-/// [`AccuracyError::NoReference`] or [`AccuracyError::Weights`].
+/// [`AccuracyError::Reference`].
 pub(crate) fn compute(
     model: &str,
     weights: &Path,
     sample_count_max: usize,
 ) -> Result<Vec<Vec<f64>>, AccuracyError> {
-    (find(model)?.compute)(model, weights, sample_count_max)
-        .map_err(|reason| AccuracyError::Weights { path: weights.to_owned(), reason })
+    (find(model)?.compute)(model, weights, sample_count_max).map_err(|reason| {
+        let weights = weights.display();
+        AccuracyError::Reference(format!("cannot compute reference outputs from {weights}: {reason}"))
+    })
 }
 
 #[cfg(test)]

@@ -35,48 +35,24 @@ pub enum AccuracyError {
         /// The value as given.
         value: f64,
     },
-    /// The metric does not judge such responses against such answers.
-    #[error(
-        "metric \"{metric}\" does not fit the benchmark's outputs and answers: it takes {outputs}, and {answers}{}",
-        if *needs_tolerance { ", and a tolerance" } else { "" }
-    )]
-    Mismatch {
-        /// Name of the metric.
-        metric: &'static str,
-        /// The outputs that it judges.
-        outputs: &'static str,
-        /// The answers that it compares with.
-        answers: &'static str,
-        /// Whether it needs a tolerance.
-        needs_tolerance: bool,
-    },
-    /// There are no reference outputs for the model.
-    #[error("there are no reference outputs for model \"{model}\"{hint}; there are for {known}")]
-    NoReference {
-        /// The model.
-        model: String,
-        /// A suggestion, or empty.
-        hint: String,
-        /// The models that have them, separated by commas.
-        known: String,
-    },
-    /// The file of reference outputs is not as it should be.
-    #[error("the reference outputs of model \"{model}\" cannot be used: {reason}")]
-    Reference {
-        /// The model.
-        model: String,
-        /// The fault, in words.
-        reason: String,
-    },
-    /// The weights are not those of the model whose outputs are to be computed.
-    #[error("cannot compute reference outputs from {}: {reason}", path.display())]
-    Weights {
-        /// The file of the weights.
-        path: PathBuf,
-        /// The fault, in words.
-        reason: String,
-    },
+    /// The metric does not judge such responses against such answers; the text names what it takes.
+    #[error("{0}")]
+    Mismatch(String),
+    /// The outputs of the reference are not there, are damaged, or cannot be computed from the weights; the text names
+    /// the model or the file.
+    #[error("{0}")]
+    Reference(String),
     /// The labels cannot be read.
     #[error("the labels cannot be read")]
     Labels(#[from] DatasetError),
+}
+
+impl AccuracyError {
+    /// The error of a model without reference outputs, with a hint that may be empty and the models that have them.
+    pub(crate) fn no_reference(model: &str, hint: &str, known: &[&str]) -> Self {
+        let known = known.join(", ");
+        Self::Reference(format!(
+            "there are no reference outputs for model \"{model}\"{hint}; there are for {known}"
+        ))
+    }
 }

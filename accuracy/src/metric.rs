@@ -66,6 +66,17 @@ pub struct MetricEntry {
     pub score: ScoreResponses,
 }
 
+impl MetricEntry {
+    pub(crate) fn mismatch(&self) -> AccuracyError {
+        let Self { name, outputs, answers, .. } = self;
+        let tolerance = if self.needs_tolerance { ", and a tolerance" } else { "" };
+        AccuracyError::Mismatch(format!(
+            "metric \"{name}\" does not fit the benchmark's outputs and answers: it takes {outputs}, and \
+             {answers}{tolerance}"
+        ))
+    }
+}
+
 inventory::collect!(MetricEntry);
 
 impl Named for MetricEntry {

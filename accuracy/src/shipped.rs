@@ -23,17 +23,17 @@ pub(crate) fn find(model: &str) -> Result<&'static str, AccuracyError> {
     file.ok_or_else(|| {
         let mut known: Vec<_> = FOLDER.files().filter_map(|file| file.path().file_stem()?.to_str()).collect();
         known.sort_unstable();
-        AccuracyError::NoReference {
-            model: model.to_owned(),
-            hint: did_you_mean(model, known.iter().copied()),
-            known: known.join(", "),
-        }
+        AccuracyError::no_reference(model, &did_you_mean(model, known.iter().copied()), &known)
     })
 }
 
 /// The outputs of the first samples, each sample's one after the other: tokens if responses are integers, else values.
 pub(crate) fn read(model: &str, outputs: &[String], form: ResponseForm) -> Result<Answers, AccuracyError> {
-    let malformed = |reason: String| AccuracyError::Reference { model: model.to_owned(), reason };
+    let malformed = |reason: String| {
+        AccuracyError::Reference(format!(
+            "the reference outputs of model \"{model}\" cannot be used: {reason}"
+        ))
+    };
     let reference: Reference =
         serde_json::from_str(find(model)?).map_err(|error| malformed(error.to_string()))?;
     let of_sample = |sample: &Map<String, Value>| -> Result<Vec<Value>, String> {

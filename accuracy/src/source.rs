@@ -41,7 +41,7 @@ impl AnswerSource {
     /// Checks, before anything is run, that there will be answers to such responses.
     ///
     /// # Errors
-    /// [`AccuracyError::NoReference`] if none are known.
+    /// [`AccuracyError::Reference`] if none are known.
     pub fn check(&self) -> Result<(), AccuracyError> {
         match self {
             Self::Labels { .. } => Ok(()),

@@ -59,7 +59,6 @@ impl Call {
         Self::ALL.get(usize::try_from(code).ok()?.checked_sub(1)?).copied()
     }
 
-    /// The number of the call.
     pub(crate) fn code(self) -> u32 {
         self as u32 + 1
     }

@@ -1,15 +1,12 @@
 //! Everything that can go wrong at the plugin boundary.
 
-use std::path::PathBuf;
-
 use proctor_plugin_api::{OptionError, abi};
 
 use crate::call::Call;
 
 /// Why a plugin cannot be found, loaded, believed or used.
 ///
-/// `source_name` is the path of the library, or the name of the linked-in plugin; `plugin` is the name that the
-/// plugin gives itself.
+/// `plugin` is the name that the plugin gives itself.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PluginHostError {
@@ -23,46 +20,11 @@ pub enum PluginHostError {
         /// Every place that was searched.
         looked: String,
     },
-    /// The file is not there or cannot be read.
-    #[error("cannot read the plugin {}: {reason}", path.display())]
-    FileMissing {
-        /// Which file.
-        path: PathBuf,
-        /// Reason that the operating system gives.
-        reason: String,
-    },
-    /// The dynamic linker does not take the file.
-    #[error("{} is not a shared library that can be loaded here: {reason}", path.display())]
-    NotALibrary {
-        /// Which file.
-        path: PathBuf,
-        /// Reason that the dynamic linker gives.
-        reason: String,
-    },
-    /// The library does not export the entry.
-    #[error("{} is a shared library, but no plugin: it does not export `{}`", path.display(), abi::PROCTOR_PLUGIN_ENTRY)]
-    NoEntry {
-        /// Which file.
-        path: PathBuf,
-    },
-    /// Host and plugin do not agree on the ABI: the plugin refuses, follows another version, or was compiled with other
-    /// types.
-    #[error("{source_name} {problem}")]
-    Version {
-        /// Which plugin.
-        source_name: String,
-        /// The disagreement, as the rest of a sentence.
-        problem: String,
-    },
-    /// A structure, pointer or text of the plugin cannot be read, its manifest contradicts itself, or a function or an
-    /// extension that it has to have is missing.
-    #[error("{source_name}: {problem}")]
-    Malformed {
-        /// Which plugin.
-        source_name: String,
-        /// Which part, and why it cannot be used.
-        problem: String,
-    },
+    /// The plugin cannot be loaded or believed: the file cannot be read, is no shared library or does not export the
+    /// entry; the ABI is another; or a structure, text, handle or function of the plugin is missing or wrong. The text
+    /// names the plugin or its file, and the problem.
+    #[error("{0}")]
+    Unusable(String),
     /// An option is unknown or has a wrong value.
     #[error("plugin {plugin}: {error}")]
     Option {
@@ -72,26 +34,10 @@ pub enum PluginHostError {
         #[source]
         error: OptionError,
     },
-    /// The plugin does not declare what is asked of it.
-    #[error("plugin {plugin} does not declare {what} {wanted}; it declares {declared}")]
-    NotDeclared {
-        /// Which plugin.
-        plugin: String,
-        /// Model, format, precision, device, scenario or batch size.
-        what: &'static str,
-        /// The value that was asked for.
-        wanted: String,
-        /// The values that the manifest has, given everything else that was asked for.
-        declared: String,
-    },
-    /// The host's own request makes no sense.
-    #[error("cannot ask plugin {plugin} for that: {what}")]
-    BadDemand {
-        /// Which plugin.
-        plugin: String,
-        /// The part that makes no sense.
-        what: String,
-    },
+    /// The manifest does not declare what is asked of the plugin, or the request makes no sense. The text names the
+    /// plugin and the part of the request.
+    #[error("{0}")]
+    Demand(String),
     /// A call returned a status other than OK.
     #[error("plugin {plugin}: {call} failed ({}){}", status_name(*status), prefixed(message))]
     CallFailed {
@@ -104,26 +50,9 @@ pub enum PluginHostError {
         /// The plugin's own words, or empty.
         message: String,
     },
-    /// A call returned OK and a null handle.
-    #[error("plugin {plugin}: {call} returned OK and a null handle")]
-    NullHandle {
-        /// Which plugin.
-        plugin: String,
-        /// Which call.
-        call: Call,
-    },
-    /// The call does not fit the life cycle.
-    #[error("plugin {plugin}: {call} does not fit the state \"{state}\" of the {object}")]
-    WrongState {
-        /// Which plugin.
-        plugin: String,
-        /// Which call.
-        call: Call,
-        /// Backend, model or instance.
-        object: &'static str,
-        /// Where in its life the object is.
-        state: &'static str,
-    },
+    /// The call does not fit the life cycle; the text names the object and the state that it is in.
+    #[error("{0}")]
+    WrongState(String),
     /// An output does not have the size that the model was asked for.
     #[error("plugin {plugin}: output \"{tensor}\" of sample {sample} has {got} bytes instead of {expected}")]
     OutputSize {
@@ -138,14 +67,9 @@ pub enum PluginHostError {
         /// Size that the plugin states, in bytes.
         got: usize,
     },
-    /// The crash report cannot be set up.
-    #[error("cannot set up the crash report {}: {reason}", path.display())]
-    CrashReport {
-        /// Path of the report.
-        path: PathBuf,
-        /// Why.
-        reason: String,
-    },
+    /// The crash report cannot be set up; the text has the path of the report and the reason.
+    #[error("cannot set up the crash report {0}")]
+    CrashReport(String),
 }
 
 fn prefixed(message: &str) -> String {

@@ -180,12 +180,12 @@ impl Reader<'_> {
     }
 
     pub(crate) fn malformed(self, problem: String) -> PluginHostError {
-        PluginHostError::Malformed { source_name: self.source_name.to_owned(), problem }
+        PluginHostError::Unusable(format!("{}: {problem}", self.source_name))
     }
 
     /// The plugin and the host do not agree; `problem` is the rest of the sentence that begins with the plugin.
     pub(crate) fn version(self, problem: String) -> PluginHostError {
-        PluginHostError::Version { source_name: self.source_name.to_owned(), problem }
+        PluginHostError::Unusable(format!("{} {problem}", self.source_name))
     }
 
     pub(crate) fn bad_manifest(self, what: &str) -> PluginHostError {

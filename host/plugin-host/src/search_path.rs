@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeSet,
     ffi::OsStr,
-    fmt,
+    fmt::{self, Display},
     path::{Path, PathBuf},
 };
 
@@ -91,7 +91,7 @@ impl SearchPath {
     /// underscores for the hyphens of the name.
     ///
     /// # Errors
-    /// [`PluginHostError::FileMissing`] for a path, [`PluginHostError::NotFound`] for a name, with a suggestion.
+    /// [`PluginHostError::Unusable`] for a path, [`PluginHostError::NotFound`] for a name, with a suggestion.
     pub fn find(&self, name_or_path: &str) -> Result<PluginLocation, PluginHostError> {
         if name_or_path.contains('/') {
             return absolute_file(Path::new(name_or_path)).map(PluginLocation::Library);
@@ -155,8 +155,13 @@ fn plugin_name(path: &Path) -> Option<String> {
     Some(stem.replace('_', "-"))
 }
 
+/// The error of a file that is not there or cannot be read.
+pub(crate) fn unreadable(path: &Path, reason: &dyn Display) -> PluginHostError {
+    PluginHostError::Unusable(format!("cannot read the plugin {}: {reason}", path.display()))
+}
+
 fn absolute_file(path: &Path) -> Result<PathBuf, PluginHostError> {
-    let error = |reason: String| PluginHostError::FileMissing { path: path.to_owned(), reason };
+    let error = |reason: String| unreadable(path, &reason);
     let absolute = std::fs::canonicalize(path).map_err(|cause| error(cause.to_string()))?;
     if absolute.is_file() { Ok(absolute) } else { Err(error("it is not a file".into())) }
 }

@@ -13,7 +13,6 @@ pub(crate) struct Settings {
     pub beam: Option<usize>,
 }
 
-/// Adds the options to a manifest.
 pub(crate) fn declare(manifest: Manifest) -> Manifest {
     manifest.option(Threads::option()).option(OptionSpec::integer(
         "beam",

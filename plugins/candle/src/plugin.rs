@@ -54,8 +54,9 @@ impl Plugin for Candle {
 
     fn load_model(&self, request: &ModelRequest) -> Result<LoadedModel, PluginError> {
         let (known, precision) = find(request)?;
-        let path =
-            request.file("safetensors").ok_or_else(|| LoadError::NoFile { model: request.model.clone() })?;
+        let path = request.file("safetensors").ok_or_else(|| {
+            LoadError::Unsupported(format!("model \"{}\" comes without a safetensors file", request.model))
+        })?;
         let device = device::open(&request.device)?;
         let weights = Weights::open(path, precision, &device)?;
         let instance_count = usize::try_from(request.instance_count).unwrap_or(1);
@@ -86,14 +87,14 @@ impl Plugin for Candle {
 
 /// The model that is asked for and the precision, if they go together.
 fn find(request: &ModelRequest) -> Result<(&'static Known, Precision), LoadError> {
-    let known = models::find(&request.model).ok_or_else(|| LoadError::UnknownModel {
-        model: request.model.clone(),
-        known: MODELS.iter().flat_map(|known| known.ids).copied().collect::<Vec<_>>().join(", "),
+    let known = models::find(&request.model).ok_or_else(|| {
+        let known: Vec<_> = MODELS.iter().flat_map(|known| known.ids).copied().collect();
+        LoadError::unknown_model(&request.model, &known)
     })?;
-    let precision = Precision::from_name(&request.precision).ok_or_else(|| LoadError::UnknownPrecision {
-        model: request.model.clone(),
-        precision: request.precision.clone(),
-        known: Precision::ALL.iter().map(|known| known.name()).collect::<Vec<_>>().join(", "),
+    let precision = Precision::from_name(&request.precision).ok_or_else(|| {
+        let known = Precision::ALL.iter().map(|known| known.name()).collect::<Vec<_>>().join(", ");
+        let (model, precision) = (&request.model, &request.precision);
+        LoadError::Unsupported(format!("model \"{model}\" runs in {known}, not in \"{precision}\""))
     })?;
     Ok((known, precision))
 }

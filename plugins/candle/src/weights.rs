@@ -8,7 +8,7 @@ use std::{
     collections::HashSet,
     fmt,
     fs::File,
-    io::{Read, Seek, SeekFrom},
+    io::{self, Read, Seek, SeekFrom},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -50,10 +50,12 @@ impl Weights {
     /// Opens a file and checks its header and its length. Tensors will be rounded to `precision` and put on `device`.
     ///
     /// # Errors
-    /// [`LoadError::Read`], [`LoadError::Format`] or [`LoadError::Length`].
+    /// [`LoadError::Weights`].
     pub fn open(path: &Path, precision: Precision, device: &Device) -> Result<Self, LoadError> {
-        let unreadable = |source| LoadError::Read { path: path.to_owned(), source };
-        let malformed = |reason: String| LoadError::Format { path: path.to_owned(), reason };
+        let unreadable = |error| unreadable(path, &error);
+        let malformed = |reason: String| {
+            LoadError::Weights(format!("{} is not a safetensors file: {reason}", path.display()))
+        };
         let mut file = File::open(path).map_err(unreadable)?;
         let file_bytes = file.metadata().map_err(unreadable)?.len();
         if file_bytes < LENGTH_BYTES {
@@ -66,9 +68,15 @@ impl Weights {
             return Err(malformed(format!("it begins with a header of {header_bytes} bytes")));
         }
         let data_start = LENGTH_BYTES + header_bytes;
+        let wrong_length = |expected_bytes: u64| {
+            LoadError::Weights(format!(
+                "{} has {file_bytes} bytes, but its header speaks of {expected_bytes}: it is truncated or was written \
+                 over; get it again",
+                path.display()
+            ))
+        };
         if data_start > file_bytes {
-            let path = path.to_owned();
-            return Err(LoadError::Length { path, expected_bytes: data_start, got_bytes: file_bytes });
+            return Err(wrong_length(data_start));
         }
         // Not more than the file has, which was just seen.
         let mut header = vec![0; usize::try_from(header_bytes).expect("a header is far below 2^32 bytes")];
@@ -77,8 +85,7 @@ impl Weights {
             serde_json::from_slice(&header).map_err(|error| malformed(format!("its header: {error}")))?;
         let data_bytes = header.data_len() as u64;
         if data_start + data_bytes != file_bytes {
-            let (path, expected_bytes) = (path.to_owned(), data_start + data_bytes);
-            return Err(LoadError::Length { path, expected_bytes, got_bytes: file_bytes });
+            return Err(wrong_length(data_start + data_bytes));
         }
         let (path, file, device) = (path.to_owned(), Mutex::new(file), device.clone());
         let (read, refusal) = Default::default();
@@ -134,7 +141,7 @@ impl Weights {
     /// The shape of a tensor.
     ///
     /// # Errors
-    /// [`LoadError::MissingTensor`].
+    /// [`LoadError::Weights`] if there is no such tensor.
     pub fn shape(&self, name: &str) -> Result<&[usize], LoadError> {
         self.0.info(name).map(|info| info.shape.as_slice())
     }
@@ -142,7 +149,7 @@ impl Weights {
     /// The shape of a tensor of `RANK` dimensions.
     ///
     /// # Errors
-    /// [`LoadError::MissingTensor`], or [`LoadError::Tensor`] if it has another number of dimensions or an empty one.
+    /// [`LoadError::Weights`] if there is no such tensor, or it has another number of dimensions or an empty one.
     pub fn dims<const RANK: usize>(&self, name: &str) -> Result<[usize; RANK], LoadError> {
         let shape = self.shape(name)?;
         match <[usize; RANK]>::try_from(shape) {
@@ -154,7 +161,7 @@ impl Weights {
     /// A tensor of this shape, rounded to the precision.
     ///
     /// # Errors
-    /// [`LoadError::MissingTensor`], [`LoadError::Tensor`], or what reading ran into.
+    /// [`LoadError::Weights`] if there is no such tensor, or reading it fails.
     pub fn tensor(&self, name: &str, shape: &[usize]) -> Result<Tensor, LoadError> {
         self.round(&self.exact(name, shape)?)
     }
@@ -183,15 +190,14 @@ impl Weights {
     #[must_use]
     pub fn refused(&self, source: candle_core::Error) -> LoadError {
         let refusal = lock(&self.0.refusal).take();
-        refusal.unwrap_or_else(|| LoadError::Engine { path: self.0.path.clone(), source })
+        refusal.unwrap_or_else(|| self.0.refused(&source))
     }
 
     /// The error of a tensor whose shape is not as expected.
     #[must_use]
     pub fn misshapen(&self, name: &str, expected: &str) -> LoadError {
         let got = self.shape(name).unwrap_or_default();
-        let fault = format!("the shape {got:?}, not {expected}");
-        LoadError::Tensor { path: self.0.path.clone(), tensor: name.to_owned(), fault }
+        self.0.unfit(name, &format!("the shape {got:?}, not {expected}"))
     }
 
     /// The same weights for models of candle-transformers.
@@ -205,8 +211,17 @@ impl Opened {
     fn info(&self, name: &str) -> Result<&TensorInfo, LoadError> {
         self.header.info(name).ok_or_else(|| {
             let count = self.header.offset_keys().len();
-            LoadError::MissingTensor { path: self.path.clone(), tensor: name.to_owned(), count }
+            let path = self.path.display();
+            LoadError::Weights(format!("{path} has no tensor \"{name}\" among its {count}"))
         })
+    }
+
+    fn unfit(&self, tensor: &str, fault: &str) -> LoadError {
+        LoadError::Weights(format!("tensor \"{tensor}\" of {} has {fault}", self.path.display()))
+    }
+
+    fn refused(&self, error: &candle_core::Error) -> LoadError {
+        LoadError::Weights(format!("{}: {error}", self.path.display()))
     }
 
     /// Reads a tensor as f32.
@@ -218,8 +233,7 @@ impl Opened {
             Dtype::F16 => DType::F16,
             Dtype::BF16 => DType::BF16,
             other => {
-                let fault = format!("elements of type {other}, not F32, F64, F16 or BF16");
-                return Err(LoadError::Tensor { path: self.path.clone(), tensor: name.to_owned(), fault });
+                return Err(self.unfit(name, &format!("elements of type {other}, not F32, F64, F16 or BF16")));
             }
         };
         let (start, end) = info.data_offsets;
@@ -227,12 +241,12 @@ impl Opened {
         let mut file = lock(&self.file);
         file.seek(SeekFrom::Start(self.data_start + start as u64))
             .and_then(|_| file.read_exact(&mut bytes))
-            .map_err(|source| LoadError::Read { path: self.path.clone(), source })?;
+            .map_err(|source| unreadable(&self.path, &source))?;
         drop(file);
         lock(&self.read).insert(name.to_owned());
         Tensor::from_raw_buffer(&bytes, dtype, &info.shape, &self.device)
             .and_then(|tensor| tensor.to_dtype(DType::F32))
-            .map_err(|source| LoadError::Engine { path: self.path.clone(), source })
+            .map_err(|source| self.refused(&source))
     }
 
     fn round(&self, tensor: &Tensor) -> Result<Tensor, LoadError> {
@@ -242,8 +256,12 @@ impl Opened {
             // Folding goes through the engine's variables. What comes of them would record every operation that it is
             // in.
             .map(|tensor| tensor.detach())
-            .map_err(|source| LoadError::Engine { path: self.path.clone(), source })
+            .map_err(|source| self.refused(&source))
     }
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> LoadError {
+    LoadError::Weights(format!("cannot read weights {}: {error}", path.display()))
 }
 
 impl fmt::Debug for Opened {

@@ -135,12 +135,10 @@ impl Answers {
         self.outputs[output].size_bytes
     }
 
-    /// Number of bytes of all outputs of a sample.
     pub(crate) fn size_bytes(&self) -> usize {
         self.outputs.iter().map(|output| output.size_bytes).sum()
     }
 
-    /// Whether there is an answer for this sample.
     pub(crate) fn knows(&self, index: SampleIndex) -> bool {
         match &self.classes {
             Classes::Listed(classes) => index.0 < classes.len() as u64,

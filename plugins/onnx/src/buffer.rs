@@ -24,12 +24,10 @@ impl Buffer {
         Some(Self { lines, size_bytes })
     }
 
-    /// The bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.lines_as_bytes()[..self.size_bytes]
     }
 
-    /// The bytes, to be written.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: lines are `repr(C)` arrays of bytes without padding, and lie side by side in the vector, which is
         // borrowed exclusively for as long as the result.

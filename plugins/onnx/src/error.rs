@@ -18,77 +18,34 @@ pub(crate) enum LoadError {
     File(#[from] OnnxFileError),
     /// The model takes or gives other tensors than the benchmark's.
     #[error("{} does not fit the benchmark: {source}", path.display())]
-    Fit {
-        /// The file.
-        path: PathBuf,
-        /// The tensor that does not fit.
-        source: FitError,
-    },
+    Fit { path: PathBuf, source: FitError },
     /// The benchmark has no file that can be read.
     #[error("model \"{model}\" comes without an onnx file")]
-    NoFile {
-        /// The model.
-        model: String,
-    },
+    NoFile { model: String },
     /// The file is made for another precision than the run asks for.
     #[error(
         "{} is a model in {has}, but {wanted} was asked for; name a file in {wanted}, or run with --precision {has}",
         path.display()
     )]
-    Precision {
-        /// The file.
-        path: PathBuf,
-        /// Precision of the file.
-        has: Precision,
-        /// Precision that was asked for.
-        wanted: String,
-    },
+    Precision { path: PathBuf, has: Precision, wanted: String },
     /// An execution provider for another device than the run asks for.
     #[error(
         "provider {provider} computes on device {computes_on}, but {device} was asked for; run with --set device={computes_on}"
     )]
-    Device {
-        /// The provider.
-        provider: &'static str,
-        /// Where it computes.
-        computes_on: &'static str,
-        /// The device that the run asks for.
-        device: String,
-    },
+    Device { provider: &'static str, computes_on: &'static str, device: String },
     /// The library was built without an execution provider.
     #[error(
         "{} has no provider {provider}; it has {}. Name a library that has it: --set onnx.library=...",
         path.display(),
         available.join(", ")
     )]
-    NoProvider {
-        /// The library.
-        path: PathBuf,
-        /// The provider.
-        provider: &'static str,
-        /// Providers that it has.
-        available: Vec<String>,
-    },
+    NoProvider { path: PathBuf, provider: &'static str, available: Vec<String> },
     /// An operator that the runtime does not have, or not for these types.
     #[error("{} uses an operator that ONNX Runtime {version} does not have: {reason}", path.display())]
-    Operator {
-        /// The file.
-        path: PathBuf,
-        /// Version of the runtime.
-        version: String,
-        /// Message of the runtime; it names the operator.
-        reason: String,
-    },
+    Operator { path: PathBuf, version: String, reason: String },
     /// The runtime does not take the model, for any other reason.
     #[error("ONNX Runtime {version} cannot load {}: {reason}", path.display())]
-    Session {
-        /// The file.
-        path: PathBuf,
-        /// Version of the runtime.
-        version: String,
-        /// Message of the runtime.
-        reason: String,
-    },
+    Session { path: PathBuf, version: String, reason: String },
 }
 
 impl From<LoadError> for PluginError {

@@ -39,7 +39,6 @@ pub(crate) struct Settings {
     pub shared: bool,
 }
 
-/// Adds the options to a manifest.
 pub(crate) fn declare(manifest: Manifest) -> Manifest {
     let providers: Vec<&str> = ["auto"].into_iter().chain(Provider::ALL.map(Provider::name)).collect();
     manifest
@@ -100,7 +99,6 @@ impl Settings {
         })
     }
 
-    /// The level of graph optimisation.
     pub(crate) fn level(&self) -> GraphOptimizationLevel {
         let found = LEVELS.into_iter().find(|(name, _)| *name == self.level);
         found.map_or(GraphOptimizationLevel::All, |(_, level)| level)

@@ -19,7 +19,6 @@ pub(crate) enum Provider {
 }
 
 impl Provider {
-    /// All of them.
     pub(crate) const ALL: [Self; 4] = [Self::Cpu, Self::Cuda, Self::TensorRt, Self::OpenVino];
 
     /// The name in the options.

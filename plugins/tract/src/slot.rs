@@ -23,7 +23,6 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    /// Makes the room for a plan.
     pub(crate) fn new(plan: &Plan, fit: &Fit) -> TractResult<Self> {
         let inputs = fit.inputs.iter().map(|port| {
             let element_type = datum_type(port.element_type).unwrap_or(DatumType::F32);

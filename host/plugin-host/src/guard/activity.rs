@@ -62,7 +62,6 @@ impl Activity {
         activity
     }
 
-    /// Name of the plugin.
     pub(crate) fn plugin(&self) -> &'static str {
         self.plugin
     }
@@ -72,7 +71,6 @@ impl Activity {
         self.instance
     }
 
-    /// The current call.
     pub(crate) fn call(&self) -> Option<Call> {
         self.numbered_call().1
     }
@@ -84,7 +82,6 @@ impl Activity {
         (packed >> CODE_BITS, Call::from_code((packed & CODE_MASK) as u32))
     }
 
-    /// Index of the first sample of the current batch.
     pub(crate) fn first_sample(&self) -> Option<u64> {
         self.sample.load(Ordering::Relaxed).checked_sub(1)
     }

@@ -47,7 +47,7 @@ static CRASHED: AtomicBool = AtomicBool::new(false);
 /// # Errors
 /// [`PluginHostError::CrashReport`] if the folder of `report_path` does not exist or the handler cannot be installed.
 pub fn install(report_path: &Path) -> Result<(), PluginHostError> {
-    let error = |reason: String| PluginHostError::CrashReport { path: report_path.to_owned(), reason };
+    let error = |reason: String| PluginHostError::CrashReport(format!("{}: {reason}", report_path.display()));
     let path = std::path::absolute(report_path).map_err(|cause| error(cause.to_string()))?;
     if !path.parent().is_some_and(Path::is_dir) {
         return Err(error("its folder does not exist".into()));

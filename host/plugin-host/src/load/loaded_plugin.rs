@@ -31,7 +31,7 @@ use crate::{
         manifest::read_manifest,
         table::{Table, check_functions, issue_extension, virtual_extension},
     },
-    search_path::PluginLocation,
+    search_path::{PluginLocation, unreadable},
 };
 
 /// Where a plugin comes from and which ABI it follows, for the result of a run. Its name is in the manifest.
@@ -131,15 +131,16 @@ impl LoadedPlugin {
     }
 
     fn from_library(path: &Path) -> Result<Self, PluginHostError> {
-        let sha256 = sha256_of(path).map_err(|error| PluginHostError::FileMissing {
-            path: path.to_owned(),
-            reason: error.to_string(),
-        })?;
-        if let Ok(Some((needed, got))) = missing_end(path) {
-            let reason = format!("it is cut off: it has {got} of at least {needed} bytes");
-            return Err(PluginHostError::NotALibrary { path: path.to_owned(), reason });
-        }
+        let sha256 = sha256_of(path).map_err(|error| unreadable(path, &error))?;
         let source = path.display().to_string();
+        let not_a_library = |reason: String| {
+            PluginHostError::Unusable(format!(
+                "{source} is not a shared library that can be loaded here: {reason}"
+            ))
+        };
+        if let Ok(Some((needed, got))) = missing_end(path) {
+            return Err(not_a_library(format!("it is cut off: it has {got} of at least {needed} bytes")));
+        }
         let library = {
             let _scope = Activity::new(&source, None).enter(Call::Load);
             // RTLD_NOW: a symbol that is missing shows here and not in the timed part.
@@ -148,11 +149,16 @@ impl LoadedPlugin {
             unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }
         }
         .map(ManuallyDrop::new)
-        .map_err(|error| PluginHostError::NotALibrary { path: path.to_owned(), reason: innermost(&error) })?;
+        .map_err(|error| not_a_library(innermost(&error)))?;
         // SAFETY: the type of this symbol is fixed by the ABI; `Option` allows for a symbol whose value is null.
         let entry = unsafe { library.get::<Option<ProctorPluginEntry>>(abi::PROCTOR_PLUGIN_ENTRY) };
         let entry = entry.ok().and_then(|symbol| *symbol);
-        let Some(entry) = entry else { return Err(PluginHostError::NoEntry { path: path.to_owned() }) };
+        let entry = entry.ok_or_else(|| {
+            let symbol = abi::PROCTOR_PLUGIN_ENTRY;
+            PluginHostError::Unusable(format!(
+                "{source} is a shared library, but no plugin: it does not export `{symbol}`"
+            ))
+        })?;
         Self::from_entry(
             entry,
             &source,

@@ -18,7 +18,6 @@ const SCENARIOS: [(u32, Scenario); 4] = [
     (abi::PROCTOR_SCENARIO_OFFLINE, Scenario::Offline),
 ];
 
-/// The bit of a scenario in the ABI.
 pub(crate) fn scenario_bit(scenario: Scenario) -> u32 {
     SCENARIOS.iter().find(|(_, known)| *known == scenario).map_or(0, |(bit, _)| *bit)
 }

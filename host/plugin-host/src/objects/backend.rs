@@ -20,7 +20,10 @@ use crate::{
     error::PluginHostError,
     guard::{activity::Activity, checked::checked},
     load::loaded_plugin::LoadedPlugin,
-    objects::handle::{Handle, borrowed},
+    objects::{
+        demand::bad_demand,
+        handle::{Handle, borrowed},
+    },
     services::{
         context::{HostContext, HostServices},
         faults::PluginFault,
@@ -161,7 +164,7 @@ impl BackendInner {
     }
 
     pub(crate) fn bad_demand(&self, what: String) -> PluginHostError {
-        PluginHostError::BadDemand { plugin: self.plugin().to_owned(), what }
+        bad_demand(self.plugin(), &what)
     }
 
     pub(crate) fn wrong_state(
@@ -170,7 +173,10 @@ impl BackendInner {
         object: &'static str,
         state: &'static str,
     ) -> PluginHostError {
-        PluginHostError::WrongState { plugin: self.plugin().to_owned(), call, object, state }
+        let plugin = self.plugin();
+        PluginHostError::WrongState(format!(
+            "plugin {plugin}: {call} does not fit the state \"{state}\" of the {object}"
+        ))
     }
 }
 

@@ -69,11 +69,20 @@ pub fn choose_precision(
     first_row(manifest, demand, offers).map(|row| row.precision.clone())
 }
 
+/// The error of a plugin whose manifest has `declared` where something else was asked for.
+pub(super) fn not_declared(plugin: &str, wanted: &str, declared: &str) -> PluginHostError {
+    PluginHostError::Demand(format!("plugin {plugin} does not declare {wanted}; it declares {declared}"))
+}
+
+pub(super) fn bad_demand(plugin: &str, what: &str) -> PluginHostError {
+    PluginHostError::Demand(format!("cannot ask plugin {plugin} for that: {what}"))
+}
+
 /// Finds the first row of the manifest that meets the demand.
 ///
 /// # Errors
-/// [`PluginHostError::NotDeclared`] for the first of model, format, precision, device, scenario and batch size that
-/// no row declares together with those before it; [`PluginHostError::BadDemand`] for a demand without sense.
+/// [`PluginHostError::Demand`] for the first of model, format, precision, device, scenario and batch size that no row
+/// declares together with those before it, and for a demand without sense.
 pub(crate) fn match_demand(manifest: &Manifest, demand: &ModelDemand) -> Result<Match, PluginHostError> {
     check_sense(manifest, demand)?;
     let offer = |(format, _): &(String, PathBuf)| FileOffer { format: format.clone(), precision: None };
@@ -104,7 +113,7 @@ fn first_row<'a>(
             return Ok(());
         }
         let declared = declared.into_iter().collect::<Vec<_>>().join(", ");
-        Err(PluginHostError::NotDeclared { plugin: manifest.name.clone(), what, wanted, declared })
+        Err(not_declared(&manifest.name, &format!("{what} {wanted}"), &declared))
     };
     narrow("model", demand.model.clone(), &|row| is_declared(&row.model, &demand.model), &|row| {
         vec![row.model.clone()]
@@ -174,7 +183,7 @@ fn check_sense(manifest: &Manifest, demand: &ModelDemand) -> Result<(), PluginHo
     } else {
         return Ok(());
     };
-    Err(PluginHostError::BadDemand { plugin: manifest.name.clone(), what })
+    Err(bad_demand(&manifest.name, &what))
 }
 
 #[cfg(test)]

@@ -19,9 +19,8 @@ unsafe impl<T> Sync for Handle<T> {}
 impl<T> Handle<T> {
     /// Checks what a call wrote.
     pub(crate) fn new(pointer: *mut T, plugin: &str, call: Call) -> Result<Self, PluginHostError> {
-        NonNull::new(pointer)
-            .map(Self)
-            .ok_or_else(|| PluginHostError::NullHandle { plugin: plugin.to_owned(), call })
+        let problem = || format!("plugin {plugin}: {call} returned OK and a null handle");
+        NonNull::new(pointer).map(Self).ok_or_else(|| PluginHostError::Unusable(problem()))
     }
 
     pub(crate) fn get(&self) -> *mut T {

@@ -162,7 +162,7 @@ impl Instance {
     /// instances that are executing, this one included. [issuing thread]
     ///
     /// # Errors
-    /// As [`execute`](Self::execute), and [`PluginHostError::NotDeclared`] without virtual time.
+    /// As [`execute`](Self::execute), and [`PluginHostError::Demand`] without virtual time.
     pub fn execute_virtual(
         &mut self,
         batch: &[QuerySample],

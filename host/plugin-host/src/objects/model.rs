@@ -24,7 +24,7 @@ use crate::{
     load::table::{Table, explain_extension},
     objects::{
         backend::{Backend, BackendInner},
-        demand::{ModelDemand, match_demand},
+        demand::{ModelDemand, match_demand, not_declared},
         explanation::{Explanation, collect},
         handle::Handle,
         request::{load_handle, shapes_of},
@@ -85,7 +85,7 @@ impl Backend {
     /// Loads a model, after checking the demand against the manifest. One model at a time. [main thread]
     ///
     /// # Errors
-    /// [`PluginHostError::NotDeclared`] with what the plugin does declare, or why the plugin cannot load it.
+    /// [`PluginHostError::Demand`] with what the plugin does declare, or why the plugin cannot load it.
     pub fn load_model(&self, demand: &ModelDemand) -> Result<Model, PluginHostError> {
         Model::load(&self.inner, demand)
     }
@@ -288,12 +288,7 @@ impl ModelInner {
     }
 
     pub(crate) fn not_declared(&self, what: &'static str) -> PluginHostError {
-        PluginHostError::NotDeclared {
-            plugin: self.backend.plugin().to_owned(),
-            what: "that it takes",
-            wanted: what.into(),
-            declared: "batches".into(),
-        }
+        not_declared(self.backend.plugin(), &format!("that it takes {what}"), "batches")
     }
 
     fn optional(

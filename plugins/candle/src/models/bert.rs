@@ -158,10 +158,10 @@ impl Inputs {
             fit_inputs(request.inputs, [row("input_ids"), row("input_mask"), row("segment_ids")])?;
         match places {
             Some(places) if (1..=places_max).contains(&places) => Ok(Self { ids, mask, segments, places }),
-            _ => Err(LoadError::Tensors {
-                what: format!("takes 1 to {places_max} places"),
-                got: request.inputs[ids].to_string(),
-            }),
+            _ => {
+                let model = format!("takes 1 to {places_max} places");
+                Err(LoadError::tensors(&model, &request.inputs[ids].to_string()))
+            }
         }
     }
 }

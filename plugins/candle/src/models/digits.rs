@@ -116,7 +116,6 @@ impl Network for Mlp {
     }
 }
 
-/// The outputs of a network that has one.
 fn one(output: Result<Tensor>) -> Result<Vec<Output>> {
     output.map(|output| vec![Output::Tensor(output)])
 }

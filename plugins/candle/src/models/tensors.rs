@@ -46,7 +46,7 @@ impl Expected {
 /// Where each of the model's inputs stands among those of the benchmark: by its name, a single one by its place.
 ///
 /// # Errors
-/// [`LoadError::Tensors`] with both lists.
+/// [`LoadError::Unsupported`] with both lists.
 pub(crate) fn fit_inputs<const COUNT: usize>(
     specs: &[TensorSpec],
     expected: [Expected; COUNT],
@@ -57,7 +57,7 @@ pub(crate) fn fit_inputs<const COUNT: usize>(
 /// The same for outputs.
 ///
 /// # Errors
-/// [`LoadError::Tensors`] with both lists.
+/// [`LoadError::Unsupported`] with both lists.
 pub(crate) fn fit_outputs<const COUNT: usize>(
     specs: &[TensorSpec],
     expected: [Expected; COUNT],
@@ -81,10 +81,8 @@ fn fit<const COUNT: usize>(
         return Ok(places);
     }
     let list = |words: Vec<String>| words.join(", ");
-    Err(LoadError::Tensors {
-        what: format!("{verb} {}", list(expected.iter().map(Expected::in_words).collect())),
-        got: list(specs.iter().map(ToString::to_string).collect()),
-    })
+    let model = format!("{verb} {}", list(expected.iter().map(Expected::in_words).collect()));
+    Err(LoadError::tensors(&model, &list(specs.iter().map(ToString::to_string).collect())))
 }
 
 #[cfg(test)]

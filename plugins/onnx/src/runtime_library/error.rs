@@ -11,42 +11,19 @@ const HOW_TO_GET: &str = "get one by `cargo xtask setup`, or by `pip install onn
 pub(crate) enum RuntimeLibraryError {
     /// No library was named, and none lies where one may be.
     #[error("found no ONNX Runtime (libonnxruntime.so) in {}; {HOW_TO_GET}", list(searched))]
-    NotFound {
-        /// The folders that were searched.
-        searched: Vec<PathBuf>,
-    },
+    NotFound { searched: Vec<PathBuf> },
     /// The library that was named is not there.
     #[error("there is no ONNX Runtime at {}, which {by} names; {HOW_TO_GET}", path.display())]
-    Missing {
-        /// The option or variable that names it.
-        by: &'static str,
-        /// The file or folder.
-        path: PathBuf,
-    },
+    Missing { by: &'static str, path: PathBuf },
     /// The file cannot be loaded.
     #[error("cannot load {} as ONNX Runtime: {reason}; {HOW_TO_GET}", path.display())]
-    NotLoadable {
-        /// The file.
-        path: PathBuf,
-        /// Message of the loader.
-        reason: String,
-    },
+    NotLoadable { path: PathBuf, reason: String },
     /// The library is something else.
     #[error("{} is a library, but not an ONNX Runtime: it has no OrtGetApiBase; {HOW_TO_GET}", path.display())]
-    NotOnnxRuntime {
-        /// The file.
-        path: PathBuf,
-    },
+    NotOnnxRuntime { path: PathBuf },
     /// The library is older than what is needed, or of another generation.
     #[error("{} is ONNX Runtime {version}, but 1.{minor_min} or a later 1.x is needed; {HOW_TO_GET}", path.display())]
-    WrongVersion {
-        /// The file.
-        path: PathBuf,
-        /// Its version.
-        version: String,
-        /// The oldest second number of a version that does.
-        minor_min: u32,
-    },
+    WrongVersion { path: PathBuf, version: String, minor_min: u32 },
     /// Another runtime is in this process already.
     #[error(
         "{} cannot be loaded: this process has ONNX Runtime {} loaded already, and two of them disturb each other; let \
@@ -54,22 +31,10 @@ pub(crate) enum RuntimeLibraryError {
         path.display(),
         list(loaded)
     )]
-    Second {
-        /// The library that was to be loaded.
-        path: PathBuf,
-        /// Libraries that are loaded already.
-        loaded: Vec<PathBuf>,
-    },
+    Second { path: PathBuf, loaded: Vec<PathBuf> },
     /// The runtime refuses to start.
     #[error("ONNX Runtime {version} ({}) does not start: {reason}", path.display())]
-    NotStarted {
-        /// The file.
-        path: PathBuf,
-        /// Its version.
-        version: String,
-        /// Its message.
-        reason: String,
-    },
+    NotStarted { path: PathBuf, version: String, reason: String },
 }
 
 fn list(paths: &[PathBuf]) -> String {

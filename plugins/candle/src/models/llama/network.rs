@@ -38,10 +38,8 @@ struct Generation {
 
 /// Loads a decoder for the use that its id says: see [`LlamaConfig::of`].
 pub(in crate::models) fn load(request: &LoadRequest<'_>) -> std::result::Result<Box<dyn Network>, LoadError> {
-    let (config, usage) = LlamaConfig::of(request.model).ok_or_else(|| LoadError::UnknownModel {
-        model: request.model.to_owned(),
-        known: super::config::IDS.join(", "),
-    })?;
+    let (config, usage) = LlamaConfig::of(request.model)
+        .ok_or_else(|| LoadError::unknown_model(request.model, super::config::IDS))?;
     let words = Expected::new("input_ids", I32, &[None]);
     let places = fit_inputs(request.inputs, [words, Expected::new("input_length", I32, &[Some(1)])])?;
     let prompt_words = request.inputs[places[0]].shape[0];
@@ -53,8 +51,7 @@ pub(in crate::models) fn load(request: &LoadRequest<'_>) -> std::result::Result<
     let [place] = fit_outputs(request.outputs, [Expected::new("tokens", I32, &[None])])?;
     let tokens_max = request.outputs[place].shape[0];
     if tokens_max < 2 {
-        let (what, got) = ("gives texts of 2 tokens or more".to_owned(), format!("room for {tokens_max}"));
-        return Err(LoadError::Tensors { what, got });
+        return Err(LoadError::tensors("gives texts of 2 tokens or more", &format!("room for {tokens_max}")));
     }
     let capacity = Capacity {
         prompts: request.batch_size_max,
