@@ -21,10 +21,6 @@ fn build(inputs: &[TensorSpec]) -> Result<Box<dyn Pipeline>, PreprocessError> {
 }
 
 impl Pipeline for Copied {
-    fn name(&self) -> &str {
-        NAME
-    }
-
     fn outputs(&self) -> &[TensorSpec] {
         &self.outputs
     }

@@ -37,10 +37,6 @@ fn build(inputs: &[TensorSpec]) -> Result<Box<dyn Pipeline>, PreprocessError> {
 }
 
 impl Pipeline for Digits {
-    fn name(&self) -> &str {
-        NAME
-    }
-
     fn outputs(&self) -> &[TensorSpec] {
         &self.outputs
     }

@@ -10,9 +10,6 @@ use crate::error::PreprocessError;
 
 /// Turns raw samples of one data set into the tensors that one model takes.
 pub trait Pipeline: Send + Sync {
-    /// The name that it is registered by.
-    fn name(&self) -> &str;
-
     /// The tensors that it makes of each sample, in the order of the model's inputs.
     fn outputs(&self) -> &[TensorSpec];
 

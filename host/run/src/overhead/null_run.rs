@@ -140,10 +140,6 @@ impl Dataset for Zeros {
 struct Copied(Vec<TensorSpec>);
 
 impl Pipeline for Copied {
-    fn name(&self) -> &str {
-        NAME
-    }
-
     fn outputs(&self) -> &[TensorSpec] {
         &self.0
     }
