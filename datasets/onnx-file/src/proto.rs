@@ -2,21 +2,19 @@
 //!
 //! Fields that this crate does not need are left out; the decoder steps over them.
 
+#![expect(missing_docs, reason = "named as in `onnx.proto`, which says what each field is")]
+
 use prost::Message;
 
 /// A file.
 #[derive(Clone, PartialEq, Message)]
 pub struct ModelProto {
-    /// Version of the format.
     #[prost(int64, optional, tag = "1")]
     pub ir_version: Option<i64>,
-    /// Program that has written the file.
     #[prost(string, optional, tag = "2")]
     pub producer_name: Option<String>,
-    /// The computation.
     #[prost(message, optional, tag = "7")]
     pub graph: Option<GraphProto>,
-    /// Sets of operators that the nodes are from.
     #[prost(message, repeated, tag = "8")]
     pub opset_import: Vec<OperatorSetIdProto>,
 }
@@ -24,10 +22,8 @@ pub struct ModelProto {
 /// A set of operators: a domain, empty for ONNX's own, and its version.
 #[derive(Clone, PartialEq, Message)]
 pub struct OperatorSetIdProto {
-    /// Domain; empty or `ai.onnx` for ONNX's own.
     #[prost(string, optional, tag = "1")]
     pub domain: Option<String>,
-    /// Version.
     #[prost(int64, optional, tag = "2")]
     pub version: Option<i64>,
 }
@@ -38,19 +34,15 @@ pub struct GraphProto {
     /// Nodes, each after those whose outputs it reads.
     #[prost(message, repeated, tag = "1")]
     pub node: Vec<NodeProto>,
-    /// Name.
     #[prost(string, optional, tag = "2")]
     pub name: Option<String>,
-    /// Constants.
     #[prost(message, repeated, tag = "5")]
     pub initializer: Vec<TensorProto>,
-    /// Sparse constants.
     #[prost(message, repeated, tag = "15")]
     pub sparse_initializer: Vec<SparseTensorProto>,
     /// Inputs; before version 4 of the format the constants are listed here, too.
     #[prost(message, repeated, tag = "11")]
     pub input: Vec<ValueInfoProto>,
-    /// Outputs.
     #[prost(message, repeated, tag = "12")]
     pub output: Vec<ValueInfoProto>,
 }
@@ -64,16 +56,12 @@ pub struct NodeProto {
     /// Names of the values that it gives; empty where one is not wanted.
     #[prost(string, repeated, tag = "2")]
     pub output: Vec<String>,
-    /// Name, for messages.
     #[prost(string, optional, tag = "3")]
     pub name: Option<String>,
-    /// Operator.
     #[prost(string, optional, tag = "4")]
     pub op_type: Option<String>,
-    /// Its parameters.
     #[prost(message, repeated, tag = "5")]
     pub attribute: Vec<AttributeProto>,
-    /// Domain of the operator.
     #[prost(string, optional, tag = "7")]
     pub domain: Option<String>,
 }
@@ -81,28 +69,20 @@ pub struct NodeProto {
 /// A parameter of a node.
 #[derive(Clone, PartialEq, Message)]
 pub struct AttributeProto {
-    /// Name.
     #[prost(string, optional, tag = "1")]
     pub name: Option<String>,
-    /// A real number.
     #[prost(float, optional, tag = "2")]
     pub f: Option<f32>,
-    /// An integer.
     #[prost(int64, optional, tag = "3")]
     pub i: Option<i64>,
-    /// A text.
     #[prost(bytes = "vec", optional, tag = "4")]
     pub s: Option<Vec<u8>>,
-    /// A tensor.
     #[prost(message, optional, tag = "5")]
     pub t: Option<TensorProto>,
-    /// Real numbers.
     #[prost(float, repeated, packed = "false", tag = "7")]
     pub floats: Vec<f32>,
-    /// Integers.
     #[prost(int64, repeated, packed = "false", tag = "8")]
     pub ints: Vec<i64>,
-    /// Texts.
     #[prost(bytes = "vec", repeated, tag = "9")]
     pub strings: Vec<Vec<u8>>,
     /// Which of the fields above holds the value; 0 in files older than this field.
@@ -113,25 +93,19 @@ pub struct AttributeProto {
 /// A constant. Its values are in one of the `_data` fields or, as bytes, in `raw_data`.
 #[derive(Clone, PartialEq, Message)]
 pub struct TensorProto {
-    /// Extent of each dimension.
     #[prost(int64, repeated, packed = "false", tag = "1")]
     pub dims: Vec<i64>,
-    /// Type of the elements.
     #[prost(int32, optional, tag = "2")]
     pub data_type: Option<i32>,
-    /// Values of type f32.
     #[prost(float, repeated, tag = "4")]
     pub float_data: Vec<f32>,
     /// Values of type i32 and of all smaller integers.
     #[prost(int32, repeated, tag = "5")]
     pub int32_data: Vec<i32>,
-    /// Values of type i64.
     #[prost(int64, repeated, tag = "7")]
     pub int64_data: Vec<i64>,
-    /// Name.
     #[prost(string, optional, tag = "8")]
     pub name: Option<String>,
-    /// Values, little-endian.
     #[prost(bytes = "vec", optional, tag = "9")]
     pub raw_data: Option<Vec<u8>>,
     /// Where the values are, if in another file.
@@ -145,10 +119,8 @@ pub struct TensorProto {
 /// A key and its value.
 #[derive(Clone, PartialEq, Message)]
 pub struct StringStringEntryProto {
-    /// Key.
     #[prost(string, optional, tag = "1")]
     pub key: Option<String>,
-    /// Value.
     #[prost(string, optional, tag = "2")]
     pub value: Option<String>,
 }
@@ -164,10 +136,8 @@ pub struct SparseTensorProto {
 /// Name and type of an input or output.
 #[derive(Clone, PartialEq, Message)]
 pub struct ValueInfoProto {
-    /// Name.
     #[prost(string, optional, tag = "1")]
     pub name: Option<String>,
-    /// Type.
     #[prost(message, optional, tag = "2")]
     pub r#type: Option<TypeProto>,
 }
@@ -175,7 +145,6 @@ pub struct ValueInfoProto {
 /// Type of a value. Sequences, maps and the like are left out, so for them this is empty.
 #[derive(Clone, PartialEq, Message)]
 pub struct TypeProto {
-    /// A tensor.
     #[prost(message, optional, tag = "1")]
     pub tensor_type: Option<TensorTypeProto>,
 }
@@ -183,10 +152,8 @@ pub struct TypeProto {
 /// Type of a tensor.
 #[derive(Clone, PartialEq, Message)]
 pub struct TensorTypeProto {
-    /// Type of the elements.
     #[prost(int32, optional, tag = "1")]
     pub elem_type: Option<i32>,
-    /// Shape, if it is known.
     #[prost(message, optional, tag = "2")]
     pub shape: Option<TensorShapeProto>,
 }
@@ -194,7 +161,6 @@ pub struct TensorTypeProto {
 /// Extent of each dimension.
 #[derive(Clone, PartialEq, Message)]
 pub struct TensorShapeProto {
-    /// Dimensions.
     #[prost(message, repeated, tag = "1")]
     pub dim: Vec<DimensionProto>,
 }
@@ -202,7 +168,6 @@ pub struct TensorShapeProto {
 /// A dimension: a number, a name, or neither.
 #[derive(Clone, PartialEq, Message)]
 pub struct DimensionProto {
-    /// Extent.
     #[prost(int64, optional, tag = "1")]
     pub dim_value: Option<i64>,
     /// Name of an extent that is decided later.
