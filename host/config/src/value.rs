@@ -43,7 +43,7 @@ impl From<SettingValue> for Value {
             SettingValue::Float(value) => Self::Number(value),
             SettingValue::Scenario(value) => Self::Text(value.name().to_owned()),
             SettingValue::Mode(value) => Self::Text(value.name().to_owned()),
-            SettingValue::Rules(value) => Self::Text(value.name().to_owned()),
+            SettingValue::Rules(value) => Self::Text(value.name.to_owned()),
         }
     }
 }

@@ -215,7 +215,7 @@ detail_value_from! {
     bool => |value| Self::Bool(value);
     Scenario => |value| Self::Text(value.name().to_owned());
     TestMode => |value| Self::Text(value.name().to_owned());
-    Rules => |value| Self::Text(value.name().to_owned());
+    Rules => |value| Self::Text(value.name.to_owned());
     SettingValue => |value| match value {
         SettingValue::Bool(value) => Self::Bool(value),
         SettingValue::Unsigned(value) => Self::Unsigned(value),

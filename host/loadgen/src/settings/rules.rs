@@ -20,12 +20,6 @@ impl Rules {
     /// Names of all rules, the newest first.
     pub const NAMES: &'static [&'static str] = &names();
 
-    /// Returns the name of the round.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        self.0.name
-    }
-
     /// Returns all rules, the newest first.
     pub fn all() -> impl Iterator<Item = Self> {
         ROUNDS.iter().copied().map(Self)

@@ -89,14 +89,9 @@ pub enum PeakEnd {
         /// The rate, in queries per second.
         qps: f64,
     },
-    /// The rate that was asked for is not met, so there is nothing to search above it.
-    #[error(
-        "FindPeakPerformance: Initial lower bound does not satisfy performance constraints, msg: {reason}"
-    )]
-    BaseNotMet {
-        /// Why.
-        reason: RateNotMet,
-    },
+    /// The rate that was asked for is not met, for this reason, so there is nothing to search above it.
+    #[error("FindPeakPerformance: Initial lower bound does not satisfy performance constraints, msg: {0}")]
+    BaseNotMet(RateNotMet),
     /// Every rate was met up to the largest that can be set.
     #[error(
         "FindPeakPerformance: the latency bound was met at every rate, and the next, {next_qps:.6}, is above \
@@ -219,7 +214,7 @@ impl PeakSearch {
                 self.lower_qps = Some(step.qps());
                 self.reported_step = Some(self.steps.len() - 1);
             }
-            Err(reason) if self.lower_qps.is_none() => return Err(PeakEnd::BaseNotMet { reason }),
+            Err(reason) if self.lower_qps.is_none() => return Err(PeakEnd::BaseNotMet(reason)),
             Err(_) => self.upper_qps = Some(step.qps()),
         }
         Ok(())
@@ -283,7 +278,7 @@ mod tests {
     #[test]
     fn a_rate_that_is_missed_at_once_ends_the_search() {
         let (search, end) = search(&request(100.0, 1.0, 1), 99.0);
-        assert_eq!(end, PeakEnd::BaseNotMet { reason: too_fast() });
+        assert_eq!(end, PeakEnd::BaseNotMet(too_fast()));
         assert_eq!(search.steps, [PeakStep::Base { qps: 100.0 }]);
     }
 

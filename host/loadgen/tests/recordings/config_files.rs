@@ -43,7 +43,7 @@ fn to_json(value: SettingValue) -> Value {
         SettingValue::Float(value) => value.into(),
         SettingValue::Scenario(value) => value.name().into(),
         SettingValue::Mode(value) => value.name().into(),
-        SettingValue::Rules(value) => value.name().into(),
+        SettingValue::Rules(value) => value.name.into(),
     }
 }
 

@@ -84,7 +84,7 @@ impl<'a> FindMaxResult<'a> {
             summary: answer::summary(plan, state, end),
             end,
             scenario: settings.run.scenario.name(),
-            rules: settings.run.rules.name(),
+            rules: settings.run.rules.name,
             virtual_time: is_virtual,
             official_length: settings.is_of_official_length(),
             query_count: state.search.query_count(),

@@ -174,7 +174,7 @@ impl RunResult {
             scenario: settings.run.scenario.name(),
             virtual_time: is_virtual,
             preset: settings.run.preset.clone(),
-            rules: settings.run.rules.name(),
+            rules: settings.run.rules.name,
             official_length: settings.is_of_official_length(),
             metric: measured,
             accuracy,

@@ -63,7 +63,7 @@ pub(crate) fn rows(result: &RunResult) -> Vec<Vec<String>> {
             ),
         );
     }
-    if result.rules != Rules::default().name() {
+    if result.rules != Rules::default().name {
         row("rules", result.rules.to_owned());
     }
     rows

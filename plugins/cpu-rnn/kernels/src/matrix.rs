@@ -37,7 +37,6 @@ pub(crate) struct MatrixShape {
     pub(crate) depth: usize,
     /// Vectors of a block.
     pub(crate) vectors: usize,
-    /// Blocks.
     pub(crate) blocks: usize,
     /// Values of a vector.
     pub(crate) lanes: usize,

@@ -301,7 +301,7 @@ impl Finding {
 
     /// Whether a search for the peak ended at its first rate.
     pub(crate) fn is_base_not_met(&self) -> bool {
-        matches!(self.cause, Some(Cause::PeakSearch(PeakEnd::BaseNotMet { .. })))
+        matches!(self.cause, Some(Cause::PeakSearch(PeakEnd::BaseNotMet(_))))
     }
 
     pub(crate) fn with(self, remedy: Option<(Remedy, Option<u64>)>) -> Self {
