@@ -76,7 +76,7 @@ impl dyn Batch + '_ {
     /// The room of an output tensor that holds such elements.
     ///
     /// # Errors
-    /// As [`Self::input_values`].
+    /// As `input_values`.
     pub fn output_values<T: FromBytes + IntoBytes>(
         &mut self,
         sample: usize,
