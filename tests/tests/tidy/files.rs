@@ -27,21 +27,6 @@ pub(crate) fn workspace_members() -> Vec<String> {
     members.iter().filter_map(|member| member.as_str().map(str::to_owned)).collect()
 }
 
-/// Adds the names in each table of dependencies of `manifest`: for the library, build, tests, and particular targets.
-pub(crate) fn collect_dependencies(manifest: &toml::Table, names: &mut Vec<String>) {
-    for (key, value) in manifest {
-        let Some(table) = value.as_table() else { continue };
-        if key.ends_with("dependencies") {
-            names.extend(table.iter().map(|(name, entry)| {
-                let renamed_from = entry.get("package").and_then(toml::Value::as_str);
-                renamed_from.unwrap_or(name).to_owned()
-            }));
-        } else {
-            collect_dependencies(table, names);
-        }
-    }
-}
-
 /// Returns every file with one of `extensions`.
 pub(crate) fn files(extensions: &[&str]) -> Vec<TextFile> {
     let mut files = text_files();

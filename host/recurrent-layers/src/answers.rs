@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn layers_agree_with_another_implementation() {
         for (model, units) in [("rnn-lstm-3-5-2-4-bi", 10), ("rnn-gru-3-5-2-4", 5)] {
-            let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../recipes/reference");
+            let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/recipes/reference");
             let reference = fs::read_to_string(format!("{folder}/{model}.json")).unwrap();
             let reference: serde_json::Value = serde_json::from_str(&reference).unwrap();
             let samples = reference["samples"].as_array().unwrap().iter();
