@@ -31,7 +31,7 @@ impl Generated {
     /// Finds the recipe and checks that it makes what the benchmark wants.
     fn open(request: &DatasetRequest<'_>) -> Result<Self, RecipeError> {
         let recipe = input_recipe(request.model).ok_or_else(|| no_recipe(request.model))?;
-        let made: Vec<TensorSpec> = recipe
+        let tensors: Vec<TensorSpec> = recipe
             .tensors
             .iter()
             .map(|tensor| TensorSpec {
@@ -40,12 +40,12 @@ impl Generated {
                 shape: tensor.shape.clone(),
             })
             .collect();
-        if made != request.inputs {
+        if tensors != request.inputs {
             let list =
                 |specs: &[TensorSpec]| specs.iter().map(TensorSpec::to_string).collect::<Vec<_>>().join(", ");
-            return Err(RecipeError::Inputs(request.model.to_owned(), list(&made), list(request.inputs)));
+            return Err(RecipeError::Inputs(request.model.to_owned(), list(&tensors), list(request.inputs)));
         }
-        let shape = [made.iter().map(TensorSpec::size_bytes).sum()];
+        let shape = [tensors.iter().map(TensorSpec::size_bytes).sum()];
         Ok(Self { recipe, shape, sample_count: request.sample_count })
     }
 }

@@ -78,7 +78,7 @@ mod settings;
 mod value;
 
 pub use benchmark::{
-    AnswerSource, BENCHMARK_SCHEMA_VERSION, Benchmark, BenchmarkFamily, Model, ModelFile, QslCounts, Quality,
+    AnswerKind, BENCHMARK_SCHEMA_VERSION, Benchmark, BenchmarkFamily, Model, ModelFile, QslCounts, Quality,
     benchmark_families, benchmarks,
 };
 pub use error::ConfigErrors;

@@ -202,7 +202,7 @@ fn two_digits(value: f64) -> f64 {
 mod tests {
     use std::path::Path;
 
-    use proctor_config::{AnswerSource, Benchmark, ModelFile, Value};
+    use proctor_config::{AnswerKind, Benchmark, ModelFile, Value};
     use proctor_vocabulary::Scenario;
 
     use super::*;
@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(benchmark.outputs[0].shape, [63, 64]);
         let files: Vec<_> = benchmark.model.files.values().collect();
         assert_eq!(files, [&ModelFile::Generated { recipe: "rnn-gru0-24-32-5-63-bi".to_owned() }]);
-        assert_eq!(benchmark.quality.answers, AnswerSource::Computed);
+        assert_eq!(benchmark.quality.answers, AnswerKind::Computed);
         let multi_stream = &benchmark.scenarios[&Scenario::MultiStream];
         assert_eq!(multi_stream["multi_stream_samples_per_query"], Value::Integer(5));
         assert_eq!(multi_stream["batch_size"], Value::Integer(5));

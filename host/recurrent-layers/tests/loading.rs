@@ -1,6 +1,6 @@
 //! The family behind the real loader.
 
-use proctor_config::{AnswerSource, Loader, benchmark_families};
+use proctor_config::{AnswerKind, Loader, benchmark_families};
 use proctor_recurrent_layers::TABLE_1;
 
 #[test]
@@ -30,7 +30,7 @@ fn a_member_of_the_rnn_family_brings_its_batch() {
     let settings = loader.load().unwrap();
     assert_eq!((settings.run.batch_size, settings.test.multi_stream_samples_per_query), (10, 10));
     assert!(settings.origin("batch_size").unwrap().to_string().starts_with("benchmark rnn-gru-64-64-10-100"));
-    assert_eq!(settings.benchmark.quality.answers, AnswerSource::Computed);
+    assert_eq!(settings.benchmark.quality.answers, AnswerKind::Computed);
     let error = Loader::new().benchmark("rnn-gur-64-64-10-100").load().unwrap_err().to_string();
     assert!(error.contains("did you mean \"gru\"?"), "{error}");
 }

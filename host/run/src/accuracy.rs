@@ -60,12 +60,12 @@ fn answers(settings: &Settings, root: &DataRoot, observer: &dyn Observer) -> Res
     let model = benchmark.model.id.clone();
     let sample_count = usize::try_from(benchmark.qsl.total_sample_count).unwrap_or(usize::MAX);
     Ok(match benchmark.quality.answers {
-        config::AnswerSource::Labels => AnswerSource::Labels { dataset: benchmark.dataset.clone() },
-        config::AnswerSource::Shipped => {
+        config::AnswerKind::Labels => AnswerSource::Labels { dataset: benchmark.dataset.clone() },
+        config::AnswerKind::Shipped => {
             let outputs = benchmark.outputs.iter().map(|output| output.name.clone()).collect();
             AnswerSource::Shipped { model, outputs, sample_count }
         }
-        config::AnswerSource::Computed => {
+        config::AnswerKind::Computed => {
             // In whichever format and precision the plugin computes, these are the weights that the definition names.
             let files = model_files::find(settings, root, "f32", observer, |format| format == "safetensors")?;
             let weights = files.into_iter().next().map(|file| file.path).ok_or_else(|| {
@@ -152,8 +152,7 @@ mod tests {
 
     #[test]
     fn every_benchmark_has_answers() {
-        for benchmark in benchmarks().iter().filter(|it| it.quality.answers == config::AnswerSource::Shipped)
-        {
+        for benchmark in benchmarks().iter().filter(|it| it.quality.answers == config::AnswerKind::Shipped) {
             response_form(benchmark).unwrap();
         }
     }

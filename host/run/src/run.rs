@@ -66,8 +66,8 @@ fn run_in(frame: &Frame, bed: &TestBed<'_>) -> Result<RunResult, HostError> {
     let tests = Tests { accuracy_run: accuracy_run.as_ref(), performance_runs: &performance_runs, accuracy };
     let result = RunResult::new(settings, PluginPart::of(bed), bed.machine.clone(), tests).with_floor(floor);
     write_json(&folder.path(RESULT), &result)?;
-    let made = accuracy_run.into_iter().chain(performance_runs.tests);
-    if let Some(error) = made.into_iter().find_map(|test| test.write_error) {
+    let mut tests = accuracy_run.into_iter().chain(performance_runs.tests);
+    if let Some(error) = tests.find_map(|test| test.write_error) {
         return Err(error);
     }
     folder.finish()?;

@@ -29,8 +29,8 @@ fn of_tests(settings: &Settings) -> Vec<String> {
     let mut warnings: Vec<String> = Vec::new();
     for mode in modes {
         let test = TestSettings { mode: *mode, ..settings.test.clone() };
-        let made = EffectiveSettings::new(&test, qsl.performance_sample_count, qsl.total_sample_count);
-        let found = made.map(|(effective, _)| effective.warnings()).unwrap_or_default();
+        let effective = EffectiveSettings::new(&test, qsl.performance_sample_count, qsl.total_sample_count);
+        let found = effective.map(|(effective, _)| effective.warnings()).unwrap_or_default();
         for warning in found {
             if !warnings.contains(&warning) {
                 warnings.push(warning);

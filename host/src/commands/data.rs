@@ -60,7 +60,7 @@ impl DataFlags {
             DataCommand::List { .. } => Ok(list(&settings, &root)),
             DataCommand::MakeModel { name, out, .. } => {
                 let mut progress = FileLine::default();
-                let made = match out {
+                let model = match out {
                     Some(folder) => make_model(name, folder, &mut |path, done| progress.show(path, done))?,
                     None => {
                         find_or_make_model(name, &root, &lasting_folder(&settings), &mut |path, done| {
@@ -68,11 +68,11 @@ impl DataFlags {
                         })?
                     }
                 };
-                let told = made.files().map(|file| {
+                let lines = model.files().map(|file| {
                     let was = if file.is_new { "made" } else { "is there already" };
                     format!("{} {was}\nsha256 {}\n", file.path.display(), file.sha256)
                 });
-                Ok(told.collect())
+                Ok(lines.collect())
             }
         }
     }

@@ -12,10 +12,9 @@ use crate::{
 /// The manifest of `P` in the form of the ABI. Valid for the rest of the process.
 pub(super) fn manifest_of<P: Plugin>() -> *const abi::ProctorManifest {
     // Addresses of leaked manifests; a static inside a generic function would be one for all plugins.
-    static MADE: Mutex<Option<HashMap<TypeId, usize>>> = Mutex::new(None);
-    let mut made = MADE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let manifests = made.get_or_insert_default();
-    let address = *manifests.entry(TypeId::of::<P>()).or_insert_with(|| {
+    static MANIFESTS: Mutex<Option<HashMap<TypeId, usize>>> = Mutex::new(None);
+    let mut manifests = MANIFESTS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let address = *manifests.get_or_insert_default().entry(TypeId::of::<P>()).or_insert_with(|| {
         ptr::from_ref(Box::leak(Box::new(raw_manifest(P::manifest())))).expose_provenance()
     });
     ptr::with_exposed_provenance(address)

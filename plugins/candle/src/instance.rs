@@ -11,7 +11,7 @@ use rayon::ThreadPool;
 
 use crate::{
     batch,
-    network::{Call, Network},
+    network::{Network, NetworkCall},
 };
 
 /// The part of a model that all of its instances use.
@@ -61,13 +61,21 @@ impl LoadedInstance {
         Ok(())
     }
 
-    fn call(&self, batch: &mut Batch<'_>, warm_up: bool) -> candle_core::Result<Call> {
+    fn call(&self, batch: &mut Batch<'_>, warm_up: bool) -> candle_core::Result<NetworkCall> {
         let Shared { host, inputs, dtype, device, .. } = &*self.shared;
         let gather = |(index, spec)| batch::gather(batch, index, spec, device);
         let inputs: Vec<Tensor> = inputs.iter().enumerate().map(gather).collect::<Result<_, _>>()?;
         let samples = batch.samples().map(|sample| sample.id()).collect();
         let indices = batch.samples().map(|sample| sample.index()).collect();
-        Ok(Call { inputs, samples, indices, dtype: *dtype, device: device.clone(), host: *host, warm_up })
+        Ok(NetworkCall {
+            inputs,
+            samples,
+            indices,
+            dtype: *dtype,
+            device: device.clone(),
+            host: *host,
+            warm_up,
+        })
     }
 }
 

@@ -35,7 +35,7 @@ mod weights;
 pub use error::LoadError;
 pub use instance::LoadedInstance;
 pub use model::LoadedModel;
-pub use network::{Call, Known, Load, LoadRequest, Network, Output};
+pub use network::{Known, Load, LoadRequest, Network, NetworkCall, Output};
 pub use plugin::Candle;
 pub use precision::Precision;
 pub use weights::Weights;

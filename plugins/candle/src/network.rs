@@ -17,7 +17,7 @@ pub trait Network: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     /// If the engine refuses the call, or a value of an input is out of range.
-    fn run(&self, call: &Call) -> candle_core::Result<Vec<Output>>;
+    fn run(&self, call: &NetworkCall) -> candle_core::Result<Vec<Output>>;
 
     /// Layers and sizes in a few words, such as `LSTM of 64, linear 10`.
     fn summary(&self) -> String;
@@ -56,7 +56,7 @@ pub struct Known {
 
 /// One batch, as a network sees it.
 #[derive(Debug)]
-pub struct Call {
+pub struct NetworkCall {
     /// The inputs in the order of [`LoadRequest::inputs`], each `[batch, shape of a sample ...]`, as f32, i64 or u32
     /// (which i32 becomes, since it is what the engine takes as indices).
     pub inputs: Vec<Tensor>,
@@ -82,7 +82,7 @@ pub enum Output {
     Tokens(Vec<Vec<i32>>),
 }
 
-impl Call {
+impl NetworkCall {
     /// Number of samples; at least 1.
     #[must_use]
     pub fn sample_count(&self) -> usize {

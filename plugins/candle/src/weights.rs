@@ -30,9 +30,9 @@ const LENGTH_BYTES: u64 = 8;
 
 /// An open file of weights. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Weights(Arc<Opened>);
+pub struct Weights(Arc<OpenFile>);
 
-struct Opened {
+struct OpenFile {
     path: PathBuf,
     file: Mutex<File>,
     header: Metadata,
@@ -89,7 +89,7 @@ impl Weights {
         }
         let (path, file, device) = (path.to_owned(), Mutex::new(file), device.clone());
         let (read, refusal) = Default::default();
-        Ok(Self(Arc::new(Opened { path, file, header, data_start, precision, device, read, refusal })))
+        Ok(Self(Arc::new(OpenFile { path, file, header, data_start, precision, device, read, refusal })))
     }
 
     /// The file.
@@ -207,7 +207,7 @@ impl Weights {
     }
 }
 
-impl Opened {
+impl OpenFile {
     fn info(&self, name: &str) -> Result<&TensorInfo, LoadError> {
         self.header.info(name).ok_or_else(|| {
             let count = self.header.offset_keys().len();
@@ -264,14 +264,14 @@ fn unreadable(path: &Path, error: &io::Error) -> LoadError {
     LoadError::Weights(format!("cannot read weights {}: {error}", path.display()))
 }
 
-impl fmt::Debug for Opened {
+impl fmt::Debug for OpenFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Weights({} in {})", self.path.display(), self.precision.name())
     }
 }
 
 /// The weights as candle-nn asks for them.
-struct Backend(Arc<Opened>);
+struct Backend(Arc<OpenFile>);
 
 impl Backend {
     /// Keeps an error, of which candle-nn takes only the text.

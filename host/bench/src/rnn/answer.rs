@@ -115,7 +115,9 @@ mod tests {
     }
 
     fn engine_answer(problem: &Problem) -> Vec<f32> {
-        use proctor_rnn_engine::{Call, DirectionWeights, LayerSpec, Sequences, SequencesMut, reference};
+        use proctor_rnn_engine::{
+            DirectionWeights, LayerCall, LayerSpec, Sequences, SequencesMut, reference,
+        };
         let LayerCase { input, hidden, batch, time, .. } = problem.layer;
         let shape = problem.layer.shape(proctor_rnn_layer::Precision::F32);
         let (cell, directions, precision) = (shape.cell, shape.directions, shape.precision);
@@ -123,7 +125,7 @@ mod tests {
         let width = problem.layer.direction_count() * hidden;
         let mut output = vec![0.0; time * batch * width];
         let given = |states: &'_ Vec<f32>| !states.is_empty();
-        let mut call = Call {
+        let mut call = LayerCall {
             input: Sequences::time_major(&problem.input, time, batch, input),
             lengths: None,
             initial_hidden: given(&problem.initial_hidden).then_some(&problem.initial_hidden[..]),

@@ -112,14 +112,14 @@ pub struct Quality {
     /// The share of it that a run has to reach.
     pub target_ratio: f64,
     /// Where the right answers come from.
-    pub answers: AnswerSource,
+    pub answers: AnswerKind,
     /// By precision, the largest difference of a value from the right one; of metrics that compare values.
     pub tolerance: BTreeMap<String, f64>,
 }
 
 /// Where the right answers come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AnswerSource {
+pub enum AnswerKind {
     /// The labels of the data set.
     Labels,
     /// The outputs of another implementation for the first samples.

@@ -8,7 +8,7 @@ use std::{
 use proctor_vocabulary::{ElementType, Scenario, TensorSpec, did_you_mean};
 
 use super::{
-    AnswerSource, BENCHMARK_SCHEMA_VERSION, Benchmark, Model, ModelFile, QslCounts, Quality,
+    AnswerKind, BENCHMARK_SCHEMA_VERSION, Benchmark, Model, ModelFile, QslCounts, Quality,
     definition::{self, Definition},
 };
 use crate::{
@@ -24,11 +24,8 @@ const MAX_TENSOR_BYTES: i64 = 1 << 31;
 /// The sample order draws indices of 32 bits.
 const MAX_SAMPLES: i64 = u32::MAX as i64;
 /// Where answers can come from, as definitions say it.
-const ANSWERS: [(&str, AnswerSource); 3] = [
-    ("labels", AnswerSource::Labels),
-    ("shipped", AnswerSource::Shipped),
-    ("computed", AnswerSource::Computed),
-];
+const ANSWERS: [(&str, AnswerKind); 3] =
+    [("labels", AnswerKind::Labels), ("shipped", AnswerKind::Shipped), ("computed", AnswerKind::Computed)];
 /// Settings of the scheduler that a definition may have: what a batch is belongs to some benchmarks.
 const SCHEDULER_SETTINGS: [&str; 3] = ["batch_size", "batch_timeout_us", "policy"];
 
@@ -246,7 +243,7 @@ impl Checker<'_> {
             metric: raw.metric,
             reference: raw.reference,
             target_ratio: raw.target_ratio,
-            answers: answers.map_or(AnswerSource::Labels, |(_, answers)| *answers),
+            answers: answers.map_or(AnswerKind::Labels, |(_, answers)| *answers),
             tolerance: raw.tolerance,
         }
     }

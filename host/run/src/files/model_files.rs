@@ -46,10 +46,10 @@ pub fn find(
             ModelFile::Generated { recipe } => {
                 check_format(recipe, format)?;
                 let fallback = lasting_folder(settings);
-                let made = find_or_make_model(recipe, root, &fallback, &mut |path, written| {
+                let model = find_or_make_model(recipe, root, &fallback, &mut |path, written| {
                     observer.writes_model(path, written);
                 })?;
-                let file = made.file(format).expect("the format was checked").clone();
+                let file = model.file(format).expect("the format was checked").clone();
                 (file.path, file.sha256, Some(recipe.clone()))
             }
         };

@@ -3,7 +3,7 @@
 use proctor_search::{SearchEnd, Side};
 
 use super::{
-    plan::{Bound, FAILED, Plan},
+    plan::{Bound, FAILED, SearchPlan},
     state::{Point, PointKind, State},
 };
 use crate::text::{counted, duration, four_digits};
@@ -12,7 +12,7 @@ use crate::text::{counted, duration, four_digits};
 const BAR: f64 = 40.0;
 
 /// The head of the lines of probes and full runs.
-pub(crate) fn head(plan: &Plan) -> String {
+pub(crate) fn head(plan: &SearchPlan) -> String {
     format!(
         "{:>13}  {:>9}  {:>9}  {:>9}  {:>8}  {:>9}  verdict\n",
         plan.unit(),
@@ -54,7 +54,7 @@ fn percent(share: f64) -> String {
 }
 
 /// The 99th percentile over the load, the lowest first, with the bound.
-pub(crate) fn curve(plan: &Plan, state: &State) -> String {
+pub(crate) fn curve(plan: &SearchPlan, state: &State) -> String {
     let mut points: Vec<_> = state.curve.iter().collect();
     points.sort_by(|a, b| a.load.total_cmp(&b.load));
     let bound_ns = plan.longest_bound_ns();
@@ -83,7 +83,7 @@ pub(crate) fn curve(plan: &Plan, state: &State) -> String {
 }
 
 /// The result in a sentence, with advice where nothing was found.
-pub(crate) fn summary(plan: &Plan, state: &State, end: SearchEnd) -> String {
+pub(crate) fn summary(plan: &SearchPlan, state: &State, end: SearchEnd) -> String {
     let unit = plan.unit();
     let load = |load: f64| format!("{} {unit}", grouped(load));
     match end {
@@ -122,7 +122,7 @@ pub(crate) fn summary(plan: &Plan, state: &State, end: SearchEnd) -> String {
 }
 
 /// Which constraint is nearest to its limit in the full runs at this load.
-pub(crate) fn limited_by(plan: &Plan, state: &State, load: f64) -> String {
+pub(crate) fn limited_by(plan: &SearchPlan, state: &State, load: f64) -> String {
     let of_load = state.search.confirmations.iter().filter(|run| run.seen.load == load);
     let limiting = of_load
         .filter_map(|run| run.seen.limiting())

@@ -8,7 +8,7 @@ use std::sync::{
 use proctor_loadgen::{Progress, SampleRecord, SampleTokens, StopHandle};
 use proctor_search::{Backlog, Judgement, ProbeEnd, ProbeLimits, ProbeMonitor};
 
-use super::plan::{Bound, Bounded, Plan};
+use super::plan::{Bound, Bounded, SearchPlan};
 use crate::bed::watch::Watch;
 
 /// Looks per second, unless queries come too seldom or too fast for that.
@@ -57,16 +57,16 @@ pub(crate) struct Shown {
 }
 
 impl Lookout {
-    pub(crate) fn of_probe(plan: &Plan, load: f64, error_probability: f64) -> Self {
+    pub(crate) fn of_probe(plan: &SearchPlan, load: f64, error_probability: f64) -> Self {
         Self::new(plan, load, error_probability, Goal::Probe)
     }
 
     /// For a full run, which is ended when it cannot be VALID any more.
-    pub(crate) fn of_full_run(plan: &Plan, load: f64, allowed_counts: Option<Vec<u64>>) -> Self {
+    pub(crate) fn of_full_run(plan: &SearchPlan, load: f64, allowed_counts: Option<Vec<u64>>) -> Self {
         Self::new(plan, load, UNUSED, Goal::FullRun { allowed_counts })
     }
 
-    fn new(plan: &Plan, load: f64, error_probability: f64, goal: Goal) -> Self {
+    fn new(plan: &SearchPlan, load: f64, error_probability: f64, goal: Goal) -> Self {
         // The rate of MultiStream's queries is not known.
         let rate = if plan.is_server() { load } else { QUERIES_PER_LOOK };
         let interval = (rate / LOOKS_PER_S).clamp(1.0, QUERIES_PER_LOOK) as u64;
@@ -309,7 +309,7 @@ mod tests {
             "min_query_count=100000".to_owned(),
         ];
         let loader = given.iter().fold(Loader::new(), |loader, assignment| loader.set(assignment));
-        let plan = Plan::new(&loader.load().unwrap(), &FindMaxOptions::default()).unwrap();
+        let plan = SearchPlan::new(&loader.load().unwrap(), &FindMaxOptions::default()).unwrap();
         let lookout = Lookout::of_probe(&plan, 100.0, 0.05);
         let clock = Arc::new(VirtualClock::new());
         let loadgen = LoadGen::new(plan.probe_at(100.0), Arc::clone(&clock), LoadGenOptions::default());

@@ -25,7 +25,7 @@ use proctor_vocabulary::Scenario;
 use self::{
     lookout::{Lookout, Shown},
     options::FindMaxOptions,
-    plan::{Bounded, Plan},
+    plan::{Bounded, SearchPlan},
     result::FindMaxResult,
     state::{FullRun, Point, PointKind, State},
 };
@@ -57,7 +57,7 @@ pub fn find_max(
     options: &FindMaxOptions,
     interrupt: &Interrupt,
 ) -> Result<Conclusion, HostError> {
-    let plan = Plan::new(&settings, options)?;
+    let plan = SearchPlan::new(&settings, options)?;
     let frame = Frame::set_up(settings, interrupt, |settings| match &options.resume {
         Some(path) => RunFolder::reopen(path),
         None => RunFolder::create(settings, "-find-max"),
@@ -70,7 +70,12 @@ pub fn find_max(
     frame.run(hint, None, |frame, bed| search_in(frame, bed, &plan, state))
 }
 
-fn search_in(frame: &Frame, bed: &TestBed<'_>, plan: &Plan, state: State) -> Result<Conclusion, HostError> {
+fn search_in(
+    frame: &Frame,
+    bed: &TestBed<'_>,
+    plan: &SearchPlan,
+    state: State,
+) -> Result<Conclusion, HostError> {
     let Frame { settings, folder, interrupt, .. } = frame;
     let mut seeker = Seeker { folder, plan, bed, interrupt, state };
     let show = |text: String| interrupt.observer().answer(&text);
@@ -102,7 +107,7 @@ fn search_in(frame: &Frame, bed: &TestBed<'_>, plan: &Plan, state: State) -> Res
 /// Makes probes and full runs, and keeps what they have shown.
 struct Seeker<'a> {
     folder: &'a RunFolder,
-    plan: &'a Plan,
+    plan: &'a SearchPlan,
     bed: &'a TestBed<'a>,
     interrupt: &'a Interrupt,
     state: State,

@@ -48,7 +48,7 @@ impl Bounded {
 pub(crate) const FAILED: &str = "failed samples";
 
 #[derive(Debug, Clone)]
-pub(crate) struct Plan {
+pub(crate) struct SearchPlan {
     settings: Settings,
     pub(crate) bounds: Vec<Bound>,
     quantile: f64,
@@ -57,7 +57,7 @@ pub(crate) struct Plan {
     pub(crate) search: SearchSettings,
 }
 
-impl Plan {
+impl SearchPlan {
     /// Makes the plan from settings and options.
     ///
     /// # Errors
@@ -218,9 +218,9 @@ impl Plan {
             return Ok(None);
         }
         let qsl = self.settings.benchmark.qsl;
-        let made =
+        let settings =
             EffectiveSettings::new(&self.test_at(load), qsl.performance_sample_count, qsl.total_sample_count);
-        let (effective, _) = made.map_err(LoadGenError::Settings)?;
+        let (effective, _) = settings.map_err(LoadGenError::Settings)?;
         let count =
             phases(&effective).first().map(|plan| QueryGenerator::new(&effective, plan).totals().query_count);
         Ok(count.filter(|count| *count > 0).map(|count| {

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::{
     answer,
-    plan::Plan,
+    plan::SearchPlan,
     state::{FullRun, Point, State},
 };
 use crate::{
@@ -57,7 +57,7 @@ pub(crate) struct FindMaxResult<'a> {
 
 impl<'a> FindMaxResult<'a> {
     pub(super) fn new(
-        plan: &'a Plan,
+        plan: &'a SearchPlan,
         settings: &Settings,
         state: &'a State,
         end: SearchEnd,

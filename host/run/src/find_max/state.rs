@@ -6,7 +6,7 @@ use proctor_config::Settings;
 use proctor_search::{Search, Side};
 use serde::{Deserialize, Serialize};
 
-use super::plan::Plan;
+use super::plan::SearchPlan;
 use crate::{
     error::HostError,
     files::run_folder::{RunFolder, write_json},
@@ -69,7 +69,7 @@ pub(crate) struct FullRun {
 
 impl State {
     /// A search that has not begun.
-    pub(crate) fn new(plan: &Plan, settings: &Settings) -> Self {
+    pub(crate) fn new(plan: &SearchPlan, settings: &Settings) -> Self {
         Self {
             schema_version: PROBES_SCHEMA_VERSION,
             settings: deciding(plan, settings),
@@ -83,7 +83,11 @@ impl State {
     ///
     /// # Errors
     /// [`HostError::Folder`] if there is no such file, [`HostError::Usage`] if the settings differ.
-    pub(crate) fn resume(folder: &RunFolder, plan: &Plan, settings: &Settings) -> Result<Self, HostError> {
+    pub(crate) fn resume(
+        folder: &RunFolder,
+        plan: &SearchPlan,
+        settings: &Settings,
+    ) -> Result<Self, HostError> {
         let path = folder.path(PROBES);
         let wrong = |why: String| HostError::Folder(format!("cannot resume from {}: {why}", path.display()));
         let text = fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
@@ -121,7 +125,7 @@ impl State {
 }
 
 /// The settings on which the probes depend, those of the search included.
-fn deciding(plan: &Plan, settings: &Settings) -> BTreeMap<String, String> {
+fn deciding(plan: &SearchPlan, settings: &Settings) -> BTreeMap<String, String> {
     // The place of the results and what is shown of them make no difference here.
     let without =
         ["output_folder", "cache_folder", "mode", "copy_summary_to_stdout", "copy_detail_to_stdout"];

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     error::LoadError,
-    network::{Call, LoadRequest, Network, Output},
+    network::{LoadRequest, Network, NetworkCall, Output},
     weights::Weights,
 };
 
@@ -120,7 +120,7 @@ impl Bert {
     }
 
     /// `[batch, places, hidden]`.
-    fn forward(&self, call: &Call) -> Result<Tensor> {
+    fn forward(&self, call: &NetworkCall) -> Result<Tensor> {
         let words = look_up(&self.words, &call.inputs[self.inputs.ids], "input_ids")?;
         let segments = look_up(&self.segments, &call.inputs[self.inputs.segments], "segment_ids")?;
         let x = (words + segments)?.broadcast_add(&self.positions)?;
@@ -195,7 +195,7 @@ fn sizes(weights: &Weights, prefix: &str, model: &str) -> std::result::Result<Co
 }
 
 impl Network for Answers {
-    fn run(&self, call: &Call) -> Result<Vec<Output>> {
+    fn run(&self, call: &NetworkCall) -> Result<Vec<Output>> {
         let logits = self.head.forward(&self.bert.forward(call)?)?;
         let (start, end) = (logits.narrow(D::Minus1, 0, 1)?, logits.narrow(D::Minus1, 1, 1)?);
         let mut outputs = vec![Output::Tensor(start), Output::Tensor(end)];
@@ -211,7 +211,7 @@ impl Network for Answers {
 }
 
 impl Network for SentenceEmbedding {
-    fn run(&self, call: &Call) -> Result<Vec<Output>> {
+    fn run(&self, call: &NetworkCall) -> Result<Vec<Output>> {
         let x = self.bert.forward(call)?.to_dtype(DType::F32)?;
         let mask = call.inputs[self.bert.inputs.mask].to_dtype(DType::F32)?;
         // A sample without any word has a sum of zeros, which stays one.

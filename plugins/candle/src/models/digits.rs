@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     error::LoadError,
-    network::{Call, LoadRequest, Network, Output},
+    network::{LoadRequest, Network, NetworkCall, Output},
     ops::convolution::{After, Convolution, Padding},
 };
 
@@ -75,7 +75,7 @@ pub(super) fn mlp(request: &LoadRequest<'_>) -> Loaded {
 }
 
 impl Network for Cnn {
-    fn run(&self, call: &Call) -> Result<Vec<Output>> {
+    fn run(&self, call: &NetworkCall) -> Result<Vec<Output>> {
         let mut x = call.input(0)?;
         for convolution in &self.convolutions {
             x = convolution.forward(&x)?;
@@ -91,7 +91,7 @@ impl Network for Cnn {
 }
 
 impl Network for RowLstm {
-    fn run(&self, call: &Call) -> Result<Vec<Output>> {
+    fn run(&self, call: &NetworkCall) -> Result<Vec<Output>> {
         let states = self.lstm.states(&call.input(0)?)?;
         one(self.classifier.forward(&states[states.len() - 1]))
     }
@@ -102,7 +102,7 @@ impl Network for RowLstm {
 }
 
 impl Network for Mlp {
-    fn run(&self, call: &Call) -> Result<Vec<Output>> {
+    fn run(&self, call: &NetworkCall) -> Result<Vec<Output>> {
         let mut x = call.input(0)?;
         for (index, layer) in self.layers.iter().enumerate() {
             x = if index == 0 { layer.forward(&x)? } else { layer.forward(&x.relu()?)? };

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     error::LoadError,
-    network::{Call, LoadRequest, Network, Output},
+    network::{LoadRequest, Network, NetworkCall, Output},
 };
 
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(super) fn load(request: &LoadRequest<'_>) -> std::result::Result<Box<dyn Net
 }
 
 impl Network for LstmStack {
-    fn run(&self, call: &Call) -> Result<Vec<Output>> {
+    fn run(&self, call: &NetworkCall) -> Result<Vec<Output>> {
         let states = self.0.states(&call.input(0)?)?;
         Ok(vec![Output::Tensor(Tensor::stack(&states, 1)?)])
     }

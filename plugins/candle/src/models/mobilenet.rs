@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     error::LoadError,
-    network::{Call, LoadRequest, Network, Output},
+    network::{LoadRequest, Network, NetworkCall, Output},
     ops::{
         convolution::{After, Convolution, Padding},
         depthwise::Depthwise,
@@ -68,7 +68,7 @@ pub(super) fn load(request: &LoadRequest<'_>) -> std::result::Result<Box<dyn Net
 }
 
 impl Network for MobileNet {
-    fn run(&self, call: &Call) -> Result<Vec<Output>> {
+    fn run(&self, call: &NetworkCall) -> Result<Vec<Output>> {
         let mut x = self.stem.forward(&call.input(0)?)?;
         for pair in &self.pairs {
             x = pair.pointwise.forward(&pair.depthwise.forward(&x)?)?;

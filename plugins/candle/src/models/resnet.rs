@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     error::LoadError,
-    network::{Call, LoadRequest, Network, Output},
+    network::{LoadRequest, Network, NetworkCall, Output},
     ops::convolution::{After, Convolution, Padding},
     weights::Weights,
 };
@@ -100,7 +100,7 @@ impl Bottleneck {
 }
 
 impl Network for ResNet {
-    fn run(&self, call: &Call) -> Result<Vec<Output>> {
+    fn run(&self, call: &NetworkCall) -> Result<Vec<Output>> {
         let x = self.stem.forward(&call.input(0)?)?;
         // What is repeated at an edge was in the window already, so the maximum is that of the window alone.
         let x = x.pad_with_same(D::Minus1, 1, 1)?.pad_with_same(D::Minus2, 1, 1)?;

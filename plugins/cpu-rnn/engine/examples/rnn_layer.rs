@@ -17,7 +17,7 @@ use std::{
 };
 
 use proctor_rnn_engine::{
-    Call, DirectionWeights, Layer, LayerSpec, Sequences, SequencesMut, Team, TeamOptions, Workspace,
+    DirectionWeights, Layer, LayerCall, LayerSpec, Sequences, SequencesMut, Team, TeamOptions, Workspace,
     reference,
 };
 use proctor_rnn_kernels::Buffer;
@@ -167,10 +167,10 @@ impl Bed {
         })
     }
 
-    fn call(&mut self) -> (&Layer, Call<'_>) {
+    fn call(&mut self) -> (&Layer, LayerCall<'_>) {
         let Self { spec, layer, batch, time, input, initial, output, .. } = self;
         let width = layer.output_width();
-        let call = Call {
+        let call = LayerCall {
             input: Sequences::time_major(input.values(), *time, *batch, spec.input),
             lengths: None,
             initial_hidden: initial.as_deref(),

@@ -9,7 +9,7 @@ use crate::{
 
 /// Inputs and outputs of one call of [`Layer::run`](crate::Layer::run).
 #[derive(Debug)]
-pub struct Call<'a> {
+pub struct LayerCall<'a> {
     /// The input, `[time, batch, input]`.
     pub input: Sequences<'a>,
     /// Number of steps of each sequence, at most `time`; `None` if all have `time` steps. 0 is allowed.
@@ -47,7 +47,7 @@ pub enum CallError {
     CellState,
 }
 
-impl Call<'_> {
+impl LayerCall<'_> {
     /// Checks every size against the layer.
     pub(crate) fn check(&self, spec: &LayerSpec) -> Result<(), CallError> {
         let (time, batch) = (self.input.time(), self.input.batch());

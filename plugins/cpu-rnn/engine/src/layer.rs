@@ -6,7 +6,7 @@ use proctor_rnn_kernels::{DirectionWeights, Isa, PackedCell};
 use proctor_rnn_layer::{Cell, Schedule};
 
 use crate::{
-    call::{Call, CallError},
+    call::{CallError, LayerCall},
     execution::{self, workspace::Workspace},
     priming::{self, Primed},
     spec::LayerSpec,
@@ -127,7 +127,7 @@ impl Layer {
         schedule: &Schedule,
         team: &mut Team,
         workspace: &mut Workspace,
-        call: &mut Call<'_>,
+        call: &mut LayerCall<'_>,
     ) -> Result<(), CallError> {
         call.check(&self.spec)?;
         if schedule.primed && !self.primed.load(Ordering::Relaxed) {

@@ -16,7 +16,7 @@ mod sync;
 pub mod team;
 mod trial;
 
-pub use call::{Call, CallError};
+pub use call::{CallError, LayerCall};
 pub use execution::workspace::Workspace;
 pub use layer::{Layer, LayerError};
 pub use priming::Primed;

@@ -5,7 +5,7 @@
 use proctor_rnn_kernels::DirectionWeights;
 use proctor_rnn_layer::{Cell, Directions, GruReset, RnnActivation};
 
-use crate::{call::Call, spec::LayerSpec};
+use crate::{call::LayerCall, spec::LayerSpec};
 
 /// Hidden and cell state of one sequence in one direction.
 struct State {
@@ -14,7 +14,7 @@ struct State {
 }
 
 /// Runs a layer. The call fits the spec.
-pub fn run(spec: &LayerSpec, weights: &[DirectionWeights<'_>], call: &mut Call<'_>) {
+pub fn run(spec: &LayerSpec, weights: &[DirectionWeights<'_>], call: &mut LayerCall<'_>) {
     let (time, batch, units) = (call.input.time(), call.input.batch(), spec.hidden);
     for (direction, weights) in weights.iter().enumerate() {
         let reversed = spec.directions == Directions::Reverse || direction == 1;

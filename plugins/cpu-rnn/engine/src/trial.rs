@@ -6,7 +6,7 @@ use proctor_rnn_kernels::Buffer;
 use proctor_rnn_layer::{Cell, LayerShape, Schedule};
 
 use crate::{
-    call::Call,
+    call::LayerCall,
     execution::workspace::Workspace,
     layer::Layer,
     sequences::{Sequences, SequencesMut},
@@ -60,7 +60,7 @@ impl<'a> Trial<'a> {
         let spec = layer.spec();
         let LayerShape { time, batch, .. } = *shape;
         let (rows, width) = (time * batch, layer.output_width());
-        let mut call = Call {
+        let mut call = LayerCall {
             input: Sequences::time_major(&input.values()[..rows * spec.input], time, batch, spec.input),
             lengths: None,
             initial_hidden: initial.as_deref(),

@@ -6,7 +6,8 @@ mod common;
 
 use common::{Random, Tensors, Weights, layer};
 use proctor_rnn_engine::{
-    Call, CallError, DirectionWeights, Layer, LayerError, LayerSpec, Sequences, SequencesMut, Team, Workspace,
+    CallError, DirectionWeights, Layer, LayerCall, LayerError, LayerSpec, Sequences, SequencesMut, Team,
+    Workspace,
 };
 use proctor_rnn_layer::{Cell, Directions, GruReset, Precision, Schedule};
 
@@ -64,7 +65,7 @@ fn a_layer_needs_weights_for_each_direction_inputs_and_units() {
 }
 
 /// Two sequences of three steps, changed, and why the layer refuses them. Nothing is written then.
-fn call_error(spec: LayerSpec, change: impl FnOnce(&mut Call<'_>)) -> CallError {
+fn call_error(spec: LayerSpec, change: impl FnOnce(&mut LayerCall<'_>)) -> CallError {
     let layer = layer(spec, &sets(&spec));
     let tensors = Tensors::random(&spec, 3, 2, true, &mut Random(2));
     let mut error = None;
@@ -91,7 +92,7 @@ fn a_length_beyond_the_tensor_is_named_with_its_sequence() {
 
 #[test]
 fn tensors_of_another_size_are_named_with_both_sizes() {
-    let message = |change: fn(&mut Call<'_>)| call_error(LSTM, change).to_string();
+    let message = |change: fn(&mut LayerCall<'_>)| call_error(LSTM, change).to_string();
     assert_eq!(
         message(|call| call.input = Sequences::time_major(&[0.0; 30], 3, 2, 5)),
         "the input has shape [3, 2, 5], the layer needs shape [3, 2, 3]"

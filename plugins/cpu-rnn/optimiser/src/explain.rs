@@ -8,7 +8,7 @@ use crate::paper::partition::{Extents, Partition, hidden_product, movement};
 use crate::paper::pruning::{Pruned, Rule};
 use crate::plan::{LayerPlan, ModelPlan, PlanOrigin};
 use crate::predict::{flop, moved, partition_of, predict};
-use crate::search::{Addition, Candidate, FusedPattern, Search};
+use crate::search::{Addition, Candidate, FusedPattern, SearchSpace};
 use proctor_rnn_layer::{
     Cell, Chunk, Directions, GruReset, LayerShape, Machine, Mapping, Precision, RnnActivation, Schedule,
     Sweep,
@@ -70,7 +70,7 @@ pub fn explain(plan: &ModelPlan, machine: &Machine) -> String {
     text
 }
 
-fn explain_layer(text: &mut String, name: &str, plan: &LayerPlan, search: &Search, machine: &Machine) {
+fn explain_layer(text: &mut String, name: &str, plan: &LayerPlan, search: &SearchSpace, machine: &Machine) {
     text.push_str(&format!("{name}: {}\n", describe_shape(&search.shape)));
     explain_dag(text, search);
     explain_phases(text, search);
@@ -82,8 +82,8 @@ fn explain_layer(text: &mut String, name: &str, plan: &LayerPlan, search: &Searc
     explain_measured(text, search, machine, plan);
 }
 
-fn explain_dag(text: &mut String, search: &Search) {
-    let Search { shape, dag, .. } = search;
+fn explain_dag(text: &mut String, search: &SearchSpace) {
+    let SearchSpace { shape, dag, .. } = search;
     let (gates, directions) = (shape.cell.gate_count(), shape.directions.count());
     let products = dag.products.len() * directions;
     let within = dag.dependences.iter().filter(|edge| edge.steps_back == 0).count();
@@ -99,7 +99,7 @@ fn explain_dag(text: &mut String, search: &Search) {
     );
 }
 
-fn explain_phases(text: &mut String, search: &Search) {
+fn explain_phases(text: &mut String, search: &SearchSpace) {
     let Pruned { considered, by_rule, kept } = &search.pruned;
     let by_rule: Vec<_> = Rule::ALL
         .iter()
@@ -122,7 +122,7 @@ fn explain_phases(text: &mut String, search: &Search) {
 }
 
 /// The fused products of the pattern from which a schedule descends.
-fn explain_fusion(text: &mut String, search: &Search, schedule: &Schedule) {
+fn explain_fusion(text: &mut String, search: &SearchSpace, schedule: &Schedule) {
     // A plan may be older than the search space only where a cached plan was written by hand.
     let Some(candidate) = search.candidate(schedule) else { return };
     let mut margin = "fusion";
@@ -142,7 +142,7 @@ fn explain_fusion(text: &mut String, search: &Search, schedule: &Schedule) {
     }
 }
 
-fn explain_parallelism(text: &mut String, search: &Search) {
+fn explain_parallelism(text: &mut String, search: &SearchSpace) {
     let degrees: Vec<_> = search.degrees.iter().map(ToString::to_string).collect();
     let mut ways: Vec<String> = Vec::new();
     for cores in search.degrees.iter().rev() {
@@ -152,7 +152,7 @@ fn explain_parallelism(text: &mut String, search: &Search) {
 }
 
 /// The size of the search: the paper's part, what goes beyond it, and what our own rules leave out.
-fn explain_search(text: &mut String, search: &Search) {
+fn explain_search(text: &mut String, search: &SearchSpace) {
     let of_paper = search.of_paper().count();
     line!(
         text,
@@ -182,7 +182,7 @@ fn explain_search(text: &mut String, search: &Search) {
     }
 }
 
-fn explain_partitions(text: &mut String, search: &Search, machine: &Machine, schedule: &Schedule) {
+fn explain_partitions(text: &mut String, search: &SearchSpace, machine: &Machine, schedule: &Schedule) {
     let shape = &search.shape;
     let product = hidden_product(shape);
     let [a, b, c] = [product.a_bytes(), product.b_bytes(), product.c_bytes()].map(|size| bytes(size as u64));
@@ -235,7 +235,7 @@ fn partition_row(
     ]
 }
 
-fn explain_choice(text: &mut String, search: &Search, machine: &Machine, plan: &LayerPlan) {
+fn explain_choice(text: &mut String, search: &SearchSpace, machine: &Machine, plan: &LayerPlan) {
     let (shape, schedule) = (&search.shape, &plan.schedule);
     line!(text, "chosen", "{}", describe_schedule(schedule));
     let moved = moved(shape, machine, schedule);
@@ -252,7 +252,7 @@ fn explain_choice(text: &mut String, search: &Search, machine: &Machine, plan: &
     }
 }
 
-fn explain_measured(text: &mut String, search: &Search, machine: &Machine, plan: &LayerPlan) {
+fn explain_measured(text: &mut String, search: &SearchSpace, machine: &Machine, plan: &LayerPlan) {
     let Some(best) = plan.measured.first() else {
         line!(text, "measured", "nothing; the prediction decides");
         return;

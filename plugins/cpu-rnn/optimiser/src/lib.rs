@@ -4,7 +4,7 @@
 //! how. A [`Planner`] goes from one to the other for all layers of a model: from the cache, or by measuring through a
 //! closure. Nothing here computes a product.
 //!
-//! A [`Search`] takes the steps of the paper, each of which has its module in [`paper`]:
+//! A [`SearchSpace`] takes the steps of the paper, each of which has its module in [`paper`]:
 //! 1. [`dag`](paper::dag): the computation as a graph of matrix products, the MM-DAG (section 5.1);
 //! 2. [`phases`](paper::phases) and [`pruning`](paper::pruning): its phased schedules, and the three rules that leave
 //!    few (5.1);
@@ -32,4 +32,4 @@ pub mod search;
 
 pub use plan::{LayerPlan, ModelPlan, PlanKey, PlanOrigin, PlannedLayer};
 pub use planner::{BUDGET, MeasureLayer, Planner};
-pub use search::Search;
+pub use search::SearchSpace;

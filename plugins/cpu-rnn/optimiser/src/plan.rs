@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::search::Search;
+use crate::search::SearchSpace;
 use proctor_rnn_layer::{LayerShape, Schedule};
 
 /// A layer to be planned.
@@ -75,7 +75,7 @@ pub struct ModelPlan {
     /// One for each layer of the key.
     pub layers: Vec<LayerPlan>,
     /// The search space of each layer, from which its candidates come; layers of one shape share it.
-    pub searches: Vec<Arc<Search>>,
+    pub searches: Vec<Arc<SearchSpace>>,
     /// Where it comes from.
     pub origin: PlanOrigin,
     /// Time that loading it, or calibrating, has taken.

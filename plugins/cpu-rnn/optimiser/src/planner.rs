@@ -15,7 +15,7 @@ use crate::{
         pruning::{Pruned, pruned},
     },
     plan::{LayerPlan, ModelPlan, PlanKey, PlanOrigin, PlannedLayer},
-    search::{Candidate, Search},
+    search::{Candidate, SearchSpace},
 };
 use proctor_rnn_layer::{Cell, LayerShape, Machine, Schedule};
 
@@ -124,7 +124,7 @@ impl Planner {
         let start = Instant::now();
         let key = self.key(model, layers);
         let searches = self.searches(layers);
-        let best = |search: &Arc<Search>| LayerPlan {
+        let best = |search: &Arc<SearchSpace>| LayerPlan {
             schedule: search.candidates[0].schedule,
             measured: Vec::new(),
             unmeasured: Vec::new(),
@@ -146,14 +146,14 @@ impl Planner {
     }
 
     /// The search space of each layer. Cells of one kind share the pruned patterns, layers of one shape everything.
-    fn searches(&self, layers: &[PlannedLayer]) -> Vec<Arc<Search>> {
+    fn searches(&self, layers: &[PlannedLayer]) -> Vec<Arc<SearchSpace>> {
         let mut patterns: HashMap<Cell, Pruned> = HashMap::new();
-        let mut searches: HashMap<LayerShape, Arc<Search>> = HashMap::new();
+        let mut searches: HashMap<LayerShape, Arc<SearchSpace>> = HashMap::new();
         let mut search = |layer: &PlannedLayer| {
             let shape = &layer.shape;
             let of_shape = searches.entry(*shape).or_insert_with(|| {
                 let of_cell = patterns.entry(shape.cell).or_insert_with(|| pruned(&MmDag::of(shape.cell)));
-                Arc::new(Search::of_patterns(shape, &self.machine, self.threads_max, of_cell.clone()))
+                Arc::new(SearchSpace::of_patterns(shape, &self.machine, self.threads_max, of_cell.clone()))
             });
             Arc::clone(of_shape)
         };
@@ -164,11 +164,11 @@ impl Planner {
     fn calibrate_all(
         &self,
         key: &PlanKey,
-        searches: &[Arc<Search>],
+        searches: &[Arc<SearchSpace>],
         measure: MeasureLayer<'_>,
     ) -> Vec<LayerPlan> {
         let start = Instant::now();
-        let mut firsts: Vec<(usize, &Search)> = Vec::new();
+        let mut firsts: Vec<(usize, &SearchSpace)> = Vec::new();
         for (at, search) in searches.iter().enumerate() {
             if firsts.iter().all(|(_, first)| first.shape != search.shape) {
                 firsts.push((at, search));

@@ -136,7 +136,7 @@ pub struct Candidate {
     pub schedule: Schedule,
     /// Its predicted time.
     pub predicted_ns: f64,
-    /// The pattern from which it descends, a position in [`Search::patterns`].
+    /// The pattern from which it descends, a position in [`SearchSpace::patterns`].
     pub pattern: usize,
     /// Ways in which it goes beyond the paper; none for the paper's own.
     pub additions: Vec<Addition>,
@@ -189,7 +189,7 @@ pub struct Excluded {
 
 /// The search space of one layer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Search {
+pub struct SearchSpace {
     /// The layer.
     pub shape: LayerShape,
     /// Most threads of a schedule: `P` of the paper.
@@ -210,7 +210,7 @@ pub struct Search {
     pub left_out: BTreeMap<HandRule, usize>,
 }
 
-impl Search {
+impl SearchSpace {
     /// The search space of a layer on at most `threads_max` threads.
     #[must_use]
     pub fn new(shape: &LayerShape, machine: &Machine, threads_max: usize) -> Self {

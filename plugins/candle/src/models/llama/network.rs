@@ -15,7 +15,7 @@ use super::{
 use crate::{
     error::LoadError,
     models::tensors::{Expected, fit_inputs, fit_outputs},
-    network::{Call, LoadRequest, Network, Output},
+    network::{LoadRequest, Network, NetworkCall, Output},
 };
 
 /// A decoder with what it is used for.
@@ -67,7 +67,7 @@ pub(in crate::models) fn load(request: &LoadRequest<'_>) -> std::result::Result<
 }
 
 impl Network for Llama {
-    fn run(&self, call: &Call) -> Result<Vec<Output>> {
+    fn run(&self, call: &NetworkCall) -> Result<Vec<Output>> {
         let prompts = self.prompts(call)?;
         match &self.generation {
             None => Ok(vec![Output::Tensor(self.decoder.read_prompts(&prompts, None)?.0)]),
@@ -97,7 +97,7 @@ impl Network for Llama {
 
 impl Llama {
     /// The prompts of a batch without their padding.
-    fn prompts(&self, call: &Call) -> Result<Vec<Vec<u32>>> {
+    fn prompts(&self, call: &NetworkCall) -> Result<Vec<Vec<u32>>> {
         let [words, lengths] = self.places.map(|place| &call.inputs[place]);
         let lengths = lengths.flatten_all()?.to_vec1::<u32>()?;
         let vocabulary = self.decoder.config().vocab_size;
@@ -122,7 +122,7 @@ impl Llama {
 }
 
 impl Generation {
-    fn run(&self, decoder: &Decoder, call: &Call, prompts: &[Vec<u32>]) -> Result<Vec<Output>> {
+    fn run(&self, decoder: &Decoder, call: &NetworkCall, prompts: &[Vec<u32>]) -> Result<Vec<Output>> {
         let cache = self.caches.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let cache = match cache {
             Some(cache) => cache,
@@ -138,7 +138,7 @@ impl Generation {
     fn texts(
         &self,
         decoder: &Decoder,
-        call: &Call,
+        call: &NetworkCall,
         prompts: &[Vec<u32>],
         cache: &KvCache,
     ) -> Result<Vec<Vec<i32>>> {
@@ -177,7 +177,7 @@ impl Progress {
 
 /// Hands each search the logits of its texts, `[sample * text, word]`, and reports the first tokens that are known
 /// then.
-fn advance(searches: &mut [Progress], logits: &Tensor, call: &Call) -> Result<()> {
+fn advance(searches: &mut [Progress], logits: &Tensor, call: &NetworkCall) -> Result<()> {
     let logits = logits.flatten_all()?.to_vec1::<f32>()?;
     let share = logits.len() / searches.len();
     for (sample, (progress, logits)) in searches.iter_mut().zip(logits.chunks_exact(share)).enumerate() {

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     error::LoadError,
-    network::{Call, LoadRequest, Network, Output},
+    network::{LoadRequest, Network, NetworkCall, Output},
     precision::Precision,
     weights::Weights,
 };
@@ -88,11 +88,11 @@ fn prompt(index: u64) -> Vec<u32> {
     words[..length as usize].to_vec()
 }
 
-fn call(samples: &[(Vec<u32>, u32)]) -> Call {
+fn call(samples: &[(Vec<u32>, u32)]) -> NetworkCall {
     let tensor = |values: Vec<u32>, extent| Tensor::from_vec(values, (samples.len(), extent), &Device::Cpu);
     let words = samples.iter().flat_map(|(words, _)| words.clone()).collect();
     let lengths = samples.iter().map(|(_, length)| *length).collect();
-    Call {
+    NetworkCall {
         inputs: vec![tensor(words, PROMPT).unwrap(), tensor(lengths, 1).unwrap()],
         samples: (0..samples.len() as u64).map(ResponseId).collect(),
         indices: (100..100 + samples.len() as u64).map(SampleIndex).collect(),

@@ -10,7 +10,7 @@ use proctor_rnn_kernels::{DirectionWeights, Isa, PackedLinear};
 use proctor_rnn_layer::{Cell, Directions, Precision, Schedule};
 
 use crate::{
-    call::Call,
+    call::LayerCall,
     execution::workspace::Workspace,
     layer::{Layer, LayerError},
     sequences::{Sequences, SequencesMut},
@@ -147,7 +147,7 @@ impl Ablation {
             Stage::Fusion => self.state.run_fused(&self.fused, team, input, output),
             Stage::Partitioning => self.partitioned.run(team, input, output),
             Stage::Everything => {
-                let mut call = Call {
+                let mut call = LayerCall {
                     input: Sequences::time_major(input, time, batch, width),
                     lengths: None,
                     initial_hidden: None,

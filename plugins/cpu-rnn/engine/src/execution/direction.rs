@@ -10,7 +10,7 @@ use super::{
     split::{Share, Split},
     workspace::{DirectionSpace, ThreadSpace, Workspace, gates_stride},
 };
-use crate::{call::Call, spec::LayerSpec};
+use crate::{call::LayerCall, spec::LayerSpec};
 
 /// A call as the threads see it: plain pointers, because all of them write the output, each its own units of its own
 /// rows.
@@ -79,7 +79,7 @@ impl<'a> Job<'a> {
         chunk: usize,
         alternating: bool,
         workspace: &'a mut Workspace,
-        call: &'a mut Call<'_>,
+        call: &'a mut LayerCall<'_>,
     ) -> Self {
         let mut directions = [None; 2];
         for (direction, space) in directions.iter_mut().zip(&mut workspace.directions).take(cells.len()) {

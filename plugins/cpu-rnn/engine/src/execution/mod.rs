@@ -24,7 +24,7 @@ pub(crate) mod workspace;
 use proctor_rnn_kernels::PackedCell;
 use proctor_rnn_layer::{Schedule, Sweep};
 
-use crate::{call::Call, spec::LayerSpec, team::Team};
+use crate::{call::LayerCall, spec::LayerSpec, team::Team};
 use direction::Job;
 use meeting::Meeting;
 use split::Split;
@@ -37,7 +37,7 @@ pub(crate) fn run(
     schedule: &Schedule,
     team: &mut Team,
     workspace: &mut Workspace,
-    call: &mut Call<'_>,
+    call: &mut LayerCall<'_>,
 ) {
     let blocks = cells.first().map_or(0, PackedCell::blocks);
     let split = Split::new(schedule, team.threads(), cells.len(), blocks, call.input.batch());

@@ -4,7 +4,7 @@ use proctor_rnn_kernels::{Buffer, PackedCell};
 use proctor_rnn_layer::Cell;
 
 use super::{pipeline::Pipeline, split::Split};
-use crate::{call::Call, spec::LayerSpec};
+use crate::{call::LayerCall, spec::LayerSpec};
 
 /// Memory that one caller of a layer needs. Grows to the largest call and then allocates nothing.
 #[derive(Debug, Default)]
@@ -61,7 +61,7 @@ unsafe impl Sync for Workspace {}
 impl Workspace {
     /// Puts the rows in order: longest first, so that those still active at a step are a prefix; dealt to `parts`
     /// parts, each in order, so that each has its share of the long ones.
-    pub(super) fn order_rows(&mut self, call: &Call<'_>, parts: usize) {
+    pub(super) fn order_rows(&mut self, call: &LayerCall<'_>, parts: usize) {
         let (time, batch) = (call.input.time(), call.input.batch());
         self.order.clear();
         self.order.extend(0..batch);
@@ -83,7 +83,7 @@ impl Workspace {
     }
 
     /// Points each direction's rows into the tensors of a call, and makes room for the states.
-    pub(super) fn point(&mut self, spec: &LayerSpec, cells: &[PackedCell], call: &mut Call<'_>) {
+    pub(super) fn point(&mut self, spec: &LayerSpec, cells: &[PackedCell], call: &mut LayerCall<'_>) {
         // Never fewer: a layer of one direction may come between two of both.
         if self.directions.len() < cells.len() {
             self.directions.resize_with(cells.len(), DirectionSpace::default);
@@ -126,7 +126,7 @@ impl Workspace {
 
     /// Lays out a stage for hidden states if threads share rows of output that are not aligned to cache lines: where
     /// two of them write the same line at every step, it goes back and forth between their cores.
-    pub(super) fn stage(&mut self, split: &Split, cells: &[PackedCell], call: &Call<'_>) {
+    pub(super) fn stage(&mut self, split: &Split, cells: &[PackedCell], call: &LayerCall<'_>) {
         const LINE_BYTES: usize = 64;
         let batch = self.order.len();
         for (space, cell) in self.directions.iter_mut().zip(cells) {

@@ -37,8 +37,8 @@ struct Words {
 
 /// A region that has been started.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Opened {
-    pub(super) region: u64,
+pub(super) struct OpenRegion {
+    pub(super) number: u64,
     /// Whether a helper sleeps, which the caller then has to unpark.
     pub(super) somebody_sleeps: bool,
 }
@@ -53,10 +53,10 @@ impl Gate {
     }
 
     /// Starts a region. [caller]
-    pub(super) fn open(&self) -> Opened {
+    pub(super) fn open(&self) -> OpenRegion {
         // AcqRel: releases the work to the helpers; ordered after the announcement of each helper that sleeps.
         let before = self.state.0.fetch_add(ONE_REGION, Ordering::AcqRel);
-        Opened { region: before / ONE_REGION + 1, somebody_sleeps: !before.is_multiple_of(ONE_REGION) }
+        OpenRegion { number: before / ONE_REGION + 1, somebody_sleeps: !before.is_multiple_of(ONE_REGION) }
     }
 
     /// Waits for the region after number `seen` and returns its number. Sleeps once `patient` says no. [helper]
@@ -185,12 +185,12 @@ mod loom_tests {
         });
         for round in 1..=count {
             work.store(round, Ordering::Relaxed);
-            let opened = gate.open();
-            if opened.somebody_sleeps {
+            let region = gate.open();
+            if region.somebody_sleeps {
                 helper.thread().unpark();
             }
             if round < count {
-                assert!(!gate.close(opened.region));
+                assert!(!gate.close(region.number));
             }
         }
         helper.join().unwrap();

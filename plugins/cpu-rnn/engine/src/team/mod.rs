@@ -180,11 +180,11 @@ impl Team {
 
     /// Starts a region with the work that is laid ready and returns its number.
     fn open(&self) -> u64 {
-        let opened = self.shared.gate.open();
-        if opened.somebody_sleeps {
+        let region = self.shared.gate.open();
+        if region.somebody_sleeps {
             self.helpers.iter().for_each(|helper| helper.thread().unpark());
         }
-        opened.region
+        region.number
     }
 }
 

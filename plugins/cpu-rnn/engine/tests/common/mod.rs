@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use proctor_rnn_engine::{
-    Call, DirectionWeights, Layer, LayerSpec, Sequences, SequencesMut, Team, Workspace, reference,
+    DirectionWeights, Layer, LayerCall, LayerSpec, Sequences, SequencesMut, Team, Workspace, reference,
 };
 use proctor_rnn_kernels::Buffer;
 use proctor_rnn_layer::{Cell, Schedule};
@@ -74,7 +74,7 @@ impl Tensors {
     }
 
     /// Hands a call with these tensors, the output filled with rubbish before, to `run`.
-    pub fn call(&self, spec: &LayerSpec, run: impl FnOnce(&mut Call<'_>)) -> Outcome {
+    pub fn call(&self, spec: &LayerSpec, run: impl FnOnce(&mut LayerCall<'_>)) -> Outcome {
         let width = spec.directions.count() * spec.hidden;
         let states = self.batch * width;
         // On a cache line for every other batch size: only hidden states that are not go through a stage.
@@ -83,7 +83,7 @@ impl Tensors {
         let output = &mut room.values_mut()[skipped..];
         output.fill(f32::NAN);
         let [mut last_hidden, mut last_cell] = [(); 2].map(|()| vec![f32::NAN; states]);
-        let mut call = Call {
+        let mut call = LayerCall {
             input: Sequences::time_major(&self.input, self.time, self.batch, spec.input),
             lengths: self.lengths.as_deref(),
             initial_hidden: self.initial_hidden.as_deref(),

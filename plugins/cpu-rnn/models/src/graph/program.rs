@@ -96,7 +96,7 @@ enum DraftWork {
 }
 
 /// The plan in the making.
-struct Planner<'a> {
+struct ProgramPlanner<'a> {
     graph: &'a Graph,
     values: BTreeMap<ValueId, Value>,
     drafts: Vec<Draft>,
@@ -114,7 +114,8 @@ impl Program {
     /// If there are not as many shapes as inputs.
     pub fn new(graph: &Graph, shapes: &[Vec<usize>], schedule: ScheduleOf<'_>) -> Result<Self, NodeError> {
         assert_eq!(shapes.len(), graph.inputs.len(), "one shape for each input");
-        let mut planner = Planner { graph, values: BTreeMap::new(), drafts: Vec::new(), results: Vec::new() };
+        let mut planner =
+            ProgramPlanner { graph, values: BTreeMap::new(), drafts: Vec::new(), results: Vec::new() };
         for (index, (input, shape)) in graph.inputs.iter().zip(shapes).enumerate() {
             let what = format!("shape {shape:?} is too large");
             element_count(shape).ok_or(NodeError { node: format!("input \"{}\"", input.name), what })?;
@@ -150,7 +151,7 @@ impl Program {
     }
 }
 
-impl Planner<'_> {
+impl ProgramPlanner<'_> {
     fn plan(&mut self, index: usize, node: &Node, schedule: ScheduleOf<'_>) -> Result<(), String> {
         let inputs: Vec<Option<Value>> = node
             .inputs

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use proctor_rnn_engine::{
-    Call, DirectionWeights, Layer, LayerSpec, Sequences, SequencesMut, Team, Workspace,
+    DirectionWeights, Layer, LayerCall, LayerSpec, Sequences, SequencesMut, Team, Workspace,
 };
 use proctor_rnn_layer::{Cell, Directions, GruReset, Precision, Schedule};
 
@@ -162,7 +162,7 @@ impl Recurrent {
             _ => SequencesMut::time_major(&mut *y_room, time, batch, width),
         };
         let are_apart = self.batch_first && directions > 1;
-        let mut call = Call {
+        let mut call = LayerCall {
             input: self.sequences(x.reals(), [time, batch]),
             lengths,
             initial_hidden: initial(Self::INITIAL_HIDDEN, h_initial),

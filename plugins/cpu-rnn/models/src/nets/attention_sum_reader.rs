@@ -14,7 +14,7 @@ use crate::nets::layers::attention::dot::dot_scores;
 use crate::nets::layers::attention::sum::attention_sum;
 use crate::nets::layers::embedding::Embedding;
 use crate::nets::layers::softmax::softmax;
-use crate::nets::recurrent::{Calls, Expected, Pass, Planner, Recurrent, Runner};
+use crate::nets::recurrent::{CallSizes, Expected, LayerSource, Pass, Recurrent, Runner};
 use crate::safetensors::error::WeightsError;
 
 /// Sizes of a model.
@@ -82,19 +82,19 @@ impl Known for Sizes {
         vec![f32_spec("scores", &[self.candidates])]
     }
 
-    fn load(&self, planner: &mut Planner<'_, '_>) -> Result<Arc<dyn Model>, WeightsError> {
-        let batch_size_max = planner.batch_size_max;
+    fn load(&self, layer_source: &mut LayerSource<'_, '_>) -> Result<Arc<dyn Model>, WeightsError> {
+        let batch_size_max = layer_source.batch_size_max;
         let Sizes { vocabulary, width, hidden, .. } = *self;
-        let embedding = planner.embedding("embedding", vocabulary, width)?;
+        let embedding = layer_source.embedding("embedding", vocabulary, width)?;
         let cell = Cell::Gru(GruReset::AfterProduct);
         let mut layer = |prefix, sequences, time| {
             let expected = Expected { prefix, index: 0, cell, input: width, hidden, bidirectional: true };
             let batches = [sequences, batch_size_max * sequences];
-            planner.recurrent(expected, Calls { time, batches })
+            layer_source.recurrent(expected, CallSizes { time, batches })
         };
         let question = layer("question", 1, self.question)?;
         let context = layer("context", self.contexts, self.steps)?;
-        planner.plan([&question, &context]);
+        layer_source.plan([&question, &context]);
         Ok(Arc::new(Reader { sizes: *self, batch_size_max, embedding, question, context }))
     }
 }

@@ -19,7 +19,7 @@ use crate::nets::layers::embedding::Embedding;
 use crate::nets::layers::highway::Highway;
 use crate::nets::layers::softmax::softmax;
 use crate::nets::layers::{dot, weighted_sum};
-use crate::nets::recurrent::{Calls, Expected, Pass, Planner, Recurrent, Runner};
+use crate::nets::recurrent::{CallSizes, Expected, LayerSource, Pass, Recurrent, Runner};
 use crate::safetensors::error::WeightsError;
 
 /// Sizes of a model.
@@ -78,26 +78,26 @@ impl Known for Sizes {
         vec![f32_spec("start", &[self.context]), f32_spec("end", &[self.context])]
     }
 
-    fn load(&self, planner: &mut Planner<'_, '_>) -> Result<Arc<dyn Model>, WeightsError> {
-        let batch_size_max = planner.batch_size_max;
+    fn load(&self, layer_source: &mut LayerSource<'_, '_>) -> Result<Arc<dyn Model>, WeightsError> {
+        let batch_size_max = layer_source.batch_size_max;
         let Sizes { vocabulary, width, hidden, context: time, .. } = *self;
-        let embedding = planner.embedding("embedding", vocabulary, width)?;
+        let embedding = layer_source.embedding("embedding", vocabulary, width)?;
         let mut highway = |layer: usize| -> Result<Highway, WeightsError> {
-            let transform = planner.linear(&format!("highway.{layer}.transform"), width, width)?;
-            let gate = planner.linear(&format!("highway.{layer}.gate"), width, width)?;
+            let transform = layer_source.linear(&format!("highway.{layer}.transform"), width, width)?;
+            let gate = layer_source.linear(&format!("highway.{layer}.gate"), width, width)?;
             Ok(Highway::new(transform, gate, Activation::Relu))
         };
         let highway = [highway(0)?, highway(1)?];
         let mut layer = |prefix, index, input| {
             let expected = Expected { prefix, index, cell: Cell::Lstm, input, hidden, bidirectional: true };
-            planner.recurrent(expected, Calls { time, batches: [1, batch_size_max] })
+            layer_source.recurrent(expected, CallSizes { time, batches: [1, batch_size_max] })
         };
         let phrase = layer("phrase", 0, width)?;
         let modeling = [layer("modeling", 0, 8 * hidden)?, layer("modeling", 1, 2 * hidden)?];
         let output = layer("output", 0, 14 * hidden)?;
-        let attention = TwoWay::new(&planner.weights.take("attention.weight", &[6 * hidden])?);
-        let start = planner.weights.take("start.weight", &[10 * hidden])?;
-        let end = planner.weights.take("end.weight", &[10 * hidden])?;
+        let attention = TwoWay::new(&layer_source.weights.take("attention.weight", &[6 * hidden])?);
+        let start = layer_source.weights.take("start.weight", &[10 * hidden])?;
+        let end = layer_source.weights.take("end.weight", &[10 * hidden])?;
         let model = Bidaf {
             sizes: *self,
             batch_size_max,
@@ -110,7 +110,7 @@ impl Known for Sizes {
             start,
             end,
         };
-        planner.plan(model.layers());
+        layer_source.plan(model.layers());
         Ok(Arc::new(model))
     }
 }

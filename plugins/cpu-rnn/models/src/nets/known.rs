@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use proctor_vocabulary::{ElementType, TensorSpec};
 
-use super::recurrent::Planner;
+use super::recurrent::LayerSource;
 use crate::model::{MEMORY_BYTES_MAX, Model, RunError};
 use crate::safetensors::error::WeightsError;
 
@@ -17,7 +17,7 @@ pub(super) trait Known: fmt::Debug + Sync {
     fn outputs(&self) -> Vec<TensorSpec>;
 
     /// Takes the weights and plans the layers.
-    fn load(&self, planner: &mut Planner<'_, '_>) -> Result<Arc<dyn Model>, WeightsError>;
+    fn load(&self, layer_source: &mut LayerSource<'_, '_>) -> Result<Arc<dyn Model>, WeightsError>;
 }
 
 /// Refuses batches whose buffers of `values_per_sample` f32 values for each sample would be out of all proportion.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proctor_vocabulary::TensorSpec;
 
-use super::{attention_sum_reader, bidaf, gnmt, known::Known, recurrent::Planner, rnnt, text_similarity};
+use super::{attention_sum_reader, bidaf, gnmt, known::Known, recurrent::LayerSource, rnnt, text_similarity};
 use crate::load::{LoadError, LoadRequest};
 use crate::model::Model;
 use crate::safetensors::weights::{Weights, read_file};
@@ -69,8 +69,8 @@ impl Network {
         let mut weights = Weights::new(path, &bytes)?;
         let LoadRequest { precision, scheduler, .. } = *request;
         let batch_size_max = request.batch_size_max.max(1);
-        let mut planner = Planner { weights: &mut weights, precision, scheduler, batch_size_max };
-        let model = self.sizes.load(&mut planner)?;
+        let mut layer_source = LayerSource { weights: &mut weights, precision, scheduler, batch_size_max };
+        let model = self.sizes.load(&mut layer_source)?;
         weights.finish(|| format!("the model \"{}\"", self.id))?;
         Ok(model)
     }

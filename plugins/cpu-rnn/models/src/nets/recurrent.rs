@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use proctor_rnn_engine::{Call, Layer, Sequences, SequencesMut, Team, Workspace};
+use proctor_rnn_engine::{Layer, LayerCall, Sequences, SequencesMut, Team, Workspace};
 use proctor_rnn_layer::{Cell, Precision};
 
 use crate::dense::Dense;
@@ -12,7 +12,7 @@ use crate::safetensors::error::WeightsError;
 use crate::safetensors::weights::Weights;
 
 /// The source of a network's layers, and the scheduler of their calls.
-pub(super) struct Planner<'a, 'b> {
+pub(super) struct LayerSource<'a, 'b> {
     pub(super) weights: &'a mut Weights<'b>,
     pub(super) precision: Precision,
     pub(super) scheduler: &'a dyn Scheduler,
@@ -33,9 +33,9 @@ pub(super) struct Expected<'a> {
     pub(super) bidirectional: bool,
 }
 
-/// Calls of a layer: the largest number of steps, and the numbers of sequences to plan for, ascending.
+/// The calls of a layer: the largest number of steps, and the numbers of sequences to plan for, ascending.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Calls<const N: usize> {
+pub(super) struct CallSizes<const N: usize> {
     pub(super) time: usize,
     pub(super) batches: [usize; N],
 }
@@ -95,7 +95,7 @@ pub(super) struct Step<'a> {
     pub(super) next_cell: &'a mut [f32],
 }
 
-impl Planner<'_, '_> {
+impl LayerSource<'_, '_> {
     /// Takes a layer out of the file and plans it.
     ///
     /// # Errors
@@ -103,7 +103,7 @@ impl Planner<'_, '_> {
     pub(super) fn recurrent<const N: usize>(
         &mut self,
         expected: Expected<'_>,
-        calls: Calls<N>,
+        calls: CallSizes<N>,
     ) -> Result<Recurrent, WeightsError> {
         let Expected { prefix, index, cell, input, hidden, bidirectional } = expected;
         let units = format!("{prefix}.weight_hh_l{index}");
@@ -164,7 +164,7 @@ impl Recurrent {
             return Ok(());
         }
         let Pass { input, lengths, time, output, last_hidden, last_cell } = pass;
-        let mut call = Call {
+        let mut call = LayerCall {
             input: Sequences::sample_major(input, time, sequences, self.layer.spec().input),
             lengths: Some(lengths),
             initial_hidden: None,
@@ -183,7 +183,7 @@ impl Recurrent {
     pub(super) fn step(&self, runner: &mut Runner, step: Step<'_>) -> Result<(), RunError> {
         let Step { input, hidden, cell, next_hidden, next_cell } = step;
         let rows = next_hidden.len() / self.width();
-        let mut call = Call {
+        let mut call = LayerCall {
             input: Sequences::time_major(input, 1, rows, self.layer.spec().input),
             lengths: None,
             initial_hidden: Some(hidden),
@@ -218,7 +218,7 @@ impl Recurrent {
     }
 }
 
-impl Planner<'_, '_> {
+impl LayerSource<'_, '_> {
     /// Takes a table of vectors out of the file: `{prefix}.weight` `[vocabulary, width]`.
     pub(super) fn embedding(
         &mut self,

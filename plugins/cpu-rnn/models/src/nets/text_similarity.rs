@@ -15,7 +15,7 @@ use crate::nets::layers::cosine::cosine;
 use crate::nets::layers::embedding::Embedding;
 use crate::nets::layers::perceptron::{Perceptron, PerceptronRoom};
 use crate::nets::layers::pooling::max_over_time;
-use crate::nets::recurrent::{Calls, Expected, Pass, Planner, Recurrent, Runner};
+use crate::nets::recurrent::{CallSizes, Expected, LayerSource, Pass, Recurrent, Runner};
 use crate::safetensors::error::WeightsError;
 
 /// Sizes of a model.
@@ -82,16 +82,17 @@ impl Known for Sizes {
         vec![f32_spec("scores", &[self.documents])]
     }
 
-    fn load(&self, planner: &mut Planner<'_, '_>) -> Result<Arc<dyn Model>, WeightsError> {
-        let batch_size_max = planner.batch_size_max;
+    fn load(&self, layer_source: &mut LayerSource<'_, '_>) -> Result<Arc<dyn Model>, WeightsError> {
+        let batch_size_max = layer_source.batch_size_max;
         let Sizes { vocabulary, width, hidden, dense, steps, .. } = *self;
-        let embedding = planner.embedding("embedding", vocabulary, width)?;
+        let embedding = layer_source.embedding("embedding", vocabulary, width)?;
         let cell = Cell::Gru(GruReset::AfterProduct);
         let expected = Expected { prefix: "gru", index: 0, cell, input: width, hidden, bidirectional: true };
         let batches = [self.texts(), batch_size_max * self.texts()];
-        let encoder = planner.recurrent(expected, Calls { time: steps, batches })?;
-        let dense = Perceptron::new(vec![(planner.linear("dense", 2 * hidden, dense)?, Activation::Tanh)]);
-        planner.plan([&encoder]);
+        let encoder = layer_source.recurrent(expected, CallSizes { time: steps, batches })?;
+        let dense =
+            Perceptron::new(vec![(layer_source.linear("dense", 2 * hidden, dense)?, Activation::Tanh)]);
+        layer_source.plan([&encoder]);
         Ok(Arc::new(TextSimilarity { sizes: *self, batch_size_max, embedding, encoder, dense }))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use proctor_rnn_engine::{Call, Layer, Sequences, SequencesMut, Team, Workspace};
+use proctor_rnn_engine::{Layer, LayerCall, Sequences, SequencesMut, Team, Workspace};
 use proctor_rnn_layer::{Cell, GruReset, Precision, RnnActivation};
 
 use crate::batch::{Places, check_batch, check_size};
@@ -235,7 +235,7 @@ impl StackInstance {
         };
         let last_hidden = (is_last && model.settings.output == StackOutput::Last)
             .then(|| &mut self.last_states[..size * output_width]);
-        let mut call = Call {
+        let mut call = LayerCall {
             input,
             lengths: None,
             initial_hidden: None,

@@ -29,7 +29,7 @@ fn lstm(input: usize, hidden: usize, batch: usize, time: usize) -> LayerShape {
 }
 
 fn first(shape: LayerShape) -> Schedule {
-    Search::new(&shape, &machine(2), 2).candidates[0].schedule
+    SearchSpace::new(&shape, &machine(2), 2).candidates[0].schedule
 }
 
 #[test]
@@ -56,7 +56,8 @@ fn every_candidate_can_be_executed_and_is_there_once() {
                 for threads in [1, 2, 3, 8, 64] {
                     let shape = LayerShape { cell, directions, ..lstm(64, hidden, batch, time) };
                     let patterns = patterns.clone();
-                    let all = Search::of_patterns(&shape, &machine(threads), threads, patterns).candidates;
+                    let all =
+                        SearchSpace::of_patterns(&shape, &machine(threads), threads, patterns).candidates;
                     assert!(!all.is_empty());
                     for (at, candidate) in all.iter().enumerate() {
                         check(&shape, &candidate.schedule, threads).unwrap();
@@ -73,14 +74,14 @@ fn every_candidate_can_be_executed_and_is_there_once() {
 
 #[test]
 fn one_core_is_never_given_two_threads() {
-    let all = Search::new(&lstm(64, 256, 10, 100), &machine(1), 8);
+    let all = SearchSpace::new(&lstm(64, 256, 10, 100), &machine(1), 8);
     assert!(all.candidates.iter().all(|candidate| candidate.schedule.threads == 1));
     assert_eq!(all.excluded, []);
 }
 
 #[test]
 fn what_is_not_executed_is_shown_with_what_it_would_move() {
-    let all = Search::new(&lstm(64, 256, 10, 100), &machine(4), 4).excluded;
+    let all = SearchSpace::new(&lstm(64, 256, 10, 100), &machine(4), 4).excluded;
     let of = |x_i, x_j, x_k| all.iter().find(|one| one.partition == Partition { x_i, x_j, x_k });
     let cut_sum = of(1, 1, 4).unwrap();
     let columns = movement(
@@ -112,10 +113,10 @@ fn schedules_that_cannot_run_are_refused() {
 }
 
 /// The search space of an LSTM without some of its kept patterns.
-fn without(shape: &LayerShape, patterns: &Pruned, is_dropped: impl Fn(&Pattern) -> bool) -> Search {
+fn without(shape: &LayerShape, patterns: &Pruned, is_dropped: impl Fn(&Pattern) -> bool) -> SearchSpace {
     let mut left = patterns.clone();
     left.kept.retain(|pattern| !is_dropped(pattern));
-    Search::of_patterns(shape, &machine(2), 2, left)
+    SearchSpace::of_patterns(shape, &machine(2), 2, left)
 }
 
 #[test]
@@ -123,7 +124,7 @@ fn a_pattern_that_is_taken_away_takes_its_schedules_with_it() {
     for shape in [lstm(64, 256, 1, 100), lstm(64, 64, 10, 100), lstm(1024, 1024, 20, 100)] {
         let dag = MmDag::of(shape.cell);
         let patterns = pruned(&dag);
-        let all = Search::of_patterns(&shape, &machine(2), 2, patterns.clone());
+        let all = SearchSpace::of_patterns(&shape, &machine(2), 2, patterns.clone());
         for (number, FusedPattern { pattern, inputs, .. }) in all.patterns.iter().enumerate() {
             let left = without(&shape, &patterns, |other| other == pattern);
             let of_pattern: Vec<Schedule> = all
@@ -149,7 +150,7 @@ fn a_pattern_that_is_taken_away_takes_its_schedules_with_it() {
 fn the_counts_are_those_of_the_paper_and_additions_are_counted_apart() {
     for cores in [1, 2, 4, 24] {
         let shape = lstm(64, 1024, 20, 100);
-        let search = Search::new(&shape, &machine(cores), cores);
+        let search = SearchSpace::new(&shape, &machine(cores), cores);
         // "For LSTMs, Q < 20", and P x Q configurations.
         let patterns = search.pruned.kept.len();
         assert!(patterns < 20, "Q is {patterns}");
@@ -178,7 +179,7 @@ fn the_counts_are_those_of_the_paper_and_additions_are_counted_apart() {
 
 #[test]
 fn both_patterns_are_one_at_a_single_step() {
-    let search = Search::new(&lstm(256, 256, 1, 1), &machine(2), 2);
+    let search = SearchSpace::new(&lstm(256, 256, 1, 1), &machine(2), 2);
     assert!(search.candidates.iter().all(|one| one.schedule.chunk == Chunk::WholeSequence));
     assert_eq!(search.of_paper().count(), search.degrees.len());
 }
@@ -194,7 +195,7 @@ fn schedules_that_have_won_are_candidates() {
         (lstm(64, 64, 1, 100), Schedule { mapping: Mapping::Phases, chunk: Chunk::Steps(12), ..columns }),
         (lstm(256, 256, 1, 1), columns),
     ] {
-        let search = Search::new(&shape, &machine(2), 2);
+        let search = SearchSpace::new(&shape, &machine(2), 2);
         assert!(search.candidate(&schedule).is_some(), "{schedule:?}");
     }
 }

@@ -14,7 +14,7 @@ use crate::nets::layers::beam::search::{Row, Scorer};
 use crate::nets::layers::embedding::Embedding;
 use crate::nets::layers::softmax::softmax;
 use crate::nets::layers::weighted_sum;
-use crate::nets::recurrent::{Calls, Expected, Planner, Recurrent, Runner, Step};
+use crate::nets::recurrent::{CallSizes, Expected, LayerSource, Recurrent, Runner, Step};
 use crate::safetensors::error::WeightsError;
 
 #[derive(Debug)]
@@ -77,16 +77,16 @@ impl Decoding {
 }
 
 impl Decoder {
-    pub(super) fn load(sizes: Sizes, planner: &mut Planner<'_, '_>) -> Result<Self, WeightsError> {
+    pub(super) fn load(sizes: Sizes, layer_source: &mut LayerSource<'_, '_>) -> Result<Self, WeightsError> {
         let Sizes { vocabulary, hidden, beam, .. } = sizes;
-        let embedding = planner.embedding("decoder.embedding", vocabulary, hidden)?;
-        let memory = planner.matrix("attention.memory", hidden, hidden)?;
-        let query = planner.matrix("attention.query", hidden, hidden)?;
-        let v = planner.weights.take("attention.v", &[hidden])?;
-        let g = planner.weights.take("attention.g", &[1])?[0];
-        let energy = Additive::normed(v, g, planner.weights.take("attention.bias", &[hidden])?);
+        let embedding = layer_source.embedding("decoder.embedding", vocabulary, hidden)?;
+        let memory = layer_source.matrix("attention.memory", hidden, hidden)?;
+        let query = layer_source.matrix("attention.query", hidden, hidden)?;
+        let v = layer_source.weights.take("attention.v", &[hidden])?;
+        let g = layer_source.weights.take("attention.g", &[1])?[0];
+        let energy = Additive::normed(v, g, layer_source.weights.take("attention.bias", &[hidden])?);
         // The first step of a sample has one row, the others a row for each hypothesis.
-        let calls = Calls { time: 1, batches: [1, beam.width, planner.batch_size_max * beam.width] };
+        let calls = CallSizes { time: 1, batches: [1, beam.width, layer_source.batch_size_max * beam.width] };
         let mut layer = |index: usize| {
             let prefix = &format!("decoder.lstm{index}");
             let expected = Expected {
@@ -97,10 +97,10 @@ impl Decoder {
                 hidden,
                 bidirectional: false,
             };
-            planner.recurrent(expected, calls)
+            layer_source.recurrent(expected, calls)
         };
         let layers = [layer(0)?, layer(1)?, layer(2)?, layer(3)?];
-        let output = planner.matrix("decoder.output", hidden, vocabulary)?;
+        let output = layer_source.matrix("decoder.output", hidden, vocabulary)?;
         Ok(Self { sizes, embedding, memory, query, energy, layers, output })
     }
 

@@ -6,7 +6,7 @@ use super::{LAYERS, RESIDUAL_FROM, Sizes};
 use crate::model::RunError;
 use crate::nets::known::zeros;
 use crate::nets::layers::embedding::Embedding;
-use crate::nets::recurrent::{Calls, Expected, Pass, Planner, Recurrent, Runner};
+use crate::nets::recurrent::{CallSizes, Expected, LayerSource, Pass, Recurrent, Runner};
 use crate::safetensors::error::WeightsError;
 
 #[derive(Debug)]
@@ -43,16 +43,16 @@ impl Encoding {
 }
 
 impl Encoder {
-    pub(super) fn load(sizes: Sizes, planner: &mut Planner<'_, '_>) -> Result<Self, WeightsError> {
+    pub(super) fn load(sizes: Sizes, layer_source: &mut LayerSource<'_, '_>) -> Result<Self, WeightsError> {
         let Sizes { vocabulary, hidden, source, .. } = sizes;
-        let embedding = planner.embedding("encoder.embedding", vocabulary, hidden)?;
-        let calls = Calls { time: source, batches: [1, planner.batch_size_max] };
+        let embedding = layer_source.embedding("encoder.embedding", vocabulary, hidden)?;
+        let calls = CallSizes { time: source, batches: [1, layer_source.batch_size_max] };
         let mut layer = |index: usize| {
             let prefix = &format!("encoder.lstm{index}");
             let input = if index == 1 { 2 * hidden } else { hidden };
             let bidirectional = index == 0;
             let expected = Expected { prefix, index: 0, cell: Cell::Lstm, input, hidden, bidirectional };
-            planner.recurrent(expected, calls)
+            layer_source.recurrent(expected, calls)
         };
         let layers = [layer(0)?, layer(1)?, layer(2)?, layer(3)?];
         Ok(Self { embedding, layers })

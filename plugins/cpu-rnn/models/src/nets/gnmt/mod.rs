@@ -19,7 +19,7 @@ use crate::nets::known::{Known, check_memory, i32_spec};
 use crate::nets::layers::beam::hypotheses::Beam;
 use crate::nets::layers::beam::options::BeamOptions;
 use crate::nets::layers::beam::search::{Row, search};
-use crate::nets::recurrent::{Planner, Recurrent, Runner};
+use crate::nets::recurrent::{LayerSource, Recurrent, Runner};
 use crate::safetensors::error::WeightsError;
 use decoder::{Decoder, Decoding, Steps};
 use encoder::{Encoder, Encoding};
@@ -88,11 +88,11 @@ impl Known for Sizes {
         vec![i32_spec("tokens", &[self.steps_max(self.source)])]
     }
 
-    fn load(&self, planner: &mut Planner<'_, '_>) -> Result<Arc<dyn Model>, WeightsError> {
-        let encoder = Encoder::load(*self, planner)?;
-        let decoder = Decoder::load(*self, planner)?;
-        planner.plan(encoder.layers().chain(decoder.layers()));
-        Ok(Arc::new(Gnmt { sizes: *self, batch_size_max: planner.batch_size_max, encoder, decoder }))
+    fn load(&self, layer_source: &mut LayerSource<'_, '_>) -> Result<Arc<dyn Model>, WeightsError> {
+        let encoder = Encoder::load(*self, layer_source)?;
+        let decoder = Decoder::load(*self, layer_source)?;
+        layer_source.plan(encoder.layers().chain(decoder.layers()));
+        Ok(Arc::new(Gnmt { sizes: *self, batch_size_max: layer_source.batch_size_max, encoder, decoder }))
     }
 }
 

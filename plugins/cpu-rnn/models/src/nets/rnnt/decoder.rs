@@ -10,7 +10,7 @@ use crate::model::RunError;
 use crate::nets::known::zeros;
 use crate::nets::layers::activation::Activation;
 use crate::nets::layers::embedding::Embedding;
-use crate::nets::recurrent::{Calls, Planner, Recurrent, Runner, Step};
+use crate::nets::recurrent::{CallSizes, LayerSource, Recurrent, Runner, Step};
 use crate::safetensors::error::WeightsError;
 
 #[derive(Debug)]
@@ -81,14 +81,14 @@ impl Decoding {
 }
 
 impl Decoder {
-    pub(super) fn load(sizes: Sizes, planner: &mut Planner<'_, '_>) -> Result<Self, WeightsError> {
+    pub(super) fn load(sizes: Sizes, layer_source: &mut LayerSource<'_, '_>) -> Result<Self, WeightsError> {
         let Sizes { hidden, prediction, joint, labels, .. } = sizes;
-        let embedding = planner.embedding("prediction.embed", labels, prediction)?;
-        let calls = Calls { time: 1, batches: [1, planner.batch_size_max] };
-        let layers = stack(planner, "prediction.dec_rnn.lstm", [prediction; 2], prediction, calls)?;
+        let embedding = layer_source.embedding("prediction.embed", labels, prediction)?;
+        let calls = CallSizes { time: 1, batches: [1, layer_source.batch_size_max] };
+        let layers = stack(layer_source, "prediction.dec_rnn.lstm", [prediction; 2], prediction, calls)?;
         let width = hidden + prediction;
-        let weight = planner.weights.take("joint.net.0.weight", &[joint, width])?;
-        let bias = planner.weights.take("joint.net.0.bias", &[joint])?;
+        let weight = layer_source.weights.take("joint.net.0.weight", &[joint, width])?;
+        let bias = layer_source.weights.take("joint.net.0.bias", &[joint])?;
         let columns = |start: usize, count: usize| -> Vec<f32> {
             weight.chunks_exact(width).flat_map(|row| &row[start..start + count]).copied().collect()
         };
@@ -98,7 +98,7 @@ impl Decoder {
             layers,
             of_frame: Dense::new(&columns(0, hidden), &bias, hidden),
             of_prediction: Dense::new(&columns(hidden, prediction), &[], prediction),
-            last: planner.linear("joint.net.3", joint, labels + 1)?,
+            last: layer_source.linear("joint.net.3", joint, labels + 1)?,
         })
     }
 

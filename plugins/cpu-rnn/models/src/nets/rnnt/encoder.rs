@@ -4,7 +4,7 @@ use super::{STACKED, Sizes, stack};
 use crate::batch::check_size;
 use crate::model::{Batch, RunError};
 use crate::nets::known::zeros;
-use crate::nets::recurrent::{Calls, Pass, Planner, Recurrent, Runner};
+use crate::nets::recurrent::{CallSizes, LayerSource, Pass, Recurrent, Runner};
 use crate::safetensors::error::WeightsError;
 
 #[derive(Debug)]
@@ -42,13 +42,14 @@ impl Encoding {
 }
 
 impl Encoder {
-    pub(super) fn load(sizes: Sizes, planner: &mut Planner<'_, '_>) -> Result<Self, WeightsError> {
+    pub(super) fn load(sizes: Sizes, layer_source: &mut LayerSource<'_, '_>) -> Result<Self, WeightsError> {
         let Sizes { width, hidden, rows, .. } = sizes;
-        let batches = [1, planner.batch_size_max];
-        let calls = |time| Calls { time, batches };
-        let pre = stack(planner, "encoder.pre_rnn.lstm", [width, hidden], hidden, calls(rows))?;
+        let batches = [1, layer_source.batch_size_max];
+        let calls = |time| CallSizes { time, batches };
+        let pre = stack(layer_source, "encoder.pre_rnn.lstm", [width, hidden], hidden, calls(rows))?;
         let inputs = [STACKED * hidden, hidden, hidden];
-        let post = stack(planner, "encoder.post_rnn.lstm", inputs, hidden, calls(rows.div_ceil(STACKED)))?;
+        let post =
+            stack(layer_source, "encoder.post_rnn.lstm", inputs, hidden, calls(rows.div_ceil(STACKED)))?;
         Ok(Self { sizes, pre, post })
     }
 

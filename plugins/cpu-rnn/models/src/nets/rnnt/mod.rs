@@ -16,7 +16,7 @@ use proctor_vocabulary::TensorSpec;
 use super::{
     inputs::{checked_length, write_words},
     known::{Known, check_memory, f32_spec, i32_spec},
-    recurrent::{Calls, Expected, Planner, Recurrent, Runner},
+    recurrent::{CallSizes, Expected, LayerSource, Recurrent, Runner},
 };
 use crate::batch::check_batch;
 use crate::model::{Batch, Instance, Model, RunError};
@@ -76,26 +76,26 @@ impl Known for Sizes {
         vec![i32_spec("tokens", &[self.room])]
     }
 
-    fn load(&self, planner: &mut Planner<'_, '_>) -> Result<Arc<dyn Model>, WeightsError> {
-        let encoder = Encoder::load(*self, planner)?;
-        let decoder = Decoder::load(*self, planner)?;
-        planner.plan(encoder.layers().chain(decoder.layers()));
-        Ok(Arc::new(Rnnt { sizes: *self, batch_size_max: planner.batch_size_max, encoder, decoder }))
+    fn load(&self, layer_source: &mut LayerSource<'_, '_>) -> Result<Arc<dyn Model>, WeightsError> {
+        let encoder = Encoder::load(*self, layer_source)?;
+        let decoder = Decoder::load(*self, layer_source)?;
+        layer_source.plan(encoder.layers().chain(decoder.layers()));
+        Ok(Arc::new(Rnnt { sizes: *self, batch_size_max: layer_source.batch_size_max, encoder, decoder }))
     }
 }
 
 /// Takes the layers of a stack, each from its own input width.
 fn stack<const N: usize>(
-    planner: &mut Planner<'_, '_>,
+    layer_source: &mut LayerSource<'_, '_>,
     prefix: &str,
     inputs: [usize; N],
     hidden: usize,
-    calls: Calls<2>,
+    calls: CallSizes<2>,
 ) -> Result<[Recurrent; N], WeightsError> {
     let mut layers = Vec::with_capacity(N);
     for (index, input) in inputs.into_iter().enumerate() {
         let expected = Expected { prefix, index, cell: Cell::Lstm, input, hidden, bidirectional: false };
-        layers.push(planner.recurrent(expected, calls)?);
+        layers.push(layer_source.recurrent(expected, calls)?);
     }
     Ok(layers.try_into().expect("one layer for each input"))
 }
