@@ -131,6 +131,13 @@ impl Module {
         let parent = path.split_last().map_or(&[][..], |(_, parent)| parent);
         imports.extend(paths_after(&code, "super::", parent));
         let own = paths_after(&code, "self::", path);
+        // What the code names by way of an imported module.
+        let through: Vec<Path> = imports
+            .iter()
+            .filter(|import| !import.is_reexport)
+            .flat_map(|import| below(import, &code))
+            .collect();
+        imports.extend(through);
         let passed_on = code.match_indices("pub use ").chain(code.match_indices(") use "));
         let passed_on = passed_on.flat_map(|(start, keyword)| leaves(&code[start + keyword.len()..]));
         // What comes from another crate is at home where this crate names it.
@@ -184,8 +191,8 @@ fn paths_after(code: &str, prefix: &str, base: &[String]) -> Vec<Path> {
         if before.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '$' || c == ':') {
             continue;
         }
-        let statement = before.rsplit([';', '}']).next().unwrap_or(before).trim_start();
-        let is_reexport = statement.starts_with("pub") && statement.contains("use");
+        let visibility = before.strip_suffix("use ").map(str::trim_end);
+        let is_reexport = visibility.is_some_and(|before| before.ends_with("pub") || before.ends_with(')'));
         let line = before.lines().count().max(1);
         for leaf in leaves(&code[start + prefix.len()..]) {
             let mut base = base.to_vec();
@@ -199,6 +206,13 @@ fn paths_after(code: &str, prefix: &str, base: &[String]) -> Vec<Path> {
         }
     }
     paths
+}
+
+/// Returns the paths of the code that begin with the last name of an import, as `b::c` does after `use crate::a::b`.
+fn below(import: &Path, code: &str) -> Vec<Path> {
+    let Some((name, _)) = import.segments.split_last() else { return Vec::new() };
+    let found = paths_after(code, &format!("{name}::"), &import.segments);
+    found.into_iter().filter(|path| path.segments.len() > import.segments.len()).collect()
 }
 
 /// Returns the paths that a tree of imports stands for, such as `a::b` and `a::c` for `a::{b, c as d}`.
@@ -255,7 +269,10 @@ fn a_detour_and_a_circle_are_found() {
             "mod child;\nuse crate::b::B;\npub(crate) use child::Inner;\nuse self::child::inner;\npub struct A;\n",
         ),
         ("a/child.rs", "use super::A;\npub(crate) struct Inner;\n"),
-        ("b.rs", "use crate::{A, thread};\nuse crate::a::{Inner, A as Other};\npub struct B;\n"),
+        (
+            "b.rs",
+            "use crate::{A, a, thread};\nuse crate::a::{Inner, A as Other};\npub struct B;\nfn f() { a::Inner; }\n",
+        ),
     ];
     let modules = sources.iter().map(|(path, text)| {
         let module_path = module_path(path).unwrap();
@@ -263,7 +280,7 @@ fn a_detour_and_a_circle_are_found() {
         (module_path, module)
     });
     let found = Crate { modules: modules.collect() };
-    assert_eq!(found.detours(), ["b.rs:1: crate::A", "b.rs:2: crate::a::Inner"]);
+    assert_eq!(found.detours(), ["b.rs:1: crate::A", "b.rs:2: crate::a::Inner", "b.rs:4: crate::a::Inner"]);
     assert_eq!(found.circles(), [["a/mod.rs", "b.rs"]]);
 }
 

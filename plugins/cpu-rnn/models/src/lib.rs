@@ -11,9 +11,11 @@ mod load;
 mod model;
 pub mod nets;
 pub mod onnx;
+mod request;
 pub mod safetensors;
 
 pub use batch::Places;
 pub use dense::Dense;
-pub use load::{LoadError, LoadRequest, load};
+pub use load::load;
 pub use model::{Batch, Instance, LayerCalls, Model, Plans, RunError, Scheduler, SingleThread};
+pub use request::{LoadError, LoadRequest};

@@ -1,75 +1,24 @@
 //! From the files of a benchmark's model to something that runs.
 
-use std::{path::Path, sync::Arc};
+use std::sync::Arc;
 
-use proctor_rnn_layer::{GruReset, Precision};
+use proctor_rnn_layer::GruReset;
 use proctor_vocabulary::{ElementType, TensorSpec};
 
-use crate::model::{Model, Scheduler};
-use crate::nets;
-use crate::onnx::error::OnnxError;
+use crate::model::Model;
+use crate::nets::network;
 use crate::onnx::fit::Mismatch;
-use crate::onnx::read::ReadOptions;
-use crate::onnx::{self};
-use crate::safetensors::error::WeightsError;
+use crate::onnx::model::prepare;
+use crate::onnx::read::{self, ReadOptions};
+use crate::request::{LoadError, LoadRequest};
 use crate::safetensors::stack::{Stack, StackOutput, StackSettings};
-
-/// The model to be loaded, and how it will be used.
-#[derive(Clone, Copy)]
-pub struct LoadRequest<'a> {
-    /// Id of the model, such as `digits-lstm`. The networks are found by it; for all others the file says everything.
-    pub model: &'a str,
-    /// The file of weights, if there is one.
-    pub safetensors: Option<&'a Path>,
-    /// The ONNX file, if there is one.
-    pub onnx: Option<&'a Path>,
-    /// Input tensors of one sample.
-    pub inputs: &'a [TensorSpec],
-    /// Output tensors of one sample.
-    pub outputs: &'a [TensorSpec],
-    /// Largest batch; at least 1.
-    pub batch_size_max: usize,
-    /// Number format of the weights.
-    pub precision: Precision,
-    /// Convention of a GRU in a file that does not say it.
-    pub reset: GruReset,
-    /// Chooses how layers run.
-    pub scheduler: &'a dyn Scheduler,
-}
-
-/// Why a model cannot be loaded.
-#[derive(Debug, thiserror::Error)]
-pub enum LoadError {
-    /// No file of a format that can be read.
-    #[error("model \"{model}\" comes without a {formats} file")]
-    NoFile {
-        /// The model.
-        model: String,
-        /// The formats that would be read.
-        formats: &'static str,
-    },
-    /// The file holds another model than the benchmark's tensors are for.
-    #[error("the model {has}, but the benchmark {wants}")]
-    Tensors {
-        /// The model's side: what it takes or gives, in words.
-        has: String,
-        /// The benchmark's side: what it has or wants, in words.
-        wants: String,
-    },
-    /// The safetensors file cannot be used.
-    #[error(transparent)]
-    Weights(#[from] WeightsError),
-    /// The ONNX file cannot be used.
-    #[error(transparent)]
-    Onnx(#[from] OnnxError),
-}
 
 /// Loads a model and plans its layers.
 ///
 /// # Errors
 /// A [`LoadError`] that names what does not fit.
 pub fn load(request: &LoadRequest<'_>) -> Result<Arc<dyn Model>, LoadError> {
-    if let Some(network) = nets::find(request.model) {
+    if let Some(network) = network::find(request.model) {
         return network.load(request);
     }
     if let Some(path) = request.safetensors {
@@ -83,9 +32,9 @@ pub fn load(request: &LoadRequest<'_>) -> Result<Arc<dyn Model>, LoadError> {
     }
     if let Some(path) = request.onnx {
         let options = ReadOptions { precision: request.precision, ..ReadOptions::default() };
-        let graph = onnx::load(path, &options)?;
+        let graph = read::load(path, &options)?;
         let model =
-            onnx::prepare(graph, request.inputs, request.outputs, request.batch_size_max, request.scheduler);
+            prepare(graph, request.inputs, request.outputs, request.batch_size_max, request.scheduler);
         return model.map_err(|Mismatch { has, wants }| LoadError::Tensors { has, wants });
     }
     Err(LoadError::NoFile { model: request.model.to_owned(), formats: "safetensors or onnx" })

@@ -13,7 +13,7 @@ mod gnmt;
 mod inputs;
 mod known;
 pub mod layers;
-mod network;
+pub(crate) mod network;
 pub(crate) mod recurrent;
 mod rnnt;
 mod text_similarity;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use proctor_vocabulary::TensorSpec;
 
 use super::{attention_sum_reader, bidaf, gnmt, known::Known, recurrent::LayerSource, rnnt, text_similarity};
-use crate::load::{LoadError, LoadRequest};
 use crate::model::Model;
+use crate::request::{LoadError, LoadRequest};
 use crate::safetensors::weights::{Weights, read_file};
 
 /// Every network by its id. A `-tiny` one is the same code with small sizes, for tests.

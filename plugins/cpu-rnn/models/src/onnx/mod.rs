@@ -6,13 +6,12 @@
 mod attributes;
 pub(crate) mod error;
 pub(crate) mod fit;
-mod model;
+pub(crate) mod model;
 mod node;
 pub(crate) mod read;
 pub(crate) mod tensor;
 
 pub use error::OnnxError;
-pub(crate) use model::prepare;
 pub use read::{ReadOptions, from_bytes, input_names, load};
 pub use tensor::tensor_from_bytes;
 

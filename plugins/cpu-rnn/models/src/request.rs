@@ -1,0 +1,60 @@
+//! A model to be loaded, and the reasons why it cannot be.
+
+use std::path::Path;
+
+use proctor_rnn_layer::{GruReset, Precision};
+use proctor_vocabulary::TensorSpec;
+
+use crate::model::Scheduler;
+use crate::onnx::error::OnnxError;
+use crate::safetensors::error::WeightsError;
+
+/// The model to be loaded, and how it will be used.
+#[derive(Clone, Copy)]
+pub struct LoadRequest<'a> {
+    /// Id of the model, such as `digits-lstm`. The networks are found by it; for all others the file says everything.
+    pub model: &'a str,
+    /// The file of weights, if there is one.
+    pub safetensors: Option<&'a Path>,
+    /// The ONNX file, if there is one.
+    pub onnx: Option<&'a Path>,
+    /// Input tensors of one sample.
+    pub inputs: &'a [TensorSpec],
+    /// Output tensors of one sample.
+    pub outputs: &'a [TensorSpec],
+    /// Largest batch; at least 1.
+    pub batch_size_max: usize,
+    /// Number format of the weights.
+    pub precision: Precision,
+    /// Convention of a GRU in a file that does not say it.
+    pub reset: GruReset,
+    /// Chooses how layers run.
+    pub scheduler: &'a dyn Scheduler,
+}
+
+/// Why a model cannot be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// No file of a format that can be read.
+    #[error("model \"{model}\" comes without a {formats} file")]
+    NoFile {
+        /// The model.
+        model: String,
+        /// The formats that would be read.
+        formats: &'static str,
+    },
+    /// The file holds another model than the benchmark's tensors are for.
+    #[error("the model {has}, but the benchmark {wants}")]
+    Tensors {
+        /// The model's side: what it takes or gives, in words.
+        has: String,
+        /// The benchmark's side: what it has or wants, in words.
+        wants: String,
+    },
+    /// The safetensors file cannot be used.
+    #[error(transparent)]
+    Weights(#[from] WeightsError),
+    /// The ONNX file cannot be used.
+    #[error(transparent)]
+    Onnx(#[from] OnnxError),
+}
