@@ -28,12 +28,8 @@ pub struct Port {
     pub tensor: usize,
     /// Number of the value among the values of the [`Signature`].
     pub value: usize,
-    /// Name of the value in the model.
-    pub name: String,
-    /// Shape of one sample in the model, without the dimension of the batch.
-    pub shape: Vec<usize>,
-    /// Type of the elements in the model.
-    pub element_type: ElementType,
+    /// The value itself, with the shape of one sample: without the dimension of the batch.
+    pub spec: TensorSpec,
     /// From the sample's type to the model's (inputs) or back (outputs); `None` if both are the same.
     pub conversion: Option<Conversion>,
 }
@@ -107,21 +103,7 @@ impl Fit {
             Batching::Fixed(fixed) => Some(fixed),
             Batching::None => None,
         };
-        batch.into_iter().chain(port.shape.iter().copied()).collect()
-    }
-}
-
-impl Port {
-    /// Number of elements of one sample.
-    #[must_use]
-    pub fn element_count(&self) -> usize {
-        self.shape.iter().product()
-    }
-
-    /// Bytes of one sample in the model.
-    #[must_use]
-    pub fn size_bytes(&self) -> usize {
-        self.element_count() * self.element_type.size_bytes()
+        batch.into_iter().chain(port.spec.shape.iter().copied()).collect()
     }
 }
 
@@ -190,7 +172,8 @@ fn fit_inputs<'a>(
             return Err(format!("\"{}\" has another batch dimension than the inputs before it", value.name));
         }
         batching = Some(own);
-        ports.push(Port { tensor, value: place, name: value.name.clone(), shape, element_type, conversion });
+        let in_model = TensorSpec { name: value.name.clone(), element_type, shape };
+        ports.push(Port { tensor, value: place, spec: in_model, conversion });
     }
     Ok((ports, batching.unwrap_or(Batching::None)))
 }
@@ -292,7 +275,8 @@ fn fit_outputs<'a>(
             FitError::OutputType { name, value_type, wanted: spec.element_type }
         })?;
         let shape = output_shape(value, spec, batching, extents).map_err(refused)?;
-        ports.push(Port { tensor, value: place, name: value.name.clone(), shape, element_type, conversion });
+        let in_model = TensorSpec { name: value.name.clone(), element_type, shape };
+        ports.push(Port { tensor, value: place, spec: in_model, conversion });
     }
     Ok(ports)
 }

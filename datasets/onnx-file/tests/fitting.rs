@@ -59,7 +59,7 @@ fn the_first_dimension_is_the_batch_whether_free_fixed_or_not_there() {
         let found =
             fit_input(text, shape, 1).unwrap_or_else(|error| panic!("[{text}] for {shape:?}: {error}"));
         assert_eq!(found.batching, batching, "[{text}] for {shape:?}");
-        let elements: usize = found.inputs[0].shape.iter().product();
+        let elements: usize = found.inputs[0].spec.shape.iter().product();
         assert_eq!(elements, shape.iter().product::<usize>(), "[{text}] for {shape:?}");
     }
 }
@@ -72,7 +72,7 @@ fn a_batch_has_the_shape_that_the_model_wants() {
     assert_eq!(fixed.shape(&fixed.inputs[0], 7), [16, 8, 8]);
     let none = fit_input("8 8", &[8, 8], 1).unwrap();
     assert_eq!(none.shape(&none.inputs[0], 1), [8, 8]);
-    assert_eq!((free.inputs[0].element_count(), free.inputs[0].size_bytes()), (64, 256));
+    assert_eq!((free.inputs[0].spec.element_count(), free.inputs[0].spec.size_bytes()), (64, 256));
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn types_are_converted_where_the_values_allow_it() {
     let found = fit(&signature, &[spec("x", F32, &[4])], &[spec("y", F32, &[4])], 1).unwrap();
     assert_eq!(found.inputs[0].conversion.map(|conversion| conversion.to()), Some(F16));
     assert_eq!(found.outputs[0].conversion.map(|conversion| conversion.from()), Some(F16));
-    assert_eq!((found.inputs[0].element_type, found.inputs[0].size_bytes()), (F16, 8));
+    assert_eq!((found.inputs[0].spec.element_type, found.inputs[0].spec.size_bytes()), (F16, 8));
 }
 
 #[test]

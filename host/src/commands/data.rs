@@ -1,6 +1,6 @@
 //! `host data`: the models that are made here.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use proctor_config::Settings;
@@ -60,13 +60,10 @@ impl DataFlags {
             DataCommand::List { .. } => Ok(list(&settings, &root)),
             DataCommand::MakeModel { name, out, .. } => {
                 let mut progress = FileLine::default();
+                let mut show = |path: &Path, done| progress.show(path, done);
                 let model = match out {
-                    Some(folder) => make_model(name, folder, &mut |path, done| progress.show(path, done))?,
-                    None => {
-                        find_or_make_model(name, &root, &lasting_folder(&settings), &mut |path, done| {
-                            progress.show(path, done);
-                        })?
-                    }
+                    Some(folder) => make_model(name, folder, &mut show)?,
+                    None => find_or_make_model(name, &root, &lasting_folder(&settings), &mut show)?,
                 };
                 let lines = model.files().map(|file| {
                     let was = if file.is_new { "made" } else { "is there already" };

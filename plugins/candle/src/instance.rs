@@ -62,20 +62,12 @@ impl LoadedInstance {
     }
 
     fn call(&self, batch: &mut Batch<'_>, warm_up: bool) -> candle_core::Result<NetworkCall> {
-        let Shared { host, inputs, dtype, device, .. } = &*self.shared;
+        let &Shared { host, ref inputs, dtype, ref device, .. } = &*self.shared;
         let gather = |(index, spec)| batch::gather(batch, index, spec, device);
         let inputs: Vec<Tensor> = inputs.iter().enumerate().map(gather).collect::<Result<_, _>>()?;
         let samples = batch.samples().map(|sample| sample.id()).collect();
         let indices = batch.samples().map(|sample| sample.index()).collect();
-        Ok(NetworkCall {
-            inputs,
-            samples,
-            indices,
-            dtype: *dtype,
-            device: device.clone(),
-            host: *host,
-            warm_up,
-        })
+        Ok(NetworkCall { inputs, samples, indices, dtype, device: device.clone(), host, warm_up })
     }
 }
 

@@ -139,7 +139,7 @@ impl Binding {
 impl Values {
     fn new(ports: &[Port]) -> Result<Self, Error> {
         let owned =
-            ports.iter().map(|port| CString::new(port.name.as_str())).collect::<Result<Box<[_]>, _>>();
+            ports.iter().map(|port| CString::new(port.spec.name.as_str())).collect::<Result<Box<[_]>, _>>();
         let owned = owned.map_err(Error::wrap)?;
         let names: Box<[_]> = owned.iter().map(|name| name.as_ptr()).collect();
         let values = vec![ptr::null_mut(); names.len()].into();

@@ -41,15 +41,15 @@ impl Tensor {
         };
         let dim = |extent: &usize| i64::try_from(*extent).unwrap_or(i64::MAX);
         let mut tensor = Self {
-            element: element(port.element_type),
+            element: element(port.spec.element_type),
             dims: fit.shape(port, batch_size_max).iter().map(dim).collect(),
-            sample_bytes: port.element_count() * sample_type.size_bytes(),
-            model_bytes: port.size_bytes(),
+            sample_bytes: port.spec.element_count() * sample_type.size_bytes(),
+            model_bytes: port.spec.size_bytes(),
             buffer: Buffer::default(),
             port: port.clone(),
         };
         // The host aligns outputs to 4 at least: a single one of wider elements may have to be copied.
-        if samples > 1 || port.conversion.is_some() || port.element_type.size_bytes() > 4 {
+        if samples > 1 || port.conversion.is_some() || port.spec.element_type.size_bytes() > 4 {
             tensor.make_room(samples)?;
         }
         Ok(tensor)
@@ -59,7 +59,8 @@ impl Tensor {
     fn make_room(&mut self, samples: usize) -> Result<(), PluginError> {
         let whole = samples.saturating_mul(self.model_bytes);
         if self.buffer.bytes().len() < whole {
-            let text = || format!("no memory for \"{}\" of {samples} samples, {whole} bytes", self.port.name);
+            let text =
+                || format!("no memory for \"{}\" of {samples} samples, {whole} bytes", self.port.spec.name);
             self.buffer = Buffer::new(whole).ok_or_else(|| PluginError::failed(text()))?;
         }
         Ok(())
@@ -71,7 +72,7 @@ impl Tensor {
 
     /// The shape for a batch of `samples`. A shape without a batch dimension stays as it is.
     pub(crate) fn dims(&mut self, samples: usize) -> &[i64] {
-        if self.dims.len() > self.port.shape.len()
+        if self.dims.len() > self.port.spec.shape.len()
             && let Some(first) = self.dims.first_mut()
         {
             *first = i64::try_from(samples).unwrap_or(i64::MAX);
@@ -123,7 +124,7 @@ impl Tensor {
             let mut sample = batch.sample(0);
             let bytes = self.checked_mut(sample.output_mut(self.port.tensor))?;
             let data = bytes.as_mut_ptr();
-            if data.addr().is_multiple_of(self.port.element_type.size_bytes()) {
+            if data.addr().is_multiple_of(self.port.spec.element_type.size_bytes()) {
                 return Ok((Memory { data, size_bytes: bytes.len() }, false));
             }
         }
@@ -164,13 +165,14 @@ impl Tensor {
 
     fn wrong_size(&self, got: usize) -> PluginError {
         let expected = self.sample_bytes;
-        let text = format!("\"{}\" of a sample has {got} bytes, expected are {expected}", self.port.name);
+        let text =
+            format!("\"{}\" of a sample has {got} bytes, expected are {expected}", self.port.spec.name);
         PluginError::invalid_argument(text)
     }
 }
 
 fn failed(port: &Port, what: &str) -> PluginError {
-    PluginError::failed(format!("\"{}\" of {what}", port.name))
+    PluginError::failed(format!("\"{}\" of {what}", port.spec.name))
 }
 
 /// Wide enough for every element.

@@ -133,7 +133,7 @@ fn typed(mut model: InferenceModel, fit: &Fit, batch_size: usize) -> TractResult
         let shape = fit.shape(port, batch_size);
         // What has no type of tract was refused before.
         let fact = InferenceFact::shape(&*shape);
-        let fact = datum_type(port.element_type).into_iter().fold(fact, InferenceFact::with_datum_type);
+        let fact = datum_type(port.spec.element_type).into_iter().fold(fact, InferenceFact::with_datum_type);
         model.set_input_fact(port.value, fact)?;
     }
     let mut model = model.into_typed()?;
@@ -168,8 +168,8 @@ fn check_output(
 ) -> Result<(), LoadError> {
     let fact = guarded(path, "compile", || model.output_fact(port.tensor).cloned())?;
     // Integers that came from shapes are symbols to tract, and numbers again when they are read.
-    let is_type = Some(fact.datum_type.unquantized()) == datum_type(port.element_type)
-        || (fact.datum_type == DatumType::TDim && port.element_type == ElementType::I64);
+    let is_type = Some(fact.datum_type.unquantized()) == datum_type(port.spec.element_type)
+        || (fact.datum_type == DatumType::TDim && port.spec.element_type == ElementType::I64);
     let wanted = fit.shape(port, batch_size);
     let shape = fact.shape.as_concrete();
     let is_shape = shape.is_some_and(|shape| {
@@ -181,7 +181,7 @@ fn check_output(
     }
     Err(LoadError::Output {
         path: path.to_owned(),
-        output: port.name.clone(),
+        output: port.spec.name.clone(),
         got: format!("{fact:?}"),
         wanted: spec.to_string(),
         batch_size,

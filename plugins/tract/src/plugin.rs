@@ -65,8 +65,8 @@ fn checked(path: &Path, request: &ModelRequest, batch_size_max: usize) -> Result
     let fit = fit(&file.signature, &request.inputs, &request.outputs, batch_size_max);
     let fit = fit.map_err(|source| LoadError::Fit { path: path.to_owned(), source })?;
     for port in fit.inputs.iter().chain(&fit.outputs) {
-        if datum_type(port.element_type).is_none() {
-            let (tensor, element_type) = (port.name.clone(), port.element_type);
+        if datum_type(port.spec.element_type).is_none() {
+            let (tensor, element_type) = (port.spec.name.clone(), port.spec.element_type);
             return Err(LoadError::ElementType { path: path.to_owned(), tensor, element_type });
         }
     }

@@ -25,7 +25,7 @@ pub(crate) struct Slot {
 impl Slot {
     pub(crate) fn new(plan: &Plan, fit: &Fit) -> TractResult<Self> {
         let inputs = fit.inputs.iter().map(|port| {
-            let element_type = datum_type(port.element_type).unwrap_or(DatumType::F32);
+            let element_type = datum_type(port.spec.element_type).unwrap_or(DatumType::F32);
             Tensor::zero_dt(element_type, &fit.shape(port, plan.batch_size)).map(Arc::new)
         });
         Ok(Self {
@@ -41,7 +41,7 @@ impl Slot {
     pub(crate) fn gather(&mut self, fit: &Fit, batch: &Batch<'_>) -> Result<u64, PluginError> {
         let mut copied = 0;
         for (tensor, port) in self.inputs.iter_mut().zip(&fit.inputs) {
-            let rows = unique(tensor)?.as_bytes_mut().chunks_exact_mut(port.size_bytes().max(1));
+            let rows = unique(tensor)?.as_bytes_mut().chunks_exact_mut(port.spec.size_bytes().max(1));
             for (sample, row) in self.samples.clone().zip(rows) {
                 let bytes = batch.input(sample, port.tensor);
                 copy(port, bytes, row)?;
@@ -75,9 +75,9 @@ impl Slot {
         for (value, port) in self.outputs.iter().zip(&fit.outputs) {
             let numbers = (value.datum_type() == DatumType::TDim).then(|| value.cast_to::<i64>()).transpose();
             let numbers =
-                numbers.map_err(|error| PluginError::failed(format!("\"{}\": {error:#}", port.name)))?;
+                numbers.map_err(|error| PluginError::failed(format!("\"{}\": {error:#}", port.spec.name)))?;
             let tensor: &Tensor = numbers.as_deref().unwrap_or(value);
-            let rows = tensor.as_bytes().chunks_exact(port.size_bytes().max(1));
+            let rows = tensor.as_bytes().chunks_exact(port.spec.size_bytes().max(1));
             for (sample, row) in self.samples.clone().zip(rows) {
                 copy(port, row, batch.sample(sample).output_mut(port.tensor))?;
             }
@@ -106,15 +106,16 @@ fn copy(port: &Port, from: &[u8], to: &mut [u8]) -> Result<(), PluginError> {
     match port.conversion {
         Some(conversion) => {
             let converted = conversion.apply(from, to);
-            converted.map_err(|error| PluginError::failed(format!("\"{}\": {error}", port.name)))
+            converted.map_err(|error| PluginError::failed(format!("\"{}\": {error}", port.spec.name)))
         }
         None if from.len() != to.len() => {
             let (from, to) = (from.len(), to.len());
-            let message = format!("\"{}\" has {from} bytes on one side and {to} on the other", port.name);
+            let message =
+                format!("\"{}\" has {from} bytes on one side and {to} on the other", port.spec.name);
             Err(PluginError::invalid_argument(message))
         }
         // A bool of Rust is 0 or 1; a data set may have other bytes for true.
-        None if port.element_type == ElementType::Bool => {
+        None if port.spec.element_type == ElementType::Bool => {
             to.iter_mut().zip(from).for_each(|(to, from)| *to = u8::from(*from != 0));
             Ok(())
         }
