@@ -102,9 +102,8 @@ impl HostContext {
     }
 
     fn convert<'a>(&self, raw: &'a ProctorResponse, is_completion: bool) -> QuerySampleResponse<'a> {
-        let id = ResponseId(raw.id);
         let mut response = QuerySampleResponse {
-            id,
+            id: ResponseId(raw.id),
             status: SampleStatus(known_status(raw.status)),
             data: &[],
             token_count: raw.token_count,
@@ -113,27 +112,14 @@ impl HostContext {
             return response;
         }
         if !response.status.is_ok() {
-            // SAFETY: the plugin vouches for the message until its call returns.
-            let message = unsafe { bytes_of(&raw.message, LOG_LENGTH_MOST) };
-            if !message.is_empty() {
-                let status = status_name(raw.status);
-                tracing::warn!(target: "plugin", plugin = self.plugin, "sample {id} failed ({status}): {}", readable(message));
-            }
+            self.log_failure(raw);
             return response;
         }
-        let expected = self.response_size.get();
         let is_null = raw.data.is_null() && raw.size_bytes > 0;
-        if is_null
-            || isize::try_from(raw.size_bytes).is_err()
-            || expected.is_some_and(|expected| !expected.allows(raw.size_bytes))
-        {
-            self.faults.record(|| PluginFault::ResponseSize {
-                plugin: self.plugin.to_owned(),
-                id,
-                is_null,
-                got: raw.size_bytes as u64,
-                expected: expected.map_or_else(|| "some".to_owned(), |expected| expected.to_string()),
-            });
+        let is_allowed = isize::try_from(raw.size_bytes).is_ok()
+            && self.response_size.get().is_none_or(|expected| expected.allows(raw.size_bytes));
+        if is_null || !is_allowed {
+            self.record_size(raw, is_null);
             response.status = SampleStatus::FAILED;
         } else if raw.size_bytes > 0 {
             // SAFETY: not null and not too long as just checked; the plugin vouches for the bytes until its call
@@ -141,6 +127,30 @@ impl HostContext {
             response.data = unsafe { slice::from_raw_parts(raw.data.cast(), raw.size_bytes) };
         }
         response
+    }
+
+    /// Logs the message of a sample that failed. Apart from `convert`, whose loop it would slow.
+    #[cold]
+    fn log_failure(&self, raw: &ProctorResponse) {
+        // SAFETY: the plugin vouches for the message until its call returns.
+        let message = unsafe { bytes_of(&raw.message, LOG_LENGTH_MOST) };
+        if !message.is_empty() {
+            let id = ResponseId(raw.id);
+            let status = status_name(raw.status);
+            tracing::warn!(target: "plugin", plugin = self.plugin, "sample {id} failed ({status}): {}", readable(message));
+        }
+    }
+
+    #[cold]
+    fn record_size(&self, raw: &ProctorResponse, is_null: bool) {
+        let expected = self.response_size.get();
+        self.faults.record(|| PluginFault::ResponseSize {
+            plugin: self.plugin.to_owned(),
+            id: ResponseId(raw.id),
+            is_null,
+            got: raw.size_bytes as u64,
+            expected: expected.map_or_else(|| "some".to_owned(), |expected| expected.to_string()),
+        });
     }
 }
 

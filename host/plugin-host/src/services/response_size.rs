@@ -29,8 +29,10 @@ impl ResponseSize {
     }
 
     pub(crate) fn allows(self, size_bytes: usize) -> bool {
-        (self.least..=self.most).contains(&size_bytes)
-            && (size_bytes - self.least).is_multiple_of(self.element)
+        // Most models have one size; testing for it first saves a division.
+        size_bytes == self.most
+            || (self.least..self.most).contains(&size_bytes)
+                && (size_bytes - self.least).is_multiple_of(self.element)
     }
 }
 
