@@ -8,10 +8,10 @@
 //!
 //! Each thread has two words, alone on their cache lines, that only this thread writes while a region runs. *Reached*
 //! counts the barriers that the thread has come to. A barrier is: write the own count (release), wait until every other
-//! has come as far (acquire). The caller comes to every barrier of a region, so at the start of the next no count is
-//! ahead of its own, from which all go on. A thread that panics sets its count to [`POISON`]: no thread waits for it,
-//! each one that meets it panics too, and the caller resets the counts behind the region. *Ended* is the number of the
-//! region whose end a helper has come to, panic or not: the caller waits for that.
+//! has come as far (acquire). All threads of a region go on from the highest count of any of them: whatever barriers
+//! each came to in the regions before, none is ahead. A thread that panics sets its count to [`POISON`]: no thread
+//! waits for it, each one that meets it panics too, and the caller resets the counts behind the region. *Ended* is the
+//! number of the region whose end a helper has come to, panic or not: the caller waits for that.
 
 use std::sync::atomic::Ordering;
 
@@ -84,9 +84,10 @@ impl Gate {
         region
     }
 
-    /// Number of barriers that the thread has come to so far. [the thread, or outside a region]
-    pub(super) fn reached(&self, thread: usize) -> u64 {
-        self.threads[thread].0.reached.load(Ordering::Relaxed)
+    /// Most barriers that any thread has come to so far, from which the next region counts. [caller, outside a region]
+    pub(super) fn reached(&self) -> u64 {
+        let counts = self.threads.iter().map(|words| words.0.reached.load(Ordering::Relaxed));
+        counts.max().unwrap_or(0)
     }
 
     /// Announces that the thread has come to barrier number `round`. [the thread]

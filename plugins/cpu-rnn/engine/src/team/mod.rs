@@ -72,8 +72,7 @@ struct Shared {
     gate: Gate,
     /// The work of the region that runs; `None` tells helpers to end. Written by the caller between regions only.
     work: UnsafeCell<Option<*const Work<'static>>>,
-    /// Number of barriers that the caller had reached before the region, from which all threads count. Written with
-    /// `work`.
+    /// Most barriers that any thread had reached before the region, from which all threads count. Written with `work`.
     base: UnsafeCell<u64>,
     /// The first panic of a region.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
@@ -163,7 +162,7 @@ impl Team {
         // SAFETY: only the lifetime changes. Helpers use the pointer within the region alone, and the function does not
         // return, also after a panic, before every helper has come to its end, so the work outlives their use of it.
         let erased = unsafe { std::mem::transmute::<*const Work<'_>, *const Work<'static>>(work) };
-        let base = shared.gate.reached(0);
+        let base = shared.gate.reached();
         // SAFETY: the team is borrowed mutably and its last region was closed, so no region runs. Helpers read neither
         // place before the region that is opened below, and no other thread writes them.
         unsafe {

@@ -46,6 +46,33 @@ fn some_of_the_threads_may_meet_alone() {
     }
 }
 
+/// Threads arrive for barriers to which not all come. In the next region all see at a barrier what each wrote before
+/// it, also what the last to come wrote.
+#[test]
+fn a_thread_that_arrived_too_often_is_not_ahead_in_the_next_region() {
+    let mut team = Team::new(3);
+    for least in 0..3 {
+        for late in 0..3 {
+            team.run(|member| {
+                for _ in 0..member.index().abs_diff(least) {
+                    member.arrive();
+                }
+            });
+            let written = [0; 3].map(AtomicUsize::new);
+            team.run(|member| {
+                if member.index() == late {
+                    // Long enough for the others to run ahead if they can; a shorter time fails nothing.
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                written[member.index()].store(1, Ordering::Relaxed);
+                member.barrier();
+                let seen: usize = written.iter().map(|word| word.load(Ordering::Relaxed)).sum();
+                assert_eq!(seen, 3, "thread {} did not wait for thread {late}", member.index());
+            });
+        }
+    }
+}
+
 #[test]
 fn helpers_that_sleep_at_once_are_woken() {
     let mut team = Team::with_options(&TeamOptions { spin: Duration::ZERO, ..TeamOptions::new(3) }).unwrap();
