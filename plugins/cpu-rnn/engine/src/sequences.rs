@@ -75,9 +75,9 @@ impl<'a, P: Pointer> SequencesBy<'a, P> {
     /// If the tensor has another size.
     #[must_use]
     pub fn time_major(tensor: P::Tensor<'a>, time: usize, batch: usize, width: usize) -> Self {
-        assert_eq!(tensor.len(), time * batch * width, "size of a tensor [{time}, {batch}, {width}]");
+        let step_stride = outer_stride(tensor.len(), [time, batch, width]);
         let samples = Starts::Even(P::first(tensor), width, batch);
-        Self { samples, step_stride: batch * width, time, width, lifetime: PhantomData }
+        Self { samples, step_stride, time, width, lifetime: PhantomData }
     }
 
     /// A contiguous tensor `[batch, time, width]`.
@@ -86,8 +86,8 @@ impl<'a, P: Pointer> SequencesBy<'a, P> {
     /// If the tensor has another size.
     #[must_use]
     pub fn sample_major(tensor: P::Tensor<'a>, time: usize, batch: usize, width: usize) -> Self {
-        assert_eq!(tensor.len(), time * batch * width, "size of a tensor [{batch}, {time}, {width}]");
-        let samples = Starts::Even(P::first(tensor), time * width, batch);
+        let sample_stride = outer_stride(tensor.len(), [batch, time, width]);
+        let samples = Starts::Even(P::first(tensor), sample_stride, batch);
         Self { samples, step_stride: width, time, width, lifetime: PhantomData }
     }
 
@@ -147,6 +147,19 @@ impl<'a, P: Pointer> SequencesBy<'a, P> {
     }
 }
 
+/// Number of values of one element along the first dimension of a contiguous tensor of `len` values.
+///
+/// # Panics
+/// If the shape has another size, or one that no tensor has.
+fn outer_stride(len: usize, shape: [usize; 3]) -> usize {
+    let [outer, inner, width] = shape;
+    // Checked: a product that wraps around would fit a tensor that is far too small.
+    let stride = inner.checked_mul(width);
+    let size = stride.and_then(|stride| stride.checked_mul(outer));
+    assert_eq!(Some(len), size, "size of a tensor {shape:?}");
+    stride.unwrap_or_default()
+}
+
 impl<'a> Sequences<'a> {
     /// The row of a step and a sample.
     ///
@@ -170,5 +183,32 @@ impl SequencesMut<'_> {
         // the sequences: the constructors checked it, or the caller of `from_starts` vouched for it. The row is
         // borrowed from self mutably, so there is no second one.
         unsafe { std::slice::from_raw_parts_mut(self.row_ptr(step, sample), self.width) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_found_in_either_order() {
+        let tensor: Vec<_> = (0_u8..12).map(f32::from).collect();
+        let [first, second] =
+            [Sequences::time_major(&tensor, 3, 2, 2), Sequences::sample_major(&tensor, 3, 2, 2)];
+        assert_eq!((first.row(2, 1), second.row(2, 1)), (&[10.0, 11.0][..], &[10.0, 11.0][..]));
+        assert_eq!((first.row(1, 0), second.row(1, 0)), (&[4.0, 5.0][..], &[2.0, 3.0][..]));
+    }
+
+    /// The product of each of these shapes is 0 in arithmetic that wraps around.
+    #[test]
+    fn a_shape_that_no_tensor_has_is_refused() {
+        let half = 1 << (usize::BITS / 2);
+        for [time, batch, width] in [[half, half, 1], [half, 1, half], [1, half, half]] {
+            for make in [Sequences::time_major, Sequences::sample_major] {
+                let made = std::panic::catch_unwind(|| make(&[], time, batch, width).batch());
+                let message = made.unwrap_err().downcast::<String>().unwrap();
+                assert!(message.contains("size of a tensor ["), "{message}");
+            }
+        }
     }
 }
