@@ -42,7 +42,8 @@ impl Buffer {
         let huge = size_bytes >= HUGE_PAGE_BYTES / 2;
         let alignment = if huge { HUGE_PAGE_BYTES } else { ALIGNMENT_BYTES };
         // Whole cache lines, and at least one: no two buffers share a line.
-        let rounded = size_bytes.max(1).next_multiple_of(alignment);
+        let rounded = size_bytes.max(1).checked_next_multiple_of(alignment);
+        let rounded = rounded.expect("a buffer fits the address space");
         let layout = Layout::from_size_align(rounded, alignment).expect("a buffer fits the address space");
         // SAFETY: the layout's size is not zero: at least one byte was rounded up.
         let Some(start) = NonNull::new(unsafe { alloc(layout) }) else { handle_alloc_error(layout) };
@@ -139,6 +140,14 @@ mod tests {
             assert!(buffer.values().iter().all(|value| *value == 0.0));
             buffer.values_mut().fill(1.5);
             assert_eq!(buffer.clone().values(), buffer.values());
+        }
+    }
+    #[test]
+    fn a_size_that_no_memory_has_is_refused() {
+        for size_bytes in [usize::MAX, usize::MAX - ALIGNMENT_BYTES, isize::MAX.unsigned_abs()] {
+            let made = std::panic::catch_unwind(|| Buffer::zeroed_bytes(size_bytes).size_bytes());
+            let message = made.unwrap_err().downcast::<String>().unwrap();
+            assert!(message.contains("a buffer fits the address space"), "{size_bytes} bytes: {message}");
         }
     }
 }

@@ -102,7 +102,9 @@ impl PackedLinear {
     pub fn apply(&self, input: &[f32], output: &mut [f32]) {
         let rows = input.len() / self.inputs();
         assert_eq!(input.len(), rows * self.inputs(), "rows of {} inputs", self.inputs());
-        assert_eq!(output.len(), rows * self.outputs(), "rows of {} outputs", self.outputs());
+        // Checked: a product that wraps around would fit an output that is far too small.
+        let size = rows.checked_mul(self.outputs());
+        assert_eq!(Some(output.len()), size, "rows of {} outputs", self.outputs());
         let mut scratch = Buffer::zeroed_bytes(self.scratch_bytes(rows));
         let args = Product {
             blocks: 0..self.blocks(),
