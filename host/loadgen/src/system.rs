@@ -20,6 +20,13 @@ pub trait SystemUnderTest: Sync {
     /// Announces that no further sample comes in this phase, so that nothing is held back to fill a batch.
     /// [the thread that runs the test, once a phase, right after the last issue of all threads]
     fn flush(&self);
+
+    /// Waits until the flush is over, in a system that goes on with it after [`flush`](Self::flush) has returned:
+    /// nothing else is asked of the system before that.
+    ///
+    /// [the thread that runs the test, after the last completion of the phase and outside of the timed part; also where
+    /// no flush is under way, and never after a phase whose samples are missing]
+    fn end_flush(&self) {}
 }
 
 /// Why a library could not load or unload its samples.

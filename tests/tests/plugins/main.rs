@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod c_plugin;
+mod flush;
 mod misbehaviour;
 mod mock_answers;
 mod vendor_plugin;

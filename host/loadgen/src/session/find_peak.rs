@@ -45,7 +45,9 @@ impl<C: Clock> Run<'_, C> {
             }
             let settings = EffectiveSettings { target_qps: step.qps(), ..self.settings.clone() };
             self.measure(&settings, plan)?;
-            if !matches!(step, PeakStep::Middle { .. }) {
+            if matches!(step, PeakStep::Middle { .. }) {
+                self.end_flush();
+            } else {
                 self.unload(plan);
                 is_loaded = false;
             }

@@ -1,7 +1,7 @@
 //! The search for the peak rate: LoadGen's log of one, and searches whose result is known.
 
 use std::sync::{
-    Arc,
+    Arc, Mutex,
     atomic::{AtomicU64, Ordering::Relaxed},
 };
 
@@ -309,6 +309,62 @@ impl SystemUnderTest for AtOnce {
     }
 
     fn flush(&self) {}
+}
+
+/// Completes inside of the call, fails from the third phase on, and notes what it is asked for.
+struct NotesFlushes {
+    sink: Arc<dyn CompletionSink>,
+    clock: Arc<VirtualClock>,
+    calls: Mutex<Vec<&'static str>>,
+}
+
+impl NotesFlushes {
+    fn note(&self, call: &'static str) {
+        let mut calls = self.calls.lock().expect("one thread");
+        if calls.last() != Some(&call) {
+            calls.push(call);
+        }
+    }
+
+    fn flush_count(&self) -> usize {
+        self.calls.lock().expect("one thread").iter().filter(|call| **call == "flush").count()
+    }
+}
+
+impl SystemUnderTest for NotesFlushes {
+    fn name(&self) -> &str {
+        "notes flushes"
+    }
+
+    fn issue(&self, samples: &[QuerySample]) {
+        self.note("issue");
+        let status = if self.flush_count() < 2 { SampleStatus::OK } else { SampleStatus::FAILED };
+        for QuerySample { id, index } in samples.iter().copied() {
+            let sink = Arc::clone(&self.sink);
+            let complete = move || respond(&*sink, Answer { status, ..answer(0, id) }, index);
+            self.clock.schedule(self.clock.now_ns() + 1, complete);
+        }
+    }
+
+    fn flush(&self) {
+        self.note("flush");
+    }
+
+    fn end_flush(&self) {
+        self.note("end_flush");
+    }
+}
+
+#[test]
+fn a_flush_is_over_before_the_next_phase_begins() {
+    let clock = Arc::new(VirtualClock::new());
+    let loadgen = LoadGen::new(request(), Arc::clone(&clock), LoadGenOptions::default());
+    let sut = NotesFlushes { sink: loadgen.sink(), clock, calls: Mutex::default() };
+    let outcome = loadgen.run(&sut, &NotingLibrary::new(10, 4)).unwrap();
+    let steps = &outcome.peak_search.as_ref().unwrap().steps;
+    assert!(steps.iter().filter(|step| matches!(step, PeakStep::Middle { .. })).count() > 2, "{steps:?}");
+    let phase = ["issue", "flush", "end_flush"];
+    assert_eq!(sut.calls.into_inner().unwrap(), phase.repeat(steps.len()));
 }
 
 #[test]

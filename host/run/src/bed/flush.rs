@@ -5,7 +5,7 @@
 //! asked of the plugin until the flush has returned.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
     thread::{self, JoinHandle},
 };
 
@@ -13,51 +13,55 @@ use proctor_plugin_host::{Model, PluginHostError};
 
 type Running = JoinHandle<Result<(), PluginHostError>>;
 
-/// Flushes a model, one flush at a time. Clones share it.
-#[derive(Clone)]
+/// Flushes a model, one flush at a time.
 pub(crate) struct Flush {
     model: Model,
-    running: Arc<Mutex<Option<Running>>>,
+    running: Mutex<Option<Running>>,
 }
 
 impl Flush {
     pub(crate) fn new(model: Model) -> Self {
-        Self { model, running: Arc::default() }
+        Self { model, running: Mutex::default() }
     }
 
-    /// Starts a flush and does not wait for it.
+    /// Starts a flush and does not wait for it; only for the one before, if nobody has.
     ///
     /// # Errors
-    /// The error of the flush, if no thread could be started and it ran on this one.
+    /// The error of the flush before; or of this one, if no thread could be started and it ran on this thread.
     pub(crate) fn start(&self) -> Result<(), PluginHostError> {
+        let mut running = self.running();
+        let before = end(&mut running);
         let model = self.model.clone();
         match thread::Builder::new().name("flush".to_owned()).spawn(move || model.flush()) {
             Ok(thread) => {
-                *self.running() = Some(thread);
-                Ok(())
+                *running = Some(thread);
+                before
             }
             Err(error) => {
                 tracing::warn!(%error, "cannot start a thread for the flush");
-                self.model.flush()
+                before.and(self.model.flush())
             }
         }
     }
 
-    /// Waits for the flush that was started, if any.
+    /// Waits for the end of the flush that was started, if any.
     ///
     /// # Errors
     /// The error of the flush.
-    pub(crate) fn wait(&self) -> Result<(), PluginHostError> {
-        let running = self.running().take();
-        match running.map(JoinHandle::join) {
-            Some(Ok(flushed)) => flushed,
-            // The boundary lets no panic out; what panicked is the host.
-            Some(Err(panic)) => std::panic::resume_unwind(panic),
-            None => Ok(()),
-        }
+    pub(crate) fn end(&self) -> Result<(), PluginHostError> {
+        end(&mut self.running())
     }
 
     fn running(&self) -> MutexGuard<'_, Option<Running>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn end(running: &mut Option<Running>) -> Result<(), PluginHostError> {
+    match running.take().map(JoinHandle::join) {
+        Some(Ok(flushed)) => flushed,
+        // The boundary lets no panic out; what panicked is the host.
+        Some(Err(panic)) => std::panic::resume_unwind(panic),
+        None => Ok(()),
     }
 }

@@ -13,7 +13,7 @@ use proctor_plugin_host::{Model, SampleBuffers};
 use proctor_preprocess::{Pipeline, build_pipeline};
 use proctor_vocabulary::{SampleIndex, TensorSpec};
 
-use crate::{bed::flush::Flush, error::HostError, machine::Machine};
+use crate::{error::HostError, machine::Machine};
 
 /// Memory for samples if the system does not tell how much it has.
 const DEFAULT_LIMIT_BYTES: u64 = 1 << 30;
@@ -103,7 +103,6 @@ pub fn read_samples(settings: &Settings, samples: &[SampleIndex]) -> Result<Samp
 pub(crate) struct SampleLibrary {
     data: Data,
     model: Model,
-    flush: Flush,
     state: Mutex<State>,
 }
 
@@ -126,12 +125,7 @@ impl SampleBuffers for Buffers {
 
 impl SampleLibrary {
     pub(crate) fn new(data: Data, model: Model) -> Self {
-        Self { data, flush: Flush::new(model.clone()), model, state: Mutex::default() }
-    }
-
-    /// The flush of the model. An unload waits for its end.
-    pub(crate) fn flush(&self) -> &Flush {
-        &self.flush
+        Self { data, model, state: Mutex::default() }
     }
 
     /// A test begins whose samples this is to watch.
@@ -208,10 +202,8 @@ impl QuerySampleLibrary for SampleLibrary {
             return Ok(());
         }
         drop(state);
-        let flushed = self.flush.wait();
         let stopped = self.model.stop();
         self.release()?;
-        flushed?;
         Ok(stopped?)
     }
 }

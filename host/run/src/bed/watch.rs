@@ -29,4 +29,8 @@ impl SystemUnderTest for WatchedSystem<'_> {
     fn flush(&self) {
         self.system.flush();
     }
+
+    fn end_flush(&self) {
+        self.system.end_flush();
+    }
 }

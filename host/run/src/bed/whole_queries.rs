@@ -33,10 +33,10 @@ impl WholeQueries {
         model: plugin_host::Model,
         sink: Arc<dyn CompletionSink>,
         progress: Progress,
-        flush: Flush,
         issuer_count: u64,
     ) -> Self {
         let turn = (issuer_count > 1).then(Mutex::default);
+        let flush = Flush::new(model.clone());
         Self { name, model, sink, progress, flush, refused: Mutex::default(), turn }
     }
 
@@ -79,6 +79,12 @@ impl SystemUnderTest for WholeQueries {
 
     fn flush(&self) {
         if let Err(error) = self.flush.start() {
+            self.refuse(error);
+        }
+    }
+
+    fn end_flush(&self) {
+        if let Err(error) = self.flush.end() {
             self.refuse(error);
         }
     }
