@@ -1,13 +1,16 @@
 //! Lists that grow without moving, so that any thread may read them while one appends.
 
-use std::{ops::Range, sync::OnceLock};
+use std::{
+    ops::Range,
+    sync::{OnceLock, atomic::Ordering::Relaxed},
+};
 
 use crate::time::sync::{AtomicU64, zeroed_pairs};
 
 const FIRST_SEGMENT_LEN: u64 = 1024;
 /// Enough doubling segments for 48-bit indices.
 const SEGMENT_COUNT: usize = 39;
-/// A page of memory has 256 pairs.
+/// As many pairs as a page of memory holds. A segment does not start at one, so they lie on up to two pages.
 const PAIRS_PER_PAGE: u64 = 256;
 
 /// Two words of a sample: 16 bytes.
@@ -72,8 +75,19 @@ impl Segments<Pair> {
     #[inline]
     pub(crate) fn make_ready(&self, index: u64, stride: u64) {
         if index % PAIRS_PER_PAGE < stride {
-            // The first write makes the system find a page and clear it; a pair that is not in use is zero anyway.
-            self.get_or_zero(index)[1].store(0, std::sync::atomic::Ordering::Relaxed);
+            self.touch_pages(index);
+        }
+    }
+
+    /// Writes to the pages of a pair and of those that follow it, up to the next that [`make_ready`](Self::make_ready)
+    /// looks at: the first write makes the system find a page and clear it.
+    #[cold]
+    fn touch_pages(&self, index: u64) {
+        let last = index | (PAIRS_PER_PAGE - 1);
+        // Both ends: whatever the address of the segment is, there is no third page between them.
+        for word in [&self.get_or_zero(index)[0], &self.get_or_zero(last)[1]] {
+            // Writes and changes nothing: the last pair may be another thread's, and in use.
+            let _ = word.compare_exchange(0, 0, Relaxed, Relaxed);
         }
     }
 }
@@ -93,8 +107,6 @@ fn start(level: usize) -> u64 {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use std::sync::atomic::Ordering::Relaxed;
-
     use super::*;
 
     #[test]
@@ -127,11 +139,54 @@ mod tests {
         assert_eq!(segment[5000 - 3072][0].load(Relaxed), 7);
     }
 
+    /// Page faults of this thread for which nothing was read from a disk, so far.
+    #[cfg(target_os = "linux")]
+    fn minor_fault_count(stat: &std::fs::File) -> u64 {
+        use std::os::unix::fs::FileExt as _;
+
+        // Without an allocation, which could fault, too.
+        let mut text = [0; 1024];
+        let len = stat.read_at(&mut text, 0).expect("the file can be read");
+        // The name of the thread, in parentheses, may have spaces; the count is the eighth field behind it.
+        let fields = text[..len].rsplit(|byte| *byte == b')').next().and_then(|it| str::from_utf8(it).ok());
+        let count = fields.and_then(|fields| fields.split_whitespace().nth(7)?.parse().ok());
+        count.expect("it is a number")
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn writing_a_pair_that_was_made_ready_takes_no_page_fault() {
+        // Large enough to be memory fresh from the system.
+        const BEGIN: u64 = 31 * FIRST_SEGMENT_LEN;
+        const END: u64 = BEGIN + 16 * PAIRS_PER_PAGE;
+        let stat = std::fs::File::open("/proc/thread-self/stat").unwrap();
+        // Each thread by itself. All are kept to the end, so that no memory is used again.
+        let threads = [(0, 1), (0, 3), (1, 3), (2, 3)].map(|thread| (thread, Segments::<Pair>::new()));
+        for ((first, stride), segments) in &threads {
+            // The first round finds the code and the stack.
+            for round in [0..FIRST_SEGMENT_LEN, BEGIN..END] {
+                let mut faulted = Vec::with_capacity(END as usize);
+                for index in round.filter(|index| index % stride == *first) {
+                    segments.make_ready(index, *stride);
+                    let before = minor_fault_count(&stat);
+                    segments.get_or_zero(index).iter().for_each(|word| word.store(1, Relaxed));
+                    if minor_fault_count(&stat) > before {
+                        faulted.push(index);
+                    }
+                }
+                let is_first_round = segments.get(BEGIN).is_none();
+                assert!(is_first_round || faulted.is_empty(), "pairs {faulted:?} of {first} in {stride}");
+            }
+        }
+    }
+
     #[test]
     fn making_ready_changes_nothing() {
         let segments = Segments::<Pair>::new();
+        segments.get_or_zero(255)[1].store(7, Relaxed);
         segments.make_ready(0, 1);
         assert_eq!(segments.get(0).unwrap().each_ref().map(|word| word.load(Relaxed)), [0, 0]);
+        assert_eq!(segments.get(255).unwrap().each_ref().map(|word| word.load(Relaxed)), [0, 7]);
         segments.make_ready(1, 1);
         segments.make_ready(3328, 2);
         segments.make_ready(3330, 2);
