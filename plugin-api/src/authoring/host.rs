@@ -86,7 +86,8 @@ impl Host {
         self.table.now_ns.map_or(0, |now| unsafe { now(self.table.context) })
     }
 
-    /// Completes samples that came by [`Model::issue`](crate::Model::issue), each exactly once.
+    /// Completes samples that came by [`Model::issue`](crate::Model::issue), each exactly once. The responses go over
+    /// in pieces of at most 32, each at the instant of its own call of the host.
     pub fn complete(&self, responses: &[Response<'_>]) {
         self.respond(self.table.complete, responses.iter().copied());
     }
@@ -97,7 +98,7 @@ impl Host {
         self.respond(self.table.complete, responses.into_iter());
     }
 
-    /// Reports the first token of issued or executing samples.
+    /// Reports the first token of issued or executing samples, in pieces as [`complete`](Self::complete).
     pub fn first_token(&self, responses: &[Response<'_>]) {
         self.respond(self.table.first_token, responses.iter().copied());
     }

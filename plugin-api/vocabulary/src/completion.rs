@@ -58,14 +58,30 @@ pub struct QuerySampleResponse<'a> {
 
 /// Where responses go.
 ///
-/// [any thread] Both functions are wait-free, do not allocate and make no system call, unless the response is
+/// [any thread] All functions are wait-free, do not allocate and make no system call, unless the response is
 /// selected for the accuracy log or a thread sleeps for this very completion.
 pub trait CompletionSink: Send + Sync {
     /// Records that these samples are done, all at the instant of the call.
     fn complete(&self, responses: &[QuerySampleResponse<'_>]);
 
-    /// Records the arrival of the first token of these samples. Does not complete them.
+    /// Records the arrival of the first token of these samples, at the instant of the call. Does not complete them.
     fn first_token(&self, responses: &[QuerySampleResponse<'_>]);
+
+    /// The present instant on the clock that latencies are measured with, in ns; 0 of a sink that keeps no instants.
+    fn now_ns(&self) -> u64 {
+        0
+    }
+
+    /// As [`complete`](Self::complete), at an instant that [`now_ns`](Self::now_ns) gave: for responses that come in
+    /// one call and are handed on in several.
+    fn complete_at(&self, _now_ns: u64, responses: &[QuerySampleResponse<'_>]) {
+        self.complete(responses);
+    }
+
+    /// As [`first_token`](Self::first_token), at an instant that [`now_ns`](Self::now_ns) gave.
+    fn first_token_at(&self, _now_ns: u64, responses: &[QuerySampleResponse<'_>]) {
+        self.first_token(responses);
+    }
 }
 
 impl fmt::Display for SampleIndex {

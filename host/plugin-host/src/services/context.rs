@@ -83,22 +83,54 @@ impl HostContext {
         self.metrics.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Hands responses to the sink, a stack-sized chunk at a time, so that nothing is allocated.
+    /// Hands responses to the sink, all of them at one instant.
     pub(super) fn deliver(&self, raw: &[ProctorResponse], is_completion: bool) {
         let Some(sink) = &*self.sink.load() else {
             self.faults.record(|| PluginFault::NoTest { plugin: self.plugin.to_owned() });
             return;
         };
-        // Not filled beforehand: most calls bring one response.
-        let mut room = [const { MaybeUninit::<QuerySampleResponse<'_>>::uninit() }; RESPONSES_AT_ONCE];
-        for raw in raw.chunks(RESPONSES_AT_ONCE) {
-            for (place, raw) in room.iter_mut().zip(raw) {
-                place.write(self.convert(raw, is_completion));
-            }
-            // SAFETY: a chunk is at most as long as the room, and as many elements of it were just written.
-            let responses = unsafe { slice::from_raw_parts(room.as_ptr().cast(), raw.len()) };
-            if is_completion { sink.complete(responses) } else { sink.first_token(responses) }
+        if raw.len() > RESPONSES_AT_ONCE {
+            return self.deliver_many(&***sink, raw, is_completion);
         }
+        let take = |responses: &[_]| {
+            if is_completion { sink.complete(responses) } else { sink.first_token(responses) }
+        };
+        self.with_converted(raw, is_completion, take);
+    }
+
+    /// Hands responses to the sink in several calls. Apart from `deliver`, where the sink reads the clock itself: most
+    /// calls bring one response.
+    #[cold]
+    fn deliver_many(&self, sink: &dyn CompletionSink, raw: &[ProctorResponse], is_completion: bool) {
+        let now_ns = sink.now_ns();
+        for raw in raw.chunks(RESPONSES_AT_ONCE) {
+            self.with_converted(raw, is_completion, |responses| {
+                if is_completion {
+                    sink.complete_at(now_ns, responses)
+                } else {
+                    sink.first_token_at(now_ns, responses)
+                }
+            });
+        }
+    }
+
+    /// Converts at most [`RESPONSES_AT_ONCE`] responses on the stack, so that nothing is allocated.
+    #[inline(always)] // Into both of the above, as a loop.
+    fn with_converted<'a>(
+        &self,
+        raw: &'a [ProctorResponse],
+        is_completion: bool,
+        take: impl FnOnce(&[QuerySampleResponse<'a>]),
+    ) {
+        // Not filled beforehand: most calls bring one response.
+        let mut room = [const { MaybeUninit::<QuerySampleResponse<'a>>::uninit() }; RESPONSES_AT_ONCE];
+        let mut count = 0;
+        for (place, raw) in room.iter_mut().zip(raw) {
+            place.write(self.convert(raw, is_completion));
+            count += 1;
+        }
+        // SAFETY: the first `count` elements were just written.
+        take(unsafe { slice::from_raw_parts(room.as_ptr().cast(), count) });
     }
 
     fn convert<'a>(&self, raw: &'a ProctorResponse, is_completion: bool) -> QuerySampleResponse<'a> {

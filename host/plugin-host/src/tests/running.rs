@@ -1,5 +1,7 @@
 //! A hand-made plugin through its whole life, well behaved and not.
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 use super::*;
 
 /// A model that is started, with samples 2 to 5 prepared, and one instance.
@@ -195,6 +197,50 @@ fn issued_samples_are_completed_through_the_sink_and_checked() {
     backend.set_sink(None);
     model.issue(&query(&[0])).unwrap();
     assert_eq!(faults(&backend)[1], "plugin hand-made: answered samples while no test was running");
+}
+
+/// Keeps the instants of what it is told; its clock goes on with every reading.
+#[derive(Default)]
+struct Instants {
+    readings: AtomicU64,
+    completions: Mutex<Vec<u64>>,
+    first_tokens: Mutex<Vec<u64>>,
+}
+
+impl CompletionSink for Instants {
+    fn complete(&self, responses: &[QuerySampleResponse<'_>]) {
+        self.complete_at(self.now_ns(), responses);
+    }
+
+    fn first_token(&self, responses: &[QuerySampleResponse<'_>]) {
+        self.first_token_at(self.now_ns(), responses);
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.readings.fetch_add(1, Relaxed)
+    }
+
+    fn complete_at(&self, now_ns: u64, responses: &[QuerySampleResponse<'_>]) {
+        self.completions.lock().unwrap().extend(responses.iter().map(|_| now_ns));
+    }
+
+    fn first_token_at(&self, now_ns: u64, responses: &[QuerySampleResponse<'_>]) {
+        self.first_tokens.lock().unwrap().extend(responses.iter().map(|_| now_ns));
+    }
+}
+
+#[test]
+fn the_responses_of_one_call_have_one_instant() {
+    let backend = good_backend();
+    let (model, _instance) = running(&backend);
+    for count in [1, 64, 65, 200] {
+        let sink = Arc::new(Instants::default());
+        backend.set_sink(Some(sink.clone()));
+        model.issue(&query(&vec![0; count])).unwrap();
+        // The plugin reports the first tokens of all, and then completes all.
+        assert_eq!(*sink.first_tokens.lock().unwrap(), vec![0; count]);
+        assert_eq!(*sink.completions.lock().unwrap(), vec![1; count]);
+    }
 }
 
 #[test]
