@@ -22,6 +22,9 @@ use crate::{
     time::sync,
 };
 
+/// The start of a phase before it has one.
+const NOT_STARTED: u64 = u64::MAX;
+
 /// The properties of a phase that are known before it starts.
 #[derive(Debug)]
 pub(crate) struct PhaseStart {
@@ -52,7 +55,7 @@ pub(crate) struct Phase {
     issued: IssuedCounts,
     /// The count of the test's [`Wake`] when the phase began.
     first_signal: u64,
-    /// On the test's clock. `u64::MAX` before the start.
+    /// On the test's clock.
     start_ns: AtomicU64,
     end_ns: AtomicU64,
 }
@@ -76,7 +79,7 @@ impl Phase {
             slots: Segments::new(),
             issued: IssuedCounts::new(start.issuer_count),
             first_signal,
-            start_ns: AtomicU64::new(u64::MAX),
+            start_ns: AtomicU64::new(NOT_STARTED),
             end_ns: AtomicU64::new(u64::MAX),
         }
     }
@@ -123,9 +126,11 @@ impl Phase {
         self.first_signal + sample_count
     }
 
-    /// Time from the start until `now_ns`, or until the end if that was earlier.
-    pub(crate) fn elapsed_ns(&self, now_ns: u64) -> u64 {
-        now_ns.min(self.end_ns.load(Relaxed)).saturating_sub(self.start_ns.load(Relaxed))
+    /// Time from the start until `now_ns`, or until the end if that was earlier; `None` before the start.
+    #[inline]
+    pub(crate) fn elapsed_ns(&self, now_ns: u64) -> Option<u64> {
+        let start_ns = self.start_ns.load(Relaxed);
+        (start_ns != NOT_STARTED).then(|| now_ns.min(self.end_ns.load(Relaxed)).saturating_sub(start_ns))
     }
 
     /// The sample's slot, if its segment exists. [any thread, wait-free]

@@ -131,6 +131,7 @@ impl<C: Clock> Recorder<C> {
         let (generation, sequence) = split(response.id);
         let note = |kind| self.violations.note(kind, response.id, response.status);
         let Some(phase) = self.phase(generation) else { return note(self.kind_without_phase(generation)) };
+        let Some(at_ns) = phase.elapsed_ns(now_ns) else { return note(ViolationKind::NotIssued) };
         let slot = phase.slot(sequence);
         let Some((slot, sample)) = slot.and_then(|slot| Some((slot, slot.read()?))) else {
             return note(ViolationKind::NotIssued);
@@ -141,7 +142,7 @@ impl<C: Clock> Recorder<C> {
             note(ViolationKind::FirstTokenAfterCompletion);
         } else if let Some(tokens) = &phase.tokens {
             let data = slot.is_logged().then_some(response.data);
-            if let Err(kind) = tokens.first_token(sequence, phase.elapsed_ns(now_ns), data) {
+            if let Err(kind) = tokens.first_token(sequence, at_ns, data) {
                 note(kind);
             }
         }
@@ -154,6 +155,8 @@ struct Place<'a> {
     phase: &'a Phase,
     /// The instant of the completion, in ns from the start of the phase.
     at_ns: u64,
+    /// Before that nothing is issued, even what has a slot already: the samples of Offline.
+    is_started: bool,
     /// The samples whose slots are at hand.
     samples: Range<u64>,
     slots: &'a [Pair],
@@ -162,12 +165,17 @@ struct Place<'a> {
 impl<'a> Place<'a> {
     #[inline]
     fn new(generation: u64, phase: &'a Phase, now_ns: u64) -> Self {
-        Self { generation, phase, at_ns: phase.elapsed_ns(now_ns), samples: 0..0, slots: &[] }
+        let elapsed_ns = phase.elapsed_ns(now_ns);
+        let (at_ns, is_started) = (elapsed_ns.unwrap_or(0), elapsed_ns.is_some());
+        Self { generation, phase, at_ns, is_started, samples: 0..0, slots: &[] }
     }
 
     #[inline]
     fn slot(&mut self, sequence: u64) -> Option<Slot<'a>> {
         if !self.samples.contains(&sequence) {
+            if !self.is_started {
+                return None;
+            }
             (self.samples, self.slots) = self.phase.slots_around(sequence)?;
         }
         let position = usize::try_from(sequence - self.samples.start).ok()?;
@@ -371,6 +379,29 @@ mod tests {
             ]
         );
         assert_eq!(fixture.wake.count(), 1);
+    }
+
+    #[test]
+    fn nothing_is_issued_before_the_phase_starts() {
+        let fixture = Fixture::new();
+        let phase = fixture.recorder.open(&PhaseStart {
+            mode: PhaseMode::Performance,
+            first_sample_id: 0,
+            issuer_count: 1,
+            arena_bytes: 0,
+            first_tokens: Some(FirstTokens::Required),
+        });
+        // As in Offline, whose samples get their slots before the start.
+        phase.issue(0, false);
+        let (id, status) = (response_id(1, 0), SampleStatus::OK);
+        fixture.recorder.first_token(&[QuerySampleResponse { id, status, data: &[], token_count: 0 }]);
+        fixture.complete(id, status);
+        assert_eq!(fixture.violations(), [(ViolationKind::NotIssued, 2, Some(0))]);
+        assert_eq!(fixture.wake.count(), 0);
+        phase.start(fixture.clock.now_ns());
+        fixture.recorder.first_token(&[QuerySampleResponse { id, status, data: &[], token_count: 0 }]);
+        fixture.recorder.complete(&[QuerySampleResponse { id, status, data: &[], token_count: 2 }]);
+        assert_eq!((fixture.wake.count(), fixture.violations().len()), (1, 1));
     }
 
     #[test]

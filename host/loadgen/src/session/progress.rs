@@ -51,7 +51,7 @@ impl Progress {
             mode: phase.mode,
             issued_count,
             completed_count: signal_count.saturating_sub(phase.signals_after(0)).min(issued_count),
-            elapsed_ns: phase.elapsed_ns(self.observed.now_ns()),
+            elapsed_ns: phase.elapsed_ns(self.observed.now_ns()).unwrap_or(0),
         })
     }
 
