@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    ops::Range,
     sync::{Arc, Mutex},
 };
 
@@ -55,13 +56,14 @@ impl Progress {
         })
     }
 
-    /// Appends the current phase's samples from sequence number `from` up to the last issued one.
+    /// Appends the current phase's samples with these sequence numbers, up to the last issued one.
     ///
     /// An outstanding sample has [`SampleRecord::NOT_COMPLETED`] as its latency; one that another issuing thread has
     /// still to issue is [`SampleRecord::NOT_ISSUED`]. Read both again later.
-    pub fn read_samples(&self, from: u64, samples: &mut Vec<SampleRecord>) {
+    pub fn read_samples(&self, range: Range<u64>, samples: &mut Vec<SampleRecord>) {
         if let Some(phase) = self.observed.current_phase() {
-            samples.extend(phase.records(from));
+            let count = range.end.saturating_sub(range.start);
+            samples.extend(phase.records(range.start).take(usize::try_from(count).unwrap_or(usize::MAX)));
         }
     }
 
@@ -71,7 +73,8 @@ impl Progress {
         self.observed.is_outstanding(id)
     }
 
-    /// As [`read_samples`](Self::read_samples), with what a token run has measured of each completed sample.
+    /// As [`read_samples`](Self::read_samples), from sequence number `from` on, with what a token run has measured of
+    /// each completed sample.
     pub fn read_token_samples(&self, from: u64, samples: &mut Vec<(SampleRecord, Option<SampleTokens>)>) {
         if let Some(phase) = self.observed.current_phase() {
             let numbered = (from..).zip(phase.records(from));

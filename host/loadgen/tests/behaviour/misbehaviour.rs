@@ -290,7 +290,7 @@ fn progress_shows_a_running_test() {
     let (reader, place) = (progress.clone(), Arc::clone(&seen));
     bench.clock.schedule(10 * MS + MS / 2, move || {
         let (mut samples, mut latencies_ns) = (Vec::new(), Vec::new());
-        reader.read_samples(8, &mut samples);
+        reader.read_samples(8..u64::MAX, &mut samples);
         reader.recent_latencies(4, &mut latencies_ns);
         let outstanding: Vec<_> =
             (0..13).filter(|n| reader.is_outstanding(ResponseId(1 << 48 | n))).collect();
