@@ -2,13 +2,10 @@
 
 use std::sync::{
     Mutex,
-    atomic::{
-        AtomicU64,
-        Ordering::{Acquire, Relaxed, Release},
-    },
+    atomic::Ordering::{Acquire, Relaxed, Release},
 };
 
-use crate::plan::phases::PhaseMode;
+use crate::{plan::phases::PhaseMode, time::sync::AtomicU64};
 
 /// The response of one sample.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +34,7 @@ impl ResponseStore {
         }
     }
 
-    /// Keeps a copy of `data`. [any thread; wait-free in an arena]
+    /// Keeps a copy of `data`. [any thread; in an arena without a lock]
     pub(crate) fn keep(&self, sequence: u64, data: &[u8]) {
         match self {
             Self::Growing(list) => {
@@ -69,14 +66,16 @@ impl ResponseStore {
     }
 }
 
-/// A fixed block of words that any thread appends to by moving one index.
+/// A fixed block of words in which any thread claims the next free ones.
 ///
-/// An entry is: sequence number + 1, length in bytes, then the bytes, eight to a word and padded with zeros. Its first
-/// word is written last, so that a reader never takes a half-written entry for a whole one; reading ends there.
+/// An entry is: length in bytes + 1, sequence number + 1, then the bytes, eight to a word and padded with zeros. To
+/// write its length is to claim it, by one compare-exchange: so the lengths lead from each entry to the next, whatever
+/// became of the threads that fill them. The sequence number is written last; an entry without one is skipped.
 #[derive(Debug)]
 pub(crate) struct ResponseArena {
     words: Box<[AtomicU64]>,
-    next: AtomicU64,
+    /// An entry behind which the free words are, or their begin: where to look for them.
+    near_end: AtomicU64,
     overflow_count: AtomicU64,
 }
 
@@ -86,15 +85,11 @@ impl ResponseArena {
     /// Room for `size_bytes`, of which each response takes 16 more than its data.
     pub(crate) fn new(size_bytes: u64) -> Self {
         let words = (0..size_bytes / 8).map(|_| AtomicU64::new(0)).collect();
-        Self { words, next: AtomicU64::new(0), overflow_count: AtomicU64::new(0) }
+        Self { words, near_end: AtomicU64::new(0), overflow_count: AtomicU64::new(0) }
     }
 
     fn keep(&self, sequence: u64, data: &[u8]) {
-        let len = Self::HEADER_WORDS + data.len().div_ceil(8);
-        let start = self.next.fetch_add(len as u64, Relaxed);
-        let entry =
-            usize::try_from(start).ok().and_then(|start| self.words.get(start..start.checked_add(len)?));
-        let Some(entry) = entry else {
+        let Some(entry) = self.claim(data.len()) else {
             self.overflow_count.fetch_add(1, Relaxed);
             return;
         };
@@ -103,28 +98,52 @@ impl ResponseArena {
             padded[..bytes.len()].copy_from_slice(bytes);
             word.store(u64::from_le_bytes(padded), Relaxed);
         }
-        entry[1].store(data.len() as u64, Relaxed);
         // Release: a thread that sees this word sees the rest of the entry.
-        entry[0].store(sequence + 1, Release);
+        entry[1].store(sequence + 1, Release);
+    }
+
+    /// The words of a new entry, unless there is no room for it.
+    fn claim(&self, len_bytes: usize) -> Option<&[AtomicU64]> {
+        let len = Self::entry_len(len_bytes);
+        // Acquire: whoever finds this entry finds the lengths that lead to it, also those that are skipped here.
+        let mut start = usize::try_from(self.near_end.load(Acquire)).ok()?;
+        loop {
+            let entry = self.words.get(start..start.checked_add(len)?)?;
+            match entry[0].compare_exchange(0, len_bytes as u64 + 1, Relaxed, Relaxed) {
+                Ok(_) => {
+                    self.near_end.fetch_max((start + len) as u64, Release);
+                    return Some(entry);
+                }
+                Err(other) => start += Self::entry_len(other as usize - 1),
+            }
+        }
+    }
+
+    /// Number of words of an entry with so many bytes of data.
+    fn entry_len(len_bytes: usize) -> usize {
+        Self::HEADER_WORDS + len_bytes.div_ceil(8)
     }
 
     fn read(&self) -> Vec<KeptResponse> {
         let mut responses = Vec::new();
         let mut rest = &self.words[..];
-        while let [first, len, words @ ..] = rest {
-            let Some(sequence) = first.load(Acquire).checked_sub(1) else { break };
-            let len_bytes = usize::try_from(len.load(Relaxed)).expect("the length of a slice");
+        while let [len, sequence, words @ ..] = rest {
+            let Some(len_bytes) = len.load(Relaxed).checked_sub(1) else { break };
+            let len_bytes = usize::try_from(len_bytes).expect("the length of a slice");
             let (words, after) = words.split_at(len_bytes.div_ceil(8));
-            let mut data: Vec<u8> = words.iter().flat_map(|word| word.load(Relaxed).to_le_bytes()).collect();
-            data.truncate(len_bytes);
-            responses.push(KeptResponse { sequence, data });
+            if let Some(sequence) = sequence.load(Acquire).checked_sub(1) {
+                let mut data: Vec<u8> =
+                    words.iter().flat_map(|word| word.load(Relaxed).to_le_bytes()).collect();
+                data.truncate(len_bytes);
+                responses.push(KeptResponse { sequence, data });
+            }
             rest = after;
         }
         responses
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
@@ -155,6 +174,26 @@ mod tests {
     }
 
     #[test]
+    fn an_entry_that_nobody_finishes_does_not_hide_those_behind_it() {
+        let arena = ResponseArena::new(1024);
+        arena.keep(0, &[7; 3]);
+        arena.claim(9).unwrap();
+        arena.keep(2, &[8; 11]);
+        let kept: Vec<_> = arena.read().into_iter().map(|kept| (kept.sequence, kept.data)).collect();
+        assert_eq!(kept, [(0, vec![7; 3]), (2, vec![8; 11])]);
+    }
+
+    #[test]
+    fn what_is_too_large_leaves_its_room_to_others() {
+        let arena = ResponseArena::new(48);
+        arena.keep(0, &[7; 40]);
+        arena.keep(1, &[8; 8]);
+        arena.keep(2, &[9; 8]);
+        assert_eq!(arena.read().len(), 2);
+        assert_eq!(arena.overflow_count.load(Relaxed), 1);
+    }
+
+    #[test]
     fn threads_append_side_by_side() {
         let store = ResponseStore::new(PhaseMode::Performance, 1 << 16);
         std::thread::scope(|scope| {
@@ -171,5 +210,67 @@ mod tests {
             let expected = (sequence % 100_u64).to_le_bytes()[..5].to_vec();
             assert_eq!((response.sequence, response.data), (sequence, expected));
         }
+    }
+}
+
+/// Run by `RUSTFLAGS="--cfg loom" cargo test -p proctor-loadgen --release --lib loom`.
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use loom::{sync::Arc, thread};
+
+    use super::*;
+
+    /// Two threads keep a response each in the given way, and the arena is read when the second of them has done so,
+    /// wherever the first is. Every response that is there has to be whole; returns whether the second is there.
+    fn is_found_beside_another(keep: fn(&ResponseArena, u64, &[u8])) -> bool {
+        let arena = Arc::new(ResponseArena::new(64));
+        let [first, second] = [(1, &[1; 8]), (2, &[2; 8])].map(|(sequence, data)| {
+            let arena = Arc::clone(&arena);
+            thread::spawn(move || keep(&arena, sequence, data))
+        });
+        second.join().unwrap();
+        let responses = arena.read();
+        for KeptResponse { sequence, data } in &responses {
+            assert!(*data == [*sequence as u8; 8], "a response is read before it is whole");
+        }
+        first.join().unwrap();
+        assert_eq!((arena.read().len(), arena.overflow_count.load(Relaxed)), (2, 0));
+        responses.iter().any(|response| response.sequence == 2)
+    }
+
+    #[test]
+    fn loom_a_kept_response_is_found_whatever_another_thread_is_at() {
+        loom::model(|| assert!(is_found_beside_another(ResponseArena::keep)));
+    }
+
+    /// The twin that claims room first and writes the length of its entry afterwards. It must fail, or the model above
+    /// proves nothing.
+    #[test]
+    #[should_panic(expected = "a kept response is lost")]
+    fn loom_finds_a_response_lost_behind_an_entry_without_a_length() {
+        loom::model(|| {
+            let is_found = is_found_beside_another(|arena, sequence, data| {
+                let len = ResponseArena::entry_len(data.len());
+                let start = arena.near_end.fetch_add(len as u64, Relaxed) as usize;
+                let entry = &arena.words[start..start + len];
+                entry[0].store(data.len() as u64 + 1, Relaxed);
+                entry[2].store(u64::from_le_bytes(data.try_into().unwrap()), Relaxed);
+                entry[1].store(sequence + 1, Release);
+            });
+            assert!(is_found, "a kept response is lost");
+        });
+    }
+
+    /// The twin that writes the sequence number without releasing. It must fail, or the model above proves nothing.
+    #[test]
+    #[should_panic(expected = "a response is read before it is whole")]
+    fn loom_finds_a_response_that_is_not_released() {
+        loom::model(|| {
+            is_found_beside_another(|arena, sequence, data| {
+                let entry = arena.claim(data.len()).unwrap();
+                entry[2].store(u64::from_le_bytes(data.try_into().unwrap()), Relaxed);
+                entry[1].store(sequence + 1, Relaxed);
+            });
+        });
     }
 }
