@@ -74,7 +74,7 @@ impl ResponseStore {
 #[derive(Debug)]
 pub(crate) struct ResponseArena {
     words: Box<[AtomicU64]>,
-    /// An entry behind which the free words are, or their begin: where to look for them.
+    /// A place from which the lengths lead to the free words.
     near_end: AtomicU64,
     overflow_count: AtomicU64,
 }

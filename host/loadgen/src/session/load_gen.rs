@@ -147,6 +147,16 @@ impl<C: Clock> LoadGen<C> {
         Ok(outcome)
     }
 
+    /// Adds what the system has done against the rules of completion since the run to its outcome, and judges that
+    /// again: after the last phase the test is over, but the system may go on. [any number of times]
+    pub fn add_late_violations(&self, outcome: &mut TestOutcome) {
+        let violations = self.recorder.violations();
+        if violations != outcome.violations {
+            outcome.violations = violations;
+            outcome.judge();
+        }
+    }
+
     /// The settings as the audit file leaves them, and what it did. One with a line in error changes nothing.
     fn request(&self) -> (TestSettings, Option<Audit>) {
         let mut request = self.settings.clone();

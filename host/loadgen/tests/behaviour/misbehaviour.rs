@@ -4,7 +4,7 @@ use std::{fs, sync::Arc};
 
 use crate::{
     log_files::write_logs,
-    scripted::{Answer, Bench, MS, NotingLibrary, after, answer},
+    scripted::{Answer, Bench, MS, NotingLibrary, after, answer, respond},
 };
 use proctor_loadgen::{
     IssueEnd, LoadGenError, LoadGenOptions, SampleRecord, TestOutcome, TestSettings, ViolationKind,
@@ -38,6 +38,23 @@ fn only_reason(outcome: &TestOutcome) -> String {
 
 fn kinds(outcome: &TestOutcome) -> Vec<(ViolationKind, u64)> {
     outcome.violations.iter().map(|violation| (violation.kind, violation.count)).collect()
+}
+
+#[test]
+fn what_comes_after_the_run_counts_too() {
+    let bench = Bench::new(settings(Scenario::SingleStream), |_, sample| after(MS, sample));
+    let mut outcome = bench.run();
+    bench.loadgen.add_late_violations(&mut outcome);
+    assert!(outcome.is_valid());
+    let index = bench.issued()[3].index;
+    for id in [1 << 48 | 3, 1 << 48 | 9_999_999] {
+        respond(&*bench.loadgen.sink(), answer(0, ResponseId(id)), index);
+    }
+    assert!(outcome.is_valid(), "nobody has looked");
+    bench.loadgen.add_late_violations(&mut outcome);
+    assert_eq!(kinds(&outcome), [(ViolationKind::NotIssued, 1), (ViolationKind::Duplicate, 1)]);
+    assert_eq!(outcome.reasons().len(), 2);
+    assert_eq!(outcome.performance.unwrap().issued_query_count, bench.issued().len() as u64);
 }
 
 #[test]
