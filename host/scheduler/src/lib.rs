@@ -99,10 +99,10 @@ mod batcher;
 mod check;
 mod config;
 mod instance;
-mod lock;
 mod policy;
 mod simulated;
 mod statistics;
+mod sync;
 mod threaded;
 
 pub use batcher::{Batcher, Busy, FormedBatch};

@@ -1,6 +1,6 @@
 //! The scheduler in virtual time: the same batcher, driven by the events of a virtual clock.
 
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 use proctor_loadgen::{Clock, SystemUnderTest, VirtualClock};
 use proctor_vocabulary::{CompletionSink, QuerySample};
@@ -8,9 +8,9 @@ use proctor_vocabulary::{CompletionSink, QuerySample};
 use crate::batcher::{Batcher, Busy, FormedBatch};
 use crate::config::{SchedulerConfig, SchedulerError};
 use crate::instance::{BatchError, Instance, fail_samples, guard};
-use crate::lock::lock;
 use crate::policy::BatchDone;
 use crate::statistics::{FailureLog, Statistics};
+use crate::sync::{Mutex, lock};
 
 /// A scheduler whose instances answer with a service time instead of taking it.
 ///

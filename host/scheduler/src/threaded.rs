@@ -3,8 +3,8 @@
 mod dispatch;
 mod worker;
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -14,8 +14,9 @@ use proctor_vocabulary::{CompletionSink, QuerySample};
 use crate::batcher::{Batcher, Busy};
 use crate::config::{SchedulerConfig, SchedulerError};
 use crate::instance::{Instance, fail_samples};
-use crate::lock::lock;
+
 use crate::statistics::{FailureLog, Statistics};
+use crate::sync::{Mutex, lock};
 use dispatch::Dispatcher;
 use worker::{Shared, Slot};
 

@@ -63,14 +63,16 @@ fn selects_package(argument: &str) -> bool {
     argument.starts_with("-p") || argument == "--package" || argument.starts_with("--package=")
 }
 
-/// Runs the concurrency tests of the load generator and the team of threads in every interleaving that loom finds.
+/// Runs the concurrency tests of the load generator, the scheduler and the team of threads in every interleaving that
+/// loom finds.
 ///
 /// `--cfg loom` reaches every dependency, hence the target folder of its own. An optimised build, since loom runs each
 /// test many thousand times. With nextest, which, unlike `cargo test`, fails if the filter selects no test.
 fn run_loom_tests() -> Result<()> {
     run_command(
         cargo(
-            "nextest run -p proctor-loadgen -p proctor-rnn-engine --lib --cargo-profile loom -E test(loom) --target-dir",
+            "nextest run -p proctor-loadgen -p proctor-scheduler -p proctor-rnn-engine --lib --cargo-profile loom \
+             -E test(loom) --target-dir",
         )
         .arg(LOOM_TARGET_DIR)
         .env("RUSTFLAGS", "--cfg loom"),

@@ -18,25 +18,24 @@
 //! under the same lock, having looked first. Hence at every instant at which work could start, some thread is awake
 //! and about to look.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use proctor_loadgen::{Clock, RealClock};
 use proctor_vocabulary::QuerySample;
 
 use crate::batcher::{Batcher, Busy, FormedBatch};
-use crate::lock::lock;
 use crate::policy::BatchDone;
+use crate::sync::{AtomicU64, Condvar, Mutex, MutexGuard, lock};
 
 /// How long an idle thread spins before it sleeps, and how long before a deadline it wakes to spin: about what a
 /// sleep and a wake-up cost, so that spinning costs at most twice what the better of the two would have.
 const SPIN_NS: u64 = 50_000;
 
 /// The batcher, and the threads that wait for it.
-pub(super) struct Dispatcher {
-    clock: Arc<RealClock>,
+pub(super) struct Dispatcher<C = RealClock> {
+    clock: Arc<C>,
     state: Mutex<State>,
     work: Condvar,
     left: Condvar,
@@ -65,8 +64,8 @@ impl State {
     }
 }
 
-impl Dispatcher {
-    pub(super) fn new(batcher: Batcher, clock: Arc<RealClock>) -> Self {
+impl<C: Clock> Dispatcher<C> {
+    pub(super) fn new(batcher: Batcher, clock: Arc<C>) -> Self {
         let state =
             State { batcher, stopping: false, threads: 0, sleepers: 0, spinning: false, armed_ns: u64::MAX };
         Self {
@@ -154,9 +153,17 @@ impl Dispatcher {
 
     /// Waits until all threads have left, at most for `limit`.
     pub(super) fn wait_until_all_left(&self, limit: Duration) {
-        let state = lock(&self.state);
-        let waited = self.left.wait_timeout_while(state, limit, |state| state.threads > 0);
-        drop(waited.unwrap_or_else(PoisonError::into_inner));
+        let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+        let deadline_ns = self.clock.now_ns().saturating_add(limit_ns);
+        let mut state = lock(&self.state);
+        while state.threads > 0 {
+            let left_ns = deadline_ns.saturating_sub(self.clock.now_ns());
+            if left_ns == 0 {
+                return;
+            }
+            let waited = self.left.wait_timeout(state, Duration::from_nanos(left_ns));
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
     }
 
     pub(super) fn with_batcher<T>(&self, read: impl FnOnce(&Batcher) -> T) -> T {
@@ -178,25 +185,37 @@ impl Dispatcher {
     }
 
     /// Gives the lock back until an event or `until_ns`.
+    fn spin<'a>(&'a self, mut state: MutexGuard<'a, State>, until_ns: u64) -> MutexGuard<'a, State> {
+        state.spinning = true;
+        let seen = self.signal.load(Ordering::Relaxed);
+        drop(state);
+        self.look_out(seen, until_ns);
+        let mut state = lock(&self.state);
+        state.spinning = false;
+        state
+    }
+
+    /// Returns when `signal` is not as it was `seen`, or at `until_ns`.
     ///
     /// Between looks it offers the processor to others: if the issuing thread happens to sit on the same one, the
     /// event that is waited for could not come before the spin ends. With nobody else to run this costs less than a
     /// microsecond.
-    fn spin<'a>(&'a self, mut state: MutexGuard<'a, State>, until_ns: u64) -> MutexGuard<'a, State> {
+    #[cfg(not(loom))]
+    fn look_out(&self, seen: u64, until_ns: u64) {
         const LOOKS_PER_YIELD: u32 = 64;
-        state.spinning = true;
-        let seen = self.signal.load(Ordering::Relaxed);
-        drop(state);
         let unchanged = || {
             std::hint::spin_loop();
             self.signal.load(Ordering::Relaxed) == seen
         };
         while (0..LOOKS_PER_YIELD).all(|_| unchanged()) && self.clock.now_ns() < until_ns {
-            thread::yield_now();
+            std::thread::yield_now();
         }
-        let mut state = lock(&self.state);
-        state.spinning = false;
-        state
+    }
+
+    /// Returns at any moment: no time passes in a model, and a spin may end before its event comes.
+    #[cfg(loom)]
+    fn look_out(&self, _seen: u64, _until_ns: u64) {
+        loom::thread::yield_now();
     }
 
     /// Gives the lock back until woken or shortly before `deadline_ns`.
@@ -224,5 +243,100 @@ impl Dispatcher {
         }
         state.sleepers -= 1;
         state
+    }
+}
+
+/// Run by `RUSTFLAGS="--cfg loom" cargo test -p proctor-scheduler --release --lib loom`.
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use loom::thread;
+    use proctor_loadgen::VirtualClock;
+    use proctor_vocabulary::{ResponseId, SampleIndex};
+
+    use super::*;
+    use crate::config::SchedulerConfig;
+
+    type Timeless = Dispatcher<VirtualClock>;
+
+    /// Two samples arrive, and two instances take them in the given way, one at a time, and leave when both are taken.
+    /// A lost wake-up would be a deadlock, which loom reports.
+    fn two_instances_take_two_samples(
+        next_batch: fn(&Timeless, Option<BatchDone>, &mut Vec<QuerySample>) -> Option<FormedBatch>,
+    ) {
+        let config = SchedulerConfig {
+            policy: "fixed".to_owned(),
+            batch_size: 1,
+            instances: 2,
+            queue_capacity: 2,
+            ..SchedulerConfig::default()
+        };
+        // Leaked, because a deadlock unwinds through threads that still hold it.
+        let dispatcher: &'static Timeless =
+            Box::leak(Box::new(Dispatcher::new(Batcher::new(&config).unwrap(), Arc::default())));
+        let taken_count: &'static AtomicU64 = Box::leak(Box::new(AtomicU64::new(0)));
+        let instance = move || {
+            let (mut batch, mut done) = (Vec::with_capacity(1), None);
+            while let Some(formed) = next_batch(dispatcher, done.take(), &mut batch) {
+                if taken_count.fetch_add(1, Ordering::Relaxed) == 1 {
+                    assert!(dispatcher.stop().is_empty());
+                }
+                done = Some(BatchDone {
+                    samples: batch.len(),
+                    oldest_arrived_ns: formed.oldest_arrived_ns,
+                    started_ns: 0,
+                    completed_ns: 0,
+                    busy_instances: formed.busy_instances,
+                    failed: false,
+                });
+            }
+        };
+        let instances = [(); 2].map(|()| thread::spawn(instance));
+        for id in 1..=2 {
+            let sample = QuerySample { id: ResponseId(id), index: SampleIndex(id) };
+            dispatcher.arrive(&[sample], false).unwrap();
+        }
+        for instance in instances {
+            instance.join().unwrap();
+        }
+        assert_eq!(taken_count.load(Ordering::Relaxed), 2);
+    }
+
+    fn model(test: fn()) {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(3);
+        builder.check(test);
+    }
+
+    #[test]
+    fn loom_no_sample_waits_while_an_instance_sleeps() {
+        model(|| two_instances_take_two_samples(Dispatcher::next_batch));
+    }
+
+    /// The twin that goes to sleep after its spin without another look at the queue. It must fail, or the model above
+    /// proves nothing.
+    #[test]
+    #[should_panic(expected = "deadlock")]
+    fn loom_finds_the_sample_that_arrived_at_the_end_of_a_spin() {
+        model(|| {
+            two_instances_take_two_samples(|dispatcher, done, batch| {
+                let mut state = lock(&dispatcher.state);
+                if let Some(done) = done {
+                    state.batcher.instance_free(&done);
+                }
+                while !state.stopping {
+                    if let Some(formed) = state.batcher.take_batch(0, batch) {
+                        dispatcher.wake_one_if_needed(state, 0);
+                        return Some(formed);
+                    }
+                    if !state.spinning {
+                        state = dispatcher.spin(state, SPIN_NS);
+                    }
+                    if !state.stopping {
+                        state = dispatcher.sleep(state, 0, u64::MAX);
+                    }
+                }
+                None
+            });
+        });
     }
 }

@@ -1,7 +1,7 @@
 //! The thread of one instance.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
 use proctor_loadgen::{Clock, RealClock};
 use proctor_vocabulary::{CompletionSink, QuerySample};
@@ -10,9 +10,9 @@ use super::InFlight;
 use super::dispatch::Dispatcher;
 use crate::batcher::FormedBatch;
 use crate::instance::{BatchError, Instance, fail_samples, guard};
-use crate::lock::lock;
 use crate::policy::BatchDone;
 use crate::statistics::FailureLog;
+use crate::sync::{Mutex, lock};
 
 /// State that the scheduler and its threads share.
 pub(super) struct Shared {
