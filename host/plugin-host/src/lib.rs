@@ -26,7 +26,8 @@
 //! - **Nothing is unloaded.** Threads and destructors of a plugin may run to the end of the process; for the same
 //!   reason the host table of each backend is leaked.
 //! - **The timed path does not allocate.** The arrays of a batch are made with the instance; outputs go into one
-//!   buffer in which the outputs of a sample lie side by side, so that a response is one slice.
+//!   buffer in which the outputs of a sample lie side by side, so that a response is one slice. Only the first
+//!   completion of a thread of the plugin's own may allocate, once.
 //! - **A crash leaves words.** Each call is noted before it is made, so that [`crash`] can say in a signal handler
 //!   which plugin, call, instance and sample it was, and [`calls_under_way`] is for the report of a hang.
 //!

@@ -145,6 +145,34 @@ impl Default for Wake {
     }
 }
 
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::sync::{Arc, mpsc};
+
+    use super::*;
+
+    /// Far longer than it takes: it turns a hang into a failure.
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn a_signal_takes_no_lock_unless_a_thread_sleeps_for_it() {
+        let wake = Arc::new(Wake::new());
+        let _locks = (wake.waiter.lock().unwrap(), wake.lock_enlisted());
+        wake.wake_at(3);
+        let (tell, told) = mpsc::channel();
+        let signalling = Arc::clone(&wake);
+        std::thread::spawn(move || {
+            signalling.signal(1);
+            // Somebody sleeps, but for a later one.
+            signalling.state.0.fetch_or(SLEEPING, Ordering::AcqRel);
+            signalling.signal(1);
+            tell.send(())
+        });
+        told.recv_timeout(PATIENCE).expect("a signal waits for a lock");
+        assert_eq!(wake.count(), 2);
+    }
+}
+
 /// Run by `RUSTFLAGS="--cfg loom" cargo test -p proctor-loadgen --release --lib loom`.
 #[cfg(all(test, loom))]
 mod loom_tests {

@@ -45,6 +45,8 @@ pub(crate) struct HostContext {
     pub(super) plugin: &'static str,
     pub(super) now_ns: Arc<dyn Fn() -> u64 + Send + Sync>,
     pub(super) cache_folder: Option<String>,
+    /// Read without a lock. A thread that reads it for the first time may have to allocate its mark that the sink is in
+    /// use, some hundred bytes; the mark of a thread that has ended is used again.
     sink: ArcSwapOption<Arc<dyn CompletionSink>>,
     /// Size of the outputs of one sample together.
     pub(crate) response_size: ExpectedSize,
@@ -196,4 +198,84 @@ pub(super) unsafe fn bytes_of(text: &ProctorString, length_most: usize) -> &[u8]
     }
     // SAFETY: not null as just checked; the caller vouches for the bytes, of which no more than these are read.
     unsafe { slice::from_raw_parts(text.data, text.length.min(length_most)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        ptr,
+        sync::{atomic::AtomicUsize, mpsc},
+        thread,
+        time::Duration,
+    };
+
+    use super::*;
+
+    /// Far longer than it takes: it turns a hang into a failure.
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    #[derive(Default)]
+    struct Counted(AtomicUsize);
+
+    impl CompletionSink for Counted {
+        fn complete(&self, responses: &[QuerySampleResponse<'_>]) {
+            self.0.fetch_add(responses.len(), Ordering::Relaxed);
+        }
+
+        fn first_token(&self, responses: &[QuerySampleResponse<'_>]) {
+            self.complete(responses);
+        }
+    }
+
+    fn context() -> (Arc<HostContext>, Arc<Counted>) {
+        let services = HostServices { now_ns: Arc::new(|| 0), cache_folder: None };
+        let (context, sink) = (HostContext::new("p", services), Arc::new(Counted::default()));
+        context.set_sink(Some(Arc::clone(&sink) as _));
+        (Arc::new(context), sink)
+    }
+
+    /// Completes this many samples in one call, and reports their first tokens in another.
+    fn deliver(context: &HostContext, count: usize) {
+        let message = ProctorString { data: ptr::null(), length: 0 };
+        let data = [7_u8; 4];
+        let response = |id| ProctorResponse {
+            id,
+            data: data.as_ptr().cast(),
+            size_bytes: data.len(),
+            status: 0,
+            token_count: 0,
+            message,
+        };
+        let responses: [_; 200] = std::array::from_fn(|position| response(position as u64 + 1));
+        context.deliver(&responses[..count], false);
+        context.deliver(&responses[..count], true);
+    }
+
+    #[test]
+    fn only_the_first_completion_of_a_thread_allocates_and_once() {
+        let (context, sink) = context();
+        let allocation_count = |count| allocation_counter::measure(|| deliver(&context, count)).count_total;
+        let measure = || (allocation_count(1), [1, 64, 65, 200].map(allocation_count));
+        let counted: Vec<_> =
+            (0..3).map(|_| thread::scope(|scope| scope.spawn(measure).join().unwrap())).collect();
+        for (first, others) in &counted {
+            assert!(*first <= 1, "{counted:?}");
+            assert_eq!(*others, [0; 4], "{counted:?}");
+        }
+        assert_eq!(sink.0.load(Ordering::Relaxed), 3 * 2 * 331);
+    }
+
+    #[test]
+    fn a_completion_takes_no_lock() {
+        let (context, sink) = context();
+        let _locks = (context.metrics.lock().unwrap(), context.faults.hold());
+        let (tell, told) = mpsc::channel();
+        let completing = Arc::clone(&context);
+        thread::spawn(move || {
+            deliver(&completing, 100);
+            tell.send(())
+        });
+        told.recv_timeout(PATIENCE).expect("a completion waits for a lock");
+        assert_eq!(sink.0.load(Ordering::Relaxed), 200);
+    }
 }

@@ -88,6 +88,12 @@ impl Faults {
         }
     }
 
+    /// Keeps the lock, to show who needs it.
+    #[cfg(test)]
+    pub(super) fn hold(&self) -> std::sync::MutexGuard<'_, Vec<PluginFault>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn kept(&self) -> Vec<PluginFault> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -143,3 +143,74 @@ impl Shared {
         })
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use proctor_vocabulary::{QuerySampleResponse, ResponseId, SampleIndex, SampleStatus};
+
+    use super::*;
+    use crate::batcher::Batcher;
+    use crate::config::SchedulerConfig;
+
+    #[derive(Default)]
+    struct Counted(AtomicUsize);
+
+    impl CompletionSink for Counted {
+        fn complete(&self, responses: &[QuerySampleResponse<'_>]) {
+            self.0.fetch_add(responses.len(), Ordering::Relaxed);
+        }
+
+        fn first_token(&self, _: &[QuerySampleResponse<'_>]) {}
+    }
+
+    struct AtOnce;
+
+    impl Instance for AtOnce {
+        fn execute(&mut self, _: &[QuerySample]) -> Result<(), BatchError> {
+            Ok(())
+        }
+
+        fn execute_virtual(&mut self, _: &[QuerySample], _: u32) -> Result<u64, BatchError> {
+            Ok(0)
+        }
+
+        fn complete(&mut self, batch: &[QuerySample], sink: &dyn CompletionSink) {
+            for sample in batch {
+                let status = SampleStatus::OK;
+                sink.complete(&[QuerySampleResponse { id: sample.id, status, data: &[], token_count: 0 }]);
+            }
+        }
+    }
+
+    #[test]
+    fn from_its_arrival_to_its_completion_a_batch_allocates_nothing() {
+        for policy in ["fixed", "size-or-timeout"] {
+            let config =
+                SchedulerConfig { policy: policy.to_owned(), batch_size: 8, ..SchedulerConfig::default() };
+            let (clock, sink) = (Arc::new(RealClock::new()), Arc::new(Counted::default()));
+            let shared = Shared {
+                dispatcher: Dispatcher::new(Batcher::new(&config).unwrap(), Arc::clone(&clock)),
+                slots: vec![Slot::new(config.batch_size)],
+                failures: Mutex::default(),
+                sink: Arc::clone(&sink) as _,
+                clock,
+            };
+            let sample = |id| QuerySample { id: ResponseId(id), index: SampleIndex(id) };
+            let samples: Vec<_> = (1..=5).map(sample).collect();
+            let mut batch = Vec::with_capacity(config.batch_size);
+            let counted = allocation_counter::measure(|| {
+                let mut done = None;
+                for _ in 0..1000 {
+                    shared.dispatcher.arrive(&samples, false).unwrap();
+                    shared.dispatcher.flush();
+                    let formed = shared.dispatcher.next_batch(done.take(), &mut batch).unwrap();
+                    done = Some(shared.run_batch(0, &mut AtOnce, &batch, formed));
+                }
+            });
+            assert_eq!(sink.0.load(Ordering::Relaxed), 5000, "{policy}");
+            assert_eq!(counted.count_total, 0, "{policy}");
+        }
+    }
+}
