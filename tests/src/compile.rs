@@ -6,6 +6,8 @@ use std::{
     process::Command,
 };
 
+use proctor_test_needs::skip;
+
 use crate::place::workspace;
 
 /// Compiles a file of `tests/fixtures/c` to `folder/lib<name>_sut.so`, against the header alone, as C99, with all
@@ -25,7 +27,7 @@ pub fn compile(source: &str, defines: &[&str], folder: &Path, name: &str) -> Opt
     command.arg("-o").arg(&library).arg(workspace().join("tests/fixtures/c").join(source));
     match command.output() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            println!("skipped: no C compiler");
+            skip("no cc; `cargo xtask setup` installs one");
             None
         }
         Err(error) => panic!("{command:?}: {error}"),

@@ -1,5 +1,7 @@
 use std::{fmt::Write, fs, path::Path, process::Command};
 
+use proctor_test_needs::skip;
+
 use super::layout::layouts;
 
 /// A program that exits with the number of sizes and offsets that differ from those of the Rust types.
@@ -33,8 +35,7 @@ fn program() -> String {
 /// Compiles the program with all warnings as errors, runs it, and fails with what it printed.
 fn compile_and_run(compiler: &str, extension: &str, standard: &str) {
     if Command::new(compiler).arg("--version").output().is_err() {
-        println!("skipped: no {compiler}; `cargo xtask setup` installs one");
-        return;
+        return skip(format!("no {compiler}; `cargo xtask setup` installs one"));
     }
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join(format!("layout.{extension}"));

@@ -6,9 +6,9 @@ mod common;
 
 use std::{fs, path::Path, process::Command};
 
-use common::skipped;
 use proctor_plugin_api::linked_plugins;
 use proctor_plugin_host::{LoadedPlugin, PluginLocation};
+use proctor_test_needs::skip;
 
 fn refusal(library: &Path) -> String {
     common::open(&[("library", library.to_str().unwrap())]).map(drop).unwrap_err()
@@ -23,7 +23,7 @@ fn compiled(folder: &Path, name: &str, code: &str) -> Option<std::path::PathBuf>
         Ok(status) if status.success() => Some(library),
         Ok(status) => panic!("cc failed: {status}"),
         Err(error) => {
-            skipped(&format!("cannot start cc: {error}"));
+            skip(format!("cannot start cc ({error}); `cargo xtask setup` installs one"));
             None
         }
     }

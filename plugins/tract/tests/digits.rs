@@ -1,6 +1,7 @@
 //! The digits models answer as their reference does, in every division into batches, on every instance.
 
 use proctor_plugin_bed::{Answer, Bed, ModelDemand, Samples, digits};
+use proctor_test_needs::skip_without_hardware;
 // The plugin is linked in by being named.
 use tract_sut as _;
 
@@ -72,8 +73,7 @@ fn instances_on_several_threads_answer_as_one_does() {
 fn threads_within_an_operator_change_no_digit() {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(4);
     if threads < 2 {
-        println!("skipped: one processor has no room for two threads");
-        return;
+        return skip_without_hardware("one processor has no room for two threads");
     }
     let images = images(16);
     for model in digits::MODELS {

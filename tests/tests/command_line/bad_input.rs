@@ -5,6 +5,7 @@
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
 use proctor_datasets::sha256_hex;
+use proctor_test_needs::{bound_by_permissions, skip};
 use proctor_tests::{Bench, Finished, Run, workspace};
 
 const SETTINGS: i32 = 2;
@@ -204,11 +205,9 @@ fn an_output_folder_without_permission() {
     let closed = bench.file("closed");
     fs::create_dir(&closed).unwrap();
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o555)).unwrap();
-    if fs::write(closed.join("probe"), "").is_ok() {
-        println!("skipped: permissions deny this user nothing");
-        return;
-    }
-    bench.host("run --output closed/results").assert_error(OUTPUT, &["cannot write", "closed"]);
+    let Some(bound) = bound_by_permissions() else { return };
+    let finished = by_way_of(&bench, &bound, "run --output closed/results");
+    finished.assert_error(OUTPUT, &["cannot write", "closed"]);
 }
 
 #[test]
@@ -236,7 +235,7 @@ fn a_file_that_cannot_grow() {
     // Works where nothing can be mounted: a limit for the size of files, in blocks of 512 bytes.
     let bench = Bench::new();
     let script = "trap '' XFSZ; ulimit -f 2400; exec \"$0\" \"$@\"";
-    let finished = in_shell(&bench, &["sh", "-c", script], &format!("run --output out {LARGE}"));
+    let finished = by_way_of(&bench, &["sh", "-c", script], &format!("run --output out {LARGE}"));
     finished.assert_error(OUTPUT, &["cannot write", "what was recorded is in out.partial"]);
     assert!(bench.file("out.partial/error.txt").is_file(), "{finished}");
     assert!(!bench.file("out").exists());
@@ -254,18 +253,21 @@ fn host_on_small_disk(bench: &Bench, size_kib: u32, arguments: &str) -> Option<F
         .current_dir(bench.path())
         .output();
     if !tried.is_ok_and(|tried| tried.status.success()) {
-        println!("skipped: this user cannot mount a small disk");
+        skip("this user may not mount a small disk (unshare --map-root-user --mount)");
         return None;
     }
     let script = format!("{mount} && cd disk && {{ \"$0\" \"$@\"; code=$?; cp -r . ../kept; exit $code; }}");
-    Some(in_shell(bench, &[&unshare[..], &["sh", "-c", &script]].concat(), arguments))
+    Some(by_way_of(bench, &[&unshare[..], &["sh", "-c", &script]].concat(), arguments))
 }
 
-/// Runs the program by way of another command.
-fn in_shell(bench: &Bench, wrapper: &[&str], arguments: &str) -> Finished {
+/// Runs the program by way of another command, unless that is empty.
+fn by_way_of(bench: &Bench, wrapper: &[&str], arguments: &str) -> Finished {
     let host = bench.command(arguments);
-    let mut command = Command::new(wrapper[0]);
-    command.args(&wrapper[1..]).arg(host.get_program()).args(host.get_args()).current_dir(bench.path());
+    let Some((program, words)) = wrapper.split_first() else {
+        return bench.start_command(host).finish();
+    };
+    let mut command = Command::new(program);
+    command.args(words).arg(host.get_program()).args(host.get_args()).current_dir(bench.path());
     for (name, value) in host.get_envs() {
         match value {
             Some(value) => command.env(name, value),

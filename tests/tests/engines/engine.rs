@@ -4,6 +4,7 @@ use std::{fs, path::Path};
 
 use proctor_accuracy::read_log;
 use proctor_datasets::sha256_hex;
+use proctor_test_needs::skip;
 use proctor_tests::{Bench, Run, datasets, find_plugin, workspace};
 use serde_json::Value;
 
@@ -57,14 +58,14 @@ impl Engine {
     /// A folder to run it in; `None`, and the reason is printed, where the engine is not there.
     pub fn bench(&self) -> Option<Bench> {
         if find_plugin(self.name).is_none() {
-            println!("skipped: plugin {} is not built", self.name);
+            skip(format!("plugin {} is not built; `cargo xtask test` builds it", self.name));
             return None;
         }
         let bench = Bench::new();
         if let Some(words) = self.library {
             let plan = bench.host(&format!("describe {} --plan {}", self.name, self.model()));
             if plan.code() == PLUGIN && plan.stderr.contains(words) {
-                println!("skipped: {}", plan.stderr.lines().next().unwrap_or(words));
+                skip(plan.stderr.lines().next().unwrap_or(words));
                 return None;
             }
         }

@@ -6,6 +6,7 @@
 use std::fs;
 
 use proctor_accuracy::read_log;
+use proctor_test_needs::skip;
 use proctor_tests::{Bench, Run, find_plugin, workspace};
 use serde_json::Value;
 
@@ -14,7 +15,7 @@ const ALL: [&str; 4] = ["SingleStream", "MultiStream", "Server", "Offline"];
 /// A folder for runs; `None`, and the reason is printed, where the plugin is not there.
 fn bench() -> Option<Bench> {
     if find_plugin("candle").is_none() {
-        println!("skipped: plugin candle is not built");
+        skip("plugin candle is not built; `cargo xtask test` builds it");
         return None;
     }
     Some(Bench::new())

@@ -3,6 +3,7 @@
 
 use std::{fs, process::Command};
 
+use proctor_test_needs::skip;
 use proctor_tests::{Bench, plugin};
 use serde_json::Value;
 
@@ -92,8 +93,7 @@ fn without_the_official_package_the_error_says_how_to_get_it() {
     let expected = ["no-such-python", "pip install mlcommons-loadgen==6.0.17", "--python"];
     bench.host("bench --quick --against python --python ./no-such-python").assert_error(2, &expected);
     if Command::new("python3").arg("--version").output().is_err() {
-        println!("skipped: there is no python3 to be without the package");
-        return;
+        return skip("there is no python3 to be without the package");
     }
     let mut command = bench.command("bench --quick --against python --python python3");
     // Isolated from everything that may be installed.
@@ -107,8 +107,7 @@ fn without_the_official_package_the_error_says_how_to_get_it() {
 fn the_official_package_is_measured_in_turn_where_it_is_there() {
     let has_package = Command::new("python3").args(["-c", "import mlperf_loadgen"]).output();
     if !has_package.is_ok_and(|output| output.status.success()) {
-        println!("skipped: python3 has no module mlperf_loadgen (package mlcommons-loadgen)");
-        return;
+        return skip("python3 has no module mlperf_loadgen; `cargo xtask test` brings it");
     }
     let (report, table) = figures("--scenario Server --rate 1000 --against python --python python3");
     let compared = report["against"]["rows"].as_array().expect("there are comparisons");

@@ -11,6 +11,7 @@ mod fuzz;
 mod header;
 mod official;
 mod onnxruntime;
+mod python;
 mod setup;
 mod skipped;
 mod test;

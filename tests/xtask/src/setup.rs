@@ -1,19 +1,19 @@
 //! `cargo xtask setup`: installs what the tests need and this machine lacks.
 //!
-//! The needs stand in the three tables below; a new need is one line there.
+//! The needs stand in the tables below; a new need is one line there.
 
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
 use crate::command::{cargo, run as run_command, succeeds};
-use crate::{official, onnxruntime};
+use crate::{onnxruntime, python};
 
 pub(crate) const LONG_ABOUT: &str = "Install what the tests need; touches only what is missing.
 
-Programs come from apt (through sudo unless run as root), Python modules from pip, cargo-nextest from cargo install. The \
-official LoadGen and the library of ONNX Runtime come from pip into target/, where python3 and pip can get them; what needs \
-them skips itself otherwise. \
+Programs come from apt (through sudo unless run as root), cargo-nextest from cargo install. The official LoadGen, the \
+library of ONNX Runtime and its package with NumPy come from pip into target/, where python3 and pip can get them; what needs \
+them skips itself otherwise, or fails where CI is set. \
 Each command is printed before it runs. On a system without apt, the error names what to install by hand.";
 
 /// Programs from apt: the program, the packages that bring it, and what needs it.
@@ -21,9 +21,6 @@ const PROGRAMS: &[(&str, &[&str], &str)] = &[
     ("cc", &["gcc", "libc6-dev"], "compiles the plugins and header tests in C"),
     ("c++", &["g++"], "compiles the header test in C++"),
 ];
-
-/// Python modules from pip: the module as one imports it, the package that brings it, and what needs it.
-const PYTHON_MODULES: &[(&str, &str, &str)] = &[];
 
 /// Cargo commands from cargo install: the command, the version to install, and what it does.
 const CARGO_COMMANDS: &[(&str, &str, &str)] = &[("nextest", "0.9.143", "runs the tests")];
@@ -37,8 +34,8 @@ const FUZZER: &[(&str, &str, &str)] = &[("fuzz", "0.13.2", "builds and runs the 
 /// The first installation that fails or that has no way to run here.
 pub(crate) fn run() -> Result<()> {
     set_up_programs(PROGRAMS)?;
-    set_up_python_modules(PYTHON_MODULES)?;
-    official::set_up();
+    python::set_up(&python::LOADGEN);
+    python::set_up(&python::ENGINES);
     onnxruntime::set_up();
     set_up_cargo_commands(CARGO_COMMANDS)
 }
@@ -99,18 +96,6 @@ fn apt_get(is_root: bool, args: &[&str]) -> Command {
 fn user_id() -> Result<String> {
     let output = Command::new("id").arg("-u").output().context("cannot start `id -u`")?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-}
-
-fn set_up_python_modules(modules: &[(&str, &str, &str)]) -> Result<()> {
-    for (module, package, purpose) in modules {
-        let present = succeeds(Command::new("python3").args(["-c", &format!("import {module}")]));
-        report(&format!("python module {module}"), purpose, present);
-        if !present {
-            run_command(Command::new("python3").args(["-m", "pip", "install", package]))
-                .with_context(|| format!("cannot install the python package `{package}`"))?;
-        }
-    }
-    Ok(())
 }
 
 fn set_up_cargo_commands(commands: &[(&str, &str, &str)]) -> Result<()> {

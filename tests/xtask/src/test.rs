@@ -1,18 +1,20 @@
 //! `cargo xtask test`: everything that can fail, run.
 
-use std::fs;
+use std::{env, fs};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
-use crate::command::{cargo, run as run_command, workspace_root};
-use crate::setup;
-use crate::skipped::skipped_tests;
+use crate::{
+    command::{cargo, run as run_command, workspace_root},
+    python, setup,
+    skipped::{Skipped, skipped_tests},
+};
 
 pub(crate) const LONG_ABOUT: &str = "Set up, build everything, and run all tests.
 
 Builds the program, the plugin libraries and the tests, then runs the tests with cargo nextest, the examples in the \
 documentation, and the concurrency tests under loom. Tests that lack something on this machine are listed at the end with \
-the reason.";
+the reason; where the variable CI is set, that fails unless it is hardware.";
 
 pub(crate) const EXAMPLES: &str = "Examples:
   cargo xtask test                                     everything
@@ -40,12 +42,11 @@ pub(crate) fn run(nextest: &[String]) -> Result<()> {
         run_command(&mut cargo("test --doc --workspace"))?;
         run_loom_tests()?;
     }
-    report(nextest, &skipped);
-    Ok(())
+    report(nextest, &skipped, env::var_os("CI").is_some())
 }
 
 /// Runs the tests with nextest and returns those that skipped themselves.
-fn run_tests(nextest: &[String]) -> Result<Vec<String>> {
+fn run_tests(nextest: &[String]) -> Result<Vec<Skipped>> {
     let junit = workspace_root().join(JUNIT_REPORT);
     if junit.exists() {
         fs::remove_file(&junit).with_context(|| format!("cannot remove the old {}", junit.display()))?;
@@ -53,6 +54,10 @@ fn run_tests(nextest: &[String]) -> Result<Vec<String>> {
     let mut command = cargo("nextest run");
     if !nextest.iter().any(|argument| selects_package(argument)) {
         command.arg("--workspace");
+    }
+    // Without python3 the tests that need it say so.
+    if let Ok(path) = python::module_path(&[&python::LOADGEN, &python::ENGINES]) {
+        command.env("PYTHONPATH", path);
     }
     run_command(command.args(nextest))?;
     skipped_tests(&junit)
@@ -79,12 +84,21 @@ fn run_loom_tests() -> Result<()> {
     )
 }
 
-fn report(nextest: &[String], skipped: &[String]) {
+/// Lists the skipped tests and says the verdict.
+///
+/// # Errors
+/// In CI, if a test skipped itself for anything but hardware.
+fn report(nextest: &[String], skipped: &[Skipped], is_ci: bool) -> Result<()> {
     println!();
     for test in skipped {
-        println!("skipped: {test}");
+        println!("{test}");
+    }
+    let count = skipped.iter().filter(|test| !test.is_without_hardware).count();
+    if is_ci && count > 0 {
+        bail!("CI is set, and {count} of these tests lack something that can be installed");
     }
     println!("{}", verdict(nextest, skipped.len()));
+    Ok(())
 }
 
 fn verdict(nextest: &[String], skipped_count: usize) -> String {
@@ -100,7 +114,8 @@ fn verdict(nextest: &[String], skipped_count: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{selects_package, verdict};
+    use super::*;
+    use crate::skipped::skipped_in;
 
     #[test]
     fn a_package_is_selected_in_any_spelling() {
@@ -110,6 +125,15 @@ mod tests {
         for argument in ["package(host)", "--profile", "early_stopping"] {
             assert!(!selects_package(argument), "{argument}");
         }
+    }
+
+    #[test]
+    fn in_ci_only_hardware_may_be_missing() {
+        let skipped = |reason: &str| skipped_in(&format!("<testcase name=\"t\">\n{reason}\n</testcase>"));
+        let [device, compiler] = ["skipped: hardware: no device", "skipped: no compiler"].map(skipped);
+        assert_eq!((device.len(), compiler.len()), (1, 1));
+        assert!(report(&[], &device, true).is_ok() && report(&[], &compiler, false).is_ok());
+        assert!(report(&[], &compiler, true).unwrap_err().to_string().contains("1 of these tests"));
     }
 
     #[test]

@@ -40,12 +40,13 @@ mod tests {
     use std::{fs, process::Command};
 
     use proctor_config::Loader;
+    use proctor_test_needs::skip;
 
     use super::*;
     use crate::{
         engines::request::{Figures, Loaded, OUTPUT, Request, Way},
         timing::Window,
-        worker::pythons,
+        worker::{put_modules_first, pythons},
     };
 
     /// A package that stands in for onnxruntime and gives back sums: what the script itself does can be seen anywhere.
@@ -90,8 +91,7 @@ class InferenceSession:
     fn the_script_runs_what_goes_by_the_name_of_the_package() {
         let has_numpy = Command::new("python3").args(["-c", "import numpy"]).output();
         if !has_numpy.is_ok_and(|output| output.status.success()) {
-            println!("skipped: python3 has no module numpy");
-            return;
+            return skip("python3 has no module numpy; `cargo xtask test` brings it");
         }
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir_all(folder.path().join("capi")).unwrap();
@@ -101,7 +101,7 @@ class InferenceSession:
         let cpus = proctor_rnn_layer::allowed_cores();
         let spec = problem.spec(1, &cpus[..1], folder.path());
         let mut command = python_command(Path::new("python3"), SCRIPT, &spec, 1);
-        command.env("PYTHONPATH", folder.path());
+        put_modules_first(&mut command, folder.path());
         let mut worker = Worker::start(command, 1, vec![cpus[0]], folder.path()).unwrap();
         assert_eq!(worker.version, "9.9");
         let loaded: Loaded = worker.ask(&Request::Load).unwrap();
@@ -132,8 +132,7 @@ class InferenceSession:
             .map(|python| start(python, &problem, 1, &cpus, folder.path()))
             .find_map(Result::ok);
         let Some(mut worker) = started else {
-            println!("skipped: no python3 has the package onnxruntime");
-            return;
+            return skip("no python3 has the package onnxruntime; `cargo xtask test` brings it");
         };
         let loaded: Loaded = worker.ask(&Request::Load).unwrap();
         assert!(loaded.call_ms > 0.0);

@@ -10,6 +10,7 @@ use proctor_rnn_models::{
     Batch, RunError, SingleThread,
     safetensors::{Stack, StackOutput, StackSettings, WeightsError},
 };
+use proctor_test_needs::skip;
 use proptest::prelude::*;
 use zerocopy::IntoBytes;
 
@@ -60,8 +61,7 @@ fn a_file_that_is_too_large() {
     let path = folder.path().join("large.safetensors");
     // It has a hole instead of content.
     if let Err(error) = std::fs::File::create(&path).and_then(|file| file.set_len((16 << 30) + 1)) {
-        println!("skipped: no file of 16 GiB can be made: {error}");
-        return;
+        return skip(format!("no file of 16 GiB can be made: {error}"));
     }
     let error = Stack::load(&path, GruReset::default(), Precision::F32).unwrap_err().to_string();
     assert!(error.ends_with("have 17179869185 bytes, more than the limit of 17179869184"), "{error}");

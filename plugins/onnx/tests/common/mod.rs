@@ -8,11 +8,7 @@ use proctor_onnx_file::{Dim, GraphBuilder};
 use proctor_plugin_api::vocabulary::ElementType;
 use proctor_plugin_bed::{Bed, ModelDemand, Run, Samples};
 use proctor_plugin_host::Backend;
-
-/// Says that a test did not run, in the form that the test run reports.
-pub fn skipped(reason: &str) {
-    println!("skipped: {reason}");
-}
+use proctor_test_needs::skip;
 
 /// Opens the plugin, as a host does.
 pub fn open(options: &[(&str, &str)]) -> Result<Backend, String> {
@@ -24,7 +20,7 @@ pub fn opened(options: &[(&str, &str)]) -> Option<Backend> {
     match open(options) {
         Ok(backend) => Some(backend),
         Err(error) if error.contains("found no ONNX Runtime") => {
-            skipped(&error);
+            skip(&error);
             None
         }
         Err(error) => panic!("{error}"),

@@ -97,10 +97,6 @@ fn the_served_models_answer_as_the_reference_does() {
 
 #[test]
 fn the_large_models_answer_as_the_reference_does() {
-    if cfg!(debug_assertions) {
-        println!("skipped: gnmt and rnnt take minutes in a debug build");
-        return;
-    }
     check("rnnt", 4, 16);
     check("gnmt", 4, 8);
 }

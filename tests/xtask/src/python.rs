@@ -1,0 +1,129 @@
+//! Packages for the python3 that is found here, in the target folder: no system is changed.
+
+use std::{
+    env,
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result, bail};
+
+use crate::command::{run as run_command, succeeds, workspace_root};
+
+/// Wheels that are installed together.
+pub(crate) struct Wheels {
+    /// Their name, for the reader.
+    name: &'static str,
+    /// Who needs them.
+    purpose: &'static str,
+    /// A module that loads if they are there.
+    module: &'static str,
+    /// Their folder under the workspace, whatever the target folder is: below it is one folder for each version of
+    /// Python. It is named after the versions, so that others go elsewhere.
+    folder: &'static str,
+    /// Versions and digests of the wheels.
+    requirements: &'static str,
+}
+
+/// The official LoadGen; the differential test looks for it by its folder.
+pub(crate) const LOADGEN: Wheels = Wheels {
+    name: "mlcommons-loadgen",
+    purpose: "the official LoadGen, to compare with",
+    module: "mlperf_loadgen",
+    folder: "target/mlcommons-loadgen-6.0.17",
+    requirements: "host/loadgen/tests/differential/requirements.txt",
+};
+
+/// The engines that `host bench` compares with.
+pub(crate) const ENGINES: Wheels = Wheels {
+    name: "onnxruntime, numpy",
+    purpose: "what host bench compares with",
+    module: "onnxruntime",
+    folder: "target/python-onnxruntime-1.31.1",
+    requirements: "host/bench/requirements.txt",
+};
+
+/// How to get wheels and nothing else, giving up soon where there is no network.
+const PIP_INSTALL: &str = "-m pip install --quiet --disable-pip-version-check --no-input --no-deps --only-binary :all: \
+                           --require-hashes --retries 1 --timeout 20";
+
+/// Installs wheels for the python3 found, unless they are there, and says so. Without them tests skip themselves, or
+/// fail where the variable `CI` is set, so nothing here is an error.
+pub(crate) fn set_up(wheels: &Wheels) {
+    let outcome = match set_up_for_python(wheels) {
+        Ok(outcome) => outcome.to_owned(),
+        Err(error) => format!(
+            "not available ({error:#}); tests that need it will skip themselves, or fail where CI is set"
+        ),
+    };
+    println!("setup: python package {} ({}): {outcome}", wheels.name, wheels.purpose);
+}
+
+/// The value of `PYTHONPATH` by which the python3 found has the wheels, besides what it has anyway.
+///
+/// # Errors
+/// If there is no python3.
+pub(crate) fn module_path(all: &[&Wheels]) -> Result<OsString> {
+    let tag = python_tag()?;
+    let folders = all.iter().map(|wheels| workspace_root().join(wheels.folder).join(&tag));
+    let others = env::var_os("PYTHONPATH").unwrap_or_default();
+    let folders: Vec<_> = folders.chain(env::split_paths(&others)).collect();
+    env::join_paths(folders).context("a folder of Python modules has a colon in its name")
+}
+
+fn set_up_for_python(wheels: &Wheels) -> Result<&'static str> {
+    let folder = workspace_root().join(wheels.folder).join(python_tag()?);
+    if has_module(&folder, wheels.module) {
+        return Ok("found");
+    }
+    let partial = folder.with_extension("partial");
+    for leftover in [&partial, &folder].into_iter().filter(|path| path.exists()) {
+        fs::remove_dir_all(leftover).with_context(|| format!("cannot remove {}", leftover.display()))?;
+    }
+    let mut pip = Command::new("python3");
+    pip.args(PIP_INSTALL.split_whitespace())
+        .arg("--target")
+        .arg(&partial)
+        .arg("--requirement")
+        .arg(wheels.requirements);
+    run_command(pip.current_dir(workspace_root()))?;
+    if !has_module(&partial, wheels.module) {
+        bail!("the module {} does not load", wheels.module);
+    }
+    fs::rename(&partial, &folder).with_context(|| format!("cannot rename {}", partial.display()))?;
+    Ok("installed")
+}
+
+/// Returns what tells versions of Python apart, such as `cpython-311`.
+fn python_tag() -> Result<PathBuf> {
+    let mut python = Command::new("python3");
+    let output = python.args(["-c", "import sys; print(sys.implementation.cache_tag)"]).output();
+    let output = output.context("cannot start python3")?;
+    let tag = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    if !output.status.success() || tag.is_empty() {
+        bail!("python3 does not run");
+    }
+    Ok(tag.into())
+}
+
+fn has_module(folder: &Path, module: &str) -> bool {
+    let load = "import importlib, sys; sys.path.insert(0, sys.argv[1]); importlib.import_module(sys.argv[2])";
+    folder.is_dir() && succeeds(Command::new("python3").args(["-c", load]).arg(folder).arg(module))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folders_are_named_after_the_pinned_versions() {
+        for wheels in [LOADGEN, ENGINES] {
+            let requirements = fs::read_to_string(workspace_root().join(wheels.requirements)).unwrap();
+            let (_, version) = wheels.folder.rsplit_once('-').unwrap();
+            assert!(requirements.contains(&format!("=={version} ")), "{}: {requirements}", wheels.folder);
+            assert!(requirements.contains("--hash=sha256:"));
+        }
+    }
+}
