@@ -21,11 +21,11 @@ pub trait SystemUnderTest: Sync {
     /// [the thread that runs the test, once a phase, right after the last issue of all threads]
     fn flush(&self);
 
-    /// Waits until the flush is over, in a system that goes on with it after [`flush`](Self::flush) has returned:
-    /// nothing else is asked of the system before that.
+    /// Waits until the flush of the phase before is over, in a system that goes on with it after
+    /// [`flush`](Self::flush) has returned: nothing is issued before that.
     ///
-    /// [the thread that runs the test, after the last completion of the phase and outside of the timed part; also where
-    /// no flush is under way, and never after a phase whose samples are missing]
+    /// [the thread that runs the test, before each phase, outside of the timed part; also where no flush is under way,
+    /// and never after a phase whose samples are missing]
     fn end_flush(&self) {}
 }
 

@@ -45,9 +45,7 @@ impl<C: Clock> Run<'_, C> {
             }
             let settings = EffectiveSettings { target_qps: step.qps(), ..self.settings.clone() };
             self.measure(&settings, plan)?;
-            if matches!(step, PeakStep::Middle { .. }) {
-                self.end_flush();
-            } else {
+            if !matches!(step, PeakStep::Middle { .. }) {
                 self.unload(plan);
                 is_loaded = false;
             }

@@ -69,17 +69,8 @@ impl<C: Clock> Run<'_, C> {
         })
     }
 
-    /// Has the last phase come to its end, so that the system can be asked for something else. Where samples are
-    /// missing, the system hangs, and is not waited for.
-    pub(super) fn end_flush(&self) {
-        if self.phases.last().is_some_and(|last| last.missing.is_none()) {
-            self.sut.end_flush();
-        }
-    }
-
     /// Unloads, and keeps a failure with the last phase.
     pub(super) fn unload(&mut self, plan: &PhasePlan) {
-        self.end_flush();
         if let (Err(error), Some(last)) = (self.qsl.unload(&plan.set.indices), self.phases.last_mut()) {
             last.unload_error =
                 Some(UnloadError { library: self.qsl.name().to_owned(), message: error.to_string() });
@@ -95,6 +86,7 @@ impl<C: Clock> Run<'_, C> {
         settings: &EffectiveSettings,
         plan: &PhasePlan,
     ) -> Result<(), LoadGenError> {
+        self.sut.end_flush();
         let queries = QueryGenerator::new(settings, plan);
         let phase = self.recorder.open(&PhaseStart {
             mode: plan.mode,

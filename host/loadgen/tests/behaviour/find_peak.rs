@@ -363,7 +363,7 @@ fn a_flush_is_over_before_the_next_phase_begins() {
     let outcome = loadgen.run(&sut, &NotingLibrary::new(10, 4)).unwrap();
     let steps = &outcome.peak_search.as_ref().unwrap().steps;
     assert!(steps.iter().filter(|step| matches!(step, PeakStep::Middle { .. })).count() > 2, "{steps:?}");
-    let phase = ["issue", "flush", "end_flush"];
+    let phase = ["end_flush", "issue", "flush"];
     assert_eq!(sut.calls.into_inner().unwrap(), phase.repeat(steps.len()));
 }
 

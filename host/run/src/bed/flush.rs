@@ -5,7 +5,7 @@
 //! asked of the plugin until the flush has returned.
 
 use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread::{self, JoinHandle},
 };
 
@@ -13,15 +13,16 @@ use proctor_plugin_host::{Model, PluginHostError};
 
 type Running = JoinHandle<Result<(), PluginHostError>>;
 
-/// Flushes a model, one flush at a time.
+/// Flushes a model, one flush at a time. Clones share it.
+#[derive(Clone)]
 pub(crate) struct Flush {
     model: Model,
-    running: Mutex<Option<Running>>,
+    running: Arc<Mutex<Option<Running>>>,
 }
 
 impl Flush {
     pub(crate) fn new(model: Model) -> Self {
-        Self { model, running: Mutex::default() }
+        Self { model, running: Arc::default() }
     }
 
     /// Starts a flush and does not wait for it; only for the one before, if nobody has.
@@ -48,7 +49,7 @@ impl Flush {
     ///
     /// # Errors
     /// The error of the flush.
-    pub(crate) fn end(&self) -> Result<(), PluginHostError> {
+    pub(crate) fn wait(&self) -> Result<(), PluginHostError> {
         end(&mut self.running())
     }
 

@@ -13,7 +13,7 @@ use proctor_plugin_host::{Model, SampleBuffers};
 use proctor_preprocess::{Pipeline, build_pipeline};
 use proctor_vocabulary::{SampleIndex, TensorSpec};
 
-use crate::{error::HostError, machine::Machine};
+use crate::{bed::flush::Flush, error::HostError, machine::Machine};
 
 /// Memory for samples if the system does not tell how much it has.
 const DEFAULT_LIMIT_BYTES: u64 = 1 << 30;
@@ -103,6 +103,7 @@ pub fn read_samples(settings: &Settings, samples: &[SampleIndex]) -> Result<Samp
 pub(crate) struct SampleLibrary {
     data: Data,
     model: Model,
+    flush: Flush,
     state: Mutex<State>,
 }
 
@@ -125,7 +126,12 @@ impl SampleBuffers for Buffers {
 
 impl SampleLibrary {
     pub(crate) fn new(data: Data, model: Model) -> Self {
-        Self { data, model, state: Mutex::default() }
+        Self { data, flush: Flush::new(model.clone()), model, state: Mutex::default() }
+    }
+
+    /// The flush of the model. An unload waits for its end.
+    pub(crate) fn flush(&self) -> &Flush {
+        &self.flush
     }
 
     /// A test begins whose samples this is to watch.
@@ -202,8 +208,10 @@ impl QuerySampleLibrary for SampleLibrary {
             return Ok(());
         }
         drop(state);
+        let flushed = self.flush.wait();
         let stopped = self.model.stop();
         self.release()?;
+        flushed?;
         Ok(stopped?)
     }
 }

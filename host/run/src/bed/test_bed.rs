@@ -375,7 +375,8 @@ impl<'a> TestBed<'a> {
                 Arc::clone(clock),
             )?),
             Dispatch::WholeQueries => {
-                System::Whole(WholeQueries::new(name, self.model.clone(), sink, progress, issuer_count))
+                let (model, flush) = (self.model.clone(), self.library.flush().clone());
+                System::Whole(WholeQueries::new(name, model, sink, progress, flush, issuer_count))
             }
         })
     }

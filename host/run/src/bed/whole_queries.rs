@@ -33,10 +33,10 @@ impl WholeQueries {
         model: plugin_host::Model,
         sink: Arc<dyn CompletionSink>,
         progress: Progress,
+        flush: Flush,
         issuer_count: u64,
     ) -> Self {
         let turn = (issuer_count > 1).then(Mutex::default);
-        let flush = Flush::new(model.clone());
         Self { name, model, sink, progress, flush, refused: Mutex::default(), turn }
     }
 
@@ -84,7 +84,7 @@ impl SystemUnderTest for WholeQueries {
     }
 
     fn end_flush(&self) {
-        if let Err(error) = self.flush.end() {
+        if let Err(error) = self.flush.wait() {
             self.refuse(error);
         }
     }
