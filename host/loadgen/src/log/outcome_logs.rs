@@ -2,7 +2,7 @@
 
 use crate::verdict::outcome::TestOutcome;
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{self, BufWriter, Write},
 };
 
@@ -31,10 +31,10 @@ const VERSION: &str = concat!("6.0.17-compatible, Proctor ", env!("CARGO_PKG_VER
 const NOT_AVAILABLE: &str = "NA";
 
 impl TestOutcome {
-    /// Writes `mlperf_log_summary.txt`, `mlperf_log_detail.txt`, `mlperf_log_accuracy.json` and
-    /// `mlperf_log_trace.json`, with the folder and the names that the settings say. The summary comes last: where it
-    /// is, the others are whole. What the settings copy to stdout goes to `stdout` then, whose errors are no errors of
-    /// the logs.
+    /// Writes `mlperf_log_accuracy.json`, `mlperf_log_detail.txt`, `mlperf_log_summary.txt` and
+    /// `mlperf_log_trace.json`, in this order, with the folder and the names that the settings say. The trace is the
+    /// largest, and missed least. What the settings copy to stdout goes to `stdout`, whose errors are no errors of the
+    /// logs.
     ///
     /// # Errors
     /// If a file cannot be created or written.
@@ -44,28 +44,38 @@ impl TestOutcome {
         identity: &LogIdentity,
         stdout: &mut impl Write,
     ) -> io::Result<()> {
-        let create = |file| {
-            let path = settings.path(file, &identity.test_datetime);
-            let named = |error: io::Error| {
-                io::Error::new(error.kind(), format!("cannot create {}: {error}", path.display()))
-            };
-            File::create(&path).map(BufWriter::new).map_err(named)
-        };
-        // Without a trace the file is empty, as LoadGen leaves it.
-        self.write_trace(identity, create(LogFile::Trace)?)?;
+        self.write_accuracy_log(settings, identity)?;
+        self.write_verdict_logs(settings, identity, stdout)?;
+        self.write_trace_log(settings, identity)
+    }
 
-        let mut accuracy = AccuracyLogWriter::new(create(LogFile::Accuracy)?)?;
-        for record in &self.accuracy {
-            accuracy.record(record)?;
-        }
-        accuracy.finish()?;
+    /// Writes `mlperf_log_accuracy.json`, as [`write_logs`](Self::write_logs) does.
+    ///
+    /// # Errors
+    /// If the file cannot be created or written.
+    pub fn write_accuracy_log(&self, settings: &LogOutputSettings, identity: &LogIdentity) -> io::Result<()> {
+        write_whole(settings, LogFile::Accuracy, identity, |out| {
+            let mut accuracy = AccuracyLogWriter::new(out)?;
+            self.accuracy.iter().try_for_each(|record| accuracy.record(record))?;
+            accuracy.finish().map(|_| ())
+        })
+    }
 
+    /// Writes `mlperf_log_detail.txt` and `mlperf_log_summary.txt`, as [`write_logs`](Self::write_logs) does: the files
+    /// that say whether the test is VALID. Those of an earlier call are replaced.
+    ///
+    /// # Errors
+    /// If a file cannot be created or written.
+    pub fn write_verdict_logs(
+        &self,
+        settings: &LogOutputSettings,
+        identity: &LogIdentity,
+        stdout: &mut impl Write,
+    ) -> io::Result<()> {
         let detail = self.detail_log(identity);
         let mut detail_text = Vec::new();
         detail.write(identity, &mut detail_text)?;
-        let mut out = create(LogFile::Detail)?;
-        out.write_all(&detail_text)?;
-        out.flush()?;
+        write_whole(settings, LogFile::Detail, identity, |out| out.write_all(&detail_text))?;
 
         let summary = Summary {
             sut_name: &self.sut_name,
@@ -77,9 +87,7 @@ impl TestOutcome {
         };
         let mut summary_text = Vec::new();
         summary.write(&mut summary_text)?;
-        let mut out = create(LogFile::Summary)?;
-        out.write_all(&summary_text)?;
-        out.flush()?;
+        write_whole(settings, LogFile::Summary, identity, |out| out.write_all(&summary_text))?;
 
         let copies =
             [(settings.copy_detail_to_stdout, detail_text), (settings.copy_summary_to_stdout, summary_text)];
@@ -88,6 +96,15 @@ impl TestOutcome {
             let _ = stdout.write_all(text).and_then(|()| stdout.flush());
         }
         Ok(())
+    }
+
+    /// Writes `mlperf_log_trace.json`, as [`write_logs`](Self::write_logs) does. Without a trace the file is empty, as
+    /// LoadGen leaves it.
+    ///
+    /// # Errors
+    /// If the file cannot be created or written.
+    pub fn write_trace_log(&self, settings: &LogOutputSettings, identity: &LogIdentity) -> io::Result<()> {
+        write_whole(settings, LogFile::Trace, identity, |out| self.write_trace(identity, out))
     }
 
     /// The detail log, in LoadGen's order.
@@ -244,6 +261,28 @@ impl TestOutcome {
         }
         end_ns
     }
+}
+
+/// Writes a log whole or not at all: under a temporary name first.
+fn write_whole(
+    settings: &LogOutputSettings,
+    file: LogFile,
+    identity: &LogIdentity,
+    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> io::Result<()> {
+    let path = settings.path(file, &identity.test_datetime);
+    let temporary = path.with_added_extension("tmp");
+    let written = || {
+        let mut out = BufWriter::new(File::create(&temporary)?);
+        write(&mut out)?;
+        out.flush()?;
+        fs::rename(&temporary, &path)
+    };
+    written().map_err(|error| {
+        // The rest of the file is of no use, and does no harm if it cannot be removed.
+        let _ = fs::remove_file(&temporary);
+        io::Error::new(error.kind(), format!("cannot write {}: {error}", path.display()))
+    })
 }
 
 /// LoadGen's words, with its name of the file.
