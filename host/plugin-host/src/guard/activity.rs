@@ -10,7 +10,10 @@ use std::{
     sync::atomic::{AtomicPtr, AtomicU64, Ordering},
 };
 
-use crate::call::Call;
+use crate::{
+    call::Call,
+    guard::thread_state::{ThreadState, is_guarded},
+};
 
 /// The call that a backend, model or instance is in. Written by the calling thread, read by any.
 #[derive(Debug)]
@@ -96,7 +99,8 @@ impl Activity {
         // Not one atomic step: an object has one call at a time. A flush, which goes on beside others, has its own.
         let number = (self.call.load(Ordering::Relaxed) >> CODE_BITS) + 1;
         self.call.store(number << CODE_BITS | u64::from(call.code()), Ordering::Relaxed);
-        Scope { activity: self, before: CURRENT.replace(self) }
+        let state = is_guarded(call).then(ThreadState::read);
+        Scope { activity: self, before: CURRENT.replace(self), state }
     }
 
     /// The activity of this thread. Safe in a signal handler.
@@ -121,11 +125,16 @@ impl Activity {
 pub(crate) struct Scope {
     activity: &'static Activity,
     before: *const Activity,
+    /// The calling thread before the call, if it is put back after it.
+    state: Option<Box<ThreadState>>,
 }
 
 impl Drop for Scope {
     fn drop(&mut self) {
         CURRENT.set(self.before);
+        if let (Some(state), Some(call)) = (self.state.take(), self.activity.call()) {
+            state.put_back(self.activity.plugin, call);
+        }
         let number = self.activity.call.load(Ordering::Relaxed) & !CODE_MASK;
         self.activity.call.store(number, Ordering::Relaxed);
     }

@@ -3,3 +3,4 @@
 pub(crate) mod activity;
 pub(crate) mod checked;
 pub mod crash;
+mod thread_state;

@@ -1,0 +1,241 @@
+//! The state of the calling thread that a plugin may change in a call: its processors, its floating-point arithmetic,
+//! the signals that it blocks, and the working folder, which is that of the whole process.
+//!
+//! A vendor's library may hold the first thread that it sees to one processor, or have small numbers flushed to zero;
+//! and what the host does after it on the same thread is about other things: percentiles, the placement of instances,
+//! the files of a run. So it is put back after each call that is not timed, and the user hears of it.
+
+use std::{
+    env, fmt, mem,
+    path::PathBuf,
+    ptr,
+    sync::{Mutex, PoisonError},
+};
+
+use crate::call::Call;
+
+/// Whether the state is looked at around this call: not in the timed part, nor on a thread that ends with the call.
+pub(super) const fn is_guarded(call: Call) -> bool {
+    !matches!(call, Call::Issue | Call::Execute | Call::ExecuteVirtual | Call::ReleaseOutput | Call::Flush)
+}
+
+/// A part of the state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Processors,
+    Arithmetic,
+    Signals,
+    Folder,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Processors => "the processors that the calling thread may use",
+            Self::Arithmetic => "the rounding or flushing of floating-point numbers on the calling thread",
+            Self::Signals => "the signals that the calling thread blocks",
+            Self::Folder => "the working folder",
+        })
+    }
+}
+
+/// Changes that the user has heard of.
+static TOLD: Mutex<Vec<(&str, Call, Part)>> = Mutex::new(Vec::new());
+
+/// The state of the calling thread before a call. What the system does not tell is `None`, and is not put back.
+pub(super) struct ThreadState {
+    processors: Option<libc::cpu_set_t>,
+    arithmetic: Option<u64>,
+    signals: Option<libc::sigset_t>,
+    folder: Option<PathBuf>,
+}
+
+impl ThreadState {
+    #[cold]
+    pub(super) fn read() -> Box<Self> {
+        Box::new(Self {
+            processors: processors(),
+            arithmetic: arithmetic(),
+            signals: signals(),
+            folder: env::current_dir().ok(),
+        })
+    }
+
+    /// Puts back what is another now, and tells the user once that the plugin changed it in this call.
+    #[cold]
+    pub(super) fn put_back(self: Box<Self>, plugin: &'static str, call: Call) {
+        for part in self.restore() {
+            let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+            if !told.contains(&(plugin, call, part)) {
+                told.push((plugin, call, part));
+                tracing::warn!("plugin {plugin} changed {part} in {call}; the host has put it back");
+            }
+        }
+    }
+
+    /// Puts back what is another now, and returns it.
+    fn restore(&self) -> Vec<Part> {
+        let mut changed = Vec::new();
+        if let (Some(before), Some(now)) = (&self.processors, processors())
+            // SAFETY: compares two live sets.
+            && !unsafe { libc::CPU_EQUAL(before, &now) }
+        {
+            // SAFETY: reads a live set of this size; 0 is the calling thread.
+            unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), before) };
+            changed.push(Part::Processors);
+        }
+        if let Some(before) = self.arithmetic.filter(|before| arithmetic() != Some(*before)) {
+            set_arithmetic(before);
+            changed.push(Part::Arithmetic);
+        }
+        if let (Some(before), Some(now)) = (&self.signals, signals())
+            && !are_equal(before, &now)
+        {
+            // SAFETY: reads a live set.
+            unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before, ptr::null_mut()) };
+            changed.push(Part::Signals);
+        }
+        if let Some(before) = &self.folder
+            && env::current_dir().ok().as_ref() != Some(before)
+            // A folder that is gone cannot be gone back to, and nothing depends on it.
+            && env::set_current_dir(before).is_ok()
+        {
+            changed.push(Part::Folder);
+        }
+        changed
+    }
+}
+
+/// `None` also where there are more processors than a set has room for.
+fn processors() -> Option<libc::cpu_set_t> {
+    // SAFETY: all-zero bytes are the empty set.
+    let mut set: libc::cpu_set_t = unsafe { mem::zeroed() };
+    // SAFETY: writes a live set of this size; 0 is the calling thread.
+    let read = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) };
+    (read == 0).then_some(set)
+}
+
+fn signals() -> Option<libc::sigset_t> {
+    // SAFETY: all-zero bytes are the empty set.
+    let mut set: libc::sigset_t = unsafe { mem::zeroed() };
+    // SAFETY: changes nothing, as there is no new set, and writes a live one.
+    let read = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, ptr::null(), &raw mut set) };
+    (read == 0).then_some(set)
+}
+
+fn are_equal(one: &libc::sigset_t, other: &libc::sigset_t) -> bool {
+    // SAFETY: reads live sets; a number that is no signal is an error, which is the same for both.
+    (1..=64).all(|signal| unsafe { libc::sigismember(one, signal) == libc::sigismember(other, signal) })
+}
+
+/// The control bits of MXCSR: rounding, flushing and masks, without the flags that any computation sets.
+#[cfg(target_arch = "x86_64")]
+const MXCSR_CONTROL: u32 = 0xffc0;
+
+#[cfg(target_arch = "x86_64")]
+fn mxcsr() -> u32 {
+    let mut value = 0_u32;
+    // SAFETY: writes the register's 32 bits to `value`.
+    unsafe { std::arch::asm!("stmxcsr [{}]", in(reg) &raw mut value, options(nostack, preserves_flags)) };
+    value
+}
+
+#[cfg(target_arch = "x86_64")]
+fn arithmetic() -> Option<u64> {
+    Some(u64::from(mxcsr() & MXCSR_CONTROL))
+}
+
+#[cfg(target_arch = "x86_64")]
+fn set_arithmetic(control: u64) {
+    let value = u32::try_from(control).map_or(MXCSR_CONTROL, |control| control & MXCSR_CONTROL);
+    // SAFETY: reads the 32 bits of `value`, whose control bits were read from the register before, so that they are
+    // allowed; the bits above are zero as they have to be.
+    unsafe { std::arch::asm!("ldmxcsr [{}]", in(reg) &raw const value, options(nostack, preserves_flags)) };
+}
+
+#[cfg(target_arch = "aarch64")]
+fn arithmetic() -> Option<u64> {
+    let value: u64;
+    // SAFETY: reads a register that every thread may read.
+    unsafe { std::arch::asm!("mrs {}, fpcr", out(reg) value, options(nomem, nostack, preserves_flags)) };
+    Some(value)
+}
+
+#[cfg(target_arch = "aarch64")]
+fn set_arithmetic(control: u64) {
+    // SAFETY: writes what was read from the register before.
+    unsafe { std::arch::asm!("msr fpcr, {}", in(reg) control, options(nomem, nostack, preserves_flags)) };
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn arithmetic() -> Option<u64> {
+    None
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn set_arithmetic(_control: u64) {}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    /// On a thread of its own, whose state may be changed.
+    fn changed_by(change: impl FnOnce() + Send + 'static) -> Vec<Part> {
+        let thread = thread::spawn(move || {
+            let state = ThreadState::read();
+            change();
+            let changed = state.restore();
+            assert_eq!(state.restore(), [], "it was put back");
+            changed
+        });
+        thread.join().unwrap()
+    }
+
+    #[test]
+    fn what_is_left_as_it_was_is_not_told() {
+        assert_eq!(changed_by(|| ()), []);
+        // Flags of the last computation are no setting.
+        assert_eq!(changed_by(|| _ = std::hint::black_box(1.0_f32) / std::hint::black_box(3.0)), []);
+    }
+
+    #[test]
+    fn signals_that_are_blocked_are_let_through_again() {
+        let block = || {
+            let mut set = signals().unwrap();
+            // SAFETY: live sets and a valid signal.
+            unsafe {
+                libc::sigaddset(&raw mut set, libc::SIGUSR2);
+                libc::pthread_sigmask(libc::SIG_SETMASK, &raw const set, ptr::null_mut());
+            }
+        };
+        assert_eq!(changed_by(block), [Part::Signals]);
+    }
+
+    #[test]
+    fn a_thread_that_is_held_to_a_processor_is_let_go() {
+        if thread::available_parallelism().unwrap().get() < 2 {
+            println!("skipped: there is one processor");
+            return;
+        }
+        let hold = || {
+            let allowed = processors().unwrap();
+            // SAFETY: all-zero bytes are the empty set; the sets are live.
+            unsafe {
+                let mut one: libc::cpu_set_t = mem::zeroed();
+                let first = (0..1024).find(|cpu| libc::CPU_ISSET(*cpu, &allowed)).unwrap();
+                libc::CPU_SET(first, &mut one);
+                libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const one);
+            }
+        };
+        assert_eq!(changed_by(hold), [Part::Processors]);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn numbers_are_rounded_as_before() {
+        // Flush to zero, and rounding towards zero.
+        assert_eq!(changed_by(|| set_arithmetic(0x1f80 | 0x8000 | 0x6000)), [Part::Arithmetic]);
+    }
+}
