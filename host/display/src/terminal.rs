@@ -1,6 +1,8 @@
 //! The user's terminal as the observer of a run.
 
 use std::{
+    io,
+    os::fd::{AsFd, OwnedFd},
     path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -38,6 +40,10 @@ impl Terminal {
 impl Observer for Terminal {
     fn answer(&self, text: &str) {
         print(text);
+    }
+
+    fn answer_file(&self) -> Option<OwnedFd> {
+        io::stdout().as_fd().try_clone_to_owned().ok()
     }
 
     fn message(&self, text: &str) {

@@ -19,7 +19,7 @@
 //! # Choices
 //! - **Nothing that a plugin says is taken on trust.** Sizes, pointers, texts, codes, counts and the sizes of outputs
 //!   are checked; each defect is an error with words of its own ([`PluginHostError`]), or, where a run goes on, a
-//!   fault of the backend ([`Backend::faults`]). Pointers that are not null and aligned have to be trusted: no
+//!   fault of the backend ([`HostSide::take_faults`]). Pointers that are not null and aligned have to be trusted: no
 //!   process can check more of native code that it runs.
 //! - **Structures are copied by their size,** as much as both sides know, so that an older or newer plugin of the same
 //!   major version works.
@@ -65,6 +65,7 @@ pub use error::PluginHostError;
 pub use guard::{
     activity::{CallUnderWay, calls_under_way},
     crash::{self, EXIT_PLUGIN_CRASHED},
+    last_words::{drop_last_words, set_last_words},
 };
 pub use load::loaded_plugin::{LoadedPlugin, PluginIdentity};
 pub use objects::{
@@ -75,4 +76,8 @@ pub use objects::{
     samples::SampleBuffers,
 };
 pub use search_path::{PluginLocation, SearchPath};
-pub use services::{context::HostServices, faults::PluginFault};
+pub use services::{
+    context::HostServices,
+    faults::{PluginFault, RepeatedFault},
+    host_side::HostSide,
+};

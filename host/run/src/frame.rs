@@ -1,7 +1,7 @@
 //! The frame of a run and of a search: settings checked and warned of, a folder that stays only if something is in it,
 //! the report of a crash or a hang, and a note of the error that ended it.
 
-use std::time::Duration;
+use std::{mem::ManuallyDrop, time::Duration};
 
 use proctor_config::Settings;
 use proctor_plugin_host::crash;
@@ -10,8 +10,10 @@ use crate::{
     accuracy,
     bed::{
         call_watchdog::Watchdog,
+        fault::Fault,
         test_bed::{Equipment, TestBed, scheduler_config},
     },
+    ending::Pending,
     error::HostError,
     files::run_folder::RunFolder,
     interrupt::Interrupt,
@@ -25,6 +27,8 @@ pub(crate) struct Frame {
     pub(crate) interrupt: Interrupt,
     /// Watches the calls into the plugin.
     pub(crate) watchdog: Watchdog,
+    /// The results that wait for the end of the plugin, if any do.
+    pub(crate) pending: Pending,
 }
 
 impl Frame {
@@ -38,6 +42,11 @@ impl Frame {
         make_folder: impl FnOnce(&Settings) -> Result<RunFolder, HostError>,
     ) -> Result<Self, HostError> {
         warnings::check(&mut settings)?;
+        // A plugin may change the working folder.
+        let paths = [&mut settings.run.data_root, &mut settings.run.cache_folder];
+        for path in paths.into_iter().flatten() {
+            *path = std::path::absolute(&*path).unwrap_or_else(|_| path.clone());
+        }
         for warning in &settings.warnings {
             interrupt.observer().message(&format!("warning: {warning}"));
         }
@@ -45,11 +54,14 @@ impl Frame {
         let folder = make_folder(&settings)?;
         let cleanup = folder.clone();
         interrupt.on_exit(move || _ = cleanup.remove_if_empty());
-        Ok(Self { settings, folder, interrupt: interrupt.clone(), watchdog: Watchdog::default() })
+        let (watchdog, pending) = (Watchdog::default(), Pending::default());
+        Ok(Self { settings, folder, interrupt: interrupt.clone(), watchdog, pending })
     }
 
-    /// Opens the test bed with the plugin under watch, and does the work on it. An error is noted in the folder, if
-    /// anything is in it, and `hint` says to the user what the folder is good for.
+    /// Opens the test bed with the plugin under watch, and does the work on it, which drops the bed when its results
+    /// are safe: on an error the plugin is left alone, as it may hang or crash when it is closed, and what has gone
+    /// wrong must be told. An error is noted in the folder, if anything is in it, and `hint` says to the user what the
+    /// folder is good for.
     ///
     /// # Errors
     /// The errors of the work, and those of the plugin, the data and the model.
@@ -57,19 +69,17 @@ impl Frame {
         mut self,
         hint: &str,
         audit_config: Option<String>,
-        work: impl FnOnce(&Self, &TestBed<'_>) -> Result<T, HostError>,
+        work: impl FnOnce(&Self, ManuallyDrop<TestBed<'_>>) -> Result<T, HostError>,
     ) -> Result<T, HostError> {
         let worked = self.watch_plugin().and_then(|()| {
             let bed = self.open(audit_config)?;
-            work(&self, &bed).inspect_err(|_| {
-                // Closing the plugin may hang or crash, and what has gone wrong must be told.
-                std::mem::forget(bed);
-            })
+            work(&self, ManuallyDrop::new(bed))
         });
         worked.inspect_err(|error| {
             if !self.folder.remove_if_empty() {
                 self.folder.note(&error.report());
-                let partial = self.folder.partial().display();
+                let partial = self.folder.partial_name();
+                let partial = partial.display();
                 self.interrupt.observer().message(&format!("{hint} {partial}"));
             }
         })
@@ -84,8 +94,8 @@ impl Frame {
         accuracy::response_form(&settings.benchmark)?;
         let equipment = Equipment { watchdog: watchdog.clone(), audit_config, ..Equipment::of(settings) };
         let bed = TestBed::open(settings, equipment, interrupt)?;
-        let backend = bed.plugin.backend.clone();
-        interrupt.on_second(move || backend.cancel());
+        let plugin = bed.plugin.backend.host_side();
+        interrupt.on_second(move || plugin.cancel());
         accuracy::check(settings, &bed.data_root, bed.model().precision(), interrupt.observer().as_ref())?;
         Ok(bed)
     }
@@ -93,23 +103,30 @@ impl Frame {
     /// Has every crash and hang of the plugin reported from here on.
     fn watch_plugin(&mut self) -> Result<(), HostError> {
         crash::install(&self.folder.path("crash.txt"))?;
-        let folder = self.folder.clone();
-        self.watchdog = watchdog(&self.settings, &self.interrupt, move |report| folder.note(report));
+        let (folder, pending) = (self.folder.clone(), self.pending.clone());
+        self.watchdog = watchdog(&self.settings, &self.interrupt, move |error| {
+            let concluded = pending.take().map(|case| case.conclude(vec![Fault::Hang(error.to_string())]));
+            match concluded {
+                Some(Ok(_)) => {}
+                Some(Err(unwritten)) => folder.note(&unwritten.report()),
+                None => folder.note(&error.report()),
+            }
+        });
         Ok(())
     }
 }
 
-/// Starts a watchdog that ends the program when the plugin hangs, after `note` has had the report.
+/// Starts a watchdog that ends the program when the plugin hangs, after `note` has had the error.
 pub(crate) fn watchdog(
     settings: &Settings,
     interrupt: &Interrupt,
-    note: impl FnOnce(&str) + Send + 'static,
+    note: impl FnOnce(&HostError) + Send + 'static,
 ) -> Watchdog {
     let limit = Duration::from_millis(settings.run.watchdog_ms);
     let observer = interrupt.observer().clone();
     Watchdog::start(limit, &settings.run.plugin, move |message| {
         let error = HostError::PluginCannot(message);
-        note(&error.report());
+        note(&error);
         observer.end(&error)
     })
 }

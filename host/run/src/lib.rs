@@ -12,12 +12,14 @@
 //!    the plugin, the placement of threads, and the watchdog for calls into the plugin.
 //! 3. `overhead` is the same path with a plugin that takes no time: the harness's own floor.
 //! 4. `accuracy` scores the answers, `result` is `result.json` and the verdict.
-//! 5. `files` are the files that a run reads, and those that it leaves on the disk.
+//! 5. `ending` is the order at the end: results first, then the end of the plugin.
+//! 6. `files` are the files that a run reads, and those that it leaves on the disk.
 
 #![forbid(unsafe_code)]
 
 mod accuracy;
 mod bed;
+mod ending;
 mod error;
 mod explain_model;
 mod figures;

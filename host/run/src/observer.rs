@@ -1,6 +1,6 @@
 //! The user's side of a run: what the run shows, and how it ends the program.
 
-use std::path::Path;
+use std::{os::fd::OwnedFd, path::Path};
 
 use proctor_loadgen::Progress;
 use proctor_recipes::Progress as FileProgress;
@@ -12,6 +12,11 @@ use crate::error::HostError;
 pub trait Observer: Send + Sync {
     /// Takes a piece of the answer, which a program prints to stdout.
     fn answer(&self, _text: &str) {}
+
+    /// The file that answers go to, so that one can be given when the process crashes; none by default.
+    fn answer_file(&self) -> Option<OwnedFd> {
+        None
+    }
 
     /// Takes a message, a line or more without the end of the last one: a warning, or what the program does next.
     fn message(&self, _text: &str) {}

@@ -7,7 +7,7 @@ use proctor_config::Settings;
 use proctor_vocabulary::{Scenario, TestMode};
 
 use crate::{
-    bed::test_bed::{Test, TestBed},
+    bed::{test::Test, test_bed::TestBed},
     error::HostError,
     figures::{Metric, metric},
     files::run_folder::RunFolder,
@@ -22,7 +22,8 @@ pub(crate) struct PerformanceRuns {
 }
 
 impl PerformanceRuns {
-    /// Makes the runs. The logs of a single one are in `folder` itself, those of several in `run_1`, `run_2` and so on.
+    /// Makes the runs, of which the last one is not settled. The logs of a single one are in `folder` itself, those of
+    /// several in `run_1`, `run_2` and so on.
     ///
     /// # Errors
     /// If one could not begin.
@@ -33,8 +34,13 @@ impl PerformanceRuns {
             let name = if planned_count == 1 { String::new() } else { format!("run_{number}") };
             // The answers of the first are enough.
             let mode = if number == 1 { mode } else { TestMode::PerformanceOnly };
-            tests.push(bed.test_in_mode(mode, &folder.subfolder(&name)?)?);
-            if !tests.iter().all(|test| test.may_go_on() && test.outcome.is_valid()) {
+            tests.push(bed.test_unsettled(bed.request_in_mode(mode, &folder.subfolder(&name)?))?);
+            let test = tests.last_mut().expect("it was made just now");
+            if number == planned_count || !test.may_go_on() || !test.is_valid_so_far() {
+                break;
+            }
+            bed.settle(test);
+            if !test.may_go_on() || !test.outcome.is_valid() {
                 break;
             }
         }

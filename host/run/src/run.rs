@@ -1,26 +1,16 @@
 //! One run, from top to bottom.
 
-use std::path::Path;
+use std::{mem::ManuallyDrop, path::Path, thread};
 
 use proctor_config::Settings;
 use proctor_loadgen::config_file;
 use proctor_vocabulary::TestMode;
 
 use crate::{
-    accuracy::score,
-    bed::test_bed::TestBed,
-    error::HostError,
-    files::run_folder::{RunFolder, write_json},
-    frame::Frame,
-    interrupt::Interrupt,
-    observer::Observer,
-    overhead::floor::Floor,
-    performance_runs::PerformanceRuns,
-    result::{PluginPart, RunResult, Tests, verdict::verdict},
+    bed::test_bed::TestBed, ending::Case, error::HostError, files::run_folder::RunFolder, frame::Frame,
+    interrupt::Interrupt, observer::Observer, overhead::floor::Floor, performance_runs::PerformanceRuns,
+    result::RunResult,
 };
-
-/// Name of the file with everything about a run.
-pub(crate) const RESULT: &str = "result.json";
 
 /// Name of LoadGen's audit file.
 const AUDIT_CONFIG: &str = "audit.config";
@@ -35,45 +25,41 @@ pub fn run(mut settings: Settings, interrupt: &Interrupt) -> Result<RunResult, H
     frame.run("what was recorded is in", audit_config, run_in)
 }
 
-fn run_in(frame: &Frame, bed: &TestBed<'_>) -> Result<RunResult, HostError> {
-    let Frame { settings, folder, interrupt, .. } = frame;
-    let observer = interrupt.observer();
+fn run_in(frame: &Frame, bed: ManuallyDrop<TestBed<'_>>) -> Result<RunResult, HostError> {
+    let Frame { settings, folder, interrupt, pending, .. } = frame;
+    let mut case = Case::new(settings, folder, interrupt.observer(), &bed);
 
     // The accuracy run, then the performance runs, of which most rules want one.
     let modes = Modes::of(settings.run.mode);
-    let accuracy_run = match modes.accuracy {
-        Some(mode) => Some(bed.test_in_mode(mode, &folder.subfolder("accuracy")?)?),
-        None => None,
-    };
-    let may_go_on = accuracy_run.as_ref().is_none_or(|test| test.may_go_on());
-    let performance_mode = modes.performance.filter(|_| may_go_on);
-    let floor = performance_mode.and_then(|_| Floor::of_run(settings, bed.plugin.dispatch, interrupt));
-    let performance_runs = match performance_mode {
-        Some(mode) => PerformanceRuns::make(bed, mode, folder)?,
-        None => PerformanceRuns::default(),
-    };
-    let performance_run = performance_runs.tests.first();
-    let scored = accuracy_run.as_ref().or(performance_run.filter(|_| modes.scores_performance));
-    let precision = bed.model().precision();
-    let accuracy = match scored.filter(|test| test.write_error.is_none()) {
-        Some(test) => {
-            Some(score(settings, &test.outcome, &test.folder, &bed.data_root, precision, observer.as_ref())?)
-        }
-        None => None,
-    };
-
-    // The result and the verdict.
-    let tests = Tests { accuracy_run: accuracy_run.as_ref(), performance_runs: &performance_runs, accuracy };
-    let result = RunResult::new(settings, PluginPart::of(bed), bed.machine.clone(), tests).with_floor(floor);
-    write_json(&folder.path(RESULT), &result)?;
-    let mut tests = accuracy_run.into_iter().chain(performance_runs.tests);
-    if let Some(error) = tests.find_map(|test| test.write_error) {
-        return Err(error);
+    if let Some(mode) = modes.accuracy {
+        let test = bed.test_unsettled(bed.request_in_mode(mode, &folder.subfolder("accuracy")?))?;
+        case.score(&test, &bed);
+        case.accuracy_run = Some(test);
     }
-    folder.finish()?;
-    // Before the plugin is closed, which may hang.
-    observer.answer(&verdict(&result, folder.name()));
-    Ok(result)
+    if let Some(mode) = modes.performance.filter(|_| case.may_go_on()) {
+        case.accuracy_run.iter_mut().for_each(|test| bed.settle(test));
+        if case.may_go_on() {
+            case.floor = Floor::of_run(settings, bed.plugin.dispatch, interrupt);
+            let runs = PerformanceRuns::make(&bed, mode, folder)?;
+            if let Some(test) = runs.tests.first().filter(|_| modes.scores_performance) {
+                case.score(test, &bed);
+            }
+            case.performance_runs = runs;
+        }
+    }
+
+    // The result, the end of the plugin, and what came of that.
+    case.keep();
+    pending.put(case);
+    let faults = bed.end_phase();
+    drop(ManuallyDrop::into_inner(bed));
+    match pending.take() {
+        Some(case) => case.conclude(faults),
+        // The watchdog has taken this for a hang, and is about to end the program.
+        None => loop {
+            thread::park();
+        },
+    }
 }
 
 /// The content of the audit file, if the settings name one. What it says without effect is a warning of the settings.

@@ -94,12 +94,11 @@ impl Bed {
             .zip(sizes)
             .map(|(instance, sizes)| batches(&indices, sizes, |index| ids.of(instance, index)))
             .collect();
-        let faults_before = self.backend.faults().len();
         let ran = self.phase(samples, &batches, ids);
-        let faults = self.backend.faults().into_iter().skip(faults_before);
-        let faults: Vec<String> = faults.map(|fault| fault.to_string()).collect();
+        let faults = self.backend.host_side().take_faults();
+        let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
         let instances = both(ran, if faults.is_empty() { Ok(()) } else { Err(faults.join("; ")) })?;
-        Ok(Run { instances, metrics: self.backend.metrics() })
+        Ok(Run { instances, metrics: self.backend.host_side().metrics() })
     }
 
     /// The loaded model, to ask it how it will run, for example.

@@ -227,6 +227,7 @@ fn a_disk_that_becomes_full() {
     finished
         .assert_error(OUTPUT, &["cannot write", "the disk is full", "what was recorded is in out.partial"]);
     assert!(bench.file("kept/out.partial").is_dir(), "{finished}");
+    assert!(finished.stdout.contains("\n  verdict     VALID\n"), "the verdict is shown: {finished}");
     assert!(!bench.file("kept/out").exists(), "a run that is not whole looks whole: {finished}");
 }
 
@@ -238,6 +239,9 @@ fn a_file_that_cannot_grow() {
     let finished = by_way_of(&bench, &["sh", "-c", script], &format!("run --output out {LARGE}"));
     finished.assert_error(OUTPUT, &["cannot write", "what was recorded is in out.partial"]);
     assert!(bench.file("out.partial/error.txt").is_file(), "{finished}");
+    assert!(bench.file("out.partial/result.json").is_file(), "what is small is kept: {finished}");
+    assert!(bench.file("out.partial/mlperf_log_summary.txt").is_file(), "{finished}");
+    assert!(finished.stdout.contains("\n  verdict     VALID\n"), "the verdict is shown: {finished}");
     assert!(!bench.file("out").exists());
 }
 

@@ -7,3 +7,4 @@ mod flush;
 mod misbehaviour;
 mod mock_answers;
 mod vendor_plugin;
+mod wayward;

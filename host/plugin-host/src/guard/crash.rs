@@ -17,7 +17,10 @@ use std::{
     },
 };
 
-use crate::{error::PluginHostError, guard::activity::Activity};
+use crate::{
+    error::PluginHostError,
+    guard::{activity::Activity, last_words::write_last_words},
+};
 
 /// Exit code of a process that a plugin has crashed: `EX_SOFTWARE` of `sysexits.h`.
 pub const EXIT_PLUGIN_CRASHED: i32 = 70;
@@ -114,6 +117,7 @@ extern "C" fn on_crash(signal: c_int, _info: *mut libc::siginfo_t, _context: *mu
             report.write_to(file);
         }
     }
+    write_last_words();
     // SAFETY: ends the process without running anything of it; async-signal-safe.
     unsafe { libc::_exit(EXIT_PLUGIN_CRASHED) }
 }

@@ -3,4 +3,5 @@
 pub(crate) mod activity;
 pub(crate) mod checked;
 pub mod crash;
+pub(crate) mod last_words;
 mod thread_state;

@@ -1,7 +1,6 @@
 //! An opened plugin.
 
 use std::{
-    collections::BTreeMap,
     ptr,
     sync::{
         Arc,
@@ -26,7 +25,7 @@ use crate::{
     },
     services::{
         context::{HostContext, HostServices},
-        faults::PluginFault,
+        host_side::HostSide,
         host_table,
     },
 };
@@ -140,21 +139,10 @@ impl Backend {
         self.inner.host.set_sink(sink);
     }
 
-    /// Tells the plugin that all work should end soon.
-    pub fn cancel(&self) {
-        self.inner.host.cancel();
-    }
-
-    /// The figures that the plugin has reported so far.
+    /// The host's side of it.
     #[must_use]
-    pub fn metrics(&self) -> BTreeMap<String, f64> {
-        self.inner.host.metrics()
-    }
-
-    /// Misbehaviour noticed at the boundary; at most the first 32.
-    #[must_use]
-    pub fn faults(&self) -> Vec<PluginFault> {
-        self.inner.host.faults.kept()
+    pub fn host_side(&self) -> HostSide {
+        HostSide::new(self.inner.host)
     }
 }
 

@@ -236,7 +236,8 @@ impl Instance {
         let handle = self.handle.as_ref().map_or(ptr::null_mut(), Handle::get);
         let result = checked(self.activity, call, |error| invoke(handle, &raw mut raw, error));
         self.stamps = raw.stamps;
-        self.settle(batch, result.is_ok());
+        // The outputs of a warm-up are thrown away, whether they were written or not.
+        self.settle(batch, result.is_ok(), call != Call::WarmUp);
         self.batch.extend_from_slice(batch);
         result
     }
@@ -282,7 +283,7 @@ impl Instance {
         Ok(())
     }
 
-    fn settle(&mut self, batch: &[QuerySample], is_ok: bool) {
+    fn settle(&mut self, batch: &[QuerySample], is_ok: bool, is_judged: bool) {
         let outputs = &self.model.demand.outputs;
         let backend = &self.model.backend;
         for (position, sample) in batch.iter().enumerate() {
@@ -291,6 +292,9 @@ impl Instance {
                 if is_ok { SampleStatus(known_status(raw.status)) } else { SampleStatus::FAILED };
             let written = &self.scratch.outputs[position * outputs.len()..][..outputs.len()];
             let wrong = |output: usize, got: usize| {
+                if !is_judged {
+                    return;
+                }
                 backend.host.faults.record(|| {
                     let error = PluginHostError::OutputSize {
                         plugin: backend.plugin().to_owned(),

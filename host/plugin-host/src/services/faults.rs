@@ -1,16 +1,14 @@
 //! The misbehaviour of a plugin that does not end a run.
 
-use std::sync::{
-    Arc, Mutex, PoisonError,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    fmt,
+    mem::{self, discriminant},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use proctor_vocabulary::ResponseId;
 
 use crate::error::PluginHostError;
-
-/// Most faults that are kept.
-const FAULTS_KEPT: usize = 32;
 
 /// Misbehaviour of a plugin that was noticed at the boundary and did not end a run.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -72,29 +70,115 @@ pub enum PluginFault {
     Call(Arc<PluginHostError>),
 }
 
-/// Misbehaviour noticed at the boundary; the first ones are kept.
-#[derive(Debug, Default)]
-pub(crate) struct Faults {
-    kept: Mutex<Vec<PluginFault>>,
-    count: AtomicU64,
+impl PluginFault {
+    /// Whether the other one is of the same kind, if about another sample, metric or array.
+    fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Call(one), Self::Call(other)) => match (&**one, &**other) {
+                (
+                    PluginHostError::CallFailed { call: one, .. },
+                    PluginHostError::CallFailed { call: other, .. },
+                ) => one == other,
+                (one, other) => discriminant(one) == discriminant(other),
+            },
+            (one, other) => discriminant(one) == discriminant(other),
+        }
+    }
 }
 
-impl Faults {
-    /// Records a fault, which is made only if it is kept.
-    pub(crate) fn record(&self, fault: impl FnOnce() -> PluginFault) {
-        let before = self.count.fetch_add(1, Ordering::Relaxed);
-        if before < FAULTS_KEPT as u64 {
-            self.kept.lock().unwrap_or_else(PoisonError::into_inner).push(fault());
+/// Misbehaviour of one kind: the first time, and how often it was noticed.
+///
+/// Displays as a sentence about the first time, with the number of the others.
+#[derive(Debug, Clone)]
+pub struct RepeatedFault {
+    /// The first of them.
+    pub first: PluginFault,
+    /// How many there were, the first included.
+    pub count: u64,
+}
+
+impl fmt::Display for RepeatedFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.count {
+            0 | 1 => self.first.fmt(f),
+            count => write!(f, "{}; and {} more of this kind", self.first, count - 1),
         }
+    }
+}
+
+/// Misbehaviour noticed at the boundary, kind by kind, so that no number of faults hides one of another kind.
+#[derive(Debug, Default)]
+pub(crate) struct Faults(Mutex<Vec<RepeatedFault>>);
+
+impl Faults {
+    /// Records a fault.
+    pub(crate) fn record(&self, fault: impl FnOnce() -> PluginFault) {
+        let fault = fault();
+        let mut noticed = self.noticed();
+        match noticed.iter_mut().find(|repeated| repeated.first.is_like(&fault)) {
+            Some(repeated) => repeated.count += 1,
+            None => noticed.push(RepeatedFault { first: fault, count: 1 }),
+        }
+    }
+
+    /// Hands out what was recorded since the last time.
+    pub(crate) fn take(&self) -> Vec<RepeatedFault> {
+        mem::take(&mut *self.noticed())
     }
 
     /// Keeps the lock, to show who needs it.
     #[cfg(test)]
-    pub(super) fn hold(&self) -> std::sync::MutexGuard<'_, Vec<PluginFault>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn hold(&self) -> MutexGuard<'_, Vec<RepeatedFault>> {
+        self.noticed()
     }
 
-    pub(crate) fn kept(&self) -> Vec<PluginFault> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn noticed(&self) -> MutexGuard<'_, Vec<RepeatedFault>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proctor_plugin_api::abi;
+
+    use super::*;
+    use crate::call::Call;
+
+    fn metric(value: f64) -> PluginFault {
+        PluginFault::Metric { plugin: "p".to_owned(), name: "m".to_owned(), value }
+    }
+
+    fn failed(call: Call) -> PluginFault {
+        let (plugin, status, message) = ("p".to_owned(), abi::PROCTOR_STATUS_FAILED, String::new());
+        PluginFault::Call(Arc::new(PluginHostError::CallFailed { plugin, call, status, message }))
+    }
+
+    #[test]
+    fn many_faults_of_a_kind_are_counted_and_hide_no_other() {
+        let faults = Faults::default();
+        for _ in 0..40 {
+            faults.record(|| metric(f64::NAN));
+        }
+        faults.record(|| PluginFault::HostPanicked);
+        let texts: Vec<_> = faults.take().iter().map(ToString::to_string).collect();
+        assert_eq!(
+            texts,
+            [
+                "plugin p: metric \"m\" = NaN is not taken; and 39 more of this kind",
+                "the host panicked in a service that the plugin called",
+            ]
+        );
+        assert!(faults.take().is_empty());
+        faults.record(|| metric(f64::NAN));
+        assert_eq!(faults.take().len(), 1, "what comes later counts again");
+    }
+
+    #[test]
+    fn calls_that_fail_are_told_apart() {
+        let faults = Faults::default();
+        for call in [Call::Stop, Call::Execute, Call::Stop] {
+            faults.record(|| failed(call));
+        }
+        assert_eq!(faults.take().iter().map(|fault| fault.count).collect::<Vec<_>>(), [2, 1]);
     }
 }

@@ -2,5 +2,6 @@
 
 pub(crate) mod context;
 pub(crate) mod faults;
+pub(crate) mod host_side;
 pub(crate) mod host_table;
 pub(crate) mod response_size;

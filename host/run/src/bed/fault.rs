@@ -7,7 +7,7 @@ use std::{
 
 use proctor_loadgen::Finding;
 use proctor_plugin_api::abi;
-use proctor_plugin_host::{PluginFault, PluginHostError};
+use proctor_plugin_host::{Call, HostSide, PluginFault, PluginHostError, RepeatedFault};
 use proctor_scheduler::Problem;
 use proctor_vocabulary::SampleIndex;
 
@@ -28,7 +28,14 @@ pub(crate) enum Fault {
     /// The plugin refused queries or the flush.
     Refused { call_count: u64, first: Arc<PluginHostError> },
     /// The plugin misbehaved at the boundary.
-    Plugin(PluginFault),
+    Plugin(RepeatedFault),
+    /// The plugin failed to end its part of a phase.
+    End(Arc<PluginHostError>),
+    /// The plugin has still to end its part of the test. What is on the disk says so, so that it is right if the plugin
+    /// ends the process in there.
+    NotEnded { plugin: String },
+    /// The plugin did not return from a call, with the watchdog's message about it.
+    Hang(String),
 }
 
 const OUTPUTS: &str =
@@ -38,6 +45,11 @@ const PANICKED: &str =
 const FAILED: &str = "the message is the plugin's own; `PROCTOR_LOG=debug` shows what it logged before";
 
 impl Fault {
+    /// Misbehaviour at the boundary since the last time that this was asked.
+    pub(crate) fn noticed(plugin: HostSide) -> impl Iterator<Item = Self> {
+        plugin.take_faults().into_iter().map(Self::Plugin)
+    }
+
     /// The fault as a finding of a test.
     pub(crate) fn into_finding(self) -> Finding {
         let advice = self.advice();
@@ -62,7 +74,9 @@ impl Fault {
             ),
             Self::Refused { call_count: 1, first } => advice_about(first),
             Self::Refused { first, .. } => Some(advice_about(first).unwrap_or(FAILED)),
-            Self::Plugin(fault) => advice_about_plugin(fault),
+            Self::Plugin(fault) => advice_about_plugin(&fault.first),
+            Self::End(error) => advice_about(error),
+            Self::NotEnded { .. } | Self::Hang(_) => None,
         }
     }
 }
@@ -108,13 +122,19 @@ impl fmt::Display for Fault {
                 write!(f, "the plugin refused {call_count} queries; the first: {first}")
             }
             Self::Plugin(fault) => fault.fmt(f),
+            Self::End(error) => error.fmt(f),
+            Self::NotEnded { plugin } => {
+                let calls = [Call::Flush, Call::Stop, Call::ReleaseSamples, Call::UnloadModel];
+                let calls = calls.map(Call::name).join(", ");
+                write!(f, "plugin {plugin} did not come back from {calls} or {}", Call::Close)
+            }
+            Self::Hang(message) => f.write_str(message),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use proctor_plugin_host::Call;
     use proctor_scheduler::Failure;
 
     use super::*;
@@ -148,9 +168,17 @@ mod tests {
                 None,
             ),
             (
-                Fault::Plugin(PluginFault::NoTest { plugin: "p".to_owned() }),
-                "plugin p: answered samples while no test was running",
+                Fault::Plugin(RepeatedFault {
+                    first: PluginFault::NoTest { plugin: "p".to_owned() },
+                    count: 3,
+                }),
+                "plugin p: answered samples while no test was running; and 2 more of this kind",
                 Some("the plugin has to complete every sample"),
+            ),
+            (
+                Fault::NotEnded { plugin: "p".to_owned() },
+                "plugin p did not come back from flush, stop, release_samples, unload_model or close",
+                None,
             ),
         ] {
             let finding = fault.into_finding();

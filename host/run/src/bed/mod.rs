@@ -10,6 +10,7 @@ pub(crate) mod plugin;
 pub(crate) mod plugin_instance;
 pub(crate) mod sample_library;
 pub(crate) mod system;
+pub(crate) mod test;
 pub(crate) mod test_bed;
 pub(crate) mod watch;
 pub(crate) mod whole_queries;

@@ -111,9 +111,9 @@ fn processors<C: AsRef<[u32]>>(cores: &[C]) -> Vec<u32> {
     (0..widest).flat_map(of_rank).collect()
 }
 
-/// The processors that this process may use, core by core, as they were at first: a plugin may since have held the
-/// calling thread to some of them.
-fn allowed_cores() -> &'static [Vec<u32>] {
+/// The processors that this process may use, core by core, as they were at the first call, which has to come before a
+/// plugin is loaded: it may hold the calling thread to some of them.
+pub(crate) fn allowed_cores() -> &'static [Vec<u32>] {
     static AT_FIRST: OnceLock<Vec<Vec<u32>>> = OnceLock::new();
     AT_FIRST.get_or_init(read_allowed_cores)
 }

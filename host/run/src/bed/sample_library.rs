@@ -9,11 +9,15 @@ use std::{
 use proctor_config::{QslCounts, Settings};
 use proctor_datasets::{DataRoot, Dataset, DatasetRequest, SampleStore, open_dataset_for};
 use proctor_loadgen::{LibraryError, Progress, QuerySampleLibrary};
-use proctor_plugin_host::{Model, SampleBuffers};
+use proctor_plugin_host::{Model, PluginHostError, SampleBuffers};
 use proctor_preprocess::{Pipeline, build_pipeline};
 use proctor_vocabulary::{SampleIndex, TensorSpec};
 
-use crate::{bed::flush::Flush, error::HostError, machine::Machine};
+use crate::{
+    bed::{fault::Fault, flush::Flush},
+    error::HostError,
+    machine::Machine,
+};
 
 /// Memory for samples if the system does not tell how much it has.
 const DEFAULT_LIMIT_BYTES: u64 = 1 << 30;
@@ -97,9 +101,10 @@ pub fn read_samples(settings: &Settings, samples: &[SampleIndex]) -> Result<Samp
 
 /// The library that the load generator loads and unloads. It hands the samples on to the plugin.
 ///
-/// A load is: read, preprocess, have the model prepare the samples, have it start. An unload is the reverse. While
-/// samples are outstanding an unload leaves everything as it is: the plugin may be reading the memory, and a plugin
-/// that hangs is asked for nothing any more.
+/// A load is: read, preprocess, have the model prepare the samples, have it start. An unload is the reverse, but only
+/// announces it: a plugin may hang or crash in what is asked of it then, so what was measured is written first. It is
+/// done by [`end_phase`](Self::end_phase), or by the next load. While samples are outstanding nothing of it is: the
+/// plugin may be reading the memory, and a plugin that hangs is asked for nothing any more.
 pub(crate) struct SampleLibrary {
     data: Data,
     model: Model,
@@ -112,6 +117,10 @@ struct State {
     loaded: Option<Arc<Buffers>>,
     progress: Option<Progress>,
     abandoned: bool,
+    /// Whether a phase is over that the plugin has still to end.
+    is_due: bool,
+    /// Errors of the plugin in the ends of phases.
+    faults: Vec<Fault>,
 }
 
 /// Samples in memory, as the plugin boundary wants them.
@@ -129,7 +138,7 @@ impl SampleLibrary {
         Self { data, flush: Flush::new(model.clone()), model, state: Mutex::default() }
     }
 
-    /// The flush of the model. An unload waits for its end.
+    /// The flush of the model. The end of the phase waits for it.
     pub(crate) fn flush(&self) -> &Flush {
         &self.flush
     }
@@ -144,6 +153,22 @@ impl SampleLibrary {
         self.state().abandoned
     }
 
+    /// Has the plugin end its part of the phase that is over, if it has not yet: its flush is waited for, it stops and
+    /// releases the samples.
+    pub(crate) fn end_phase(&self) {
+        if !mem::take(&mut self.state().is_due) {
+            return;
+        }
+        let ended = [self.flush.wait(), self.model.stop(), self.release()];
+        let failed = ended.into_iter().filter_map(Result::err);
+        self.state().faults.extend(failed.map(|error| Fault::End(Arc::new(error))));
+    }
+
+    /// Errors of the plugin in the ends of phases since the last time that this was asked.
+    pub(crate) fn take_faults(&self) -> Vec<Fault> {
+        mem::take(&mut self.state().faults)
+    }
+
     /// Prepares samples, does something with them, and releases them: outside of a test, to warm up.
     ///
     /// # Errors
@@ -155,7 +180,7 @@ impl SampleLibrary {
     ) -> Result<(), LibraryError> {
         self.prepare(samples)?;
         act();
-        self.release()
+        Ok(self.release()?)
     }
 
     fn prepare(&self, samples: &[SampleIndex]) -> Result<(), LibraryError> {
@@ -168,7 +193,7 @@ impl SampleLibrary {
         Ok(())
     }
 
-    fn release(&self) -> Result<(), LibraryError> {
+    fn release(&self) -> Result<(), PluginHostError> {
         self.model.release()?;
         self.state().loaded = None;
         Ok(())
@@ -193,6 +218,7 @@ impl QuerySampleLibrary for SampleLibrary {
     }
 
     fn load(&self, samples: &[SampleIndex]) -> Result<(), LibraryError> {
+        self.end_phase();
         self.prepare(samples)?;
         self.model.start()?;
         Ok(())
@@ -207,11 +233,7 @@ impl QuerySampleLibrary for SampleLibrary {
             mem::forget(state.loaded.take());
             return Ok(());
         }
-        drop(state);
-        let flushed = self.flush.wait();
-        let stopped = self.model.stop();
-        self.release()?;
-        flushed?;
-        Ok(stopped?)
+        state.is_due = true;
+        Ok(())
     }
 }

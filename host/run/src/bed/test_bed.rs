@@ -1,20 +1,12 @@
-//! One test: instances made and warmed up, the load generator run over them, the logs written.
+//! The bed of a test: instances made and warmed up, the load generator run over them, the logs written.
 
-use std::{
-    cell::Cell,
-    collections::BTreeMap,
-    io::{self, Write},
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::{cell::Cell, collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
-use chrono::{DateTime, Local};
 use proctor_config::{RunSettings, Settings};
 use proctor_datasets::DataRoot;
 use proctor_loadgen::{
-    Clock, EffectiveSettings, LoadGen, LoadGenError, LoadGenOptions, LogOutputSettings, Progress,
-    QuerySampleLibrary, RealClock, TestOutcome, TestSettings, VirtualClock, config_file, log::LogIdentity,
+    Clock, EffectiveSettings, LoadGen, LoadGenError, LoadGenOptions, Progress, QuerySampleLibrary, RealClock,
+    TestOutcome, TestSettings, VirtualClock, config_file,
 };
 use proctor_plugin_api::abi::ProctorStamps;
 use proctor_plugin_host::Model;
@@ -26,20 +18,17 @@ use crate::{
         call_watchdog::Watchdog,
         clock::HostClock,
         fault::{Fault, FirstError},
-        placement::Placement,
+        placement::{Placement, allowed_cores},
         plugin::{Dispatch, Plugin},
         plugin_instance::{PluginInstance, StampLog},
         sample_library::{Data, SampleLibrary},
         system::{System, SystemReport},
+        test::{Test, TestRequest},
         watch::{Watch, WatchedSystem},
         whole_queries::WholeQueries,
     },
     error::HostError,
-    files::{
-        cache_folder::CacheFolder,
-        journal::{Journal, SAMPLES},
-        run_folder::{output, write_whole},
-    },
+    files::{cache_folder::CacheFolder, journal::Journal, logs::Logs},
     interrupt::Interrupt,
     machine::Machine,
 };
@@ -92,54 +81,6 @@ impl Equipment {
     }
 }
 
-/// One test to be made.
-pub(crate) struct TestRequest<'a> {
-    pub(crate) settings: TestSettings,
-    /// Folder for the logs, which exists; without it the test leaves nothing on the disk.
-    pub(crate) folder: Option<&'a Path>,
-    /// Looks on, and may end the test early.
-    pub(crate) watch: Option<&'a dyn Watch>,
-    /// Gets the progress of the test before it starts.
-    pub(crate) follow: Option<&'a dyn Fn(Progress)>,
-    /// Whether instances run some batches before it.
-    pub(crate) warms_up: bool,
-}
-
-impl<'a> TestRequest<'a> {
-    /// A test that leaves nothing on the disk or the screen, only its outcome.
-    pub(crate) fn new(settings: TestSettings) -> Self {
-        Self { settings, folder: None, watch: None, follow: None, warms_up: true }
-    }
-
-    pub(crate) fn in_folder(settings: TestSettings, folder: &'a Path) -> Self {
-        Self { folder: Some(folder), ..Self::new(settings) }
-    }
-
-    /// Whether the user sees how it goes.
-    fn is_shown(&self) -> bool {
-        self.folder.is_some() || self.watch.is_some()
-    }
-}
-
-/// A test that has been made.
-pub(crate) struct Test {
-    pub(crate) outcome: TestOutcome,
-    /// Folder of its logs; empty if there are none.
-    pub(crate) folder: PathBuf,
-    pub(crate) system: SystemReport,
-    /// Whether the plugin is left alone: it hangs, or has not completed what it was given.
-    pub(crate) is_abandoned: bool,
-    /// Error of the logs that could not be written.
-    pub(crate) write_error: Option<HostError>,
-}
-
-impl Test {
-    /// Whether another test makes sense.
-    pub(crate) fn may_go_on(&self) -> bool {
-        self.outcome.interrupted.is_none() && !self.is_abandoned && self.write_error.is_none()
-    }
-}
-
 struct SystemParts {
     config: SchedulerConfig,
     instances: Vec<PluginInstance>,
@@ -160,9 +101,11 @@ impl<'a> TestBed<'a> {
         interrupt: &Interrupt,
     ) -> Result<Self, HostError> {
         let Equipment { clock, cache, data, watchdog, audit_config, stamps } = equipment;
-        let plugin = Plugin::open(settings, &clock, cache)?;
+        // What a plugin may change is looked at before it is there: processors and working folder.
+        allowed_cores();
         let machine = Machine::read();
         let data_root = DataRoot::new(settings.run.data_root.as_deref());
+        let plugin = Plugin::open(settings, &clock, cache)?;
         let data = data.map_or_else(|| Data::open(settings, &data_root, &machine), Ok)?;
         let model = plugin.load_model(settings, &data_root, interrupt.observer().as_ref())?;
         Ok(Self {
@@ -210,7 +153,7 @@ impl<'a> TestBed<'a> {
     /// The figures of the plugin's own.
     #[must_use]
     pub fn plugin_metrics(&self) -> BTreeMap<String, f64> {
-        self.plugin.backend.metrics()
+        self.plugin.backend.host_side().metrics()
     }
 
     /// The stamps of the batches since the last call. Room is kept for `room` further ones.
@@ -227,26 +170,46 @@ impl<'a> TestBed<'a> {
         Ok(self.test(TestRequest { warms_up, ..TestRequest::new(settings) })?.outcome)
     }
 
-    /// Makes a test in this mode with the settings of the run, with its logs in `folder`, which exists.
-    ///
-    /// # Errors
-    /// If it could not begin. What goes wrong later is in the outcome.
-    pub(crate) fn test_in_mode(&self, mode: TestMode, folder: &Path) -> Result<Test, HostError> {
-        let settings = TestSettings { mode, ..self.settings.test.clone() };
-        self.test(TestRequest::in_folder(settings, folder))
-    }
-
-    /// Makes a test.
+    /// Makes a test, and has the plugin end its part of it.
     ///
     /// # Errors
     /// If it could not begin. What goes wrong later is in the outcome.
     pub(crate) fn test(&self, request: TestRequest<'_>) -> Result<Test, HostError> {
+        let mut test = self.test_unsettled(request)?;
+        self.settle(&mut test);
+        Ok(test)
+    }
+
+    /// Makes a test up to its last completion and writes what was measured. In the outcome the plugin has not come to
+    /// its end, so the test is INVALID until it is settled, which has to be done before the next one.
+    ///
+    /// # Errors
+    /// If it could not begin. What goes wrong later is in the outcome.
+    pub(crate) fn test_unsettled(&self, request: TestRequest<'_>) -> Result<Test, HostError> {
         match &self.clock {
             HostClock::Real(clock) => self.test_on(clock, request, |parts| self.real_system(clock, parts)),
             HostClock::Virtual(clock) => {
                 self.test_on(clock, request, |parts| self.virtual_system(clock, parts))
             }
         }
+    }
+
+    /// A test in this mode with the settings of the run, with its logs in `folder`, which exists.
+    pub(crate) fn request_in_mode<'f>(&self, mode: TestMode, folder: &'f Path) -> TestRequest<'f> {
+        TestRequest::in_folder(TestSettings { mode, ..self.settings.test.clone() }, folder)
+    }
+
+    /// Has the plugin end its part of a test: flush, stop, release. What goes wrong is in the outcome and in the logs.
+    pub(crate) fn settle(&self, test: &mut Test) {
+        test.settle(self.end_phase(), self.interrupt.observer().as_ref());
+    }
+
+    /// Has the plugin end its part of the last phase, and returns what went wrong in it and since the last test.
+    pub(crate) fn end_phase(&self) -> Vec<Fault> {
+        self.library.end_phase();
+        let mut faults = self.library.take_faults();
+        faults.extend(Fault::noticed(self.plugin.backend.host_side()));
+        faults
     }
 
     fn test_on<C: Clock>(
@@ -274,15 +237,14 @@ impl<'a> TestBed<'a> {
             ..LoadGenOptions::default()
         };
         let loadgen = LoadGen::new(settings.clone(), Arc::clone(clock), options);
-        let identity = identity(clock.is_virtual());
+        let logs = request.folder.map(|folder| Logs::new(folder, &self.settings.run, clock.is_virtual()));
         let issuer_count = settings.server_num_issue_query_threads;
         let (sink, progress) = (loadgen.sink(), loadgen.progress());
         let system = make_system(SystemParts { config, instances, sink, progress, issuer_count })?;
         self.connect(&loadgen);
         let onlookers = self.onlookers(&request, &loadgen.progress(), clock.is_virtual())?;
-        let earlier_fault_count = self.plugin.backend.faults().len();
 
-        let outcome = self.run_loadgen(loadgen, &system, &placement, request.watch);
+        let outcome = self.run_loadgen(&loadgen, &system, &placement, request.watch);
         onlookers.stop();
         let mut outcome = outcome?;
 
@@ -290,19 +252,21 @@ impl<'a> TestBed<'a> {
         let is_incomplete = self.library.is_abandoned();
         let limit = if is_incomplete { HUNG_LIMIT } else { self.watchdog_limit() };
         let system = system.end(limit, &first_error);
-        faults.extend(faults_of(&system, &outcome));
-        let of_plugin = self.plugin.backend.faults().into_iter().skip(earlier_fault_count);
-        faults.extend(of_plugin.map(Fault::Plugin));
-        outcome.findings.extend(faults.into_iter().map(Fault::into_finding));
-        let write_error = request.folder.and_then(|folder| {
-            write_logs(&outcome, folder, &identity, &self.settings.run, &self.interrupt).err()
-        });
+        // What is completed from here on is too late.
+        self.plugin.backend.set_sink(None);
+        loadgen.add_late_violations(&mut outcome);
         let is_abandoned = is_incomplete || system.hangs;
+        faults.extend(faults_of(&system, &outcome));
+        faults.extend(self.library.take_faults());
+        faults.extend(Fault::noticed(self.plugin.backend.host_side()));
         if is_abandoned {
             self.model.abandon();
+        } else {
+            faults.push(Fault::NotEnded { plugin: self.plugin.library.manifest().name.clone() });
         }
-        let folder = request.folder.map(Path::to_owned).unwrap_or_default();
-        Ok(Test { outcome, folder, system, is_abandoned, write_error })
+        outcome.findings.extend(faults.into_iter().map(Fault::into_finding));
+        let write_error = logs.as_ref().and_then(|logs| logs.write(&outcome).err());
+        Ok(Test { outcome, logs, system, is_abandoned, write_error })
     }
 
     /// Has completions of the plugin reach the load generator, and the library and the watchdog follow its progress.
@@ -335,7 +299,7 @@ impl<'a> TestBed<'a> {
     /// Runs the load generator, on the processors of the issuing thread.
     fn run_loadgen<C: Clock>(
         &self,
-        loadgen: LoadGen<C>,
+        loadgen: &LoadGen<C>,
         system: &System,
         placement: &Placement,
         watch: Option<&dyn Watch>,
@@ -499,60 +463,4 @@ fn faults_of<'a>(system: &'a SystemReport, outcome: &TestOutcome) -> impl Iterat
     let peak_found = outcome.peak_search.as_ref().is_some_and(|search| search.peak_qps().is_some());
     let is_excused = move |fault: &Fault| peak_found && matches!(fault, Fault::Scheduler(..));
     system.faults.iter().filter(move |fault| !is_excused(fault)).cloned()
-}
-
-/// Writes what it can: the samples even if there is no room for the logs.
-fn write_logs(
-    outcome: &TestOutcome,
-    folder: &Path,
-    identity: &LogIdentity,
-    run: &RunSettings,
-    interrupt: &Interrupt,
-) -> Result<(), HostError> {
-    let samples = write_whole(&folder.join(SAMPLES), |out| outcome.write_samples(out));
-    // Names and place are fixed: readers of a run folder look for them.
-    let settings = LogOutputSettings {
-        outdir: folder.to_owned(),
-        copy_summary_to_stdout: run.copy_summary_to_stdout,
-        copy_detail_to_stdout: run.copy_detail_to_stdout,
-        ..LogOutputSettings::default()
-    };
-    let written = outcome.write_logs(&settings, identity, &mut Answer(interrupt));
-    let logs = written.map_err(|source| output(folder, source));
-    logs.and(samples)
-}
-
-/// Copies of logs become part of the answer.
-struct Answer<'a>(&'a Interrupt);
-
-impl Write for Answer<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.observer().answer(&String::from_utf8_lossy(bytes));
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// Process and time of the logs; zeros in virtual time, so that the bytes are the same again.
-fn identity(is_virtual: bool) -> LogIdentity {
-    let (pid, now) = match is_virtual {
-        true => (0, DateTime::UNIX_EPOCH.naive_utc()),
-        false => (std::process::id(), Local::now().naive_local()),
-    };
-    let since_1970 = if is_virtual { Duration::ZERO } else { since_1970() };
-    LogIdentity {
-        pid,
-        // The load generator runs on the main thread, whose id is that of the process.
-        tid: pid.into(),
-        test_datetime: now.format("%Y-%m-%dT%H:%M:%SZ").to_string(),
-        start_unix_ms: u64::try_from(since_1970.as_millis()).unwrap_or(0),
-    }
-}
-
-/// Time since 1970; zero on a machine whose clock stands before 1970.
-fn since_1970() -> Duration {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }

@@ -2,5 +2,6 @@
 
 pub(crate) mod cache_folder;
 pub(crate) mod journal;
+pub(crate) mod logs;
 pub(crate) mod model_files;
 pub(crate) mod run_folder;

@@ -31,11 +31,13 @@ const PARTIAL: &str = ".partial";
 /// Bytes that are written at the start to see whether there is any room.
 const PROBE_BYTES: usize = 1 << 20;
 
-/// A run folder that is being filled.
+/// A run folder that is being filled. Its paths are absolute: a plugin may change the working folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RunFolder {
     partial: PathBuf,
     last: PathBuf,
+    /// Name of the last one as it was given, for the user.
+    given: PathBuf,
 }
 
 impl RunFolder {
@@ -69,9 +71,11 @@ impl RunFolder {
             true => Ok(folder),
             false if folder.last.is_dir() => Err(HostError::Folder(format!(
                 "{} is complete: there is nothing left to do",
-                folder.last.display()
+                folder.name().display()
             ))),
-            false => Err(HostError::Folder(format!("there is no folder {}", folder.partial.display()))),
+            false => {
+                Err(HostError::Folder(format!("there is no folder {}", folder.partial_name().display())))
+            }
         }
     }
 
@@ -107,7 +111,8 @@ impl RunFolder {
         let folder = Self::at(path);
         match folder.make() {
             Err(HostError::Output { source, .. }) if source.kind() == io::ErrorKind::AlreadyExists => {
-                let partial = folder.partial.display();
+                let partial = folder.partial_name();
+                let partial = partial.display();
                 Err(HostError::Folder(format!(
                     "{partial} is there already, of a run that is going on or has not come to its end: choose another \
                      output folder, or remove it first"
@@ -136,8 +141,10 @@ impl RunFolder {
 
     fn at(path: &Path) -> Self {
         // Without the separator at the end that shells add, which would put the suffix into the folder.
-        let last: PathBuf = path.components().collect();
-        Self { partial: append(&last, PARTIAL), last }
+        let given: PathBuf = path.components().collect();
+        // Without a working folder a path stays as it is.
+        let last = std::path::absolute(&given).unwrap_or_else(|_| given.clone());
+        Self { partial: append(&last, PARTIAL), last, given }
     }
 
     fn make(&self) -> Result<(), HostError> {
@@ -169,9 +176,14 @@ impl RunFolder {
         &self.partial
     }
 
-    /// Name that the folder will have.
+    /// Name that the folder will have, for the user.
     pub(crate) fn name(&self) -> &Path {
-        &self.last
+        &self.given
+    }
+
+    /// Name of the folder while it is being filled, for the user.
+    pub(crate) fn partial_name(&self) -> PathBuf {
+        append(&self.given, PARTIAL)
     }
 
     /// Makes a folder within.
@@ -205,7 +217,7 @@ impl RunFolder {
 
     /// Removes a folder in which nothing was recorded. Says whether it is gone.
     pub(crate) fn remove_if_empty(&self) -> bool {
-        remove_empty(&self.partial)
+        remove_empty(&self.partial) || !self.partial.exists()
     }
 }
 
@@ -288,6 +300,16 @@ mod tests {
         let files: Vec<_> = fs::read_dir(&wanted).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(files, ["a.txt"]);
         assert!(!top.path().join("new/run.partial").exists());
+    }
+
+    #[test]
+    fn its_paths_do_not_depend_on_the_working_folder() {
+        let folder = RunFolder::at(Path::new("runs/one/"));
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(folder.path("a.txt"), here.join("runs/one.partial/a.txt"));
+        assert_eq!(folder.name(), Path::new("runs/one"));
+        assert_eq!(folder.partial_name(), Path::new("runs/one.partial"));
+        assert_eq!(RunFolder::at(Path::new("/elsewhere")).name(), Path::new("/elsewhere"));
     }
 
     #[test]

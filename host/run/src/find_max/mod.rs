@@ -17,6 +17,8 @@ mod plan;
 mod result;
 mod state;
 
+use std::mem::ManuallyDrop;
+
 use proctor_config::Settings;
 use proctor_loadgen::{Finding, Rule, SampleRecord, TestOutcome, ViolationKind, percentile};
 use proctor_search::{Confirmation, ConstraintSeen, ProbeRecord, SearchEnd, Side, Step};
@@ -32,8 +34,10 @@ use self::{
 use crate::{
     bed::{
         fault::Fault,
-        test_bed::{Test, TestBed, TestRequest},
+        test::{Test, TestRequest},
+        test_bed::TestBed,
     },
+    ending::RESULT,
     error::HostError,
     figures::{metric, query_latencies},
     files::run_folder::{RunFolder, write_json},
@@ -41,7 +45,6 @@ use crate::{
     interrupt::Interrupt,
     performance_runs::PerformanceRuns,
     result::{Conclusion, PluginPart, RunResult, Tests},
-    run::RESULT,
     text,
 };
 
@@ -72,12 +75,12 @@ pub fn find_max(
 
 fn search_in(
     frame: &Frame,
-    bed: &TestBed<'_>,
+    bed: ManuallyDrop<TestBed<'_>>,
     plan: &SearchPlan,
     state: State,
 ) -> Result<Conclusion, HostError> {
     let Frame { settings, folder, interrupt, .. } = frame;
-    let mut seeker = Seeker { folder, plan, bed, interrupt, state };
+    let mut seeker = Seeker { folder, plan, bed: &bed, interrupt, state };
     let show = |text: String| interrupt.observer().answer(&text);
     show(answer::head(plan));
     for point in &seeker.state.curve {
@@ -91,7 +94,7 @@ fn search_in(
         }
     };
     let state = seeker.state;
-    let result = FindMaxResult::new(plan, settings, &state, end, PluginPart::of(bed), bed.machine.clone());
+    let result = FindMaxResult::new(plan, settings, &state, end, PluginPart::of(&bed), bed.machine.clone());
     write_json(&folder.path(FIND_MAX), &result)?;
     folder.forget_note();
     folder.finish()?;
@@ -101,6 +104,8 @@ fn search_in(
     let probes = text::counted(state.search.probes.len() as u64, "probe");
     let full_runs = text::counted(state.full_runs.len() as u64, "full run");
     show(format!("{queries} queries in {probes} and {full_runs}; all in {}\n", folder.name().display()));
+    // Last of all, as the plugin may hang or crash in there.
+    drop(ManuallyDrop::into_inner(bed));
     Ok(if matches!(end, SearchEnd::Found { .. }) { Conclusion::Good } else { Conclusion::Bad })
 }
 
@@ -164,9 +169,10 @@ impl Seeker<'_> {
     /// Writes what `host run` writes of a run.
     fn write_run(&self, folder: &RunFolder, settings: &Settings, test: Test) -> Result<(), HostError> {
         let runs = PerformanceRuns { tests: vec![test], planned_count: 1 };
-        let tests = Tests { accuracy_run: None, performance_runs: &runs, accuracy: None };
+        let tests = Tests { accuracy_run: None, performance_runs: &runs, accuracy: None, score_error: None };
         let result = RunResult::new(settings, PluginPart::of(self.bed), self.bed.machine.clone(), tests);
         write_json(&folder.path(RESULT), &result)?;
+        runs.tests.iter().try_for_each(Test::write_trace)?;
         folder.finish()
     }
 

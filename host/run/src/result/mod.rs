@@ -20,10 +20,7 @@ use serde::{Serialize, Serializer};
 
 use self::test_part::TestPart;
 use crate::{
-    bed::{
-        plugin::Dispatch,
-        test_bed::{Test, TestBed},
-    },
+    bed::{plugin::Dispatch, test::Test, test_bed::TestBed},
     figures::{Metric, metric, peak_metric},
     files::model_files::FoundFile,
     machine::Machine,
@@ -39,6 +36,8 @@ pub(crate) struct Tests<'a> {
     pub(crate) accuracy_run: Option<&'a Test>,
     pub(crate) performance_runs: &'a PerformanceRuns,
     pub(crate) accuracy: Option<AccuracyResult>,
+    /// Why the answers could not be scored, if they could not.
+    pub(crate) score_error: Option<String>,
 }
 
 /// Conclusion of a run or a search that came to a result.
@@ -152,7 +151,7 @@ impl Program {
 impl RunResult {
     /// Puts everything together.
     pub(crate) fn new(settings: &Settings, plugin: PluginPart, machine: Machine, tests: Tests<'_>) -> Self {
-        let Tests { accuracy_run, performance_runs, accuracy } = tests;
+        let Tests { accuracy_run, performance_runs, accuracy, score_error } = tests;
         let performance_run = performance_runs.deciding();
         let is_virtual = settings.run.virtual_time;
         let measured = performance_run.and_then(|test| {
@@ -170,7 +169,8 @@ impl RunResult {
             schema_version: RESULT_SCHEMA_VERSION,
             program: Program::this(),
             finished_at_utc: (!is_virtual).then(|| Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true)),
-            verdict: Verdict::new(settings, accuracy_run, performance_runs, accuracy.as_ref()),
+            verdict: Verdict::new(settings, accuracy_run, performance_runs, accuracy.as_ref())
+                .without_score(score_error),
             scenario: settings.run.scenario.name(),
             virtual_time: is_virtual,
             preset: settings.run.preset.clone(),
@@ -262,6 +262,17 @@ impl Verdict {
             interrupted: tests.into_iter().flatten().any(|test| test.outcome.interrupted.is_some()),
             reasons,
         }
+    }
+}
+
+impl Verdict {
+    /// Not VALID, if the answers could not be scored.
+    fn without_score(mut self, score_error: Option<String>) -> Self {
+        if let Some(error) = score_error {
+            self.valid = false;
+            self.reasons.push(Reason { text: error.clone(), advised: error });
+        }
+        self
     }
 }
 

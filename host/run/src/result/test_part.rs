@@ -11,7 +11,7 @@ use super::{
     tokens::{SearchPart, TokenPart},
 };
 use crate::{
-    bed::test_bed::Test,
+    bed::test::Test,
     figures::{Latencies, query_latencies},
     result::round::IntervalPart,
 };

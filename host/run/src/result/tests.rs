@@ -84,7 +84,7 @@ fn test(settings: &Settings, mode: TestMode, interrupted: bool) -> Test {
     }
     let outcome = loadgen.run(&system as &dyn SystemUnderTest, &Samples).unwrap();
     let system = SystemReport { statistics: Some(system.statistics()), ..SystemReport::default() };
-    Test { outcome, folder: "here".into(), system, is_abandoned: false, write_error: None }
+    Test { outcome, logs: None, system, is_abandoned: false, write_error: None }
 }
 
 fn plugin() -> PluginPart {
@@ -147,6 +147,7 @@ fn result(accuracy_passed: bool) -> RunResult {
         accuracy_run: Some(&accuracy_run),
         performance_runs: &single(performance_run),
         accuracy: Some(accuracy(accuracy_passed)),
+        score_error: None,
     };
     RunResult::new(&settings, plugin(), machine(), tests)
 }
@@ -160,7 +161,8 @@ fn performance_result(change: impl FnOnce(&mut TestSettings), mode: TestMode) ->
     let mut settings = settings();
     change(&mut settings.test);
     let performance_runs = single(test(&settings, mode, false));
-    let tests = Tests { accuracy_run: None, performance_runs: &performance_runs, accuracy: None };
+    let tests =
+        Tests { accuracy_run: None, performance_runs: &performance_runs, accuracy: None, score_error: None };
     RunResult::new(&settings, plugin(), machine(), tests)
 }
 
@@ -173,7 +175,8 @@ pub(crate) fn interrupted_result() -> RunResult {
     let settings = settings();
     let performance_run = test(&settings, TestMode::PerformanceOnly, true);
     let performance_runs = single(performance_run);
-    let tests = Tests { accuracy_run: None, performance_runs: &performance_runs, accuracy: None };
+    let tests =
+        Tests { accuracy_run: None, performance_runs: &performance_runs, accuracy: None, score_error: None };
     RunResult::new(&settings, plugin(), machine(), tests)
 }
 
@@ -185,7 +188,8 @@ fn the_metric_of_a_search_is_the_peak_rate() {
     let performance_run = test(&settings, TestMode::FindPeakPerformance, false);
     let search = performance_run.outcome.peak_search.clone().unwrap();
     let performance_runs = single(performance_run);
-    let tests = Tests { accuracy_run: None, performance_runs: &performance_runs, accuracy: None };
+    let tests =
+        Tests { accuracy_run: None, performance_runs: &performance_runs, accuracy: None, score_error: None };
     let result = RunResult::new(&settings, plugin(), machine(), tests);
     let metric = result.metric.unwrap();
     assert_eq!((metric.name.as_str(), metric.unit), ("peak rate", "queries/s"));
@@ -205,7 +209,8 @@ fn several(rates_qps: &[f64]) -> RunResult {
         test(&settings, TestMode::PerformanceOnly, false)
     });
     let performance_runs = PerformanceRuns { tests: runs.collect(), planned_count: 5 };
-    let tests = Tests { accuracy_run: None, performance_runs: &performance_runs, accuracy: None };
+    let tests =
+        Tests { accuracy_run: None, performance_runs: &performance_runs, accuracy: None, score_error: None };
     RunResult::new(&settings, plugin(), machine(), tests)
 }
 

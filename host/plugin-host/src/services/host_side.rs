@@ -1,0 +1,33 @@
+//! The host's side of an opened plugin.
+
+use std::collections::BTreeMap;
+
+use crate::services::{context::HostContext, faults::RepeatedFault};
+
+/// The host's side of an opened plugin, which does not keep it open and stays when it is closed: its threads may call
+/// the host to the end of the process. Copies are the same one.
+#[derive(Clone, Copy)]
+pub struct HostSide(&'static HostContext);
+
+impl HostSide {
+    pub(crate) fn new(context: &'static HostContext) -> Self {
+        Self(context)
+    }
+
+    /// Tells the plugin that all work should end soon.
+    pub fn cancel(self) {
+        self.0.cancel();
+    }
+
+    /// The figures that the plugin has reported so far.
+    #[must_use]
+    pub fn metrics(self) -> BTreeMap<String, f64> {
+        self.0.metrics()
+    }
+
+    /// Misbehaviour noticed at the boundary since the last time that this was asked.
+    #[must_use]
+    pub fn take_faults(self) -> Vec<RepeatedFault> {
+        self.0.faults.take()
+    }
+}

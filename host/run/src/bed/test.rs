@@ -1,0 +1,83 @@
+//! One test: what is asked for, and what has come of it.
+
+use std::path::Path;
+
+use proctor_loadgen::{Finding, Progress, TestOutcome, TestSettings};
+
+use crate::{
+    bed::{fault::Fault, system::SystemReport, watch::Watch},
+    error::HostError,
+    files::logs::Logs,
+    observer::Observer,
+};
+
+/// One test to be made.
+pub(crate) struct TestRequest<'a> {
+    pub(crate) settings: TestSettings,
+    /// Folder for the logs, which exists; without it the test leaves nothing on the disk.
+    pub(crate) folder: Option<&'a Path>,
+    /// Looks on, and may end the test early.
+    pub(crate) watch: Option<&'a dyn Watch>,
+    /// Gets the progress of the test before it starts.
+    pub(crate) follow: Option<&'a dyn Fn(Progress)>,
+    /// Whether instances run some batches before it.
+    pub(crate) warms_up: bool,
+}
+
+impl<'a> TestRequest<'a> {
+    /// A test that leaves nothing on the disk or the screen, only its outcome.
+    pub(crate) fn new(settings: TestSettings) -> Self {
+        Self { settings, folder: None, watch: None, follow: None, warms_up: true }
+    }
+
+    pub(crate) fn in_folder(settings: TestSettings, folder: &'a Path) -> Self {
+        Self { folder: Some(folder), ..Self::new(settings) }
+    }
+
+    /// Whether the user sees how it goes.
+    pub(super) fn is_shown(&self) -> bool {
+        self.folder.is_some() || self.watch.is_some()
+    }
+}
+
+/// A test that has been made.
+pub(crate) struct Test {
+    pub(crate) outcome: TestOutcome,
+    /// Its logs, if it leaves any.
+    pub(crate) logs: Option<Logs>,
+    pub(crate) system: SystemReport,
+    /// Whether the plugin is left alone: it hangs, or has not completed what it was given.
+    pub(crate) is_abandoned: bool,
+    /// Error of the logs that could not be written.
+    pub(crate) write_error: Option<HostError>,
+}
+
+impl Test {
+    /// Whether another test makes sense.
+    pub(crate) fn may_go_on(&self) -> bool {
+        self.outcome.interrupted.is_none() && !self.is_abandoned && self.write_error.is_none()
+    }
+
+    /// Whether the plugin has only to come to its end for the test to be VALID.
+    pub(crate) fn is_valid_so_far(&self) -> bool {
+        self.outcome.broken().into_iter().all(is_not_ended)
+    }
+
+    /// Takes note of how the plugin came to the end of its part, and says so in the logs.
+    pub(crate) fn settle(&mut self, faults: Vec<Fault>, observer: &dyn Observer) {
+        self.outcome.findings.retain(|finding| !is_not_ended(finding));
+        self.outcome.findings.extend(faults.into_iter().map(Fault::into_finding));
+        if let (Some(logs), None) = (&self.logs, &self.write_error) {
+            self.write_error = logs.write_verdict(&self.outcome, observer).err();
+        }
+    }
+
+    /// Writes the trace, if there are logs.
+    pub(crate) fn write_trace(&self) -> Result<(), HostError> {
+        self.logs.as_ref().map_or(Ok(()), |logs| logs.write_trace(&self.outcome))
+    }
+}
+
+fn is_not_ended(finding: &Finding) -> bool {
+    matches!(finding.caller_fault(), Some(Fault::NotEnded { .. }))
+}

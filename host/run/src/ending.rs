@@ -1,0 +1,172 @@
+//! The end of a run: results first.
+//!
+//! After the last completion nothing of the result depends on the plugin any more, but the plugin has still to stop, to
+//! release the samples, to unload the model and to close; drivers hang and crash there. So:
+//!
+//! 1. Logs and result are written as they stand, INVALID because the plugin has not come to its end. They are right if
+//!    the process ends in the plugin.
+//! 2. The plugin comes to its end. If it hangs there, the watchdog concludes the case with the call that hangs.
+//! 3. What came of that, such as the last metrics, replaces what was written. The traces follow, which are large.
+//!
+//! The user sees the verdict once, in 3, whatever happens to the disk, or from the report of a crash.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use proctor_accuracy::AccuracyResult;
+use proctor_config::Settings;
+use proctor_plugin_host::{HostSide, drop_last_words, set_last_words};
+
+use crate::{
+    accuracy::score,
+    bed::{fault::Fault, test::Test, test_bed::TestBed},
+    error::HostError,
+    files::run_folder::{RunFolder, write_json},
+    machine::Machine,
+    observer::Observer,
+    overhead::floor::Floor,
+    performance_runs::PerformanceRuns,
+    result::{PluginPart, RunResult, Tests, verdict::verdict},
+};
+
+/// Name of the file with everything about a run.
+pub(crate) const RESULT: &str = "result.json";
+
+/// Everything that the result of a run is made of.
+pub(crate) struct Case {
+    settings: Settings,
+    folder: RunFolder,
+    observer: Arc<dyn Observer>,
+    host_side: HostSide,
+    plugin: PluginPart,
+    machine: Machine,
+    pub(crate) accuracy_run: Option<Test>,
+    pub(crate) performance_runs: PerformanceRuns,
+    pub(crate) floor: Option<Floor>,
+    accuracy: Option<AccuracyResult>,
+    score_error: Option<String>,
+    /// The first reason why the run is not whole.
+    error: Option<HostError>,
+}
+
+impl Case {
+    /// A case without any test.
+    pub(crate) fn new(
+        settings: &Settings,
+        folder: &RunFolder,
+        observer: &Arc<dyn Observer>,
+        bed: &TestBed<'_>,
+    ) -> Self {
+        Self {
+            settings: settings.clone(),
+            folder: folder.clone(),
+            observer: Arc::clone(observer),
+            host_side: bed.plugin.backend.host_side(),
+            plugin: PluginPart::of(bed),
+            machine: bed.machine.clone(),
+            accuracy_run: None,
+            performance_runs: PerformanceRuns::default(),
+            floor: None,
+            accuracy: None,
+            score_error: None,
+            error: None,
+        }
+    }
+
+    /// Whether a performance run makes sense after the accuracy run, if there was one.
+    pub(crate) fn may_go_on(&self) -> bool {
+        self.accuracy_run.as_ref().is_none_or(Test::may_go_on)
+    }
+
+    /// Scores the answers of a test, if they could be written.
+    pub(crate) fn score(&mut self, test: &Test, bed: &TestBed<'_>) {
+        let Some(logs) = test.logs.as_ref().filter(|_| test.write_error.is_none()) else { return };
+        let precision = bed.model().precision();
+        let observer = self.observer.as_ref();
+        match score(&self.settings, &test.outcome, logs.folder(), &bed.data_root, precision, observer) {
+            Ok(accuracy) => self.accuracy = Some(accuracy),
+            Err(error) => {
+                self.score_error = Some(error.messages().join(": "));
+                self.fail(error);
+            }
+        }
+    }
+
+    /// Writes the result as it stands, and has the verdict shown if the plugin crashes.
+    pub(crate) fn keep(&mut self) {
+        let result = self.result();
+        self.note(write_json(&self.folder.path(RESULT), &result));
+        if let Some(file) = self.observer.answer_file() {
+            set_last_words(verdict(&result, &self.folder.partial_name()), file);
+        }
+    }
+
+    /// Adds what came of the plugin's end to the last test, writes everything anew and gives the folder its name. Shows
+    /// the verdict in any case.
+    ///
+    /// # Errors
+    /// The first reason why the run is not whole: what could not be written or scored.
+    pub(crate) fn conclude(mut self, faults: Vec<Fault>) -> Result<RunResult, HostError> {
+        let mut faults = faults;
+        faults.extend(Fault::noticed(self.host_side));
+        let metrics = self.plugin.metrics.as_ref().map(|_| self.host_side.metrics());
+        self.plugin.metrics = metrics;
+        let observer = Arc::clone(&self.observer);
+        if let Some(test) = self.performance_runs.tests.last_mut().or(self.accuracy_run.as_mut()) {
+            test.settle(faults, observer.as_ref());
+        }
+        let result = self.result();
+        self.note(write_json(&self.folder.path(RESULT), &result));
+        let mut tests: Vec<_> = self.accuracy_run.into_iter().chain(self.performance_runs.tests).collect();
+        let unwritten = tests.iter_mut().find_map(|test| test.write_error.take());
+        let error = self.error.or(unwritten);
+        let traced = || tests.iter().try_for_each(Test::write_trace);
+        let error = error.or_else(|| traced().and_then(|()| self.folder.finish()).err());
+        let place = match error {
+            None => self.folder.name().to_owned(),
+            Some(_) => self.folder.partial_name(),
+        };
+        drop_last_words();
+        observer.answer(&verdict(&result, &place));
+        error.map_or(Ok(result), Err)
+    }
+
+    fn result(&self) -> RunResult {
+        let tests = Tests {
+            accuracy_run: self.accuracy_run.as_ref(),
+            performance_runs: &self.performance_runs,
+            accuracy: self.accuracy.clone(),
+            score_error: self.score_error.clone(),
+        };
+        RunResult::new(&self.settings, self.plugin.clone(), self.machine.clone(), tests)
+            .with_floor(self.floor.clone())
+    }
+
+    fn note(&mut self, written: Result<(), HostError>) {
+        if let Err(error) = written {
+            self.fail(error);
+        }
+    }
+
+    fn fail(&mut self, error: HostError) {
+        self.error.get_or_insert(error);
+    }
+}
+
+/// The case of a run while its plugin comes to its end. Who takes it concludes it. Clones share it.
+#[derive(Clone, Default)]
+pub(crate) struct Pending(Arc<Mutex<Option<Case>>>);
+
+impl Pending {
+    pub(crate) fn put(&self, case: Case) {
+        *self.lock() = Some(case);
+    }
+
+    /// The case, unless there is none or somebody else has taken it.
+    pub(crate) fn take(&self) -> Option<Case> {
+        self.lock().take()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Case>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
