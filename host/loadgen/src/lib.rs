@@ -189,6 +189,7 @@ pub use record::{
     violations::{Violation, ViolationKind, ViolationSample},
 };
 pub use session::{
+    background_flush::BackgroundFlush,
     load_gen::LoadGen,
     options::LoadGenOptions,
     progress::{PhaseProgress, Progress, StopHandle},

@@ -22,7 +22,8 @@ pub trait SystemUnderTest: Sync {
     fn flush(&self);
 
     /// Waits until the flush of the phase before is over, in a system that goes on with it after
-    /// [`flush`](Self::flush) has returned: nothing is issued before that.
+    /// [`flush`](Self::flush) has returned, by a [`BackgroundFlush`](crate::BackgroundFlush) for example: nothing is
+    /// issued before that.
     ///
     /// [the thread that runs the test, before each phase, outside of the timed part; also where no flush is under way,
     /// and never after a phase whose samples are missing]

@@ -1,5 +1,6 @@
 //! A session: one test from its settings to its outcome.
 
+pub(crate) mod background_flush;
 mod console;
 mod find_peak;
 pub(crate) mod load_gen;

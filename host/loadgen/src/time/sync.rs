@@ -1,6 +1,6 @@
 //! The primitives of the concurrent parts: the standard library's, or loom's in a build with `--cfg loom`.
 
-use std::time::Duration;
+use std::{io, time::Duration};
 
 #[cfg(loom)]
 use loom::{sync, thread};
@@ -11,6 +11,15 @@ pub(crate) type AtomicU64 = sync::atomic::AtomicU64;
 pub(crate) type Mutex<T> = sync::Mutex<T>;
 pub(crate) type MutexGuard<'a, T> = sync::MutexGuard<'a, T>;
 pub(crate) type Thread = thread::Thread;
+pub(crate) type JoinHandle<T> = thread::JoinHandle<T>;
+
+/// Starts a thread of this name.
+pub(crate) fn spawn<T: Send + 'static>(
+    name: &str,
+    run: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<JoinHandle<T>> {
+    thread::Builder::new().name(name.to_owned()).spawn(run)
+}
 
 /// The calling thread.
 pub(crate) fn current() -> Thread {

@@ -4,7 +4,6 @@
 pub(crate) mod call_watchdog;
 pub(crate) mod clock;
 pub(crate) mod fault;
-pub(crate) mod flush;
 pub(crate) mod placement;
 pub(crate) mod plugin;
 pub(crate) mod plugin_instance;

@@ -8,16 +8,12 @@ use std::{
 
 use proctor_config::{QslCounts, Settings};
 use proctor_datasets::{DataRoot, Dataset, DatasetRequest, SampleStore, open_dataset_for};
-use proctor_loadgen::{LibraryError, Progress, QuerySampleLibrary};
+use proctor_loadgen::{BackgroundFlush, LibraryError, Progress, QuerySampleLibrary};
 use proctor_plugin_host::{Model, PluginHostError, SampleBuffers};
 use proctor_preprocess::{Pipeline, build_pipeline};
 use proctor_vocabulary::{SampleIndex, TensorSpec};
 
-use crate::{
-    bed::{fault::Fault, flush::Flush},
-    error::HostError,
-    machine::Machine,
-};
+use crate::{bed::fault::Fault, error::HostError, machine::Machine};
 
 /// Memory for samples if the system does not tell how much it has.
 const DEFAULT_LIMIT_BYTES: u64 = 1 << 30;
@@ -108,7 +104,7 @@ pub fn read_samples(settings: &Settings, samples: &[SampleIndex]) -> Result<Samp
 pub(crate) struct SampleLibrary {
     data: Data,
     model: Model,
-    flush: Flush,
+    flush: BackgroundFlush<PluginHostError>,
     state: Mutex<State>,
 }
 
@@ -135,11 +131,13 @@ impl SampleBuffers for Buffers {
 
 impl SampleLibrary {
     pub(crate) fn new(data: Data, model: Model) -> Self {
-        Self { data, flush: Flush::new(model.clone()), model, state: Mutex::default() }
+        let flushed = model.clone();
+        let flush = BackgroundFlush::new(move || flushed.flush());
+        Self { data, flush, model, state: Mutex::default() }
     }
 
     /// The flush of the model. The end of the phase waits for it.
-    pub(crate) fn flush(&self) -> &Flush {
+    pub(crate) fn flush(&self) -> &BackgroundFlush<PluginHostError> {
         &self.flush
     }
 

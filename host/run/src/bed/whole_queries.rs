@@ -2,18 +2,18 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use proctor_loadgen::{Progress, SystemUnderTest};
+use proctor_loadgen::{BackgroundFlush, Progress, SystemUnderTest};
 use proctor_plugin_host::{self as plugin_host, PluginHostError};
 use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, SampleStatus};
 
-use crate::bed::{fault::Fault, flush::Flush};
+use crate::bed::fault::Fault;
 
 pub(crate) struct WholeQueries {
     name: String,
     model: plugin_host::Model,
     sink: Arc<dyn CompletionSink>,
     progress: Progress,
-    flush: Flush,
+    flush: BackgroundFlush<PluginHostError>,
     refused: Mutex<Refused>,
     /// Held during a call where several threads issue: the plugin is asked for one thing at a time.
     turn: Option<Mutex<()>>,
@@ -33,7 +33,7 @@ impl WholeQueries {
         model: plugin_host::Model,
         sink: Arc<dyn CompletionSink>,
         progress: Progress,
-        flush: Flush,
+        flush: BackgroundFlush<PluginHostError>,
         issuer_count: u64,
     ) -> Self {
         let turn = (issuer_count > 1).then(Mutex::default);
