@@ -43,6 +43,7 @@ calls! {
     Start "start" "start",
     Execute "execute" "execute a batch",
     ExecuteVirtual "execute in virtual time" "execute a batch in virtual time",
+    LendOutput "the copy of a lent output" "lend an output",
     ReleaseOutput "release of a lent output" "release an output that it lent",
     Issue "issue" "take a query (issue)",
     Explain "explain" "explain the model",

@@ -30,6 +30,8 @@
 //!   completion of a thread of the plugin's own may allocate, once.
 //! - **A crash leaves words.** Each call is noted before it is made, so that [`crash`] can say in a signal handler
 //!   which plugin, call, instance and sample it was, and [`calls_under_way`] is for the report of a hang.
+//! - **The end of the process is the host's.** It ends by [`process::end`], which runs nothing of a plugin; a plugin
+//!   that calls `exit` is reported, and so is one that a fork of the process comes back from.
 //!
 //! # Example
 //! ```
@@ -64,8 +66,9 @@ pub use call::Call;
 pub use error::PluginHostError;
 pub use guard::{
     activity::{CallUnderWay, calls_under_way},
-    crash::{self, EXIT_PLUGIN_CRASHED},
+    crash,
     last_words::{drop_last_words, set_last_words},
+    process::{self, EXIT_PLUGIN_CRASHED},
 };
 pub use load::loaded_plugin::{LoadedPlugin, PluginIdentity};
 pub use objects::{

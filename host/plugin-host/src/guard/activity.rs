@@ -10,10 +10,7 @@ use std::{
     sync::atomic::{AtomicPtr, AtomicU64, Ordering},
 };
 
-use crate::{
-    call::Call,
-    guard::thread_state::{ThreadState, is_guarded},
-};
+use crate::call::Call;
 
 /// The call that a backend, model or instance is in. Written by the calling thread, read by any.
 #[derive(Debug)]
@@ -94,13 +91,21 @@ impl Activity {
         self.sample.store(index.saturating_add(1), Ordering::Relaxed);
     }
 
-    /// Marks the call as going on until the scope is dropped.
-    pub(crate) fn enter(&'static self, call: Call) -> Scope {
+    /// Notes that this thread begins the call.
+    #[inline]
+    pub(super) fn enter(&'static self, call: Call) {
         // Not one atomic step: an object has one call at a time. A flush, which goes on beside others, has its own.
         let number = (self.call.load(Ordering::Relaxed) >> CODE_BITS) + 1;
         self.call.store(number << CODE_BITS | u64::from(call.code()), Ordering::Relaxed);
-        let state = is_guarded(call).then(ThreadState::read);
-        Scope { activity: self, before: CURRENT.replace(self), state }
+        CURRENT.set(self);
+    }
+
+    /// Notes that the call of this thread has returned.
+    #[inline]
+    pub(super) fn leave(&'static self) {
+        CURRENT.set(ptr::null());
+        let number = self.call.load(Ordering::Relaxed) & !CODE_MASK;
+        self.call.store(number, Ordering::Relaxed);
     }
 
     /// The activity of this thread. Safe in a signal handler.
@@ -118,25 +123,6 @@ impl Activity {
             // SAFETY: `next` is null or an earlier value of `NEWEST`, which is a `&'static Activity`.
             unsafe { activity.next.load(Ordering::Relaxed).as_ref() }
         })
-    }
-}
-
-/// The duration of one call.
-pub(crate) struct Scope {
-    activity: &'static Activity,
-    before: *const Activity,
-    /// The calling thread before the call, if it is put back after it.
-    state: Option<Box<ThreadState>>,
-}
-
-impl Drop for Scope {
-    fn drop(&mut self) {
-        CURRENT.set(self.before);
-        if let (Some(state), Some(call)) = (self.state.take(), self.activity.call()) {
-            state.put_back(self.activity.plugin, call);
-        }
-        let number = self.activity.call.load(Ordering::Relaxed) & !CODE_MASK;
-        self.activity.call.store(number, Ordering::Relaxed);
     }
 }
 
@@ -171,16 +157,15 @@ mod tests {
         activity.set_first_sample(7);
         let mine = || calls_under_way().filter(|call| call.plugin == "activity-test").collect::<Vec<_>>();
         assert!(mine().is_empty());
-        let scope = activity.enter(Call::Execute);
         let expected =
             CallUnderWay { plugin: "activity-test", call: Call::Execute, instance: Some(3), number: 1 };
-        assert_eq!(mine(), [expected]);
-        assert_eq!(activity.first_sample(), Some(7));
-        assert!(ptr::eq(Activity::current().unwrap(), activity));
-        drop(scope);
+        activity.during(Call::Execute, || {
+            assert_eq!(mine(), [expected]);
+            assert_eq!(activity.first_sample(), Some(7));
+            assert!(ptr::eq(Activity::current().unwrap(), activity));
+        });
         assert!(mine().is_empty());
         assert!(Activity::current().is_none());
-        let _again = activity.enter(Call::Execute);
-        assert_eq!(mine(), [CallUnderWay { number: 2, ..expected }]);
+        activity.during(Call::Execute, || assert_eq!(mine(), [CallUnderWay { number: 2, ..expected }]));
     }
 }

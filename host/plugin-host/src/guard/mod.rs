@@ -1,7 +1,12 @@
-//! Calls into a plugin, noted before they are made: for the status that comes back, a hang or a crash.
+//! Calls into a plugin, noted before they are made: for the status that comes back, a hang or a crash; and the process
+//! that both live in.
 
 pub(crate) mod activity;
 pub(crate) mod checked;
 pub mod crash;
+mod during;
+pub(crate) mod handlers;
 pub(crate) mod last_words;
+pub mod process;
+mod report;
 mod thread_state;

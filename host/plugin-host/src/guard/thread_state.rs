@@ -16,7 +16,8 @@ use crate::call::Call;
 
 /// Whether the state is looked at around this call: not in the timed part, nor on a thread that ends with the call.
 pub(super) const fn is_guarded(call: Call) -> bool {
-    !matches!(call, Call::Issue | Call::Execute | Call::ExecuteVirtual | Call::ReleaseOutput | Call::Flush)
+    let is_timed = matches!(call, Call::Issue | Call::Execute | Call::ExecuteVirtual);
+    !is_timed && !matches!(call, Call::LendOutput | Call::ReleaseOutput | Call::Flush)
 }
 
 /// A part of the state.

@@ -24,6 +24,7 @@ use crate::{
     guard::{
         activity::Activity,
         checked::{Message, readable},
+        handlers::watched,
     },
     load::{
         elf::missing_end,
@@ -141,15 +142,14 @@ impl LoadedPlugin {
         if let Ok(Some((needed, got))) = missing_end(path) {
             return Err(not_a_library(format!("it is cut off: it has {got} of at least {needed} bytes")));
         }
-        let library = {
-            let _scope = Activity::new(&source, None).enter(Call::Load);
-            // RTLD_NOW: a symbol that is missing shows here and not in the timed part.
-            // SAFETY: this runs the library's constructors, which nobody can prove harmless; loading a plugin is what
-            // the user asked for, and a crash in it is reported as its own.
-            unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }
-        }
-        .map(ManuallyDrop::new)
-        .map_err(|error| not_a_library(innermost(&error)))?;
+        // RTLD_NOW: a symbol that is missing shows here and not in the timed part.
+        // SAFETY: this runs the library's constructors, which nobody can prove harmless; loading a plugin is what the
+        // user asked for, and a crash in it is reported as its own.
+        let open = || unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
+        let activity = Activity::new(&source, None);
+        let library = watched(&source, Call::Load, || activity.during(Call::Load, open))
+            .map(ManuallyDrop::new)
+            .map_err(|error| not_a_library(innermost(&error)))?;
         // SAFETY: the type of this symbol is fixed by the ABI; `Option` allows for a symbol whose value is null.
         let entry = unsafe { library.get::<Option<ProctorPluginEntry>>(abi::PROCTOR_PLUGIN_ENTRY) };
         let entry = entry.ok().and_then(|symbol| *symbol);
@@ -176,18 +176,20 @@ impl LoadedPlugin {
         let activity = Activity::new(source_name, None);
         let raw = negotiate(entry, reader, activity)?;
         let layout_checked = match &origin.library {
-            Some(library) if same_version(&raw) => check_layout(library, Path::new(&origin.source), reader)?,
+            // It opens the library once more, and runs a function of it.
+            Some(library) if same_version(&raw) => {
+                activity.during(Call::Load, || check_layout(library, Path::new(&origin.source), reader))?
+            }
             _ => false,
         };
         check_functions(&raw, reader)?;
         let describe = raw.describe.expect("checked just now");
-        let described = {
-            let _scope = activity.enter(Call::Describe);
-            // SAFETY: the function is that of a checked table, and takes no arguments.
-            unsafe { describe() }
-        };
+        // SAFETY: the function is that of a checked table, and takes no arguments.
+        let described = activity.during(Call::Describe, || unsafe { describe() });
+        let is_newer = raw.abi_minor > abi::PROCTOR_ABI_MINOR;
         // SAFETY: the plugin vouches for the manifest that it returns and for what it points to.
-        let manifest = unsafe { read_manifest(reader, described, raw.abi_minor > abi::PROCTOR_ABI_MINOR) }?;
+        let read = || unsafe { read_manifest(reader, described, is_newer) };
+        let manifest = activity.during(Call::Describe, read)?;
         let table = Table {
             issue: manifest.issue.then(|| issue_extension(&raw, reader, activity)).transpose()?,
             execute_virtual: manifest
@@ -220,11 +222,9 @@ fn negotiate(
         reserved: 0,
     };
     let mut buffer = Message::new();
-    let (table, refusal) = {
-        let _scope = activity.enter(Call::Entry);
-        // SAFETY: the entry has the type that the ABI gives it; both pointers are valid for the call.
-        buffer.collect(|refusal| unsafe { entry(&raw const speaks, refusal) })
-    };
+    // SAFETY: the entry has the type that the ABI gives it; both pointers are valid for the call.
+    let ask = |refusal: *mut _| unsafe { entry(&raw const speaks, refusal) };
+    let (table, refusal) = activity.during(Call::Entry, || buffer.collect(ask));
     if table.is_null() {
         let reason = readable(refusal);
         return Err(reader.version(if reason.is_empty() {
@@ -234,7 +234,7 @@ fn negotiate(
         }));
     }
     // SAFETY: the plugin vouches for the table that it returns.
-    let table = unsafe { reader.structure(table) }?;
+    let table = activity.during(Call::Entry, || unsafe { reader.structure(table) })?;
     if table.abi_major != abi::PROCTOR_ABI_MAJOR {
         let (major, minor, spoken) = (table.abi_major, table.abi_minor, abi::PROCTOR_ABI_MAJOR);
         return Err(reader.version(format!(

@@ -108,10 +108,8 @@ fn extension(
 ) -> Result<*const c_void, PluginHostError> {
     let missing = |problem| reader.malformed(format!("the manifest promises \"{id}\", but {problem}"));
     let ask = table.extension.ok_or_else(|| missing("its table has no function `extension`"))?;
-    let pointer = {
-        let _scope = activity.enter(Call::Extension);
-        // SAFETY: the function is that of the plugin's table; the text lives for ever.
-        unsafe { ask(ProctorString { data: id.as_ptr(), length: id.len() }) }
-    };
+    let id_text = ProctorString { data: id.as_ptr(), length: id.len() };
+    // SAFETY: the function is that of the plugin's table; the text lives for ever.
+    let pointer = activity.during(Call::Extension, || unsafe { ask(id_text) });
     if pointer.is_null() { Err(missing("its function `extension` returns null for it")) } else { Ok(pointer) }
 }

@@ -17,7 +17,7 @@ use proctor_plugin_api::{
 use crate::{
     call::Call,
     error::PluginHostError,
-    guard::{activity::Activity, checked::checked},
+    guard::{activity::Activity, checked::checked, handlers::watched},
     load::loaded_plugin::LoadedPlugin,
     objects::{
         demand::bad_demand,
@@ -61,11 +61,12 @@ impl LoadedPlugin {
         let (context, host) = host_table::leak(activity.plugin(), services);
         let mut backend = ptr::null_mut();
         let open = required!(self.table(), open);
-        checked(activity, Call::Open, |error| {
+        let call = |error: *mut _| {
             // SAFETY: the function is that of a checked table. The host table lives for ever; the options, the room
             // for the handle and `error` live for the call.
             unsafe { open(host, raw.as_ptr(), raw.len(), &raw mut backend, error) }
-        })?;
+        };
+        watched(name, Call::Open, || checked(activity, Call::Open, call))?;
         Ok(Backend {
             inner: Arc::new(BackendInner {
                 library: self.clone(),
@@ -172,9 +173,8 @@ impl Drop for BackendInner {
     fn drop(&mut self) {
         debug_assert!(!self.has_model.load(Ordering::Relaxed), "a model keeps its backend");
         let close = required!(self.library.table(), close);
-        let _scope = self.activity.enter(Call::Close);
         // SAFETY: the function is that of a checked table; the handle came from `open` of the same table, has no
         // models left, as each of them holds this backend, and is not used again.
-        unsafe { close(self.handle.get()) }
+        self.activity.during(Call::Close, || unsafe { close(self.handle.get()) });
     }
 }

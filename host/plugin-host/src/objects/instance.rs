@@ -13,7 +13,7 @@ use proctor_plugin_api::{
 use crate::{
     call::Call,
     error::{PluginHostError, known_status},
-    guard::{activity::Activity, checked::checked},
+    guard::{activity::Activity, checked::checked, handlers::watched},
     objects::{
         handle::Handle,
         model::{Model, ModelInner, State},
@@ -97,11 +97,12 @@ impl Instance {
         };
         let mut instance = ptr::null_mut();
         let create = required!(model.table(), create_instance);
-        checked(activity, Call::CreateInstance, |error| {
+        let call = |error: *mut _| {
             // SAFETY: the function is that of a checked table; the model is live; the placement with its list, the
             // room for the instance and `error` live for the call.
             unsafe { create(model.raw(), &raw const placement, &raw mut instance, error) }
-        })?;
+        };
+        watched(plugin, Call::CreateInstance, || checked(activity, Call::CreateInstance, call))?;
         let handle = Handle::new(instance, plugin, Call::CreateInstance)?;
         model.lock_instances().insert(index, None);
         Ok(Self {

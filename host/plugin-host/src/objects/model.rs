@@ -225,9 +225,8 @@ impl Model {
         let model = &*self.inner;
         model.expect(Call::Flush, &[State::Running])?;
         if let Some(flush) = model.table().raw.flush {
-            let _scope = model.flush_activity.enter(Call::Flush);
             // SAFETY: the function is that of a checked table; the handle is live.
-            unsafe { flush(model.handle.get()) }
+            model.flush_activity.during(Call::Flush, || unsafe { flush(model.handle.get()) });
         }
         Ok(())
     }
@@ -312,9 +311,8 @@ impl ModelInner {
     fn release(&self) {
         self.set(State::Loaded);
         if let Some(release) = self.table().raw.release_samples {
-            let _scope = self.activity.enter(Call::ReleaseSamples);
             // SAFETY: the function is that of a checked table; the handle is live.
-            unsafe { release(self.handle.get()) }
+            self.activity.during(Call::ReleaseSamples, || unsafe { release(self.handle.get()) });
         }
         self.prepared.store(None);
     }
@@ -336,10 +334,9 @@ impl ModelInner {
         let destroy = required!(self.table(), destroy_instance);
         self.lock_instances().retain(|_, retired| {
             let Some(handle) = retired else { return true };
-            let _scope = self.activity.enter(Call::DestroyInstance);
             // SAFETY: the function is that of a checked table; the handle came from `create_instance` of the same
             // table, its owner has given it back, and it leaves the list with this call.
-            unsafe { destroy(handle.get()) };
+            self.activity.during(Call::DestroyInstance, || unsafe { destroy(handle.get()) });
             false
         });
     }
@@ -357,12 +354,9 @@ impl Drop for ModelInner {
         }
         self.destroy_retired();
         let unload = required!(self.table(), unload_model);
-        {
-            let _scope = self.activity.enter(Call::UnloadModel);
-            // SAFETY: the function is that of a checked table; the handle came from `load_model` of the same table.
-            // Each instance holds this model, so none is left, and the handle is not used again.
-            unsafe { unload(self.handle.get()) }
-        }
+        // SAFETY: the function is that of a checked table; the handle came from `load_model` of the same table. Each
+        // instance holds this model, so none is left, and the handle is not used again.
+        self.activity.during(Call::UnloadModel, || unsafe { unload(self.handle.get()) });
         self.backend.host.response_size.set(None);
         self.backend.has_model.store(false, Ordering::Release);
     }

@@ -90,14 +90,15 @@ impl OutputBuffer {
             let fits = self.fits(output, size);
             if !written.lent.is_null() {
                 if is_ok && fits {
+                    let place = self.place(sample, output);
                     // SAFETY: the plugin vouches for `size_bytes` bytes at `lent`, which is the size of the place. It
                     // may have lent our own memory, so the ranges may overlap.
-                    unsafe { ptr::copy(written.lent.cast(), self.place(sample, output), size) };
+                    activity
+                        .during(Call::LendOutput, || unsafe { ptr::copy(written.lent.cast(), place, size) });
                 }
                 if let Some(release) = written.release {
-                    let _scope = activity.enter(Call::ReleaseOutput);
                     // SAFETY: the plugin gave the function for this pointer; the caller settles each batch once.
-                    unsafe { release(written.private_data) };
+                    activity.during(Call::ReleaseOutput, || unsafe { release(written.private_data) });
                 }
             }
             if is_ok && !fits {

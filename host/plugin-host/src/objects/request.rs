@@ -10,7 +10,7 @@ use proctor_plugin_api::{
 use crate::{
     call::Call,
     error::PluginHostError,
-    guard::{activity::Activity, checked::checked},
+    guard::{activity::Activity, checked::checked, handlers::watched},
     load::manifest::scenario_bit,
     objects::{
         backend::BackendInner,
@@ -71,10 +71,11 @@ pub(crate) fn load_handle(
     };
     let mut model = ptr::null_mut();
     let load = required!(backend.library.table(), load_model);
-    checked(activity, Call::LoadModel, |error| {
+    let call = |error: *mut _| {
         // SAFETY: the function is that of a checked table; the handle is live; the request and all that it points to,
         // the room for the model and `error` live for the call.
         unsafe { load(backend.handle.get(), &raw const request, &raw mut model, error) }
-    })?;
+    };
+    watched(backend.plugin(), Call::LoadModel, || checked(activity, Call::LoadModel, call))?;
     Handle::new(model, backend.plugin(), Call::LoadModel)
 }

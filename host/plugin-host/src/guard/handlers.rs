@@ -1,0 +1,57 @@
+//! The handlers of signals that the host relies on, and the plugins that replace them.
+
+use std::{ffi::c_int, mem, ptr};
+
+use crate::{call::Call, guard::crash::CRASHES};
+
+/// Signals by which the user ends a run in good order.
+const INTERRUPTS: [(c_int, &str); 3] =
+    [(libc::SIGINT, "SIGINT"), (libc::SIGTERM, "SIGTERM"), (libc::SIGHUP, "SIGHUP")];
+
+fn signals() -> impl Iterator<Item = (c_int, &'static str)> {
+    CRASHES.into_iter().chain(INTERRUPTS)
+}
+
+/// The handlers as they are at one moment.
+struct Handlers([usize; CRASHES.len() + INTERRUPTS.len()]);
+
+impl Handlers {
+    fn read() -> Self {
+        let mut handlers = [0; _];
+        for (handler, (signal, _)) in handlers.iter_mut().zip(signals()) {
+            *handler = handler_of(signal);
+        }
+        Self(handlers)
+    }
+
+    fn replaced_since(&self) -> Vec<&'static str> {
+        let now = Self::read();
+        let pairs = self.0.iter().zip(now.0).zip(signals());
+        pairs.filter(|((before, now), _)| *before != now).map(|(_, (_, name))| name).collect()
+    }
+}
+
+fn handler_of(signal: c_int) -> usize {
+    // SAFETY: all-zero bytes are a valid `sigaction`.
+    let mut action: libc::sigaction = unsafe { mem::zeroed() };
+    // SAFETY: asks for the action of a valid signal and writes it to a live structure.
+    unsafe { libc::sigaction(signal, ptr::null(), &raw mut action) };
+    action.sa_sigaction
+}
+
+/// Makes calls of a plugin, and warns of the handlers that it has replaced in them: a crash is not reported any more,
+/// or Ctrl-C has no effect. They are left as they are, for the plugin may need its own.
+pub(crate) fn watched<R>(plugin: &str, call: Call, invoke: impl FnOnce() -> R) -> R {
+    let before = Handlers::read();
+    let result = invoke();
+    let replaced = before.replaced_since();
+    if !replaced.is_empty() {
+        let signals = replaced.join(", ");
+        tracing::warn!(
+            target: "plugin",
+            "plugin {plugin} has replaced the handler of {signals} in {call}: a crash may go without a report, Ctrl-C \
+             without effect"
+        );
+    }
+    result
+}

@@ -1,0 +1,174 @@
+//! The process that a plugin shares with the host: its end, the copies that are made of it, and its standard output.
+//!
+//! The exit code of the program is the host's to give. The program ends by [`end`] and in no other way, so that neither
+//! the handlers nor the destructors of a plugin run beside its own threads, where they would hang, crash or change the
+//! code. A plugin that calls `exit` or `quick_exit` is reported, and the program ends with
+//! [`EXIT_PLUGIN_CRASHED`].
+//!
+//! # Limits
+//! `_exit`, `exec` and raw system calls of a plugin end the process without a word: nothing in the process can see
+//! them. A run that has a result has its `result.json`.
+
+use std::{
+    ffi::c_int,
+    fs::File,
+    io,
+    os::fd::AsFd,
+    ptr,
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use crate::guard::{activity::Activity, last_words::write_last_words, report::Report};
+
+/// Exit code of a process that a plugin has crashed or ended: `EX_SOFTWARE` of `sysexits.h`.
+pub const EXIT_PLUGIN_CRASHED: i32 = 70;
+
+/// Set when the host ends the process.
+static IS_ENDING: AtomicBool = AtomicBool::new(false);
+
+/// Set in a copy of the process that a plugin has forked.
+static IS_FORK: AtomicBool = AtomicBool::new(false);
+
+type Note = Box<dyn FnOnce(&str) + Send>;
+
+/// Gets the report of a plugin that ends the process.
+static NOTE: Mutex<Option<Note>> = Mutex::new(None);
+
+unsafe extern "C" {
+    /// The stream of C's `printf`.
+    static stdout: *mut libc::FILE;
+
+    fn at_quick_exit(handler: extern "C" fn()) -> c_int;
+    fn pthread_atfork(
+        before: Option<extern "C" fn()>,
+        parent: Option<extern "C" fn()>,
+        child: Option<extern "C" fn()>,
+    ) -> c_int;
+}
+
+/// Has the process tell its own end by [`end`] from one that a plugin makes, and its own self from a copy that a plugin
+/// makes. A file that reaches the limit of the system is an error of the write, not the end. To be called once, before
+/// a plugin is loaded.
+///
+/// # Errors
+/// If the system has no room for another handler.
+pub fn guard() -> io::Result<()> {
+    // SAFETY: the functions live as long as the program and have the type that is asked for.
+    let refused =
+        unsafe { [libc::atexit(on_exit), at_quick_exit(on_exit), pthread_atfork(None, None, Some(on_fork))] };
+    if refused.iter().any(|code| *code != 0) {
+        return Err(io::Error::from(io::ErrorKind::OutOfMemory));
+    }
+    // SAFETY: a valid signal, and an action that runs nothing.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+    Ok(())
+}
+
+/// Has `note` take the report if a plugin ends the process.
+pub fn on_end_by_plugin(note: impl FnOnce(&str) + Send + 'static) {
+    if let Ok(mut place) = NOTE.lock() {
+        *place = Some(Box::new(note));
+    }
+}
+
+/// Ends the process at once with this exit code. Nothing of the plugins runs any more, and nothing is flushed: the host
+/// keeps nothing back that it has written.
+pub fn end(code: i32) -> ! {
+    IS_ENDING.store(true, Ordering::SeqCst);
+    end_here(code)
+}
+
+/// Ends the process. Safe in a signal handler.
+pub(super) fn end_here(code: i32) -> ! {
+    // SAFETY: ends the process without running anything of it; async-signal-safe.
+    unsafe { libc::_exit(code) }
+}
+
+/// Waits until another thread ends the process. Safe in a signal handler.
+pub(super) fn wait_for_end() -> ! {
+    loop {
+        // SAFETY: `pause` has no arguments and is async-signal-safe.
+        unsafe { libc::pause() };
+    }
+}
+
+/// Called by the system where something calls `exit` or `quick_exit`, or returns from `main`.
+extern "C" fn on_exit() {
+    if is_fork() || Activity::all().next().is_none() {
+        return;
+    }
+    if IS_ENDING.load(Ordering::SeqCst) {
+        wait_for_end();
+    }
+    let report = Report::of(&["called exit"]);
+    // Not waited for: whoever holds it may be the one that called `exit`.
+    let note = NOTE.try_lock().ok().and_then(|mut note| note.take());
+    if let Some(note) = note {
+        note(String::from_utf8_lossy(report.bytes()).trim_end());
+    }
+    report.write_to_stderr();
+    write_last_words();
+    end_here(EXIT_PLUGIN_CRASHED)
+}
+
+extern "C" fn on_fork() {
+    IS_FORK.store(true, Ordering::Relaxed);
+}
+
+/// Whether this process is a copy that a plugin has forked. Safe in a signal handler.
+#[inline]
+pub(super) fn is_fork() -> bool {
+    IS_FORK.load(Ordering::Relaxed)
+}
+
+/// Ends a copy that has come back from the call in which it was made: it must not go on as a second host.
+#[cold]
+pub(super) fn end_fork(activity: &Activity) -> ! {
+    let mut report = Report::new();
+    report
+        .text("a copy of the program that plugin ")
+        .text(activity.plugin())
+        .text(" has forked returned from its call");
+    report.place(activity).text("; the copy ends here\n");
+    report.write_to_stderr();
+    end_here(EXIT_PLUGIN_CRASHED)
+}
+
+/// Set if the program was started without a standard output.
+static STDOUT_IS_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Run before `main`, and before Rust opens `/dev/null` in the place of what is closed.
+#[used]
+// SAFETY: the section holds pointers to functions of this type, which run in a process of one thread; this one makes a
+// system call and sets a flag.
+#[unsafe(link_section = ".init_array")]
+static LOOK_AT_STDOUT: extern "C" fn() = look_at_stdout;
+
+extern "C" fn look_at_stdout() {
+    // SAFETY: asks for the flags of a descriptor, open or not.
+    let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) };
+    STDOUT_IS_CLOSED.store(flags < 0, Ordering::Relaxed);
+}
+
+/// Takes the standard output for the host alone: whatever else writes there, writes to stderr from here on, so that
+/// nothing mixes with the answer. To be called before a plugin is loaded.
+///
+/// # Errors
+/// If the program was started without one, or the system refuses another descriptor.
+pub fn take_stdout() -> io::Result<File> {
+    let own = io::stdout().as_fd().try_clone_to_owned();
+    // SAFETY: two descriptors, which Rust has open from the start.
+    if unsafe { libc::dup2(libc::STDERR_FILENO, libc::STDOUT_FILENO) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // The lines of a plugin in C go out as they come: nothing is flushed at the end.
+    // SAFETY: the stream of the C library, which nobody else uses before a plugin is loaded; it takes its own buffer.
+    unsafe { libc::setvbuf(stdout, ptr::null_mut(), libc::_IOLBF, 0) };
+    if STDOUT_IS_CLOSED.load(Ordering::Relaxed) {
+        return Err(io::Error::from_raw_os_error(libc::EBADF));
+    }
+    Ok(File::from(own?))
+}

@@ -1,0 +1,148 @@
+//! The report of what brings a process down: a text of bounded length, made without allocation, so that a signal
+//! handler can make it.
+
+use std::{ffi::c_int, ptr};
+
+use crate::{call::Call, guard::activity::Activity};
+
+/// Longest report, in bytes. No longer than what a pipe takes whole.
+const CAPACITY: usize = 1024;
+/// Longest wait for a stderr that nobody reads, in ms.
+const STDERR_LIMIT_MS: c_int = 1000;
+
+/// A text that is cut off where there is no more room.
+pub(super) struct Report {
+    bytes: [u8; CAPACITY],
+    length: usize,
+}
+
+impl Report {
+    pub(super) const fn new() -> Self {
+        Self { bytes: [0; CAPACITY], length: 0 }
+    }
+
+    /// The report of something that was `done` to the process on this thread: by which plugin, in which call, and what
+    /// the others were doing meanwhile.
+    pub(super) fn of(done: &[&str]) -> Self {
+        let mut report = Self::new();
+        let current = Activity::current();
+        match current {
+            Some(activity) => {
+                report.text("plugin ").text(activity.plugin()).text(" ").texts(done).place(activity);
+            }
+            None => {
+                report.texts(done);
+                report.text(" on a thread that is in no call into a plugin; it may be a plugin's own thread");
+            }
+        }
+        report.text("\n");
+        report.others(current);
+        report
+    }
+
+    /// Appends a line for each call that other threads have made.
+    pub(super) fn others(&mut self, current: Option<&Activity>) {
+        let others = Activity::all().filter(|other| !current.is_some_and(|own| ptr::eq(own, *other)));
+        for other in others.filter(|other| other.call().is_some()) {
+            self.text("meanwhile plugin ").text(other.plugin()).text(" was at work").place(other).text("\n");
+        }
+    }
+
+    /// Appends the call, the instance and the first sample.
+    pub(super) fn place(&mut self, activity: &Activity) -> &mut Self {
+        let call = activity.call();
+        if let Some(call) = call {
+            self.text(" in ").text(call.name());
+        }
+        if let Some(instance) = activity.instance() {
+            self.text(", instance ").number(instance.into());
+        }
+        let work = match call {
+            Some(Call::Issue) => "query",
+            _ if activity.instance().is_some() => "batch",
+            _ => return self,
+        };
+        if let Some(sample) = activity.first_sample() {
+            self.text(", ").text(work).text(" that starts with sample ").number(sample);
+        }
+        self
+    }
+
+    fn texts(&mut self, texts: &[&str]) -> &mut Self {
+        texts.iter().fold(self, |report, text| report.text(text))
+    }
+
+    /// Appends as much as fits.
+    pub(super) fn text(&mut self, text: &str) -> &mut Self {
+        self.raw(text.as_bytes())
+    }
+
+    /// Appends as much as fits of bytes that may be no text, such as a path.
+    pub(super) fn raw(&mut self, bytes: &[u8]) -> &mut Self {
+        for &byte in bytes {
+            if let Some(place) = self.bytes.get_mut(self.length) {
+                *place = byte;
+                self.length += 1;
+            }
+        }
+        self
+    }
+
+    pub(super) fn number(&mut self, number: u64) -> &mut Self {
+        if number >= 10 {
+            self.number(number / 10);
+        }
+        let digit = usize::try_from(number % 10).unwrap_or(0);
+        self.text("0123456789".get(digit..=digit).unwrap_or_default())
+    }
+
+    /// The report so far.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+
+    /// Writes the report to an open file.
+    pub(super) fn write_to(&self, file: c_int) {
+        // SAFETY: the first `length` bytes are initialised; `write` is async-signal-safe. A short write or an error
+        // cannot be helped here.
+        unsafe { libc::write(file, self.bytes.as_ptr().cast(), self.length) };
+    }
+
+    /// Writes the report to stderr, unless nobody reads what stands there already.
+    pub(super) fn write_to_stderr(&self) {
+        let mut stderr = libc::pollfd { fd: libc::STDERR_FILENO, events: libc::POLLOUT, revents: 0 };
+        // SAFETY: one live structure, and its count; `poll` is async-signal-safe.
+        if unsafe { libc::poll(&raw mut stderr, 1, STDERR_LIMIT_MS) } == 1 {
+            self.write_to(libc::STDERR_FILENO);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_report_is_cut_off_at_its_end() {
+        let mut report = Report::new();
+        report.text("at ").number(0).text(" ").number(u64::MAX);
+        assert_eq!(report.bytes(), b"at 0 18446744073709551615");
+        report.text(&"x".repeat(2000));
+        assert_eq!(report.bytes().len(), CAPACITY);
+    }
+
+    #[test]
+    fn samples_are_named_where_a_call_is_about_them() {
+        let place = |instance, call| {
+            let activity = Activity::new("report-test", instance);
+            activity.set_first_sample(7);
+            activity.during(call, || {
+                let mut report = Report::new();
+                String::from_utf8(report.place(activity).bytes().to_vec()).unwrap()
+            })
+        };
+        assert_eq!(place(Some(2), Call::Execute), " in execute, instance 2, batch that starts with sample 7");
+        assert_eq!(place(None, Call::Issue), " in issue, query that starts with sample 7");
+        assert_eq!(place(None, Call::Stop), " in stop");
+    }
+}
