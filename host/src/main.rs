@@ -46,8 +46,7 @@ Exit codes: see `host run --help`.";
 
 fn main() {
     let cli = Cli::parse();
-    proctor_display::start_log();
-    proctor_display::end(commands::execute(&cli.command))
+    proctor_display::run_program(|| commands::execute(&cli.command))
 }
 
 #[cfg(test)]

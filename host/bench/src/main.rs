@@ -52,8 +52,7 @@ enum Benchmark {
 
 fn main() {
     let cli = Cli::parse();
-    proctor_display::start_log();
-    proctor_display::end(match &cli.benchmark {
+    proctor_display::run_program(|| match &cli.benchmark {
         Benchmark::Rnn(flags) => rnn::grid::bench(flags),
         Benchmark::RnnWorker(flags) => rnn::plugin_worker::work(flags),
         Benchmark::Engines(flags) => engines::grid::bench(flags),

@@ -6,7 +6,7 @@
 
 use std::{
     fs::{self, File},
-    io::{self, BufRead, BufReader, Write},
+    io::{BufRead, BufReader, Write},
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, Stdio},
@@ -15,6 +15,7 @@ use std::{
     time::Duration,
 };
 
+use proctor_display::print;
 use proctor_run::Interrupt;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -97,9 +98,8 @@ pub(crate) struct Measurement<R> {
 
 /// Writes an answer or a greeting as a line to stdout: the side of a worker. A reader that is gone has ended.
 pub(crate) fn say(reply: &impl Serialize) {
-    let mut out = io::stdout().lock();
-    let _ = serde_json::to_writer(&mut out, reply);
-    let _ = out.write_all(b"\n").and_then(|()| out.flush());
+    let line = serde_json::to_string(reply).expect("an answer has texts for keys");
+    print(format!("{line}\n"));
 }
 
 /// Writes the times of calls to a file of `folder`, for [`Worker::measure`].

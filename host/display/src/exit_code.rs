@@ -7,8 +7,8 @@
 //! | 2 | a flag or a setting is wrong |
 //! | 3 | the plugin cannot be loaded or used |
 //! | 4 | a data set, a model or another input file is missing or damaged |
-//! | 5 | the results cannot be written |
-//! | 70 | the plugin crashed; the report is in the run folder |
+//! | 5 | the results or the answer cannot be written |
+//! | 70 | the plugin crashed or ended the program; the report is in the run folder |
 //! | 130 | interrupted |
 
 use proctor_loadgen::LoadGenError;
@@ -23,8 +23,8 @@ Exit codes:
   2    a flag or a setting is wrong
   3    the plugin cannot be loaded or used
   4    a data set, a model or another input file is missing or damaged
-  5    the results cannot be written
-  70   the plugin crashed; the report is in the run folder
+  5    the results or the answer cannot be written
+  70   the plugin crashed or ended the program; the report is in the run folder
   130  interrupted";
 
 const GOOD: i32 = 0;
@@ -34,6 +34,8 @@ const PLUGIN: i32 = 3;
 const DATA: i32 = 4;
 const OUTPUT: i32 = 5;
 const INTERRUPTED: i32 = 130;
+/// The code of a defect of the program itself, as Rust has it.
+pub(crate) const PANICKED: i32 = 101;
 
 /// The code of a result.
 pub(crate) fn of_conclusion(conclusion: Conclusion) -> i32 {
@@ -55,7 +57,7 @@ pub(crate) fn of_error(error: &HostError) -> i32 {
         HostError::LoadGen(LoadGenError::Load { source, .. }) if source.is::<PluginHostError>() => PLUGIN,
         HostError::LoadGen(LoadGenError::Load { .. }) => DATA,
         HostError::LoadGen(_) => SETTINGS,
-        HostError::Output { .. } | HostError::Folder(_) => OUTPUT,
+        HostError::Output { .. } | HostError::Folder(_) | HostError::Answer(_) => OUTPUT,
         HostError::Interrupted(_) => INTERRUPTED,
     }
 }

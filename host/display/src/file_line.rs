@@ -9,6 +9,8 @@ use std::{
 use proctor_recipes::Progress;
 use proctor_run::text::megabytes;
 
+use crate::stderr::Stderr;
+
 /// Time between two lines about a file, at least.
 const INTERVAL: Duration = Duration::from_secs(1);
 
@@ -30,12 +32,11 @@ impl FileLine {
         self.shown = Some(Instant::now());
         let line =
             format!("making {}: {} of {}", path.display(), megabytes(written_bytes), megabytes(total_bytes));
-        let mut stderr = io::stderr();
-        // Nothing depends on the line.
-        drop(match (stderr.is_terminal(), is_last) {
-            (true, false) => write!(stderr, "\r{line}"),
-            (true, true) => writeln!(stderr, "\r{line}"),
-            (false, _) => writeln!(stderr, "{line}"),
+        // It never fails.
+        drop(match (io::stderr().is_terminal(), is_last) {
+            (true, false) => write!(Stderr, "\r{line}"),
+            (true, true) => writeln!(Stderr, "\r{line}"),
+            (false, _) => writeln!(Stderr, "{line}"),
         });
     }
 }

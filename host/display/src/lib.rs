@@ -3,8 +3,8 @@
 //!
 //! A [`Terminal`] observes a run; [`Steps`] shows how far a benchmark is. A [`Page`] is tables with their notes and
 //! their [`Origin`], as text, in Markdown and as JSON; a [`Spread`] sums up several values of one figure.
-//! [`start_log`], [`print`](print()) and [`end`] are how each program begins, answers and ends, with one of the
-//! [`EXIT_CODES`].
+//! [`run_program`] begins each program and ends it with one of the [`EXIT_CODES`]; [`print`](print()) and [`tell`] are
+//! its ways to stdout and stderr.
 
 #![forbid(unsafe_code)]
 
@@ -15,16 +15,19 @@ mod page;
 mod program;
 mod progress_line;
 mod spread;
+mod stderr;
+mod stdout;
 mod steps;
 mod terminal;
 
 pub use crate::{
     exit_code::EXIT_CODES,
     file_line::FileLine,
-    log::start_log,
     page::{Origin, Page, Table, markdown_table},
-    program::{end, print},
+    program::run_program,
     spread::Spread,
+    stderr::tell,
+    stdout::{print, stdout_for_successor},
     steps::Steps,
     terminal::Terminal,
 };

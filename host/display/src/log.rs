@@ -12,16 +12,18 @@ use tracing_subscriber::{
     util::SubscriberInitExt,
 };
 
+use crate::stderr::{Stderr, tell};
+
 const VARIABLE: &str = "PROCTOR_LOG";
 
 /// Starts the log. Without the variable, or with one that makes no sense, it shows warnings and errors.
-pub fn start_log() {
+pub(crate) fn start() {
     let wanted = env::var(VARIABLE).unwrap_or_default();
     let filter = filter(&wanted).unwrap_or_else(|error| {
-        eprintln!("{VARIABLE}={wanted} is ignored: {error}");
+        tell(format!("{VARIABLE}={wanted} is ignored: {error}"));
         Targets::new().with_default(LevelFilter::WARN)
     });
-    let lines = fmt::layer().with_writer(io::stderr).with_ansi(io::stderr().is_terminal()).without_time();
+    let lines = fmt::layer().with_writer(|| Stderr).with_ansi(io::stderr().is_terminal()).without_time();
     tracing_subscriber::registry().with(lines).with(filter).init();
 }
 

@@ -1,31 +1,39 @@
-//! The end of a program: the answer on stdout, an error on stderr, the exit code.
+//! A program from its begin to its end: the answer on stdout, an error on stderr, the exit code.
 
-use std::{
-    io::{self, Write},
-    process,
-};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use proctor_plugin_host::process;
 use proctor_run::{Conclusion, HostError};
 
-use crate::exit_code;
+use crate::{exit_code, log, stderr::tell, stdout};
 
-/// Prints a text to stdout.
-pub fn print(text: impl AsRef<str>) {
-    // A reader that closes the pipe has seen enough.
-    let _ = io::stdout().write_all(text.as_ref().as_bytes());
-}
-
-/// Ends the program with the exit code of the conclusion, or of the error, which is printed.
-pub fn end(done: Result<Conclusion, HostError>) -> ! {
-    match done {
-        // Not by a return from `main`: threads of a plugin may still be running, and must not be waited for.
-        Ok(conclusion) => process::exit(exit_code::of_conclusion(conclusion)),
-        Err(error) => end_with_error(&error),
+/// Does the work of a program and ends it with the exit code of the conclusion, or of the error, which is shown.
+///
+/// Nothing that plugins print gets among the answer, and nothing that they do at the end of a process is waited for.
+pub fn run_program(work: impl FnOnce() -> Result<Conclusion, HostError>) -> ! {
+    log::start();
+    stdout::take();
+    if let Err(error) = process::guard() {
+        tracing::warn!(%error, "a plugin that ends the program will not be noticed");
+    }
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(conclusion)) => end_with_answer(conclusion),
+        Ok(Err(error)) => end_with_error(&error),
+        // The message was shown when it panicked.
+        Err(_) => process::end(exit_code::PANICKED),
     }
 }
 
-/// Prints the error and ends the program with its exit code.
+/// Ends the program with the exit code of the conclusion, if the user has got the answer.
+fn end_with_answer(conclusion: Conclusion) -> ! {
+    match stdout::lost() {
+        None => process::end(exit_code::of_conclusion(conclusion)),
+        Some(source) => end_with_error(&HostError::Answer(source)),
+    }
+}
+
+/// Shows the error and ends the program with its exit code.
 pub(crate) fn end_with_error(error: &HostError) -> ! {
-    eprintln!("{}", error.report());
-    process::exit(exit_code::of_error(error))
+    tell(error.report());
+    process::end(exit_code::of_error(error))
 }

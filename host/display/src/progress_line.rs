@@ -11,6 +11,8 @@ use proctor_vocabulary::Scenario;
 
 use proctor_run::{Ticker, text};
 
+use crate::stderr::tell;
+
 /// How often a plain line is written.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(1);
 /// How often the line on a terminal is rewritten.
@@ -35,7 +37,7 @@ impl ProgressLine {
             match (&bar, view.line()) {
                 (Some(bar), _) if is_last => bar.finish_and_clear(),
                 (Some(bar), Some(line)) => bar.set_message(line),
-                (None, Some(line)) if !is_last => eprintln!("{line}"),
+                (None, Some(line)) if !is_last => tell(line),
                 _ => {}
             }
             interval

@@ -4,6 +4,8 @@ use std::io::{self, IsTerminal};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::stderr::tell;
+
 /// Progress in steps, on stderr: a line that is rewritten on a terminal, a line for each step elsewhere.
 pub struct Steps {
     bar: Option<ProgressBar>,
@@ -29,15 +31,15 @@ impl Steps {
                 bar.inc(1);
                 bar.set_message(what.to_owned());
             }
-            None => eprintln!("{what}"),
+            None => tell(what),
         }
     }
 
     /// Shows a line that stays.
     pub fn note(&self, line: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| eprintln!("{line}")),
-            None => eprintln!("{line}"),
+            Some(bar) => bar.suspend(|| tell(line)),
+            None => tell(line),
         }
     }
 

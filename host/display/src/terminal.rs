@@ -13,9 +13,7 @@ use proctor_run::{HostError, Observer};
 use proctor_vocabulary::Scenario;
 
 use crate::{
-    file_line::FileLine,
-    program::{end_with_error, print},
-    progress_line::ProgressLine,
+    file_line::FileLine, program::end_with_error, progress_line::ProgressLine, stderr::tell, stdout::print,
 };
 
 /// Shows a run: its answer on stdout, messages and progress on stderr.
@@ -47,7 +45,7 @@ impl Observer for Terminal {
     }
 
     fn message(&self, text: &str) {
-        eprintln!("{text}");
+        tell(text);
     }
 
     fn test_begins(&self, progress: &Progress, scenario: Scenario) {

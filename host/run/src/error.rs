@@ -55,6 +55,11 @@ pub enum HostError {
         /// The error of the system.
         source: io::Error,
     },
+    /// The answer to the user cannot be written.
+    #[error(
+        "cannot write the answer to standard output; the verdict of a run is in result.json of its folder"
+    )]
+    Answer(#[source] io::Error),
     /// The folder for the results cannot be used.
     #[error("{0}")]
     Folder(String),

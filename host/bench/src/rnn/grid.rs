@@ -22,7 +22,7 @@ use crate::{
     timing::Times,
     worker::{Measurement, Worker, pythons, this_program},
 };
-use proctor_display::{Steps, Terminal};
+use proctor_display::{Steps, Terminal, tell};
 use proctor_run::{Conclusion, HostError, Interrupt, output, text};
 
 /// Most measurements of a system in one turn; the quietest counts.
@@ -121,7 +121,7 @@ fn start_all(
             }
         }
         if !all.iter().any(|running| running.is(peer)) {
-            eprintln!("{}", python_worker::advice(peer, &why));
+            tell(python_worker::advice(peer, &why));
         }
     }
     Ok(all)

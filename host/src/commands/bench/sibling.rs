@@ -2,6 +2,7 @@
 
 use std::{ffi::OsString, os::unix::process::CommandExt, path::Path, process::Command};
 
+use proctor_display::stdout_for_successor;
 use proctor_run::{Conclusion, HostError};
 
 /// Name of the program.
@@ -25,7 +26,12 @@ pub(super) fn start(benchmark: &str, flags: &[OsString]) -> Result<Conclusion, H
 /// The error of the start.
 fn start_beside(own: &Path, benchmark: &str, flags: &[OsString]) -> HostError {
     let program = own.with_file_name(PROGRAM);
-    let error = Command::new(&program).arg(benchmark).args(flags).exec();
+    let mut command = Command::new(&program);
+    command.arg(benchmark).args(flags);
+    let error = match stdout_for_successor() {
+        Ok(stdout) => command.stdout(stdout).exec(),
+        Err(error) => error,
+    };
     HostError::Usage(format!(
         "host bench {benchmark} is a program of its own, and {} cannot be started: {error}; build it with {BUILD}",
         program.display()

@@ -1,0 +1,65 @@
+//! The answer of a program, which goes to stdout alone.
+
+use std::{
+    fs::File,
+    io::{self, Write},
+    process::Stdio,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use proctor_plugin_host::process;
+
+/// The way to the user.
+enum Stdout {
+    /// As the process has it: no program has begun.
+    Shared,
+    /// For the program alone.
+    Own(File),
+    /// Something could not be written, and the user does not know it yet.
+    Lost(io::Error),
+}
+
+static STDOUT: Mutex<Stdout> = Mutex::new(Stdout::Shared);
+
+/// Keeps stdout for the answer: what plugins print goes to stderr from here on.
+pub(crate) fn take() {
+    *stdout() = process::take_stdout().map_or_else(Stdout::Lost, Stdout::Own);
+}
+
+/// Prints a part of the answer to stdout. If it cannot be written, the program says so at its end.
+pub fn print(text: impl AsRef<str>) {
+    let text = text.as_ref().as_bytes();
+    let mut stdout = stdout();
+    let written = match &mut *stdout {
+        Stdout::Shared => io::stdout().write_all(text),
+        Stdout::Own(file) => file.write_all(text),
+        Stdout::Lost(_) => return,
+    };
+    if let Err(error) = written {
+        *stdout = Stdout::Lost(error);
+    }
+}
+
+/// Stdout for a program that takes the place of this one.
+///
+/// # Errors
+/// If the system has no descriptor left, or there is no stdout.
+pub fn stdout_for_successor() -> io::Result<Stdio> {
+    match &*stdout() {
+        Stdout::Shared => Ok(Stdio::inherit()),
+        Stdout::Own(file) => file.try_clone().map(Stdio::from),
+        Stdout::Lost(_) => Ok(Stdio::null()),
+    }
+}
+
+/// Returns why something of the answer could not be written, if so.
+pub(crate) fn lost() -> Option<io::Error> {
+    match std::mem::replace(&mut *stdout(), Stdout::Shared) {
+        Stdout::Lost(error) => Some(error),
+        Stdout::Shared | Stdout::Own(_) => None,
+    }
+}
+
+fn stdout() -> MutexGuard<'static, Stdout> {
+    STDOUT.lock().unwrap_or_else(PoisonError::into_inner)
+}
