@@ -76,7 +76,8 @@ pub(crate) fn metric(result: &PerformanceResult, settings: &EffectiveSettings) -
                     rate("rate of scheduled samples", *scheduled_samples_per_second)
                 }
                 ServerMetric::CompletedSamples => {
-                    rate("throughput of completed samples", *completed_samples_per_second)
+                    let value = *completed_samples_per_second;
+                    rate("throughput of completed samples", if value > 0.0 { value } else { f64::NAN })
                 }
             }
         }
@@ -100,6 +101,7 @@ impl Metric {
     /// The value with its unit, for people.
     pub(crate) fn shown(&self) -> String {
         match self.unit {
+            _ if !self.value.is_finite() => "not known".to_owned(),
             "ns" => text::duration(self.value as u64),
             STREAMS => text::counted(self.value as u64, "stream"),
             unit => format!("{} {unit}", text::four_digits(self.value)),
@@ -129,6 +131,8 @@ mod tests {
         let metric = |value, unit| Metric { name: String::new(), value, unit };
         assert_eq!(metric(1_500_000.0, "ns").shown(), "1.500 ms");
         assert_eq!(metric(8.0, STREAMS).shown(), "8 streams");
+        assert_eq!(metric(f64::NAN, "samples/s").shown(), "not known");
+        assert_eq!(metric(f64::INFINITY, "samples/s").shown(), "not known");
         assert_eq!(metric(12_345.6, "samples/s").shown(), "12346 samples/s");
     }
 }

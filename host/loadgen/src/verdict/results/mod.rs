@@ -67,7 +67,7 @@ pub enum ScenarioFigures {
     Server {
         /// Samples over the time until the last was scheduled.
         scheduled_samples_per_second: f64,
-        /// Samples over the time until the last was completed.
+        /// Samples over the time until the last was completed; 0 if it never was.
         completed_samples_per_second: f64,
         /// Samples over the latency bound.
         over_latency_count: u64,
@@ -172,12 +172,11 @@ fn server(record: &PhaseRecord, settings: &EffectiveSettings, over_latency_count
     let done_s = seconds(record.final_query_all_samples_done_ns);
     ScenarioFigures::Server {
         scheduled_samples_per_second: intervals(record) / seconds(record.final_query_scheduled_ns),
-        completed_samples_per_second: intervals(record) / done_s,
+        completed_samples_per_second: if done_s > 0.0 { intervals(record) / done_s } else { 0.0 },
         over_latency_count,
-        inferred_tokens_per_second: settings
-            .request
-            .infer_token_latencies
-            .then(|| inferred_tokens(settings, interval_count(record)) / done_s),
+        inferred_tokens_per_second: settings.request.infer_token_latencies.then(|| {
+            if done_s > 0.0 { inferred_tokens(settings, interval_count(record)) / done_s } else { 0.0 }
+        }),
     }
 }
 
