@@ -3,6 +3,7 @@
 use std::{
     fs::File,
     io::{self, Write},
+    os::fd::{AsFd, OwnedFd},
     process::Stdio,
     sync::{Mutex, MutexGuard, PoisonError},
 };
@@ -37,6 +38,15 @@ pub fn print(text: impl AsRef<str>) {
     };
     if let Err(error) = written {
         *stdout = Stdout::Lost(error);
+    }
+}
+
+/// The file of the answer, if there is one.
+pub(crate) fn file() -> Option<OwnedFd> {
+    match &*stdout() {
+        Stdout::Shared => io::stdout().as_fd().try_clone_to_owned().ok(),
+        Stdout::Own(file) => file.try_clone().ok().map(OwnedFd::from),
+        Stdout::Lost(_) => None,
     }
 }
 

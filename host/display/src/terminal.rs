@@ -1,8 +1,7 @@
 //! The user's terminal as the observer of a run.
 
 use std::{
-    io,
-    os::fd::{AsFd, OwnedFd},
+    os::fd::OwnedFd,
     path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -13,7 +12,11 @@ use proctor_run::{HostError, Observer};
 use proctor_vocabulary::Scenario;
 
 use crate::{
-    file_line::FileLine, program::end_with_error, progress_line::ProgressLine, stderr::tell, stdout::print,
+    file_line::FileLine,
+    program::end_with_error,
+    progress_line::ProgressLine,
+    stderr::tell,
+    stdout::{self, print},
 };
 
 /// Shows a run: its answer on stdout, messages and progress on stderr.
@@ -41,7 +44,7 @@ impl Observer for Terminal {
     }
 
     fn answer_file(&self) -> Option<OwnedFd> {
-        io::stdout().as_fd().try_clone_to_owned().ok()
+        stdout::file()
     }
 
     fn message(&self, text: &str) {

@@ -2,13 +2,12 @@
 
 use proctor_config::Settings;
 use proctor_datasets::DataRoot;
-use proctor_plugin_host::crash;
 
 use crate::{
     bed::{clock::HostClock, plugin::Plugin},
     error::HostError,
     files::cache_folder::CacheFolder,
-    frame::watchdog,
+    frame::watch_without_folder,
     interrupt::Interrupt,
 };
 
@@ -17,9 +16,7 @@ use crate::{
 /// # Errors
 /// The errors of a run, until the model is loaded; [`HostError::PluginCannot`] if the plugin does not say.
 pub fn explain_model(settings: &Settings, interrupt: &Interrupt) -> Result<String, HostError> {
-    // There is no run folder for the report.
-    crash::install(&std::env::temp_dir().join(format!("proctor-crash-{}.txt", std::process::id())))?;
-    watchdog(settings, interrupt, |_| ());
+    watch_without_folder(settings, interrupt)?;
     let clock = HostClock::new(false, settings.run.wait_policy());
     let plugin = Plugin::open(settings, &clock, CacheFolder::open(settings))?;
     let root = DataRoot::new(settings.run.data_root.as_deref());

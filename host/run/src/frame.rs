@@ -4,7 +4,7 @@
 use std::{mem::ManuallyDrop, time::Duration};
 
 use proctor_config::Settings;
-use proctor_plugin_host::crash;
+use proctor_plugin_host::{LoadedPlugin, SearchPath, crash, process};
 
 use crate::{
     accuracy,
@@ -103,6 +103,8 @@ impl Frame {
     /// Has every crash and hang of the plugin reported from here on.
     fn watch_plugin(&mut self) -> Result<(), HostError> {
         crash::install(&self.folder.path("crash.txt"))?;
+        let folder = self.folder.clone();
+        process::on_end_by_plugin(move |report| folder.note(&format!("error: {report}")));
         let (folder, pending) = (self.folder.clone(), self.pending.clone());
         self.watchdog = watchdog(&self.settings, &self.interrupt, move |error| {
             let concluded = pending.take().map(|case| case.conclude(vec![Fault::Hang(error.to_string())]));
@@ -116,8 +118,29 @@ impl Frame {
     }
 }
 
+/// Finds and loads the plugin that the settings name, for a program without a run folder: every crash and hang is
+/// reported from here on.
+///
+/// # Errors
+/// If there is no such plugin, or it cannot be loaded.
+pub fn load_plugin(settings: &Settings, interrupt: &Interrupt) -> Result<LoadedPlugin, HostError> {
+    watch_without_folder(settings, interrupt)?;
+    let location = SearchPath::standard(&settings.run.plugin_path).find(&settings.run.plugin)?;
+    Ok(LoadedPlugin::load(&location)?)
+}
+
+/// Has every crash and hang of the plugin reported from here on, though there is no run folder for it.
+///
+/// # Errors
+/// If the report of a crash cannot be set up.
+pub(crate) fn watch_without_folder(settings: &Settings, interrupt: &Interrupt) -> Result<(), HostError> {
+    crash::install_without_folder()?;
+    watchdog(settings, interrupt, |_| ());
+    Ok(())
+}
+
 /// Starts a watchdog that ends the program when the plugin hangs, after `note` has had the error.
-pub(crate) fn watchdog(
+fn watchdog(
     settings: &Settings,
     interrupt: &Interrupt,
     note: impl FnOnce(&HostError) + Send + 'static,

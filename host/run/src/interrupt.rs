@@ -9,9 +9,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use proctor_loadgen::StopHandle;
+use proctor_loadgen::{Progress, StopHandle};
 
-use crate::{error::HostError, observer::Observer};
+use crate::{error::HostError, observer::Observer, text};
 
 /// The reason of an interrupted test.
 const REASON: &str = "Ctrl-C or SIGTERM";
@@ -36,7 +36,7 @@ enum Doing {
     #[default]
     Loading,
     Measuring,
-    Testing(StopHandle),
+    Testing(RunningTest),
     Writing,
 }
 
@@ -80,12 +80,12 @@ impl Interrupt {
     }
 
     /// Marks the start of a test. A signal that came between two tests ends the second one at once.
-    pub(crate) fn testing(&self, stop: StopHandle) {
+    pub(crate) fn testing(&self, test: RunningTest) {
         let mut state = self.lock();
         if state.signal_count > 0 {
-            stop.stop(REASON);
+            test.stop.stop(REASON);
         }
-        state.doing = Doing::Testing(stop);
+        state.doing = Doing::Testing(test);
     }
 
     /// Marks that there are results, which have to be written.
@@ -100,33 +100,15 @@ impl Interrupt {
     }
 
     fn signal(&self) {
-        let mut state = self.lock();
-        state.signal_count += 1;
-        let count = state.signal_count;
-        match &state.doing {
-            Doing::Loading => self.end(&mut state),
-            Doing::Measuring if count == 1 => self.observer.message(
-                "interrupted: ending with what was measured so far; press Ctrl-C again to give it up",
-            ),
-            Doing::Measuring => self.end(&mut state),
-            Doing::Testing(stop) => {
-                stop.stop(REASON);
-                if count == 1 {
-                    self.observer.message(
-                        "interrupted: waiting for what is outstanding; press Ctrl-C again to give it up",
-                    );
-                } else if let Some(action) = &state.on_second {
+        // Shown and done when the lock is free: the run needs it, and a terminal may take its time.
+        match self.lock().next_signal() {
+            Effect::Say(text) => self.observer.message(&text),
+            Effect::Cancel => {}
+            Effect::End { doing, on_exit } => {
+                if let Some(action) = on_exit {
                     action();
                 }
-                // A fifth signal is no accident.
-                if count > 4 {
-                    self.end(&mut state);
-                }
-            }
-            // Two of them may have been meant for the test before.
-            Doing::Writing if count > 2 => self.end(&mut state),
-            Doing::Writing => {
-                self.observer.message("interrupted: writing the results, which takes a moment");
+                self.observer.end(&HostError::Interrupted(doing))
             }
         }
     }
@@ -134,16 +116,81 @@ impl Interrupt {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("no holder of this lock can panic")
     }
+}
 
-    fn end(&self, state: &mut State) -> ! {
-        if let Some(action) = state.on_exit.take() {
-            action();
+/// The effect of a signal, as far as it is outside of the state.
+enum Effect {
+    Say(String),
+    /// The plugin has been told.
+    Cancel,
+    End {
+        /// The work that is interrupted.
+        doing: &'static str,
+        on_exit: Option<Box<dyn FnOnce() + Send>>,
+    },
+}
+
+impl State {
+    fn next_signal(&mut self) -> Effect {
+        self.signal_count += 1;
+        let count = self.signal_count;
+        let say = |text: &str| Effect::Say(text.to_owned());
+        match &self.doing {
+            Doing::Measuring if count == 1 => {
+                say("interrupted: ending with what was measured so far; press Ctrl-C again to give it up")
+            }
+            Doing::Loading | Doing::Measuring => self.end(),
+            Doing::Testing(test) => {
+                test.stop.stop(REASON);
+                match count {
+                    1 => Effect::Say(test.waiting()),
+                    2..=4 => {
+                        if let Some(cancel) = &self.on_second {
+                            cancel();
+                        }
+                        Effect::Cancel
+                    }
+                    // A fifth signal is no accident.
+                    _ => self.end(),
+                }
+            }
+            // Two of them may have been meant for the test before.
+            Doing::Writing if count > 2 => self.end(),
+            Doing::Writing => say("interrupted: writing the results, which takes a moment"),
         }
-        self.observer.end(&HostError::Interrupted(match state.doing {
+    }
+
+    fn end(&mut self) -> Effect {
+        let doing = match self.doing {
             Doing::Loading => "loading",
             Doing::Measuring => "measuring",
             Doing::Testing(_) => "a test was running",
             Doing::Writing => "writing the results",
-        }))
+        };
+        Effect::End { doing, on_exit: self.on_exit.take() }
+    }
+}
+
+/// A test that a signal ends.
+pub(crate) struct RunningTest {
+    pub(crate) stop: StopHandle,
+    pub(crate) progress: Progress,
+    /// Name of the plugin.
+    pub(crate) plugin: String,
+}
+
+impl RunningTest {
+    /// Says what the end of the test waits for.
+    fn waiting(&self) -> String {
+        let phase = self.progress.current();
+        let outstanding = phase.map_or(0, |phase| phase.issued_count.saturating_sub(phase.completed_count));
+        match outstanding {
+            0 => "interrupted: nothing is outstanding; ending the test".to_owned(),
+            1.. => format!(
+                "interrupted: waiting for {} of plugin {}; press Ctrl-C again to give them up",
+                text::counted(outstanding, "sample"),
+                self.plugin
+            ),
+        }
     }
 }

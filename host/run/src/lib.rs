@@ -48,6 +48,7 @@ pub use crate::{
         run_folder::{output, write_json, write_whole},
     },
     find_max::{find_max, options::FindMaxOptions},
+    frame::load_plugin,
     interrupt::Interrupt,
     machine::Machine,
     observer::Observer,

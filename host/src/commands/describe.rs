@@ -1,14 +1,13 @@
 //! `host describe`: what a plugin says of itself, its options, and how it will run a model.
 
 use clap::Args;
-use proctor_config::Loader;
 use proctor_plugin_api::{Manifest, ModelSupport, OptionSpec};
-use proctor_plugin_host::{LoadedPlugin, PluginIdentity, SearchPath, crash};
+use proctor_plugin_host::PluginIdentity;
 
 use super::run::RunFlags;
 use crate::setting_flags::SettingFlags;
 use proctor_display::Terminal;
-use proctor_run::{HostError, Interrupt, explain_model, text};
+use proctor_run::{HostError, Interrupt, explain_model, load_plugin, text};
 
 /// Flags of `host describe`.
 #[derive(Debug, Args)]
@@ -41,16 +40,21 @@ impl DescribeFlags {
     /// # Errors
     /// The errors of the settings, and of loading the plugin or the model.
     pub(super) fn run(&self) -> Result<String, HostError> {
-        let Some(benchmark) = &self.plan else { return describe(&self.plugin) };
-        let settings = SettingFlags::default()
-            .with("plugin", Some(&self.plugin))
+        let interrupt = Interrupt::never(Terminal::observer());
+        let plugin = SettingFlags::default().with("plugin", Some(&self.plugin));
+        let Some(benchmark) = &self.plan else {
+            let settings = RunFlags { settings: plugin, ..RunFlags::default() }.load()?;
+            let library = load_plugin(&settings, &interrupt)?;
+            return Ok(description(library.manifest(), library.identity()));
+        };
+        let settings = plugin
             .with("benchmark", Some(benchmark))
             .with("scenario", self.scenario.as_deref())
             .with("batch_size", self.batch_size.as_deref())
             .with("precision", self.precision.as_deref())
             .with("data_root", self.data_root.as_deref());
         let run = RunFlags { settings, set: self.set.clone(), ..RunFlags::default() };
-        explain_model(&run.load()?, &Interrupt::never(Terminal::observer()))
+        explain_model(&run.load()?, &interrupt)
     }
 }
 
@@ -60,16 +64,7 @@ Examples:
   host describe cpu-rnn --plan digits-lstm --set cpu-rnn.threads=2
   host describe target/release/libmock_sut.so";
 
-/// The description of a plugin, given by name or path. It is loaded for it, but not opened.
-fn describe(plugin: &str) -> Result<String, HostError> {
-    let settings = Loader::from_system().load()?;
-    let location = SearchPath::standard(&settings.run.plugin_path).find(plugin)?;
-    // There is no run folder for the report.
-    crash::install(&std::env::temp_dir().join(format!("proctor-crash-{}.txt", std::process::id())))?;
-    let library = LoadedPlugin::load(&location)?;
-    Ok(description(library.manifest(), library.identity()))
-}
-
+/// The description of a plugin, which is loaded for it, but not opened.
 fn description(manifest: &Manifest, identity: &PluginIdentity) -> String {
     let pair = |key: &str, value: String| vec![key.to_owned(), value];
     let yes_no = |value: bool| if value { "yes" } else { "no" }.to_owned();
@@ -140,7 +135,9 @@ mod tests {
 
     #[test]
     fn the_default_plugin_is_described() {
-        let text = describe("cpu-rnn").unwrap();
+        let settings = proctor_config::Loader::new().flag("", "plugin", "cpu-rnn").load().unwrap();
+        let library = load_plugin(&settings, &Interrupt::never(Terminal::observer())).unwrap();
+        let text = description(library.manifest(), library.identity());
         assert!(text.starts_with("cpu-rnn "), "{text}");
         assert!(text.contains("digits-lstm") || text.contains("  *  "), "{text}");
         assert!(text.contains("SingleStream, MultiStream, Server, Offline"), "{text}");

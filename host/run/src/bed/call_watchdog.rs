@@ -7,7 +7,7 @@
 //! The plugin host notes every call before it is made; the watchdog reads that record, and costs the callers nothing.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Barrier, Mutex, PoisonError},
     thread,
     time::{Duration, Instant},
 };
@@ -27,7 +27,10 @@ impl Watchdog {
         let watchdog = Self::default();
         let watched = watchdog.clone();
         let plugin = plugin.to_owned();
+        let is_there = Arc::new(Barrier::new(2));
+        let begins = Arc::clone(&is_there);
         let watch = move || {
+            begins.wait();
             let task = watched.wait_for_hang(limit).task();
             let limit_ms = limit.as_millis();
             hung(format!(
@@ -35,9 +38,11 @@ impl Watchdog {
                  {limit_ms}; if it only needs longer, raise it with --set watchdog_ms=N"
             ));
         };
-        // Without this thread a hang is not noticed, which is no reason not to run.
-        if let Err(error) = thread::Builder::new().name("watchdog".to_owned()).spawn(watch) {
-            tracing::warn!(%error, "cannot start the watchdog");
+        match thread::Builder::new().name("watchdog".to_owned()).spawn(watch) {
+            // A thread that begins needs the lock of the loader, which a constructor that hangs does not give back.
+            Ok(_) => _ = is_there.wait(),
+            // Without this thread a hang is not noticed, which is no reason not to run.
+            Err(error) => tracing::warn!(%error, "cannot start the watchdog"),
         }
         watchdog
     }

@@ -29,7 +29,7 @@ use crate::{
     },
     error::HostError,
     files::{cache_folder::CacheFolder, journal::Journal, logs::Logs},
-    interrupt::Interrupt,
+    interrupt::{Interrupt, RunningTest},
     machine::Machine,
 };
 
@@ -236,7 +236,9 @@ impl<'a> TestBed<'a> {
             enable_trace: self.settings.run.enable_trace && request.folder.is_some(),
             ..LoadGenOptions::default()
         };
-        let loadgen = LoadGen::new(settings.clone(), Arc::clone(clock), options);
+        let observer = Arc::clone(self.interrupt.observer());
+        let loadgen = LoadGen::new(settings.clone(), Arc::clone(clock), options)
+            .with_console(move |line| observer.answer(&format!("{line}\n")));
         let logs = request.folder.map(|folder| Logs::new(folder, &self.settings.run, clock.is_virtual()));
         let issuer_count = settings.server_num_issue_query_threads;
         let (sink, progress) = (loadgen.sink(), loadgen.progress());
@@ -305,7 +307,8 @@ impl<'a> TestBed<'a> {
         watch: Option<&dyn Watch>,
     ) -> Result<TestOutcome, LoadGenError> {
         let (progress, stop) = (loadgen.progress(), loadgen.stop_handle());
-        self.interrupt.testing(stop.clone());
+        let plugin = self.plugin.library.manifest().name.clone();
+        self.interrupt.testing(RunningTest { stop: stop.clone(), progress: progress.clone(), plugin });
         // Only now: a thread inherits the processors of the one that starts it.
         let _held = placement.hold_issuer();
         let outcome = match watch {

