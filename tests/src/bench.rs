@@ -127,6 +127,28 @@ impl Bench {
         (self.start(&format!("run --output {} {flags}", output.display())), output)
     }
 
+    /// The program with these arguments, as [`command`](Self::command) has it, started by a script of the shell: the
+    /// program and its arguments are `"$0" "$@"` there.
+    #[must_use]
+    pub fn command_in_shell(&self, script: &str, arguments: &str) -> Command {
+        self.command_by(&["sh", "-c", script], arguments)
+    }
+
+    /// As [`command`](Self::command), by way of another program, whose last arguments are the program and its own.
+    #[must_use]
+    pub fn command_by(&self, wrapper: &[&str], arguments: &str) -> Command {
+        let host = self.command(arguments);
+        let mut command = Command::new(wrapper[0]);
+        command.args(&wrapper[1..]).arg(host.get_program()).args(host.get_args()).current_dir(self.path());
+        for (name, value) in host.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command
+    }
+
     /// The program with these arguments, to be started in the folder, with the workspace's data and nothing else of the
     /// environment of the test that it obeys.
     #[must_use]

@@ -1,4 +1,4 @@
-//! Plugins in C, compiled when a test needs them.
+//! Plugins in C and C++, compiled when a test needs them.
 
 use std::{
     io,
@@ -19,15 +19,39 @@ use crate::place::workspace;
 /// If the file does not compile.
 #[must_use]
 pub fn compile(source: &str, defines: &[&str], folder: &Path, name: &str) -> Option<PathBuf> {
-    let library = folder.join(format!("lib{name}_sut.so"));
     let mut command = Command::new("cc");
-    command.args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-I"]);
-    command.arg(workspace().join("plugin-api/include"));
+    command.args(["-std=c99", "-Wall", "-Wextra", "-Werror"]);
     command.args(defines.iter().map(|define| format!("-D{define}")));
-    command.arg("-o").arg(&library).arg(workspace().join("tests/fixtures/c").join(source));
+    build(command, &[source], folder, name)
+}
+
+/// As [`compile`], with a second file that is in C++.
+///
+/// # Panics
+/// If a file does not compile.
+#[must_use]
+pub fn compile_with_cpp(
+    source: &str,
+    cpp: &str,
+    defines: &[&str],
+    folder: &Path,
+    name: &str,
+) -> Option<PathBuf> {
+    let mut command = Command::new("c++");
+    command.args(defines.iter().map(|define| format!("-D{define}")));
+    // The language of each file goes by its ending, but c++ takes all for C++.
+    build(command, &["-xc", source, "-xc++", cpp], folder, name)
+}
+
+/// Builds a library of files and of options that stand among them.
+fn build(mut command: Command, sources: &[&str], folder: &Path, name: &str) -> Option<PathBuf> {
+    let library = folder.join(format!("lib{name}_sut.so"));
+    let fixtures = workspace().join("tests/fixtures/c");
+    command.args(["-shared", "-fPIC", "-I"]).arg(workspace().join("plugin-api/include"));
+    command.arg("-o").arg(&library).args(sources).current_dir(fixtures);
     match command.output() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            skip("no cc; `cargo xtask setup` installs one");
+            skip(format!("no {}; `cargo xtask setup` installs one", command.get_program().display()));
             None
         }
         Err(error) => panic!("{command:?}: {error}"),

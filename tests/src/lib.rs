@@ -31,7 +31,7 @@ mod process;
 mod run;
 
 pub use bench::Bench;
-pub use compile::compile;
+pub use compile::{compile, compile_with_cpp};
 pub use place::{datasets, find_plugin, plugin, workspace};
 pub use process::{Finished, Started};
 pub use run::Run;

@@ -266,18 +266,10 @@ fn host_on_small_disk(bench: &Bench, size_kib: u32, arguments: &str) -> Option<F
 
 /// Runs the program by way of another command, unless that is empty.
 fn by_way_of(bench: &Bench, wrapper: &[&str], arguments: &str) -> Finished {
-    let host = bench.command(arguments);
-    let Some((program, words)) = wrapper.split_first() else {
-        return bench.start_command(host).finish();
+    let command = match wrapper {
+        [] => bench.command(arguments),
+        wrapper => bench.command_by(wrapper, arguments),
     };
-    let mut command = Command::new(program);
-    command.args(words).arg(host.get_program()).args(host.get_args()).current_dir(bench.path());
-    for (name, value) in host.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
     bench.start_command(command).finish()
 }
 

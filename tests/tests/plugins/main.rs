@@ -2,7 +2,9 @@
 
 #![forbid(unsafe_code)]
 
+mod at_fault;
 mod c_plugin;
+mod endings;
 mod flush;
 mod misbehaviour;
 mod mock_answers;

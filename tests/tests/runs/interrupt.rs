@@ -80,10 +80,50 @@ fn the_second_signal_gives_up_the_wait() {
     let (mut started, output) = bench.start_run(flags);
     wait_for_samples(&mut started, &output.with_added_extension("partial").join("samples.bin"));
     started.signal("INT");
-    started.wait_until("it waits", |started| started.stderr().contains("press Ctrl-C again to give it up"));
+    started.wait_until("it waits", |started| started.stderr().contains("press Ctrl-C again to give them up"));
     started.signal("INT");
     let run = Run::new(started.finish(), output);
     assert_eq!(run.finished.code(), INTERRUPTED, "{}", run.finished);
     assert!(run.reasons().contains("1 sample was never completed: sample 5 "), "{}", run.reasons());
     assert_eq!(run.samples().len(), 6);
+}
+
+#[test]
+fn a_signal_is_heard_though_nobody_reads_stderr() {
+    let bench = Bench::new();
+    let stuck = "mkfifo stuck && exec 3<>stuck && head -c 65536 /dev/zero >&3 && exec \"$0\" \"$@\" 2>&3";
+    for (number, script) in ["exec \"$0\" \"$@\" 2>/dev/full", stuck].into_iter().enumerate() {
+        let output = bench.file(&format!("out-{number}"));
+        let slow = "--plugin faulty --set issue=false --set faulty.fault=slow --set faulty.after=0";
+        let flags = format!("run --output {} --mode performance {LONG} {slow}", output.display());
+        let mut started = bench.start_command(bench.command_in_shell(script, &flags));
+        wait_for_samples(&mut started, &output.with_added_extension("partial").join("samples.bin"));
+        started.signal("INT");
+        assert_interrupted(&Run::new(started.finish(), output));
+    }
+}
+
+#[test]
+fn the_wait_for_an_instance_that_hangs_is_told() {
+    let bench = Bench::new();
+    let flags =
+        format!("--plugin faulty --set issue=false --set faulty.fault=hang --mode performance {LONG}");
+    let (mut started, output) = bench.start_run(&flags);
+    wait_for_samples(&mut started, &output.with_added_extension("partial").join("samples.bin"));
+    started.signal("INT");
+    started.wait_until("it waits", |started| started.stderr().contains("press Ctrl-C again to give them up"));
+    let told = started.stderr();
+    let count = told.split("interrupted: waiting for ").nth(1).and_then(|rest| rest.split(' ').next());
+    assert!(count.and_then(|count| count.parse::<u64>().ok()).is_some_and(|count| count > 0), "{told}");
+    assert!(told.contains(" of plugin faulty; press Ctrl-C again"), "{told}");
+    started.signal("INT");
+    let run = Run::new(started.finish(), output);
+    assert_eq!(run.finished.code(), INTERRUPTED, "{}", run.finished);
+    // The last query was never completed, so that there is no time to divide by.
+    assert!(!run.finished.stdout.contains("inf "), "{}", run.finished);
+    for log in ["mlperf_log_summary.txt", "mlperf_log_detail.txt"] {
+        let text = run.text(log);
+        let infinite = text.lines().find(|line| line.ends_with(": inf") || line.contains(": inf,"));
+        assert_eq!(infinite, None, "{log}");
+    }
 }

@@ -13,8 +13,8 @@ impl Activity {
     /// Makes the call, which is noted as going on until it returns. Then the calling thread is put back as it was.
     ///
     /// An exception of the plugin unwinds the host until something aborts, and the call stays noted. The first of the
-    /// host's destructors that calls the plugin on the way ends the process. A copy of the process that comes back ends,
-    /// too.
+    /// host's destructors that calls the plugin on the way ends the process. So does a copy of the process that comes
+    /// back.
     #[inline]
     pub(crate) fn during<R>(&'static self, call: Call, invoke: impl FnOnce() -> R) -> R {
         // No call is made inside another one.
