@@ -70,7 +70,10 @@ pub use guard::{
     last_words::{drop_last_words, set_last_words},
     process::{self, EXIT_PLUGIN_CRASHED},
 };
-pub use load::loaded_plugin::{LoadedPlugin, PluginIdentity};
+pub use load::{
+    elf::missing_end,
+    loaded_plugin::{LoadedPlugin, PluginIdentity},
+};
 pub use objects::{
     backend::Backend,
     demand::{FileOffer, ModelDemand, choose_precision, is_declared},

@@ -19,28 +19,48 @@
 
 mod accuracy_log;
 mod audit_config;
+mod benchmark;
 mod conf_oracle;
 mod detail_log;
 mod detail_reader;
+mod elf;
+mod file;
+mod idx;
 mod memory;
 mod mlperf_conf;
+mod onnx;
+mod plan_cache;
+mod safetensors;
 mod settings_file;
 
 pub use accuracy_log::check_accuracy_log;
 pub use audit_config::check_audit_config;
+pub use benchmark::check_benchmark;
 pub use detail_log::check_detail_log;
 pub use detail_reader::{DetailLogError, read_detail_log};
+pub use elf::check_elf;
+pub use idx::check_idx;
 pub use mlperf_conf::check_mlperf_conf;
+pub use onnx::{check_onnx_file, check_onnx_graph};
+pub use plan_cache::check_plan_cache;
+pub use safetensors::check_safetensors;
 pub use settings_file::check_settings_file;
 
 /// A function that checks the bytes of a file.
 pub type Check = fn(&[u8]);
 
 /// All checks, by the names of the fuzz targets.
-pub const CHECKS: [(&str, Check); 5] = [
+pub const CHECKS: [(&str, Check); 12] = [
     ("accuracy_log", check_accuracy_log),
     ("audit_config", check_audit_config),
+    ("benchmark", check_benchmark),
     ("detail_log", check_detail_log),
+    ("elf", check_elf),
+    ("idx", check_idx),
     ("mlperf_conf", check_mlperf_conf),
+    ("onnx_file", check_onnx_file),
+    ("onnx_graph", check_onnx_graph),
+    ("plan_cache", check_plan_cache),
+    ("safetensors", check_safetensors),
     ("settings_file", check_settings_file),
 ];

@@ -15,8 +15,8 @@ tests/fuzz/seeds, and goes on from there the next time.";
 
 pub(crate) const EXAMPLES: &str = "Examples:
   cargo xtask fuzz                              each target for a minute
-  cargo xtask fuzz --seconds 600                each target for ten minutes
-  cargo xtask fuzz --seconds 600 detail_log     the reader of the detail log for ten minutes";
+  cargo xtask fuzz --minutes 10                 each target for ten minutes
+  cargo xtask fuzz --minutes 10 detail_log      the reader of the detail log for ten minutes";
 
 /// The folder of the fuzz targets, in the workspace.
 const FUZZ_DIR: &str = "tests/fuzz";
@@ -30,11 +30,11 @@ const FILE_BYTES_MAX: u32 = 4096;
 /// A file of that size is read in milliseconds.
 const FILE_SECONDS_MAX: u32 = 10;
 
-/// Fuzzes the target of this name, or all, each for `seconds`.
+/// Fuzzes the target of this name, or all, each for so many minutes.
 ///
 /// # Errors
 /// If a name is unknown, cargo-fuzz cannot be installed, or a target finds something.
-pub(crate) fn run(name: Option<&str>, seconds: u32) -> Result<()> {
+pub(crate) fn run(name: Option<&str>, minutes: u32) -> Result<()> {
     let known = targets()?;
     let chosen: Vec<_> = known.iter().filter(|target| name.is_none_or(|name| name == *target)).collect();
     if chosen.is_empty() {
@@ -42,7 +42,7 @@ pub(crate) fn run(name: Option<&str>, seconds: u32) -> Result<()> {
     }
     setup::set_up_fuzzer()?;
     for target in chosen {
-        fuzz(target, seconds)?;
+        fuzz(target, 60 * minutes)?;
     }
     Ok(())
 }
@@ -96,6 +96,6 @@ mod tests {
     #[test]
     fn an_unknown_target_is_refused_with_the_known_ones() {
         let error = run(Some("detail"), 1).unwrap_err().to_string();
-        assert!(error.contains("\"detail\"; known are accuracy_log, audit_config, detail_log"), "{error}");
+        assert!(error.contains("\"detail\"; known are accuracy_log, audit_config, benchmark"), "{error}");
     }
 }

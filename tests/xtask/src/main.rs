@@ -65,8 +65,8 @@ struct TestArgs {
 #[derive(Args)]
 struct FuzzArgs {
     /// How long each target runs.
-    #[arg(long, value_name = "N", default_value_t = 60)]
-    seconds: u32,
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    minutes: u32,
     /// The one target to run; without it, all.
     target: Option<String>,
 }
@@ -86,7 +86,7 @@ fn main() -> ExitCode {
         Task::Setup => setup::run(),
         Task::Test(args) => test::run(&args.nextest),
         Task::Check => check::run(),
-        Task::Fuzz(args) => fuzz::run(args.target.as_deref(), args.seconds),
+        Task::Fuzz(args) => fuzz::run(args.target.as_deref(), args.minutes),
         Task::Differential(args) => official::compare(args.cases, args.seed),
         Task::Header => header::run(),
     };

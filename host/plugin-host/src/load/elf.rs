@@ -15,11 +15,11 @@ const IDENTIFICATION: &[u8] = b"\x7fELF\x02\x01";
 const HEADER_SIZE_BYTES: usize = 64;
 const PROGRAM_HEADER_SIZE_BYTES: u64 = 56;
 
-/// Returns how long the file has to be and how long it is, in bytes, if it is too short.
+/// Returns how long the file of a shared library has to be and how long it is, in bytes, if it is too short.
 ///
 /// # Errors
 /// If the file cannot be read.
-pub(crate) fn missing_end(path: &Path) -> io::Result<Option<(u64, u64)>> {
+pub fn missing_end(path: &Path) -> io::Result<Option<(u64, u64)>> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
     let mut header = Vec::new();
