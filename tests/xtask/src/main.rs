@@ -12,6 +12,7 @@ mod header;
 mod official;
 mod onnxruntime;
 mod python;
+mod sanitize;
 mod setup;
 mod skipped;
 mod test;
@@ -50,6 +51,12 @@ enum Task {
     /// Run the fuzz targets of the readers of files.
     #[command(long_about = fuzz::LONG_ABOUT, after_help = fuzz::EXAMPLES)]
     Fuzz(FuzzArgs),
+    /// Run the plugin host with linked plugins under Valgrind.
+    #[command(long_about = sanitize::MEMCHECK_LONG_ABOUT, after_help = "Examples:\n  cargo xtask memcheck --minutes 10")]
+    Memcheck(SanitizeArgs),
+    /// Run scheduler and completions under ThreadSanitizer.
+    #[command(long_about = sanitize::TSAN_LONG_ABOUT, after_help = "Examples:\n  cargo xtask tsan --minutes 10")]
+    Tsan(SanitizeArgs),
     /// Write the C header of the plugin ABI again, after a change of plugin-api/src/abi.
     #[command(after_help = "Examples:\n  cargo xtask header")]
     Header,
@@ -72,6 +79,13 @@ struct FuzzArgs {
 }
 
 #[derive(Args)]
+struct SanitizeArgs {
+    /// How long the tests are repeated; they run once at least.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    minutes: u32,
+}
+
+#[derive(Args)]
 struct DifferentialArgs {
     /// Cases of each scenario; there are four times as many of configuration files.
     #[arg(long, default_value_t = 500)]
@@ -88,6 +102,8 @@ fn main() -> ExitCode {
         Task::Check => check::run(),
         Task::Fuzz(args) => fuzz::run(args.target.as_deref(), args.minutes),
         Task::Differential(args) => official::compare(args.cases, args.seed),
+        Task::Memcheck(args) => sanitize::memcheck(args.minutes),
+        Task::Tsan(args) => sanitize::tsan(args.minutes),
         Task::Header => header::run(),
     };
     match result {

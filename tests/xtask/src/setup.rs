@@ -40,6 +40,18 @@ pub(crate) fn run() -> Result<()> {
     set_up_cargo_commands(CARGO_COMMANDS)
 }
 
+/// Programs that `cargo xtask memcheck` needs and no test does.
+const VALGRIND: &[(&str, &[&str], &str)] =
+    &[("valgrind", &["valgrind", "libc6-dbg"], "runs tests and looks at every access to memory")];
+
+/// Installs what memcheck needs, if it is missing.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn set_up_valgrind() -> Result<()> {
+    set_up_programs(VALGRIND)
+}
+
 /// Installs what fuzzing needs, if it is missing.
 ///
 /// # Errors

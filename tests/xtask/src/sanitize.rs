@@ -1,0 +1,69 @@
+//! `cargo xtask memcheck` and `tsan`: the unsafe and the concurrent code, run where its faults are seen.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+
+use crate::{
+    command::{cargo, run as run_command, workspace_root},
+    setup,
+};
+
+pub(crate) const MEMCHECK_LONG_ABOUT: &str = "Run the plugin host with linked plugins under Valgrind's memcheck.
+
+It sees every access of the process, the standard library's too, and decisions by memory that nobody has written. It runs \
+one thread at a time and some thirty times as long, and knows no AVX-512.";
+
+pub(crate) const TSAN_LONG_ABOUT: &str = "Run the stress program of scheduler and completions under ThreadSanitizer.
+
+It sees accesses from two threads that nothing orders. The standard library is built without it, so what a Mutex, a Condvar \
+or a OnceLock orders looks like a race: tests/stress/tsan.supp names these places, and another report is a hint to be read, \
+not a proof. The proofs are the tests under loom.";
+
+/// The target triple: with one, build scripts and macros are built without the sanitizer.
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+/// Starts each test program under memcheck. Threads take turns fairly: one that spins must not keep the others off.
+const VALGRIND: &str = "valgrind --quiet --error-exitcode=99 --leak-check=no --fair-sched=yes";
+
+/// Runs the tests of the plugin host and of the mock, which is linked into them, under memcheck, again and again until
+/// the time is over.
+///
+/// # Errors
+/// If valgrind cannot be installed, something does not build, a test fails, or memcheck reports.
+pub(crate) fn memcheck(minutes: u32) -> Result<()> {
+    setup::set_up_valgrind()?;
+    repeat(minutes, || {
+        let mut tests = cargo("test -p proctor-plugin-host -p proctor-mock --lib --tests");
+        run_command(tests.env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", VALGRIND))
+    })
+}
+
+/// Runs the stress program under ThreadSanitizer.
+///
+/// # Errors
+/// If it does not build, fails, or the sanitizer reports.
+pub(crate) fn tsan(minutes: u32) -> Result<()> {
+    let suppressions = workspace_root().join("tests/stress/tsan.supp");
+    let mut stress = cargo("run -p proctor-stress --profile loom --target");
+    stress
+        .args([TARGET, "--target-dir", "target/tsan", "--", &(60 * minutes).to_string()])
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env("RUSTFLAGS", "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer")
+        .env("TSAN_OPTIONS", format!("suppressions={} halt_on_error=0 exitcode=66", suppressions.display()));
+    run_command(&mut stress)
+}
+
+/// Does something once, and again until so many minutes are over.
+fn repeat(minutes: u32, mut work: impl FnMut() -> Result<()>) -> Result<()> {
+    let (start, duration) = (Instant::now(), Duration::from_secs(60) * minutes);
+    for round in 1.. {
+        work()?;
+        let taken = start.elapsed();
+        println!("round {round} is clean, {} s since the start", taken.as_secs());
+        if taken >= duration {
+            break;
+        }
+    }
+    Ok(())
+}
