@@ -1,0 +1,203 @@
+//! Completions, right and wrong, and what is recorded of them.
+
+use proctor_vocabulary::SampleStatus;
+
+use super::*;
+use crate::{
+    plan::phases::PhaseMode,
+    record::{response_id::response_id, slots::SampleRecord, token_recorder::FirstTokens},
+    time::virtual_clock::VirtualClock,
+};
+
+struct Fixture {
+    clock: Arc<VirtualClock>,
+    wake: Arc<Wake>,
+    recorder: Recorder<VirtualClock>,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        Self::after(0)
+    }
+
+    /// A test before which the system had this many phases.
+    fn after(earlier_phase_count: u64) -> Self {
+        let clock = Arc::new(VirtualClock::new());
+        let wake = Arc::new(Wake::new());
+        let recorder = Recorder::new(Arc::clone(&clock), Arc::clone(&wake), earlier_phase_count);
+        Self { clock, wake, recorder }
+    }
+
+    fn open(&self, mode: PhaseMode, first_sample_id: u64) -> Arc<Phase> {
+        self.open_with(mode, first_sample_id, None)
+    }
+
+    fn open_with(
+        &self,
+        mode: PhaseMode,
+        first_sample_id: u64,
+        first_tokens: Option<FirstTokens>,
+    ) -> Arc<Phase> {
+        let start = PhaseStart { mode, first_sample_id, issuer_count: 1, arena_bytes: 64, first_tokens };
+        let phase = self.recorder.open(&start);
+        phase.start(self.clock.now_ns());
+        phase
+    }
+
+    fn complete(&self, id: ResponseId, status: SampleStatus) {
+        self.recorder.complete(&[QuerySampleResponse { id, status, data: b"out", token_count: 0 }]);
+    }
+
+    fn violations(&self) -> Vec<(ViolationKind, u64, Option<u64>)> {
+        let report = self.recorder.violations();
+        report.iter().map(|found| (found.kind, found.count, found.first[0].sample_id)).collect()
+    }
+}
+
+#[test]
+fn a_completion_is_timed_counted_and_kept() {
+    let fixture = Fixture::new();
+    fixture.clock.wait_until(1_000, &fixture.wake);
+    let phase = fixture.open(PhaseMode::Accuracy, 0);
+    assert_eq!(phase.issue(5, true), 0);
+    fixture.clock.wait_until(1_025, &fixture.wake);
+    fixture.complete(response_id(1, 0), SampleStatus::OK);
+    assert_eq!(phase.sample(0), Some(SampleRecord { scheduled_ns: 5, latency_ns: 20 }));
+    assert_eq!(fixture.wake.count(), phase.signals_after(1));
+    assert_eq!(phase.responses.take()[0].data, b"out");
+    assert_eq!(fixture.violations(), []);
+}
+
+#[test]
+fn responses_that_come_in_parts_have_the_instant_that_they_are_given() {
+    let fixture = Fixture::new();
+    let phase = fixture.open_with(PhaseMode::Performance, 0, Some(FirstTokens::Required));
+    phase.issue(5, false);
+    fixture.clock.wait_until(20, &fixture.wake);
+    let now_ns = CompletionSink::now_ns(&fixture.recorder);
+    fixture.clock.wait_until(90, &fixture.wake);
+    let (id, status) = (response_id(1, 0), SampleStatus::OK);
+    let response = QuerySampleResponse { id, status, data: &[], token_count: 2 };
+    fixture.recorder.first_token_at(now_ns - 1, &[response]);
+    fixture.recorder.complete_at(now_ns, &[response]);
+    assert_eq!(phase.sample(0), Some(SampleRecord { scheduled_ns: 5, latency_ns: 15 }));
+    assert_eq!(phase.tokens().unwrap().first_token_latencies_ns, [14]);
+}
+
+#[test]
+fn a_response_to_an_earlier_test_is_late() {
+    let fixture = Fixture::after(2);
+    let phase = fixture.open(PhaseMode::Performance, 0);
+    phase.issue(0, false);
+    for generation in [1, 2, 4] {
+        fixture.complete(response_id(generation, 0), SampleStatus::OK);
+    }
+    assert_eq!(fixture.violations(), [(ViolationKind::UnknownId, 1, None), (ViolationKind::Late, 2, None)]);
+    fixture.complete(response_id(3, 0), SampleStatus::OK);
+    assert_eq!(fixture.wake.count(), phase.signals_after(1));
+}
+
+#[test]
+fn wrong_ids_are_told_apart_and_change_nothing() {
+    let fixture = Fixture::new();
+    fixture.complete(response_id(1, 0), SampleStatus::OK);
+    let first = fixture.open(PhaseMode::Performance, 0);
+    let sequence = first.issue(0, false);
+    fixture.complete(response_id(1, 1), SampleStatus::OK);
+    fixture.complete(response_id(1, (1 << 48) - 1), SampleStatus::OK);
+    for _ in 0..3 {
+        fixture.complete(response_id(1, sequence), SampleStatus::OK);
+    }
+    let second = fixture.open(PhaseMode::Performance, 100);
+    second.issue(0, false);
+    fixture.complete(response_id(1, sequence), SampleStatus::OK);
+    assert_eq!(second.give_up(), [0]);
+    fixture.complete(response_id(2, 0), SampleStatus::OK);
+    fixture.complete(ResponseId(0), SampleStatus::OK);
+    fixture.complete(ResponseId(u64::MAX), SampleStatus::OK);
+    assert_eq!(
+        fixture.violations(),
+        [
+            // The first of them came before its phase existed, so it was unknown then.
+            (ViolationKind::UnknownId, 3, Some(0)),
+            (ViolationKind::NotIssued, 2, Some(1)),
+            (ViolationKind::Duplicate, 2, Some(0)),
+            (ViolationKind::Late, 2, Some(0)),
+        ]
+    );
+    assert_eq!(fixture.wake.count(), 1);
+}
+
+#[test]
+fn nothing_is_issued_before_the_phase_starts() {
+    let fixture = Fixture::new();
+    let phase = fixture.recorder.open(&PhaseStart {
+        mode: PhaseMode::Performance,
+        first_sample_id: 0,
+        issuer_count: 1,
+        arena_bytes: 0,
+        first_tokens: Some(FirstTokens::Required),
+    });
+    // As in Offline, whose samples get their slots before the start.
+    phase.issue(0, false);
+    let (id, status) = (response_id(1, 0), SampleStatus::OK);
+    fixture.recorder.first_token(&[QuerySampleResponse { id, status, data: &[], token_count: 0 }]);
+    fixture.complete(id, status);
+    assert_eq!(fixture.violations(), [(ViolationKind::NotIssued, 2, Some(0))]);
+    assert_eq!(fixture.wake.count(), 0);
+    phase.start(fixture.clock.now_ns());
+    fixture.recorder.first_token(&[QuerySampleResponse { id, status, data: &[], token_count: 0 }]);
+    fixture.recorder.complete(&[QuerySampleResponse { id, status, data: &[], token_count: 2 }]);
+    assert_eq!((fixture.wake.count(), fixture.violations().len()), (1, 1));
+}
+
+#[test]
+fn a_failed_sample_is_complete_but_its_data_are_not_kept() {
+    let fixture = Fixture::new();
+    let phase = fixture.open(PhaseMode::Performance, 40);
+    phase.issue(0, true);
+    phase.issue(0, true);
+    fixture.complete(response_id(1, 1), SampleStatus(9));
+    assert_eq!(fixture.violations(), [(ViolationKind::Failed, 1, Some(41))]);
+    assert_eq!(fixture.wake.count(), 1);
+    assert!(phase.responses.take().is_empty());
+}
+
+#[test]
+fn first_tokens_are_checked() {
+    let fixture = Fixture::new();
+    let phase = fixture.open(PhaseMode::Performance, 0);
+    phase.issue(0, false);
+    let token = |id| {
+        let response = QuerySampleResponse { id, status: SampleStatus::OK, data: &[], token_count: 1 };
+        fixture.recorder.first_token(&[response]);
+    };
+    token(response_id(1, 0));
+    assert_eq!(fixture.violations(), []);
+    fixture.complete(response_id(1, 0), SampleStatus::OK);
+    token(response_id(1, 0));
+    token(response_id(1, 1));
+    token(ResponseId(7));
+    assert_eq!(
+        fixture.violations(),
+        [
+            (ViolationKind::UnknownId, 1, None),
+            (ViolationKind::NotIssued, 1, Some(1)),
+            (ViolationKind::FirstTokenAfterCompletion, 1, Some(0)),
+        ]
+    );
+}
+
+#[test]
+fn a_failed_sample_needs_no_tokens() {
+    let fixture = Fixture::new();
+    let phase = fixture.open_with(PhaseMode::Performance, 0, Some(FirstTokens::Required));
+    phase.issue(0, false);
+    phase.issue(0, false);
+    fixture.complete(response_id(1, 0), SampleStatus::FAILED);
+    assert_eq!(fixture.violations(), [(ViolationKind::Failed, 1, Some(0))]);
+    fixture.complete(response_id(1, 1), SampleStatus::OK);
+    let tokens = [(ViolationKind::NoFirstToken, 1, Some(1)), (ViolationKind::NoTokenCount, 1, Some(1))];
+    assert_eq!(fixture.violations()[1..], tokens);
+    assert_eq!(phase.tokens().unwrap().token_count, 0);
+}
