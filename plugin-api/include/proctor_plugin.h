@@ -2,7 +2,24 @@
  * The plugin ABI of Proctor, for C99 and C++11. Generated from plugin-api/src/abi; do not edit.
  *
  * A plugin is a shared library that exports one function, `proctor_plugin_entry`, and answers with a ProctorPlugin.
- * Every structure that may grow begins with its size; fields are only ever appended.
+ *
+ * How it grows. Fields are only ever appended, and zero means "not there" for each of them. A structure that one side
+ * hands to the other begins with its size, as that side was compiled: read no field beyond it, and fill in the size of
+ * what you hand over. An array has the distance of two of its elements in the structure that carries it: step by that,
+ * not by sizeof, for a newer host's elements may be larger:
+ *
+ *     for (size_t i = 0; i < batch->sample_count; i++) {
+ *       ProctorBatchSample *sample = (void *)((char *)batch->samples + i * batch->sample_size);
+ *
+ * A plugin built from this header runs on every host of the same major version; fields and functions of a later minor
+ * version are there if the host's structure is large enough.
+ *
+ * Build. C99 or C++11, 64 bits, no packed structures:
+ *
+ *     cc -std=c99 -O2 -shared -fPIC -fvisibility=hidden -I include -o libmine_sut.so mine.c
+ *
+ * In C++ add -static-libstdc++ if the host's machine may have an older one, and let no exception out of a function. Do
+ * not link with -ffast-math: a library that is linked with it changes how the whole host computes.
  */
 
 #ifndef PROCTOR_PLUGIN_H
@@ -28,9 +45,54 @@ typedef struct ProctorInstance ProctorInstance;
 #define PROCTOR_ABI_MAJOR 1
 
 /*
- Minor version of the ABI. A higher minor only appends fields and adds extensions.
+ Minor version of the ABI. A higher minor only appends fields and adds functions, extensions and codes.
  */
-#define PROCTOR_ABI_MINOR 1
+#define PROCTOR_ABI_MINOR 0
+
+/*
+ Largest size of a structure, and of an element of an array, in bytes.
+ */
+#define PROCTOR_STRUCTURE_SIZE_MAX (64 << 10)
+
+/*
+ Largest number of elements of an array of the manifest.
+ */
+#define PROCTOR_LIST_COUNT_MAX (64 << 10)
+
+/*
+ Longest text of the manifest, in bytes.
+ */
+#define PROCTOR_TEXT_LENGTH_MAX (1 << 20)
+
+/*
+ Longest name of a plugin, model, precision, device or option, in bytes.
+ */
+#define PROCTOR_NAME_LENGTH_MAX 128
+
+/*
+ Largest number of responses of one call.
+ */
+#define PROCTOR_RESPONSE_COUNT_MAX (1 << 28)
+
+/*
+ Longest message of an error, of a failed sample, or in the log, in bytes; the rest is cut off.
+ */
+#define PROCTOR_MESSAGE_LENGTH_MAX (64 << 10)
+
+/*
+ Longest name of a metric, in bytes of printable ASCII.
+ */
+#define PROCTOR_METRIC_NAME_LENGTH_MAX 128
+
+/*
+ Largest number of metrics of a plugin.
+ */
+#define PROCTOR_METRIC_COUNT_MAX 4096
+
+/*
+ Alignment of each input and output tensor of a sample in host memory, in bytes.
+ */
+#define PROCTOR_TENSOR_ALIGNMENT 64
 
 /*
  The call did what it says.
@@ -78,7 +140,7 @@ typedef struct ProctorInstance ProctorInstance;
 #define PROCTOR_STATUS_PANICKED 8
 
 /*
- A bounded queue is full; try again later.
+ A bounded queue is full. A query that was refused so is issued again; elsewhere it is a failure.
  */
 #define PROCTOR_STATUS_BUSY 9
 
@@ -206,6 +268,46 @@ typedef struct ProctorInstance ProctorInstance;
  One byte, 0 or 1.
  */
 #define PROCTOR_ELEMENT_BOOL 10
+
+/*
+ Unsigned 16-bit integer.
+ */
+#define PROCTOR_ELEMENT_U16 11
+
+/*
+ Unsigned 32-bit integer.
+ */
+#define PROCTOR_ELEMENT_U32 12
+
+/*
+ Unsigned 64-bit integer.
+ */
+#define PROCTOR_ELEMENT_U64 13
+
+/*
+ Eight bits with 4 of exponent and 3 of mantissa (OCP OFP8 E4M3).
+ */
+#define PROCTOR_ELEMENT_F8_E4M3 14
+
+/*
+ Eight bits with 5 of exponent and 2 of mantissa (OCP OFP8 E5M2).
+ */
+#define PROCTOR_ELEMENT_F8_E5M2 15
+
+/*
+ Signed 4-bit integers, two in a byte, the first in its lower half; the last dimension is even.
+ */
+#define PROCTOR_ELEMENT_I4 16
+
+/*
+ Unsigned 4-bit integers, two in a byte, the first in its lower half; the last dimension is even.
+ */
+#define PROCTOR_ELEMENT_U4 17
+
+/*
+ Of the last output a sample may have fewer elements than its shape says, such as the tokens of an answer.
+ */
+#define PROCTOR_REQUEST_LAST_OUTPUT_VARIES 1
 
 /*
  Something is broken.
@@ -399,7 +501,6 @@ typedef int32_t ProctorStatus;
 
 /*
  The answer to one issued sample. The data belong to the plugin and are read before the call returns.
- This structure never grows.
  */
 typedef struct ProctorResponse {
   /*
@@ -426,7 +527,81 @@ typedef struct ProctorResponse {
    Why the sample failed; may be null.
    */
   struct ProctorString message;
+  /*
+   Code of the vendor's own for the failure; 0 for none.
+   */
+  int64_t vendor_code;
 } ProctorResponse;
+
+/*
+ Answers that are handed over at one instant. Owned by the plugin, valid for the duration of the call.
+ */
+typedef struct ProctorResponses {
+  /*
+   Size of this structure in bytes, as the plugin was compiled.
+   */
+  size_t size;
+  /*
+   The answers.
+   */
+  const struct ProctorResponse *responses;
+  /*
+   Number of elements of `responses`; at most PROCTOR_RESPONSE_COUNT_MAX.
+   */
+  size_t response_count;
+  /*
+   Distance of two elements of `responses` in bytes.
+   */
+  size_t response_size;
+} ProctorResponses;
+
+/*
+ A figure of a plugin. Owned by the plugin, valid for the duration of the call.
+ */
+typedef struct ProctorMetric {
+  /*
+   Size of this structure in bytes, as the plugin was compiled.
+   */
+  size_t size;
+  /*
+   Name in printable ASCII, such as `gpu_power`; at most PROCTOR_METRIC_NAME_LENGTH_MAX bytes.
+   */
+  struct ProctorString name;
+  /*
+   Unit, such as `W`; null for a count or a ratio. The unit of a name never changes.
+   */
+  struct ProctorString unit;
+  /*
+   The value; finite.
+   */
+  double value;
+  /*
+   When it was so, in the time of ProctorHost.now_ns; 0 for now.
+   */
+  uint64_t at_ns;
+} ProctorMetric;
+
+/*
+ How far a long call has come. Owned by the plugin, valid for the duration of the call.
+ */
+typedef struct ProctorProgress {
+  /*
+   Size of this structure in bytes, as the plugin was compiled.
+   */
+  size_t size;
+  /*
+   How much is done, in a unit of the plugin's own.
+   */
+  uint64_t done;
+  /*
+   How much there is to do, in the same unit; 0 if that is not known.
+   */
+  uint64_t total;
+  /*
+   The work at hand, such as `compiling the engine`; may be null.
+   */
+  struct ProctorString task;
+} ProctorProgress;
 
 /*
  Services of the host. Owned by the host, valid from ProctorPlugin.open to the end of the process.
@@ -466,15 +641,21 @@ typedef struct ProctorHost {
    Completes issued samples, each exactly once, all at the instant of the call. Only for samples that came by
    the issue extension. Wait-free. [any thread]
    */
-  void (*complete)(void *context, const struct ProctorResponse *responses, size_t response_count);
+  void (*complete)(void *context, const struct ProctorResponses *responses);
   /*
-   Reports the first token of issued or executing samples. Does not complete them. Wait-free. [any thread]
+   Reports the first token of issued or executing samples, with its bytes in `data`. Does not complete them; their
+   status, message and number of tokens are not read. Wait-free. [any thread]
    */
-  void (*first_token)(void *context, const struct ProctorResponse *responses, size_t response_count);
+  void (*first_token)(void *context, const struct ProctorResponses *responses);
   /*
-   Adds a figure to the result under a name, such as `gpu_power_w`; the last value counts. [any thread]
+   Adds a figure to the result. Not for the timed path. [any thread]
    */
-  void (*metric)(void *context, struct ProctorString name, double value);
+  void (*metric)(void *context, const struct ProctorMetric *metric);
+  /*
+   Says that a long call is getting on, so that it is not taken for one that hangs: a call outside of the timed
+   part may take as long as it likes if it says so at least each second or so. [any thread]
+   */
+  void (*progress)(void *context, const struct ProctorProgress *progress);
   /*
    Not 0 once the host wants all work to end soon. [any thread]
    */
@@ -491,7 +672,7 @@ typedef struct ProctorHost {
 } ProctorHost;
 
 /*
- The value of one option, checked by the host against its ProctorOptionSpec. This structure never grows.
+ The value of one option, checked by the host against its ProctorOptionSpec.
  */
 typedef struct ProctorOptionValue {
   /*
@@ -521,12 +702,42 @@ typedef struct ProctorOptionValue {
 } ProctorOptionValue;
 
 /*
+ The host and the options that a plugin is opened with. Valid for the duration of the call, but for `host`.
+ */
+typedef struct ProctorOpenRequest {
+  /*
+   Size of this structure in bytes, as the host was compiled.
+   */
+  size_t size;
+  /*
+   The services of the host; valid to the end of the process.
+   */
+  const struct ProctorHost *host;
+  /*
+   Each option that has a value; may be null if there are none.
+   */
+  const struct ProctorOptionValue *options;
+  /*
+   Number of elements of `options`.
+   */
+  size_t option_count;
+  /*
+   Distance of two elements of `options` in bytes.
+   */
+  size_t option_size;
+} ProctorOpenRequest;
+
+/*
  Room for a message that explains a status other than OK.
 
- The caller owns it; it is valid for the duration of the call. The callee writes at most `capacity` bytes of UTF-8
- to `message` (no terminating zero is needed) and their number to `length`. This structure never grows.
+ The host owns it; it is valid for the duration of the call. The plugin writes at most `capacity` bytes of UTF-8
+ to `message` (no terminating zero is needed) and their number to `length`.
  */
 typedef struct ProctorError {
+  /*
+   Size of this structure in bytes, as the host was compiled.
+   */
+  size_t size;
   /*
    Where to write the message.
    */
@@ -539,10 +750,14 @@ typedef struct ProctorError {
    How many bytes were written; 0 before the call.
    */
   size_t length;
+  /*
+   Code of the vendor's own, such as that of its driver; 0 for none.
+   */
+  int64_t vendor_code;
 } ProctorError;
 
 /*
- One file of a model. This structure never grows.
+ One file of a model.
  */
 typedef struct ProctorFile {
   /*
@@ -556,7 +771,7 @@ typedef struct ProctorFile {
 } ProctorFile;
 
 /*
- Name, type and shape of one tensor of one sample; there is no batch dimension. This structure never grows.
+ Name, type and shape of one tensor of one sample; there is no batch dimension.
  */
 typedef struct ProctorTensorSpec {
   /*
@@ -606,6 +821,10 @@ typedef struct ProctorModelRequest {
    */
   size_t file_count;
   /*
+   Distance of two elements of `files` in bytes.
+   */
+  size_t file_size;
+  /*
    The tensors of one sample that the host will hand in, in order.
    */
   const struct ProctorTensorSpec *inputs;
@@ -622,6 +841,10 @@ typedef struct ProctorModelRequest {
    */
   size_t output_count;
   /*
+   Distance of two elements of `inputs`, and of `outputs`, in bytes.
+   */
+  size_t tensor_spec_size;
+  /*
    One PROCTOR_SCENARIO bit.
    */
   uint32_t scenario;
@@ -630,13 +853,13 @@ typedef struct ProctorModelRequest {
    */
   uint32_t batch_size_max;
   /*
-   Number of instances that will be created.
+   Number of instances that will be created; 0 for a model that will be given whole queries.
    */
   uint32_t instance_count;
   /*
-   Zero.
+   Set of PROCTOR_REQUEST bits.
    */
-  uint32_t reserved;
+  uint32_t flags;
 } ProctorModelRequest;
 
 /*
@@ -668,9 +891,8 @@ typedef struct ProctorPlacement {
 /*
  A view of one input tensor of one sample.
 
- The bytes belong to the host, are aligned to 64, are row-major without gaps, and stay where they are from
- ProctorPlugin.prepare_samples to ProctorPlugin.release_samples, so a plugin may pin or register them.
- This structure never grows.
+ The bytes belong to the host, are aligned to PROCTOR_TENSOR_ALIGNMENT, are row-major without gaps, and stay where
+ they are from ProctorPlugin.prepare_samples to ProctorPlugin.release_samples, so a plugin may pin or register them.
  */
 typedef struct ProctorTensor {
   /*
@@ -696,7 +918,7 @@ typedef struct ProctorTensor {
 } ProctorTensor;
 
 /*
- One sample that will be used between prepare_samples and release_samples. This structure never grows.
+ One sample that will be used between prepare_samples and release_samples.
  */
 typedef struct ProctorPreparedSample {
   /*
@@ -714,15 +936,42 @@ typedef struct ProctorPreparedSample {
 } ProctorPreparedSample;
 
 /*
+ The samples that will be used next. Valid until release_samples, with all that it points to.
+ */
+typedef struct ProctorSampleSet {
+  /*
+   Size of this structure in bytes, as the host was compiled.
+   */
+  size_t size;
+  /*
+   The samples, by ascending index, each once.
+   */
+  const struct ProctorPreparedSample *samples;
+  /*
+   Number of elements of `samples`.
+   */
+  size_t sample_count;
+  /*
+   Distance of two elements of `samples` in bytes.
+   */
+  size_t sample_size;
+  /*
+   Distance of two elements of the inputs of a sample in bytes.
+   */
+  size_t tensor_size;
+} ProctorSampleSet;
+
+/*
  Where one output tensor of one sample goes.
 
  Either the plugin writes up to `capacity_bytes` to `data`, or it lends memory of its own: it sets `lent`,
  `release` and `private_data`, and the host calls `release(private_data)` exactly once when it has read the bytes.
- In both cases the plugin sets `size_bytes`. This structure never grows.
+ In both cases the plugin sets `size_bytes`: to `capacity_bytes`, which is the size of the declared shape; only the
+ last output of a model whose request says PROCTOR_REQUEST_LAST_OUTPUT_VARIES may have fewer elements.
  */
 typedef struct ProctorOutput {
   /*
-   Memory of the host, aligned to 4 at least.
+   Memory of the host, aligned to PROCTOR_TENSOR_ALIGNMENT.
    */
   void *data;
   /*
@@ -748,7 +997,7 @@ typedef struct ProctorOutput {
 } ProctorOutput;
 
 /*
- One sample of a batch. This structure never grows.
+ One sample of a batch.
  */
 typedef struct ProctorBatchSample {
   /*
@@ -783,6 +1032,15 @@ typedef struct ProctorBatchSample {
    Written by the plugin: number of output tokens; 0 where tokens have no meaning.
    */
   uint32_t token_count;
+  /*
+   Written by the plugin: why this sample failed; null before the call. Belongs to the plugin, and has to stay
+   valid until the next call for the instance.
+   */
+  struct ProctorString message;
+  /*
+   Written by the plugin: code of the vendor's own for the failure; 0 before the call.
+   */
+  int64_t vendor_code;
 } ProctorBatchSample;
 
 /*
@@ -825,6 +1083,18 @@ typedef struct ProctorBatch {
    */
   size_t sample_count;
   /*
+   Distance of two elements of `samples` in bytes.
+   */
+  size_t sample_size;
+  /*
+   Distance of two elements of the inputs of a sample in bytes.
+   */
+  size_t tensor_size;
+  /*
+   Distance of two elements of the outputs of a sample in bytes.
+   */
+  size_t output_size;
+  /*
    Written by the plugin if it can.
    */
   struct ProctorStamps stamps;
@@ -833,19 +1103,35 @@ typedef struct ProctorBatch {
 /*
  The functions of a plugin. Owned by the plugin, valid for the rest of the process: a plugin is never unloaded.
 
- Life cycle, in this order: describe; open; load_model; create_instance (once for each instance); prepare_samples;
- warm_up; start; execute (or the issue extension) any number of times; flush; stop; release_samples;
- destroy_instance; unload_model; close. From prepare_samples to release_samples may repeat. The host checks all
- values that come back and holds back calls that do not fit the order.
+ Life of a plugin that is given batches:
+
+     describe, extension                            once; nothing is touched
+     open                                           once
+       load_model                                   once at a time
+         create_instance                            for each instance
+           prepare_samples, warm_up, release_samples     to warm up
+           prepare_samples, start                   for each part of a test
+             execute                                any number of times, each instance on its own thread
+           stop, release_samples
+         destroy_instance                           for each instance
+       unload_model
+     close
+
+ The part from create_instance to destroy_instance repeats for each test of a run (first accuracy, then performance).
+ A plugin that is given whole queries is asked for no instances and no warm_up: it warms up in prepare_samples or
+ start, neither of which is timed; issue takes the place of execute, and flush comes before stop.
+ After a call that failed, the calls that end what it began do not come, but those that end what was there before do.
+ The library is never unloaded, and the process may end after close without another call.
 
  Threads. [main thread] is the thread that called open. [instance thread] is one thread for each instance, the same
- for all its calls to execute. [issuing thread] is the thread that issues queries; it may be the main thread.
+ for all its calls to execute. [issuing thread] is a thread that issues queries; it may be the main thread.
  There may be several, which take turns: a plugin is asked for one thing at a time.
  Two calls for one object never run at the same time, except execute of different instances and the issue
  extension beside the completions that it causes.
 
- No function may let an exception or a panic out. Each function that returns a status may write a message to
- `error`, which is never null. Every function is required unless it says "optional".
+ No function may let an exception or a panic out. Each function may write a message to `error`, which is never null.
+ Every function is required unless it says "optional". Calls that end something (release_samples, stop,
+ destroy_instance, unload_model, close) have ended it also where they return a failure, which is reported.
  */
 typedef struct ProctorPlugin {
   /*
@@ -861,18 +1147,13 @@ typedef struct ProctorPlugin {
    */
   uint32_t abi_minor;
   /*
-   Says what the plugin is and can run, without touching a device. [any thread]
+   Says what the plugin is and can run, without touching a device; null is an error. [any thread]
    */
   const struct ProctorManifest *(*describe)(void);
   /*
-   Opens the device or the library below. `options` holds each option that has a value, and is valid for the
-   duration of the call. [main thread]
+   Opens the device or the library below. [main thread]
    */
-  ProctorStatus (*open)(const struct ProctorHost *host,
-                        const struct ProctorOptionValue *options,
-                        size_t option_count,
-                        ProctorBackend **backend,
-                        struct ProctorError *error);
+  ProctorStatus (*open)(const struct ProctorOpenRequest *request, ProctorBackend **backend, struct ProctorError *error);
   /*
    Loads a model, or says UNSUPPORTED with the reason. [main thread]
    */
@@ -891,13 +1172,12 @@ typedef struct ProctorPlugin {
    Announces the samples that will be used next, to be pinned, registered or copied. Optional. [main thread]
    */
   ProctorStatus (*prepare_samples)(ProctorModel *model,
-                                   const struct ProctorPreparedSample *samples,
-                                   size_t sample_count,
+                                   const struct ProctorSampleSet *samples,
                                    struct ProctorError *error);
   /*
-   Ends the use of all prepared samples. Optional. [main thread]
+   Ends the use of all prepared samples: their memory is freed afterwards. Optional. [main thread]
    */
-  void (*release_samples)(ProctorModel *model);
+  ProctorStatus (*release_samples)(ProctorModel *model, struct ProctorError *error);
   /*
    Runs a batch whose outputs are thrown away, before start. Optional: without it the host calls execute.
    [main thread]
@@ -916,7 +1196,7 @@ typedef struct ProctorPlugin {
    Only called where whole queries were issued. Optional. [a thread of its own; no other call for the model or
    its instances comes until it returns, except those to execute that have begun]
    */
-  void (*flush)(ProctorModel *model);
+  ProctorStatus (*flush)(ProctorModel *model, struct ProctorError *error);
   /*
    The timed part is over. Optional. [main thread]
    */
@@ -924,15 +1204,15 @@ typedef struct ProctorPlugin {
   /*
    Ends an instance. [main thread, after the last execute]
    */
-  void (*destroy_instance)(ProctorInstance *instance);
+  ProctorStatus (*destroy_instance)(ProctorInstance *instance, struct ProctorError *error);
   /*
    Unloads a model that has no instances left. [main thread]
    */
-  void (*unload_model)(ProctorModel *model);
+  ProctorStatus (*unload_model)(ProctorModel *model, struct ProctorError *error);
   /*
    Closes a backend that has no models left. [main thread]
    */
-  void (*close)(ProctorBackend *backend);
+  ProctorStatus (*close)(ProctorBackend *backend, struct ProctorError *error);
   /*
    An optional feature by its id, or null if the plugin does not have it. Valid for the rest of the process.
    Optional. [any thread]
@@ -975,7 +1255,7 @@ typedef const struct ProctorPlugin *(*ProctorPluginEntry)(const struct ProctorVe
                                                           struct ProctorError *refusal);
 
 /*
- One sample of a query that is issued to a plugin. This structure never grows.
+ One sample of a query that is issued to a plugin.
  */
 typedef struct ProctorQuerySample {
   /*
@@ -989,6 +1269,28 @@ typedef struct ProctorQuerySample {
 } ProctorQuerySample;
 
 /*
+ A query for a plugin that takes whole queries. Owned by the host, valid for the duration of the call.
+ */
+typedef struct ProctorQuery {
+  /*
+   Size of this structure in bytes, as the host was compiled.
+   */
+  size_t size;
+  /*
+   The samples.
+   */
+  const struct ProctorQuerySample *samples;
+  /*
+   Number of elements of `samples`; at least 1.
+   */
+  size_t sample_count;
+  /*
+   Distance of two elements of `samples` in bytes.
+   */
+  size_t sample_size;
+} ProctorQuery;
+
+/*
  The plugin takes whole queries as LoadGen issues them, and completes them from its own threads in any order by
  ProctorHost.complete. The host then forms no batches.
  */
@@ -998,14 +1300,10 @@ typedef struct ProctorIssue {
    */
   size_t size;
   /*
-   Takes a query. Returns without waiting for its completion; may complete inside the call. The array is valid
-   for the duration of the call. A status other than OK fails every sample that was not yet completed.
-   [issuing thread]
+   Takes a query. Returns without waiting for its completion; may complete inside the call. A status other than OK
+   fails every sample that was not yet completed. [issuing thread]
    */
-  ProctorStatus (*issue)(ProctorModel *model,
-                         const struct ProctorQuerySample *samples,
-                         size_t sample_count,
-                         struct ProctorError *error);
+  ProctorStatus (*issue)(ProctorModel *model, const struct ProctorQuery *query, struct ProctorError *error);
 } ProctorIssue;
 
 /*
@@ -1029,9 +1327,14 @@ typedef struct ProctorVirtualTime {
 } ProctorVirtualTime;
 
 /*
- Where a text goes that the host wants, in one piece or in several. This structure never grows.
+ Where a text goes that the host wants, in one piece or in several. Owned by the host, valid for the duration of the
+ call.
  */
 typedef struct ProctorTextSink {
+  /*
+   Size of this structure in bytes, as the host was compiled.
+   */
+  size_t size;
   /*
    To be passed to `write`.
    */
@@ -1043,7 +1346,7 @@ typedef struct ProctorTextSink {
 } ProctorTextSink;
 
 /*
- The plugin can say in words how a loaded model will run: what it has chosen, from what, and why. Since ABI 1.1.
+ The plugin can say in words how a loaded model will run: what it has chosen, from what, and why.
  */
 typedef struct ProctorExplain {
   /*
@@ -1059,6 +1362,41 @@ typedef struct ProctorExplain {
 
 #endif  /* PROCTOR_PLUGIN_H */
 
+
+/* The ABI is for machines of 64 bits, without packed structures. */
+#define PROCTOR_ASSERT(name, condition) typedef char proctor_assert_##name[(condition) ? 1 : -1]
+PROCTOR_ASSERT(pointer, sizeof(void *) == 8);
+PROCTOR_ASSERT(ProctorString, sizeof(ProctorString) == 16);
+PROCTOR_ASSERT(ProctorError, sizeof(ProctorError) == 40);
+PROCTOR_ASSERT(ProctorModelSupport, sizeof(ProctorModelSupport) == 96);
+PROCTOR_ASSERT(ProctorOptionSpec, sizeof(ProctorOptionSpec) == 104);
+PROCTOR_ASSERT(ProctorManifest, sizeof(ProctorManifest) == 128);
+PROCTOR_ASSERT(ProctorOptionValue, sizeof(ProctorOptionValue) == 56);
+PROCTOR_ASSERT(ProctorTensorSpec, sizeof(ProctorTensorSpec) == 32);
+PROCTOR_ASSERT(ProctorFile, sizeof(ProctorFile) == 32);
+PROCTOR_ASSERT(ProctorOpenRequest, sizeof(ProctorOpenRequest) == 40);
+PROCTOR_ASSERT(ProctorModelRequest, sizeof(ProctorModelRequest) == 136);
+PROCTOR_ASSERT(ProctorPlacement, sizeof(ProctorPlacement) == 32);
+PROCTOR_ASSERT(ProctorTensor, sizeof(ProctorTensor) == 32);
+PROCTOR_ASSERT(ProctorPreparedSample, sizeof(ProctorPreparedSample) == 24);
+PROCTOR_ASSERT(ProctorSampleSet, sizeof(ProctorSampleSet) == 40);
+PROCTOR_ASSERT(ProctorOutput, sizeof(ProctorOutput) == 48);
+PROCTOR_ASSERT(ProctorBatchSample, sizeof(ProctorBatchSample) == 80);
+PROCTOR_ASSERT(ProctorStamps, sizeof(ProctorStamps) == 32);
+PROCTOR_ASSERT(ProctorBatch, sizeof(ProctorBatch) == 80);
+PROCTOR_ASSERT(ProctorQuerySample, sizeof(ProctorQuerySample) == 16);
+PROCTOR_ASSERT(ProctorQuery, sizeof(ProctorQuery) == 32);
+PROCTOR_ASSERT(ProctorResponse, sizeof(ProctorResponse) == 56);
+PROCTOR_ASSERT(ProctorResponses, sizeof(ProctorResponses) == 32);
+PROCTOR_ASSERT(ProctorMetric, sizeof(ProctorMetric) == 56);
+PROCTOR_ASSERT(ProctorProgress, sizeof(ProctorProgress) == 40);
+PROCTOR_ASSERT(ProctorHost, sizeof(ProctorHost) == 104);
+PROCTOR_ASSERT(ProctorVersionRange, sizeof(ProctorVersionRange) == 24);
+PROCTOR_ASSERT(ProctorPlugin, sizeof(ProctorPlugin) == 136);
+PROCTOR_ASSERT(ProctorIssue, sizeof(ProctorIssue) == 16);
+PROCTOR_ASSERT(ProctorVirtualTime, sizeof(ProctorVirtualTime) == 16);
+PROCTOR_ASSERT(ProctorTextSink, sizeof(ProctorTextSink) == 24);
+PROCTOR_ASSERT(ProctorExplain, sizeof(ProctorExplain) == 16);
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -18,7 +18,8 @@
 //! # Choices
 //! - **One table for every language.** With the feature `abi_stable` a Rust plugin also exports the layouts of the
 //!   table's types, from which the host explains a mismatch field by field; everything else goes through the table.
-//! - **Versions grow by sizes.** Structures that may grow begin with their size, and fields are only appended.
+//! - **Versions grow by sizes.** A structure begins with its size, an array has the distance of its elements in the
+//!   structure that carries it, fields are only appended, and both sides read as much as they know ([`versioned`]).
 //!   abi_stable's own rule would refuse every plugin that is older than the host.
 //! - **Nothing unwinds and nothing shares an allocator.** The shims catch panics and return a status; memory is freed
 //!   by the side that made it.
@@ -92,10 +93,11 @@ mod authoring;
 mod manifest;
 mod options;
 mod threads;
+pub mod versioned;
 
 pub use authoring::{
     Batch, BatchSample, Host, Instance, LinkedPlugin, Model, ModelFile, ModelRequest, Placement, Plugin,
-    PluginError, PreparedSample, PreparedTensor, Response, linked_plugins,
+    PluginError, PreparedSample, PreparedTensor, Query, Response, linked_plugins,
 };
 #[cfg(feature = "abi_stable")]
 pub use authoring::{Root, RootModuleRef};

@@ -19,10 +19,25 @@ use crate::place::workspace;
 /// If the file does not compile.
 #[must_use]
 pub fn compile(source: &str, defines: &[&str], folder: &Path, name: &str) -> Option<PathBuf> {
+    compile_against(&header(), source, defines, folder, name)
+}
+
+/// As [`compile`], against the header in another folder.
+///
+/// # Panics
+/// If the file does not compile.
+#[must_use]
+pub fn compile_against(
+    include: &Path,
+    source: &str,
+    defines: &[&str],
+    folder: &Path,
+    name: &str,
+) -> Option<PathBuf> {
     let mut command = Command::new("cc");
     command.args(["-std=c99", "-Wall", "-Wextra", "-Werror"]);
     command.args(defines.iter().map(|define| format!("-D{define}")));
-    build(command, &[source], folder, name)
+    build(command, include, &[source], folder, name)
 }
 
 /// As [`compile`], with a second file that is in C++.
@@ -40,14 +55,25 @@ pub fn compile_with_cpp(
     let mut command = Command::new("c++");
     command.args(defines.iter().map(|define| format!("-D{define}")));
     // The language of each file goes by its ending, but c++ takes all for C++.
-    build(command, &["-xc", source, "-xc++", cpp], folder, name)
+    build(command, &header(), &["-xc", source, "-xc++", cpp], folder, name)
+}
+
+/// The folder of the header.
+fn header() -> PathBuf {
+    workspace().join("plugin-api/include")
 }
 
 /// Builds a library of files and of options that stand among them.
-fn build(mut command: Command, sources: &[&str], folder: &Path, name: &str) -> Option<PathBuf> {
+fn build(
+    mut command: Command,
+    include: &Path,
+    sources: &[&str],
+    folder: &Path,
+    name: &str,
+) -> Option<PathBuf> {
     let library = folder.join(format!("lib{name}_sut.so"));
     let fixtures = workspace().join("tests/fixtures/c");
-    command.args(["-shared", "-fPIC", "-I"]).arg(workspace().join("plugin-api/include"));
+    command.args(["-shared", "-fPIC", "-I"]).arg(include);
     command.arg("-o").arg(&library).args(sources).current_dir(fixtures);
     match command.output() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {

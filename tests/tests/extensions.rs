@@ -1,42 +1,16 @@
 //! The worked examples of `CONTRIBUTING.md`: a copy of the workspace with all of them builds, and has what they add.
-//!
-//! The copy and its target folder are kept between runs, so that only the first one builds everything.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::{
     collections::BTreeMap,
-    env, fs,
+    fs,
     path::{Path, PathBuf},
     process::Command,
 };
 
-use proctor_tests::workspace;
-
-/// Folders at the top of the workspace that are no part of it.
-const FOREIGN: [&str; 3] = ["target", "runs", "datasets/generated"];
-
-/// The contents of all files of the workspace, by path.
-fn files_of_workspace() -> BTreeMap<PathBuf, Vec<u8>> {
-    let (mut files, mut folders) = (BTreeMap::new(), vec![PathBuf::new()]);
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(workspace().join(&folder)).unwrap().map(Result::unwrap) {
-            let path = folder.join(entry.file_name());
-            let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
-            if is_hidden || FOREIGN.iter().any(|foreign| path == Path::new(foreign)) {
-                continue;
-            }
-            if entry.file_type().unwrap().is_dir() {
-                folders.push(path);
-            } else if let Ok(bytes) = fs::read(entry.path()) {
-                // A temporary file of another test may be gone.
-                files.insert(path, bytes);
-            }
-        }
-    }
-    files
-}
+use proctor_tests::{WorkspaceCopy, files_of_workspace, workspace};
 
 /// One block of the document.
 struct Block<'a> {
@@ -82,68 +56,6 @@ fn add(files: &mut BTreeMap<PathBuf, Vec<u8>>, block: &Block<'_>) {
     *bytes = old.replacen(&format!("{line}\n"), &format!("{line}\n{text}"), 1).into_bytes();
 }
 
-/// Makes a folder hold exactly these files. Those that are as they should be stay untouched, for cargo's sake.
-fn write_all(folder: &Path, files: &BTreeMap<PathBuf, Vec<u8>>) {
-    let mut folders = vec![PathBuf::new()];
-    while let Some(below) = folders.pop() {
-        let Ok(entries) = fs::read_dir(folder.join(&below)) else { continue };
-        for entry in entries.map(Result::unwrap) {
-            let path = below.join(entry.file_name());
-            if entry.file_type().unwrap().is_dir() {
-                folders.push(path);
-            } else if !files.contains_key(&path) {
-                fs::remove_file(entry.path()).unwrap();
-            }
-        }
-    }
-    for (path, bytes) in files {
-        let path = folder.join(path);
-        if fs::read(&path).is_ok_and(|found| found == *bytes) {
-            continue;
-        }
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, bytes).unwrap();
-    }
-}
-
-/// Fills the target folder of the copy with the crates from registries that this workspace has built: cargo knows them
-/// again, whereas it builds the crates of the copy anew.
-fn seed(target: &Path, files: &BTreeMap<PathBuf, Vec<u8>>) {
-    if target.exists() {
-        return;
-    }
-    let manifests = files.iter().filter(|(path, _)| path.ends_with("Cargo.toml"));
-    let manifests: Vec<String> =
-        manifests.map(|(_, bytes)| String::from_utf8_lossy(bytes).replace('-', "_")).collect();
-    let is_own = |name: &str| manifests.iter().any(|text| text.contains(&format!("name = \"{name}\"")));
-    let test = env::current_exe().unwrap();
-    let profile = test.ancestors().nth(2).unwrap();
-    for folder in ["deps", "build", ".fingerprint"] {
-        let built = fs::read_dir(profile.join(folder)).unwrap().map(|entry| entry.unwrap().path());
-        let foreign = built.filter(|path| {
-            let name = path.file_name().unwrap().to_string_lossy().replace('-', "_");
-            let name = name.rsplit_once('_').map_or("", |(name, _)| name);
-            let is_program = path.is_file() && path.extension().is_none();
-            !is_program && !is_own(name) && !is_own(name.trim_start_matches("lib"))
-        });
-        let place = target.join("debug").join(folder);
-        fs::create_dir_all(&place).unwrap();
-        // With their times, by which cargo sees that they are fresh.
-        let status = Command::new("cp").arg("-a").args(foreign).arg(place).status().unwrap();
-        assert!(status.success(), "cp: {status}");
-    }
-}
-
-/// Runs cargo in the copy.
-fn cargo(copy: &Path, arguments: &[&str]) {
-    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(arguments).arg("--offline").current_dir(copy);
-    command.env("CARGO_TARGET_DIR", copy.with_file_name("target"));
-    let output = command.output().unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "cargo {}\n{stderr}", arguments.join(" "));
-}
-
 #[test]
 fn the_worked_examples_work_by_their_own_files_alone() {
     let document = fs::read_to_string(workspace().join("CONTRIBUTING.md")).unwrap();
@@ -161,13 +73,11 @@ fn the_worked_examples_work_by_their_own_files_alone() {
     ] {
         assert!(blocks.iter().any(|block| block.file.starts_with(room)), "no example in {room}");
     }
-    let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join("extensions/workspace");
-    write_all(&copy, &files);
-    seed(&copy.with_file_name("target"), &files);
+    let copy = WorkspaceCopy::write(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("extensions"), &files);
 
-    cargo(&copy, &["build", "--quiet", "--package", "proctor-tests", "--example", "mini_run"]);
-    let output = Command::new(copy.with_file_name("target").join("debug/examples/mini_run"))
-        .args(["coins", copy.join("datasets").to_str().unwrap(), "eager", "note", "v6.0"])
+    copy.cargo(&["build", "--quiet", "--package", "proctor-tests", "--example", "mini_run"]);
+    let output = Command::new(copy.target().join("debug/examples/mini_run"))
+        .args(["coins", copy.workspace().join("datasets").to_str().unwrap(), "eager", "note", "v6.0"])
         .output()
         .unwrap();
     let printed = String::from_utf8(output.stdout).unwrap();
@@ -178,5 +88,5 @@ fn the_worked_examples_work_by_their_own_files_alone() {
          flag --note TEXT: A note for the reader of the result [default: no note]\n"
     );
     // The program with its plugin would take minutes to build; that its commands fit together is checked.
-    cargo(&copy, &["check", "--quiet", "--package", "host", "--bin", "host"]);
+    copy.cargo(&["check", "--quiet", "--package", "host", "--bin", "host"]);
 }

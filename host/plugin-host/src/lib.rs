@@ -65,7 +65,7 @@ mod tests;
 pub use call::Call;
 pub use error::PluginHostError;
 pub use guard::{
-    activity::{CallUnderWay, calls_under_way},
+    activity::{CallUnderWay, calls_under_way, progress_count},
     crash,
     last_words::{drop_last_words, set_last_words},
     process::{self, EXIT_PLUGIN_CRASHED},
@@ -84,6 +84,8 @@ pub use objects::{
 pub use search_path::{PluginLocation, SearchPath};
 pub use services::{
     context::HostServices,
+    failures::SampleFailure,
     faults::{PluginFault, RepeatedFault},
     host_side::HostSide,
+    metric::PluginMetric,
 };

@@ -25,7 +25,7 @@ use crate::{
     observer::Observer,
     overhead::floor::Floor,
     performance_runs::PerformanceRuns,
-    result::{PluginPart, RunResult, Tests, verdict::verdict},
+    result::{PluginPart, RunResult, Tests, metric_parts, verdict::verdict},
 };
 
 /// Name of the file with everything about a run.
@@ -108,7 +108,7 @@ impl Case {
     pub(crate) fn conclude(mut self, faults: Vec<Fault>) -> Result<RunResult, HostError> {
         let mut faults = faults;
         faults.extend(Fault::noticed(self.host_side));
-        let metrics = self.plugin.metrics.as_ref().map(|_| self.host_side.metrics());
+        let metrics = self.plugin.metrics.as_ref().map(|_| metric_parts(self.host_side.metrics()));
         self.plugin.metrics = metrics;
         let observer = Arc::clone(&self.observer);
         if let Some(test) = self.performance_runs.tests.last_mut().or(self.accuracy_run.as_mut()) {

@@ -1,10 +1,29 @@
-//! Versions, strings, status codes and error messages.
+//! Versions, limits, strings, status codes and error messages.
 
 /// Major version of the ABI. A different major means a different, incompatible table.
 pub const PROCTOR_ABI_MAJOR: u32 = 1;
 
-/// Minor version of the ABI. A higher minor only appends fields and adds extensions.
-pub const PROCTOR_ABI_MINOR: u32 = 1;
+/// Minor version of the ABI. A higher minor only appends fields and adds functions, extensions and codes.
+pub const PROCTOR_ABI_MINOR: u32 = 0;
+
+/// Largest size of a structure, and of an element of an array, in bytes.
+pub const PROCTOR_STRUCTURE_SIZE_MAX: usize = 64 << 10;
+/// Largest number of elements of an array of the manifest.
+pub const PROCTOR_LIST_COUNT_MAX: usize = 64 << 10;
+/// Longest text of the manifest, in bytes.
+pub const PROCTOR_TEXT_LENGTH_MAX: usize = 1 << 20;
+/// Longest name of a plugin, model, precision, device or option, in bytes.
+pub const PROCTOR_NAME_LENGTH_MAX: usize = 128;
+/// Largest number of responses of one call.
+pub const PROCTOR_RESPONSE_COUNT_MAX: usize = 1 << 28;
+/// Longest message of an error, of a failed sample, or in the log, in bytes; the rest is cut off.
+pub const PROCTOR_MESSAGE_LENGTH_MAX: usize = 64 << 10;
+/// Longest name of a metric, in bytes of printable ASCII.
+pub const PROCTOR_METRIC_NAME_LENGTH_MAX: usize = 128;
+/// Largest number of metrics of a plugin.
+pub const PROCTOR_METRIC_COUNT_MAX: usize = 4096;
+/// Alignment of each input and output tensor of a sample in host memory, in bytes.
+pub const PROCTOR_TENSOR_ALIGNMENT: usize = 64;
 
 /// UTF-8 text that is borrowed: it stays the property of the side that made it.
 ///
@@ -41,23 +60,27 @@ pub const PROCTOR_STATUS_DEVICE_LOST: i32 = 6;
 pub const PROCTOR_STATUS_CANCELLED: i32 = 7;
 /// The plugin panicked or threw, and caught it at the boundary.
 pub const PROCTOR_STATUS_PANICKED: i32 = 8;
-/// A bounded queue is full; try again later.
+/// A bounded queue is full. A query that was refused so is issued again; elsewhere it is a failure.
 pub const PROCTOR_STATUS_BUSY: i32 = 9;
 /// A defect of the plugin itself.
 pub const PROCTOR_STATUS_INTERNAL: i32 = 10;
 
 /// Room for a message that explains a status other than OK.
 ///
-/// The caller owns it; it is valid for the duration of the call. The callee writes at most `capacity` bytes of UTF-8
-/// to `message` (no terminating zero is needed) and their number to `length`. This structure never grows.
+/// The host owns it; it is valid for the duration of the call. The plugin writes at most `capacity` bytes of UTF-8
+/// to `message` (no terminating zero is needed) and their number to `length`.
 #[repr(C)]
 #[derive(Debug)]
 #[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
 pub struct ProctorError {
+    /// Size of this structure in bytes, as the host was compiled.
+    pub size: usize,
     /// Where to write the message.
     pub message: *mut u8,
     /// How many bytes fit.
     pub capacity: usize,
     /// How many bytes were written; 0 before the call.
     pub length: usize,
+    /// Code of the vendor's own, such as that of its driver; 0 for none.
+    pub vendor_code: i64,
 }

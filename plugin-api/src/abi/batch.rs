@@ -6,9 +6,8 @@ use super::basic::ProctorString;
 
 /// A view of one input tensor of one sample.
 ///
-/// The bytes belong to the host, are aligned to 64, are row-major without gaps, and stay where they are from
-/// ProctorPlugin.prepare_samples to ProctorPlugin.release_samples, so a plugin may pin or register them.
-/// This structure never grows.
+/// The bytes belong to the host, are aligned to PROCTOR_TENSOR_ALIGNMENT, are row-major without gaps, and stay where
+/// they are from ProctorPlugin.prepare_samples to ProctorPlugin.release_samples, so a plugin may pin or register them.
 #[repr(C)]
 #[derive(Debug)]
 #[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
@@ -25,7 +24,7 @@ pub struct ProctorTensor {
     pub element_type: u32,
 }
 
-/// One sample that will be used between prepare_samples and release_samples. This structure never grows.
+/// One sample that will be used between prepare_samples and release_samples.
 #[repr(C)]
 #[derive(Debug)]
 #[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
@@ -38,16 +37,34 @@ pub struct ProctorPreparedSample {
     pub input_count: usize,
 }
 
+/// The samples that will be used next. Valid until release_samples, with all that it points to.
+#[repr(C)]
+#[derive(Debug)]
+#[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
+pub struct ProctorSampleSet {
+    /// Size of this structure in bytes, as the host was compiled.
+    pub size: usize,
+    /// The samples, by ascending index, each once.
+    pub samples: *const ProctorPreparedSample,
+    /// Number of elements of `samples`.
+    pub sample_count: usize,
+    /// Distance of two elements of `samples` in bytes.
+    pub sample_size: usize,
+    /// Distance of two elements of the inputs of a sample in bytes.
+    pub tensor_size: usize,
+}
+
 /// Where one output tensor of one sample goes.
 ///
 /// Either the plugin writes up to `capacity_bytes` to `data`, or it lends memory of its own: it sets `lent`,
 /// `release` and `private_data`, and the host calls `release(private_data)` exactly once when it has read the bytes.
-/// In both cases the plugin sets `size_bytes`. This structure never grows.
+/// In both cases the plugin sets `size_bytes`: to `capacity_bytes`, which is the size of the declared shape; only the
+/// last output of a model whose request says PROCTOR_REQUEST_LAST_OUTPUT_VARIES may have fewer elements.
 #[repr(C)]
 #[derive(Debug)]
 #[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
 pub struct ProctorOutput {
-    /// Memory of the host, aligned to 4 at least.
+    /// Memory of the host, aligned to PROCTOR_TENSOR_ALIGNMENT.
     pub data: *mut c_void,
     /// How many bytes fit.
     pub capacity_bytes: usize,
@@ -61,7 +78,7 @@ pub struct ProctorOutput {
     pub private_data: *mut c_void,
 }
 
-/// One sample of a batch. This structure never grows.
+/// One sample of a batch.
 #[repr(C)]
 #[derive(Debug)]
 #[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
@@ -82,6 +99,11 @@ pub struct ProctorBatchSample {
     pub status: i32,
     /// Written by the plugin: number of output tokens; 0 where tokens have no meaning.
     pub token_count: u32,
+    /// Written by the plugin: why this sample failed; null before the call. Belongs to the plugin, and has to stay
+    /// valid until the next call for the instance.
+    pub message: ProctorString,
+    /// Written by the plugin: code of the vendor's own for the failure; 0 before the call.
+    pub vendor_code: i64,
 }
 
 /// Instants of one batch, in the time of ProctorHost.now_ns; 0 where the plugin has no such instant.
@@ -111,11 +133,17 @@ pub struct ProctorBatch {
     pub samples: *mut ProctorBatchSample,
     /// Number of elements of `samples`; at least 1.
     pub sample_count: usize,
+    /// Distance of two elements of `samples` in bytes.
+    pub sample_size: usize,
+    /// Distance of two elements of the inputs of a sample in bytes.
+    pub tensor_size: usize,
+    /// Distance of two elements of the outputs of a sample in bytes.
+    pub output_size: usize,
     /// Written by the plugin if it can.
     pub stamps: ProctorStamps,
 }
 
-/// One sample of a query that is issued to a plugin. This structure never grows.
+/// One sample of a query that is issued to a plugin.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 #[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
@@ -126,10 +154,24 @@ pub struct ProctorQuerySample {
     pub index: u64,
 }
 
-/// The answer to one issued sample. The data belong to the plugin and are read before the call returns.
-/// This structure never grows.
+/// A query for a plugin that takes whole queries. Owned by the host, valid for the duration of the call.
 #[repr(C)]
 #[derive(Debug)]
+#[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
+pub struct ProctorQuery {
+    /// Size of this structure in bytes, as the host was compiled.
+    pub size: usize,
+    /// The samples.
+    pub samples: *const ProctorQuerySample,
+    /// Number of elements of `samples`; at least 1.
+    pub sample_count: usize,
+    /// Distance of two elements of `samples` in bytes.
+    pub sample_size: usize,
+}
+
+/// The answer to one issued sample. The data belong to the plugin and are read before the call returns.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
 #[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
 pub struct ProctorResponse {
     /// The id that the sample was issued with.
@@ -144,4 +186,21 @@ pub struct ProctorResponse {
     pub token_count: u32,
     /// Why the sample failed; may be null.
     pub message: ProctorString,
+    /// Code of the vendor's own for the failure; 0 for none.
+    pub vendor_code: i64,
+}
+
+/// Answers that are handed over at one instant. Owned by the plugin, valid for the duration of the call.
+#[repr(C)]
+#[derive(Debug)]
+#[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
+pub struct ProctorResponses {
+    /// Size of this structure in bytes, as the plugin was compiled.
+    pub size: usize,
+    /// The answers.
+    pub responses: *const ProctorResponse,
+    /// Number of elements of `responses`; at most PROCTOR_RESPONSE_COUNT_MAX.
+    pub response_count: usize,
+    /// Distance of two elements of `responses` in bytes.
+    pub response_size: usize,
 }

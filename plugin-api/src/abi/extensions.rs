@@ -6,7 +6,7 @@ use std::ffi::c_void;
 
 use super::{
     basic::{ProctorError, ProctorStatus, ProctorString},
-    batch::{ProctorBatch, ProctorQuerySample},
+    batch::{ProctorBatch, ProctorQuery},
     plugin::{ProctorInstance, ProctorModel},
 };
 
@@ -27,14 +27,12 @@ pub const PROCTOR_EXTENSION_EXPLAIN: &str = "proctor.explain/1";
 pub struct ProctorIssue {
     /// Size of this structure in bytes, as the plugin was compiled.
     pub size: usize,
-    /// Takes a query. Returns without waiting for its completion; may complete inside the call. The array is valid
-    /// for the duration of the call. A status other than OK fails every sample that was not yet completed.
-    /// [issuing thread]
+    /// Takes a query. Returns without waiting for its completion; may complete inside the call. A status other than OK
+    /// fails every sample that was not yet completed. [issuing thread]
     pub issue: Option<
         unsafe extern "C" fn(
             model: *mut ProctorModel,
-            samples: *const ProctorQuerySample,
-            sample_count: usize,
+            query: *const ProctorQuery,
             error: *mut ProctorError,
         ) -> ProctorStatus,
     >,
@@ -61,18 +59,21 @@ pub struct ProctorVirtualTime {
     >,
 }
 
-/// Where a text goes that the host wants, in one piece or in several. This structure never grows.
+/// Where a text goes that the host wants, in one piece or in several. Owned by the host, valid for the duration of the
+/// call.
 #[repr(C)]
 #[derive(Debug)]
 #[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
 pub struct ProctorTextSink {
+    /// Size of this structure in bytes, as the host was compiled.
+    pub size: usize,
     /// To be passed to `write`.
     pub context: *mut c_void,
     /// Copies a piece of text. [the thread that was given the structure, during the call that it was given to]
     pub write: Option<unsafe extern "C" fn(context: *mut c_void, text: ProctorString)>,
 }
 
-/// The plugin can say in words how a loaded model will run: what it has chosen, from what, and why. Since ABI 1.1.
+/// The plugin can say in words how a loaded model will run: what it has chosen, from what, and why.
 #[repr(C)]
 #[derive(Debug)]
 #[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]

@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use super::{basic::ProctorString, batch::ProctorResponse};
+use super::{basic::ProctorString, batch::ProctorResponses};
 
 /// Something is broken.
 pub const PROCTOR_LOG_ERROR: u32 = 1;
@@ -14,6 +14,38 @@ pub const PROCTOR_LOG_INFO: u32 = 3;
 pub const PROCTOR_LOG_DEBUG: u32 = 4;
 /// Everything.
 pub const PROCTOR_LOG_TRACE: u32 = 5;
+
+/// A figure of a plugin. Owned by the plugin, valid for the duration of the call.
+#[repr(C)]
+#[derive(Debug)]
+#[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
+pub struct ProctorMetric {
+    /// Size of this structure in bytes, as the plugin was compiled.
+    pub size: usize,
+    /// Name in printable ASCII, such as `gpu_power`; at most PROCTOR_METRIC_NAME_LENGTH_MAX bytes.
+    pub name: ProctorString,
+    /// Unit, such as `W`; null for a count or a ratio. The unit of a name never changes.
+    pub unit: ProctorString,
+    /// The value; finite.
+    pub value: f64,
+    /// When it was so, in the time of ProctorHost.now_ns; 0 for now.
+    pub at_ns: u64,
+}
+
+/// How far a long call has come. Owned by the plugin, valid for the duration of the call.
+#[repr(C)]
+#[derive(Debug)]
+#[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
+pub struct ProctorProgress {
+    /// Size of this structure in bytes, as the plugin was compiled.
+    pub size: usize,
+    /// How much is done, in a unit of the plugin's own.
+    pub done: u64,
+    /// How much there is to do, in the same unit; 0 if that is not known.
+    pub total: u64,
+    /// The work at hand, such as `compiling the engine`; may be null.
+    pub task: ProctorString,
+}
 
 /// Services of the host. Owned by the host, valid from ProctorPlugin.open to the end of the process.
 ///
@@ -40,15 +72,15 @@ pub struct ProctorHost {
     pub now_ns: Option<unsafe extern "C" fn(context: *mut c_void) -> u64>,
     /// Completes issued samples, each exactly once, all at the instant of the call. Only for samples that came by
     /// the issue extension. Wait-free. [any thread]
-    pub complete: Option<
-        unsafe extern "C" fn(context: *mut c_void, responses: *const ProctorResponse, response_count: usize),
-    >,
-    /// Reports the first token of issued or executing samples. Does not complete them. Wait-free. [any thread]
-    pub first_token: Option<
-        unsafe extern "C" fn(context: *mut c_void, responses: *const ProctorResponse, response_count: usize),
-    >,
-    /// Adds a figure to the result under a name, such as `gpu_power_w`; the last value counts. [any thread]
-    pub metric: Option<unsafe extern "C" fn(context: *mut c_void, name: ProctorString, value: f64)>,
+    pub complete: Option<unsafe extern "C" fn(context: *mut c_void, responses: *const ProctorResponses)>,
+    /// Reports the first token of issued or executing samples, with its bytes in `data`. Does not complete them; their
+    /// status, message and number of tokens are not read. Wait-free. [any thread]
+    pub first_token: Option<unsafe extern "C" fn(context: *mut c_void, responses: *const ProctorResponses)>,
+    /// Adds a figure to the result. Not for the timed path. [any thread]
+    pub metric: Option<unsafe extern "C" fn(context: *mut c_void, metric: *const ProctorMetric)>,
+    /// Says that a long call is getting on, so that it is not taken for one that hangs: a call outside of the timed
+    /// part may take as long as it likes if it says so at least each second or so. [any thread]
+    pub progress: Option<unsafe extern "C" fn(context: *mut c_void, progress: *const ProctorProgress)>,
     /// Not 0 once the host wants all work to end soon. [any thread]
     pub is_cancelled: Option<unsafe extern "C" fn(context: *mut c_void) -> u32>,
     /// A folder for compiled kernels and tuning results that outlives the run, or a null string if there is none.

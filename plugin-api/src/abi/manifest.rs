@@ -118,7 +118,7 @@ pub struct ProctorManifest {
     pub option_count: usize,
 }
 
-/// The value of one option, checked by the host against its ProctorOptionSpec. This structure never grows.
+/// The value of one option, checked by the host against its ProctorOptionSpec.
 #[repr(C)]
 #[derive(Debug)]
 #[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]

@@ -22,8 +22,22 @@ pub const PROCTOR_ELEMENT_I32: u32 = 8;
 pub const PROCTOR_ELEMENT_I64: u32 = 9;
 /// One byte, 0 or 1.
 pub const PROCTOR_ELEMENT_BOOL: u32 = 10;
+/// Unsigned 16-bit integer.
+pub const PROCTOR_ELEMENT_U16: u32 = 11;
+/// Unsigned 32-bit integer.
+pub const PROCTOR_ELEMENT_U32: u32 = 12;
+/// Unsigned 64-bit integer.
+pub const PROCTOR_ELEMENT_U64: u32 = 13;
+/// Eight bits with 4 of exponent and 3 of mantissa (OCP OFP8 E4M3).
+pub const PROCTOR_ELEMENT_F8_E4M3: u32 = 14;
+/// Eight bits with 5 of exponent and 2 of mantissa (OCP OFP8 E5M2).
+pub const PROCTOR_ELEMENT_F8_E5M2: u32 = 15;
+/// Signed 4-bit integers, two in a byte, the first in its lower half; the last dimension is even.
+pub const PROCTOR_ELEMENT_I4: u32 = 16;
+/// Unsigned 4-bit integers, two in a byte, the first in its lower half; the last dimension is even.
+pub const PROCTOR_ELEMENT_U4: u32 = 17;
 
-/// Name, type and shape of one tensor of one sample; there is no batch dimension. This structure never grows.
+/// Name, type and shape of one tensor of one sample; there is no batch dimension.
 #[repr(C)]
 #[derive(Debug)]
 #[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
@@ -38,7 +52,7 @@ pub struct ProctorTensorSpec {
     pub element_type: u32,
 }
 
-/// One file of a model. This structure never grows.
+/// One file of a model.
 #[repr(C)]
 #[derive(Debug)]
 #[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
@@ -48,6 +62,9 @@ pub struct ProctorFile {
     /// Absolute path; the host has verified its checksum.
     pub path: ProctorString,
 }
+
+/// Of the last output a sample may have fewer elements than its shape says, such as the tokens of an answer.
+pub const PROCTOR_REQUEST_LAST_OUTPUT_VARIES: u32 = 1;
 
 /// Which model to load, and how it will be used. Valid for the duration of the call.
 #[repr(C)]
@@ -66,6 +83,8 @@ pub struct ProctorModelRequest {
     pub files: *const ProctorFile,
     /// Number of elements of `files`.
     pub file_count: usize,
+    /// Distance of two elements of `files` in bytes.
+    pub file_size: usize,
     /// The tensors of one sample that the host will hand in, in order.
     pub inputs: *const ProctorTensorSpec,
     /// Number of elements of `inputs`.
@@ -74,14 +93,16 @@ pub struct ProctorModelRequest {
     pub outputs: *const ProctorTensorSpec,
     /// Number of elements of `outputs`.
     pub output_count: usize,
+    /// Distance of two elements of `inputs`, and of `outputs`, in bytes.
+    pub tensor_spec_size: usize,
     /// One PROCTOR_SCENARIO bit.
     pub scenario: u32,
     /// Largest batch that will be asked for.
     pub batch_size_max: u32,
-    /// Number of instances that will be created.
+    /// Number of instances that will be created; 0 for a model that will be given whole queries.
     pub instance_count: u32,
-    /// Zero.
-    pub reserved: u32,
+    /// Set of PROCTOR_REQUEST bits.
+    pub flags: u32,
 }
 
 /// Hints for one instance.

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use super::{
     basic::{ProctorError, ProctorStatus, ProctorString},
-    batch::{ProctorBatch, ProctorPreparedSample},
+    batch::{ProctorBatch, ProctorSampleSet},
     host::ProctorHost,
     manifest::{ProctorManifest, ProctorOptionValue},
     model::{ProctorModelRequest, ProctorPlacement},
@@ -31,6 +31,23 @@ opaque! {
     ProctorInstance
 }
 
+/// The host and the options that a plugin is opened with. Valid for the duration of the call, but for `host`.
+#[repr(C)]
+#[derive(Debug)]
+#[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
+pub struct ProctorOpenRequest {
+    /// Size of this structure in bytes, as the host was compiled.
+    pub size: usize,
+    /// The services of the host; valid to the end of the process.
+    pub host: *const ProctorHost,
+    /// Each option that has a value; may be null if there are none.
+    pub options: *const ProctorOptionValue,
+    /// Number of elements of `options`.
+    pub option_count: usize,
+    /// Distance of two elements of `options` in bytes.
+    pub option_size: usize,
+}
+
 /// The range of ABI versions that a host speaks.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
@@ -50,19 +67,35 @@ pub struct ProctorVersionRange {
 
 /// The functions of a plugin. Owned by the plugin, valid for the rest of the process: a plugin is never unloaded.
 ///
-/// Life cycle, in this order: describe; open; load_model; create_instance (once for each instance); prepare_samples;
-/// warm_up; start; execute (or the issue extension) any number of times; flush; stop; release_samples;
-/// destroy_instance; unload_model; close. From prepare_samples to release_samples may repeat. The host checks all
-/// values that come back and holds back calls that do not fit the order.
+/// Life of a plugin that is given batches:
+///
+///     describe, extension                            once; nothing is touched
+///     open                                           once
+///       load_model                                   once at a time
+///         create_instance                            for each instance
+///           prepare_samples, warm_up, release_samples     to warm up
+///           prepare_samples, start                   for each part of a test
+///             execute                                any number of times, each instance on its own thread
+///           stop, release_samples
+///         destroy_instance                           for each instance
+///       unload_model
+///     close
+///
+/// The part from create_instance to destroy_instance repeats for each test of a run (first accuracy, then performance).
+/// A plugin that is given whole queries is asked for no instances and no warm_up: it warms up in prepare_samples or
+/// start, neither of which is timed; issue takes the place of execute, and flush comes before stop.
+/// After a call that failed, the calls that end what it began do not come, but those that end what was there before do.
+/// The library is never unloaded, and the process may end after close without another call.
 ///
 /// Threads. [main thread] is the thread that called open. [instance thread] is one thread for each instance, the same
-/// for all its calls to execute. [issuing thread] is the thread that issues queries; it may be the main thread.
+/// for all its calls to execute. [issuing thread] is a thread that issues queries; it may be the main thread.
 /// There may be several, which take turns: a plugin is asked for one thing at a time.
 /// Two calls for one object never run at the same time, except execute of different instances and the issue
 /// extension beside the completions that it causes.
 ///
-/// No function may let an exception or a panic out. Each function that returns a status may write a message to
-/// `error`, which is never null. Every function is required unless it says "optional".
+/// No function may let an exception or a panic out. Each function may write a message to `error`, which is never null.
+/// Every function is required unless it says "optional". Calls that end something (release_samples, stop,
+/// destroy_instance, unload_model, close) have ended it also where they return a failure, which is reported.
 #[repr(C)]
 #[derive(Debug)]
 #[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
@@ -73,15 +106,12 @@ pub struct ProctorPlugin {
     pub abi_major: u32,
     /// Minor version of the ABI that this table follows.
     pub abi_minor: u32,
-    /// Says what the plugin is and can run, without touching a device. [any thread]
+    /// Says what the plugin is and can run, without touching a device; null is an error. [any thread]
     pub describe: Option<unsafe extern "C" fn() -> *const ProctorManifest>,
-    /// Opens the device or the library below. `options` holds each option that has a value, and is valid for the
-    /// duration of the call. [main thread]
+    /// Opens the device or the library below. [main thread]
     pub open: Option<
         unsafe extern "C" fn(
-            host: *const ProctorHost,
-            options: *const ProctorOptionValue,
-            option_count: usize,
+            request: *const ProctorOpenRequest,
             backend: *mut *mut ProctorBackend,
             error: *mut ProctorError,
         ) -> ProctorStatus,
@@ -108,13 +138,13 @@ pub struct ProctorPlugin {
     pub prepare_samples: Option<
         unsafe extern "C" fn(
             model: *mut ProctorModel,
-            samples: *const ProctorPreparedSample,
-            sample_count: usize,
+            samples: *const ProctorSampleSet,
             error: *mut ProctorError,
         ) -> ProctorStatus,
     >,
-    /// Ends the use of all prepared samples. Optional. [main thread]
-    pub release_samples: Option<unsafe extern "C" fn(model: *mut ProctorModel)>,
+    /// Ends the use of all prepared samples: their memory is freed afterwards. Optional. [main thread]
+    pub release_samples:
+        Option<unsafe extern "C" fn(model: *mut ProctorModel, error: *mut ProctorError) -> ProctorStatus>,
     /// Runs a batch whose outputs are thrown away, before start. Optional: without it the host calls execute.
     /// [main thread]
     pub warm_up: Option<
@@ -138,16 +168,21 @@ pub struct ProctorPlugin {
     /// No more queries will be issued in this phase: complete what waits. May return before or after that is done.
     /// Only called where whole queries were issued. Optional. [a thread of its own; no other call for the model or
     /// its instances comes until it returns, except those to execute that have begun]
-    pub flush: Option<unsafe extern "C" fn(model: *mut ProctorModel)>,
+    pub flush:
+        Option<unsafe extern "C" fn(model: *mut ProctorModel, error: *mut ProctorError) -> ProctorStatus>,
     /// The timed part is over. Optional. [main thread]
     pub stop:
         Option<unsafe extern "C" fn(model: *mut ProctorModel, error: *mut ProctorError) -> ProctorStatus>,
     /// Ends an instance. [main thread, after the last execute]
-    pub destroy_instance: Option<unsafe extern "C" fn(instance: *mut ProctorInstance)>,
+    pub destroy_instance: Option<
+        unsafe extern "C" fn(instance: *mut ProctorInstance, error: *mut ProctorError) -> ProctorStatus,
+    >,
     /// Unloads a model that has no instances left. [main thread]
-    pub unload_model: Option<unsafe extern "C" fn(model: *mut ProctorModel)>,
+    pub unload_model:
+        Option<unsafe extern "C" fn(model: *mut ProctorModel, error: *mut ProctorError) -> ProctorStatus>,
     /// Closes a backend that has no models left. [main thread]
-    pub close: Option<unsafe extern "C" fn(backend: *mut ProctorBackend)>,
+    pub close:
+        Option<unsafe extern "C" fn(backend: *mut ProctorBackend, error: *mut ProctorError) -> ProctorStatus>,
     /// An optional feature by its id, or null if the plugin does not have it. Valid for the rest of the process.
     /// Optional. [any thread]
     pub extension: Option<unsafe extern "C" fn(id: ProctorString) -> *const c_void>,

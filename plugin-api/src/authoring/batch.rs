@@ -1,23 +1,42 @@
 //! A batch as an instance sees it: inputs to read, outputs to write.
 
-use std::{ffi::c_void, slice};
+use std::{cell::RefCell, ffi::c_void, marker::PhantomData, ptr, slice};
 
 use proctor_vocabulary::{ResponseId, SampleIndex, SampleStatus};
 
-use super::{error::PluginError, raw::check_size};
-use crate::abi;
+use super::{
+    error::PluginError,
+    raw::{elements, slice_of, structure, text},
+};
+use crate::{abi, versioned::Elements};
 
 /// A batch for one call of [`Instance::execute`](crate::Instance::execute).
 #[derive(Debug)]
 pub struct Batch<'a> {
-    samples: &'a mut [abi::ProctorBatchSample],
-    stamps: &'a mut abi::ProctorStamps,
+    samples: Elements<'a, abi::ProctorBatchSample>,
+    sizes: Sizes,
+    stamps: *mut abi::ProctorStamps,
 }
 
 /// One sample of a batch.
 #[derive(Debug)]
 pub struct BatchSample<'a> {
-    raw: &'a mut abi::ProctorBatchSample,
+    /// Its fields of ABI 1.0 are there.
+    raw: *mut abi::ProctorBatchSample,
+    sizes: Sizes,
+    batch: PhantomData<&'a mut ()>,
+}
+
+/// Distances of the tensors and of the outputs of a sample, in bytes.
+#[derive(Debug, Clone, Copy)]
+struct Sizes {
+    tensor: usize,
+    output: usize,
+}
+
+thread_local! {
+    /// Texts about failed samples of the latest batch of this thread, for the host to read after the call.
+    static MESSAGES: RefCell<Vec<Box<str>>> = const { RefCell::new(Vec::new()) };
 }
 
 impl<'a> Batch<'a> {
@@ -25,14 +44,16 @@ impl<'a> Batch<'a> {
     /// `raw` is null or points to a batch that is valid, and used by no other code, for `'a`.
     pub(super) unsafe fn read(raw: *mut abi::ProctorBatch) -> Result<Self, PluginError> {
         // SAFETY: `raw` is null or a batch of the host, which no other code uses for `'a`.
-        let raw = unsafe { raw.as_mut() }.ok_or_else(|| PluginError::invalid_argument("batch is null"))?;
-        check_size("ProctorBatch", raw.size, size_of::<abi::ProctorBatch>())?;
-        if raw.samples.is_null() || raw.sample_count == 0 {
+        let batch = unsafe { structure(raw) }?;
+        if batch.sample_count == 0 {
             return Err(PluginError::invalid_argument("the batch has no samples"));
         }
-        // SAFETY: the ABI says that `samples` points to `sample_count` samples that the callee may write.
-        let samples = unsafe { slice::from_raw_parts_mut(raw.samples, raw.sample_count) };
-        Ok(Self { samples, stamps: &mut raw.stamps })
+        let samples = elements(batch.samples, batch.sample_count, batch.sample_size)?;
+        MESSAGES.with_borrow_mut(Vec::clear);
+        // SAFETY: the batch is as large as in ABI 1.0, which has this field, as `structure` checked.
+        let stamps = unsafe { &raw mut (*raw).stamps };
+        let sizes = Sizes { tensor: batch.tensor_size, output: batch.output_size };
+        Ok(Self { samples, sizes, stamps })
     }
 
     /// Number of samples; at least 1.
@@ -46,12 +67,17 @@ impl<'a> Batch<'a> {
     /// # Panics
     /// If `position` is not below [`sample_count`](Batch::sample_count).
     pub fn sample(&mut self, position: usize) -> BatchSample<'_> {
-        BatchSample { raw: &mut self.samples[position] }
+        self.at(position)
     }
 
     /// All samples, each usable beside the others.
     pub fn samples(&mut self) -> impl ExactSizeIterator<Item = BatchSample<'_>> {
-        self.samples.iter_mut().map(|raw| BatchSample { raw })
+        (0..self.sample_count()).map(|position| self.at(position))
+    }
+
+    /// A sample, to read it, or to write it by the one who has `&mut self`.
+    fn at(&self, position: usize) -> BatchSample<'_> {
+        BatchSample { raw: self.samples.pointer(position), sizes: self.sizes, batch: PhantomData }
     }
 
     /// The bytes of input tensor `input` of the sample at `position`.
@@ -60,7 +86,7 @@ impl<'a> Batch<'a> {
     /// If there is no such sample or input.
     #[must_use]
     pub fn input(&self, position: usize, input: usize) -> &[u8] {
-        input_of(&self.samples[position], input)
+        self.at(position).bytes(input)
     }
 
     /// The same as `f32` values.
@@ -74,21 +100,24 @@ impl<'a> Batch<'a> {
 
     /// Says when the batch moved and computed, in the time of [`Host::now_ns`](crate::Host::now_ns).
     pub fn set_stamps(&mut self, stamps: abi::ProctorStamps) {
-        *self.stamps = stamps;
+        // SAFETY: the host's batch has room for them, which this plugin alone uses during the call.
+        unsafe { self.stamps.write(stamps) }
     }
 }
 
-impl BatchSample<'_> {
+impl<'a> BatchSample<'a> {
     /// Identity of the issued sample, for [`Host::first_token`](crate::Host::first_token).
     #[must_use]
     pub fn id(&self) -> ResponseId {
-        ResponseId(self.raw.id)
+        // SAFETY: a field of ABI 1.0 of a sample that the host keeps for the call.
+        ResponseId(unsafe { (*self.raw).id })
     }
 
     /// Position in the query sample library.
     #[must_use]
     pub fn index(&self) -> SampleIndex {
-        SampleIndex(self.raw.index)
+        // SAFETY: a field of ABI 1.0 of a sample that the host keeps for the call.
+        SampleIndex(unsafe { (*self.raw).index })
     }
 
     /// The bytes of an input tensor.
@@ -97,7 +126,7 @@ impl BatchSample<'_> {
     /// If there is no such input.
     #[must_use]
     pub fn input(&self, input: usize) -> &[u8] {
-        input_of(self.raw, input)
+        self.bytes(input)
     }
 
     /// The same as `f32` values.
@@ -106,13 +135,26 @@ impl BatchSample<'_> {
     /// If there is no such input, or it is not made of `f32` values.
     #[must_use]
     pub fn input_f32(&self, input: usize) -> &[f32] {
-        as_f32(self.input(input))
+        as_f32(self.bytes(input))
+    }
+
+    /// Extent of each dimension of an input tensor of this sample; that of the request, unless the model takes samples
+    /// whose shapes differ.
+    ///
+    /// # Panics
+    /// If there is no such input.
+    #[must_use]
+    pub fn input_shape(&self, input: usize) -> &[u64] {
+        let tensor = self.tensor(input);
+        // SAFETY: the ABI says that `shape` points to `rank` extents that stay valid during the call.
+        unsafe { slice_of(tensor.shape, tensor.rank as usize) }.unwrap_or_default()
     }
 
     /// Number of output tensors.
     #[must_use]
     pub fn output_count(&self) -> usize {
-        self.raw.output_count
+        // SAFETY: a field of ABI 1.0 of a sample that the host keeps for the call.
+        unsafe { (*self.raw).output_count }
     }
 
     /// The whole room of an output tensor, all of which counts as written.
@@ -120,11 +162,14 @@ impl BatchSample<'_> {
     /// # Panics
     /// If there is no such output.
     pub fn output_mut(&mut self, output: usize) -> &mut [u8] {
-        let output = self.raw_output(output);
-        output.size_bytes = output.capacity_bytes;
-        // SAFETY: the ABI says that `data` has room for `capacity_bytes`, which the plugin alone uses during the
-        // call; it is not null because `raw_output` checked it.
-        unsafe { slice::from_raw_parts_mut(output.data.cast(), output.capacity_bytes) }
+        let output = self.own_output(output);
+        // SAFETY: fields of ABI 1.0 of an output that this plugin alone uses during the call. The ABI says that `data`
+        // has room for `capacity_bytes`; it is not null because `own_output` checked it.
+        unsafe {
+            let capacity_bytes = (*output).capacity_bytes;
+            (*output).size_bytes = capacity_bytes;
+            slice::from_raw_parts_mut((*output).data.cast(), capacity_bytes)
+        }
     }
 
     /// The same as `f32` values.
@@ -144,40 +189,91 @@ impl BatchSample<'_> {
     /// # Panics
     /// If there is no such output or it has less room.
     pub fn set_output_size(&mut self, output: usize, size_bytes: usize) {
-        let output = self.raw_output(output);
-        assert!(size_bytes <= output.capacity_bytes, "an output cannot be larger than its room");
-        output.size_bytes = size_bytes;
+        let output = self.own_output(output);
+        // SAFETY: fields of ABI 1.0 of an output that this plugin alone uses during the call.
+        unsafe {
+            assert!(size_bytes <= (*output).capacity_bytes, "an output cannot be larger than its room");
+            (*output).size_bytes = size_bytes;
+        }
     }
 
-    /// Lends the bytes of an output to the host, which gives them back by dropping them, instead of copying them.
+    /// Lends the bytes of an output to the host, which gives them back by dropping them, instead of copying them. What
+    /// was lent or written for this output before is dropped.
     ///
     /// # Panics
     /// If there is no such output.
     pub fn lend_output(&mut self, output: usize, bytes: Vec<u8>) {
+        let output = self.own_output(output);
         let lent = Box::new(bytes);
-        let output = self.raw_output(output);
-        output.size_bytes = lent.len();
-        output.lent = lent.as_ptr().cast();
-        output.release = Some(drop_lent);
-        output.private_data = Box::into_raw(lent).cast();
+        // SAFETY: fields of ABI 1.0 of an output that this plugin alone uses during the call.
+        unsafe {
+            (*output).size_bytes = lent.len();
+            (*output).lent = lent.as_ptr().cast();
+            (*output).release = Some(drop_lent);
+            (*output).private_data = Box::into_raw(lent).cast();
+        }
     }
 
     /// Says that this sample failed, while others of the batch may be fine.
     pub fn fail(&mut self, status: SampleStatus) {
-        self.raw.status = status.0;
+        // SAFETY: a field of ABI 1.0 of a sample that this plugin alone uses during the call.
+        unsafe { (*self.raw).status = status.0 };
+    }
+
+    /// Says that this sample failed and why, while others of the batch may be fine.
+    pub fn fail_with(&mut self, error: &PluginError) {
+        self.fail(SampleStatus(error.status));
+        let message: Box<str> = error.message.as_str().into();
+        // SAFETY: fields of ABI 1.0 of a sample that this plugin alone uses during the call. The text lives until the
+        // next batch of this thread, which is as long as the ABI asks.
+        unsafe {
+            (*self.raw).message = text(&message);
+            (*self.raw).vendor_code = error.vendor_code;
+        }
+        MESSAGES.with_borrow_mut(|messages| messages.push(message));
     }
 
     /// Says how many output tokens there are.
     pub fn set_token_count(&mut self, token_count: u32) {
-        self.raw.token_count = token_count;
+        // SAFETY: a field of ABI 1.0 of a sample that this plugin alone uses during the call.
+        unsafe { (*self.raw).token_count = token_count };
     }
 
-    fn raw_output(&mut self, output: usize) -> &mut abi::ProctorOutput {
-        assert!(output < self.raw.output_count, "output {output} of {}", self.raw.output_count);
-        // SAFETY: the ABI says that `outputs` points to `output_count` outputs that the callee may write.
-        let output = unsafe { &mut *self.raw.outputs.add(output) };
-        assert!(!output.data.is_null(), "the host gave an output without room");
+    /// An output that is not lent, with its room. It has its fields of ABI 1.0, and may lack later ones.
+    fn own_output(&mut self, output: usize) -> *mut abi::ProctorOutput {
+        // SAFETY: fields of ABI 1.0 of a sample that this plugin alone uses during the call.
+        let (first, count) = unsafe { ((*self.raw).outputs, (*self.raw).output_count) };
+        assert!(output < count, "output {output} of {count}");
+        let outputs = elements::<abi::ProctorOutput>(first, count, self.sizes.output)
+            .expect("the host says where the outputs are");
+        let output = outputs.pointer(output);
+        // SAFETY: the ABI says that the callee may write the outputs during the call; these are fields of ABI 1.0.
+        // `lend_output` set `release` for this pointer, and the host has not seen either.
+        unsafe {
+            assert!(!(*output).data.is_null(), "the host gave an output without room");
+            if let Some(release) = (*output).release.take() {
+                release((*output).private_data);
+            }
+            (*output).lent = ptr::null();
+            (*output).private_data = ptr::null_mut();
+        }
         output
+    }
+
+    fn tensor(&self, input: usize) -> abi::ProctorTensor {
+        // SAFETY: fields of ABI 1.0 of a sample that the host keeps for the call.
+        let (first, count) = unsafe { ((*self.raw).inputs, (*self.raw).input_count) };
+        assert!(input < count, "input {input} of {count}");
+        let tensors = elements::<abi::ProctorTensor>(first, count, self.sizes.tensor)
+            .expect("the host says where the inputs are");
+        // SAFETY: the ABI says that `inputs` points to `input_count` tensors that stay valid during the call.
+        unsafe { tensors.get(input) }
+    }
+
+    fn bytes(&self, input: usize) -> &'a [u8] {
+        let tensor = self.tensor(input);
+        // SAFETY: the ABI says that the bytes of an input stay valid during the call, which `'a` does not outlast.
+        unsafe { slice_of(tensor.data.cast(), tensor.size_bytes) }.unwrap_or_default()
     }
 }
 
@@ -188,22 +284,111 @@ unsafe extern "C" fn drop_lent(private_data: *mut c_void) {
     drop(unsafe { Box::from_raw(private_data.cast::<Vec<u8>>()) });
 }
 
-fn input_of(sample: &abi::ProctorBatchSample, input: usize) -> &[u8] {
-    assert!(input < sample.input_count, "input {input} of {}", sample.input_count);
-    // SAFETY: the ABI says that `inputs` points to `input_count` tensors whose bytes stay valid during the call.
-    unsafe {
-        let tensor = &*sample.inputs.add(input);
-        if tensor.size_bytes == 0 {
-            &[]
-        } else {
-            slice::from_raw_parts(tensor.data.cast(), tensor.size_bytes)
-        }
-    }
-}
-
 fn as_f32(bytes: &[u8]) -> &[f32] {
     // SAFETY: every bit pattern is an f32; `align_to` itself sees to the alignment.
     let (before, values, after) = unsafe { bytes.align_to::<f32>() };
     assert!(before.is_empty() && after.is_empty(), "the input is not made of f32 values");
     values
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Room of 16 bytes for one output of one sample.
+    struct Room {
+        data: Box<[u64; 2]>,
+        output: abi::ProctorOutput,
+        sample: abi::ProctorBatchSample,
+    }
+
+    /// Does something to a sample, and returns the output that the host would see and its room.
+    fn after(act: impl FnOnce(&mut BatchSample<'_>)) -> Room {
+        let mut data = Box::new([u64::MAX; 2]);
+        let mut room = Room {
+            output: abi::ProctorOutput {
+                data: data.as_mut_ptr().cast(),
+                capacity_bytes: 16,
+                size_bytes: 0,
+                lent: ptr::null(),
+                release: None,
+                private_data: ptr::null_mut(),
+            },
+            data,
+            sample: abi::ProctorBatchSample {
+                id: 7,
+                index: 3,
+                inputs: ptr::null(),
+                input_count: 0,
+                outputs: ptr::null_mut(),
+                output_count: 1,
+                status: abi::PROCTOR_STATUS_OK,
+                token_count: 0,
+                message: abi::ProctorString { data: ptr::null(), length: 0 },
+                vendor_code: 0,
+            },
+        };
+        room.sample.outputs = &raw mut room.output;
+        let mut batch = abi::ProctorBatch {
+            size: size_of::<abi::ProctorBatch>(),
+            samples: &raw mut room.sample,
+            sample_count: 1,
+            sample_size: size_of::<abi::ProctorBatchSample>(),
+            tensor_size: size_of::<abi::ProctorTensor>(),
+            output_size: size_of::<abi::ProctorOutput>(),
+            stamps: abi::ProctorStamps::default(),
+        };
+        // SAFETY: the batch and all that it points to live to the end of this function.
+        let mut batch = unsafe { Batch::read(&raw mut batch) }.unwrap();
+        act(&mut batch.sample(0));
+        room
+    }
+
+    /// The bytes that the host reads of an output: those of its room, or those lent, which it then gives back.
+    fn read_back(room: &Room) -> Vec<u8> {
+        let output = &room.output;
+        let from = if output.lent.is_null() { room.data.as_ptr().cast() } else { output.lent.cast() };
+        // SAFETY: the plugin vouches for `size_bytes` bytes at `lent`; the room has 16.
+        let bytes = unsafe { slice::from_raw_parts::<u8>(from, output.size_bytes) }.to_vec();
+        if let Some(release) = output.release {
+            // SAFETY: once, with the pointer that came with the function.
+            unsafe { release(output.private_data) };
+        }
+        bytes
+    }
+
+    #[test]
+    fn the_host_reads_what_was_lent_last() {
+        let room = after(|sample| {
+            sample.lend_output(0, vec![1, 2, 3]);
+            sample.lend_output(0, vec![4; 5]);
+        });
+        assert_eq!(read_back(&room), [4; 5]);
+    }
+
+    #[test]
+    fn a_loan_ends_where_the_room_is_used_after_all() {
+        let room = after(|sample| {
+            sample.lend_output(0, vec![1]);
+            sample.output_mut(0).fill(9);
+        });
+        assert!(room.output.lent.is_null() && room.output.release.is_none());
+        assert_eq!(read_back(&room), [9; 16]);
+        let room = after(|sample| {
+            sample.lend_output(0, vec![1]);
+            sample.set_output_size(0, 12);
+        });
+        assert_eq!(read_back(&room), [255; 12]);
+    }
+
+    #[test]
+    fn a_failed_sample_says_why() {
+        let error = PluginError::device_lost("the device fell off the bus").with_vendor_code(-79);
+        let room = after(|sample| sample.fail_with(&error));
+        assert_eq!((room.sample.status, room.sample.vendor_code), (abi::PROCTOR_STATUS_DEVICE_LOST, -79));
+        let message = room.sample.message;
+        // SAFETY: the text lives until the next batch of this thread.
+        let bytes = unsafe { slice::from_raw_parts(message.data, message.length) };
+        assert_eq!(bytes, b"the device fell off the bus");
+    }
 }

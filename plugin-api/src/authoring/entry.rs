@@ -1,6 +1,10 @@
 //! How a host gets the table: the negotiation, and the list of plugins that are linked in.
 
-use super::{plugin::Plugin, raw::write_message, shims::Shims};
+use super::{
+    plugin::Plugin,
+    raw::{structure, write_error},
+    shims::Shims,
+};
 use crate::abi;
 
 /// A plugin that is linked into this program instead of loaded from a library.
@@ -29,9 +33,9 @@ pub unsafe fn entry<P: Plugin>(
     refusal: *mut abi::ProctorError,
 ) -> *const abi::ProctorPlugin {
     // SAFETY: `speaks` is null or points to a range that the host keeps for the call.
-    let reason = match unsafe { speaks.as_ref() } {
-        None => "the host did not say which ABI versions it speaks".to_owned(),
-        Some(range) if !(range.major_min..=range.major_max).contains(&abi::PROCTOR_ABI_MAJOR) => format!(
+    let reason = match unsafe { structure(speaks) } {
+        Err(error) => format!("the host did not say which ABI versions it speaks: {}", error.message),
+        Ok(range) if !(range.major_min..=range.major_max).contains(&abi::PROCTOR_ABI_MAJOR) => format!(
             "this plugin speaks ABI {}.{}, the host speaks {} to {}.{}",
             abi::PROCTOR_ABI_MAJOR,
             abi::PROCTOR_ABI_MINOR,
@@ -39,9 +43,9 @@ pub unsafe fn entry<P: Plugin>(
             range.major_max,
             range.minor_max
         ),
-        Some(_) => return Shims::<P>::TABLE,
+        Ok(_) => return Shims::<P>::TABLE,
     };
     // SAFETY: `refusal` is null or points to room for a message that the host keeps for the call.
-    unsafe { write_message(refusal, &reason) };
+    unsafe { write_error(refusal, &reason, 0) };
     std::ptr::null()
 }

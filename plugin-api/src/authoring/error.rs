@@ -10,27 +10,49 @@ pub struct PluginError {
     pub status: abi::ProctorStatus,
     /// The cause, naming file, tensor or device, and what to do.
     pub message: String,
+    /// Code of the vendor's own, such as that of its driver; 0 for none.
+    pub vendor_code: i64,
 }
 
 impl PluginError {
+    fn new(status: abi::ProctorStatus, message: impl Into<String>) -> Self {
+        Self { status, message: message.into(), vendor_code: 0 }
+    }
+
+    /// Adds the vendor's own code, such as that of its driver.
+    #[must_use]
+    pub fn with_vendor_code(self, vendor_code: i64) -> Self {
+        Self { vendor_code, ..self }
+    }
+
     /// A failure that has no status of its own.
     pub fn failed(message: impl Into<String>) -> Self {
-        Self { status: abi::PROCTOR_STATUS_FAILED, message: message.into() }
+        Self::new(abi::PROCTOR_STATUS_FAILED, message)
     }
 
     /// The plugin cannot do this; the message says why.
     pub fn unsupported(message: impl Into<String>) -> Self {
-        Self { status: abi::PROCTOR_STATUS_UNSUPPORTED, message: message.into() }
+        Self::new(abi::PROCTOR_STATUS_UNSUPPORTED, message)
     }
 
     /// The host passed something that makes no sense.
     pub fn invalid_argument(message: impl Into<String>) -> Self {
-        Self { status: abi::PROCTOR_STATUS_INVALID_ARGUMENT, message: message.into() }
+        Self::new(abi::PROCTOR_STATUS_INVALID_ARGUMENT, message)
+    }
+
+    /// The call does not fit the state of the object.
+    pub fn wrong_state(message: impl Into<String>) -> Self {
+        Self::new(abi::PROCTOR_STATUS_WRONG_STATE, message)
+    }
+
+    /// A bounded queue is full; a query may be issued again.
+    pub fn busy(message: impl Into<String>) -> Self {
+        Self::new(abi::PROCTOR_STATUS_BUSY, message)
     }
 
     /// The device is absent or stopped answering.
     pub fn device_lost(message: impl Into<String>) -> Self {
-        Self { status: abi::PROCTOR_STATUS_DEVICE_LOST, message: message.into() }
+        Self::new(abi::PROCTOR_STATUS_DEVICE_LOST, message)
     }
 }
 

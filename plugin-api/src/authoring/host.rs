@@ -1,45 +1,93 @@
 //! The services of the host, as safe functions.
 
-use std::{ffi::c_void, fmt, mem::MaybeUninit, path::PathBuf};
+use std::{ffi::c_void, fmt, marker::PhantomData, mem::MaybeUninit, path::PathBuf, ptr};
 
 use proctor_vocabulary::{ResponseId, SampleStatus};
 
-use super::raw::{str_of, text};
+use super::{
+    error::PluginError,
+    raw::{str_of, structure, text},
+};
 use crate::abi;
 
 /// The services of the host. Cheap to copy; may be used from any thread.
 #[derive(Clone, Copy)]
 pub struct Host {
-    table: &'static abi::ProctorHost,
+    /// A copy of the host's table, as much of it as this plugin knows.
+    table: &'static Table,
 }
-
-// SAFETY: the table is never written after it was made, and the ABI says of each of its functions that it may be
-// called from any thread with the table's context.
-unsafe impl Send for Host {}
-// SAFETY: the table is only read, and the ABI allows its functions on several threads at a time.
-unsafe impl Sync for Host {}
 
 /// The answer to one issued sample, for [`Host::complete`].
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
+#[repr(transparent)]
 pub struct Response<'a> {
-    /// The id that the sample was issued with.
-    pub id: ResponseId,
-    /// Success or failure.
-    pub status: SampleStatus,
-    /// The output tensors one after the other.
-    pub data: &'a [u8],
-    /// Number of output tokens; 0 where tokens have no meaning.
-    pub token_count: u32,
+    raw: abi::ProctorResponse,
+    borrowed: PhantomData<&'a [u8]>,
 }
+
+impl<'a> Response<'a> {
+    /// The answer to the sample that was issued with this id: the output tensors one after the other.
+    #[must_use]
+    pub fn new(id: ResponseId, data: &'a [u8]) -> Self {
+        Self {
+            raw: abi::ProctorResponse {
+                id: id.0,
+                data: data.as_ptr().cast(),
+                size_bytes: data.len(),
+                status: abi::PROCTOR_STATUS_OK,
+                token_count: 0,
+                message: abi::ProctorString { data: ptr::null(), length: 0 },
+                vendor_code: 0,
+            },
+            borrowed: PhantomData,
+        }
+    }
+
+    /// The failure of a sample, and its reason.
+    #[must_use]
+    pub fn failed(id: ResponseId, error: &'a PluginError) -> Self {
+        let mut failed = Self::new(id, &[]).with_status(SampleStatus(error.status));
+        (failed.raw.message, failed.raw.vendor_code) = (text(&error.message), error.vendor_code);
+        failed
+    }
+
+    /// The same with another status.
+    #[must_use]
+    pub fn with_status(mut self, status: SampleStatus) -> Self {
+        self.raw.status = status.0;
+        self
+    }
+
+    /// The same with a number of output tokens.
+    #[must_use]
+    pub fn with_token_count(mut self, token_count: u32) -> Self {
+        self.raw.token_count = token_count;
+        self
+    }
+}
+
+impl fmt::Debug for Response<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let abi::ProctorResponse { id, size_bytes, status, token_count, .. } = self.raw;
+        write!(f, "Response {id}: status {status}, {size_bytes} bytes, {token_count} tokens")
+    }
+}
+
+// SAFETY: it holds borrowed bytes and text, which are only read.
+unsafe impl Send for Response<'_> {}
+// SAFETY: a shared response is only read.
+unsafe impl Sync for Response<'_> {}
 
 impl Host {
     /// The services behind a table of the host.
     ///
     /// # Safety
-    /// `table` points to a table that a host made and that stays valid to the end of the process.
-    pub(super) unsafe fn from_table(table: *const abi::ProctorHost) -> Self {
-        // SAFETY: `table` points to a host's table, which is never freed.
-        Self { table: unsafe { &*table } }
+    /// `table` is null or points to a table that a host made and that stays valid to the end of the process.
+    pub(super) unsafe fn from_table(table: *const abi::ProctorHost) -> Result<Self, PluginError> {
+        // SAFETY: `table` is null or a host's table, which says its size.
+        let table = unsafe { structure(table) }?;
+        // One for each opening, of which a process has few.
+        Ok(Self { table: Box::leak(Box::new(Table(table))) })
     }
 
     /// A host that offers nothing: logs vanish, the clock stands at 0. For unit tests of a plugin.
@@ -56,19 +104,20 @@ impl Host {
             complete: None,
             first_token: None,
             metric: None,
+            progress: None,
             is_cancelled: None,
             cache_folder: None,
             extension: None,
         });
-        Self { table: &NOTHING.0 }
+        Self { table: &NOTHING }
     }
 
     /// Logs a message. `level` is one of the `PROCTOR_LOG` constants. Not for the timed path; plugins in Rust use
     /// the macros of `tracing` instead, which arrive here.
     pub fn log(&self, level: u32, target: &str, message: &str) {
-        if let Some(log) = self.table.log {
+        if let Some(log) = self.table.0.log {
             // SAFETY: the function and its context come from one table; both texts outlive the call.
-            unsafe { log(self.table.context, level, text(target), text(message)) }
+            unsafe { log(self.table.0.context, level, text(target), text(message)) }
         }
     }
 
@@ -76,53 +125,84 @@ impl Host {
     #[must_use]
     pub fn log_level(&self) -> u32 {
         // SAFETY: the function and its context come from one table.
-        self.table.log_level.map_or(0, |level| unsafe { level(self.table.context) })
+        self.table.0.log_level.map_or(0, |level| unsafe { level(self.table.0.context) })
     }
 
     /// The host's monotonic clock in ns, the one that latencies are measured with.
     #[must_use]
     pub fn now_ns(&self) -> u64 {
         // SAFETY: the function and its context come from one table.
-        self.table.now_ns.map_or(0, |now| unsafe { now(self.table.context) })
+        self.table.0.now_ns.map_or(0, |now| unsafe { now(self.table.0.context) })
     }
 
-    /// Completes samples that came by [`Model::issue`](crate::Model::issue), each exactly once. The responses go over
-    /// in pieces of at most 32, each at the instant of its own call of the host.
+    /// Completes samples that came by [`Model::issue`](crate::Model::issue), each exactly once, all at this instant.
     pub fn complete(&self, responses: &[Response<'_>]) {
-        self.respond(self.table.complete, responses.iter().copied());
+        self.respond(self.table.0.complete, responses);
     }
 
     /// As [`complete`](Self::complete), from an iterator: nothing has to be collected first. The responses go over in
     /// pieces of at most 32; all of a piece are complete at one instant, when its last response has been made.
     pub fn complete_each<'a>(&self, responses: impl IntoIterator<Item = Response<'a>>) {
-        self.respond(self.table.complete, responses.into_iter());
-    }
-
-    /// Reports the first token of issued or executing samples, in pieces as [`complete`](Self::complete).
-    pub fn first_token(&self, responses: &[Response<'_>]) {
-        self.respond(self.table.first_token, responses.iter().copied());
-    }
-
-    /// Adds a figure to the result under a name such as `gpu_power_w`; the last value counts.
-    pub fn metric(&self, name: &str, value: f64) {
-        if let Some(metric) = self.table.metric {
-            // SAFETY: the function and its context come from one table; the name outlives the call.
-            unsafe { metric(self.table.context, text(name), value) }
+        const PIECE: usize = 32;
+        let mut responses = responses.into_iter();
+        let mut piece = [const { MaybeUninit::<Response<'a>>::uninit() }; PIECE];
+        loop {
+            // Of a piece only what there is of responses is written: most queries have one sample.
+            let mut count = 0;
+            for (place, response) in piece.iter_mut().zip(responses.by_ref()) {
+                place.write(response);
+                count += 1;
+            }
+            // SAFETY: the first `count` elements were just written.
+            self.complete(unsafe { std::slice::from_raw_parts(piece.as_ptr().cast(), count) });
+            if count < PIECE {
+                return;
+            }
         }
+    }
+
+    /// Reports the first token of issued or executing samples; its bytes are the data of the response.
+    pub fn first_token(&self, responses: &[Response<'_>]) {
+        self.respond(self.table.0.first_token, responses);
+    }
+
+    /// Adds a figure to the result under a name such as `gpu_power`, with its unit, such as `W`; no unit for a count or
+    /// a ratio. Not for the timed path.
+    pub fn metric(&self, name: &str, unit: &str, value: f64) {
+        let Some(metric) = self.table.0.metric else { return };
+        let figure = abi::ProctorMetric {
+            size: size_of::<abi::ProctorMetric>(),
+            name: text(name),
+            unit: text(unit),
+            value,
+            at_ns: 0,
+        };
+        // SAFETY: the function and its context come from one table; the figure and its texts outlive the call.
+        unsafe { metric(self.table.0.context, &raw const figure) }
+    }
+
+    /// Says that a long call is getting on, and how far it has come of `total` (0 if that is not known), so that it is
+    /// not taken for one that hangs.
+    pub fn progress(&self, done: u64, total: u64, task: &str) {
+        let Some(progress) = self.table.0.progress else { return };
+        let come =
+            abi::ProctorProgress { size: size_of::<abi::ProctorProgress>(), done, total, task: text(task) };
+        // SAFETY: the function and its context come from one table; the structure and its text outlive the call.
+        unsafe { progress(self.table.0.context, &raw const come) }
     }
 
     /// Whether the host wants all work to end soon.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         // SAFETY: the function and its context come from one table.
-        self.table.is_cancelled.is_some_and(|cancelled| unsafe { cancelled(self.table.context) } != 0)
+        self.table.0.is_cancelled.is_some_and(|cancelled| unsafe { cancelled(self.table.0.context) } != 0)
     }
 
     /// A folder for compiled kernels and tuning results that outlives the run, if there is one.
     #[must_use]
     pub fn cache_folder(&self) -> Option<PathBuf> {
         // SAFETY: the function and its context come from one table.
-        let folder = self.table.cache_folder.map(|folder| unsafe { folder(self.table.context) })?;
+        let folder = self.table.0.cache_folder.map(|folder| unsafe { folder(self.table.0.context) })?;
         // SAFETY: the ABI says that the text stays valid for the rest of the process.
         unsafe { str_of(folder) }.ok().filter(|path| !path.is_empty()).map(PathBuf::from)
     }
@@ -130,60 +210,41 @@ impl Host {
     /// An optional feature of the host by its id.
     #[must_use]
     pub fn extension(&self, id: &str) -> Option<*const c_void> {
-        let extension = self.table.extension?;
+        let extension = self.table.0.extension?;
         // SAFETY: the function and its context come from one table; the id outlives the call.
-        let found = unsafe { extension(self.table.context, text(id)) };
+        let found = unsafe { extension(self.table.0.context, text(id)) };
         (!found.is_null()).then_some(found)
     }
 
-    /// Hands responses over in pieces that fit on the stack, so that nothing is allocated. Of a piece only what there
-    /// is of responses is written: most queries have one sample.
-    fn respond<'a>(&self, function: Option<RespondFn>, mut responses: impl Iterator<Item = Response<'a>>) {
-        const PIECE: usize = 32;
-        let Some(function) = function else { return };
-        let mut piece = [const { MaybeUninit::<abi::ProctorResponse>::uninit() }; PIECE];
-        loop {
-            let mut count = 0;
-            for (place, response) in piece.iter_mut().zip(responses.by_ref()) {
-                place.write(raw_response(&response));
-                count += 1;
-            }
-            if count > 0 {
-                // SAFETY: the function and its context come from one table; the first `count` elements were just
-                // written, and borrow data that lives for 'a, which outlives the call.
-                unsafe { function(self.table.context, piece.as_ptr().cast(), count) }
-            }
-            if count < PIECE {
-                return;
-            }
-        }
+    fn respond(&self, function: Option<RespondFn>, responses: &[Response<'_>]) {
+        let Some(function) = function.filter(|_| !responses.is_empty()) else { return };
+        let responses = abi::ProctorResponses {
+            size: size_of::<abi::ProctorResponses>(),
+            // A response of ours is one of the ABI's.
+            responses: responses.as_ptr().cast(),
+            response_count: responses.len(),
+            response_size: size_of::<abi::ProctorResponse>(),
+        };
+        // SAFETY: the function and its context come from one table; the responses and their data outlive the call.
+        unsafe { function(self.table.0.context, &raw const responses) }
     }
 }
 
 impl fmt::Debug for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Host(ABI {}.{})", self.table.abi_major, self.table.abi_minor)
+        write!(f, "Host(ABI {}.{})", self.table.0.abi_major, self.table.0.abi_minor)
     }
 }
 
-type RespondFn = unsafe extern "C" fn(*mut c_void, *const abi::ProctorResponse, usize);
+type RespondFn = unsafe extern "C" fn(*mut c_void, *const abi::ProctorResponses);
 
-/// A table without functions and context, which may therefore be shared.
 struct Table(abi::ProctorHost);
 
-// SAFETY: the one value of this type holds no pointer but null and is never written.
+// SAFETY: the table is never written after it was made, and the ABI says of each of its functions that it may be called
+// from any thread with the table's context.
+unsafe impl Send for Table {}
+// SAFETY: the table is only read, and the ABI allows its functions on several threads at a time.
 unsafe impl Sync for Table {}
-
-fn raw_response(response: &Response<'_>) -> abi::ProctorResponse {
-    abi::ProctorResponse {
-        id: response.id.0,
-        data: response.data.as_ptr().cast(),
-        size_bytes: response.data.len(),
-        status: response.status.0,
-        token_count: response.token_count,
-        message: text(""),
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -193,13 +254,9 @@ mod tests {
     fn a_detached_host_offers_nothing_and_does_not_crash() {
         let host = Host::detached();
         host.log(abi::PROCTOR_LOG_ERROR, "test", "lost");
-        host.metric("power_w", 1.0);
-        host.complete(&[Response {
-            id: ResponseId(1),
-            status: SampleStatus::OK,
-            data: &[1],
-            token_count: 0,
-        }]);
+        host.metric("power", "W", 1.0);
+        host.progress(1, 2, "compiling");
+        host.complete(&[Response::new(ResponseId(1), &[1])]);
         assert_eq!(host.now_ns(), 0);
         assert_eq!(host.cache_folder(), None);
         assert!(!host.is_cancelled());

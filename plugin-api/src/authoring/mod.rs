@@ -10,6 +10,7 @@ mod host;
 pub(crate) mod layout;
 mod manifest;
 mod plugin;
+mod query;
 mod raw;
 mod request;
 mod shims;
@@ -21,4 +22,5 @@ pub use host::{Host, Response};
 #[cfg(feature = "abi_stable")]
 pub use layout::{Root, RootModuleRef};
 pub use plugin::{Instance, Model, Plugin};
+pub use query::Query;
 pub use request::{ModelFile, ModelRequest, Placement, PreparedSample, PreparedTensor};

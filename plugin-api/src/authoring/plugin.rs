@@ -1,11 +1,10 @@
 //! The three traits of a plugin: the plugin opens, a model loads, an instance executes.
 
-use proctor_vocabulary::QuerySample;
-
 use super::{
     batch::Batch,
     error::PluginError,
     host::Host,
+    query::Query,
     request::{ModelRequest, Placement, PreparedSample},
 };
 use crate::{manifest::Manifest, options::Options};
@@ -67,7 +66,7 @@ pub trait Model: Send + Sync + 'static {
     ///
     /// # Errors
     /// Fails every sample of the query that was not yet completed.
-    fn issue(&self, _samples: &[QuerySample]) -> Result<(), PluginError> {
+    fn issue(&self, _query: Query<'_>) -> Result<(), PluginError> {
         Err(PluginError::unsupported("this plugin takes no whole queries"))
     }
 

@@ -3,11 +3,32 @@
 use std::{ptr, slice};
 
 use super::error::PluginError;
-use crate::abi;
+use crate::{
+    abi,
+    versioned::{Elements, SaysSize, Versioned, read},
+};
 
 /// A text for the ABI, borrowed from `text`.
 pub(super) fn text(text: &str) -> abi::ProctorString {
     abi::ProctorString { data: text.as_ptr(), length: text.len() }
+}
+
+/// Copies a structure of the host, as much of it as this plugin knows.
+///
+/// # Safety
+/// `pointer` is null, or points to a structure that is valid for the call.
+pub(super) unsafe fn structure<T: SaysSize>(pointer: *const T) -> Result<T, PluginError> {
+    // SAFETY: `pointer` is null or the structure of a host, which says its size.
+    unsafe { read(pointer) }.map_err(PluginError::invalid_argument)
+}
+
+/// An array of the host.
+pub(super) fn elements<'a, T: Versioned>(
+    first: *const T,
+    count: usize,
+    stride: usize,
+) -> Result<Elements<'a, T>, PluginError> {
+    Elements::new(first, count, stride).map_err(PluginError::invalid_argument)
 }
 
 /// # Safety
@@ -41,25 +62,19 @@ pub(super) unsafe fn string_of(text: abi::ProctorString) -> Result<String, Plugi
     unsafe { str_of(text) }.map(str::to_owned)
 }
 
+/// Writes a message, and the vendor's own code, to the room that the host has given.
+///
 /// # Safety
 /// `error` is null or points to room for a message.
-pub(super) unsafe fn write_message(error: *mut abi::ProctorError, message: &str) {
-    // SAFETY: `error` is null or points to a structure that the host keeps for the call.
-    let Some(error) = (unsafe { error.as_mut() }) else { return };
-    if error.message.is_null() {
-        return;
+pub(super) unsafe fn write_error(error: *mut abi::ProctorError, message: &str, vendor_code: i64) {
+    // SAFETY: `error` is null or a structure that the host keeps for the call.
+    let Ok(room) = (unsafe { structure(error) }) else { return };
+    let length = if room.message.is_null() { 0 } else { message.floor_char_boundary(room.capacity) };
+    // SAFETY: `capacity` bytes fit, and `length` is at most that. The structure is as large as in ABI 1.0, which has
+    // both fields, as `structure` checked.
+    unsafe {
+        ptr::copy_nonoverlapping(message.as_ptr(), room.message, length);
+        (&raw mut (*error).length).write(length);
+        (&raw mut (*error).vendor_code).write(vendor_code);
     }
-    let length = message.floor_char_boundary(error.capacity);
-    // SAFETY: `capacity` bytes fit, and `length` is at most that.
-    unsafe { ptr::copy_nonoverlapping(message.as_ptr(), error.message, length) };
-    error.length = length;
-}
-
-/// A structure that may grow is at least as large as this plugin knows it.
-pub(super) fn check_size(what: &str, got: usize, needed: usize) -> Result<(), PluginError> {
-    if got >= needed {
-        return Ok(());
-    }
-    let message = format!("{what} has {got} bytes, fewer than the {needed} of ABI 1.0: the host is broken");
-    Err(PluginError::invalid_argument(message))
 }

@@ -6,11 +6,12 @@ use proctor_vocabulary::{ElementType, SampleIndex, Scenario, TensorSpec};
 
 use super::{
     error::PluginError,
-    raw::{check_size, slice_of, str_of, string_of},
+    raw::{elements, slice_of, str_of, string_of, structure},
 };
 use crate::{
     abi,
     options::{OptionValue, Options},
+    versioned::Elements,
 };
 
 /// Which model to load, and how it will be used.
@@ -32,8 +33,10 @@ pub struct ModelRequest {
     pub scenario: Scenario,
     /// Largest batch that will be asked for.
     pub batch_size_max: u32,
-    /// Number of instances that will be created.
+    /// Number of instances that will be created; 0 for a model that will be given whole queries.
     pub instance_count: u32,
+    /// Whether the last output of a sample may have fewer elements than its shape says.
+    pub last_output_varies: bool,
 }
 
 /// One file of a model.
@@ -70,6 +73,8 @@ pub struct PreparedSample {
 pub struct PreparedTensor {
     data: *const u8,
     size_bytes: usize,
+    shape: *const u64,
+    rank: usize,
 }
 
 // SAFETY: only an address; reading it is unsafe and has its own conditions.
@@ -78,6 +83,26 @@ unsafe impl Send for PreparedTensor {}
 unsafe impl Sync for PreparedTensor {}
 
 impl PreparedTensor {
+    /// # Safety
+    /// The shape is valid until the samples are released.
+    unsafe fn read(tensor: &abi::ProctorTensor) -> Result<Self, PluginError> {
+        let rank = tensor.rank as usize;
+        // SAFETY: the host keeps the shape until the samples are released.
+        unsafe { slice_of(tensor.shape, rank) }?;
+        Ok(Self { data: tensor.data.cast(), size_bytes: tensor.size_bytes, shape: tensor.shape, rank })
+    }
+
+    /// Extent of each dimension of this sample's tensor; that of the request, unless the model takes samples whose
+    /// shapes differ.
+    ///
+    /// # Safety
+    /// The samples have not been released.
+    #[must_use]
+    pub unsafe fn shape<'a>(self) -> &'a [u64] {
+        // SAFETY: `read` checked that it is there, and the host keeps it until the samples are released.
+        unsafe { slice_of(self.shape, self.rank) }.unwrap_or_default()
+    }
+
     /// First byte, for registering or pinning.
     #[must_use]
     pub fn as_ptr(self) -> *const u8 {
@@ -97,7 +122,7 @@ impl PreparedTensor {
     #[must_use]
     pub unsafe fn bytes<'a>(self) -> &'a [u8] {
         // SAFETY: the host keeps the bytes in place until the samples are released, which the caller excludes.
-        unsafe { std::slice::from_raw_parts(self.data, self.size_bytes) }
+        unsafe { slice_of(self.data, self.size_bytes) }.unwrap_or_default()
     }
 }
 
@@ -112,25 +137,26 @@ impl ModelRequest {
     /// `raw` is null or points to a request that is valid for the call.
     pub(super) unsafe fn read(raw: *const abi::ProctorModelRequest) -> Result<Self, PluginError> {
         // SAFETY: `raw` is null or points to a request that the host keeps for the call.
-        let raw = unsafe { raw.as_ref() }.ok_or_else(|| PluginError::invalid_argument("request is null"))?;
-        check_size("ProctorModelRequest", raw.size, size_of::<abi::ProctorModelRequest>())?;
+        let raw = unsafe { structure(raw) }?;
+        let files = elements(raw.files, raw.file_count, raw.file_size)?;
         // SAFETY: the ABI says that the arrays and texts of a request are valid for the call.
         unsafe {
             Ok(Self {
                 model: string_of(raw.model)?,
                 precision: string_of(raw.precision)?,
                 device: string_of(raw.device)?,
-                files: slice_of(raw.files, raw.file_count)?
+                files: files
                     .iter()
                     .map(|file| {
                         Ok(ModelFile { format: string_of(file.format)?, path: string_of(file.path)?.into() })
                     })
                     .collect::<Result<_, PluginError>>()?,
-                inputs: tensor_specs(raw.inputs, raw.input_count)?,
-                outputs: tensor_specs(raw.outputs, raw.output_count)?,
+                inputs: tensor_specs(elements(raw.inputs, raw.input_count, raw.tensor_spec_size)?)?,
+                outputs: tensor_specs(elements(raw.outputs, raw.output_count, raw.tensor_spec_size)?)?,
                 scenario: scenario(raw.scenario)?,
                 batch_size_max: raw.batch_size_max,
                 instance_count: raw.instance_count,
+                last_output_varies: raw.flags & abi::PROCTOR_REQUEST_LAST_OUTPUT_VARIES != 0,
             })
         }
     }
@@ -141,10 +167,7 @@ impl Placement {
     /// `raw` is null or points to a placement that is valid for the call.
     pub(super) unsafe fn read(raw: *const abi::ProctorPlacement) -> Result<Self, PluginError> {
         // SAFETY: `raw` is null or points to a placement that the host keeps for the call.
-        let Some(raw) = (unsafe { raw.as_ref() }) else {
-            return Err(PluginError::invalid_argument("placement is null"));
-        };
-        check_size("ProctorPlacement", raw.size, size_of::<abi::ProctorPlacement>())?;
+        let raw = unsafe { structure(raw) }?;
         // SAFETY: the ABI says that the array is valid for the call.
         let cpus = unsafe { slice_of(raw.cpus, raw.cpu_count) }?.to_vec();
         Ok(Self { instance_index: raw.instance_index, instance_count: raw.instance_count, cpus })
@@ -153,37 +176,29 @@ impl Placement {
 
 impl PreparedSample {
     /// # Safety
-    /// `samples` points to `count` samples that are valid for the call.
-    pub(super) unsafe fn read_all(
-        samples: *const abi::ProctorPreparedSample,
-        count: usize,
-    ) -> Result<Vec<Self>, PluginError> {
-        // SAFETY: `samples` points to `count` samples that the host keeps for the call.
-        let samples = unsafe { slice_of(samples, count) }?;
-        let read = |sample: &abi::ProctorPreparedSample| {
-            // SAFETY: the ABI says that the inputs of a sample are valid until the samples are released.
-            let inputs = unsafe { slice_of(sample.inputs, sample.input_count) }?;
-            Ok(Self {
-                index: SampleIndex(sample.index),
-                inputs: inputs
-                    .iter()
-                    .map(|tensor| PreparedTensor { data: tensor.data.cast(), size_bytes: tensor.size_bytes })
-                    .collect(),
-            })
+    /// `set` is null or points to a set of samples that is valid until they are released.
+    pub(super) unsafe fn read_all(set: *const abi::ProctorSampleSet) -> Result<Vec<Self>, PluginError> {
+        // SAFETY: `set` is null or points to a set that the host keeps until the samples are released.
+        let set = unsafe { structure(set) }?;
+        let samples = elements(set.samples, set.sample_count, set.sample_size)?;
+        let read = |sample: abi::ProctorPreparedSample| {
+            let tensors = elements(sample.inputs, sample.input_count, set.tensor_size)?;
+            // SAFETY: the ABI says that the inputs of a sample are valid until the samples are released, and their
+            // shapes with them.
+            let inputs = unsafe { tensors.iter().map(|tensor| PreparedTensor::read(&tensor)) };
+            Ok(Self { index: SampleIndex(sample.index), inputs: inputs.collect::<Result<_, _>>()? })
         };
-        samples.iter().map(read).collect()
+        // SAFETY: the samples belong to the set.
+        unsafe { samples.iter() }.map(read).collect()
     }
 }
 
 /// # Safety
-/// `values` points to `count` option values that are valid for the call.
+/// The values and their texts are valid for the call.
 pub(super) unsafe fn read_options(
-    values: *const abi::ProctorOptionValue,
-    count: usize,
+    values: Elements<'_, abi::ProctorOptionValue>,
 ) -> Result<Options, PluginError> {
-    // SAFETY: `values` points to `count` values that the host keeps for the call.
-    let values = unsafe { slice_of(values, count) }?;
-    let read = |value: &abi::ProctorOptionValue| {
+    let read = |value: abi::ProctorOptionValue| {
         // SAFETY: the ABI says that the texts are valid for the call.
         let (name, text) = unsafe { (string_of(value.name)?, str_of(value.text)?) };
         let typed = match value.kind {
@@ -200,18 +215,14 @@ pub(super) unsafe fn read_options(
         };
         Ok((name, typed))
     };
-    values.iter().map(read).collect::<Result<Vec<_>, _>>().map(Options::from_values)
+    // SAFETY: the host keeps the values for the call.
+    unsafe { values.iter() }.map(read).collect::<Result<Vec<_>, _>>().map(Options::from_values)
 }
 
 /// # Safety
-/// `specs` points to `count` specs that are valid for the call.
-unsafe fn tensor_specs(
-    specs: *const abi::ProctorTensorSpec,
-    count: usize,
-) -> Result<Vec<TensorSpec>, PluginError> {
-    // SAFETY: `specs` points to `count` specs that belong to a request of the host.
-    let specs = unsafe { slice_of(specs, count) }?;
-    let read = |spec: &abi::ProctorTensorSpec| {
+/// The specs, their names and shapes are valid for the call.
+unsafe fn tensor_specs(specs: Elements<'_, abi::ProctorTensorSpec>) -> Result<Vec<TensorSpec>, PluginError> {
+    let read = |spec: abi::ProctorTensorSpec| {
         // SAFETY: the ABI says that name and shape are valid for the call.
         let (name, shape) = unsafe { (string_of(spec.name)?, slice_of(spec.shape, spec.rank as usize)?) };
         let element_type = ElementType::from_code(spec.element_type).ok_or_else(|| {
@@ -226,7 +237,8 @@ unsafe fn tensor_specs(
         })?;
         Ok(TensorSpec { name, element_type, shape })
     };
-    specs.iter().map(read).collect()
+    // SAFETY: the host keeps the specs for the call.
+    unsafe { specs.iter() }.map(read).collect()
 }
 
 fn scenario(bit: u32) -> Result<Scenario, PluginError> {

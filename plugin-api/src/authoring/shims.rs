@@ -4,12 +4,9 @@ use std::{
     any::Any,
     ffi::c_void,
     marker::PhantomData,
-    mem::offset_of,
     panic::{AssertUnwindSafe, catch_unwind},
-    ptr, slice,
+    ptr,
 };
-
-use proctor_vocabulary::QuerySample;
 
 use super::{
     batch::Batch,
@@ -18,7 +15,8 @@ use super::{
     host::Host,
     manifest::manifest_of,
     plugin::{Instance, Model, Plugin},
-    raw::{check_size, slice_of, str_of, text, write_message},
+    query::Query,
+    raw::{elements, str_of, structure, text, write_error},
     request::{ModelRequest, Placement, PreparedSample, read_options},
 };
 use crate::abi;
@@ -65,21 +63,19 @@ unsafe extern "C" fn describe<P: Plugin>() -> *const abi::ProctorManifest {
 }
 
 unsafe extern "C" fn open<P: Plugin>(
-    host: *const abi::ProctorHost,
-    options: *const abi::ProctorOptionValue,
-    option_count: usize,
+    request: *const abi::ProctorOpenRequest,
     backend: *mut *mut abi::ProctorBackend,
     error: *mut abi::ProctorError,
 ) -> abi::ProctorStatus {
     guard(error, || {
-        // SAFETY: the host passes null or a table that is valid for the rest of the process.
-        let table = unsafe { host.as_ref() }.ok_or_else(|| PluginError::invalid_argument("host is null"))?;
-        check_size("ProctorHost", table.size, size_of::<abi::ProctorHost>())?;
-        // SAFETY: not null, large enough, and valid for the rest of the process by the ABI.
-        let host = unsafe { Host::from_table(host) };
+        // SAFETY: the host passes a request that is valid for the call.
+        let request = unsafe { structure(request) }?;
+        // SAFETY: the ABI says that the table is valid for the rest of the process.
+        let host = unsafe { Host::from_table(request.host) }?;
         forward::install(host);
+        let options = elements(request.options, request.option_count, request.option_size)?;
         // SAFETY: the ABI says that the array is valid for the call.
-        let options = unsafe { read_options(options, option_count) }?;
+        let options = unsafe { read_options(options) }?;
         // SAFETY: `backend` is where the host wants the new object.
         unsafe { put(backend, P::open(host, &options)?) }
     })
@@ -115,21 +111,23 @@ unsafe extern "C" fn create_instance<P: Plugin>(
 
 unsafe extern "C" fn prepare_samples<P: Plugin>(
     model: *mut abi::ProctorModel,
-    samples: *const abi::ProctorPreparedSample,
-    sample_count: usize,
+    samples: *const abi::ProctorSampleSet,
     error: *mut abi::ProctorError,
 ) -> abi::ProctorStatus {
     guard(error, || {
-        // SAFETY: the host passes a model that is loaded and samples that are valid for the call.
+        // SAFETY: the host passes a model that is loaded and samples that are valid until they are released.
         let (model, samples) =
-            unsafe { (get::<ModelOf<P>>(model.cast())?, PreparedSample::read_all(samples, sample_count)?) };
+            unsafe { (get::<ModelOf<P>>(model.cast())?, PreparedSample::read_all(samples)?) };
         model.prepare_samples(&samples)
     })
 }
 
-unsafe extern "C" fn release_samples<P: Plugin>(model: *mut abi::ProctorModel) {
+unsafe extern "C" fn release_samples<P: Plugin>(
+    model: *mut abi::ProctorModel,
+    error: *mut abi::ProctorError,
+) -> abi::ProctorStatus {
     // SAFETY: the host passes a model that is loaded.
-    quietly(|| unsafe { get::<ModelOf<P>>(model.cast()) }.map(Model::release_samples));
+    guard(error, || unsafe { get::<ModelOf<P>>(model.cast()) }.map(Model::release_samples))
 }
 
 unsafe extern "C" fn start<P: Plugin>(
@@ -140,9 +138,12 @@ unsafe extern "C" fn start<P: Plugin>(
     guard(error, || unsafe { get::<ModelOf<P>>(model.cast()) }?.start())
 }
 
-unsafe extern "C" fn flush<P: Plugin>(model: *mut abi::ProctorModel) {
+unsafe extern "C" fn flush<P: Plugin>(
+    model: *mut abi::ProctorModel,
+    error: *mut abi::ProctorError,
+) -> abi::ProctorStatus {
     // SAFETY: the host passes a model that is loaded.
-    quietly(|| unsafe { get::<ModelOf<P>>(model.cast()) }.map(Model::flush));
+    guard(error, || unsafe { get::<ModelOf<P>>(model.cast()) }.map(Model::flush))
 }
 
 unsafe extern "C" fn stop<P: Plugin>(
@@ -155,15 +156,13 @@ unsafe extern "C" fn stop<P: Plugin>(
 
 unsafe extern "C" fn issue<P: Plugin>(
     model: *mut abi::ProctorModel,
-    samples: *const abi::ProctorQuerySample,
-    sample_count: usize,
+    query: *const abi::ProctorQuery,
     error: *mut abi::ProctorError,
 ) -> abi::ProctorStatus {
     guard(error, || {
-        // SAFETY: the host passes a model that is loaded and samples that are valid for the call.
-        let (model, samples) =
-            unsafe { (get::<ModelOf<P>>(model.cast())?, slice_of(samples, sample_count)?) };
-        model.issue(as_query(samples))
+        // SAFETY: the host passes a model that is loaded and a query that is valid for the call.
+        let (model, query) = unsafe { (get::<ModelOf<P>>(model.cast())?, Query::read(query)?) };
+        model.issue(query)
     })
 }
 
@@ -211,40 +210,52 @@ unsafe extern "C" fn explain<P: Plugin>(
 ) -> abi::ProctorStatus {
     guard(error, || {
         // SAFETY: the host passes a model that is loaded, and null or a sink that is valid for the call.
-        let (model, sink) = unsafe { (get::<ModelOf<P>>(model.cast())?, sink.as_ref()) };
-        let sink = sink.and_then(|sink| Some((sink.context, sink.write?)));
-        let (context, write) = sink.ok_or_else(|| PluginError::invalid_argument("no sink for the text"))?;
+        let (model, sink) = unsafe { (get::<ModelOf<P>>(model.cast())?, structure(sink)?) };
+        let write = sink.write.ok_or_else(|| PluginError::invalid_argument("no sink for the text"))?;
         if let Some(explanation) = model.explain() {
             // SAFETY: the function and its context are those of the sink; it copies the text.
-            unsafe { write(context, text(&explanation)) };
+            unsafe { write(sink.context, text(&explanation)) };
         }
         Ok(())
     })
 }
 
-unsafe extern "C" fn destroy_instance<P: Plugin>(instance: *mut abi::ProctorInstance) {
+unsafe extern "C" fn destroy_instance<P: Plugin>(
+    instance: *mut abi::ProctorInstance,
+    error: *mut abi::ProctorError,
+) -> abi::ProctorStatus {
     // SAFETY: the host passes an instance that `create_instance` made, once.
-    unsafe { destroy::<InstanceOf<P>>(instance.cast()) }
+    guard(error, || unsafe { destroy::<InstanceOf<P>>(instance.cast()) })
 }
 
-unsafe extern "C" fn unload_model<P: Plugin>(model: *mut abi::ProctorModel) {
+unsafe extern "C" fn unload_model<P: Plugin>(
+    model: *mut abi::ProctorModel,
+    error: *mut abi::ProctorError,
+) -> abi::ProctorStatus {
     // SAFETY: the host passes a model that `load_model` made, once.
-    unsafe { destroy::<ModelOf<P>>(model.cast()) }
+    guard(error, || unsafe { destroy::<ModelOf<P>>(model.cast()) })
 }
 
-unsafe extern "C" fn close<P: Plugin>(backend: *mut abi::ProctorBackend) {
+unsafe extern "C" fn close<P: Plugin>(
+    backend: *mut abi::ProctorBackend,
+    error: *mut abi::ProctorError,
+) -> abi::ProctorStatus {
     // SAFETY: the host passes the object that `open` made, once.
-    unsafe { destroy::<P>(backend.cast()) }
+    guard(error, || unsafe { destroy::<P>(backend.cast()) })
 }
 
 unsafe extern "C" fn extension<P: Plugin>(id: abi::ProctorString) -> *const c_void {
     let find = || {
         // SAFETY: the ABI says that the text is valid for the call.
         let id = unsafe { str_of(id) }.ok()?;
-        let manifest = P::manifest();
+        // SAFETY: a manifest that was made is never freed.
+        let capabilities = unsafe { (*manifest_of::<P>()).capabilities };
+        let has = |capability| capabilities & capability != 0;
         match id {
-            abi::PROCTOR_EXTENSION_ISSUE if manifest.issue => Some(ptr::from_ref(Shims::<P>::ISSUE).cast()),
-            abi::PROCTOR_EXTENSION_VIRTUAL_TIME if manifest.virtual_time => {
+            abi::PROCTOR_EXTENSION_ISSUE if has(abi::PROCTOR_CAPABILITY_ISSUE) => {
+                Some(ptr::from_ref(Shims::<P>::ISSUE).cast())
+            }
+            abi::PROCTOR_EXTENSION_VIRTUAL_TIME if has(abi::PROCTOR_CAPABILITY_VIRTUAL_TIME) => {
                 Some(ptr::from_ref(Shims::<P>::VIRTUAL_TIME).cast())
             }
             abi::PROCTOR_EXTENSION_EXPLAIN => Some(ptr::from_ref(Shims::<P>::EXPLAIN).cast()),
@@ -263,23 +274,14 @@ fn guard(
         Ok(Ok(())) => abi::PROCTOR_STATUS_OK,
         Ok(Err(failure)) => {
             // SAFETY: the host passes null or room for a message, for the duration of the call.
-            unsafe { write_message(error, &failure.message) };
+            unsafe { write_error(error, &failure.message, failure.vendor_code) };
             failure.status
         }
         Err(panic) => {
             // SAFETY: the host passes null or room for a message, and the failed body has not written to it.
-            unsafe { write_message(error, &format!("the plugin panicked: {}", panic_text(&*panic))) };
+            unsafe { write_error(error, &format!("the plugin panicked: {}", panic_text(&*panic)), 0) };
             abi::PROCTOR_STATUS_PANICKED
         }
-    }
-}
-
-/// Runs the body of a function that returns nothing; a failure can only be logged.
-fn quietly(body: impl FnOnce() -> Result<(), PluginError>) {
-    match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(Ok(())) => {}
-        Ok(Err(failure)) => tracing::error!("{failure}"),
-        Err(panic) => tracing::error!("the plugin panicked: {}", panic_text(&*panic)),
     }
 }
 
@@ -318,26 +320,11 @@ unsafe fn get_mut<'a, T>(object: *mut abi::ProctorInstance) -> Result<&'a mut T,
 
 /// # Safety
 /// `object` is null or comes from `put::<T, _>`, and is not used again.
-unsafe fn destroy<T>(object: *mut c_void) {
+unsafe fn destroy<T>(object: *mut c_void) -> Result<(), PluginError> {
     if object.is_null() {
-        return;
+        return Err(PluginError::invalid_argument("object is null"));
     }
-    quietly(|| {
-        // SAFETY: `object` is not null, so it is the box that `put` leaked, and the host does not use it again.
-        drop(unsafe { Box::from_raw(object.cast::<T>()) });
-        Ok(())
-    });
-}
-
-/// A query of the ABI in the words of the vocabulary, without a copy: an Offline query has millions of samples.
-fn as_query(samples: &[abi::ProctorQuerySample]) -> &[QuerySample] {
-    const {
-        assert!(size_of::<QuerySample>() == size_of::<abi::ProctorQuerySample>());
-        assert!(align_of::<QuerySample>() == align_of::<abi::ProctorQuerySample>());
-        assert!(offset_of!(QuerySample, id) == offset_of!(abi::ProctorQuerySample, id));
-        assert!(offset_of!(QuerySample, index) == offset_of!(abi::ProctorQuerySample, index));
-    }
-    // SAFETY: both are `repr(C)` and two u64 at the same offsets, the ids being transparent, as was just asserted;
-    // every bit pattern is valid, and the result borrows what `samples` borrows.
-    unsafe { slice::from_raw_parts(samples.as_ptr().cast(), samples.len()) }
+    // SAFETY: `object` is not null, so it is the box that `put` leaked, and the host does not use it again.
+    drop(unsafe { Box::from_raw(object.cast::<T>()) });
+    Ok(())
 }

@@ -1,6 +1,8 @@
-use std::{fs, path::Path};
+use std::{fmt::Write, fs, path::Path};
 
 use proctor_plugin_api::abi;
+
+use super::layout::layouts;
 
 const HEADER: &str = "include/proctor_plugin.h";
 
@@ -18,6 +20,8 @@ fn generated() -> String {
         abi::PROCTOR_EXTENSION_EXPLAIN
     );
     config.after_includes.get_or_insert_default().push_str(&ids);
+    let trailer = config.trailer.take().unwrap_or_default();
+    config.trailer = Some(assertions() + &trailer);
     let mut builder = cbindgen::Builder::new().with_config(config);
     for file in ["basic", "manifest", "model", "batch", "host", "plugin", "extensions"] {
         builder = builder.with_src(crate_folder.join(format!("src/abi/{file}.rs")));
@@ -25,6 +29,20 @@ fn generated() -> String {
     let mut text = Vec::new();
     builder.generate().unwrap().write(&mut text);
     String::from_utf8(text).unwrap()
+}
+
+/// Declarations that do not compile where a structure has another size than here, such as with packed structures or on
+/// a machine of 32 bits.
+fn assertions() -> String {
+    let mut text = "\n/* The ABI is for machines of 64 bits, without packed structures. */\n\
+                    #define PROCTOR_ASSERT(name, condition) typedef char proctor_assert_##name[(condition) ? 1 : -1]\n\
+                    PROCTOR_ASSERT(pointer, sizeof(void *) == 8);\n"
+        .to_owned();
+    for layout in layouts() {
+        let (name, size) = (layout.name, layout.size);
+        writeln!(text, "PROCTOR_ASSERT({name}, sizeof({name}) == {size});").unwrap();
+    }
+    text
 }
 
 /// Fails if the committed header is not the one that the Rust types make. With `PROCTOR_WRITE_HEADER` set it writes

@@ -30,29 +30,35 @@ macro_rules! layouts {
 
 layouts! {
     ProctorString { data, length };
-    ProctorError { message, capacity, length };
+    ProctorError { size, message, capacity, length, vendor_code };
     ProctorModelSupport { size, model, format, precision, device, scenarios, batch_size_max, flags, memory_bytes };
     ProctorOptionSpec { size, name, help, default_value, kind, choice_count, choices, integer_min, integer_max, float_min, float_max };
     ProctorManifest { size, name, vendor, version, license, description, capabilities, models, model_count, options, option_count };
     ProctorOptionValue { name, text, integer, number, kind, reserved };
     ProctorTensorSpec { name, shape, rank, element_type };
     ProctorFile { format, path };
-    ProctorModelRequest { size, model, precision, device, files, file_count, inputs, input_count, outputs, output_count, scenario, batch_size_max, instance_count, reserved };
+    ProctorOpenRequest { size, host, options, option_count, option_size };
+    ProctorModelRequest { size, model, precision, device, files, file_count, file_size, inputs, input_count, outputs, output_count, tensor_spec_size, scenario, batch_size_max, instance_count, flags };
     ProctorPlacement { size, instance_index, instance_count, cpus, cpu_count };
     ProctorTensor { data, size_bytes, shape, rank, element_type };
     ProctorPreparedSample { index, inputs, input_count };
+    ProctorSampleSet { size, samples, sample_count, sample_size, tensor_size };
     ProctorOutput { data, capacity_bytes, size_bytes, lent, release, private_data };
-    ProctorBatchSample { id, index, inputs, input_count, outputs, output_count, status, token_count };
+    ProctorBatchSample { id, index, inputs, input_count, outputs, output_count, status, token_count, message, vendor_code };
     ProctorStamps { copy_in_ns, compute_ns, copy_out_ns, end_ns };
-    ProctorBatch { size, samples, sample_count, stamps };
+    ProctorBatch { size, samples, sample_count, sample_size, tensor_size, output_size, stamps };
     ProctorQuerySample { id, index };
-    ProctorResponse { id, data, size_bytes, status, token_count, message };
-    ProctorHost { size, abi_major, abi_minor, context, log, log_level, now_ns, complete, first_token, metric, is_cancelled, cache_folder, extension };
+    ProctorQuery { size, samples, sample_count, sample_size };
+    ProctorResponse { id, data, size_bytes, status, token_count, message, vendor_code };
+    ProctorResponses { size, responses, response_count, response_size };
+    ProctorMetric { size, name, unit, value, at_ns };
+    ProctorProgress { size, done, total, task };
+    ProctorHost { size, abi_major, abi_minor, context, log, log_level, now_ns, complete, first_token, metric, progress, is_cancelled, cache_folder, extension };
     ProctorVersionRange { size, major_min, major_max, minor_max, reserved };
     ProctorPlugin { size, abi_major, abi_minor, describe, open, load_model, create_instance, prepare_samples, release_samples, warm_up, start, execute, flush, stop, destroy_instance, unload_model, close, extension };
     ProctorIssue { size, issue };
     ProctorVirtualTime { size, execute };
-    ProctorTextSink { context, write };
+    ProctorTextSink { size, context, write };
     ProctorExplain { size, explain };
 }
 

@@ -78,7 +78,7 @@ impl Model for LoadedModel {
     fn stop(&self) -> Result<(), PluginError> {
         let copied = self.shared.input_bytes_copied.load(Ordering::Relaxed);
         // A double counts bytes exactly up to 8 PiB.
-        self.shared.host.metric("input_bytes_copied", copied as f64);
+        self.shared.host.metric("input_bytes_copied", "B", copied as f64);
         Ok(())
     }
 }

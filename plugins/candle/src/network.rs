@@ -6,7 +6,7 @@ use std::fmt;
 use candle_core::{DType, Device, Tensor};
 use proctor_plugin_api::{
     Host, Response,
-    vocabulary::{ResponseId, SampleIndex, SampleStatus, TensorSpec},
+    vocabulary::{ResponseId, SampleIndex, TensorSpec},
 };
 
 use crate::{error::LoadError, weights::Weights};
@@ -101,7 +101,7 @@ impl NetworkCall {
     pub fn first_token(&self, sample: usize) {
         if !self.warm_up {
             let id = self.samples[sample];
-            self.host.first_token(&[Response { id, status: SampleStatus::OK, data: &[], token_count: 1 }]);
+            self.host.first_token(&[Response::new(id, &[]).with_token_count(1)]);
         }
     }
 }

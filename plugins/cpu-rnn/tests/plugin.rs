@@ -32,6 +32,7 @@ fn digits() -> ModelRequest {
         scenario: Scenario::Offline,
         batch_size_max: 32,
         instance_count: 2,
+        last_output_varies: false,
     }
 }
 

@@ -166,6 +166,7 @@ fn threads_of_one_instance() -> usize {
         scenario: Scenario::SingleStream,
         batch_size_max: 1,
         instance_count: 1,
+        last_output_varies: false,
     });
     let model = model.expect("the model loads");
     assert!(model.create_instance(&Placement::default()).is_ok());

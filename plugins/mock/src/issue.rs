@@ -13,7 +13,7 @@ use std::{
 };
 
 use proctor_plugin_api::{
-    OptionSpec, Options, PluginError, Response, abi,
+    OptionSpec, Options, PluginError, Query, Response,
     vocabulary::{QuerySample, SampleStatus},
 };
 use rand::Rng;
@@ -108,19 +108,16 @@ impl IssuePath {
         Ok(())
     }
 
-    pub(crate) fn issue(&self, samples: &[QuerySample]) -> Result<(), PluginError> {
+    pub(crate) fn issue(&self, query: Query<'_>) -> Result<(), PluginError> {
         match self {
             Self::Inside(server) => {
                 let mut server = lock(server);
-                samples.iter().for_each(|sample| server.complete(*sample));
+                query.iter().for_each(|sample| server.complete(sample));
                 Ok(())
             }
             Self::Threads { pool, .. } => match &*lock(pool) {
-                Some(pool) => pool.queue.push(samples),
-                None => Err(PluginError {
-                    status: abi::PROCTOR_STATUS_WRONG_STATE,
-                    message: "a query was issued before start or after stop".into(),
-                }),
+                Some(pool) => pool.queue.push(query.iter()),
+                None => Err(PluginError::wrong_state("a query was issued before start or after stop")),
             },
         }
     }
@@ -214,16 +211,13 @@ impl Server {
     }
 
     fn complete(&mut self, sample: QuerySample) {
-        let known = self.shared.answers.knows(sample.index);
-        if known {
+        let response = if self.shared.answers.knows(sample.index) {
             self.shared.write_outputs(sample.index, &mut self.outputs);
-        }
-        self.shared.host.complete(&[Response {
-            id: sample.id,
-            status: if known { SampleStatus::OK } else { SampleStatus::FAILED },
-            data: if known { &self.outputs } else { &[] },
-            token_count: 0,
-        }]);
+            Response::new(sample.id, &self.outputs)
+        } else {
+            Response::new(sample.id, &[]).with_status(SampleStatus::FAILED)
+        };
+        self.shared.host.complete(&[response]);
     }
 }
 
@@ -274,22 +268,20 @@ impl Queue {
         Self { order, capacity, state: Mutex::new(state), came: Condvar::new(), drained: Condvar::new() }
     }
 
-    fn push(&self, samples: &[QuerySample]) -> Result<(), PluginError> {
+    fn push(&self, samples: impl ExactSizeIterator<Item = QuerySample>) -> Result<(), PluginError> {
+        let sample_count = samples.len();
         let mut state = lock(&self.state);
-        if samples.len() > self.capacity - state.waiting.len() {
-            return Err(PluginError {
-                status: abi::PROCTOR_STATUS_BUSY,
-                message: format!(
-                    "more than {} samples would wait: issue fewer, or set threads higher",
-                    self.capacity
-                ),
-            });
+        if sample_count > self.capacity - state.waiting.len() {
+            return Err(PluginError::busy(format!(
+                "more than {} samples would wait: issue fewer, or set threads higher",
+                self.capacity
+            )));
         }
         let State { waiting, next_draw, .. } = &mut *state;
-        waiting.extend(samples.iter().map(|sample| Waiting { sample: *sample, draw: next_draw.advance() }));
+        waiting.extend(samples.map(|sample| Waiting { sample, draw: next_draw.advance() }));
         drop(state);
-        match samples {
-            [_] => self.came.notify_one(),
+        match sample_count {
+            1 => self.came.notify_one(),
             _ => self.came.notify_all(),
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! Tests of the queue and its orders.
 
 use proctor_plugin_api::{
-    Host, Model, ModelRequest, Plugin,
+    Host, Model, ModelRequest, Plugin, abi,
     vocabulary::{ElementType, ResponseId, SampleIndex, Scenario, TensorSpec},
 };
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ fn samples(count: u64) -> Vec<QuerySample> {
 /// The order in which one thread takes samples that all wait.
 fn order_of(order: Order, count: u64) -> Vec<u64> {
     let queue = Queue::new(order, 1000);
-    queue.push(&samples(count)).unwrap();
+    queue.push(samples(count).into_iter()).unwrap();
     queue.close();
     std::iter::from_fn(|| queue.take().map(|taken| taken.waiting.sample.index.0)).collect()
 }
@@ -37,6 +37,7 @@ fn model(given: &[(&str, &str)]) -> MockModel {
         scenario: Scenario::Server,
         batch_size_max: 1,
         instance_count: 1,
+        last_output_varies: false,
     };
     mock.load_model(&request).unwrap()
 }
@@ -71,8 +72,8 @@ fn shuffled_does_shuffle() {
 #[test]
 fn service_times_follow_the_order_of_issue() {
     let queue = Queue::new(Order::Shuffled { seed: 1, window: 8 }, 20);
-    queue.push(&samples(10)).unwrap();
-    queue.push(&samples(20)[10..]).unwrap();
+    queue.push(samples(10).into_iter()).unwrap();
+    queue.push(samples(20).into_iter().skip(10)).unwrap();
     queue.close();
     let mut expected = Draw::of_issue();
     let expected: Vec<Draw> = (0..20).map(|_| expected.advance()).collect();
@@ -85,22 +86,22 @@ fn service_times_follow_the_order_of_issue() {
 #[test]
 fn a_full_queue_says_busy_and_takes_none_of_the_query() {
     let queue = Queue::new(Order::Fifo, 5);
-    queue.push(&samples(3)).unwrap();
-    assert_eq!(queue.push(&samples(3)).unwrap_err().status, abi::PROCTOR_STATUS_BUSY);
+    queue.push(samples(3).into_iter()).unwrap();
+    assert_eq!(queue.push(samples(3).into_iter()).unwrap_err().status, abi::PROCTOR_STATUS_BUSY);
     assert_eq!(lock(&queue.state).waiting.len(), 3);
-    queue.push(&samples(2)).unwrap();
+    queue.push(samples(2).into_iter()).unwrap();
 }
 
 #[test]
 fn queries_need_a_start_and_the_model_may_start_again() {
     let model = model(&[("threads", "2")]);
-    assert_eq!(model.issue(&samples(1)).unwrap_err().status, abi::PROCTOR_STATUS_WRONG_STATE);
+    assert_eq!(model.issue(samples(1)[..].into()).unwrap_err().status, abi::PROCTOR_STATUS_WRONG_STATE);
     for _ in 0..2 {
         model.start().unwrap();
-        model.issue(&samples(10)).unwrap();
+        model.issue(samples(10)[..].into()).unwrap();
         model.flush();
         model.stop().unwrap();
-        assert!(model.issue(&samples(1)).is_err());
+        assert!(model.issue(samples(1)[..].into()).is_err());
     }
 }
 
@@ -108,7 +109,7 @@ fn queries_need_a_start_and_the_model_may_start_again() {
 fn dropping_a_model_ends_its_threads() {
     let model = model(&[("threads", "3"), ("order", "shuffled")]);
     model.start().unwrap();
-    model.issue(&samples(100)).unwrap();
+    model.issue(samples(100)[..].into()).unwrap();
     let IssuePath::Threads { pool, .. } = &model.issue else { panic!("there are threads") };
     let queue = Arc::clone(&lock(pool).as_ref().unwrap().queue);
     drop(model);

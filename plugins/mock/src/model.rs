@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use proctor_plugin_api::{Host, Model, Placement, PluginError, PreparedSample, vocabulary::QuerySample};
+use proctor_plugin_api::{Host, Model, Placement, PluginError, PreparedSample, Query};
 
 use crate::{
     answers::Answers,
@@ -50,8 +50,8 @@ impl Model for MockModel {
         self.issue.start()
     }
 
-    fn issue(&self, samples: &[QuerySample]) -> Result<(), PluginError> {
-        self.issue.issue(samples)
+    fn issue(&self, query: Query<'_>) -> Result<(), PluginError> {
+        self.issue.issue(query)
     }
 
     fn flush(&self) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use proctor_plugin_api::{Batch, Host, Instance, Model, Placement, PluginError, vocabulary::QuerySample};
+use proctor_plugin_api::{Batch, Host, Instance, Model, Placement, PluginError, Query};
 
 use crate::{answers::Answers, worker::Worker};
 
@@ -46,13 +46,13 @@ impl Model for NullModel {
         self.worker.as_ref().map_or(Ok(()), Worker::start)
     }
 
-    fn issue(&self, samples: &[QuerySample]) -> Result<(), PluginError> {
+    fn issue(&self, query: Query<'_>) -> Result<(), PluginError> {
         match &self.worker {
             None => {
-                self.answers.complete(samples.iter().map(|sample| sample.id));
+                self.answers.complete(query.iter().map(|sample| sample.id));
                 Ok(())
             }
-            Some(worker) => worker.push(samples),
+            Some(worker) => worker.push(query.iter()),
         }
     }
 

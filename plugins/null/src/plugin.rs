@@ -89,6 +89,7 @@ mod tests {
                 scenario: proctor_plugin_api::vocabulary::Scenario::Server,
                 batch_size_max: 1,
                 instance_count: 1,
+                last_output_varies: false,
             };
             let model = open(complete).unwrap().load_model(&request).unwrap();
             assert!(model.create_instance(&Placement::default()).is_ok());

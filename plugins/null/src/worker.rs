@@ -18,7 +18,7 @@ use std::{
 };
 
 use crossbeam_queue::ArrayQueue;
-use proctor_plugin_api::{PluginError, abi, vocabulary::QuerySample};
+use proctor_plugin_api::{PluginError, vocabulary::QuerySample};
 
 use crate::answers::Answers;
 
@@ -68,10 +68,10 @@ impl Worker {
     }
 
     /// Hands the samples over. Waits while the queue is full.
-    pub(crate) fn push(&self, samples: &[QuerySample]) -> Result<(), PluginError> {
+    pub(crate) fn push(&self, samples: impl Iterator<Item = QuerySample>) -> Result<(), PluginError> {
         for sample in samples {
-            if self.shared.queue.push(*sample).is_err() {
-                self.push_when_there_is_room(*sample)?;
+            if self.shared.queue.push(sample).is_err() {
+                self.push_when_there_is_room(sample)?;
             }
         }
         self.wake();
@@ -85,8 +85,7 @@ impl Worker {
             look_count += 1;
             if look_count % LOOKS_AT_FULL == 0 {
                 if self.thread().is_none() {
-                    let message = "a query was issued before start or after stop".into();
-                    return Err(PluginError { status: abi::PROCTOR_STATUS_WRONG_STATE, message });
+                    return Err(PluginError::wrong_state("a query was issued before start or after stop"));
                 }
                 thread::yield_now();
             }
@@ -189,7 +188,7 @@ mod tests {
         let worker = worker();
         for _ in 0..2 {
             worker.start().unwrap();
-            worker.push(&samples(10 * QUEUE_CAPACITY)).unwrap();
+            worker.push(samples(10 * QUEUE_CAPACITY).into_iter()).unwrap();
             worker.stop().unwrap();
             assert!(worker.shared.queue.is_empty());
         }
@@ -203,7 +202,7 @@ mod tests {
             while !worker.shared.is_parked.load(Relaxed) {
                 thread::yield_now();
             }
-            worker.push(&samples(1)).unwrap();
+            worker.push(samples(1).into_iter()).unwrap();
             while !worker.shared.queue.is_empty() {
                 thread::yield_now();
             }
@@ -212,7 +211,7 @@ mod tests {
 
     #[test]
     fn without_the_thread_a_full_queue_is_an_error_instead_of_a_wait() {
-        let error = worker().push(&samples(QUEUE_CAPACITY + 1)).unwrap_err();
-        assert_eq!(error.status, abi::PROCTOR_STATUS_WRONG_STATE);
+        let error = worker().push(samples(QUEUE_CAPACITY + 1).into_iter()).unwrap_err();
+        assert_eq!(error.status, proctor_plugin_api::abi::PROCTOR_STATUS_WRONG_STATE);
     }
 }

@@ -107,7 +107,7 @@ impl Model for OnnxModel {
     fn stop(&self) -> Result<(), PluginError> {
         #[expect(clippy::cast_precision_loss, reason = "a figure for people; exact up to 2^53 bytes")]
         let copied = self.counters.input_bytes_copied.load(Ordering::Relaxed) as f64;
-        self.host.metric(INPUT_BYTES_COPIED, copied);
+        self.host.metric(INPUT_BYTES_COPIED, "B", copied);
         Ok(())
     }
 

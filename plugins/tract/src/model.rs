@@ -45,7 +45,7 @@ impl Model for TractModel {
     fn stop(&self) -> Result<(), PluginError> {
         let copied = self.shared.input_bytes_copied.load(Ordering::Relaxed);
         #[expect(clippy::cast_precision_loss, reason = "a figure for people; exact up to 2^53 bytes")]
-        self.shared.host.metric("input_bytes_copied", copied as f64);
+        self.shared.host.metric("input_bytes_copied", "B", copied as f64);
         Ok(())
     }
 

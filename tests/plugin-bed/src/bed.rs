@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc, thread};
 use proctor_plugin_api::vocabulary::SampleIndex;
 use proctor_plugin_host::{
     Backend, HostServices, Instance, LoadedPlugin, Model, ModelDemand, PluginHostError, PluginLocation,
+    PluginMetric,
 };
 
 use crate::{
@@ -98,7 +99,9 @@ impl Bed {
         let faults = self.backend.host_side().take_faults();
         let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
         let instances = both(ran, if faults.is_empty() { Ok(()) } else { Err(faults.join("; ")) })?;
-        Ok(Run { instances, metrics: self.backend.host_side().metrics() })
+        let latest = |(name, metric): (String, PluginMetric)| (name, metric.last);
+        let metrics = self.backend.host_side().metrics().into_iter().map(latest).collect();
+        Ok(Run { instances, metrics })
     }
 
     /// The loaded model, to ask it how it will run, for example.

@@ -14,7 +14,7 @@ use crate::values::{f32_values, i32_values};
 pub struct Run {
     /// The results of each instance.
     pub instances: Vec<Ran>,
-    /// The figures that the plugin has reported so far, by name.
+    /// The latest value of each figure that the plugin has reported so far, by name.
     pub metrics: BTreeMap<String, f64>,
 }
 

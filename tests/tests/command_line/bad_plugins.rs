@@ -77,7 +77,7 @@ fn another_major_version() {
 
 #[test]
 fn a_table_that_is_too_short() {
-    bad(5, &["ProctorPlugin.size is 24"]);
+    bad(5, &["ProctorPlugin has 24 bytes"]);
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_text_that_is_not_utf8() {
 
 #[test]
 fn a_table_of_absurd_size() {
-    bad(11, &["ProctorPlugin.size is 1099511627776"]);
+    bad(11, &["ProctorPlugin has 1099511627776 bytes"]);
 }
 
 #[test]

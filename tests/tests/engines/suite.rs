@@ -70,7 +70,7 @@ pub fn inputs_are_copied_as_declared(engine: &Engine) {
     let Some(bench) = engine.bench() else { return };
     let copied = |flags: &str| {
         let run = engine.run(&bench, engine.model(), &format!("--mode accuracy {flags}"));
-        run.assert_valid().result()["plugin"]["metrics"]["input_bytes_copied"].as_f64()
+        run.assert_valid().result()["plugin"]["metrics"]["input_bytes_copied"]["last"].as_f64()
     };
     let alone = copied("--scenario SingleStream");
     let gathered = copied("--scenario Offline --batch-size 8");

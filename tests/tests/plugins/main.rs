@@ -9,4 +9,5 @@ mod flush;
 mod misbehaviour;
 mod mock_answers;
 mod vendor_plugin;
+mod versions;
 mod wayward;

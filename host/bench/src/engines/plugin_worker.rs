@@ -203,7 +203,7 @@ impl Served<'_> {
 
     /// Bytes that the plugin copied for each query, if it counts them.
     fn copied_per_query(&self, query_count: usize) -> Option<f64> {
-        let copied = self.bed.plugin_metrics().get(INPUT_BYTES_COPIED).copied()?;
+        let copied = self.bed.plugin_metrics().get(INPUT_BYTES_COPIED)?.last;
         Some(copied / query_count as f64)
     }
 }

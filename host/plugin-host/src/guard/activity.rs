@@ -33,6 +33,21 @@ const CODE_MASK: u64 = (1 << CODE_BITS) - 1;
 /// The youngest activity, or null.
 static NEWEST: AtomicPtr<Activity> = AtomicPtr::new(ptr::null_mut());
 
+/// Number of times that plugins have said that a long call is getting on.
+static PROGRESS_COUNT: AtomicU64 = AtomicU64::new(0);
+
+/// Notes that a plugin has said that a long call is getting on.
+pub(crate) fn note_progress() {
+    PROGRESS_COUNT.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Number of times that plugins have said that a long call is getting on ([`ProctorHost::progress`]).
+///
+/// [`ProctorHost::progress`]: proctor_plugin_api::abi::ProctorHost::progress
+pub fn progress_count() -> u64 {
+    PROGRESS_COUNT.load(Ordering::Relaxed)
+}
+
 thread_local! {
     /// The activity of this thread, or null. Has a constant start value and no destructor, so that reading it in a
     /// signal handler neither allocates nor registers anything.

@@ -30,7 +30,13 @@ impl Message {
     /// Runs `call` with this buffer, and returns what it returned and the message, which is empty if the plugin
     /// claims to have written more than fits.
     pub(crate) fn collect<R>(&mut self, call: impl FnOnce(*mut ProctorError) -> R) -> (R, &[u8]) {
-        let mut error = ProctorError { message: self.0.as_mut_ptr(), capacity: MESSAGE_CAPACITY, length: 0 };
+        let mut error = ProctorError {
+            size: size_of::<ProctorError>(),
+            message: self.0.as_mut_ptr(),
+            capacity: MESSAGE_CAPACITY,
+            length: 0,
+            vendor_code: 0,
+        };
         let result = call(&raw mut error);
         (result, self.0.get(..error.length).unwrap_or_default())
     }
@@ -69,9 +75,10 @@ fn checked_with(
     })
 }
 
-/// A plugin's message as text on one line's end: lossy UTF-8 without white space around it.
+/// A plugin's message as text on one line's end: lossy UTF-8 without white space around it. A control character, which
+/// could forge a line of a log or of the terminal, becomes a space.
 pub(crate) fn readable(message: &[u8]) -> String {
-    String::from_utf8_lossy(message).trim().to_owned()
+    String::from_utf8_lossy(message).trim().replace(|c: char| c.is_control(), " ")
 }
 
 #[cfg(test)]

@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn a_thread_that_is_held_to_a_processor_is_let_go() {
         if thread::available_parallelism().unwrap().get() < 2 {
-            println!("skipped: there is one processor");
+            proctor_test_needs::skip_without_hardware("there is one processor");
             return;
         }
         let hold = || {

@@ -44,11 +44,11 @@ pub(crate) unsafe fn read_manifest(
     // SAFETY: the texts belong to the manifest, and the caller promises all that it points to.
     let (name, vendor, version, license, description) = unsafe {
         (
-            reader.required_text("manifest.name", raw.name)?,
-            reader.text("manifest.vendor", raw.vendor)?.unwrap_or_default(),
-            reader.required_text("manifest.version", raw.version)?,
-            reader.required_text("manifest.license", raw.license)?,
-            reader.text("manifest.description", raw.description)?.unwrap_or_default(),
+            reader.name("manifest.name", raw.name)?,
+            reader.line("manifest.vendor", raw.vendor)?.unwrap_or_default(),
+            reader.required_line("manifest.version", raw.version)?,
+            reader.required_line("manifest.license", raw.license)?,
+            reader.line("manifest.description", raw.description)?.unwrap_or_default(),
         )
     };
     if !name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-') {
@@ -67,11 +67,15 @@ pub(crate) unsafe fn read_manifest(
     manifest.virtual_time = raw.capabilities & abi::PROCTOR_CAPABILITY_VIRTUAL_TIME != 0;
     for (index, row) in rows.iter().enumerate() {
         // SAFETY: the row is a copy of one of the manifest's, whose texts the caller promises with it.
-        manifest.models.push(unsafe { read_model(reader, index, row, newer) }?);
+        manifest.models.extend(unsafe { read_model(reader, index, row, newer) }?);
+    }
+    if manifest.models.is_empty() {
+        return Err(reader.bad_manifest("all of its models are for scenarios that only a newer host knows"));
     }
     for (index, spec) in specs.iter().enumerate() {
         // SAFETY: the option is a copy of one of the manifest's, whose texts and choices the caller promises with it.
-        let spec = unsafe { read_option(reader, index, spec) }?;
+        let spec = unsafe { read_option(reader, index, spec, newer) }?;
+        let Some(spec) = spec else { continue };
         if manifest.options.iter().any(|other| other.name == spec.name) {
             return Err(reader.bad_manifest(&format!("option \"{}\" is declared twice", spec.name)));
         }
@@ -80,6 +84,8 @@ pub(crate) unsafe fn read_manifest(
     Ok(manifest)
 }
 
+/// A row, or `None` for one of a newer plugin that has no scenario which this host knows.
+///
 /// # Safety
 /// The plugin vouches for what `row` points to.
 unsafe fn read_model(
@@ -87,10 +93,11 @@ unsafe fn read_model(
     index: usize,
     row: &ProctorModelSupport,
     newer: bool,
-) -> Result<ModelSupport, PluginHostError> {
-    let unknown = row.scenarios & !SCENARIOS.iter().fold(0, |bits, (bit, _)| bits | bit);
-    if unknown != 0 && !newer {
-        return Err(reader.bad_manifest(&format!("models[{index}] has unknown scenario bits {unknown:#x}")));
+) -> Result<Option<ModelSupport>, PluginHostError> {
+    let unknown_scenarios = row.scenarios & !SCENARIOS.iter().fold(0, |bits, (bit, _)| bits | bit);
+    if unknown_scenarios != 0 && !newer {
+        let what = format!("models[{index}] has unknown scenario bits {unknown_scenarios:#x}");
+        return Err(reader.bad_manifest(&what));
     }
     let unknown = row.flags & !abi::PROCTOR_MODEL_DYNAMIC_SHAPES;
     if unknown != 0 && !newer {
@@ -98,12 +105,19 @@ unsafe fn read_model(
     }
     let scenarios: Vec<Scenario> =
         SCENARIOS.iter().filter(|(bit, _)| row.scenarios & bit != 0).map(|(_, scenario)| *scenario).collect();
+    if scenarios.is_empty() && unknown_scenarios != 0 {
+        tracing::info!(
+            plugin = reader.source_name,
+            "models[{index}] is for scenarios that only a newer host knows"
+        );
+        return Ok(None);
+    }
     if scenarios.is_empty() {
         return Err(reader.bad_manifest(&format!("models[{index}] has no scenario")));
     }
     // SAFETY: the text is a field of `row`, for whose pointers the plugin vouches.
-    let text = |field: &str, text| unsafe { reader.required_text(&format!("models[{index}].{field}"), text) };
-    Ok(ModelSupport {
+    let text = |field: &str, text| unsafe { reader.name(&format!("models[{index}].{field}"), text) };
+    Ok(Some(ModelSupport {
         model: text("model", row.model)?,
         format: text("format", row.format)?,
         precision: text("precision", row.precision)?,
@@ -112,22 +126,25 @@ unsafe fn read_model(
         batch_size_max: row.batch_size_max,
         dynamic_shapes: row.flags & abi::PROCTOR_MODEL_DYNAMIC_SHAPES != 0,
         memory_bytes: row.memory_bytes,
-    })
+    }))
 }
 
+/// An option, or `None` for one of a newer plugin whose kind this host does not know: it cannot be set.
+///
 /// # Safety
 /// The plugin vouches for what `raw` points to.
 unsafe fn read_option(
     reader: Reader<'_>,
     index: usize,
     raw: &ProctorOptionSpec,
-) -> Result<OptionSpec, PluginHostError> {
+    newer: bool,
+) -> Result<Option<OptionSpec>, PluginHostError> {
     // SAFETY: the three texts are fields of `raw`, for whose pointers the plugin vouches.
     let (name, help, default) = unsafe {
         (
-            reader.required_text(&format!("options[{index}].name"), raw.name)?,
-            reader.text(&format!("options[{index}].help"), raw.help)?.unwrap_or_default(),
-            reader.text(&format!("options[{index}].default_value"), raw.default_value)?,
+            reader.name(&format!("options[{index}].name"), raw.name)?,
+            reader.line(&format!("options[{index}].help"), raw.help)?.unwrap_or_default(),
+            reader.line(&format!("options[{index}].default_value"), raw.default_value)?,
         )
     };
     let bad = |what: &str| reader.bad_manifest(&format!("option \"{name}\" {what}"));
@@ -157,11 +174,18 @@ unsafe fn read_option(
             }
             OptionKind::Choice(words)
         }
+        unknown if newer => {
+            tracing::info!(
+                plugin = reader.source_name,
+                "option \"{name}\" is of kind {unknown}, which only a newer host knows"
+            );
+            return Ok(None);
+        }
         unknown => return Err(bad(&format!("has the unknown kind {unknown}"))),
     };
     let spec = OptionSpec { name: name.clone(), kind, default, help };
     if let Some(error) = spec.default.as_deref().and_then(|text| spec.parse(text).err()) {
         return Err(bad(&format!("has a default that it does not take: {error}")));
     }
-    Ok(spec)
+    Ok(Some(spec))
 }

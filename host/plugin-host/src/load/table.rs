@@ -4,17 +4,13 @@ use std::ffi::c_void;
 
 use proctor_plugin_api::abi::{
     self, ProctorBatch, ProctorError, ProctorExplain, ProctorInstance, ProctorIssue, ProctorModel,
-    ProctorPlugin, ProctorQuerySample, ProctorStatus, ProctorString, ProctorTextSink, ProctorVirtualTime,
+    ProctorPlugin, ProctorQuery, ProctorStatus, ProctorString, ProctorTextSink, ProctorVirtualTime,
 };
 
 use crate::{call::Call, error::PluginHostError, foreign::Reader, guard::activity::Activity};
 
-type IssueFunction = unsafe extern "C" fn(
-    *mut ProctorModel,
-    *const ProctorQuerySample,
-    usize,
-    *mut ProctorError,
-) -> ProctorStatus;
+type IssueFunction =
+    unsafe extern "C" fn(*mut ProctorModel, *const ProctorQuery, *mut ProctorError) -> ProctorStatus;
 type VirtualFunction = unsafe extern "C" fn(
     *mut ProctorInstance,
     *mut ProctorBatch,

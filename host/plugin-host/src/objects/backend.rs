@@ -10,7 +10,7 @@ use std::{
 
 use proctor_plugin_api::{
     OptionError, OptionValue, Options,
-    abi::{self, ProctorBackend, ProctorOptionValue, ProctorString},
+    abi::{self, ProctorBackend, ProctorOpenRequest, ProctorOptionValue},
     vocabulary::{CompletionSink, did_you_mean},
 };
 
@@ -21,7 +21,7 @@ use crate::{
     load::loaded_plugin::LoadedPlugin,
     objects::{
         demand::bad_demand,
-        handle::{Handle, borrowed},
+        handle::{Handle, NO_TEXT, borrowed},
     },
     services::{
         context::{HostContext, HostServices},
@@ -59,12 +59,19 @@ impl LoadedPlugin {
             values.iter().map(|(name, value, text)| raw_option(name, value, text)).collect();
         let activity = Activity::new(name, None);
         let (context, host) = host_table::leak(activity.plugin(), services);
+        let request = ProctorOpenRequest {
+            size: size_of::<ProctorOpenRequest>(),
+            host,
+            options: raw.as_ptr(),
+            option_count: raw.len(),
+            option_size: size_of::<ProctorOptionValue>(),
+        };
         let mut backend = ptr::null_mut();
         let open = required!(self.table(), open);
         let call = |error: *mut _| {
-            // SAFETY: the function is that of a checked table. The host table lives for ever; the options, the room
-            // for the handle and `error` live for the call.
-            unsafe { open(host, raw.as_ptr(), raw.len(), &raw mut backend, error) }
+            // SAFETY: the function is that of a checked table. The host table lives for ever; the request with its
+            // options, the room for the handle and `error` live for the call.
+            unsafe { open(&raw const request, &raw mut backend, error) }
         };
         watched(name, Call::Open, || checked(activity, Call::Open, call))?;
         Ok(Backend {
@@ -105,7 +112,7 @@ impl LoadedPlugin {
 fn raw_option(name: &str, value: &OptionValue, text: &str) -> ProctorOptionValue {
     let mut raw = ProctorOptionValue {
         name: borrowed(name),
-        text: ProctorString { data: ptr::null(), length: 0 },
+        text: NO_TEXT,
         integer: 0,
         number: 0.0,
         kind: 0,
@@ -173,8 +180,11 @@ impl Drop for BackendInner {
     fn drop(&mut self) {
         debug_assert!(!self.has_model.load(Ordering::Relaxed), "a model keeps its backend");
         let close = required!(self.library.table(), close);
-        // SAFETY: the function is that of a checked table; the handle came from `open` of the same table, has no
-        // models left, as each of them holds this backend, and is not used again.
-        self.activity.during(Call::Close, || unsafe { close(self.handle.get()) });
+        let closed = checked(self.activity, Call::Close, |error| {
+            // SAFETY: the function is that of a checked table; the handle came from `open` of the same table, has no
+            // models left, as each of them holds this backend, and is not used again.
+            unsafe { close(self.handle.get(), error) }
+        });
+        self.host.faults.record_failure(closed);
     }
 }

@@ -2,12 +2,9 @@
 
 use std::ffi::c_void;
 
-use proctor_plugin_api::abi::ProctorString;
+use proctor_plugin_api::abi::{PROCTOR_TEXT_LENGTH_MAX, ProctorString};
 
 use crate::{error::PluginHostError, foreign::Reader};
-
-/// Longest text that is taken, in bytes.
-const LENGTH_MOST: usize = 1 << 20;
 
 /// The explanation as far as the plugin has written it.
 pub(crate) struct Explanation<'a> {
@@ -45,8 +42,8 @@ impl<'a> Explanation<'a> {
             Ok(piece) => self.text.push_str(&piece.unwrap_or_default()),
             Err(problem) => self.problem = Some(problem),
         }
-        if self.text.len() > LENGTH_MOST {
-            let problem = format!("its explanation is longer than {LENGTH_MOST} bytes");
+        if self.text.len() > PROCTOR_TEXT_LENGTH_MAX {
+            let problem = format!("its explanation is longer than {PROCTOR_TEXT_LENGTH_MAX} bytes");
             self.problem = Some(reader.malformed(problem));
         }
     }

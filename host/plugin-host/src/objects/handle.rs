@@ -1,6 +1,6 @@
 //! Handles that a plugin gave out, and texts that it is given.
 
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 
 use proctor_plugin_api::abi::ProctorString;
 
@@ -27,6 +27,9 @@ impl<T> Handle<T> {
         self.0.as_ptr()
     }
 }
+
+/// No text.
+pub(crate) const NO_TEXT: ProctorString = ProctorString { data: ptr::null(), length: 0 };
 
 /// A text of the host as the ABI has it, valid as long as `text`.
 pub(crate) fn borrowed(text: &str) -> ProctorString {

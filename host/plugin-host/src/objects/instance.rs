@@ -15,7 +15,7 @@ use crate::{
     error::{PluginHostError, known_status},
     guard::{activity::Activity, checked::checked, handlers::watched},
     objects::{
-        handle::Handle,
+        handle::{Handle, NO_TEXT},
         model::{Model, ModelInner, State},
         output::OutputBuffer,
     },
@@ -232,6 +232,9 @@ impl Instance {
             size: size_of::<ProctorBatch>(),
             samples: self.scratch.samples.as_mut_ptr(),
             sample_count: batch.len(),
+            sample_size: size_of::<ProctorBatchSample>(),
+            tensor_size: size_of::<ProctorTensor>(),
+            output_size: size_of::<ProctorOutput>(),
             stamps: ProctorStamps::default(),
         };
         let handle = self.handle.as_ref().map_or(ptr::null_mut(), Handle::get);
@@ -279,6 +282,8 @@ impl Instance {
                 output_count,
                 status: PROCTOR_STATUS_OK,
                 token_count: 0,
+                message: NO_TEXT,
+                vendor_code: 0,
             });
         }
         Ok(())
@@ -307,6 +312,10 @@ impl Instance {
                     PluginFault::Call(Arc::new(error))
                 });
             };
+            if !status.is_ok() {
+                // SAFETY: the plugin vouches for the message until its next call.
+                unsafe { backend.host.failures.note(sample.id, raw.status, &raw.message, raw.vendor_code) };
+            }
             // SAFETY: the plugin vouches for what it wrote during the call, and each call is settled once.
             let is_whole =
                 unsafe { self.buffer.settle(position, written, status.is_ok(), self.activity, wrong) };

@@ -13,7 +13,10 @@ use std::{
 
 use arc_swap::ArcSwapOption;
 use proctor_plugin_api::{
-    abi::{ProctorError, ProctorInstance, ProctorModel, ProctorQuerySample, ProctorStatus, ProctorTextSink},
+    abi::{
+        ProctorError, ProctorInstance, ProctorModel, ProctorQuery, ProctorQuerySample, ProctorStatus,
+        ProctorTextSink,
+    },
     vocabulary::{QuerySample, SampleIndex},
 };
 
@@ -30,7 +33,7 @@ use crate::{
         request::{load_handle, shapes_of},
         samples::{Prepared, SampleBuffers, Shapes},
     },
-    services::{faults::PluginFault, response_size::ResponseSize},
+    services::response_size::ResponseSize,
 };
 
 /// Where a model is in its life.
@@ -143,11 +146,11 @@ impl Model {
         let prepared = Prepared::new(samples, buffers, &model.demand.inputs, Arc::clone(&model.shapes))
             .map_err(|what| model.backend.bad_demand(what))?;
         if let Some(prepare) = model.table().raw.prepare_samples {
-            let samples = prepared.samples();
+            let samples = prepared.set();
             checked(model.activity, Call::PrepareSamples, |error| {
                 // SAFETY: the function is that of a checked table; the handle is live; the samples and what they point
                 // to live until `release`, which is kept by `model.prepared` or, on an error, ends the use at once.
-                unsafe { prepare(model.handle.get(), samples.as_ptr(), samples.len(), error) }
+                unsafe { prepare(model.handle.get(), &raw const samples, error) }
             })?;
         }
         model.prepared.store(Some(Arc::new(prepared)));
@@ -173,7 +176,7 @@ impl Model {
     pub fn start(&self) -> Result<(), PluginHostError> {
         let model = &*self.inner;
         model.expect(Call::Start, &[State::Prepared])?;
-        model.optional(Call::Start, model.table().raw.start)?;
+        model.optional(model.activity, Call::Start, model.table().raw.start)?;
         model.set(State::Running);
         Ok(())
     }
@@ -190,10 +193,16 @@ impl Model {
         if let Some(first) = samples.first() {
             model.activity.set_first_sample(first.index.0);
         }
-        let query = as_query(samples);
+        let samples = as_query(samples);
+        let query = ProctorQuery {
+            size: size_of::<ProctorQuery>(),
+            samples: samples.as_ptr(),
+            sample_count: samples.len(),
+            sample_size: size_of::<ProctorQuerySample>(),
+        };
         checked(model.activity, Call::Issue, |error| {
             // SAFETY: the function is that of a checked extension; the handle is live; the query lives for the call.
-            unsafe { issue(model.handle.get(), query.as_ptr(), query.len(), error) }
+            unsafe { issue(model.handle.get(), &raw const query, error) }
         })
     }
 
@@ -208,7 +217,8 @@ impl Model {
             return Ok(None);
         };
         let mut explanation = Explanation::new(plugin);
-        let sink = ProctorTextSink { context: (&raw mut explanation).cast(), write: Some(collect) };
+        let size = size_of::<ProctorTextSink>();
+        let sink = ProctorTextSink { size, context: (&raw mut explanation).cast(), write: Some(collect) };
         checked(model.activity, Call::Explain, |error| {
             // SAFETY: the function is that of a checked extension; the handle is live; the sink lives for the call, and
             // so does the `Explanation` whose address `collect` takes, which no other code touches meanwhile.
@@ -220,15 +230,11 @@ impl Model {
     /// Says that no more queries will come in this phase. [issuing thread]
     ///
     /// # Errors
-    /// A wrong state.
+    /// A wrong state, or what the plugin says went wrong.
     pub fn flush(&self) -> Result<(), PluginHostError> {
         let model = &*self.inner;
         model.expect(Call::Flush, &[State::Running])?;
-        if let Some(flush) = model.table().raw.flush {
-            // SAFETY: the function is that of a checked table; the handle is live.
-            model.flush_activity.during(Call::Flush, || unsafe { flush(model.handle.get()) });
-        }
-        Ok(())
+        model.optional(model.flush_activity, Call::Flush, model.table().raw.flush)
     }
 
     /// Ends the timed part; the model is then no longer started, even on an error. [main thread]
@@ -292,11 +298,12 @@ impl ModelInner {
 
     fn optional(
         &self,
+        activity: &'static Activity,
         call: Call,
         function: Option<unsafe extern "C" fn(*mut ProctorModel, *mut ProctorError) -> ProctorStatus>,
     ) -> Result<(), PluginHostError> {
         function.map_or(Ok(()), |function| {
-            checked(self.activity, call, |error| {
+            checked(activity, call, |error| {
                 // SAFETY: the function is that of a checked table; the handle is live.
                 unsafe { function(self.handle.get(), error) }
             })
@@ -305,15 +312,14 @@ impl ModelInner {
 
     fn stop(&self) -> Result<(), PluginHostError> {
         self.set(State::Prepared);
-        self.optional(Call::Stop, self.table().raw.stop)
+        self.optional(self.activity, Call::Stop, self.table().raw.stop)
     }
 
     fn release(&self) {
         self.set(State::Loaded);
-        if let Some(release) = self.table().raw.release_samples {
-            // SAFETY: the function is that of a checked table; the handle is live.
-            self.activity.during(Call::ReleaseSamples, || unsafe { release(self.handle.get()) });
-        }
+        let release = self.table().raw.release_samples;
+        let released = self.optional(self.activity, Call::ReleaseSamples, release);
+        self.backend.host.faults.record_failure(released);
         self.prepared.store(None);
     }
 
@@ -334,9 +340,12 @@ impl ModelInner {
         let destroy = required!(self.table(), destroy_instance);
         self.lock_instances().retain(|_, retired| {
             let Some(handle) = retired else { return true };
-            // SAFETY: the function is that of a checked table; the handle came from `create_instance` of the same
-            // table, its owner has given it back, and it leaves the list with this call.
-            self.activity.during(Call::DestroyInstance, || unsafe { destroy(handle.get()) });
+            let destroyed = checked(self.activity, Call::DestroyInstance, |error| {
+                // SAFETY: the function is that of a checked table; the handle came from `create_instance` of the same
+                // table, its owner has given it back, and it leaves the list with this call.
+                unsafe { destroy(handle.get(), error) }
+            });
+            self.backend.host.faults.record_failure(destroyed);
             false
         });
     }
@@ -344,19 +353,20 @@ impl ModelInner {
 
 impl Drop for ModelInner {
     fn drop(&mut self) {
-        if self.state() == State::Running
-            && let Err(error) = self.stop()
-        {
-            self.backend.host.faults.record(|| PluginFault::Call(Arc::new(error)));
+        if self.state() == State::Running {
+            self.backend.host.faults.record_failure(self.stop());
         }
         if self.state() == State::Prepared {
             self.release();
         }
         self.destroy_retired();
         let unload = required!(self.table(), unload_model);
-        // SAFETY: the function is that of a checked table; the handle came from `load_model` of the same table. Each
-        // instance holds this model, so none is left, and the handle is not used again.
-        self.activity.during(Call::UnloadModel, || unsafe { unload(self.handle.get()) });
+        let unloaded = checked(self.activity, Call::UnloadModel, |error| {
+            // SAFETY: the function is that of a checked table; the handle came from `load_model` of the same table.
+            // Each instance holds this model, so none is left, and the handle is not used again.
+            unsafe { unload(self.handle.get(), error) }
+        });
+        self.backend.host.faults.record_failure(unloaded);
         self.backend.host.response_size.set(None);
         self.backend.has_model.store(false, Ordering::Release);
     }

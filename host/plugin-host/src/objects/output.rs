@@ -5,17 +5,15 @@ use std::{
     ptr::{self, NonNull},
 };
 
-use proctor_plugin_api::{abi::ProctorOutput, vocabulary::TensorSpec};
+use proctor_plugin_api::{
+    abi::{PROCTOR_TENSOR_ALIGNMENT, ProctorOutput},
+    vocabulary::TensorSpec,
+};
 
 use crate::{call::Call, guard::activity::Activity};
 
-/// Alignment of the outputs of each sample, in bytes.
-const SAMPLE_ALIGNMENT: usize = 64;
-/// Alignment of each output, in bytes; the ABI promises 4, the widest element has 8.
-const OUTPUT_ALIGNMENT: usize = 8;
-
-/// Memory `[sample][output]`: each sample aligned to 64, each output to 8 while the plugin writes. Afterwards the
-/// outputs of a sample are moved together, so that they are one slice.
+/// Memory `[sample][output]`, each output aligned as the ABI says while the plugin writes. Afterwards the outputs of a
+/// sample are moved together, so that they are one slice.
 pub(crate) struct OutputBuffer {
     start: NonNull<u8>,
     layout: Layout,
@@ -25,6 +23,8 @@ pub(crate) struct OutputBuffer {
     places: Vec<(usize, usize)>,
     /// Size of an element of the last output if that one may be shorter than its shape.
     varying_element_bytes: Option<usize>,
+    /// Size of each output of the sample that is being settled, in bytes.
+    sizes_bytes: Vec<usize>,
     /// Size of all outputs of each settled sample, in bytes.
     response_sizes_bytes: Vec<usize>,
 }
@@ -39,21 +39,23 @@ impl OutputBuffer {
         let mut places = Vec::with_capacity(specs.len());
         let mut end: usize = 0;
         for spec in specs {
-            let offset = end.checked_next_multiple_of(OUTPUT_ALIGNMENT)?;
+            let offset = end.checked_next_multiple_of(PROCTOR_TENSOR_ALIGNMENT)?;
             end = offset.checked_add(spec.size_bytes())?;
             places.push((offset, spec.size_bytes()));
         }
         // At least one byte, as nothing cannot be allocated.
-        let stride = end.max(1).checked_next_multiple_of(SAMPLE_ALIGNMENT)?;
+        let stride = end.max(1).checked_next_multiple_of(PROCTOR_TENSOR_ALIGNMENT)?;
         let layout =
-            Layout::from_size_align(stride.checked_mul(sample_count.max(1))?, SAMPLE_ALIGNMENT).ok()?;
+            Layout::from_size_align(stride.checked_mul(sample_count.max(1))?, PROCTOR_TENSOR_ALIGNMENT)
+                .ok()?;
         // SAFETY: the size is not 0.
         let Some(start) = NonNull::new(unsafe { alloc_zeroed(layout) }) else { handle_alloc_error(layout) };
         let varying_element_bytes =
             specs.last().filter(|_| last_varies).map(|spec| spec.element_type.size_bytes());
         let whole = places.iter().map(|(_, size)| size).sum();
         let response_sizes_bytes = vec![whole; sample_count.max(1)];
-        Some(Self { start, layout, stride, places, varying_element_bytes, response_sizes_bytes })
+        let sizes_bytes = vec![0; places.len()];
+        Some(Self { start, layout, stride, places, varying_element_bytes, sizes_bytes, response_sizes_bytes })
     }
 
     /// An output that the plugin has not touched yet.
@@ -86,7 +88,9 @@ impl OutputBuffer {
     ) -> bool {
         let mut is_whole = is_ok;
         for (output, written) in outputs.iter().enumerate() {
+            // Read once: what is checked is what is used, even if a thread of the plugin still writes.
             let size = written.size_bytes;
+            self.sizes_bytes[output] = size;
             let fits = self.fits(output, size);
             if !written.lent.is_null() {
                 if is_ok && fits {
@@ -102,12 +106,12 @@ impl OutputBuffer {
                 }
             }
             if is_ok && !fits {
-                wrong(output, written.size_bytes);
+                wrong(output, size);
                 is_whole = false;
             }
         }
         if is_whole {
-            self.move_together(sample, outputs);
+            self.move_together(sample);
         }
         is_whole
     }
@@ -133,11 +137,10 @@ impl OutputBuffer {
     }
 
     /// Closes the gaps between outputs, whose sizes are known to fit.
-    fn move_together(&mut self, sample: usize, outputs: &[ProctorOutput]) {
+    fn move_together(&mut self, sample: usize) {
         let mut end = 0;
-        for (output, written) in outputs.iter().enumerate() {
-            let (offset, _) = self.places[output];
-            let size = written.size_bytes;
+        for output in 0..self.places.len() {
+            let ((offset, _), size) = (self.places[output], self.sizes_bytes[output]);
             if offset != end {
                 let from = self.place(sample, output);
                 // SAFETY: `end` is at most `offset`, and the size at most that of the place, so both ranges of `size`
@@ -183,7 +186,7 @@ mod tests {
         let mut buffer = OutputBuffer::new(&specs, false, 2).unwrap();
         let activity = Activity::new("output-test", None);
         let mut outputs: Vec<ProctorOutput> = (0..3).map(|output| buffer.fresh(1, output)).collect();
-        assert!(outputs.iter().all(|output| output.data.addr().is_multiple_of(OUTPUT_ALIGNMENT)));
+        assert!(outputs.iter().all(|output| output.data.addr().is_multiple_of(PROCTOR_TENSOR_ALIGNMENT)));
         for (value, output) in (1..).zip(&mut outputs) {
             // SAFETY: `data` has room for `capacity_bytes`.
             unsafe { output.data.cast::<u8>().write_bytes(value, output.capacity_bytes) };

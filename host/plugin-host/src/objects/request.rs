@@ -3,7 +3,9 @@
 use std::{path::PathBuf, ptr};
 
 use proctor_plugin_api::{
-    abi::{ProctorFile, ProctorModel, ProctorModelRequest, ProctorTensorSpec},
+    abi::{
+        PROCTOR_REQUEST_LAST_OUTPUT_VARIES, ProctorFile, ProctorModel, ProctorModelRequest, ProctorTensorSpec,
+    },
     vocabulary::TensorSpec,
 };
 
@@ -60,14 +62,16 @@ pub(crate) fn load_handle(
         device: borrowed(&found.device),
         files: raw_files.as_ptr(),
         file_count: raw_files.len(),
+        file_size: size_of::<ProctorFile>(),
         inputs: inputs.as_ptr(),
         input_count: inputs.len(),
         outputs: outputs.as_ptr(),
         output_count: outputs.len(),
+        tensor_spec_size: size_of::<ProctorTensorSpec>(),
         scenario: scenario_bit(demand.scenario),
         batch_size_max: demand.batch_size_max,
         instance_count: demand.instance_count,
-        reserved: 0,
+        flags: if demand.last_output_varies { PROCTOR_REQUEST_LAST_OUTPUT_VARIES } else { 0 },
     };
     let mut model = ptr::null_mut();
     let load = required!(backend.library.table(), load_model);

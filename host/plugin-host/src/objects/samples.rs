@@ -3,12 +3,9 @@
 use std::sync::Arc;
 
 use proctor_plugin_api::{
-    abi::{ProctorPreparedSample, ProctorTensor},
+    abi::{PROCTOR_TENSOR_ALIGNMENT, ProctorPreparedSample, ProctorSampleSet, ProctorTensor},
     vocabulary::{SampleIndex, TensorSpec},
 };
-
-/// Alignment of ProctorTensor.data in bytes.
-const ALIGNMENT: usize = 64;
 
 /// The preprocessed input tensors of the samples that are loaded.
 pub trait SampleBuffers: Send + Sync {
@@ -19,11 +16,12 @@ pub trait SampleBuffers: Send + Sync {
 /// Extents of each input tensor, at addresses that stay.
 pub(crate) type Shapes = Arc<[Box<[u64]>]>;
 
-/// Views of all tensors of the prepared samples. Owns what they point to.
+/// Views of all tensors of the prepared samples. Owns what they point to. Kept in vectors, whose contents may be
+/// pointed to while they move, as those of a `Box` may not.
 pub(crate) struct Prepared {
     /// Sorted by index, each index once.
-    samples: Box<[ProctorPreparedSample]>,
-    _tensors: Box<[ProctorTensor]>,
+    samples: Vec<ProctorPreparedSample>,
+    _tensors: Vec<ProctorTensor>,
     _shapes: Shapes,
     _buffers: Arc<dyn SampleBuffers>,
 }
@@ -51,11 +49,13 @@ impl Prepared {
         for &index in &indices {
             for (input, (spec, shape)) in specs.iter().zip(shapes.iter()).enumerate() {
                 let bytes = buffers.tensor(index, input);
-                if bytes.len() != spec.size_bytes() || !bytes.as_ptr().addr().is_multiple_of(ALIGNMENT) {
+                if bytes.len() != spec.size_bytes()
+                    || !bytes.as_ptr().addr().is_multiple_of(PROCTOR_TENSOR_ALIGNMENT)
+                {
                     let (expected, got) = (spec.size_bytes(), bytes.len());
                     let name = &spec.name;
                     return Err(format!(
-                        "input \"{name}\" of sample {index} has {got} bytes at {:p} instead of {expected} aligned to {ALIGNMENT}",
+                        "input \"{name}\" of sample {index} has {got} bytes at {:p} instead of {expected} aligned to {PROCTOR_TENSOR_ALIGNMENT}",
                         bytes.as_ptr()
                     ));
                 }
@@ -68,7 +68,6 @@ impl Prepared {
                 });
             }
         }
-        let tensors = tensors.into_boxed_slice();
         let sample = |(position, index): (usize, &SampleIndex)| ProctorPreparedSample {
             index: index.0,
             inputs: tensors[position * specs.len()..].as_ptr(),
@@ -78,8 +77,15 @@ impl Prepared {
         Ok(Self { samples, _tensors: tensors, _shapes: shapes, _buffers: buffers })
     }
 
-    pub(crate) fn samples(&self) -> &[ProctorPreparedSample] {
-        &self.samples
+    /// The samples as the plugin is told of them, valid as long as `self`.
+    pub(crate) fn set(&self) -> ProctorSampleSet {
+        ProctorSampleSet {
+            size: size_of::<ProctorSampleSet>(),
+            samples: self.samples.as_ptr(),
+            sample_count: self.samples.len(),
+            sample_size: size_of::<ProctorPreparedSample>(),
+            tensor_size: size_of::<ProctorTensor>(),
+        }
     }
 
     /// The input tensors of a sample. At once if the indices are without gaps, else a binary search.

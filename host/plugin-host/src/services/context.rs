@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     mem::MaybeUninit,
+    ops::Range,
     path::PathBuf,
     slice,
     sync::{
@@ -13,23 +14,23 @@ use std::{
 
 use arc_swap::ArcSwapOption;
 use proctor_plugin_api::{
-    abi::{ProctorResponse, ProctorString},
+    abi::ProctorResponse,
+    versioned::Elements,
     vocabulary::{CompletionSink, QuerySampleResponse, ResponseId, SampleStatus},
 };
 
 use crate::{
-    error::{known_status, status_name},
-    guard::checked::readable,
+    error::known_status,
     services::{
+        failures::Failures,
         faults::{Faults, PluginFault},
+        metric::PluginMetric,
         response_size::ExpectedSize,
     },
 };
 
 /// Most responses that are converted at a time, on the stack.
 const RESPONSES_AT_ONCE: usize = 64;
-/// Longest text that a plugin may log, in bytes; the rest is cut off.
-pub(super) const LOG_LENGTH_MOST: usize = 64 << 10;
 
 /// Services that the host offers to an opened plugin.
 #[derive(Clone)]
@@ -51,8 +52,9 @@ pub(crate) struct HostContext {
     /// Size of the outputs of one sample together.
     pub(crate) response_size: ExpectedSize,
     is_cancelled: AtomicBool,
-    pub(super) metrics: Mutex<BTreeMap<String, f64>>,
+    pub(super) metrics: Mutex<BTreeMap<String, PluginMetric>>,
     pub(crate) faults: Faults,
+    pub(crate) failures: Failures,
 }
 
 impl HostContext {
@@ -66,6 +68,7 @@ impl HostContext {
             is_cancelled: AtomicBool::new(false),
             metrics: Mutex::default(),
             faults: Faults::default(),
+            failures: Failures::default(),
         }
     }
 
@@ -81,61 +84,88 @@ impl HostContext {
         self.is_cancelled.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn metrics(&self) -> BTreeMap<String, f64> {
+    pub(crate) fn metrics(&self) -> BTreeMap<String, PluginMetric> {
         self.metrics.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Hands responses to the sink, all of them at one instant.
-    pub(super) fn deliver(&self, raw: &[ProctorResponse], is_completion: bool) {
+    ///
+    /// # Safety
+    /// The plugin vouches for the responses and what they point to until its call returns.
+    pub(super) unsafe fn deliver(&self, raw: Elements<'_, ProctorResponse>, is_completion: bool) {
         let Some(sink) = &*self.sink.load() else {
             self.faults.record(|| PluginFault::NoTest { plugin: self.plugin.to_owned() });
             return;
         };
         if raw.len() > RESPONSES_AT_ONCE {
-            return self.deliver_many(&***sink, raw, is_completion);
+            // SAFETY: the caller's promise.
+            return unsafe { self.deliver_many(&***sink, raw, is_completion) };
         }
         let take = |responses: &[_]| {
             if is_completion { sink.complete(responses) } else { sink.first_token(responses) }
         };
-        self.with_converted(raw, is_completion, take);
+        // SAFETY: the caller's promise.
+        unsafe { self.with_converted(raw, 0..raw.len(), is_completion, take) }
     }
 
     /// Hands responses to the sink in several calls. Apart from `deliver`, where the sink reads the clock itself: most
     /// calls bring one response.
+    ///
+    /// # Safety
+    /// As [`deliver`](Self::deliver).
     #[cold]
-    fn deliver_many(&self, sink: &dyn CompletionSink, raw: &[ProctorResponse], is_completion: bool) {
+    unsafe fn deliver_many(
+        &self,
+        sink: &dyn CompletionSink,
+        raw: Elements<'_, ProctorResponse>,
+        is_completion: bool,
+    ) {
         let now_ns = sink.now_ns();
-        for raw in raw.chunks(RESPONSES_AT_ONCE) {
-            self.with_converted(raw, is_completion, |responses| {
+        let mut begin = 0;
+        while begin < raw.len() {
+            let end = raw.len().min(begin + RESPONSES_AT_ONCE);
+            let take = |responses: &[_]| {
                 if is_completion {
                     sink.complete_at(now_ns, responses)
                 } else {
                     sink.first_token_at(now_ns, responses)
                 }
-            });
+            };
+            // SAFETY: the caller's promise.
+            unsafe { self.with_converted(raw, begin..end, is_completion, take) };
+            begin = end;
         }
     }
 
     /// Converts at most [`RESPONSES_AT_ONCE`] responses on the stack, so that nothing is allocated.
+    ///
+    /// # Safety
+    /// As [`deliver`](Self::deliver).
     #[inline(always)] // Into both of the above, as a loop.
-    fn with_converted<'a>(
+    unsafe fn with_converted<'a>(
         &self,
-        raw: &'a [ProctorResponse],
+        raw: Elements<'a, ProctorResponse>,
+        range: Range<usize>,
         is_completion: bool,
         take: impl FnOnce(&[QuerySampleResponse<'a>]),
     ) {
         // Not filled beforehand: most calls bring one response.
         let mut room = [const { MaybeUninit::<QuerySampleResponse<'a>>::uninit() }; RESPONSES_AT_ONCE];
         let mut count = 0;
-        for (place, raw) in room.iter_mut().zip(raw) {
-            place.write(self.convert(raw, is_completion));
+        for (place, index) in room.iter_mut().zip(range) {
+            // SAFETY: the caller vouches for the responses, and for what they point to until the plugin's call returns,
+            // which is after `take` has.
+            place.write(unsafe { self.convert(&raw.get(index), is_completion) });
             count += 1;
         }
         // SAFETY: the first `count` elements were just written.
         take(unsafe { slice::from_raw_parts(room.as_ptr().cast(), count) });
     }
 
-    fn convert<'a>(&self, raw: &'a ProctorResponse, is_completion: bool) -> QuerySampleResponse<'a> {
+    /// # Safety
+    /// The plugin vouches for what the response points to, for `'a`.
+    #[inline]
+    unsafe fn convert<'a>(&self, raw: &ProctorResponse, is_completion: bool) -> QuerySampleResponse<'a> {
         let mut response = QuerySampleResponse {
             id: ResponseId(raw.id),
             status: SampleStatus(known_status(raw.status)),
@@ -146,7 +176,8 @@ impl HostContext {
             return response;
         }
         if !response.status.is_ok() {
-            self.log_failure(raw);
+            // SAFETY: the plugin vouches for the message until its call returns.
+            unsafe { self.failures.note(response.id, raw.status, &raw.message, raw.vendor_code) };
             return response;
         }
         let is_null = raw.data.is_null() && raw.size_bytes > 0;
@@ -163,18 +194,7 @@ impl HostContext {
         response
     }
 
-    /// Logs the message of a sample that failed. Apart from `convert`, whose loop it would slow.
-    #[cold]
-    fn log_failure(&self, raw: &ProctorResponse) {
-        // SAFETY: the plugin vouches for the message until its call returns.
-        let message = unsafe { bytes_of(&raw.message, LOG_LENGTH_MOST) };
-        if !message.is_empty() {
-            let id = ResponseId(raw.id);
-            let status = status_name(raw.status);
-            tracing::warn!(target: "plugin", plugin = self.plugin, "sample {id} failed ({status}): {}", readable(message));
-        }
-    }
-
+    /// Records a response whose size cannot be. Apart from `convert`, whose loop it would slow.
     #[cold]
     fn record_size(&self, raw: &ProctorResponse, is_null: bool) {
         let expected = self.response_size.get();
@@ -188,18 +208,6 @@ impl HostContext {
     }
 }
 
-/// The bytes of a text, at most `length_most` of them; empty for null.
-///
-/// # Safety
-/// `text.data` is null, or `text.length` bytes can be read there for as long as `text` is borrowed.
-pub(super) unsafe fn bytes_of(text: &ProctorString, length_most: usize) -> &[u8] {
-    if text.data.is_null() {
-        return &[];
-    }
-    // SAFETY: not null as just checked; the caller vouches for the bytes, of which no more than these are read.
-    unsafe { slice::from_raw_parts(text.data, text.length.min(length_most)) }
-}
-
 #[cfg(test)]
 mod tests {
     use std::{
@@ -208,6 +216,8 @@ mod tests {
         thread,
         time::Duration,
     };
+
+    use proctor_plugin_api::abi::ProctorString;
 
     use super::*;
 
@@ -245,10 +255,15 @@ mod tests {
             status: 0,
             token_count: 0,
             message,
+            vendor_code: 0,
         };
         let responses: [_; 200] = std::array::from_fn(|position| response(position as u64 + 1));
-        context.deliver(&responses[..count], false);
-        context.deliver(&responses[..count], true);
+        let elements = Elements::new(responses.as_ptr(), count, size_of::<ProctorResponse>()).unwrap();
+        // SAFETY: the responses and their data live for both calls.
+        unsafe {
+            context.deliver(elements, false);
+            context.deliver(elements, true);
+        }
     }
 
     #[test]

@@ -18,14 +18,12 @@ pub enum PluginFault {
     #[error("the host panicked in a service that the plugin called")]
     HostPanicked,
     /// The array of responses is null, not aligned, or too long.
-    #[error("plugin {plugin}: handed over {count} responses at {address:#x}, which cannot be")]
+    #[error("plugin {plugin}: handed over responses that cannot be: {problem}")]
     Responses {
         /// Name of the plugin.
         plugin: String,
-        /// Length of the array.
-        count: usize,
-        /// Address of the array.
-        address: usize,
+        /// The structure, and why it cannot be.
+        problem: String,
     },
     /// Samples were answered outside of a test.
     #[error("plugin {plugin}: answered samples while no test was running")]
@@ -47,8 +45,8 @@ pub enum PluginFault {
         /// The sizes that fit, in words.
         expected: String,
     },
-    /// A metric has a name that is none, or a value that is not finite.
-    #[error("plugin {plugin}: metric {name:?} = {value} is not taken")]
+    /// A metric cannot be taken.
+    #[error("plugin {plugin}: metric {name:?} = {value} is not taken: {why}")]
     Metric {
         /// Name of the plugin.
         plugin: String,
@@ -56,6 +54,8 @@ pub enum PluginFault {
         name: String,
         /// Its value.
         value: f64,
+        /// The reason.
+        why: &'static str,
     },
     /// A batch was completed that was not executed before.
     #[error("plugin {plugin}: a batch was completed that instance {instance} had not executed")]
@@ -121,6 +121,13 @@ impl Faults {
         }
     }
 
+    /// Records the failure of a call whose caller goes on as if it had succeeded.
+    pub(crate) fn record_failure(&self, done: Result<(), PluginHostError>) {
+        if let Err(error) = done {
+            self.record(|| PluginFault::Call(Arc::new(error)));
+        }
+    }
+
     /// Hands out what was recorded since the last time.
     pub(crate) fn take(&self) -> Vec<RepeatedFault> {
         mem::take(&mut *self.noticed())
@@ -145,7 +152,7 @@ mod tests {
     use crate::call::Call;
 
     fn metric(value: f64) -> PluginFault {
-        PluginFault::Metric { plugin: "p".to_owned(), name: "m".to_owned(), value }
+        PluginFault::Metric { plugin: "p".to_owned(), name: "m".to_owned(), value, why: "it is late" }
     }
 
     fn failed(call: Call) -> PluginFault {
@@ -164,7 +171,7 @@ mod tests {
         assert_eq!(
             texts,
             [
-                "plugin p: metric \"m\" = NaN is not taken; and 39 more of this kind",
+                "plugin p: metric \"m\" = NaN is not taken: it is late; and 39 more of this kind",
                 "the host panicked in a service that the plugin called",
             ]
         );

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::services::{context::HostContext, faults::RepeatedFault};
+use crate::services::{
+    context::HostContext, failures::SampleFailure, faults::RepeatedFault, metric::PluginMetric,
+};
 
 /// The host's side of an opened plugin, which does not keep it open and stays when it is closed: its threads may call
 /// the host to the end of the process. Copies are the same one.
@@ -21,8 +23,14 @@ impl HostSide {
 
     /// The figures that the plugin has reported so far.
     #[must_use]
-    pub fn metrics(self) -> BTreeMap<String, f64> {
+    pub fn metrics(self) -> BTreeMap<String, PluginMetric> {
         self.0.metrics()
+    }
+
+    /// The plugin's own words about samples that failed since the last call: the first few, and how many there were.
+    #[must_use]
+    pub fn take_failures(self) -> (Vec<SampleFailure>, u64) {
+        self.0.failures.take()
     }
 
     /// Misbehaviour noticed at the boundary since the last time that this was asked.

@@ -6,23 +6,29 @@
 use std::{
     ffi::c_void,
     panic::{AssertUnwindSafe, catch_unwind},
-    ptr, slice,
+    ptr,
     sync::PoisonError,
 };
 
-use proctor_plugin_api::abi::{self, ProctorHost, ProctorResponse, ProctorString};
+use proctor_plugin_api::{
+    abi::{
+        self, PROCTOR_MESSAGE_LENGTH_MAX, PROCTOR_METRIC_COUNT_MAX, PROCTOR_METRIC_NAME_LENGTH_MAX,
+        PROCTOR_RESPONSE_COUNT_MAX, ProctorHost, ProctorMetric, ProctorProgress, ProctorResponses,
+        ProctorString,
+    },
+    versioned::{Elements, read},
+};
 use tracing::{Level, level_filters::LevelFilter};
 
-use crate::services::{
-    context::{HostContext, HostServices, LOG_LENGTH_MOST, bytes_of},
-    faults::PluginFault,
+use crate::{
+    foreign::bytes_of,
+    guard::{activity::note_progress, checked::readable},
+    services::{
+        context::{HostContext, HostServices},
+        faults::PluginFault,
+        metric::PluginMetric,
+    },
 };
-
-/// Largest number of responses that one call is believed to carry.
-const RESPONSE_COUNT_MOST: usize = 1 << 28;
-/// Longest name of a metric, in bytes, and largest number of metrics.
-const METRIC_NAME_LENGTH_MOST: usize = 128;
-const METRIC_COUNT_MOST: usize = 4096;
 
 /// Makes the context of a backend and its table, both for ever.
 pub(crate) fn leak(
@@ -41,6 +47,7 @@ pub(crate) fn leak(
         complete: Some(complete),
         first_token: Some(first_token),
         metric: Some(metric),
+        progress: Some(progress),
         is_cancelled: Some(is_cancelled),
         cache_folder: Some(cache_folder),
         extension: Some(extension),
@@ -72,8 +79,8 @@ unsafe extern "C" fn log(context: *mut c_void, level: u32, target: ProctorString
     // SAFETY: the plugin passes the context of its host table, and texts that live for this call.
     unsafe {
         with_host(context, (), |host| {
-            let source = String::from_utf8_lossy(bytes_of(&target, LOG_LENGTH_MOST));
-            let message = String::from_utf8_lossy(bytes_of(&message, LOG_LENGTH_MOST));
+            let source = readable(bytes_of(&target, PROCTOR_MESSAGE_LENGTH_MAX));
+            let message = readable(bytes_of(&message, PROCTOR_MESSAGE_LENGTH_MAX));
             macro_rules! event {
                 ($level:expr) => {
                     tracing::event!(target: "plugin", $level, plugin = host.plugin, source = &*source, "{message}")
@@ -106,65 +113,106 @@ unsafe extern "C" fn now_ns(context: *mut c_void) -> u64 {
     unsafe { with_host(context, 0, |host| (host.now_ns)()) }
 }
 
-unsafe extern "C" fn complete(context: *mut c_void, responses: *const ProctorResponse, count: usize) {
+unsafe extern "C" fn complete(context: *mut c_void, responses: *const ProctorResponses) {
     // SAFETY: the plugin passes the context of its host table, and vouches for the responses.
-    unsafe { respond(context, responses, count, true) }
+    unsafe { respond(context, responses, true) }
 }
 
-unsafe extern "C" fn first_token(context: *mut c_void, responses: *const ProctorResponse, count: usize) {
+unsafe extern "C" fn first_token(context: *mut c_void, responses: *const ProctorResponses) {
     // SAFETY: the plugin passes the context of its host table, and vouches for the responses.
-    unsafe { respond(context, responses, count, false) }
+    unsafe { respond(context, responses, false) }
 }
 
 /// # Safety
-/// As [`with_host`]; and `responses` is null or `count` responses can be read there.
-unsafe fn respond(
-    context: *mut c_void,
-    responses: *const ProctorResponse,
-    count: usize,
-    is_completion: bool,
-) {
+/// As [`with_host`]; and `responses` is null, or the plugin vouches for what is there.
+unsafe fn respond(context: *mut c_void, responses: *const ProctorResponses, is_completion: bool) {
     let deliver = |host: &HostContext| {
-        if count == 0 {
-            return;
+        // SAFETY: the plugin vouches for what is at `responses`, unless that is null.
+        let elements = unsafe { read(responses) }.and_then(|raw| {
+            if raw.response_count > PROCTOR_RESPONSE_COUNT_MAX {
+                return Err(format!(
+                    "{} responses are more than {PROCTOR_RESPONSE_COUNT_MAX}",
+                    raw.response_count
+                ));
+            }
+            Elements::new(raw.responses, raw.response_count, raw.response_size)
+        });
+        match elements {
+            // SAFETY: the plugin vouches for the responses and what they point to until its call returns.
+            Ok(elements) if !elements.is_empty() => unsafe { host.deliver(elements, is_completion) },
+            Ok(_) => {}
+            Err(problem) => {
+                host.faults.record(|| PluginFault::Responses { plugin: host.plugin.to_owned(), problem });
+            }
         }
-        if responses.is_null() || !responses.is_aligned() || count > RESPONSE_COUNT_MOST {
-            host.faults.record(|| PluginFault::Responses {
-                plugin: host.plugin.to_owned(),
-                count,
-                address: responses.addr(),
-            });
-            return;
-        }
-        // SAFETY: not null, aligned and of a sane length as just checked; the caller vouches for the elements.
-        host.deliver(unsafe { slice::from_raw_parts(responses, count) }, is_completion);
     };
     // SAFETY: `context` is null or the one of a host table, which the caller promises.
     unsafe { with_host(context, (), deliver) }
 }
 
-unsafe extern "C" fn metric(context: *mut c_void, name: ProctorString, value: f64) {
+unsafe extern "C" fn metric(context: *mut c_void, metric: *const ProctorMetric) {
     let set = |host: &HostContext| {
-        // SAFETY: the plugin vouches for the name for the duration of its call.
-        let bytes = unsafe { bytes_of(&name, METRIC_NAME_LENGTH_MOST + 1) };
-        let name = str::from_utf8(bytes).unwrap_or_default();
-        let is_name = !name.is_empty()
-            && name.len() <= METRIC_NAME_LENGTH_MOST
-            && name.bytes().all(|byte| byte.is_ascii_graphic());
-        let mut metrics = host.metrics.lock().unwrap_or_else(PoisonError::into_inner);
-        let has_room = metrics.len() < METRIC_COUNT_MOST || metrics.contains_key(name);
-        if is_name && has_room && value.is_finite() {
-            metrics.insert(name.to_owned(), value);
-        } else {
+        let refuse = |name: &[u8], value, why: &'static str| {
             host.faults.record(|| PluginFault::Metric {
                 plugin: host.plugin.to_owned(),
-                name: String::from_utf8_lossy(bytes).into_owned(),
+                name: String::from_utf8_lossy(name).into_owned(),
                 value,
+                why,
             });
+        };
+        // SAFETY: the plugin vouches for what is at `metric`, unless that is null.
+        let Ok(raw) = (unsafe { read(metric) }) else {
+            return refuse(b"", f64::NAN, "the structure is null, not aligned or of a size that cannot be");
+        };
+        // SAFETY: the plugin vouches for the texts for the duration of its call.
+        let (name, unit) = unsafe {
+            (
+                bytes_of(&raw.name, PROCTOR_METRIC_NAME_LENGTH_MAX + 1),
+                bytes_of(&raw.unit, PROCTOR_METRIC_NAME_LENGTH_MAX + 1),
+            )
+        };
+        let is_short = |text: &[u8]| {
+            text.len() <= PROCTOR_METRIC_NAME_LENGTH_MAX && text.iter().all(u8::is_ascii_graphic)
+        };
+        let (Ok(name_text), Ok(unit_text)) = (str::from_utf8(name), str::from_utf8(unit)) else {
+            return refuse(name, raw.value, "name and unit are printable ASCII");
+        };
+        if name.is_empty() || !is_short(name) || !is_short(unit) {
+            return refuse(name, raw.value, "name and unit are printable ASCII of at most 128 bytes");
+        }
+        if !raw.value.is_finite() {
+            return refuse(name, raw.value, "the value is not finite");
+        }
+        let at_ns = if raw.at_ns > 0 { raw.at_ns } else { (host.now_ns)() };
+        let mut metrics = host.metrics.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = metrics.get_mut(name_text) {
+            if known.unit != unit_text {
+                drop(metrics);
+                return refuse(name, raw.value, "it had another unit before");
+            }
+            known.add(raw.value, at_ns);
+        } else if metrics.len() < PROCTOR_METRIC_COUNT_MAX {
+            metrics.insert(name_text.to_owned(), PluginMetric::first(unit_text, raw.value, at_ns));
+        } else {
+            drop(metrics);
+            refuse(name, raw.value, "there are 4096 metrics already");
         }
     };
     // SAFETY: the plugin passes the context of its host table.
     unsafe { with_host(context, (), set) }
+}
+
+unsafe extern "C" fn progress(context: *mut c_void, progress: *const ProctorProgress) {
+    let note = |host: &HostContext| {
+        note_progress();
+        // SAFETY: the plugin vouches for what is at `progress`, unless that is null.
+        let Ok(raw) = (unsafe { read(progress) }) else { return };
+        // SAFETY: the plugin vouches for the text for the duration of its call.
+        let task = readable(unsafe { bytes_of(&raw.task, PROCTOR_MESSAGE_LENGTH_MAX) });
+        tracing::info!(target: "plugin", plugin = host.plugin, done = raw.done, total = raw.total, "{task}");
+    };
+    // SAFETY: the plugin passes the context of its host table.
+    unsafe { with_host(context, (), note) }
 }
 
 unsafe extern "C" fn is_cancelled(context: *mut c_void) -> u32 {

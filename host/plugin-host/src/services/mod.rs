@@ -1,7 +1,9 @@
 //! Services of the host for an opened plugin.
 
 pub(crate) mod context;
+pub(crate) mod failures;
 pub(crate) mod faults;
 pub(crate) mod host_side;
 pub(crate) mod host_table;
+pub(crate) mod metric;
 pub(crate) mod response_size;

@@ -32,6 +32,8 @@ thread_local! {
     pub(super) static MANIFEST: Cell<*const ProctorManifest> = const { Cell::new(ptr::null()) };
     pub(super) static REFUSAL: Cell<&'static str> = const { Cell::new("") };
     pub(super) static BEHAVIOUR: Cell<Behaviour> = const { Cell::new(Behaviour::Right) };
+    /// The call that fails although it ends something.
+    pub(super) static FAILING: Cell<&'static str> = const { Cell::new("") };
     pub(super) static HOST: Cell<*const ProctorHost> = const { Cell::new(ptr::null()) };
     /// The pieces in which the plugin explains its models; without any it has no such extension.
     pub(super) static EXPLANATION: Cell<&'static [&'static [u8]]> = const { Cell::new(&[]) };
@@ -71,16 +73,16 @@ pub(super) unsafe extern "C" fn describe() -> *const ProctorManifest {
 }
 
 pub(super) unsafe extern "C" fn open(
-    host: *const ProctorHost,
-    options: *const ProctorOptionValue,
-    option_count: usize,
+    request: *const ProctorOpenRequest,
     backend: *mut *mut ProctorBackend,
     _: *mut ProctorError,
 ) -> i32 {
-    HOST.set(host);
-    // SAFETY: the host passes an array and room for the handle.
+    // SAFETY: the host passes a request with an array, and room for the handle.
     unsafe {
-        let values = std::slice::from_raw_parts(options, option_count);
+        let request = &*request;
+        HOST.set(request.host);
+        assert_eq!(request.option_size, size_of::<ProctorOptionValue>());
+        let values = std::slice::from_raw_parts(request.options, request.option_count);
         called(&format!("open {:?}", values.iter().map(|value| value.integer).collect::<Vec<_>>()));
         *backend = ptr::without_provenance_mut(16);
     }
@@ -119,16 +121,16 @@ pub(super) unsafe extern "C" fn create_instance(
 
 pub(super) unsafe extern "C" fn prepare_samples(
     _: *mut ProctorModel,
-    _: *const ProctorPreparedSample,
-    count: usize,
+    samples: *const ProctorSampleSet,
     _: *mut ProctorError,
 ) -> i32 {
-    called(&format!("prepare {count}"));
+    // SAFETY: the host passes a set of samples.
+    called(&format!("prepare {}", unsafe { (*samples).sample_count }));
     PROCTOR_STATUS_OK
 }
 
-pub(super) unsafe extern "C" fn release_samples(_: *mut ProctorModel) {
-    called("release_samples");
+pub(super) unsafe extern "C" fn release_samples(_: *mut ProctorModel, error: *mut ProctorError) -> i32 {
+    end("release_samples", error)
 }
 
 pub(super) unsafe extern "C" fn start(_: *mut ProctorModel, _: *mut ProctorError) -> i32 {
@@ -136,9 +138,19 @@ pub(super) unsafe extern "C" fn start(_: *mut ProctorModel, _: *mut ProctorError
     PROCTOR_STATUS_OK
 }
 
-pub(super) unsafe extern "C" fn stop(_: *mut ProctorModel, _: *mut ProctorError) -> i32 {
-    called("stop");
-    PROCTOR_STATUS_OK
+pub(super) unsafe extern "C" fn stop(_: *mut ProctorModel, error: *mut ProctorError) -> i32 {
+    end("stop", error)
+}
+
+/// A call that ends something, and fails if it is the one that is set.
+fn end(name: &str, error: *mut ProctorError) -> i32 {
+    called(name);
+    if FAILING.get() != name {
+        return PROCTOR_STATUS_OK;
+    }
+    // SAFETY: the host passes room for a message.
+    unsafe { say(error, "the driver is gone") };
+    PROCTOR_STATUS_DEVICE_LOST
 }
 
 pub(super) unsafe extern "C" fn release_output(private_data: *mut c_void) {
@@ -206,16 +218,15 @@ pub(super) unsafe extern "C" fn execute_virtual(
 /// Completes every sample at once, with one byte too few for sample 1.
 pub(super) unsafe extern "C" fn issue(
     _: *mut ProctorModel,
-    samples: *const ProctorQuerySample,
-    count: usize,
+    query: *const ProctorQuery,
     _: *mut ProctorError,
 ) -> i32 {
-    called(&format!("issue {count}"));
     let data = [7_u8; 9];
-    // SAFETY: the host passes an array, and the host table is valid for ever.
+    // SAFETY: the host passes a query with an array, and the host table is valid for ever.
     unsafe {
         let host = &*HOST.get();
-        let samples = std::slice::from_raw_parts(samples, count);
+        let samples = std::slice::from_raw_parts((*query).samples, (*query).sample_count);
+        called(&format!("issue {}", samples.len()));
         let responses: Vec<ProctorResponse> = samples
             .iter()
             .map(|sample| ProctorResponse {
@@ -225,28 +236,35 @@ pub(super) unsafe extern "C" fn issue(
                 status: PROCTOR_STATUS_OK,
                 token_count: 0,
                 message: NULL,
+                vendor_code: 0,
             })
             .collect();
-        host.first_token.unwrap()(host.context, responses.as_ptr(), responses.len());
-        host.complete.unwrap()(host.context, responses.as_ptr(), responses.len());
+        let responses = ProctorResponses {
+            size: size_of::<ProctorResponses>(),
+            responses: responses.as_ptr(),
+            response_count: responses.len(),
+            response_size: size_of::<ProctorResponse>(),
+        };
+        host.first_token.unwrap()(host.context, &raw const responses);
+        host.complete.unwrap()(host.context, &raw const responses);
     }
     PROCTOR_STATUS_OK
 }
 
-pub(super) unsafe extern "C" fn flush(_: *mut ProctorModel) {
-    called("flush");
+pub(super) unsafe extern "C" fn flush(_: *mut ProctorModel, error: *mut ProctorError) -> i32 {
+    end("flush", error)
 }
 
-pub(super) unsafe extern "C" fn destroy_instance(_: *mut ProctorInstance) {
-    called("destroy_instance");
+pub(super) unsafe extern "C" fn destroy_instance(_: *mut ProctorInstance, error: *mut ProctorError) -> i32 {
+    end("destroy_instance", error)
 }
 
-pub(super) unsafe extern "C" fn unload_model(_: *mut ProctorModel) {
-    called("unload_model");
+pub(super) unsafe extern "C" fn unload_model(_: *mut ProctorModel, error: *mut ProctorError) -> i32 {
+    end("unload_model", error)
 }
 
-pub(super) unsafe extern "C" fn close(_: *mut ProctorBackend) {
-    called("close");
+pub(super) unsafe extern "C" fn close(_: *mut ProctorBackend, error: *mut ProctorError) -> i32 {
+    end("close", error)
 }
 
 pub(super) unsafe extern "C" fn extension(id: ProctorString) -> *const c_void {

@@ -264,17 +264,47 @@ fn the_host_table_checks_what_it_is_given() {
         assert_eq!(std::slice::from_raw_parts(folder.data, folder.length), b"/cache");
         assert!(host.extension.unwrap()(host.context, text("x")).is_null());
         host.log.unwrap()(host.context, 99, NULL, text("hello"));
-        host.metric.unwrap()(host.context, text("power_w"), 5.0);
-        host.metric.unwrap()(host.context, text("power_w"), 6.0);
-        for (name, value) in [("power_w", f64::NAN), ("", 1.0), ("a b", 1.0)] {
-            host.metric.unwrap()(host.context, text(name), value);
+        let metric = |name, unit, value| {
+            let metric = ProctorMetric {
+                size: size_of::<ProctorMetric>(),
+                name: text(name),
+                unit: text(unit),
+                value,
+                at_ns: 0,
+            };
+            host.metric.unwrap()(host.context, &raw const metric);
+        };
+        metric("power", "W", 5.0);
+        metric("power", "W", 6.0);
+        for (name, unit, value) in
+            [("power", "W", f64::NAN), ("", "W", 1.0), ("a b", "", 1.0), ("power", "mW", 1.0)]
+        {
+            metric(name, unit, value);
         }
-        host.complete.unwrap()(host.context, ptr::null(), 3);
-        host.complete.unwrap()(host.context, ptr::null(), 0);
+        host.metric.unwrap()(host.context, ptr::null());
+        host.complete.unwrap()(host.context, ptr::null());
+        for (array, response_count) in
+            [(ptr::null(), 3), (leak([0_u64; 16]).as_ptr().cast(), 1 << 29), (ptr::null(), 0)]
+        {
+            let responses = ProctorResponses {
+                size: size_of::<ProctorResponses>(),
+                responses: array,
+                response_count,
+                response_size: size_of::<ProctorResponse>(),
+            };
+            host.complete.unwrap()(host.context, &raw const responses);
+        }
     }
-    assert_eq!(backend.host_side().metrics(), BTreeMap::from([("power_w".to_owned(), 6.0)]));
-    let counts: Vec<_> = backend.host_side().take_faults().iter().map(|fault| fault.count).collect();
-    assert_eq!(counts, [3, 1], "three metrics and an array");
+    let metrics = backend.host_side().metrics();
+    assert_eq!((metrics.len(), metrics["power"].last, metrics["power"].unit.as_str()), (1, 6.0, "W"));
+    let faults: Vec<_> = backend.host_side().take_faults().iter().map(ToString::to_string).collect();
+    assert_eq!(
+        faults,
+        [
+            "plugin hand-made: metric \"power\" = NaN is not taken: the value is not finite; and 4 more of this kind",
+            "plugin hand-made: handed over responses that cannot be: ProctorResponses is null; and 2 more of this kind",
+        ]
+    );
 }
 
 #[test]
@@ -299,4 +329,27 @@ fn services() -> HostServices {
 
 fn unknown_options() -> Options {
     Options::from_values([("colour".to_owned(), proctor_plugin_api::OptionValue::Boolean(true))])
+}
+
+#[test]
+fn a_call_that_ends_something_and_fails_is_a_fault() {
+    for failing in ["flush", "stop", "release_samples", "destroy_instance", "unload_model", "close"] {
+        FAILING.set(failing);
+        let backend = good_backend();
+        let host = backend.host_side();
+        let model = backend.load_model(&demand()).unwrap();
+        drop(model.create_instance(0).unwrap());
+        prepare(&model, &[1]).unwrap();
+        model.start().unwrap();
+        let flushed = model.flush().err();
+        let stopped = model.stop().err();
+        model.release().unwrap();
+        drop((model, backend));
+        let mut failures: Vec<_> =
+            flushed.into_iter().chain(stopped).map(|error| error.to_string()).collect();
+        failures.extend(host.take_faults().iter().map(ToString::to_string));
+        let expected = format!("plugin hand-made: {failing} failed (DEVICE_LOST): the driver is gone");
+        assert_eq!(failures, [expected]);
+    }
+    FAILING.set("");
 }

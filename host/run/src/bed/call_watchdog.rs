@@ -13,7 +13,7 @@ use std::{
 };
 
 use proctor_loadgen::Progress;
-use proctor_plugin_host::{Call, CallUnderWay, calls_under_way};
+use proctor_plugin_host::{Call, CallUnderWay, calls_under_way, progress_count};
 
 /// The watchdog's view of the test that is running. Clones share it.
 #[derive(Clone, Default)]
@@ -69,7 +69,7 @@ impl Watchdog {
         let mut seen = Seen::default();
         loop {
             thread::sleep(pause);
-            seen.look(Instant::now(), calls_under_way(), self.sample_counts());
+            seen.look(Instant::now(), calls_under_way(), self.sample_counts(), progress_count());
             if let Some(call) = seen.call_since(limit) {
                 return call;
             }
@@ -88,20 +88,32 @@ struct SampleCounts {
 struct Seen {
     calls: Vec<(CallUnderWay, Duration)>,
     samples: SampleCounts,
+    /// Number of times that plugins had said that a long call is getting on.
+    progress_count: u64,
     last: Option<Instant>,
 }
 
 impl Seen {
-    fn look(&mut self, now: Instant, calls: impl Iterator<Item = CallUnderWay>, samples: SampleCounts) {
+    fn look(
+        &mut self,
+        now: Instant,
+        calls: impl Iterator<Item = CallUnderWay>,
+        samples: SampleCounts,
+        progress_count: u64,
+    ) {
         let pause = self.last.map_or(Duration::ZERO, |last| now - last);
-        let stands_still = samples.completed == self.samples.completed;
+        let no_completion = samples.completed == self.samples.completed;
+        let no_progress = progress_count == self.progress_count;
         let watched = calls.filter(|it| is_watched(it.call, samples));
         let aged = watched.map(|it| {
+            // In the timed part only completions count: a plugin that says it is getting on may be wrong.
+            let is_timed = matches!(it.call, Call::Issue | Call::Flush);
+            let stands_still = no_completion && (is_timed || no_progress);
             let before = self.calls.iter().find(|(call, _)| *call == it && stands_still);
             (it, before.map_or(Duration::ZERO, |(_, age)| *age + pause))
         });
         self.calls = aged.collect();
-        (self.samples, self.last) = (samples, Some(now));
+        (self.samples, self.progress_count, self.last) = (samples, progress_count, Some(now));
     }
 
     /// A call that has been seen for `limit`.
@@ -137,9 +149,27 @@ mod tests {
         for (position, (calls, issued, completed)) in looks.iter().enumerate() {
             let now = start + Duration::from_millis(60) * u32::try_from(position).unwrap();
             let samples = SampleCounts { issued: *issued, completed: *completed };
-            seen.look(now, calls.iter().copied(), samples);
+            seen.look(now, calls.iter().copied(), samples, 0);
         }
         seen.call_since(LIMIT)
+    }
+
+    /// As [`found`], without samples, where the plugin says at each look that it is getting on.
+    fn found_with_progress(looks: &[&[CallUnderWay]]) -> Option<Call> {
+        let mut seen = Seen::default();
+        let start = Instant::now();
+        for (position, calls) in (0..).zip(looks) {
+            let now = start + Duration::from_millis(60) * position;
+            seen.look(now, calls.iter().copied(), SampleCounts::default(), u64::from(position));
+        }
+        seen.call_since(LIMIT)
+    }
+
+    #[test]
+    fn a_long_load_that_is_getting_on_does_not_hang() {
+        let (load, issue) = ([call(Call::LoadModel, 1)], [call(Call::Issue, 1)]);
+        assert_eq!(found_with_progress(&[&load, &load, &load, &load]), None);
+        assert_eq!(found_with_progress(&[&issue, &issue, &issue, &issue]), Some(Call::Issue));
     }
 
     #[test]

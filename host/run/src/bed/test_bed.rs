@@ -9,7 +9,7 @@ use proctor_loadgen::{
     TestOutcome, TestSettings, VirtualClock, config_file,
 };
 use proctor_plugin_api::abi::ProctorStamps;
-use proctor_plugin_host::Model;
+use proctor_plugin_host::{Model, PluginMetric};
 use proctor_scheduler::{Instance, SchedulerConfig, SimulatedScheduler, ThreadedScheduler};
 use proctor_vocabulary::{CompletionSink, SampleIndex, Scenario, TestMode};
 
@@ -152,7 +152,7 @@ impl<'a> TestBed<'a> {
 
     /// The figures of the plugin's own.
     #[must_use]
-    pub fn plugin_metrics(&self) -> BTreeMap<String, f64> {
+    pub fn plugin_metrics(&self) -> BTreeMap<String, PluginMetric> {
         self.plugin.backend.host_side().metrics()
     }
 
@@ -257,6 +257,7 @@ impl<'a> TestBed<'a> {
         // What is completed from here on is too late.
         self.plugin.backend.set_sink(None);
         loadgen.add_late_violations(&mut outcome);
+        self.show_failures();
         let is_abandoned = is_incomplete || system.hangs;
         faults.extend(faults_of(&system, &outcome));
         faults.extend(self.library.take_faults());
@@ -269,6 +270,19 @@ impl<'a> TestBed<'a> {
         outcome.findings.extend(faults.into_iter().map(Fault::into_finding));
         let write_error = logs.as_ref().and_then(|logs| logs.write(&outcome).err());
         Ok(Test { outcome, logs, system, is_abandoned, write_error })
+    }
+
+    /// Shows what the plugin said about samples that failed: not while they did, which was in the timed part.
+    fn show_failures(&self) {
+        let (first, count) = self.plugin.backend.host_side().take_failures();
+        for failure in &first {
+            tracing::warn!(target: "plugin", plugin = self.plugin.library.manifest().name, "{failure}");
+        }
+        let more = count - first.len() as u64;
+        if more > 0 {
+            let plugin = &self.plugin.library.manifest().name;
+            tracing::warn!(target: "plugin", plugin, "{} more failed samples have a message", more);
+        }
     }
 
     /// Has completions of the plugin reach the load generator, and the library and the watchdog follow its progress.

@@ -16,6 +16,7 @@ use chrono::{SecondsFormat, Utc};
 use proctor_accuracy::AccuracyResult;
 use proctor_config::{Effective, Settings};
 use proctor_loadgen::{Finding, Rule};
+use proctor_plugin_host::PluginMetric;
 use serde::{Serialize, Serializer};
 
 use self::test_part::TestPart;
@@ -137,7 +138,30 @@ pub(crate) struct PluginPart {
     pub(crate) model_files: Vec<FoundFile>,
     /// Figures of the plugin's own; not in virtual time.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) metrics: Option<BTreeMap<String, f64>>,
+    pub(crate) metrics: Option<BTreeMap<String, MetricPart>>,
+}
+
+/// A figure of the plugin's own.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct MetricPart {
+    /// Unit, such as `W`; empty for a count or a ratio.
+    unit: String,
+    last: f64,
+    least: f64,
+    greatest: f64,
+    /// Weighted by how long each value held.
+    mean: f64,
+    /// Number of values.
+    count: u64,
+}
+
+/// The figures of a plugin as the file has them.
+pub(crate) fn metric_parts(metrics: BTreeMap<String, PluginMetric>) -> BTreeMap<String, MetricPart> {
+    let part = |metric| {
+        let PluginMetric { unit, last, least, greatest, mean, count, .. } = metric;
+        MetricPart { unit, last, least, greatest, mean, count }
+    };
+    metrics.into_iter().map(|(name, metric)| (name, part(metric))).collect()
 }
 
 impl Program {
@@ -318,7 +342,7 @@ impl PluginPart {
                 .map(|(name, value)| (name.to_owned(), value.to_string()))
                 .collect(),
             model_files: plugin.model_files.get().cloned().unwrap_or_default(),
-            metrics: (!bed.settings().run.virtual_time).then(|| bed.plugin_metrics()),
+            metrics: (!bed.settings().run.virtual_time).then(|| metric_parts(bed.plugin_metrics())),
         }
     }
 }

@@ -36,6 +36,7 @@ fn refusals(change: impl Fn(&mut ModelDemand)) -> [String; 2] {
         scenario: demand.scenario,
         batch_size_max: demand.batch_size_max,
         instance_count: demand.instance_count,
+        last_output_varies: false,
     };
     let options = Options::resolve(&Candle::manifest().options, &BTreeMap::new()).unwrap();
     let plugin = Candle::open(Host::detached(), &options).unwrap();

@@ -40,10 +40,15 @@ impl TestHost {
         let options = resolve(given);
         let values: Vec<ProctorOptionValue> = options.iter().map(raw_value).collect();
         let mut opened = Self { table, backend: ptr::null_mut(), model: ptr::null_mut(), completed };
+        let opening = ProctorOpenRequest {
+            size: size_of::<ProctorOpenRequest>(),
+            host,
+            options: values.as_ptr(),
+            option_count: values.len(),
+            option_size: size_of::<ProctorOptionValue>(),
+        };
         // SAFETY: the table is the plugin's own; host and values are valid, the former for ever.
-        call(|error| unsafe {
-            table.open.unwrap()(host, values.as_ptr(), values.len(), &mut opened.backend, error)
-        })?;
+        call(|error| unsafe { table.open.unwrap()(&opening, &mut opened.backend, error) })?;
         let request = request();
         // SAFETY: the backend was just opened, and the request borrows statics only.
         call(|error| unsafe {
@@ -71,8 +76,15 @@ impl TestHost {
     /// Announces a sample.
     pub fn prepare(&self, index: u64) -> Result<(), String> {
         let sample = ProctorPreparedSample { index, inputs: ptr::null(), input_count: 0 };
+        let set = ProctorSampleSet {
+            size: size_of::<ProctorSampleSet>(),
+            samples: &sample,
+            sample_count: 1,
+            sample_size: size_of::<ProctorPreparedSample>(),
+            tensor_size: size_of::<ProctorTensor>(),
+        };
         // SAFETY: the model is loaded and the sample is valid for the call.
-        call(|error| unsafe { self.table.prepare_samples.unwrap()(self.model, &sample, 1, error) })
+        call(|error| unsafe { self.table.prepare_samples.unwrap()(self.model, &set, error) })
     }
 
     /// Issues queries of one to three samples, ids from 1 and indices from 0, and returns what was completed until
@@ -87,10 +99,16 @@ impl TestHost {
             let mut rest = &samples[..];
             while !rest.is_empty() {
                 let (query, after) = rest.split_at(rest.len().min(1 + rest.len() % 3));
-                call(|error| issue(self.model, query.as_ptr(), query.len(), error)).unwrap();
+                let query = ProctorQuery {
+                    size: size_of::<ProctorQuery>(),
+                    samples: query.as_ptr(),
+                    sample_count: query.len(),
+                    sample_size: size_of::<ProctorQuerySample>(),
+                };
+                call(|error| issue(self.model, &query, error)).unwrap();
                 rest = after;
             }
-            self.table.flush.unwrap()(self.model);
+            call(|error| self.table.flush.unwrap()(self.model, error)).unwrap();
         }
         let completed = std::mem::take(&mut *self.completed.lock().unwrap());
         // SAFETY: the function is one of the plugin's table, and the model is the one that it loaded and started.
@@ -108,10 +126,10 @@ impl Drop for TestHost {
         // SAFETY: both were made by this table, and nothing uses them after this.
         unsafe {
             if !self.model.is_null() {
-                self.table.unload_model.unwrap()(self.model);
+                call(|error| self.table.unload_model.unwrap()(self.model, error)).unwrap();
             }
             if !self.backend.is_null() {
-                self.table.close.unwrap()(self.backend);
+                call(|error| self.table.close.unwrap()(self.backend, error)).unwrap();
             }
         }
     }
@@ -148,7 +166,7 @@ impl TestInstance {
 impl Drop for TestInstance {
     fn drop(&mut self) {
         // SAFETY: it was made by this table, and nothing uses it after this.
-        unsafe { self.table.destroy_instance.unwrap()(self.raw) }
+        call(|error| unsafe { self.table.destroy_instance.unwrap()(self.raw, error) }).unwrap();
     }
 }
 
@@ -190,12 +208,17 @@ fn with_batch<T>(
             output_count: 1,
             status: PROCTOR_STATUS_OK,
             token_count: 0,
+            message: ProctorString { data: ptr::null(), length: 0 },
+            vendor_code: 0,
         })
         .collect();
     let mut batch = ProctorBatch {
         size: size_of::<ProctorBatch>(),
         samples: samples.as_mut_ptr(),
         sample_count: samples.len(),
+        sample_size: size_of::<ProctorBatchSample>(),
+        tensor_size: size_of::<ProctorTensor>(),
+        output_size: size_of::<ProctorOutput>(),
         stamps: ProctorStamps::default(),
     };
     let result = body(&mut batch)?;
@@ -235,15 +258,17 @@ fn request() -> ProctorModelRequest {
         device: text("cpu"),
         files: ptr::null(),
         file_count: 0,
+        file_size: size_of::<ProctorFile>(),
         inputs: ptr::null(),
         input_count: 0,
         outputs: output,
         output_count: 1,
+        tensor_spec_size: size_of::<ProctorTensorSpec>(),
         // The bit of Server.
         scenario: 1 << 2,
         batch_size_max: 8,
         instance_count: 2,
-        reserved: 0,
+        flags: 0,
     }
 }
 
@@ -302,17 +327,18 @@ fn host_table(completed: &'static Mutex<Vec<Answer>>) -> ProctorHost {
         complete: Some(complete),
         first_token: None,
         metric: None,
+        progress: None,
         is_cancelled: None,
         cache_folder: None,
         extension: None,
     }
 }
 
-unsafe extern "C" fn complete(context: *mut c_void, responses: *const ProctorResponse, count: usize) {
+unsafe extern "C" fn complete(context: *mut c_void, responses: *const ProctorResponses) {
     // SAFETY: the context is the one in the table, and the plugin hands in a valid array with valid data.
     unsafe {
         let completed = &*context.cast::<Mutex<Vec<Answer>>>();
-        for response in std::slice::from_raw_parts(responses, count) {
+        for response in std::slice::from_raw_parts((*responses).responses, (*responses).response_count) {
             let data = std::slice::from_raw_parts(response.data.cast::<u8>(), response.size_bytes);
             completed.lock().unwrap().push((response.id, response.status, data.to_vec()));
         }
@@ -322,7 +348,13 @@ unsafe extern "C" fn complete(context: *mut c_void, responses: *const ProctorRes
 /// Calls a function of the table, and turns a status other than OK into its message.
 fn call(function: impl FnOnce(*mut ProctorError) -> ProctorStatus) -> Result<(), String> {
     let mut message = [0_u8; 512];
-    let mut error = ProctorError { message: message.as_mut_ptr(), capacity: message.len(), length: 0 };
+    let mut error = ProctorError {
+        size: size_of::<ProctorError>(),
+        message: message.as_mut_ptr(),
+        capacity: message.len(),
+        length: 0,
+        vendor_code: 0,
+    };
     match function(&mut error) {
         PROCTOR_STATUS_OK => Ok(()),
         _ => Err(String::from_utf8(message[..error.length].to_vec()).unwrap()),

@@ -79,8 +79,8 @@ impl Model for DoublingModel {
     }
 
     fn stop(&self) -> Result<(), PluginError> {
-        self.host.metric("instances_made", f64::from(self.instances_made.load(Ordering::Relaxed)));
-        self.host.metric("samples_executed", f64::from(self.samples_executed.load(Ordering::Relaxed)));
+        self.host.metric("instances_made", "", f64::from(self.instances_made.load(Ordering::Relaxed)));
+        self.host.metric("samples_executed", "", f64::from(self.samples_executed.load(Ordering::Relaxed)));
         if self.trouble == "stop" { Err(PluginError::failed("there is no end to it")) } else { Ok(()) }
     }
 }
@@ -130,14 +130,13 @@ impl DoublingInstance {
 
     /// Reports the first token of a sample, or the fault that the option names.
     fn report(&self, sample: &mut BatchSample<'_>, index: u32) {
-        let response =
-            Response { id: sample.id(), status: SampleStatus::OK, data: &[], token_count: index + 1 };
-        self.host.first_token(&[response]);
+        let response = |id, data| Response::new(id, data).with_token_count(index + 1);
+        self.host.first_token(&[response(sample.id(), &[])]);
         match self.trouble.as_str() {
             "fail" if index == 1 => sample.fail(SampleStatus(7)),
             "short" => sample.set_output_size(1, 2),
-            "token" => self.host.first_token(&[Response { id: ResponseId(999), ..response }]),
-            "complete" => self.host.complete(&[Response { data: &[0; 16], ..response }]),
+            "token" => self.host.first_token(&[response(ResponseId(999), &[])]),
+            "complete" => self.host.complete(&[response(sample.id(), &[0; 16])]),
             _ => (),
         }
     }

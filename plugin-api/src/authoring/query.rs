@@ -1,0 +1,59 @@
+//! A whole query, for a plugin that takes them.
+
+use std::mem::offset_of;
+
+use proctor_vocabulary::{QuerySample, ResponseId, SampleIndex};
+
+use super::{
+    error::PluginError,
+    raw::{elements, structure},
+};
+use crate::{
+    abi,
+    versioned::{Elements, Versioned},
+};
+
+/// A query for one call of [`Model::issue`](crate::Model::issue).
+#[derive(Debug, Clone, Copy)]
+pub struct Query<'a> {
+    samples: Elements<'a, abi::ProctorQuerySample>,
+}
+
+impl<'a> From<&'a [QuerySample]> for Query<'a> {
+    /// A query of these samples, for unit tests of a plugin.
+    fn from(samples: &'a [QuerySample]) -> Self {
+        const {
+            assert!(size_of::<QuerySample>() == abi::ProctorQuerySample::SIZE_FIRST);
+            assert!(align_of::<QuerySample>() == align_of::<abi::ProctorQuerySample>());
+            assert!(offset_of!(QuerySample, id) == offset_of!(abi::ProctorQuerySample, id));
+            assert!(offset_of!(QuerySample, index) == offset_of!(abi::ProctorQuerySample, index));
+        }
+        // Both are `repr(C)` and two u64 at the same offsets, the ids being transparent.
+        let samples = Elements::new(samples.as_ptr().cast(), samples.len(), size_of::<QuerySample>());
+        Self { samples: samples.expect("a slice is an array") }
+    }
+}
+
+impl<'a> Query<'a> {
+    /// # Safety
+    /// `raw` is null or points to a query that is valid for `'a`.
+    pub(super) unsafe fn read(raw: *const abi::ProctorQuery) -> Result<Self, PluginError> {
+        // SAFETY: `raw` is null or a query that the host keeps for `'a`.
+        let raw = unsafe { structure(raw) }?;
+        Ok(Self { samples: elements(raw.samples, raw.sample_count, raw.sample_size)? })
+    }
+
+    /// Number of samples; at least 1.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "a query has samples")]
+    pub fn len(self) -> usize {
+        self.samples.len()
+    }
+
+    /// The samples in their order.
+    pub fn iter(self) -> impl ExactSizeIterator<Item = QuerySample> + use<'a> {
+        // SAFETY: the host keeps the array for `'a`, as `read` was told, and the iterator does not outlive it.
+        let samples = unsafe { self.samples.iter() };
+        samples.map(|sample| QuerySample { id: ResponseId(sample.id), index: SampleIndex(sample.index) })
+    }
+}

@@ -1,0 +1,137 @@
+//! Copies of the workspace with changes, built by tests.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::place::workspace;
+
+/// Folders at the top of the workspace that are no part of it.
+const FOREIGN: [&str; 3] = ["target", "runs", "datasets/generated"];
+
+/// The contents of all files of the workspace, by path.
+///
+/// # Panics
+/// If one cannot be read.
+#[must_use]
+pub fn files_of_workspace() -> BTreeMap<PathBuf, Vec<u8>> {
+    let (mut files, mut folders) = (BTreeMap::new(), vec![PathBuf::new()]);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(workspace().join(&folder)).unwrap().map(Result::unwrap) {
+            let path = folder.join(entry.file_name());
+            let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
+            if is_hidden || FOREIGN.iter().any(|foreign| path == Path::new(foreign)) {
+                continue;
+            }
+            if entry.file_type().unwrap().is_dir() {
+                folders.push(path);
+            } else if let Ok(bytes) = fs::read(entry.path()) {
+                // A temporary file of another test may be gone.
+                files.insert(path, bytes);
+            }
+        }
+    }
+    files
+}
+
+/// A copy of the workspace with changes. It and its target folder are kept between runs, so that only the first one
+/// builds everything.
+pub struct WorkspaceCopy {
+    folder: PathBuf,
+}
+
+impl WorkspaceCopy {
+    /// Makes `folder/workspace` hold exactly these files, with a target folder beside it.
+    ///
+    /// # Panics
+    /// If the files cannot be written.
+    #[must_use]
+    pub fn write(folder: &Path, files: &BTreeMap<PathBuf, Vec<u8>>) -> Self {
+        let copy = Self { folder: folder.to_owned() };
+        write_all(&copy.workspace(), files);
+        seed(&copy.target(), files);
+        copy
+    }
+
+    /// The folder of the copy.
+    #[must_use]
+    pub fn workspace(&self) -> PathBuf {
+        self.folder.join("workspace")
+    }
+
+    /// Its target folder.
+    #[must_use]
+    pub fn target(&self) -> PathBuf {
+        self.folder.join("target")
+    }
+
+    /// Runs cargo in the copy.
+    ///
+    /// # Panics
+    /// If it fails.
+    pub fn cargo(&self, arguments: &[&str]) {
+        let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command.args(arguments).arg("--offline").current_dir(self.workspace());
+        command.env("CARGO_TARGET_DIR", self.target());
+        let output = command.output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "cargo {}\n{stderr}", arguments.join(" "));
+    }
+}
+
+/// Makes a folder hold exactly these files. Those that are as they should be stay untouched, for cargo's sake.
+fn write_all(folder: &Path, files: &BTreeMap<PathBuf, Vec<u8>>) {
+    let mut folders = vec![PathBuf::new()];
+    while let Some(below) = folders.pop() {
+        let Ok(entries) = fs::read_dir(folder.join(&below)) else { continue };
+        for entry in entries.map(Result::unwrap) {
+            let path = below.join(entry.file_name());
+            if entry.file_type().unwrap().is_dir() {
+                folders.push(path);
+            } else if !files.contains_key(&path) {
+                fs::remove_file(entry.path()).unwrap();
+            }
+        }
+    }
+    for (path, bytes) in files {
+        let path = folder.join(path);
+        if fs::read(&path).is_ok_and(|found| found == *bytes) {
+            continue;
+        }
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+}
+
+/// Fills the target folder of the copy with the crates from registries that this workspace has built: cargo knows them
+/// again, whereas it builds the crates of the copy anew.
+fn seed(target: &Path, files: &BTreeMap<PathBuf, Vec<u8>>) {
+    if target.exists() {
+        return;
+    }
+    let manifests = files.iter().filter(|(path, _)| path.ends_with("Cargo.toml"));
+    let manifests: Vec<String> =
+        manifests.map(|(_, bytes)| String::from_utf8_lossy(bytes).replace('-', "_")).collect();
+    let is_own = |name: &str| manifests.iter().any(|text| text.contains(&format!("name = \"{name}\"")));
+    let test = env::current_exe().unwrap();
+    let profile = test.ancestors().nth(2).unwrap();
+    for folder in ["deps", "build", ".fingerprint"] {
+        let built = fs::read_dir(profile.join(folder)).unwrap().map(|entry| entry.unwrap().path());
+        let foreign = built.filter(|path| {
+            let name = path.file_name().unwrap().to_string_lossy().replace('-', "_");
+            let name = name.rsplit_once('_').map_or("", |(name, _)| name);
+            let is_program = path.is_file() && path.extension().is_none();
+            !is_program && !is_own(name) && !is_own(name.trim_start_matches("lib"))
+        });
+        let place = target.join("debug").join(folder);
+        fs::create_dir_all(&place).unwrap();
+        // With their times, by which cargo sees that they are fresh.
+        let status = Command::new("cp").arg("-a").args(foreign).arg(place).status().unwrap();
+        assert!(status.success(), "cp: {status}");
+    }
+}
