@@ -59,15 +59,59 @@ fn text_of(payload: &(dyn Any + Send)) -> &str {
     }
 }
 
-/// Completes all samples as failed, without allocation.
+/// Completes all samples as failed, at one instant and without allocation.
 pub(crate) fn fail_samples(samples: &[QuerySample], sink: &dyn CompletionSink) {
     const AT_ONCE: usize = 64;
     let failed = |id| QuerySampleResponse { id, status: SampleStatus::FAILED, data: &[], token_count: 0 };
     let mut responses = [failed(ResponseId::default()); AT_ONCE];
+    let now_ns = sink.now_ns();
     for samples in samples.chunks(AT_ONCE) {
         for (response, sample) in responses.iter_mut().zip(samples) {
             *response = failed(sample.id);
         }
-        sink.complete(&responses[..samples.len()]);
+        sink.complete_at(now_ns, &responses[..samples.len()]);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+    use proctor_vocabulary::SampleIndex;
+
+    use super::*;
+
+    /// Keeps ids and instants of completions; its clock goes on with every reading.
+    #[derive(Default)]
+    struct Instants {
+        readings: AtomicU64,
+        completions: Mutex<Vec<(u64, u64)>>,
+    }
+
+    impl CompletionSink for Instants {
+        fn complete(&self, responses: &[QuerySampleResponse<'_>]) {
+            self.complete_at(self.now_ns(), responses);
+        }
+
+        fn first_token(&self, _: &[QuerySampleResponse<'_>]) {}
+
+        fn now_ns(&self) -> u64 {
+            self.readings.fetch_add(1, Relaxed)
+        }
+
+        fn complete_at(&self, now_ns: u64, responses: &[QuerySampleResponse<'_>]) {
+            let completions = responses.iter().map(|response| (response.id.0, now_ns));
+            self.completions.lock().expect("one thread").extend(completions);
+        }
+    }
+
+    #[test]
+    fn the_samples_of_a_batch_fail_at_one_instant() {
+        let sample = |id| QuerySample { id: ResponseId(id), index: SampleIndex(id) };
+        let samples: Vec<_> = (1..=200).map(sample).collect();
+        let sink = Instants::default();
+        fail_samples(&samples, &sink);
+        assert_eq!(sink.completions.into_inner().unwrap(), (1..=200).map(|id| (id, 0)).collect::<Vec<_>>());
     }
 }
