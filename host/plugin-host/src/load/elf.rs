@@ -56,7 +56,8 @@ fn number(bytes: &[u8], offset: usize, size: usize) -> u64 {
     bytes[offset..offset + size].iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
 }
 
-#[cfg(test)]
+// Not under Miri, where the program that runs is no file of the system.
+#[cfg(all(test, not(miri)))]
 mod tests {
     use std::fs;
 
