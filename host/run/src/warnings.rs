@@ -1,18 +1,21 @@
 //! Warnings about settings before a run; errors with `strict`.
 
-use proctor_config::Settings;
+use proctor_config::{IssueMode, Settings};
 use proctor_loadgen::{EffectiveSettings, TestSettings};
 use proctor_vocabulary::TestMode;
 
-use crate::error::HostError;
+use crate::{
+    bed::plugin::{SCHEDULER_KEYS, is_given},
+    error::HostError,
+};
 
 /// Adds to the warnings of the files those about settings whose effect in the tests is not what it seems.
 ///
 /// # Errors
 /// [`HostError::Usage`] with all warnings if there are any and the settings are `strict`.
 pub(crate) fn check(settings: &mut Settings) -> Result<(), HostError> {
-    let of_tests = of_tests(settings);
-    settings.warnings.extend(of_tests);
+    let found = [of_tests(settings), of_scheduler(settings)].concat();
+    settings.warnings.extend(found);
     if settings.run.strict && !settings.warnings.is_empty() {
         let mut lines = settings.warnings.clone();
         lines.push("with strict = true, these warnings are errors".to_owned());
@@ -40,6 +43,16 @@ fn of_tests(settings: &Settings) -> Vec<String> {
     warnings
 }
 
+/// The settings of the scheduler that the user gave for a plugin that is given whole queries in any case.
+fn of_scheduler(settings: &Settings) -> Vec<String> {
+    if settings.run.issue != IssueMode::Always {
+        return Vec::new();
+    }
+    let keys = SCHEDULER_KEYS.iter().filter(|key| is_given(settings, key));
+    keys.map(|key| format!("{key} has no effect with issue = true: the plugin is given whole queries"))
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use proctor_config::Loader;
@@ -65,6 +78,19 @@ mod tests {
         let mut settings = settings(&["server_coalesce_queries=true"]);
         check(&mut settings).unwrap();
         assert_eq!(settings.warnings, ["server_coalesce_queries has no effect in SingleStream"]);
+    }
+
+    #[test]
+    fn settings_of_a_scheduler_that_there_is_not_are_named() {
+        let mut unheeded = settings(&["issue=true", "instances=2", "batch_size=4"]);
+        check(&mut unheeded).unwrap();
+        assert_eq!(
+            unheeded.warnings,
+            ["instances has no effect with issue = true: the plugin is given whole queries"]
+        );
+        let mut heeded = settings(&["issue=false", "instances=2"]);
+        check(&mut heeded).unwrap();
+        assert!(heeded.warnings.is_empty());
     }
 
     #[test]

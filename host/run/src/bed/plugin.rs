@@ -137,14 +137,21 @@ fn dispatch(settings: &Settings, manifest: &Manifest) -> Result<Dispatch, HostEr
     }
 }
 
-/// Whether the user has set anything that only the scheduler obeys. It would be wrong to ignore it.
+/// Settings that only the scheduler obeys.
+pub(crate) const SCHEDULER_KEYS: [&str; 3] = ["policy", "instances", "batch_timeout_us"];
+
+/// Whether the user has set anything that only the scheduler obeys, or how large its batches are. It would be wrong to
+/// ignore it.
 fn wants_scheduler(settings: &Settings) -> bool {
-    let keys = ["policy", "batch_size", "instances", "batch_timeout_us"];
-    let origins = keys.iter().filter_map(|key| settings.origin(key));
+    SCHEDULER_KEYS.iter().chain(&["batch_size"]).any(|key| is_given(settings, key))
+}
+
+/// Whether the user has given this setting.
+pub(crate) fn is_given(settings: &Settings, key: &str) -> bool {
     let by_user = |origin: &Origin| {
         !matches!(origin, Origin::Default | Origin::Preset { .. } | Origin::Benchmark { .. })
     };
-    origins.into_iter().any(by_user)
+    settings.origin(key).is_some_and(by_user)
 }
 
 /// The options that are given for this plugin, by their own names.
