@@ -192,7 +192,7 @@ mod tests {
             assert_eq!(state.restore(), [], "it was put back");
             changed
         });
-        thread.join().unwrap()
+        thread.join().expect("the thread does not panic")
     }
 
     #[test]
