@@ -5,8 +5,8 @@ use std::{cell::Cell, collections::BTreeMap, path::Path, sync::Arc, time::Durati
 use proctor_config::{RunSettings, Settings};
 use proctor_datasets::DataRoot;
 use proctor_loadgen::{
-    Clock, EffectiveSettings, LoadGen, LoadGenError, LoadGenOptions, Progress, QuerySampleLibrary, RealClock,
-    TestOutcome, TestSettings, VirtualClock, config_file,
+    Clock, EffectiveSettings, LibraryError, LoadGen, LoadGenError, LoadGenOptions, Progress,
+    QuerySampleLibrary, RealClock, TestOutcome, TestSettings, VirtualClock, config_file,
 };
 use proctor_plugin_api::abi::ProctorStamps;
 use proctor_plugin_host::{Model, PluginMetric};
@@ -144,10 +144,23 @@ impl<'a> TestBed<'a> {
         &self.model
     }
 
-    /// The samples.
-    #[must_use]
-    pub fn library(&self) -> &dyn QuerySampleLibrary {
-        &self.library
+    /// Has samples prepared and the model started while `act` runs, outside of a test.
+    ///
+    /// # Errors
+    /// The error of `act`, or why the plugin could not begin or end.
+    pub fn with_started<T>(
+        &self,
+        samples: &[SampleIndex],
+        act: impl FnOnce() -> Result<T, HostError>,
+    ) -> Result<T, HostError> {
+        let failed = |error: LibraryError| HostError::Data(error.to_string());
+        self.library.load(samples).map_err(failed)?;
+        let done = act();
+        self.library.unload(samples).map_err(failed)?;
+        match self.end_phase().first() {
+            Some(fault) if done.is_ok() => Err(HostError::PluginCannot(fault.to_string())),
+            _ => done,
+        }
     }
 
     /// The figures of the plugin's own.
