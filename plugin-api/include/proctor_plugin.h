@@ -1105,17 +1105,17 @@ typedef struct ProctorBatch {
 
  Life of a plugin that is given batches:
 
-     describe, extension                            once; nothing is touched
-     open                                           once
-       load_model                                   once at a time
-         create_instance                            for each instance
-           prepare_samples, warm_up, release_samples     to warm up
-           prepare_samples, start                   for each part of a test
-             execute                                any number of times, each instance on its own thread
-           stop, release_samples
-         destroy_instance                           for each instance
-       unload_model
-     close
+ describe, extension                            once; nothing is touched
+ open                                           once
+   load_model                                   once at a time
+     create_instance                            for each instance
+       prepare_samples, warm_up, release_samples     to warm up
+       prepare_samples, start                   for each part of a test
+         execute                                any number of times, each instance on its own thread
+       stop, release_samples
+     destroy_instance                           for each instance
+   unload_model
+ close
 
  The part from create_instance to destroy_instance repeats for each test of a run (first accuracy, then performance).
  A plugin that is given whole queries is asked for no instances and no warm_up: it warms up in prepare_samples or

@@ -28,7 +28,10 @@ fn generated() -> String {
     }
     let mut text = Vec::new();
     builder.generate().unwrap().write(&mut text);
-    String::from_utf8(text).unwrap()
+    let text = String::from_utf8(text).unwrap();
+    // What is set apart for rustdoc is set apart in C by its indent.
+    let is_fence = |line: &&str| line.trim().starts_with("```");
+    text.lines().filter(|line| !is_fence(line)).map(|line| line.to_owned() + "\n").collect()
 }
 
 /// Declarations that do not compile where a structure has another size than here, such as with packed structures or on
