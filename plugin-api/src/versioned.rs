@@ -93,6 +93,7 @@ versioned! {
 ///
 /// # Safety
 /// `size` bytes can be read at `from`.
+#[cold]
 pub unsafe fn copy_known<T: Versioned>(from: *const T, size: usize) -> T {
     let mut copy = MaybeUninit::<T>::zeroed();
     // SAFETY: the caller vouches for `size` bytes at `from`, and no more than the copy has room for are moved; the copy
@@ -185,6 +186,13 @@ impl<'a, T: Versioned> Elements<'a, T> {
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.count == 0
+    }
+
+    /// Whether the elements have all fields that this side knows.
+    #[must_use]
+    #[inline]
+    pub fn is_known_whole(self) -> bool {
+        self.stride >= size_of::<T>()
     }
 
     /// Address of an element, for fields of ABI 1.0.

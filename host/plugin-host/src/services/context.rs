@@ -153,9 +153,16 @@ impl HostContext {
         let mut room = [const { MaybeUninit::<QuerySampleResponse<'a>>::uninit() }; RESPONSES_AT_ONCE];
         let mut count = 0;
         for (place, index) in room.iter_mut().zip(range) {
+            let element = raw.pointer(index);
             // SAFETY: the caller vouches for the responses, and for what they point to until the plugin's call returns,
-            // which is after `take` has.
-            place.write(unsafe { self.convert(&raw.get(index), is_completion) });
+            // which is after `take` has. Those that are as long as here are read where they are.
+            place.write(unsafe {
+                if raw.is_known_whole() {
+                    self.convert(&*element, is_completion)
+                } else {
+                    self.convert(&raw.get(index), is_completion)
+                }
+            });
             count += 1;
         }
         // SAFETY: the first `count` elements were just written.
