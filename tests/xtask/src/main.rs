@@ -51,6 +51,9 @@ enum Task {
     /// Run the fuzz targets of the readers of files.
     #[command(long_about = fuzz::LONG_ABOUT, after_help = fuzz::EXAMPLES)]
     Fuzz(FuzzArgs),
+    /// Run what has unsafe code under AddressSanitizer.
+    #[command(long_about = sanitize::ASAN_LONG_ABOUT, after_help = "Examples:\n  cargo xtask asan --minutes 10")]
+    Asan(SanitizeArgs),
     /// Run the plugin host with linked plugins under Valgrind.
     #[command(long_about = sanitize::MEMCHECK_LONG_ABOUT, after_help = "Examples:\n  cargo xtask memcheck --minutes 10")]
     Memcheck(SanitizeArgs),
@@ -102,6 +105,7 @@ fn main() -> ExitCode {
         Task::Check => check::run(),
         Task::Fuzz(args) => fuzz::run(args.target.as_deref(), args.minutes),
         Task::Differential(args) => official::compare(args.cases, args.seed),
+        Task::Asan(args) => sanitize::asan(args.minutes),
         Task::Memcheck(args) => sanitize::memcheck(args.minutes),
         Task::Tsan(args) => sanitize::tsan(args.minutes),
         Task::Header => header::run(),

@@ -1,4 +1,4 @@
-//! `cargo xtask memcheck` and `tsan`: the unsafe and the concurrent code, run where its faults are seen.
+//! `cargo xtask asan`, `memcheck` and `tsan`: the unsafe and the concurrent code, run where its faults are seen.
 
 use std::time::{Duration, Instant};
 
@@ -8,6 +8,12 @@ use crate::{
     command::{cargo, run as run_command, workspace_root},
     setup,
 };
+
+pub(crate) const ASAN_LONG_ABOUT: &str = "Run the tests of the plugin host, the mock and cpu-rnn's engine under AddressSanitizer.
+
+They are built with the sanitizer, which stable Rust allows behind RUSTC_BOOTSTRAP=1. It sees what reads or writes beyond \
+its memory or after its end, on heap, stack and in globals, but not inside the standard library, which is built without it. \
+Leaks are not looked for: what plugins may still use is left to them on purpose.";
 
 pub(crate) const MEMCHECK_LONG_ABOUT: &str = "Run the plugin host with linked plugins under Valgrind's memcheck.
 
@@ -23,8 +29,34 @@ not a proof. The proofs are the tests under loom.";
 /// The target triple: with one, build scripts and macros are built without the sanitizer.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
+/// Tests of code that is unsafe.
+const ASAN_TESTS: &str =
+    "-p proctor-plugin-host -p proctor-mock -p proctor-rnn-kernels -p proctor-rnn-engine";
+
+/// Leaks are not looked for; and the host has a handler for crashes of its own, which the tests look at.
+const ASAN_OPTIONS: &str = "detect_leaks=0:handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:\
+                            handle_abort=0:use_sigaltstack=0";
+
 /// Starts each test program under memcheck. Threads take turns fairly: one that spins must not keep the others off.
 const VALGRIND: &str = "valgrind --quiet --error-exitcode=99 --leak-check=no --fair-sched=yes";
+
+/// Runs tests under AddressSanitizer, again and again until the time is over.
+///
+/// # Errors
+/// If something does not build, a test fails, or the sanitizer reports.
+pub(crate) fn asan(minutes: u32) -> Result<()> {
+    repeat(minutes, || {
+        let mut tests = cargo("nextest run --target");
+        tests
+            .args([TARGET, "--target-dir", "target/asan"])
+            .args(ASAN_TESTS.split_whitespace())
+            .env("RUSTC_BOOTSTRAP", "1")
+            // A plugin finds the functions of the sanitizer in the program that loads it.
+            .env("RUSTFLAGS", "-Zsanitizer=address -Clink-arg=-Wl,--export-dynamic")
+            .env("ASAN_OPTIONS", ASAN_OPTIONS);
+        run_command(&mut tests)
+    })
+}
 
 /// Runs the tests of the plugin host and of the mock, which is linked into them, under memcheck, again and again until
 /// the time is over.
