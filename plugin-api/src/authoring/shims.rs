@@ -275,7 +275,8 @@ fn guard(
         Ok(Err(failure)) => {
             // SAFETY: the host passes null or room for a message, for the duration of the call.
             unsafe { write_error(error, &failure.message, failure.vendor_code) };
-            failure.status
+            // An error that calls itself OK would be taken for a success.
+            if failure.status == abi::PROCTOR_STATUS_OK { abi::PROCTOR_STATUS_FAILED } else { failure.status }
         }
         Err(panic) => {
             // SAFETY: the host passes null or room for a message, and the failed body has not written to it.
@@ -327,4 +328,17 @@ unsafe fn destroy<T>(object: *mut c_void) -> Result<(), PluginError> {
     // SAFETY: `object` is not null, so it is the box that `put` leaked, and the host does not use it again.
     drop(unsafe { Box::from_raw(object.cast::<T>()) });
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_never_ok() {
+        let failed = |status| guard(ptr::null_mut(), || Err(PluginError { status, ..PluginError::failed("") }));
+        assert_eq!(failed(abi::PROCTOR_STATUS_OK), abi::PROCTOR_STATUS_FAILED);
+        assert_eq!(failed(abi::PROCTOR_STATUS_BUSY), abi::PROCTOR_STATUS_BUSY);
+        assert_eq!(guard(ptr::null_mut(), || Ok(())), abi::PROCTOR_STATUS_OK);
+    }
 }
