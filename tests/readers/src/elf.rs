@@ -17,7 +17,10 @@ const PADDED_BYTES_MAX: u64 = 1 << 20;
 /// If an invariant does not hold.
 pub fn check_elf(data: &[u8]) {
     let length = data.len() as u64;
-    let read = |path: &std::path::Path| missing_end(path).expect("a file that was just written can be read");
+    let read = |path: &std::path::Path| {
+        let file = std::fs::File::open(path).expect("a file that was just written can be opened");
+        missing_end(&file).expect("a file that was just written can be read")
+    };
     let missing = with_file(data, |path| bounded(data.len(), MEMORY_FACTOR, || read(path)));
     assert_eq!(missing, expected(data).map(|needed| (needed, length)));
     let Some((needed, _)) = missing else { return };

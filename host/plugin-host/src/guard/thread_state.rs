@@ -181,6 +181,8 @@ fn set_arithmetic(_control: u64) {}
 mod tests {
     use std::thread;
 
+    use proctor_test_needs::skip_without_hardware;
+
     use super::*;
 
     /// On a thread of its own, whose state may be changed.
@@ -218,8 +220,7 @@ mod tests {
     #[test]
     fn a_thread_that_is_held_to_a_processor_is_let_go() {
         if thread::available_parallelism().unwrap().get() < 2 {
-            proctor_test_needs::skip_without_hardware("there is one processor");
-            return;
+            return skip_without_hardware("a second processor");
         }
         let hold = || {
             let allowed = processors().unwrap();

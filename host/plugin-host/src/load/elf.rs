@@ -7,7 +7,6 @@
 use std::{
     fs::File,
     io::{self, Read, Seek, SeekFrom},
-    path::Path,
 };
 
 /// Identification of a 64-bit little-endian ELF file.
@@ -19,8 +18,8 @@ const PROGRAM_HEADER_SIZE_BYTES: u64 = 56;
 ///
 /// # Errors
 /// If the file cannot be read.
-pub fn missing_end(path: &Path) -> io::Result<Option<(u64, u64)>> {
-    let mut file = File::open(path)?;
+pub fn missing_end(mut file: &File) -> io::Result<Option<(u64, u64)>> {
+    file.rewind()?;
     let length = file.metadata()?.len();
     let mut header = Vec::new();
     file.by_ref().take(HEADER_SIZE_BYTES as u64).read_to_end(&mut header)?;
@@ -66,13 +65,13 @@ mod tests {
     #[test]
     fn every_shorter_start_of_a_program_is_recognised() {
         let whole = std::env::current_exe().unwrap();
-        assert_eq!(missing_end(&whole).unwrap(), None);
+        assert_eq!(missing_end(&File::open(&whole).unwrap()).unwrap(), None);
         let bytes = fs::read(&whole).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("cut");
         for length in [6, 63, 64, 100, 1000, 5000] {
             fs::write(&path, &bytes[..length]).unwrap();
-            let (needed, got) = missing_end(&path).unwrap().expect("it is cut off");
+            let (needed, got) = missing_end(&File::open(&path).unwrap()).unwrap().expect("it is cut off");
             assert_eq!(got, length as u64);
             assert!(needed > got && needed <= bytes.len() as u64);
         }
@@ -84,7 +83,7 @@ mod tests {
         let path = folder.path().join("text");
         for text in ["", "hello", "\x7fELF"] {
             fs::write(&path, text).unwrap();
-            assert_eq!(missing_end(&path).unwrap(), None);
+            assert_eq!(missing_end(&File::open(&path).unwrap()).unwrap(), None);
         }
     }
 }

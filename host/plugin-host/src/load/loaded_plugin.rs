@@ -2,9 +2,10 @@
 
 use std::{
     fmt::Write as _,
-    fs::File,
+    fs::{self, File, Metadata},
     io::{self, Read as _},
     mem::ManuallyDrop,
+    os::unix::fs::MetadataExt as _,
     path::Path,
     sync::{Arc, LazyLock},
 };
@@ -132,14 +133,17 @@ impl LoadedPlugin {
     }
 
     fn from_library(path: &Path) -> Result<Self, PluginHostError> {
-        let sha256 = sha256_of(path).map_err(|error| unreadable(path, &error))?;
+        // Opened once: what is loaded has to be what was looked at.
+        let file = File::open(path).map_err(|error| unreadable(path, &error))?;
+        let opened = file.metadata().map_err(|error| unreadable(path, &error))?;
+        let sha256 = sha256_of(&file).map_err(|error| unreadable(path, &error))?;
         let source = path.display().to_string();
         let not_a_library = |reason: String| {
             PluginHostError::Unusable(format!(
                 "{source} is not a shared library that can be loaded here: {reason}"
             ))
         };
-        if let Ok(Some((needed, got))) = missing_end(path) {
+        if let Ok(Some((needed, got))) = missing_end(&file) {
             return Err(not_a_library(format!("it is cut off: it has {got} of at least {needed} bytes")));
         }
         // RTLD_NOW: a symbol that is missing shows here and not in the timed part.
@@ -159,11 +163,16 @@ impl LoadedPlugin {
                 "{source} is a shared library, but no plugin: it does not export `{symbol}`"
             ))
         })?;
-        Self::from_entry(
-            entry,
-            &source,
-            Origin { source: source.clone(), sha256: Some(sha256), library: Some(library) },
-        )
+        let origin = Origin { source: source.clone(), sha256: Some(sha256), library: Some(library) };
+        let plugin = Self::from_entry(entry, &source, origin)?;
+        // Not loaded by its descriptor, from which the linker could not tell where the libraries beside it are.
+        if fs::metadata(path).is_ok_and(|loaded| is_same(&opened, &loaded)) {
+            Ok(plugin)
+        } else {
+            Err(PluginHostError::Unusable(format!(
+                "{source} was changed while it was loaded: try again when it is complete"
+            )))
+        }
     }
 
     /// Negotiates with an entry, wherever it comes from. `source_name` is for the errors.
@@ -250,10 +259,15 @@ fn same_version(table: &ProctorPlugin) -> bool {
 
 /// SHA-256 of this program, if it can be read. Computed once: its plugins may be loaded many times.
 static PROGRAM_SHA256: LazyLock<Option<String>> =
-    LazyLock::new(|| std::env::current_exe().and_then(|program| sha256_of(&program)).ok());
+    LazyLock::new(|| std::env::current_exe().and_then(|program| sha256_of(&File::open(program)?)).ok());
 
-fn sha256_of(path: &Path) -> io::Result<String> {
-    let mut file = File::open(path)?;
+/// Whether this is the same file, with the same content as far as its length and the time of its last change tell.
+fn is_same(one: &Metadata, other: &Metadata) -> bool {
+    let of = |file: &Metadata| (file.dev(), file.ino(), file.size(), file.mtime(), file.mtime_nsec());
+    of(one) == of(other)
+}
+
+fn sha256_of(mut file: &File) -> io::Result<String> {
     let mut hash = Sha256::new();
     let mut block = vec![0; 64 << 10];
     loop {
