@@ -25,7 +25,7 @@ use crate::{
         failures::Failures,
         faults::{Faults, PluginFault},
         metric::PluginMetric,
-        response_size::ExpectedSize,
+        response_size::{ExpectedSize, ResponseSize},
     },
 };
 
@@ -180,6 +180,8 @@ impl HostContext {
             token_count: raw.token_count,
         };
         if !is_completion {
+            // SAFETY: the caller's promise.
+            response.data = unsafe { self.first_token_data(raw) };
             return response;
         }
         if !response.status.is_ok() {
@@ -199,6 +201,32 @@ impl HostContext {
             response.data = unsafe { slice::from_raw_parts(raw.data.cast(), raw.size_bytes) };
         }
         response
+    }
+
+    /// The data of a first token: anything that is no longer than a whole response. Apart from `convert`, whose loop it
+    /// would slow.
+    ///
+    /// # Safety
+    /// As [`convert`](Self::convert).
+    #[cold]
+    unsafe fn first_token_data<'a>(&self, raw: &ProctorResponse) -> &'a [u8] {
+        let most = self.response_size.get().map_or(isize::MAX.unsigned_abs(), ResponseSize::most);
+        if raw.size_bytes == 0 {
+            return &[];
+        }
+        if raw.data.is_null() || raw.size_bytes > most {
+            self.faults.record(|| PluginFault::FirstTokenSize {
+                plugin: self.plugin.to_owned(),
+                id: ResponseId(raw.id),
+                is_null: raw.data.is_null(),
+                got: raw.size_bytes as u64,
+                most: most as u64,
+            });
+            return &[];
+        }
+        // SAFETY: not null and not too long as just checked; the plugin vouches for the bytes until its call returns,
+        // which is after the sink has read them.
+        unsafe { slice::from_raw_parts(raw.data.cast(), raw.size_bytes) }
     }
 
     /// Records a response whose size cannot be. Apart from `convert`, whose loop it would slow.

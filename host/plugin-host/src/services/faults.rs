@@ -45,6 +45,20 @@ pub enum PluginFault {
         /// The sizes that fit, in words.
         expected: String,
     },
+    /// The data of a first token are longer than a whole response.
+    #[error("plugin {plugin}: first token of {id} has {}{got} bytes instead of at most {most}", if *is_null { "null with " } else { "" })]
+    FirstTokenSize {
+        /// Name of the plugin.
+        plugin: String,
+        /// The response.
+        id: ResponseId,
+        /// Whether its data are null.
+        is_null: bool,
+        /// Its size, in bytes.
+        got: u64,
+        /// Size of the largest response, in bytes.
+        most: u64,
+    },
     /// A metric cannot be taken.
     #[error("plugin {plugin}: metric {name:?} = {value} is not taken: {why}")]
     Metric {

@@ -28,6 +28,11 @@ impl ResponseSize {
         }
     }
 
+    /// Size in bytes of the largest response.
+    pub(crate) fn most(self) -> usize {
+        self.most
+    }
+
     pub(crate) fn allows(self, size_bytes: usize) -> bool {
         // Most models have one size; testing for it first saves a division.
         size_bytes == self.most

@@ -182,11 +182,11 @@ fn query(indices: &[u64]) -> Vec<QuerySample> {
         .collect()
 }
 
-/// Keeps id, status and data of each response, and the number of first tokens.
+/// Keeps id, status and data of each response, and the data of each first token.
 #[derive(Default)]
 struct Kept {
     responses: Mutex<Vec<(u64, i32, Vec<u8>)>>,
-    first_tokens: Mutex<usize>,
+    first_tokens: Mutex<Vec<Vec<u8>>>,
 }
 
 impl CompletionSink for Kept {
@@ -197,7 +197,7 @@ impl CompletionSink for Kept {
     }
 
     fn first_token(&self, responses: &[QuerySampleResponse<'_>]) {
-        *self.first_tokens.lock().unwrap() += responses.len();
+        self.first_tokens.lock().unwrap().extend(responses.iter().map(|response| response.data.to_vec()));
     }
 }
 

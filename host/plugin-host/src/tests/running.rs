@@ -192,7 +192,9 @@ fn issued_samples_are_completed_through_the_sink_and_checked() {
     indices[70] = 1;
     model.issue(&query(&indices)).unwrap();
     let responses = sink.take();
-    assert_eq!((responses.len(), *sink.first_tokens.lock().unwrap()), (99, 99));
+    let first_tokens = std::mem::take(&mut *sink.first_tokens.lock().unwrap());
+    assert_eq!((responses.len(), first_tokens.len()), (99, 99));
+    assert_eq!((&first_tokens[0][..], &first_tokens[70][..]), (&[7; 9][..], &[7; 8][..]));
     assert_eq!(responses[70], (101, 1, vec![]));
     assert!(responses.iter().filter(|response| response.0 == 100).all(|response| response.2 == [7; 9]));
     assert_eq!(faults(&backend), ["plugin hand-made: response 0x65 has 8 bytes instead of 9"]);
@@ -246,6 +248,41 @@ fn the_responses_of_one_call_have_one_instant() {
         assert_eq!(*sink.first_tokens.lock().unwrap(), vec![0; count]);
         assert_eq!(*sink.completions.lock().unwrap(), vec![1; count]);
     }
+}
+
+#[test]
+fn the_data_of_a_first_token_are_no_longer_than_a_response() {
+    let backend = good_backend();
+    let _model = backend.load_model(&demand()).unwrap();
+    let sink = Arc::new(Kept::default());
+    backend.set_sink(Some(sink.clone()));
+    let data = [5_u8; 64];
+    for (data, size_bytes) in [(data.as_ptr(), 4), (data.as_ptr(), 10), (ptr::null(), 4), (ptr::null(), 0)] {
+        let response = ProctorResponse {
+            id: 1,
+            data: data.cast(),
+            size_bytes,
+            status: PROCTOR_STATUS_OK,
+            token_count: 0,
+            vendor_code: 0,
+            message: NULL,
+        };
+        let responses = ProctorResponses {
+            size: size_of::<ProctorResponses>(),
+            responses: &raw const response,
+            response_count: 1,
+            response_size: size_of::<ProctorResponse>(),
+        };
+        // SAFETY: the host table is valid for ever; the data are as long as they say, or what is tested.
+        unsafe {
+            let host = &*HOST.get();
+            host.first_token.unwrap()(host.context, &raw const responses);
+        }
+    }
+    assert_eq!(*sink.first_tokens.lock().unwrap(), [vec![5; 4], vec![], vec![], vec![]]);
+    let expected =
+        "plugin hand-made: first token of 0x1 has 10 bytes instead of at most 9; and 1 more of this kind";
+    assert_eq!(faults(&backend), [expected]);
 }
 
 #[test]
