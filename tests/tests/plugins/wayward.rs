@@ -185,7 +185,7 @@ fn the_state_of_the_hosts_thread_is_put_back() {
             continue;
         }
         if does == "pin" && std::thread::available_parallelism().is_ok_and(|count| count.get() == 1) {
-            skip_without_hardware("there is one processor");
+            skip_without_hardware("a second processor");
             continue;
         }
         let bench = Bench::new();
@@ -215,4 +215,37 @@ fn a_folder_that_is_removed_during_the_run_is_made_again() {
     // The answers are scored before they can be lost.
     let finished = run("accuracy");
     assert!(finished.stdout.contains("FAIL: top1"), "{finished}");
+}
+
+#[test]
+fn samples_that_are_overwritten_make_the_run_invalid() {
+    for call in ["prepare_samples", "stop"] {
+        let bench = Bench::new();
+        let Some(run) = run(&bench, call, "overwrite", "") else { return };
+        run.assert_invalid(&["the plugin overwrote the inputs of 1 sample, the first of library index 3"]);
+        assert_kept_and_invalid(&run);
+    }
+}
+
+#[test]
+fn the_data_of_first_tokens_are_in_the_accuracy_log() {
+    let bench = Bench::new();
+    let Some(library) = compile("wayward_plugin.c", &[], bench.path(), "wayward") else { return };
+    let run = bench.run(&format!(
+        "--plugin {} --set wayward.does=tokens --set issue=true --mode accuracy --scenario Server \
+         --set use_token_latencies=true",
+        library.display()
+    ));
+    assert_eq!(run.result()["accuracy_run"]["valid"], true, "{}", run.finished);
+    let log = run.text("accuracy/mlperf_log_accuracy.json");
+    assert_eq!(log.matches("\"token_data\" : \"010203AB\"").count(), 600, "{}", run.finished);
+}
+
+#[test]
+fn a_library_that_changes_while_it_is_loaded_is_refused() {
+    let bench = Bench::new();
+    let touches = format!("TOUCHES=\"{}\"", bench.file("libwayward_sut.so").display());
+    let Some(library) = compile("wayward_plugin.c", &[&touches], bench.path(), "wayward") else { return };
+    let run = bench.run(&format!("--plugin {}", library.display()));
+    run.finished.assert_error(3, &["libwayward_sut.so was changed while it was loaded"]);
 }

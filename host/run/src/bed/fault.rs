@@ -29,6 +29,8 @@ pub(crate) enum Fault {
     Refused { call_count: u64, first: Arc<PluginHostError> },
     /// The plugin misbehaved at the boundary.
     Plugin(RepeatedFault),
+    /// The plugin wrote to samples, which it may only read.
+    Overwritten { first: SampleIndex, count: u64 },
     /// The plugin failed to end its part of a phase.
     End(Arc<PluginHostError>),
     /// The plugin has still to end its part of the test. What is on the disk says so, so that it is right if the plugin
@@ -75,6 +77,9 @@ impl Fault {
             Self::Refused { call_count: 1, first } => advice_about(first),
             Self::Refused { first, .. } => Some(advice_about(first).unwrap_or(FAILED)),
             Self::Plugin(fault) => advice_about_plugin(&fault.first),
+            Self::Overwritten { .. } => Some(
+                "the plugin may only read the input tensors; what it changes it has to copy in `prepare_samples`",
+            ),
             Self::End(error) => advice_about(error),
             Self::NotEnded { .. } | Self::Hang(_) => None,
         }
@@ -122,6 +127,10 @@ impl fmt::Display for Fault {
                 write!(f, "the plugin refused {call_count} queries; the first: {first}")
             }
             Self::Plugin(fault) => fault.fmt(f),
+            Self::Overwritten { first, count } => {
+                let samples = counted(*count, "sample");
+                write!(f, "the plugin overwrote the inputs of {samples}, the first of library index {first}")
+            }
             Self::End(error) => error.fmt(f),
             Self::NotEnded { plugin } => {
                 let calls = [Call::Flush, Call::Stop, Call::ReleaseSamples, Call::UnloadModel];

@@ -120,12 +120,42 @@ struct State {
 }
 
 /// Samples in memory, as the plugin boundary wants them.
-struct Buffers(SampleStore);
+struct Buffers {
+    store: SampleStore,
+    /// Each sample with its sum, to notice a plugin that writes to what it may only read.
+    sums: Vec<(SampleIndex, u64)>,
+}
+
+impl Buffers {
+    fn new(store: SampleStore, samples: &[SampleIndex]) -> Self {
+        let sums = samples.iter().map(|index| (*index, sum(&store, *index))).collect();
+        Self { store, sums }
+    }
+
+    /// Samples that are not any more what they were.
+    fn overwritten(&self) -> Option<Fault> {
+        let changed = self.sums.iter().filter(|(index, before)| sum(&self.store, *index) != *before);
+        let mut changed = changed.map(|(index, _)| *index);
+        changed.next().map(|first| Fault::Overwritten { first, count: 1 + changed.count() as u64 })
+    }
+}
+
+/// A sum of the bytes of a sample, eight at a time, that depends on their order. Reads as fast as memory does, as data
+/// sets may be large.
+fn sum(store: &SampleStore, index: SampleIndex) -> u64 {
+    let tensors = (0..store.inputs().len()).filter_map(|input| store.tensor(index, input).ok());
+    tensors.fold(0, |sum, tensor| {
+        let (words, rest) = tensor.as_chunks::<8>();
+        let add = |sum: u64, word: u64| (sum.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let sum = words.iter().fold(sum, |sum, word| add(sum, u64::from_le_bytes(*word)));
+        rest.iter().fold(sum, |sum, byte| add(sum, u64::from(*byte)))
+    })
+}
 
 impl SampleBuffers for Buffers {
     fn tensor(&self, index: SampleIndex, input: usize) -> &[u8] {
         // Nothing is issued that was not loaded. If the boundary asks for it anyway, it sees the wrong size.
-        self.0.tensor(index, input).unwrap_or_default()
+        self.store.tensor(index, input).unwrap_or_default()
     }
 }
 
@@ -182,18 +212,20 @@ impl SampleLibrary {
     }
 
     fn prepare(&self, samples: &[SampleIndex]) -> Result<(), LibraryError> {
-        let buffers = Arc::new(Buffers(self.data.load(samples)?));
-        self.state().loaded = Some(Arc::clone(&buffers));
         // MultiStream lists some samples twice; the model is given each once.
         let mut seen = HashSet::new();
         let distinct: Vec<_> = samples.iter().copied().filter(|index| seen.insert(*index)).collect();
+        let buffers = Arc::new(Buffers::new(self.data.load(samples)?, &distinct));
+        self.state().loaded = Some(Arc::clone(&buffers));
         self.model.prepare(&distinct, buffers)?;
         Ok(())
     }
 
     fn release(&self) -> Result<(), PluginHostError> {
         self.model.release()?;
-        self.state().loaded = None;
+        let loaded = self.state().loaded.take();
+        let overwritten = loaded.and_then(|buffers| buffers.overwritten());
+        self.state().faults.extend(overwritten);
         Ok(())
     }
 
