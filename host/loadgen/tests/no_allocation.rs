@@ -112,8 +112,8 @@ fn a_completion_allocates_nothing() {
             |kind| outcome.violations.iter().find(|found| found.kind == kind).map(|found| found.count);
         assert_eq!(count(ViolationKind::Failed), Some(QUERY_COUNT / 100));
         assert_eq!(count(ViolationKind::Duplicate), Some(QUERY_COUNT / 100));
-        // Its first token and its completion.
-        assert_eq!(count(ViolationKind::UnknownId), Some(2 * QUERY_COUNT / 100));
+        assert_eq!(count(ViolationKind::UnknownId), Some(QUERY_COUNT / 100));
+        assert_eq!(count(ViolationKind::FirstTokenOfNoSample), Some(QUERY_COUNT / 100));
         assert_eq!(sut.allocation_count.into_inner(), 0);
     }
 }

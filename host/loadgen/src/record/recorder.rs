@@ -130,15 +130,15 @@ impl<C: Clock> Recorder<C> {
     fn first_token_one(&self, now_ns: u64, response: &QuerySampleResponse<'_>) {
         let (generation, sequence) = split(response.id);
         let note = |kind| self.violations.note(kind, response.id, response.status);
-        let Some(phase) = self.phase(generation) else { return note(self.kind_without_phase(generation)) };
-        let Some(at_ns) = phase.elapsed_ns(now_ns) else { return note(ViolationKind::NotIssued) };
-        let slot = phase.slot(sequence);
-        let Some((slot, sample)) = slot.and_then(|slot| Some((slot, slot.read()?))) else {
-            return note(ViolationKind::NotIssued);
+        let phase = self.phase(generation).filter(|phase| self.is_current(phase));
+        let issued = phase.and_then(|phase| {
+            let slot = phase.slot(sequence)?;
+            Some((phase, phase.elapsed_ns(now_ns)?, slot, slot.read()?))
+        });
+        let Some((phase, at_ns, slot, sample)) = issued else {
+            return note(ViolationKind::FirstTokenOfNoSample);
         };
-        if !self.is_current(phase) {
-            note(ViolationKind::Late);
-        } else if sample.completed_latency_ns().is_some() {
+        if sample.completed_latency_ns().is_some() {
             note(ViolationKind::FirstTokenAfterCompletion);
         } else if let Some(tokens) = &phase.tokens {
             let data = slot.is_logged().then_some(response.data);

@@ -23,6 +23,8 @@ pub enum ViolationKind {
     Late,
     /// The sample was completed with a status other than OK.
     Failed,
+    /// A first token came for an id of which no sample is known, issued, or of the present phase.
+    FirstTokenOfNoSample,
     /// A first token came after the sample was complete.
     FirstTokenAfterCompletion,
     /// Token runs: a first token came twice.
@@ -37,12 +39,13 @@ pub enum ViolationKind {
 
 impl ViolationKind {
     /// All kinds.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::UnknownId,
         Self::NotIssued,
         Self::Duplicate,
         Self::Late,
         Self::Failed,
+        Self::FirstTokenOfNoSample,
         Self::FirstTokenAfterCompletion,
         Self::FirstTokenTwice,
         Self::NoFirstToken,
@@ -57,6 +60,7 @@ impl ViolationKind {
             Self::Duplicate => "completed more than once",
             Self::Late => "completed after the end of their phase",
             Self::Failed => "failed",
+            Self::FirstTokenOfNoSample => "given a first token without being outstanding",
             Self::FirstTokenAfterCompletion => "given a first token after their completion",
             Self::FirstTokenTwice => "given a first token more than once",
             Self::NoFirstToken => "completed before their first token",

@@ -143,12 +143,15 @@ fn nothing_is_issued_before_the_phase_starts() {
     let (id, status) = (response_id(1, 0), SampleStatus::OK);
     fixture.recorder.first_token(&[QuerySampleResponse { id, status, data: &[], token_count: 0 }]);
     fixture.complete(id, status);
-    assert_eq!(fixture.violations(), [(ViolationKind::NotIssued, 2, Some(0))]);
+    assert_eq!(
+        fixture.violations(),
+        [(ViolationKind::NotIssued, 1, Some(0)), (ViolationKind::FirstTokenOfNoSample, 1, Some(0))]
+    );
     assert_eq!(fixture.wake.count(), 0);
     phase.start(fixture.clock.now_ns());
     fixture.recorder.first_token(&[QuerySampleResponse { id, status, data: &[], token_count: 0 }]);
     fixture.recorder.complete(&[QuerySampleResponse { id, status, data: &[], token_count: 2 }]);
-    assert_eq!((fixture.wake.count(), fixture.violations().len()), (1, 1));
+    assert_eq!((fixture.wake.count(), fixture.violations().len()), (1, 2));
 }
 
 #[test]
@@ -181,8 +184,7 @@ fn first_tokens_are_checked() {
     assert_eq!(
         fixture.violations(),
         [
-            (ViolationKind::UnknownId, 1, None),
-            (ViolationKind::NotIssued, 1, Some(1)),
+            (ViolationKind::FirstTokenOfNoSample, 2, Some(1)),
             (ViolationKind::FirstTokenAfterCompletion, 1, Some(0)),
         ]
     );

@@ -60,6 +60,9 @@ fn advice(kind: ViolationKind) -> &'static str {
             "complete all samples before the last is waited for, and none from an earlier test"
         }
         ViolationKind::Failed => "the system has to answer every sample; at a lower rate fewer may fail",
+        ViolationKind::FirstTokenOfNoSample => {
+            "report first tokens by the response ids of samples that were issued"
+        }
         ViolationKind::FirstTokenAfterCompletion | ViolationKind::NoFirstToken => {
             "report the first token of each sample before its completion"
         }
