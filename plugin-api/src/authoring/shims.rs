@@ -336,7 +336,8 @@ mod tests {
 
     #[test]
     fn an_error_is_never_ok() {
-        let failed = |status| guard(ptr::null_mut(), || Err(PluginError { status, ..PluginError::failed("") }));
+        let failed =
+            |status| guard(ptr::null_mut(), || Err(PluginError { status, ..PluginError::failed("") }));
         assert_eq!(failed(abi::PROCTOR_STATUS_OK), abi::PROCTOR_STATUS_FAILED);
         assert_eq!(failed(abi::PROCTOR_STATUS_BUSY), abi::PROCTOR_STATUS_BUSY);
         assert_eq!(guard(ptr::null_mut(), || Ok(())), abi::PROCTOR_STATUS_OK);
