@@ -11,6 +11,8 @@
 //! or itself once more by [`run_again_bound_by_permissions`]: still as root, since another user might not even read
 //! the checkout, but without the right to pass over permissions.
 //!
+//! [`ends_without_system_calls`] needs a kernel that can forbid them.
+//!
 //! # Example
 //! ```no_run
 //! # let compiler_is_there = false;
@@ -21,7 +23,11 @@
 
 #![forbid(unsafe_code)]
 
+mod system_calls;
+
 use std::{env, fmt::Display, fs, process::Command};
+
+pub use crate::system_calls::ends_without_system_calls;
 
 /// The beginning of the line by which a test skips itself.
 pub const SKIPPED: &str = "skipped: ";

@@ -167,6 +167,28 @@ fn the_architecture_page_names_files_that_exist() {
 }
 
 #[test]
+fn each_invariant_names_tests_that_exist() {
+    let page = read("ARCHITECTURE.md");
+    let (_, invariants) = page.split_once("\n## Invariants\n").expect("the page has them");
+    let code: String = files(&["rs"]).into_iter().map(|file| file.text).collect();
+    let mut offences = Vec::new();
+    let mut number = 1;
+    while let Some((_, rest)) = invariants.split_once(&format!("\n{number}. ")) {
+        let end = rest.find(&format!("\n{}. ", number + 1)).or_else(|| rest.find("\n\n"));
+        let (_, tests) = rest[..end.unwrap_or(rest.len())].split_once("Tests: ").unwrap_or_default();
+        let tests: Vec<_> = tests.split('`').skip(1).step_by(2).filter(|name| !name.contains('/')).collect();
+        if tests.is_empty() {
+            offences.push(format!("{number} names none"));
+        }
+        let absent = tests.iter().filter(|name| !code.contains(&format!("fn {name}()")));
+        offences.extend(absent.map(|name| format!("{number} names {name}")));
+        number += 1;
+    }
+    assert!(number > 1, "no invariant found: this test looks in the wrong place");
+    assert_none(&offences, "an invariant of ARCHITECTURE.md without a test that is there");
+}
+
+#[test]
 fn no_file_names_a_folder_of_one_machine() {
     let folders = [concat!("/ro", "ot/"), concat!("/ho", "me/"), concat!("/Us", "ers/")];
     let offences = offending_lines(&text_files(), |_, line| {

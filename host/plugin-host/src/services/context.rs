@@ -253,6 +253,7 @@ mod tests {
     };
 
     use proctor_plugin_api::abi::ProctorString;
+    use proctor_test_needs::ends_without_system_calls;
 
     use super::*;
 
@@ -327,5 +328,19 @@ mod tests {
         });
         told.recv_timeout(PATIENCE).expect("a completion waits for a lock");
         assert_eq!(sink.0.load(Ordering::Relaxed), 200);
+    }
+
+    #[test]
+    fn a_completion_makes_no_system_call() {
+        let (context, sink) = context();
+        let [first, others] = [Arc::clone(&context), context];
+        // The first completion of a thread may allocate.
+        let is_quiet = ends_without_system_calls(
+            move || deliver(&first, 1),
+            move || [1, 64, 65, 200].iter().for_each(|count| deliver(&others, *count)),
+        );
+        let Some(is_quiet) = is_quiet else { return };
+        assert!(is_quiet);
+        assert_eq!(sink.0.load(Ordering::Relaxed), 2 * 331);
     }
 }

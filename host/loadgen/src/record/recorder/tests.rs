@@ -1,5 +1,6 @@
 //! Completions, right and wrong, and what is recorded of them.
 
+use proctor_test_needs::ends_without_system_calls;
 use proctor_vocabulary::SampleStatus;
 
 use super::*;
@@ -82,6 +83,36 @@ fn responses_that_come_in_parts_have_the_instant_that_they_are_given() {
     fixture.recorder.complete_at(now_ns, &[response]);
     assert_eq!(phase.sample(0), Some(SampleRecord { scheduled_ns: 5, latency_ns: 15 }));
     assert_eq!(phase.tokens().unwrap().first_token_latencies_ns, [14]);
+}
+
+#[test]
+fn a_completion_makes_no_system_call() {
+    const COUNT: u64 = 5000;
+    let fixture = Arc::new(Fixture::new());
+    let phase = fixture.open_with(PhaseMode::Performance, 0, Some(FirstTokens::Required));
+    for scheduled_ns in 0..COUNT {
+        phase.issue(scheduled_ns, scheduled_ns % 100 == 0);
+    }
+    let answer = |fixture: &Fixture, sequence| {
+        for (id, status) in [
+            (response_id(1, sequence), SampleStatus::OK),
+            (response_id(1, sequence), SampleStatus::FAILED),
+            (ResponseId(7), SampleStatus::OK),
+        ] {
+            let response = QuerySampleResponse { id, status, data: b"out", token_count: 2 };
+            fixture.recorder.first_token(&[response]);
+            fixture.recorder.complete(&[response]);
+        }
+    };
+    let [first, others] = [Arc::clone(&fixture), Arc::clone(&fixture)];
+    // The first completion of a thread may allocate.
+    let is_quiet = ends_without_system_calls(
+        move || answer(&first, 0),
+        move || (1..COUNT).for_each(|sequence| answer(&others, sequence)),
+    );
+    let Some(is_quiet) = is_quiet else { return };
+    assert!(is_quiet);
+    assert_eq!(fixture.wake.count(), phase.signals_after(COUNT));
 }
 
 #[test]

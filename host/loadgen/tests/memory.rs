@@ -1,4 +1,5 @@
-//! A completion allocates nothing, however it ends, and on whatever thread it comes.
+//! A completion allocates nothing, however it ends, and on whatever thread it comes; and what a test records of a
+//! sample takes a few bytes.
 
 use std::{
     sync::{
@@ -115,5 +116,56 @@ fn a_completion_allocates_nothing() {
         assert_eq!(count(ViolationKind::UnknownId), Some(QUERY_COUNT / 100));
         assert_eq!(count(ViolationKind::FirstTokenOfNoSample), Some(QUERY_COUNT / 100));
         assert_eq!(sut.allocation_count.into_inner(), 0);
+    }
+}
+
+/// Completes inside of the call.
+struct AtOnce(Arc<dyn CompletionSink>);
+
+impl SystemUnderTest for AtOnce {
+    fn name(&self) -> &str {
+        "at once"
+    }
+
+    fn issue(&self, samples: &[QuerySample]) {
+        for QuerySample { id, .. } in samples.iter().copied() {
+            let response = QuerySampleResponse { id, status: SampleStatus::OK, data: &[], token_count: 2 };
+            self.0.first_token(&[response]);
+            self.0.complete(&[response]);
+        }
+    }
+
+    fn flush(&self) {}
+}
+
+/// Most memory in bytes that a test held at a time, whose queries have 512 samples each.
+fn most_memory(sample_count: u64, use_token_latencies: bool) -> u64 {
+    let settings = TestSettings {
+        scenario: Scenario::MultiStream,
+        multi_stream_samples_per_query: 512,
+        min_duration_ms: 0,
+        min_query_count: sample_count / 512,
+        max_query_count: sample_count / 512,
+        use_token_latencies,
+        ..TestSettings::default()
+    };
+    let loadgen = LoadGen::new(settings, Arc::new(RealClock::new()), LoadGenOptions::default());
+    let sut = AtOnce(loadgen.sink());
+    let measured = allocation_counter::measure(|| {
+        let outcome = loadgen.run(&sut, &TenSamples).expect("the settings can be run");
+        assert_eq!(outcome.violations, []);
+    });
+    measured.bytes_max
+}
+
+#[test]
+fn a_sample_takes_16_bytes_and_with_tokens_48() {
+    // Records come in segments of 1024, 2048, 4096, ... samples: both tests all but fill their last one. Figures of
+    // fewer samples than these are computed from a list.
+    let [less, more] = [9, 10].map(|segment_count| ((1 << segment_count) - 1) * 1024 - 512);
+    for (use_token_latencies, expected) in [(false, 16.0), (true, 48.0)] {
+        let added = most_memory(more, use_token_latencies) - most_memory(less, use_token_latencies);
+        let sample_bytes = added as f64 / (more - less) as f64;
+        assert!((expected..expected + 0.5).contains(&sample_bytes), "{sample_bytes} instead of {expected}");
     }
 }
