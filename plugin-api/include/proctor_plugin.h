@@ -140,7 +140,8 @@ typedef struct ProctorInstance ProctorInstance;
 #define PROCTOR_STATUS_PANICKED 8
 
 /*
- A bounded queue is full. A query that was refused so is issued again; elsewhere it is a failure.
+ A bounded queue is full. Returned from ProctorIssue.issue: no sample of the query was taken, and the host issues
+ the same query again a little later; its latency counts on. Elsewhere it is a failure.
  */
 #define PROCTOR_STATUS_BUSY 9
 
@@ -1301,7 +1302,9 @@ typedef struct ProctorIssue {
   size_t size;
   /*
    Takes a query. Returns without waiting for its completion; may complete inside the call. A status other than OK
-   fails every sample that was not yet completed. [issuing thread]
+   fails every sample that was not yet completed; but after PROCTOR_STATUS_BUSY the query is issued again, so no
+   sample of it may have been taken. What does not fit into an empty queue may not be refused so: while no sample
+   completes, the host asks for `watchdog_ms` and then ends the test. [issuing thread]
    */
   ProctorStatus (*issue)(ProctorModel *model, const struct ProctorQuery *query, struct ProctorError *error);
 } ProctorIssue;

@@ -72,6 +72,14 @@ pub enum PluginHostError {
     CrashReport(String),
 }
 
+impl PluginHostError {
+    /// Whether the plugin refused a query because its queue is full: the query is to be issued again.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        matches!(self, Self::CallFailed { call: Call::Issue, status: abi::PROCTOR_STATUS_BUSY, .. })
+    }
+}
+
 fn prefixed(message: &str) -> String {
     if message.is_empty() { ", without a message".into() } else { format!(": {message}") }
 }

@@ -60,7 +60,8 @@ pub const PROCTOR_STATUS_DEVICE_LOST: i32 = 6;
 pub const PROCTOR_STATUS_CANCELLED: i32 = 7;
 /// The plugin panicked or threw, and caught it at the boundary.
 pub const PROCTOR_STATUS_PANICKED: i32 = 8;
-/// A bounded queue is full. A query that was refused so is issued again; elsewhere it is a failure.
+/// A bounded queue is full. Returned from ProctorIssue.issue: no sample of the query was taken, and the host issues
+/// the same query again a little later; its latency counts on. Elsewhere it is a failure.
 pub const PROCTOR_STATUS_BUSY: i32 = 9;
 /// A defect of the plugin itself.
 pub const PROCTOR_STATUS_INTERNAL: i32 = 10;

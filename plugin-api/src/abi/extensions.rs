@@ -28,7 +28,9 @@ pub struct ProctorIssue {
     /// Size of this structure in bytes, as the plugin was compiled.
     pub size: usize,
     /// Takes a query. Returns without waiting for its completion; may complete inside the call. A status other than OK
-    /// fails every sample that was not yet completed. [issuing thread]
+    /// fails every sample that was not yet completed; but after PROCTOR_STATUS_BUSY the query is issued again, so no
+    /// sample of it may have been taken. What does not fit into an empty queue may not be refused so: while no sample
+    /// completes, the host asks for `watchdog_ms` and then ends the test. [issuing thread]
     pub issue: Option<
         unsafe extern "C" fn(
             model: *mut ProctorModel,

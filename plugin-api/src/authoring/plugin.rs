@@ -65,7 +65,8 @@ pub trait Model: Send + Sync + 'static {
     /// any thread. Only called if the manifest says [`with_issue`](Manifest::with_issue). [issuing thread]
     ///
     /// # Errors
-    /// Fails every sample of the query that was not yet completed.
+    /// Fails every sample of the query that was not yet completed. After [`PluginError::busy`] the query is issued again
+    /// instead, so no sample of it may have been taken.
     fn issue(&self, _query: Query<'_>) -> Result<(), PluginError> {
         Err(PluginError::unsupported("this plugin takes no whole queries"))
     }

@@ -26,14 +26,16 @@ use crate::{
     wait,
 };
 
-/// Most samples that wait at once. An Offline query has some ten thousand; a queue that reaches this is lost.
-const QUEUE_CAPACITY: usize = 1 << 24;
+/// The longest queue that can be asked for, and the default: one that nothing fills.
+const QUEUE_CAPACITY_MAX: i64 = 1 << 24;
 
 /// The options about issue, read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct IssueSettings {
     pub(crate) threads: usize,
     order: Order,
+    /// Most samples that wait at once. What does not fit is refused, and the host issues it again.
+    queue_capacity: usize,
 }
 
 /// Which of the waiting samples is taken next.
@@ -53,6 +55,12 @@ impl IssueSettings {
                 1,
                 0..=1024,
                 "Threads that serve issued queries; 0 completes inside issue, for the null service only.",
+            ),
+            OptionSpec::integer(
+                "queue_capacity",
+                QUEUE_CAPACITY_MAX,
+                1..=QUEUE_CAPACITY_MAX,
+                "Most issued samples that wait at once; a query that does not fit is refused as BUSY.",
             ),
             OptionSpec::choice(
                 "order",
@@ -77,7 +85,7 @@ impl IssueSettings {
             "shuffled" => Order::Shuffled { seed, window: count("shuffle_window")? },
             _ => Order::Fifo,
         };
-        Ok(Self { threads: count("threads")?, order })
+        Ok(Self { threads: count("threads")?, order, queue_capacity: count("queue_capacity")? })
     }
 }
 
@@ -148,8 +156,8 @@ pub(crate) struct Pool {
 
 impl Pool {
     fn start(shared: &Arc<Shared>, settings: IssueSettings) -> Result<Self, PluginError> {
-        let mut pool =
-            Self { queue: Arc::new(Queue::new(settings.order, QUEUE_CAPACITY)), threads: Vec::new() };
+        let queue = Arc::new(Queue::new(settings.order, settings.queue_capacity));
+        let mut pool = Self { queue, threads: Vec::new() };
         for number in 0..settings.threads {
             let (queue, mut server) = (Arc::clone(&pool.queue), Server::new(Arc::clone(shared)));
             let thread = thread::Builder::new().name(format!("mock-{number}")).spawn(move || {
@@ -273,7 +281,7 @@ impl Queue {
         let mut state = lock(&self.state);
         if sample_count > self.capacity - state.waiting.len() {
             return Err(PluginError::busy(format!(
-                "more than {} samples would wait: issue fewer, or set threads higher",
+                "more than queue_capacity = {} samples would wait",
                 self.capacity
             )));
         }

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod at_fault;
+mod busy;
 mod c_plugin;
 mod endings;
 mod flush;

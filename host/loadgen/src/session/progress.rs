@@ -102,6 +102,9 @@ impl fmt::Debug for Progress {
     }
 }
 
+/// Number of stops after which nothing is waited for.
+const GIVEN_UP: u64 = 2;
+
 /// Ends a test early from another thread, such as the one that watches for signals.
 #[derive(Debug, Clone)]
 pub struct StopHandle {
@@ -120,6 +123,19 @@ impl StopHandle {
     pub fn stop(&self, reason: impl Into<String>) {
         self.lock().get_or_insert_with(|| reason.into());
         self.wake.stop();
+    }
+
+    /// Ends the test as two calls of [`stop`](Self::stop) do, but without a reason: the caller has one of its own, and
+    /// adds it to the outcome. [any thread]
+    pub fn give_up(&self) {
+        self.wake.stop();
+        self.wake.stop();
+    }
+
+    /// Whether nothing is waited for any more. [any thread]
+    #[must_use]
+    pub fn is_given_up(&self) -> bool {
+        self.wake.stop_count() >= GIVEN_UP
     }
 
     /// Why the test was stopped, if it was.

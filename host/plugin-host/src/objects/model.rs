@@ -185,7 +185,7 @@ impl Model {
     ///
     /// # Errors
     /// A wrong state, no issue extension, or the plugin's refusal: then the caller fails every sample that was not
-    /// completed yet.
+    /// completed yet, or issues the query again if the plugin [is busy](PluginHostError::is_busy).
     pub fn issue(&self, samples: &[QuerySample]) -> Result<(), PluginHostError> {
         let model = &*self.inner;
         model.expect(Call::Issue, &[State::Running])?;

@@ -3,6 +3,7 @@
 use std::{
     fmt,
     sync::{Arc, OnceLock},
+    time::Duration,
 };
 
 use proctor_loadgen::Finding;
@@ -27,6 +28,10 @@ pub(crate) enum Fault {
     Hung { instance: usize, sample_count: usize, first: Option<SampleIndex> },
     /// The plugin refused queries or the flush.
     Refused { call_count: u64, first: Arc<PluginHostError> },
+    /// The plugin was BUSY for a query after it had completed a sample of it.
+    BusyAfterCompletion { error: Arc<PluginHostError>, index: SampleIndex },
+    /// The plugin was BUSY for a query until the test was given up.
+    AlwaysBusy { error: Arc<PluginHostError>, limit: Duration },
     /// The plugin misbehaved at the boundary.
     Plugin(RepeatedFault),
     /// The plugin wrote to samples, which it may only read.
@@ -76,6 +81,12 @@ impl Fault {
             ),
             Self::Refused { call_count: 1, first } => advice_about(first),
             Self::Refused { first, .. } => Some(advice_about(first).unwrap_or(FAILED)),
+            Self::BusyAfterCompletion { .. } => Some(
+                "a plugin that refuses a query with BUSY may have taken no sample of it: it is issued again",
+            ),
+            Self::AlwaysBusy { .. } => Some(
+                "the plugin has to take a query when its queue is empty; if it only needs longer, raise watchdog_ms",
+            ),
             Self::Plugin(fault) => advice_about_plugin(&fault.first),
             Self::Overwritten { .. } => Some(
                 "the plugin may only read the input tensors; what it changes it has to copy in `prepare_samples`",
@@ -125,6 +136,13 @@ impl fmt::Display for Fault {
             Self::Refused { call_count: 1, first } => first.fmt(f),
             Self::Refused { call_count, first } => {
                 write!(f, "the plugin refused {call_count} queries; the first: {first}")
+            }
+            Self::BusyAfterCompletion { error, index } => {
+                write!(f, "{error}, although the sample of library index {index} was complete")
+            }
+            Self::AlwaysBusy { error, limit } => {
+                let limit_ms = limit.as_millis();
+                write!(f, "{error}; it was so for watchdog_ms = {limit_ms}, while no sample completed")
             }
             Self::Plugin(fault) => fault.fmt(f),
             Self::Overwritten { first, count } => {

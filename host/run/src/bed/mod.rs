@@ -1,6 +1,7 @@
 //! One test: the plugin behind the scheduler, the samples behind the query sample library, and the load generator over
 //! both.
 
+pub(crate) mod busy;
 pub(crate) mod call_watchdog;
 pub(crate) mod clock;
 pub(crate) mod fault;

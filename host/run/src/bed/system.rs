@@ -6,6 +6,7 @@ use proctor_loadgen::SystemUnderTest;
 use proctor_scheduler::{SimulatedScheduler, Statistics, ThreadedScheduler};
 
 use crate::bed::{
+    busy::BusyCounts,
     fault::{Fault, FirstError},
     whole_queries::WholeQueries,
 };
@@ -16,7 +17,7 @@ pub(crate) enum System {
     Threaded(ThreadedScheduler),
     /// Batches in virtual time.
     Simulated(SimulatedScheduler),
-    Whole(WholeQueries),
+    Whole(Box<WholeQueries>),
 }
 
 /// Report of a system on a test that is over.
@@ -24,6 +25,8 @@ pub(crate) enum System {
 pub(crate) struct SystemReport {
     /// Counts of the scheduler, if there was one.
     pub(crate) statistics: Option<Statistics>,
+    /// Queries that the plugin was BUSY for, if it took whole queries.
+    pub(crate) busy: Option<BusyCounts>,
     /// Each reason why the test is INVALID.
     pub(crate) faults: Vec<Fault>,
     /// Whether a thread is still in the plugin, so that nothing can be taken down.
@@ -35,7 +38,7 @@ impl System {
         match self {
             Self::Threaded(scheduler) => scheduler,
             Self::Simulated(scheduler) => scheduler,
-            Self::Whole(queries) => queries,
+            Self::Whole(queries) => &**queries,
         }
     }
 
@@ -56,15 +59,17 @@ impl System {
                     sample_count: hung.samples.len(),
                     first: hung.samples.first().map(|sample| sample.index),
                 }));
-                SystemReport { statistics: Some(statistics), faults, hangs: !end.hung.is_empty() }
+                let hangs = !end.hung.is_empty();
+                SystemReport { statistics: Some(statistics), faults, hangs, ..SystemReport::default() }
             }
             Self::Simulated(scheduler) => {
                 let statistics = scheduler.statistics();
                 let faults = of_scheduler(&statistics);
-                SystemReport { statistics: Some(statistics), faults, hangs: false }
+                SystemReport { statistics: Some(statistics), faults, ..SystemReport::default() }
             }
             Self::Whole(queries) => {
-                SystemReport { faults: queries.fault().into_iter().collect(), ..SystemReport::default() }
+                let (faults, busy) = (queries.faults(), Some(queries.busy_counts()));
+                SystemReport { faults, busy, ..SystemReport::default() }
             }
         }
     }

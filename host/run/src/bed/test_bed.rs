@@ -6,7 +6,7 @@ use proctor_config::{RunSettings, Settings};
 use proctor_datasets::DataRoot;
 use proctor_loadgen::{
     Clock, EffectiveSettings, LibraryError, LoadGen, LoadGenError, LoadGenOptions, Progress,
-    QuerySampleLibrary, RealClock, TestOutcome, TestSettings, VirtualClock, config_file,
+    QuerySampleLibrary, RealClock, StopHandle, TestOutcome, TestSettings, VirtualClock, config_file,
 };
 use proctor_plugin_api::abi::ProctorStamps;
 use proctor_plugin_host::{Model, PluginMetric};
@@ -25,7 +25,7 @@ use crate::{
         system::{System, SystemReport},
         test::{Test, TestRequest},
         watch::{Watch, WatchedSystem},
-        whole_queries::WholeQueries,
+        whole_queries::{QueryTest, WholeQueries},
     },
     error::HostError,
     files::{cache_folder::CacheFolder, journal::Journal, logs::Logs},
@@ -86,6 +86,7 @@ struct SystemParts {
     instances: Vec<PluginInstance>,
     sink: Arc<dyn CompletionSink>,
     progress: Progress,
+    stop: StopHandle,
     /// Number of threads that issue.
     issuer_count: u64,
 }
@@ -254,8 +255,8 @@ impl<'a> TestBed<'a> {
             .with_console(move |line| observer.answer(&format!("{line}\n")));
         let logs = request.folder.map(|folder| Logs::new(folder, &self.settings.run, clock.is_virtual()));
         let issuer_count = settings.server_num_issue_query_threads;
-        let (sink, progress) = (loadgen.sink(), loadgen.progress());
-        let system = make_system(SystemParts { config, instances, sink, progress, issuer_count })?;
+        let (sink, progress, stop) = (loadgen.sink(), loadgen.progress(), loadgen.stop_handle());
+        let system = make_system(SystemParts { config, instances, sink, progress, stop, issuer_count })?;
         self.connect(&loadgen);
         let onlookers = self.onlookers(&request, &loadgen.progress(), clock.is_virtual())?;
 
@@ -359,7 +360,7 @@ impl<'a> TestBed<'a> {
 
     fn real_system(&self, clock: &Arc<RealClock>, parts: SystemParts) -> Result<System, HostError> {
         let name = self.plugin.title();
-        let SystemParts { config, instances, sink, progress, issuer_count } = parts;
+        let SystemParts { config, instances, sink, progress, stop, issuer_count } = parts;
         Ok(match self.plugin.dispatch {
             Dispatch::Batches => System::Threaded(ThreadedScheduler::start(
                 name,
@@ -370,7 +371,9 @@ impl<'a> TestBed<'a> {
             )?),
             Dispatch::WholeQueries => {
                 let (model, flush) = (self.model.clone(), self.library.flush().clone());
-                System::Whole(WholeQueries::new(name, model, sink, progress, flush, issuer_count))
+                let busy_limit = self.watchdog_limit();
+                let test = QueryTest { sink, progress, stop, issuer_count, busy_limit };
+                System::Whole(Box::new(WholeQueries::new(name, model, test, flush)))
             }
         })
     }

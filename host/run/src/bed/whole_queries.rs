@@ -1,18 +1,34 @@
 //! A plugin that takes whole queries, as the load generator drives it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
-use proctor_loadgen::{BackgroundFlush, Progress, SystemUnderTest};
+use proctor_loadgen::{BackgroundFlush, Progress, StopHandle, SystemUnderTest};
 use proctor_plugin_host::{self as plugin_host, PluginHostError};
 use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, SampleStatus};
 
-use crate::bed::fault::Fault;
+use crate::bed::{
+    busy::{BusyCounts, BusyWait, Pause},
+    fault::Fault,
+};
+
+/// The test that whole queries belong to.
+pub(crate) struct QueryTest {
+    pub(crate) sink: Arc<dyn CompletionSink>,
+    pub(crate) progress: Progress,
+    pub(crate) stop: StopHandle,
+    /// Number of threads that issue.
+    pub(crate) issuer_count: u64,
+    /// Longest time for which the plugin may be BUSY while no sample completes.
+    pub(crate) busy_limit: Duration,
+}
 
 pub(crate) struct WholeQueries {
     name: String,
     model: plugin_host::Model,
-    sink: Arc<dyn CompletionSink>,
-    progress: Progress,
+    test: QueryTest,
     flush: BackgroundFlush<PluginHostError>,
     refused: Mutex<Refused>,
     /// Held during a call where several threads issue: the plugin is asked for one thing at a time.
@@ -24,25 +40,32 @@ pub(crate) struct WholeQueries {
 struct Refused {
     call_count: u64,
     first: Option<Arc<PluginHostError>>,
+    busy: BusyCounts,
+    /// The first query that the plugin was BUSY for against the rules.
+    busy_fault: Option<Fault>,
 }
 
 impl WholeQueries {
-    /// `sink` and `progress` are those of the test, whose queries `issuer_count` threads issue.
     pub(crate) fn new(
         name: String,
         model: plugin_host::Model,
-        sink: Arc<dyn CompletionSink>,
-        progress: Progress,
+        test: QueryTest,
         flush: BackgroundFlush<PluginHostError>,
-        issuer_count: u64,
     ) -> Self {
-        let turn = (issuer_count > 1).then(Mutex::default);
-        Self { name, model, sink, progress, flush, refused: Mutex::default(), turn }
+        let turn = (test.issuer_count > 1).then(Mutex::default);
+        Self { name, model, test, flush, refused: Mutex::default(), turn }
     }
 
-    pub(crate) fn fault(&self) -> Option<Fault> {
-        let Refused { call_count, first } = &*self.refused();
-        Some(Fault::Refused { call_count: *call_count, first: first.clone()? })
+    /// The faults of the plugin in refusing.
+    pub(crate) fn faults(&self) -> Vec<Fault> {
+        let Refused { call_count, first, busy_fault, .. } = &*self.refused();
+        let refused = first.clone().map(|first| Fault::Refused { call_count: *call_count, first });
+        busy_fault.iter().cloned().chain(refused).collect()
+    }
+
+    /// The queries that were issued more than once.
+    pub(crate) fn busy_counts(&self) -> BusyCounts {
+        self.refused().busy
     }
 
     fn refused(&self) -> MutexGuard<'_, Refused> {
@@ -55,11 +78,78 @@ impl WholeQueries {
         refused.call_count += 1;
     }
 
+    /// Hands a query over, once.
+    #[inline]
+    fn hand_over(&self, samples: &[QuerySample]) -> Result<(), PluginHostError> {
+        let _turn = self.turn.as_ref().map(|turn| turn.lock().unwrap_or_else(PoisonError::into_inner));
+        self.model.issue(samples)
+    }
+
+    /// Issues a query again for as long as the plugin is BUSY, and fails it if it is refused otherwise.
+    #[cold]
+    fn after_refusal(&self, error: PluginHostError, samples: &[QuerySample]) {
+        let done = if error.is_busy() { self.while_busy(error, samples) } else { Err(Some(error)) };
+        if let Err(error) = done {
+            if let Some(error) = error {
+                self.refuse(error);
+            }
+            self.fail_outstanding(samples);
+        }
+    }
+
+    /// # Errors
+    /// If the query is not to be issued again; with the plugin's refusal if that was another one than BUSY.
+    fn while_busy(
+        &self,
+        mut error: PluginHostError,
+        samples: &[QuerySample],
+    ) -> Result<(), Option<PluginHostError>> {
+        let QueryTest { progress, stop, busy_limit, .. } = &self.test;
+        let mut wait = BusyWait::begin(progress, stop, *busy_limit);
+        let mut refusal_count = 0;
+        let done = loop {
+            if !error.is_busy() {
+                break Err(Some(error));
+            }
+            refusal_count += 1;
+            if let Some(taken) = samples.iter().find(|sample| !progress.is_outstanding(sample.id)) {
+                self.note_busy_fault(Fault::BusyAfterCompletion {
+                    error: Arc::new(error),
+                    index: taken.index,
+                });
+                break Err(None);
+            }
+            match wait.pause() {
+                Pause::Over => {}
+                Pause::Stopped => break Err(None),
+                Pause::Stuck => {
+                    self.note_busy_fault(Fault::AlwaysBusy { error: Arc::new(error), limit: *busy_limit });
+                    stop.give_up();
+                    break Err(None);
+                }
+            }
+            match self.hand_over(samples) {
+                Ok(()) => break Ok(()),
+                Err(again) => error = again,
+            }
+        };
+        let busy = &mut self.refused().busy;
+        busy.query_count += 1;
+        busy.refusal_count += refusal_count;
+        busy.waited += wait.elapsed();
+        done
+    }
+
+    fn note_busy_fault(&self, fault: Fault) {
+        self.refused().busy_fault.get_or_insert(fault);
+    }
+
     /// Fails the samples of a query, except those that the plugin has completed all the same.
     fn fail_outstanding(&self, samples: &[QuerySample]) {
-        for id in samples.iter().map(|sample| sample.id).filter(|id| self.progress.is_outstanding(*id)) {
+        let QueryTest { sink, progress, .. } = &self.test;
+        for id in samples.iter().map(|sample| sample.id).filter(|id| progress.is_outstanding(*id)) {
             let status = SampleStatus::FAILED;
-            self.sink.complete(&[QuerySampleResponse { id, status, data: &[], token_count: 0 }]);
+            sink.complete(&[QuerySampleResponse { id, status, data: &[], token_count: 0 }]);
         }
     }
 }
@@ -70,10 +160,8 @@ impl SystemUnderTest for WholeQueries {
     }
 
     fn issue(&self, samples: &[QuerySample]) {
-        let _turn = self.turn.as_ref().map(|turn| turn.lock().unwrap_or_else(PoisonError::into_inner));
-        if let Err(error) = self.model.issue(samples) {
-            self.refuse(error);
-            self.fail_outstanding(samples);
+        if let Err(error) = self.hand_over(samples) {
+            self.after_refusal(error, samples);
         }
     }
 

@@ -11,7 +11,7 @@ use super::{
     tokens::{SearchPart, TokenPart},
 };
 use crate::{
-    bed::test::Test,
+    bed::{busy::BusyCounts, test::Test},
     figures::{Latencies, query_latencies},
     result::round::IntervalPart,
 };
@@ -39,6 +39,18 @@ pub(crate) struct TestPart {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) search: Option<SearchPart>,
     pub(crate) scheduler: Option<SchedulerPart>,
+    /// Queries that the plugin was BUSY for, where it takes whole queries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) busy: Option<BusyPart>,
+}
+
+/// Queries that the plugin refused with BUSY, and that were issued again.
+#[derive(Debug, Serialize)]
+pub(crate) struct BusyPart {
+    pub(crate) refused_query_count: u64,
+    pub(crate) refusal_count: u64,
+    /// Time that issuing threads waited; the latency of the queries has it, too.
+    pub(crate) wait_ns: u64,
 }
 
 /// Figures of a performance run.
@@ -109,7 +121,16 @@ impl TestPart {
             figures: outcome.performance.as_ref().map(FiguresPart::new),
             search: outcome.peak_search.as_ref().map(SearchPart::from),
             scheduler: test.system.statistics.as_ref().map(SchedulerPart::new),
+            busy: test.system.busy.map(BusyPart::from),
         }
+    }
+}
+
+impl From<BusyCounts> for BusyPart {
+    fn from(counts: BusyCounts) -> Self {
+        let BusyCounts { query_count, refusal_count, waited } = counts;
+        let wait_ns = u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
+        Self { refused_query_count: query_count, refusal_count, wait_ns }
     }
 }
 
