@@ -794,6 +794,40 @@ typedef struct ProctorTensorSpec {
 } ProctorTensorSpec;
 
 /*
+ Hints for one instance, or for one copy of a plugin that is given whole queries.
+ */
+typedef struct ProctorPlacement {
+  /*
+   Size of this structure in bytes, as the host was compiled.
+   */
+  size_t size;
+  /*
+   Number of this instance, counted from 0.
+   */
+  uint32_t instance_index;
+  /*
+   Number of instances.
+   */
+  uint32_t instance_count;
+  /*
+   Processors that the instance should keep to; null for any.
+   */
+  const uint32_t *cpus;
+  /*
+   Number of elements of `cpus`.
+   */
+  size_t cpu_count;
+  /*
+   Position of the device in the plugin's list of devices; 0 for a plugin that has no such list.
+   */
+  uint32_t device_index;
+  /*
+   Zero.
+   */
+  uint32_t reserved;
+} ProctorPlacement;
+
+/*
  Which model to load, and how it will be used. Valid for the duration of the call.
  */
 typedef struct ProctorModelRequest {
@@ -861,33 +895,48 @@ typedef struct ProctorModelRequest {
    Set of PROCTOR_REQUEST bits.
    */
   uint32_t flags;
+  /*
+   Bound of the latency of a query in ns; 0 if there is none.
+   */
+  uint64_t latency_bound_ns;
+  /*
+   Bound of the time to the first token in ns; 0 if there is none.
+   */
+  uint64_t first_token_bound_ns;
+  /*
+   Bound of the time for each further token in ns; 0 if there is none.
+   */
+  uint64_t token_bound_ns;
+  /*
+   Mean rate of the queries that arrive whether or not others have completed, per second; 0 if none do.
+   */
+  double target_qps;
+  /*
+   Samples in each query; of Offline, in the one query; 0 if not known.
+   */
+  uint64_t samples_per_query;
+  /*
+   Samples in most batches; 0 if not known.
+   */
+  uint32_t expected_batch_size;
+  /*
+   Zero.
+   */
+  uint32_t reserved;
+  /*
+   The processors and the device for each instance, in the order of their numbers. A plugin that will be given
+   whole queries is told the same, for as many copies of its own as the user wants.
+   */
+  const struct ProctorPlacement *placements;
+  /*
+   Number of elements of `placements`.
+   */
+  size_t placement_count;
+  /*
+   Distance of two elements of `placements` in bytes.
+   */
+  size_t placement_size;
 } ProctorModelRequest;
-
-/*
- Hints for one instance.
- */
-typedef struct ProctorPlacement {
-  /*
-   Size of this structure in bytes, as the host was compiled.
-   */
-  size_t size;
-  /*
-   Number of this instance, counted from 0.
-   */
-  uint32_t instance_index;
-  /*
-   Number of instances that will be created.
-   */
-  uint32_t instance_count;
-  /*
-   Processors that the instance should keep to; null for any.
-   */
-  const uint32_t *cpus;
-  /*
-   Number of elements of `cpus`.
-   */
-  size_t cpu_count;
-} ProctorPlacement;
 
 /*
  A view of one input tensor of one sample.
@@ -1119,8 +1168,8 @@ typedef struct ProctorBatch {
  close
 
  The part from create_instance to destroy_instance repeats for each test of a run (first accuracy, then performance).
- A plugin that is given whole queries is asked for no instances and no warm_up: it warms up in prepare_samples or
- start, neither of which is timed; issue takes the place of execute, and flush comes before stop.
+ A plugin that is given whole queries is asked for no instances: the warm_up and issue of ProctorIssue take the place
+ of warm_up and execute, and flush comes before stop.
  After a call that failed, the calls that end what it began do not come, but those that end what was there before do.
  The library is never unloaded, and the process may end after close without another call.
 
@@ -1307,6 +1356,11 @@ typedef struct ProctorIssue {
    completes, the host asks for `watchdog_ms` and then ends the test. [issuing thread]
    */
   ProctorStatus (*issue)(ProctorModel *model, const struct ProctorQuery *query, struct ProctorError *error);
+  /*
+   Computes the answers to a query of prepared samples, whose ids mean nothing, and throws them away: it completes
+   none of them. Comes between prepare_samples and start. Returns when that is done. Optional. [main thread]
+   */
+  ProctorStatus (*warm_up)(ProctorModel *model, const struct ProctorQuery *query, struct ProctorError *error);
 } ProctorIssue;
 
 /*
@@ -1378,8 +1432,8 @@ PROCTOR_ASSERT(ProctorOptionValue, sizeof(ProctorOptionValue) == 56);
 PROCTOR_ASSERT(ProctorTensorSpec, sizeof(ProctorTensorSpec) == 32);
 PROCTOR_ASSERT(ProctorFile, sizeof(ProctorFile) == 32);
 PROCTOR_ASSERT(ProctorOpenRequest, sizeof(ProctorOpenRequest) == 40);
-PROCTOR_ASSERT(ProctorModelRequest, sizeof(ProctorModelRequest) == 136);
-PROCTOR_ASSERT(ProctorPlacement, sizeof(ProctorPlacement) == 32);
+PROCTOR_ASSERT(ProctorModelRequest, sizeof(ProctorModelRequest) == 208);
+PROCTOR_ASSERT(ProctorPlacement, sizeof(ProctorPlacement) == 40);
 PROCTOR_ASSERT(ProctorTensor, sizeof(ProctorTensor) == 32);
 PROCTOR_ASSERT(ProctorPreparedSample, sizeof(ProctorPreparedSample) == 24);
 PROCTOR_ASSERT(ProctorSampleSet, sizeof(ProctorSampleSet) == 40);
@@ -1396,7 +1450,7 @@ PROCTOR_ASSERT(ProctorProgress, sizeof(ProctorProgress) == 40);
 PROCTOR_ASSERT(ProctorHost, sizeof(ProctorHost) == 104);
 PROCTOR_ASSERT(ProctorVersionRange, sizeof(ProctorVersionRange) == 24);
 PROCTOR_ASSERT(ProctorPlugin, sizeof(ProctorPlugin) == 136);
-PROCTOR_ASSERT(ProctorIssue, sizeof(ProctorIssue) == 16);
+PROCTOR_ASSERT(ProctorIssue, sizeof(ProctorIssue) == 24);
 PROCTOR_ASSERT(ProctorVirtualTime, sizeof(ProctorVirtualTime) == 16);
 PROCTOR_ASSERT(ProctorTextSink, sizeof(ProctorTextSink) == 24);
 PROCTOR_ASSERT(ProctorExplain, sizeof(ProctorExplain) == 16);

@@ -11,7 +11,7 @@
 //! 2. [`Plugin::manifest`]: what it can run and which options it takes. No device is touched.
 //! 3. [`Plugin::open`], [`Plugin::load_model`], [`Model::create_instance`] for each instance.
 //!    [`Model::explain`] if a user wants to know how the model will run.
-//! 4. [`Model::prepare_samples`], [`Instance::warm_up`], [`Model::start`].
+//! 4. [`Model::prepare_samples`], [`Instance::warm_up`] or [`Model::warm_up`], [`Model::start`].
 //! 5. [`Instance::execute`] with batches that the host forms, or [`Model::issue`] with whole queries.
 //! 6. [`Model::flush`], [`Model::stop`], [`Model::release_samples`]; then everything is dropped, instances first.
 //!

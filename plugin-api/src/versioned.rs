@@ -62,8 +62,8 @@ says_size! {
     ProctorModelSupport ends with memory_bytes: u64,
     ProctorOptionSpec ends with float_max: f64,
     ProctorOpenRequest ends with option_size: usize,
-    ProctorModelRequest ends with flags: u32,
-    ProctorPlacement ends with cpu_count: usize,
+    ProctorModelRequest ends with placement_size: usize,
+    ProctorPlacement ends with reserved: u32,
     ProctorSampleSet ends with tensor_size: usize,
     ProctorBatch ends with stamps: ProctorStamps,
     ProctorQuery ends with sample_size: usize,
@@ -71,7 +71,7 @@ says_size! {
     ProctorMetric ends with at_ns: u64,
     ProctorProgress ends with task: ProctorString,
     ProctorHost ends with extension: Function,
-    ProctorIssue ends with issue: Function,
+    ProctorIssue ends with warm_up: Function,
     ProctorVirtualTime ends with execute: Function,
     ProctorTextSink ends with write: Function,
     ProctorExplain ends with explain: Function,
@@ -292,11 +292,13 @@ mod tests {
             instance_count: 2,
             cpus: ptr::null(),
             cpu_count: 5,
+            device_index: 3,
+            reserved: 0,
         };
         // SAFETY: the structure has as many bytes as are copied.
         let copy: ProctorPlacement =
             unsafe { copy_known(&raw const placement, offset_of!(ProctorPlacement, cpu_count)) };
-        assert_eq!((copy.instance_count, copy.cpu_count), (2, 0));
+        assert_eq!((copy.instance_count, copy.cpu_count, copy.device_index), (2, 0, 0));
     }
 
     #[test]

@@ -117,7 +117,7 @@ run_settings! {
     batch_timeout_us: u64 = DefaultValue::Integer(1000), Kind::integer(0, 60_000_000), unit "us";
     /// Most samples that wait at once; Offline gets room for its whole query.
     queue_capacity: usize = DefaultValue::Integer(1 << 20), Kind::integer(1, 1 << 28);
-    /// Batches that each instance runs before the test, untimed.
+    /// Batches that each instance runs before the test, untimed; queries, where the plugin is given whole ones.
     warm_up_batches: u64 = DefaultValue::Integer(3), Kind::integer(0, 1_000_000);
 }
 

@@ -4,7 +4,11 @@ use proctor_config::Settings;
 use proctor_datasets::DataRoot;
 
 use crate::{
-    bed::{clock::HostClock, plugin::Plugin},
+    bed::{
+        clock::HostClock,
+        placement::{Placement, allowed_cores},
+        plugin::Plugin,
+    },
     error::HostError,
     files::cache_folder::CacheFolder,
     frame::watch_without_folder,
@@ -17,10 +21,12 @@ use crate::{
 /// The errors of a run, until the model is loaded; [`HostError::PluginCannot`] if the plugin does not say.
 pub fn explain_model(settings: &Settings, interrupt: &Interrupt) -> Result<String, HostError> {
     watch_without_folder(settings, interrupt)?;
+    allowed_cores();
     let clock = HostClock::new(false, settings.run.wait_policy());
     let plugin = Plugin::open(settings, &clock, CacheFolder::open(settings))?;
     let root = DataRoot::new(settings.run.data_root.as_deref());
-    let model = plugin.load_model(settings, &root, interrupt.observer().as_ref())?;
+    let placement = Placement::new(settings, plugin.dispatch);
+    let model = plugin.load_model(settings, &root, &placement, interrupt.observer().as_ref())?;
     let title = plugin.title();
     match model.explain()? {
         Some(text) => Ok(format!(

@@ -82,13 +82,13 @@ mod tests {
 
     #[test]
     fn settings_of_a_scheduler_that_there_is_not_are_named() {
-        let mut unheeded = settings(&["issue=true", "instances=2", "batch_size=4"]);
+        let mut unheeded = settings(&["issue=true", "policy=fixed", "instances=2", "batch_size=4"]);
         check(&mut unheeded).unwrap();
         assert_eq!(
             unheeded.warnings,
-            ["instances has no effect with issue = true: the plugin is given whole queries"]
+            ["policy has no effect with issue = true: the plugin is given whole queries"]
         );
-        let mut heeded = settings(&["issue=false", "instances=2"]);
+        let mut heeded = settings(&["issue=false", "policy=fixed"]);
         check(&mut heeded).unwrap();
         assert!(heeded.warnings.is_empty());
     }

@@ -38,6 +38,15 @@ pub struct ProctorIssue {
             error: *mut ProctorError,
         ) -> ProctorStatus,
     >,
+    /// Computes the answers to a query of prepared samples, whose ids mean nothing, and throws them away: it completes
+    /// none of them. Comes between prepare_samples and start. Returns when that is done. Optional. [main thread]
+    pub warm_up: Option<
+        unsafe extern "C" fn(
+            model: *mut ProctorModel,
+            query: *const ProctorQuery,
+            error: *mut ProctorError,
+        ) -> ProctorStatus,
+    >,
 }
 
 /// The plugin can say how long a batch takes instead of taking that long, so that the host simulates a long run in

@@ -103,9 +103,30 @@ pub struct ProctorModelRequest {
     pub instance_count: u32,
     /// Set of PROCTOR_REQUEST bits.
     pub flags: u32,
+    /// Bound of the latency of a query in ns; 0 if there is none.
+    pub latency_bound_ns: u64,
+    /// Bound of the time to the first token in ns; 0 if there is none.
+    pub first_token_bound_ns: u64,
+    /// Bound of the time for each further token in ns; 0 if there is none.
+    pub token_bound_ns: u64,
+    /// Mean rate of the queries that arrive whether or not others have completed, per second; 0 if none do.
+    pub target_qps: f64,
+    /// Samples in each query; of Offline, in the one query; 0 if not known.
+    pub samples_per_query: u64,
+    /// Samples in most batches; 0 if not known.
+    pub expected_batch_size: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// The processors and the device for each instance, in the order of their numbers. A plugin that will be given
+    /// whole queries is told the same, for as many copies of its own as the user wants.
+    pub placements: *const ProctorPlacement,
+    /// Number of elements of `placements`.
+    pub placement_count: usize,
+    /// Distance of two elements of `placements` in bytes.
+    pub placement_size: usize,
 }
 
-/// Hints for one instance.
+/// Hints for one instance, or for one copy of a plugin that is given whole queries.
 #[repr(C)]
 #[derive(Debug)]
 #[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
@@ -114,10 +135,14 @@ pub struct ProctorPlacement {
     pub size: usize,
     /// Number of this instance, counted from 0.
     pub instance_index: u32,
-    /// Number of instances that will be created.
+    /// Number of instances.
     pub instance_count: u32,
     /// Processors that the instance should keep to; null for any.
     pub cpus: *const u32,
     /// Number of elements of `cpus`.
     pub cpu_count: usize,
+    /// Position of the device in the plugin's list of devices; 0 for a plugin that has no such list.
+    pub device_index: u32,
+    /// Zero.
+    pub reserved: u32,
 }

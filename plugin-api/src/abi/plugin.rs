@@ -84,8 +84,8 @@ pub struct ProctorVersionRange {
 /// ```
 ///
 /// The part from create_instance to destroy_instance repeats for each test of a run (first accuracy, then performance).
-/// A plugin that is given whole queries is asked for no instances and no warm_up: it warms up in prepare_samples or
-/// start, neither of which is timed; issue takes the place of execute, and flush comes before stop.
+/// A plugin that is given whole queries is asked for no instances: the warm_up and issue of ProctorIssue take the place
+/// of warm_up and execute, and flush comes before stop.
 /// After a call that failed, the calls that end what it began do not come, but those that end what was there before do.
 /// The library is never unloaded, and the process may end after close without another call.
 ///

@@ -53,6 +53,15 @@ pub trait Model: Send + Sync + 'static {
     /// Ends the use of all prepared samples. [main thread]
     fn release_samples(&self) {}
 
+    /// Computes the answers to a query of prepared samples, whose ids mean nothing, and throws them away: completes
+    /// none of them. Only called if the manifest says [`with_issue`](Manifest::with_issue). [main thread]
+    ///
+    /// # Errors
+    /// Why the model cannot run.
+    fn warm_up(&self, _query: Query<'_>) -> Result<(), PluginError> {
+        Ok(())
+    }
+
     /// The timed part begins. [main thread]
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use proctor_vocabulary::{ElementType, SampleIndex, Scenario, TensorSpec};
+use proctor_vocabulary::{ElementType, Intent, SampleIndex, Scenario, TensorSpec};
 
 use super::{
     error::PluginError,
@@ -37,6 +37,11 @@ pub struct ModelRequest {
     pub instance_count: u32,
     /// Whether the last output of a sample may have fewer elements than its shape says.
     pub last_output_varies: bool,
+    /// The load that the run will bring, as far as it is known.
+    pub intent: Intent,
+    /// The processors and the device for each instance, in the order of their numbers; for a model that will be given
+    /// whole queries, of as many copies of its own as the user wants.
+    pub placements: Vec<Placement>,
 }
 
 /// One file of a model.
@@ -48,15 +53,17 @@ pub struct ModelFile {
     pub path: PathBuf,
 }
 
-/// Hints for one instance.
+/// Hints for one instance, or for one copy of a plugin that is given whole queries.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Placement {
     /// Number of this instance, counted from 0.
     pub instance_index: u32,
-    /// Number of instances that will be created.
+    /// Number of instances.
     pub instance_count: u32,
     /// Processors that the instance should keep to; empty for any.
     pub cpus: Vec<u32>,
+    /// Position of the device in the plugin's list of devices; 0 for a plugin that has no such list.
+    pub device_index: u32,
 }
 
 /// One sample that will be used until the samples are released.
@@ -157,6 +164,11 @@ impl ModelRequest {
                 batch_size_max: raw.batch_size_max,
                 instance_count: raw.instance_count,
                 last_output_varies: raw.flags & abi::PROCTOR_REQUEST_LAST_OUTPUT_VARIES != 0,
+                intent: intent(&raw),
+                placements: elements(raw.placements, raw.placement_count, raw.placement_size)?
+                    .iter()
+                    .map(|placement| Placement::of(&placement))
+                    .collect::<Result<_, _>>()?,
             })
         }
     }
@@ -168,9 +180,21 @@ impl Placement {
     pub(super) unsafe fn read(raw: *const abi::ProctorPlacement) -> Result<Self, PluginError> {
         // SAFETY: `raw` is null or points to a placement that the host keeps for the call.
         let raw = unsafe { structure(raw) }?;
+        // SAFETY: the host keeps what a placement points to for the call.
+        unsafe { Self::of(&raw) }
+    }
+
+    /// # Safety
+    /// The list that the placement points to is valid for the call.
+    unsafe fn of(raw: &abi::ProctorPlacement) -> Result<Self, PluginError> {
         // SAFETY: the ABI says that the array is valid for the call.
         let cpus = unsafe { slice_of(raw.cpus, raw.cpu_count) }?.to_vec();
-        Ok(Self { instance_index: raw.instance_index, instance_count: raw.instance_count, cpus })
+        Ok(Self {
+            instance_index: raw.instance_index,
+            instance_count: raw.instance_count,
+            cpus,
+            device_index: raw.device_index,
+        })
     }
 }
 
@@ -239,6 +263,19 @@ unsafe fn tensor_specs(specs: Elements<'_, abi::ProctorTensorSpec>) -> Result<Ve
     };
     // SAFETY: the host keeps the specs for the call.
     unsafe { specs.iter() }.map(read).collect()
+}
+
+/// Zero is nothing said.
+fn intent(raw: &abi::ProctorModelRequest) -> Intent {
+    let said = |number: u64| (number != 0).then_some(number);
+    Intent {
+        latency_bound_ns: said(raw.latency_bound_ns),
+        first_token_bound_ns: said(raw.first_token_bound_ns),
+        token_bound_ns: said(raw.token_bound_ns),
+        target_qps: (raw.target_qps > 0.0).then_some(raw.target_qps),
+        samples_per_query: said(raw.samples_per_query),
+        expected_batch_size: (raw.expected_batch_size != 0).then_some(raw.expected_batch_size),
+    }
 }
 
 fn scenario(bit: u32) -> Result<Scenario, PluginError> {

@@ -45,8 +45,11 @@ impl<P: Plugin> Shims<P> {
         close: Some(close::<P>),
         extension: Some(extension::<P>),
     };
-    const ISSUE: &'static abi::ProctorIssue =
-        &abi::ProctorIssue { size: size_of::<abi::ProctorIssue>(), issue: Some(issue::<P>) };
+    const ISSUE: &'static abi::ProctorIssue = &abi::ProctorIssue {
+        size: size_of::<abi::ProctorIssue>(),
+        issue: Some(issue::<P>),
+        warm_up: Some(warm_up_query::<P>),
+    };
     const VIRTUAL_TIME: &'static abi::ProctorVirtualTime = &abi::ProctorVirtualTime {
         size: size_of::<abi::ProctorVirtualTime>(),
         execute: Some(execute_virtual::<P>),
@@ -163,6 +166,18 @@ unsafe extern "C" fn issue<P: Plugin>(
         // SAFETY: the host passes a model that is loaded and a query that is valid for the call.
         let (model, query) = unsafe { (get::<ModelOf<P>>(model.cast())?, Query::read(query)?) };
         model.issue(query)
+    })
+}
+
+unsafe extern "C" fn warm_up_query<P: Plugin>(
+    model: *mut abi::ProctorModel,
+    query: *const abi::ProctorQuery,
+    error: *mut abi::ProctorError,
+) -> abi::ProctorStatus {
+    guard(error, || {
+        // SAFETY: the host passes a model that is loaded and a query that is valid for the call.
+        let (model, query) = unsafe { (get::<ModelOf<P>>(model.cast())?, Query::read(query)?) };
+        model.warm_up(query)
     })
 }
 

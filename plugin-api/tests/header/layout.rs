@@ -38,8 +38,8 @@ layouts! {
     ProctorTensorSpec { name, shape, rank, element_type };
     ProctorFile { format, path };
     ProctorOpenRequest { size, host, options, option_count, option_size };
-    ProctorModelRequest { size, model, precision, device, files, file_count, file_size, inputs, input_count, outputs, output_count, tensor_spec_size, scenario, batch_size_max, instance_count, flags };
-    ProctorPlacement { size, instance_index, instance_count, cpus, cpu_count };
+    ProctorModelRequest { size, model, precision, device, files, file_count, file_size, inputs, input_count, outputs, output_count, tensor_spec_size, scenario, batch_size_max, instance_count, flags, latency_bound_ns, first_token_bound_ns, token_bound_ns, target_qps, samples_per_query, expected_batch_size, reserved, placements, placement_count, placement_size };
+    ProctorPlacement { size, instance_index, instance_count, cpus, cpu_count, device_index, reserved };
     ProctorTensor { data, size_bytes, shape, rank, element_type };
     ProctorPreparedSample { index, inputs, input_count };
     ProctorSampleSet { size, samples, sample_count, sample_size, tensor_size };
@@ -56,7 +56,7 @@ layouts! {
     ProctorHost { size, abi_major, abi_minor, context, log, log_level, now_ns, complete, first_token, metric, progress, is_cancelled, cache_folder, extension };
     ProctorVersionRange { size, major_min, major_max, minor_max, reserved };
     ProctorPlugin { size, abi_major, abi_minor, describe, open, load_model, create_instance, prepare_samples, release_samples, warm_up, start, execute, flush, stop, destroy_instance, unload_model, close, extension };
-    ProctorIssue { size, issue };
+    ProctorIssue { size, issue, warm_up };
     ProctorVirtualTime { size, execute };
     ProctorTextSink { size, context, write };
     ProctorExplain { size, explain };

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod completion;
+mod intent;
 mod nearest;
 pub mod registry;
 mod scenario;
@@ -15,6 +16,7 @@ mod tensor;
 pub use completion::{
     CompletionSink, QuerySample, QuerySampleResponse, ResponseId, SampleIndex, SampleStatus,
 };
+pub use intent::Intent;
 pub use nearest::{did_you_mean, nearest};
 pub use scenario::{Scenario, TestMode};
 pub use tensor::{ElementType, TensorSpec};

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 use cpu_rnn_sut::CpuRnn;
 use proctor_plugin_api::{
     Host, Model, ModelFile, ModelRequest, Options, Placement, Plugin, PluginError, abi, linked_plugins,
-    vocabulary::{ElementType, Scenario, TensorSpec},
+    vocabulary::{ElementType, Intent, Scenario, TensorSpec},
 };
 
 fn open(options: &[(&str, &str)]) -> Result<CpuRnn, String> {
@@ -33,6 +33,8 @@ fn digits() -> ModelRequest {
         batch_size_max: 32,
         instance_count: 2,
         last_output_varies: false,
+        intent: Intent::default(),
+        placements: Vec::new(),
     }
 }
 
@@ -95,7 +97,7 @@ fn the_digits_model_loads_and_makes_instances() {
         let model =
             open(&[("threads", threads), ("calibration_s", "0")]).unwrap().load_model(&digits()).unwrap();
         for instance_index in 0..2 {
-            let placement = Placement { instance_index, instance_count: 2, cpus: Vec::new() };
+            let placement = Placement { instance_index, instance_count: 2, ..Placement::default() };
             assert!(model.create_instance(&placement).is_ok());
         }
     }

@@ -11,7 +11,7 @@ use cpu_rnn_sut::{
 };
 use proctor_plugin_api::{
     Host, Model, ModelFile, ModelRequest, Options, Placement, Plugin, PluginError,
-    vocabulary::{ElementType, Scenario, TensorSpec},
+    vocabulary::{ElementType, Intent, Scenario, TensorSpec},
 };
 use proctor_recipes as recipes;
 use proctor_rnn_engine::{Team, TeamOptions};
@@ -167,6 +167,8 @@ fn threads_of_one_instance() -> usize {
         batch_size_max: 1,
         instance_count: 1,
         last_output_varies: false,
+        intent: Intent::default(),
+        placements: Vec::new(),
     });
     let model = model.expect("the model loads");
     assert!(model.create_instance(&Placement::default()).is_ok());

@@ -2,7 +2,7 @@
 
 use proctor_plugin_api::{
     Host, Model, ModelRequest, Plugin, abi,
-    vocabulary::{ElementType, ResponseId, SampleIndex, Scenario, TensorSpec},
+    vocabulary::{ElementType, Intent, ResponseId, SampleIndex, Scenario, TensorSpec},
 };
 use proptest::prelude::*;
 
@@ -38,6 +38,8 @@ fn model(given: &[(&str, &str)]) -> MockModel {
         batch_size_max: 1,
         instance_count: 1,
         last_output_varies: false,
+        intent: Intent::default(),
+        placements: Vec::new(),
     };
     mock.load_model(&request).unwrap()
 }

@@ -46,6 +46,13 @@ impl Model for MockModel {
         Some(format!("service   {service}\nanswers   {} outputs a sample\n", answers.output_count()))
     }
 
+    /// Does all that a query takes but for the time and the completion.
+    fn warm_up(&self, query: Query<'_>) -> Result<(), PluginError> {
+        let mut room = vec![0; self.shared.answers.size_bytes()];
+        query.iter().for_each(|sample| self.shared.write_outputs(sample.index, &mut room));
+        Ok(())
+    }
+
     fn start(&self) -> Result<(), PluginError> {
         self.issue.start()
     }

@@ -66,6 +66,8 @@ impl Plugin for Mock {
         let answers = Answers::load(&self.answers, &request.outputs)?;
         // The events of `tracing` arrive in the host's log. They are not for the timed part.
         tracing::info!(model = request.model, service = %self.service, answers = %self.answers, "model loaded");
+        // How it will be used, for a plugin that chooses batch sizes or streams by it.
+        tracing::info!(intent = ?request.intent, placements = ?request.placements, "model requested");
         Ok(MockModel::new(self.host, self.service.clone(), answers, self.issue))
     }
 }

@@ -90,6 +90,8 @@ mod tests {
                 batch_size_max: 1,
                 instance_count: 1,
                 last_output_varies: false,
+                intent: proctor_plugin_api::vocabulary::Intent::default(),
+                placements: Vec::new(),
             };
             let model = open(complete).unwrap().load_model(&request).unwrap();
             assert!(model.create_instance(&Placement::default()).is_ok());

@@ -20,7 +20,7 @@ use std::{
 
 use onnx_sut as _;
 use proctor_plugin_api::vocabulary::{
-    ElementType, QuerySample, ResponseId, SampleIndex, Scenario, TensorSpec,
+    ElementType, Intent, QuerySample, ResponseId, SampleIndex, Scenario, TensorSpec,
 };
 use proctor_plugin_host::{
     HostServices, Instance, LoadedPlugin, ModelDemand, PluginHostError, PluginLocation, SampleBuffers,
@@ -92,6 +92,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         scenario: Scenario::Offline,
         batch_size_max: batch_size,
         instance_count,
+        intent: Intent::default(),
+        placements: Vec::new(),
     })?;
     let mut instances: Vec<Instance> =
         (0..instance_count).map(|index| model.create_instance(index)).collect::<Result<_, _>>()?;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use proctor_plugin_api::vocabulary::{ElementType, Scenario, TensorSpec};
+use proctor_plugin_api::vocabulary::{ElementType, Intent, Scenario, TensorSpec};
 use proctor_plugin_host::ModelDemand;
 
 /// A tensor of one sample.
@@ -43,5 +43,7 @@ pub fn demand(file: &Path, inputs: &[TensorSpec], outputs: &[TensorSpec]) -> Mod
         scenario: Scenario::Offline,
         batch_size_max: 1,
         instance_count: 1,
+        intent: Intent::default(),
+        placements: Vec::new(),
     }
 }

@@ -7,6 +7,7 @@ mod busy;
 mod c_plugin;
 mod endings;
 mod flush;
+mod loading;
 mod misbehaviour;
 mod mock_answers;
 mod vendor_plugin;

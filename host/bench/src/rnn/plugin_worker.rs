@@ -15,7 +15,7 @@ use proctor_plugin_host::{
     HostServices, Instance, LoadedPlugin, Model, ModelDemand, PluginHostError, SampleBuffers, SearchPath,
 };
 use proctor_rnn_layer::{Precision, pin_to};
-use proctor_vocabulary::{ElementType, QuerySample, ResponseId, SampleIndex, Scenario, TensorSpec};
+use proctor_vocabulary::{ElementType, Intent, QuerySample, ResponseId, SampleIndex, Scenario, TensorSpec};
 
 use super::{
     ablation::Staged,
@@ -264,6 +264,8 @@ fn demand(folder: &Path, layer: &LayerCase, precision: Precision) -> ModelDemand
         scenario: if layer.batch == 1 { Scenario::SingleStream } else { Scenario::MultiStream },
         batch_size_max: u32::try_from(layer.batch).unwrap_or(u32::MAX),
         instance_count: 1,
+        intent: Intent::default(),
+        placements: Vec::new(),
     }
 }
 

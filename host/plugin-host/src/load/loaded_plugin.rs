@@ -199,8 +199,10 @@ impl LoadedPlugin {
         // SAFETY: the plugin vouches for the manifest that it returns and for what it points to.
         let read = || unsafe { read_manifest(reader, described, is_newer) };
         let manifest = activity.during(Call::Describe, read)?;
+        let issue = manifest.issue.then(|| issue_extension(&raw, reader, activity)).transpose()?;
         let table = Table {
-            issue: manifest.issue.then(|| issue_extension(&raw, reader, activity)).transpose()?,
+            issue: issue.as_ref().and_then(|extension| extension.issue),
+            warm_up_query: issue.as_ref().and_then(|extension| extension.warm_up),
             execute_virtual: manifest
                 .virtual_time
                 .then(|| virtual_extension(&raw, reader, activity))

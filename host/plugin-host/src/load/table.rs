@@ -27,6 +27,8 @@ pub(crate) type ExplainFunction =
 pub(crate) struct Table {
     pub(crate) raw: ProctorPlugin,
     pub(crate) issue: Option<IssueFunction>,
+    /// The warm-up of a plugin that is given whole queries.
+    pub(crate) warm_up_query: Option<IssueFunction>,
     pub(crate) execute_virtual: Option<VirtualFunction>,
 }
 
@@ -58,11 +60,14 @@ pub(super) fn issue_extension(
     table: &ProctorPlugin,
     reader: Reader<'_>,
     activity: &'static Activity,
-) -> Result<IssueFunction, PluginHostError> {
+) -> Result<ProctorIssue, PluginHostError> {
     let pointer = extension(table, reader, activity, abi::PROCTOR_EXTENSION_ISSUE)?;
     // SAFETY: the id names this structure, and the plugin vouches for what it returns under the id.
     let extension = unsafe { reader.structure(pointer.cast::<ProctorIssue>()) }?;
-    extension.issue.ok_or_else(|| null_function(reader, "ProctorIssue.issue"))
+    match extension.issue {
+        Some(_) => Ok(extension),
+        None => Err(null_function(reader, "ProctorIssue.issue")),
+    }
 }
 
 pub(super) fn virtual_extension(

@@ -3,8 +3,8 @@
 use std::{collections::BTreeSet, path::PathBuf};
 
 use proctor_plugin_api::{
-    Manifest, ModelSupport,
-    vocabulary::{Scenario, TensorSpec},
+    Manifest, ModelSupport, Placement,
+    vocabulary::{Intent, Scenario, TensorSpec},
 };
 
 use crate::error::PluginHostError;
@@ -30,8 +30,13 @@ pub struct ModelDemand {
     pub scenario: Scenario,
     /// Largest batch in samples; at least 1.
     pub batch_size_max: u32,
-    /// Number of instances; at least 1.
+    /// Number of instances; 0 for a model that is given whole queries.
     pub instance_count: u32,
+    /// The load that the run will bring, as far as it is known.
+    pub intent: Intent,
+    /// Processors and device of each instance, or of each copy of a plugin that is given whole queries; an instance
+    /// that has none may be anywhere.
+    pub placements: Vec<Placement>,
 }
 
 /// The row of the manifest that meets a demand.
@@ -174,7 +179,7 @@ fn formats_in_words(offers: &[FileOffer]) -> String {
 fn check_sense(manifest: &Manifest, demand: &ModelDemand) -> Result<(), PluginHostError> {
     let what = if demand.batch_size_max == 0 {
         "the largest batch has no samples".to_owned()
-    } else if demand.instance_count == 0 {
+    } else if demand.instance_count == 0 && !manifest.issue {
         "there is no instance".to_owned()
     } else if demand.outputs.is_empty() {
         "the model has no outputs".to_owned()
@@ -220,6 +225,8 @@ mod tests {
             scenario: Scenario::Offline,
             batch_size_max: 1,
             instance_count: 1,
+            intent: Intent::default(),
+            placements: Vec::new(),
         }
     }
 

@@ -3,9 +3,10 @@
 use std::{mem, ptr, sync::Arc};
 
 use proctor_plugin_api::{
+    Placement,
     abi::{
         PROCTOR_STATUS_OK, ProctorBatch, ProctorBatchSample, ProctorError, ProctorInstance, ProctorOutput,
-        ProctorPlacement, ProctorStamps, ProctorStatus, ProctorTensor,
+        ProctorStamps, ProctorStatus, ProctorTensor,
     },
     vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, ResponseId, SampleIndex, SampleStatus},
 };
@@ -18,6 +19,7 @@ use crate::{
         handle::{Handle, NO_TEXT},
         model::{Model, ModelInner, State},
         output::OutputBuffer,
+        request::raw_placement,
     },
     services::faults::PluginFault,
 };
@@ -50,20 +52,12 @@ struct Scratch {
 unsafe impl Send for Scratch {}
 
 impl Model {
-    /// Makes instance number `index` of the demanded number, before samples are prepared. [main thread]
+    /// Makes instance number `index` of the demanded number at its placement, before samples are prepared.
+    /// [main thread]
     ///
     /// # Errors
     /// A wrong state or number, or why the plugin cannot make it.
     pub fn create_instance(&self, index: u32) -> Result<Instance, PluginHostError> {
-        self.create_instance_on(index, &[])
-    }
-
-    /// As [`create_instance`](Self::create_instance), with the processors that the instance should keep to, the one
-    /// for its own thread first; none for anywhere.
-    ///
-    /// # Errors
-    /// As of [`create_instance`](Self::create_instance).
-    pub fn create_instance_on(&self, index: u32, cpus: &[u32]) -> Result<Instance, PluginHostError> {
         self.inner.expect(Call::CreateInstance, &[State::Loaded])?;
         self.inner.destroy_retired();
         if index >= self.inner.demand.instance_count || self.inner.lock_instances().contains_key(&index) {
@@ -73,12 +67,12 @@ impl Model {
                 "has this instance already, or as many as demanded",
             ));
         }
-        Instance::create(&self.inner, index, cpus)
+        Instance::create(&self.inner, index)
     }
 }
 
 impl Instance {
-    fn create(model: &Arc<ModelInner>, index: u32, cpus: &[u32]) -> Result<Self, PluginHostError> {
+    fn create(model: &Arc<ModelInner>, index: u32) -> Result<Self, PluginHostError> {
         let demand = &model.demand;
         let plugin = model.backend.plugin();
         let batch_size_max = usize::try_from(demand.batch_size_max).unwrap_or(usize::MAX);
@@ -88,13 +82,14 @@ impl Instance {
             model.backend.bad_demand(what)
         })?;
         let activity = Activity::new(plugin, Some(index));
-        let placement = ProctorPlacement {
-            size: size_of::<ProctorPlacement>(),
-            instance_index: index,
+        let anywhere = || Placement {
             instance_count: demand.instance_count,
-            cpus: if cpus.is_empty() { ptr::null() } else { cpus.as_ptr() },
-            cpu_count: cpus.len(),
+            instance_index: index,
+            ..Placement::default()
         };
+        let placed = demand.placements.get(index as usize);
+        let placed = placed.cloned().unwrap_or_else(anywhere);
+        let placement = raw_placement(&placed);
         let mut instance = ptr::null_mut();
         let create = required!(model.table(), create_instance);
         let call = |error: *mut _| {

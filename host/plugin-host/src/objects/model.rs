@@ -17,7 +17,7 @@ use proctor_plugin_api::{
         ProctorError, ProctorInstance, ProctorModel, ProctorQuery, ProctorQuerySample, ProctorStatus,
         ProctorTextSink,
     },
-    vocabulary::{QuerySample, SampleIndex},
+    vocabulary::{QuerySample, ResponseId, SampleIndex},
 };
 
 use crate::{
@@ -169,6 +169,31 @@ impl Model {
         Ok(())
     }
 
+    /// Whether a plugin that is given whole queries can be warmed up.
+    #[must_use]
+    pub fn has_warm_up(&self) -> bool {
+        self.inner.table().warm_up_query.is_some()
+    }
+
+    /// Has a plugin that is given whole queries compute the answers to one of prepared samples, which it throws away. A
+    /// completion of any of them is a fault. Does nothing if the plugin has no such function. [main thread]
+    ///
+    /// # Errors
+    /// A wrong state, or why the plugin cannot.
+    pub fn warm_up(&self, samples: &[SampleIndex]) -> Result<(), PluginHostError> {
+        let model = &*self.inner;
+        model.expect(Call::WarmUp, &[State::Prepared])?;
+        let Some(warm_up) = model.table().warm_up_query else { return Ok(()) };
+        let samples: Vec<QuerySample> =
+            samples.iter().map(|&index| QuerySample { id: ResponseId(0), index }).collect();
+        let query = raw_query(&samples);
+        let _warming = model.backend.host.warming_up();
+        checked(model.activity, Call::WarmUp, |error| {
+            // SAFETY: the function is that of a checked extension; the handle is live; the query lives for the call.
+            unsafe { warm_up(model.handle.get(), &raw const query, error) }
+        })
+    }
+
     /// Begins the timed part. [main thread]
     ///
     /// # Errors
@@ -193,13 +218,7 @@ impl Model {
         if let Some(first) = samples.first() {
             model.activity.set_first_sample(first.index.0);
         }
-        let samples = as_query(samples);
-        let query = ProctorQuery {
-            size: size_of::<ProctorQuery>(),
-            samples: samples.as_ptr(),
-            sample_count: samples.len(),
-            sample_size: size_of::<ProctorQuerySample>(),
-        };
+        let query = raw_query(samples);
         checked(model.activity, Call::Issue, |error| {
             // SAFETY: the function is that of a checked extension; the handle is live; the query lives for the call.
             unsafe { issue(model.handle.get(), &raw const query, error) }
@@ -247,7 +266,18 @@ impl Model {
     }
 }
 
-/// A query as the ABI has it, without a copy: one of Offline has millions of samples.
+/// A query as the ABI has it, which borrows the samples.
+fn raw_query(samples: &[QuerySample]) -> ProctorQuery {
+    let samples = as_query(samples);
+    ProctorQuery {
+        size: size_of::<ProctorQuery>(),
+        samples: samples.as_ptr(),
+        sample_count: samples.len(),
+        sample_size: size_of::<ProctorQuerySample>(),
+    }
+}
+
+/// The samples as the ABI has them, without a copy: a query of Offline has millions.
 fn as_query(samples: &[QuerySample]) -> &[ProctorQuerySample] {
     const {
         assert!(size_of::<QuerySample>() == size_of::<ProctorQuerySample>());

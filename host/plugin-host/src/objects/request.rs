@@ -3,8 +3,10 @@
 use std::{path::PathBuf, ptr};
 
 use proctor_plugin_api::{
+    Placement,
     abi::{
-        PROCTOR_REQUEST_LAST_OUTPUT_VARIES, ProctorFile, ProctorModel, ProctorModelRequest, ProctorTensorSpec,
+        PROCTOR_REQUEST_LAST_OUTPUT_VARIES, ProctorFile, ProctorModel, ProctorModelRequest, ProctorPlacement,
+        ProctorTensorSpec,
     },
     vocabulary::TensorSpec,
 };
@@ -36,6 +38,20 @@ fn raw_specs(specs: &[TensorSpec], shapes: &[Box<[u64]>]) -> Vec<ProctorTensorSp
     specs.iter().zip(shapes).map(|(spec, shape)| raw(spec, shape)).collect()
 }
 
+/// A placement as the ABI has it, which borrows the list of processors.
+pub(super) fn raw_placement(placement: &Placement) -> ProctorPlacement {
+    let Placement { instance_index, instance_count, cpus, device_index } = placement;
+    ProctorPlacement {
+        size: size_of::<ProctorPlacement>(),
+        instance_index: *instance_index,
+        instance_count: *instance_count,
+        cpus: if cpus.is_empty() { ptr::null() } else { cpus.as_ptr() },
+        cpu_count: cpus.len(),
+        device_index: *device_index,
+        reserved: 0,
+    }
+}
+
 /// Sends the request, and returns the handle of the model.
 pub(crate) fn load_handle(
     backend: &BackendInner,
@@ -55,6 +71,8 @@ pub(crate) fn load_handle(
     let (input_shapes, output_shapes) = (shapes_of(&demand.inputs), shapes_of(&demand.outputs));
     let inputs = raw_specs(&demand.inputs, &input_shapes);
     let outputs = raw_specs(&demand.outputs, &output_shapes);
+    let placements: Vec<ProctorPlacement> = demand.placements.iter().map(raw_placement).collect();
+    let intent = &demand.intent;
     let request = ProctorModelRequest {
         size: size_of::<ProctorModelRequest>(),
         model: borrowed(&demand.model),
@@ -72,6 +90,16 @@ pub(crate) fn load_handle(
         batch_size_max: demand.batch_size_max,
         instance_count: demand.instance_count,
         flags: if demand.last_output_varies { PROCTOR_REQUEST_LAST_OUTPUT_VARIES } else { 0 },
+        latency_bound_ns: intent.latency_bound_ns.unwrap_or(0),
+        first_token_bound_ns: intent.first_token_bound_ns.unwrap_or(0),
+        token_bound_ns: intent.token_bound_ns.unwrap_or(0),
+        target_qps: intent.target_qps.unwrap_or(0.0),
+        samples_per_query: intent.samples_per_query.unwrap_or(0),
+        expected_batch_size: intent.expected_batch_size.unwrap_or(0),
+        reserved: 0,
+        placements: placements.as_ptr(),
+        placement_count: placements.len(),
+        placement_size: size_of::<ProctorPlacement>(),
     };
     let mut model = ptr::null_mut();
     let load = required!(backend.library.table(), load_model);

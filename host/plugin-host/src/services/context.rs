@@ -41,6 +41,15 @@ pub struct HostServices {
     pub cache_folder: Option<PathBuf>,
 }
 
+/// The time in which a plugin is warming up.
+pub(crate) struct WarmingUp<'a>(&'a AtomicBool);
+
+impl Drop for WarmingUp<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
 /// State behind the host table of one backend.
 pub(crate) struct HostContext {
     pub(super) plugin: &'static str,
@@ -52,6 +61,8 @@ pub(crate) struct HostContext {
     /// Size of the outputs of one sample together.
     pub(crate) response_size: ExpectedSize,
     is_cancelled: AtomicBool,
+    /// Whether the plugin computes a query that it has not been issued.
+    is_warming_up: AtomicBool,
     pub(super) metrics: Mutex<BTreeMap<String, PluginMetric>>,
     pub(crate) faults: Faults,
     pub(crate) failures: Failures,
@@ -66,6 +77,7 @@ impl HostContext {
             sink: ArcSwapOption::empty(),
             response_size: ExpectedSize::default(),
             is_cancelled: AtomicBool::new(false),
+            is_warming_up: AtomicBool::new(false),
             metrics: Mutex::default(),
             faults: Faults::default(),
             failures: Failures::default(),
@@ -94,7 +106,7 @@ impl HostContext {
     /// The plugin vouches for the responses and what they point to until its call returns.
     pub(super) unsafe fn deliver(&self, raw: Elements<'_, ProctorResponse>, is_completion: bool) {
         let Some(sink) = &*self.sink.load() else {
-            self.faults.record(|| PluginFault::NoTest { plugin: self.plugin.to_owned() });
+            self.record_untimely();
             return;
         };
         if raw.len() > RESPONSES_AT_ONCE {
@@ -106,6 +118,22 @@ impl HostContext {
         };
         // SAFETY: the caller's promise.
         unsafe { self.with_converted(raw, 0..raw.len(), is_completion, take) }
+    }
+
+    /// Records responses while no test runs.
+    #[cold]
+    fn record_untimely(&self) {
+        let plugin = self.plugin.to_owned();
+        self.faults.record(|| match self.is_warming_up.load(Ordering::Relaxed) {
+            true => PluginFault::WarmUp { plugin },
+            false => PluginFault::NoTest { plugin },
+        });
+    }
+
+    /// Says that the plugin is warming up, until the guard is dropped.
+    pub(crate) fn warming_up(&self) -> WarmingUp<'_> {
+        self.is_warming_up.store(true, Ordering::Relaxed);
+        WarmingUp(&self.is_warming_up)
     }
 
     /// Hands responses to the sink in several calls. Apart from `deliver`, where the sink reads the clock itself: most

@@ -31,6 +31,12 @@ pub enum PluginFault {
         /// Name of the plugin.
         plugin: String,
     },
+    /// Samples of a warm-up were answered.
+    #[error("plugin {plugin}: answered samples in warm_up, which completes none")]
+    WarmUp {
+        /// Name of the plugin.
+        plugin: String,
+    },
     /// A response does not have the size of the model's outputs.
     #[error("plugin {plugin}: response {id} has {}{got} bytes instead of {expected}", if *is_null { "null with " } else { "" })]
     ResponseSize {

@@ -17,11 +17,11 @@ use std::{
 };
 
 use proctor_plugin_api::{
-    Options,
+    Options, Placement,
     abi::*,
     vocabulary::{
-        CompletionSink, ElementType, QuerySample, QuerySampleResponse, ResponseId, SampleIndex, Scenario,
-        TensorSpec,
+        CompletionSink, ElementType, Intent, QuerySample, QuerySampleResponse, ResponseId, SampleIndex,
+        Scenario, TensorSpec,
     },
 };
 
@@ -149,6 +149,8 @@ fn demand() -> ModelDemand {
         scenario: Scenario::Server,
         batch_size_max: 3,
         instance_count: 2,
+        intent: Intent::default(),
+        placements: Vec::new(),
     }
 }
 

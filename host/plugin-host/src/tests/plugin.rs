@@ -23,6 +23,8 @@ pub(super) enum Behaviour {
     LendsAndFails,
     /// The first sample has a status that the ABI does not have.
     UnknownStatus,
+    /// Completes the samples of a warm-up.
+    CompletesWarmUp,
     /// Writes to address 0.
     Crashes,
 }
@@ -37,6 +39,8 @@ thread_local! {
     pub(super) static HOST: Cell<*const ProctorHost> = const { Cell::new(ptr::null()) };
     /// The pieces in which the plugin explains its models; without any it has no such extension.
     pub(super) static EXPLANATION: Cell<&'static [&'static [u8]]> = const { Cell::new(&[]) };
+    /// The placement and the intent of the last request for a model.
+    pub(super) static REQUEST: RefCell<String> = const { RefCell::new(String::new()) };
     /// The calls that reached the plugin, in order.
     pub(super) static CALLS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
@@ -98,6 +102,7 @@ pub(super) unsafe extern "C" fn load_model(
     called("load_model");
     // SAFETY: the host passes a request, room for the handle and room for a message.
     unsafe {
+        note_request(&*request);
         if (*request).instance_count > 2 {
             say(error, "too many instances");
             return PROCTOR_STATUS_UNSUPPORTED;
@@ -215,6 +220,38 @@ pub(super) unsafe extern "C" fn execute_virtual(
     }
 }
 
+/// Notes what the first placement and the intent of a request are.
+fn note_request(request: &ProctorModelRequest) {
+    let placement = match request.placement_count {
+        0 => "anywhere".to_owned(),
+        // SAFETY: the host passes an array of placements with their processors.
+        _ => unsafe {
+            assert_eq!(request.placement_size, size_of::<ProctorPlacement>());
+            let placements = std::slice::from_raw_parts(request.placements, request.placement_count);
+            let last = placements.last().unwrap();
+            let cpus = std::slice::from_raw_parts(last.cpus, last.cpu_count);
+            format!("{} of {} on {cpus:?}", last.instance_index, last.instance_count)
+        },
+    };
+    let ProctorModelRequest { latency_bound_ns, target_qps, samples_per_query, .. } = request;
+    REQUEST.set(format!("{placement}, {latency_bound_ns} ns, {target_qps} qps, {samples_per_query} samples"));
+}
+
+/// Throws the answers of a query away, or completes its samples.
+unsafe extern "C" fn warm_up_query(
+    model: *mut ProctorModel,
+    query: *const ProctorQuery,
+    error: *mut ProctorError,
+) -> i32 {
+    if BEHAVIOUR.get() == Behaviour::CompletesWarmUp {
+        // SAFETY: the host's promises are those of `issue`.
+        return unsafe { issue(model, query, error) };
+    }
+    // SAFETY: the host passes a query.
+    called(&format!("warm_up {}", unsafe { (*query).sample_count }));
+    PROCTOR_STATUS_OK
+}
+
 /// Completes every sample at once, with one byte too few for sample 1.
 pub(super) unsafe extern "C" fn issue(
     _: *mut ProctorModel,
@@ -271,7 +308,12 @@ pub(super) unsafe extern "C" fn extension(id: ProctorString) -> *const c_void {
     // SAFETY: the host passes a text.
     let id = unsafe { std::slice::from_raw_parts(id.data, id.length) };
     if id == PROCTOR_EXTENSION_ISSUE.as_bytes() {
-        ptr::from_ref(leak(ProctorIssue { size: size_of::<ProctorIssue>(), issue: Some(issue) })).cast()
+        ptr::from_ref(leak(ProctorIssue {
+            size: size_of::<ProctorIssue>(),
+            issue: Some(issue),
+            warm_up: Some(warm_up_query),
+        }))
+        .cast()
     } else if id == PROCTOR_EXTENSION_VIRTUAL_TIME.as_bytes() {
         let virtual_time =
             ProctorVirtualTime { size: size_of::<ProctorVirtualTime>(), execute: Some(execute_virtual) };

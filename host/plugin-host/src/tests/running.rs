@@ -51,6 +51,53 @@ fn a_whole_life_reaches_the_plugin_in_order() {
 }
 
 #[test]
+fn a_plugin_is_told_the_load_and_the_placement_of_each_instance() {
+    let backend = good_backend();
+    drop(backend.load_model(&demand()).unwrap());
+    assert_eq!(REQUEST.take(), "anywhere, 0 ns, 0 qps, 0 samples");
+    let intent = Intent {
+        latency_bound_ns: Some(15_000_000),
+        target_qps: Some(2.5),
+        samples_per_query: Some(8),
+        ..Intent::default()
+    };
+    let placement = |instance_index, cpus: &[u32]| Placement {
+        instance_index,
+        instance_count: 2,
+        cpus: cpus.to_vec(),
+        device_index: 0,
+    };
+    let placements = vec![placement(0, &[3]), placement(1, &[2, 5])];
+    let whole = ModelDemand { instance_count: 0, intent, placements, ..demand() };
+    let model = backend.load_model(&whole).unwrap();
+    assert_eq!(REQUEST.take(), "1 of 2 on [2, 5], 15000000 ns, 2.5 qps, 8 samples");
+    let error = model.create_instance(0).map(drop).unwrap_err().to_string();
+    assert!(error.contains("as many as demanded"), "{error}");
+}
+
+#[test]
+fn a_plugin_warms_up_whole_queries_and_completes_none() {
+    let backend = good_backend();
+    let model = backend.load_model(&ModelDemand { instance_count: 0, ..demand() }).unwrap();
+    let samples = [2, 3].map(SampleIndex);
+    assert!(model.warm_up(&samples).unwrap_err().to_string().contains("warm_up does not fit the state"));
+    prepare(&model, &[2, 3, 4]).unwrap();
+    calls();
+    model.warm_up(&samples).unwrap();
+    assert_eq!(calls(), ["warm_up 2"]);
+    assert_eq!(faults(&backend), [""; 0]);
+    BEHAVIOUR.set(Behaviour::CompletesWarmUp);
+    model.warm_up(&samples).unwrap();
+    model.start().unwrap();
+    let fault =
+        "plugin hand-made: answered samples in warm_up, which completes none; and 1 more of this kind";
+    assert_eq!(faults(&backend), [fault]);
+    // From here on it is no warm-up.
+    model.issue(&query(&[2])).unwrap();
+    assert!(faults(&backend)[0].starts_with("plugin hand-made: answered samples while no test was running"));
+}
+
+#[test]
 fn what_is_dropped_early_ends_in_due_order() {
     let backend = good_backend();
     let (model, instance) = running(&backend);

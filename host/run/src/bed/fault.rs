@@ -20,7 +20,7 @@ pub(crate) type FirstError = Arc<OnceLock<Arc<PluginHostError>>>;
 /// A reason why a test is INVALID that the load generator does not know of.
 #[derive(Debug, Clone)]
 pub(crate) enum Fault {
-    /// An instance failed to warm up.
+    /// An instance, or a plugin that is given whole queries, failed to warm up.
     WarmUp(Arc<PluginHostError>),
     /// The scheduler had samples that it did not take, or batches that failed; with the plugin's first error.
     Scheduler(Problem, Option<Arc<PluginHostError>>),
@@ -68,7 +68,7 @@ impl Fault {
         match self {
             Self::WarmUp(error) => match **error {
                 PluginHostError::OutputSize { .. } => Some(OUTPUTS),
-                _ => Some("the plugin has to execute a batch of the first samples of the library"),
+                _ => Some("the plugin has to compute the answers to the first samples of the library"),
             },
             Self::Scheduler(Problem::QueueFull { .. }, _) => None,
             // Without an error of the plugin, the code around it panicked.
@@ -112,6 +112,7 @@ fn advice_about_plugin(fault: &PluginFault) -> Option<&'static str> {
         PluginFault::NoTest { .. } => {
             Some("the plugin has to complete every sample before `flush` returns, and none after it")
         }
+        PluginFault::WarmUp { .. } => Some("the plugin has to throw the answers of a warm-up away"),
         PluginFault::Batch { .. } => Some("the plugin may only complete what it is executing"),
         PluginFault::Responses { .. } => {
             Some("the plugin has to hand over an aligned array that is not null")
@@ -126,7 +127,7 @@ fn advice_about_plugin(fault: &PluginFault) -> Option<&'static str> {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::WarmUp(error) => write!(f, "an instance failed to warm up: {error}"),
+            Self::WarmUp(error) => write!(f, "the warm-up failed: {error}"),
             Self::Scheduler(problem, _) => problem.fmt(f),
             Self::Hung { instance, sample_count, first } => {
                 let samples = counted(*sample_count as u64, "sample");

@@ -4,7 +4,9 @@
 pub(crate) mod busy;
 pub(crate) mod call_watchdog;
 pub(crate) mod clock;
+pub(crate) mod dispatch;
 pub(crate) mod fault;
+pub(crate) mod intent;
 pub(crate) mod placement;
 pub(crate) mod plugin;
 pub(crate) mod plugin_instance;

@@ -17,7 +17,10 @@
 use std::{collections::BTreeMap, fs, sync::OnceLock};
 
 use proctor_config::Settings;
+use proctor_plugin_api as plugin_api;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use crate::bed::dispatch::Dispatch;
 
 /// Processors of the instances and of the issuing thread. An empty list stands for any.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -27,12 +30,18 @@ pub(crate) struct Placement {
 }
 
 impl Placement {
-    /// The placement of instances and issuing threads on this machine.
-    pub(crate) fn new(settings: &Settings, instance_count: usize, issuer_count: usize) -> Self {
+    /// The placement of instances and issuing threads on this machine. A plugin that takes whole queries has its
+    /// threads where it likes, so the issuing threads are held nowhere.
+    pub(crate) fn new(settings: &Settings, dispatch: Dispatch) -> Self {
         if settings.run.placement == "off" || settings.run.virtual_time {
             return Self::default();
         }
-        let placement = Self::plan(allowed_cores(), instance_count, issuer_count);
+        let issuer_count = usize::try_from(settings.test.server_num_issue_query_threads);
+        let mut placement =
+            Self::plan(allowed_cores(), settings.run.instances, issuer_count.unwrap_or(usize::MAX));
+        if dispatch == Dispatch::WholeQueries {
+            placement.issuer.clear();
+        }
         tracing::debug!(instances = ?placement.instances, issuer = ?placement.issuer, "placement");
         placement
     }
@@ -59,6 +68,18 @@ impl Placement {
     /// The processors of an instance; none if it may be anywhere.
     pub(crate) fn of_instance(&self, number: usize) -> &[u32] {
         self.instances.get(number).map_or(&[], Vec::as_slice)
+    }
+
+    /// The placement of `instance_count` instances, as a plugin is told it.
+    pub(crate) fn told(&self, instance_count: usize) -> Vec<plugin_api::Placement> {
+        let number = |count: usize| u32::try_from(count).expect("settings allow 1024 instances");
+        let told = |index: usize| plugin_api::Placement {
+            instance_index: number(index),
+            instance_count: number(instance_count),
+            cpus: self.of_instance(index).to_vec(),
+            device_index: 0,
+        };
+        (0..instance_count).map(told).collect()
     }
 
     /// Holds the calling thread to the issuing thread's processors until the result is dropped.

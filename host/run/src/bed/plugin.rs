@@ -12,7 +12,7 @@ use proctor_plugin_host::{
 use proctor_vocabulary::did_you_mean;
 
 use crate::{
-    bed::clock::HostClock,
+    bed::{clock::HostClock, dispatch::Dispatch, intent::intent, placement::Placement},
     error::HostError,
     files::{
         cache_folder::CacheFolder,
@@ -30,15 +30,6 @@ pub(crate) struct Plugin {
     pub(crate) model_files: OnceCell<Vec<FoundFile>>,
     /// Dropped after the backend, since the plugin may use it to the end.
     _cache: CacheFolder,
-}
-
-/// How the plugin is given its work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dispatch {
-    /// Batches, formed by the scheduler.
-    Batches,
-    /// Whole queries, as they are issued.
-    WholeQueries,
 }
 
 impl Plugin {
@@ -64,7 +55,7 @@ impl Plugin {
         Ok(Self { library, backend, options, dispatch, model_files: OnceCell::new(), _cache: cache })
     }
 
-    /// Verifies or makes the files of the benchmark's model and has the plugin load it.
+    /// Verifies or makes the files of the benchmark's model and has the plugin load it, to be placed so.
     ///
     /// # Errors
     /// If a file is missing, damaged or cannot be made, or the plugin does not take the model.
@@ -72,6 +63,7 @@ impl Plugin {
         &self,
         settings: &Settings,
         root: &DataRoot,
+        placement: &Placement,
         observer: &dyn Observer,
     ) -> Result<Model, HostError> {
         let benchmark = &settings.benchmark;
@@ -87,7 +79,12 @@ impl Plugin {
             last_output_varies: benchmark.last_output_varies,
             scenario: settings.run.scenario,
             batch_size_max: number(settings.run.batch_size),
-            instance_count: number(settings.run.instances),
+            instance_count: match self.dispatch {
+                Dispatch::Batches => number(settings.run.instances),
+                Dispatch::WholeQueries => 0,
+            },
+            intent: intent(settings, self.dispatch),
+            placements: placement.told(settings.run.instances),
         };
         // A file may be large, or have to be made first: only those for the precision that it comes down to are
         // touched.
@@ -138,12 +135,12 @@ fn dispatch(settings: &Settings, manifest: &Manifest) -> Result<Dispatch, HostEr
 }
 
 /// Settings that only the scheduler obeys.
-pub(crate) const SCHEDULER_KEYS: [&str; 3] = ["policy", "instances", "batch_timeout_us"];
+pub(crate) const SCHEDULER_KEYS: [&str; 2] = ["policy", "batch_timeout_us"];
 
-/// Whether the user has set anything that only the scheduler obeys, or how large its batches are. It would be wrong to
-/// ignore it.
+/// Whether the user has set anything that only the scheduler obeys, or how many instances it has and how large its
+/// batches are, which other plugins are only told. It would be wrong to ignore it.
 fn wants_scheduler(settings: &Settings) -> bool {
-    SCHEDULER_KEYS.iter().chain(&["batch_size"]).any(|key| is_given(settings, key))
+    SCHEDULER_KEYS.iter().chain(&["instances", "batch_size"]).any(|key| is_given(settings, key))
 }
 
 /// Whether the user has given this setting.

@@ -9,7 +9,7 @@ use proctor_loadgen::{
     QuerySampleLibrary, RealClock, StopHandle, TestOutcome, TestSettings, VirtualClock, config_file,
 };
 use proctor_plugin_api::abi::ProctorStamps;
-use proctor_plugin_host::{Model, PluginMetric};
+use proctor_plugin_host::{Model, PluginHostError, PluginMetric};
 use proctor_scheduler::{Instance, SchedulerConfig, SimulatedScheduler, ThreadedScheduler};
 use proctor_vocabulary::{CompletionSink, SampleIndex, Scenario, TestMode};
 
@@ -17,9 +17,11 @@ use crate::{
     bed::{
         call_watchdog::Watchdog,
         clock::HostClock,
+        dispatch::Dispatch,
         fault::{Fault, FirstError},
+        intent::warm_up_sample_count,
         placement::{Placement, allowed_cores},
-        plugin::{Dispatch, Plugin},
+        plugin::Plugin,
         plugin_instance::{PluginInstance, StampLog},
         sample_library::{Data, SampleLibrary},
         system::{System, SystemReport},
@@ -50,6 +52,7 @@ pub struct TestBed<'a> {
     pub(crate) machine: Machine,
     interrupt: Interrupt,
     watchdog: Watchdog,
+    placement: Placement,
     /// Overrides for the settings of performance runs.
     audit_config: Option<String>,
     /// Phases that the plugin has been through: its late responses must not be taken for those of a later test.
@@ -108,7 +111,8 @@ impl<'a> TestBed<'a> {
         let data_root = DataRoot::new(settings.run.data_root.as_deref());
         let plugin = Plugin::open(settings, &clock, cache)?;
         let data = data.map_or_else(|| Data::open(settings, &data_root, &machine), Ok)?;
-        let model = plugin.load_model(settings, &data_root, interrupt.observer().as_ref())?;
+        let placement = Placement::new(settings, plugin.dispatch);
+        let model = plugin.load_model(settings, &data_root, &placement, interrupt.observer().as_ref())?;
         Ok(Self {
             settings,
             clock,
@@ -119,6 +123,7 @@ impl<'a> TestBed<'a> {
             machine,
             interrupt: interrupt.clone(),
             watchdog,
+            placement,
             audit_config,
             phase_count: Cell::new(0),
             stamps,
@@ -236,9 +241,8 @@ impl<'a> TestBed<'a> {
         // An accuracy run is the same in an audit, or there would be nothing to compare.
         let audit_config = self.audit_config.clone().filter(|_| settings.mode != TestMode::AccuracyOnly);
         let config = self.scheduler_config(settings, audit_config.as_deref())?;
-        let placement = self.placement(settings);
         let first_error = FirstError::default();
-        let mut instances = self.instances(&placement, &first_error)?;
+        let mut instances = self.instances(&first_error)?;
         let mut faults = match request.warms_up {
             true => self.warm_up(&mut instances)?,
             false => Vec::new(),
@@ -260,7 +264,7 @@ impl<'a> TestBed<'a> {
         self.connect(&loadgen);
         let onlookers = self.onlookers(&request, &loadgen.progress(), clock.is_virtual())?;
 
-        let outcome = self.run_loadgen(&loadgen, &system, &placement, request.watch);
+        let outcome = self.run_loadgen(&loadgen, &system, request.watch);
         onlookers.stop();
         let mut outcome = outcome?;
 
@@ -331,14 +335,13 @@ impl<'a> TestBed<'a> {
         &self,
         loadgen: &LoadGen<C>,
         system: &System,
-        placement: &Placement,
         watch: Option<&dyn Watch>,
     ) -> Result<TestOutcome, LoadGenError> {
         let (progress, stop) = (loadgen.progress(), loadgen.stop_handle());
         let plugin = self.plugin.library.manifest().name.clone();
         self.interrupt.testing(RunningTest { stop: stop.clone(), progress: progress.clone(), plugin });
         // Only now: a thread inherits the processors of the one that starts it.
-        let _held = placement.hold_issuer();
+        let _held = self.placement.hold_issuer();
         let outcome = match watch {
             None => loadgen.run(system.sut(), &self.library),
             Some(watch) => {
@@ -347,15 +350,6 @@ impl<'a> TestBed<'a> {
         };
         self.interrupt.writing();
         outcome
-    }
-
-    /// The placement of instances and issuing threads; anywhere for a plugin that takes whole queries.
-    fn placement(&self, settings: &TestSettings) -> Placement {
-        let issuer_count = usize::try_from(settings.server_num_issue_query_threads).unwrap_or(usize::MAX);
-        match self.plugin.dispatch {
-            Dispatch::Batches => Placement::new(self.settings, self.settings.run.instances, issuer_count),
-            Dispatch::WholeQueries => Placement::default(),
-        }
     }
 
     fn real_system(&self, clock: &Arc<RealClock>, parts: SystemParts) -> Result<System, HostError> {
@@ -384,40 +378,48 @@ impl<'a> TestBed<'a> {
         Ok(System::Simulated(SimulatedScheduler::new(name, &config, boxed(instances), sink, clock)?))
     }
 
-    fn instances(
-        &self,
-        placement: &Placement,
-        first_error: &FirstError,
-    ) -> Result<Vec<PluginInstance>, HostError> {
+    fn instances(&self, first_error: &FirstError) -> Result<Vec<PluginInstance>, HostError> {
         let count = match self.plugin.dispatch {
             Dispatch::Batches => u32::try_from(self.settings.run.instances).expect("settings allow 1024"),
             Dispatch::WholeQueries => 0,
         };
         let make = |number| {
-            let cpus = placement.of_instance(number as usize).to_vec();
-            let instance = self.model.create_instance_on(number, &cpus)?;
+            let cpus = self.placement.of_instance(number as usize).to_vec();
+            let instance = self.model.create_instance(number)?;
             let (stamps, first_error) = (self.stamps.clone(), Arc::clone(first_error));
             Ok(PluginInstance { instance, cpus, stamps, first_error })
         };
         (0..count).map(make).collect()
     }
 
-    /// Has each instance run some batches, and returns what went wrong: the test is made all the same, and tells more.
-    /// In virtual time there is nothing to warm up.
+    /// Has each instance run some batches, or the model some queries, and returns what went wrong: the test is made all
+    /// the same, and tells more. In virtual time there is nothing to warm up.
     fn warm_up(&self, instances: &mut [PluginInstance]) -> Result<Vec<Fault>, HostError> {
         let RunSettings { warm_up_batches, batch_size, .. } = self.settings.run;
         let mut faults = Vec::new();
-        if warm_up_batches == 0 || instances.is_empty() || matches!(self.clock, HostClock::Virtual(_)) {
+        let takes_queries = self.plugin.dispatch == Dispatch::WholeQueries;
+        let is_needless = takes_queries && !self.model.has_warm_up();
+        if warm_up_batches == 0 || is_needless || matches!(self.clock, HostClock::Virtual(_)) {
             return Ok(faults);
         }
-        let sample_count = self.library.performance_sample_count();
-        let samples: Vec<_> = (0..sample_count).take(batch_size).map(SampleIndex).collect();
-        let warm_up = |instance: &mut PluginInstance| {
-            (0..warm_up_batches).try_for_each(|_| instance.instance.warm_up(&samples))
+        let sample_count = match takes_queries {
+            true => warm_up_sample_count(self.settings),
+            false => batch_size,
+        };
+        let samples: Vec<_> =
+            (0..self.library.performance_sample_count()).take(sample_count).map(SampleIndex).collect();
+        let repeat = |warm_up: &mut dyn FnMut() -> Result<(), PluginHostError>| {
+            (0..warm_up_batches).try_for_each(|_| warm_up()).err()
         };
         let prepared = self.library.with_prepared(&samples, || {
-            let failed = instances.iter_mut().filter_map(|instance| warm_up(instance).err());
-            faults.extend(failed.map(|error| Fault::WarmUp(Arc::new(error))));
+            let failed: Vec<PluginHostError> = match takes_queries {
+                true => repeat(&mut || self.model.warm_up(&samples)).into_iter().collect(),
+                false => instances
+                    .iter_mut()
+                    .filter_map(|instance| repeat(&mut || instance.instance.warm_up(&samples)))
+                    .collect(),
+            };
+            faults.extend(failed.into_iter().map(|error| Fault::WarmUp(Arc::new(error))));
         });
         let library = self.library.name().to_owned();
         prepared.map_err(|source| LoadGenError::Load { library, sample_count: samples.len(), source })?;

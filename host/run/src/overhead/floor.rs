@@ -10,7 +10,7 @@ use proctor_vocabulary::Scenario;
 use serde::Serialize;
 
 use crate::{
-    bed::plugin::Dispatch,
+    bed::dispatch::Dispatch,
     error::HostError,
     figures::{Latencies, query_latencies},
     interrupt::Interrupt,

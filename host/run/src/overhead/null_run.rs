@@ -14,7 +14,7 @@ use proctor_vocabulary::{ElementType, SampleIndex, TensorSpec, TestMode};
 use crate::{
     bed::{
         clock::HostClock,
-        plugin::Dispatch,
+        dispatch::Dispatch,
         sample_library::Data,
         test::TestRequest,
         test_bed::{Equipment, TestBed},

@@ -21,7 +21,7 @@ use serde::{Serialize, Serializer};
 
 use self::test_part::TestPart;
 use crate::{
-    bed::{plugin::Dispatch, test::Test, test_bed::TestBed},
+    bed::{dispatch::Dispatch, test::Test, test_bed::TestBed},
     figures::{Metric, metric, peak_metric},
     files::model_files::FoundFile,
     machine::Machine,

@@ -37,6 +37,8 @@ fn refusals(change: impl Fn(&mut ModelDemand)) -> [String; 2] {
         batch_size_max: demand.batch_size_max,
         instance_count: demand.instance_count,
         last_output_varies: false,
+        intent: demand.intent,
+        placements: demand.placements,
     };
     let options = Options::resolve(&Candle::manifest().options, &BTreeMap::new()).unwrap();
     let plugin = Candle::open(Host::detached(), &options).unwrap();

@@ -65,6 +65,8 @@ impl TestHost {
             instance_count: 2,
             cpus: ptr::null(),
             cpu_count: 0,
+            device_index: 0,
+            reserved: 0,
         };
         let mut raw = ptr::null_mut();
         // SAFETY: the model is loaded and the placement is valid for the call.
@@ -269,6 +271,16 @@ fn request() -> ProctorModelRequest {
         batch_size_max: 8,
         instance_count: 2,
         flags: 0,
+        latency_bound_ns: 0,
+        first_token_bound_ns: 0,
+        token_bound_ns: 0,
+        target_qps: 0.0,
+        samples_per_query: 0,
+        expected_batch_size: 0,
+        reserved: 0,
+        placements: ptr::null(),
+        placement_count: 0,
+        placement_size: size_of::<ProctorPlacement>(),
     }
 }
 
