@@ -90,6 +90,16 @@ typedef struct ProctorInstance ProctorInstance;
 #define PROCTOR_METRIC_COUNT_MAX 4096
 
 /*
+ Longest name of a stage, in bytes of printable ASCII.
+ */
+#define PROCTOR_STAGE_NAME_LENGTH_MAX 64
+
+/*
+ Largest number of stages of a batch or of a call, and of names of stages of a plugin.
+ */
+#define PROCTOR_STAGE_COUNT_MAX 64
+
+/*
  Alignment of each input and output tensor of a sample in host memory, in bytes.
  */
 #define PROCTOR_TENSOR_ALIGNMENT 64
@@ -535,6 +545,27 @@ typedef struct ProctorResponse {
 } ProctorResponse;
 
 /*
+ A part of the work on a batch or on whole queries, with its instants in the time of ProctorHost.now_ns.
+
+ Some names have a meaning: `copy_in` (the inputs move to the device), `compute`, and `copy_out` (the outputs move to
+ the host). Others are the plugin's own.
+ */
+typedef struct ProctorStage {
+  /*
+   Name in printable ASCII without spaces, such as `compute`; at most PROCTOR_STAGE_NAME_LENGTH_MAX bytes.
+   */
+  struct ProctorString name;
+  /*
+   When it began.
+   */
+  uint64_t begin_ns;
+  /*
+   When it ended; not before it began.
+   */
+  uint64_t end_ns;
+} ProctorStage;
+
+/*
  Answers that are handed over at one instant. Owned by the plugin, valid for the duration of the call.
  */
 typedef struct ProctorResponses {
@@ -554,6 +585,20 @@ typedef struct ProctorResponses {
    Distance of two elements of `responses` in bytes.
    */
   size_t response_size;
+  /*
+   The stages of the work on all of these samples, in order, none beginning before the one before it ended, all
+   between the issue of each sample and this call; may be null if there are none. Read by ProctorHost.complete
+   alone.
+   */
+  const struct ProctorStage *stages;
+  /*
+   Number of elements of `stages`; at most PROCTOR_STAGE_COUNT_MAX.
+   */
+  size_t stage_count;
+  /*
+   Distance of two elements of `stages` in bytes.
+   */
+  size_t stage_size;
 } ProctorResponses;
 
 /*
@@ -1094,29 +1139,6 @@ typedef struct ProctorBatchSample {
 } ProctorBatchSample;
 
 /*
- Instants of one batch, in the time of ProctorHost.now_ns; 0 where the plugin has no such instant.
- This structure never grows.
- */
-typedef struct ProctorStamps {
-  /*
-   The inputs begin to move to the device.
-   */
-  uint64_t copy_in_ns;
-  /*
-   The computation begins.
-   */
-  uint64_t compute_ns;
-  /*
-   The outputs begin to move to the host.
-   */
-  uint64_t copy_out_ns;
-  /*
-   The outputs have arrived.
-   */
-  uint64_t end_ns;
-} ProctorStamps;
-
-/*
  A batch for one instance. Owned by the host, valid for the duration of the call.
  */
 typedef struct ProctorBatch {
@@ -1145,9 +1167,19 @@ typedef struct ProctorBatch {
    */
   size_t output_size;
   /*
-   Written by the plugin if it can.
+   Written by the plugin if it can: the stages of its work on the batch, in order, none beginning before the one
+   before it ended, all between the begin and the end of the call. Null before the call. Belongs to the plugin, and
+   has to stay valid until the next call for the instance. Not read in virtual time.
    */
-  struct ProctorStamps stamps;
+  const struct ProctorStage *stages;
+  /*
+   Written by the plugin: number of elements of `stages`, at most PROCTOR_STAGE_COUNT_MAX; 0 before the call.
+   */
+  size_t stage_count;
+  /*
+   Written by the plugin: distance of two elements of `stages` in bytes.
+   */
+  size_t stage_size;
 } ProctorBatch;
 
 /*
@@ -1439,12 +1471,12 @@ PROCTOR_ASSERT(ProctorPreparedSample, sizeof(ProctorPreparedSample) == 24);
 PROCTOR_ASSERT(ProctorSampleSet, sizeof(ProctorSampleSet) == 40);
 PROCTOR_ASSERT(ProctorOutput, sizeof(ProctorOutput) == 48);
 PROCTOR_ASSERT(ProctorBatchSample, sizeof(ProctorBatchSample) == 80);
-PROCTOR_ASSERT(ProctorStamps, sizeof(ProctorStamps) == 32);
-PROCTOR_ASSERT(ProctorBatch, sizeof(ProctorBatch) == 80);
+PROCTOR_ASSERT(ProctorStage, sizeof(ProctorStage) == 32);
+PROCTOR_ASSERT(ProctorBatch, sizeof(ProctorBatch) == 72);
 PROCTOR_ASSERT(ProctorQuerySample, sizeof(ProctorQuerySample) == 16);
 PROCTOR_ASSERT(ProctorQuery, sizeof(ProctorQuery) == 32);
 PROCTOR_ASSERT(ProctorResponse, sizeof(ProctorResponse) == 56);
-PROCTOR_ASSERT(ProctorResponses, sizeof(ProctorResponses) == 32);
+PROCTOR_ASSERT(ProctorResponses, sizeof(ProctorResponses) == 56);
 PROCTOR_ASSERT(ProctorMetric, sizeof(ProctorMetric) == 56);
 PROCTOR_ASSERT(ProctorProgress, sizeof(ProctorProgress) == 40);
 PROCTOR_ASSERT(ProctorHost, sizeof(ProctorHost) == 104);

@@ -97,7 +97,7 @@ pub mod versioned;
 
 pub use authoring::{
     Batch, BatchSample, Host, Instance, LinkedPlugin, Model, ModelFile, ModelRequest, Placement, Plugin,
-    PluginError, PreparedSample, PreparedTensor, Query, Response, linked_plugins,
+    PluginError, PreparedSample, PreparedTensor, Query, Response, Stage, linked_plugins,
 };
 #[cfg(feature = "abi_stable")]
 pub use authoring::{Root, RootModuleRef};

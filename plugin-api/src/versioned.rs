@@ -65,9 +65,9 @@ says_size! {
     ProctorModelRequest ends with placement_size: usize,
     ProctorPlacement ends with reserved: u32,
     ProctorSampleSet ends with tensor_size: usize,
-    ProctorBatch ends with stamps: ProctorStamps,
+    ProctorBatch ends with stage_size: usize,
     ProctorQuery ends with sample_size: usize,
-    ProctorResponses ends with response_size: usize,
+    ProctorResponses ends with stage_size: usize,
     ProctorMetric ends with at_ns: u64,
     ProctorProgress ends with task: ProctorString,
     ProctorHost ends with extension: Function,
@@ -87,6 +87,7 @@ versioned! {
     ProctorOutput ends with private_data: usize,
     ProctorQuerySample ends with index: u64,
     ProctorResponse ends with vendor_code: i64,
+    ProctorStage ends with end_ns: u64,
 }
 
 /// Copies a structure of `size` bytes, as much of it as this side knows; what it lacks is zero.

@@ -88,4 +88,5 @@ pub use services::{
     faults::{PluginFault, RepeatedFault},
     host_side::HostSide,
     metric::PluginMetric,
+    stages::{PluginStage, Stage, StageProblem, StagesError},
 };

@@ -25,7 +25,7 @@ use crate::{
     observer::Observer,
     overhead::floor::Floor,
     performance_runs::PerformanceRuns,
-    result::{PluginPart, RunResult, Tests, metric_parts, verdict::verdict},
+    result::{PluginPart, RunResult, Tests, metric_parts, stage_parts, verdict::verdict},
 };
 
 /// Name of the file with everything about a run.
@@ -110,6 +110,8 @@ impl Case {
         faults.extend(Fault::noticed(self.host_side));
         let metrics = self.plugin.metrics.as_ref().map(|_| metric_parts(self.host_side.metrics()));
         self.plugin.metrics = metrics;
+        let stages = self.plugin.stages.as_ref().map(|_| stage_parts(self.host_side.stages()));
+        self.plugin.stages = stages;
         let observer = Arc::clone(&self.observer);
         if let Some(test) = self.performance_runs.tests.last_mut().or(self.accuracy_run.as_mut()) {
             test.settle(faults, observer.as_ref());

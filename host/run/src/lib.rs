@@ -38,7 +38,9 @@ mod ticker;
 mod warnings;
 
 pub use crate::{
-    bed::{dispatch::Dispatch, sample_library::read_samples, test_bed::TestBed},
+    bed::{
+        dispatch::Dispatch, plugin_instance::BatchStages, sample_library::read_samples, test_bed::TestBed,
+    },
     error::HostError,
     explain_model::explain_model,
     figures::{Latencies, query_latencies},

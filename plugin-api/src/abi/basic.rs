@@ -22,6 +22,10 @@ pub const PROCTOR_MESSAGE_LENGTH_MAX: usize = 64 << 10;
 pub const PROCTOR_METRIC_NAME_LENGTH_MAX: usize = 128;
 /// Largest number of metrics of a plugin.
 pub const PROCTOR_METRIC_COUNT_MAX: usize = 4096;
+/// Longest name of a stage, in bytes of printable ASCII.
+pub const PROCTOR_STAGE_NAME_LENGTH_MAX: usize = 64;
+/// Largest number of stages of a batch or of a call, and of names of stages of a plugin.
+pub const PROCTOR_STAGE_COUNT_MAX: usize = 64;
 /// Alignment of each input and output tensor of a sample in host memory, in bytes.
 pub const PROCTOR_TENSOR_ALIGNMENT: usize = 64;
 

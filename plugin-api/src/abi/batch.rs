@@ -106,19 +106,19 @@ pub struct ProctorBatchSample {
     pub vendor_code: i64,
 }
 
-/// Instants of one batch, in the time of ProctorHost.now_ns; 0 where the plugin has no such instant.
-/// This structure never grows.
+/// A part of the work on a batch or on whole queries, with its instants in the time of ProctorHost.now_ns.
+///
+/// Some names have a meaning: `copy_in` (the inputs move to the device), `compute`, and `copy_out` (the outputs move to
+/// the host). Others are the plugin's own.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 #[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
-pub struct ProctorStamps {
-    /// The inputs begin to move to the device.
-    pub copy_in_ns: u64,
-    /// The computation begins.
-    pub compute_ns: u64,
-    /// The outputs begin to move to the host.
-    pub copy_out_ns: u64,
-    /// The outputs have arrived.
+pub struct ProctorStage {
+    /// Name in printable ASCII without spaces, such as `compute`; at most PROCTOR_STAGE_NAME_LENGTH_MAX bytes.
+    pub name: ProctorString,
+    /// When it began.
+    pub begin_ns: u64,
+    /// When it ended; not before it began.
     pub end_ns: u64,
 }
 
@@ -139,8 +139,14 @@ pub struct ProctorBatch {
     pub tensor_size: usize,
     /// Distance of two elements of the outputs of a sample in bytes.
     pub output_size: usize,
-    /// Written by the plugin if it can.
-    pub stamps: ProctorStamps,
+    /// Written by the plugin if it can: the stages of its work on the batch, in order, none beginning before the one
+    /// before it ended, all between the begin and the end of the call. Null before the call. Belongs to the plugin, and
+    /// has to stay valid until the next call for the instance. Not read in virtual time.
+    pub stages: *const ProctorStage,
+    /// Written by the plugin: number of elements of `stages`, at most PROCTOR_STAGE_COUNT_MAX; 0 before the call.
+    pub stage_count: usize,
+    /// Written by the plugin: distance of two elements of `stages` in bytes.
+    pub stage_size: usize,
 }
 
 /// One sample of a query that is issued to a plugin.
@@ -203,4 +209,12 @@ pub struct ProctorResponses {
     pub response_count: usize,
     /// Distance of two elements of `responses` in bytes.
     pub response_size: usize,
+    /// The stages of the work on all of these samples, in order, none beginning before the one before it ended, all
+    /// between the issue of each sample and this call; may be null if there are none. Read by ProctorHost.complete
+    /// alone.
+    pub stages: *const ProctorStage,
+    /// Number of elements of `stages`; at most PROCTOR_STAGE_COUNT_MAX.
+    pub stage_count: usize,
+    /// Distance of two elements of `stages` in bytes.
+    pub stage_size: usize,
 }

@@ -1,12 +1,18 @@
 //! A batch as an instance sees it: inputs to read, outputs to write.
 
-use std::{cell::RefCell, ffi::c_void, marker::PhantomData, ptr, slice};
+use std::{
+    cell::{RefCell, UnsafeCell},
+    ffi::c_void,
+    marker::PhantomData,
+    ptr, slice,
+};
 
 use proctor_vocabulary::{ResponseId, SampleIndex, SampleStatus};
 
 use super::{
     error::PluginError,
     raw::{elements, slice_of, structure, text},
+    stage::Stage,
 };
 use crate::{abi, versioned::Elements};
 
@@ -15,7 +21,8 @@ use crate::{abi, versioned::Elements};
 pub struct Batch<'a> {
     samples: Elements<'a, abi::ProctorBatchSample>,
     sizes: Sizes,
-    stamps: *mut abi::ProctorStamps,
+    /// Where it says its stages. Its fields of ABI 1.0 are there.
+    raw: *mut abi::ProctorBatch,
 }
 
 /// One sample of a batch.
@@ -34,7 +41,14 @@ struct Sizes {
     output: usize,
 }
 
+/// Room for the stages of a batch.
+type Stages = [Stage; abi::PROCTOR_STAGE_COUNT_MAX];
+
 thread_local! {
+    /// The stages of the latest batch of this thread, for the host to read after the call.
+    static STAGES: UnsafeCell<Stages> = const {
+        UnsafeCell::new([Stage::new("", 0, 0); abi::PROCTOR_STAGE_COUNT_MAX])
+    };
     /// Texts about failed samples of the latest batch of this thread, for the host to read after the call.
     static MESSAGES: RefCell<Vec<Box<str>>> = const { RefCell::new(Vec::new()) };
 }
@@ -50,10 +64,8 @@ impl<'a> Batch<'a> {
         }
         let samples = elements(batch.samples, batch.sample_count, batch.sample_size)?;
         MESSAGES.with_borrow_mut(Vec::clear);
-        // SAFETY: the batch is as large as in ABI 1.0, which has this field, as `structure` checked.
-        let stamps = unsafe { &raw mut (*raw).stamps };
         let sizes = Sizes { tensor: batch.tensor_size, output: batch.output_size };
-        Ok(Self { samples, sizes, stamps })
+        Ok(Self { samples, sizes, raw })
     }
 
     /// Number of samples; at least 1.
@@ -98,10 +110,24 @@ impl<'a> Batch<'a> {
         as_f32(self.input(position, input))
     }
 
-    /// Says when the batch moved and computed, in the time of [`Host::now_ns`](crate::Host::now_ns).
-    pub fn set_stamps(&mut self, stamps: abi::ProctorStamps) {
-        // SAFETY: the host's batch has room for them, which this plugin alone uses during the call.
-        unsafe { self.stamps.write(stamps) }
+    /// Says of what stages the work on the batch was made: in order, none beginning before the one before it ended.
+    ///
+    /// # Panics
+    /// If there are more than `PROCTOR_STAGE_COUNT_MAX`.
+    pub fn set_stages(&mut self, stages: &[Stage]) {
+        STAGES.with(|room| {
+            let room = room.get().cast::<Stage>();
+            assert!(stages.len() <= abi::PROCTOR_STAGE_COUNT_MAX, "{} stages of a batch", stages.len());
+            // SAFETY: the room has as many elements, is of this thread alone, and no reference to it is ever made. The
+            // host reads it before the next batch of this thread. The batch has these fields of ABI 1.0, as `read`
+            // checked, and this plugin alone uses them during the call.
+            unsafe {
+                room.copy_from_nonoverlapping(stages.as_ptr(), stages.len());
+                (*self.raw).stages = room.cast();
+                (*self.raw).stage_count = stages.len();
+                (*self.raw).stage_size = size_of::<Stage>();
+            }
+        });
     }
 }
 
@@ -336,7 +362,9 @@ mod tests {
             sample_size: size_of::<abi::ProctorBatchSample>(),
             tensor_size: size_of::<abi::ProctorTensor>(),
             output_size: size_of::<abi::ProctorOutput>(),
-            stamps: abi::ProctorStamps::default(),
+            stages: ptr::null(),
+            stage_count: 0,
+            stage_size: 0,
         };
         // SAFETY: the batch and all that it points to live to the end of this function.
         let mut batch = unsafe { Batch::read(&raw mut batch) }.unwrap();

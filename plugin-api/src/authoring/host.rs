@@ -7,6 +7,7 @@ use proctor_vocabulary::{ResponseId, SampleStatus};
 use super::{
     error::PluginError,
     raw::{str_of, structure, text},
+    stage::Stage,
 };
 use crate::abi;
 
@@ -137,7 +138,13 @@ impl Host {
 
     /// Completes samples that came by [`Model::issue`](crate::Model::issue), each exactly once, all at this instant.
     pub fn complete(&self, responses: &[Response<'_>]) {
-        self.respond(self.table.0.complete, responses);
+        self.complete_in_stages(responses, &[]);
+    }
+
+    /// As [`complete`](Self::complete), with the stages that the work on all of these samples was made of: in order,
+    /// none beginning before the one before it ended.
+    pub fn complete_in_stages(&self, responses: &[Response<'_>], stages: &[Stage]) {
+        self.respond(self.table.0.complete, responses, stages);
     }
 
     /// As [`complete`](Self::complete), from an iterator: nothing has to be collected first. The responses go over in
@@ -163,7 +170,7 @@ impl Host {
 
     /// Reports the first token of issued or executing samples; its bytes are the data of the response.
     pub fn first_token(&self, responses: &[Response<'_>]) {
-        self.respond(self.table.0.first_token, responses);
+        self.respond(self.table.0.first_token, responses, &[]);
     }
 
     /// Adds a figure to the result under a name such as `gpu_power`, with its unit, such as `W`; no unit for a count or
@@ -216,7 +223,7 @@ impl Host {
         (!found.is_null()).then_some(found)
     }
 
-    fn respond(&self, function: Option<RespondFn>, responses: &[Response<'_>]) {
+    fn respond(&self, function: Option<RespondFn>, responses: &[Response<'_>], stages: &[Stage]) {
         let Some(function) = function.filter(|_| !responses.is_empty()) else { return };
         let responses = abi::ProctorResponses {
             size: size_of::<abi::ProctorResponses>(),
@@ -224,8 +231,11 @@ impl Host {
             responses: responses.as_ptr().cast(),
             response_count: responses.len(),
             response_size: size_of::<abi::ProctorResponse>(),
+            stages: stages.as_ptr().cast(),
+            stage_count: stages.len(),
+            stage_size: size_of::<Stage>(),
         };
-        // SAFETY: the function and its context come from one table; the responses and their data outlive the call.
+        // SAFETY: the function and its context come from one table; responses, data and stages outlive the call.
         unsafe { function(self.table.0.context, &raw const responses) }
     }
 }

@@ -14,6 +14,7 @@ mod query;
 mod raw;
 mod request;
 mod shims;
+mod stage;
 
 pub use batch::{Batch, BatchSample};
 pub use entry::{LinkedPlugin, entry, linked_plugins};
@@ -24,3 +25,4 @@ pub use layout::{Root, RootModuleRef};
 pub use plugin::{Instance, Model, Plugin};
 pub use query::Query;
 pub use request::{ModelFile, ModelRequest, Placement, PreparedSample, PreparedTensor};
+pub use stage::Stage;

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// A text for the ABI, borrowed from `text`.
-pub(super) fn text(text: &str) -> abi::ProctorString {
+pub(super) const fn text(text: &str) -> abi::ProctorString {
     abi::ProctorString { data: text.as_ptr(), length: text.len() }
 }
 

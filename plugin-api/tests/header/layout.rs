@@ -45,12 +45,12 @@ layouts! {
     ProctorSampleSet { size, samples, sample_count, sample_size, tensor_size };
     ProctorOutput { data, capacity_bytes, size_bytes, lent, release, private_data };
     ProctorBatchSample { id, index, inputs, input_count, outputs, output_count, status, token_count, message, vendor_code };
-    ProctorStamps { copy_in_ns, compute_ns, copy_out_ns, end_ns };
-    ProctorBatch { size, samples, sample_count, sample_size, tensor_size, output_size, stamps };
+    ProctorStage { name, begin_ns, end_ns };
+    ProctorBatch { size, samples, sample_count, sample_size, tensor_size, output_size, stages, stage_count, stage_size };
     ProctorQuerySample { id, index };
     ProctorQuery { size, samples, sample_count, sample_size };
     ProctorResponse { id, data, size_bytes, status, token_count, message, vendor_code };
-    ProctorResponses { size, responses, response_count, response_size };
+    ProctorResponses { size, responses, response_count, response_size, stages, stage_count, stage_size };
     ProctorMetric { size, name, unit, value, at_ns };
     ProctorProgress { size, done, total, task };
     ProctorHost { size, abi_major, abi_minor, context, log, log_level, now_ns, complete, first_token, metric, progress, is_cancelled, cache_folder, extension };

@@ -72,6 +72,12 @@ pub trait CompletionSink: Send + Sync {
         0
     }
 
+    /// The instant from which the latency of an issued sample counts, on the clock of [`now_ns`](Self::now_ns); `None`
+    /// if there is no such sample, or of a sink that keeps no instants.
+    fn latency_begins_ns(&self, _id: ResponseId) -> Option<u64> {
+        None
+    }
+
     /// As [`complete`](Self::complete), at an instant that [`now_ns`](Self::now_ns) gave: for responses that come in
     /// one call and are handed on in several.
     fn complete_at(&self, _now_ns: u64, responses: &[QuerySampleResponse<'_>]) {

@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use candle_core::{DType, Device, Tensor};
-use proctor_plugin_api::{Batch, Host, Instance, PluginError, abi, vocabulary::TensorSpec};
+use proctor_plugin_api::{Batch, Host, Instance, PluginError, Stage, vocabulary::TensorSpec};
 use rayon::ThreadPool;
 
 use crate::{
@@ -57,7 +57,11 @@ impl LoadedInstance {
             batch::scatter(batch, index, spec, output)?;
         }
         let end_ns = host.now_ns();
-        batch.set_stamps(abi::ProctorStamps { copy_in_ns, compute_ns, copy_out_ns, end_ns });
+        batch.set_stages(&[
+            Stage::new(Stage::COPY_IN, copy_in_ns, compute_ns),
+            Stage::new(Stage::COMPUTE, compute_ns, copy_out_ns),
+            Stage::new(Stage::COPY_OUT, copy_out_ns, end_ns),
+        ]);
         Ok(())
     }
 

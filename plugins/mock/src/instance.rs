@@ -38,12 +38,13 @@ impl MockInstance {
 
 impl Instance for MockInstance {
     fn execute(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
-        let begin = Instant::now();
+        let (begin_ns, begin) = (self.shared.begin_ns(), Instant::now());
         let draw = self.next.advance();
         let busy = self.shared.serve();
         let service_time = self.shared.service.time(draw, batch.sample_count(), busy.count);
         self.answer(batch);
         wait::until(begin, service_time, &self.shared.host);
+        batch.set_stages(self.shared.stages_since(begin_ns).as_slice());
         Ok(())
     }
 

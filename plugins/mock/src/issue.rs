@@ -120,7 +120,10 @@ impl IssuePath {
         match self {
             Self::Inside(server) => {
                 let mut server = lock(server);
-                query.iter().for_each(|sample| server.complete(sample));
+                query.iter().for_each(|sample| {
+                    let begin_ns = server.shared.begin_ns();
+                    server.complete(sample, begin_ns);
+                });
                 Ok(())
             }
             Self::Threads { pool, .. } => match &*lock(pool) {
@@ -209,23 +212,24 @@ impl Server {
 
     /// Takes the service time, then completes the sample.
     fn serve(&mut self, waiting: Waiting) {
-        let begin = Instant::now();
+        let (begin_ns, begin) = (self.shared.begin_ns(), Instant::now());
         let busy = self.shared.serve();
         let service_time = self.shared.service.time(waiting.draw, 1, busy.count);
         wait::until(begin, service_time, &self.shared.host);
         // Before the completion, which may bring the next query at once: it should not find this thread busy.
         drop(busy);
-        self.complete(waiting.sample);
+        self.complete(waiting.sample, begin_ns);
     }
 
-    fn complete(&mut self, sample: QuerySample) {
+    /// Completes the sample, on which the work began at this instant.
+    fn complete(&mut self, sample: QuerySample, begin_ns: u64) {
         let response = if self.shared.answers.knows(sample.index) {
             self.shared.write_outputs(sample.index, &mut self.outputs);
             Response::new(sample.id, &self.outputs)
         } else {
             Response::new(sample.id, &[]).with_status(SampleStatus::FAILED)
         };
-        self.shared.host.complete(&[response]);
+        self.shared.host.complete_in_stages(&[response], self.shared.stages_since(begin_ns).as_slice());
     }
 }
 

@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use proctor_plugin_api::{Host, Model, Placement, PluginError, PreparedSample, Query};
+use proctor_plugin_api::{Model, Placement, PluginError, PreparedSample, Query};
 
 use crate::{
-    answers::Answers,
     instance::MockInstance,
     issue::{IssuePath, IssueSettings},
-    service::Service,
     shared::Shared,
 };
 
@@ -20,8 +18,8 @@ pub struct MockModel {
 }
 
 impl MockModel {
-    pub(crate) fn new(host: Host, service: Service, answers: Answers, issue: IssueSettings) -> Self {
-        let shared = Arc::new(Shared::new(host, service, answers));
+    pub(crate) fn new(shared: Shared, issue: IssueSettings) -> Self {
+        let shared = Arc::new(shared);
         Self { issue: IssuePath::new(Arc::clone(&shared), issue), shared }
     }
 }

@@ -10,6 +10,7 @@ use crate::{
     model::MockModel,
     option_value::required,
     service::Service,
+    shared::Shared,
 };
 
 // This is all that makes a library a plugin. It exports the C symbol and registers the plugin for linking.
@@ -22,6 +23,7 @@ pub struct Mock {
     service: Service,
     answers: AnswerSettings,
     issue: IssueSettings,
+    tells_stages: bool,
 }
 
 impl Plugin for Mock {
@@ -43,7 +45,13 @@ impl Plugin for Mock {
             .with_virtual_time();
         // Each part declares its own options. The host checks type and range of what the user gives.
         let seed = OptionSpec::integer("seed", 0, 0..=i64::MAX, "Seed of all that is random.");
-        let parts = [vec![seed], Service::options(), AnswerSettings::options(), IssueSettings::options()];
+        let stages = OptionSpec::boolean(
+            "stages",
+            false,
+            "Tell when each batch or issued sample was computed, as a stage.",
+        );
+        let parts =
+            [vec![seed, stages], Service::options(), AnswerSettings::options(), IssueSettings::options()];
         parts.into_iter().flatten().fold(manifest, Manifest::option)
     }
 
@@ -59,7 +67,7 @@ impl Plugin for Mock {
                  set threads to 1 or more, or service to null and per_sample_us to 0",
             ));
         }
-        Ok(Self { host, service, answers, issue })
+        Ok(Self { host, service, answers, issue, tells_stages: options.boolean("stages") })
     }
 
     fn load_model(&self, request: &ModelRequest) -> Result<MockModel, PluginError> {
@@ -68,7 +76,8 @@ impl Plugin for Mock {
         tracing::info!(model = request.model, service = %self.service, answers = %self.answers, "model loaded");
         // How it will be used, for a plugin that chooses batch sizes or streams by it.
         tracing::info!(intent = ?request.intent, placements = ?request.placements, "model requested");
-        Ok(MockModel::new(self.host, self.service.clone(), answers, self.issue))
+        let shared = Shared::new(self.host, self.service.clone(), answers, self.tells_stages);
+        Ok(MockModel::new(shared, self.issue))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use proctor_plugin_api::{Host, vocabulary::SampleIndex};
+use proctor_plugin_api::{Host, Stage, vocabulary::SampleIndex};
 
 use crate::{answers::Answers, service::Service};
 
@@ -12,18 +12,30 @@ pub(crate) struct Shared {
     pub(crate) host: Host,
     pub(crate) service: Service,
     pub(crate) answers: Answers,
+    /// Whether it tells the stages of its work.
+    pub(crate) tells_stages: bool,
     /// Instances and threads that are serving right now. Only counted, so no order with other memory is needed.
     busy: AtomicU32,
 }
 
 impl Shared {
-    pub(crate) fn new(host: Host, service: Service, answers: Answers) -> Self {
-        Self { host, service, answers, busy: AtomicU32::new(0) }
+    pub(crate) fn new(host: Host, service: Service, answers: Answers, tells_stages: bool) -> Self {
+        Self { host, service, answers, tells_stages, busy: AtomicU32::new(0) }
     }
 
     /// Counts the caller as busy until the guard is dropped.
     pub(crate) fn serve(&self) -> Busy<'_> {
         Busy { count: self.busy.fetch_add(1, Ordering::Relaxed) + 1, busy: &self.busy }
+    }
+
+    /// The instant at which work begins, to tell its stages; 0 if it tells none.
+    pub(crate) fn begin_ns(&self) -> u64 {
+        if self.tells_stages { self.host.now_ns() } else { 0 }
+    }
+
+    /// The stages of work that began at this instant and ends now. A real plugin has one for each copy, too.
+    pub(crate) fn stages_since(&self, begin_ns: u64) -> Option<Stage> {
+        self.tells_stages.then(|| Stage::new(Stage::COMPUTE, begin_ns, self.host.now_ns()))
     }
 
     /// Writes the outputs of one sample to `room`, one after the other, as [`Host::complete`] wants them.

@@ -7,7 +7,7 @@ use std::sync::{
 
 use ort::session::SharedSessionInner;
 use proctor_onnx_file::{Batching, Fit, Port};
-use proctor_plugin_api::{Batch, Host, Instance, PluginError, abi::ProctorStamps, vocabulary::TensorSpec};
+use proctor_plugin_api::{Batch, Host, Instance, PluginError, Stage, vocabulary::TensorSpec};
 
 use crate::{binding::Binding, session::in_one_line, tensor::Tensor};
 
@@ -119,7 +119,11 @@ impl Instance for OnnxInstance {
             }
         }
         let end_ns = self.host.now_ns();
-        batch.set_stamps(ProctorStamps { copy_in_ns, compute_ns, copy_out_ns, end_ns });
+        batch.set_stages(&[
+            Stage::new(Stage::COPY_IN, copy_in_ns, compute_ns),
+            Stage::new(Stage::COMPUTE, compute_ns, copy_out_ns),
+            Stage::new(Stage::COPY_OUT, copy_out_ns, end_ns),
+        ]);
         Ok(())
     }
 }

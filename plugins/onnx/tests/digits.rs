@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{assert_stamped, opened, run};
+use common::{assert_staged, opened, run};
 use proctor_plugin_bed::{Answer, Bed, ModelDemand, Samples, digits};
 
 /// Largest absolute difference of a logit (they reach ±15) from the reference framework's, which adds f32 in another
@@ -54,7 +54,7 @@ fn instances_on_threads_of_their_own_agree_with_one_or_many_sessions() {
         // One runs alone and the others in batches, so that calls of different shapes meet in a session.
         let sizes = [&[1][..], &[3], &[4]];
         let run = Bed::load(&backend, &demand).unwrap().run_each(&samples, &sizes).unwrap();
-        assert_stamped(&run);
+        assert_staged(&run);
         for (number, ran) in run.instances.iter().enumerate() {
             assert_eq!(ran.answers.len(), 200);
             assert_right("digits-cnn", &ran.answers, &format!("instance {number}, session {session}"));

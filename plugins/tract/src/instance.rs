@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use proctor_onnx_file::Fit;
-use proctor_plugin_api::{Batch, Host, Instance, PluginError, abi::ProctorStamps};
+use proctor_plugin_api::{Batch, Host, Instance, PluginError, Stage};
 use tract_onnx::prelude::multithread::{Executor, multithread_tract_scope};
 
 use crate::{plans::Plan, slot::Slot};
@@ -98,7 +98,11 @@ impl Instance for TractInstance {
         self.run()?;
         let copy_out_ns = host.now_ns();
         self.scatter(batch)?;
-        batch.set_stamps(ProctorStamps { copy_in_ns, compute_ns, copy_out_ns, end_ns: host.now_ns() });
+        batch.set_stages(&[
+            Stage::new(Stage::COPY_IN, copy_in_ns, compute_ns),
+            Stage::new(Stage::COMPUTE, compute_ns, copy_out_ns),
+            Stage::new(Stage::COPY_OUT, copy_out_ns, host.now_ns()),
+        ]);
         Ok(())
     }
 

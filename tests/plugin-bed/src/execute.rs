@@ -2,16 +2,12 @@
 
 use std::sync::Mutex;
 
-use proctor_plugin_api::{
-    abi::ProctorStamps,
-    vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, ResponseId, SampleIndex, TensorSpec},
+use proctor_plugin_api::vocabulary::{
+    CompletionSink, QuerySample, QuerySampleResponse, ResponseId, SampleIndex, TensorSpec,
 };
 use proctor_plugin_host::Instance;
 
-use crate::{
-    clock::now_ns,
-    run::{Answer, Ran},
-};
+use crate::run::{Answer, Ran};
 
 /// The batches of an instance.
 pub(crate) type Batches = Vec<Vec<QuerySample>>;
@@ -45,11 +41,8 @@ pub(crate) fn execute(
 ) -> Result<Ran, String> {
     let mut ran = Ran::default();
     for batch in batches {
-        let begin_ns = now_ns();
         instance.execute(batch).map_err(|error| error.to_string())?;
-        let stamps = instance.stamps();
-        check_order(&stamps, begin_ns, now_ns())?;
-        ran.stamps.push(stamps);
+        ran.stages.push(instance.stages().to_vec());
         let collected = Collected { batch, outputs, answers: Mutex::default() };
         instance.complete(batch, &collected);
         for answer in collected.answers.into_inner().expect("nothing panics while it holds this") {
@@ -57,17 +50,6 @@ pub(crate) fn execute(
         }
     }
     Ok(ran)
-}
-
-/// Checks that the instants that the plugin reports are in order and within the call.
-fn check_order(stamps: &ProctorStamps, begin_ns: u64, end_ns: u64) -> Result<(), String> {
-    let of_plugin = [stamps.copy_in_ns, stamps.compute_ns, stamps.copy_out_ns, stamps.end_ns];
-    let known = of_plugin.into_iter().filter(|instant| *instant != 0);
-    if [begin_ns].into_iter().chain(known).chain([end_ns]).is_sorted() {
-        Ok(())
-    } else {
-        Err(format!("in a call from {begin_ns} to {end_ns} ns the plugin's instants are {stamps:?}"))
-    }
 }
 
 /// Takes the answers to a batch, in its order.
@@ -105,14 +87,5 @@ mod tests {
         let sizes: Vec<usize> = batches.iter().map(Vec::len).collect();
         assert_eq!(sizes, [3, 1, 3, 1]);
         assert_eq!(batches[3][0], QuerySample { id: ResponseId(8), index: SampleIndex(7) });
-    }
-
-    #[test]
-    fn stamps_that_are_there_follow_each_other_within_the_call() {
-        let check = |[copy_in_ns, compute_ns, copy_out_ns, end_ns]: [u64; 4]| {
-            check_order(&ProctorStamps { copy_in_ns, compute_ns, copy_out_ns, end_ns }, 10, 20).is_ok()
-        };
-        assert!(check([0; 4]) && check([0, 11, 0, 19]) && check([11, 12, 12, 20]));
-        assert!(!check([12, 11, 13, 14]) && !check([9, 11, 0, 0]) && !check([0, 0, 0, 21]));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A [`Bed`] is an opened plugin with a loaded model and its instances; [`Bed::run`] takes [`Samples`] through the life
 //! of a phase, in batches of the sizes that the test names, and gives a [`Run`]: of each instance the answer to every
-//! sample, the stamps of every batch and the first tokens; of the plugin its metrics. [`demand`] and [`spec`] say what
+//! sample, the stages of every batch and the first tokens; of the plugin its metrics. [`demand`] and [`spec`] say what
 //! to load; [`digits`] has the models, images and right logits of the digits benchmark.
 //!
 //! # Choices
@@ -11,10 +11,10 @@
 //!   say, since the host refuses first, is a test of the plugin's own traits, with `Host::detached`.
 //! - **An error is a text**, the one that a user reads. Nothing panics because of a plugin, so what it refuses and
 //!   how it fails can be asserted, too.
-//! - **Misbehaviour is an error of every run**: failed samples, faults that the host noticed, stamps that do not follow
+//! - **Misbehaviour is an error of every run**: failed samples, faults that the host noticed, stages that do not follow
 //!   each other within their call, tokens or completions of samples that were not issued.
 //! - **Instances stay from run to run**, as they do in a host: a run after a failed one shows whether they recovered.
-//! - **The clock never shows an instant twice**, so that stamps of two looks at it always differ.
+//! - **The clock never shows an instant twice**, so that stages between two looks at it always differ.
 //!
 //! # Example
 //! The plugin comes as a dependency of the test, and is linked in by being named:
@@ -29,7 +29,7 @@
 //! let samples = Samples::of_f32(&[vec![1.0, 2.0], vec![3.0, 4.0], vec![5.0, 6.0]]);
 //! let run = bed.run(&samples, &[2, 1])?;
 //! assert_eq!(run.answers()[2].f32s(0), [0.0; 3]);
-//! assert_eq!(run.instances[0].stamps.len(), 2);
+//! assert_eq!(run.instances[0].stages.len(), 2);
 //!
 //! let refusal = Bed::open("null", &[("complete", "never")], &bed.demand().clone()).unwrap_err();
 //! assert!(refusal.contains("complete"), "{refusal}");
@@ -54,7 +54,7 @@ mod values;
 
 pub use bed::{Bed, open};
 pub use demand::{demand, f32_spec, spec};
-pub use proctor_plugin_host::ModelDemand;
+pub use proctor_plugin_host::{ModelDemand, Stage};
 pub use run::{Answer, Ran, Run};
 pub use samples::Samples;
 pub use values::{f32_bytes, f32_values, i32_bytes, i32_values};

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use proctor_plugin_api::{
-    abi::ProctorStamps,
-    vocabulary::{SampleIndex, TensorSpec},
-};
+use proctor_plugin_api::vocabulary::{SampleIndex, TensorSpec};
+use proctor_plugin_host::Stage;
 
 use crate::values::{f32_values, i32_values};
 
@@ -23,8 +21,8 @@ pub struct Run {
 pub struct Ran {
     /// The answer to each sample, by its index.
     pub answers: Vec<Answer>,
-    /// The instants within each batch, in the order of the batches; 0 where the plugin has none.
-    pub stamps: Vec<ProctorStamps>,
+    /// The stages of each batch, in the order of the batches; none where the plugin tells of none.
+    pub stages: Vec<Vec<Stage>>,
     /// The samples whose first token was reported, in that order.
     pub first_tokens: Vec<SampleIndex>,
 }
@@ -45,9 +43,9 @@ impl Run {
         &self.instances[0].answers
     }
 
-    /// The stamps of all batches, instance by instance.
-    pub fn stamps(&self) -> impl Iterator<Item = &ProctorStamps> {
-        self.instances.iter().flat_map(|ran| &ran.stamps)
+    /// The stages of all batches, instance by instance.
+    pub fn stages(&self) -> impl Iterator<Item = &[Stage]> {
+        self.instances.iter().flat_map(|ran| ran.stages.iter().map(Vec::as_slice))
     }
 }
 

@@ -10,6 +10,7 @@ mod flush;
 mod loading;
 mod misbehaviour;
 mod mock_answers;
+mod stages;
 mod vendor_plugin;
 mod versions;
 mod wayward;

@@ -9,7 +9,6 @@ use std::{
 
 use proctor_config::{Loader, Settings};
 use proctor_loadgen::TestSettings;
-use proctor_plugin_api::abi::ProctorStamps;
 use proctor_plugin_host::{LoadedPlugin, SearchPath};
 use proctor_vocabulary::{QuerySample, ResponseId, SampleIndex, Scenario, TestMode};
 
@@ -24,7 +23,7 @@ use crate::{
     worker::{Hello, Refusal, say, write_times},
 };
 use proctor_display::Terminal;
-use proctor_run::{Conclusion, HostError, Interrupt, TestBed, output};
+use proctor_run::{BatchStages, Conclusion, HostError, Interrupt, TestBed, output};
 
 /// The options that are set if a plugin has them.
 const THREADS: &str = "threads";
@@ -35,8 +34,8 @@ const INPUT_BYTES_COPIED: &str = "input_bytes_copied";
 const EXPECTED_LATENCY_NS: f64 = 100.0;
 /// From this on a call is not repeated to find out how long it takes, in ms.
 const LONG_CALL_MS: f64 = 3_000.0;
-/// Batches of a turn of which stamps are kept without growing.
-const STAMP_ROOM: usize = 1 << 20;
+/// Batches of a turn of which stages are kept without growing.
+const STAGE_ROOM: usize = 1 << 20;
 
 /// Answers requests until there are no more.
 ///
@@ -159,7 +158,7 @@ impl Served<'_> {
     /// Makes a test, and writes the latencies of its queries to `folder`, but for those that begin in the time of the
     /// warm-up.
     fn measure(&self, window: &Window, folder: &Path) -> Result<Figures, HostError> {
-        drop(self.bed.take_stamps(STAMP_ROOM));
+        drop(self.bed.take_stages(STAGE_ROOM));
         let outcome = self.bed.measure(self.test_settings(window), window.warm_up_s > 0.0)?;
         let phase = outcome.phases.last();
         let phase = phase.ok_or_else(|| HostError::PluginCannot("the test made no query".to_owned()))?;
@@ -171,11 +170,11 @@ impl Served<'_> {
             Scenario::MultiStream => record.query_latencies_ns.clone(),
             _ => record.sample_latencies_ns.iter().collect(),
         };
-        let stamps = self.bed.take_stamps(0);
+        let stages = self.bed.take_stages(0);
         let warm_up = warm_up_count(&latencies, window.warm_up_s);
         // With more batches than queries, none belongs to a query alone.
-        let stamps = if stamps.len() == latencies.len() { &stamps[warm_up..] } else { &[] };
-        let mut figures = figures(&latencies[warm_up..], stamps);
+        let stages = if stages.len() == latencies.len() { &stages[warm_up..] } else { &[] };
+        let mut figures = figures(&latencies[warm_up..], stages);
         figures.input_bytes_copied = self.copied_per_query(latencies.len());
         write_times(folder, &latencies[warm_up..]).map_err(HostError::PluginCannot)?;
         Ok(figures)
@@ -219,21 +218,18 @@ fn warm_up_count(latencies_ns: &[u64], warm_up_s: f64) -> usize {
     count.min(latencies_ns.len().saturating_sub(1))
 }
 
-/// Medians over queries, of which each has the stamps of its batch; nothing where the plugin reports no stamps.
-fn figures(latencies_ns: &[u64], stamps: &[ProctorStamps]) -> Figures {
-    let is_stamped =
-        |stamps: &ProctorStamps| stamps.compute_ns > 0 && stamps.copy_out_ns >= stamps.compute_ns;
-    if stamps.is_empty() || !stamps.iter().all(is_stamped) {
-        return Figures::default();
-    }
-    let engine = |stamps: &ProctorStamps| (stamps.copy_out_ns - stamps.compute_ns) as f64;
-    let copy = |stamps: &ProctorStamps| stamps.compute_ns.saturating_sub(stamps.copy_in_ns) as f64;
-    let has_copy = stamps.iter().all(|stamps| stamps.copy_in_ns > 0);
-    let outside = latencies_ns.iter().zip(stamps).map(|(latency, stamps)| *latency as f64 - engine(stamps));
+/// Medians over queries, of which each has the stages of its batch; nothing where the plugin tells of no computation.
+fn figures(latencies_ns: &[u64], stages: &[BatchStages]) -> Figures {
+    let computed: Option<Vec<u64>> = stages.iter().map(|stages| stages.compute_ns).collect();
+    let Some(computed) = computed.filter(|all| !all.is_empty()) else { return Figures::default() };
+    let copied: Option<Vec<u64>> = stages.iter().map(|stages| stages.copy_in_ns).collect();
+    let median_of = |times_ns: &[u64]| median(times_ns.iter().map(|time_ns| *time_ns as f64).collect());
+    let outside =
+        latencies_ns.iter().zip(&computed).map(|(latency, engine)| *latency as f64 - *engine as f64);
     Figures {
-        engine_ns: median(stamps.iter().map(engine).collect()),
+        engine_ns: median_of(&computed),
         outside_ns: median(outside.collect()),
-        copy_ns: has_copy.then(|| median(stamps.iter().map(copy).collect())).flatten(),
+        copy_ns: copied.and_then(|copied| median_of(&copied)),
         input_bytes_copied: None,
     }
 }
@@ -321,13 +317,11 @@ mod tests {
 
     #[test]
     fn time_outside_of_the_engine_is_taken_query_by_query() {
-        let stamps = |copy_in_ns, compute_ns, copy_out_ns| ProctorStamps {
-            copy_in_ns,
-            compute_ns,
-            copy_out_ns,
-            end_ns: copy_out_ns + 1,
+        let stages = |copy_in_ns, compute_ns| BatchStages {
+            copy_in_ns: Some(copy_in_ns),
+            compute_ns: Some(compute_ns),
         };
-        let all = [stamps(10, 12, 112), stamps(200, 201, 301), stamps(400, 410, 430)];
+        let all = [stages(2, 100), stages(1, 100), stages(10, 20)];
         let found = figures(&[105, 107, 60], &all);
         let expected = Figures {
             engine_ns: Some(100.0),
@@ -336,7 +330,7 @@ mod tests {
             input_bytes_copied: None,
         };
         assert_eq!(found, expected);
-        assert_eq!(figures(&[105], &[ProctorStamps::default()]), Figures::default());
+        assert_eq!(figures(&[105], &[BatchStages::default()]), Figures::default());
         assert_eq!(figures(&[105], &[]), Figures::default());
     }
 }

@@ -123,7 +123,7 @@ impl Report {
              the true one is in with 95 % certainty (below six rounds, the least and the greatest); met: whether the whole \
              interval is within the limit, unclear where more rounds would tell"
                 .to_owned(),
-            "outside the engine: latency without the time inside the call of the engine, by the stamps of the plugin; copied: \
+            "outside the engine: latency without the time inside the call of the engine, by the stages that the plugin tells; copied: \
              bytes of inputs that the plugin copied for a query, by its own count"
                 .to_owned(),
         ];

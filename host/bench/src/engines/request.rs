@@ -47,11 +47,11 @@ pub(super) struct Loaded {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Figures {
-    /// Median of the time inside the engine, by the stamps of the plugin.
+    /// Median of the time inside the engine, by the stages that the plugin tells.
     pub(super) engine_ns: Option<f64>,
     /// Median of what the latency has beyond it.
     pub(super) outside_ns: Option<f64>,
-    /// Median of the time in which inputs are copied, by the stamps of the plugin.
+    /// Median of the time in which inputs are copied, by the stages that the plugin tells.
     pub(super) copy_ns: Option<f64>,
     /// Bytes of inputs that the plugin copied, by its own count.
     pub(super) input_bytes_copied: Option<f64>,

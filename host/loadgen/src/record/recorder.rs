@@ -202,6 +202,14 @@ impl<C: Clock> CompletionSink for Recorder<C> {
         self.clock.now_ns()
     }
 
+    fn latency_begins_ns(&self, id: ResponseId) -> Option<u64> {
+        let (generation, sequence) = split(id);
+        let phase = self.phase(generation)?;
+        // Before the start nothing is issued, even what has a slot already.
+        phase.elapsed_ns(0)?;
+        Some(phase.start_ns() + phase.sample(sequence)?.scheduled_ns)
+    }
+
     #[inline(always)] // Into `complete`, through which nearly all come.
     fn complete_at(&self, now_ns: u64, responses: &[QuerySampleResponse<'_>]) {
         let mut place = None;

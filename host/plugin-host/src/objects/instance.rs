@@ -5,8 +5,8 @@ use std::{mem, ptr, sync::Arc};
 use proctor_plugin_api::{
     Placement,
     abi::{
-        PROCTOR_STATUS_OK, ProctorBatch, ProctorBatchSample, ProctorError, ProctorInstance, ProctorOutput,
-        ProctorStamps, ProctorStatus, ProctorTensor,
+        PROCTOR_STAGE_COUNT_MAX, PROCTOR_STATUS_OK, ProctorBatch, ProctorBatchSample, ProctorError,
+        ProctorInstance, ProctorOutput, ProctorStatus, ProctorTensor,
     },
     vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, ResponseId, SampleIndex, SampleStatus},
 };
@@ -21,7 +21,10 @@ use crate::{
         output::OutputBuffer,
         request::raw_placement,
     },
-    services::faults::PluginFault,
+    services::{
+        faults::PluginFault,
+        stages::{RawStages, Stage},
+    },
 };
 
 /// One co-located copy of a model. Its own thread executes; dropped elsewhere or early, it is destroyed in due order.
@@ -39,7 +42,12 @@ pub struct Instance {
     results: Vec<(SampleStatus, u32)>,
     /// Always empty between calls; kept for its room.
     responses: Vec<QuerySampleResponse<'static>>,
-    stamps: ProctorStamps,
+    /// The stages of the batch that was executed last.
+    stages: Vec<Stage>,
+    /// Whether it has ever told stages. Without them no call needs to know when it began.
+    tells_stages: bool,
+    /// When it was made: its first batch with stages cannot have begun before.
+    made_ns: u64,
 }
 
 /// The arrays of the batch that the plugin sees. Filled anew for each call.
@@ -113,7 +121,9 @@ impl Instance {
             batch: Vec::with_capacity(batch_size_max),
             results: Vec::with_capacity(batch_size_max),
             responses: Vec::with_capacity(batch_size_max),
-            stamps: ProctorStamps::default(),
+            stages: Vec::with_capacity(PROCTOR_STAGE_COUNT_MAX),
+            tells_stages: false,
+            made_ns: (model.backend.host.now_ns)(),
         })
     }
 
@@ -204,10 +214,10 @@ impl Instance {
         self.batch.clear();
     }
 
-    /// Instants within the batch executed last, as the plugin reports them; 0 where it does not.
+    /// The stages of the batch executed last, as the plugin told them, up to the first that cannot be.
     #[must_use]
-    pub fn stamps(&self) -> ProctorStamps {
-        self.stamps
+    pub fn stages(&self) -> &[Stage] {
+        &self.stages
     }
 
     /// Fills the arrays, makes the call, and settles every output.
@@ -223,6 +233,9 @@ impl Instance {
         let prepared = self.model.prepared.load();
         self.fill(batch, |index| prepared.as_ref().and_then(|prepared| prepared.inputs(index)))
             .map_err(|what| self.model.backend.bad_demand(what))?;
+        self.stages.clear();
+        let host = self.model.backend.host;
+        let begin_ns = if self.tells_stages { (host.now_ns)() } else { self.made_ns };
         let mut raw = ProctorBatch {
             size: size_of::<ProctorBatch>(),
             samples: self.scratch.samples.as_mut_ptr(),
@@ -230,15 +243,42 @@ impl Instance {
             sample_size: size_of::<ProctorBatchSample>(),
             tensor_size: size_of::<ProctorTensor>(),
             output_size: size_of::<ProctorOutput>(),
-            stamps: ProctorStamps::default(),
+            stages: ptr::null(),
+            stage_count: 0,
+            stage_size: 0,
         };
         let handle = self.handle.as_ref().map_or(ptr::null_mut(), Handle::get);
         let result = checked(self.activity, call, |error| invoke(handle, &raw mut raw, error));
-        self.stamps = raw.stamps;
+        // In virtual time a call takes none.
+        if raw.stage_count > 0 && result.is_ok() && call != Call::ExecuteVirtual {
+            let stages = RawStages { first: raw.stages, count: raw.stage_count, size: raw.stage_size };
+            // SAFETY: the plugin vouches for its stages until the next call for the instance.
+            unsafe { self.note_stages(stages, begin_ns, call != Call::WarmUp) };
+        }
         // The outputs of a warm-up are thrown away, whether they were written or not.
         self.settle(batch, result.is_ok(), call != Call::WarmUp);
         self.batch.extend_from_slice(batch);
         result
+    }
+
+    /// Checks the stages of the call that has just returned and keeps them, and counts them unless it was a warm-up.
+    ///
+    /// # Safety
+    /// The plugin vouches for the stages.
+    #[cold]
+    unsafe fn note_stages(&mut self, stages: RawStages, begin_ns: u64, is_counted: bool) {
+        self.tells_stages = true;
+        let host = self.model.backend.host;
+        let end_ns = (host.now_ns)();
+        let keep = |stage: &Stage| {
+            if is_counted {
+                host.stages.add(stage)?;
+            }
+            self.stages.push(*stage);
+            Ok(())
+        };
+        // SAFETY: the caller's promise.
+        host.record_stages(unsafe { stages.read(begin_ns..=end_ns, keep) });
     }
 
     fn fill(

@@ -26,6 +26,7 @@ use crate::{
         faults::{Faults, PluginFault},
         metric::PluginMetric,
         response_size::{ExpectedSize, ResponseSize},
+        stages::{RawStages, Stages, StagesError},
     },
 };
 
@@ -53,7 +54,7 @@ impl Drop for WarmingUp<'_> {
 /// State behind the host table of one backend.
 pub(crate) struct HostContext {
     pub(super) plugin: &'static str,
-    pub(super) now_ns: Arc<dyn Fn() -> u64 + Send + Sync>,
+    pub(crate) now_ns: Arc<dyn Fn() -> u64 + Send + Sync>,
     pub(super) cache_folder: Option<String>,
     /// Read without a lock. A thread that reads it for the first time may have to allocate its mark that the sink is in
     /// use, some hundred bytes; the mark of a thread that has ended is used again.
@@ -64,6 +65,7 @@ pub(crate) struct HostContext {
     /// Whether the plugin computes a query that it has not been issued.
     is_warming_up: AtomicBool,
     pub(super) metrics: Mutex<BTreeMap<String, PluginMetric>>,
+    pub(crate) stages: Stages,
     pub(crate) faults: Faults,
     pub(crate) failures: Failures,
 }
@@ -79,6 +81,7 @@ impl HostContext {
             is_cancelled: AtomicBool::new(false),
             is_warming_up: AtomicBool::new(false),
             metrics: Mutex::default(),
+            stages: Stages::default(),
             faults: Faults::default(),
             failures: Failures::default(),
         }
@@ -98,6 +101,31 @@ impl HostContext {
 
     pub(crate) fn metrics(&self) -> BTreeMap<String, PluginMetric> {
         self.metrics.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Checks and counts the stages of a completion, before it counts itself: afterwards the test may be over.
+    ///
+    /// # Safety
+    /// The plugin vouches for the responses and the stages until its call returns.
+    #[cold]
+    pub(super) unsafe fn note_stages(&self, stages: RawStages, responses: Elements<'_, ProctorResponse>) {
+        let now_ns = (self.now_ns)();
+        let sink = self.sink.load();
+        // SAFETY: the caller's promise.
+        let ids = unsafe { responses.iter() }.map(|response| ResponseId(response.id));
+        let begins = ids.filter_map(|id| sink.as_ref()?.latency_begins_ns(id));
+        // Of no sample that was issued: the stages are not late, at least.
+        let begin_ns = begins.max().unwrap_or(0);
+        // SAFETY: the caller's promise.
+        let noted = unsafe { stages.read(begin_ns..=now_ns, |stage| self.stages.add(stage)) };
+        self.record_stages(noted);
+    }
+
+    /// Records that stages cannot be.
+    pub(crate) fn record_stages(&self, noted: Result<(), StagesError>) {
+        if let Err(problem) = noted {
+            self.faults.record(|| PluginFault::Stages { plugin: self.plugin.to_owned(), problem });
+        }
     }
 
     /// Hands responses to the sink, all of them at one instant.

@@ -8,7 +8,7 @@ use std::{
 
 use proctor_vocabulary::ResponseId;
 
-use crate::error::PluginHostError;
+use crate::{error::PluginHostError, services::stages::StagesError};
 
 /// Misbehaviour of a plugin that was noticed at the boundary and did not end a run.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -65,6 +65,14 @@ pub enum PluginFault {
         /// Size of the largest response, in bytes.
         most: u64,
     },
+    /// Stages cannot be.
+    #[error("plugin {plugin}: {problem}")]
+    Stages {
+        /// Name of the plugin.
+        plugin: String,
+        /// The stage, and why it cannot be.
+        problem: StagesError,
+    },
     /// A metric cannot be taken.
     #[error("plugin {plugin}: metric {name:?} = {value} is not taken: {why}")]
     Metric {
@@ -101,6 +109,7 @@ impl PluginFault {
                 ) => one == other,
                 (one, other) => discriminant(one) == discriminant(other),
             },
+            (Self::Stages { problem: one, .. }, Self::Stages { problem: other, .. }) => one.is_like(other),
             (one, other) => discriminant(one) == discriminant(other),
         }
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::services::{
     context::HostContext, failures::SampleFailure, faults::RepeatedFault, metric::PluginMetric,
+    stages::PluginStage,
 };
 
 /// The host's side of an opened plugin, which does not keep it open and stays when it is closed: its threads may call
@@ -25,6 +26,12 @@ impl HostSide {
     #[must_use]
     pub fn metrics(self) -> BTreeMap<String, PluginMetric> {
         self.0.metrics()
+    }
+
+    /// The stages that the plugin's work was made of so far, by name; those of warm-ups are left out.
+    #[must_use]
+    pub fn stages(self) -> BTreeMap<String, PluginStage> {
+        self.0.stages.report()
     }
 
     /// The plugin's own words about samples that failed since the last call: the first few, and how many there were.

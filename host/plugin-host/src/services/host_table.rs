@@ -27,6 +27,7 @@ use crate::{
         context::{HostContext, HostServices},
         faults::PluginFault,
         metric::PluginMetric,
+        stages::RawStages,
     },
 };
 
@@ -127,8 +128,10 @@ unsafe extern "C" fn first_token(context: *mut c_void, responses: *const Proctor
 /// As [`with_host`]; and `responses` is null, or the plugin vouches for what is there.
 unsafe fn respond(context: *mut c_void, responses: *const ProctorResponses, is_completion: bool) {
     let deliver = |host: &HostContext| {
+        let mut stages = RawStages { first: ptr::null(), count: 0, size: 0 };
         // SAFETY: the plugin vouches for what is at `responses`, unless that is null.
         let elements = unsafe { read(responses) }.and_then(|raw| {
+            stages = RawStages { first: raw.stages, count: raw.stage_count, size: raw.stage_size };
             if raw.response_count > PROCTOR_RESPONSE_COUNT_MAX {
                 return Err(format!(
                     "{} responses are more than {PROCTOR_RESPONSE_COUNT_MAX}",
@@ -138,8 +141,13 @@ unsafe fn respond(context: *mut c_void, responses: *const ProctorResponses, is_c
             Elements::new(raw.responses, raw.response_count, raw.response_size)
         });
         match elements {
-            // SAFETY: the plugin vouches for the responses and what they point to until its call returns.
-            Ok(elements) if !elements.is_empty() => unsafe { host.deliver(elements, is_completion) },
+            // SAFETY: the plugin vouches for the responses, the stages and what they point to until its call returns.
+            Ok(elements) if !elements.is_empty() => unsafe {
+                if is_completion && stages.count > 0 {
+                    host.note_stages(stages, elements);
+                }
+                host.deliver(elements, is_completion);
+            },
             Ok(_) => {}
             Err(problem) => {
                 host.faults.record(|| PluginFault::Responses { plugin: host.plugin.to_owned(), problem });

@@ -7,3 +7,4 @@ pub(crate) mod host_side;
 pub(crate) mod host_table;
 pub(crate) mod metric;
 pub(crate) mod response_size;
+pub(crate) mod stages;

@@ -281,6 +281,9 @@ pub(super) unsafe extern "C" fn issue(
             responses: responses.as_ptr(),
             response_count: responses.len(),
             response_size: size_of::<ProctorResponse>(),
+            stages: ptr::null(),
+            stage_count: 0,
+            stage_size: 0,
         };
         host.first_token.unwrap()(host.context, &raw const responses);
         host.complete.unwrap()(host.context, &raw const responses);

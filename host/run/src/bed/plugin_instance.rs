@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use proctor_plugin_api::abi::ProctorStamps;
+use proctor_plugin_api::Stage;
 use proctor_plugin_host::{self as plugin_host, PluginHostError};
 use proctor_scheduler::{BatchError, Instance};
 use proctor_vocabulary::{CompletionSink, QuerySample};
@@ -15,7 +15,7 @@ pub(crate) struct PluginInstance {
     /// Processors that its thread keeps to; empty for any.
     pub(crate) cpus: Vec<u32>,
     /// Log of what the plugin reports of each batch, to show where a latency comes from.
-    pub(crate) stamps: Option<StampLog>,
+    pub(crate) stages: Option<StageLog>,
     pub(crate) first_error: FirstError,
 }
 
@@ -28,18 +28,39 @@ impl PluginInstance {
     }
 }
 
-/// Instants that a plugin reports of each batch, in the order of execution; all 0 where it reports none. Clones share
-/// it.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct StampLog(Arc<Mutex<Vec<ProctorStamps>>>);
+/// Time that a batch spent in the stages that figures are made of, in ns; `None` where the plugin tells of no such
+/// stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct BatchStages {
+    /// In the stages in which inputs move to the device.
+    pub copy_in_ns: Option<u64>,
+    /// In the stages of the computation.
+    pub compute_ns: Option<u64>,
+}
 
-impl StampLog {
-    /// The stamps since the last call. Room is kept for `room` further ones, so that nothing grows between two batches.
-    pub(crate) fn take(&self, room: usize) -> Vec<ProctorStamps> {
+impl BatchStages {
+    /// The times of a batch with these stages.
+    fn of(stages: &[plugin_host::Stage]) -> Self {
+        let time_ns = |name| {
+            let named = stages.iter().filter(|stage| stage.name() == name);
+            named.map(plugin_host::Stage::duration_ns).reduce(|one, other| one + other)
+        };
+        Self { copy_in_ns: time_ns(Stage::COPY_IN), compute_ns: time_ns(Stage::COMPUTE) }
+    }
+}
+
+/// The stages of each batch, in the order of execution. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StageLog(Arc<Mutex<Vec<BatchStages>>>);
+
+impl StageLog {
+    /// The batches since the last call. Room is kept for `room` further ones, so that nothing grows between two of
+    /// them.
+    pub(crate) fn take(&self, room: usize) -> Vec<BatchStages> {
         std::mem::replace(&mut *self.lock(), Vec::with_capacity(room))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<ProctorStamps>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<BatchStages>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -51,8 +72,8 @@ impl Instance for PluginInstance {
 
     fn execute(&mut self, batch: &[QuerySample]) -> Result<(), BatchError> {
         let done = self.instance.execute(batch);
-        if let Some(log) = &self.stamps {
-            log.lock().push(self.instance.stamps());
+        if let Some(log) = &self.stages {
+            log.lock().push(BatchStages::of(self.instance.stages()));
         }
         done.map_err(|error| self.batch_error(error))
     }

@@ -8,8 +8,7 @@ use proctor_loadgen::{
     Clock, EffectiveSettings, LibraryError, LoadGen, LoadGenError, LoadGenOptions, Progress,
     QuerySampleLibrary, RealClock, StopHandle, TestOutcome, TestSettings, VirtualClock, config_file,
 };
-use proctor_plugin_api::abi::ProctorStamps;
-use proctor_plugin_host::{Model, PluginHostError, PluginMetric};
+use proctor_plugin_host::{Model, PluginHostError, PluginMetric, PluginStage};
 use proctor_scheduler::{Instance, SchedulerConfig, SimulatedScheduler, ThreadedScheduler};
 use proctor_vocabulary::{CompletionSink, SampleIndex, Scenario, TestMode};
 
@@ -22,7 +21,7 @@ use crate::{
         intent::warm_up_sample_count,
         placement::{Placement, allowed_cores},
         plugin::Plugin,
-        plugin_instance::{PluginInstance, StampLog},
+        plugin_instance::{BatchStages, PluginInstance, StageLog},
         sample_library::{Data, SampleLibrary},
         system::{System, SystemReport},
         test::{Test, TestRequest},
@@ -57,8 +56,8 @@ pub struct TestBed<'a> {
     audit_config: Option<String>,
     /// Phases that the plugin has been through: its late responses must not be taken for those of a later test.
     phase_count: Cell<u64>,
-    /// Where instances note the stamps of each batch.
-    stamps: Option<StampLog>,
+    /// Where instances note the stages of each batch.
+    stages: Option<StageLog>,
 }
 
 /// Equipment of a test bed besides the settings of a run.
@@ -69,7 +68,7 @@ pub(crate) struct Equipment {
     pub(crate) data: Option<Data>,
     pub(crate) watchdog: Watchdog,
     pub(crate) audit_config: Option<String>,
-    pub(crate) stamps: Option<StampLog>,
+    pub(crate) stages: Option<StageLog>,
 }
 
 impl Equipment {
@@ -80,7 +79,7 @@ impl Equipment {
     }
 
     pub(crate) fn new(clock: HostClock, cache: CacheFolder) -> Self {
-        Self { clock, cache, data: None, watchdog: Watchdog::default(), audit_config: None, stamps: None }
+        Self { clock, cache, data: None, watchdog: Watchdog::default(), audit_config: None, stages: None }
     }
 }
 
@@ -104,7 +103,7 @@ impl<'a> TestBed<'a> {
         equipment: Equipment,
         interrupt: &Interrupt,
     ) -> Result<Self, HostError> {
-        let Equipment { clock, cache, data, watchdog, audit_config, stamps } = equipment;
+        let Equipment { clock, cache, data, watchdog, audit_config, stages } = equipment;
         // What a plugin may change is looked at before it is there: processors and working folder.
         allowed_cores();
         let machine = Machine::read();
@@ -126,17 +125,17 @@ impl<'a> TestBed<'a> {
             placement,
             audit_config,
             phase_count: Cell::new(0),
-            stamps,
+            stages,
         })
     }
 
-    /// Opens everything for tests that leave nothing on the disk. Instances note the stamps of their batches.
+    /// Opens everything for tests that leave nothing on the disk. Instances note the stages of their batches.
     ///
     /// # Errors
     /// If plugin, data or model are missing, damaged, or do not fit each other.
     pub fn open_for_bench(settings: &'a Settings, interrupt: &Interrupt) -> Result<Self, HostError> {
-        let stamps = Some(StampLog::default());
-        Self::open(settings, Equipment { stamps, ..Equipment::of(settings) }, interrupt)
+        let stages = Some(StageLog::default());
+        Self::open(settings, Equipment { stages, ..Equipment::of(settings) }, interrupt)
     }
 
     /// The settings of a run, which are those of its tests but for the mode.
@@ -175,10 +174,16 @@ impl<'a> TestBed<'a> {
         self.plugin.backend.host_side().metrics()
     }
 
-    /// The stamps of the batches since the last call. Room is kept for `room` further ones.
+    /// The stages that the plugin's work was made of, by name.
     #[must_use]
-    pub fn take_stamps(&self, room: usize) -> Vec<ProctorStamps> {
-        self.stamps.as_ref().map_or_else(Vec::new, |stamps| stamps.take(room))
+    pub(crate) fn plugin_stages(&self) -> BTreeMap<String, PluginStage> {
+        self.plugin.backend.host_side().stages()
+    }
+
+    /// The stages of the batches since the last call. Room is kept for `room` further ones.
+    #[must_use]
+    pub fn take_stages(&self, room: usize) -> Vec<BatchStages> {
+        self.stages.as_ref().map_or_else(Vec::new, |stages| stages.take(room))
     }
 
     /// Makes a test that leaves nothing on the disk; `warms_up` says whether instances run some batches before it.
@@ -386,8 +391,8 @@ impl<'a> TestBed<'a> {
         let make = |number| {
             let cpus = self.placement.of_instance(number as usize).to_vec();
             let instance = self.model.create_instance(number)?;
-            let (stamps, first_error) = (self.stamps.clone(), Arc::clone(first_error));
-            Ok(PluginInstance { instance, cpus, stamps, first_error })
+            let (stages, first_error) = (self.stages.clone(), Arc::clone(first_error));
+            Ok(PluginInstance { instance, cpus, stages, first_error })
         };
         (0..count).map(make).collect()
     }

@@ -16,7 +16,7 @@ use chrono::{SecondsFormat, Utc};
 use proctor_accuracy::AccuracyResult;
 use proctor_config::{Effective, Settings};
 use proctor_loadgen::{Finding, Rule};
-use proctor_plugin_host::PluginMetric;
+use proctor_plugin_host::{PluginMetric, PluginStage};
 use serde::{Serialize, Serializer};
 
 use self::test_part::TestPart;
@@ -139,6 +139,18 @@ pub(crate) struct PluginPart {
     /// Figures of the plugin's own; not in virtual time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) metrics: Option<BTreeMap<String, MetricPart>>,
+    /// The stages that its work was made of; not in virtual time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) stages: Option<BTreeMap<String, StagePart>>,
+}
+
+/// The stages of one name, of all batches or completions of the run but those of the warm-up.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct StagePart {
+    count: u64,
+    least_ns: u64,
+    greatest_ns: u64,
+    mean_ns: f64,
 }
 
 /// A figure of the plugin's own.
@@ -162,6 +174,15 @@ pub(crate) fn metric_parts(metrics: BTreeMap<String, PluginMetric>) -> BTreeMap<
         MetricPart { unit, last, least, greatest, mean, count }
     };
     metrics.into_iter().map(|(name, metric)| (name, part(metric))).collect()
+}
+
+/// The stages of a plugin as the file has them.
+pub(crate) fn stage_parts(stages: BTreeMap<String, PluginStage>) -> BTreeMap<String, StagePart> {
+    let part = |stage: PluginStage| {
+        let PluginStage { count, least_ns, greatest_ns, .. } = stage;
+        StagePart { count, least_ns, greatest_ns, mean_ns: stage.mean_ns() }
+    };
+    stages.into_iter().map(|(name, stage)| (name, part(stage))).collect()
 }
 
 impl Program {
@@ -343,6 +364,7 @@ impl PluginPart {
                 .collect(),
             model_files: plugin.model_files.get().cloned().unwrap_or_default(),
             metrics: (!bed.settings().run.virtual_time).then(|| metric_parts(bed.plugin_metrics())),
+            stages: (!bed.settings().run.virtual_time).then(|| stage_parts(bed.plugin_stages())),
         }
     }
 }

@@ -102,6 +102,7 @@ fn plugin() -> PluginPart {
         options: BTreeMap::from([("sigma".to_owned(), "1".to_owned())]),
         model_files: Vec::new(),
         metrics: None,
+        stages: None,
     }
 }
 

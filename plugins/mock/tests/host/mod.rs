@@ -221,7 +221,9 @@ fn with_batch<T>(
         sample_size: size_of::<ProctorBatchSample>(),
         tensor_size: size_of::<ProctorTensor>(),
         output_size: size_of::<ProctorOutput>(),
-        stamps: ProctorStamps::default(),
+        stages: ptr::null(),
+        stage_count: 0,
+        stage_size: 0,
     };
     let result = body(&mut batch)?;
     let answer = |(sample, output): (&ProctorBatchSample, &ProctorOutput)| {

@@ -7,9 +7,7 @@ use std::sync::{
 
 use proctor_plugin_api::{
     Batch, BatchSample, Host, Instance, Manifest, Model, ModelRequest, ModelSupport, OptionSpec, Options,
-    Placement, Plugin, PluginError, Response,
-    abi::ProctorStamps,
-    export_plugin,
+    Placement, Plugin, PluginError, Response, Stage, export_plugin,
     vocabulary::{ResponseId, SampleStatus},
 };
 
@@ -40,7 +38,7 @@ impl Plugin for Doubling {
     type Model = DoublingModel;
 
     fn manifest() -> Manifest {
-        let troubles = ["none", "fail", "short", "stamps", "early", "token", "complete", "stop"];
+        let troubles = ["none", "fail", "short", "stages", "early", "token", "complete", "stop"];
         Manifest::new("doubling", "1.0.0", "Doubles every value.")
             .vendor("Proctor", "Apache-2.0")
             .model(ModelSupport::new("*", "*"))
@@ -98,7 +96,7 @@ impl Instance for DoublingInstance {
 
 impl DoublingInstance {
     fn run(&self, batch: &mut Batch<'_>, reports: bool) -> Result<(), PluginError> {
-        let copy_in_ns = self.host.now_ns();
+        let begin_ns = self.host.now_ns();
         let sample_count = batch.sample_count();
         for mut sample in batch.samples() {
             let integer = i32::from_le_bytes(sample.input(1).try_into().expect("it is one i32"));
@@ -120,11 +118,11 @@ impl DoublingInstance {
         self.samples_executed
             .fetch_add(u32::try_from(sample_count).expect("a batch is small"), Ordering::Relaxed);
         let end_ns = self.host.now_ns();
-        let stamps = ProctorStamps { copy_in_ns, compute_ns: 0, copy_out_ns: 0, end_ns };
-        batch.set_stamps(match self.trouble.as_str() {
-            "stamps" => ProctorStamps { copy_in_ns: end_ns, end_ns: copy_in_ns, ..stamps },
-            _ => stamps,
-        });
+        let (begin_ns, end_ns) = match self.trouble.as_str() {
+            "stages" => (end_ns, begin_ns),
+            _ => (begin_ns, end_ns),
+        };
+        batch.set_stages(&[Stage::new(Stage::COMPUTE, begin_ns, end_ns)]);
         Ok(())
     }
 

@@ -50,8 +50,9 @@ fn every_sample_is_answered_by_every_instance_in_batches_of_its_own_sizes() {
         assert_eq!(token_counts, [1, 2, 3, 4, 5]);
         assert_eq!(ran.first_tokens, [0, 1, 2, 3, 4].map(SampleIndex));
     }
-    assert_eq!(run.instances.iter().map(|ran| ran.stamps.len()).collect::<Vec<_>>(), [3, 4]);
-    assert!(run.stamps().all(|stamps| 0 < stamps.copy_in_ns && stamps.copy_in_ns < stamps.end_ns));
+    assert_eq!(run.instances.iter().map(|ran| ran.stages.len()).collect::<Vec<_>>(), [3, 4]);
+    assert!(run.stages().all(|stages| stages.len() == 1 && stages[0].name() == "compute"));
+    assert!(run.stages().all(|stages| stages[0].duration_ns() > 0));
     assert_eq!(run.metrics["samples_executed"], 10.0, "the warm-up does not count");
 }
 
@@ -91,7 +92,7 @@ fn misbehaviour_is_an_error_of_the_run() {
     for (trouble, words) in [
         ("fail", &["sample 1 failed (status 7)"][..]),
         ("short", &["sample 0 failed", "output \"m\" of sample 0 has 2 bytes instead of 4"]),
-        ("stamps", &["the plugin's instants are ProctorStamps"]),
+        ("stages", &["plugin doubling: stage \"compute\" from ", "it ends before it begins"]),
         ("early", &["answered samples while no test was running"]),
         ("token", &["reported a first token of id 0x3e7"]),
         ("complete", &["the plugin completed id 0x1, which is the host's to complete"]),

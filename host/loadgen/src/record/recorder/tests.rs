@@ -70,6 +70,18 @@ fn a_completion_is_timed_counted_and_kept() {
 }
 
 #[test]
+fn the_begin_of_a_latency_is_known_once_the_sample_is_issued() {
+    let fixture = Fixture::new();
+    fixture.clock.wait_until(1_000, &fixture.wake);
+    let phase = fixture.open(PhaseMode::Performance, 0);
+    let begins_ns = |sequence| fixture.recorder.latency_begins_ns(response_id(1, sequence));
+    assert_eq!(begins_ns(0), None);
+    phase.issue(5, false);
+    assert_eq!((begins_ns(0), begins_ns(1)), (Some(1_005), None));
+    assert_eq!(fixture.recorder.latency_begins_ns(response_id(2, 0)), None);
+}
+
+#[test]
 fn responses_that_come_in_parts_have_the_instant_that_they_are_given() {
     let fixture = Fixture::new();
     let phase = fixture.open_with(PhaseMode::Performance, 0, Some(FirstTokens::Required));
