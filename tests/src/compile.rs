@@ -53,6 +53,7 @@ pub fn compile_with_cpp(
     name: &str,
 ) -> Option<PathBuf> {
     let mut command = Command::new("c++");
+    command.args(["-Wall", "-Wextra", "-Werror"]);
     command.args(defines.iter().map(|define| format!("-D{define}")));
     // The language of each file goes by its ending, but c++ takes all for C++.
     build(command, &header(), &["-xc", source, "-xc++", cpp], folder, name)

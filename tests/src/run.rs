@@ -55,6 +55,12 @@ impl Run {
         self.result.as_ref().unwrap_or_else(|| panic!("no result of {}", self.finished))
     }
 
+    /// The result, if there is one.
+    #[must_use]
+    pub fn find_result(&self) -> Option<&Value> {
+        self.result.as_ref()
+    }
+
     /// Why the run is not VALID, a line each.
     ///
     /// # Panics
@@ -108,6 +114,12 @@ impl Run {
     pub fn text(&self, name: &str) -> String {
         let read = fs::read_to_string(self.folder.join(name));
         read.unwrap_or_else(|error| panic!("{name}: {error}: {}", self.finished))
+    }
+
+    /// The text of a file of the run folder, if it is there.
+    #[must_use]
+    pub fn find_text(&self, name: &str) -> Option<String> {
+        fs::read_to_string(self.folder.join(name)).ok()
     }
 
     /// The samples that were recorded: the instant from which the latency counts, and the latency, both in ns, as

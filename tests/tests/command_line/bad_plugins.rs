@@ -1,21 +1,9 @@
 //! Plugins that cannot be used: each with its own text and exit code 3, and never a crash.
 
-use proctor_tests::{Bench, compile, plugin};
+use proctor_tests::{Bench, compile, compile_with_cpp, plugin};
 
 const PLUGIN: i32 = 3;
 const SETTINGS: i32 = 2;
-
-/// Runs a plugin of `bad_plugin.c`, by its number there, and asserts what the error says.
-fn bad(case: u32, texts: &[&str]) {
-    let bench = Bench::new();
-    let Some(library) = compile("bad_plugin.c", &[&format!("CASE={case}")], bench.path(), "bad") else {
-        return;
-    };
-    let run = bench.run(&format!("--plugin {}", library.display()));
-    run.finished.assert_error(PLUGIN, texts);
-    assert!(run.finished.stderr.contains("libbad_sut.so") || run.finished.stderr.contains("plugin bad"));
-    assert!(!run.folder().exists(), "a run that could not begin left {}", run.folder().display());
-}
 
 #[test]
 fn a_name_that_nobody_has_is_met_with_the_near_one() {
@@ -57,72 +45,13 @@ fn a_library_that_is_cut_off() {
 
 #[test]
 fn a_library_that_is_no_plugin() {
-    bad(1, &["is a shared library, but no plugin", "proctor_plugin_entry"]);
-}
-
-#[test]
-fn a_plugin_that_refuses() {
-    bad(2, &["refuses this host: this plugin wants a full moon"]);
-}
-
-#[test]
-fn a_plugin_without_table_and_reason() {
-    bad(3, &["returned no table and gave no reason"]);
-}
-
-#[test]
-fn another_major_version() {
-    bad(4, &["follows ABI 99.", "this host speaks 1.x only"]);
-}
-
-#[test]
-fn a_table_that_is_too_short() {
-    bad(5, &["ProctorPlugin has 24 bytes"]);
-}
-
-#[test]
-fn a_required_function_that_is_null() {
-    bad(6, &["the required function", "execute is null"]);
-}
-
-#[test]
-fn a_manifest_that_is_null() {
-    bad(7, &["ProctorManifest is null"]);
-}
-
-#[test]
-fn a_plugin_without_a_name() {
-    bad(8, &["name", "empty"]);
-}
-
-#[test]
-fn a_plugin_that_runs_nothing() {
-    bad(9, &["manifest", "models"]);
-}
-
-#[test]
-fn a_text_that_is_not_utf8() {
-    bad(10, &["vendor", "UTF-8"]);
-}
-
-#[test]
-fn a_table_of_absurd_size() {
-    bad(11, &["ProctorPlugin has 1099511627776 bytes"]);
-}
-
-#[test]
-fn a_model_without_scenarios() {
-    bad(12, &["manifest", "scenario"]);
-}
-
-#[test]
-fn an_extension_that_is_promised_and_not_there() {
-    bad(13, &["the manifest promises \"proctor.issue/1\""]);
-}
-
-#[test]
-fn a_null_handle_in_spite_of_success() {
-    bad(14, &["open returned OK and a null handle"]);
+    let bench = Bench::new();
+    let other_name = ["proctor_plugin_entry=another_entry"];
+    let Some(library) = compile("null_plugin.c", &other_name, bench.path(), "other") else { return };
+    let run = bench.run(&format!("--plugin {}", library.display()));
+    let says = ["libother_sut.so is a shared library, but no plugin", "proctor_plugin_entry"];
+    run.finished.assert_error(PLUGIN, &says);
+    assert!(!run.folder().exists(), "a run that could not begin left {}", run.folder().display());
 }
 
 #[test]
@@ -147,13 +76,14 @@ fn a_model_that_the_plugin_does_not_declare() {
 #[test]
 fn a_scenario_that_the_plugin_does_not_declare() {
     let bench = Bench::new();
-    // All that is wrong with this one comes later.
-    let Some(library) = compile("bad_plugin.c", &["CASE=0"], bench.path(), "bad") else { return };
-    let run = bench.run(&format!("--plugin {} --scenario Offline", library.display()));
-    run.finished
-        .assert_error(PLUGIN, &["plugin bad does not declare", "Offline", "it declares SingleStream"]);
-    let run = bench.run(&format!("--plugin {} --scenario SingleStream", library.display()));
-    run.finished.assert_error(PLUGIN, &["plugin bad: load_model failed"]);
+    let (sources, folder) = (("wayward_plugin.c", "throw_number.cpp"), bench.path());
+    let Some(library) = compile_with_cpp(sources.0, sources.1, &[], folder, "wayward") else { return };
+    let arguments = format!("run --plugin {} --scenario Offline --output out", library.display());
+    let mut command = bench.command(&arguments);
+    // The bit of SingleStream.
+    command.env("WAYWARD", "describe scenarios=1");
+    let expected = ["plugin wayward does not declare", "Offline", "it declares SingleStream"];
+    bench.start_command(command).finish().assert_error(PLUGIN, &expected);
 }
 
 #[test]

@@ -3,8 +3,6 @@
 
 use proctor_tests::{Bench, Run};
 
-use super::at_fault::AtFault;
-
 const INTERRUPTED: i32 = 130;
 
 /// Time that the mock takes for each sample.
@@ -69,22 +67,6 @@ fn who_is_busy_for_ever_is_named_and_the_run_is_recorded() {
     ]);
     assert_eq!(run.result()["verdict"]["interrupted"], false);
     assert_eq!(run.samples().len(), 8);
-
-    let Some(at_fault) = AtFault::new() else { return };
-    let run = at_fault.run("issue always_busy", "--set issue=true");
-    run.assert_invalid(&[
-        "plugin zeros: issue failed (BUSY)",
-        "watchdog_ms = 400, while no sample completed",
-    ]);
-    assert_eq!(run.samples().len(), 10);
-}
-
-#[test]
-fn busy_after_a_completion_is_a_fault_and_the_query_is_not_issued_again() {
-    let Some(at_fault) = AtFault::new() else { return };
-    let run = at_fault.run("issue complete_and_busy", "--set issue=true");
-    run.assert_invalid(&["plugin zeros: issue failed (BUSY)", "was complete"]);
-    assert!(!run.reasons().contains("completed more than once"), "{}", run.reasons());
 }
 
 #[test]

@@ -4,102 +4,30 @@
 use std::fs;
 
 use proctor_test_needs::skip;
-use proctor_tests::{Bench, compile_with_cpp, plugin};
+use proctor_tests::{Bench, plugin};
 
-use super::at_fault::{AtFault, CALLS};
+use crate::wayward::Wayward;
 
 const PLUGIN: i32 = 3;
 const OUTPUT: i32 = 5;
 const CRASHED: i32 = 70;
 
 #[test]
-fn a_plugin_that_calls_exit_is_named_with_its_call() {
-    let Some(at_fault) = AtFault::new() else { return };
-    for (call, issue) in CALLS {
-        for way in ["exit", "quick_exit"] {
-            let run = at_fault.run(&format!("{call} {way}"), &format!("--set issue={issue}"));
-            run.finished.assert_error(CRASHED, &["called exit in ", call]);
-            assert!(run.is_whole() || run.text("error.txt").contains("called exit in "), "{}", run.finished);
-        }
-    }
-}
-
-#[test]
-fn an_exit_after_the_result_does_not_take_it_away() {
-    let Some(at_fault) = AtFault::new() else { return };
-    for call in ["stop", "release_samples", "unload_model", "close"] {
-        let run = at_fault.run(&format!("{call} exit"), "");
-        run.finished.assert_error(CRASHED, &[&format!("plugin zeros called exit in {call}")]);
-        // It is shown, and INVALID as the plugin did not come to its end.
-        assert_eq!(run.finished.stdout.matches("  verdict ").count(), 1, "{}", run.finished);
-        assert_eq!(run.result()["verdict"]["valid"], false);
-        assert!(!run.samples().is_empty());
-    }
-}
-
-#[test]
-fn an_exit_from_a_thread_of_the_plugin_is_reported_with_what_went_on() {
-    let Some(at_fault) = AtFault::new() else { return };
-    let run = at_fault.run("execute exit_thread", "--set issue=false");
-    let texts = [
-        "called exit on a thread that is in no call",
-        "meanwhile plugin zeros was at work in execute, instance 0",
-    ];
-    run.finished.assert_error(CRASHED, &texts);
-    // A constructor has no name but the file's.
-    at_fault
-        .run("constructor exit", "")
-        .finished
-        .assert_error(CRASHED, &["libzeros_sut.so called exit in loading"]);
-}
-
-#[test]
 fn what_a_plugin_does_at_the_end_of_the_process_is_not_waited_for() {
-    let Some(at_fault) = AtFault::new() else { return };
+    let Some(wayward) = Wayward::new() else { return };
     for fault in ["hang", "segv", "exit", "abort"] {
-        at_fault.run(&format!("destructor {fault}"), "").assert_valid();
-    }
-}
-
-#[test]
-fn a_constructor_that_hangs_is_ended() {
-    let Some(at_fault) = AtFault::new() else { return };
-    let run = at_fault.run("constructor hang", "");
-    run.finished.assert_error(PLUGIN, &["libzeros_sut.so hangs", "be loaded", "watchdog_ms = 400"]);
-    assert!(run.text("error.txt").contains("hangs"));
-}
-
-#[test]
-fn what_a_plugin_prints_is_not_part_of_the_answer() {
-    let Some(at_fault) = AtFault::new() else { return };
-    for (call, issue) in CALLS {
-        let run = at_fault.run(&format!("{call} print"), &format!("--set issue={issue}"));
-        run.assert_valid();
-        assert!(!run.finished.stdout.contains("says the plugin"), "{call}: {}", run.finished);
-        assert!(run.finished.stderr.contains("VALID says the plugin"), "{call}: {}", run.finished);
-    }
-}
-
-#[test]
-fn a_copy_of_the_program_is_no_second_host() {
-    let Some(at_fault) = AtFault::new() else { return };
-    for (call, issue) in CALLS {
-        let run = at_fault.run(&format!("{call} fork"), &format!("--set issue={issue}"));
-        run.assert_valid();
-        let ends = format!("has forked returned from its call in {call}");
-        assert!(run.finished.stderr.contains(&ends), "{}", run.finished);
-        assert_eq!(run.finished.stdout.matches("  verdict ").count(), 1, "{}", run.finished);
+        wayward.run(&format!("destructor {fault}"), "").assert_valid();
     }
 }
 
 #[test]
 fn a_crash_while_a_crash_is_reported_is_the_end() {
-    let Some(at_fault) = AtFault::new() else { return };
+    let Some(wayward) = Wayward::new() else { return };
     // The report waits for a reader of stderr, so that the second signal comes meanwhile.
-    let run = at_fault.run_in_shell(STUCK_STDERR, "execute twice", "--set issue=false");
+    let run = wayward.run_in_shell(STUCK_STDERR, "execute:10 signals", "--set issue=false");
     assert_eq!(run.finished.code(), CRASHED, "{}", run.finished);
     let report = run.text("crash.txt");
-    assert!(report.starts_with("plugin zeros crashed with SIG"), "{report}");
+    assert!(report.starts_with("plugin wayward crashed with SIG"), "{report}");
 }
 
 /// Starts the program with a pipe for stderr that is full, and that nobody reads.
@@ -107,65 +35,31 @@ const STUCK_STDERR: &str =
     "mkfifo stuck-$$ && exec 3<>stuck-$$ && head -c 65536 /dev/zero >&3 && exec \"$0\" \"$@\" 2>&3";
 
 #[test]
-fn a_crash_names_the_query() {
-    let Some(at_fault) = AtFault::new() else { return };
-    let run = at_fault.run("issue segv", "--set issue=true");
-    run.finished.assert_error(
-        CRASHED,
-        &["plugin zeros crashed with SIGSEGV in issue, query that starts with sample "],
-    );
-    assert!(run.text("crash.txt").contains("in issue, query"));
-}
-
-#[test]
-fn signals_that_would_end_the_program_without_a_word_are_reported() {
-    let Some(at_fault) = AtFault::new() else { return };
-    for (fault, signal) in [("alarm", "SIGALRM"), ("usr1", "SIGUSR1"), ("prof", "SIGPROF")] {
-        let run = at_fault.run(&format!("execute {fault}"), "--set issue=false");
-        run.finished
-            .assert_error(CRASHED, &[&format!("plugin zeros was ended by {signal} in execute, instance 0")]);
-        assert!(run.text("crash.txt").contains(signal));
-    }
-}
-
-#[test]
-fn a_handler_that_a_plugin_replaces_is_warned_of() {
-    let Some(at_fault) = AtFault::new() else { return };
-    for call in ["constructor", "open", "load_model", "create_instance"] {
-        let run = at_fault.run(&format!("{call} handlers"), "--set issue=false");
-        run.assert_valid();
-        let warned = "zeros has replaced the handler of SIGSEGV, SIGINT in "
-            .replace("zeros", if call == "constructor" { "libzeros_sut.so" } else { "zeros" });
-        assert!(run.finished.stderr.contains(&warned), "{}", run.finished);
-    }
-}
-
-#[test]
 fn a_core_is_left_where_the_user_wants_one() {
-    let Some(at_fault) = AtFault::new() else { return };
+    let Some(wayward) = Wayward::new() else { return };
     let pattern = fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default();
     if pattern.trim() != "core" {
         skip(format!("this machine leaves no file called core, but {}", pattern.trim()));
         return;
     }
-    let run = at_fault.run_in_shell("ulimit -c unlimited && exec \"$0\" \"$@\"", "open abort", "");
-    run.finished.assert_error(CRASHED, &["plugin zeros crashed with SIGABRT in open"]);
+    let run = wayward.run_in_shell("ulimit -c unlimited && exec \"$0\" \"$@\"", "open abort", "");
+    run.finished.assert_error(CRASHED, &["plugin wayward crashed with SIGABRT in open"]);
     let is_core = |name: String| name == "core" || name.starts_with("core.");
-    let entries = fs::read_dir(at_fault.bench.path()).unwrap();
+    let entries = fs::read_dir(wayward.bench.path()).unwrap();
     assert!(entries.flatten().any(|entry| is_core(entry.file_name().to_string_lossy().into_owned())));
 }
 
 #[test]
 fn a_report_does_not_follow_a_link_that_somebody_has_put_there() {
-    let Some(at_fault) = AtFault::new() else { return };
-    let bench = &at_fault.bench;
+    let Some(wayward) = Wayward::new() else { return };
+    let bench = &wayward.bench;
     let victim = bench.write("victim", "mine\n");
     // The shell becomes the program, which keeps its process id.
     let script = "ln -s \"$PWD/victim\" \"$PWD/proctor-crash-$$.txt\" && exec \"$0\" \"$@\"";
     for arguments in ["describe", "describe --plan digits-lstm"] {
         let mut command =
-            bench.command_in_shell(script, &format!("{arguments} {}", at_fault.library().display()));
-        command.env("TMPDIR", bench.path()).env("AT_FAULT", "describe segv");
+            bench.command_in_shell(script, &format!("{arguments} {}", wayward.library().display()));
+        command.env("TMPDIR", bench.path()).env("WAYWARD", "describe segv");
         bench.start_command(command).finish().assert_error(CRASHED, &["crashed with SIGSEGV in describe"]);
         assert_eq!(fs::read_to_string(&victim).unwrap(), "mine\n");
     }
@@ -173,70 +67,28 @@ fn a_report_does_not_follow_a_link_that_somebody_has_put_there() {
 
 #[test]
 fn a_description_of_a_plugin_that_hangs_ends() {
-    let Some(at_fault) = AtFault::new() else { return };
-    let bench = &at_fault.bench;
+    let Some(wayward) = Wayward::new() else { return };
+    let bench = &wayward.bench;
     for (fault, task) in [("constructor hang", "be loaded"), ("describe hang", "describe itself")] {
         for arguments in ["describe", "describe --plan digits-lstm"] {
-            let mut command = bench.command(&format!("{arguments} {}", at_fault.library().display()));
-            command.env("PROCTOR_WATCHDOG_MS", "300").env("AT_FAULT", fault);
+            let mut command = bench.command(&format!("{arguments} {}", wayward.library().display()));
+            command.env("PROCTOR_WATCHDOG_MS", "300").env("WAYWARD", fault);
             bench.start_command(command).finish().assert_error(PLUGIN, &["hangs", task, "watchdog_ms = 300"]);
         }
     }
-    let mut command = bench.command(&format!("describe --plan digits-lstm {}", at_fault.library().display()));
-    command.env("PROCTOR_WATCHDOG_MS", "300").env("AT_FAULT", "load_model hang");
+    let mut command = bench.command(&format!("describe --plan digits-lstm {}", wayward.library().display()));
+    command.env("PROCTOR_WATCHDOG_MS", "300").env("WAYWARD", "load_model hang");
     bench.start_command(command).finish().assert_error(PLUGIN, &["hangs", "load the model"]);
 }
 
 #[test]
 fn a_list_loads_no_plugin() {
-    let Some(at_fault) = AtFault::new() else { return };
-    let mut command = at_fault.bench.command("list plugins");
-    command.env("PROCTOR_PLUGIN_PATH", at_fault.bench.path()).env("AT_FAULT", "constructor abort");
-    let listed = at_fault.bench.start_command(command).finish();
+    let Some(wayward) = Wayward::new() else { return };
+    let mut command = wayward.bench.command("list plugins");
+    command.env("PROCTOR_PLUGIN_PATH", wayward.bench.path()).env("WAYWARD", "constructor abort");
+    let listed = wayward.bench.start_command(command).finish();
     assert_eq!(listed.code(), 0, "{listed}");
-    assert!(listed.stdout.contains("libzeros_sut.so"), "{listed}");
-}
-
-#[test]
-fn a_hang_names_its_call() {
-    let Some(at_fault) = AtFault::new() else { return };
-    for (call, task) in [
-        ("create_instance", "create an instance"),
-        ("destroy_instance", "destroy an instance"),
-        ("prepare_samples", "prepare the samples"),
-        ("unload_model", "unload the model"),
-    ] {
-        let run = at_fault.run(&format!("{call} hang"), "--set issue=false");
-        run.finished.assert_error(PLUGIN, &["hangs", &format!("it was asked to {task}")]);
-    }
-}
-
-#[test]
-fn memory_that_a_plugin_lends_and_does_not_have_is_its_own_fault() {
-    let Some(at_fault) = AtFault::new() else { return };
-    let run = at_fault.run("execute lend", "--set issue=false");
-    run.finished.assert_error(
-        CRASHED,
-        &["plugin zeros crashed with SIGSEGV in the copy of a lent output, instance 0, batch that starts with sample "],
-    );
-}
-
-#[test]
-fn an_exception_that_leaves_a_call_is_named_with_it() {
-    let bench = Bench::new();
-    let sources = ("at_fault_plugin.c", "throw_number.cpp");
-    let Some(library) = compile_with_cpp(sources.0, sources.1, &["THROWS"], bench.path(), "zeros") else {
-        return;
-    };
-    let at_fault = AtFault::with(bench, library);
-    for (call, issue) in CALLS {
-        let run = at_fault.run(&format!("{call} throw"), &format!("--set issue={issue}"));
-        run.finished.assert_error(CRASHED, &["zeros", &format!(" in {call}")]);
-        assert!(
-            run.finished.stderr.contains("let an exception escape")
-                || run.finished.stderr.contains("SIGABRT")
-        );
-    }
+    assert!(listed.stdout.contains("libwayward_sut.so"), "{listed}");
 }
 
 #[test]

@@ -1,16 +1,16 @@
-//! Plugins behind the program: in C, as a vendor builds one in Rust, with given answers, and misbehaving.
+//! Plugins behind the program: in C, as a vendor builds one in Rust, with given answers, and misbehaving in every way.
 
 #![forbid(unsafe_code)]
 
-mod at_fault;
 mod busy;
 mod c_plugin;
 mod endings;
+mod faulty;
 mod flush;
 mod loading;
-mod misbehaviour;
 mod mock_answers;
 mod stages;
 mod vendor_plugin;
 mod versions;
+mod ways;
 mod wayward;

@@ -78,7 +78,7 @@ fn checked_with(
 /// A plugin's message as text on one line's end: lossy UTF-8 without white space around it. A control character, which
 /// could forge a line of a log or of the terminal, becomes a space.
 pub(crate) fn readable(message: &[u8]) -> String {
-    String::from_utf8_lossy(message).trim().replace(|c: char| c.is_control(), " ")
+    String::from_utf8_lossy(message).replace(|c: char| c.is_control(), " ").trim().to_owned()
 }
 
 #[cfg(test)]

@@ -9,4 +9,4 @@ pub(crate) mod handlers;
 pub(crate) mod last_words;
 pub mod process;
 mod report;
-mod thread_state;
+pub(crate) mod thread_state;

@@ -3,13 +3,15 @@
 //!
 //! A vendor's library may hold the first thread that it sees to one processor, or have small numbers flushed to zero;
 //! and what the host does after it on the same thread is about other things: percentiles, the placement of instances,
-//! the files of a run. So it is put back after each call that is not timed, and the user hears of it.
+//! the files of a run. So it is put back after each call that is not timed, and after the last query, and the user
+//! hears of it.
 
 use std::{
     env, fmt, mem,
     path::PathBuf,
     ptr,
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
+    thread::{self, ThreadId},
 };
 
 use crate::call::Call;
@@ -65,7 +67,7 @@ impl ThreadState {
 
     /// Puts back what is another now, and tells the user once that the plugin changed it in this call.
     #[cold]
-    pub(super) fn put_back(self: Box<Self>, plugin: &'static str, call: Call) {
+    pub(super) fn put_back(&self, plugin: &'static str, call: Call) {
         for part in self.restore() {
             let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
             if !told.contains(&(plugin, call, part)) {
@@ -105,6 +107,33 @@ impl ThreadState {
             changed.push(Part::Folder);
         }
         changed
+    }
+}
+
+/// The state of the thread that starts the timed part. Where it issues the queries itself, a plugin may change it in
+/// [`Call::Issue`], and what follows on it are the figures of the test.
+#[derive(Default)]
+pub(crate) struct StateAtStart(Mutex<Option<(ThreadId, Box<ThreadState>)>>);
+
+impl StateAtStart {
+    /// Notes the state of the calling thread.
+    pub(crate) fn note(&self) {
+        if !cfg!(miri) {
+            *self.noted() = Some((thread::current().id(), ThreadState::read()));
+        }
+    }
+
+    /// Puts the calling thread back, if it is the one that was noted: the others end when they have issued.
+    pub(crate) fn put_back(&self, plugin: &'static str) {
+        if let Some((thread, state)) = &*self.noted()
+            && *thread == thread::current().id()
+        {
+            state.put_back(plugin, Call::Issue);
+        }
+    }
+
+    fn noted(&self) -> MutexGuard<'_, Option<(ThreadId, Box<ThreadState>)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -179,8 +208,6 @@ fn set_arithmetic(_control: u64) {}
 
 #[cfg(all(test, not(miri)))]
 mod tests {
-    use std::thread;
-
     use proctor_test_needs::skip_without_hardware;
 
     use super::*;

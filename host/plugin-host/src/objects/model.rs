@@ -23,7 +23,7 @@ use proctor_plugin_api::{
 use crate::{
     call::Call,
     error::PluginHostError,
-    guard::{activity::Activity, checked::checked},
+    guard::{activity::Activity, checked::checked, thread_state::StateAtStart},
     load::table::{Table, explain_extension},
     objects::{
         backend::{Backend, BackendInner},
@@ -77,6 +77,7 @@ pub(crate) struct ModelInner {
     precision: String,
     shapes: Shapes,
     state: AtomicU8,
+    state_at_start: StateAtStart,
     pub(crate) prepared: ArcSwapOption<Prepared>,
     /// The thread that loaded the model and is to destroy its instances.
     home: ThreadId,
@@ -119,6 +120,7 @@ impl Model {
                 precision: found.precision,
                 shapes: shapes_of(&demand.inputs).into(),
                 state: AtomicU8::new(State::Loaded as u8),
+                state_at_start: StateAtStart::default(),
                 prepared: ArcSwapOption::empty(),
                 home: std::thread::current().id(),
                 instances: Mutex::default(),
@@ -202,8 +204,15 @@ impl Model {
         let model = &*self.inner;
         model.expect(Call::Start, &[State::Prepared])?;
         model.optional(model.activity, Call::Start, model.table().raw.start)?;
+        model.state_at_start.note();
         model.set(State::Running);
         Ok(())
+    }
+
+    /// Says that this thread has issued its last query: what the plugin has changed of it since the start is put back.
+    /// [issuing thread]
+    pub fn end_issue(&self) {
+        self.inner.state_at_start.put_back(self.inner.activity.plugin());
     }
 
     /// Hands a whole query to the plugin, which completes it through the sink. [issuing thread]

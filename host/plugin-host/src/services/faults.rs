@@ -25,6 +25,14 @@ pub enum PluginFault {
         /// The structure, and why it cannot be.
         problem: String,
     },
+    /// The progress of a long call is told in a structure that cannot be read.
+    #[error("plugin {plugin}: reported progress that cannot be: {problem}")]
+    Progress {
+        /// Name of the plugin.
+        plugin: String,
+        /// The structure, and why it cannot be.
+        problem: String,
+    },
     /// Samples were answered outside of a test.
     #[error("plugin {plugin}: answered samples while no test was running")]
     NoTest {

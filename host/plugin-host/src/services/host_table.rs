@@ -212,9 +212,15 @@ unsafe extern "C" fn metric(context: *mut c_void, metric: *const ProctorMetric) 
 
 unsafe extern "C" fn progress(context: *mut c_void, progress: *const ProctorProgress) {
     let note = |host: &HostContext| {
-        note_progress();
         // SAFETY: the plugin vouches for what is at `progress`, unless that is null.
-        let Ok(raw) = (unsafe { read(progress) }) else { return };
+        let raw = match unsafe { read(progress) } {
+            Ok(raw) => raw,
+            Err(problem) => {
+                let plugin = host.plugin.to_owned();
+                return host.faults.record(|| PluginFault::Progress { plugin, problem });
+            }
+        };
+        note_progress();
         // SAFETY: the plugin vouches for the text for the duration of its call.
         let task = readable(unsafe { bytes_of(&raw.task, PROCTOR_MESSAGE_LENGTH_MAX) });
         tracing::info!(target: "plugin", plugin = host.plugin, done = raw.done, total = raw.total, "{task}");

@@ -166,6 +166,7 @@ impl SystemUnderTest for WholeQueries {
     }
 
     fn flush(&self) {
+        self.model.end_issue();
         if let Err(error) = self.flush.start() {
             self.refuse(error);
         }
