@@ -37,6 +37,7 @@ typedef struct ProctorInstance ProctorInstance;
 #define PROCTOR_EXTENSION_ISSUE "proctor.issue/1"
 #define PROCTOR_EXTENSION_VIRTUAL_TIME "proctor.virtual_time/1"
 #define PROCTOR_EXTENSION_EXPLAIN "proctor.explain/1"
+#define PROCTOR_EXTENSION_INSTANCE_THREAD "proctor.instance_thread/0"
 
 
 /*
@@ -1449,6 +1450,31 @@ typedef struct ProctorExplain {
   ProctorStatus (*explain)(ProctorModel *model, const struct ProctorTextSink *sink, struct ProctorError *error);
 } ProctorExplain;
 
+/*
+ The plugin wants to know the threads that run batches of its instances: to make a context of the device current
+ there, or to set a NUMA policy or a priority. What it changes of the thread stays as it is.
+
+ A thread begins before its first batch of an instance and ends after its last one, however many phases it sees:
+ what a thread is given it keeps. In a run that is once in the life of an instance. warm_up and destroy_instance come
+ on the main thread, which does not begin. In virtual time no thread begins.
+ */
+typedef struct ProctorInstanceThread {
+  /*
+   Size of this structure in bytes, as the plugin was compiled.
+   */
+  size_t size;
+  /*
+   The calling thread will run batches of the instance. After a failure it runs none: they fail. May come beside
+   calls for the model and for other instances. [instance thread]
+   */
+  ProctorStatus (*begin)(ProctorInstance *instance, struct ProctorError *error);
+  /*
+   The calling thread will run no more batches of the instance. Does not come after a begin that failed.
+   [instance thread]
+   */
+  ProctorStatus (*end)(ProctorInstance *instance, struct ProctorError *error);
+} ProctorInstanceThread;
+
 #endif  /* PROCTOR_PLUGIN_H */
 
 
@@ -1486,6 +1512,7 @@ PROCTOR_ASSERT(ProctorIssue, sizeof(ProctorIssue) == 24);
 PROCTOR_ASSERT(ProctorVirtualTime, sizeof(ProctorVirtualTime) == 16);
 PROCTOR_ASSERT(ProctorTextSink, sizeof(ProctorTextSink) == 24);
 PROCTOR_ASSERT(ProctorExplain, sizeof(ProctorExplain) == 16);
+PROCTOR_ASSERT(ProctorInstanceThread, sizeof(ProctorInstanceThread) == 24);
 #ifdef __cplusplus
 extern "C" {
 #endif

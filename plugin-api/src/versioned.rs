@@ -75,6 +75,7 @@ says_size! {
     ProctorVirtualTime ends with execute: Function,
     ProctorTextSink ends with write: Function,
     ProctorExplain ends with explain: Function,
+    ProctorInstanceThread ends with end: Function,
 }
 
 versioned! {

@@ -45,6 +45,8 @@ calls! {
     ExecuteVirtual "execute in virtual time" "execute a batch in virtual time",
     LendOutput "the copy of a lent output" "lend an output",
     ReleaseOutput "release of a lent output" "release an output that it lent",
+    BeginThread "instance_thread.begin" "begin the thread of an instance",
+    EndThread "instance_thread.end" "end the thread of an instance",
     Issue "issue" "take a query (issue)",
     Explain "explain" "explain the model",
     Flush "flush" "flush",

@@ -12,6 +12,9 @@ pub trait Instance: Send {
     /// Is called once, first of all, on the thread that the instance belongs to from then on. Not in virtual time.
     fn enter_thread(&mut self) {}
 
+    /// Is called once, after the last batch, on the same thread. Not in virtual time.
+    fn leave_thread(&mut self) {}
+
     /// Runs one batch to its end on the calling (instance) thread.
     ///
     /// # Errors

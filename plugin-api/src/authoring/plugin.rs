@@ -74,8 +74,8 @@ pub trait Model: Send + Sync + 'static {
     /// any thread. Only called if the manifest says [`with_issue`](Manifest::with_issue). [issuing thread]
     ///
     /// # Errors
-    /// Fails every sample of the query that was not yet completed. After [`PluginError::busy`] the query is issued again
-    /// instead, so no sample of it may have been taken.
+    /// Fails every sample of the query that was not yet completed. After [`PluginError::busy`] the query is issued
+    /// again instead, so no sample of it may have been taken.
     fn issue(&self, _query: Query<'_>) -> Result<(), PluginError> {
         Err(PluginError::unsupported("this plugin takes no whole queries"))
     }
@@ -114,6 +114,24 @@ pub trait Instance: Send + 'static {
     /// Why the instance cannot run.
     fn warm_up(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
         self.execute(batch)
+    }
+
+    /// The calling thread will run batches of this instance: the place to make a context of the device current, or to
+    /// set a NUMA policy or a priority. Once in the life of an instance in a run; not for [`warm_up`](Self::warm_up),
+    /// and not in virtual time. [instance thread]
+    ///
+    /// # Errors
+    /// Why the thread cannot: then all batches fail.
+    fn begin_thread(&mut self) -> Result<(), PluginError> {
+        Ok(())
+    }
+
+    /// The thread that has begun will run no more batches. [instance thread]
+    ///
+    /// # Errors
+    /// If something could not be ended cleanly.
+    fn end_thread(&mut self) -> Result<(), PluginError> {
+        Ok(())
     }
 
     /// As [`execute`](Instance::execute), but returns at once with the service time in ns. `busy_instances` counts

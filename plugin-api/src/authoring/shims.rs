@@ -58,6 +58,14 @@ impl<P: Plugin> Shims<P> {
         &abi::ProctorExplain { size: size_of::<abi::ProctorExplain>(), explain: Some(explain::<P>) };
 }
 
+impl<P: Plugin> Shims<P> {
+    const INSTANCE_THREAD: &'static abi::ProctorInstanceThread = &abi::ProctorInstanceThread {
+        size: size_of::<abi::ProctorInstanceThread>(),
+        begin: Some(begin_thread::<P>),
+        end: Some(end_thread::<P>),
+    };
+}
+
 type ModelOf<P> = <P as Plugin>::Model;
 type InstanceOf<P> = <ModelOf<P> as Model>::Instance;
 
@@ -218,6 +226,22 @@ unsafe extern "C" fn execute_virtual<P: Plugin>(
     })
 }
 
+unsafe extern "C" fn begin_thread<P: Plugin>(
+    instance: *mut abi::ProctorInstance,
+    error: *mut abi::ProctorError,
+) -> abi::ProctorStatus {
+    // SAFETY: the host passes an instance that lives and that no other call uses.
+    guard(error, || unsafe { get_mut::<InstanceOf<P>>(instance)?.begin_thread() })
+}
+
+unsafe extern "C" fn end_thread<P: Plugin>(
+    instance: *mut abi::ProctorInstance,
+    error: *mut abi::ProctorError,
+) -> abi::ProctorStatus {
+    // SAFETY: the host passes an instance that lives and that no other call uses.
+    guard(error, || unsafe { get_mut::<InstanceOf<P>>(instance)?.end_thread() })
+}
+
 unsafe extern "C" fn explain<P: Plugin>(
     model: *mut abi::ProctorModel,
     sink: *const abi::ProctorTextSink,
@@ -274,6 +298,7 @@ unsafe extern "C" fn extension<P: Plugin>(id: abi::ProctorString) -> *const c_vo
                 Some(ptr::from_ref(Shims::<P>::VIRTUAL_TIME).cast())
             }
             abi::PROCTOR_EXTENSION_EXPLAIN => Some(ptr::from_ref(Shims::<P>::EXPLAIN).cast()),
+            abi::PROCTOR_EXTENSION_INSTANCE_THREAD => Some(ptr::from_ref(Shims::<P>::INSTANCE_THREAD).cast()),
             _ => None,
         }
     };

@@ -14,16 +14,18 @@ fn generated() -> String {
     let ids = format!(
         "\n/* Ids of the optional features of a plugin, for ProctorPlugin.extension. */\n\
          #define PROCTOR_EXTENSION_ISSUE {:?}\n#define PROCTOR_EXTENSION_VIRTUAL_TIME {:?}\n\
-         #define PROCTOR_EXTENSION_EXPLAIN {:?}\n",
+         #define PROCTOR_EXTENSION_EXPLAIN {:?}\n\
+         #define PROCTOR_EXTENSION_INSTANCE_THREAD {:?}\n",
         abi::PROCTOR_EXTENSION_ISSUE,
         abi::PROCTOR_EXTENSION_VIRTUAL_TIME,
-        abi::PROCTOR_EXTENSION_EXPLAIN
+        abi::PROCTOR_EXTENSION_EXPLAIN,
+        abi::PROCTOR_EXTENSION_INSTANCE_THREAD
     );
     config.after_includes.get_or_insert_default().push_str(&ids);
     let trailer = config.trailer.take().unwrap_or_default();
     config.trailer = Some(assertions() + &trailer);
     let mut builder = cbindgen::Builder::new().with_config(config);
-    for file in ["basic", "manifest", "model", "batch", "host", "plugin", "extensions"] {
+    for file in ["basic", "manifest", "model", "batch", "host", "plugin", "extensions", "instance"] {
         builder = builder.with_src(crate_folder.join(format!("src/abi/{file}.rs")));
     }
     let mut text = Vec::new();

@@ -60,6 +60,7 @@ layouts! {
     ProctorVirtualTime { size, execute };
     ProctorTextSink { size, context, write };
     ProctorExplain { size, explain };
+    ProctorInstanceThread { size, begin, end };
 }
 
 /// Fails if a structure of the header is not in the list above.

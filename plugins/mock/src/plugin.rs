@@ -24,6 +24,7 @@ pub struct Mock {
     answers: AnswerSettings,
     issue: IssueSettings,
     tells_stages: bool,
+    knows_threads: bool,
 }
 
 impl Plugin for Mock {
@@ -45,13 +46,14 @@ impl Plugin for Mock {
             .with_virtual_time();
         // Each part declares its own options. The host checks type and range of what the user gives.
         let seed = OptionSpec::integer("seed", 0, 0..=i64::MAX, "Seed of all that is random.");
-        let stages = OptionSpec::boolean(
-            "stages",
-            false,
-            "Tell when each batch or issued sample was computed, as a stage.",
-        );
-        let parts =
-            [vec![seed, stages], Service::options(), AnswerSettings::options(), IssueSettings::options()];
+        let stages = "Tell when each batch or issued sample was computed, as a stage.";
+        let hooks = "Count the threads of instances in metrics, and refuse batches on any other.";
+        let own = vec![
+            seed,
+            OptionSpec::boolean("stages", false, stages),
+            OptionSpec::boolean("hooks", false, hooks),
+        ];
+        let parts = [own, Service::options(), AnswerSettings::options(), IssueSettings::options()];
         parts.into_iter().flatten().fold(manifest, Manifest::option)
     }
 
@@ -67,7 +69,8 @@ impl Plugin for Mock {
                  set threads to 1 or more, or service to null and per_sample_us to 0",
             ));
         }
-        Ok(Self { host, service, answers, issue, tells_stages: options.boolean("stages") })
+        let (tells_stages, knows_threads) = (options.boolean("stages"), options.boolean("hooks"));
+        Ok(Self { host, service, answers, issue, tells_stages, knows_threads })
     }
 
     fn load_model(&self, request: &ModelRequest) -> Result<MockModel, PluginError> {
@@ -76,7 +79,8 @@ impl Plugin for Mock {
         tracing::info!(model = request.model, service = %self.service, answers = %self.answers, "model loaded");
         // How it will be used, for a plugin that chooses batch sizes or streams by it.
         tracing::info!(intent = ?request.intent, placements = ?request.placements, "model requested");
-        let shared = Shared::new(self.host, self.service.clone(), answers, self.tells_stages);
+        let mut shared = Shared::new(self.host, self.service.clone(), answers);
+        (shared.tells_stages, shared.knows_threads) = (self.tells_stages, self.knows_threads);
         Ok(MockModel::new(shared, self.issue))
     }
 }

@@ -14,13 +14,38 @@ pub(crate) struct Shared {
     pub(crate) answers: Answers,
     /// Whether it tells the stages of its work.
     pub(crate) tells_stages: bool,
+    /// Whether it counts the threads of its instances, and holds them to these.
+    pub(crate) knows_threads: bool,
+    threads_begun: AtomicU32,
+    threads_ended: AtomicU32,
     /// Instances and threads that are serving right now. Only counted, so no order with other memory is needed.
     busy: AtomicU32,
 }
 
 impl Shared {
-    pub(crate) fn new(host: Host, service: Service, answers: Answers, tells_stages: bool) -> Self {
-        Self { host, service, answers, tells_stages, busy: AtomicU32::new(0) }
+    pub(crate) fn new(host: Host, service: Service, answers: Answers) -> Self {
+        Self {
+            host,
+            service,
+            answers,
+            tells_stages: false,
+            knows_threads: false,
+            threads_begun: AtomicU32::new(0),
+            threads_ended: AtomicU32::new(0),
+            busy: AtomicU32::new(0),
+        }
+    }
+
+    /// Counts a thread that begins, in a metric.
+    pub(crate) fn begin_thread(&self) {
+        let count = self.threads_begun.fetch_add(1, Ordering::Relaxed) + 1;
+        self.host.metric("threads_begun", "", count.into());
+    }
+
+    /// Counts a thread that ends, in a metric.
+    pub(crate) fn end_thread(&self) {
+        let count = self.threads_ended.fetch_add(1, Ordering::Relaxed) + 1;
+        self.host.metric("threads_ended", "", count.into());
     }
 
     /// Counts the caller as busy until the guard is dropped.

@@ -33,8 +33,19 @@ pub(crate) fn batches(
     batches
 }
 
-/// Runs the batches to the first that fails.
+/// Runs the batches to the first that fails, on a thread that begins and ends for it.
 pub(crate) fn execute(
+    instance: &mut Instance,
+    batches: &[Vec<QuerySample>],
+    outputs: &[TensorSpec],
+) -> Result<Ran, String> {
+    instance.begin_thread();
+    let ran = execute_each(instance, batches, outputs);
+    instance.end_thread();
+    ran
+}
+
+fn execute_each(
     instance: &mut Instance,
     batches: &[Vec<QuerySample>],
     outputs: &[TensorSpec],

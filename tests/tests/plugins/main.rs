@@ -7,6 +7,7 @@ mod c_plugin;
 mod endings;
 mod faulty;
 mod flush;
+mod instance_threads;
 mod loading;
 mod mock_answers;
 mod stages;

@@ -135,6 +135,7 @@ impl Served<'_> {
         let mut instance = self.bed.model().create_instance(0)?;
         let (call_ms, answers) = self.bed.with_started(&indices, || {
             let mut call_ms = f64::INFINITY;
+            instance.begin_thread();
             for _ in 0..2 {
                 let start = Instant::now();
                 instance.execute(&batch)?;
@@ -143,7 +144,9 @@ impl Served<'_> {
                     break;
                 }
             }
-            Ok((call_ms, answers(&mut instance, &batch)))
+            let answers = answers(&mut instance, &batch);
+            instance.end_thread();
+            Ok((call_ms, answers))
         })?;
         drop(instance);
         if answers.len() < batch.len() {

@@ -20,7 +20,12 @@ use crate::call::Call;
 /// under Miri, which has no such state.
 pub(super) const fn is_guarded(call: Call) -> bool {
     let is_timed = matches!(call, Call::Issue | Call::Execute | Call::ExecuteVirtual);
-    !is_timed && !matches!(call, Call::LendOutput | Call::ReleaseOutput | Call::Flush) && !cfg!(miri)
+    // The thread of an instance is the plugin's to set.
+    let is_hook = matches!(call, Call::BeginThread | Call::EndThread);
+    !is_timed
+        && !is_hook
+        && !matches!(call, Call::LendOutput | Call::ReleaseOutput | Call::Flush)
+        && !cfg!(miri)
 }
 
 /// A part of the state.

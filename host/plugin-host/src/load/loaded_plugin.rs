@@ -31,7 +31,7 @@ use crate::{
         elf::missing_end,
         layout::check_layout,
         manifest::read_manifest,
-        table::{Table, check_functions, issue_extension, virtual_extension},
+        table::{Table, check_functions, issue_extension, thread_extension, virtual_extension},
     },
     search_path::{PluginLocation, unreadable},
 };
@@ -207,6 +207,7 @@ impl LoadedPlugin {
                 .virtual_time
                 .then(|| virtual_extension(&raw, reader, activity))
                 .transpose()?,
+            thread: thread_extension(&raw, reader, activity)?,
             raw,
         };
         let identity = PluginIdentity {

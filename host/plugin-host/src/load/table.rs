@@ -3,8 +3,9 @@
 use std::ffi::c_void;
 
 use proctor_plugin_api::abi::{
-    self, ProctorBatch, ProctorError, ProctorExplain, ProctorInstance, ProctorIssue, ProctorModel,
-    ProctorPlugin, ProctorQuery, ProctorStatus, ProctorString, ProctorTextSink, ProctorVirtualTime,
+    self, ProctorBatch, ProctorError, ProctorExplain, ProctorInstance, ProctorInstanceThread, ProctorIssue,
+    ProctorModel, ProctorPlugin, ProctorQuery, ProctorStatus, ProctorString, ProctorTextSink,
+    ProctorVirtualTime,
 };
 
 use crate::{call::Call, error::PluginHostError, foreign::Reader, guard::activity::Activity};
@@ -22,6 +23,15 @@ type VirtualFunction = unsafe extern "C" fn(
 pub(crate) type ExplainFunction =
     unsafe extern "C" fn(*mut ProctorModel, *const ProctorTextSink, *mut ProctorError) -> ProctorStatus;
 
+pub(crate) type HookFunction = unsafe extern "C" fn(*mut ProctorInstance, *mut ProctorError) -> ProctorStatus;
+
+/// The functions by which an instance gets to know its thread.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ThreadHooks {
+    pub(crate) begin: HookFunction,
+    pub(crate) end: HookFunction,
+}
+
 /// The functions of a plugin, checked: those that are required are there.
 #[derive(Debug)]
 pub(crate) struct Table {
@@ -30,6 +40,7 @@ pub(crate) struct Table {
     /// The warm-up of a plugin that is given whole queries.
     pub(crate) warm_up_query: Option<IssueFunction>,
     pub(crate) execute_virtual: Option<VirtualFunction>,
+    pub(crate) thread: Option<ThreadHooks>,
 }
 
 /// A required function of a [`Table`].
@@ -95,6 +106,25 @@ pub(crate) fn explain_extension(
     // SAFETY: the id names this structure, and the plugin vouches for what it returns under the id.
     let extension = unsafe { reader.structure(pointer.cast::<ProctorExplain>()) }?;
     extension.explain.ok_or_else(|| null_function(reader, "ProctorExplain.explain")).map(Some)
+}
+
+/// The functions for the threads of instances; none if the plugin does not have that extension.
+pub(super) fn thread_extension(
+    table: &ProctorPlugin,
+    reader: Reader<'_>,
+    activity: &'static Activity,
+) -> Result<Option<ThreadHooks>, PluginHostError> {
+    // No manifest promises it, so that it is missing is no error.
+    let Ok(pointer) = extension(table, reader, activity, abi::PROCTOR_EXTENSION_INSTANCE_THREAD) else {
+        return Ok(None);
+    };
+    // SAFETY: the id names this structure, and the plugin vouches for what it returns under the id.
+    let extension = unsafe { reader.structure(pointer.cast::<ProctorInstanceThread>()) }?;
+    let missing = |function| null_function(reader, function);
+    Ok(Some(ThreadHooks {
+        begin: extension.begin.ok_or_else(|| missing("ProctorInstanceThread.begin"))?,
+        end: extension.end.ok_or_else(|| missing("ProctorInstanceThread.end"))?,
+    }))
 }
 
 fn null_function(reader: Reader<'_>, function: &str) -> PluginHostError {

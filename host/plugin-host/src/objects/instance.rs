@@ -15,6 +15,7 @@ use crate::{
     call::Call,
     error::{PluginHostError, known_status},
     guard::{activity::Activity, checked::checked, handlers::watched},
+    load::table::HookFunction,
     objects::{
         handle::{Handle, NO_TEXT},
         model::{Model, ModelInner, State},
@@ -34,6 +35,7 @@ pub struct Instance {
     /// Only taken by `drop`.
     handle: Option<Handle<ProctorInstance>>,
     activity: &'static Activity,
+    thread: Thread,
     scratch: Scratch,
     buffer: OutputBuffer,
     /// The batch that was executed last and not yet completed.
@@ -48,6 +50,16 @@ pub struct Instance {
     tells_stages: bool,
     /// When it was made: its first batch with stages cannot have begun before.
     made_ns: u64,
+}
+
+/// State of the thread that runs the batches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Thread {
+    /// The plugin was not told of one.
+    Untold,
+    Begun,
+    /// The plugin cannot use it.
+    Failed,
 }
 
 /// The arrays of the batch that the plugin sees. Filled anew for each call.
@@ -113,6 +125,7 @@ impl Instance {
             index,
             handle: Some(handle),
             activity,
+            thread: Thread::Untold,
             scratch: Scratch {
                 samples: Vec::with_capacity(batch_size_max),
                 outputs: Vec::with_capacity(batch_size_max * demand.outputs.len()),
@@ -150,6 +163,36 @@ impl Instance {
         result
     }
 
+    /// Tells the plugin that the calling thread will run batches of this instance, if it wants to know. A failure is a
+    /// fault of the backend, and then no batch runs. [instance thread]
+    pub fn begin_thread(&mut self) {
+        let Some(hooks) = self.model.table().thread else { return };
+        let has_begun = self.hook(Call::BeginThread, hooks.begin);
+        self.thread = if has_begun { Thread::Begun } else { Thread::Failed };
+    }
+
+    /// Tells the plugin that the calling thread, if it has begun, will run no more batches. A failure is a fault of the
+    /// backend. [instance thread]
+    pub fn end_thread(&mut self) {
+        let ended = mem::replace(&mut self.thread, Thread::Untold);
+        if let (Thread::Begun, Some(hooks)) = (ended, self.model.table().thread) {
+            self.hook(Call::EndThread, hooks.end);
+        }
+    }
+
+    /// Calls a hook, and returns whether it says OK.
+    fn hook(&mut self, call: Call, hook: HookFunction) -> bool {
+        let instance = self.handle.as_ref().map_or(ptr::null_mut(), Handle::get);
+        let told = checked(self.activity, call, |error| {
+            // SAFETY: the function is that of a checked extension; the instance is live, and no other call for it is
+            // made meanwhile, as `&mut self` says.
+            unsafe { hook(instance, error) }
+        });
+        let is_ok = told.is_ok();
+        self.model.backend.host.faults.record_failure(told);
+        is_ok
+    }
+
     /// Runs a batch to its end. Does not allocate. [instance thread]
     ///
     /// An output of wrong size fails its sample alone, and is a fault of the backend.
@@ -159,6 +202,10 @@ impl Instance {
     /// sample of the batch has failed.
     pub fn execute(&mut self, batch: &[QuerySample]) -> Result<(), PluginHostError> {
         self.model.expect(Call::Execute, &[State::Running])?;
+        if self.thread == Thread::Failed {
+            let (object, state) = ("instance", "its thread did not begin");
+            return Err(self.model.backend.wrong_state(Call::Execute, object, state));
+        }
         let execute = required!(self.model.table(), execute);
         // SAFETY: the function is that of a checked table; `run` hands in a live instance and batch.
         self.run(Call::Execute, batch, |instance, batch, error| unsafe { execute(instance, batch, error) })

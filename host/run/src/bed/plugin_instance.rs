@@ -68,6 +68,11 @@ impl StageLog {
 impl Instance for PluginInstance {
     fn enter_thread(&mut self) {
         placement::hold(&self.cpus);
+        self.instance.begin_thread();
+    }
+
+    fn leave_thread(&mut self) {
+        self.instance.end_thread();
     }
 
     fn execute(&mut self, batch: &[QuerySample]) -> Result<(), BatchError> {

@@ -76,6 +76,7 @@ pub(super) fn run(shared: &Shared, index: usize, mut instance: Box<dyn Instance>
         done = Some(shared.run_batch(index, &mut *instance, &batch, formed));
     }
     let closed = guard(|| {
+        instance.leave_thread();
         drop(instance);
         Ok(())
     });
