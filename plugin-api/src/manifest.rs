@@ -22,6 +22,8 @@ pub struct Manifest {
     pub description: String,
     /// Takes whole queries, too ([`Model::issue`](crate::Model::issue)).
     pub issue: bool,
+    /// Takes several whole queries at the same time, each from a thread of its own.
+    pub concurrent_issue: bool,
     /// Runs in virtual time, too ([`Instance::execute_virtual`](crate::Instance::execute_virtual)).
     pub virtual_time: bool,
     /// Models that it can run; at least one row.
@@ -63,6 +65,7 @@ impl Manifest {
             license: "proprietary".into(),
             description: description.into(),
             issue: false,
+            concurrent_issue: false,
             virtual_time: false,
             models: Vec::new(),
             options: Vec::new(),
@@ -96,6 +99,13 @@ impl Manifest {
     pub fn with_issue(mut self) -> Self {
         self.issue = true;
         self
+    }
+
+    /// Says that [`Model::issue`](crate::Model::issue) is there, and that several threads may be in it at once.
+    #[must_use]
+    pub fn with_concurrent_issue(mut self) -> Self {
+        self.concurrent_issue = true;
+        self.with_issue()
     }
 
     /// Says that [`Instance::execute_virtual`](crate::Instance::execute_virtual) is there.

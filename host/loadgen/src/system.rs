@@ -1,6 +1,6 @@
 //! The two sides that the load generator drives: the system under test, and the library that its samples come from.
 
-use proctor_vocabulary::{QuerySample, SampleIndex};
+use proctor_vocabulary::{QueryPart, QuerySample, SampleIndex};
 
 /// Everything behind the issue call: scheduler, plugin and device.
 ///
@@ -16,6 +16,12 @@ pub trait SystemUnderTest: Sync {
     /// delays the next issue. [issuing threads: with `server_num_issue_query_threads` above 1 several at once, each
     /// with queries of its own; the one that runs the test is among them]
     fn issue(&self, samples: &[QuerySample]);
+
+    /// As [`issue`](Self::issue), which systems have that do not care who issues. The load generator calls this.
+    #[inline]
+    fn issue_part(&self, part: QueryPart<'_>) {
+        self.issue(part.samples);
+    }
 
     /// Announces that no further sample comes in this phase, so that nothing is held back to fill a batch.
     /// [the thread that runs the test, once a phase, right after the last issue of all threads]

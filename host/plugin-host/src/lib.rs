@@ -78,6 +78,7 @@ pub use objects::{
     backend::Backend,
     demand::{FileOffer, ModelDemand, choose_precision, is_declared},
     instance::Instance,
+    issuer::Issuer,
     model::Model,
     samples::SampleBuffers,
 };

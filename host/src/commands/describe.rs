@@ -75,6 +75,7 @@ fn description(manifest: &Manifest, identity: &PluginIdentity) -> String {
         pair("sha256", identity.sha256.clone().unwrap_or_else(|| "-".to_owned())),
         pair("ABI version", format!("{}.{}", identity.abi_major, identity.abi_minor)),
         pair("whole queries", yes_no(manifest.issue)),
+        pair("concurrent issue", yes_no(manifest.concurrent_issue)),
         pair("virtual time", yes_no(manifest.virtual_time)),
     ];
     let models: Vec<_> =

@@ -91,9 +91,9 @@ pub struct ProctorVersionRange {
 ///
 /// Threads. [main thread] is the thread that called open. [instance thread] is one thread for each instance, the same
 /// for all its calls to execute. [issuing thread] is a thread that issues queries; it may be the main thread.
-/// There may be several, which take turns: a plugin is asked for one thing at a time.
-/// Two calls for one object never run at the same time, except execute of different instances and the issue
-/// extension beside the completions that it causes.
+/// There may be several, which take turns unless the plugin has PROCTOR_CAPABILITY_CONCURRENT_ISSUE.
+/// Two calls for one object never run at the same time, except execute of different instances, the issue extension
+/// beside the completions that it causes, and with that capability calls of the issue extension.
 ///
 /// No function may let an exception or a panic out. Each function may write a message to `error`, which is never null.
 /// Every function is required unless it says "optional". Calls that end something (release_samples, stop,

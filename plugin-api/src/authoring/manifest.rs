@@ -26,6 +26,9 @@ fn raw_manifest(manifest: Manifest) -> abi::ProctorManifest {
     if manifest.issue {
         capabilities |= abi::PROCTOR_CAPABILITY_ISSUE;
     }
+    if manifest.concurrent_issue {
+        capabilities |= abi::PROCTOR_CAPABILITY_CONCURRENT_ISSUE;
+    }
     if manifest.virtual_time {
         capabilities |= abi::PROCTOR_CAPABILITY_VIRTUAL_TIME;
     }

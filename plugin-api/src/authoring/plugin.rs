@@ -71,7 +71,8 @@ pub trait Model: Send + Sync + 'static {
     }
 
     /// Takes a whole query and returns at once; each sample is completed by [`Host::complete`], in any order, from
-    /// any thread. Only called if the manifest says [`with_issue`](Manifest::with_issue). [issuing thread]
+    /// any thread. Only called if the manifest says [`with_issue`](Manifest::with_issue). [issuing thread; several at
+    /// the same time if it says [`with_concurrent_issue`](Manifest::with_concurrent_issue)]
     ///
     /// # Errors
     /// Fails every sample of the query that was not yet completed. After [`PluginError::busy`] the query is issued

@@ -26,6 +26,15 @@ pub struct QuerySample {
     pub index: SampleIndex,
 }
 
+/// Samples that an issuing thread hands over in one call.
+#[derive(Debug, Clone, Copy)]
+pub struct QueryPart<'a> {
+    /// The samples of a query, or of several overdue ones merged.
+    pub samples: &'a [QuerySample],
+    /// Number of the issuing thread, from 0.
+    pub issuer: usize,
+}
+
 /// How one sample ended, as a plugin reports it: 0 is success, anything else a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct SampleStatus(pub i32);

@@ -14,7 +14,7 @@ mod scenario;
 mod tensor;
 
 pub use completion::{
-    CompletionSink, QuerySample, QuerySampleResponse, ResponseId, SampleIndex, SampleStatus,
+    CompletionSink, QueryPart, QuerySample, QuerySampleResponse, ResponseId, SampleIndex, SampleStatus,
 };
 pub use intent::Intent;
 pub use nearest::{did_you_mean, nearest};

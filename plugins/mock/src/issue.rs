@@ -92,7 +92,7 @@ impl IssueSettings {
 /// The way of a query through a model.
 #[derive(Debug)]
 pub(crate) enum IssuePath {
-    /// Completes inside `issue`. The lock is never contended: only the issuing thread comes here.
+    /// Completes inside `issue`. Several issuing threads take turns at the room for outputs.
     Inside(Mutex<Server>),
     /// Completes on threads, which run from start to stop.
     Threads { shared: Arc<Shared>, settings: IssueSettings, pool: Mutex<Option<Pool>> },

@@ -41,8 +41,9 @@ impl Plugin for Mock {
             .vendor("Proctor", env!("CARGO_PKG_LICENSE"))
             // Any model with any files or none. A real plugin has a row for each that it knows.
             .model(ModelSupport { dynamic_shapes: true, ..ModelSupport::new("*", "*") })
-            // Only with these two does the host call `Model::issue` and `Instance::execute_virtual`.
-            .with_issue()
+            // Only with these two does the host call `Model::issue`, on several threads at the same time if it has
+            // several, and `Instance::execute_virtual`.
+            .with_concurrent_issue()
             .with_virtual_time();
         // Each part declares its own options. The host checks type and range of what the user gives.
         let seed = OptionSpec::integer("seed", 0, 0..=i64::MAX, "Seed of all that is random.");

@@ -23,7 +23,7 @@ impl Plugin for Null {
         Manifest::new("null", env!("CARGO_PKG_VERSION"), description)
             .vendor("Proctor", env!("CARGO_PKG_LICENSE"))
             .model(ModelSupport { dynamic_shapes: true, ..ModelSupport::new("*", "none") })
-            .with_issue()
+            .with_concurrent_issue()
             .option(OptionSpec::choice(
                 "complete",
                 &["inline", "thread"],

@@ -4,6 +4,7 @@
 
 mod busy;
 mod c_plugin;
+mod concurrent;
 mod endings;
 mod faulty;
 mod flush;

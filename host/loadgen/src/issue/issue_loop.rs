@@ -12,7 +12,7 @@
 
 use std::ops::ControlFlow;
 
-use proctor_vocabulary::{QuerySample, Scenario};
+use proctor_vocabulary::{QueryPart, QuerySample, Scenario};
 
 use crate::{
     issue::{
@@ -205,7 +205,7 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
         {
             self.merge_overdue(issued.issued_ns);
         }
-        self.sut.issue(&self.samples);
+        self.sut.issue_part(QueryPart { samples: &self.samples, issuer: self.share.index as usize });
         if self.trace.wants(self.query_count, issued.issued_ns - issued.scheduled_ns) {
             self.trace_call(issued);
         }

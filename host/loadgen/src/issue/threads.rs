@@ -25,7 +25,7 @@ use crate::{
     },
     plan::{accuracy_sampling::AccuracySampler, query_generator::QueryGenerator},
     record::share::Share,
-    time::{clock::Clock, timer_slack::ExactTimers, wake::Wake},
+    time::{clock::Clock, sync::set_thread_number, timer_slack::ExactTimers, wake::Wake},
 };
 
 /// Time before the start at which several issuers learn of it, so that all of them are awake by then.
@@ -87,6 +87,7 @@ fn side_by_side<C: Clock>(context: &IssueContext<'_, C>) -> Result<Vec<Issued>, 
             starts.push(tell_start);
             let tell_ready = tell_ready.clone();
             let run = move || {
+                set_thread_number(share.index);
                 let issue_loop = PreparedLoop::new(context, share);
                 // The receiver has gone if another thread could not be started.
                 let _ = tell_ready.send(());
@@ -115,6 +116,7 @@ fn side_by_side<C: Clock>(context: &IssueContext<'_, C>) -> Result<Vec<Issued>, 
         let first = {
             let _on_panic = StopOnPanic(wake);
             let _enlisted = wake.enlist();
+            set_thread_number(0);
             first.run(start_ns)
         };
         let others =

@@ -50,7 +50,9 @@ pub(crate) struct Phase {
     pub responses: ResponseStore,
     /// In a token run, what is recorded of the tokens of each sample.
     pub tokens: Option<TokenRecorder>,
+    /// At the positions that [`Share::position`] says.
     slots: Segments<Pair>,
+    issuer_count: u64,
     /// Written with each sample, while completions read the rest.
     issued: IssuedCounts,
     /// The count of the test's [`Wake`] when the phase began.
@@ -77,6 +79,7 @@ impl Phase {
             responses: ResponseStore::new(start.mode, start.arena_bytes),
             tokens,
             slots: Segments::new(),
+            issuer_count: start.issuer_count,
             issued: IssuedCounts::new(start.issuer_count),
             first_signal,
             start_ns: AtomicU64::new(NOT_STARTED),
@@ -135,13 +138,19 @@ impl Phase {
 
     /// The sample's slot, if its segment exists. [any thread, wait-free]
     pub(crate) fn slot(&self, sequence: u64) -> Option<Slot<'_>> {
-        self.slots.get(sequence).map(Slot::from)
+        self.slots.get(self.position(sequence)).map(Slot::from)
     }
 
-    /// The slots around this sample, and whose they are, if they exist. [any thread, wait-free]
+    /// Position of the sample's slot, which is its sequence number where one thread issues.
     #[inline]
-    pub(crate) fn slots_around(&self, sequence: u64) -> Option<(Range<u64>, &[Pair])> {
-        self.slots.segment(sequence)
+    pub(crate) fn position(&self, sequence: u64) -> u64 {
+        Share::position(self.issuer_count, sequence)
+    }
+
+    /// The slots around this position, and where they are, if they exist. [any thread, wait-free]
+    #[inline]
+    pub(crate) fn slots_around(&self, position: u64) -> Option<(Range<u64>, &[Pair])> {
+        self.slots.segment(position)
     }
 
     /// The sample with this sequence number, if it is issued. [any thread]
@@ -168,6 +177,9 @@ impl Phase {
     /// Calls `take` with each sample issued so far, in issue order; faster than [`samples`](Self::samples) over many.
     /// [any thread]
     pub(crate) fn for_each_sample(&self, mut take: impl FnMut(SampleRecord)) {
+        if self.issuer_count > 1 {
+            return self.samples(0).for_each(take);
+        }
         let (mut next, end) = (0, self.issued_end());
         while next < end {
             let Some((range, pairs)) = self.slots_around(next) else {
@@ -247,7 +259,7 @@ impl Issuer<'_> {
     /// Gets the memory for one of its samples, so that its issue does not have to. [its thread, before the issue]
     #[inline]
     pub(crate) fn make_ready(&self, sequence: u64) {
-        self.phase.slots.make_ready(sequence, self.share.issuer_count);
+        self.phase.slots.make_ready(self.phase.position(sequence), 1);
         if let Some(tokens) = &self.phase.tokens {
             tokens.make_ready(sequence, self.share.issuer_count);
         }
@@ -261,7 +273,8 @@ impl Issuer<'_> {
             tokens.reserve(sequence);
         }
         // The sample's slot comes last: who finds the sample issued finds its place for tokens, too.
-        Slot::from(self.phase.slots.get_or_zero(sequence)).issue(scheduled_ns, logged);
+        let position = self.share.position_of(self.issued_count);
+        Slot::from(self.phase.slots.get_or_zero(position)).issue(scheduled_ns, logged);
         self.issued_count += 1;
         self.written_count.store(self.issued_count, Release);
         sequence

@@ -157,8 +157,8 @@ struct Place<'a> {
     at_ns: u64,
     /// Before that nothing is issued, even what has a slot already: the samples of Offline.
     is_started: bool,
-    /// The samples whose slots are at hand.
-    samples: Range<u64>,
+    /// Positions of the slots that are at hand.
+    positions: Range<u64>,
     slots: &'a [Pair],
 }
 
@@ -167,19 +167,20 @@ impl<'a> Place<'a> {
     fn new(generation: u64, phase: &'a Phase, now_ns: u64) -> Self {
         let elapsed_ns = phase.elapsed_ns(now_ns);
         let (at_ns, is_started) = (elapsed_ns.unwrap_or(0), elapsed_ns.is_some());
-        Self { generation, phase, at_ns, is_started, samples: 0..0, slots: &[] }
+        Self { generation, phase, at_ns, is_started, positions: 0..0, slots: &[] }
     }
 
     #[inline]
     fn slot(&mut self, sequence: u64) -> Option<Slot<'a>> {
-        if !self.samples.contains(&sequence) {
+        let position = self.phase.position(sequence);
+        if !self.positions.contains(&position) {
             if !self.is_started {
                 return None;
             }
-            (self.samples, self.slots) = self.phase.slots_around(sequence)?;
+            (self.positions, self.slots) = self.phase.slots_around(position)?;
         }
-        let position = usize::try_from(sequence - self.samples.start).ok()?;
-        self.slots.get(position).map(Slot::from)
+        let index = usize::try_from(position - self.positions.start).ok()?;
+        self.slots.get(index).map(Slot::from)
     }
 }
 

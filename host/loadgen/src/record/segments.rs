@@ -11,7 +11,7 @@ const FIRST_SEGMENT_LEN: u64 = 1024;
 /// Enough doubling segments for 48-bit indices.
 const SEGMENT_COUNT: usize = 39;
 /// As many pairs as a page of memory holds. A segment does not start at one, so they lie on up to two pages.
-const PAIRS_PER_PAGE: u64 = 256;
+pub(crate) const PAIRS_PER_PAGE: u64 = 256;
 
 /// Two words of a sample: 16 bytes.
 pub(crate) type Pair = [AtomicU64; 2];

@@ -12,7 +12,10 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::time::sync::{Apart, AtomicU64};
+use crate::{
+    record::segments::PAIRS_PER_PAGE,
+    time::sync::{Apart, AtomicU64},
+};
 
 /// One issuer's part of the work that all of them share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +33,24 @@ impl Share {
     /// The shares of `issuer_count` issuers.
     pub(crate) fn all(issuer_count: u64) -> impl Iterator<Item = Self> {
         (0..issuer_count).map(move |index| Self { index, issuer_count })
+    }
+
+    /// Position at which the samples of several issuers keep something for this one, their number `sequence`: a page
+    /// for each issuer in turn, so that no two of them write to one cache line.
+    #[inline]
+    pub(crate) fn position(issuer_count: u64, sequence: u64) -> u64 {
+        if issuer_count == 1 {
+            return sequence;
+        }
+        let (count, issuer) = (sequence / issuer_count, sequence % issuer_count);
+        Self { index: issuer, issuer_count }.position_of(count)
+    }
+
+    /// The position of its own sample number `count`, from 0.
+    #[inline]
+    pub(crate) fn position_of(self, count: u64) -> u64 {
+        let (page, within) = (count / PAIRS_PER_PAGE, count % PAIRS_PER_PAGE);
+        (page * self.issuer_count + self.index) * PAIRS_PER_PAGE + within
     }
 
     /// Its part of a limit on all of them together; the first issuers get one more if it does not divide evenly.
@@ -112,6 +133,25 @@ mod tests {
         ] {
             let counts = counts(issued);
             assert_eq!((counts.total(), counts.end()), (total, end), "{issued:?}");
+        }
+    }
+
+    #[test]
+    fn issuers_keep_their_samples_apart() {
+        for issuer_count in [1, 2, 3, 64] {
+            let end = 4 * issuer_count * PAIRS_PER_PAGE;
+            let positions: Vec<_> =
+                (0..end).map(|sequence| Share::position(issuer_count, sequence)).collect();
+            for share in Share::all(issuer_count) {
+                let own = positions.iter().skip(share.index as usize).step_by(issuer_count as usize);
+                for (count, position) in (0..).zip(own) {
+                    assert_eq!(*position, share.position_of(count));
+                    assert_eq!(position / PAIRS_PER_PAGE % issuer_count, share.index);
+                }
+            }
+            let mut sorted = positions;
+            sorted.sort_unstable();
+            assert!(sorted.into_iter().eq(0..end), "{issuer_count} issuers leave a gap");
         }
     }
 

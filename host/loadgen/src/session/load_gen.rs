@@ -23,6 +23,9 @@ use crate::{
     time::{clock::Clock, timer_slack::ExactTimers, wake::Wake},
 };
 
+/// Most counters of completions: processors that could complete at the same time.
+const COUNTERS_MAX: u64 = 64;
+
 /// One test: made with its settings, run once.
 ///
 /// Hand [`sink`](Self::sink) to the system under test, keep [`progress`](Self::progress) and
@@ -43,7 +46,11 @@ impl<C: Clock> LoadGen<C> {
     /// A test that has not begun.
     #[must_use]
     pub fn new(settings: TestSettings, clock: Arc<C>, options: LoadGenOptions) -> Self {
-        let wake = Arc::new(Wake::new());
+        let signaller_count = match settings.scenario {
+            Scenario::Server => settings.server_num_issue_query_threads.clamp(1, COUNTERS_MAX),
+            _ => 1,
+        };
+        let wake = Arc::new(Wake::with_counters(signaller_count));
         let recorder =
             Arc::new(Recorder::new(Arc::clone(&clock), Arc::clone(&wake), options.earlier_phase_count));
         let stop = StopHandle::new(Arc::clone(&wake));

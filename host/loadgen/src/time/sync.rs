@@ -21,6 +21,52 @@ pub(crate) fn spawn<T: Send + 'static>(
     thread::Builder::new().name(name.to_owned()).spawn(run)
 }
 
+#[cfg(not(loom))]
+mod thread_number {
+    use std::{
+        cell::Cell,
+        sync::atomic::{AtomicU64, Ordering::Relaxed},
+    };
+
+    const NONE: u64 = u64::MAX;
+
+    thread_local! {
+        static NUMBER: Cell<u64> = const { Cell::new(NONE) };
+    }
+
+    /// A number that few other threads have: the one that it was given, or the next.
+    #[inline]
+    pub(crate) fn thread_number() -> u64 {
+        let number = NUMBER.get();
+        if number == NONE { next() } else { number }
+    }
+
+    #[cold]
+    fn next() -> u64 {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Relaxed);
+        NUMBER.set(number);
+        number
+    }
+
+    /// Gives the calling thread this number.
+    pub(crate) fn set_thread_number(number: u64) {
+        NUMBER.set(number);
+    }
+}
+
+#[cfg(loom)]
+mod thread_number {
+    /// Models say themselves who counts where.
+    pub(crate) fn thread_number() -> u64 {
+        0
+    }
+
+    pub(crate) fn set_thread_number(_number: u64) {}
+}
+
+pub(crate) use thread_number::{set_thread_number, thread_number};
+
 /// The calling thread.
 pub(crate) fn current() -> Thread {
     thread::current()

@@ -9,11 +9,17 @@
 //! `wake_at` is written before the announcement and read only after having seen it. A signal therefore costs one
 //! atomic addition, and takes the lock around the waiter's handle only if that thread asked to be woken now.
 //!
+//! Where several threads issue, those that signal would wait for each other's addition. So there are several counters
+//! then, each with a `state` as above, and each thread has one of them. The waiter announces its sleep in all of them.
+//! Who finds the announcement adds all counters up by read-modify-write: of the last signals on different counters, the
+//! one whose addition is the last of all finds the others. Those who found no announcement came before it, and the
+//! waiter sees them.
+//!
 //! Several threads may sleep until an instant. Each of them enlists before, so that a stop finds all of them.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
-use crate::time::sync::{Apart, AtomicU64, Mutex, MutexGuard, Thread, current, park};
+use crate::time::sync::{Apart, AtomicU64, Mutex, MutexGuard, Thread, current, park, thread_number};
 
 const SLEEPING: u64 = 1;
 const ONE_SIGNAL: u64 = 2;
@@ -23,6 +29,8 @@ const ONE_SIGNAL: u64 = 2;
 #[derive(Debug)]
 pub struct Wake {
     state: Apart<AtomicU64>,
+    /// The states of further counters.
+    others: Box<[Apart<AtomicU64>]>,
     wake_at: AtomicU64,
     stops: AtomicU64,
     waiter: Mutex<Option<Thread>>,
@@ -45,8 +53,14 @@ impl Wake {
     /// An event counter at 0 that no thread waits for.
     #[must_use]
     pub fn new() -> Self {
+        Self::with_counters(1)
+    }
+
+    /// As [`new`](Self::new), for events that so many threads signal all the time.
+    pub(crate) fn with_counters(count: u64) -> Self {
         Self {
             state: Apart(AtomicU64::new(0)),
+            others: (1..count).map(|_| Apart(AtomicU64::new(0))).collect(),
             wake_at: AtomicU64::new(0),
             stops: AtomicU64::new(0),
             waiter: Mutex::new(None),
@@ -58,18 +72,46 @@ impl Wake {
     /// [any thread; wait-free unless the waiter sleeps and is due]
     #[inline]
     pub fn signal(&self, count: u64) {
-        // AcqRel: releases the events' data to the waiter; acquires `wake_at` if the waiter announced itself.
-        let before = self.state.0.fetch_add(count * ONE_SIGNAL, Ordering::AcqRel);
-        let is_due = || before / ONE_SIGNAL + count >= self.wake_at.load(Ordering::Relaxed);
-        if before & SLEEPING != 0 && is_due() {
+        if self.others.is_empty() {
+            // AcqRel: releases the events' data to the waiter; acquires `wake_at` if the waiter announced itself.
+            let before = self.state.0.fetch_add(count * ONE_SIGNAL, Ordering::AcqRel);
+            let is_due = || before / ONE_SIGNAL + count >= self.wake_at.load(Ordering::Relaxed);
+            if before & SLEEPING != 0 && is_due() {
+                self.unpark();
+            }
+        } else {
+            self.signal_on(thread_number(), count);
+        }
+    }
+
+    /// Adds `count` events on the counter of the thread with this number.
+    #[inline]
+    fn signal_on(&self, thread_number: u64, count: u64) {
+        let state = match (thread_number % (self.others.len() as u64 + 1)) as usize {
+            0 => &self.state.0,
+            other => &self.others[other - 1].0,
+        };
+        // AcqRel: as above.
+        let before = state.fetch_add(count * ONE_SIGNAL, Ordering::AcqRel);
+        if before & SLEEPING != 0 && self.count_last() >= self.wake_at.load(Ordering::Relaxed) {
             self.unpark();
         }
+    }
+
+    /// Number of events so far, read so that the last of several who add and then read finds what all have added.
+    #[cold]
+    fn count_last(&self) -> u64 {
+        self.states().map(|state| state.fetch_add(0, Ordering::AcqRel) / ONE_SIGNAL).sum()
+    }
+
+    fn states(&self) -> impl Iterator<Item = &AtomicU64> {
+        std::iter::once(&self.state.0).chain(self.others.iter().map(|other| &other.0))
     }
 
     /// Number of events so far. [any thread]
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.state.0.load(Ordering::Acquire) / ONE_SIGNAL
+        self.states().map(|state| state.load(Ordering::Acquire) / ONE_SIGNAL).sum()
     }
 
     /// Lets a waiter sleep on until the count has reached `count`, whatever it is waiting for; 0 is every event.
@@ -106,11 +148,11 @@ impl Wake {
     /// Sleeps once unless `ready()` holds, and returns whether it holds then. May return early.
     pub(crate) fn park_unless(&self, ready: &dyn Fn() -> bool, timeout: Duration) -> bool {
         self.register();
-        self.state.0.fetch_or(SLEEPING, Ordering::AcqRel);
+        self.states().for_each(|state| _ = state.fetch_or(SLEEPING, Ordering::AcqRel));
         if !ready() {
             park(timeout);
         }
-        self.state.0.fetch_and(!SLEEPING, Ordering::AcqRel);
+        self.states().for_each(|state| _ = state.fetch_and(!SLEEPING, Ordering::AcqRel));
         ready()
     }
 
@@ -206,6 +248,42 @@ mod loom_tests {
         loom::model(|| {
             wait_for_two(|wake, ready| {
                 wake.park_unless(ready, LONG);
+            });
+        });
+    }
+
+    /// Two threads signal on a counter each, by `signal`, and the main thread sleeps until both have.
+    fn wait_for_two_counters(signal: fn(&Wake, u64)) {
+        let wake: &'static Wake = Box::leak(Box::new(Wake::with_counters(2)));
+        // Not joined: loom takes an unpark for the end of the thread that is waited for, and both may
+        // unpark the waiter, the second when it waits no more.
+        [0, 1].map(|number| thread::spawn(move || signal(wake, number)));
+        wake.wake_at(2);
+        while wake.count() < 2 {
+            wake.park_unless(&|| wake.count() >= 2, LONG);
+        }
+    }
+
+    #[test]
+    fn loom_the_last_signal_on_any_counter_wakes_the_waiter() {
+        // More switches between threads than this take minutes; the twin fails with fewer.
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(3);
+        builder.check(|| wait_for_two_counters(|wake, number| wake.signal_on(number, 1)));
+    }
+
+    /// The twin that adds the counters up by loads: each of two signals may miss the other. It must fail, or the model
+    /// above proves nothing.
+    #[test]
+    #[should_panic(expected = "deadlock")]
+    fn loom_finds_the_wake_up_lost_between_two_counters() {
+        loom::model(|| {
+            wait_for_two_counters(|wake, number| {
+                let state = [&wake.state.0, &wake.others[0].0][number as usize];
+                let before = state.fetch_add(ONE_SIGNAL, Ordering::AcqRel);
+                if before & SLEEPING != 0 && wake.count() >= wake.wake_at.load(Ordering::Relaxed) {
+                    wake.unpark();
+                }
             });
         });
     }

@@ -8,8 +8,10 @@ use proctor_plugin_api::{
 
 use crate::{error::PluginHostError, foreign::Reader};
 
-const CAPABILITIES: u64 =
-    abi::PROCTOR_CAPABILITY_EXECUTE | abi::PROCTOR_CAPABILITY_ISSUE | abi::PROCTOR_CAPABILITY_VIRTUAL_TIME;
+const CAPABILITIES: u64 = abi::PROCTOR_CAPABILITY_EXECUTE
+    | abi::PROCTOR_CAPABILITY_ISSUE
+    | abi::PROCTOR_CAPABILITY_VIRTUAL_TIME
+    | abi::PROCTOR_CAPABILITY_CONCURRENT_ISSUE;
 
 const SCENARIOS: [(u32, Scenario); 4] = [
     (abi::PROCTOR_SCENARIO_SINGLE_STREAM, Scenario::SingleStream),
@@ -64,6 +66,10 @@ pub(crate) unsafe fn read_manifest(
     let specs = unsafe { reader.list("manifest.options", raw.options, raw.option_count) }?;
     let mut manifest = Manifest::new(&name, &version, &description).vendor(&vendor, &license);
     manifest.issue = raw.capabilities & abi::PROCTOR_CAPABILITY_ISSUE != 0;
+    manifest.concurrent_issue = raw.capabilities & abi::PROCTOR_CAPABILITY_CONCURRENT_ISSUE != 0;
+    if manifest.concurrent_issue && !manifest.issue {
+        return Err(reader.bad_manifest("the capability CONCURRENT_ISSUE is there without ISSUE"));
+    }
     manifest.virtual_time = raw.capabilities & abi::PROCTOR_CAPABILITY_VIRTUAL_TIME != 0;
     for (index, row) in rows.iter().enumerate() {
         // SAFETY: the row is a copy of one of the manifest's, whose texts the caller promises with it.

@@ -10,7 +10,7 @@ use proctor_plugin_api::abi::{
 
 use crate::{call::Call, error::PluginHostError, foreign::Reader, guard::activity::Activity};
 
-type IssueFunction =
+pub(crate) type IssueFunction =
     unsafe extern "C" fn(*mut ProctorModel, *const ProctorQuery, *mut ProctorError) -> ProctorStatus;
 type VirtualFunction = unsafe extern "C" fn(
     *mut ProctorInstance,

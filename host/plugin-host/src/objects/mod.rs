@@ -5,6 +5,7 @@ pub(crate) mod demand;
 mod explanation;
 mod handle;
 pub(crate) mod instance;
+pub(crate) mod issuer;
 pub(crate) mod model;
 mod output;
 mod request;

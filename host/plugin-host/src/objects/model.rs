@@ -2,8 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    mem::{self, offset_of},
-    slice,
+    mem,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU8, Ordering},
@@ -13,10 +12,7 @@ use std::{
 
 use arc_swap::ArcSwapOption;
 use proctor_plugin_api::{
-    abi::{
-        ProctorError, ProctorInstance, ProctorModel, ProctorQuery, ProctorQuerySample, ProctorStatus,
-        ProctorTextSink,
-    },
+    abi::{ProctorError, ProctorInstance, ProctorModel, ProctorStatus, ProctorTextSink},
     vocabulary::{QuerySample, ResponseId, SampleIndex},
 };
 
@@ -30,6 +26,7 @@ use crate::{
         demand::{ModelDemand, match_demand, not_declared},
         explanation::{Explanation, collect},
         handle::Handle,
+        issuer::raw_query,
         request::{load_handle, shapes_of},
         samples::{Prepared, SampleBuffers, Shapes},
     },
@@ -59,9 +56,9 @@ impl State {
 ///
 /// loaded -> [`create_instance`](Self::create_instance) for each -> [`prepare`](Self::prepare) ->
 /// [`Instance::warm_up`](crate::Instance::warm_up) -> [`start`](Self::start) ->
-/// [`Instance::execute`](crate::Instance::execute) or [`issue`](Self::issue) -> [`flush`](Self::flush) ->
-/// [`stop`](Self::stop) -> [`release`](Self::release), and again from `prepare`. A call out of order is
-/// [`PluginHostError::WrongState`] and does not reach the plugin.
+/// [`Instance::execute`](crate::Instance::execute) or [`Issuer::issue`](crate::Issuer::issue) ->
+/// [`flush`](Self::flush) -> [`stop`](Self::stop) -> [`release`](Self::release), and again from `prepare`. A call out
+/// of order is [`PluginHostError::WrongState`] and does not reach the plugin.
 #[derive(Clone)]
 pub struct Model {
     pub(super) inner: Arc<ModelInner>,
@@ -73,6 +70,8 @@ pub(crate) struct ModelInner {
     activity: &'static Activity,
     /// A flush goes on beside other calls, so it is noted apart from them.
     flush_activity: &'static Activity,
+    /// Activities of the issuing threads of earlier tests.
+    spare_activities: Mutex<Vec<&'static Activity>>,
     pub(crate) demand: ModelDemand,
     precision: String,
     shapes: Shapes,
@@ -116,6 +115,7 @@ impl Model {
                 handle,
                 activity,
                 flush_activity: Activity::new(backend.plugin(), None),
+                spare_activities: Mutex::default(),
                 demand: demand.clone(),
                 precision: found.precision,
                 shapes: shapes_of(&demand.inputs).into(),
@@ -215,25 +215,6 @@ impl Model {
         self.inner.state_at_start.put_back(self.inner.activity.plugin());
     }
 
-    /// Hands a whole query to the plugin, which completes it through the sink. [issuing thread]
-    ///
-    /// # Errors
-    /// A wrong state, no issue extension, or the plugin's refusal: then the caller fails every sample that was not
-    /// completed yet, or issues the query again if the plugin [is busy](PluginHostError::is_busy).
-    pub fn issue(&self, samples: &[QuerySample]) -> Result<(), PluginHostError> {
-        let model = &*self.inner;
-        model.expect(Call::Issue, &[State::Running])?;
-        let issue = model.table().issue.ok_or_else(|| model.not_declared("whole queries"))?;
-        if let Some(first) = samples.first() {
-            model.activity.set_first_sample(first.index.0);
-        }
-        let query = raw_query(samples);
-        checked(model.activity, Call::Issue, |error| {
-            // SAFETY: the function is that of a checked extension; the handle is live; the query lives for the call.
-            unsafe { issue(model.handle.get(), &raw const query, error) }
-        })
-    }
-
     /// Asks the plugin how the model will run, in its own words; `None` if it does not say. [main thread]
     ///
     /// # Errors
@@ -273,30 +254,6 @@ impl Model {
         self.inner.expect(Call::Stop, &[State::Running])?;
         self.inner.stop()
     }
-}
-
-/// A query as the ABI has it, which borrows the samples.
-fn raw_query(samples: &[QuerySample]) -> ProctorQuery {
-    let samples = as_query(samples);
-    ProctorQuery {
-        size: size_of::<ProctorQuery>(),
-        samples: samples.as_ptr(),
-        sample_count: samples.len(),
-        sample_size: size_of::<ProctorQuerySample>(),
-    }
-}
-
-/// The samples as the ABI has them, without a copy: a query of Offline has millions.
-fn as_query(samples: &[QuerySample]) -> &[ProctorQuerySample] {
-    const {
-        assert!(size_of::<QuerySample>() == size_of::<ProctorQuerySample>());
-        assert!(align_of::<QuerySample>() == align_of::<ProctorQuerySample>());
-        assert!(offset_of!(QuerySample, id) == offset_of!(ProctorQuerySample, id));
-        assert!(offset_of!(QuerySample, index) == offset_of!(ProctorQuerySample, index));
-    }
-    // SAFETY: both are `repr(C)` and two u64 at the same offsets, as was just asserted, the ids being transparent.
-    // Every bit pattern is valid, and the result borrows what `samples` borrows.
-    unsafe { slice::from_raw_parts(samples.as_ptr().cast(), samples.len()) }
 }
 
 impl ModelInner {
@@ -360,6 +317,10 @@ impl ModelInner {
         let released = self.optional(self.activity, Call::ReleaseSamples, release);
         self.backend.host.faults.record_failure(released);
         self.prepared.store(None);
+    }
+
+    pub(super) fn lock_spare_activities(&self) -> MutexGuard<'_, Vec<&'static Activity>> {
+        self.spare_activities.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn lock_instances(&self) -> MutexGuard<'_, BTreeMap<u32, Option<Handle<ProctorInstance>>>> {

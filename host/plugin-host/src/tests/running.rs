@@ -93,7 +93,7 @@ fn a_plugin_warms_up_whole_queries_and_completes_none() {
         "plugin hand-made: answered samples in warm_up, which completes none; and 1 more of this kind";
     assert_eq!(faults(&backend), [fault]);
     // From here on it is no warm-up.
-    model.issue(&query(&[2])).unwrap();
+    issue(&model, &[2]);
     assert!(faults(&backend)[0].starts_with("plugin hand-made: answered samples while no test was running"));
 }
 
@@ -228,6 +228,11 @@ fn virtual_time_returns_the_service_time() {
     assert_eq!(sink.take(), [(102, 0, vec![2; 9])]);
 }
 
+/// Issues a query on the only issuing thread.
+fn issue(model: &Model, indices: &[u64]) {
+    model.issuers(1).unwrap()[0].issue(&query(indices)).unwrap();
+}
+
 #[test]
 fn issued_samples_are_completed_through_the_sink_and_checked() {
     let backend = good_backend();
@@ -237,7 +242,7 @@ fn issued_samples_are_completed_through_the_sink_and_checked() {
     // More than are converted at a time, with sample 1 in the second part.
     let mut indices = vec![0; 99];
     indices[70] = 1;
-    model.issue(&query(&indices)).unwrap();
+    issue(&model, &indices);
     let responses = sink.take();
     let first_tokens = std::mem::take(&mut *sink.first_tokens.lock().unwrap());
     assert_eq!((responses.len(), first_tokens.len()), (99, 99));
@@ -246,7 +251,7 @@ fn issued_samples_are_completed_through_the_sink_and_checked() {
     assert!(responses.iter().filter(|response| response.0 == 100).all(|response| response.2 == [7; 9]));
     assert_eq!(faults(&backend), ["plugin hand-made: response 0x65 has 8 bytes instead of 9"]);
     backend.set_sink(None);
-    model.issue(&query(&[0])).unwrap();
+    issue(&model, &[0]);
     assert_eq!(
         faults(&backend),
         ["plugin hand-made: answered samples while no test was running; and 1 more of this kind"]
@@ -290,7 +295,7 @@ fn the_responses_of_one_call_have_one_instant() {
     for count in [1, 64, 65, 200] {
         let sink = Arc::new(Instants::default());
         backend.set_sink(Some(sink.clone()));
-        model.issue(&query(&vec![0; count])).unwrap();
+        issue(&model, &vec![0; count]);
         // The plugin reports the first tokens of all, and then completes all.
         assert_eq!(*sink.first_tokens.lock().unwrap(), vec![0; count]);
         assert_eq!(*sink.completions.lock().unwrap(), vec![1; count]);

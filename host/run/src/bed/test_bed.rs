@@ -90,7 +90,7 @@ struct SystemParts {
     progress: Progress,
     stop: StopHandle,
     /// Number of threads that issue.
-    issuer_count: u64,
+    issuer_count: usize,
 }
 
 impl<'a> TestBed<'a> {
@@ -245,7 +245,9 @@ impl<'a> TestBed<'a> {
         let settings = &request.settings;
         // An accuracy run is the same in an audit, or there would be nothing to compare.
         let audit_config = self.audit_config.clone().filter(|_| settings.mode != TestMode::AccuracyOnly);
-        let config = self.scheduler_config(settings, audit_config.as_deref())?;
+        let audited = audited(settings, audit_config.as_deref());
+        let config = self.scheduler_config(&audited)?;
+        let issuer_count = issuer_count(&audited);
         let first_error = FirstError::default();
         let mut instances = self.instances(&first_error)?;
         let mut faults = match request.warms_up {
@@ -263,7 +265,6 @@ impl<'a> TestBed<'a> {
         let loadgen = LoadGen::new(settings.clone(), Arc::clone(clock), options)
             .with_console(move |line| observer.answer(&format!("{line}\n")));
         let logs = request.folder.map(|folder| Logs::new(folder, &self.settings.run, clock.is_virtual()));
-        let issuer_count = settings.server_num_issue_query_threads;
         let (sink, progress, stop) = (loadgen.sink(), loadgen.progress(), loadgen.stop_handle());
         let system = make_system(SystemParts { config, instances, sink, progress, stop, issuer_count })?;
         self.connect(&loadgen);
@@ -369,10 +370,10 @@ impl<'a> TestBed<'a> {
                 Arc::clone(clock),
             )?),
             Dispatch::WholeQueries => {
-                let (model, flush) = (self.model.clone(), self.library.flush().clone());
-                let busy_limit = self.watchdog_limit();
-                let test = QueryTest { sink, progress, stop, issuer_count, busy_limit };
-                System::Whole(Box::new(WholeQueries::new(name, model, test, flush)))
+                let issuers = self.model.issuers(issuer_count)?;
+                let (flush, busy_limit) = (self.library.flush().clone(), self.watchdog_limit());
+                let test = QueryTest { sink, progress, stop, busy_limit };
+                System::Whole(Box::new(WholeQueries::new(name, self.model.clone(), issuers, test, flush)))
             }
         })
     }
@@ -432,21 +433,13 @@ impl<'a> TestBed<'a> {
     }
 
     /// The scheduler's settings. For Offline the queue has to hold the one query.
-    fn scheduler_config(
-        &self,
-        test: &TestSettings,
-        audit_config: Option<&str>,
-    ) -> Result<SchedulerConfig, HostError> {
-        let mut test = test.clone();
-        if let Some(text) = audit_config {
-            config_file::apply_audit(text, &mut test).expect("it was checked when it was read");
-        }
+    fn scheduler_config(&self, test: &TestSettings) -> Result<SchedulerConfig, HostError> {
         let mut config = scheduler_config(&self.settings.run)?;
         if test.scenario == Scenario::Offline {
             let (performance, total) =
                 (self.library.performance_sample_count(), self.library.total_sample_count());
             let (effective, _) =
-                EffectiveSettings::new(&test, performance, total).map_err(LoadGenError::Settings)?;
+                EffectiveSettings::new(test, performance, total).map_err(LoadGenError::Settings)?;
             let samples = usize::try_from(effective.samples_per_query.max(total)).unwrap_or(usize::MAX);
             config.queue_capacity = config.queue_capacity.max(samples);
             config.validate()?;
@@ -474,6 +467,23 @@ impl Onlookers<'_> {
         if let Some(journal) = self.journal {
             journal.stop();
         }
+    }
+}
+
+/// The settings as an audit file leaves them.
+fn audited(test: &TestSettings, audit_config: Option<&str>) -> TestSettings {
+    let mut test = test.clone();
+    if let Some(text) = audit_config {
+        config_file::apply_audit(text, &mut test).expect("it was checked when it was read");
+    }
+    test
+}
+
+/// Number of threads that issue.
+fn issuer_count(test: &TestSettings) -> usize {
+    match test.scenario {
+        Scenario::Server => usize::try_from(test.server_num_issue_query_threads.max(1)).unwrap_or(usize::MAX),
+        _ => 1,
     }
 }
 

@@ -1,7 +1,7 @@
 //! An observer called after each issue, on the issuing thread, which may end the test.
 
 use proctor_loadgen::{Progress, StopHandle, SystemUnderTest};
-use proctor_vocabulary::QuerySample;
+use proctor_vocabulary::{QueryPart, QuerySample};
 
 /// An observer called after each issue. In virtual time it sees the same whatever the machine does.
 pub(crate) trait Watch: Sync {
@@ -22,7 +22,11 @@ impl SystemUnderTest for WatchedSystem<'_> {
     }
 
     fn issue(&self, samples: &[QuerySample]) {
-        self.system.issue(samples);
+        self.issue_part(QueryPart { samples, issuer: 0 });
+    }
+
+    fn issue_part(&self, part: QueryPart<'_>) {
+        self.system.issue_part(part);
         self.watch.issued(&self.progress, &self.stop);
     }
 

@@ -6,8 +6,8 @@ use std::{
 };
 
 use proctor_loadgen::{BackgroundFlush, Progress, StopHandle, SystemUnderTest};
-use proctor_plugin_host::{self as plugin_host, PluginHostError};
-use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, SampleStatus};
+use proctor_plugin_host::{Issuer, Model, PluginHostError};
+use proctor_vocabulary::{CompletionSink, QueryPart, QuerySample, QuerySampleResponse, SampleStatus};
 
 use crate::bed::{
     busy::{BusyCounts, BusyWait, Pause},
@@ -19,20 +19,18 @@ pub(crate) struct QueryTest {
     pub(crate) sink: Arc<dyn CompletionSink>,
     pub(crate) progress: Progress,
     pub(crate) stop: StopHandle,
-    /// Number of threads that issue.
-    pub(crate) issuer_count: u64,
     /// Longest time for which the plugin may be BUSY while no sample completes.
     pub(crate) busy_limit: Duration,
 }
 
 pub(crate) struct WholeQueries {
     name: String,
-    model: plugin_host::Model,
+    model: Model,
+    /// One for each issuing thread.
+    issuers: Vec<Issuer>,
     test: QueryTest,
     flush: BackgroundFlush<PluginHostError>,
     refused: Mutex<Refused>,
-    /// Held during a call where several threads issue: the plugin is asked for one thing at a time.
-    turn: Option<Mutex<()>>,
 }
 
 /// Queries that the plugin refused, or the flush.
@@ -48,12 +46,12 @@ struct Refused {
 impl WholeQueries {
     pub(crate) fn new(
         name: String,
-        model: plugin_host::Model,
+        model: Model,
+        issuers: Vec<Issuer>,
         test: QueryTest,
         flush: BackgroundFlush<PluginHostError>,
     ) -> Self {
-        let turn = (test.issuer_count > 1).then(Mutex::default);
-        Self { name, model, test, flush, refused: Mutex::default(), turn }
+        Self { name, model, issuers, test, flush, refused: Mutex::default() }
     }
 
     /// The faults of the plugin in refusing.
@@ -78,17 +76,11 @@ impl WholeQueries {
         refused.call_count += 1;
     }
 
-    /// Hands a query over, once.
-    #[inline]
-    fn hand_over(&self, samples: &[QuerySample]) -> Result<(), PluginHostError> {
-        let _turn = self.turn.as_ref().map(|turn| turn.lock().unwrap_or_else(PoisonError::into_inner));
-        self.model.issue(samples)
-    }
-
     /// Issues a query again for as long as the plugin is BUSY, and fails it if it is refused otherwise.
     #[cold]
-    fn after_refusal(&self, error: PluginHostError, samples: &[QuerySample]) {
-        let done = if error.is_busy() { self.while_busy(error, samples) } else { Err(Some(error)) };
+    fn after_refusal(&self, error: PluginHostError, QueryPart { samples, issuer }: QueryPart<'_>) {
+        let issuer = &self.issuers[issuer];
+        let done = if error.is_busy() { self.while_busy(error, issuer, samples) } else { Err(Some(error)) };
         if let Err(error) = done {
             if let Some(error) = error {
                 self.refuse(error);
@@ -102,6 +94,7 @@ impl WholeQueries {
     fn while_busy(
         &self,
         mut error: PluginHostError,
+        issuer: &Issuer,
         samples: &[QuerySample],
     ) -> Result<(), Option<PluginHostError>> {
         let QueryTest { progress, stop, busy_limit, .. } = &self.test;
@@ -128,7 +121,7 @@ impl WholeQueries {
                     break Err(None);
                 }
             }
-            match self.hand_over(samples) {
+            match issuer.issue(samples) {
                 Ok(()) => break Ok(()),
                 Err(again) => error = again,
             }
@@ -160,8 +153,12 @@ impl SystemUnderTest for WholeQueries {
     }
 
     fn issue(&self, samples: &[QuerySample]) {
-        if let Err(error) = self.hand_over(samples) {
-            self.after_refusal(error, samples);
+        self.issue_part(QueryPart { samples, issuer: 0 });
+    }
+
+    fn issue_part(&self, part: QueryPart<'_>) {
+        if let Err(error) = self.issuers[part.issuer].issue(part.samples) {
+            self.after_refusal(error, part);
         }
     }
 
