@@ -37,16 +37,15 @@
 
 #![forbid(unsafe_code)]
 
-mod aligned;
 mod checksum;
 mod dataset;
 mod digits;
 mod error;
 mod idx;
+mod memory;
 mod root;
 mod store;
 
-pub use aligned::ALIGNMENT_BYTES;
 pub use checksum::{VerifiedFolder, read_file, read_verified, sha256_hex, sha256_of_file};
 pub use dataset::{
     Dataset, DatasetEntry, DatasetRequest, RawSample, dataset_entries, open_dataset, open_dataset_for,
@@ -54,5 +53,6 @@ pub use dataset::{
 pub use digits::DigitsPart;
 pub use error::{DatasetError, IdxError};
 pub use idx::IdxArray;
+pub use memory::{ALIGNMENT_BYTES, MemoryRange, OwnMemory, PAGE_BYTES, SampleMemory};
 pub use root::DataRoot;
 pub use store::{FillError, SampleStore, StoreError};

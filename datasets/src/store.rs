@@ -2,15 +2,15 @@
 
 use proctor_vocabulary::{SampleIndex, TensorSpec};
 
-use crate::aligned::{ALIGNMENT_BYTES, AlignedBuffer};
+use crate::memory::{ALIGNMENT_BYTES, ItemBuffer, OwnMemory, SampleMemory};
 
 /// Why one sample could not be made ready.
 pub type FillError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The loaded samples of one data set, as the tensors that a model takes.
 ///
-/// One buffer for each input holds the loaded samples one after the other, each starting at a multiple of
-/// [`ALIGNMENT_BYTES`]. Between a load and its unload no byte of a buffer changes or moves, so that a plugin may pin
+/// One buffer for each input, of whole pages, holds the loaded samples one after the other, each starting at a multiple
+/// of [`ALIGNMENT_BYTES`]. Between a load and its unload no byte of a buffer changes or moves, so that a plugin may pin
 /// them.
 ///
 /// LoadGen loads one set, runs it and unloads it, so a store holds one set at a time, and an unload must give the list
@@ -20,6 +20,7 @@ pub struct SampleStore {
     inputs: Vec<TensorSpec>,
     sample_count: u64,
     limit_bytes: u64,
+    memory: Box<dyn SampleMemory>,
     loaded: Option<LoadedSet>,
 }
 
@@ -30,7 +31,7 @@ struct LoadedSet {
     /// Position in the buffers by sample index; [`ABSENT`] if not loaded. Looked up in the timed part, hence flat.
     positions: Vec<u32>,
     /// One for each input.
-    buffers: Vec<AlignedBuffer>,
+    buffers: Vec<ItemBuffer>,
 }
 
 const ABSENT: u32 = u32::MAX;
@@ -79,12 +80,9 @@ pub enum StoreError {
         /// Memory allowed.
         limit_bytes: u64,
     },
-    /// The system refused the memory.
-    #[error("the system refused {needed_bytes} bytes of memory for the samples")]
-    OutOfMemory {
-        /// Memory asked for.
-        needed_bytes: u64,
-    },
+    /// There is no memory for the samples, or it cannot be used.
+    #[error("there is no memory for the samples: {0}")]
+    Memory(FillError),
     /// Reading or preprocessing a sample failed.
     #[error("sample {index} could not be prepared")]
     Fill {
@@ -99,7 +97,13 @@ impl SampleStore {
     /// An empty store for samples of a data set of `sample_count`, as tensors `inputs`, in at most `limit_bytes`.
     #[must_use]
     pub fn new(inputs: Vec<TensorSpec>, sample_count: u64, limit_bytes: u64) -> Self {
-        Self { inputs, sample_count, limit_bytes, loaded: None }
+        Self { inputs, sample_count, limit_bytes, memory: Box::new(OwnMemory), loaded: None }
+    }
+
+    /// The store with other memory for its samples.
+    #[must_use]
+    pub fn with_memory(self, memory: Box<dyn SampleMemory>) -> Self {
+        Self { memory, ..self }
     }
 
     /// The tensors of one sample, in the order of their numbers.
@@ -115,7 +119,7 @@ impl SampleStore {
     ///
     /// # Errors
     /// [`StoreError::AlreadyLoaded`], [`StoreError::NoSuchSample`], [`StoreError::TooLarge`],
-    /// [`StoreError::OutOfMemory`] or [`StoreError::Fill`]; what was loaded before stays, and nothing is added.
+    /// [`StoreError::Memory`] or [`StoreError::Fill`]; what was loaded before stays, and nothing is added.
     pub fn load<F, E>(&mut self, samples: &[SampleIndex], mut fill: F) -> Result<(), StoreError>
     where
         F: FnMut(SampleIndex, &mut [&mut [u8]]) -> Result<(), E>,
@@ -134,6 +138,7 @@ impl SampleStore {
                 .collect();
             fill(index, &mut tensors).map_err(|error| StoreError::Fill { index, source: error.into() })?;
         }
+        buffers.iter_mut().try_for_each(ItemBuffer::finish).map_err(StoreError::Memory)?;
         let mut list = samples.to_vec();
         list.sort_unstable();
         self.loaded = Some(LoadedSet { list, positions, buffers });
@@ -181,7 +186,7 @@ impl SampleStore {
 
     /// The memory of each input, whole, for plugins that register or pin it; nothing while no set is loaded.
     pub fn buffers(&self) -> impl Iterator<Item = &[u8]> {
-        self.loaded.iter().flat_map(|set| set.buffers.iter().map(AlignedBuffer::as_bytes))
+        self.loaded.iter().flat_map(|set| set.buffers.iter().map(ItemBuffer::as_bytes))
     }
 
     /// Gives each different sample of the list its position, in the order of first appearance.
@@ -202,7 +207,7 @@ impl SampleStore {
         Ok((positions, distinct))
     }
 
-    fn allocate(&self, distinct_count: usize) -> Result<Vec<AlignedBuffer>, StoreError> {
+    fn allocate(&self, distinct_count: usize) -> Result<Vec<ItemBuffer>, StoreError> {
         let strides: Vec<usize> =
             self.inputs.iter().map(|input| input.size_bytes().next_multiple_of(ALIGNMENT_BYTES)).collect();
         let sizes = strides.iter().map(|stride| (*stride as u64).saturating_mul(distinct_count as u64));
@@ -211,8 +216,8 @@ impl SampleStore {
             let limit_bytes = self.limit_bytes;
             return Err(StoreError::TooLarge { distinct_count, needed_bytes, limit_bytes });
         }
-        let buffers = strides.iter().map(|stride| AlignedBuffer::zeroed(*stride, distinct_count));
-        buffers.collect::<Option<_>>().ok_or(StoreError::OutOfMemory { needed_bytes })
+        let allocate = |stride: &usize| ItemBuffer::allocate(&*self.memory, *stride, distinct_count);
+        strides.iter().map(allocate).collect::<Result<_, _>>().map_err(StoreError::Memory)
     }
 }
 
@@ -257,7 +262,7 @@ mod tests {
             })
             .unwrap();
         assert_eq!(filled, indices(&[5, 9]));
-        assert_eq!(store.buffers().map(<[u8]>::len).collect::<Vec<_>>(), [128, 128]);
+        assert_eq!(store.buffers().map(<[u8]>::len).collect::<Vec<_>>(), [4096, 4096]);
         store.unload(&indices(&[9, 5, 5])).unwrap();
         assert_eq!(store.buffers().count(), 0);
     }
@@ -314,7 +319,7 @@ mod tests {
         let huge = TensorSpec { name: "a".into(), element_type: ElementType::U8, shape: vec![1 << 62] };
         let mut store = SampleStore::new(vec![huge], 8, u64::MAX);
         let error = store.load(&indices(&[0, 1, 2, 3, 4, 5]), fill).unwrap_err();
-        assert!(matches!(error, StoreError::OutOfMemory { needed_bytes: u64::MAX }), "{error}");
+        assert!(matches!(error, StoreError::Memory(_)), "{error}");
     }
 
     #[test]

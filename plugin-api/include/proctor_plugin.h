@@ -38,6 +38,7 @@ typedef struct ProctorInstance ProctorInstance;
 #define PROCTOR_EXTENSION_VIRTUAL_TIME "proctor.virtual_time/1"
 #define PROCTOR_EXTENSION_EXPLAIN "proctor.explain/1"
 #define PROCTOR_EXTENSION_INSTANCE_THREAD "proctor.instance_thread/0"
+#define PROCTOR_EXTENSION_MEMORY "proctor.memory/0"
 
 
 /*
@@ -351,6 +352,21 @@ typedef struct ProctorInstance ProctorInstance;
  Everything.
  */
 #define PROCTOR_LOG_TRACE 5
+
+/*
+ Kinds of memory: memory of the host as any other.
+ */
+#define PROCTOR_MEMORY_HOST 0
+
+/*
+ Memory of the host that stays in place, so that a device reads it by itself.
+ */
+#define PROCTOR_MEMORY_PINNED 1
+
+/*
+ Memory of a device, which the host reaches by ProctorMemory.copy alone.
+ */
+#define PROCTOR_MEMORY_DEVICE 2
 
 /*
  UTF-8 text that is borrowed: it stays the property of the side that made it.
@@ -994,7 +1010,8 @@ typedef struct ProctorModelRequest {
  A view of one input tensor of one sample.
 
  The bytes belong to the host, are aligned to PROCTOR_TENSOR_ALIGNMENT, are row-major without gaps, and stay where
- they are from ProctorPlugin.prepare_samples to ProctorPlugin.release_samples, so a plugin may pin or register them.
+ they are from ProctorPlugin.prepare_samples to ProctorPlugin.release_samples, so a plugin may pin or register them
+ (ProctorSampleSet.ranges). With the extension ProctorMemory they lie in memory of the plugin.
  */
 typedef struct ProctorTensor {
   /*
@@ -1038,6 +1055,28 @@ typedef struct ProctorPreparedSample {
 } ProctorPreparedSample;
 
 /*
+ Memory that samples lie in.
+ */
+typedef struct ProctorMemoryRange {
+  /*
+   First byte, at the beginning of a page.
+   */
+  const void *data;
+  /*
+   Number of bytes, whole pages.
+   */
+  size_t size_bytes;
+  /*
+   One of the PROCTOR_MEMORY kinds.
+   */
+  uint32_t kind;
+  /*
+   Zero.
+   */
+  uint32_t reserved;
+} ProctorMemoryRange;
+
+/*
  The samples that will be used next. Valid until release_samples, with all that it points to.
  */
 typedef struct ProctorSampleSet {
@@ -1061,6 +1100,18 @@ typedef struct ProctorSampleSet {
    Distance of two elements of the inputs of a sample in bytes.
    */
   size_t tensor_size;
+  /*
+   The memory that the inputs lie in, in whole pages, to be pinned or registered; one range for each input.
+   */
+  const struct ProctorMemoryRange *ranges;
+  /*
+   Number of elements of `ranges`; 0 where the memory is not in whole pages.
+   */
+  size_t range_count;
+  /*
+   Distance of two elements of `ranges` in bytes.
+   */
+  size_t range_size;
 } ProctorSampleSet;
 
 /*
@@ -1481,6 +1532,60 @@ typedef struct ProctorInstanceThread {
   ProctorStatus (*end)(ProctorInstance *instance, struct ProctorError *error);
 } ProctorInstanceThread;
 
+/*
+ A range of memory that the host wants. Owned by the host, valid for the duration of the call.
+ */
+typedef struct ProctorAllocation {
+  /*
+   Size of this structure in bytes, as the host was compiled.
+   */
+  size_t size;
+  /*
+   How many bytes are needed, whole pages; the plugin writes how many there are, which may be more.
+   */
+  size_t size_bytes;
+  /*
+   Alignment of the first byte, in bytes.
+   */
+  size_t alignment;
+  /*
+   Written by the plugin: the first byte; null before the call.
+   */
+  void *memory;
+  /*
+   Written by the plugin: one of the PROCTOR_MEMORY kinds; PROCTOR_MEMORY_HOST before the call.
+   */
+  uint32_t kind;
+  /*
+   Zero.
+   */
+  uint32_t reserved;
+} ProctorAllocation;
+
+/*
+ The plugin allocates the memory of the samples, one range for each input. The host decodes straight into it, or,
+ where it is that of a device, has it copied there whole, once; and hands it out in prepare_samples.
+ */
+typedef struct ProctorMemory {
+  /*
+   Size of this structure in bytes, as the plugin was compiled.
+   */
+  size_t size;
+  /*
+   Allocates a range, before prepare_samples. UNSUPPORTED leaves it to the host, for this model. [main thread]
+   */
+  ProctorStatus (*allocate)(ProctorModel *model, struct ProctorAllocation *allocation, struct ProctorError *error);
+  /*
+   Frees a range, once, after release_samples and before unload_model. [main thread]
+   */
+  ProctorStatus (*free)(ProctorModel *model, void *memory, struct ProctorError *error);
+  /*
+   Copies from memory of the host to the beginning of a range of PROCTOR_MEMORY_DEVICE, before prepare_samples.
+   Optional for a plugin without such memory. [main thread]
+   */
+  ProctorStatus (*copy)(ProctorModel *model, void *to, const void *from, size_t size_bytes, struct ProctorError *error);
+} ProctorMemory;
+
 #endif  /* PROCTOR_PLUGIN_H */
 
 
@@ -1500,7 +1605,8 @@ PROCTOR_ASSERT(ProctorModelRequest, sizeof(ProctorModelRequest) == 208);
 PROCTOR_ASSERT(ProctorPlacement, sizeof(ProctorPlacement) == 40);
 PROCTOR_ASSERT(ProctorTensor, sizeof(ProctorTensor) == 32);
 PROCTOR_ASSERT(ProctorPreparedSample, sizeof(ProctorPreparedSample) == 24);
-PROCTOR_ASSERT(ProctorSampleSet, sizeof(ProctorSampleSet) == 40);
+PROCTOR_ASSERT(ProctorSampleSet, sizeof(ProctorSampleSet) == 64);
+PROCTOR_ASSERT(ProctorMemoryRange, sizeof(ProctorMemoryRange) == 24);
 PROCTOR_ASSERT(ProctorOutput, sizeof(ProctorOutput) == 48);
 PROCTOR_ASSERT(ProctorBatchSample, sizeof(ProctorBatchSample) == 80);
 PROCTOR_ASSERT(ProctorStage, sizeof(ProctorStage) == 32);
@@ -1519,6 +1625,8 @@ PROCTOR_ASSERT(ProctorVirtualTime, sizeof(ProctorVirtualTime) == 16);
 PROCTOR_ASSERT(ProctorTextSink, sizeof(ProctorTextSink) == 24);
 PROCTOR_ASSERT(ProctorExplain, sizeof(ProctorExplain) == 16);
 PROCTOR_ASSERT(ProctorInstanceThread, sizeof(ProctorInstanceThread) == 24);
+PROCTOR_ASSERT(ProctorAllocation, sizeof(ProctorAllocation) == 40);
+PROCTOR_ASSERT(ProctorMemory, sizeof(ProctorMemory) == 32);
 #ifdef __cplusplus
 extern "C" {
 #endif

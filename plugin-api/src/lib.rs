@@ -96,8 +96,9 @@ mod threads;
 pub mod versioned;
 
 pub use authoring::{
-    Batch, BatchSample, Host, Instance, LinkedPlugin, Model, ModelFile, ModelRequest, Placement, Plugin,
-    PluginError, PreparedSample, PreparedTensor, Query, Response, Stage, linked_plugins,
+    Allocation, Batch, BatchSample, Host, Instance, LinkedPlugin, MemoryKind, Model, ModelFile, ModelRequest,
+    Placement, Plugin, PluginError, PluginMemory, PreparedSample, PreparedTensor, Query, Response, Stage,
+    linked_plugins,
 };
 #[cfg(feature = "abi_stable")]
 pub use authoring::{Root, RootModuleRef};

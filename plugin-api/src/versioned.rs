@@ -64,7 +64,7 @@ says_size! {
     ProctorOpenRequest ends with option_size: usize,
     ProctorModelRequest ends with placement_size: usize,
     ProctorPlacement ends with reserved: u32,
-    ProctorSampleSet ends with tensor_size: usize,
+    ProctorSampleSet ends with range_size: usize,
     ProctorBatch ends with stage_size: usize,
     ProctorQuery ends with sample_size: usize,
     ProctorResponses ends with stage_size: usize,
@@ -76,6 +76,8 @@ says_size! {
     ProctorTextSink ends with write: Function,
     ProctorExplain ends with explain: Function,
     ProctorInstanceThread ends with end: Function,
+    ProctorAllocation ends with reserved: u32,
+    ProctorMemory ends with copy: Function,
 }
 
 versioned! {
@@ -84,6 +86,7 @@ versioned! {
     ProctorFile ends with path: ProctorString,
     ProctorTensor ends with element_type: u32,
     ProctorPreparedSample ends with input_count: usize,
+    ProctorMemoryRange ends with reserved: u32,
     ProctorBatchSample ends with vendor_code: i64,
     ProctorOutput ends with private_data: usize,
     ProctorQuerySample ends with index: u64,

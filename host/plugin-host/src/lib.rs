@@ -79,6 +79,7 @@ pub use objects::{
     demand::{FileOffer, ModelDemand, choose_precision, is_declared},
     instance::Instance,
     issuer::Issuer,
+    memory::PluginRange,
     model::Model,
     samples::SampleBuffers,
 };

@@ -139,8 +139,9 @@ impl Case {
             accuracy: self.accuracy.clone(),
             score_error: self.score_error.clone(),
         };
-        RunResult::new(&self.settings, self.plugin.clone(), self.machine.clone(), tests)
-            .with_floor(self.floor.clone())
+        let sample_memory = self.host_side.memory_kind().name();
+        let plugin = PluginPart { sample_memory, ..self.plugin.clone() };
+        RunResult::new(&self.settings, plugin, self.machine.clone(), tests).with_floor(self.floor.clone())
     }
 
     fn note(&mut self, written: Result<(), HostError>) {

@@ -7,7 +7,8 @@ use super::basic::ProctorString;
 /// A view of one input tensor of one sample.
 ///
 /// The bytes belong to the host, are aligned to PROCTOR_TENSOR_ALIGNMENT, are row-major without gaps, and stay where
-/// they are from ProctorPlugin.prepare_samples to ProctorPlugin.release_samples, so a plugin may pin or register them.
+/// they are from ProctorPlugin.prepare_samples to ProctorPlugin.release_samples, so a plugin may pin or register them
+/// (ProctorSampleSet.ranges). With the extension ProctorMemory they lie in memory of the plugin.
 #[repr(C)]
 #[derive(Debug)]
 #[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
@@ -52,6 +53,27 @@ pub struct ProctorSampleSet {
     pub sample_size: usize,
     /// Distance of two elements of the inputs of a sample in bytes.
     pub tensor_size: usize,
+    /// The memory that the inputs lie in, in whole pages, to be pinned or registered; one range for each input.
+    pub ranges: *const ProctorMemoryRange,
+    /// Number of elements of `ranges`; 0 where the memory is not in whole pages.
+    pub range_count: usize,
+    /// Distance of two elements of `ranges` in bytes.
+    pub range_size: usize,
+}
+
+/// Memory that samples lie in.
+#[repr(C)]
+#[derive(Debug)]
+#[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
+pub struct ProctorMemoryRange {
+    /// First byte, at the beginning of a page.
+    pub data: *const c_void,
+    /// Number of bytes, whole pages.
+    pub size_bytes: usize,
+    /// One of the PROCTOR_MEMORY kinds.
+    pub kind: u32,
+    /// Zero.
+    pub reserved: u32,
 }
 
 /// Where one output tensor of one sample goes.

@@ -8,6 +8,7 @@ mod extensions;
 mod host;
 mod instance;
 mod manifest;
+mod memory;
 mod model;
 mod plugin;
 
@@ -17,5 +18,6 @@ pub use extensions::*;
 pub use host::*;
 pub use instance::*;
 pub use manifest::*;
+pub use memory::*;
 pub use model::*;
 pub use plugin::*;

@@ -9,6 +9,7 @@ mod host;
 #[cfg(feature = "abi_stable")]
 pub(crate) mod layout;
 mod manifest;
+mod memory;
 mod plugin;
 mod query;
 mod raw;
@@ -22,6 +23,7 @@ pub use error::PluginError;
 pub use host::{Host, Response};
 #[cfg(feature = "abi_stable")]
 pub use layout::{Root, RootModuleRef};
+pub use memory::{Allocation, MemoryKind, PluginMemory};
 pub use plugin::{Instance, Model, Plugin};
 pub use query::Query;
 pub use request::{ModelFile, ModelRequest, Placement, PreparedSample, PreparedTensor};

@@ -4,6 +4,7 @@ use super::{
     batch::Batch,
     error::PluginError,
     host::Host,
+    memory::PluginMemory,
     query::Query,
     request::{ModelRequest, Placement, PreparedSample},
 };
@@ -40,6 +41,12 @@ pub trait Model: Send + Sync + 'static {
     /// # Errors
     /// If something that it needs is not to be had, such as memory.
     fn create_instance(&self, placement: &Placement) -> Result<Self::Instance, PluginError>;
+
+    /// Memory of the plugin's own for samples; `None` leaves it to the host. Asked before samples are loaded.
+    /// [main thread]
+    fn memory(&self) -> Option<&dyn PluginMemory> {
+        None
+    }
 
     /// Announces the samples that will be used next, to be pinned or copied; their memory stays where it is until
     /// [`release_samples`](Model::release_samples). [main thread]

@@ -14,9 +14,10 @@ use super::{
     forward,
     host::Host,
     manifest::manifest_of,
+    memory::PluginMemory,
     plugin::{Instance, Model, Plugin},
     query::Query,
-    raw::{elements, str_of, structure, text, write_error},
+    raw::{elements, slice_of, str_of, structure, text, write_error},
     request::{ModelRequest, Placement, PreparedSample, read_options},
 };
 use crate::abi;
@@ -56,6 +57,12 @@ impl<P: Plugin> Shims<P> {
     };
     const EXPLAIN: &'static abi::ProctorExplain =
         &abi::ProctorExplain { size: size_of::<abi::ProctorExplain>(), explain: Some(explain::<P>) };
+    const MEMORY: &'static abi::ProctorMemory = &abi::ProctorMemory {
+        size: size_of::<abi::ProctorMemory>(),
+        allocate: Some(allocate::<P>),
+        free: Some(free::<P>),
+        copy: Some(copy::<P>),
+    };
 }
 
 impl<P: Plugin> Shims<P> {
@@ -259,6 +266,54 @@ unsafe extern "C" fn explain<P: Plugin>(
     })
 }
 
+unsafe extern "C" fn allocate<P: Plugin>(
+    model: *mut abi::ProctorModel,
+    allocation: *mut abi::ProctorAllocation,
+    error: *mut abi::ProctorError,
+) -> abi::ProctorStatus {
+    guard(error, || {
+        // SAFETY: the host passes a model that is loaded, and an allocation that is ours for the call.
+        let (model, asked) = unsafe { (get::<ModelOf<P>>(model.cast())?, structure(allocation)?) };
+        let memory = memory_of(model)?;
+        let allocated = memory.allocate(asked.size_bytes, asked.alignment)?;
+        // SAFETY: the structure is as large as in the first version, which has these fields, as `structure` checked.
+        unsafe {
+            (&raw mut (*allocation).memory).write(allocated.memory.cast());
+            (&raw mut (*allocation).size_bytes).write(allocated.size_bytes);
+            (&raw mut (*allocation).kind).write(allocated.kind.code());
+        }
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn free<P: Plugin>(
+    model: *mut abi::ProctorModel,
+    memory: *mut c_void,
+    error: *mut abi::ProctorError,
+) -> abi::ProctorStatus {
+    // SAFETY: the host passes a model that is loaded.
+    guard(error, || memory_of(unsafe { get::<ModelOf<P>>(model.cast()) }?)?.free(memory.cast()))
+}
+
+unsafe extern "C" fn copy<P: Plugin>(
+    model: *mut abi::ProctorModel,
+    to: *mut c_void,
+    from: *const c_void,
+    size_bytes: usize,
+    error: *mut abi::ProctorError,
+) -> abi::ProctorStatus {
+    guard(error, || {
+        // SAFETY: the host passes a model that is loaded, and as many bytes that are valid for the call.
+        let (model, from) =
+            unsafe { (get::<ModelOf<P>>(model.cast())?, slice_of(from.cast::<u8>(), size_bytes)?) };
+        memory_of(model)?.copy(to.cast(), from)
+    })
+}
+
+fn memory_of(model: &impl Model) -> Result<&dyn PluginMemory, PluginError> {
+    model.memory().ok_or_else(|| PluginError::unsupported("the memory of samples is left to the host"))
+}
+
 unsafe extern "C" fn destroy_instance<P: Plugin>(
     instance: *mut abi::ProctorInstance,
     error: *mut abi::ProctorError,
@@ -297,6 +352,7 @@ unsafe extern "C" fn extension<P: Plugin>(id: abi::ProctorString) -> *const c_vo
             abi::PROCTOR_EXTENSION_VIRTUAL_TIME if has(abi::PROCTOR_CAPABILITY_VIRTUAL_TIME) => {
                 Some(ptr::from_ref(Shims::<P>::VIRTUAL_TIME).cast())
             }
+            abi::PROCTOR_EXTENSION_MEMORY => Some(ptr::from_ref(Shims::<P>::MEMORY).cast()),
             abi::PROCTOR_EXTENSION_EXPLAIN => Some(ptr::from_ref(Shims::<P>::EXPLAIN).cast()),
             abi::PROCTOR_EXTENSION_INSTANCE_THREAD => Some(ptr::from_ref(Shims::<P>::INSTANCE_THREAD).cast()),
             _ => None,

@@ -11,21 +11,23 @@ fn generated() -> String {
     let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut config = cbindgen::Config::from_file(crate_folder.join("cbindgen.toml")).unwrap();
     // cbindgen leaves out constants that are texts.
-    let ids = format!(
-        "\n/* Ids of the optional features of a plugin, for ProctorPlugin.extension. */\n\
-         #define PROCTOR_EXTENSION_ISSUE {:?}\n#define PROCTOR_EXTENSION_VIRTUAL_TIME {:?}\n\
-         #define PROCTOR_EXTENSION_EXPLAIN {:?}\n\
-         #define PROCTOR_EXTENSION_INSTANCE_THREAD {:?}\n",
-        abi::PROCTOR_EXTENSION_ISSUE,
-        abi::PROCTOR_EXTENSION_VIRTUAL_TIME,
-        abi::PROCTOR_EXTENSION_EXPLAIN,
-        abi::PROCTOR_EXTENSION_INSTANCE_THREAD
-    );
+    let mut ids =
+        "\n/* Ids of the optional features of a plugin, for ProctorPlugin.extension. */\n".to_owned();
+    for (name, id) in [
+        ("ISSUE", abi::PROCTOR_EXTENSION_ISSUE),
+        ("VIRTUAL_TIME", abi::PROCTOR_EXTENSION_VIRTUAL_TIME),
+        ("EXPLAIN", abi::PROCTOR_EXTENSION_EXPLAIN),
+        ("INSTANCE_THREAD", abi::PROCTOR_EXTENSION_INSTANCE_THREAD),
+        ("MEMORY", abi::PROCTOR_EXTENSION_MEMORY),
+    ] {
+        writeln!(ids, "#define PROCTOR_EXTENSION_{name} {id:?}").unwrap();
+    }
     config.after_includes.get_or_insert_default().push_str(&ids);
     let trailer = config.trailer.take().unwrap_or_default();
     config.trailer = Some(assertions() + &trailer);
     let mut builder = cbindgen::Builder::new().with_config(config);
-    for file in ["basic", "manifest", "model", "batch", "host", "plugin", "extensions", "instance"] {
+    for file in ["basic", "manifest", "model", "batch", "host", "plugin", "extensions", "instance", "memory"]
+    {
         builder = builder.with_src(crate_folder.join(format!("src/abi/{file}.rs")));
     }
     let mut text = Vec::new();

@@ -42,7 +42,8 @@ layouts! {
     ProctorPlacement { size, instance_index, instance_count, cpus, cpu_count, device_index, reserved };
     ProctorTensor { data, size_bytes, shape, rank, element_type };
     ProctorPreparedSample { index, inputs, input_count };
-    ProctorSampleSet { size, samples, sample_count, sample_size, tensor_size };
+    ProctorSampleSet { size, samples, sample_count, sample_size, tensor_size, ranges, range_count, range_size };
+    ProctorMemoryRange { data, size_bytes, kind, reserved };
     ProctorOutput { data, capacity_bytes, size_bytes, lent, release, private_data };
     ProctorBatchSample { id, index, inputs, input_count, outputs, output_count, status, token_count, message, vendor_code };
     ProctorStage { name, begin_ns, end_ns };
@@ -61,6 +62,8 @@ layouts! {
     ProctorTextSink { size, context, write };
     ProctorExplain { size, explain };
     ProctorInstanceThread { size, begin, end };
+    ProctorAllocation { size, size_bytes, alignment, memory, kind, reserved };
+    ProctorMemory { size, allocate, free, copy };
 }
 
 /// Fails if a structure of the header is not in the list above.

@@ -14,6 +14,8 @@
 //! 4. `issue`: the optional second way to take work, whole queries on threads of the plugin's own. Leave it out, and
 //!    the host does the queueing, the batching and the scaling.
 //!
+//! 5. `memory`: the optional memory of the plugin's own that samples are decoded into.
+//!
 //! The other files are this plugin's own business, in place of a device: `service` (how long), `answers` (what),
 //! `table` and `lines` (its two kinds of files), `random` (numbers that depend on a key alone), `wait` (time that
 //! passes), `option_value` (options that have a default).
@@ -62,6 +64,7 @@ mod answers;
 mod instance;
 mod issue;
 mod lines;
+mod memory;
 mod model;
 mod option_value;
 mod plugin;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use proctor_plugin_api::{Model, Placement, PluginError, PreparedSample, Query};
+use proctor_plugin_api::{Model, Placement, PluginError, PluginMemory, PreparedSample, Query};
 
 use crate::{
     instance::MockInstance,
@@ -35,7 +35,17 @@ impl Model for MockModel {
     /// The samples of the next phase, before it starts: the place to copy them to a device, and to find out what
     /// would otherwise fail in the timed part.
     fn prepare_samples(&self, samples: &[PreparedSample]) -> Result<(), PluginError> {
+        if let Some(memory) = &self.shared.memory {
+            let found = memory.count(samples);
+            self.shared.host.metric("own_sample_bytes", "B", found.own_bytes as f64);
+            self.shared.host.metric("copied_sample_bytes", "B", found.copied_bytes as f64);
+        }
         samples.iter().try_for_each(|sample| self.shared.answers.check(sample.index))
+    }
+
+    /// Where samples go, if not into memory of the host. A real plugin would have them where its device reads.
+    fn memory(&self) -> Option<&dyn PluginMemory> {
+        self.shared.memory.as_ref().map(|memory| memory as &dyn PluginMemory)
     }
 
     /// The text of `host describe mock --plan BENCHMARK`. A real plugin tells what it has chosen, and why.

@@ -7,6 +7,7 @@ use proctor_plugin_api::{
 use crate::{
     answers::{AnswerSettings, Answers},
     issue::IssueSettings,
+    memory::MockMemory,
     model::MockModel,
     option_value::required,
     service::Service,
@@ -25,6 +26,8 @@ pub struct Mock {
     issue: IssueSettings,
     tells_stages: bool,
     knows_threads: bool,
+    /// Kind of memory for samples.
+    memory: String,
 }
 
 impl Plugin for Mock {
@@ -49,8 +52,14 @@ impl Plugin for Mock {
         let seed = OptionSpec::integer("seed", 0, 0..=i64::MAX, "Seed of all that is random.");
         let stages = "Tell when each batch or issued sample was computed, as a stage.";
         let hooks = "Count the threads of instances in metrics, and refuse batches on any other.";
+        let memory = OptionSpec::choice(
+            "memory",
+            &["host", "pinned", "device"],
+            "Memory that samples are decoded into; other than host is allocated by the plugin, and counted.",
+        );
         let own = vec![
             seed,
+            memory,
             OptionSpec::boolean("stages", false, stages),
             OptionSpec::boolean("hooks", false, hooks),
         ];
@@ -71,7 +80,8 @@ impl Plugin for Mock {
             ));
         }
         let (tells_stages, knows_threads) = (options.boolean("stages"), options.boolean("hooks"));
-        Ok(Self { host, service, answers, issue, tells_stages, knows_threads })
+        let memory = required("memory", options.text("memory"))?.to_owned();
+        Ok(Self { host, service, answers, issue, tells_stages, knows_threads, memory })
     }
 
     fn load_model(&self, request: &ModelRequest) -> Result<MockModel, PluginError> {
@@ -82,6 +92,7 @@ impl Plugin for Mock {
         tracing::info!(intent = ?request.intent, placements = ?request.placements, "model requested");
         let mut shared = Shared::new(self.host, self.service.clone(), answers);
         (shared.tells_stages, shared.knows_threads) = (self.tells_stages, self.knows_threads);
+        shared.memory = MockMemory::of(&self.memory);
         Ok(MockModel::new(shared, self.issue))
     }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use proctor_plugin_api::{Host, Stage, vocabulary::SampleIndex};
 
-use crate::{answers::Answers, service::Service};
+use crate::{answers::Answers, memory::MockMemory, service::Service};
 
 /// One for each model. A real plugin has its weights here, once.
 #[derive(Debug)]
@@ -18,6 +18,8 @@ pub(crate) struct Shared {
     pub(crate) knows_threads: bool,
     threads_begun: AtomicU32,
     threads_ended: AtomicU32,
+    /// Memory for samples, unless that is left to the host.
+    pub(crate) memory: Option<MockMemory>,
     /// Instances and threads that are serving right now. Only counted, so no order with other memory is needed.
     busy: AtomicU32,
 }
@@ -28,6 +30,7 @@ impl Shared {
             host,
             service,
             answers,
+            memory: None,
             tells_stages: false,
             knows_threads: false,
             threads_begun: AtomicU32::new(0),

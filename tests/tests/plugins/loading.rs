@@ -25,11 +25,11 @@ fn a_plugin_is_told_the_load_that_a_run_will_bring() {
     let bench = Bench::new();
     let log = log_of_mock(
         &bench,
-        "--scenario Server --target-qps 500 --set server_target_latency_ns=15000000 --set issue=true \
+        "--scenario Server --target-qps 500 --set server_target_latency_ns=5000000000 --set issue=true \
          --set instances=2",
     );
     for told in [
-        "latency_bound_ns: Some(15000000)",
+        "latency_bound_ns: Some(5000000000)",
         "target_qps: Some(500.0)",
         "samples_per_query: Some(1)",
         "Placement { instance_index: 1, instance_count: 2",
@@ -55,4 +55,42 @@ fn a_warm_up_of_whole_queries_completes_nothing() {
     run.assert_invalid(&[
         "the warm-up failed: plugin zeros: warm_up failed (DEVICE_LOST): the device is cold",
     ]);
+}
+
+/// Bytes of the samples of the digits, of which each is an image of 8 by 8 numbers of 4 bytes.
+const DIGITS_BYTES: f64 = 600.0 * 8.0 * 8.0 * 4.0;
+
+#[test]
+fn samples_are_decoded_straight_into_memory_of_the_plugin() {
+    let bench = Bench::new();
+    for (kind, issue) in [("pinned", false), ("pinned", true), ("device", false)] {
+        let run = bench.run(&format!(
+            "--plugin mock --set mock.memory={kind} --set issue={issue} --set floor=false --duration 50ms \
+             --mode performance"
+        ));
+        let result = run.assert_valid().result();
+        assert_eq!(result["plugin"]["sample_memory"], kind, "{}", run.finished);
+        let metric = |name: &str| result["plugin"]["metrics"][name]["greatest"].clone();
+        assert_eq!(metric("own_sample_bytes"), DIGITS_BYTES, "{}", run.finished);
+        assert_eq!(metric("copied_sample_bytes"), 0.0, "{}", run.finished);
+    }
+    let run = bench.run("--plugin mock --set floor=false --duration 50ms --mode performance");
+    assert_eq!(run.assert_valid().result()["plugin"]["sample_memory"], "host");
+}
+
+#[test]
+fn memory_that_cannot_be_is_named() {
+    let bench = Bench::new();
+    for (case, reason) in [
+        ("NULL_MEMORY", "allocate returned OK and no memory of "),
+        ("MISALIGNED_MEMORY", "which is not aligned to 4096"),
+        ("SMALL_MEMORY", "allocate says that its memory has "),
+        ("UNKNOWN_MEMORY", "allocate says that its memory is of the unknown kind 77"),
+        ("NO_FREE", "the required function ProctorMemory.free is null"),
+    ] {
+        let Some(run) = run_wrong(&bench, case, "") else { return };
+        run.finished.assert_error(3, &["library digits failed to load 600 samples: ", "zeros: ", reason]);
+    }
+    let Some(run) = run_wrong(&bench, "FREED_MEMORY", "") else { return };
+    run.assert_invalid(&["plugin zeros: free failed (INVALID_ARGUMENT): freed already"]);
 }

@@ -1,11 +1,14 @@
 //! The functions of a plugin and of its extensions, checked.
 
-use std::ffi::c_void;
+use std::{ffi::c_void, ptr};
 
-use proctor_plugin_api::abi::{
-    self, ProctorBatch, ProctorError, ProctorExplain, ProctorInstance, ProctorInstanceThread, ProctorIssue,
-    ProctorModel, ProctorPlugin, ProctorQuery, ProctorStatus, ProctorString, ProctorTextSink,
-    ProctorVirtualTime,
+use proctor_plugin_api::{
+    abi::{
+        self, ProctorBatch, ProctorError, ProctorExplain, ProctorInstance, ProctorInstanceThread,
+        ProctorIssue, ProctorModel, ProctorPlugin, ProctorQuery, ProctorStatus, ProctorString,
+        ProctorTextSink, ProctorVirtualTime,
+    },
+    versioned::SaysSize,
 };
 
 use crate::{call::Call, error::PluginHostError, foreign::Reader, guard::activity::Activity};
@@ -99,13 +102,14 @@ pub(crate) fn explain_extension(
     activity: &'static Activity,
 ) -> Result<Option<ExplainFunction>, PluginHostError> {
     let reader = Reader { source_name: plugin };
-    // No manifest promises it, so that it is missing is no error.
-    let Ok(pointer) = extension(table, reader, activity, abi::PROCTOR_EXTENSION_EXPLAIN) else {
-        return Ok(None);
+    // SAFETY: the id names this structure.
+    let extension = unsafe {
+        optional_extension::<ProctorExplain>(table, reader, activity, abi::PROCTOR_EXTENSION_EXPLAIN)
+    }?;
+    let explain = |extension: ProctorExplain| {
+        extension.explain.ok_or_else(|| null_function(reader, "ProctorExplain.explain"))
     };
-    // SAFETY: the id names this structure, and the plugin vouches for what it returns under the id.
-    let extension = unsafe { reader.structure(pointer.cast::<ProctorExplain>()) }?;
-    extension.explain.ok_or_else(|| null_function(reader, "ProctorExplain.explain")).map(Some)
+    extension.map(explain).transpose()
 }
 
 /// The functions for the threads of instances; none if the plugin does not have that extension.
@@ -114,12 +118,16 @@ pub(super) fn thread_extension(
     reader: Reader<'_>,
     activity: &'static Activity,
 ) -> Result<Option<ThreadHooks>, PluginHostError> {
-    // No manifest promises it, so that it is missing is no error.
-    let Ok(pointer) = extension(table, reader, activity, abi::PROCTOR_EXTENSION_INSTANCE_THREAD) else {
-        return Ok(None);
-    };
-    // SAFETY: the id names this structure, and the plugin vouches for what it returns under the id.
-    let extension = unsafe { reader.structure(pointer.cast::<ProctorInstanceThread>()) }?;
+    // SAFETY: the id names this structure.
+    let extension = unsafe {
+        optional_extension::<ProctorInstanceThread>(
+            table,
+            reader,
+            activity,
+            abi::PROCTOR_EXTENSION_INSTANCE_THREAD,
+        )
+    }?;
+    let Some(extension) = extension else { return Ok(None) };
     let missing = |function| null_function(reader, function);
     Ok(Some(ThreadHooks {
         begin: extension.begin.ok_or_else(|| missing("ProctorInstanceThread.begin"))?,
@@ -127,7 +135,25 @@ pub(super) fn thread_extension(
     }))
 }
 
-fn null_function(reader: Reader<'_>, function: &str) -> PluginHostError {
+/// An extension that no manifest promises; `None` if the plugin does not have it.
+///
+/// # Safety
+/// The id names the structure `T`.
+pub(crate) unsafe fn optional_extension<T: SaysSize>(
+    table: &ProctorPlugin,
+    reader: Reader<'_>,
+    activity: &'static Activity,
+    id: &'static str,
+) -> Result<Option<T>, PluginHostError> {
+    let pointer = ask(table, activity, id).unwrap_or(ptr::null());
+    if pointer.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: the id names this structure, as the caller says, and the plugin vouches for what it returns under the id.
+    unsafe { reader.structure(pointer.cast::<T>()) }.map(Some)
+}
+
+pub(crate) fn null_function(reader: Reader<'_>, function: &str) -> PluginHostError {
     reader.malformed(format!("the required function {function} is null"))
 }
 
@@ -138,9 +164,15 @@ fn extension(
     id: &'static str,
 ) -> Result<*const c_void, PluginHostError> {
     let missing = |problem| reader.malformed(format!("the manifest promises \"{id}\", but {problem}"));
-    let ask = table.extension.ok_or_else(|| missing("its table has no function `extension`"))?;
-    let id_text = ProctorString { data: id.as_ptr(), length: id.len() };
-    // SAFETY: the function is that of the plugin's table; the text lives for ever.
-    let pointer = activity.during(Call::Extension, || unsafe { ask(id_text) });
+    let pointer = ask(table, activity, id);
+    let pointer = pointer.ok_or_else(|| missing("its table has no function `extension`"))?;
     if pointer.is_null() { Err(missing("its function `extension` returns null for it")) } else { Ok(pointer) }
+}
+
+/// Answer of a plugin to an id, which may be null; `None` if it has no function to ask.
+fn ask(table: &ProctorPlugin, activity: &'static Activity, id: &'static str) -> Option<*const c_void> {
+    let extension = table.extension?;
+    let id = ProctorString { data: id.as_ptr(), length: id.len() };
+    // SAFETY: the function is that of the plugin's table; the text lives for ever.
+    Some(activity.during(Call::Extension, || unsafe { extension(id) }))
 }

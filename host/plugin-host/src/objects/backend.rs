@@ -17,6 +17,7 @@ use proctor_plugin_api::{
 use crate::{
     call::Call,
     error::PluginHostError,
+    foreign::Reader,
     guard::{activity::Activity, checked::checked, handlers::watched},
     load::loaded_plugin::LoadedPlugin,
     objects::{
@@ -157,6 +158,10 @@ impl Backend {
 impl BackendInner {
     pub(crate) fn plugin(&self) -> &str {
         self.activity.plugin()
+    }
+
+    pub(crate) fn reader(&self) -> Reader<'_> {
+        Reader { source_name: self.plugin() }
     }
 
     pub(crate) fn bad_demand(&self, what: String) -> PluginHostError {

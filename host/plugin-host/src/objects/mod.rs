@@ -6,6 +6,7 @@ mod explanation;
 mod handle;
 pub(crate) mod instance;
 pub(crate) mod issuer;
+pub(crate) mod memory;
 pub(crate) mod model;
 mod output;
 mod request;

@@ -28,7 +28,7 @@ use crate::{
         handle::Handle,
         issuer::raw_query,
         request::{load_handle, shapes_of},
-        samples::{Prepared, SampleBuffers, Shapes},
+        samples::{Prepared, RangeInUse, SampleBuffers, Shapes},
     },
     services::response_size::ResponseSize,
 };
@@ -67,7 +67,7 @@ pub struct Model {
 pub(crate) struct ModelInner {
     pub(crate) backend: Arc<BackendInner>,
     handle: Handle<ProctorModel>,
-    activity: &'static Activity,
+    pub(super) activity: &'static Activity,
     /// A flush goes on beside other calls, so it is noted apart from them.
     flush_activity: &'static Activity,
     /// Activities of the issuing threads of earlier tests.
@@ -78,6 +78,8 @@ pub(crate) struct ModelInner {
     state: AtomicU8,
     state_at_start: StateAtStart,
     pub(crate) prepared: ArcSwapOption<Prepared>,
+    /// Memory of the plugin that samples lie in.
+    ranges: Mutex<Vec<RangeInUse>>,
     /// The thread that loaded the model and is to destroy its instances.
     home: ThreadId,
     /// Instances that exist: `None` in use, else dropped by their owner and to be destroyed.
@@ -122,6 +124,7 @@ impl Model {
                 state: AtomicU8::new(State::Loaded as u8),
                 state_at_start: StateAtStart::default(),
                 prepared: ArcSwapOption::empty(),
+                ranges: Mutex::default(),
                 home: std::thread::current().id(),
                 instances: Mutex::default(),
             }),
@@ -145,8 +148,14 @@ impl Model {
     ) -> Result<(), PluginHostError> {
         let model = &*self.inner;
         model.expect(Call::PrepareSamples, &[State::Loaded])?;
-        let prepared = Prepared::new(samples, buffers, &model.demand.inputs, Arc::clone(&model.shapes))
-            .map_err(|what| model.backend.bad_demand(what))?;
+        let prepared = Prepared::new(
+            samples,
+            buffers,
+            &model.demand.inputs,
+            Arc::clone(&model.shapes),
+            &model.lock_ranges(),
+        )
+        .map_err(|what| model.backend.bad_demand(what))?;
         if let Some(prepare) = model.table().raw.prepare_samples {
             let samples = prepared.set();
             checked(model.activity, Call::PrepareSamples, |error| {
@@ -321,6 +330,10 @@ impl ModelInner {
 
     pub(super) fn lock_spare_activities(&self) -> MutexGuard<'_, Vec<&'static Activity>> {
         self.spare_activities.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn lock_ranges(&self) -> MutexGuard<'_, Vec<RangeInUse>> {
+        self.ranges.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn lock_instances(&self) -> MutexGuard<'_, BTreeMap<u32, Option<Handle<ProctorInstance>>>> {

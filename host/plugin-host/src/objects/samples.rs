@@ -1,9 +1,12 @@
 //! The samples that a model may be asked for, as the plugin sees them.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use proctor_plugin_api::{
-    abi::{PROCTOR_TENSOR_ALIGNMENT, ProctorPreparedSample, ProctorSampleSet, ProctorTensor},
+    MemoryKind,
+    abi::{
+        PROCTOR_TENSOR_ALIGNMENT, ProctorMemoryRange, ProctorPreparedSample, ProctorSampleSet, ProctorTensor,
+    },
     vocabulary::{SampleIndex, TensorSpec},
 };
 
@@ -11,7 +14,25 @@ use proctor_plugin_api::{
 pub trait SampleBuffers: Send + Sync {
     /// The bytes of one input tensor of one loaded sample: row-major, without gaps, aligned to 64.
     fn tensor(&self, index: SampleIndex, input: usize) -> &[u8];
+
+    /// The memory that the tensors lie in, in whole pages; none if it is in parts of pages.
+    fn ranges(&self) -> Vec<&[u8]> {
+        Vec::new()
+    }
 }
+
+/// A range that is in use, for those to come and for the views of samples.
+#[derive(Debug, Clone)]
+pub(crate) struct RangeInUse {
+    /// Addresses as the host sees them.
+    pub(crate) host: Range<usize>,
+    /// The first byte as the plugin sees it.
+    pub(crate) plugin: *const u8,
+    pub(crate) kind: MemoryKind,
+}
+
+// SAFETY: an address that the host hands back to the plugin, and does not look behind.
+unsafe impl Send for RangeInUse {}
 
 /// Extents of each input tensor, at addresses that stay.
 pub(crate) type Shapes = Arc<[Box<[u64]>]>;
@@ -22,6 +43,7 @@ pub(crate) struct Prepared {
     /// Sorted by index, each index once.
     samples: Vec<ProctorPreparedSample>,
     _tensors: Vec<ProctorTensor>,
+    ranges: Vec<ProctorMemoryRange>,
     _shapes: Shapes,
     _buffers: Arc<dyn SampleBuffers>,
 }
@@ -30,6 +52,15 @@ pub(crate) struct Prepared {
 unsafe impl Send for Prepared {}
 // SAFETY: shared access only reads what this structure owns, which nothing changes.
 unsafe impl Sync for Prepared {}
+
+/// The first of some bytes as the plugin sees it, and the kind of memory that they lie in.
+fn as_plugin_sees(in_use: &[RangeInUse], bytes: &[u8]) -> (*const u8, MemoryKind) {
+    let address = bytes.as_ptr().addr();
+    match in_use.iter().find(|range| range.host.contains(&address)) {
+        Some(range) => (range.plugin.wrapping_byte_add(address - range.host.start), range.kind),
+        None => (bytes.as_ptr(), MemoryKind::Host),
+    }
+}
 
 impl Prepared {
     /// Makes the views.
@@ -41,6 +72,7 @@ impl Prepared {
         buffers: Arc<dyn SampleBuffers>,
         specs: &[TensorSpec],
         shapes: Shapes,
+        in_use: &[RangeInUse],
     ) -> Result<Self, String> {
         let mut indices = indices.to_vec();
         indices.sort_unstable();
@@ -60,7 +92,7 @@ impl Prepared {
                     ));
                 }
                 tensors.push(ProctorTensor {
-                    data: bytes.as_ptr().cast(),
+                    data: as_plugin_sees(in_use, bytes).0.cast(),
                     size_bytes: bytes.len(),
                     shape: shape.as_ptr(),
                     rank: u32::try_from(shape.len()).expect("a tensor has few dimensions"),
@@ -74,7 +106,12 @@ impl Prepared {
             input_count: specs.len(),
         };
         let samples = indices.iter().enumerate().map(sample).collect();
-        Ok(Self { samples, _tensors: tensors, _shapes: shapes, _buffers: buffers })
+        let range = |bytes: &[u8]| {
+            let (data, kind) = as_plugin_sees(in_use, bytes);
+            ProctorMemoryRange { data: data.cast(), size_bytes: bytes.len(), kind: kind.code(), reserved: 0 }
+        };
+        let ranges = buffers.ranges().into_iter().map(range).collect();
+        Ok(Self { samples, _tensors: tensors, ranges, _shapes: shapes, _buffers: buffers })
     }
 
     /// The samples as the plugin is told of them, valid as long as `self`.
@@ -85,6 +122,9 @@ impl Prepared {
             sample_count: self.samples.len(),
             sample_size: size_of::<ProctorPreparedSample>(),
             tensor_size: size_of::<ProctorTensor>(),
+            ranges: self.ranges.as_ptr(),
+            range_count: self.ranges.len(),
+            range_size: size_of::<ProctorMemoryRange>(),
         }
     }
 

@@ -8,12 +8,13 @@ use std::{
     slice,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
 };
 
 use arc_swap::ArcSwapOption;
 use proctor_plugin_api::{
+    MemoryKind,
     abi::ProctorResponse,
     versioned::Elements,
     vocabulary::{CompletionSink, QuerySampleResponse, ResponseId, SampleStatus},
@@ -62,6 +63,8 @@ pub(crate) struct HostContext {
     /// Size of the outputs of one sample together.
     pub(crate) response_size: ExpectedSize,
     is_cancelled: AtomicBool,
+    /// Kind of the memory that samples were last loaded into.
+    pub(crate) memory_kind: AtomicU32,
     /// Whether the plugin computes a query that it has not been issued.
     is_warming_up: AtomicBool,
     pub(super) metrics: Mutex<BTreeMap<String, PluginMetric>>,
@@ -79,6 +82,7 @@ impl HostContext {
             sink: ArcSwapOption::empty(),
             response_size: ExpectedSize::default(),
             is_cancelled: AtomicBool::new(false),
+            memory_kind: AtomicU32::new(MemoryKind::Host.code()),
             is_warming_up: AtomicBool::new(false),
             metrics: Mutex::default(),
             stages: Stages::default(),

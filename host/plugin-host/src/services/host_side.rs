@@ -1,6 +1,8 @@
 //! The host's side of an opened plugin.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::atomic::Ordering};
+
+use proctor_plugin_api::MemoryKind;
 
 use crate::services::{
     context::HostContext, failures::SampleFailure, faults::RepeatedFault, metric::PluginMetric,
@@ -32,6 +34,13 @@ impl HostSide {
     #[must_use]
     pub fn stages(self) -> BTreeMap<String, PluginStage> {
         self.0.stages.report()
+    }
+
+    /// Kind of the memory that samples were last loaded into.
+    #[must_use]
+    pub fn memory_kind(self) -> MemoryKind {
+        let code = self.0.memory_kind.load(Ordering::Relaxed);
+        MemoryKind::from_code(code).unwrap_or(MemoryKind::Host)
     }
 
     /// The plugin's own words about samples that failed since the last call: the first few, and how many there were.

@@ -6,6 +6,7 @@ mod crashing;
 mod explaining;
 #[cfg(not(miri))]
 mod files;
+mod memory;
 mod plugin;
 mod running;
 mod tables;

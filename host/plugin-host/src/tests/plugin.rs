@@ -37,6 +37,11 @@ thread_local! {
     /// The call that fails although it ends something.
     pub(super) static FAILING: Cell<&'static str> = const { Cell::new("") };
     pub(super) static HOST: Cell<*const ProctorHost> = const { Cell::new(ptr::null()) };
+    /// Where the first inputs of the prepared samples lie, and the ranges that they lie in.
+    pub(super) static TENSORS: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+    pub(super) static RANGES: RefCell<Vec<(usize, usize, u32)>> = const { RefCell::new(Vec::new()) };
+    /// Its memory for samples; null if it has no such extension.
+    pub(super) static MEMORY: Cell<*const ProctorMemory> = const { Cell::new(ptr::null()) };
     /// The pieces in which the plugin explains its models; without any it has no such extension.
     pub(super) static EXPLANATION: Cell<&'static [&'static [u8]]> = const { Cell::new(&[]) };
     /// The placement and the intent of the last request for a model.
@@ -129,8 +134,18 @@ pub(super) unsafe extern "C" fn prepare_samples(
     samples: *const ProctorSampleSet,
     _: *mut ProctorError,
 ) -> i32 {
-    // SAFETY: the host passes a set of samples.
-    called(&format!("prepare {}", unsafe { (*samples).sample_count }));
+    // SAFETY: the host passes a set of samples, with arrays of inputs and ranges.
+    unsafe {
+        let set = &*samples;
+        called(&format!("prepare {}", set.sample_count));
+        let listed = std::slice::from_raw_parts(set.samples, set.sample_count);
+        TENSORS.set(listed.iter().map(|sample| (*sample.inputs).data.addr()).collect());
+        RANGES.take();
+        if set.range_count > 0 {
+            let ranges = std::slice::from_raw_parts(set.ranges, set.range_count);
+            RANGES.set(ranges.iter().map(|it| (it.data.addr(), it.size_bytes, it.kind)).collect());
+        }
+    }
     PROCTOR_STATUS_OK
 }
 
@@ -321,6 +336,8 @@ pub(super) unsafe extern "C" fn extension(id: ProctorString) -> *const c_void {
         let virtual_time =
             ProctorVirtualTime { size: size_of::<ProctorVirtualTime>(), execute: Some(execute_virtual) };
         ptr::from_ref(leak(virtual_time)).cast()
+    } else if id == PROCTOR_EXTENSION_MEMORY.as_bytes() && !MEMORY.get().is_null() {
+        MEMORY.get().cast()
     } else if id == PROCTOR_EXTENSION_EXPLAIN.as_bytes() && !EXPLANATION.get().is_empty() {
         ptr::from_ref(leak(ProctorExplain { size: size_of::<ProctorExplain>(), explain: Some(explain) }))
             .cast()

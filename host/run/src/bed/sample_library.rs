@@ -1,5 +1,7 @@
 //! The query sample library: from the data set on disk to tensors in memory that the plugin may read.
 
+mod memory;
+
 use std::{
     collections::HashSet,
     mem,
@@ -7,12 +9,15 @@ use std::{
 };
 
 use proctor_config::{QslCounts, Settings};
-use proctor_datasets::{DataRoot, Dataset, DatasetRequest, SampleStore, open_dataset_for};
+use proctor_datasets::{
+    DataRoot, Dataset, DatasetRequest, OwnMemory, SampleMemory, SampleStore, StoreError, open_dataset_for,
+};
 use proctor_loadgen::{BackgroundFlush, LibraryError, Progress, QuerySampleLibrary};
 use proctor_plugin_host::{Model, PluginHostError, SampleBuffers};
 use proctor_preprocess::{Pipeline, build_pipeline};
 use proctor_vocabulary::{SampleIndex, TensorSpec};
 
+use self::memory::MemoryOfModel;
 use crate::{bed::fault::Fault, error::HostError, machine::Machine};
 
 /// Memory for samples if the system does not tell how much it has.
@@ -70,18 +75,28 @@ impl Data {
         Self { dataset, pipeline, inputs, counts, limit_bytes: DEFAULT_LIMIT_BYTES }
     }
 
-    /// Reads and preprocesses samples.
+    /// Reads and preprocesses samples into this memory.
     ///
     /// # Errors
     /// If one cannot be read, or there is no room for it.
-    pub(crate) fn load(&self, samples: &[SampleIndex]) -> Result<SampleStore, LibraryError> {
-        let mut store = SampleStore::new(self.inputs.clone(), self.dataset.sample_count(), self.limit_bytes);
-        store.load(samples, |index, tensors| {
+    fn load(
+        &self,
+        samples: &[SampleIndex],
+        memory: Box<dyn SampleMemory>,
+    ) -> Result<SampleStore, LibraryError> {
+        let store = SampleStore::new(self.inputs.clone(), self.dataset.sample_count(), self.limit_bytes);
+        let mut store = store.with_memory(memory);
+        let loaded = store.load(samples, |index, tensors| {
             let sample = self.dataset.read(index)?;
             self.pipeline.run(&sample, tensors)?;
             Ok::<_, LibraryError>(())
-        })?;
-        Ok(store)
+        });
+        match loaded {
+            Ok(()) => Ok(store),
+            // It is the plugin's own.
+            Err(StoreError::Memory(error)) if error.is::<PluginHostError>() => Err(error),
+            Err(error) => Err(error.into()),
+        }
     }
 }
 
@@ -92,7 +107,7 @@ impl Data {
 pub fn read_samples(settings: &Settings, samples: &[SampleIndex]) -> Result<SampleStore, HostError> {
     let root = DataRoot::new(settings.run.data_root.as_deref());
     let data = Data::open(settings, &root, &Machine::read())?;
-    data.load(samples).map_err(|error| HostError::Data(error.to_string()))
+    data.load(samples, Box::new(OwnMemory)).map_err(|error| HostError::Data(error.to_string()))
 }
 
 /// The library that the load generator loads and unloads. It hands the samples on to the plugin.
@@ -157,6 +172,10 @@ impl SampleBuffers for Buffers {
         // Nothing is issued that was not loaded. If the boundary asks for it anyway, it sees the wrong size.
         self.store.tensor(index, input).unwrap_or_default()
     }
+
+    fn ranges(&self) -> Vec<&[u8]> {
+        self.store.buffers().collect()
+    }
 }
 
 impl SampleLibrary {
@@ -215,22 +234,36 @@ impl SampleLibrary {
         // MultiStream lists some samples twice; the model is given each once.
         let mut seen = HashSet::new();
         let distinct: Vec<_> = samples.iter().copied().filter(|index| seen.insert(*index)).collect();
-        let buffers = Arc::new(Buffers::new(self.data.load(samples)?, &distinct));
+        let buffers = Arc::new(Buffers::new(self.data.load(samples, self.memory())?, &distinct));
         self.state().loaded = Some(Arc::clone(&buffers));
         self.model.prepare(&distinct, buffers)?;
         Ok(())
     }
 
     fn release(&self) -> Result<(), PluginHostError> {
-        self.model.release()?;
+        // Looked at while the plugin has them: they may lie in its memory.
         let loaded = self.state().loaded.take();
-        let overwritten = loaded.and_then(|buffers| buffers.overwritten());
+        let overwritten = loaded.as_ref().and_then(|buffers| buffers.overwritten());
         self.state().faults.extend(overwritten);
-        Ok(())
+        self.model.release()
+    }
+
+    fn memory(&self) -> Box<dyn SampleMemory> {
+        Box::new(MemoryOfModel(self.model.clone()))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("no holder of this lock can panic")
+    }
+}
+
+impl Drop for SampleLibrary {
+    /// Samples of a phase that did not begin or end as it should are released, so that nothing holds the model.
+    fn drop(&mut self) {
+        if self.state().loaded.is_some() {
+            // Where the model is not in that state, there is nothing to do.
+            let _ = (self.model.stop(), self.model.release());
+        }
     }
 }
 

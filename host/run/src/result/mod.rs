@@ -132,6 +132,8 @@ pub(crate) struct PluginPart {
     pub(crate) abi_version: String,
     pub(crate) layout_checked: bool,
     pub(crate) precision: String,
+    /// Memory that the samples were loaded into: `host`, or of the plugin `pinned` or `device`.
+    pub(crate) sample_memory: &'static str,
     /// `batches` or `whole queries`: what the plugin was given.
     pub(crate) dispatch: &'static str,
     pub(crate) options: BTreeMap<String, String>,
@@ -353,6 +355,7 @@ impl PluginPart {
             abi_version: format!("{}.{}", identity.abi_major, identity.abi_minor),
             layout_checked: identity.layout_checked,
             precision: bed.model().precision().to_owned(),
+            sample_memory: bed.plugin.backend.host_side().memory_kind().name(),
             dispatch: match plugin.dispatch {
                 Dispatch::Batches => "batches",
                 Dispatch::WholeQueries => "whole queries",

@@ -98,6 +98,7 @@ fn plugin() -> PluginPart {
         abi_version: "1.0".into(),
         layout_checked: true,
         precision: "f32".into(),
+        sample_memory: "host",
         dispatch: "batches",
         options: BTreeMap::from([("sigma".to_owned(), "1".to_owned())]),
         model_files: Vec::new(),

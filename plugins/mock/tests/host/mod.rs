@@ -84,6 +84,9 @@ impl TestHost {
             sample_count: 1,
             sample_size: size_of::<ProctorPreparedSample>(),
             tensor_size: size_of::<ProctorTensor>(),
+            ranges: ptr::null(),
+            range_count: 0,
+            range_size: size_of::<ProctorMemoryRange>(),
         };
         // SAFETY: the model is loaded and the sample is valid for the call.
         call(|error| unsafe { self.table.prepare_samples.unwrap()(self.model, &set, error) })

@@ -1,0 +1,78 @@
+//! Memory of the plugin's own for samples.
+
+use super::error::PluginError;
+use crate::abi;
+
+/// Kinds of memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemoryKind {
+    /// Memory of the host as any other.
+    Host,
+    /// Memory of the host that stays in place, so that a device reads it by itself.
+    Pinned,
+    /// Memory of a device, which the host does not touch.
+    Device,
+}
+
+impl MemoryKind {
+    /// The code of the ABI.
+    #[must_use]
+    pub fn code(self) -> u32 {
+        match self {
+            Self::Host => abi::PROCTOR_MEMORY_HOST,
+            Self::Pinned => abi::PROCTOR_MEMORY_PINNED,
+            Self::Device => abi::PROCTOR_MEMORY_DEVICE,
+        }
+    }
+
+    /// The kind with this code, if there is one.
+    #[must_use]
+    pub fn from_code(code: u32) -> Option<Self> {
+        [Self::Host, Self::Pinned, Self::Device].into_iter().find(|kind| kind.code() == code)
+    }
+
+    /// Name in results.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::Pinned => "pinned",
+            Self::Device => "device",
+        }
+    }
+}
+
+/// A range of memory.
+#[derive(Debug, Clone, Copy)]
+pub struct Allocation {
+    /// First byte.
+    pub memory: *mut u8,
+    /// Number of bytes.
+    pub size_bytes: usize,
+    /// Kind of memory.
+    pub kind: MemoryKind,
+}
+
+/// Memory that a plugin allocates for the samples of a model: the draft `proctor.memory/0`.
+pub trait PluginMemory: Send + Sync {
+    /// Allocates a range of at least `size_bytes` that begins at a multiple of `alignment`. It stays where it is, and
+    /// nothing but the host writes to it, until it is freed. [main thread]
+    ///
+    /// # Errors
+    /// Why there is no such memory.
+    fn allocate(&self, size_bytes: usize, alignment: usize) -> Result<Allocation, PluginError>;
+
+    /// Frees a range, after the samples have been released. [main thread]
+    ///
+    /// # Errors
+    /// Why it cannot.
+    fn free(&self, memory: *mut u8) -> Result<(), PluginError>;
+
+    /// Copies to the beginning of a range of [`MemoryKind::Device`]. [main thread]
+    ///
+    /// # Errors
+    /// Why it cannot.
+    fn copy(&self, _to: *mut u8, _from: &[u8]) -> Result<(), PluginError> {
+        Err(PluginError::unsupported("this plugin has no memory on a device"))
+    }
+}

@@ -1,0 +1,85 @@
+//! Memory for samples that stands in for pinned memory or that of a device, and counts.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use proctor_plugin_api::{Allocation, MemoryKind, PluginError, PluginMemory, PreparedSample};
+
+/// Ranges of memory by address. A real plugin would have a driver allocate them.
+#[derive(Debug)]
+pub(crate) struct MockMemory {
+    kind: MemoryKind,
+    ranges: Mutex<BTreeMap<usize, Vec<u8>>>,
+}
+
+/// How many bytes of samples lie where.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Where {
+    /// In memory of the plugin.
+    pub(crate) own_bytes: usize,
+    /// Elsewhere: a real plugin would have to copy them.
+    pub(crate) copied_bytes: usize,
+}
+
+impl MockMemory {
+    /// Memory of the kind with this name; `None` for `host`, which is left to the host.
+    pub(crate) fn of(kind: &str) -> Option<Self> {
+        let kind = match kind {
+            "pinned" => MemoryKind::Pinned,
+            "device" => MemoryKind::Device,
+            _ => return None,
+        };
+        Some(Self { kind, ranges: Mutex::default() })
+    }
+
+    /// Counts where the samples lie.
+    pub(crate) fn count(&self, samples: &[PreparedSample]) -> Where {
+        let ranges = self.ranges();
+        let mut found = Where::default();
+        for tensor in samples.iter().flat_map(|sample| &sample.inputs) {
+            let begin = tensor.as_ptr().addr();
+            let before = ranges.range(..=begin).next_back();
+            // The first bytes of a range are those before its aligned address.
+            let is_own = before.is_some_and(|(address, bytes)| {
+                begin + tensor.size_bytes() <= bytes.as_ptr().addr() + bytes.len() && begin >= *address
+            });
+            let count = if is_own { &mut found.own_bytes } else { &mut found.copied_bytes };
+            *count += tensor.size_bytes();
+        }
+        found
+    }
+
+    fn ranges(&self) -> MutexGuard<'_, BTreeMap<usize, Vec<u8>>> {
+        self.ranges.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl PluginMemory for MockMemory {
+    fn allocate(&self, size_bytes: usize, alignment: usize) -> Result<Allocation, PluginError> {
+        let mut bytes = vec![0_u8; size_bytes + alignment];
+        let begin = bytes.as_mut_ptr();
+        let memory = begin.wrapping_add(begin.align_offset(alignment));
+        // Not touched again: from here on the host writes there.
+        self.ranges().insert(memory.addr(), bytes);
+        Ok(Allocation { memory, size_bytes, kind: self.kind })
+    }
+
+    fn free(&self, memory: *mut u8) -> Result<(), PluginError> {
+        match self.ranges().remove(&memory.addr()) {
+            Some(_) => Ok(()),
+            None => Err(PluginError::invalid_argument(format!("{memory:p} is no memory of the plugin"))),
+        }
+    }
+
+    fn copy(&self, to: *mut u8, from: &[u8]) -> Result<(), PluginError> {
+        let mut ranges = self.ranges();
+        let range = ranges.get_mut(&to.addr());
+        let range = range
+            .ok_or_else(|| PluginError::invalid_argument(format!("{to:p} is no memory of the plugin")))?;
+        let begin = to.addr() - range.as_ptr().addr();
+        range[begin..][..from.len()].copy_from_slice(from);
+        Ok(())
+    }
+}
