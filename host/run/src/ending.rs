@@ -77,9 +77,13 @@ impl Case {
         self.accuracy_run.as_ref().is_none_or(Test::may_go_on)
     }
 
-    /// Scores the answers of a test, if they could be written.
+    /// Scores the answers of a test. Without them on the disk there is no score, and without one the run is not VALID.
     pub(crate) fn score(&mut self, test: &Test, bed: &TestBed<'_>) {
-        let Some(logs) = test.logs.as_ref().filter(|_| test.write_error.is_none()) else { return };
+        let Some(logs) = &test.logs else { return };
+        if let Some(error) = &test.write_error {
+            self.score_error = Some(format!("the answers were not scored: {error}"));
+            return;
+        }
         let precision = bed.model().precision();
         let observer = self.observer.as_ref();
         match score(&self.settings, &test.outcome, logs.folder(), &bed.data_root, precision, observer) {

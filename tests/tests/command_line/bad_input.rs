@@ -245,6 +245,25 @@ fn a_file_that_cannot_grow() {
     assert!(!bench.file("out").exists());
 }
 
+#[test]
+fn answers_that_cannot_be_written_are_no_valid_run() {
+    let bench = Bench::new();
+    fs::create_dir(bench.file("data")).unwrap();
+    // Room for everything but the answers, which are states of 64 cells at 100 instants.
+    let script = "ulimit -f 2400; exec \"$0\" \"$@\"";
+    let arguments = "run --plugin mock --benchmark rnn-lstm-8-64-1-100 --data-root data --mode accuracy";
+    let finished = by_way_of(&bench, &["sh", "-c", script], &format!("{arguments} --output out"));
+    finished.assert_error(OUTPUT, &["cannot write", "mlperf_log_accuracy.json"]);
+    for words in ["\n  verdict     INVALID\n", "- the answers were not scored: cannot write"] {
+        assert!(finished.stdout.contains(words), "{finished}");
+    }
+    let read = |file: &str| fs::read_to_string(bench.file("out.partial").join(file)).unwrap();
+    assert!(read("result.json").contains("\"valid\": false"), "{finished}");
+    // Written anew after the plugin has come back, whatever else could not be written.
+    let summary = read("accuracy/mlperf_log_summary.txt");
+    assert!(summary.contains("No errors encountered"), "{summary}");
+}
+
 /// Runs the program in a folder that has so little room, if this machine lets us make one. What is left there is copied
 /// to `kept`.
 fn host_on_small_disk(bench: &Bench, size_kib: u32, arguments: &str) -> Option<Finished> {

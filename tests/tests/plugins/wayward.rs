@@ -7,7 +7,7 @@ use std::{
     sync::atomic::{AtomicU32, Ordering::Relaxed},
 };
 
-use proctor_tests::{Bench, Run, compile_with_cpp};
+use proctor_tests::{Bench, Finished, Run, compile_with_cpp};
 
 /// A folder with the plugin, to run it in.
 pub(super) struct Wayward {
@@ -57,6 +57,17 @@ impl Wayward {
         self.run_of("exec \"$0\" \"$@\"", astray, &format!("--mode accuracy {flags}"))
     }
 
+    /// A short search for the highest rate that goes astray.
+    fn search(&self, astray: &str) -> Finished {
+        let mut command = self.bench.command(&format!(
+            "find-max --plugin {} --preset quick --scenario Server --target-qps 10000 --to 20000 --confirm-runs 1 \
+             --duration 100ms --output search",
+            self.library.display()
+        ));
+        command.env("WAYWARD", astray).env("WAYWARD_NOTE", self.note());
+        self.bench.start_command(command).finish()
+    }
+
     fn run_of(&self, script: &str, astray: &str, flags: &str) -> Run {
         let output = self.bench.file(&format!("out-{}", self.run_count.fetch_add(1, Relaxed)));
         let mut command = self.bench.command_in_shell(
@@ -88,15 +99,18 @@ fn it_is_closed_at_the_end_of_a_run_and_of_a_search() {
     let noted = || fs::read_to_string(wayward.note()).unwrap_or_default().lines().count();
     wayward.run("close:1+ note", "").assert_valid();
     assert_eq!(noted(), 1);
-    let mut command = wayward.bench.command(&format!(
-        "find-max --plugin {} --preset quick --scenario Server --target-qps 10000 --to 20000 --confirm-runs 1 \
-         --duration 100ms --output search",
-        wayward.library().display()
-    ));
-    command.env("WAYWARD", "close:1+ note").env("WAYWARD_NOTE", wayward.note());
-    let searched = wayward.bench.start_command(command).finish();
+    let searched = wayward.search("close:1+ note");
     assert!(searched.stdout.contains("in search"), "{searched}");
     assert_eq!(noted(), 2, "{searched}");
+}
+
+#[test]
+fn a_search_whose_plugin_does_not_close_is_not_good() {
+    let Some(wayward) = Wayward::new() else { return };
+    let searched = wayward.search("close:1+ status=1");
+    assert_eq!(searched.code(), 1, "{searched}");
+    assert!(searched.stderr.contains("after the search: plugin wayward: close failed"), "{searched}");
+    assert!(wayward.bench.file("search/find_max.json").is_file(), "what was found is kept: {searched}");
 }
 
 #[test]

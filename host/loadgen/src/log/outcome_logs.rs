@@ -275,7 +275,7 @@ fn write_whole(
     let written = || {
         let mut out = BufWriter::new(File::create(&temporary)?);
         write(&mut out)?;
-        out.flush()?;
+        out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
         fs::rename(&temporary, &path)
     };
     written().map_err(|error| {

@@ -67,8 +67,10 @@ impl Test {
     pub(crate) fn settle(&mut self, faults: Vec<Fault>, observer: &dyn Observer) {
         self.outcome.findings.retain(|finding| !is_not_ended(finding));
         self.outcome.findings.extend(faults.into_iter().map(Fault::into_finding));
-        if let (Some(logs), None) = (&self.logs, &self.write_error) {
-            self.write_error = logs.write_verdict(&self.outcome, observer).err();
+        if let Some(logs) = &self.logs {
+            // Tried after an earlier error, too: what is there should not contradict the verdict that is shown.
+            let written = logs.write_verdict(&self.outcome, observer);
+            self.write_error = self.write_error.take().or(written.err());
         }
     }
 

@@ -104,9 +104,15 @@ fn search_in(
     let probes = text::counted(state.search.probes.len() as u64, "probe");
     let full_runs = text::counted(state.full_runs.len() as u64, "full run");
     show(format!("{queries} queries in {probes} and {full_runs}; all in {}\n", folder.name().display()));
+    let host_side = bed.plugin.backend.host_side();
     // Last of all, as the plugin may hang or crash in there.
     drop(ManuallyDrop::into_inner(bed));
-    Ok(if matches!(end, SearchEnd::Found { .. }) { Conclusion::Good } else { Conclusion::Bad })
+    let faults: Vec<_> = Fault::noticed(host_side).collect();
+    for fault in &faults {
+        interrupt.observer().message(&format!("after the search: {fault}"));
+    }
+    let is_good = matches!(end, SearchEnd::Found { .. }) && faults.is_empty();
+    Ok(if is_good { Conclusion::Good } else { Conclusion::Bad })
 }
 
 /// Makes probes and full runs, and keeps what they have shown.

@@ -272,6 +272,11 @@ impl Reason {
     fn new(run: &str, finding: &Finding) -> Self {
         Self { text: format!("{run}{}", finding.reason()), advised: format!("{run}{finding}") }
     }
+
+    /// A reason that is no finding of a test.
+    fn of_run(text: String) -> Self {
+        Self { advised: text.clone(), text }
+    }
 }
 
 impl Serialize for Reason {
@@ -300,7 +305,13 @@ impl Verdict {
         let mut reasons: Vec<_> = reasons.into_iter().map(|(_, reason)| reason).collect();
         if performance_run.is_none() && settings.run.mode.is_none() {
             let text = "there was no performance run, because the accuracy run did not come to its end";
-            reasons.push(Reason { text: text.to_owned(), advised: text.to_owned() });
+            reasons.push(Reason::of_run(text.to_owned()));
+        }
+        let (made_count, planned_count) =
+            (performance_runs.tests.len() as u64, performance_runs.planned_count);
+        if reasons.is_empty() && made_count < planned_count {
+            // The reason why they ended, such as a full disk, is the error of the run.
+            reasons.push(Reason::of_run(format!("only {made_count} of {planned_count} runs were made")));
         }
         let tests = [accuracy_run, performance_run];
         Self {
@@ -317,7 +328,7 @@ impl Verdict {
     fn without_score(mut self, score_error: Option<String>) -> Self {
         if let Some(error) = score_error {
             self.valid = false;
-            self.reasons.push(Reason { text: error.clone(), advised: error });
+            self.reasons.push(Reason::of_run(error));
         }
         self
     }

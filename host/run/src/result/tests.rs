@@ -241,6 +241,14 @@ fn an_invalid_one_of_several_runs_makes_the_result_invalid() {
     assert!(!result.performance_run.unwrap().valid);
 }
 
+#[test]
+fn runs_that_were_not_made_make_the_result_invalid() {
+    let result = several(&[200.0, 210.0]);
+    assert!(!result.verdict.valid);
+    let reasons: Vec<_> = result.verdict.reasons.iter().map(|reason| reason.text.as_str()).collect();
+    assert_eq!(reasons, ["only 2 of 5 runs were made"]);
+}
+
 fn bytes(result: &RunResult) -> Vec<u8> {
     serde_json::to_vec_pretty(result).unwrap()
 }
