@@ -4,12 +4,13 @@
  * A plugin is a shared library that exports one function, `proctor_plugin_entry`, and answers with a ProctorPlugin.
  *
  * How it grows. Fields are only ever appended, and zero means "not there" for each of them. A structure that one side
- * hands to the other begins with its size, as that side was compiled: read no field beyond it, and fill in the size of
- * what you hand over. An array has the distance of two of its elements in the structure that carries it: step by that,
- * not by sizeof, for a newer host's elements may be larger:
+ * hands to the other by itself begins with its size, as that side was compiled: read no field beyond it, and fill in the
+ * size of what you hand over. An array has the distance of two of its elements in the structure that carries it, but for
+ * the lists of the manifest, whose elements have it as their size: step by that, not by sizeof, for a newer host's
+ * elements may be larger:
  *
  *     for (size_t i = 0; i < batch->sample_count; i++) {
- *       ProctorBatchSample *sample = (void *)((char *)batch->samples + i * batch->sample_size);
+ *       ProctorBatchSample *sample = (ProctorBatchSample *)((char *)batch->samples + i * batch->sample_size);
  *
  * A plugin built from this header runs on every host of the same major version; fields and functions of a later minor
  * version are there if the host's structure is large enough.
@@ -79,7 +80,7 @@ typedef struct ProctorInstance ProctorInstance;
 /*
  Longest message of an error, of a failed sample, or in the log, in bytes; the rest is cut off.
  */
-#define PROCTOR_MESSAGE_LENGTH_MAX (64 << 10)
+#define PROCTOR_MESSAGE_LENGTH_MAX 4096
 
 /*
  Longest name of a metric, in bytes of printable ASCII.
@@ -637,7 +638,7 @@ typedef struct ProctorMetric {
    */
   struct ProctorString name;
   /*
-   Unit, such as `W`; null for a count or a ratio. The unit of a name never changes.
+   Unit, such as `W`, like the name; null for a count or a ratio. The unit of a name never changes.
    */
   struct ProctorString unit;
   /*
@@ -1187,7 +1188,7 @@ typedef struct ProctorBatchSample {
   uint32_t token_count;
   /*
    Written by the plugin: why this sample failed; null before the call. Belongs to the plugin, and has to stay
-   valid until the next call for the instance.
+   valid until the next call on this thread.
    */
   struct ProctorString message;
   /*
@@ -1247,7 +1248,7 @@ typedef struct ProctorBatch {
 
  describe, extension                            once; nothing is touched
  open                                           once
-   load_model                                   once at a time
+   load_model                                   one at a time
      create_instance                            for each instance
        prepare_samples, warm_up, release_samples     to warm up
        prepare_samples, start                   for each part of a test
@@ -1319,8 +1320,8 @@ typedef struct ProctorPlugin {
    */
   ProctorStatus (*release_samples)(ProctorModel *model, struct ProctorError *error);
   /*
-   Runs a batch whose outputs are thrown away, before start. Optional: without it the host calls execute.
-   [main thread]
+   Runs a batch whose outputs are thrown away, before start. Optional: without it the host calls execute. The ids
+   of its samples are 0, and first tokens that are reported for them are thrown away. [main thread]
    */
   ProctorStatus (*warm_up)(ProctorInstance *instance, struct ProctorBatch *batch, struct ProctorError *error);
   /*
@@ -1389,7 +1390,7 @@ typedef struct ProctorVersionRange {
 /*
  Type of the function that every plugin exports under the name `proctor_plugin_entry`.
 
- Returns the table of a version within `speaks`, or null and the reason in `refusal`. [any thread]
+ Returns a table of one of the major versions in `speaks`, or null and the reason in `refusal`. [any thread]
  */
 typedef const struct ProctorPlugin *(*ProctorPluginEntry)(const struct ProctorVersionRange *speaks,
                                                           struct ProctorError *refusal);

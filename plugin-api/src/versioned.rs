@@ -1,8 +1,9 @@
 //! Reading what the other side of the boundary compiled: as much of it as both sides know.
 //!
-//! A structure says its size in its first word, an array the distance of its elements in the structure that carries it.
-//! Fields are only appended, and zero means "not there" for each of them. So a structure of an older side is read with
-//! zeros at its end, one of a newer side without its end, and neither is ever read beyond its size.
+//! A structure that is handed over by itself says its size in its first word, an array the distance of its elements in
+//! the structure that carries it. Fields are only appended, and zero means "not there" for each of them. So a structure
+//! of an older side is read with zeros at its end, one of a newer side without its end, and neither is ever read beyond
+//! its size.
 
 use std::{
     marker::PhantomData,

@@ -39,7 +39,7 @@ pub enum PluginHostError {
     #[error("{0}")]
     Demand(String),
     /// A call returned a status other than OK.
-    #[error("plugin {plugin}: {call} failed ({}){}", status_name(*status), prefixed(message))]
+    #[error("plugin {plugin}: {call} failed ({}){}", with_code(*status, *vendor_code), prefixed(message))]
     CallFailed {
         /// Which plugin.
         plugin: String,
@@ -47,6 +47,8 @@ pub enum PluginHostError {
         call: Call,
         /// The status, one of the ABI's.
         status: abi::ProctorStatus,
+        /// Code of the vendor's own; 0 for none.
+        vendor_code: i64,
         /// The plugin's own words, or empty.
         message: String,
     },
@@ -82,6 +84,12 @@ impl PluginHostError {
 
 fn prefixed(message: &str) -> String {
     if message.is_empty() { ", without a message".into() } else { format!(": {message}") }
+}
+
+/// The name of a status, with the code of the vendor's own unless that is 0.
+pub(crate) fn with_code(status: abi::ProctorStatus, vendor_code: i64) -> String {
+    let name = status_name(status);
+    if vendor_code == 0 { name.to_owned() } else { format!("{name}, code {vendor_code}") }
 }
 
 /// The name of a status; unknown codes are read as INTERNAL.

@@ -17,7 +17,7 @@ pub const PROCTOR_NAME_LENGTH_MAX: usize = 128;
 /// Largest number of responses of one call.
 pub const PROCTOR_RESPONSE_COUNT_MAX: usize = 1 << 28;
 /// Longest message of an error, of a failed sample, or in the log, in bytes; the rest is cut off.
-pub const PROCTOR_MESSAGE_LENGTH_MAX: usize = 64 << 10;
+pub const PROCTOR_MESSAGE_LENGTH_MAX: usize = 4096;
 /// Longest name of a metric, in bytes of printable ASCII.
 pub const PROCTOR_METRIC_NAME_LENGTH_MAX: usize = 128;
 /// Largest number of metrics of a plugin.

@@ -122,7 +122,7 @@ pub struct ProctorBatchSample {
     /// Written by the plugin: number of output tokens; 0 where tokens have no meaning.
     pub token_count: u32,
     /// Written by the plugin: why this sample failed; null before the call. Belongs to the plugin, and has to stay
-    /// valid until the next call for the instance.
+    /// valid until the next call on this thread.
     pub message: ProctorString,
     /// Written by the plugin: code of the vendor's own for the failure; 0 before the call.
     pub vendor_code: i64,

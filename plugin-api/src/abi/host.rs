@@ -24,7 +24,7 @@ pub struct ProctorMetric {
     pub size: usize,
     /// Name in printable ASCII, such as `gpu_power`; at most PROCTOR_METRIC_NAME_LENGTH_MAX bytes.
     pub name: ProctorString,
-    /// Unit, such as `W`; null for a count or a ratio. The unit of a name never changes.
+    /// Unit, such as `W`, like the name; null for a count or a ratio. The unit of a name never changes.
     pub unit: ProctorString,
     /// The value; finite.
     pub value: f64,

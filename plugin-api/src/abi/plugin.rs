@@ -72,7 +72,7 @@ pub struct ProctorVersionRange {
 /// ```text
 /// describe, extension                            once; nothing is touched
 /// open                                           once
-///   load_model                                   once at a time
+///   load_model                                   one at a time
 ///     create_instance                            for each instance
 ///       prepare_samples, warm_up, release_samples     to warm up
 ///       prepare_samples, start                   for each part of a test
@@ -147,8 +147,8 @@ pub struct ProctorPlugin {
     /// Ends the use of all prepared samples: their memory is freed afterwards. Optional. [main thread]
     pub release_samples:
         Option<unsafe extern "C" fn(model: *mut ProctorModel, error: *mut ProctorError) -> ProctorStatus>,
-    /// Runs a batch whose outputs are thrown away, before start. Optional: without it the host calls execute.
-    /// [main thread]
+    /// Runs a batch whose outputs are thrown away, before start. Optional: without it the host calls execute. The ids
+    /// of its samples are 0, and first tokens that are reported for them are thrown away. [main thread]
     pub warm_up: Option<
         unsafe extern "C" fn(
             instance: *mut ProctorInstance,
@@ -195,7 +195,7 @@ pub const PROCTOR_PLUGIN_ENTRY: &str = "proctor_plugin_entry";
 
 /// Type of the function that every plugin exports under the name `proctor_plugin_entry`.
 ///
-/// Returns the table of a version within `speaks`, or null and the reason in `refusal`. [any thread]
+/// Returns a table of one of the major versions in `speaks`, or null and the reason in `refusal`. [any thread]
 pub type ProctorPluginEntry = unsafe extern "C" fn(
     speaks: *const ProctorVersionRange,
     refusal: *mut ProctorError,

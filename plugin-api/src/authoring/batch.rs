@@ -7,7 +7,7 @@ use std::{
     ptr, slice,
 };
 
-use proctor_vocabulary::{ResponseId, SampleIndex, SampleStatus};
+use proctor_vocabulary::{ResponseId, SampleIndex};
 
 use super::{
     error::PluginError,
@@ -240,19 +240,13 @@ impl<'a> BatchSample<'a> {
         }
     }
 
-    /// Says that this sample failed, while others of the batch may be fine.
-    pub fn fail(&mut self, status: SampleStatus) {
-        // SAFETY: a field of ABI 1.0 of a sample that this plugin alone uses during the call.
-        unsafe { (*self.raw).status = status.0 };
-    }
-
     /// Says that this sample failed and why, while others of the batch may be fine.
-    pub fn fail_with(&mut self, error: &PluginError) {
-        self.fail(SampleStatus(error.status));
+    pub fn fail(&mut self, error: &PluginError) {
         let message: Box<str> = error.message.as_str().into();
         // SAFETY: fields of ABI 1.0 of a sample that this plugin alone uses during the call. The text lives until the
         // next batch of this thread, which is as long as the ABI asks.
         unsafe {
+            (*self.raw).status = error.failure_status();
             (*self.raw).message = text(&message);
             (*self.raw).vendor_code = error.vendor_code;
         }
@@ -412,11 +406,13 @@ mod tests {
     #[test]
     fn a_failed_sample_says_why() {
         let error = PluginError::device_lost("the device fell off the bus").with_vendor_code(-79);
-        let room = after(|sample| sample.fail_with(&error));
+        let room = after(|sample| sample.fail(&error));
         assert_eq!((room.sample.status, room.sample.vendor_code), (abi::PROCTOR_STATUS_DEVICE_LOST, -79));
         let message = room.sample.message;
         // SAFETY: the text lives until the next batch of this thread.
         let bytes = unsafe { slice::from_raw_parts(message.data, message.length) };
         assert_eq!(bytes, b"the device fell off the bus");
+        let error = PluginError { status: abi::PROCTOR_STATUS_OK, ..error };
+        assert_eq!(after(|sample| sample.fail(&error)).sample.status, abi::PROCTOR_STATUS_FAILED);
     }
 }

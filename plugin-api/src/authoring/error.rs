@@ -30,6 +30,11 @@ impl PluginError {
         Self::new(abi::PROCTOR_STATUS_FAILED, message)
     }
 
+    /// The status, FAILED where it says OK: an error that calls itself OK would be taken for a success.
+    pub(super) fn failure_status(&self) -> abi::ProctorStatus {
+        if self.status == abi::PROCTOR_STATUS_OK { abi::PROCTOR_STATUS_FAILED } else { self.status }
+    }
+
     /// The plugin cannot do this; the message says why.
     pub fn unsupported(message: impl Into<String>) -> Self {
         Self::new(abi::PROCTOR_STATUS_UNSUPPORTED, message)

@@ -47,7 +47,7 @@ impl<'a> Response<'a> {
     /// The failure of a sample, and its reason.
     #[must_use]
     pub fn failed(id: ResponseId, error: &'a PluginError) -> Self {
-        let mut failed = Self::new(id, &[]).with_status(SampleStatus(error.status));
+        let mut failed = Self::new(id, &[]).with_status(SampleStatus(error.failure_status()));
         (failed.raw.message, failed.raw.vendor_code) = (text(&error.message), error.vendor_code);
         failed
     }

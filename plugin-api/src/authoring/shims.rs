@@ -371,8 +371,7 @@ fn guard(
         Ok(Err(failure)) => {
             // SAFETY: the host passes null or room for a message, for the duration of the call.
             unsafe { write_error(error, &failure.message, failure.vendor_code) };
-            // An error that calls itself OK would be taken for a success.
-            if failure.status == abi::PROCTOR_STATUS_OK { abi::PROCTOR_STATUS_FAILED } else { failure.status }
+            failure.failure_status()
         }
         Err(panic) => {
             // SAFETY: the host passes null or room for a message, and the failed body has not written to it.

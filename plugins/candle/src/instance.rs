@@ -39,10 +39,10 @@ impl LoadedInstance {
         Self { shared, pool }
     }
 
-    fn run(&self, batch: &mut Batch<'_>, warm_up: bool) -> candle_core::Result<()> {
+    fn run(&self, batch: &mut Batch<'_>) -> candle_core::Result<()> {
         let Shared { host, network, inputs, outputs, .. } = &*self.shared;
         let copy_in_ns = host.now_ns();
-        let call = self.call(batch, warm_up)?;
+        let call = self.call(batch)?;
         let copied: usize = inputs.iter().map(|spec| spec.size_bytes()).sum::<usize>() * batch.sample_count();
         self.shared.input_bytes_copied.fetch_add(copied as u64, Ordering::Relaxed);
 
@@ -65,23 +65,19 @@ impl LoadedInstance {
         Ok(())
     }
 
-    fn call(&self, batch: &mut Batch<'_>, warm_up: bool) -> candle_core::Result<NetworkCall> {
+    fn call(&self, batch: &mut Batch<'_>) -> candle_core::Result<NetworkCall> {
         let &Shared { host, ref inputs, dtype, ref device, .. } = &*self.shared;
         let gather = |(index, spec)| batch::gather(batch, index, spec, device);
         let inputs: Vec<Tensor> = inputs.iter().enumerate().map(gather).collect::<Result<_, _>>()?;
         let samples = batch.samples().map(|sample| sample.id()).collect();
         let indices = batch.samples().map(|sample| sample.index()).collect();
-        Ok(NetworkCall { inputs, samples, indices, dtype, device: device.clone(), host, warm_up })
+        Ok(NetworkCall { inputs, samples, indices, dtype, device: device.clone(), host })
     }
 }
 
 impl Instance for LoadedInstance {
     fn execute(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
-        self.run(batch, false).map_err(failed)
-    }
-
-    fn warm_up(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
-        self.run(batch, true).map_err(failed)
+        self.run(batch).map_err(failed)
     }
 }
 

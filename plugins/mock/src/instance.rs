@@ -6,7 +6,7 @@ use std::{
     time::Instant,
 };
 
-use proctor_plugin_api::{Batch, Instance, PluginError, vocabulary::SampleStatus};
+use proctor_plugin_api::{Batch, Instance, PluginError};
 
 use crate::{service::Draw, shared::Shared, wait};
 
@@ -40,7 +40,7 @@ impl MockInstance {
             let index = sample.index();
             if !answers.knows(index) {
                 // One bad sample need not fail the batch.
-                sample.fail(SampleStatus::FAILED);
+                sample.fail(&PluginError::failed(format!("there is no answer for sample {index}")));
                 continue;
             }
             for output in 0..answers.output_count() {

@@ -12,10 +12,7 @@ use std::{
     time::Instant,
 };
 
-use proctor_plugin_api::{
-    OptionSpec, Options, PluginError, Query, Response,
-    vocabulary::{QuerySample, SampleStatus},
-};
+use proctor_plugin_api::{OptionSpec, Options, PluginError, Query, Response, vocabulary::QuerySample};
 use rand::Rng;
 
 use crate::{
@@ -223,13 +220,16 @@ impl Server {
 
     /// Completes the sample, on which the work began at this instant.
     fn complete(&mut self, sample: QuerySample, begin_ns: u64) {
-        let response = if self.shared.answers.knows(sample.index) {
-            self.shared.write_outputs(sample.index, &mut self.outputs);
-            Response::new(sample.id, &self.outputs)
-        } else {
-            Response::new(sample.id, &[]).with_status(SampleStatus::FAILED)
-        };
-        self.shared.host.complete_in_stages(&[response], self.shared.stages_since(begin_ns).as_slice());
+        let stages = self.shared.stages_since(begin_ns);
+        if !self.shared.answers.knows(sample.index) {
+            let error = PluginError::failed(format!("there is no answer for sample {}", sample.index));
+            return self
+                .shared
+                .host
+                .complete_in_stages(&[Response::failed(sample.id, &error)], stages.as_slice());
+        }
+        self.shared.write_outputs(sample.index, &mut self.outputs);
+        self.shared.host.complete_in_stages(&[Response::new(sample.id, &self.outputs)], stages.as_slice());
     }
 }
 

@@ -48,8 +48,7 @@ impl Tensor {
             buffer: Buffer::default(),
             port: port.clone(),
         };
-        // The host aligns outputs to 4 at least: a single one of wider elements may have to be copied.
-        if samples > 1 || port.conversion.is_some() || port.spec.element_type.size_bytes() > 4 {
+        if samples > 1 || port.conversion.is_some() {
             tensor.make_room(samples)?;
         }
         Ok(tensor)

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use proctor_plugin_api::abi::{self, ProctorError, ProctorStatus};
+use proctor_plugin_api::abi::{self, PROCTOR_MESSAGE_LENGTH_MAX, ProctorError, ProctorStatus};
 
 use crate::{
     call::Call,
@@ -10,11 +10,8 @@ use crate::{
     guard::activity::Activity,
 };
 
-/// Most bytes of a plugin's message that are kept.
-const MESSAGE_CAPACITY: usize = 4096;
-
 /// Room for the message of one call.
-pub(crate) struct Message([u8; MESSAGE_CAPACITY]);
+pub(crate) struct Message([u8; PROCTOR_MESSAGE_LENGTH_MAX]);
 
 thread_local! {
     /// The room of the calls of this thread: clearing one for each call would take longer than a short call itself.
@@ -24,21 +21,21 @@ thread_local! {
 
 impl Message {
     pub(crate) const fn new() -> Self {
-        Self([0; MESSAGE_CAPACITY])
+        Self([0; PROCTOR_MESSAGE_LENGTH_MAX])
     }
 
-    /// Runs `call` with this buffer, and returns what it returned and the message, which is empty if the plugin
-    /// claims to have written more than fits.
-    pub(crate) fn collect<R>(&mut self, call: impl FnOnce(*mut ProctorError) -> R) -> (R, &[u8]) {
+    /// Runs `call` with this buffer, and returns what it returned, with the message, cut off where the plugin claims to
+    /// have written more than fits, and the vendor's code.
+    pub(crate) fn collect<R>(&mut self, call: impl FnOnce(*mut ProctorError) -> R) -> (R, &[u8], i64) {
         let mut error = ProctorError {
             size: size_of::<ProctorError>(),
             message: self.0.as_mut_ptr(),
-            capacity: MESSAGE_CAPACITY,
+            capacity: PROCTOR_MESSAGE_LENGTH_MAX,
             length: 0,
             vendor_code: 0,
         };
         let result = call(&raw mut error);
-        (result, self.0.get(..error.length).unwrap_or_default())
+        (result, &self.0[..error.length.min(PROCTOR_MESSAGE_LENGTH_MAX)], error.vendor_code)
     }
 }
 
@@ -60,7 +57,7 @@ fn checked_with(
     call: Call,
     invoke: impl FnOnce(*mut ProctorError) -> ProctorStatus,
 ) -> Result<(), PluginHostError> {
-    let (status, message) = activity.during(call, || room.collect(invoke));
+    let (status, message, vendor_code) = activity.during(call, || room.collect(invoke));
     if status == abi::PROCTOR_STATUS_OK {
         return Ok(());
     }
@@ -71,11 +68,12 @@ fn checked_with(
         plugin: activity.plugin().to_owned(),
         call,
         status: known_status(status),
+        vendor_code,
         message,
     })
 }
 
-/// A plugin's message as text on one line's end: lossy UTF-8 without white space around it. A control character, which
+/// A plugin's message as the end of a line: lossy UTF-8 without white space around it. A control character, which
 /// could forge a line of a log or of the terminal, becomes a space.
 pub(crate) fn readable(message: &[u8]) -> String {
     String::from_utf8_lossy(message).replace(|c: char| c.is_control(), " ").trim().to_owned()
@@ -86,11 +84,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_longer_than_its_room_is_dropped() {
+    fn a_message_longer_than_its_room_is_cut_off() {
         let mut buffer = Message::new();
-        // SAFETY: the pointer is to the structure that `collect` made for this call.
-        let (_, message) = buffer.collect(|error| unsafe { (*error).length = MESSAGE_CAPACITY + 1 });
-        assert_eq!(message, b"");
+        // SAFETY: the structure and its buffer live for this call.
+        let (_, message, _) = buffer.collect(|error| unsafe {
+            (*error).message.write_bytes(b'x', (*error).capacity);
+            (*error).length = usize::MAX;
+        });
+        assert_eq!(message, [b'x'; PROCTOR_MESSAGE_LENGTH_MAX]);
     }
 
     #[test]
@@ -121,11 +122,12 @@ mod tests {
             unsafe {
                 (*error).message.copy_from_nonoverlapping(b"no \xff room\n".as_ptr(), 10);
                 (*error).length = 10;
+                (*error).vendor_code = -7;
             }
             99
         };
         let error = checked(activity, Call::Open, write).unwrap_err();
-        assert_eq!(error.to_string(), "plugin p: open failed (INTERNAL): no \u{fffd} room");
+        assert_eq!(error.to_string(), "plugin p: open failed (INTERNAL, code -7): no \u{fffd} room");
         let error = checked(activity, Call::Stop, |_| abi::PROCTOR_STATUS_BUSY).unwrap_err();
         assert_eq!(error.to_string(), "plugin p: stop failed (BUSY), without a message");
     }

@@ -236,7 +236,7 @@ fn negotiate(
     let mut buffer = Message::new();
     // SAFETY: the entry has the type that the ABI gives it; both pointers are valid for the call.
     let ask = |refusal: *mut _| unsafe { entry(&raw const speaks, refusal) };
-    let (table, refusal) = activity.during(Call::Entry, || buffer.collect(ask));
+    let (table, refusal, _) = activity.during(Call::Entry, || buffer.collect(ask));
     if table.is_null() {
         let reason = readable(refusal);
         return Err(reader.version(if reason.is_empty() {

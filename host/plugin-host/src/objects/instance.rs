@@ -8,7 +8,7 @@ use proctor_plugin_api::{
         PROCTOR_STAGE_COUNT_MAX, PROCTOR_STATUS_OK, ProctorBatch, ProctorBatchSample, ProctorError,
         ProctorInstance, ProctorOutput, ProctorStatus, ProctorTensor,
     },
-    vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, ResponseId, SampleIndex, SampleStatus},
+    vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, SampleIndex, SampleStatus},
 };
 
 use crate::{
@@ -23,6 +23,7 @@ use crate::{
         request::raw_placement,
     },
     services::{
+        context::WARM_UP_ID,
         faults::PluginFault,
         stages::{RawStages, Stage},
     },
@@ -152,7 +153,7 @@ impl Instance {
     /// A wrong state, a sample that is not prepared, more samples than demanded, or why the plugin cannot.
     pub fn warm_up(&mut self, samples: &[SampleIndex]) -> Result<(), PluginHostError> {
         let batch: Vec<QuerySample> =
-            samples.iter().map(|&index| QuerySample { id: ResponseId(0), index }).collect();
+            samples.iter().map(|&index| QuerySample { id: WARM_UP_ID, index }).collect();
         let execute = required!(self.model.table(), execute);
         let warm_up = self.model.table().raw.warm_up.unwrap_or(execute);
         self.model.expect(Call::WarmUp, &[State::Prepared, State::Running])?;

@@ -13,7 +13,7 @@ use std::{
 use arc_swap::ArcSwapOption;
 use proctor_plugin_api::{
     abi::{ProctorError, ProctorInstance, ProctorModel, ProctorStatus, ProctorTextSink},
-    vocabulary::{QuerySample, ResponseId, SampleIndex},
+    vocabulary::{QuerySample, SampleIndex},
 };
 
 use crate::{
@@ -30,7 +30,7 @@ use crate::{
         request::{load_handle, shapes_of},
         samples::{Prepared, RangeInUse, SampleBuffers, Shapes},
     },
-    services::response_size::ResponseSize,
+    services::{context::WARM_UP_ID, response_size::ResponseSize},
 };
 
 /// Where a model is in its life.
@@ -196,7 +196,7 @@ impl Model {
         model.expect(Call::WarmUp, &[State::Prepared])?;
         let Some(warm_up) = model.table().warm_up_query else { return Ok(()) };
         let samples: Vec<QuerySample> =
-            samples.iter().map(|&index| QuerySample { id: ResponseId(0), index }).collect();
+            samples.iter().map(|&index| QuerySample { id: WARM_UP_ID, index }).collect();
         let query = raw_query(&samples);
         let _warming = model.backend.host.warming_up();
         checked(model.activity, Call::WarmUp, |error| {

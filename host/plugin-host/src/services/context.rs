@@ -1,13 +1,12 @@
 //! The state behind the services of one opened plugin, and the way of its responses to the sink.
 
 use std::{
-    collections::BTreeMap,
     mem::MaybeUninit,
     ops::Range,
     path::PathBuf,
     slice,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicU32, Ordering},
     },
 };
@@ -25,7 +24,7 @@ use crate::{
     services::{
         failures::Failures,
         faults::{Faults, PluginFault},
-        metric::PluginMetric,
+        metric::Metrics,
         response_size::{ExpectedSize, ResponseSize},
         stages::{RawStages, Stages, StagesError},
     },
@@ -33,6 +32,9 @@ use crate::{
 
 /// Most responses that are converted at a time, on the stack.
 const RESPONSES_AT_ONCE: usize = 64;
+
+/// Id of the samples of a warm-up, for which nobody waits.
+pub(crate) const WARM_UP_ID: ResponseId = ResponseId(0);
 
 /// Services that the host offers to an opened plugin.
 #[derive(Clone)]
@@ -67,7 +69,7 @@ pub(crate) struct HostContext {
     pub(crate) memory_kind: AtomicU32,
     /// Whether the plugin computes a query that it has not been issued.
     is_warming_up: AtomicBool,
-    pub(super) metrics: Mutex<BTreeMap<String, PluginMetric>>,
+    pub(crate) metrics: Metrics,
     pub(crate) stages: Stages,
     pub(crate) faults: Faults,
     pub(crate) failures: Failures,
@@ -84,7 +86,7 @@ impl HostContext {
             is_cancelled: AtomicBool::new(false),
             memory_kind: AtomicU32::new(MemoryKind::Host.code()),
             is_warming_up: AtomicBool::new(false),
-            metrics: Mutex::default(),
+            metrics: Metrics::default(),
             stages: Stages::default(),
             faults: Faults::default(),
             failures: Failures::default(),
@@ -101,10 +103,6 @@ impl HostContext {
 
     pub(super) fn is_cancelled(&self) -> bool {
         self.is_cancelled.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn metrics(&self) -> BTreeMap<String, PluginMetric> {
-        self.metrics.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Checks and counts the stages of a completion, before it counts itself: afterwards the test may be over.
@@ -138,8 +136,8 @@ impl HostContext {
     /// The plugin vouches for the responses and what they point to until its call returns.
     pub(super) unsafe fn deliver(&self, raw: Elements<'_, ProctorResponse>, is_completion: bool) {
         let Some(sink) = &*self.sink.load() else {
-            self.record_untimely();
-            return;
+            // SAFETY: the caller's promise.
+            return unsafe { self.record_untimely(raw, is_completion) };
         };
         if raw.len() > RESPONSES_AT_ONCE {
             // SAFETY: the caller's promise.
@@ -152,9 +150,16 @@ impl HostContext {
         unsafe { self.with_converted(raw, 0..raw.len(), is_completion, take) }
     }
 
-    /// Records responses while no test runs.
+    /// Records responses while no test runs. The first tokens of a warm-up are no fault.
+    ///
+    /// # Safety
+    /// As [`deliver`](Self::deliver).
     #[cold]
-    fn record_untimely(&self) {
+    unsafe fn record_untimely(&self, raw: Elements<'_, ProctorResponse>, is_completion: bool) {
+        // SAFETY: the caller's promise.
+        if !is_completion && unsafe { raw.iter() }.all(|response| response.id == WARM_UP_ID.0) {
+            return;
+        }
         let plugin = self.plugin.to_owned();
         self.faults.record(|| match self.is_warming_up.load(Ordering::Relaxed) {
             true => PluginFault::WarmUp { plugin },
@@ -379,7 +384,7 @@ mod tests {
     #[test]
     fn a_completion_takes_no_lock() {
         let (context, sink) = context();
-        let _locks = (context.metrics.lock().unwrap(), context.faults.hold());
+        let _locks = (context.metrics.hold(), context.faults.hold());
         let (tell, told) = mpsc::channel();
         let completing = Arc::clone(&context);
         thread::spawn(move || {

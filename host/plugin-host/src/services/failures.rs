@@ -12,16 +12,14 @@ use std::{
 };
 
 use proctor_plugin_api::{
-    abi::{ProctorStatus, ProctorString},
+    abi::{PROCTOR_MESSAGE_LENGTH_MAX, ProctorStatus, ProctorString},
     vocabulary::ResponseId,
 };
 
-use crate::{error::status_name, foreign::bytes_of, guard::checked::readable};
+use crate::{error::with_code, foreign::bytes_of, guard::checked::readable};
 
 /// Most messages that are kept of a test.
 const KEPT: u64 = 8;
-/// Longest message that is kept, in bytes; the rest is cut off.
-const LENGTH_MOST: usize = 4096;
 
 /// A sample that failed, in the words of the plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,11 +37,7 @@ pub struct SampleFailure {
 impl fmt::Display for SampleFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { id, status, vendor_code, message } = self;
-        write!(f, "sample {id} failed ({}", status_name(*status))?;
-        if *vendor_code != 0 {
-            write!(f, ", code {vendor_code}")?;
-        }
-        write!(f, "): {message}")
+        write!(f, "sample {id} failed ({}): {message}", with_code(*status, *vendor_code))
     }
 }
 
@@ -68,7 +62,7 @@ impl Failures {
         vendor_code: i64,
     ) {
         // SAFETY: the caller vouches for the message.
-        let bytes = unsafe { bytes_of(message, LENGTH_MOST) };
+        let bytes = unsafe { bytes_of(message, PROCTOR_MESSAGE_LENGTH_MAX) };
         if bytes.is_empty() || self.count.fetch_add(1, Ordering::Relaxed) >= KEPT {
             return;
         }
@@ -79,7 +73,9 @@ impl Failures {
     /// The messages since the last call: the first few, and how many there were.
     pub(crate) fn take(&self) -> (Vec<SampleFailure>, u64) {
         let first = mem::take(&mut *self.first.lock().unwrap_or_else(PoisonError::into_inner));
-        (first, self.count.swap(0, Ordering::Relaxed))
+        // A late one may have been counted in the last call and kept since.
+        let count = self.count.swap(0, Ordering::Relaxed).max(first.len() as u64);
+        (first, count)
     }
 }
 
@@ -103,5 +99,9 @@ mod tests {
         assert_eq!((first.len() as u64, count), (KEPT, 20));
         assert_eq!(first[0].to_string(), "sample 0x1 failed (DEVICE_LOST, code -7): off the bus");
         assert_eq!(failures.take(), (Vec::new(), 0));
+        // Counted before the messages were taken, and kept afterwards.
+        note(21, &text("off the bus"));
+        failures.count.store(0, Ordering::Relaxed);
+        assert_eq!((failures.take().1, failures.take().1), (1, 0));
     }
 }

@@ -91,7 +91,7 @@ pub enum PluginFault {
         /// Its value.
         value: f64,
         /// The reason.
-        why: &'static str,
+        why: String,
     },
     /// A batch was completed that was not executed before.
     #[error("plugin {plugin}: a batch was completed that instance {instance} had not executed")]
@@ -189,12 +189,18 @@ mod tests {
     use crate::call::Call;
 
     fn metric(value: f64) -> PluginFault {
-        PluginFault::Metric { plugin: "p".to_owned(), name: "m".to_owned(), value, why: "it is late" }
+        PluginFault::Metric {
+            plugin: "p".to_owned(),
+            name: "m".to_owned(),
+            value,
+            why: "it is late".to_owned(),
+        }
     }
 
     fn failed(call: Call) -> PluginFault {
         let (plugin, status, message) = ("p".to_owned(), abi::PROCTOR_STATUS_FAILED, String::new());
-        PluginFault::Call(Arc::new(PluginHostError::CallFailed { plugin, call, status, message }))
+        let failed = PluginHostError::CallFailed { plugin, call, status, vendor_code: 0, message };
+        PluginFault::Call(Arc::new(failed))
     }
 
     #[test]

@@ -7,14 +7,12 @@ use std::{
     ffi::c_void,
     panic::{AssertUnwindSafe, catch_unwind},
     ptr,
-    sync::PoisonError,
 };
 
 use proctor_plugin_api::{
     abi::{
-        self, PROCTOR_MESSAGE_LENGTH_MAX, PROCTOR_METRIC_COUNT_MAX, PROCTOR_METRIC_NAME_LENGTH_MAX,
-        PROCTOR_RESPONSE_COUNT_MAX, ProctorHost, ProctorMetric, ProctorProgress, ProctorResponses,
-        ProctorString,
+        self, PROCTOR_MESSAGE_LENGTH_MAX, PROCTOR_METRIC_NAME_LENGTH_MAX, PROCTOR_RESPONSE_COUNT_MAX,
+        ProctorHost, ProctorMetric, ProctorProgress, ProctorResponses, ProctorString,
     },
     versioned::{Elements, read},
 };
@@ -26,7 +24,6 @@ use crate::{
     services::{
         context::{HostContext, HostServices},
         faults::PluginFault,
-        metric::PluginMetric,
         stages::RawStages,
     },
 };
@@ -160,7 +157,7 @@ unsafe fn respond(context: *mut c_void, responses: *const ProctorResponses, is_c
 
 unsafe extern "C" fn metric(context: *mut c_void, metric: *const ProctorMetric) {
     let set = |host: &HostContext| {
-        let refuse = |name: &[u8], value, why: &'static str| {
+        let refuse = |name: &[u8], value, why: String| {
             host.faults.record(|| PluginFault::Metric {
                 plugin: host.plugin.to_owned(),
                 name: String::from_utf8_lossy(name).into_owned(),
@@ -169,41 +166,17 @@ unsafe extern "C" fn metric(context: *mut c_void, metric: *const ProctorMetric) 
             });
         };
         // SAFETY: the plugin vouches for what is at `metric`, unless that is null.
-        let Ok(raw) = (unsafe { read(metric) }) else {
-            return refuse(b"", f64::NAN, "the structure is null, not aligned or of a size that cannot be");
+        let raw = match unsafe { read(metric) } {
+            Ok(raw) => raw,
+            Err(problem) => return refuse(b"", f64::NAN, problem),
         };
+        // Cut off behind the longest that is taken, so that a longer one is seen to be too long.
+        let length_most = PROCTOR_METRIC_NAME_LENGTH_MAX + 1;
         // SAFETY: the plugin vouches for the texts for the duration of its call.
-        let (name, unit) = unsafe {
-            (
-                bytes_of(&raw.name, PROCTOR_METRIC_NAME_LENGTH_MAX + 1),
-                bytes_of(&raw.unit, PROCTOR_METRIC_NAME_LENGTH_MAX + 1),
-            )
-        };
-        let is_short = |text: &[u8]| {
-            text.len() <= PROCTOR_METRIC_NAME_LENGTH_MAX && text.iter().all(u8::is_ascii_graphic)
-        };
-        let (Ok(name_text), Ok(unit_text)) = (str::from_utf8(name), str::from_utf8(unit)) else {
-            return refuse(name, raw.value, "name and unit are printable ASCII");
-        };
-        if name.is_empty() || !is_short(name) || !is_short(unit) {
-            return refuse(name, raw.value, "name and unit are printable ASCII of at most 128 bytes");
-        }
-        if !raw.value.is_finite() {
-            return refuse(name, raw.value, "the value is not finite");
-        }
+        let (name, unit) = unsafe { (bytes_of(&raw.name, length_most), bytes_of(&raw.unit, length_most)) };
         let at_ns = if raw.at_ns > 0 { raw.at_ns } else { (host.now_ns)() };
-        let mut metrics = host.metrics.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = metrics.get_mut(name_text) {
-            if known.unit != unit_text {
-                drop(metrics);
-                return refuse(name, raw.value, "it had another unit before");
-            }
-            known.add(raw.value, at_ns);
-        } else if metrics.len() < PROCTOR_METRIC_COUNT_MAX {
-            metrics.insert(name_text.to_owned(), PluginMetric::first(unit_text, raw.value, at_ns));
-        } else {
-            drop(metrics);
-            refuse(name, raw.value, "there are 4096 metrics already");
+        if let Err(why) = host.metrics.add(name, unit, raw.value, at_ns) {
+            refuse(name, raw.value, why);
         }
     };
     // SAFETY: the plugin passes the context of its host table.

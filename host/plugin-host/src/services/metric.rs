@@ -1,4 +1,69 @@
-//! A figure of a plugin over time.
+//! Figures of a plugin over time.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use proctor_plugin_api::abi::{PROCTOR_METRIC_COUNT_MAX, PROCTOR_METRIC_NAME_LENGTH_MAX};
+
+/// The metrics of a plugin by name.
+#[derive(Debug, Default)]
+pub(crate) struct Metrics(Mutex<BTreeMap<String, PluginMetric>>);
+
+impl Metrics {
+    /// Takes a value that was measured at this instant.
+    ///
+    /// # Errors
+    /// Why it is not taken.
+    pub(super) fn add(&self, name: &[u8], unit: &[u8], value: f64, at_ns: u64) -> Result<(), String> {
+        let (Some(name), Some(unit)) = (text(name), text(unit)) else {
+            return Err(format!(
+                "name and unit are printable ASCII without spaces of at most {PROCTOR_METRIC_NAME_LENGTH_MAX} bytes"
+            ));
+        };
+        if name.is_empty() {
+            return Err("it has no name".to_owned());
+        }
+        if !value.is_finite() {
+            return Err("the value is not finite".to_owned());
+        }
+        let mut metrics = self.lock();
+        if let Some(known) = metrics.get_mut(name) {
+            if known.unit != unit {
+                return Err(format!("its unit was {:?} before", known.unit));
+            }
+            known.add(value, at_ns);
+        } else {
+            if metrics.len() >= PROCTOR_METRIC_COUNT_MAX {
+                return Err(format!("there are {PROCTOR_METRIC_COUNT_MAX} metrics already"));
+            }
+            metrics.insert(name.to_owned(), PluginMetric::first(unit, value, at_ns));
+        }
+        Ok(())
+    }
+
+    /// All of them as they stand.
+    pub(crate) fn all(&self) -> BTreeMap<String, PluginMetric> {
+        self.lock().clone()
+    }
+
+    /// Keeps the lock, to show who needs it.
+    #[cfg(test)]
+    pub(super) fn hold(&self) -> MutexGuard<'_, BTreeMap<String, PluginMetric>> {
+        self.lock()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, PluginMetric>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A name or a unit, if it is one.
+fn text(bytes: &[u8]) -> Option<&str> {
+    let is_right = bytes.len() <= PROCTOR_METRIC_NAME_LENGTH_MAX && bytes.iter().all(u8::is_ascii_graphic);
+    str::from_utf8(bytes).ok().filter(|_| is_right)
+}
 
 /// The values of a metric so far. A value holds until the next one.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,7 +81,7 @@ pub struct PluginMetric {
     /// Mean over the time from the first value to the latest, each weighted by how long it held.
     pub mean: f64,
     /// Time from the first value to the latest, in ns.
-    pub span_ns: u64,
+    span_ns: u64,
     last_ns: u64,
 }
 
@@ -40,7 +105,9 @@ impl PluginMetric {
         let held_ns = at_ns.saturating_sub(self.last_ns);
         if held_ns > 0 {
             let span_ns = self.span_ns + held_ns;
-            self.mean += (self.last - self.mean) * (held_ns as f64 / span_ns as f64);
+            let share = held_ns as f64 / span_ns as f64;
+            // Not by their difference, which overflows where both are huge.
+            self.mean = self.mean * (1.0 - share) + self.last * share;
             self.span_ns = span_ns;
             self.last_ns = at_ns;
         }
@@ -66,5 +133,35 @@ mod tests {
         assert_eq!((power.count, power.last, power.least, power.greatest), (3, 50.0, 50.0, 300.0));
         power.add(60.0, 4_000);
         assert_eq!((power.mean, power.span_ns, power.last), (250.0, 4_000, 60.0));
+    }
+
+    #[test]
+    fn the_mean_of_finite_values_is_finite() {
+        let mut metric = PluginMetric::first("", -f64::MAX, 0);
+        metric.add(f64::MAX, 1);
+        metric.add(f64::MAX, 2);
+        assert_eq!(metric.mean, 0.0);
+    }
+
+    #[test]
+    fn what_is_no_metric_is_refused_with_the_reason() {
+        let metrics = Metrics::default();
+        let add = |name: &str, unit: &str, value| metrics.add(name.as_bytes(), unit.as_bytes(), value, 1);
+        let longest = "p".repeat(PROCTOR_METRIC_NAME_LENGTH_MAX);
+        add(&longest, "W", 1.0).unwrap();
+        let not_ascii = "name and unit are printable ASCII without spaces of at most 128 bytes";
+        for (name, unit, value, why) in [
+            (format!("{longest}p").as_str(), "W", 1.0, not_ascii),
+            ("gpu power", "W", 1.0, not_ascii),
+            ("power", "\u{b0}C", 1.0, not_ascii),
+            ("", "W", 1.0, "it has no name"),
+            ("power", "W", f64::NAN, "the value is not finite"),
+            (longest.as_str(), "mW", 1.0, "its unit was \"W\" before"),
+        ] {
+            assert_eq!(add(name, unit, value), Err(why.to_owned()));
+        }
+        (1..PROCTOR_METRIC_COUNT_MAX).for_each(|number| add(&number.to_string(), "", 0.0).unwrap());
+        assert_eq!(add("last", "", 0.0), Err("there are 4096 metrics already".to_owned()));
+        assert_eq!(metrics.all().len(), PROCTOR_METRIC_COUNT_MAX);
     }
 }

@@ -108,7 +108,7 @@ fn advice_about(error: &PluginHostError) -> Option<&'static str> {
 
 fn advice_about_plugin(fault: &PluginFault) -> Option<&'static str> {
     match fault {
-        PluginFault::ResponseSize { .. } => Some(OUTPUTS),
+        PluginFault::ResponseSize { .. } | PluginFault::FirstTokenSize { .. } => Some(OUTPUTS),
         PluginFault::NoTest { .. } => {
             Some("the plugin has to complete every sample before `flush` returns, and none after it")
         }
@@ -120,7 +120,9 @@ fn advice_about_plugin(fault: &PluginFault) -> Option<&'static str> {
         PluginFault::Stages { .. } => Some(
             "stages follow each other within the call, or between issue and completion, in the time of `now_ns`",
         ),
-        PluginFault::Metric { .. } => Some("a metric needs a name in UTF-8 and a finite value"),
+        PluginFault::Metric { .. } => {
+            Some("a metric needs a name, a unit that stays the same, and a finite value")
+        }
         PluginFault::HostPanicked => Some(PANICKED),
         PluginFault::Call(error) => advice_about(error),
         _ => None,
@@ -171,7 +173,8 @@ mod tests {
     use super::*;
 
     fn failed(call: Call, status: abi::ProctorStatus) -> Arc<PluginHostError> {
-        Arc::new(PluginHostError::CallFailed { plugin: "p".to_owned(), call, status, message: String::new() })
+        let (plugin, message) = ("p".to_owned(), String::new());
+        Arc::new(PluginHostError::CallFailed { plugin, call, status, vendor_code: 0, message })
     }
 
     fn batches_failed() -> Problem {

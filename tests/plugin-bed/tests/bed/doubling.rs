@@ -7,8 +7,7 @@ use std::sync::{
 
 use proctor_plugin_api::{
     Batch, BatchSample, Host, Instance, Manifest, Model, ModelRequest, ModelSupport, OptionSpec, Options,
-    Placement, Plugin, PluginError, Response, Stage, export_plugin,
-    vocabulary::{ResponseId, SampleStatus},
+    Placement, Plugin, PluginError, Response, Stage, export_plugin, vocabulary::ResponseId,
 };
 
 export_plugin!(Doubling);
@@ -85,17 +84,19 @@ impl Model for DoublingModel {
 
 impl Instance for DoublingInstance {
     fn execute(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
-        self.run(batch, true)
+        self.run(batch)
     }
 
     fn warm_up(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
-        // No test waits for tokens yet.
-        self.run(batch, self.trouble == "early")
+        if self.trouble == "early" {
+            self.host.complete(&[Response::new(ResponseId(0), &[0; 16])]);
+        }
+        self.run(batch)
     }
 }
 
 impl DoublingInstance {
-    fn run(&self, batch: &mut Batch<'_>, reports: bool) -> Result<(), PluginError> {
+    fn run(&self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
         let begin_ns = self.host.now_ns();
         let sample_count = batch.sample_count();
         for mut sample in batch.samples() {
@@ -111,9 +112,7 @@ impl DoublingInstance {
             sample.output_mut(1).copy_from_slice(&(2 * integer).to_le_bytes());
             let index = u32::try_from(sample.index().0).expect("a test has few samples");
             sample.set_token_count(index + 1);
-            if reports {
-                self.report(&mut sample, index);
-            }
+            self.report(&mut sample, index);
         }
         self.samples_executed
             .fetch_add(u32::try_from(sample_count).expect("a batch is small"), Ordering::Relaxed);
@@ -131,7 +130,9 @@ impl DoublingInstance {
         let response = |id, data| Response::new(id, data).with_token_count(index + 1);
         self.host.first_token(&[response(sample.id(), &[])]);
         match self.trouble.as_str() {
-            "fail" if index == 1 => sample.fail(SampleStatus(7)),
+            // The warm-up goes well.
+            _ if sample.id() == ResponseId(0) => (),
+            "fail" if index == 1 => sample.fail(&PluginError { status: 7, ..PluginError::failed("") }),
             "short" => sample.set_output_size(1, 2),
             "token" => self.host.first_token(&[response(ResponseId(999), &[])]),
             "complete" => self.host.complete(&[response(sample.id(), &[0; 16])]),

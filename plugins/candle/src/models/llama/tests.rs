@@ -99,7 +99,6 @@ fn call(samples: &[(Vec<u32>, u32)]) -> NetworkCall {
         dtype: DType::F32,
         device: Device::Cpu,
         host: Host::detached(),
-        warm_up: false,
     }
 }
 
