@@ -13,8 +13,8 @@ use super::{
 /// Id of ProctorIssue: "proctor.issue/1".
 pub const PROCTOR_EXTENSION_ISSUE: &str = "proctor.issue/1";
 
-/// Id of ProctorVirtualTime: "proctor.virtual_time/1".
-pub const PROCTOR_EXTENSION_VIRTUAL_TIME: &str = "proctor.virtual_time/1";
+/// Id of ProctorVirtualTime: "proctor.virtual_time/0".
+pub const PROCTOR_EXTENSION_VIRTUAL_TIME: &str = "proctor.virtual_time/0";
 
 /// Id of ProctorExplain: "proctor.explain/1".
 pub const PROCTOR_EXTENSION_EXPLAIN: &str = "proctor.explain/1";

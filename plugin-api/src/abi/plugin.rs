@@ -86,6 +86,7 @@ pub struct ProctorVersionRange {
 /// The part from create_instance to destroy_instance repeats for each test of a run (first accuracy, then performance).
 /// A plugin that is given whole queries is asked for no instances: the warm_up and issue of ProctorIssue take the place
 /// of warm_up and execute, and flush comes before stop.
+/// The part from prepare_samples to release_samples repeats in a test whose samples do not fit into memory at once.
 /// After a call that failed, the calls that end what it began do not come, but those that end what was there before do.
 /// The library is never unloaded, and the process may end after close without another call.
 ///
@@ -94,6 +95,10 @@ pub struct ProctorVersionRange {
 /// There may be several, which take turns unless the plugin has PROCTOR_CAPABILITY_CONCURRENT_ISSUE.
 /// Two calls for one object never run at the same time, except execute of different instances, the issue extension
 /// beside the completions that it causes, and with that capability calls of the issue extension.
+///
+/// Ownership. What a function is given is the host's, and is read during the call alone, unless the structure says that
+/// it stays longer. What a function returns or points to is the plugin's, and stays until the object that it belongs to
+/// is ended. A function that returns a status other than PROCTOR_STATUS_OK has made no object.
 ///
 /// No function may let an exception or a panic out. Each function may write a message to `error`, which is never null.
 /// Every function is required unless it says "optional". Calls that end something (release_samples, stop,
@@ -108,9 +113,11 @@ pub struct ProctorPlugin {
     pub abi_major: u32,
     /// Minor version of the ABI that this table follows.
     pub abi_minor: u32,
-    /// Says what the plugin is and can run, without touching a device; null is an error. [any thread]
+    /// Says what the plugin is and can run, without touching a device. What it returns stays to the end of the process;
+    /// null is an error. Called first, once or more. [any thread]
     pub describe: Option<unsafe extern "C" fn() -> *const ProctorManifest>,
-    /// Opens the device or the library below. [main thread]
+    /// Opens the device or the library below, and writes a backend that is not null. `request->host` stays to the end
+    /// of the process, the options for the call. Once for each run. [main thread]
     pub open: Option<
         unsafe extern "C" fn(
             request: *const ProctorOpenRequest,
@@ -118,7 +125,8 @@ pub struct ProctorPlugin {
             error: *mut ProctorError,
         ) -> ProctorStatus,
     >,
-    /// Loads a model, or says UNSUPPORTED with the reason. [main thread]
+    /// Loads a model from its files, and writes a model that is not null; or says UNSUPPORTED with the reason. A
+    /// backend has one model at a time. May take long, if it tells ProctorHost.progress. [main thread]
     pub load_model: Option<
         unsafe extern "C" fn(
             backend: *mut ProctorBackend,
@@ -127,7 +135,8 @@ pub struct ProctorPlugin {
             error: *mut ProctorError,
         ) -> ProctorStatus,
     >,
-    /// Makes one co-located copy of the model. [main thread]
+    /// Makes one co-located copy of the model, and writes an instance that is not null. Before prepare_samples.
+    /// [main thread]
     pub create_instance: Option<
         unsafe extern "C" fn(
             model: *mut ProctorModel,
@@ -136,7 +145,8 @@ pub struct ProctorPlugin {
             error: *mut ProctorError,
         ) -> ProctorStatus,
     >,
-    /// Announces the samples that will be used next, to be pinned, registered or copied. Optional. [main thread]
+    /// Announces the samples that will be used next, to be pinned, registered or copied. They are the host's, which the
+    /// plugin only reads; set and samples stay until release_samples. Optional. [main thread]
     pub prepare_samples: Option<
         unsafe extern "C" fn(
             model: *mut ProctorModel,
@@ -144,7 +154,7 @@ pub struct ProctorPlugin {
             error: *mut ProctorError,
         ) -> ProctorStatus,
     >,
-    /// Ends the use of all prepared samples: their memory is freed afterwards. Optional. [main thread]
+    /// Ends the use of all prepared samples: their memory is freed afterwards. After stop. Optional. [main thread]
     pub release_samples:
         Option<unsafe extern "C" fn(model: *mut ProctorModel, error: *mut ProctorError) -> ProctorStatus>,
     /// Runs a batch whose outputs are thrown away, before start. Optional: without it the host calls execute. The ids
@@ -156,10 +166,12 @@ pub struct ProctorPlugin {
             error: *mut ProctorError,
         ) -> ProctorStatus,
     >,
-    /// The timed part begins. Optional. [main thread]
+    /// The timed part begins: the next call is execute or issue. After prepare_samples. Optional. [main thread]
     pub start:
         Option<unsafe extern "C" fn(model: *mut ProctorModel, error: *mut ProctorError) -> ProctorStatus>,
-    /// Runs a batch to its end. [instance thread]
+    /// Runs a batch to its end: writes each output and its size, and the status of each sample that fails. The host
+    /// completes the samples when it returns. The batch is the host's for the call, but what is lent as an output stays
+    /// until it is released. Between start and stop. [instance thread]
     pub execute: Option<
         unsafe extern "C" fn(
             instance: *mut ProctorInstance,
@@ -172,17 +184,18 @@ pub struct ProctorPlugin {
     /// its instances comes until it returns, except those to execute that have begun]
     pub flush:
         Option<unsafe extern "C" fn(model: *mut ProctorModel, error: *mut ProctorError) -> ProctorStatus>,
-    /// The timed part is over. Optional. [main thread]
+    /// The timed part is over: no sample is outstanding. Optional. [main thread]
     pub stop:
         Option<unsafe extern "C" fn(model: *mut ProctorModel, error: *mut ProctorError) -> ProctorStatus>,
-    /// Ends an instance. [main thread, after the last execute]
+    /// Ends an instance, which is not used again. After release_samples. [main thread, after the last execute]
     pub destroy_instance: Option<
         unsafe extern "C" fn(instance: *mut ProctorInstance, error: *mut ProctorError) -> ProctorStatus,
     >,
-    /// Unloads a model that has no instances left. [main thread]
+    /// Unloads a model that has no instances left, and is not used again. [main thread]
     pub unload_model:
         Option<unsafe extern "C" fn(model: *mut ProctorModel, error: *mut ProctorError) -> ProctorStatus>,
-    /// Closes a backend that has no models left. [main thread]
+    /// Closes a backend that has no models left; the last call. Threads of the plugin have ended when it returns, or
+    /// call nothing of the host any more. [main thread]
     pub close:
         Option<unsafe extern "C" fn(backend: *mut ProctorBackend, error: *mut ProctorError) -> ProctorStatus>,
     /// An optional feature by its id, or null if the plugin does not have it. Valid for the rest of the process.

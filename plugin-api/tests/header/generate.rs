@@ -1,8 +1,13 @@
-use std::{fmt::Write, fs, path::Path};
+use std::{
+    fmt::Write,
+    fs,
+    path::{Path, PathBuf},
+};
 
-use proctor_plugin_api::abi;
-
-use super::layout::layouts;
+use super::{
+    arrange::{Extension, arranged, names_of_types},
+    layout::layouts,
+};
 
 const HEADER: &str = "include/proctor_plugin.h";
 
@@ -10,32 +15,95 @@ const HEADER: &str = "include/proctor_plugin.h";
 fn generated() -> String {
     let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut config = cbindgen::Config::from_file(crate_folder.join("cbindgen.toml")).unwrap();
-    // cbindgen leaves out constants that are texts.
-    let mut ids =
-        "\n/* Ids of the optional features of a plugin, for ProctorPlugin.extension. */\n".to_owned();
-    for (name, id) in [
-        ("ISSUE", abi::PROCTOR_EXTENSION_ISSUE),
-        ("VIRTUAL_TIME", abi::PROCTOR_EXTENSION_VIRTUAL_TIME),
-        ("EXPLAIN", abi::PROCTOR_EXTENSION_EXPLAIN),
-        ("INSTANCE_THREAD", abi::PROCTOR_EXTENSION_INSTANCE_THREAD),
-        ("MEMORY", abi::PROCTOR_EXTENSION_MEMORY),
-    ] {
-        writeln!(ids, "#define PROCTOR_EXTENSION_{name} {id:?}").unwrap();
+    let extensions = extensions(&abi_files(crate_folder));
+    for extension in &extensions {
+        config.export.include.extend(extension.structures.clone());
     }
-    config.after_includes.get_or_insert_default().push_str(&ids);
-    let trailer = config.trailer.take().unwrap_or_default();
-    config.trailer = Some(assertions() + &trailer);
+    // What stands around the types is no matter of cbindgen's: it would stand among them.
+    let (header, trailer) = (config.header.take().unwrap(), config.trailer.take().unwrap());
+    let (opaque, guard) = (config.after_includes.take().unwrap(), config.include_guard.take().unwrap());
+    let includes: String =
+        config.sys_includes.drain(..).map(|include| format!("#include <{include}>\n")).collect();
     let mut builder = cbindgen::Builder::new().with_config(config);
-    for file in ["basic", "manifest", "model", "batch", "host", "plugin", "extensions", "instance", "memory"]
-    {
-        builder = builder.with_src(crate_folder.join(format!("src/abi/{file}.rs")));
+    for file in abi_files(crate_folder) {
+        builder = builder.with_src(file);
     }
     let mut text = Vec::new();
     builder.generate().unwrap().write(&mut text);
     let text = String::from_utf8(text).unwrap();
     // What is set apart for rustdoc is set apart in C by its indent.
     let is_fence = |line: &&str| line.trim().starts_with("```");
-    text.lines().filter(|line| !is_fence(line)).map(|line| line.to_owned() + "\n").collect()
+    let text: String =
+        text.lines().filter(|line| !is_fence(line)).map(|line| line.to_owned() + "\n").collect();
+    let types = arranged(&text, &extensions);
+    let (names, assertions) = (ids(&extensions), assertions());
+    format!(
+        "{header}\n\n#ifndef {guard}\n#define {guard}\n\n{includes}{opaque}{names}{types}{assertions}{trailer}\n\
+         #endif /* {guard} */\n"
+    )
+}
+
+/// The files of the types, the basic ones first, and those of the extensions last.
+fn abi_files(crate_folder: &Path) -> Vec<PathBuf> {
+    let order = ["basic", "manifest", "model", "batch", "host", "plugin", "extensions"];
+    let position = |path: &PathBuf| {
+        let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+        (order.iter().position(|known| *known == name).unwrap_or(order.len()), name)
+    };
+    let entries = fs::read_dir(crate_folder.join("src/abi")).unwrap();
+    let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| !path.ends_with("mod.rs"));
+    files.sort_by_key(position);
+    files
+}
+
+/// All extensions: the texts that are their ids, and the structures that the comments of these name.
+fn extensions(files: &[PathBuf]) -> Vec<Extension> {
+    let (mut found, mut comment) = (Vec::new(), String::new());
+    for line in files.iter().flat_map(|file| lines(file)) {
+        if let Some(text) = line.strip_prefix("///") {
+            comment += text;
+            continue;
+        }
+        let constant = line.strip_prefix("pub const ").and_then(|rest| rest.split_once(": &str = "));
+        if let Some((name, id)) = constant.filter(|(name, _)| name.contains("EXTENSION_")) {
+            let id = id.trim_end_matches(';').trim_matches('"').to_owned();
+            let structures = names_of_types(&comment);
+            found.push(Extension { constant: name.to_owned(), id, structures });
+        }
+        comment.clear();
+    }
+    found
+}
+
+fn lines(file: &Path) -> Vec<String> {
+    fs::read_to_string(file).unwrap().lines().map(str::to_owned).collect()
+}
+
+/// The ids, which cbindgen leaves out as they are texts.
+fn ids(extensions: &[Extension]) -> String {
+    let mut text = String::new();
+    for (title, is_draft) in [("Ids of the extensions", false), ("Ids of drafts", true)] {
+        writeln!(text, "\n/* {title}, for ProctorPlugin.extension or ProctorHost.extension. */").unwrap();
+        for Extension { constant, id, .. } in extensions.iter().filter(|it| it.is_draft() == is_draft) {
+            writeln!(text, "#define {constant} {id:?}").unwrap();
+        }
+    }
+    text
+}
+
+#[test]
+fn every_id_names_its_structure() {
+    let extensions = extensions(&abi_files(Path::new(env!("CARGO_MANIFEST_DIR"))));
+    assert!(extensions.len() >= 3);
+    for Extension { constant, id, structures } in extensions {
+        assert!(id.starts_with("proctor."), "{id}");
+        let is_there = |name: &String| layouts().iter().any(|layout| layout.name == *name);
+        assert!(
+            !structures.is_empty() && structures.iter().all(is_there),
+            "the comment of {constant}: {structures:?}"
+        );
+    }
 }
 
 /// Declarations that do not compile where a structure has another size than here, such as with packed structures or on

@@ -4,6 +4,7 @@
 #![cfg(not(miri))]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod arrange;
 mod compiled;
 mod generate;
 mod layout;

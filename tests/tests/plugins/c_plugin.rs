@@ -1,6 +1,8 @@
 //! A plugin in C, compiled against the header alone, runs the null job.
 
-use proctor_tests::{Bench, compile};
+use std::fs;
+
+use proctor_tests::{Bench, compile, workspace};
 
 #[test]
 fn a_plugin_in_c_runs_batches_and_whole_queries() {
@@ -56,4 +58,21 @@ fn it_is_described_and_found_by_its_name() {
     command.env("PROCTOR_PLUGIN_PATH", bench.path());
     let planned = bench.start_command(command).finish();
     planned.assert_error(3, &["zeros 1.0.0 does not say how it runs a model"]);
+}
+
+#[test]
+fn the_example_at_the_top_of_the_header_runs() {
+    let header = fs::read_to_string(workspace().join("plugin-api/include/proctor_plugin.h")).unwrap();
+    let lines = header.lines().skip_while(|line| !line.contains("#include <string.h>"));
+    let lines = lines.take_while(|line| !line.starts_with(" * Build."));
+    let example: String =
+        lines.map(|line| line.strip_prefix(" *     ").unwrap_or_default().to_owned() + "\n").collect();
+    let bench = Bench::new();
+    let source = bench.write("mine.c", example);
+    let Some(library) = compile(source.to_str().unwrap(), &[], bench.path(), "mine") else { return };
+    let run = bench.run(&format!(
+        "--plugin {} --scenario Offline --mode performance --set min_query_count=700",
+        library.display()
+    ));
+    assert_eq!(run.assert_valid().result()["plugin"]["name"], "mine");
 }

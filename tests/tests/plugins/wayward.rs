@@ -160,6 +160,13 @@ fn the_data_of_first_tokens_are_in_the_accuracy_log() {
 }
 
 #[test]
+fn capabilities_and_extensions_of_a_vendor_are_ignored() {
+    let Some(wayward) = Wayward::new() else { return };
+    // The bits of EXECUTE and ISSUE, and one that nobody has. It asks for an extension that the host does not have.
+    wayward.run("describe capabilities=0x4000000000000003", "").assert_valid();
+}
+
+#[test]
 fn a_library_that_changes_while_it_is_loaded_is_refused() {
     let bench = Bench::new();
     let touches = format!("TOUCHES=\"{}\"", bench.file("libwayward_sut.so").display());

@@ -8,11 +8,6 @@ use proctor_plugin_api::{
 
 use crate::{error::PluginHostError, foreign::Reader};
 
-const CAPABILITIES: u64 = abi::PROCTOR_CAPABILITY_EXECUTE
-    | abi::PROCTOR_CAPABILITY_ISSUE
-    | abi::PROCTOR_CAPABILITY_VIRTUAL_TIME
-    | abi::PROCTOR_CAPABILITY_CONCURRENT_ISSUE;
-
 const SCENARIOS: [(u32, Scenario); 4] = [
     (abi::PROCTOR_SCENARIO_SINGLE_STREAM, Scenario::SingleStream),
     (abi::PROCTOR_SCENARIO_MULTI_STREAM, Scenario::MultiStream),
@@ -24,8 +19,8 @@ pub(crate) fn scenario_bit(scenario: Scenario) -> u32 {
     SCENARIOS.iter().find(|(_, known)| *known == scenario).map_or(0, |(bit, _)| *bit)
 }
 
-/// Reads and checks the manifest. `newer` is true for a plugin whose minor version is above the host's: it may set
-/// bits that the host does not know, which are then ignored.
+/// Reads and checks the manifest. `newer` is true for a plugin whose minor version is above the host's: it may have
+/// scenarios, flags and kinds that the host does not know. Capabilities may be a vendor's own, and are ignored then.
 ///
 /// # Safety
 /// `raw` is null, or the plugin vouches for the manifest there and all that it points to.
@@ -36,10 +31,6 @@ pub(crate) unsafe fn read_manifest(
 ) -> Result<Manifest, PluginHostError> {
     // SAFETY: `raw` is null or points to a manifest that says its size, which the caller promises for this function.
     let raw = unsafe { reader.structure(raw) }?;
-    let unknown = raw.capabilities & !CAPABILITIES;
-    if unknown != 0 && !newer {
-        return Err(reader.bad_manifest(&format!("unknown capability bits {unknown:#x}")));
-    }
     if raw.capabilities & abi::PROCTOR_CAPABILITY_EXECUTE == 0 {
         return Err(reader.bad_manifest("the capability EXECUTE is missing, which every plugin has to have"));
     }

@@ -6,7 +6,7 @@ use super::row::{
 };
 
 /// The calls of a run in their order, by both ways of dispatch.
-pub(super) const CALLS: [(&str, Dispatch); 28] = [
+pub(super) const CALLS: [(&str, Dispatch); 29] = [
     ("proctor_plugin_entry", Batches),
     ("describe", Batches),
     ("extension", Batches),
@@ -28,6 +28,7 @@ pub(super) const CALLS: [(&str, Dispatch); 28] = [
     ("open", Queries),
     ("load_model", Queries),
     ("prepare_samples", Queries),
+    ("warm_up", Queries),
     ("start", Queries),
     ("issue", Queries),
     ("flush", Queries),

@@ -125,7 +125,7 @@ impl Row {
         if matches!(self.outcome, Outcome::Hangs | Outcome::Waits) {
             flags += &format!(" --set watchdog_ms={WATCHDOG_MS}");
         }
-        if self.dispatch == Dispatch::Batches && self.call != "warm_up" {
+        if self.call != "warm_up" {
             // So that a call has the same number in both ways of dispatch.
             flags += " --set warm_up_batches=0";
         }
