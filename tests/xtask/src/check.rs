@@ -2,13 +2,17 @@
 
 use anyhow::Result;
 
-use crate::command::{cargo, run as run_command};
+use crate::{
+    command::{cargo, run as run_command},
+    frozen,
+};
 
 pub(crate) const LONG_ABOUT: &str = "Check format, lints and documentation.
 
-Runs cargo fmt, cargo clippy over all targets and cargo doc, cheapest first, with every warning an error.";
+Runs cargo fmt, cargo clippy over all targets and cargo doc, cheapest first, with every warning an error. Compares \
+the C header with those of the versions that are kept.";
 
-/// Checks format, lints and documentation, cheapest first.
+/// Checks format, lints and documentation, cheapest first, and the C header against those that are kept.
 ///
 /// # Errors
 /// The first check that fails.
@@ -16,6 +20,8 @@ pub(crate) fn run() -> Result<()> {
     run_command(&mut cargo("fmt --all --check"))?;
     run_command(&mut cargo("clippy --workspace --all-targets -- -D warnings"))?;
     run_command(cargo("doc --workspace --no-deps").env("RUSTDOCFLAGS", "-D warnings"))?;
+    println!("comparing the C header with those that are kept");
+    frozen::check()?;
     println!("all checks passed");
     Ok(())
 }

@@ -7,6 +7,7 @@
 
 mod check;
 mod command;
+mod frozen;
 mod fuzz;
 mod header;
 mod official;
@@ -61,8 +62,18 @@ enum Task {
     #[command(long_about = sanitize::TSAN_LONG_ABOUT, after_help = "Examples:\n  cargo xtask tsan --minutes 10")]
     Tsan(SanitizeArgs),
     /// Write the C header of the plugin ABI again, after a change of plugin-api/src/abi.
-    #[command(after_help = "Examples:\n  cargo xtask header")]
-    Header,
+    #[command(long_about = header::LONG_ABOUT, after_help = header::EXAMPLES)]
+    Header(HeaderArgs),
+}
+
+#[derive(Args)]
+struct HeaderArgs {
+    /// Compare it with the headers that are kept, and write nothing.
+    #[arg(long, conflicts_with = "freeze")]
+    check_frozen: bool,
+    /// Keep it, without its drafts, as the header of its version.
+    #[arg(long)]
+    freeze: bool,
 }
 
 #[derive(Args)]
@@ -108,7 +119,8 @@ fn main() -> ExitCode {
         Task::Asan(args) => sanitize::asan(args.minutes),
         Task::Memcheck(args) => sanitize::memcheck(args.minutes),
         Task::Tsan(args) => sanitize::tsan(args.minutes),
-        Task::Header => header::run(),
+        Task::Header(args) if args.check_frozen => frozen::check(),
+        Task::Header(args) => header::run(args.freeze),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

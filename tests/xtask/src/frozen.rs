@@ -1,0 +1,341 @@
+//! The headers of the ABI's versions that are kept, and what of them a later header may not change.
+//!
+//! A later minor version may append fields to a structure that says its size or whose array has a distance, and add
+//! constants, structures and types. All else stays: names, values, types, order and sizes. Drafts are not kept.
+
+use std::{collections::BTreeMap, fs, path::PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::command::workspace_root;
+
+const HEADER: &str = "plugin-api/include/proctor_plugin.h";
+const FROZEN: &str = "plugin-api/include/frozen";
+
+/// The title of the drafts' section, and what follows it.
+const DRAFTS: &str = "\n/* ---- Drafts";
+const AFTER_DRAFTS: &str = "\n/* The ABI is for machines";
+
+/// Keeps the present header, without its drafts, as that of its version.
+///
+/// # Errors
+/// If the version is kept already, or a file cannot be read or written.
+pub(crate) fn freeze() -> Result<()> {
+    let core = core_of(&read(&workspace_root().join(HEADER))?);
+    let facts = Facts::of(&core);
+    let version =
+        |part: &str| facts.constants.get(&format!("PROCTOR_ABI_{part}")).cloned().unwrap_or_default();
+    let (major, minor) = (version("MAJOR"), version("MINOR"));
+    let path = workspace_root().join(FROZEN).join(format!("proctor_plugin_{major}.{minor}.h"));
+    if path.exists() {
+        bail!("{} is there already: raise PROCTOR_ABI_MINOR in plugin-api/src/abi/basic.rs", path.display());
+    }
+    fs::create_dir_all(workspace_root().join(FROZEN)).context("cannot make the folder of kept headers")?;
+    fs::write(&path, core).with_context(|| format!("cannot write {}", path.display()))?;
+    println!("kept {}", path.display());
+    Ok(())
+}
+
+/// Compares the present header with each that is kept.
+///
+/// # Errors
+/// With every difference that a plugin would notice, or if a file cannot be read.
+pub(crate) fn check() -> Result<()> {
+    let present = Facts::of(&core_of(&read(&workspace_root().join(HEADER))?));
+    let mut problems = Vec::new();
+    for path in kept()? {
+        let differences = Facts::of(&read(&path)?).differences(&present);
+        problems.extend(differences.into_iter().map(|it| format!("{}: {it}", path.display())));
+    }
+    if !problems.is_empty() {
+        bail!("plugins of earlier versions would not fit {HEADER}:\n{}", problems.join("\n"));
+    }
+    Ok(())
+}
+
+/// The headers that are kept; none before the first version is.
+fn kept() -> Result<Vec<PathBuf>> {
+    let folder = workspace_root().join(FROZEN);
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let entries = fs::read_dir(&folder).with_context(|| format!("cannot list {}", folder.display()))?;
+    let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+    paths.sort();
+    Ok(paths)
+}
+
+fn read(path: &PathBuf) -> Result<String> {
+    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// The header without its drafts, their ids and the sizes of their structures.
+fn core_of(header: &str) -> String {
+    let (before, rest) = header.split_once(DRAFTS).unwrap_or((header, ""));
+    let (drafts, after) = rest.split_once(AFTER_DRAFTS).unwrap_or_default();
+    let text = if rest.is_empty() { header.to_owned() } else { format!("{before}{AFTER_DRAFTS}{after}") };
+    let is_core = |line: &&str| {
+        let is_draft_id = line.starts_with("#define ") && line.ends_with("/0\"");
+        let asserted = line.strip_prefix("PROCTOR_ASSERT(").and_then(|rest| rest.split(',').next());
+        !is_draft_id
+            && !line.starts_with("/* Ids of drafts")
+            && !asserted.is_some_and(|name| drafts.contains(&format!("\n}} {name};")))
+    };
+    text.lines().filter(is_core).map(|line| line.to_owned() + "\n").collect()
+}
+
+/// All that a plugin is compiled against.
+#[derive(Debug, Default)]
+struct Facts {
+    /// Values by name.
+    constants: BTreeMap<String, String>,
+    /// The fields of each structure, with their types, in order.
+    structures: BTreeMap<String, Vec<String>>,
+    /// Size of each structure in bytes.
+    sizes: BTreeMap<String, u64>,
+    /// The other declarations.
+    others: Vec<String>,
+}
+
+impl Facts {
+    fn of(header: &str) -> Self {
+        let mut facts = Self::default();
+        let mut code = String::new();
+        for line in without_comments(header).lines() {
+            if let Some(define) = line.strip_prefix("#define ") {
+                if let Some((name, value)) = define.split_once(' ').filter(|(name, _)| !name.contains('(')) {
+                    facts.constants.insert(name.to_owned(), value.trim().to_owned());
+                }
+            } else if let Some(assertion) = line.strip_prefix("PROCTOR_ASSERT(") {
+                let size =
+                    assertion.split("== ").nth(1).and_then(|size| size.trim_end_matches(");").parse().ok());
+                let name = assertion.split(',').next().unwrap_or_default();
+                facts.sizes.extend(size.map(|size| (name.to_owned(), size)));
+            } else if !line.starts_with('#') && line != "extern \"C\" {" && line != "}" {
+                code += line;
+                code.push(' ');
+            }
+        }
+        facts.declarations(&code);
+        facts
+    }
+
+    fn declarations(&mut self, code: &str) {
+        let mut rest = code;
+        while let Some((statement, after)) = statement(rest) {
+            rest = after;
+            let words = statement.split_whitespace().collect::<Vec<_>>().join(" ");
+            match words.split_once('{').filter(|_| words.starts_with("typedef struct ")) {
+                Some((head, body)) => {
+                    let (body, _) = body.rsplit_once('}').unwrap_or((body, ""));
+                    let fields = body.split(';').map(str::trim).filter(|field| !field.is_empty());
+                    let name = head.trim_start_matches("typedef struct ").trim();
+                    self.structures.insert(name.to_owned(), fields.map(str::to_owned).collect());
+                }
+                None => self.others.push(words),
+            }
+        }
+    }
+
+    /// Whether structures or functions have this structure by value.
+    fn is_by_value(&self, name: &str) -> bool {
+        let by_value = format!("struct {name} ");
+        let has_it = |text: &String| text.split(&by_value).skip(1).any(|rest| !rest.starts_with('*'));
+        self.structures.values().flatten().chain(&self.others).any(has_it)
+    }
+
+    /// The differences of a later header that a plugin would notice.
+    fn differences(&self, later: &Self) -> Vec<String> {
+        let mut found = Vec::new();
+        for (name, value) in self.constants.iter().filter(|(name, _)| *name != "PROCTOR_ABI_MINOR") {
+            match later.constants.get(name) {
+                None => found.push(format!("the constant {name} is gone")),
+                Some(now) if now != value => {
+                    found.push(format!("the constant {name} was {value} and is {now}"))
+                }
+                Some(_) => {}
+            }
+        }
+        for (name, fields) in &self.structures {
+            match later.structures.get(name) {
+                None => found.push(format!("the structure {name} is gone")),
+                Some(now) => found.extend(self.differences_of(name, fields, now, later)),
+            }
+        }
+        let gone = self.others.iter().filter(|declaration| !later.others.contains(declaration));
+        found.extend(gone.map(|declaration| format!("there was `{declaration}`")));
+        found
+    }
+
+    fn differences_of(&self, name: &str, fields: &[String], now: &[String], later: &Self) -> Vec<String> {
+        let mut found = Vec::new();
+        for (position, field) in fields.iter().enumerate() {
+            match now.get(position) {
+                None => found.push(format!("{name}: field {position} was `{field}` and is gone")),
+                Some(other) if other != field => {
+                    found.push(format!("{name}: field {position} was `{field}` and is `{other}`"));
+                }
+                Some(_) => {}
+            }
+        }
+        let (was, is) = (self.sizes.get(name), later.sizes.get(name));
+        let has_grown = now.len() > fields.len();
+        if has_grown && self.is_by_value(name) {
+            found.push(format!("{name} has grown, but others have it by value"));
+        } else if is < was || (is != was && !has_grown) {
+            let size = |size: Option<&u64>| size.map_or_else(|| "none".to_owned(), u64::to_string);
+            found.push(format!("{name} had {} bytes and has {}", size(was), size(is)));
+        }
+        found
+    }
+}
+
+/// The first statement, and what follows its semicolon, which stands outside of braces.
+fn statement(code: &str) -> Option<(&str, &str)> {
+    let mut depth = 0_u32;
+    for (index, c) in code.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            ';' if depth == 0 => return Some((&code[..index], &code[index + 1..])),
+            _ => {}
+        }
+    }
+    None
+}
+
+fn without_comments(text: &str) -> String {
+    let mut pieces = text.split("/*");
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |code, piece| code + piece.split_once("*/").map_or("", |(_, rest)| rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The differences that an edit of the present header makes.
+    fn after(edit: impl FnOnce(&str) -> String) -> Vec<String> {
+        let header = read(&workspace_root().join(HEADER)).unwrap();
+        let edited = edit(&header);
+        assert_ne!(edited, header, "the edit did nothing");
+        Facts::of(&core_of(&header)).differences(&Facts::of(&core_of(&edited)))
+    }
+
+    fn replaced(from: &'static str, to: &'static str) -> Vec<String> {
+        after(|header| {
+            assert!(header.contains(from), "the header has no `{from}`");
+            header.replacen(from, to, 1)
+        })
+    }
+
+    #[track_caller]
+    fn assert_found(differences: &[String], expected: &str) {
+        assert!(differences.iter().any(|it| it.contains(expected)), "no \"{expected}\" in {differences:#?}");
+    }
+
+    #[test]
+    fn the_present_header_is_read_whole() {
+        let header = read(&workspace_root().join(HEADER)).unwrap();
+        let facts = Facts::of(&core_of(&header));
+        assert!(facts.constants.len() > 50 && facts.structures.len() > 25, "{facts:?}");
+        let sized: Vec<_> = facts.structures.keys().filter(|name| !facts.sizes.contains_key(*name)).collect();
+        assert!(sized.is_empty(), "without a size: {sized:?}");
+        assert!(facts.others.iter().any(|it| it.contains("proctor_plugin_entry(")), "{:?}", facts.others);
+        assert!(!facts.structures.contains_key("ProctorVirtualTime"), "it is a draft");
+        assert!(facts.differences(&facts).is_empty());
+    }
+
+    #[test]
+    fn what_is_removed_is_found() {
+        assert_found(
+            &replaced("#define PROCTOR_STATUS_BUSY 9\n", ""),
+            "the constant PROCTOR_STATUS_BUSY is gone",
+        );
+        assert_found(&replaced("  uint64_t memory_bytes;\n", ""), "was `uint64_t memory_bytes` and is gone");
+        assert_found(
+            &replaced("typedef int32_t ProctorStatus;", ""),
+            "there was `typedef int32_t ProctorStatus`",
+        );
+        assert_found(
+            &after(|header| header.replace("ProctorProgress", "ProctorAdvance")),
+            "ProctorProgress is gone",
+        );
+        assert_found(&replaced("#define PROCTOR_EXTENSION_ISSUE \"proctor.issue/1\"\n", ""), "ISSUE is gone");
+    }
+
+    #[test]
+    fn what_is_moved_is_found() {
+        let moved = after(|header| {
+            let (major, minor) = ("  uint32_t major_min;\n", "  uint32_t major_max;\n");
+            header.replacen(major, "  MARK\n", 1).replacen(minor, major, 1).replacen("  MARK\n", minor, 1)
+        });
+        assert_found(
+            &moved,
+            "ProctorVersionRange: field 1 was `uint32_t major_min` and is `uint32_t major_max`",
+        );
+        assert_found(
+            &replaced("  uint64_t memory_bytes;\n", "  uint64_t more;\n  uint64_t memory_bytes;\n"),
+            "`uint64_t memory_bytes` and is `uint64_t more`",
+        );
+    }
+
+    #[test]
+    fn another_type_or_value_is_found() {
+        assert_found(
+            &replaced("  double value;\n", "  float value;\n"),
+            "was `double value` and is `float value`",
+        );
+        assert_found(
+            &replaced("#define PROCTOR_STATUS_BUSY 9", "#define PROCTOR_STATUS_BUSY 11"),
+            "was 9 and is 11",
+        );
+        assert_found(
+            &replaced("typedef int32_t ProctorStatus;", "typedef int64_t ProctorStatus;"),
+            "int32_t",
+        );
+        let function = replaced("(*describe)(void)", "(*describe)(int depth)");
+        assert_found(&function, "const struct ProctorManifest *(*describe)(void)` and is");
+    }
+
+    #[test]
+    fn another_size_is_found() {
+        assert_found(
+            &replaced("sizeof(ProctorMetric) == 56", "sizeof(ProctorMetric) == 64"),
+            "ProctorMetric had 56 bytes and has 64",
+        );
+        let grown = replaced(
+            "  size_t length;\n} ProctorString;",
+            "  size_t length;\n  size_t hash;\n} ProctorString;",
+        );
+        assert_found(&grown, "ProctorString has grown, but others have it by value");
+    }
+
+    #[test]
+    fn what_is_appended_fits() {
+        let appended = after(|header| {
+            let longer = "  uint64_t at_ns;\n  uint64_t until_ns;\n} ProctorMetric;";
+            header
+                .replacen("  uint64_t at_ns;\n} ProctorMetric;", longer, 1)
+                .replacen("sizeof(ProctorMetric) == 56", "sizeof(ProctorMetric) == 64", 1)
+                .replacen(
+                    "#define PROCTOR_ABI_MINOR 0",
+                    "#define PROCTOR_ABI_MINOR 1\n#define PROCTOR_NEW 3",
+                    1,
+                )
+                .replacen(
+                    "/* ---- Extensions",
+                    "typedef struct ProctorNew {\n  size_t size;\n} ProctorNew;\n/* ---- Extensions",
+                    1,
+                )
+        });
+        assert!(appended.is_empty(), "{appended:#?}");
+    }
+
+    #[test]
+    fn drafts_may_change() {
+        let changed = after(|header| header.replace("uint32_t busy_instances", "uint64_t busy_instances"));
+        assert!(changed.is_empty(), "{changed:#?}");
+        assert!(after(|header| header.replace("virtual_time/0", "simulation/0")).is_empty());
+    }
+}
