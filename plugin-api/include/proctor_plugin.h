@@ -116,6 +116,7 @@ typedef struct ProctorInstance ProctorInstance;
 
 /* Ids of drafts, for ProctorPlugin.extension or ProctorHost.extension. */
 #define PROCTOR_EXTENSION_VIRTUAL_TIME "proctor.virtual_time/0"
+#define PROCTOR_EXTENSION_DEVICES "proctor.devices/0"
 #define PROCTOR_EXTENSION_INSTANCE_THREAD "proctor.instance_thread/0"
 #define PROCTOR_EXTENSION_MEMORY "proctor.memory/0"
 
@@ -1041,6 +1042,11 @@ typedef struct ProctorExplain {
 /* ---- Drafts: extensions whose id ends in /0; they may change until they are called /1 ---- */
 
 /*
+ * Flag of ProctorDevices: instances at different devices may be created at the same time, on a thread for each device.
+ */
+#define PROCTOR_DEVICES_PARALLEL 1
+
+/*
  * The plugin can say how long a batch takes instead of taking that long, so that the host simulates a long run in
  * a short time.
  */
@@ -1057,6 +1063,45 @@ typedef struct ProctorVirtualTime {
                            uint64_t *service_time_ns,
                            struct ProctorError *error);
 } ProctorVirtualTime;
+
+/* A device. Owned by the plugin, valid for the duration of the call. */
+typedef struct ProctorDevice {
+  /* Size of this structure in bytes, as the plugin was compiled. */
+  size_t size;
+  /* Name for people, such as that of the product; one line of at most PROCTOR_NAME_LENGTH_MAX bytes. */
+  struct ProctorString name;
+  /* Memory of the device in bytes; 0 if not known. */
+  uint64_t memory_bytes;
+  /* Number of the NUMA node of the host that is nearest; -1 if not known. */
+  int32_t numa_node;
+  /* Zero. */
+  uint32_t reserved;
+} ProctorDevice;
+
+/* Where the devices go that the host wants, one by one. Owned by the host, valid for the duration of the call. */
+typedef struct ProctorDeviceSink {
+  /* Size of this structure in bytes, as the host was compiled. */
+  size_t size;
+  /* To be passed to `add`. */
+  void *context;
+  /* Copies a device. [the thread that was given the structure, during the call that it was given to] */
+  void (*add)(void *context, const struct ProctorDevice *device);
+} ProctorDeviceSink;
+
+/* The plugin has several devices, over which the host spreads the instances: ProctorPlacement.device_index. */
+typedef struct ProctorDevices {
+  /* Size of this structure in bytes, as the plugin was compiled. */
+  size_t size;
+  /* Set of PROCTOR_DEVICES flags. */
+  uint32_t flags;
+  /* Zero. */
+  uint32_t reserved;
+  /*
+   * Writes each device to `sink`, in an order that stays; none if there is nothing to choose. After open.
+   * [main thread]
+   */
+  ProctorStatus (*list)(ProctorBackend *backend, const struct ProctorDeviceSink *sink, struct ProctorError *error);
+} ProctorDevices;
 
 /*
  * The plugin wants to know the threads that run batches of its instances: to make a context of the device current
@@ -1153,6 +1198,9 @@ PROCTOR_ASSERT(ProctorExplain, sizeof(ProctorExplain) == 16);
 PROCTOR_ASSERT(ProctorInstanceThread, sizeof(ProctorInstanceThread) == 24);
 PROCTOR_ASSERT(ProctorAllocation, sizeof(ProctorAllocation) == 40);
 PROCTOR_ASSERT(ProctorMemory, sizeof(ProctorMemory) == 32);
+PROCTOR_ASSERT(ProctorDevice, sizeof(ProctorDevice) == 40);
+PROCTOR_ASSERT(ProctorDeviceSink, sizeof(ProctorDeviceSink) == 24);
+PROCTOR_ASSERT(ProctorDevices, sizeof(ProctorDevices) == 24);
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -90,6 +90,7 @@
 
 pub mod abi;
 mod authoring;
+mod device;
 mod manifest;
 mod options;
 mod threads;
@@ -102,6 +103,7 @@ pub use authoring::{
 };
 #[cfg(feature = "abi_stable")]
 pub use authoring::{Root, RootModuleRef};
+pub use device::Device;
 pub use manifest::{Manifest, ModelSupport};
 pub use options::{OptionError, OptionKind, OptionSpec, OptionValue, Options};
 pub use proctor_vocabulary as vocabulary;

@@ -79,6 +79,9 @@ says_size! {
     ProctorInstanceThread ends with end: Function,
     ProctorAllocation ends with reserved: u32,
     ProctorMemory ends with copy: Function,
+    ProctorDevice ends with reserved: u32,
+    ProctorDeviceSink ends with add: Function,
+    ProctorDevices ends with list: Function,
 }
 
 versioned! {

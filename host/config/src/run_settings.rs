@@ -80,6 +80,8 @@ run_settings! {
         flag Flag::new("precision");
     /// Kind of device to run on, such as cpu or cuda.
     device: Option<String> = DefaultValue::Unset("the plugin's first for the model"), Kind::Text;
+    /// Devices that the instances are spread over in turn, as positions in the plugin's list, such as 0,2.
+    devices: Option<String> = DefaultValue::Unset("all that the plugin lists"), Kind::Text;
     /// Folder in which plugins keep what is costly to make again.
     cache_folder: Option<PathBuf> = DefaultValue::Unset("proctor/ in XDG_CACHE_HOME or ~/.cache"), Kind::Text;
     /// File that overrides settings of the performance run, the audit.config of an MLPerf audit.

@@ -35,6 +35,7 @@ calls! {
     Extension "extension" "show an extension",
     Describe "describe" "describe itself",
     Open "open" "open",
+    ListDevices "list" "list its devices",
     LoadModel "load_model" "load the model",
     CreateInstance "create_instance" "create an instance",
     Allocate "allocate" "allocate memory for samples",

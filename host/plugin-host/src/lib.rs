@@ -77,6 +77,7 @@ pub use load::{
 pub use objects::{
     backend::Backend,
     demand::{FileOffer, ModelDemand, choose_precision, is_declared},
+    devices::DeviceList,
     instance::Instance,
     issuer::Issuer,
     memory::PluginRange,

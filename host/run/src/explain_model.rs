@@ -6,13 +6,14 @@ use proctor_datasets::DataRoot;
 use crate::{
     bed::{
         clock::HostClock,
-        placement::{Placement, allowed_cores},
+        placement::{Placement, allowed_cores, devices::DevicePart},
         plugin::Plugin,
     },
     error::HostError,
     files::cache_folder::CacheFolder,
     frame::watch_without_folder,
     interrupt::Interrupt,
+    text::table,
 };
 
 /// Opens the plugin, loads the model as a run with these settings would, and returns the plugin's explanation of it.
@@ -30,15 +31,35 @@ pub fn explain_model(settings: &Settings, interrupt: &Interrupt) -> Result<Strin
     let title = plugin.title();
     match model.explain()? {
         Some(text) => Ok(format!(
-            "{title}: {} ({}), batches of up to {}\n{}\n",
+            "{title}: {} ({}), batches of up to {}\n{}\n{}",
             settings.benchmark.model.id,
             model.precision(),
             settings.run.batch_size,
-            text.trim_end()
+            text.trim_end(),
+            devices_in_words(&plugin)
         )),
         None => Err(HostError::PluginCannot(format!(
             "{title} does not say how it runs a model: it has no explanation for model \"{}\"",
             settings.benchmark.model.id
         ))),
     }
+}
+
+/// The devices that the instances would be spread over; nothing if the plugin lists none.
+fn devices_in_words(plugin: &Plugin) -> String {
+    let unknown = || "-".to_owned();
+    let row = |device: DevicePart| {
+        vec![
+            device.index.to_string(),
+            device.name,
+            device.memory_bytes.map_or_else(unknown, |bytes| format!("{bytes} bytes")),
+            device.numa_node.map_or_else(unknown, |node| node.to_string()),
+        ]
+    };
+    let rows: Vec<_> = plugin.devices.parts().into_iter().map(row).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let head = ["device", "name", "memory", "NUMA node"].map(str::to_owned).to_vec();
+    format!("Devices (--set devices=0,...)\n{}", table(&[vec![head], rows].concat()))
 }

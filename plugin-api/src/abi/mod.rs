@@ -4,6 +4,7 @@
 
 mod basic;
 mod batch;
+mod devices;
 mod extensions;
 mod host;
 mod instance;
@@ -14,6 +15,7 @@ mod plugin;
 
 pub use basic::*;
 pub use batch::*;
+pub use devices::*;
 pub use extensions::*;
 pub use host::*;
 pub use instance::*;

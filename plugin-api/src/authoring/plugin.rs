@@ -8,7 +8,7 @@ use super::{
     query::Query,
     request::{ModelRequest, Placement, PreparedSample},
 };
-use crate::{manifest::Manifest, options::Options};
+use crate::{device::Device, manifest::Manifest, options::Options};
 
 /// An opened plugin. Implement it, then name the type in [`export_plugin!`](crate::export_plugin).
 pub trait Plugin: Sized + Send + Sync + 'static {
@@ -23,6 +23,18 @@ pub trait Plugin: Sized + Send + Sync + 'static {
     /// # Errors
     /// A message for the user: what is missing and how to get it.
     fn open(host: Host, options: &Options) -> Result<Self, PluginError>;
+
+    /// Whether instances at different devices may be created at the same time, on a thread for each device.
+    const CREATES_IN_PARALLEL: bool = false;
+
+    /// The devices that a host may spread instances over, in an order that stays; none if there is nothing to choose:
+    /// the draft `proctor.devices/0`. [main thread]
+    ///
+    /// # Errors
+    /// Why they cannot be told.
+    fn devices(&self) -> Result<Vec<Device>, PluginError> {
+        Ok(Vec::new())
+    }
 
     /// Loads a model. The request was checked against the manifest. [main thread]
     ///

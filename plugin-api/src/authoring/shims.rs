@@ -57,6 +57,12 @@ impl<P: Plugin> Shims<P> {
     };
     const EXPLAIN: &'static abi::ProctorExplain =
         &abi::ProctorExplain { size: size_of::<abi::ProctorExplain>(), explain: Some(explain::<P>) };
+    const DEVICES: &'static abi::ProctorDevices = &abi::ProctorDevices {
+        size: size_of::<abi::ProctorDevices>(),
+        flags: if P::CREATES_IN_PARALLEL { abi::PROCTOR_DEVICES_PARALLEL } else { 0 },
+        reserved: 0,
+        list: Some(list_devices::<P>),
+    };
     const MEMORY: &'static abi::ProctorMemory = &abi::ProctorMemory {
         size: size_of::<abi::ProctorMemory>(),
         allocate: Some(allocate::<P>),
@@ -266,6 +272,30 @@ unsafe extern "C" fn explain<P: Plugin>(
     })
 }
 
+unsafe extern "C" fn list_devices<P: Plugin>(
+    backend: *mut abi::ProctorBackend,
+    sink: *const abi::ProctorDeviceSink,
+    error: *mut abi::ProctorError,
+) -> abi::ProctorStatus {
+    guard(error, || {
+        // SAFETY: the host passes the object that `open` made and has not closed; the sink is valid for the call.
+        let (backend, sink) = unsafe { (get::<P>(backend.cast())?, structure(sink)?) };
+        let add = sink.add.ok_or_else(|| PluginError::invalid_argument("no sink for the devices"))?;
+        for device in backend.devices()? {
+            let raw = abi::ProctorDevice {
+                size: size_of::<abi::ProctorDevice>(),
+                name: text(&device.name),
+                memory_bytes: device.memory_bytes.unwrap_or(0),
+                numa_node: device.numa_node.and_then(|node| i32::try_from(node).ok()).unwrap_or(-1),
+                reserved: 0,
+            };
+            // SAFETY: the function and its context are those of the sink; it copies the device.
+            unsafe { add(sink.context, &raw const raw) };
+        }
+        Ok(())
+    })
+}
+
 unsafe extern "C" fn allocate<P: Plugin>(
     model: *mut abi::ProctorModel,
     allocation: *mut abi::ProctorAllocation,
@@ -352,6 +382,7 @@ unsafe extern "C" fn extension<P: Plugin>(id: abi::ProctorString) -> *const c_vo
             abi::PROCTOR_EXTENSION_VIRTUAL_TIME if has(abi::PROCTOR_CAPABILITY_VIRTUAL_TIME) => {
                 Some(ptr::from_ref(Shims::<P>::VIRTUAL_TIME).cast())
             }
+            abi::PROCTOR_EXTENSION_DEVICES => Some(ptr::from_ref(Shims::<P>::DEVICES).cast()),
             abi::PROCTOR_EXTENSION_MEMORY => Some(ptr::from_ref(Shims::<P>::MEMORY).cast()),
             abi::PROCTOR_EXTENSION_EXPLAIN => Some(ptr::from_ref(Shims::<P>::EXPLAIN).cast()),
             abi::PROCTOR_EXTENSION_INSTANCE_THREAD => Some(ptr::from_ref(Shims::<P>::INSTANCE_THREAD).cast()),

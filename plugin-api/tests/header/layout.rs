@@ -64,6 +64,9 @@ layouts! {
     ProctorInstanceThread { size, begin, end };
     ProctorAllocation { size, size_bytes, alignment, memory, kind, reserved };
     ProctorMemory { size, allocate, free, copy };
+    ProctorDevice { size, name, memory_bytes, numa_node, reserved };
+    ProctorDeviceSink { size, context, add };
+    ProctorDevices { size, flags, reserved, list };
 }
 
 /// Fails if a structure of the header is not in the list above.

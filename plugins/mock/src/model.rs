@@ -29,6 +29,7 @@ impl Model for MockModel {
 
     /// Everything that `execute` will need is made here.
     fn create_instance(&self, placement: &Placement) -> Result<MockInstance, PluginError> {
+        self.shared.count_creator();
         Ok(MockInstance::new(Arc::clone(&self.shared), placement.instance_index))
     }
 

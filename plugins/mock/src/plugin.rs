@@ -1,7 +1,8 @@
 //! First stop: what the plugin is, which options it takes, and how it is opened.
 
 use proctor_plugin_api::{
-    Host, Manifest, ModelRequest, ModelSupport, OptionSpec, Options, Plugin, PluginError, export_plugin,
+    Device, Host, Manifest, ModelRequest, ModelSupport, OptionSpec, Options, Plugin, PluginError,
+    export_plugin,
 };
 
 use crate::{
@@ -28,6 +29,8 @@ pub struct Mock {
     knows_threads: bool,
     /// Kind of memory for samples.
     memory: String,
+    /// Number of devices that it pretends to have.
+    devices: u32,
 }
 
 impl Plugin for Mock {
@@ -60,6 +63,7 @@ impl Plugin for Mock {
         let own = vec![
             seed,
             memory,
+            OptionSpec::integer("devices", 0, 0..=64, "Devices to list, which are not there."),
             OptionSpec::boolean("stages", false, stages),
             OptionSpec::boolean("hooks", false, hooks),
         ];
@@ -81,7 +85,21 @@ impl Plugin for Mock {
         }
         let (tells_stages, knows_threads) = (options.boolean("stages"), options.boolean("hooks"));
         let memory = required("memory", options.text("memory"))?.to_owned();
-        Ok(Self { host, service, answers, issue, tells_stages, knows_threads, memory })
+        let devices = required("devices", options.integer("devices"))?;
+        let devices = u32::try_from(devices).map_err(|_| PluginError::invalid_argument("devices"))?;
+        Ok(Self { host, service, answers, issue, tells_stages, knows_threads, memory, devices })
+    }
+
+    const CREATES_IN_PARALLEL: bool = true;
+
+    /// The devices that instances can be at: `Placement::device_index` is a position in this list.
+    fn devices(&self) -> Result<Vec<Device>, PluginError> {
+        let device = |number: u32| Device {
+            name: format!("Mock {number}"),
+            memory_bytes: Some(16 << 30),
+            numa_node: Some(number % 2),
+        };
+        Ok((0..self.devices).map(device).collect())
     }
 
     fn load_model(&self, request: &ModelRequest) -> Result<MockModel, PluginError> {

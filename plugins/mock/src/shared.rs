@@ -1,6 +1,13 @@
 //! The part of a loaded model that all of its instances and threads read.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::{
+    collections::HashSet,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
+    thread::{self, ThreadId},
+};
 
 use proctor_plugin_api::{Host, Stage, vocabulary::SampleIndex};
 
@@ -16,6 +23,8 @@ pub(crate) struct Shared {
     pub(crate) tells_stages: bool,
     /// Whether it counts the threads of its instances, and holds them to these.
     pub(crate) knows_threads: bool,
+    /// Threads that have made instances.
+    creators: Mutex<HashSet<ThreadId>>,
     threads_begun: AtomicU32,
     threads_ended: AtomicU32,
     /// Memory for samples, unless that is left to the host.
@@ -33,10 +42,18 @@ impl Shared {
             memory: None,
             tells_stages: false,
             knows_threads: false,
+            creators: Mutex::default(),
             threads_begun: AtomicU32::new(0),
             threads_ended: AtomicU32::new(0),
             busy: AtomicU32::new(0),
         }
+    }
+
+    /// Counts the threads that make instances, in a metric.
+    pub(crate) fn count_creator(&self) {
+        let mut creators = self.creators.lock().unwrap_or_else(PoisonError::into_inner);
+        creators.insert(thread::current().id());
+        self.host.metric("creating_threads", "", creators.len() as f64);
     }
 
     /// Counts a thread that begins, in a metric.

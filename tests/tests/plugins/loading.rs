@@ -94,3 +94,38 @@ fn memory_that_cannot_be_is_named() {
     let Some(run) = run_wrong(&bench, "FREED_MEMORY", "") else { return };
     run.assert_invalid(&["plugin zeros: free failed (INVALID_ARGUMENT): freed already"]);
 }
+
+#[test]
+fn instances_are_spread_over_the_chosen_devices() {
+    let bench = Bench::new();
+    let mock = "--plugin mock --set mock.devices=3 --set instances=4";
+    let run =
+        bench.run(&format!("{mock} --set devices=2,0 --set floor=false --duration 50ms --mode performance"));
+    let result = run.assert_valid().result();
+    let plugin = &result["plugin"];
+    assert_eq!(plugin["instance_devices"].to_string(), "[2,0,2,0]", "{}", run.finished);
+    assert_eq!(plugin["devices"][0]["name"], "Mock 2");
+    assert_eq!(plugin["devices"][1]["numa_node"], 0);
+    assert_eq!(plugin["devices"].as_array().unwrap().len(), 2);
+    // Those of different devices are made at the same time, on a thread for each.
+    assert_eq!(plugin["metrics"]["creating_threads"]["last"], 2.0, "{}", run.finished);
+    let described = bench.host("describe mock --plan digits-lstm --set mock.devices=3");
+    assert!(described.stdout.contains("Mock 1") && described.stdout.contains("NUMA node"), "{described}");
+    let run = bench.run(&format!("{mock} --set devices=3"));
+    run.finished.assert_error(2, &["\"3\" is no device of plugin mock, which has 0 to 2"]);
+    let run = bench.run("--plugin mock --set devices=0");
+    run.finished.assert_error(2, &["plugin mock lists no devices to choose from"]);
+}
+
+#[test]
+fn devices_that_cannot_be_are_named() {
+    let bench = Bench::new();
+    for (case, reason) in [
+        ("NAMELESS_DEVICE", "the name of device 1"),
+        ("DEVICE_OF_NO_NODE", "the NUMA node of device 1 is -7; it is -1 if not known"),
+        ("FAILS_TO_LIST", "list failed (DEVICE_LOST): the bus is gone"),
+    ] {
+        let Some(run) = run_wrong(&bench, case, "") else { return };
+        run.finished.assert_error(3, &["zeros: ", reason]);
+    }
+}

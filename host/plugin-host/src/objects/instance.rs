@@ -1,6 +1,6 @@
 //! One co-located copy of a model: batches in, responses out, without allocation.
 
-use std::{mem, ptr, sync::Arc};
+use std::{mem, ptr, sync::Arc, thread};
 
 use proctor_plugin_api::{
     Placement,
@@ -80,7 +80,10 @@ impl Model {
     /// A wrong state or number, or why the plugin cannot make it.
     pub fn create_instance(&self, index: u32) -> Result<Instance, PluginHostError> {
         self.inner.expect(Call::CreateInstance, &[State::Loaded])?;
-        self.inner.destroy_retired();
+        // Elsewhere than on its own thread a model has none that were given back.
+        if thread::current().id() == self.inner.home {
+            self.inner.destroy_retired();
+        }
         if index >= self.inner.demand.instance_count || self.inner.lock_instances().contains_key(&index) {
             return Err(self.inner.backend.wrong_state(
                 Call::CreateInstance,

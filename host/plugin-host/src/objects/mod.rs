@@ -2,6 +2,7 @@
 
 pub(crate) mod backend;
 pub(crate) mod demand;
+pub(crate) mod devices;
 mod explanation;
 mod handle;
 pub(crate) mod instance;

@@ -81,7 +81,7 @@ pub(crate) struct ModelInner {
     /// Memory of the plugin that samples lie in.
     ranges: Mutex<Vec<RangeInUse>>,
     /// The thread that loaded the model and is to destroy its instances.
-    home: ThreadId,
+    pub(super) home: ThreadId,
     /// Instances that exist: `None` in use, else dropped by their owner and to be destroyed.
     instances: Mutex<BTreeMap<u32, Option<Handle<ProctorInstance>>>>,
 }

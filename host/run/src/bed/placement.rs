@@ -14,12 +14,15 @@
 //! Nothing is changed outside of a test, so threads that a plugin starts when it is opened or loads a model go where
 //! the system puts them.
 
+pub(crate) mod devices;
+
 use std::{collections::BTreeMap, fs, sync::OnceLock};
 
 use proctor_config::Settings;
 use proctor_plugin_api as plugin_api;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
+use self::devices::Devices;
 use crate::bed::dispatch::Dispatch;
 
 /// Processors of the instances and of the issuing thread. An empty list stands for any.
@@ -71,13 +74,13 @@ impl Placement {
     }
 
     /// The placement of `instance_count` instances, as a plugin is told it.
-    pub(crate) fn told(&self, instance_count: usize) -> Vec<plugin_api::Placement> {
+    pub(crate) fn told(&self, instance_count: usize, devices: &Devices) -> Vec<plugin_api::Placement> {
         let number = |count: usize| u32::try_from(count).expect("settings allow 1024 instances");
         let told = |index: usize| plugin_api::Placement {
             instance_index: number(index),
             instance_count: number(instance_count),
             cpus: self.of_instance(index).to_vec(),
-            device_index: 0,
+            device_index: devices.of_instance(number(index)),
         };
         (0..instance_count).map(told).collect()
     }

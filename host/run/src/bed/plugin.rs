@@ -12,7 +12,12 @@ use proctor_plugin_host::{
 use proctor_vocabulary::did_you_mean;
 
 use crate::{
-    bed::{clock::HostClock, dispatch::Dispatch, intent::intent, placement::Placement},
+    bed::{
+        clock::HostClock,
+        dispatch::Dispatch,
+        intent::intent,
+        placement::{Placement, devices::Devices},
+    },
     error::HostError,
     files::{
         cache_folder::CacheFolder,
@@ -26,6 +31,7 @@ pub(crate) struct Plugin {
     pub(crate) backend: Backend,
     pub(crate) options: Options,
     pub(crate) dispatch: Dispatch,
+    pub(crate) devices: Devices,
     /// The files of the model that it was asked to load.
     pub(crate) model_files: OnceCell<Vec<FoundFile>>,
     /// Dropped after the backend, since the plugin may use it to the end.
@@ -52,7 +58,8 @@ impl Plugin {
         let options = library.options(&given)?;
         let services = HostServices { now_ns: clock.reader(), cache_folder: cache.of(&manifest.name) };
         let backend = library.open(&options, services)?;
-        Ok(Self { library, backend, options, dispatch, model_files: OnceCell::new(), _cache: cache })
+        let devices = Devices::choose(settings, &manifest.name, &backend)?;
+        Ok(Self { library, backend, options, dispatch, devices, model_files: OnceCell::new(), _cache: cache })
     }
 
     /// Verifies or makes the files of the benchmark's model and has the plugin load it, to be placed so.
@@ -84,7 +91,7 @@ impl Plugin {
                 Dispatch::WholeQueries => 0,
             },
             intent: intent(settings, self.dispatch),
-            placements: placement.told(settings.run.instances),
+            placements: placement.told(settings.run.instances, &self.devices),
         };
         // A file may be large, or have to be made first: only those for the precision that it comes down to are
         // touched.

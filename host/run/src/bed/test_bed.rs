@@ -1,6 +1,6 @@
 //! The bed of a test: instances made and warmed up, the load generator run over them, the logs written.
 
-use std::{cell::Cell, collections::BTreeMap, path::Path, sync::Arc, time::Duration};
+use std::{cell::Cell, collections::BTreeMap, path::Path, sync::Arc, thread, time::Duration};
 
 use proctor_config::{RunSettings, Settings};
 use proctor_datasets::DataRoot;
@@ -8,7 +8,7 @@ use proctor_loadgen::{
     Clock, EffectiveSettings, LibraryError, LoadGen, LoadGenError, LoadGenOptions, Progress,
     QuerySampleLibrary, RealClock, StopHandle, TestOutcome, TestSettings, VirtualClock, config_file,
 };
-use proctor_plugin_host::{Model, PluginHostError, PluginMetric, PluginStage};
+use proctor_plugin_host::{self as plugin_host, Model, PluginHostError, PluginMetric, PluginStage};
 use proctor_scheduler::{Instance, SchedulerConfig, SimulatedScheduler, ThreadedScheduler};
 use proctor_vocabulary::{CompletionSink, SampleIndex, Scenario, TestMode};
 
@@ -19,7 +19,7 @@ use crate::{
         dispatch::Dispatch,
         fault::{Fault, FirstError},
         intent::warm_up_sample_count,
-        placement::{Placement, allowed_cores},
+        placement::{Placement, allowed_cores, devices::Devices},
         plugin::Plugin,
         plugin_instance::{BatchStages, PluginInstance, StageLog},
         sample_library::{Data, SampleLibrary},
@@ -389,13 +389,13 @@ impl<'a> TestBed<'a> {
             Dispatch::Batches => u32::try_from(self.settings.run.instances).expect("settings allow 1024"),
             Dispatch::WholeQueries => 0,
         };
-        let make = |number| {
-            let cpus = self.placement.of_instance(number as usize).to_vec();
-            let instance = self.model.create_instance(number)?;
+        let made = create_instances(&self.model, &self.plugin.devices, count)?;
+        let equip = |instance: plugin_host::Instance| {
+            let cpus = self.placement.of_instance(instance.index() as usize).to_vec();
             let (stages, first_error) = (self.stages.clone(), Arc::clone(first_error));
-            Ok(PluginInstance { instance, cpus, stages, first_error })
+            PluginInstance { instance, cpus, stages, first_error }
         };
-        (0..count).map(make).collect()
+        Ok(made.into_iter().map(equip).collect())
     }
 
     /// Has each instance run some batches, or the model some queries, and returns what went wrong: the test is made all
@@ -450,6 +450,32 @@ impl<'a> TestBed<'a> {
     fn watchdog_limit(&self) -> Duration {
         Duration::from_millis(self.settings.run.watchdog_ms)
     }
+}
+
+/// Makes this many instances, those of different devices at the same time if the plugin allows it.
+fn create_instances(
+    model: &Model,
+    devices: &Devices,
+    count: u32,
+) -> Result<Vec<plugin_host::Instance>, PluginHostError> {
+    if !devices.in_parallel() {
+        return (0..count).map(|number| model.create_instance(number)).collect();
+    }
+    let create_at = |device: u32| {
+        let numbers = (0..count).filter(move |number| devices.of_instance(*number) == device);
+        numbers.map(|number| (number, model.create_instance(number))).collect::<Vec<_>>()
+    };
+    let mut created: Vec<_> = thread::scope(|scope| {
+        let threads: Vec<_> =
+            devices.chosen().iter().map(|device| scope.spawn(|| create_at(*device))).collect();
+        let join = |thread: thread::ScopedJoinHandle<'_, _>| match thread.join() {
+            Ok(created) => created,
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        threads.into_iter().flat_map(join).collect()
+    });
+    created.sort_by_key(|(number, _)| *number);
+    created.into_iter().map(|(_, instance)| instance).collect()
 }
 
 /// Observers of a test that runs.

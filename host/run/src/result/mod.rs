@@ -21,7 +21,7 @@ use serde::{Serialize, Serializer};
 
 use self::test_part::TestPart;
 use crate::{
-    bed::{dispatch::Dispatch, test::Test, test_bed::TestBed},
+    bed::{dispatch::Dispatch, placement::devices::DevicePart, test::Test, test_bed::TestBed},
     figures::{Metric, metric, peak_metric},
     files::model_files::FoundFile,
     machine::Machine,
@@ -134,6 +134,12 @@ pub(crate) struct PluginPart {
     pub(crate) precision: String,
     /// Memory that the samples were loaded into: `host`, or of the plugin `pinned` or `device`.
     pub(crate) sample_memory: &'static str,
+    /// Devices that the plugin lists and the run used.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) devices: Vec<DevicePart>,
+    /// Index of the device of each instance, where the plugin lists devices.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) instance_devices: Vec<u32>,
     /// `batches` or `whole queries`: what the plugin was given.
     pub(crate) dispatch: &'static str,
     pub(crate) options: BTreeMap<String, String>,
@@ -367,6 +373,8 @@ impl PluginPart {
             layout_checked: identity.layout_checked,
             precision: bed.model().precision().to_owned(),
             sample_memory: bed.plugin.backend.host_side().memory_kind().name(),
+            devices: plugin.devices.parts(),
+            instance_devices: plugin.devices.of_instances(bed.settings().run.instances),
             dispatch: match plugin.dispatch {
                 Dispatch::Batches => "batches",
                 Dispatch::WholeQueries => "whole queries",

@@ -99,6 +99,8 @@ fn plugin() -> PluginPart {
         layout_checked: true,
         precision: "f32".into(),
         sample_memory: "host",
+        devices: Vec::new(),
+        instance_devices: Vec::new(),
         dispatch: "batches",
         options: BTreeMap::from([("sigma".to_owned(), "1".to_owned())]),
         model_files: Vec::new(),

@@ -1,0 +1,12 @@
+//! A device of a plugin.
+
+/// A device of a plugin, over which a host may spread instances.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Device {
+    /// Name for people, such as that of the product.
+    pub name: String,
+    /// Its memory, in bytes; `None` if not known.
+    pub memory_bytes: Option<u64>,
+    /// Number of the NUMA node of the host that is nearest; `None` if not known.
+    pub numa_node: Option<u32>,
+}
