@@ -982,7 +982,10 @@ typedef struct ProctorQuerySample {
   uint64_t index;
 } ProctorQuerySample;
 
-/* A query for a plugin that takes whole queries. Owned by the host, valid for the duration of the call. */
+/*
+ * A query for a plugin that takes whole queries, or a part of a large one (Offline). The parts of a query come one
+ * after the other, all of them scheduled at one instant. Owned by the host, valid for the duration of the call.
+ */
 typedef struct ProctorQuery {
   /* Size of this structure in bytes, as the host was compiled. */
   size_t size;
@@ -992,6 +995,10 @@ typedef struct ProctorQuery {
   size_t sample_count;
   /* Distance of two elements of `samples` in bytes. */
   size_t sample_size;
+  /* Samples of this query that were handed over before; 0 in the first part. */
+  uint64_t offset;
+  /* Samples of the whole query; `sample_count`, unless it comes in parts. */
+  uint64_t total;
 } ProctorQuery;
 
 /*
@@ -1183,7 +1190,7 @@ PROCTOR_ASSERT(ProctorBatchSample, sizeof(ProctorBatchSample) == 80);
 PROCTOR_ASSERT(ProctorStage, sizeof(ProctorStage) == 32);
 PROCTOR_ASSERT(ProctorBatch, sizeof(ProctorBatch) == 72);
 PROCTOR_ASSERT(ProctorQuerySample, sizeof(ProctorQuerySample) == 16);
-PROCTOR_ASSERT(ProctorQuery, sizeof(ProctorQuery) == 32);
+PROCTOR_ASSERT(ProctorQuery, sizeof(ProctorQuery) == 48);
 PROCTOR_ASSERT(ProctorResponse, sizeof(ProctorResponse) == 56);
 PROCTOR_ASSERT(ProctorResponses, sizeof(ProctorResponses) == 56);
 PROCTOR_ASSERT(ProctorMetric, sizeof(ProctorMetric) == 56);

@@ -67,7 +67,7 @@ says_size! {
     ProctorPlacement ends with reserved: u32,
     ProctorSampleSet ends with range_size: usize,
     ProctorBatch ends with stage_size: usize,
-    ProctorQuery ends with sample_size: usize,
+    ProctorQuery ends with total: u64,
     ProctorResponses ends with stage_size: usize,
     ProctorMetric ends with at_ns: u64,
     ProctorProgress ends with task: ProctorString,

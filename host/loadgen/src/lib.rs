@@ -68,9 +68,10 @@
 //! and its phase and segment once for all responses of a call; then it is the compare-exchange for each sample and
 //! one addition for all.
 //!
-//! Nothing is made before the start but the query of Offline, which has all samples, and costs another 16 bytes for
-//! each until it is issued. What is counted and what is stamped lie on cache lines of their own, where threads that
-//! complete do not disturb the one that issues. After the run figures are computed where the samples are, without a
+//! Nothing is made before the start but the query of Offline, up to four million samples of it, 16 bytes each; what it
+//! has beyond them is made while it leaves, in parts of 65 536 samples that count from the same instant. What is
+//! counted and what is stamped lie on cache lines of their own, where threads that complete do not disturb the one
+//! that issues, nor several that issue each other. After the run figures are computed where the samples are, without a
 //! sorted copy.
 //!
 //! # Example

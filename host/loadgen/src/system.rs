@@ -10,14 +10,16 @@ pub trait SystemUnderTest: Sync {
     /// The name for reports. [any thread, before, during and after a test]
     fn name(&self) -> &str;
 
-    /// Takes one query, or several overdue ones merged, whose samples are to be completed in any order.
+    /// Takes one query, several overdue ones merged, or a part of a large one; the samples are to be completed in any
+    /// order.
     ///
     /// May complete samples inside the call, and must not block until they are complete. The time spent in here
     /// delays the next issue. [issuing threads: with `server_num_issue_query_threads` above 1 several at once, each
     /// with queries of its own; the one that runs the test is among them]
     fn issue(&self, samples: &[QuerySample]);
 
-    /// As [`issue`](Self::issue), which systems have that do not care who issues. The load generator calls this.
+    /// As [`issue`](Self::issue), which systems have that care neither who issues nor whether a query comes in parts.
+    /// The load generator calls this.
     #[inline]
     fn issue_part(&self, part: QueryPart<'_>) {
         self.issue(part.samples);

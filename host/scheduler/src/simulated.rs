@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use proctor_loadgen::{Clock, SystemUnderTest, VirtualClock};
-use proctor_vocabulary::{CompletionSink, QuerySample};
+use proctor_vocabulary::{CompletionSink, QueryPart, QuerySample};
 
 use crate::batcher::{Batcher, Busy, FormedBatch};
 use crate::config::{SchedulerConfig, SchedulerError};
@@ -86,12 +86,19 @@ impl SystemUnderTest for SimulatedScheduler {
     }
 
     fn issue(&self, samples: &[QuerySample]) {
-        let now_ns = self.shared.clock.now_ns();
-        let taken = lock(&self.shared.state).batcher.arrive(now_ns, samples, false);
+        self.issue_part(QueryPart::whole(samples));
+    }
+
+    fn issue_part(&self, part: QueryPart<'_>) {
+        let (now_ns, samples) = (self.shared.clock.now_ns(), part.samples);
+        let taken = lock(&self.shared.state).batcher.arrive(now_ns, samples, part.is_followed());
         if let Err(Busy { rejected }) = taken {
             fail_samples(&samples[samples.len() - rejected..], &*self.shared.sink);
         }
-        self.shared.start_batches();
+        // All parts of a query come at one instant, so batches are formed of the whole.
+        if !part.is_followed() {
+            self.shared.start_batches();
+        }
     }
 
     fn flush(&self) {

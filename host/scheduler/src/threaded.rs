@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use proctor_loadgen::{RealClock, SystemUnderTest};
-use proctor_vocabulary::{CompletionSink, QuerySample};
+use proctor_vocabulary::{CompletionSink, QueryPart, QuerySample};
 
 use crate::batcher::{Batcher, Busy};
 use crate::config::{SchedulerConfig, SchedulerError};
@@ -152,10 +152,15 @@ impl SystemUnderTest for ThreadedScheduler {
     }
 
     fn issue(&self, samples: &[QuerySample]) {
-        let mut rest = samples;
+        self.issue_part(QueryPart::whole(samples));
+    }
+
+    fn issue_part(&self, part: QueryPart<'_>) {
+        let mut rest = part.samples;
         while !rest.is_empty() {
             let (head, tail) = rest.split_at(rest.len().min(SAMPLES_PER_LOCK));
-            if let Err(Busy { rejected }) = self.shared.dispatcher.arrive(head, !tail.is_empty()) {
+            let more_coming = !tail.is_empty() || part.is_followed();
+            if let Err(Busy { rejected }) = self.shared.dispatcher.arrive(head, more_coming) {
                 fail_samples(&head[head.len() - rejected..], &*self.shared.sink);
             }
             rest = tail;

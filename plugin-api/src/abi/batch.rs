@@ -182,7 +182,8 @@ pub struct ProctorQuerySample {
     pub index: u64,
 }
 
-/// A query for a plugin that takes whole queries. Owned by the host, valid for the duration of the call.
+/// A query for a plugin that takes whole queries, or a part of a large one (Offline). The parts of a query come one
+/// after the other, all of them scheduled at one instant. Owned by the host, valid for the duration of the call.
 #[repr(C)]
 #[derive(Debug)]
 #[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
@@ -195,6 +196,10 @@ pub struct ProctorQuery {
     pub sample_count: usize,
     /// Distance of two elements of `samples` in bytes.
     pub sample_size: usize,
+    /// Samples of this query that were handed over before; 0 in the first part.
+    pub offset: u64,
+    /// Samples of the whole query; `sample_count`, unless it comes in parts.
+    pub total: u64,
 }
 
 /// The answer to one issued sample. The data belong to the plugin and are read before the call returns.

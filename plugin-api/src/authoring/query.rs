@@ -13,10 +13,12 @@ use crate::{
     versioned::{Elements, Versioned},
 };
 
-/// A query for one call of [`Model::issue`](crate::Model::issue).
+/// A query, or a part of a large one, for one call of [`Model::issue`](crate::Model::issue).
 #[derive(Debug, Clone, Copy)]
 pub struct Query<'a> {
     samples: Elements<'a, abi::ProctorQuerySample>,
+    offset: u64,
+    total: u64,
 }
 
 impl<'a> From<&'a [QuerySample]> for Query<'a> {
@@ -29,8 +31,9 @@ impl<'a> From<&'a [QuerySample]> for Query<'a> {
             assert!(offset_of!(QuerySample, index) == offset_of!(abi::ProctorQuerySample, index));
         }
         // Both are `repr(C)` and two u64 at the same offsets, the ids being transparent.
+        let total = samples.len() as u64;
         let samples = Elements::new(samples.as_ptr().cast(), samples.len(), size_of::<QuerySample>());
-        Self { samples: samples.expect("a slice is an array") }
+        Self { samples: samples.expect("a slice is an array"), offset: 0, total }
     }
 }
 
@@ -40,7 +43,20 @@ impl<'a> Query<'a> {
     pub(super) unsafe fn read(raw: *const abi::ProctorQuery) -> Result<Self, PluginError> {
         // SAFETY: `raw` is null or a query that the host keeps for `'a`.
         let raw = unsafe { structure(raw) }?;
-        Ok(Self { samples: elements(raw.samples, raw.sample_count, raw.sample_size)? })
+        let samples = elements(raw.samples, raw.sample_count, raw.sample_size)?;
+        Ok(Self { samples, offset: raw.offset, total: raw.total })
+    }
+
+    /// Samples of the query that were handed over before, if it comes in parts; else 0.
+    #[must_use]
+    pub fn offset(self) -> u64 {
+        self.offset
+    }
+
+    /// Samples of the whole query: as many as there are here, unless it comes in parts.
+    #[must_use]
+    pub fn total(self) -> u64 {
+        self.total
     }
 
     /// Number of samples; at least 1.

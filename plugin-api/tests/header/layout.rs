@@ -49,7 +49,7 @@ layouts! {
     ProctorStage { name, begin_ns, end_ns };
     ProctorBatch { size, samples, sample_count, sample_size, tensor_size, output_size, stages, stage_count, stage_size };
     ProctorQuerySample { id, index };
-    ProctorQuery { size, samples, sample_count, sample_size };
+    ProctorQuery { size, samples, sample_count, sample_size, offset, total };
     ProctorResponse { id, data, size_bytes, status, token_count, message, vendor_code };
     ProctorResponses { size, responses, response_count, response_size, stages, stage_count, stage_size };
     ProctorMetric { size, name, unit, value, at_ns };

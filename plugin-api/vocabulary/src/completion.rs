@@ -26,13 +26,32 @@ pub struct QuerySample {
     pub index: SampleIndex,
 }
 
-/// Samples that an issuing thread hands over in one call.
+/// Samples that an issuing thread hands over in one call: a query, several overdue ones merged, or a part of a query
+/// that is too large for one call. The parts of a query come one after the other, all at its one instant.
 #[derive(Debug, Clone, Copy)]
 pub struct QueryPart<'a> {
-    /// The samples of a query, or of several overdue ones merged.
+    /// The samples.
     pub samples: &'a [QuerySample],
     /// Number of the issuing thread, from 0.
     pub issuer: usize,
+    /// Samples of the query that were handed over before.
+    pub offset: u64,
+    /// Samples of the whole query.
+    pub total: u64,
+}
+
+impl<'a> QueryPart<'a> {
+    /// A whole query of the only issuing thread.
+    #[must_use]
+    pub fn whole(samples: &'a [QuerySample]) -> Self {
+        Self { samples, issuer: 0, offset: 0, total: samples.len() as u64 }
+    }
+
+    /// Whether another part of the query follows.
+    #[must_use]
+    pub fn is_followed(&self) -> bool {
+        self.offset + (self.samples.len() as u64) < self.total
+    }
 }
 
 /// How one sample ended, as a plugin reports it: 0 is success, anything else a failure.

@@ -2,13 +2,12 @@
 
 #![forbid(unsafe_code)]
 
-mod busy;
 mod c_plugin;
-mod concurrent;
 mod endings;
 mod faulty;
 mod flush;
 mod instance_threads;
+mod issue;
 mod loading;
 mod mock_answers;
 mod stages;

@@ -42,6 +42,13 @@ use crate::{
 /// The number of queries without any time between them from which on no time will pass.
 const TIMELESS_QUERY_COUNT: u64 = 1_000_000;
 
+/// Most samples of one call: a megabyte. Only the query of Offline has more, and comes in parts.
+const PART_SAMPLE_COUNT: usize = 1 << 16;
+
+/// Samples of Offline's query that are made before the start, as long as that takes little memory (64 MiB). Those
+/// beyond are made part by part, which takes some ns for each in the timed part.
+const PREPARED_SAMPLE_COUNT: u64 = 1 << 22;
+
 /// The account of one loop.
 #[derive(Debug)]
 pub(crate) struct Issued {
@@ -205,13 +212,45 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
         {
             self.merge_overdue(issued.issued_ns);
         }
-        self.sut.issue_part(QueryPart { samples: &self.samples, issuer: self.share.index as usize });
+        if self.settings.request.scenario == Scenario::Offline {
+            self.hand_over_parts(query.sample_count)?;
+        } else {
+            self.hand_over();
+        }
         if self.trace.wants(self.query_count, issued.issued_ns - issued.scheduled_ns) {
             self.trace_call(issued);
         }
         match self.end_after(issued.issued_ns) {
             Some(end) => ControlFlow::Break(end),
             None => ControlFlow::Continue(self.draw()),
+        }
+    }
+
+    /// Hands the buffer over.
+    #[inline]
+    fn hand_over(&self) {
+        let Self { samples, share, .. } = self;
+        let issuer = share.index as usize;
+        self.sut.issue_part(QueryPart { samples, issuer, offset: 0, total: samples.len() as u64 });
+    }
+
+    /// Hands Offline's query over in parts, and makes those that are not made yet. After a stop no more are made.
+    #[inline(never)] // Only once in a phase.
+    fn hand_over_parts(&mut self, total: u64) -> ControlFlow<IssueEnd> {
+        let mut offset = 0;
+        loop {
+            for samples in self.samples.chunks(PART_SAMPLE_COUNT) {
+                self.sut.issue_part(QueryPart { samples, issuer: 0, offset, total });
+                offset += samples.len() as u64;
+            }
+            if offset == total {
+                return ControlFlow::Continue(());
+            }
+            if self.stall_guard.wake.is_stopped() {
+                return ControlFlow::Break(IssueEnd::Stopped);
+            }
+            self.samples.clear();
+            self.append_issued((total - offset).min(PART_SAMPLE_COUNT as u64));
         }
     }
 
@@ -247,7 +286,7 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
         self.samples.clear();
         self.logged.clear();
         if self.settings.request.scenario == Scenario::Offline {
-            self.append_issued(query.sample_count);
+            self.append_issued(query.sample_count.min(PREPARED_SAMPLE_COUNT));
         } else {
             self.append();
         }
@@ -265,11 +304,11 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
         }
     }
 
-    /// Puts the samples of Offline's query into the buffer. They count from the start, so there is no need to stamp
-    /// them in the timed part.
+    /// Puts the next samples of Offline's query into the buffer. They count from the start, so there is no need to
+    /// stamp them when they leave.
     fn append_issued(&mut self, sample_count: u64) {
         self.samples.reserve_exact(sample_count as usize);
-        for index in self.queries.samples() {
+        for index in self.queries.samples().take(sample_count as usize) {
             let sequence = self.issuer.issue(0, self.sampler.select(self.phase.mode));
             self.samples.push(QuerySample { id: response_id(self.phase.generation, sequence), index });
         }
@@ -295,7 +334,7 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
             Scenario::Server => clock.wait_until(self.start_ns + query.offset_ns, wake),
             Scenario::Offline => clock.now_ns(),
         };
-        // The samples of Offline are outstanding already, so its query has to leave.
+        // Samples of Offline are outstanding already, so its query has to leave.
         if wake.is_stopped() && self.settings.request.scenario != Scenario::Offline {
             return ControlFlow::Break(IssueEnd::Stopped);
         }
@@ -305,7 +344,8 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
             Scenario::Server => query.offset_ns,
             Scenario::Offline => 0,
         };
-        let first_sequence = self.next_sequence - query.sample_count * self.share.issuer_count;
+        // The samples of the query that are made are the buffer.
+        let first_sequence = self.next_sequence - self.samples.len() as u64 * self.share.issuer_count;
         let sample_count = query.sample_count;
         ControlFlow::Continue(IssuedQuery { first_sequence, sample_count, scheduled_ns, issued_ns })
     }
@@ -351,8 +391,9 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
     /// Keeps the call that has just returned for the trace.
     fn trace_call(&mut self, issued: IssuedQuery) {
         let IssuedQuery { first_sequence, scheduled_ns, issued_ns, .. } = issued;
-        let (sample_count, returned_ns) =
-            (self.samples.len() as u64, self.stall_guard.clock.now_ns() - self.start_ns);
+        // Those that were merged are in the buffer, too; of a query in parts only the last one is.
+        let sample_count = issued.sample_count.max(self.samples.len() as u64);
+        let returned_ns = self.stall_guard.clock.now_ns() - self.start_ns;
         let span = IssueSpan { first_sequence, sample_count, issued_ns, returned_ns };
         self.trace.keep(self.query_count, issued_ns - scheduled_ns, span);
     }

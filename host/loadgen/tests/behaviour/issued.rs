@@ -1,10 +1,15 @@
 //! Every recorded sequence through a whole test in virtual time: what is loaded, issued and logged is what LoadGen
-//! loaded, issued and logged.
+//! loaded, issued and logged. And a query that is too large for one call.
+
+use std::sync::{Arc, Mutex};
 
 use crate::golden_files;
 use crate::golden_files::Numbers;
-use crate::scripted::{Bench, NotingLibrary, after};
-use proctor_loadgen::{LoadGenOptions, TestOutcome, TestSettings};
+use crate::scripted::{Bench, NotingLibrary, after, answer, respond};
+use proctor_loadgen::{
+    IssueEnd, LoadGen, LoadGenOptions, RealClock, StopHandle, SystemUnderTest, TestOutcome, TestSettings,
+};
+use proctor_vocabulary::{CompletionSink, QueryPart, QuerySample, ResponseId, Scenario};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -126,4 +131,89 @@ fn check_accuracy_log(case: &Case, outcome: &TestOutcome) {
         }
         (None, count) => assert_eq!(logged.len() as u64, count.unwrap(), "{}", case.id),
     }
+}
+
+/// Notes the parts of Offline's query and the samples in them, which it completes at once. Stops the test in the first
+/// part if it has the means.
+struct Parts {
+    sink: Arc<dyn CompletionSink>,
+    stop: Option<StopHandle>,
+    /// Samples, offset and total of each part.
+    parts: Mutex<Vec<(usize, u64, u64)>>,
+    samples: Mutex<Vec<QuerySample>>,
+}
+
+impl SystemUnderTest for Parts {
+    fn name(&self) -> &str {
+        "parts"
+    }
+
+    fn issue(&self, _: &[QuerySample]) {
+        panic!("the load generator hands over parts");
+    }
+
+    fn issue_part(&self, part: QueryPart<'_>) {
+        self.parts.lock().unwrap().push((part.samples.len(), part.offset, part.total));
+        self.samples.lock().unwrap().extend_from_slice(part.samples);
+        for sample in part.samples {
+            respond(&*self.sink, answer(0, sample.id), sample.index);
+        }
+        if let Some(stop) = &self.stop {
+            stop.stop("enough");
+        }
+    }
+
+    fn flush(&self) {}
+}
+
+/// More samples than are made before the start.
+const MANY: u64 = 4_400_000;
+const PART: u64 = 65_536;
+
+/// An Offline test of [`MANY`] samples.
+fn in_parts(stops: bool) -> (Parts, TestOutcome) {
+    let request = TestSettings {
+        scenario: Scenario::Offline,
+        min_query_count: MANY,
+        min_duration_ms: 0,
+        ..TestSettings::default()
+    };
+    let loadgen = LoadGen::new(request, Arc::new(RealClock::new()), LoadGenOptions::default());
+    let (parts, samples) = (Mutex::default(), Mutex::default());
+    let stop = stops.then(|| loadgen.stop_handle());
+    let sut = Parts { sink: loadgen.sink(), stop, parts, samples };
+    let outcome = loadgen.run(&sut, &NotingLibrary::new(10, 4)).unwrap();
+    (sut, outcome)
+}
+
+#[test]
+fn a_large_query_comes_in_parts_that_follow_each_other() {
+    let (sut, outcome) = in_parts(false);
+    let mut next = 0;
+    for (count, offset, total) in sut.parts.into_inner().unwrap() {
+        assert_eq!((count as u64, offset, total), (PART.min(MANY - next), next, MANY));
+        next += count as u64;
+    }
+    assert_eq!(next, MANY);
+    let samples = sut.samples.into_inner().unwrap();
+    let set: Vec<_> = samples[..4].iter().map(|sample| sample.index).collect();
+    for (sequence, sample) in (0..).zip(&samples) {
+        assert_eq!(sample.id, ResponseId(1 << 48 | sequence));
+        assert_eq!(sample.index, set[sequence as usize % 4], "sample {sequence}");
+    }
+    let record = &outcome.phases[0].record;
+    assert_eq!((record.issued_query_count, record.issued_sample_count), (1, MANY));
+    assert!(outcome.is_valid(), "{:?}", outcome.reasons());
+}
+
+#[test]
+fn a_stop_leaves_out_the_parts_that_are_not_made_yet() {
+    let (sut, outcome) = in_parts(true);
+    let handed_over: usize = sut.parts.into_inner().unwrap().iter().map(|(count, ..)| count).sum();
+    let record = &outcome.phases[0].record;
+    assert_eq!(record.issued_sample_count, handed_over as u64);
+    assert!(record.issued_sample_count < MANY);
+    assert_eq!(outcome.phases[0].end, IssueEnd::Stopped);
+    assert!(outcome.phases[0].missing.is_none());
+    assert!(outcome.reasons().contains(&"interrupted: enough".to_owned()), "{:?}", outcome.reasons());
 }

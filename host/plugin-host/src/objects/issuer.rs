@@ -1,22 +1,18 @@
 //! Issuing threads, and what each of them has of a model.
 
-use std::{
-    mem::offset_of,
-    slice,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use proctor_plugin_api::{
-    abi::{ProctorQuery, ProctorQuerySample},
-    vocabulary::QuerySample,
-};
+use proctor_plugin_api::vocabulary::QueryPart;
 
 use crate::{
     call::Call,
     error::PluginHostError,
     guard::{activity::Activity, checked::checked},
     load::table::IssueFunction,
-    objects::model::{Model, ModelInner, State},
+    objects::{
+        model::{Model, ModelInner, State},
+        query::raw_query,
+    },
 };
 
 /// An issuing thread's hand on a model.
@@ -51,19 +47,19 @@ impl Model {
 }
 
 impl Issuer {
-    /// Hands a whole query to the plugin, which completes it through the sink. [issuing thread]
+    /// Hands a query, or a part of one, to the plugin, which completes it through the sink. [issuing thread]
     ///
     /// # Errors
     /// A wrong state, or the plugin's refusal: then the caller fails every sample that was not completed yet, or issues
     /// the query again if the plugin [is busy](PluginHostError::is_busy).
     #[inline]
-    pub fn issue(&self, samples: &[QuerySample]) -> Result<(), PluginHostError> {
+    pub fn issue(&self, part: QueryPart<'_>) -> Result<(), PluginHostError> {
         let Self { model, issue, activity, turn } = self;
         model.expect(Call::Issue, &[State::Running])?;
-        if let Some(first) = samples.first() {
+        if let Some(first) = part.samples.first() {
             activity.set_first_sample(first.index.0);
         }
-        let query = raw_query(samples);
+        let query = raw_query(part);
         let _turn = turn.as_ref().map(|turn| turn.lock().unwrap_or_else(PoisonError::into_inner));
         checked(activity, Call::Issue, |error| {
             // SAFETY: the function is that of a checked extension; the handle is live; the query lives for the call.
@@ -77,28 +73,4 @@ impl Drop for Issuer {
         // An activity lives for ever, so the next test has it again.
         self.model.lock_spare_activities().push(self.activity);
     }
-}
-
-/// A query as the ABI has it, which borrows the samples.
-pub(super) fn raw_query(samples: &[QuerySample]) -> ProctorQuery {
-    let samples = as_query(samples);
-    ProctorQuery {
-        size: size_of::<ProctorQuery>(),
-        samples: samples.as_ptr(),
-        sample_count: samples.len(),
-        sample_size: size_of::<ProctorQuerySample>(),
-    }
-}
-
-/// The samples as the ABI has them, without a copy.
-fn as_query(samples: &[QuerySample]) -> &[ProctorQuerySample] {
-    const {
-        assert!(size_of::<QuerySample>() == size_of::<ProctorQuerySample>());
-        assert!(align_of::<QuerySample>() == align_of::<ProctorQuerySample>());
-        assert!(offset_of!(QuerySample, id) == offset_of!(ProctorQuerySample, id));
-        assert!(offset_of!(QuerySample, index) == offset_of!(ProctorQuerySample, index));
-    }
-    // SAFETY: both are `repr(C)` and two u64 at the same offsets, as was just asserted, the ids being transparent.
-    // Every bit pattern is valid, and the result borrows what `samples` borrows.
-    unsafe { slice::from_raw_parts(samples.as_ptr().cast(), samples.len()) }
 }

@@ -10,5 +10,6 @@ pub(crate) mod issuer;
 pub(crate) mod memory;
 pub(crate) mod model;
 mod output;
+mod query;
 mod request;
 pub(crate) mod samples;

@@ -13,7 +13,7 @@ use std::{
 use arc_swap::ArcSwapOption;
 use proctor_plugin_api::{
     abi::{ProctorError, ProctorInstance, ProctorModel, ProctorStatus, ProctorTextSink},
-    vocabulary::{QuerySample, SampleIndex},
+    vocabulary::{QueryPart, QuerySample, SampleIndex},
 };
 
 use crate::{
@@ -26,7 +26,7 @@ use crate::{
         demand::{ModelDemand, match_demand, not_declared},
         explanation::{Explanation, collect},
         handle::Handle,
-        issuer::raw_query,
+        query::raw_query,
         request::{load_handle, shapes_of},
         samples::{Prepared, RangeInUse, SampleBuffers, Shapes},
     },
@@ -197,7 +197,7 @@ impl Model {
         let Some(warm_up) = model.table().warm_up_query else { return Ok(()) };
         let samples: Vec<QuerySample> =
             samples.iter().map(|&index| QuerySample { id: WARM_UP_ID, index }).collect();
-        let query = raw_query(&samples);
+        let query = raw_query(QueryPart::whole(&samples));
         let _warming = model.backend.host.warming_up();
         checked(model.activity, Call::WarmUp, |error| {
             // SAFETY: the function is that of a checked extension; the handle is live; the query lives for the call.

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use proctor_plugin_api::vocabulary::QueryPart;
+
 use super::*;
 
 /// A model that is started, with samples 2 to 5 prepared, and one instance.
@@ -229,7 +231,7 @@ fn virtual_time_returns_the_service_time() {
 
 /// Issues a query on the only issuing thread.
 fn issue(model: &Model, indices: &[u64]) {
-    model.issuers(1).unwrap()[0].issue(&query(indices)).unwrap();
+    model.issuers(1).unwrap()[0].issue(QueryPart::whole(&query(indices))).unwrap();
 }
 
 #[test]

@@ -22,7 +22,7 @@ impl SystemUnderTest for WatchedSystem<'_> {
     }
 
     fn issue(&self, samples: &[QuerySample]) {
-        self.issue_part(QueryPart { samples, issuer: 0 });
+        self.issue_part(QueryPart::whole(samples));
     }
 
     fn issue_part(&self, part: QueryPart<'_>) {

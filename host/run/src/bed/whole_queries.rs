@@ -78,14 +78,13 @@ impl WholeQueries {
 
     /// Issues a query again for as long as the plugin is BUSY, and fails it if it is refused otherwise.
     #[cold]
-    fn after_refusal(&self, error: PluginHostError, QueryPart { samples, issuer }: QueryPart<'_>) {
-        let issuer = &self.issuers[issuer];
-        let done = if error.is_busy() { self.while_busy(error, issuer, samples) } else { Err(Some(error)) };
+    fn after_refusal(&self, error: PluginHostError, part: QueryPart<'_>) {
+        let done = if error.is_busy() { self.while_busy(error, part) } else { Err(Some(error)) };
         if let Err(error) = done {
             if let Some(error) = error {
                 self.refuse(error);
             }
-            self.fail_outstanding(samples);
+            self.fail_outstanding(part.samples);
         }
     }
 
@@ -94,8 +93,7 @@ impl WholeQueries {
     fn while_busy(
         &self,
         mut error: PluginHostError,
-        issuer: &Issuer,
-        samples: &[QuerySample],
+        part: QueryPart<'_>,
     ) -> Result<(), Option<PluginHostError>> {
         let QueryTest { progress, stop, busy_limit, .. } = &self.test;
         let mut wait = BusyWait::begin(progress, stop, *busy_limit);
@@ -105,7 +103,7 @@ impl WholeQueries {
                 break Err(Some(error));
             }
             refusal_count += 1;
-            if let Some(taken) = samples.iter().find(|sample| !progress.is_outstanding(sample.id)) {
+            if let Some(taken) = part.samples.iter().find(|sample| !progress.is_outstanding(sample.id)) {
                 self.note_busy_fault(Fault::BusyAfterCompletion {
                     error: Arc::new(error),
                     index: taken.index,
@@ -121,7 +119,7 @@ impl WholeQueries {
                     break Err(None);
                 }
             }
-            match issuer.issue(samples) {
+            match self.issuers[part.issuer].issue(part) {
                 Ok(()) => break Ok(()),
                 Err(again) => error = again,
             }
@@ -153,11 +151,11 @@ impl SystemUnderTest for WholeQueries {
     }
 
     fn issue(&self, samples: &[QuerySample]) {
-        self.issue_part(QueryPart { samples, issuer: 0 });
+        self.issue_part(QueryPart::whole(samples));
     }
 
     fn issue_part(&self, part: QueryPart<'_>) {
-        if let Err(error) = self.issuers[part.issuer].issue(part.samples) {
+        if let Err(error) = self.issuers[part.issuer].issue(part) {
             self.after_refusal(error, part);
         }
     }

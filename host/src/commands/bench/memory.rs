@@ -11,7 +11,7 @@ use std::{
 use proctor_loadgen::Progress;
 use serde::{Deserialize, Serialize};
 
-use super::experiment::{inline, saturated};
+use super::experiment::{inline, one_query, saturated};
 use proctor_display::Terminal;
 use proctor_run::{HostError, Interrupt, Ticker};
 
@@ -24,7 +24,7 @@ const LOOK_INTERVAL: Duration = Duration::from_micros(500);
 /// Memory that a process held while it tested.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Held {
-    /// Queries that were issued by the last look.
+    /// Samples that were issued by the last look.
     issued_count: u64,
     resident_bytes: u64,
 }
@@ -70,11 +70,12 @@ fn held_once(query_count: u64) -> Result<Held, HostError> {
     serde_json::from_slice(&run.stdout).map_err(|error| wrong(error.to_string()))
 }
 
-/// Makes the test, and returns the memory that this process held when its last queries were issued, as a line of JSON.
+/// Makes the test, with samples in queries of their own or, in Offline, in one, and returns the memory that this
+/// process held when the last of them were issued, as a line of JSON.
 ///
 /// # Errors
 /// If the test cannot be made, or the system does not tell the memory of a process.
-pub(super) fn probe(query_count: u64) -> Result<String, HostError> {
+pub(super) fn probe(sample_count: u64, offline: bool) -> Result<String, HostError> {
     let last = Arc::new(Mutex::new(Held::default()));
     let observer = Mutex::new(None);
     let watch = |progress: Progress| {
@@ -83,7 +84,7 @@ pub(super) fn probe(query_count: u64) -> Result<String, HostError> {
             // What comes after the last completion is the making of results, not of queries.
             let resident_bytes = resident_bytes();
             if let (Some(phase), Some(resident_bytes)) = (progress.current(), resident_bytes)
-                && phase.completed_count < query_count
+                && phase.completed_count < sample_count
             {
                 let held = Held { issued_count: phase.issued_count, resident_bytes };
                 *last.lock().expect("no holder of this lock can panic") = held;
@@ -93,7 +94,8 @@ pub(super) fn probe(query_count: u64) -> Result<String, HostError> {
         let started = Ticker::start("memory", LOOK_INTERVAL, look);
         *observer.lock().expect("no holder of this lock can panic") = started.ok();
     };
-    inline(saturated(query_count)).run_watched(&Interrupt::never(Terminal::observer()), Some(&watch))?;
+    let settings = if offline { one_query(sample_count) } else { saturated(sample_count) };
+    inline(settings).run_watched(&Interrupt::never(Terminal::observer()), Some(&watch))?;
     if let Some(observer) = observer.into_inner().expect("no holder of this lock can panic") {
         observer.stop();
     }
@@ -129,8 +131,10 @@ mod tests {
 
     #[test]
     fn a_probe_says_how_many_queries_took_how_much() {
-        let held: Held = serde_json::from_str(&probe(200_000).unwrap()).unwrap();
-        assert!(held.issued_count > 0 && held.issued_count <= 200_000, "{held:?}");
-        assert!(held.resident_bytes > 0, "{held:?}");
+        for offline in [false, true] {
+            let held: Held = serde_json::from_str(&probe(200_000, offline).unwrap()).unwrap();
+            assert!(held.issued_count > 0 && held.issued_count <= 200_000, "{held:?}");
+            assert!(held.resident_bytes > 0, "{held:?}");
+        }
     }
 }

@@ -54,11 +54,14 @@ pub(crate) enum BenchKind {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "FLAGS")]
         flags: Vec<OsString>,
     },
-    /// Issues queries, and prints how much memory they took. The parent process reads it.
+    /// Issues samples, and prints how much memory they took. The parent process reads it.
     #[command(hide = true)]
     MemoryProbe {
-        /// Number of queries.
-        query_count: u64,
+        /// Number of samples.
+        sample_count: u64,
+        /// All of them in one query.
+        #[arg(long)]
+        offline: bool,
     },
 }
 
@@ -73,8 +76,8 @@ impl BenchFlags {
             Some(BenchKind::Harness(harness)) => harness::bench(harness),
             Some(BenchKind::Rnn { flags }) => sibling::start("rnn", flags),
             Some(BenchKind::Engines { flags }) => sibling::start("engines", flags),
-            Some(BenchKind::MemoryProbe { query_count }) => {
-                print(memory::probe(*query_count)?);
+            Some(BenchKind::MemoryProbe { sample_count, offline }) => {
+                print(memory::probe(*sample_count, *offline)?);
                 Ok(Conclusion::Good)
             }
         }

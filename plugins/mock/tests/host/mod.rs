@@ -109,6 +109,8 @@ impl TestHost {
                     samples: query.as_ptr(),
                     sample_count: query.len(),
                     sample_size: size_of::<ProctorQuerySample>(),
+                    offset: 0,
+                    total: query.len() as u64,
                 };
                 call(|error| issue(self.model, &query, error)).unwrap();
                 rest = after;
