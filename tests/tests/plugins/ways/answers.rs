@@ -114,7 +114,7 @@ const SERVICES: [(&str, &str); 18] = [
     ("metric-unit-controls", "metric \"power\" = 1 is not taken: name and unit are printable ASCII"),
     ("metric-nan", "metric \"power\" = NaN is not taken: the value is not finite"),
     ("metric-infinite", "metric \"power\" = inf is not taken: the value is not finite"),
-    ("metric-other-unit", "metric \"power\" = 1000 is not taken: it had another unit before"),
+    ("metric-other-unit", "metric \"power\" = 1000 is not taken: its unit was \"W\" before"),
     ("metric-too-many", "metric \"m4096\" = 1 is not taken: there are 4096 metrics already"),
     (
         "metric-long",
