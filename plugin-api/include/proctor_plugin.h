@@ -818,8 +818,8 @@ typedef struct ProctorHost {
   /* Adds a figure to the result. Not for the timed path. [any thread] */
   void (*metric)(void *context, const struct ProctorMetric *metric);
   /*
-   * Says that a long call is getting on, so that it is not taken for one that hangs: a call outside of the timed
-   * part may take as long as it likes if it says so at least each second or so. [any thread]
+   * Says that a long call makes progress, so that it is not taken for one that hangs: a call outside of the timed
+   * part may take as long as it likes if it says so about once a second. [any thread]
    */
   void (*progress)(void *context, const struct ProctorProgress *progress);
   /* Not 0 once the host wants all work to end soon. [any thread] */

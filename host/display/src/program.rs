@@ -1,4 +1,4 @@
-//! A program from its begin to its end: the answer on stdout, an error on stderr, the exit code.
+//! A program from start to finish: the answer on stdout, an error on stderr, the exit code.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -13,7 +13,7 @@ use crate::{exit_code, log, stderr::tell, stdout};
 pub fn run_program(work: impl FnOnce() -> Result<Conclusion, HostError>) -> ! {
     log::start();
     stdout::take();
-    if let Err(error) = process::guard() {
+    if let Err(error) = process::notice_ends() {
         tracing::warn!(%error, "a plugin that ends the program will not be noticed");
     }
     match catch_unwind(AssertUnwindSafe(work)) {

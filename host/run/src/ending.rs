@@ -5,7 +5,7 @@
 //!
 //! 1. Logs and result are written as they stand, INVALID because the plugin has not come to its end. They are right if
 //!    the process ends in the plugin.
-//! 2. The plugin comes to its end. If it hangs there, the watchdog concludes the case with the call that hangs.
+//! 2. The plugin comes to its end. If it hangs there, the watchdog concludes the result with the call that hangs.
 //! 3. What came of that, such as the last metrics, replaces what was written. The traces follow, which are large.
 //!
 //! The user sees the verdict once, in 3, whatever happens to the disk, or from the report of a crash.
@@ -32,7 +32,7 @@ use crate::{
 pub(crate) const RESULT: &str = "result.json";
 
 /// Everything that the result of a run is made of.
-pub(crate) struct Case {
+pub(crate) struct UnfinishedResult {
     settings: Settings,
     folder: RunFolder,
     observer: Arc<dyn Observer>,
@@ -48,8 +48,8 @@ pub(crate) struct Case {
     error: Option<HostError>,
 }
 
-impl Case {
-    /// A case without any test.
+impl UnfinishedResult {
+    /// A result without any test.
     pub(crate) fn new(
         settings: &Settings,
         folder: &RunFolder,
@@ -159,21 +159,21 @@ impl Case {
     }
 }
 
-/// The case of a run while its plugin comes to its end. Who takes it concludes it. Clones share it.
+/// The result of a run while its plugin comes to its end. Who takes it concludes it. Clones share it.
 #[derive(Clone, Default)]
-pub(crate) struct Pending(Arc<Mutex<Option<Case>>>);
+pub(crate) struct Pending(Arc<Mutex<Option<UnfinishedResult>>>);
 
 impl Pending {
-    pub(crate) fn put(&self, case: Case) {
-        *self.lock() = Some(case);
+    pub(crate) fn put(&self, result: UnfinishedResult) {
+        *self.lock() = Some(result);
     }
 
-    /// The case, unless there is none or somebody else has taken it.
-    pub(crate) fn take(&self) -> Option<Case> {
+    /// The result, unless there is none or somebody else has taken it.
+    pub(crate) fn take(&self) -> Option<UnfinishedResult> {
         self.lock().take()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Case>> {
+    fn lock(&self) -> MutexGuard<'_, Option<UnfinishedResult>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -107,7 +107,8 @@ impl Frame {
         process::on_end_by_plugin(move |report| folder.note(&format!("error: {report}")));
         let (folder, pending) = (self.folder.clone(), self.pending.clone());
         self.watchdog = watchdog(&self.settings, &self.interrupt, move |error| {
-            let concluded = pending.take().map(|case| case.conclude(vec![Fault::Hang(error.to_string())]));
+            let concluded =
+                pending.take().map(|result| result.conclude(vec![Fault::Hang(error.to_string())]));
             match concluded {
                 Some(Ok(_)) => {}
                 Some(Err(unwritten)) => folder.note(&unwritten.report()),

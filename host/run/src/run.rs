@@ -7,9 +7,9 @@ use proctor_loadgen::config_file;
 use proctor_vocabulary::TestMode;
 
 use crate::{
-    bed::test_bed::TestBed, ending::Case, error::HostError, files::run_folder::RunFolder, frame::Frame,
-    interrupt::Interrupt, observer::Observer, overhead::floor::Floor, performance_runs::PerformanceRuns,
-    result::RunResult,
+    bed::test_bed::TestBed, ending::UnfinishedResult, error::HostError, files::run_folder::RunFolder,
+    frame::Frame, interrupt::Interrupt, observer::Observer, overhead::floor::Floor,
+    performance_runs::PerformanceRuns, result::RunResult,
 };
 
 /// Name of LoadGen's audit file.
@@ -27,34 +27,34 @@ pub fn run(mut settings: Settings, interrupt: &Interrupt) -> Result<RunResult, H
 
 fn run_in(frame: &Frame, bed: ManuallyDrop<TestBed<'_>>) -> Result<RunResult, HostError> {
     let Frame { settings, folder, interrupt, pending, .. } = frame;
-    let mut case = Case::new(settings, folder, interrupt.observer(), &bed);
+    let mut result = UnfinishedResult::new(settings, folder, interrupt.observer(), &bed);
 
     // The accuracy run, then the performance runs, of which most rules want one.
     let modes = Modes::of(settings.run.mode);
     if let Some(mode) = modes.accuracy {
         let test = bed.test_unsettled(bed.request_in_mode(mode, &folder.subfolder("accuracy")?))?;
-        case.score(&test, &bed);
-        case.accuracy_run = Some(test);
+        result.score(&test, &bed);
+        result.accuracy_run = Some(test);
     }
-    if let Some(mode) = modes.performance.filter(|_| case.may_go_on()) {
-        case.accuracy_run.iter_mut().for_each(|test| bed.settle(test));
-        if case.may_go_on() {
-            case.floor = Floor::of_run(settings, bed.plugin.dispatch, interrupt);
+    if let Some(mode) = modes.performance.filter(|_| result.may_go_on()) {
+        result.accuracy_run.iter_mut().for_each(|test| bed.settle(test));
+        if result.may_go_on() {
+            result.floor = Floor::of_run(settings, bed.plugin.dispatch, interrupt);
             let runs = PerformanceRuns::make(&bed, mode, folder)?;
             if let Some(test) = runs.tests.first().filter(|_| modes.scores_performance) {
-                case.score(test, &bed);
+                result.score(test, &bed);
             }
-            case.performance_runs = runs;
+            result.performance_runs = runs;
         }
     }
 
     // The result, the end of the plugin, and what came of that.
-    case.keep();
-    pending.put(case);
+    result.keep();
+    pending.put(result);
     let faults = bed.end_phase();
     drop(ManuallyDrop::into_inner(bed));
     match pending.take() {
-        Some(case) => case.conclude(faults),
+        Some(result) => result.conclude(faults),
         // The watchdog has taken this for a hang, and is about to end the program.
         None => loop {
             thread::park();

@@ -78,8 +78,8 @@ pub struct ProctorHost {
     pub first_token: Option<unsafe extern "C" fn(context: *mut c_void, responses: *const ProctorResponses)>,
     /// Adds a figure to the result. Not for the timed path. [any thread]
     pub metric: Option<unsafe extern "C" fn(context: *mut c_void, metric: *const ProctorMetric)>,
-    /// Says that a long call is getting on, so that it is not taken for one that hangs: a call outside of the timed
-    /// part may take as long as it likes if it says so at least each second or so. [any thread]
+    /// Says that a long call makes progress, so that it is not taken for one that hangs: a call outside of the timed
+    /// part may take as long as it likes if it says so about once a second. [any thread]
     pub progress: Option<unsafe extern "C" fn(context: *mut c_void, progress: *const ProctorProgress)>,
     /// Not 0 once the host wants all work to end soon. [any thread]
     pub is_cancelled: Option<unsafe extern "C" fn(context: *mut c_void) -> u32>,

@@ -33,15 +33,15 @@ const CODE_MASK: u64 = (1 << CODE_BITS) - 1;
 /// The youngest activity, or null.
 static NEWEST: AtomicPtr<Activity> = AtomicPtr::new(ptr::null_mut());
 
-/// Number of times that plugins have said that a long call is getting on.
+/// Number of times that plugins have said that a long call makes progress.
 static PROGRESS_COUNT: AtomicU64 = AtomicU64::new(0);
 
-/// Notes that a plugin has said that a long call is getting on.
+/// Notes that a plugin has said that a long call makes progress.
 pub(crate) fn note_progress() {
     PROGRESS_COUNT.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Number of times that plugins have said that a long call is getting on ([`ProctorHost::progress`]).
+/// Number of times that plugins have said that a long call makes progress ([`ProctorHost::progress`]).
 ///
 /// [`ProctorHost::progress`]: proctor_plugin_api::abi::ProctorHost::progress
 pub fn progress_count() -> u64 {

@@ -55,7 +55,7 @@ unsafe extern "C" {
 ///
 /// # Errors
 /// If the system has no room for another handler.
-pub fn guard() -> io::Result<()> {
+pub fn notice_ends() -> io::Result<()> {
     // SAFETY: the functions live as long as the program and have the type that is asked for.
     let refused =
         unsafe { [libc::atexit(on_exit), at_quick_exit(on_exit), pthread_atfork(None, None, Some(on_fork))] };

@@ -88,7 +88,7 @@ struct SampleCounts {
 struct Seen {
     calls: Vec<(CallUnderWay, Duration)>,
     samples: SampleCounts,
-    /// Number of times that plugins had said that a long call is getting on.
+    /// Number of times that plugins had said that a long call makes progress.
     progress_count: u64,
     last: Option<Instant>,
 }
@@ -106,7 +106,7 @@ impl Seen {
         let no_progress = progress_count == self.progress_count;
         let watched = calls.filter(|it| is_watched(it.call, samples));
         let aged = watched.map(|it| {
-            // In the timed part only completions count: a plugin that says it is getting on may be wrong.
+            // In the timed part only completions count: a plugin that claims progress may be wrong.
             let is_timed = matches!(it.call, Call::Issue | Call::Flush);
             let stands_still = no_completion && (is_timed || no_progress);
             let before = self.calls.iter().find(|(call, _)| *call == it && stands_still);
@@ -154,7 +154,7 @@ mod tests {
         seen.call_since(LIMIT)
     }
 
-    /// As [`found`], without samples, where the plugin says at each look that it is getting on.
+    /// As [`found`], without samples, where the plugin claims progress at each look.
     fn found_with_progress(looks: &[&[CallUnderWay]]) -> Option<Call> {
         let mut seen = Seen::default();
         let start = Instant::now();
