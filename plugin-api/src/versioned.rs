@@ -197,13 +197,6 @@ impl<'a, T: Versioned> Elements<'a, T> {
         self.count == 0
     }
 
-    /// Whether the elements have all fields that this side knows.
-    #[must_use]
-    #[inline]
-    pub fn is_known_whole(self) -> bool {
-        self.stride >= size_of::<T>()
-    }
-
     /// Address of an element, for fields of ABI 1.0.
     ///
     /// # Panics

@@ -216,19 +216,19 @@ impl HostContext {
     ) {
         // Not filled beforehand: most calls bring one response.
         let mut room = [const { MaybeUninit::<QuerySampleResponse<'a>>::uninit() }; RESPONSES_AT_ONCE];
-        let mut count = 0;
-        for (place, index) in room.iter_mut().zip(range) {
-            let element = raw.pointer(index);
-            // SAFETY: the caller vouches for the responses, and for what they point to until the plugin's call returns,
-            // which is after `take` has. Those that are as long as here are read where they are.
-            place.write(unsafe {
-                if raw.is_known_whole() {
-                    self.convert(&*element, is_completion)
-                } else {
-                    self.convert(&raw.get(index), is_completion)
-                }
-            });
-            count += 1;
+        let places = room.iter_mut();
+        let count = range.len().min(RESPONSES_AT_ONCE);
+        // SAFETY: the caller vouches for the responses, and for what they point to until the plugin's call returns,
+        // which is after `take` has. Those that are as long as here, which most are, are read where they are.
+        unsafe {
+            match raw.as_slice() {
+                Some(responses) => places.zip(&responses[range]).for_each(|(place, response)| {
+                    place.write(self.convert(response, is_completion));
+                }),
+                None => places.zip(range).for_each(|(place, index)| {
+                    place.write(self.convert(&raw.get(index), is_completion));
+                }),
+            }
         }
         // SAFETY: the first `count` elements were just written.
         take(unsafe { slice::from_raw_parts(room.as_ptr().cast(), count) });
