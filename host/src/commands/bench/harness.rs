@@ -1,7 +1,8 @@
 //! `host bench` and `host bench harness`: every experiment in turn, over and over, and the table at the end.
 
 use super::{
-    experiment::{Experiment, Figure, Of, Target, experiments},
+    boundary,
+    experiment::{Experiment, Figure, Lengths, Of, Target, experiments},
     flags::HarnessFlags,
     memory,
     official_loadgen::{Comparison, Official},
@@ -9,6 +10,7 @@ use super::{
 };
 use proctor_display::{Steps, Terminal, print};
 use proctor_run::{Conclusion, HostError, Interrupt, write_json};
+use proctor_vocabulary::Scenario;
 
 /// Measures, prints the table, writes the file.
 pub(super) fn bench(flags: &HarnessFlags) -> Result<Conclusion, HostError> {
@@ -20,11 +22,17 @@ pub(super) fn bench(flags: &HarnessFlags) -> Result<Conclusion, HostError> {
     let memory = Figure::new("memory_per_query_bytes", "memory for an issued query", "bytes");
     let memory = memory.with(Target::AtMost(16.0));
     let mut memory_row = Row { scenario: None, figure: memory, values: Vec::new() };
+    let added = Figure::new("boundary_query_ns", "added to a query by the plugin boundary", "ns");
+    let added = added.with(Target::AtMost(50.0));
+    let mut boundary_row = Row { scenario: Some(Scenario::SingleStream), figure: added, values: Vec::new() };
+    let measures_boundary = flags.scenario.is_none_or(|wanted| wanted == Scenario::SingleStream);
+    let lengths = Lengths::of(flags);
     let mut comparisons = official.as_ref().map_or_else(Vec::new, |_| Comparison::all(flags));
     let measures_memory = flags.scenario.is_none();
 
     let repetitions = flags.repetition_count();
-    let steps = (all.len() + comparisons.len() + usize::from(measures_memory)) * repetitions as usize;
+    let further = usize::from(measures_boundary) + usize::from(measures_memory);
+    let steps = (all.len() + comparisons.len() + further) * repetitions as usize;
     let display = Steps::start(steps);
     for repetition in 1..=repetitions {
         let say = |what: &str| display.next(&format!("repetition {repetition} of {repetitions}: {what}"));
@@ -34,6 +42,10 @@ pub(super) fn bench(flags: &HarnessFlags) -> Result<Conclusion, HostError> {
             for ((_, of), row) in experiment.figures.iter().zip(rows) {
                 row.values.push(of(&outcome));
             }
+        }
+        if measures_boundary {
+            say("what the plugin boundary adds");
+            boundary_row.values.push(boundary::added_ns(&lengths, &interrupt)?);
         }
         if measures_memory {
             say("memory for queries");
@@ -47,8 +59,8 @@ pub(super) fn bench(flags: &HarnessFlags) -> Result<Conclusion, HostError> {
     }
     display.stop();
 
-    let memory_row = measures_memory.then_some(memory_row);
-    let rows = rows.into_iter().flatten().chain(memory_row).collect();
+    let further = [measures_boundary.then_some(boundary_row), measures_memory.then_some(memory_row)];
+    let rows = rows.into_iter().flatten().chain(further.into_iter().flatten()).collect();
     let version = official.map(Official::into_version);
     let report = Report::new(flags, rows, comparisons, version);
     if let Some(path) = &flags.json {
