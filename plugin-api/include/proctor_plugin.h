@@ -118,6 +118,7 @@ typedef struct ProctorInstance ProctorInstance;
 #define PROCTOR_EXTENSION_VIRTUAL_TIME "proctor.virtual_time/0"
 #define PROCTOR_EXTENSION_DEVICES "proctor.devices/0"
 #define PROCTOR_EXTENSION_INSTANCE_THREAD "proctor.instance_thread/0"
+#define PROCTOR_EXTENSION_SUBMIT "proctor.submit/0"
 #define PROCTOR_EXTENSION_MEMORY "proctor.memory/0"
 
 /* ---- Constants ---- */
@@ -313,6 +314,9 @@ typedef struct ProctorInstance ProctorInstance;
 
 /* Everything. */
 #define PROCTOR_LOG_TRACE 5
+
+/* Largest number of batches in flight of an instance. */
+#define PROCTOR_IN_FLIGHT_MAX 64
 
 /* Kinds of memory: memory of the host as any other. */
 #define PROCTOR_MEMORY_HOST 0
@@ -781,6 +785,8 @@ typedef struct ProctorBatch {
   size_t stage_count;
   /* Written by the plugin: distance of two elements of `stages` in bytes. */
   size_t stage_size;
+  /* Identity of a batch that is submitted, for ProctorDone, never the same again; 0 of any other. */
+  uint64_t id;
 } ProctorBatch;
 
 /* ---- Functions: the services of the host, the table of a plugin, and the entry ---- */
@@ -1133,6 +1139,56 @@ typedef struct ProctorInstanceThread {
   ProctorStatus (*end)(ProctorInstance *instance, struct ProctorError *error);
 } ProctorInstanceThread;
 
+/*
+ * The plugin takes a batch before it has done the one before it.
+ *
+ * A batch that was taken stays valid, with all that it points to, until the plugin reports it once by
+ * ProctorSubmitHost.done, from any thread; also inside the call that takes it. The host completes its samples inside
+ * `done`. What the batch points to that belongs to the plugin (lent outputs, messages, stages) has to stay valid until
+ * `done` returns. Batches may be done in any order. None is in flight when stop or destroy_instance is called.
+ *
+ * An instance has one thread for each batch that it may have in flight, which is what ProctorInstanceThread tells of;
+ * their calls for the instance take turns.
+ */
+typedef struct ProctorSubmit {
+  /* Size of this structure in bytes, as the plugin was compiled. */
+  size_t size;
+  /*
+   * Largest number of batches of the instance in flight, at most PROCTOR_IN_FLIGHT_MAX; 0 to be given batches by
+   * execute. Asked once, before start. [main thread]
+   */
+  uint32_t (*in_flight_max)(ProctorInstance *instance);
+  /*
+   * Takes a batch and returns without waiting for its end. A status other than OK fails the batch, which is then not
+   * reported as done. [instance thread]
+   */
+  ProctorStatus (*submit)(ProctorInstance *instance, struct ProctorBatch *batch, struct ProctorError *error);
+} ProctorSubmit;
+
+/* The end of a batch that was submitted. Owned by the plugin, valid for the duration of the call. */
+typedef struct ProctorDone {
+  /* Size of this structure in bytes, as the plugin was compiled. */
+  size_t size;
+  /* ProctorBatch.id. */
+  uint64_t batch_id;
+  /* PROCTOR_STATUS_OK, or why the whole batch failed. */
+  int32_t status;
+  /* Zero. */
+  uint32_t reserved;
+  /* Why it failed; may be null. */
+  struct ProctorString message;
+  /* Code of the vendor's own for the failure; 0 for none. */
+  int64_t vendor_code;
+} ProctorDone;
+
+/* The host's side of ProctorSubmit, asked for by ProctorHost.extension. Valid to the end of the process. */
+typedef struct ProctorSubmitHost {
+  /* Size of this structure in bytes, as the host was compiled. */
+  size_t size;
+  /* Reports the end of a batch that was submitted. `context` is ProctorHost.context. [any thread] */
+  void (*done)(void *context, const struct ProctorDone *done);
+} ProctorSubmitHost;
+
 /* A range of memory that the host wants. Owned by the host, valid for the duration of the call. */
 typedef struct ProctorAllocation {
   /* Size of this structure in bytes, as the host was compiled. */
@@ -1188,7 +1244,7 @@ PROCTOR_ASSERT(ProctorMemoryRange, sizeof(ProctorMemoryRange) == 24);
 PROCTOR_ASSERT(ProctorOutput, sizeof(ProctorOutput) == 48);
 PROCTOR_ASSERT(ProctorBatchSample, sizeof(ProctorBatchSample) == 80);
 PROCTOR_ASSERT(ProctorStage, sizeof(ProctorStage) == 32);
-PROCTOR_ASSERT(ProctorBatch, sizeof(ProctorBatch) == 72);
+PROCTOR_ASSERT(ProctorBatch, sizeof(ProctorBatch) == 80);
 PROCTOR_ASSERT(ProctorQuerySample, sizeof(ProctorQuerySample) == 16);
 PROCTOR_ASSERT(ProctorQuery, sizeof(ProctorQuery) == 48);
 PROCTOR_ASSERT(ProctorResponse, sizeof(ProctorResponse) == 56);
@@ -1208,6 +1264,9 @@ PROCTOR_ASSERT(ProctorMemory, sizeof(ProctorMemory) == 32);
 PROCTOR_ASSERT(ProctorDevice, sizeof(ProctorDevice) == 40);
 PROCTOR_ASSERT(ProctorDeviceSink, sizeof(ProctorDeviceSink) == 24);
 PROCTOR_ASSERT(ProctorDevices, sizeof(ProctorDevices) == 24);
+PROCTOR_ASSERT(ProctorSubmit, sizeof(ProctorSubmit) == 24);
+PROCTOR_ASSERT(ProctorDone, sizeof(ProctorDone) == 48);
+PROCTOR_ASSERT(ProctorSubmitHost, sizeof(ProctorSubmitHost) == 16);
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -66,7 +66,7 @@ says_size! {
     ProctorModelRequest ends with placement_size: usize,
     ProctorPlacement ends with reserved: u32,
     ProctorSampleSet ends with range_size: usize,
-    ProctorBatch ends with stage_size: usize,
+    ProctorBatch ends with id: u64,
     ProctorQuery ends with total: u64,
     ProctorResponses ends with stage_size: usize,
     ProctorMetric ends with at_ns: u64,
@@ -82,6 +82,9 @@ says_size! {
     ProctorDevice ends with reserved: u32,
     ProctorDeviceSink ends with add: Function,
     ProctorDevices ends with list: Function,
+    ProctorSubmit ends with submit: Function,
+    ProctorDone ends with vendor_code: i64,
+    ProctorSubmitHost ends with done: Function,
 }
 
 versioned! {

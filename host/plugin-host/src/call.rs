@@ -51,6 +51,8 @@ calls! {
     ReleaseOutput "release of a lent output" "release an output that it lent",
     BeginThread "instance_thread.begin" "begin the thread of an instance",
     EndThread "instance_thread.end" "end the thread of an instance",
+    Submit "submit" "take a batch (submit)",
+    Done "a submitted batch" "complete a submitted batch",
     Issue "issue" "take a query (issue)",
     Explain "explain" "explain the model",
     Flush "flush" "flush",

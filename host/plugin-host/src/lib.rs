@@ -80,6 +80,7 @@ pub use objects::{
     devices::DeviceList,
     instance::Instance,
     issuer::Issuer,
+    lane::Lane,
     memory::PluginRange,
     model::Model,
     samples::SampleBuffers,
@@ -87,6 +88,7 @@ pub use objects::{
 pub use search_path::{PluginLocation, SearchPath};
 pub use services::{
     context::HostServices,
+    done::DoneProblem,
     failures::SampleFailure,
     faults::{PluginFault, RepeatedFault},
     host_side::HostSide,

@@ -169,6 +169,8 @@ pub struct ProctorBatch {
     pub stage_count: usize,
     /// Written by the plugin: distance of two elements of `stages` in bytes.
     pub stage_size: usize,
+    /// Identity of a batch that is submitted, for ProctorDone, never the same again; 0 of any other.
+    pub id: u64,
 }
 
 /// One sample of a query that is issued to a plugin.

@@ -1,7 +1,10 @@
 //! Optional features of instances, asked for by id through ProctorPlugin.extension. Drafts, which may still change.
 
+use std::ffi::c_void;
+
 use super::{
-    basic::{ProctorError, ProctorStatus},
+    basic::{ProctorError, ProctorStatus, ProctorString},
+    batch::ProctorBatch,
     plugin::ProctorInstance,
 };
 
@@ -30,4 +33,69 @@ pub struct ProctorInstanceThread {
     pub end: Option<
         unsafe extern "C" fn(instance: *mut ProctorInstance, error: *mut ProctorError) -> ProctorStatus,
     >,
+}
+
+/// Id of ProctorSubmit, and of ProctorSubmitHost: "proctor.submit/0".
+pub const PROCTOR_EXTENSION_SUBMIT: &str = "proctor.submit/0";
+
+/// Largest number of batches in flight of an instance.
+pub const PROCTOR_IN_FLIGHT_MAX: u32 = 64;
+
+/// The plugin takes a batch before it has done the one before it.
+///
+/// A batch that was taken stays valid, with all that it points to, until the plugin reports it once by
+/// ProctorSubmitHost.done, from any thread; also inside the call that takes it. The host completes its samples inside
+/// `done`. What the batch points to that belongs to the plugin (lent outputs, messages, stages) has to stay valid until
+/// `done` returns. Batches may be done in any order. None is in flight when stop or destroy_instance is called.
+///
+/// An instance has one thread for each batch that it may have in flight, which is what ProctorInstanceThread tells of;
+/// their calls for the instance take turns.
+#[repr(C)]
+#[derive(Debug)]
+#[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
+pub struct ProctorSubmit {
+    /// Size of this structure in bytes, as the plugin was compiled.
+    pub size: usize,
+    /// Largest number of batches of the instance in flight, at most PROCTOR_IN_FLIGHT_MAX; 0 to be given batches by
+    /// execute. Asked once, before start. [main thread]
+    pub in_flight_max: Option<unsafe extern "C" fn(instance: *mut ProctorInstance) -> u32>,
+    /// Takes a batch and returns without waiting for its end. A status other than OK fails the batch, which is then not
+    /// reported as done. [instance thread]
+    pub submit: Option<
+        unsafe extern "C" fn(
+            instance: *mut ProctorInstance,
+            batch: *mut ProctorBatch,
+            error: *mut ProctorError,
+        ) -> ProctorStatus,
+    >,
+}
+
+/// The end of a batch that was submitted. Owned by the plugin, valid for the duration of the call.
+#[repr(C)]
+#[derive(Debug)]
+#[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
+pub struct ProctorDone {
+    /// Size of this structure in bytes, as the plugin was compiled.
+    pub size: usize,
+    /// ProctorBatch.id.
+    pub batch_id: u64,
+    /// PROCTOR_STATUS_OK, or why the whole batch failed.
+    pub status: i32,
+    /// Zero.
+    pub reserved: u32,
+    /// Why it failed; may be null.
+    pub message: ProctorString,
+    /// Code of the vendor's own for the failure; 0 for none.
+    pub vendor_code: i64,
+}
+
+/// The host's side of ProctorSubmit, asked for by ProctorHost.extension. Valid to the end of the process.
+#[repr(C)]
+#[derive(Debug)]
+#[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
+pub struct ProctorSubmitHost {
+    /// Size of this structure in bytes, as the host was compiled.
+    pub size: usize,
+    /// Reports the end of a batch that was submitted. `context` is ProctorHost.context. [any thread]
+    pub done: Option<unsafe extern "C" fn(context: *mut c_void, done: *const ProctorDone)>,
 }

@@ -1,5 +1,7 @@
 //! A batch as an instance sees it: inputs to read, outputs to write.
 
+pub(super) mod submitted;
+
 use std::{
     cell::{RefCell, UnsafeCell},
     ffi::c_void,
@@ -359,6 +361,7 @@ mod tests {
             stages: ptr::null(),
             stage_count: 0,
             stage_size: 0,
+            id: 0,
         };
         // SAFETY: the batch and all that it points to live to the end of this function.
         let mut batch = unsafe { Batch::read(&raw mut batch) }.unwrap();

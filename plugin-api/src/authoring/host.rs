@@ -223,6 +223,17 @@ impl Host {
         (!found.is_null()).then_some(found)
     }
 
+    /// Reports the end of a batch that was submitted.
+    pub(super) fn done(&self, done: &abi::ProctorDone) {
+        let Some(found) = self.extension(abi::PROCTOR_EXTENSION_SUBMIT) else { return };
+        // SAFETY: the id names this structure, which the host keeps to the end of the process.
+        let Ok(table) = (unsafe { structure(found.cast::<abi::ProctorSubmitHost>()) }) else { return };
+        if let Some(report) = table.done {
+            // SAFETY: the function goes with the context of the host's table; the structure outlives the call.
+            unsafe { report(self.table.0.context, ptr::from_ref(done)) }
+        }
+    }
+
     fn respond(&self, function: Option<RespondFn>, responses: &[Response<'_>], stages: &[Stage]) {
         let Some(function) = function.filter(|_| !responses.is_empty()) else { return };
         let responses = abi::ProctorResponses {

@@ -17,7 +17,7 @@ mod request;
 mod shims;
 mod stage;
 
-pub use batch::{Batch, BatchSample};
+pub use batch::{Batch, BatchSample, submitted::SubmittedBatch};
 pub use entry::{LinkedPlugin, entry, linked_plugins};
 pub use error::PluginError;
 pub use host::{Host, Response};

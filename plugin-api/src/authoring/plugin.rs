@@ -1,7 +1,7 @@
 //! The three traits of a plugin: the plugin opens, a model loads, an instance executes.
 
 use super::{
-    batch::Batch,
+    batch::{Batch, submitted::SubmittedBatch},
     error::PluginError,
     host::Host,
     memory::PluginMemory,
@@ -134,6 +134,21 @@ pub trait Instance: Send + 'static {
     /// Why the instance cannot run.
     fn warm_up(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
         self.execute(batch)
+    }
+
+    /// Number of batches that it takes before it has done the first; 0 to be given batches by
+    /// [`execute`](Self::execute) alone. [main thread]
+    fn in_flight_max(&self) -> u32 {
+        0
+    }
+
+    /// Takes a batch and returns without waiting for its end, which [`SubmittedBatch::finish`] reports from any thread.
+    /// Only called if [`in_flight_max`](Self::in_flight_max) is not 0. [instance thread]
+    ///
+    /// # Errors
+    /// Fails every sample of the batch, which may not be finished then.
+    fn submit(&mut self, _batch: SubmittedBatch) -> Result<(), PluginError> {
+        Err(PluginError::unsupported("this plugin takes one batch at a time"))
     }
 
     /// The calling thread will run batches of this instance: the place to make a context of the device current, or to

@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    batch::Batch,
+    batch::{Batch, submitted::SubmittedBatch},
     error::PluginError,
     forward,
     host::Host,
@@ -76,6 +76,11 @@ impl<P: Plugin> Shims<P> {
         size: size_of::<abi::ProctorInstanceThread>(),
         begin: Some(begin_thread::<P>),
         end: Some(end_thread::<P>),
+    };
+    const SUBMIT: &'static abi::ProctorSubmit = &abi::ProctorSubmit {
+        size: size_of::<abi::ProctorSubmit>(),
+        in_flight_max: Some(in_flight_max::<P>),
+        submit: Some(submit::<P>),
     };
 }
 
@@ -239,6 +244,22 @@ unsafe extern "C" fn execute_virtual<P: Plugin>(
     })
 }
 
+unsafe extern "C" fn in_flight_max<P: Plugin>(instance: *mut abi::ProctorInstance) -> u32 {
+    // SAFETY: the host passes an instance that lives and that no other call uses.
+    let ask = || unsafe { get_mut::<InstanceOf<P>>(instance) }.map(|instance| instance.in_flight_max());
+    catch_unwind(ask).ok().and_then(Result::ok).unwrap_or(0)
+}
+
+unsafe extern "C" fn submit<P: Plugin>(
+    instance: *mut abi::ProctorInstance,
+    batch: *mut abi::ProctorBatch,
+    error: *mut abi::ProctorError,
+) -> abi::ProctorStatus {
+    // SAFETY: the host passes an instance that lives and that no other call uses, and a batch that is ours until it is
+    // done, unless this fails.
+    guard(error, || unsafe { get_mut::<InstanceOf<P>>(instance)?.submit(SubmittedBatch::read(batch)?) })
+}
+
 unsafe extern "C" fn begin_thread<P: Plugin>(
     instance: *mut abi::ProctorInstance,
     error: *mut abi::ProctorError,
@@ -385,6 +406,7 @@ unsafe extern "C" fn extension<P: Plugin>(id: abi::ProctorString) -> *const c_vo
             abi::PROCTOR_EXTENSION_DEVICES => Some(ptr::from_ref(Shims::<P>::DEVICES).cast()),
             abi::PROCTOR_EXTENSION_MEMORY => Some(ptr::from_ref(Shims::<P>::MEMORY).cast()),
             abi::PROCTOR_EXTENSION_EXPLAIN => Some(ptr::from_ref(Shims::<P>::EXPLAIN).cast()),
+            abi::PROCTOR_EXTENSION_SUBMIT => Some(ptr::from_ref(Shims::<P>::SUBMIT).cast()),
             abi::PROCTOR_EXTENSION_INSTANCE_THREAD => Some(ptr::from_ref(Shims::<P>::INSTANCE_THREAD).cast()),
             _ => None,
         }

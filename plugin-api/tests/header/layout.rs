@@ -47,7 +47,7 @@ layouts! {
     ProctorOutput { data, capacity_bytes, size_bytes, lent, release, private_data };
     ProctorBatchSample { id, index, inputs, input_count, outputs, output_count, status, token_count, message, vendor_code };
     ProctorStage { name, begin_ns, end_ns };
-    ProctorBatch { size, samples, sample_count, sample_size, tensor_size, output_size, stages, stage_count, stage_size };
+    ProctorBatch { size, samples, sample_count, sample_size, tensor_size, output_size, stages, stage_count, stage_size, id };
     ProctorQuerySample { id, index };
     ProctorQuery { size, samples, sample_count, sample_size, offset, total };
     ProctorResponse { id, data, size_bytes, status, token_count, message, vendor_code };
@@ -67,6 +67,9 @@ layouts! {
     ProctorDevice { size, name, memory_bytes, numa_node, reserved };
     ProctorDeviceSink { size, context, add };
     ProctorDevices { size, flags, reserved, list };
+    ProctorSubmit { size, in_flight_max, submit };
+    ProctorDone { size, batch_id, status, reserved, message, vendor_code };
+    ProctorSubmitHost { size, done };
 }
 
 /// Fails if a structure of the header is not in the list above.

@@ -1,14 +1,17 @@
 //! Third stop: an instance, which executes the batches that the host forms.
 
+mod in_flight;
+
 use std::{
     sync::Arc,
     thread::{self, ThreadId},
     time::Instant,
 };
 
-use proctor_plugin_api::{Batch, Instance, PluginError};
+use proctor_plugin_api::{Batch, Instance, PluginError, SubmittedBatch};
 
 use crate::{service::Draw, shared::Shared, wait};
+use in_flight::InFlight;
 
 /// One co-located copy of the model. The host calls it from one thread and never twice at a time, so what it owns
 /// needs no lock.
@@ -16,37 +19,28 @@ use crate::{service::Draw, shared::Shared, wait};
 pub struct MockInstance {
     shared: Arc<Shared>,
     next: Draw,
-    /// The thread that has begun.
-    thread: Option<ThreadId>,
+    /// The threads that have begun.
+    threads: Vec<ThreadId>,
+    /// Where batches in flight are served, if it takes several.
+    in_flight: Option<InFlight>,
 }
 
 impl MockInstance {
-    pub(crate) fn new(shared: Arc<Shared>, instance_index: u32) -> Self {
-        Self { shared, next: Draw::of_instance(instance_index), thread: None }
+    pub(crate) fn new(shared: Arc<Shared>, instance_index: u32) -> Result<Self, PluginError> {
+        let next = Draw::of_instance(instance_index);
+        let in_flight = match shared.in_flight {
+            0 => None,
+            count => Some(InFlight::start(&shared, count)?),
+        };
+        Ok(Self { shared, next, threads: Vec::new(), in_flight })
     }
 
     /// Refuses a thread that has not begun, if that is asked for.
     fn check_thread(&self) -> Result<(), PluginError> {
-        if !self.shared.knows_threads || self.thread == Some(thread::current().id()) {
+        if !self.shared.knows_threads || self.threads.contains(&thread::current().id()) {
             return Ok(());
         }
         Err(PluginError::wrong_state("this thread has not begun"))
-    }
-
-    /// Writes every output of every sample. A real plugin would read `sample.input_f32(0)` and compute.
-    fn answer(&self, batch: &mut Batch<'_>) {
-        let answers = &self.shared.answers;
-        for mut sample in batch.samples() {
-            let index = sample.index();
-            if !answers.knows(index) {
-                // One bad sample need not fail the batch.
-                sample.fail(&PluginError::failed(format!("there is no answer for sample {index}")));
-                continue;
-            }
-            for output in 0..answers.output_count() {
-                answers.write(index, output, sample.output_mut(output));
-            }
-        }
     }
 }
 
@@ -57,7 +51,7 @@ impl Instance for MockInstance {
         let draw = self.next.advance();
         let busy = self.shared.serve();
         let service_time = self.shared.service.time(draw, batch.sample_count(), busy.count);
-        self.answer(batch);
+        self.shared.answer(batch);
         wait::until(begin, service_time, &self.shared.host);
         batch.set_stages(self.shared.stages_since(begin_ns).as_slice());
         Ok(())
@@ -67,7 +61,7 @@ impl Instance for MockInstance {
     fn begin_thread(&mut self) -> Result<(), PluginError> {
         if self.shared.knows_threads {
             self.shared.begin_thread();
-            self.thread = Some(thread::current().id());
+            self.threads.push(thread::current().id());
         }
         Ok(())
     }
@@ -76,21 +70,33 @@ impl Instance for MockInstance {
         if self.shared.knows_threads {
             self.check_thread()?;
             self.shared.end_thread();
-            self.thread = None;
+            self.threads.retain(|thread| *thread != thread::current().id());
         }
         Ok(())
     }
 
+    fn in_flight_max(&self) -> u32 {
+        self.shared.in_flight
+    }
+
+    /// Hands the batch to a thread, which serves it and reports it as done.
+    fn submit(&mut self, batch: SubmittedBatch) -> Result<(), PluginError> {
+        self.check_thread()?;
+        let draw = self.next.advance();
+        let in_flight = self.in_flight.as_ref();
+        in_flight.ok_or_else(|| PluginError::wrong_state("in_flight is 0"))?.push(batch, draw)
+    }
+
     /// Does all that `execute` does but for the time and the draw.
     fn warm_up(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
-        self.answer(batch);
+        self.shared.answer(batch);
         Ok(())
     }
 
     fn execute_virtual(&mut self, batch: &mut Batch<'_>, busy_instances: u32) -> Result<u64, PluginError> {
         let draw = self.next.advance();
         let service_time = self.shared.service.time(draw, batch.sample_count(), busy_instances);
-        self.answer(batch);
+        self.shared.answer(batch);
         Ok(u64::try_from(service_time.as_nanos()).expect("a service time is capped far below 2^64 ns"))
     }
 }

@@ -30,7 +30,7 @@ impl Model for MockModel {
     /// Everything that `execute` will need is made here.
     fn create_instance(&self, placement: &Placement) -> Result<MockInstance, PluginError> {
         self.shared.count_creator();
-        Ok(MockInstance::new(Arc::clone(&self.shared), placement.instance_index))
+        MockInstance::new(Arc::clone(&self.shared), placement.instance_index)
     }
 
     /// The samples of the next phase, before it starts: the place to copy them to a device, and to find out what

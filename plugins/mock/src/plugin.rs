@@ -31,6 +31,7 @@ pub struct Mock {
     memory: String,
     /// Number of devices that it pretends to have.
     devices: u32,
+    in_flight: u32,
 }
 
 impl Plugin for Mock {
@@ -60,12 +61,14 @@ impl Plugin for Mock {
             &["host", "pinned", "device"],
             "Memory that samples are decoded into; other than host is allocated by the plugin, and counted.",
         );
+        let in_flight = "Batches that an instance takes at a time; 0 executes one after the other.";
         let own = vec![
             seed,
             memory,
             OptionSpec::integer("devices", 0, 0..=64, "Devices to list, which are not there."),
             OptionSpec::boolean("stages", false, stages),
             OptionSpec::boolean("hooks", false, hooks),
+            OptionSpec::integer("in_flight", 0, 0..=64, in_flight),
         ];
         let parts = [own, Service::options(), AnswerSettings::options(), IssueSettings::options()];
         parts.into_iter().flatten().fold(manifest, Manifest::option)
@@ -87,7 +90,10 @@ impl Plugin for Mock {
         let memory = required("memory", options.text("memory"))?.to_owned();
         let devices = required("devices", options.integer("devices"))?;
         let devices = u32::try_from(devices).map_err(|_| PluginError::invalid_argument("devices"))?;
-        Ok(Self { host, service, answers, issue, tells_stages, knows_threads, memory, devices })
+        let in_flight = required("in_flight", options.integer("in_flight"))?;
+        let in_flight = u32::try_from(in_flight)
+            .map_err(|_| PluginError::invalid_argument(format!("in_flight is {in_flight}")))?;
+        Ok(Self { host, service, answers, issue, tells_stages, knows_threads, memory, devices, in_flight })
     }
 
     const CREATES_IN_PARALLEL: bool = true;
@@ -111,6 +117,7 @@ impl Plugin for Mock {
         let mut shared = Shared::new(self.host, self.service.clone(), answers);
         (shared.tells_stages, shared.knows_threads) = (self.tells_stages, self.knows_threads);
         shared.memory = MockMemory::of(&self.memory);
+        shared.in_flight = self.in_flight;
         Ok(MockModel::new(shared, self.issue))
     }
 }

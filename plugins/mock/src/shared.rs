@@ -9,7 +9,7 @@ use std::{
     thread::{self, ThreadId},
 };
 
-use proctor_plugin_api::{Host, Stage, vocabulary::SampleIndex};
+use proctor_plugin_api::{Batch, Host, PluginError, Stage, vocabulary::SampleIndex};
 
 use crate::{answers::Answers, memory::MockMemory, service::Service};
 
@@ -21,6 +21,8 @@ pub(crate) struct Shared {
     pub(crate) answers: Answers,
     /// Whether it tells the stages of its work.
     pub(crate) tells_stages: bool,
+    /// Number of batches that an instance takes at a time; 0 to execute one after the other.
+    pub(crate) in_flight: u32,
     /// Whether it counts the threads of its instances, and holds them to these.
     pub(crate) knows_threads: bool,
     /// Threads that have made instances.
@@ -41,6 +43,7 @@ impl Shared {
             answers,
             memory: None,
             tells_stages: false,
+            in_flight: 0,
             knows_threads: false,
             creators: Mutex::default(),
             threads_begun: AtomicU32::new(0),
@@ -81,6 +84,21 @@ impl Shared {
     /// The stages of work that began at this instant and ends now. A real plugin has one for each copy, too.
     pub(crate) fn stages_since(&self, begin_ns: u64) -> Option<Stage> {
         self.tells_stages.then(|| Stage::new(Stage::COMPUTE, begin_ns, self.host.now_ns()))
+    }
+
+    /// Writes every output of every sample. A real plugin would read `sample.input_f32(0)` and compute.
+    pub(crate) fn answer(&self, batch: &mut Batch<'_>) {
+        for mut sample in batch.samples() {
+            let index = sample.index();
+            if !self.answers.knows(index) {
+                // One bad sample need not fail the batch.
+                sample.fail(&PluginError::failed(format!("there is no answer for sample {index}")));
+                continue;
+            }
+            for output in 0..self.answers.output_count() {
+                self.answers.write(index, output, sample.output_mut(output));
+            }
+        }
     }
 
     /// Writes the outputs of one sample to `room`, one after the other, as [`Host::complete`] wants them.

@@ -6,6 +6,7 @@ mod c_plugin;
 mod endings;
 mod faulty;
 mod flush;
+mod in_flight;
 mod instance_threads;
 mod issue;
 mod loading;

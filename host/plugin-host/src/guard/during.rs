@@ -10,6 +10,12 @@ use crate::{
 };
 
 impl Activity {
+    /// As [`during`](Self::during), but as a part of the call that this thread may be in: of a plugin that calls the
+    /// host from there.
+    pub(crate) fn within<R>(&'static self, call: Call, invoke: impl FnOnce() -> R) -> R {
+        if Self::current().is_some() { invoke() } else { self.during(call, invoke) }
+    }
+
     /// Makes the call, which is noted as going on until it returns. Then the calling thread is put back as it was.
     ///
     /// An exception of the plugin unwinds the host until something aborts, and the call stays noted. The first of the

@@ -19,7 +19,7 @@ use crate::call::Call;
 /// Whether the state is looked at around this call: not in the timed part, nor on a thread that ends with the call; nor
 /// under Miri, which has no such state.
 pub(super) const fn is_guarded(call: Call) -> bool {
-    let is_timed = matches!(call, Call::Issue | Call::Execute | Call::ExecuteVirtual);
+    let is_timed = matches!(call, Call::Issue | Call::Execute | Call::Submit | Call::ExecuteVirtual);
     // The thread of an instance is the plugin's to set.
     let is_hook = matches!(call, Call::BeginThread | Call::EndThread);
     !is_timed

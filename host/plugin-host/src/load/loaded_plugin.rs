@@ -31,7 +31,9 @@ use crate::{
         elf::missing_end,
         layout::check_layout,
         manifest::read_manifest,
-        table::{Table, check_functions, issue_extension, thread_extension, virtual_extension},
+        table::{
+            Table, check_functions, issue_extension, submit_extension, thread_extension, virtual_extension,
+        },
     },
     search_path::{PluginLocation, unreadable},
 };
@@ -208,6 +210,7 @@ impl LoadedPlugin {
                 .then(|| virtual_extension(&raw, reader, activity))
                 .transpose()?,
             thread: thread_extension(&raw, reader, activity)?,
+            submit: submit_extension(&raw, reader, activity)?,
             raw,
         };
         let identity = PluginIdentity {

@@ -5,7 +5,7 @@ use std::{ffi::c_void, ptr};
 use proctor_plugin_api::{
     abi::{
         self, ProctorBatch, ProctorError, ProctorExplain, ProctorInstance, ProctorInstanceThread,
-        ProctorIssue, ProctorModel, ProctorPlugin, ProctorQuery, ProctorStatus, ProctorString,
+        ProctorIssue, ProctorModel, ProctorPlugin, ProctorQuery, ProctorStatus, ProctorString, ProctorSubmit,
         ProctorTextSink, ProctorVirtualTime,
     },
     versioned::SaysSize,
@@ -35,6 +35,14 @@ pub(crate) struct ThreadHooks {
     pub(crate) end: HookFunction,
 }
 
+/// The functions by which an instance takes several batches at a time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Submit {
+    pub(crate) in_flight_max: unsafe extern "C" fn(*mut ProctorInstance) -> u32,
+    pub(crate) submit:
+        unsafe extern "C" fn(*mut ProctorInstance, *mut ProctorBatch, *mut ProctorError) -> ProctorStatus,
+}
+
 /// The functions of a plugin, checked: those that are required are there.
 #[derive(Debug)]
 pub(crate) struct Table {
@@ -44,6 +52,7 @@ pub(crate) struct Table {
     pub(crate) warm_up_query: Option<IssueFunction>,
     pub(crate) execute_virtual: Option<VirtualFunction>,
     pub(crate) thread: Option<ThreadHooks>,
+    pub(crate) submit: Option<Submit>,
 }
 
 /// A required function of a [`Table`].
@@ -132,6 +141,24 @@ pub(super) fn thread_extension(
     Ok(Some(ThreadHooks {
         begin: extension.begin.ok_or_else(|| missing("ProctorInstanceThread.begin"))?,
         end: extension.end.ok_or_else(|| missing("ProctorInstanceThread.end"))?,
+    }))
+}
+
+/// The functions for several batches in flight; none if the plugin does not have that extension.
+pub(super) fn submit_extension(
+    table: &ProctorPlugin,
+    reader: Reader<'_>,
+    activity: &'static Activity,
+) -> Result<Option<Submit>, PluginHostError> {
+    // SAFETY: the id names this structure.
+    let extension = unsafe {
+        optional_extension::<ProctorSubmit>(table, reader, activity, abi::PROCTOR_EXTENSION_SUBMIT)
+    }?;
+    let Some(extension) = extension else { return Ok(None) };
+    let missing = |function| null_function(reader, function);
+    Ok(Some(Submit {
+        in_flight_max: extension.in_flight_max.ok_or_else(|| missing("ProctorSubmit.in_flight_max"))?,
+        submit: extension.submit.ok_or_else(|| missing("ProctorSubmit.submit"))?,
     }))
 }
 

@@ -1,26 +1,30 @@
 //! One co-located copy of a model: batches in, responses out, without allocation.
 
-use std::{mem, ptr, sync::Arc, thread};
+use std::{
+    ptr,
+    sync::Arc,
+    thread::{self, ThreadId},
+};
 
 use proctor_plugin_api::{
     Placement,
     abi::{
-        PROCTOR_STAGE_COUNT_MAX, PROCTOR_STATUS_OK, ProctorBatch, ProctorBatchSample, ProctorError,
-        ProctorInstance, ProctorOutput, ProctorStatus, ProctorTensor,
+        PROCTOR_IN_FLIGHT_MAX, PROCTOR_STAGE_COUNT_MAX, ProctorBatch, ProctorError, ProctorInstance,
+        ProctorStatus,
     },
     vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, SampleIndex, SampleStatus},
 };
 
 use crate::{
     call::Call,
-    error::{PluginHostError, known_status},
+    error::PluginHostError,
     guard::{activity::Activity, checked::checked, handlers::watched},
     load::table::HookFunction,
     objects::{
-        handle::{Handle, NO_TEXT},
+        handle::Handle,
         model::{Model, ModelInner, State},
-        output::OutputBuffer,
         request::raw_placement,
+        work::Work,
     },
     services::{
         context::WARM_UP_ID,
@@ -31,46 +35,24 @@ use crate::{
 
 /// One co-located copy of a model. Its own thread executes; dropped elsewhere or early, it is destroyed in due order.
 pub struct Instance {
-    model: Arc<ModelInner>,
+    pub(super) model: Arc<ModelInner>,
     index: u32,
     /// Only taken by `drop`.
-    handle: Option<Handle<ProctorInstance>>,
-    activity: &'static Activity,
-    thread: Thread,
-    scratch: Scratch,
-    buffer: OutputBuffer,
-    /// The batch that was executed last and not yet completed.
-    batch: Vec<QuerySample>,
-    /// How each of its samples ended, and its number of tokens.
-    results: Vec<(SampleStatus, u32)>,
-    /// Always empty between calls; kept for its room.
-    responses: Vec<QuerySampleResponse<'static>>,
+    pub(super) handle: Option<Handle<ProctorInstance>>,
+    pub(super) activity: &'static Activity,
+    /// The threads that have begun.
+    threads: Vec<ThreadId>,
+    /// Whether the plugin cannot use a thread.
+    thread_failed: bool,
+    pub(super) in_flight_max: u32,
+    work: Work,
     /// The stages of the batch that was executed last.
     stages: Vec<Stage>,
     /// Whether it has ever told stages. Without them no call needs to know when it began.
     tells_stages: bool,
     /// When it was made: its first batch with stages cannot have begun before.
-    made_ns: u64,
+    pub(super) made_ns: u64,
 }
-
-/// State of the thread that runs the batches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Thread {
-    /// The plugin was not told of one.
-    Untold,
-    Begun,
-    /// The plugin cannot use it.
-    Failed,
-}
-
-/// The arrays of the batch that the plugin sees. Filled anew for each call.
-struct Scratch {
-    samples: Vec<ProctorBatchSample>,
-    outputs: Vec<ProctorOutput>,
-}
-
-// SAFETY: the pointers in the arrays are written before each call and read only right after it, on the same thread.
-unsafe impl Send for Scratch {}
 
 impl Model {
     /// Makes instance number `index` of the demanded number at its placement, before samples are prepared.
@@ -99,12 +81,7 @@ impl Instance {
     fn create(model: &Arc<ModelInner>, index: u32) -> Result<Self, PluginHostError> {
         let demand = &model.demand;
         let plugin = model.backend.plugin();
-        let batch_size_max = usize::try_from(demand.batch_size_max).unwrap_or(usize::MAX);
-        let buffer = OutputBuffer::new(&demand.outputs, demand.last_output_varies, batch_size_max);
-        let buffer = buffer.ok_or_else(|| {
-            let what = format!("the outputs of {batch_size_max} samples are more than the memory can hold");
-            model.backend.bad_demand(what)
-        })?;
+        let work = Work::new(demand).map_err(|what| model.backend.bad_demand(what))?;
         let activity = Activity::new(plugin, Some(index));
         let anywhere = || Placement {
             instance_count: demand.instance_count,
@@ -124,24 +101,31 @@ impl Instance {
         watched(plugin, Call::CreateInstance, || checked(activity, Call::CreateInstance, call))?;
         let handle = Handle::new(instance, plugin, Call::CreateInstance)?;
         model.lock_instances().insert(index, None);
-        Ok(Self {
+        let mut made = Self {
             model: Arc::clone(model),
             index,
             handle: Some(handle),
             activity,
-            thread: Thread::Untold,
-            scratch: Scratch {
-                samples: Vec::with_capacity(batch_size_max),
-                outputs: Vec::with_capacity(batch_size_max * demand.outputs.len()),
-            },
-            buffer,
-            batch: Vec::with_capacity(batch_size_max),
-            results: Vec::with_capacity(batch_size_max),
-            responses: Vec::with_capacity(batch_size_max),
+            threads: Vec::new(),
+            thread_failed: false,
+            in_flight_max: 0,
+            work,
             stages: Vec::with_capacity(PROCTOR_STAGE_COUNT_MAX),
             tells_stages: false,
             made_ns: (model.backend.host.now_ns)(),
-        })
+        };
+        if let Some(submit) = model.table().submit {
+            // SAFETY: the function is that of a checked extension; the instance was just made.
+            made.in_flight_max =
+                activity.during(Call::Submit, || unsafe { (submit.in_flight_max)(instance) });
+        }
+        if made.in_flight_max > PROCTOR_IN_FLIGHT_MAX {
+            let (got, most) = (made.in_flight_max, PROCTOR_IN_FLIGHT_MAX);
+            let what =
+                format!("plugin {plugin}: ProctorSubmit.in_flight_max returned {got}, more than {most}");
+            return Err(PluginHostError::Unusable(what));
+        }
+        Ok(made)
     }
 
     /// Number of this instance, counted from 0.
@@ -163,7 +147,7 @@ impl Instance {
         // SAFETY: the function is that of a checked table; `run` hands in a live instance and batch.
         let result = self
             .run(Call::WarmUp, &batch, |instance, batch, error| unsafe { warm_up(instance, batch, error) });
-        self.batch.clear();
+        self.work.forget();
         result
     }
 
@@ -171,17 +155,29 @@ impl Instance {
     /// fault of the backend, and then no batch runs. [instance thread]
     pub fn begin_thread(&mut self) {
         let Some(hooks) = self.model.table().thread else { return };
-        let has_begun = self.hook(Call::BeginThread, hooks.begin);
-        self.thread = if has_begun { Thread::Begun } else { Thread::Failed };
+        if self.hook(Call::BeginThread, hooks.begin) {
+            self.threads.push(thread::current().id());
+        } else {
+            self.thread_failed = true;
+        }
     }
 
     /// Tells the plugin that the calling thread, if it has begun, will run no more batches. A failure is a fault of the
     /// backend. [instance thread]
     pub fn end_thread(&mut self) {
-        let ended = mem::replace(&mut self.thread, Thread::Untold);
-        if let (Thread::Begun, Some(hooks)) = (ended, self.model.table().thread) {
+        let position = self.threads.iter().position(|thread| *thread == thread::current().id());
+        if let (Some(position), Some(hooks)) = (position, self.model.table().thread) {
+            self.threads.swap_remove(position);
             self.hook(Call::EndThread, hooks.end);
         }
+    }
+
+    /// Refuses a batch if a thread did not begin.
+    pub(super) fn check_thread(&self, call: Call) -> Result<(), PluginHostError> {
+        if self.thread_failed {
+            return Err(self.model.backend.wrong_state(call, "instance", "its thread did not begin"));
+        }
+        Ok(())
     }
 
     /// Calls a hook, and returns whether it says OK.
@@ -206,10 +202,7 @@ impl Instance {
     /// sample of the batch has failed.
     pub fn execute(&mut self, batch: &[QuerySample]) -> Result<(), PluginHostError> {
         self.model.expect(Call::Execute, &[State::Running])?;
-        if self.thread == Thread::Failed {
-            let (object, state) = ("instance", "its thread did not begin");
-            return Err(self.model.backend.wrong_state(Call::Execute, object, state));
-        }
+        self.check_thread(Call::Execute)?;
         let execute = required!(self.model.table(), execute);
         // SAFETY: the function is that of a checked table; `run` hands in a live instance and batch.
         self.run(Call::Execute, batch, |instance, batch, error| unsafe { execute(instance, batch, error) })
@@ -242,27 +235,18 @@ impl Instance {
     ///
     /// Samples of any other batch, or of one that failed as a whole, are completed as failed.
     pub fn complete(&mut self, batch: &[QuerySample], sink: &dyn CompletionSink) {
-        let is_this = !batch.is_empty() && self.batch == batch;
-        if !is_this {
-            self.model.backend.host.faults.record(|| PluginFault::Batch {
-                plugin: self.model.backend.plugin().to_owned(),
-                instance: self.index,
-            });
+        if self.work.is(batch) {
+            return self.work.complete(sink);
         }
-        let mut responses: Vec<QuerySampleResponse<'_>> = mem::take(&mut self.responses);
-        responses.extend(batch.iter().enumerate().map(|(position, sample)| {
-            let (status, token_count) =
-                if is_this { self.results[position] } else { (SampleStatus::FAILED, 0) };
-            let data = if status.is_ok() { self.buffer.response(position) } else { &[] };
-            QuerySampleResponse { id: sample.id, status, data, token_count }
-        }));
-        sink.complete(&responses);
-        responses.clear();
-        // SAFETY: the vector is empty, so nothing in it has the shorter lifetime; a lifetime does not change a layout.
-        self.responses = unsafe {
-            mem::transmute::<Vec<QuerySampleResponse<'_>>, Vec<QuerySampleResponse<'static>>>(responses)
-        };
-        self.batch.clear();
+        self.model.backend.host.faults.record(|| PluginFault::Batch {
+            plugin: self.model.backend.plugin().to_owned(),
+            instance: self.index,
+        });
+        let status = SampleStatus::FAILED;
+        for sample in batch {
+            sink.complete(&[QuerySampleResponse { id: sample.id, status, data: &[], token_count: 0 }]);
+        }
+        self.work.forget();
     }
 
     /// The stages of the batch executed last, as the plugin told them, up to the first that cannot be.
@@ -278,26 +262,16 @@ impl Instance {
         batch: &[QuerySample],
         invoke: impl FnOnce(*mut ProctorInstance, *mut ProctorBatch, *mut ProctorError) -> ProctorStatus,
     ) -> Result<(), PluginHostError> {
-        self.batch.clear();
-        self.results.clear();
         // Held for the call, so that the inputs stay even if the samples are released meanwhile.
         let prepared = self.model.prepared.load();
-        self.fill(batch, |index| prepared.as_ref().and_then(|prepared| prepared.inputs(index)))
-            .map_err(|what| self.model.backend.bad_demand(what))?;
+        let inputs_of = |index| prepared.as_ref().and_then(|prepared| prepared.inputs(index));
+        let filled = self.work.fill(&self.model.demand, batch, inputs_of);
+        filled.map_err(|what| self.model.backend.bad_demand(what))?;
+        self.activity.set_first_sample(batch[0].index.0);
         self.stages.clear();
         let host = self.model.backend.host;
         let begin_ns = if self.tells_stages { (host.now_ns)() } else { self.made_ns };
-        let mut raw = ProctorBatch {
-            size: size_of::<ProctorBatch>(),
-            samples: self.scratch.samples.as_mut_ptr(),
-            sample_count: batch.len(),
-            sample_size: size_of::<ProctorBatchSample>(),
-            tensor_size: size_of::<ProctorTensor>(),
-            output_size: size_of::<ProctorOutput>(),
-            stages: ptr::null(),
-            stage_count: 0,
-            stage_size: 0,
-        };
+        let mut raw = self.work.raw(0);
         let handle = self.handle.as_ref().map_or(ptr::null_mut(), Handle::get);
         let result = checked(self.activity, call, |error| invoke(handle, &raw mut raw, error));
         // In virtual time a call takes none.
@@ -307,8 +281,9 @@ impl Instance {
             unsafe { self.note_stages(stages, begin_ns, call != Call::WarmUp) };
         }
         // The outputs of a warm-up are thrown away, whether they were written or not.
-        self.settle(batch, result.is_ok(), call != Call::WarmUp);
-        self.batch.extend_from_slice(batch);
+        let (is_ok, is_judged) = (result.is_ok(), call != Call::WarmUp);
+        // SAFETY: the plugin vouches for what it wrote during the call, and each call is settled once.
+        unsafe { self.work.settle(&self.model.demand.outputs, host, self.activity, is_ok, is_judged) };
         result
     }
 
@@ -330,86 +305,6 @@ impl Instance {
         };
         // SAFETY: the caller's promise.
         host.record_stages(unsafe { stages.read(begin_ns..=end_ns, keep) });
-    }
-
-    fn fill(
-        &mut self,
-        batch: &[QuerySample],
-        inputs_of: impl Fn(SampleIndex) -> Option<*const ProctorTensor>,
-    ) -> Result<(), String> {
-        let demand = &self.model.demand;
-        let output_count = demand.outputs.len();
-        let Scratch { samples, outputs } = &mut self.scratch;
-        let Some(first) = batch.first() else { return Err("the batch has no samples".into()) };
-        if batch.len() > samples.capacity() {
-            return Err(format!(
-                "a batch of {} samples is larger than {}",
-                batch.len(),
-                demand.batch_size_max
-            ));
-        }
-        self.activity.set_first_sample(first.index.0);
-        samples.clear();
-        outputs.clear();
-        for sample in 0..batch.len() {
-            outputs.extend((0..output_count).map(|output| self.buffer.fresh(sample, output)));
-        }
-        // From here to the end of the call `outputs` is touched through this pointer only.
-        let outputs = outputs.as_mut_ptr();
-        for (position, sample) in batch.iter().enumerate() {
-            let inputs = inputs_of(sample.index)
-                .ok_or_else(|| format!("sample {} is not among the prepared ones", sample.index))?;
-            samples.push(ProctorBatchSample {
-                id: sample.id.0,
-                index: sample.index.0,
-                inputs,
-                input_count: demand.inputs.len(),
-                outputs: outputs.wrapping_add(position * output_count),
-                output_count,
-                status: PROCTOR_STATUS_OK,
-                token_count: 0,
-                message: NO_TEXT,
-                vendor_code: 0,
-            });
-        }
-        Ok(())
-    }
-
-    fn settle(&mut self, batch: &[QuerySample], is_ok: bool, is_judged: bool) {
-        let outputs = &self.model.demand.outputs;
-        let backend = &self.model.backend;
-        for (position, sample) in batch.iter().enumerate() {
-            let raw = &self.scratch.samples[position];
-            let mut status =
-                if is_ok { SampleStatus(known_status(raw.status)) } else { SampleStatus::FAILED };
-            let written = &self.scratch.outputs[position * outputs.len()..][..outputs.len()];
-            let wrong = |output: usize, got: usize| {
-                if !is_judged {
-                    return;
-                }
-                backend.host.faults.record(|| {
-                    let error = PluginHostError::OutputSize {
-                        plugin: backend.plugin().to_owned(),
-                        tensor: outputs[output].name.clone(),
-                        sample: sample.index.0,
-                        expected: outputs[output].size_bytes(),
-                        got,
-                    };
-                    PluginFault::Call(Arc::new(error))
-                });
-            };
-            if !status.is_ok() {
-                // SAFETY: the plugin vouches for the message until its next call.
-                unsafe { backend.host.failures.note(sample.id, raw.status, &raw.message, raw.vendor_code) };
-            }
-            // SAFETY: the plugin vouches for what it wrote during the call, and each call is settled once.
-            let is_whole =
-                unsafe { self.buffer.settle(position, written, status.is_ok(), self.activity, wrong) };
-            if status.is_ok() && !is_whole {
-                status = SampleStatus::FAILED;
-            }
-            self.results.push((status, raw.token_count));
-        }
     }
 }
 

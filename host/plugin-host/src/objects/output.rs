@@ -98,11 +98,11 @@ impl OutputBuffer {
                     // SAFETY: the plugin vouches for `size_bytes` bytes at `lent`, which is the size of the place. It
                     // may have lent our own memory, so the ranges may overlap.
                     activity
-                        .during(Call::LendOutput, || unsafe { ptr::copy(written.lent.cast(), place, size) });
+                        .within(Call::LendOutput, || unsafe { ptr::copy(written.lent.cast(), place, size) });
                 }
                 if let Some(release) = written.release {
                     // SAFETY: the plugin gave the function for this pointer; the caller settles each batch once.
-                    activity.during(Call::ReleaseOutput, || unsafe { release(written.private_data) });
+                    activity.within(Call::ReleaseOutput, || unsafe { release(written.private_data) });
                 }
             }
             if is_ok && !fits {

@@ -22,6 +22,7 @@ use proctor_plugin_api::{
 use crate::{
     error::known_status,
     services::{
+        done::{DoneProblem, Places},
         failures::Failures,
         faults::{Faults, PluginFault},
         metric::Metrics,
@@ -56,7 +57,7 @@ impl Drop for WarmingUp<'_> {
 
 /// State behind the host table of one backend.
 pub(crate) struct HostContext {
-    pub(super) plugin: &'static str,
+    pub(crate) plugin: &'static str,
     pub(crate) now_ns: Arc<dyn Fn() -> u64 + Send + Sync>,
     pub(super) cache_folder: Option<String>,
     /// Read without a lock. A thread that reads it for the first time may have to allocate its mark that the sink is in
@@ -71,6 +72,8 @@ pub(crate) struct HostContext {
     is_warming_up: AtomicBool,
     pub(crate) metrics: Metrics,
     pub(crate) stages: Stages,
+    /// The batches that the plugin may report as done.
+    pub(crate) places: Places,
     pub(crate) faults: Faults,
     pub(crate) failures: Failures,
 }
@@ -88,6 +91,7 @@ impl HostContext {
             is_warming_up: AtomicBool::new(false),
             metrics: Metrics::default(),
             stages: Stages::default(),
+            places: Places::default(),
             faults: Faults::default(),
             failures: Failures::default(),
         }
@@ -121,6 +125,20 @@ impl HostContext {
         // SAFETY: the caller's promise.
         let noted = unsafe { stages.read(begin_ns..=now_ns, |stage| self.stages.add(stage)) };
         self.record_stages(noted);
+    }
+
+    /// Records that a batch cannot have been done.
+    #[cold]
+    pub(crate) fn record_done(&self, batch: u64, problem: DoneProblem) {
+        self.faults.record(|| PluginFault::Done { plugin: self.plugin.to_owned(), batch, problem });
+    }
+
+    /// Calls `act` with the sink of the test; without a test that is a fault.
+    pub(crate) fn with_sink(&self, act: impl FnOnce(&dyn CompletionSink)) {
+        match &*self.sink.load() {
+            Some(sink) => act(&***sink),
+            None => self.faults.record(|| PluginFault::NoTest { plugin: self.plugin.to_owned() }),
+        }
     }
 
     /// Records that stages cannot be.

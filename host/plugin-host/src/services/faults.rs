@@ -8,7 +8,10 @@ use std::{
 
 use proctor_vocabulary::ResponseId;
 
-use crate::{error::PluginHostError, services::stages::StagesError};
+use crate::{
+    error::PluginHostError,
+    services::{done::DoneProblem, stages::StagesError},
+};
 
 /// Misbehaviour of a plugin that was noticed at the boundary and did not end a run.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -73,6 +76,16 @@ pub enum PluginFault {
         /// Size of the largest response, in bytes.
         most: u64,
     },
+    /// A batch was reported as done that cannot have been.
+    #[error("plugin {plugin}: reported batch {batch:#x} as done: {problem}")]
+    Done {
+        /// Name of the plugin.
+        plugin: String,
+        /// Id of the batch, as the plugin has it.
+        batch: u64,
+        /// The reason.
+        problem: DoneProblem,
+    },
     /// Stages cannot be.
     #[error("plugin {plugin}: {problem}")]
     Stages {
@@ -117,6 +130,7 @@ impl PluginFault {
                 ) => one == other,
                 (one, other) => discriminant(one) == discriminant(other),
             },
+            (Self::Done { problem: one, .. }, Self::Done { problem: other, .. }) => one == other,
             (Self::Stages { problem: one, .. }, Self::Stages { problem: other, .. }) => one.is_like(other),
             (one, other) => discriminant(one) == discriminant(other),
         }

@@ -11,8 +11,9 @@ use std::{
 
 use proctor_plugin_api::{
     abi::{
-        self, PROCTOR_MESSAGE_LENGTH_MAX, PROCTOR_METRIC_NAME_LENGTH_MAX, PROCTOR_RESPONSE_COUNT_MAX,
-        ProctorHost, ProctorMetric, ProctorProgress, ProctorResponses, ProctorString,
+        self, PROCTOR_EXTENSION_SUBMIT, PROCTOR_MESSAGE_LENGTH_MAX, PROCTOR_METRIC_NAME_LENGTH_MAX,
+        PROCTOR_NAME_LENGTH_MAX, PROCTOR_RESPONSE_COUNT_MAX, ProctorDone, ProctorHost, ProctorMetric,
+        ProctorProgress, ProctorResponses, ProctorString, ProctorSubmitHost,
     },
     versioned::{Elements, read},
 };
@@ -23,6 +24,7 @@ use crate::{
     guard::{activity::note_progress, checked::readable},
     services::{
         context::{HostContext, HostServices},
+        done::DoneProblem,
         faults::PluginFault,
         stages::RawStages,
     },
@@ -217,7 +219,26 @@ unsafe extern "C" fn cache_folder(context: *mut c_void) -> ProctorString {
     unsafe { with_host(context, none, folder) }
 }
 
-/// This version of the host has no extensions.
-unsafe extern "C" fn extension(_context: *mut c_void, _id: ProctorString) -> *const c_void {
-    ptr::null()
+unsafe extern "C" fn done(context: *mut c_void, done: *const ProctorDone) {
+    let take = |host: &HostContext| {
+        // SAFETY: the plugin vouches for what is at `done`, unless that is null.
+        let raw = match unsafe { read(done) } {
+            Ok(raw) => raw,
+            Err(problem) => return host.record_done(0, DoneProblem::Structure(problem)),
+        };
+        // SAFETY: the plugin vouches for the message until its call returns, and for what it wrote to the batch.
+        if let Err(problem) = unsafe { host.places.done(&raw) } {
+            host.record_done(raw.batch_id, problem);
+        }
+    };
+    // SAFETY: the plugin passes the context of its host table.
+    unsafe { with_host(context, (), take) }
+}
+
+unsafe extern "C" fn extension(_context: *mut c_void, id: ProctorString) -> *const c_void {
+    static SUBMIT: ProctorSubmitHost =
+        ProctorSubmitHost { size: size_of::<ProctorSubmitHost>(), done: Some(done) };
+    // SAFETY: the plugin passes a text that lives for this call.
+    let id = unsafe { bytes_of(&id, PROCTOR_NAME_LENGTH_MAX) };
+    if id == PROCTOR_EXTENSION_SUBMIT.as_bytes() { ptr::from_ref(&SUBMIT).cast() } else { ptr::null() }
 }

@@ -1,6 +1,7 @@
 //! Services of the host for an opened plugin.
 
 pub(crate) mod context;
+pub(crate) mod done;
 pub(crate) mod failures;
 pub(crate) mod faults;
 pub(crate) mod host_side;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use proctor_plugin_api::Stage;
-use proctor_plugin_host::{self as plugin_host, PluginHostError};
+use proctor_plugin_host::{self as plugin_host, Lane, PluginHostError};
 use proctor_scheduler::{BatchError, Instance};
 use proctor_vocabulary::{CompletionSink, QuerySample};
 
@@ -19,13 +19,11 @@ pub(crate) struct PluginInstance {
     pub(crate) first_error: FirstError,
 }
 
-impl PluginInstance {
-    /// Keeps the first error of the test for the advice about it.
-    fn batch_error(&self, error: PluginHostError) -> BatchError {
-        let message = error.to_string();
-        self.first_error.get_or_init(|| Arc::new(error));
-        BatchError { message }
-    }
+/// Keeps the first error of the test for the advice about it.
+fn batch_error(first_error: &FirstError, error: PluginHostError) -> BatchError {
+    let message = error.to_string();
+    first_error.get_or_init(|| Arc::new(error));
+    BatchError { message }
 }
 
 /// Time that a batch spent in the stages that figures are made of, in ns; `None` where the plugin tells of no such
@@ -80,15 +78,69 @@ impl Instance for PluginInstance {
         if let Some(log) = &self.stages {
             log.lock().push(BatchStages::of(self.instance.stages()));
         }
-        done.map_err(|error| self.batch_error(error))
+        done.map_err(|error| batch_error(&self.first_error, error))
     }
 
     fn execute_virtual(&mut self, batch: &[QuerySample], busy_instances: u32) -> Result<u64, BatchError> {
         let time_ns = self.instance.execute_virtual(batch, busy_instances);
-        time_ns.map_err(|error| self.batch_error(error))
+        time_ns.map_err(|error| batch_error(&self.first_error, error))
     }
 
     fn complete(&mut self, batch: &[QuerySample], sink: &dyn CompletionSink) {
         self.instance.complete(batch, sink);
     }
+}
+
+/// One of the batches that an instance of the plugin may have in flight, which the scheduler takes for an instance.
+struct PluginLane {
+    lane: Lane,
+    cpus: Vec<u32>,
+    first_error: FirstError,
+}
+
+impl Instance for PluginLane {
+    fn enter_thread(&mut self) {
+        placement::hold(&self.cpus);
+        self.lane.begin_thread();
+    }
+
+    fn leave_thread(&mut self) {
+        self.lane.end_thread();
+    }
+
+    fn execute(&mut self, batch: &[QuerySample]) -> Result<(), BatchError> {
+        self.lane.execute(batch).map_err(|error| batch_error(&self.first_error, error))
+    }
+
+    fn execute_virtual(&mut self, _: &[QuerySample], _: u32) -> Result<u64, BatchError> {
+        Err(BatchError { message: "a batch in flight takes real time".to_owned() })
+    }
+
+    /// The samples are complete when the plugin has done their batch.
+    fn complete(&mut self, _: &[QuerySample], _: &dyn CompletionSink) {}
+}
+
+/// Instances as the scheduler has them, and the number of the plugin's instance behind each.
+pub(crate) type Scheduled = (Vec<Box<dyn Instance>>, Vec<usize>);
+
+/// The instances of the plugin as the scheduler has them in real time: one for each batch that may be in flight.
+///
+/// # Errors
+/// If no machine has the memory for that many batches.
+pub(crate) fn scheduled(instances: Vec<PluginInstance>) -> Result<Scheduled, PluginHostError> {
+    let (mut scheduled, mut owners): Scheduled = (Vec::new(), Vec::new());
+    for (number, instance) in instances.into_iter().enumerate() {
+        if instance.instance.in_flight_max() == 0 {
+            scheduled.push(Box::new(instance));
+        } else {
+            let PluginInstance { instance, cpus, first_error, .. } = instance;
+            let boxed = |lane| {
+                let (cpus, first_error) = (cpus.clone(), Arc::clone(&first_error));
+                Box::new(PluginLane { lane, cpus, first_error }) as Box<dyn Instance>
+            };
+            scheduled.extend(instance.into_lanes()?.into_iter().map(boxed));
+        }
+        owners.resize(scheduled.len(), number);
+    }
+    Ok((scheduled, owners))
 }

@@ -13,8 +13,8 @@ use crate::bed::{
 
 /// The system that the load generator drives in one test.
 pub(crate) enum System {
-    /// Batches on threads.
-    Threaded(ThreadedScheduler),
+    /// Batches on threads, with the number of the plugin's instance behind each of the scheduler's.
+    Threaded(ThreadedScheduler, Vec<usize>),
     /// Batches in virtual time.
     Simulated(SimulatedScheduler),
     Whole(Box<WholeQueries>),
@@ -36,7 +36,7 @@ pub(crate) struct SystemReport {
 impl System {
     pub(crate) fn sut(&self) -> &dyn SystemUnderTest {
         match self {
-            Self::Threaded(scheduler) => scheduler,
+            Self::Threaded(scheduler, _) => scheduler,
             Self::Simulated(scheduler) => scheduler,
             Self::Whole(queries) => &**queries,
         }
@@ -50,12 +50,12 @@ impl System {
             problems.map(|problem| Fault::Scheduler(problem, first_error.get().cloned())).collect::<Vec<_>>()
         };
         match self {
-            Self::Threaded(scheduler) => {
+            Self::Threaded(scheduler, owners) => {
                 let end = scheduler.shutdown(limit);
-                let statistics = scheduler.statistics();
+                let statistics = of_owners(scheduler.statistics(), &owners);
                 let mut faults = of_scheduler(&statistics);
                 faults.extend(end.hung.iter().map(|hung| Fault::Hung {
-                    instance: hung.instance,
+                    instance: owners[hung.instance],
                     sample_count: hung.samples.len(),
                     first: hung.samples.first().map(|sample| sample.index),
                 }));
@@ -73,4 +73,13 @@ impl System {
             }
         }
     }
+}
+
+/// Statistics in which the busy time is that of the plugin's instances: each the sum of its own in the scheduler.
+fn of_owners(statistics: Statistics, owners: &[usize]) -> Statistics {
+    let mut busy_ns = vec![0; owners.last().map_or(0, |last| last + 1)];
+    for (owner, busy) in owners.iter().zip(&statistics.busy_ns) {
+        busy_ns[*owner] += busy;
+    }
+    Statistics { busy_ns, ..statistics }
 }

@@ -21,7 +21,7 @@ use crate::{
         intent::warm_up_sample_count,
         placement::{Placement, allowed_cores, devices::Devices},
         plugin::Plugin,
-        plugin_instance::{BatchStages, PluginInstance, StageLog},
+        plugin_instance::{BatchStages, PluginInstance, StageLog, scheduled},
         sample_library::{Data, SampleLibrary},
         system::{System, SystemReport},
         test::{Test, TestRequest},
@@ -362,13 +362,12 @@ impl<'a> TestBed<'a> {
         let name = self.plugin.title();
         let SystemParts { config, instances, sink, progress, stop, issuer_count } = parts;
         Ok(match self.plugin.dispatch {
-            Dispatch::Batches => System::Threaded(ThreadedScheduler::start(
-                name,
-                &config,
-                boxed(instances),
-                sink,
-                Arc::clone(clock),
-            )?),
+            Dispatch::Batches => {
+                let (instances, owners) = scheduled(instances)?;
+                let config = SchedulerConfig { instances: instances.len(), ..config };
+                let clock = Arc::clone(clock);
+                System::Threaded(ThreadedScheduler::start(name, &config, instances, sink, clock)?, owners)
+            }
             Dispatch::WholeQueries => {
                 let issuers = self.model.issuers(issuer_count)?;
                 let (flush, busy_limit) = (self.library.flush().clone(), self.watchdog_limit());

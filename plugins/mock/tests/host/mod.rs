@@ -229,6 +229,7 @@ fn with_batch<T>(
         stages: ptr::null(),
         stage_count: 0,
         stage_size: 0,
+        id: 0,
     };
     let result = body(&mut batch)?;
     let answer = |(sample, output): (&ProctorBatchSample, &ProctorOutput)| {

@@ -1,0 +1,250 @@
+//! Several batches of one instance in flight: each has a lane, which hands one batch over at a time.
+
+use std::{
+    cell::UnsafeCell,
+    mem,
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use proctor_plugin_api::{
+    abi::{PROCTOR_MESSAGE_LENGTH_MAX, PROCTOR_STATUS_OK, ProctorBatch, ProctorDone},
+    vocabulary::{QuerySample, TensorSpec},
+};
+
+use crate::{
+    call::Call,
+    error::{PluginHostError, known_status},
+    foreign::bytes_of,
+    guard::{
+        activity::Activity,
+        checked::{checked, readable},
+    },
+    objects::{handle::Handle, instance::Instance, model::State, work::Work},
+    services::{
+        context::HostContext,
+        done::{DoneProblem, Place},
+        stages::RawStages,
+    },
+};
+
+/// One of the batches that an instance may have in flight. Lives on a thread of its own.
+pub struct Lane {
+    instance: Arc<Mutex<Instance>>,
+    slot: Arc<Slot>,
+}
+
+/// Room for a batch in flight, which belongs to its lane or, while the batch is outstanding, to the plugin.
+struct Slot {
+    host: &'static HostContext,
+    outputs: Vec<TensorSpec>,
+    /// Notes the release of lent outputs, which may come beside other calls for the instance.
+    activity: &'static Activity,
+    /// Id of the batch that the plugin has; 0 if it has none. Who sets it to 0 has the room.
+    outstanding: AtomicU64,
+    /// Id of the latest batch.
+    latest: AtomicU64,
+    room: UnsafeCell<Room>,
+    tells_stages: AtomicBool,
+    outcome: Mutex<Option<Result<(), PluginHostError>>>,
+    came: Condvar,
+}
+
+struct Room {
+    work: Work,
+    raw: ProctorBatch,
+    begin_ns: u64,
+}
+
+// SAFETY: the pointers of a batch are written before it is handed over and read after it is handed back.
+unsafe impl Send for Slot {}
+// SAFETY: the room is touched by one thread at a time: its lane while nothing is outstanding, and then the one thread
+// that has set `outstanding` to 0, until it has set `outcome`, for which the lane waits.
+unsafe impl Sync for Slot {}
+
+impl Instance {
+    /// Number of batches that it takes at a time by [`into_lanes`](Self::into_lanes); 0 if it only executes.
+    #[must_use]
+    pub fn in_flight_max(&self) -> u32 {
+        self.in_flight_max
+    }
+
+    /// The instance as one lane for each batch that it may have in flight.
+    ///
+    /// # Errors
+    /// If no machine has the memory for that many batches.
+    pub fn into_lanes(self) -> Result<Vec<Lane>, PluginHostError> {
+        let slots = (0..self.in_flight_max).map(|_| Slot::new(&self)).collect::<Result<Vec<_>, _>>()?;
+        let instance = Arc::new(Mutex::new(self));
+        Ok(slots.into_iter().map(|slot| Lane { instance: Arc::clone(&instance), slot }).collect())
+    }
+
+    /// Hands a batch over.
+    fn submit(&mut self, slot: &Slot, batch: &[QuerySample]) -> Result<(), PluginHostError> {
+        self.model.expect(Call::Submit, &[State::Running])?;
+        self.check_thread(Call::Submit)?;
+        let submit = self.model.table().submit.ok_or_else(|| self.model.not_declared("batches in flight"))?;
+        let prepared = self.model.prepared.load();
+        let inputs_of = |index| prepared.as_ref().and_then(|prepared| prepared.inputs(index));
+        // SAFETY: nothing is outstanding: its lane waits for each batch, and takes `&mut self` for the next one.
+        let room = unsafe { &mut *slot.room.get() };
+        let filled = room.work.fill(&self.model.demand, batch, inputs_of);
+        filled.map_err(|what| self.model.backend.bad_demand(what))?;
+        self.activity.set_first_sample(batch[0].index.0);
+        let id = slot.latest.load(Ordering::Relaxed) + 1;
+        room.raw = room.work.raw(id);
+        if slot.tells_stages.load(Ordering::Relaxed) {
+            room.begin_ns = (slot.host.now_ns)();
+        }
+        let raw = &raw mut room.raw;
+        slot.latest.store(id, Ordering::Relaxed);
+        // Release: the thread that is told of the end sees the room.
+        slot.outstanding.store(id, Ordering::Release);
+        let instance = self.handle.as_ref().map_or(std::ptr::null_mut(), Handle::get);
+        let taken = checked(self.activity, Call::Submit, |error| {
+            // SAFETY: the function is that of a checked extension; the instance is live; the batch stays in its room
+            // until it is done, or for ever.
+            unsafe { (submit.submit)(instance, raw, error) }
+        });
+        let Err(error) = taken else { return Ok(()) };
+        if slot.take_back(id) {
+            return Err(error);
+        }
+        slot.host.record_done(id, DoneProblem::Refused);
+        Ok(())
+    }
+}
+
+impl Lane {
+    /// Tells the plugin that the calling thread will run batches, as [`Instance::begin_thread`].
+    pub fn begin_thread(&self) {
+        lock(&self.instance).begin_thread();
+    }
+
+    /// Tells the plugin that the calling thread will run no more batches, as [`Instance::end_thread`].
+    pub fn end_thread(&self) {
+        lock(&self.instance).end_thread();
+    }
+
+    /// Hands a batch over, and waits until the plugin has done it. Its samples are completed by then, through the sink
+    /// of the backend. [instance thread]
+    ///
+    /// # Errors
+    /// As of [`Instance::execute`]: then no sample is completed.
+    pub fn execute(&mut self, batch: &[QuerySample]) -> Result<(), PluginHostError> {
+        // The inputs stay even if the samples are released meanwhile.
+        let prepared = lock(&self.instance).model.prepared.load_full();
+        lock(&self.instance).submit(&self.slot, batch)?;
+        let mut outcome = lock(&self.slot.outcome);
+        let outcome = loop {
+            match outcome.take() {
+                Some(outcome) => break outcome,
+                None => outcome = self.slot.came.wait(outcome).unwrap_or_else(PoisonError::into_inner),
+            }
+        };
+        drop(prepared);
+        outcome
+    }
+}
+
+impl Drop for Lane {
+    fn drop(&mut self) {
+        // The plugin still has the batch.
+        if self.slot.outstanding.load(Ordering::Acquire) != 0 {
+            mem::forget(Arc::clone(&self.slot));
+        }
+    }
+}
+
+impl Slot {
+    fn new(instance: &Instance) -> Result<Arc<Self>, PluginHostError> {
+        let model = &instance.model;
+        let mut work = Work::new(&model.demand).map_err(|what| model.backend.bad_demand(what))?;
+        let raw = work.raw(0);
+        let slot = Arc::new(Self {
+            host: model.backend.host,
+            outputs: model.demand.outputs.clone(),
+            activity: Activity::new(model.backend.plugin(), Some(instance.index())),
+            outstanding: AtomicU64::new(0),
+            latest: AtomicU64::new(0),
+            room: UnsafeCell::new(Room { work, raw, begin_ns: instance.made_ns }),
+            tells_stages: AtomicBool::new(false),
+            outcome: Mutex::new(None),
+            came: Condvar::new(),
+        });
+        slot.latest.store(model.backend.host.places.add(&slot), Ordering::Relaxed);
+        Ok(slot)
+    }
+
+    /// Returns whether the plugin had this batch, which it has no more.
+    fn take_back(&self, id: u64) -> bool {
+        // Acquire: pairs with the release of the lane, and of the plugin's threads.
+        self.outstanding.compare_exchange(id, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+}
+
+impl Place for Slot {
+    unsafe fn done(&self, done: &ProctorDone) -> Result<(), DoneProblem> {
+        let first = self.latest.load(Ordering::Relaxed) & !u64::from(u32::MAX);
+        if !self.take_back(done.batch_id) {
+            let was_given = first < done.batch_id && done.batch_id <= self.latest.load(Ordering::Relaxed);
+            return Err(if was_given { DoneProblem::Twice } else { DoneProblem::Unknown });
+        }
+        // SAFETY: this thread has taken the batch back, and the lane waits for the outcome.
+        let room = unsafe { &mut *self.room.get() };
+        let is_ok = done.status == PROCTOR_STATUS_OK;
+        if is_ok && room.raw.stage_count > 0 {
+            self.tells_stages.store(true, Ordering::Relaxed);
+            self.note_stages(room);
+        }
+        // SAFETY: the plugin vouches for what it wrote; each batch is taken back once.
+        unsafe { room.work.settle(&self.outputs, self.host, self.activity, is_ok, true) };
+        let outcome = if is_ok {
+            self.host.with_sink(|sink| room.work.complete(sink));
+            Ok(())
+        } else {
+            // SAFETY: the plugin vouches for the message until its call returns.
+            Err(unsafe { self.failure(done) })
+        };
+        *lock(&self.outcome) = Some(outcome);
+        self.came.notify_one();
+        Ok(())
+    }
+}
+
+impl Slot {
+    /// Checks and counts the stages of a batch.
+    #[cold]
+    fn note_stages(&self, room: &Room) {
+        let ProctorBatch { stages, stage_count, stage_size, .. } = room.raw;
+        let raw = RawStages { first: stages, count: stage_count, size: stage_size };
+        let end_ns = (self.host.now_ns)();
+        // SAFETY: the plugin vouches for its stages until its call returns.
+        let noted = unsafe { raw.read(room.begin_ns..=end_ns, |stage| self.host.stages.add(stage)) };
+        self.host.record_stages(noted);
+    }
+
+    /// Why a whole batch failed.
+    ///
+    /// # Safety
+    /// The plugin vouches for the message.
+    #[cold]
+    unsafe fn failure(&self, done: &ProctorDone) -> PluginHostError {
+        // SAFETY: the caller's promise.
+        let message = readable(unsafe { bytes_of(&done.message, PROCTOR_MESSAGE_LENGTH_MAX) });
+        let (plugin, status) = (self.host.plugin.to_owned(), known_status(done.status));
+        PluginHostError::CallFailed {
+            plugin,
+            call: Call::Done,
+            status,
+            vendor_code: done.vendor_code,
+            message,
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
