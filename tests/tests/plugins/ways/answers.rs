@@ -106,7 +106,7 @@ pub(super) fn rows() -> Vec<Row> {
 /// Ways to misuse a service, and the reason.
 const SERVICES: [(&str, &str); 18] = [
     ("40-metrics", "of at most 128 bytes; and 39 more of this kind"),
-    ("metric-no-name", "metric \"\" = 1 is not taken: name and unit are printable ASCII"),
+    ("metric-no-name", "metric \"\" = 1 is not taken: it has no name"),
     ("metric-two-words", "metric \"two words\" = 1 is not taken: name and unit are printable ASCII"),
     ("metric-not-ascii", "metric \"énergie\" = 1 is not taken: name and unit are printable ASCII"),
     ("metric-not-utf8", "= 1 is not taken: name and unit are printable ASCII"),
