@@ -213,6 +213,13 @@ typedef struct ProctorInstance ProctorInstance;
  */
 #define PROCTOR_CAPABILITY_CONCURRENT_ISSUE 8
 
+/*
+ * Instances may come and go between start and stop: create_instance and destroy_instance may be called on a thread of
+ * the host's own, one at a time, beside execute of other instances. An instance that is made so executes without a
+ * warm-up. A host that changes the number of instances under load does so; `host run` does not yet.
+ */
+#define PROCTOR_CAPABILITY_LIVE_INSTANCES 16
+
 /* The model takes samples whose shapes differ from sample to sample. */
 #define PROCTOR_MODEL_DYNAMIC_SHAPES 1
 

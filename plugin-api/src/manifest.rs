@@ -26,6 +26,8 @@ pub struct Manifest {
     pub concurrent_issue: bool,
     /// Runs in virtual time, too ([`Instance::execute_virtual`](crate::Instance::execute_virtual)).
     pub virtual_time: bool,
+    /// Whether instances may come and go between start and stop.
+    pub live_instances: bool,
     /// Models that it can run; at least one row.
     pub models: Vec<ModelSupport>,
     /// The options that it takes.
@@ -67,6 +69,7 @@ impl Manifest {
             issue: false,
             concurrent_issue: false,
             virtual_time: false,
+            live_instances: false,
             models: Vec::new(),
             options: Vec::new(),
         }
@@ -112,6 +115,14 @@ impl Manifest {
     #[must_use]
     pub fn with_virtual_time(mut self) -> Self {
         self.virtual_time = true;
+        self
+    }
+
+    /// Says that instances may be made and dropped between start and stop, on another thread and beside those that
+    /// execute.
+    #[must_use]
+    pub fn with_live_instances(mut self) -> Self {
+        self.live_instances = true;
         self
     }
 }

@@ -11,6 +11,10 @@ pub const PROCTOR_CAPABILITY_VIRTUAL_TIME: u64 = 4;
 /// Several threads may be in ProctorIssue.issue at the same time, each with a query of its own. Without it they take
 /// turns. Only beside PROCTOR_CAPABILITY_ISSUE.
 pub const PROCTOR_CAPABILITY_CONCURRENT_ISSUE: u64 = 8;
+/// Instances may come and go between start and stop: create_instance and destroy_instance may be called on a thread of
+/// the host's own, one at a time, beside execute of other instances. An instance that is made so executes without a
+/// warm-up. A host that changes the number of instances under load does so; `host run` does not yet.
+pub const PROCTOR_CAPABILITY_LIVE_INSTANCES: u64 = 16;
 
 /// The model takes samples whose shapes differ from sample to sample.
 pub const PROCTOR_MODEL_DYNAMIC_SHAPES: u64 = 1;

@@ -29,6 +29,9 @@ fn raw_manifest(manifest: Manifest) -> abi::ProctorManifest {
     if manifest.concurrent_issue {
         capabilities |= abi::PROCTOR_CAPABILITY_CONCURRENT_ISSUE;
     }
+    if manifest.live_instances {
+        capabilities |= abi::PROCTOR_CAPABILITY_LIVE_INSTANCES;
+    }
     if manifest.virtual_time {
         capabilities |= abi::PROCTOR_CAPABILITY_VIRTUAL_TIME;
     }

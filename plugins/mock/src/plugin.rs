@@ -51,7 +51,9 @@ impl Plugin for Mock {
             // Only with these two does the host call `Model::issue`, on several threads at the same time if it has
             // several, and `Instance::execute_virtual`.
             .with_concurrent_issue()
-            .with_virtual_time();
+            .with_virtual_time()
+            // Instances share nothing that one of them could take away from another.
+            .with_live_instances();
         // Each part declares its own options. The host checks type and range of what the user gives.
         let seed = OptionSpec::integer("seed", 0, 0..=i64::MAX, "Seed of all that is random.");
         let stages = "Tell when each batch or issued sample was computed, as a stage.";

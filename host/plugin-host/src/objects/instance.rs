@@ -61,9 +61,11 @@ impl Model {
     /// # Errors
     /// A wrong state or number, or why the plugin cannot make it.
     pub fn create_instance(&self, index: u32) -> Result<Instance, PluginHostError> {
-        self.inner.expect(Call::CreateInstance, &[State::Loaded])?;
+        if !self.inner.is_live() {
+            self.inner.expect(Call::CreateInstance, &[State::Loaded])?;
+        }
         // Elsewhere than on its own thread a model has none that were given back.
-        if thread::current().id() == self.inner.home {
+        if thread::current().id() == self.inner.home && self.inner.state() == State::Loaded {
             self.inner.destroy_retired();
         }
         if index >= self.inner.demand.instance_count || self.inner.lock_instances().contains_key(&index) {
@@ -126,6 +128,27 @@ impl Instance {
             return Err(PluginHostError::Unusable(what));
         }
         Ok(made)
+    }
+
+    /// Destroys it between start and stop, beside others that execute. [a thread of the host's own]
+    ///
+    /// # Errors
+    /// A wrong state, or a plugin that does not declare that instances may come and go: then it is destroyed when its
+    /// time comes. Or what the plugin says went wrong.
+    pub fn destroy(mut self) -> Result<(), PluginHostError> {
+        if !self.model.is_live() {
+            let state = "not started, or without instances that come and go";
+            return Err(self.model.backend.wrong_state(Call::DestroyInstance, "model", state));
+        }
+        let Some(handle) = self.handle.take() else { return Ok(()) };
+        let destroy = required!(self.model.table(), destroy_instance);
+        let destroyed = checked(self.activity, Call::DestroyInstance, |error| {
+            // SAFETY: the function is that of a checked table; the handle came from `create_instance` of the same table
+            // and is not used again, as it was taken.
+            unsafe { destroy(handle.get(), error) }
+        });
+        self.model.lock_instances().remove(&self.index);
+        destroyed
     }
 
     /// Number of this instance, counted from 0.

@@ -58,7 +58,8 @@ impl State {
 /// [`Instance::warm_up`](crate::Instance::warm_up) -> [`start`](Self::start) ->
 /// [`Instance::execute`](crate::Instance::execute) or [`Issuer::issue`](crate::Issuer::issue) ->
 /// [`flush`](Self::flush) -> [`stop`](Self::stop) -> [`release`](Self::release), and again from `prepare`. A call out
-/// of order is [`PluginHostError::WrongState`] and does not reach the plugin.
+/// of order is [`PluginHostError::WrongState`] and does not reach the plugin. A plugin that declares live instances may
+/// be asked for instances, and to [destroy](crate::Instance::destroy) them, between start and stop, too.
 #[derive(Clone)]
 pub struct Model {
     pub(super) inner: Arc<ModelInner>,
@@ -295,6 +296,11 @@ impl ModelInner {
         } else {
             Err(self.backend.wrong_state(call, "model", state.name()))
         }
+    }
+
+    /// Whether the model is started and its instances may come and go.
+    pub(super) fn is_live(&self) -> bool {
+        self.state() == State::Running && self.backend.library.manifest().live_instances
     }
 
     pub(crate) fn not_declared(&self, what: &'static str) -> PluginHostError {

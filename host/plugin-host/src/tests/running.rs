@@ -132,6 +132,11 @@ fn calls_out_of_order_do_not_reach_the_plugin() {
     assert!(message(model.stop()).contains("stop does not fit"));
     model.start().unwrap();
     assert!(message(model.release()).contains("release_samples does not fit the state \"started\""));
+    // It does not declare that instances come and go.
+    let created = message(model.create_instance(0).map(drop));
+    assert!(created.contains("create_instance does not fit the state \"started\""), "{created}");
+    let destroyed = message(instance.destroy());
+    assert!(destroyed.contains("destroy_instance does not fit the state"), "{destroyed}");
     assert_eq!(calls(), ["prepare 1", "execute", "start"]);
 }
 

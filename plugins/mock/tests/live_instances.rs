@@ -1,0 +1,65 @@
+//! Instances that come and go while others execute, behind the real plugin host.
+
+#![expect(clippy::unwrap_used, reason = "a helper that cannot go on fails the test")]
+
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    thread,
+};
+
+// Linked in, and so known to the host.
+use mock_sut as _;
+use proctor_plugin_api::vocabulary::{QuerySample, ResponseId, SampleIndex};
+use proctor_plugin_bed::{ModelDemand, Samples, demand, f32_spec, open};
+use proctor_plugin_host::Model;
+
+fn batch() -> [QuerySample; 1] {
+    [QuerySample { id: ResponseId(1), index: SampleIndex(0) }]
+}
+
+/// Makes instances, has each execute a batch, and destroys them, all on this thread.
+fn come_and_go(model: &Model) {
+    for _ in 0..20 {
+        let mut instance = model.create_instance(1).unwrap();
+        instance.execute(&batch()).unwrap();
+        instance.destroy().unwrap();
+    }
+}
+
+#[test]
+fn instances_come_and_go_beside_others_that_execute() {
+    let backend = open("mock", &[("service", "fixed"), ("service_us", "100")]).unwrap();
+    let one = demand(Path::new("any.onnx"), &[f32_spec("x", &[2])], &[f32_spec("y", &[3])]);
+    let model = backend.load_model(&ModelDemand { instance_count: 2, ..one }).unwrap();
+    let mut lasting = model.create_instance(0).unwrap();
+    let samples = Samples::of_f32(&[vec![1.0, 2.0]]);
+    model.prepare(&[SampleIndex(0)], Arc::new(samples)).unwrap();
+    model.start().unwrap();
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let executing = scope.spawn(|| {
+            let mut count = 0;
+            while count == 0 || !is_over.load(Relaxed) {
+                lasting.execute(&batch()).unwrap();
+                count += 1;
+            }
+            count
+        });
+        let scaler = thread::Builder::new().name("scaler".to_owned());
+        scaler.spawn_scoped(scope, || come_and_go(&model)).unwrap().join().unwrap();
+        is_over.store(true, Relaxed);
+        assert!(executing.join().unwrap() > 0);
+    });
+    model.stop().unwrap();
+    model.release().unwrap();
+    // What is left goes as ever.
+    drop(lasting);
+    let faults: BTreeMap<_, _> =
+        backend.host_side().take_faults().iter().map(|fault| (fault.to_string(), fault.count)).collect();
+    assert!(faults.is_empty(), "{faults:?}");
+}
