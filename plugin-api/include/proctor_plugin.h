@@ -117,6 +117,7 @@ typedef struct ProctorInstance ProctorInstance;
 /* Ids of drafts, for ProctorPlugin.extension or ProctorHost.extension. */
 #define PROCTOR_EXTENSION_VIRTUAL_TIME "proctor.virtual_time/0"
 #define PROCTOR_EXTENSION_DEVICES "proctor.devices/0"
+#define PROCTOR_EXTENSION_ENERGY "proctor.energy/0"
 #define PROCTOR_EXTENSION_INSTANCE_THREAD "proctor.instance_thread/0"
 #define PROCTOR_EXTENSION_SUBMIT "proctor.submit/0"
 #define PROCTOR_EXTENSION_MEMORY "proctor.memory/0"
@@ -206,6 +207,9 @@ typedef struct ProctorInstance ProctorInstance;
 
 /* The plugin can run in virtual time: the extension PROCTOR_EXTENSION_VIRTUAL_TIME. */
 #define PROCTOR_CAPABILITY_VIRTUAL_TIME 4
+
+/* The system is reached by a network: it is one of MLPerf's network division. */
+#define PROCTOR_CAPABILITY_NETWORK 32
 
 /*
  * Several threads may be in ProctorIssue.issue at the same time, each with a query of its own. Without it they take
@@ -1123,6 +1127,17 @@ typedef struct ProctorDevices {
   ProctorStatus (*list)(ProctorBackend *backend, const struct ProctorDeviceSink *sink, struct ProctorError *error);
 } ProctorDevices;
 
+/* The plugin has a counter of the energy that its devices use. */
+typedef struct ProctorEnergy {
+  /* Size of this structure in bytes, as the plugin was compiled. */
+  size_t size;
+  /*
+   * Reads the counter, in joules since any instant; it is finite and never decreases. Comes right after start and
+   * right before stop; the host takes the difference. UNSUPPORTED if this model has none. [main thread]
+   */
+  ProctorStatus (*read)(ProctorModel *model, double *joules, struct ProctorError *error);
+} ProctorEnergy;
+
 /*
  * The plugin wants to know the threads that run batches of its instances: to make a context of the device current
  * there, or to set a NUMA policy or a priority. What it changes of the thread stays as it is.
@@ -1274,6 +1289,7 @@ PROCTOR_ASSERT(ProctorDevices, sizeof(ProctorDevices) == 24);
 PROCTOR_ASSERT(ProctorSubmit, sizeof(ProctorSubmit) == 24);
 PROCTOR_ASSERT(ProctorDone, sizeof(ProctorDone) == 48);
 PROCTOR_ASSERT(ProctorSubmitHost, sizeof(ProctorSubmitHost) == 16);
+PROCTOR_ASSERT(ProctorEnergy, sizeof(ProctorEnergy) == 16);
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -28,6 +28,8 @@ pub struct Manifest {
     pub virtual_time: bool,
     /// Whether instances may come and go between start and stop.
     pub live_instances: bool,
+    /// Reaches its system by a network, which makes it one of MLPerf's network division.
+    pub network: bool,
     /// Models that it can run; at least one row.
     pub models: Vec<ModelSupport>,
     /// The options that it takes.
@@ -70,6 +72,7 @@ impl Manifest {
             concurrent_issue: false,
             virtual_time: false,
             live_instances: false,
+            network: false,
             models: Vec::new(),
             options: Vec::new(),
         }
@@ -109,6 +112,13 @@ impl Manifest {
     pub fn with_concurrent_issue(mut self) -> Self {
         self.concurrent_issue = true;
         self.with_issue()
+    }
+
+    /// Says that the system is reached by a network.
+    #[must_use]
+    pub fn with_network(mut self) -> Self {
+        self.network = true;
+        self
     }
 
     /// Says that [`Instance::execute_virtual`](crate::Instance::execute_virtual) is there.

@@ -85,6 +85,7 @@ says_size! {
     ProctorSubmit ends with submit: Function,
     ProctorDone ends with vendor_code: i64,
     ProctorSubmitHost ends with done: Function,
+    ProctorEnergy ends with read: Function,
 }
 
 versioned! {

@@ -56,6 +56,7 @@ calls! {
     Issue "issue" "take a query (issue)",
     Explain "explain" "explain the model",
     Flush "flush" "flush",
+    ReadEnergy "the reading of energy" "read its energy",
     Stop "stop" "stop",
     DestroyInstance "destroy_instance" "destroy an instance",
     UnloadModel "unload_model" "unload the model",

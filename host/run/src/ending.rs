@@ -118,7 +118,9 @@ impl UnfinishedResult {
         self.plugin.stages = stages;
         let observer = Arc::clone(&self.observer);
         if let Some(test) = self.performance_runs.tests.last_mut().or(self.accuracy_run.as_mut()) {
-            test.settle(faults, observer.as_ref());
+            let energy_joules = self.host_side.take_energy_joules();
+            let energy_joules = energy_joules.filter(|_| !self.settings.run.virtual_time);
+            test.settle(faults, energy_joules, observer.as_ref());
         }
         let result = self.result();
         self.note(write_json(&self.folder.path(RESULT), &result));

@@ -76,6 +76,7 @@ fn description(manifest: &Manifest, identity: &PluginIdentity) -> String {
         pair("ABI version", format!("{}.{}", identity.abi_major, identity.abi_minor)),
         pair("whole queries", yes_no(manifest.issue)),
         pair("concurrent issue", yes_no(manifest.concurrent_issue)),
+        pair("network", yes_no(manifest.network)),
         pair("virtual time", yes_no(manifest.virtual_time)),
     ];
     let models: Vec<_> =

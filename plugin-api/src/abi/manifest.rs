@@ -8,6 +8,8 @@ pub const PROCTOR_CAPABILITY_EXECUTE: u64 = 1;
 pub const PROCTOR_CAPABILITY_ISSUE: u64 = 2;
 /// The plugin can run in virtual time: the extension PROCTOR_EXTENSION_VIRTUAL_TIME.
 pub const PROCTOR_CAPABILITY_VIRTUAL_TIME: u64 = 4;
+/// The system is reached by a network: it is one of MLPerf's network division.
+pub const PROCTOR_CAPABILITY_NETWORK: u64 = 32;
 /// Several threads may be in ProctorIssue.issue at the same time, each with a query of its own. Without it they take
 /// turns. Only beside PROCTOR_CAPABILITY_ISSUE.
 pub const PROCTOR_CAPABILITY_CONCURRENT_ISSUE: u64 = 8;

@@ -5,6 +5,7 @@
 mod basic;
 mod batch;
 mod devices;
+mod energy;
 mod extensions;
 mod host;
 mod instance;
@@ -16,6 +17,7 @@ mod plugin;
 pub use basic::*;
 pub use batch::*;
 pub use devices::*;
+pub use energy::*;
 pub use extensions::*;
 pub use host::*;
 pub use instance::*;

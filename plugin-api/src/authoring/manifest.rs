@@ -35,6 +35,9 @@ fn raw_manifest(manifest: Manifest) -> abi::ProctorManifest {
     if manifest.virtual_time {
         capabilities |= abi::PROCTOR_CAPABILITY_VIRTUAL_TIME;
     }
+    if manifest.network {
+        capabilities |= abi::PROCTOR_CAPABILITY_NETWORK;
+    }
     abi::ProctorManifest {
         size: size_of::<abi::ProctorManifest>(),
         name: text(&manifest.name),

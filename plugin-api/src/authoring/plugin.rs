@@ -54,6 +54,15 @@ pub trait Model: Send + Sync + 'static {
     /// If something that it needs is not to be had, such as memory.
     fn create_instance(&self, placement: &Placement) -> Result<Self::Instance, PluginError>;
 
+    /// Energy that the devices have used so far, in joules since any instant, never decreasing; `None` if there is no
+    /// such counter: the draft `proctor.energy/0`. Read right after the start and right before the stop. [main thread]
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    fn energy_joules(&self) -> Result<Option<f64>, PluginError> {
+        Ok(None)
+    }
+
     /// Memory of the plugin's own for samples; `None` leaves it to the host. Asked before samples are loaded.
     /// [main thread]
     fn memory(&self) -> Option<&dyn PluginMemory> {

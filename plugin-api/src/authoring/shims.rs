@@ -57,6 +57,8 @@ impl<P: Plugin> Shims<P> {
     };
     const EXPLAIN: &'static abi::ProctorExplain =
         &abi::ProctorExplain { size: size_of::<abi::ProctorExplain>(), explain: Some(explain::<P>) };
+    const ENERGY: &'static abi::ProctorEnergy =
+        &abi::ProctorEnergy { size: size_of::<abi::ProctorEnergy>(), read: Some(read_energy::<P>) };
     const DEVICES: &'static abi::ProctorDevices = &abi::ProctorDevices {
         size: size_of::<abi::ProctorDevices>(),
         flags: if P::CREATES_IN_PARALLEL { abi::PROCTOR_DEVICES_PARALLEL } else { 0 },
@@ -293,6 +295,21 @@ unsafe extern "C" fn explain<P: Plugin>(
     })
 }
 
+unsafe extern "C" fn read_energy<P: Plugin>(
+    model: *mut abi::ProctorModel,
+    joules: *mut f64,
+    error: *mut abi::ProctorError,
+) -> abi::ProctorStatus {
+    guard(error, || {
+        // SAFETY: the host passes a model that is loaded, and null or a place for the number.
+        let (model, place) = unsafe { (get::<ModelOf<P>>(model.cast())?, joules.as_mut()) };
+        let place = place.ok_or_else(|| PluginError::invalid_argument("joules is null"))?;
+        let read = model.energy_joules()?;
+        *place = read.ok_or_else(|| PluginError::unsupported("there is no counter of energy"))?;
+        Ok(())
+    })
+}
+
 unsafe extern "C" fn list_devices<P: Plugin>(
     backend: *mut abi::ProctorBackend,
     sink: *const abi::ProctorDeviceSink,
@@ -403,6 +420,7 @@ unsafe extern "C" fn extension<P: Plugin>(id: abi::ProctorString) -> *const c_vo
             abi::PROCTOR_EXTENSION_VIRTUAL_TIME if has(abi::PROCTOR_CAPABILITY_VIRTUAL_TIME) => {
                 Some(ptr::from_ref(Shims::<P>::VIRTUAL_TIME).cast())
             }
+            abi::PROCTOR_EXTENSION_ENERGY => Some(ptr::from_ref(Shims::<P>::ENERGY).cast()),
             abi::PROCTOR_EXTENSION_DEVICES => Some(ptr::from_ref(Shims::<P>::DEVICES).cast()),
             abi::PROCTOR_EXTENSION_MEMORY => Some(ptr::from_ref(Shims::<P>::MEMORY).cast()),
             abi::PROCTOR_EXTENSION_EXPLAIN => Some(ptr::from_ref(Shims::<P>::EXPLAIN).cast()),

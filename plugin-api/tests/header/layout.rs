@@ -70,6 +70,7 @@ layouts! {
     ProctorSubmit { size, in_flight_max, submit };
     ProctorDone { size, batch_id, status, reserved, message, vendor_code };
     ProctorSubmitHost { size, done };
+    ProctorEnergy { size, read };
 }
 
 /// Fails if a structure of the header is not in the list above.

@@ -44,6 +44,12 @@ impl Model for MockModel {
         samples.iter().try_for_each(|sample| self.shared.answers.check(sample.index))
     }
 
+    /// Energy at a power that does not change. A real plugin would read a counter of its driver.
+    fn energy_joules(&self) -> Result<Option<f64>, PluginError> {
+        let Shared { power_w, host, .. } = &*self.shared;
+        Ok((*power_w > 0.0).then(|| power_w * host.now_ns() as f64 / 1e9))
+    }
+
     /// Where samples go, if not into memory of the host. A real plugin would have them where its device reads.
     fn memory(&self) -> Option<&dyn PluginMemory> {
         self.shared.memory.as_ref().map(|memory| memory as &dyn PluginMemory)

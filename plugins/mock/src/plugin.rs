@@ -29,6 +29,8 @@ pub struct Mock {
     knows_threads: bool,
     /// Kind of memory for samples.
     memory: String,
+    /// Power in watts; 0 if energy is not counted.
+    power_w: f64,
     /// Number of devices that it pretends to have.
     devices: u32,
     in_flight: u32,
@@ -68,6 +70,7 @@ impl Plugin for Mock {
             seed,
             memory,
             OptionSpec::integer("devices", 0, 0..=64, "Devices to list, which are not there."),
+            OptionSpec::float("power_w", 0.0, 0.0..=1e6, "Power to count as energy; 0 counts none."),
             OptionSpec::boolean("stages", false, stages),
             OptionSpec::boolean("hooks", false, hooks),
             OptionSpec::integer("in_flight", 0, 0..=64, in_flight),
@@ -90,12 +93,24 @@ impl Plugin for Mock {
         }
         let (tells_stages, knows_threads) = (options.boolean("stages"), options.boolean("hooks"));
         let memory = required("memory", options.text("memory"))?.to_owned();
+        let power_w = required("power_w", options.float("power_w"))?;
         let devices = required("devices", options.integer("devices"))?;
         let devices = u32::try_from(devices).map_err(|_| PluginError::invalid_argument("devices"))?;
         let in_flight = required("in_flight", options.integer("in_flight"))?;
         let in_flight = u32::try_from(in_flight)
             .map_err(|_| PluginError::invalid_argument(format!("in_flight is {in_flight}")))?;
-        Ok(Self { host, service, answers, issue, tells_stages, knows_threads, memory, devices, in_flight })
+        Ok(Self {
+            host,
+            service,
+            answers,
+            issue,
+            tells_stages,
+            knows_threads,
+            memory,
+            power_w,
+            devices,
+            in_flight,
+        })
     }
 
     const CREATES_IN_PARALLEL: bool = true;
@@ -120,6 +135,7 @@ impl Plugin for Mock {
         (shared.tells_stages, shared.knows_threads) = (self.tells_stages, self.knows_threads);
         shared.memory = MockMemory::of(&self.memory);
         shared.in_flight = self.in_flight;
+        shared.power_w = self.power_w;
         Ok(MockModel::new(shared, self.issue))
     }
 }

@@ -29,6 +29,8 @@ pub(crate) struct Shared {
     creators: Mutex<HashSet<ThreadId>>,
     threads_begun: AtomicU32,
     threads_ended: AtomicU32,
+    /// Power that is counted as energy, in watts; 0 for none.
+    pub(crate) power_w: f64,
     /// Memory for samples, unless that is left to the host.
     pub(crate) memory: Option<MockMemory>,
     /// Instances and threads that are serving right now. Only counted, so no order with other memory is needed.
@@ -42,6 +44,7 @@ impl Shared {
             service,
             answers,
             memory: None,
+            power_w: 0.0,
             tells_stages: false,
             in_flight: 0,
             knows_threads: false,

@@ -129,3 +129,34 @@ fn devices_that_cannot_be_are_named() {
         run.finished.assert_error(3, &["zeros: ", reason]);
     }
 }
+
+#[test]
+fn energy_between_start_and_stop_is_in_the_result() {
+    let bench = Bench::new();
+    let flags = "--plugin mock --set mock.power_w=100 --set floor=false --duration 50ms";
+    let run = bench.run(flags);
+    let result = run.result();
+    let (test, energy) = (&result["performance_run"], &result["performance_run"]["energy"]);
+    let joules = energy["joules"].as_f64().unwrap();
+    // The clock of the plugin is that of the run, which lies between start and stop.
+    assert!(joules >= 100.0 * test["duration_ns"].as_f64().unwrap() / 1e9, "{test}");
+    let samples = test["issued_sample_count"].as_f64().unwrap();
+    assert_eq!(energy["joules_per_sample"].as_f64().unwrap(), joules / samples);
+    assert!(result["accuracy_run"].get("energy").is_none());
+    for (case, stop) in
+        [("ENERGY_FALLS", "90 J at the start and 80 J at the stop"), ("ENERGY_IS_NAN", "NaN J")]
+    {
+        let Some(run) = run_wrong(&bench, case, "") else { return };
+        run.assert_invalid(&["plugin zeros: the energy counter said ", stop]);
+        assert!(run.result()["performance_run"].get("energy").is_none(), "{}", run.finished);
+    }
+}
+
+#[test]
+fn a_system_that_is_reached_by_a_network_says_so() {
+    let bench = Bench::new();
+    let Some(run) = run_wrong(&bench, "IS_NETWORK", "") else { return };
+    assert_eq!(run.assert_valid().result()["plugin"]["network"], true);
+    assert!(run.finished.stdout.contains("reached by a network"), "{}", run.finished);
+    assert!(run.text("mlperf_log_summary.txt").contains("SUT name : zeros 1.0.0 (Network SUT)"));
+}

@@ -62,6 +62,7 @@ pub(crate) unsafe fn read_manifest(
         return Err(reader.bad_manifest("the capability CONCURRENT_ISSUE is there without ISSUE"));
     }
     manifest.live_instances = raw.capabilities & abi::PROCTOR_CAPABILITY_LIVE_INSTANCES != 0;
+    manifest.network = raw.capabilities & abi::PROCTOR_CAPABILITY_NETWORK != 0;
     manifest.virtual_time = raw.capabilities & abi::PROCTOR_CAPABILITY_VIRTUAL_TIME != 0;
     for (index, row) in rows.iter().enumerate() {
         // SAFETY: the row is a copy of one of the manifest's, whose texts the caller promises with it.

@@ -24,13 +24,14 @@ use crate::{
     objects::{
         backend::{Backend, BackendInner},
         demand::{ModelDemand, match_demand, not_declared},
+        energy::read_energy,
         explanation::{Explanation, collect},
         handle::Handle,
         query::raw_query,
         request::{load_handle, shapes_of},
         samples::{Prepared, RangeInUse, SampleBuffers, Shapes},
     },
-    services::{context::WARM_UP_ID, response_size::ResponseSize},
+    services::{context::WARM_UP_ID, faults::PluginFault, response_size::ResponseSize},
 };
 
 /// Where a model is in its life.
@@ -214,6 +215,7 @@ impl Model {
         let model = &*self.inner;
         model.expect(Call::Start, &[State::Prepared])?;
         model.optional(model.activity, Call::Start, model.table().raw.start)?;
+        model.backend.host.energy.begin(model.energy_joules());
         model.state_at_start.note();
         model.set(State::Running);
         Ok(())
@@ -321,7 +323,20 @@ impl ModelInner {
         })
     }
 
+    /// The plugin's counter of energy, if it has one that can be read.
+    fn energy_joules(&self) -> Option<f64> {
+        let read = read_energy(&self.backend, self.handle.get(), self.activity);
+        read.unwrap_or_else(|error| {
+            self.backend.host.faults.record_failure(Err(error));
+            None
+        })
+    }
+
     fn stop(&self) -> Result<(), PluginHostError> {
+        if let Err((begin, end)) = self.backend.host.energy.end(self.energy_joules()) {
+            let plugin = self.backend.plugin().to_owned();
+            self.backend.host.faults.record(|| PluginFault::Energy { plugin, begin, end });
+        }
         self.set(State::Prepared);
         self.optional(self.activity, Call::Stop, self.table().raw.stop)
     }

@@ -23,6 +23,7 @@ use crate::{
     error::known_status,
     services::{
         done::{DoneProblem, Places},
+        energy::EnergyMeter,
         failures::Failures,
         faults::{Faults, PluginFault},
         metric::Metrics,
@@ -66,6 +67,7 @@ pub(crate) struct HostContext {
     /// Size of the outputs of one sample together.
     pub(crate) response_size: ExpectedSize,
     is_cancelled: AtomicBool,
+    pub(crate) energy: EnergyMeter,
     /// Kind of the memory that samples were last loaded into.
     pub(crate) memory_kind: AtomicU32,
     /// Whether the plugin computes a query that it has not been issued.
@@ -87,6 +89,7 @@ impl HostContext {
             sink: ArcSwapOption::empty(),
             response_size: ExpectedSize::default(),
             is_cancelled: AtomicBool::new(false),
+            energy: EnergyMeter::default(),
             memory_kind: AtomicU32::new(MemoryKind::Host.code()),
             is_warming_up: AtomicBool::new(false),
             metrics: Metrics::default(),

@@ -94,6 +94,18 @@ pub enum PluginFault {
         /// The stage, and why it cannot be.
         problem: StagesError,
     },
+    /// A counter of energy cannot be.
+    #[error(
+        "plugin {plugin}: the energy counter said {begin} J at the start and {end} J at the stop, which cannot be"
+    )]
+    Energy {
+        /// Name of the plugin.
+        plugin: String,
+        /// Joules at the start.
+        begin: f64,
+        /// Joules at the stop.
+        end: f64,
+    },
     /// A metric cannot be taken.
     #[error("plugin {plugin}: metric {name:?} = {value} is not taken: {why}")]
     Metric {

@@ -36,6 +36,12 @@ impl HostSide {
         self.0.stages.report()
     }
 
+    /// Hands out the energy in joules between the last start and its stop, once; `None` if it was not counted.
+    #[must_use]
+    pub fn take_energy_joules(self) -> Option<f64> {
+        self.0.energy.take()
+    }
+
     /// Kind of the memory that samples were last loaded into.
     #[must_use]
     pub fn memory_kind(self) -> MemoryKind {

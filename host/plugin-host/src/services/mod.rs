@@ -2,6 +2,7 @@
 
 pub(crate) mod context;
 pub(crate) mod done;
+pub(crate) mod energy;
 pub(crate) mod failures;
 pub(crate) mod faults;
 pub(crate) mod host_side;

@@ -123,6 +123,7 @@ fn advice_about_plugin(fault: &PluginFault) -> Option<&'static str> {
         PluginFault::Metric { .. } => {
             Some("a metric needs a name, a unit that stays the same, and a finite value")
         }
+        PluginFault::Energy { .. } => Some("a counter of energy is finite and never decreases"),
         PluginFault::HostPanicked => Some(PANICKED),
         PluginFault::Call(error) => advice_about(error),
         _ => None,

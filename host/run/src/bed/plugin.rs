@@ -104,10 +104,12 @@ impl Plugin {
         Ok(self.backend.load_model(&demand)?)
     }
 
-    /// Name and version: the name of the system under test in logs.
+    /// Name and version: the name of the system under test in logs. The rules want the words `Network SUT` in that of a
+    /// system that is reached by a network.
     pub(crate) fn title(&self) -> String {
         let manifest = self.library.manifest();
-        format!("{} {}", manifest.name, manifest.version)
+        let network = if manifest.network { " (Network SUT)" } else { "" };
+        format!("{} {}{network}", manifest.name, manifest.version)
     }
 }
 

@@ -48,6 +48,8 @@ pub(crate) struct Test {
     pub(crate) system: SystemReport,
     /// Whether the plugin is left alone: it hangs, or has not completed what it was given.
     pub(crate) is_abandoned: bool,
+    /// Energy from the start to the stop of a performance test in real time, in joules, if the plugin counts it.
+    pub(crate) energy_joules: Option<f64>,
     /// Error of the logs that could not be written.
     pub(crate) write_error: Option<HostError>,
 }
@@ -64,7 +66,9 @@ impl Test {
     }
 
     /// Takes note of how the plugin came to the end of its part, and says so in the logs.
-    pub(crate) fn settle(&mut self, faults: Vec<Fault>, observer: &dyn Observer) {
+    pub(crate) fn settle(&mut self, faults: Vec<Fault>, energy_joules: Option<f64>, observer: &dyn Observer) {
+        // Of a search or of several phases it would be that of the last one alone.
+        self.energy_joules = energy_joules.filter(|_| self.outcome.phases.len() == 1);
         self.outcome.findings.retain(|finding| !is_not_ended(finding));
         self.outcome.findings.extend(faults.into_iter().map(Fault::into_finding));
         if let Some(logs) = &self.logs {

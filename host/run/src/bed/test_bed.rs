@@ -225,7 +225,10 @@ impl<'a> TestBed<'a> {
 
     /// Has the plugin end its part of a test: flush, stop, release. What goes wrong is in the outcome and in the logs.
     pub(crate) fn settle(&self, test: &mut Test) {
-        test.settle(self.end_phase(), self.interrupt.observer().as_ref());
+        let faults = self.end_phase();
+        let energy_joules = self.plugin.backend.host_side().take_energy_joules();
+        let energy_joules = energy_joules.filter(|_| !self.settings.run.virtual_time);
+        test.settle(faults, energy_joules, self.interrupt.observer().as_ref());
     }
 
     /// Has the plugin end its part of the last phase, and returns what went wrong in it and since the last test.
@@ -293,7 +296,7 @@ impl<'a> TestBed<'a> {
         }
         outcome.findings.extend(faults.into_iter().map(Fault::into_finding));
         let write_error = logs.as_ref().and_then(|logs| logs.write(&outcome).err());
-        Ok(Test { outcome, logs, system, is_abandoned, write_error })
+        Ok(Test { outcome, logs, system, is_abandoned, energy_joules: None, write_error })
     }
 
     /// Shows what the plugin said about samples that failed: not while they did, which was in the timed part.

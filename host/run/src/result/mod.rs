@@ -134,6 +134,9 @@ pub(crate) struct PluginPart {
     pub(crate) precision: String,
     /// Memory that the samples were loaded into: `host`, or of the plugin `pinned` or `device`.
     pub(crate) sample_memory: &'static str,
+    /// Whether the system is reached by a network; left out if not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) network: bool,
     /// Devices that the plugin lists and the run used.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) devices: Vec<DevicePart>,
@@ -373,6 +376,7 @@ impl PluginPart {
             layout_checked: identity.layout_checked,
             precision: bed.model().precision().to_owned(),
             sample_memory: bed.plugin.backend.host_side().memory_kind().name(),
+            network: manifest.network,
             devices: plugin.devices.parts(),
             instance_devices: plugin.devices.of_instances(bed.settings().run.instances),
             dispatch: match plugin.dispatch {

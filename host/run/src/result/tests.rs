@@ -84,7 +84,7 @@ fn test(settings: &Settings, mode: TestMode, interrupted: bool) -> Test {
     }
     let outcome = loadgen.run(&system as &dyn SystemUnderTest, &Samples).unwrap();
     let system = SystemReport { statistics: Some(system.statistics()), ..SystemReport::default() };
-    Test { outcome, logs: None, system, is_abandoned: false, write_error: None }
+    Test { outcome, logs: None, system, is_abandoned: false, energy_joules: None, write_error: None }
 }
 
 fn plugin() -> PluginPart {
@@ -99,6 +99,7 @@ fn plugin() -> PluginPart {
         layout_checked: true,
         precision: "f32".into(),
         sample_memory: "host",
+        network: false,
         devices: Vec::new(),
         instance_devices: Vec::new(),
         dispatch: "batches",

@@ -60,7 +60,8 @@ fn samples(result: &RunResult) -> String {
 
 fn plugin(result: &RunResult) -> String {
     let plugin = &result.plugin;
-    format!("{} {} ({})", plugin.name, plugin.version, plugin.source)
+    let network = if plugin.network { ", reached by a network" } else { "" };
+    format!("{} {} ({}){network}", plugin.name, plugin.version, plugin.source)
 }
 
 /// The way in which the plugin was given its work.

@@ -1,0 +1,67 @@
+//! Energy between the start and the stop of a model.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A counter of energy that is read twice.
+#[derive(Debug, Default)]
+pub(crate) struct EnergyMeter(Mutex<Readings>);
+
+#[derive(Debug, Default)]
+struct Readings {
+    begin_joules: Option<f64>,
+    used_joules: Option<f64>,
+}
+
+impl EnergyMeter {
+    /// Takes the counter at the start.
+    pub(crate) fn begin(&self, joules: Option<f64>) {
+        *self.readings() = Readings { begin_joules: joules, used_joules: None };
+    }
+
+    /// Takes the counter at the stop.
+    ///
+    /// # Errors
+    /// Both values, if they cannot be: one that is not finite, or a counter that has decreased.
+    pub(crate) fn end(&self, joules: Option<f64>) -> Result<(), (f64, f64)> {
+        let mut readings = self.readings();
+        let (Some(begin), Some(end)) = (readings.begin_joules.take(), joules) else { return Ok(()) };
+        let used = end - begin;
+        if !begin.is_finite() || !end.is_finite() || !used.is_finite() || used < 0.0 {
+            return Err((begin, end));
+        }
+        readings.used_joules = Some(used);
+        Ok(())
+    }
+
+    /// Hands out the energy between the last start and its stop, once.
+    pub(crate) fn take(&self) -> Option<f64> {
+        self.readings().used_joules.take()
+    }
+
+    fn readings(&self) -> MutexGuard<'_, Readings> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_difference_is_taken_once_and_only_of_a_counter_that_can_be() {
+        let meter = EnergyMeter::default();
+        meter.begin(Some(10.0));
+        meter.end(Some(12.5)).unwrap();
+        assert_eq!((meter.take(), meter.take()), (Some(2.5), None));
+        for (begin, end) in [(5.0, 4.0), (0.0, f64::INFINITY), (-1e308, 1e308 * 1.7)] {
+            meter.begin(Some(begin));
+            assert_eq!(meter.end(Some(end)), Err((begin, end)));
+            assert_eq!(meter.take(), None);
+        }
+        meter.begin(Some(1.0));
+        assert!(meter.end(Some(f64::NAN)).is_err());
+        meter.begin(None);
+        meter.end(Some(1.0)).unwrap();
+        assert_eq!(meter.take(), None);
+    }
+}
