@@ -308,7 +308,11 @@ typedef struct ProctorInstance ProctorInstance;
 /* Unsigned 4-bit integers, two in a byte, the first in its lower half; the last dimension is even. */
 #define PROCTOR_ELEMENT_U4 17
 
-/* Of the last output a sample may have fewer elements than its shape says, such as the tokens of an answer. */
+/*
+ * Of the last output a sample may have fewer elements than its shape says, such as the tokens of an answer: the
+ * declared shape is the upper bound. Room is made for all of it, and more elements than it has are an error. A sample
+ * says how much it has by the size of its output or response in bytes, a whole number of elements.
+ */
 #define PROCTOR_REQUEST_LAST_OUTPUT_VARIES 1
 
 /* Something is broken. */

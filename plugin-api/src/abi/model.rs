@@ -63,7 +63,9 @@ pub struct ProctorFile {
     pub path: ProctorString,
 }
 
-/// Of the last output a sample may have fewer elements than its shape says, such as the tokens of an answer.
+/// Of the last output a sample may have fewer elements than its shape says, such as the tokens of an answer: the
+/// declared shape is the upper bound. Room is made for all of it, and more elements than it has are an error. A sample
+/// says how much it has by the size of its output or response in bytes, a whole number of elements.
 pub const PROCTOR_REQUEST_LAST_OUTPUT_VARIES: u32 = 1;
 
 /// Which model to load, and how it will be used. Valid for the duration of the call.
