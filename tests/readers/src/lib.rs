@@ -30,6 +30,7 @@ mod memory;
 mod mlperf_conf;
 mod onnx;
 mod plan_cache;
+mod plugin;
 mod safetensors;
 mod settings_file;
 
@@ -43,6 +44,7 @@ pub use idx::check_idx;
 pub use mlperf_conf::check_mlperf_conf;
 pub use onnx::{check_onnx_file, check_onnx_graph};
 pub use plan_cache::check_plan_cache;
+pub use plugin::check_plugin;
 pub use safetensors::check_safetensors;
 pub use settings_file::check_settings_file;
 
@@ -50,7 +52,7 @@ pub use settings_file::check_settings_file;
 pub type Check = fn(&[u8]);
 
 /// All checks, by the names of the fuzz targets.
-pub const CHECKS: [(&str, Check); 12] = [
+pub const CHECKS: [(&str, Check); 13] = [
     ("accuracy_log", check_accuracy_log),
     ("audit_config", check_audit_config),
     ("benchmark", check_benchmark),
@@ -61,6 +63,7 @@ pub const CHECKS: [(&str, Check); 12] = [
     ("onnx_file", check_onnx_file),
     ("onnx_graph", check_onnx_graph),
     ("plan_cache", check_plan_cache),
+    ("plugin", check_plugin),
     ("safetensors", check_safetensors),
     ("settings_file", check_settings_file),
 ];

@@ -167,6 +167,16 @@ fn capabilities_and_extensions_of_a_vendor_are_ignored() {
 }
 
 #[test]
+fn layouts_of_another_version_are_warned_of() {
+    let Some(wayward) = Wayward::in_bench(Bench::new(), &["LAYOUTS_OF=99"]) else { return };
+    let run = wayward.run("none", "");
+    assert_eq!(run.assert_valid().result()["plugin"]["layout_checked"], false);
+    let warning =
+        "libwayward_sut.so were not compared with the host's: they are described by abi_stable 0.99";
+    assert!(run.finished.stderr.contains(warning), "{}", run.finished);
+}
+
+#[test]
 fn a_library_that_changes_while_it_is_loaded_is_refused() {
     let bench = Bench::new();
     let touches = format!("TOUCHES=\"{}\"", bench.file("libwayward_sut.so").display());

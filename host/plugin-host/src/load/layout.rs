@@ -2,13 +2,14 @@
 
 use std::{ffi::c_void, path::Path};
 
-use abi_stable::library::{ROOT_MODULE_LOADER_NAME, lib_header_from_path};
+use abi_stable::library::{AbiHeader, LibraryError, ROOT_MODULE_LOADER_NAME, lib_header_from_path};
 use libloading::os::unix::Library;
 use proctor_plugin_api::{RootModuleRef, abi};
 
 use crate::{error::PluginHostError, foreign::Reader};
 
-/// Compares the layout of all types, if the library has a root module. Returns whether it has.
+/// Compares the layout of all types, if the library has a root module made by the host's own version of `abi_stable`.
+/// Returns whether it has. One made by another version is warned of.
 pub(crate) fn check_layout(
     library: &Library,
     path: &Path,
@@ -24,9 +25,30 @@ pub(crate) fn check_layout(
         reader.version(format!("says that it follows ABI {major}.{minor}, but its types differ: {detail}"))
     };
     // Not `load_from_file`: it remembers the first library of a type and returns it for every later path.
-    let header = lib_header_from_path(path).map_err(|error| layout(&error))?;
+    let header = match lib_header_from_path(path) {
+        // Another version of the crate that describes layouts has another form of them. That says nothing of the ABI.
+        Err(LibraryError::InvalidAbiHeader(other)) => {
+            let (found, own) = (words_of(&other), words_of(&AbiHeader::VALUE));
+            tracing::warn!(
+                "the types of {} were not compared with the host's: they are described by {found}, the host's by \
+                 {own}; what it hands over is checked all the same",
+                reader.source_name
+            );
+            return Ok(false);
+        }
+        header => header.map_err(|error| layout(&error))?,
+    };
     header.ensure_layout::<RootModuleRef>().map_err(|error| layout(&error))?;
     Ok(true)
+}
+
+/// The version of the crate that made this description.
+fn words_of(header: &AbiHeader) -> String {
+    if header.magic_string == AbiHeader::VALUE.magic_string {
+        format!("abi_stable {}.{}", header.abi_major, header.abi_minor)
+    } else {
+        "something other than abi_stable".to_owned()
+    }
 }
 
 /// The useful end of a layout error, which can be a thousand lines long: the path of the innermost field, and what it
