@@ -1,4 +1,5 @@
-//! Properties of every reader of files, whatever is in the file: for property tests and fuzz targets.
+//! Properties of every reader of files, and of what the host reads from a plugin, whatever is there: for property tests
+//! and fuzz targets.
 //!
 //! Each function takes the bytes of a file, reads them, and panics if an invariant does not hold:
 //! - any bytes are read or refused, and a refusal names a line that the file has;
@@ -20,31 +21,29 @@
 mod accuracy_log;
 mod audit_config;
 mod benchmark;
+mod boundary;
 mod conf_oracle;
 mod detail_log;
 mod detail_reader;
-mod elf;
 mod file;
 mod idx;
 mod memory;
 mod mlperf_conf;
 mod onnx;
 mod plan_cache;
-mod plugin;
 mod safetensors;
 mod settings_file;
 
 pub use accuracy_log::check_accuracy_log;
 pub use audit_config::check_audit_config;
 pub use benchmark::check_benchmark;
+pub use boundary::{elf::check_elf, plugin::check_plugin};
 pub use detail_log::check_detail_log;
 pub use detail_reader::{DetailLogError, read_detail_log};
-pub use elf::check_elf;
 pub use idx::check_idx;
 pub use mlperf_conf::check_mlperf_conf;
 pub use onnx::{check_onnx_file, check_onnx_graph};
 pub use plan_cache::check_plan_cache;
-pub use plugin::check_plugin;
 pub use safetensors::check_safetensors;
 pub use settings_file::check_settings_file;
 

@@ -15,8 +15,8 @@ use proctor_plugin_host::{
     Backend, HostServices, Instance, Issuer, LoadedPlugin, Model, ModelDemand, PluginLocation, SampleBuffers,
 };
 use proctor_vocabulary::{
-    CompletionSink, ElementType, Intent, QuerySample, QuerySampleResponse, ResponseId, SampleIndex, Scenario,
-    TensorSpec,
+    CompletionSink, ElementType, Intent, QueryPart, QuerySample, QuerySampleResponse, ResponseId,
+    SampleIndex, Scenario, TensorSpec,
 };
 
 /// Samples that are prepared.
@@ -27,7 +27,7 @@ const ANSWER_BYTES: usize = 40;
 
 /// Checks the host on a plugin that the bytes make: its tables if the first byte is even, else its answers.
 ///
-/// What the host refuses it refuses in a sentence, what it takes makes sense, it completes each sample of a batch once
+/// The host refuses in a sentence, and what it takes makes sense; it completes each sample of a batch once
 /// and hands on no answer of another size, and it reads no memory but what the plugin has (which the address sanitizer
 /// sees).
 ///
@@ -106,7 +106,7 @@ impl Opened {
         let before = self.sink.count.load(Relaxed);
         self.instance.complete(&batch, &*self.sink);
         assert_eq!(self.sink.count.load(Relaxed) - before, SAMPLE_COUNT, "each sample is completed once");
-        if let Err(error) = self.issuers[0].issue(&batch) {
+        if let Err(error) = self.issuers[0].issue(QueryPart::whole(&batch)) {
             assert_sentence(&error.to_string());
         }
         let host = self.backend.host_side();
