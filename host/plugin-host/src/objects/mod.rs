@@ -3,7 +3,6 @@
 pub(crate) mod backend;
 pub(crate) mod demand;
 pub(crate) mod devices;
-pub(crate) mod energy;
 mod explanation;
 mod handle;
 pub(crate) mod instance;

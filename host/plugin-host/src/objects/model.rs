@@ -1,5 +1,7 @@
 //! A loaded model: its life cycle, its samples and the issue of whole queries.
 
+mod energy;
+
 use std::{
     collections::BTreeMap,
     mem,
@@ -16,6 +18,7 @@ use proctor_plugin_api::{
     vocabulary::{QueryPart, QuerySample, SampleIndex},
 };
 
+use self::energy::read_energy;
 use crate::{
     call::Call,
     error::PluginHostError,
@@ -24,7 +27,6 @@ use crate::{
     objects::{
         backend::{Backend, BackendInner},
         demand::{ModelDemand, match_demand, not_declared},
-        energy::read_energy,
         explanation::{Explanation, collect},
         handle::Handle,
         query::raw_query,
