@@ -3,8 +3,8 @@
 mod dispatch;
 mod worker;
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -78,19 +78,30 @@ impl ThreadedScheduler {
         });
         // If a thread does not start, dropping this ends those before it.
         let scheduler = Self { name: name.into(), shared };
+        let (entering, all_entered) = mpsc::channel();
         for (index, instance) in instances.into_iter().enumerate() {
-            scheduler.spawn(index, instance)?;
+            scheduler.spawn(index, instance, entering.clone())?;
         }
+        drop(entering);
+        // What an instance does first on its thread, such as taking a device, belongs to no sample. Nothing is ever
+        // sent: the wait is over when each thread has dropped its end.
+        let _ = all_entered.recv();
         Ok(scheduler)
     }
 
-    fn spawn(&self, index: usize, instance: Box<dyn Instance>) -> Result<(), SchedulerError> {
+    /// The thread drops `entering` when the instance has entered it.
+    fn spawn(
+        &self,
+        index: usize,
+        instance: Box<dyn Instance>,
+        entering: mpsc::Sender<()>,
+    ) -> Result<(), SchedulerError> {
         let shared = Arc::clone(&self.shared);
         let thread = thread::Builder::new().name(format!("instance-{index}"));
         self.shared.dispatcher.enter();
         // The handle is dropped: a thread that has run foreign code is never joined, because what that code left to
         // run at the end of the thread could hang, too. The dispatcher counts who has returned instead.
-        match thread.spawn(move || worker::run(&shared, index, instance)) {
+        match thread.spawn(move || worker::run(&shared, index, instance, entering)) {
             Ok(_) => Ok(()),
             Err(source) => {
                 self.shared.dispatcher.leave();

@@ -1,7 +1,7 @@
 //! The thread of one instance.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
 
 use proctor_loadgen::{Clock, RealClock};
 use proctor_vocabulary::{CompletionSink, QuerySample};
@@ -60,8 +60,13 @@ impl Slot {
     }
 }
 
-/// Runs batches until the scheduler stops, then drops the instance.
-pub(super) fn run(shared: &Shared, index: usize, mut instance: Box<dyn Instance>) {
+/// Runs batches until the scheduler stops, then drops the instance. `entering` is dropped before the first batch.
+pub(super) fn run(
+    shared: &Shared,
+    index: usize,
+    mut instance: Box<dyn Instance>,
+    entering: mpsc::Sender<()>,
+) {
     let _leave = Leave { shared, index };
     let mut batch = Vec::with_capacity(shared.dispatcher.with_batcher(|batcher| batcher.batch_size()));
     let entered = guard(|| {
@@ -71,6 +76,7 @@ pub(super) fn run(shared: &Shared, index: usize, mut instance: Box<dyn Instance>
     if let Err(error) = entered {
         tracing::warn!(instance = index, %error, "an instance failed to enter its thread");
     }
+    drop(entering);
     let mut done = None;
     while let Some(formed) = shared.dispatcher.next_batch(done.take(), &mut batch) {
         done = Some(shared.run_batch(index, &mut *instance, &batch, formed));
