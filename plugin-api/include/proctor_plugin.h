@@ -645,9 +645,14 @@ typedef struct ProctorModelRequest {
   uint64_t first_token_bound_ns;
   /* Bound of the time for each further token in ns; 0 if there is none. */
   uint64_t token_bound_ns;
-  /* Mean rate of the queries that arrive whether or not others have completed, per second; 0 if none do. */
+  /*
+   * Mean rate of the queries that arrive whether or not others have completed, per second; 0 if none do. As the
+   * settings say when the model is loaded: a search for the highest load changes it.
+   */
   double target_qps;
-  /* Samples in each query; of Offline, in the one query; 0 if not known. */
+  /*
+   * Samples in each query; of Offline, in the one query of the performance run; 0 if not known. As the settings say.
+   */
   uint64_t samples_per_query;
   /* Samples in most batches; 0 if not known. */
   uint32_t expected_batch_size;
@@ -882,7 +887,8 @@ typedef struct ProctorHost {
  * for all its calls to execute. [issuing thread] is a thread that issues queries; it may be the main thread.
  * There may be several, which take turns unless the plugin has PROCTOR_CAPABILITY_CONCURRENT_ISSUE.
  * Two calls for one object never run at the same time, except execute of different instances, the issue extension
- * beside the completions that it causes, and with that capability calls of the issue extension.
+ * beside the completions that it causes, with that capability calls of the issue extension, and what an extension or
+ * another capability says: create_instance for different devices, and the hooks of an instance's thread.
  *
  * Ownership. What a function is given is the host's, and is read during the call alone, unless the structure says that
  * it stays longer. What a function returns or points to is the plugin's, and stays until the object that it belongs to
@@ -1238,7 +1244,11 @@ typedef struct ProctorAllocation {
 typedef struct ProctorMemory {
   /* Size of this structure in bytes, as the plugin was compiled. */
   size_t size;
-  /* Allocates a range, before prepare_samples. UNSUPPORTED leaves it to the host, for this model. [main thread] */
+  /*
+   * Allocates a range, before prepare_samples. UNSUPPORTED leaves it to the host, for this model. The host can read
+   * and write the range unless it is of PROCTOR_MEMORY_DEVICE, and nobody else writes to it until it is freed. Its
+   * address is not null, and meets no other range in use; what the host refuses stays the plugin's. [main thread]
+   */
   ProctorStatus (*allocate)(ProctorModel *model, struct ProctorAllocation *allocation, struct ProctorError *error);
   /* Frees a range, once, after release_samples and before unload_model. [main thread] */
   ProctorStatus (*free)(ProctorModel *model, void *memory, struct ProctorError *error);

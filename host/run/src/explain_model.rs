@@ -56,7 +56,7 @@ fn devices_in_words(plugin: &Plugin) -> String {
             device.numa_node.map_or_else(unknown, |node| node.to_string()),
         ]
     };
-    let rows: Vec<_> = plugin.devices.parts().into_iter().map(row).collect();
+    let rows: Vec<_> = plugin.devices.parts(usize::MAX).into_iter().map(row).collect();
     if rows.is_empty() {
         return String::new();
     }

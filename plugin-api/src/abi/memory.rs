@@ -44,7 +44,9 @@ pub struct ProctorAllocation {
 pub struct ProctorMemory {
     /// Size of this structure in bytes, as the plugin was compiled.
     pub size: usize,
-    /// Allocates a range, before prepare_samples. UNSUPPORTED leaves it to the host, for this model. [main thread]
+    /// Allocates a range, before prepare_samples. UNSUPPORTED leaves it to the host, for this model. The host can read
+    /// and write the range unless it is of PROCTOR_MEMORY_DEVICE, and nobody else writes to it until it is freed. Its
+    /// address is not null, and meets no other range in use; what the host refuses stays the plugin's. [main thread]
     pub allocate: Option<
         unsafe extern "C" fn(
             model: *mut ProctorModel,

@@ -111,9 +111,10 @@ pub struct ProctorModelRequest {
     pub first_token_bound_ns: u64,
     /// Bound of the time for each further token in ns; 0 if there is none.
     pub token_bound_ns: u64,
-    /// Mean rate of the queries that arrive whether or not others have completed, per second; 0 if none do.
+    /// Mean rate of the queries that arrive whether or not others have completed, per second; 0 if none do. As the
+    /// settings say when the model is loaded: a search for the highest load changes it.
     pub target_qps: f64,
-    /// Samples in each query; of Offline, in the one query; 0 if not known.
+    /// Samples in each query; of Offline, in the one query of the performance run; 0 if not known. As the settings say.
     pub samples_per_query: u64,
     /// Samples in most batches; 0 if not known.
     pub expected_batch_size: u32,

@@ -94,7 +94,8 @@ pub struct ProctorVersionRange {
 /// for all its calls to execute. [issuing thread] is a thread that issues queries; it may be the main thread.
 /// There may be several, which take turns unless the plugin has PROCTOR_CAPABILITY_CONCURRENT_ISSUE.
 /// Two calls for one object never run at the same time, except execute of different instances, the issue extension
-/// beside the completions that it causes, and with that capability calls of the issue extension.
+/// beside the completions that it causes, with that capability calls of the issue extension, and what an extension or
+/// another capability says: create_instance for different devices, and the hooks of an instance's thread.
 ///
 /// Ownership. What a function is given is the host's, and is read during the call alone, unless the structure says that
 /// it stays longer. What a function returns or points to is the plugin's, and stays until the object that it belongs to

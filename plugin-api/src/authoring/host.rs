@@ -188,8 +188,8 @@ impl Host {
         unsafe { metric(self.table.0.context, &raw const figure) }
     }
 
-    /// Says that a long call is making progress, and how far it has come of `total` (0 if that is not known), so that it
-    /// is not taken for one that hangs.
+    /// Says that a long call is making progress, and how far it has come of `total` (0 if that is not known), so that
+    /// it is not taken for one that hangs.
     pub fn progress(&self, done: u64, total: u64, task: &str) {
         let Some(progress) = self.table.0.progress else { return };
         let come =

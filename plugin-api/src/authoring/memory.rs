@@ -54,9 +54,14 @@ pub struct Allocation {
 }
 
 /// Memory that a plugin allocates for the samples of a model: the draft `proctor.memory/0`.
-pub trait PluginMemory: Send + Sync {
-    /// Allocates a range of at least `size_bytes` that begins at a multiple of `alignment`. It stays where it is, and
-    /// nothing but the host writes to it, until it is freed. [main thread]
+///
+/// # Safety
+/// A range from [`allocate`](Self::allocate) has as many bytes as it says. It stays where it is until
+/// [`free`](Self::free), and until then nothing but the host writes to it. Unless it is [`MemoryKind::Device`], it can
+/// be read and written. If it is, nothing in the plugin reads an input by what gives it as a slice, such as
+/// [`Batch::input`](crate::Batch::input).
+pub unsafe trait PluginMemory: Send + Sync {
+    /// Allocates a range of at least `size_bytes` that begins at a multiple of `alignment`. [main thread]
     ///
     /// # Errors
     /// Why there is no such memory.

@@ -75,7 +75,8 @@ pub struct PreparedSample {
     pub inputs: Vec<PreparedTensor>,
 }
 
-/// Where one input tensor lies: memory of the host, aligned to 64, that stays put until the samples are released.
+/// Where one input tensor lies, aligned to 64, until the samples are released: in memory of the host, or in what the
+/// plugin has allocated for it.
 #[derive(Debug, Clone, Copy)]
 pub struct PreparedTensor {
     data: *const u8,
@@ -125,7 +126,7 @@ impl PreparedTensor {
     /// The bytes.
     ///
     /// # Safety
-    /// The samples have not been released.
+    /// The samples have not been released, and do not lie in memory of a device.
     #[must_use]
     pub unsafe fn bytes<'a>(self) -> &'a [u8] {
         // SAFETY: the host keeps the bytes in place until the samples are released, which the caller excludes.

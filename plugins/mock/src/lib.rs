@@ -33,7 +33,7 @@
 //!   nothing else: not on threads, not on what was asked for before. The same holds for answers.
 //! - **All memory before the timed part.** `execute` does not allocate; `issue` does only while its queue still grows.
 //! - **A warm-up takes no draw**, so the number of warm-up batches does not change a run.
-//! - **No unsafe code.** The ABI's pointers end in `proctor-plugin-api`.
+//! - **No unsafe code but a promise.** The ABI's pointers end in `proctor-plugin-api`; `memory.rs` vouches for memory.
 //!
 //! # Example
 //! The plugin as a test of a plugin would use it, without a host:

@@ -56,7 +56,10 @@ impl MockMemory {
     }
 }
 
-impl PluginMemory for MockMemory {
+// SAFETY: a range is a block of the allocator, of the size and alignment asked for, which stays until `free` gives it
+// back; the mock only reads it. Its device is make-believe: such memory can be read like any other.
+#[expect(unsafe_code, reason = "the trait is a promise, see there")]
+unsafe impl PluginMemory for MockMemory {
     fn allocate(&self, size_bytes: usize, alignment: usize) -> Result<Allocation, PluginError> {
         let mut bytes = vec![0_u8; size_bytes + alignment];
         let begin = bytes.as_mut_ptr();

@@ -42,7 +42,7 @@ use crate::{
 /// The number of queries without any time between them from which on no time will pass.
 const TIMELESS_QUERY_COUNT: u64 = 1_000_000;
 
-/// Most samples of one call: a megabyte. Only the query of Offline has more, and comes in parts.
+/// Most samples of a part of Offline's query: a megabyte. Other queries come whole.
 const PART_SAMPLE_COUNT: usize = 1 << 16;
 
 /// Samples of Offline's query that are made before the start, as long as that takes little memory (64 MiB). Those

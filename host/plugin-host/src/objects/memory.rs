@@ -93,7 +93,10 @@ impl Model {
             unsafe { allocate(model.raw(), raw, error) }
         });
         match allocated {
-            Err(PluginHostError::CallFailed { status: PROCTOR_STATUS_UNSUPPORTED, .. }) => return Ok(None),
+            Err(PluginHostError::CallFailed { status: PROCTOR_STATUS_UNSUPPORTED, .. }) => {
+                model.backend.host.memory_kind.store(MemoryKind::Host.code(), Ordering::Relaxed);
+                return Ok(None);
+            }
             other => other?,
         }
         PluginRange::take(model, functions, &allocation, size_bytes).map(Some)
@@ -143,7 +146,7 @@ impl PluginRange {
                 "returned memory at {memory:p}, which it has returned before and not been given back"
             ));
         }
-        let staging = (kind == MemoryKind::Device).then(|| Staging::new(size_bytes));
+        let staging = (kind == MemoryKind::Device).then(|| Staging::new(size_bytes)).transpose()?;
         let mut range =
             Self { model: Arc::clone(model), memory: memory.cast(), size_bytes, kind, functions, staging };
         // Clears it, too. A plugin whose memory is smaller than it says crashes here, under its name.
@@ -212,8 +215,16 @@ impl Drop for PluginRange {
 }
 
 impl Staging {
-    fn new(size_bytes: usize) -> Self {
-        let bytes = vec![0; size_bytes + RANGE_ALIGNMENT];
-        Self { begin: bytes.as_ptr().align_offset(RANGE_ALIGNMENT), bytes }
+    fn new(size_bytes: usize) -> Result<Self, PluginHostError> {
+        let mut bytes = Vec::new();
+        let whole = size_bytes.checked_add(RANGE_ALIGNMENT);
+        let has_room = whole.is_some_and(|whole| bytes.try_reserve_exact(whole).is_ok());
+        let Some(whole) = whole.filter(|_| has_room) else {
+            let text =
+                format!("there is no memory for {size_bytes} bytes of samples on their way to a device");
+            return Err(PluginHostError::Demand(text));
+        };
+        bytes.resize(whole, 0);
+        Ok(Self { begin: bytes.as_ptr().align_offset(RANGE_ALIGNMENT), bytes })
     }
 }

@@ -152,14 +152,11 @@ impl Model {
     ) -> Result<(), PluginHostError> {
         let model = &*self.inner;
         model.expect(Call::PrepareSamples, &[State::Loaded])?;
-        let prepared = Prepared::new(
-            samples,
-            buffers,
-            &model.demand.inputs,
-            Arc::clone(&model.shapes),
-            &model.lock_ranges(),
-        )
-        .map_err(|what| model.backend.bad_demand(what))?;
+        // Copied: buffers that are dropped because they are wrong lock the list to leave it.
+        let ranges = model.lock_ranges().clone();
+        let prepared =
+            Prepared::new(samples, buffers, &model.demand.inputs, Arc::clone(&model.shapes), &ranges)
+                .map_err(|what| model.backend.bad_demand(what))?;
         if let Some(prepare) = model.table().raw.prepare_samples {
             let samples = prepared.set();
             checked(model.activity, Call::PrepareSamples, |error| {

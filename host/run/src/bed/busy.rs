@@ -17,7 +17,7 @@ const PAUSE: Duration = Duration::from_micros(100);
 /// Looks at a time that a spin makes.
 const SPINS: u32 = 64;
 
-/// Queries that the plugin refused with BUSY, and took later.
+/// Queries that the plugin refused with BUSY, also those that it never took; of a query in parts, each part counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct BusyCounts {
     /// Queries that were refused once or more.

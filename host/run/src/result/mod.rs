@@ -377,7 +377,7 @@ impl PluginPart {
             precision: bed.model().precision().to_owned(),
             sample_memory: bed.plugin.backend.host_side().memory_kind().name(),
             network: manifest.network,
-            devices: plugin.devices.parts(),
+            devices: plugin.devices.parts(bed.settings().run.instances),
             instance_devices: plugin.devices.of_instances(bed.settings().run.instances),
             dispatch: match plugin.dispatch {
                 Dispatch::Batches => "batches",

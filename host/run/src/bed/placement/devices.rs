@@ -61,13 +61,13 @@ impl Devices {
         self.list.in_parallel && self.chosen.len() > 1
     }
 
-    /// The devices that are used, for a result.
-    pub(crate) fn parts(&self) -> Vec<DevicePart> {
+    /// The devices that this number of instances uses, for a result.
+    pub(crate) fn parts(&self, instance_count: usize) -> Vec<DevicePart> {
         let part = |&index: &u32| {
             let Device { name, memory_bytes, numa_node } = self.list.devices[index as usize].clone();
             DevicePart { index, name, memory_bytes, numa_node }
         };
-        self.chosen.iter().map(part).collect()
+        self.chosen.iter().take(instance_count).map(part).collect()
     }
 }
 
@@ -111,6 +111,11 @@ mod tests {
         let devices = Devices { list: DeviceList::default(), chosen: choose("3, 1", 4).unwrap() };
         assert_eq!((0..5).map(|number| devices.of_instance(number)).collect::<Vec<_>>(), [3, 1, 3, 1, 3]);
         assert_eq!(Devices::default().of_instance(7), 0);
+        let device = Device { name: "d".to_owned(), memory_bytes: None, numa_node: None };
+        let list = DeviceList { devices: vec![device; 4], ..DeviceList::default() };
+        let devices = Devices { list, ..devices };
+        let used = |count| devices.parts(count).iter().map(|part| part.index).collect::<Vec<_>>();
+        assert_eq!((used(1), used(5)), (vec![3], vec![3, 1]));
     }
 
     #[test]
