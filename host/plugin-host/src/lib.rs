@@ -11,7 +11,7 @@
 //! 3. [`Backend::load_model`] with a [`ModelDemand`], which is held against the manifest first;
 //!    [`Model::create_instance`] for each instance.
 //! 4. [`Model::prepare`] with the samples of the phase, [`Instance::warm_up`], [`Model::start`].
-//! 5. Per batch [`Instance::execute`] and [`Instance::complete`]; or [`Model::issue`] with whole queries, which the
+//! 5. Per batch [`Instance::execute`] and [`Instance::complete`]; or [`Issuer::issue`] with whole queries, which the
 //!    plugin completes into the sink of [`Backend::set_sink`].
 //! 6. [`Model::flush`], [`Model::stop`], [`Model::release`], and again from 4. Dropping everything, in any order, does
 //!    what is left in due order.
