@@ -34,9 +34,9 @@
  *     static ProctorStatus execute(ProctorInstance *instance, ProctorBatch *batch, ProctorError *error) {
  *       (void)instance, (void)error;
  *       for (size_t i = 0; i < batch->sample_count; i++) {
- *         ProctorBatchSample *sample = (void *)((char *)batch->samples + i * batch->sample_size);
+ *         ProctorBatchSample *sample = (void *)((char *)batch->samples + i * batch->sample_stride);
  *         for (size_t j = 0; j < sample->output_count; j++) {
- *           ProctorOutput *output = (void *)((char *)sample->outputs + j * batch->output_size);
+ *           ProctorOutput *output = (void *)((char *)sample->outputs + j * batch->output_stride);
  *           memset(output->data, 0, output->capacity_bytes);
  *           output->size_bytes = output->capacity_bytes;
  *         }
@@ -479,7 +479,7 @@ typedef struct ProctorResponses {
   /* Number of elements of `responses`; at most PROCTOR_RESPONSE_COUNT_MAX. */
   size_t response_count;
   /* Distance of two elements of `responses` in bytes. */
-  size_t response_size;
+  size_t response_stride;
   /*
    * The stages of the work on all of these samples, in order, none beginning before the one before it ended, all
    * between the issue of each sample and this call; may be null if there are none. Read by ProctorHost.complete
@@ -489,7 +489,7 @@ typedef struct ProctorResponses {
   /* Number of elements of `stages`; at most PROCTOR_STAGE_COUNT_MAX. */
   size_t stage_count;
   /* Distance of two elements of `stages` in bytes. */
-  size_t stage_size;
+  size_t stage_stride;
 } ProctorResponses;
 
 /* A figure of a plugin. Owned by the plugin, valid for the duration of the call. */
@@ -545,7 +545,7 @@ typedef struct ProctorOpenRequest {
   /* Number of elements of `options`. */
   size_t option_count;
   /* Distance of two elements of `options` in bytes. */
-  size_t option_size;
+  size_t option_stride;
 } ProctorOpenRequest;
 
 /*
@@ -620,7 +620,7 @@ typedef struct ProctorModelRequest {
   /* Number of elements of `files`. */
   size_t file_count;
   /* Distance of two elements of `files` in bytes. */
-  size_t file_size;
+  size_t file_stride;
   /* The tensors of one sample that the host will hand in, in order. */
   const struct ProctorTensorSpec *inputs;
   /* Number of elements of `inputs`. */
@@ -630,7 +630,7 @@ typedef struct ProctorModelRequest {
   /* Number of elements of `outputs`. */
   size_t output_count;
   /* Distance of two elements of `inputs`, and of `outputs`, in bytes. */
-  size_t tensor_spec_size;
+  size_t tensor_spec_stride;
   /* One PROCTOR_SCENARIO bit. */
   uint32_t scenario;
   /* Largest batch that will be asked for. */
@@ -666,7 +666,7 @@ typedef struct ProctorModelRequest {
   /* Number of elements of `placements`. */
   size_t placement_count;
   /* Distance of two elements of `placements` in bytes. */
-  size_t placement_size;
+  size_t placement_stride;
 } ProctorModelRequest;
 
 /*
@@ -720,15 +720,15 @@ typedef struct ProctorSampleSet {
   /* Number of elements of `samples`. */
   size_t sample_count;
   /* Distance of two elements of `samples` in bytes. */
-  size_t sample_size;
+  size_t sample_stride;
   /* Distance of two elements of the inputs of a sample in bytes. */
-  size_t tensor_size;
+  size_t tensor_stride;
   /* The memory that the inputs lie in, in whole pages, to be pinned or registered; one range for each input. */
   const struct ProctorMemoryRange *ranges;
   /* Number of elements of `ranges`; 0 where the memory is not in whole pages. */
   size_t range_count;
   /* Distance of two elements of `ranges` in bytes. */
-  size_t range_size;
+  size_t range_stride;
 } ProctorSampleSet;
 
 /*
@@ -790,11 +790,11 @@ typedef struct ProctorBatch {
   /* Number of elements of `samples`; at least 1. */
   size_t sample_count;
   /* Distance of two elements of `samples` in bytes. */
-  size_t sample_size;
+  size_t sample_stride;
   /* Distance of two elements of the inputs of a sample in bytes. */
-  size_t tensor_size;
+  size_t tensor_stride;
   /* Distance of two elements of the outputs of a sample in bytes. */
-  size_t output_size;
+  size_t output_stride;
   /*
    * Written by the plugin if it can: the stages of its work on the batch, in order, none beginning before the one
    * before it ended, all between the begin and the end of the call. Null before the call. Belongs to the plugin, and
@@ -804,7 +804,7 @@ typedef struct ProctorBatch {
   /* Written by the plugin: number of elements of `stages`, at most PROCTOR_STAGE_COUNT_MAX; 0 before the call. */
   size_t stage_count;
   /* Written by the plugin: distance of two elements of `stages` in bytes. */
-  size_t stage_size;
+  size_t stage_stride;
   /* Identity of a batch that is submitted, for ProctorDone, never the same again; 0 of any other. */
   uint64_t id;
 } ProctorBatch;
@@ -1021,7 +1021,7 @@ typedef struct ProctorQuery {
   /* Number of elements of `samples`; at least 1. */
   size_t sample_count;
   /* Distance of two elements of `samples` in bytes. */
-  size_t sample_size;
+  size_t sample_stride;
   /* Samples of this query that were handed over before; 0 in the first part. */
   uint64_t offset;
   /* Samples of the whole query; `sample_count`, unless it comes in parts. */

@@ -50,15 +50,15 @@ pub struct ProctorSampleSet {
     /// Number of elements of `samples`.
     pub sample_count: usize,
     /// Distance of two elements of `samples` in bytes.
-    pub sample_size: usize,
+    pub sample_stride: usize,
     /// Distance of two elements of the inputs of a sample in bytes.
-    pub tensor_size: usize,
+    pub tensor_stride: usize,
     /// The memory that the inputs lie in, in whole pages, to be pinned or registered; one range for each input.
     pub ranges: *const ProctorMemoryRange,
     /// Number of elements of `ranges`; 0 where the memory is not in whole pages.
     pub range_count: usize,
     /// Distance of two elements of `ranges` in bytes.
-    pub range_size: usize,
+    pub range_stride: usize,
 }
 
 /// Memory that samples lie in.
@@ -156,11 +156,11 @@ pub struct ProctorBatch {
     /// Number of elements of `samples`; at least 1.
     pub sample_count: usize,
     /// Distance of two elements of `samples` in bytes.
-    pub sample_size: usize,
+    pub sample_stride: usize,
     /// Distance of two elements of the inputs of a sample in bytes.
-    pub tensor_size: usize,
+    pub tensor_stride: usize,
     /// Distance of two elements of the outputs of a sample in bytes.
-    pub output_size: usize,
+    pub output_stride: usize,
     /// Written by the plugin if it can: the stages of its work on the batch, in order, none beginning before the one
     /// before it ended, all between the begin and the end of the call. Null before the call. Belongs to the plugin, and
     /// has to stay valid until the next call for the instance. Not read in virtual time.
@@ -168,7 +168,7 @@ pub struct ProctorBatch {
     /// Written by the plugin: number of elements of `stages`, at most PROCTOR_STAGE_COUNT_MAX; 0 before the call.
     pub stage_count: usize,
     /// Written by the plugin: distance of two elements of `stages` in bytes.
-    pub stage_size: usize,
+    pub stage_stride: usize,
     /// Identity of a batch that is submitted, for ProctorDone, never the same again; 0 of any other.
     pub id: u64,
 }
@@ -197,7 +197,7 @@ pub struct ProctorQuery {
     /// Number of elements of `samples`; at least 1.
     pub sample_count: usize,
     /// Distance of two elements of `samples` in bytes.
-    pub sample_size: usize,
+    pub sample_stride: usize,
     /// Samples of this query that were handed over before; 0 in the first part.
     pub offset: u64,
     /// Samples of the whole query; `sample_count`, unless it comes in parts.
@@ -237,7 +237,7 @@ pub struct ProctorResponses {
     /// Number of elements of `responses`; at most PROCTOR_RESPONSE_COUNT_MAX.
     pub response_count: usize,
     /// Distance of two elements of `responses` in bytes.
-    pub response_size: usize,
+    pub response_stride: usize,
     /// The stages of the work on all of these samples, in order, none beginning before the one before it ended, all
     /// between the issue of each sample and this call; may be null if there are none. Read by ProctorHost.complete
     /// alone.
@@ -245,5 +245,5 @@ pub struct ProctorResponses {
     /// Number of elements of `stages`; at most PROCTOR_STAGE_COUNT_MAX.
     pub stage_count: usize,
     /// Distance of two elements of `stages` in bytes.
-    pub stage_size: usize,
+    pub stage_stride: usize,
 }

@@ -86,7 +86,7 @@ pub struct ProctorModelRequest {
     /// Number of elements of `files`.
     pub file_count: usize,
     /// Distance of two elements of `files` in bytes.
-    pub file_size: usize,
+    pub file_stride: usize,
     /// The tensors of one sample that the host will hand in, in order.
     pub inputs: *const ProctorTensorSpec,
     /// Number of elements of `inputs`.
@@ -96,7 +96,7 @@ pub struct ProctorModelRequest {
     /// Number of elements of `outputs`.
     pub output_count: usize,
     /// Distance of two elements of `inputs`, and of `outputs`, in bytes.
-    pub tensor_spec_size: usize,
+    pub tensor_spec_stride: usize,
     /// One PROCTOR_SCENARIO bit.
     pub scenario: u32,
     /// Largest batch that will be asked for.
@@ -126,7 +126,7 @@ pub struct ProctorModelRequest {
     /// Number of elements of `placements`.
     pub placement_count: usize,
     /// Distance of two elements of `placements` in bytes.
-    pub placement_size: usize,
+    pub placement_stride: usize,
 }
 
 /// Hints for one instance, or for one copy of a plugin that is given whole queries.

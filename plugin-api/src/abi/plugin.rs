@@ -45,7 +45,7 @@ pub struct ProctorOpenRequest {
     /// Number of elements of `options`.
     pub option_count: usize,
     /// Distance of two elements of `options` in bytes.
-    pub option_size: usize,
+    pub option_stride: usize,
 }
 
 /// The range of ABI versions that a host speaks.

@@ -64,9 +64,9 @@ impl<'a> Batch<'a> {
         if batch.sample_count == 0 {
             return Err(PluginError::invalid_argument("the batch has no samples"));
         }
-        let samples = elements(batch.samples, batch.sample_count, batch.sample_size)?;
+        let samples = elements(batch.samples, batch.sample_count, batch.sample_stride)?;
         MESSAGES.with_borrow_mut(Vec::clear);
-        let sizes = Sizes { tensor: batch.tensor_size, output: batch.output_size };
+        let sizes = Sizes { tensor: batch.tensor_stride, output: batch.output_stride };
         Ok(Self { samples, sizes, raw })
     }
 
@@ -127,7 +127,7 @@ impl<'a> Batch<'a> {
                 room.copy_from_nonoverlapping(stages.as_ptr(), stages.len());
                 (*self.raw).stages = room.cast();
                 (*self.raw).stage_count = stages.len();
-                (*self.raw).stage_size = size_of::<Stage>();
+                (*self.raw).stage_stride = size_of::<Stage>();
             }
         });
     }
@@ -355,12 +355,12 @@ mod tests {
             size: size_of::<abi::ProctorBatch>(),
             samples: &raw mut room.sample,
             sample_count: 1,
-            sample_size: size_of::<abi::ProctorBatchSample>(),
-            tensor_size: size_of::<abi::ProctorTensor>(),
-            output_size: size_of::<abi::ProctorOutput>(),
+            sample_stride: size_of::<abi::ProctorBatchSample>(),
+            tensor_stride: size_of::<abi::ProctorTensor>(),
+            output_stride: size_of::<abi::ProctorOutput>(),
             stages: ptr::null(),
             stage_count: 0,
-            stage_size: 0,
+            stage_stride: 0,
             id: 0,
         };
         // SAFETY: the batch and all that it points to live to the end of this function.

@@ -241,10 +241,10 @@ impl Host {
             // A response of ours is one of the ABI's.
             responses: responses.as_ptr().cast(),
             response_count: responses.len(),
-            response_size: size_of::<abi::ProctorResponse>(),
+            response_stride: size_of::<abi::ProctorResponse>(),
             stages: stages.as_ptr().cast(),
             stage_count: stages.len(),
-            stage_size: size_of::<Stage>(),
+            stage_stride: size_of::<Stage>(),
         };
         // SAFETY: the function and its context come from one table; responses, data and stages outlive the call.
         unsafe { function(self.table.0.context, &raw const responses) }

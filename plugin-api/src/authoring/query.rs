@@ -43,7 +43,7 @@ impl<'a> Query<'a> {
     pub(super) unsafe fn read(raw: *const abi::ProctorQuery) -> Result<Self, PluginError> {
         // SAFETY: `raw` is null or a query that the host keeps for `'a`.
         let raw = unsafe { structure(raw) }?;
-        let samples = elements(raw.samples, raw.sample_count, raw.sample_size)?;
+        let samples = elements(raw.samples, raw.sample_count, raw.sample_stride)?;
         Ok(Self { samples, offset: raw.offset, total: raw.total })
     }
 

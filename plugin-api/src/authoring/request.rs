@@ -146,7 +146,7 @@ impl ModelRequest {
     pub(super) unsafe fn read(raw: *const abi::ProctorModelRequest) -> Result<Self, PluginError> {
         // SAFETY: `raw` is null or points to a request that the host keeps for the call.
         let raw = unsafe { structure(raw) }?;
-        let files = elements(raw.files, raw.file_count, raw.file_size)?;
+        let files = elements(raw.files, raw.file_count, raw.file_stride)?;
         // SAFETY: the ABI says that the arrays and texts of a request are valid for the call.
         unsafe {
             Ok(Self {
@@ -159,14 +159,14 @@ impl ModelRequest {
                         Ok(ModelFile { format: string_of(file.format)?, path: string_of(file.path)?.into() })
                     })
                     .collect::<Result<_, PluginError>>()?,
-                inputs: tensor_specs(elements(raw.inputs, raw.input_count, raw.tensor_spec_size)?)?,
-                outputs: tensor_specs(elements(raw.outputs, raw.output_count, raw.tensor_spec_size)?)?,
+                inputs: tensor_specs(elements(raw.inputs, raw.input_count, raw.tensor_spec_stride)?)?,
+                outputs: tensor_specs(elements(raw.outputs, raw.output_count, raw.tensor_spec_stride)?)?,
                 scenario: scenario(raw.scenario)?,
                 batch_size_max: raw.batch_size_max,
                 instance_count: raw.instance_count,
                 last_output_varies: raw.flags & abi::PROCTOR_REQUEST_LAST_OUTPUT_VARIES != 0,
                 intent: intent(&raw),
-                placements: elements(raw.placements, raw.placement_count, raw.placement_size)?
+                placements: elements(raw.placements, raw.placement_count, raw.placement_stride)?
                     .iter()
                     .map(|placement| Placement::of(&placement))
                     .collect::<Result<_, _>>()?,
@@ -205,9 +205,9 @@ impl PreparedSample {
     pub(super) unsafe fn read_all(set: *const abi::ProctorSampleSet) -> Result<Vec<Self>, PluginError> {
         // SAFETY: `set` is null or points to a set that the host keeps until the samples are released.
         let set = unsafe { structure(set) }?;
-        let samples = elements(set.samples, set.sample_count, set.sample_size)?;
+        let samples = elements(set.samples, set.sample_count, set.sample_stride)?;
         let read = |sample: abi::ProctorPreparedSample| {
-            let tensors = elements(sample.inputs, sample.input_count, set.tensor_size)?;
+            let tensors = elements(sample.inputs, sample.input_count, set.tensor_stride)?;
             // SAFETY: the ABI says that the inputs of a sample are valid until the samples are released, and their
             // shapes with them.
             let inputs = unsafe { tensors.iter().map(|tensor| PreparedTensor::read(&tensor)) };

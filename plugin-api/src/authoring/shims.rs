@@ -104,7 +104,7 @@ unsafe extern "C" fn open<P: Plugin>(
         // SAFETY: the ABI says that the table is valid for the rest of the process.
         let host = unsafe { Host::from_table(request.host) }?;
         forward::install(host);
-        let options = elements(request.options, request.option_count, request.option_size)?;
+        let options = elements(request.options, request.option_count, request.option_stride)?;
         // SAFETY: the ABI says that the array is valid for the call.
         let options = unsafe { read_options(options) }?;
         // SAFETY: `backend` is where the host wants the new object.

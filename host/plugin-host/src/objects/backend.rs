@@ -65,7 +65,7 @@ impl LoadedPlugin {
             host,
             options: raw.as_ptr(),
             option_count: raw.len(),
-            option_size: size_of::<ProctorOptionValue>(),
+            option_stride: size_of::<ProctorOptionValue>(),
         };
         let mut backend = ptr::null_mut();
         let open = required!(self.table(), open);

@@ -299,7 +299,7 @@ impl Instance {
         let result = checked(self.activity, call, |error| invoke(handle, &raw mut raw, error));
         // In virtual time a call takes none.
         if raw.stage_count > 0 && result.is_ok() && call != Call::ExecuteVirtual {
-            let stages = RawStages { first: raw.stages, count: raw.stage_count, size: raw.stage_size };
+            let stages = RawStages { first: raw.stages, count: raw.stage_count, size: raw.stage_stride };
             // SAFETY: the plugin vouches for its stages until the next call for the instance.
             unsafe { self.note_stages(stages, begin_ns, call != Call::WarmUp) };
         }

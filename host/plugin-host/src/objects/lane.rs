@@ -218,8 +218,8 @@ impl Slot {
     /// Checks and counts the stages of a batch.
     #[cold]
     fn note_stages(&self, room: &Room) {
-        let ProctorBatch { stages, stage_count, stage_size, .. } = room.raw;
-        let raw = RawStages { first: stages, count: stage_count, size: stage_size };
+        let ProctorBatch { stages, stage_count, stage_stride, .. } = room.raw;
+        let raw = RawStages { first: stages, count: stage_count, size: stage_stride };
         let end_ns = (self.host.now_ns)();
         // SAFETY: the plugin vouches for its stages until its call returns.
         let noted = unsafe { raw.read(room.begin_ns..=end_ns, |stage| self.host.stages.add(stage)) };

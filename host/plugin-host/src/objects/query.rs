@@ -14,7 +14,7 @@ pub(super) fn raw_query(part: QueryPart<'_>) -> ProctorQuery {
         size: size_of::<ProctorQuery>(),
         samples: samples.as_ptr(),
         sample_count: samples.len(),
-        sample_size: size_of::<ProctorQuerySample>(),
+        sample_stride: size_of::<ProctorQuerySample>(),
         offset: part.offset,
         total: part.total,
     }

@@ -80,12 +80,12 @@ pub(crate) fn load_handle(
         device: borrowed(&found.device),
         files: raw_files.as_ptr(),
         file_count: raw_files.len(),
-        file_size: size_of::<ProctorFile>(),
+        file_stride: size_of::<ProctorFile>(),
         inputs: inputs.as_ptr(),
         input_count: inputs.len(),
         outputs: outputs.as_ptr(),
         output_count: outputs.len(),
-        tensor_spec_size: size_of::<ProctorTensorSpec>(),
+        tensor_spec_stride: size_of::<ProctorTensorSpec>(),
         scenario: scenario_bit(demand.scenario),
         batch_size_max: demand.batch_size_max,
         instance_count: demand.instance_count,
@@ -99,7 +99,7 @@ pub(crate) fn load_handle(
         reserved: 0,
         placements: placements.as_ptr(),
         placement_count: placements.len(),
-        placement_size: size_of::<ProctorPlacement>(),
+        placement_stride: size_of::<ProctorPlacement>(),
     };
     let mut model = ptr::null_mut();
     let load = required!(backend.library.table(), load_model);

@@ -120,11 +120,11 @@ impl Prepared {
             size: size_of::<ProctorSampleSet>(),
             samples: self.samples.as_ptr(),
             sample_count: self.samples.len(),
-            sample_size: size_of::<ProctorPreparedSample>(),
-            tensor_size: size_of::<ProctorTensor>(),
+            sample_stride: size_of::<ProctorPreparedSample>(),
+            tensor_stride: size_of::<ProctorTensor>(),
             ranges: self.ranges.as_ptr(),
             range_count: self.ranges.len(),
-            range_size: size_of::<ProctorMemoryRange>(),
+            range_stride: size_of::<ProctorMemoryRange>(),
         }
     }
 

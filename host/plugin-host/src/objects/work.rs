@@ -104,12 +104,12 @@ impl Work {
             size: size_of::<ProctorBatch>(),
             samples: self.samples.as_mut_ptr(),
             sample_count: self.batch.len(),
-            sample_size: size_of::<ProctorBatchSample>(),
-            tensor_size: size_of::<ProctorTensor>(),
-            output_size: size_of::<ProctorOutput>(),
+            sample_stride: size_of::<ProctorBatchSample>(),
+            tensor_stride: size_of::<ProctorTensor>(),
+            output_stride: size_of::<ProctorOutput>(),
             stages: ptr::null(),
             stage_count: 0,
-            stage_size: 0,
+            stage_stride: 0,
             id,
         }
     }

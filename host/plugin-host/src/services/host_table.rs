@@ -130,14 +130,14 @@ unsafe fn respond(context: *mut c_void, responses: *const ProctorResponses, is_c
         let mut stages = RawStages { first: ptr::null(), count: 0, size: 0 };
         // SAFETY: the plugin vouches for what is at `responses`, unless that is null.
         let elements = unsafe { read(responses) }.and_then(|raw| {
-            stages = RawStages { first: raw.stages, count: raw.stage_count, size: raw.stage_size };
+            stages = RawStages { first: raw.stages, count: raw.stage_count, size: raw.stage_stride };
             if raw.response_count > PROCTOR_RESPONSE_COUNT_MAX {
                 return Err(format!(
                     "{} responses are more than {PROCTOR_RESPONSE_COUNT_MAX}",
                     raw.response_count
                 ));
             }
-            Elements::new(raw.responses, raw.response_count, raw.response_size)
+            Elements::new(raw.responses, raw.response_count, raw.response_stride)
         });
         match elements {
             // SAFETY: the plugin vouches for the responses, the stages and what they point to until its call returns.

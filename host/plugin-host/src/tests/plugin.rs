@@ -90,7 +90,7 @@ pub(super) unsafe extern "C" fn open(
     unsafe {
         let request = &*request;
         HOST.set(request.host);
-        assert_eq!(request.option_size, size_of::<ProctorOptionValue>());
+        assert_eq!(request.option_stride, size_of::<ProctorOptionValue>());
         let values = std::slice::from_raw_parts(request.options, request.option_count);
         called(&format!("open {:?}", values.iter().map(|value| value.integer).collect::<Vec<_>>()));
         *backend = ptr::without_provenance_mut(16);
@@ -241,7 +241,7 @@ fn note_request(request: &ProctorModelRequest) {
         0 => "anywhere".to_owned(),
         // SAFETY: the host passes an array of placements with their processors.
         _ => unsafe {
-            assert_eq!(request.placement_size, size_of::<ProctorPlacement>());
+            assert_eq!(request.placement_stride, size_of::<ProctorPlacement>());
             let placements = std::slice::from_raw_parts(request.placements, request.placement_count);
             let last = placements.last().unwrap();
             let cpus = std::slice::from_raw_parts(last.cpus, last.cpu_count);
@@ -295,10 +295,10 @@ pub(super) unsafe extern "C" fn issue(
             size: size_of::<ProctorResponses>(),
             responses: responses.as_ptr(),
             response_count: responses.len(),
-            response_size: size_of::<ProctorResponse>(),
+            response_stride: size_of::<ProctorResponse>(),
             stages: ptr::null(),
             stage_count: 0,
-            stage_size: 0,
+            stage_stride: 0,
         };
         host.first_token.unwrap()(host.context, &raw const responses);
         host.complete.unwrap()(host.context, &raw const responses);

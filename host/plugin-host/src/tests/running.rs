@@ -329,10 +329,10 @@ fn the_data_of_a_first_token_are_no_longer_than_a_response() {
             size: size_of::<ProctorResponses>(),
             responses: &raw const response,
             response_count: 1,
-            response_size: size_of::<ProctorResponse>(),
+            response_stride: size_of::<ProctorResponse>(),
             stages: ptr::null(),
             stage_count: 0,
-            stage_size: 0,
+            stage_stride: 0,
         };
         // SAFETY: the host table is valid for ever; the data are as long as they say, or what is tested.
         unsafe {
@@ -388,10 +388,10 @@ fn the_host_table_checks_what_it_is_given() {
                 size: size_of::<ProctorResponses>(),
                 responses: array,
                 response_count,
-                response_size: size_of::<ProctorResponse>(),
+                response_stride: size_of::<ProctorResponse>(),
                 stages: ptr::null(),
                 stage_count: 0,
-                stage_size: 0,
+                stage_stride: 0,
             };
             host.complete.unwrap()(host.context, &raw const responses);
         }

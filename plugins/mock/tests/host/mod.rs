@@ -45,7 +45,7 @@ impl TestHost {
             host,
             options: values.as_ptr(),
             option_count: values.len(),
-            option_size: size_of::<ProctorOptionValue>(),
+            option_stride: size_of::<ProctorOptionValue>(),
         };
         // SAFETY: the table is the plugin's own; host and values are valid, the former for ever.
         call(|error| unsafe { table.open.unwrap()(&opening, &mut opened.backend, error) })?;
@@ -82,11 +82,11 @@ impl TestHost {
             size: size_of::<ProctorSampleSet>(),
             samples: &sample,
             sample_count: 1,
-            sample_size: size_of::<ProctorPreparedSample>(),
-            tensor_size: size_of::<ProctorTensor>(),
+            sample_stride: size_of::<ProctorPreparedSample>(),
+            tensor_stride: size_of::<ProctorTensor>(),
             ranges: ptr::null(),
             range_count: 0,
-            range_size: size_of::<ProctorMemoryRange>(),
+            range_stride: size_of::<ProctorMemoryRange>(),
         };
         // SAFETY: the model is loaded and the sample is valid for the call.
         call(|error| unsafe { self.table.prepare_samples.unwrap()(self.model, &set, error) })
@@ -108,7 +108,7 @@ impl TestHost {
                     size: size_of::<ProctorQuery>(),
                     samples: query.as_ptr(),
                     sample_count: query.len(),
-                    sample_size: size_of::<ProctorQuerySample>(),
+                    sample_stride: size_of::<ProctorQuerySample>(),
                     offset: 0,
                     total: query.len() as u64,
                 };
@@ -223,12 +223,12 @@ fn with_batch<T>(
         size: size_of::<ProctorBatch>(),
         samples: samples.as_mut_ptr(),
         sample_count: samples.len(),
-        sample_size: size_of::<ProctorBatchSample>(),
-        tensor_size: size_of::<ProctorTensor>(),
-        output_size: size_of::<ProctorOutput>(),
+        sample_stride: size_of::<ProctorBatchSample>(),
+        tensor_stride: size_of::<ProctorTensor>(),
+        output_stride: size_of::<ProctorOutput>(),
         stages: ptr::null(),
         stage_count: 0,
-        stage_size: 0,
+        stage_stride: 0,
         id: 0,
     };
     let result = body(&mut batch)?;
@@ -268,12 +268,12 @@ fn request() -> ProctorModelRequest {
         device: text("cpu"),
         files: ptr::null(),
         file_count: 0,
-        file_size: size_of::<ProctorFile>(),
+        file_stride: size_of::<ProctorFile>(),
         inputs: ptr::null(),
         input_count: 0,
         outputs: output,
         output_count: 1,
-        tensor_spec_size: size_of::<ProctorTensorSpec>(),
+        tensor_spec_stride: size_of::<ProctorTensorSpec>(),
         // The bit of Server.
         scenario: 1 << 2,
         batch_size_max: 8,
@@ -288,7 +288,7 @@ fn request() -> ProctorModelRequest {
         reserved: 0,
         placements: ptr::null(),
         placement_count: 0,
-        placement_size: size_of::<ProctorPlacement>(),
+        placement_stride: size_of::<ProctorPlacement>(),
     }
 }
 
