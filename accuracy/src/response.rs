@@ -32,7 +32,7 @@ impl ResponseForm {
     /// Size of the largest response in bytes, which is that of all unless the number of elements varies.
     #[must_use]
     pub fn size_bytes_max(self) -> usize {
-        self.count_max.saturating_mul(self.element_type.size_bytes())
+        self.element_type.bytes_of(self.count_max)
     }
 
     /// Whether a response of this size can be read.
@@ -40,7 +40,7 @@ impl ResponseForm {
     pub fn fits(self, size_bytes: usize) -> bool {
         let most = self.size_bytes_max();
         if self.varies {
-            size_bytes <= most && size_bytes.is_multiple_of(self.element_type.size_bytes())
+            size_bytes <= most && size_bytes.is_multiple_of(self.element_type.unit_bytes())
         } else {
             size_bytes == most
         }
@@ -52,7 +52,7 @@ impl fmt::Display for ResponseForm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let most = self.size_bytes_max();
         if self.varies {
-            write!(f, "0 to {most} bytes, {} for each element", self.element_type.size_bytes())
+            write!(f, "0 to {most} bytes in steps of {}", self.element_type.unit_bytes())
         } else {
             write!(f, "{most} bytes")
         }
@@ -69,7 +69,7 @@ mod tests {
         assert_eq!([0, 4, 6, 12, 16].map(|size| tokens.fits(size)), [true, true, false, true, false]);
         let values = ResponseForm::exactly(ElementType::F32, 3);
         assert_eq!([0, 4, 12].map(|size| values.fits(size)), [false, false, true]);
-        assert_eq!(tokens.to_string(), "0 to 12 bytes, 4 for each element");
+        assert_eq!(tokens.to_string(), "0 to 12 bytes in steps of 4");
         assert_eq!(values.to_string(), "12 bytes");
         assert_eq!(ResponseForm::exactly(ElementType::I64, 1).size_bytes_max(), 8);
     }

@@ -86,7 +86,7 @@ impl GraphBuilder {
         location: &str,
         offset_bytes: u64,
     ) -> String {
-        let length_bytes = shape.iter().product::<usize>() * element_type.size_bytes();
+        let length_bytes = element_type.bytes_of(shape.iter().product());
         let entries = [
             ("location", location.to_owned()),
             ("offset", offset_bytes.to_string()),

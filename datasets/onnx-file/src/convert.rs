@@ -36,12 +36,13 @@ pub enum ConvertError {
 }
 
 impl Conversion {
-    /// The conversion between two types, if there is one: integers to wider ones, i64 to i32 if each value fits, and
-    /// f32 to and from f16, bf16 and f64, rounded to nearest. No type is converted to itself.
+    /// The conversion between two types, if there is one: integers to a wider i32 or i64, i64 to i32 if each value
+    /// fits, and f32 to and from f16, bf16 and f64, rounded to nearest. No type is converted to itself.
     #[must_use]
     pub fn between(from: ElementType, to: ElementType) -> Option<Self> {
-        use ElementType::{Bf16, Bool, F16, F32, F64, I8, I16, I32, I64, U8};
-        let integers = matches!((from, to), (Bool | U8 | I8 | I16, I32 | I64) | (I32, I64) | (I64, I32));
+        use ElementType::{Bf16, Bool, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32};
+        let integers =
+            matches!((from, to), (Bool | U8 | I8 | I16 | U16, I32 | I64) | (I32 | U32, I64) | (I64, I32));
         let reals = matches!((from, to), (F16 | Bf16 | F64, F32) | (F32, F16 | Bf16 | F64));
         (integers || reals).then_some(Self { from, to })
     }
@@ -65,9 +66,9 @@ impl Conversion {
     /// [`ConvertError::Sizes`] if they hold different numbers of elements, [`ConvertError::TooLarge`] for the first
     /// value that does not fit.
     pub fn apply(self, source: &[u8], target: &mut [u8]) -> Result<(), ConvertError> {
-        use ElementType::{Bf16, Bool, F16, F32, F64, I8, I16, I32, I64, U8};
+        use ElementType::{Bf16, Bool, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32};
         let Self { from, to } = self;
-        let (from_bytes, to_bytes) = (from.size_bytes(), to.size_bytes());
+        let (from_bytes, to_bytes) = (from.unit_bytes(), to.unit_bytes());
         let whole = source.len().is_multiple_of(from_bytes) && target.len().is_multiple_of(to_bytes);
         if !whole || source.len() / from_bytes != target.len() / to_bytes {
             let (source_bytes, target_bytes) = (source.len(), target.len());
@@ -80,6 +81,9 @@ impl Conversion {
             (I8, I64) => each(source, target, |bytes| i64::from(i8::from_le_bytes(bytes)).to_le_bytes()),
             (I16, I32) => each(source, target, |bytes| i32::from(i16::from_le_bytes(bytes)).to_le_bytes()),
             (I16, I64) => each(source, target, |bytes| i64::from(i16::from_le_bytes(bytes)).to_le_bytes()),
+            (U16, I32) => each(source, target, |bytes| i32::from(u16::from_le_bytes(bytes)).to_le_bytes()),
+            (U16, I64) => each(source, target, |bytes| i64::from(u16::from_le_bytes(bytes)).to_le_bytes()),
+            (U32, I64) => each(source, target, |bytes| i64::from(u32::from_le_bytes(bytes)).to_le_bytes()),
             (I32, I64) => each(source, target, |bytes| i64::from(i32::from_le_bytes(bytes)).to_le_bytes()),
             (I64, I32) => return narrow(source, target),
             (F16, F32) => each(source, target, |bytes| f16::from_le_bytes(bytes).to_f32().to_le_bytes()),
@@ -137,8 +141,7 @@ mod tests {
                 let Some(conversion) = Conversion::between(*from, *to) else { continue };
                 for count in SIZES {
                     // All bits zero is zero in every type, so the target must be, too.
-                    let (source, mut target) =
-                        (vec![0; count * from.size_bytes()], vec![7; count * to.size_bytes()]);
+                    let (source, mut target) = (vec![0; from.bytes_of(count)], vec![7; to.bytes_of(count)]);
                     conversion.apply(&source, &mut target).unwrap();
                     assert!(target.iter().all(|byte| *byte == 0), "{from} to {to}");
                 }
@@ -151,6 +154,8 @@ mod tests {
         let mut wide = [0; 8];
         conversion(ElementType::I8, ElementType::I64).apply(&[(-3_i8).to_le_bytes()[0]], &mut wide).unwrap();
         assert_eq!(i64::from_le_bytes(wide), -3);
+        conversion(ElementType::U32, ElementType::I64).apply(&[255; 4], &mut wide).unwrap();
+        assert_eq!(i64::from_le_bytes(wide), i64::from(u32::MAX));
         let mut halves = [0; 2];
         // Half way between two neighbours, the even one counts: 1 + 2^-11 lies between 1 and 1 + 2^-10.
         conversion(ElementType::F32, ElementType::F16)
@@ -178,5 +183,6 @@ mod tests {
         assert_eq!(Conversion::between(ElementType::F32, ElementType::I32), None);
         assert_eq!(Conversion::between(ElementType::I64, ElementType::F32), None);
         assert_eq!(Conversion::between(ElementType::F32, ElementType::F32), None);
+        assert_eq!(Conversion::between(ElementType::U32, ElementType::I32), None, "some do not fit");
     }
 }

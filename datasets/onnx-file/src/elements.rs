@@ -9,38 +9,38 @@ use proctor_vocabulary::ElementType;
 pub enum ValueType {
     /// A tensor of a type that crosses the plugin boundary.
     Tensor(ElementType),
-    /// Something else, by its name in ONNX: `string`, `uint64`, `sequence, map or optional`.
+    /// Something else, by its name in ONNX: `string`, `complex64`, `sequence, map or optional`.
     Other(&'static str),
 }
 
 /// `TensorProto.DataType` of each type that crosses the plugin boundary.
-const TENSORS: [(i32, ElementType); 10] = [
+const TENSORS: [(i32, ElementType); 17] = [
     (1, ElementType::F32),
     (2, ElementType::U8),
     (3, ElementType::I8),
+    (4, ElementType::U16),
     (5, ElementType::I16),
     (6, ElementType::I32),
     (7, ElementType::I64),
     (9, ElementType::Bool),
     (10, ElementType::F16),
     (11, ElementType::F64),
+    (12, ElementType::U32),
+    (13, ElementType::U64),
     (16, ElementType::Bf16),
+    (17, ElementType::F8E4M3),
+    (19, ElementType::F8E5M2),
+    (21, ElementType::U4),
+    (22, ElementType::I4),
 ];
 
 /// `TensorProto.DataType` of the types that do not, with their names in ONNX and the bits of an element, 0 for texts.
-const OTHERS: [(i32, &str, u64); 15] = [
-    (4, "uint16", 16),
+const OTHERS: [(i32, &str, u64); 8] = [
     (8, "string", 0),
-    (12, "uint32", 32),
-    (13, "uint64", 64),
     (14, "complex64", 64),
     (15, "complex128", 128),
-    (17, "float8e4m3fn", 8),
     (18, "float8e4m3fnuz", 8),
-    (19, "float8e5m2", 8),
     (20, "float8e5m2fnuz", 8),
-    (21, "uint4", 4),
-    (22, "int4", 4),
     (23, "float4e2m1", 4),
     (24, "float8e8m0", 8),
     (25, "uint2", 2),
@@ -76,11 +76,11 @@ pub fn data_type(element: ElementType) -> i32 {
 
 /// Bytes of `element_count` elements in a file; `None` for texts and unknown types.
 pub(crate) fn size_bytes(data_type: i32, element_count: u64) -> Option<u64> {
-    if let Some((_, element)) = TENSORS.iter().find(|(number, _)| *number == data_type) {
-        return element_count.checked_mul(element.size_bytes() as u64);
-    }
-    let (_, _, bits) = OTHERS.iter().find(|(number, _, bits)| *number == data_type && *bits > 0)?;
-    Some(element_count.checked_mul(*bits)?.div_ceil(8))
+    let tensor = TENSORS.iter().find(|(number, _)| *number == data_type);
+    let other = || OTHERS.iter().find(|(number, _, bits)| *number == data_type && *bits > 0);
+    let bits =
+        tensor.map(|(_, element)| element.bits() as u64).or_else(|| other().map(|(.., bits)| *bits))?;
+    element_count.checked_mul(bits).map(|bits| bits.div_ceil(8))
 }
 
 #[cfg(test)]
@@ -97,6 +97,8 @@ mod tests {
     #[test]
     fn elements_smaller_than_a_byte_share_bytes() {
         assert_eq!(size_bytes(22, 3), Some(2));
+        assert_eq!(size_bytes(data_type(ElementType::U4), 4), Some(2));
+        assert_eq!(size_bytes(23, 3), Some(2));
         assert_eq!(size_bytes(1, 3), Some(12));
         assert_eq!(size_bytes(8, 3), None);
         assert_eq!(size_bytes(1, u64::MAX), None);

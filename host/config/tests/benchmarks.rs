@@ -115,10 +115,15 @@ fn values_that_make_no_sense_name_the_file_and_the_key() {
             "b.toml: inputs.0.shape: [4294967296, 4294967296]: give extents from 1, together at most 2147483648 bytes",
         ),
         (
+            "element_type = \"f32\"\nshape = [64]",
+            "element_type = \"u4\"\nshape = [8, 9]",
+            "b.toml: inputs.0.shape: [8, 9]: two u4 share a byte; give an even last extent",
+        ),
+        (
             "element_type = \"f32\"",
             "element_type = \"f23\"",
-            "b.toml: inputs.0.element_type: \"f23\": give one of f32, f64, f16, bf16, i8, u8, i16, i32, i64, bool, did you \
-             mean \"f32\"?",
+            "b.toml: inputs.0.element_type: \"f23\": give one of f32, f64, f16, bf16, i8, u8, i16, i32, i64, bool, \
+             u16, u32, u64, f8e4m3, f8e5m2, i4, u4, did you mean \"f32\"?",
         ),
         (
             "path = \"digits/",

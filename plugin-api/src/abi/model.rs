@@ -149,3 +149,36 @@ pub struct ProctorPlacement {
     /// Zero.
     pub reserved: u32,
 }
+
+#[cfg(test)]
+mod tests {
+    use proctor_vocabulary::ElementType;
+
+    use super::*;
+
+    #[test]
+    fn the_host_knows_every_code_of_the_header() {
+        for (code, name) in [
+            (PROCTOR_ELEMENT_F32, "f32"),
+            (PROCTOR_ELEMENT_F64, "f64"),
+            (PROCTOR_ELEMENT_F16, "f16"),
+            (PROCTOR_ELEMENT_BF16, "bf16"),
+            (PROCTOR_ELEMENT_I8, "i8"),
+            (PROCTOR_ELEMENT_U8, "u8"),
+            (PROCTOR_ELEMENT_I16, "i16"),
+            (PROCTOR_ELEMENT_I32, "i32"),
+            (PROCTOR_ELEMENT_I64, "i64"),
+            (PROCTOR_ELEMENT_BOOL, "bool"),
+            (PROCTOR_ELEMENT_U16, "u16"),
+            (PROCTOR_ELEMENT_U32, "u32"),
+            (PROCTOR_ELEMENT_U64, "u64"),
+            (PROCTOR_ELEMENT_F8_E4M3, "f8e4m3"),
+            (PROCTOR_ELEMENT_F8_E5M2, "f8e5m2"),
+            (PROCTOR_ELEMENT_I4, "i4"),
+            (PROCTOR_ELEMENT_U4, "u4"),
+        ] {
+            assert_eq!(ElementType::from_code(code).map(ElementType::name), Some(name));
+        }
+        assert_eq!(ElementType::ALL.len(), 17);
+    }
+}

@@ -25,6 +25,20 @@ pub enum ElementType {
     I64 = 9,
     /// One byte, 0 or 1.
     Bool = 10,
+    /// Unsigned 16-bit integer.
+    U16 = 11,
+    /// Unsigned 32-bit integer.
+    U32 = 12,
+    /// Unsigned 64-bit integer.
+    U64 = 13,
+    /// Eight bits with 4 of exponent and 3 of mantissa (OCP OFP8 E4M3).
+    F8E4M3 = 14,
+    /// Eight bits with 5 of exponent and 2 of mantissa (OCP OFP8 E5M2).
+    F8E5M2 = 15,
+    /// Signed 4-bit integers, two in a byte, the first in its lower half.
+    I4 = 16,
+    /// Unsigned 4-bit integers, two in a byte, the first in its lower half.
+    U4 = 17,
 }
 
 impl ElementType {
@@ -40,6 +54,13 @@ impl ElementType {
         Self::I32,
         Self::I64,
         Self::Bool,
+        Self::U16,
+        Self::U32,
+        Self::U64,
+        Self::F8E4M3,
+        Self::F8E5M2,
+        Self::I4,
+        Self::U4,
     ];
 
     /// The type with this ABI code.
@@ -68,18 +89,41 @@ impl ElementType {
             Self::I32 => "i32",
             Self::I64 => "i64",
             Self::Bool => "bool",
+            Self::U16 => "u16",
+            Self::U32 => "u32",
+            Self::U64 => "u64",
+            Self::F8E4M3 => "f8e4m3",
+            Self::F8E5M2 => "f8e5m2",
+            Self::I4 => "i4",
+            Self::U4 => "u4",
         }
     }
 
-    /// Size of one element in bytes.
+    /// Size of one element in bits. A size in bytes is one of several elements: see [`bytes_of`](Self::bytes_of).
     #[must_use]
-    pub fn size_bytes(self) -> usize {
+    pub fn bits(self) -> usize {
         match self {
-            Self::I8 | Self::U8 | Self::Bool => 1,
-            Self::F16 | Self::Bf16 | Self::I16 => 2,
-            Self::F32 | Self::I32 => 4,
-            Self::F64 | Self::I64 => 8,
+            Self::I4 | Self::U4 => 4,
+            Self::I8 | Self::U8 | Self::Bool | Self::F8E4M3 | Self::F8E5M2 => 8,
+            Self::F16 | Self::Bf16 | Self::I16 | Self::U16 => 16,
+            Self::F32 | Self::I32 | Self::U32 => 32,
+            Self::F64 | Self::I64 | Self::U64 => 64,
         }
+    }
+
+    /// Size in bytes of `count` elements that lie without gaps; `usize::MAX` if it is beyond that.
+    #[must_use]
+    pub fn bytes_of(self, count: usize) -> usize {
+        match self.bits() {
+            4 => count.div_ceil(2),
+            bits => count.saturating_mul(bits / 8),
+        }
+    }
+
+    /// Size in bytes of the least memory that holds whole elements: one, or the two that share a byte.
+    #[must_use]
+    pub fn unit_bytes(self) -> usize {
+        self.bits().div_ceil(8)
     }
 }
 
@@ -110,7 +154,7 @@ impl TensorSpec {
     /// Size of one sample in bytes.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
-        self.element_count() * self.element_type.size_bytes()
+        self.element_type.bytes_of(self.element_count())
     }
 }
 
@@ -134,9 +178,22 @@ mod tests {
     }
 
     #[test]
+    fn a_unit_of_memory_holds_whole_elements() {
+        for element in ElementType::ALL {
+            let unit = element.unit_bytes();
+            assert_eq!(element.bytes_of(unit * 8 / element.bits()), unit, "{element}");
+            assert_eq!(element.bytes_of(0), 0);
+        }
+        assert_eq!((ElementType::I4.unit_bytes(), ElementType::I4.bytes_of(3)), (1, 2));
+        assert_eq!(ElementType::U64.bytes_of(usize::MAX), usize::MAX);
+    }
+
+    #[test]
     fn size_is_elements_times_width() {
         let spec = TensorSpec { name: "image".into(), element_type: ElementType::F32, shape: vec![8, 8] };
         assert_eq!(spec.size_bytes(), 256);
         assert_eq!(spec.to_string(), "image f32[8, 8]");
+        let packed = TensorSpec { element_type: ElementType::U4, ..spec };
+        assert_eq!(packed.size_bytes(), 32, "two elements share a byte");
     }
 }

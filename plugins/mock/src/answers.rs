@@ -213,7 +213,7 @@ impl Output {
     }
 
     fn write_ids(&self, bytes: &mut [u8], mut class: impl FnMut() -> u64) {
-        let width = self.element_type.size_bytes();
+        let width = self.element_type.unit_bytes();
         for element in bytes.chunks_exact_mut(width) {
             if width == 4 {
                 let id = i32::try_from(class()).expect("the option keeps classes within an i32");

@@ -43,7 +43,7 @@ impl Tensor {
         let mut tensor = Self {
             element: element(port.spec.element_type),
             dims: fit.shape(port, batch_size_max).iter().map(dim).collect(),
-            sample_bytes: port.spec.element_count() * sample_type.size_bytes(),
+            sample_bytes: sample_type.bytes_of(port.spec.element_count()),
             model_bytes: port.spec.size_bytes(),
             buffer: Buffer::default(),
             port: port.clone(),
@@ -123,7 +123,7 @@ impl Tensor {
             let mut sample = batch.sample(0);
             let bytes = self.checked_mut(sample.output_mut(self.port.tensor))?;
             let data = bytes.as_mut_ptr();
-            if data.addr().is_multiple_of(self.port.spec.element_type.size_bytes()) {
+            if data.addr().is_multiple_of(self.port.spec.element_type.unit_bytes()) {
                 return Ok((Memory { data, size_bytes: bytes.len() }, false));
             }
         }
@@ -191,6 +191,13 @@ fn element(element_type: ElementType) -> Element {
         ElementType::I32 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32,
         ElementType::I64 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64,
         ElementType::Bool => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL,
+        ElementType::U16 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT16,
+        ElementType::U32 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT32,
+        ElementType::U64 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT64,
+        ElementType::F8E4M3 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E4M3FN,
+        ElementType::F8E5M2 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E5M2,
+        ElementType::I4 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_INT4,
+        ElementType::U4 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT4,
     }
 }
 

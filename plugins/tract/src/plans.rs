@@ -86,7 +86,12 @@ pub(crate) fn datum_type(element_type: ElementType) -> Option<DatumType> {
         ElementType::I32 => DatumType::I32,
         ElementType::I64 => DatumType::I64,
         ElementType::Bool => DatumType::Bool,
-        ElementType::Bf16 => return None,
+        ElementType::U16 => DatumType::U16,
+        ElementType::U32 => DatumType::U32,
+        ElementType::U64 => DatumType::U64,
+        ElementType::Bf16 | ElementType::F8E4M3 | ElementType::F8E5M2 | ElementType::I4 | ElementType::U4 => {
+            return None;
+        }
     })
 }
 

@@ -47,7 +47,9 @@ fn check(benchmark: &Benchmark, table: &Table) {
             let of_tensor = tensor
                 .shape
                 .iter()
-                .try_fold(tensor.element_type.size_bytes(), |size, extent| size.checked_mul(*extent));
+                .try_fold(tensor.element_type.bits(), |size, extent| size.checked_mul(*extent));
+            let of_tensor = of_tensor.map(|bits| bits / 8);
+            assert_eq!(of_tensor, Some(tensor.size_bytes()));
             let sum = of_tensor.and_then(|of_tensor| size_bytes.checked_add(of_tensor));
             size_bytes = sum.expect("the tensors of a sample have a size");
         }

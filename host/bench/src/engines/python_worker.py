@@ -4,7 +4,7 @@
 # `measure`, see request.rs. The settings of the session are those of the plugin onnx: the package's own, but for threads.
 
 TYPES = {"f32": "float32", "f64": "float64", "f16": "float16", "i8": "int8", "u8": "uint8", "i16": "int16"}
-TYPES |= {"i32": "int32", "i64": "int64", "bool": "bool"}
+TYPES |= {"i32": "int32", "i64": "int64", "bool": "bool", "u16": "uint16", "u32": "uint32", "u64": "uint64"}
 
 
 class OnnxRuntime:

@@ -206,11 +206,14 @@ impl Checker<'_> {
     }
 
     fn shape(&mut self, key: &str, raw: &[i64], element_type: ElementType) -> Vec<usize> {
-        let width = i64::try_from(element_type.size_bytes()).unwrap_or(i64::MAX);
-        let bytes = raw.iter().try_fold(width, |size, extent| size.checked_mul((*extent).max(0)));
-        if raw.iter().any(|extent| *extent < 1) || bytes.is_none_or(|bytes| bytes > MAX_TENSOR_BYTES) {
+        let width = i64::try_from(element_type.bits()).unwrap_or(i64::MAX);
+        let bits = raw.iter().try_fold(width, |size, extent| size.checked_mul((*extent).max(0)));
+        if raw.iter().any(|extent| *extent < 1) || bits.is_none_or(|bits| bits > MAX_TENSOR_BYTES * 8) {
             let limit = MAX_TENSOR_BYTES;
             self.report(key, format!("{raw:?}: give extents from 1, together at most {limit} bytes"));
+        } else if width < 8 && raw.last().is_none_or(|extent| extent % 2 == 1) {
+            let problem = format!("{raw:?}: two {element_type} share a byte; give an even last extent");
+            self.report(key, problem);
         }
         raw.iter().map(|extent| usize::try_from(*extent).unwrap_or(1)).collect()
     }

@@ -21,8 +21,8 @@ pub(crate) struct OutputBuffer {
     stride: usize,
     /// Offset and size of each output of a sample, in bytes.
     places: Vec<(usize, usize)>,
-    /// Size of an element of the last output if that one may be shorter than its shape.
-    varying_element_bytes: Option<usize>,
+    /// Size in bytes in whose steps the last output grows, if that one may be shorter than its shape.
+    varying_unit_bytes: Option<usize>,
     /// Size of each output of the sample that is being settled, in bytes.
     sizes_bytes: Vec<usize>,
     /// Size of all outputs of each settled sample, in bytes.
@@ -50,12 +50,12 @@ impl OutputBuffer {
                 .ok()?;
         // SAFETY: the size is not 0.
         let Some(start) = NonNull::new(unsafe { alloc_zeroed(layout) }) else { handle_alloc_error(layout) };
-        let varying_element_bytes =
-            specs.last().filter(|_| last_varies).map(|spec| spec.element_type.size_bytes());
+        let varying_unit_bytes =
+            specs.last().filter(|_| last_varies).map(|spec| spec.element_type.unit_bytes());
         let whole = places.iter().map(|(_, size)| size).sum();
         let response_sizes_bytes = vec![whole; sample_count.max(1)];
         let sizes_bytes = vec![0; places.len()];
-        Some(Self { start, layout, stride, places, varying_element_bytes, sizes_bytes, response_sizes_bytes })
+        Some(Self { start, layout, stride, places, varying_unit_bytes, sizes_bytes, response_sizes_bytes })
     }
 
     /// An output that the plugin has not touched yet.
@@ -120,8 +120,8 @@ impl OutputBuffer {
     fn fits(&self, output: usize, size: usize) -> bool {
         let (_, whole) = self.places[output];
         let is_last = output + 1 == self.places.len();
-        match self.varying_element_bytes.filter(|_| is_last) {
-            Some(element) => size <= whole && size.is_multiple_of(element),
+        match self.varying_unit_bytes.filter(|_| is_last) {
+            Some(unit) => size <= whole && size.is_multiple_of(unit),
             None => size == whole,
         }
     }
@@ -223,6 +223,21 @@ mod tests {
             (false, [4, 8], None),
         ] {
             assert_eq!(settled(last_varies, sizes), expected, "{last_varies} {sizes:?}");
+        }
+    }
+
+    #[test]
+    fn packed_elements_take_half_a_byte_each() {
+        let specs = [spec("score", ElementType::F8E4M3, 3), spec("tokens", ElementType::U4, 6)];
+        let activity = Activity::new("output-packed-test", None);
+        for (size, expected) in [(3, Some(6)), (1, Some(4)), (4, None), (6, None)] {
+            let mut buffer = OutputBuffer::new(&specs, true, 1).unwrap();
+            let mut outputs = [buffer.fresh(0, 0), buffer.fresh(0, 1)];
+            assert_eq!(outputs.each_ref().map(|output| output.capacity_bytes), [3, 3]);
+            (outputs[0].size_bytes, outputs[1].size_bytes) = (3, size);
+            // SAFETY: nothing is lent.
+            let is_whole = unsafe { buffer.settle(0, &outputs, true, activity, |_, _| ()) };
+            assert_eq!(is_whole.then(|| buffer.response(0).len()), expected, "{size}");
         }
     }
 

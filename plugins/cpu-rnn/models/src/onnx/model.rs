@@ -222,7 +222,7 @@ impl Staging {
         let [outer, inner] = port.halves();
         for position in 0..count {
             let sample = first + position;
-            let got = batch.input(sample, port.index).len() / port.element.size_bytes().max(1);
+            let got = batch.input(sample, port.index).len() / port.element.unit_bytes();
             check_size(sample, "an input", got, expected)?;
             let place = |row: usize| (row * count + position) * inner;
             match port.element {
@@ -275,7 +275,7 @@ fn scatter(
     let [outer, inner] = port.halves();
     for position in 0..count {
         let sample = first + position;
-        let got = batch.output_mut(sample, output).len() / port.element.size_bytes().max(1);
+        let got = batch.output_mut(sample, output).len() / port.element.unit_bytes();
         check_size(sample, "an output", got, expected)?;
         let place = |row: usize| (row * count + position) * inner;
         match view.values {
@@ -286,7 +286,7 @@ fn scatter(
                 }
             }
             ValuesRef::Integer(from) => {
-                let size = port.element.size_bytes();
+                let size = port.element.unit_bytes();
                 let to = batch.output_mut(sample, output);
                 for row in 0..outer {
                     let values = &from[place(row)..][..inner];
