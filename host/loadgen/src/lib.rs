@@ -35,7 +35,8 @@
 //!   repeated, early and late completions are recognised, counted and named. They make the test INVALID, as failed and
 //!   missing samples do; the official LoadGen only logs some of these, and crashes or hangs at others.
 //! - **A token run is as strict**: a sample without a first token before its end, with two of them, or with fewer
-//!   than two output tokens is named and makes the test INVALID, for its time per output token is undefined.
+//!   than two output tokens is named and makes the test INVALID, for its time per output token is undefined; so is one
+//!   with another number of output tokens than were reported as they came.
 //! - **The loop is generic over the clock.** With a [`VirtualClock`] and a simulated system, ten minutes of Server take
 //!   a fraction of a second and repeat to the byte.
 //! - **Logs are made after the run**, the trace too, from the slots and a bounded selection of timed issue calls.

@@ -95,6 +95,10 @@ pub trait CompletionSink: Send + Sync {
     /// Records the arrival of the first token of these samples, at the instant of the call. Does not complete them.
     fn first_token(&self, responses: &[QuerySampleResponse<'_>]);
 
+    /// Records tokens of a sample that came at an instant that [`now_ns`](Self::now_ns) gave: how many, at least 1.
+    /// Nothing in a sink that keeps no instants.
+    fn tokens(&self, _now_ns: u64, _id: ResponseId, _token_count: u32) {}
+
     /// The present instant on the clock that latencies are measured with, in ns; 0 of a sink that keeps no instants.
     fn now_ns(&self) -> u64 {
         0

@@ -17,7 +17,6 @@ use proctor_vocabulary::{QueryPart, QuerySample, Scenario};
 use crate::{
     issue::{
         call_trace::{IssueSpan, IssueTrace},
-        delay::DelayHistogram,
         end::IssueEnd,
         interval_grid::IntervalGrid,
         issued_query::IssuedQuery,
@@ -30,6 +29,7 @@ use crate::{
         query_generator::{GeneratedQuery, QueryGenerator},
     },
     record::{
+        histogram::Histogram,
         phase::{Issuer, Phase},
         response_id::response_id,
         share::Share,
@@ -53,7 +53,7 @@ const PREPARED_SAMPLE_COUNT: u64 = 1 << 22;
 #[derive(Debug)]
 pub(crate) struct Issued {
     pub record: IssuerRecord,
-    pub delay: DelayHistogram,
+    pub delay: Histogram,
     /// The query issued last, if any.
     pub last: Option<IssuedQuery>,
     pub trace: IssueTrace,
@@ -101,7 +101,7 @@ pub(crate) struct IssueLoop<'a, C> {
     passed_over_count: u64,
     start_ns: u64,
     query_count: u64,
-    delay: DelayHistogram,
+    delay: Histogram,
     last: Option<IssuedQuery>,
     trace: IssueTrace,
 }
@@ -177,7 +177,7 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
             passed_over_count: 0,
             start_ns: 0,
             query_count: 0,
-            delay: DelayHistogram::new(),
+            delay: Histogram::default(),
             last: None,
             trace: if is_traced { IssueTrace::new() } else { IssueTrace::off() },
         }

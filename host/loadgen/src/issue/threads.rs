@@ -17,14 +17,14 @@ use crate::{
     error::LoadGenError,
     issue::{
         call_trace::IssueSpan,
-        delay::{DelayHistogram, IssueDelay},
+        delay::IssueDelay,
         end::IssueEnd,
         issue_loop::{IssueContext, Issued, PreparedLoop},
         issued_query::IssuedQuery,
         issuer_record::IssuerRecord,
     },
     plan::{accuracy_sampling::AccuracySampler, query_generator::QueryGenerator},
-    record::share::Share,
+    record::{histogram::Histogram, share::Share},
     time::{clock::Clock, sync::set_thread_number, timer_slack::ExactTimers, wake::Wake},
 };
 
@@ -153,7 +153,7 @@ impl Drop for StopOnPanic<'_> {
 fn merge(issued: Vec<Issued>) -> PhaseIssue {
     let issuers: Vec<_> = issued.iter().map(|it| it.record).collect();
     let last = issued.iter().filter_map(|it| it.last).max_by_key(|last| last.first_sequence);
-    let mut delay = DelayHistogram::new();
+    let mut delay = Histogram::default();
     let mut spans = Vec::new();
     let mut furthest: Option<(u64, AccuracySampler, QueryGenerator)> = None;
     for Issued { delay: more, trace, drawn_sample_count, sampler, queries, .. } in issued {
@@ -168,7 +168,7 @@ fn merge(issued: Vec<Issued>) -> PhaseIssue {
     PhaseIssue {
         end: end_of_all(&issuers),
         query_count: issuers.iter().map(|issuer| issuer.query_count).sum(),
-        delay: delay.summary(),
+        delay: (&delay).into(),
         last,
         spans,
         drawn_sample_count,

@@ -1,6 +1,6 @@
 //! Latencies to figures, as LoadGen rounds and indexes them.
 
-use crate::measure::order_statistics::Ordered;
+use crate::{measure::order_statistics::Ordered, record::histogram::Histogram};
 
 /// The quantiles that every report states, as fractions.
 pub const REPORTED_QUANTILES: [f64; 6] = [0.50, 0.90, 0.95, 0.97, 0.99, 0.999];
@@ -39,6 +39,19 @@ impl LatencyStatistics {
             target_ns,
         }
     }
+
+    /// Describes times of which a histogram is left; percentiles and the shortest are rounded up by at most 3.2 %.
+    pub(crate) fn counted(times: &Histogram, target_quantile: f64) -> Self {
+        let at = |quantile| times.at((times.count() as f64 * quantile) as u64);
+        Self {
+            count: times.count(),
+            min_ns: times.at(0),
+            max_ns: times.max_ns(),
+            mean_ns: times.mean_ns(),
+            percentiles_ns: REPORTED_QUANTILES.map(at),
+            target_ns: at(target_quantile),
+        }
+    }
 }
 
 /// Returns the latency below which a share `quantile` of the latencies falls, 0 if there are none.
@@ -65,6 +78,15 @@ mod tests {
         assert_eq!((statistics.min_ns, statistics.max_ns, statistics.mean_ns), (1, 100, 50));
         assert_eq!(statistics.percentiles_ns, [51, 91, 96, 98, 100, 100]);
         assert_eq!(statistics.target_ns, 26);
+    }
+
+    #[test]
+    fn a_histogram_tells_the_same_of_small_numbers() {
+        let sorted: Vec<u64> = (1..=30).collect();
+        let mut counted = Histogram::default();
+        sorted.iter().for_each(|time| counted.add(*time));
+        let exact = LatencyStatistics::of(&Ordered::new(&sorted[..]), 0.25);
+        assert_eq!(LatencyStatistics::counted(&counted, 0.25), exact);
     }
 
     proptest! {

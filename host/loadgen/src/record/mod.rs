@@ -1,5 +1,6 @@
 //! The record of a running phase: a slot for each sample, which one thread issues and any thread completes.
 
+pub(crate) mod histogram;
 pub(crate) mod phase;
 pub(crate) mod recorder;
 pub(crate) mod response_id;

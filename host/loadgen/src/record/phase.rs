@@ -209,7 +209,8 @@ impl Phase {
     /// Measurements of tokens so far, in a token run.
     pub(crate) fn tokens(&self) -> Option<PhaseTokens> {
         let tokens = self.tokens.as_ref()?;
-        Some(self.numbered(0).filter_map(|(sequence, sample)| tokens.sample(sequence, sample)).collect())
+        let samples = self.numbered(0).filter_map(|(sequence, sample)| tokens.sample(sequence, sample));
+        Some(PhaseTokens { between: tokens.between(), ..samples.collect() })
     }
 
     /// Responses, and data of first tokens, that were to be logged and did not fit.

@@ -12,7 +12,7 @@ use std::{
     },
 };
 
-use proctor_vocabulary::{CompletionSink, QuerySampleResponse, ResponseId};
+use proctor_vocabulary::{CompletionSink, QuerySampleResponse, ResponseId, SampleStatus};
 
 use crate::{
     record::{
@@ -128,25 +128,38 @@ impl<C: Clock> Recorder<C> {
 
     /// Outside of token runs a first token is checked, and nothing is recorded of it.
     fn first_token_one(&self, now_ns: u64, response: &QuerySampleResponse<'_>) {
-        let (generation, sequence) = split(response.id);
         let note = |kind| self.violations.note(kind, response.id, response.status);
-        let phase = self.phase(generation).filter(|phase| self.is_current(phase));
-        let issued = phase.and_then(|phase| {
-            let slot = phase.slot(sequence)?;
-            Some((phase, phase.elapsed_ns(now_ns)?, slot, slot.read()?))
-        });
-        let Some((phase, at_ns, slot, sample)) = issued else {
+        let Some(issued) = self.issued(now_ns, response.id) else {
             return note(ViolationKind::FirstTokenOfNoSample);
         };
-        if sample.completed_latency_ns().is_some() {
+        if issued.is_complete {
             note(ViolationKind::FirstTokenAfterCompletion);
-        } else if let Some(tokens) = &phase.tokens {
-            let data = slot.is_logged().then_some(response.data);
-            if let Err(kind) = tokens.first_token(sequence, at_ns, data) {
+        } else if let Some(tokens) = &issued.phase.tokens {
+            let data = issued.slot.is_logged().then_some(response.data);
+            if let Err(kind) = tokens.first_token(issued.sequence, issued.at_ns, data) {
                 note(kind);
             }
         }
     }
+
+    /// The sample of the present phase that has this id, at an instant.
+    fn issued(&self, now_ns: u64, id: ResponseId) -> Option<IssuedSample<'_>> {
+        let (generation, sequence) = split(id);
+        let phase = self.phase(generation).filter(|phase| self.is_current(phase))?;
+        let (slot, at_ns) = (phase.slot(sequence)?, phase.elapsed_ns(now_ns)?);
+        let is_complete = slot.read()?.completed_latency_ns().is_some();
+        Some(IssuedSample { phase, sequence, slot, at_ns, is_complete })
+    }
+}
+
+/// A sample that was issued, as a token of it finds it.
+struct IssuedSample<'a> {
+    phase: &'a Phase,
+    sequence: u64,
+    slot: Slot<'a>,
+    /// The instant of the token, in ns from the start of the phase.
+    at_ns: u64,
+    is_complete: bool,
 }
 
 /// Where a response belongs, kept for the next one, which usually lies beside it.
@@ -197,6 +210,19 @@ impl<C: Clock> CompletionSink for Recorder<C> {
 
     fn first_token(&self, responses: &[QuerySampleResponse<'_>]) {
         self.first_token_at(self.clock.now_ns(), responses);
+    }
+
+    /// Outside of token runs tokens are checked, and nothing is recorded of them.
+    fn tokens(&self, now_ns: u64, id: ResponseId, token_count: u32) {
+        let note = |kind| self.violations.note(kind, id, SampleStatus::OK);
+        let Some(issued) = self.issued(now_ns, id) else { return note(ViolationKind::TokensOfNoSample) };
+        if issued.is_complete {
+            note(ViolationKind::TokensAfterCompletion);
+        } else if let Some(tokens) = &issued.phase.tokens
+            && let Err(kind) = tokens.tokens(issued.sequence, issued.at_ns, token_count)
+        {
+            note(kind);
+        }
     }
 
     fn now_ns(&self) -> u64 {

@@ -1,21 +1,24 @@
-//! Tokens of each sample in a token run: when the first one came, and how many there were.
+//! Tokens of each sample in a token run: when the first one came, and how many there were; and the times between those
+//! that are reported as they come.
 //!
 //! # Protocol of a token slot
 //! | `first_token` | `token_count` | state |
 //! |---|---|---|
 //! | 0 | 0 | no token yet |
-//! | instant + 1 | 0 | the first token came |
-//! | instant + 1 | number of tokens | complete |
-//! | all ones | number of tokens | complete, and no first token came |
+//! | instant + 1 (bit 63: in a report) | 0 | the first token came |
+//! | the same | instant of the last report + 1, tokens so far | reports came |
+//! | the same | bit 63, number of tokens | complete |
+//! | all ones | bit 63, number of tokens | complete, and no first token came |
 //!
 //! `first_token` leaves 0 by one compare-exchange, so of a first token and a completion that meet, exactly one decides.
-//! `token_count` is written by the one thread that completed the sample. Instants are nanoseconds from the start of the
-//! phase.
+//! A report is the first token, or comes after one, and only then changes `token_count`, which the one thread that
+//! completed the sample sets last. Instants are nanoseconds from the start of the phase.
 
 use std::sync::atomic::Ordering;
 
 use crate::{
     record::{
+        histogram::{Histogram, SharedHistogram},
         responses::ResponseStore,
         segments::{Pair, Segments},
         slots::SampleRecord,
@@ -26,6 +29,14 @@ use crate::{
 };
 
 const NEVER: u64 = u64::MAX;
+/// Bit 63: in `first_token`, that it came in a report; in `token_count`, that the sample is complete.
+const FLAG: u64 = 1 << 63;
+/// Before the completion the lower bits of `token_count` have the tokens so far, as far as they fit, for they are only
+/// compared.
+const COUNT_BITS: u32 = 20;
+const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
+/// And the 43 bits above have the instant of the last report: enough for the time to the next one, up to two hours.
+const INSTANT_MASK: u64 = (1 << (63 - COUNT_BITS)) - 1;
 
 /// The token slot that a pair of words is: 16 bytes a sample, in token runs only.
 #[derive(Debug, Clone, Copy)]
@@ -50,18 +61,84 @@ impl TokenSlot<'_> {
         }
     }
 
-    /// Records the number of tokens, and returns whether a first token had come. [the thread that completed the sample]
-    fn complete(self, token_count: u64) -> bool {
-        self.token_count.store(token_count, Ordering::Release);
-        self.first_token.compare_exchange(0, NEVER, Ordering::AcqRel, Ordering::Acquire).is_err()
+    /// Records tokens that came together, and returns the time in ns since the one before them if there was one.
+    /// [any thread, wait-free unless several report the same sample]
+    fn tokens(self, at_ns: u64, token_count: u32) -> Result<Option<u64>, ViolationKind> {
+        let first = (at_ns + 1) | FLAG;
+        let before = self.first_token.compare_exchange(0, first, Ordering::AcqRel, Ordering::Acquire);
+        let first_token_ns = match before {
+            Err(NEVER) => return Err(ViolationKind::TokensAfterCompletion),
+            Err(first_token) if first_token & FLAG == 0 => Some(first_token - 1),
+            _ => None,
+        };
+        let mut reported = self.token_count.load(Ordering::Acquire);
+        loop {
+            if reported & FLAG != 0 {
+                return Err(ViolationKind::TokensAfterCompletion);
+            }
+            let count = (reported & COUNT_MASK) + u64::from(token_count);
+            let next = ((at_ns + 1) & INSTANT_MASK) << COUNT_BITS | count & COUNT_MASK;
+            match self.token_count.compare_exchange(reported, next, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(0) => return Ok(first_token_ns.map(|first_ns| at_ns.saturating_sub(first_ns))),
+                Ok(reported) => return Ok(Some(time_since(reported >> COUNT_BITS, at_ns + 1))),
+                Err(other) => reported = other,
+            }
+        }
+    }
+
+    /// Records the number of tokens, and returns what had been reported. [the thread that completed the sample]
+    fn complete(self, token_count: u64) -> Reported {
+        let complete = FLAG | token_count;
+        let mut first_token = self.first_token.load(Ordering::Acquire);
+        if first_token == 0 {
+            match self.first_token.compare_exchange(0, NEVER, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => {
+                    self.token_count.store(complete, Ordering::Release);
+                    return Reported::Nothing;
+                }
+                Err(other) => first_token = other,
+            }
+        }
+        match self.token_count.swap(complete, Ordering::AcqRel) {
+            0 => Reported::FirstToken,
+            reported => {
+                let by_itself = u64::from(first_token & FLAG == 0);
+                let count = (reported & COUNT_MASK) + by_itself;
+                Reported::Tokens { are_as_many: count & COUNT_MASK == token_count & COUNT_MASK }
+            }
+        }
     }
 
     fn first_token_ns(self) -> Option<u64> {
         match self.first_token.load(Ordering::Acquire) {
             0 | NEVER => None,
-            first_token => Some(first_token - 1),
+            first_token => Some((first_token & !FLAG) - 1),
         }
     }
+
+    /// The number of tokens of a sample that is complete, else 0.
+    fn token_count(self) -> u64 {
+        let token_count = self.token_count.load(Ordering::Acquire);
+        if token_count & FLAG != 0 { token_count & !FLAG } else { 0 }
+    }
+}
+
+/// Tokens of a sample before its completion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reported {
+    Nothing,
+    FirstToken,
+    /// One by one or several at a time; whether they are as many as it was completed with.
+    Tokens {
+        are_as_many: bool,
+    },
+}
+
+/// The time in ns between two instants of which the earlier one has its lower bits only.
+fn time_since(earlier: u64, later: u64) -> u64 {
+    let time_ns = later.wrapping_sub(earlier) & INSTANT_MASK;
+    // Two threads may report two instants in the wrong order by a hair.
+    if time_ns > INSTANT_MASK / 2 { 0 } else { time_ns }
 }
 
 /// Whether a sample has to report its first token.
@@ -78,13 +155,15 @@ pub(crate) enum FirstTokens {
 pub(crate) struct TokenRecorder {
     first_tokens: FirstTokens,
     slots: Segments<Pair>,
+    /// Times between tokens that are reported as they come.
+    between: SharedHistogram,
     /// Data of the first tokens of the samples whose response is logged.
     pub(crate) data: ResponseStore,
 }
 
 impl TokenRecorder {
     pub(crate) fn new(first_tokens: FirstTokens, data: ResponseStore) -> Self {
-        Self { first_tokens, slots: Segments::new(), data }
+        Self { first_tokens, slots: Segments::new(), between: SharedHistogram::default(), data }
     }
 
     /// Makes sure that there is memory for this sample. [issuing thread, before the sample is issued]
@@ -122,13 +201,28 @@ impl TokenRecorder {
         Ok(())
     }
 
+    /// Records tokens of an issued sample that came together. [any thread, wait-free]
+    pub(crate) fn tokens(&self, sequence: u64, at_ns: u64, token_count: u32) -> Result<(), ViolationKind> {
+        let slot = self.slot(sequence).ok_or(ViolationKind::TokensOfNoSample)?;
+        if let Some(time_ns) = slot.tokens(at_ns, token_count)? {
+            self.between.add(time_ns);
+        }
+        Ok(())
+    }
+
+    /// The times between tokens so far.
+    pub(crate) fn between(&self) -> Histogram {
+        self.between.read()
+    }
+
     /// Records the number of tokens of a sample, and notes what is wrong with it.
     /// [the thread that completed the sample, wait-free]
     pub(crate) fn complete(&self, sequence: u64, token_count: u32, note: impl Fn(ViolationKind)) {
         let Some(slot) = self.slot(sequence) else { return };
-        let had_first_token = slot.complete(token_count.into());
-        if !had_first_token && self.has_first_tokens() {
-            note(ViolationKind::NoFirstToken);
+        match slot.complete(token_count.into()) {
+            Reported::Nothing if self.has_first_tokens() => note(ViolationKind::NoFirstToken),
+            Reported::Tokens { are_as_many: false } => note(ViolationKind::TokenCountDiffers),
+            _ => {}
         }
         match token_count {
             0 => note(ViolationKind::NoTokenCount),
@@ -139,7 +233,7 @@ impl TokenRecorder {
 
     /// The number of tokens of a sample as it was reported, 0 as long as it is not complete.
     pub(crate) fn token_count(&self, sequence: u64) -> u64 {
-        self.slot(sequence).map_or(0, |slot| slot.token_count.load(Ordering::Acquire))
+        self.slot(sequence).map_or(0, TokenSlot::token_count)
     }
 
     /// The tokens of a sample, or `None` if it is not complete.
@@ -201,6 +295,57 @@ mod tests {
     }
 
     #[test]
+    fn reported_tokens_are_counted_and_the_times_between_them_are_kept() {
+        let recorder = recorder(FirstTokens::Required);
+        // The first report is the first token.
+        assert_eq!(recorder.tokens(0, 15, 1), Ok(()));
+        assert_eq!(recorder.first_token(0, 16, None), Err(ViolationKind::FirstTokenTwice));
+        assert_eq!((recorder.tokens(0, 25, 3), recorder.tokens(0, 45, 1)), (Ok(()), Ok(())));
+        assert_eq!(recorder.token_count(0), 0, "it is not complete");
+        assert_eq!(complete(&recorder, 0, 5), []);
+        assert_eq!(recorder.tokens(0, 60, 1), Err(ViolationKind::TokensAfterCompletion));
+        let expected = SampleTokens { latency_ns: 50, first_token_latency_ns: Some(5), token_count: 5 };
+        assert_eq!(recorder.sample(0, done(10, 50)), Some(expected));
+        // After a first token by itself, which counts.
+        recorder.first_token(1, 10, None).unwrap();
+        assert_eq!(recorder.tokens(1, 40, 2), Ok(()));
+        assert_eq!(complete(&recorder, 1, 3), []);
+        let between = recorder.between();
+        assert_eq!((between.count(), between.mean_ns(), between.max_ns()), (3, 20, 30));
+        assert_eq!(recorder.tokens(1 << 40, 1, 1), Err(ViolationKind::TokensOfNoSample));
+    }
+
+    #[test]
+    fn a_number_of_tokens_that_differs_from_the_reports_is_noted() {
+        for (first_token, reported, completed, kinds) in [
+            (false, 5, 5, &[][..]),
+            (false, 5, 6, &[ViolationKind::TokenCountDiffers][..]),
+            (false, 5, 4, &[ViolationKind::TokenCountDiffers]),
+            (true, 5, 5, &[ViolationKind::TokenCountDiffers]),
+            (true, 5, 6, &[]),
+            (true, 0, 9, &[]),
+            (false, u32::MAX, u32::MAX, &[]),
+            (true, u32::MAX, 1 << 20, &[]),
+        ] {
+            let recorder = recorder(FirstTokens::Optional);
+            if first_token {
+                recorder.first_token(0, 1, None).unwrap();
+            }
+            if reported > 0 {
+                recorder.tokens(0, 2, reported).unwrap();
+            }
+            assert_eq!(complete(&recorder, 0, completed), kinds, "{first_token} {reported} {completed}");
+            assert_eq!(recorder.token_count(0), u64::from(completed));
+        }
+    }
+
+    #[test]
+    fn a_time_between_tokens_may_pass_the_end_of_the_bits() {
+        let end = INSTANT_MASK + 1;
+        assert_eq!((time_since(end - 3, end + 4), time_since(5, 9 + 2 * end), time_since(9, 5)), (7, 4, 0));
+    }
+
+    #[test]
     fn fewer_than_two_tokens_are_none_in_the_figures() {
         let recorder = recorder(FirstTokens::Required);
         for (sequence, count, kind) in
@@ -246,10 +391,53 @@ mod loom_tests {
                 thread::spawn(move || TokenSlot::from(&*pair).first_token(5))
             };
             let slot = TokenSlot::from(&*pair);
-            let had_first_token = slot.complete(3);
+            let reported = slot.complete(3);
             let accepted = reporter.join().unwrap().is_ok();
-            assert_eq!(accepted, had_first_token);
+            assert_eq!(accepted, reported == Reported::FirstToken);
             assert_eq!(slot.first_token_ns().is_some(), accepted);
+        });
+    }
+
+    /// Completes a sample in the given way while a thread reports a token of it, and another one after that. Each
+    /// report either counts or came too late.
+    fn reports_beside_a_completion(complete: fn(TokenSlot<'_>, u64) -> Reported) {
+        loom::model(move || {
+            let pair = Arc::new([0; 2].map(AtomicU64::new));
+            let reporter = {
+                let pair = Arc::clone(&pair);
+                thread::spawn(move || {
+                    let slot = TokenSlot::from(&*pair);
+                    [5, 6].map(|at_ns| slot.tokens(at_ns, 1).is_ok())
+                })
+            };
+            let slot = TokenSlot::from(&*pair);
+            let reported = complete(slot, 2);
+            let accepted = reporter.join().unwrap().map(u64::from).iter().sum();
+            let is_right = match reported {
+                Reported::Nothing | Reported::FirstToken => accepted == 0,
+                Reported::Tokens { are_as_many } => are_as_many == (accepted == 2),
+            };
+            assert!(is_right, "{reported:?} after {accepted} reports");
+            assert_eq!(slot.token_count(), 2);
+        });
+    }
+
+    #[test]
+    fn loom_reports_and_a_completion_agree_on_how_many_came_before_it() {
+        reports_beside_a_completion(TokenSlot::complete);
+    }
+
+    /// The twin that looks and then stores. It must fail, or the model above proves nothing.
+    #[test]
+    #[should_panic(expected = "reports")]
+    fn loom_finds_a_report_lost_between_a_look_and_a_store() {
+        reports_beside_a_completion(|slot, token_count| {
+            let reported = slot.token_count.load(Ordering::Acquire);
+            slot.token_count.store(FLAG | token_count, Ordering::Release);
+            match reported {
+                0 => Reported::Nothing,
+                reported => Reported::Tokens { are_as_many: reported & COUNT_MASK == token_count },
+            }
         });
     }
 }

@@ -1,5 +1,7 @@
 //! Token latencies of a phase: the time to the first token (TTFT), and the time per output token after it (TPOT).
 
+use crate::record::histogram::Histogram;
+
 /// The tokens of one completed sample of a token run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SampleTokens {
@@ -31,6 +33,8 @@ pub struct PhaseTokens {
     pub times_per_output_token_ns: Vec<u64>,
     /// Output tokens of all completed samples.
     pub token_count: u64,
+    /// Times between tokens that were reported as they came, in ns.
+    pub(crate) between: Histogram,
 }
 
 impl FromIterator<SampleTokens> for PhaseTokens {

@@ -29,6 +29,12 @@ pub enum ViolationKind {
     FirstTokenAfterCompletion,
     /// Token runs: a first token came twice.
     FirstTokenTwice,
+    /// Tokens came for an id of which no sample is known, issued, or of the present phase.
+    TokensOfNoSample,
+    /// Tokens came after the sample was complete.
+    TokensAfterCompletion,
+    /// Token runs: the sample was completed with another number of tokens than had been reported.
+    TokenCountDiffers,
     /// Token runs but Offline: the sample was completed, and no first token had come.
     NoFirstToken,
     /// Token runs: the sample was completed with 0 tokens, which is what a system says that counts none.
@@ -39,7 +45,7 @@ pub enum ViolationKind {
 
 impl ViolationKind {
     /// All kinds.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 14] = [
         Self::UnknownId,
         Self::NotIssued,
         Self::Duplicate,
@@ -48,6 +54,9 @@ impl ViolationKind {
         Self::FirstTokenOfNoSample,
         Self::FirstTokenAfterCompletion,
         Self::FirstTokenTwice,
+        Self::TokensOfNoSample,
+        Self::TokensAfterCompletion,
+        Self::TokenCountDiffers,
         Self::NoFirstToken,
         Self::NoTokenCount,
         Self::SingleToken,
@@ -63,6 +72,9 @@ impl ViolationKind {
             Self::FirstTokenOfNoSample => "given a first token without being outstanding",
             Self::FirstTokenAfterCompletion => "given a first token after their completion",
             Self::FirstTokenTwice => "given a first token more than once",
+            Self::TokensOfNoSample => "given tokens without being outstanding",
+            Self::TokensAfterCompletion => "given tokens after their completion",
+            Self::TokenCountDiffers => "completed with another number of tokens than were reported",
             Self::NoFirstToken => "completed before their first token",
             Self::NoTokenCount => "completed without a number of tokens",
             Self::SingleToken => "completed with one token where at least two are needed",

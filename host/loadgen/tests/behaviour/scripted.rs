@@ -21,7 +21,7 @@ pub struct Answer {
     pub after_ns: u64,
     pub id: ResponseId,
     pub status: SampleStatus,
-    /// How many output tokens the sample had; or, instead of completing it, report its first token.
+    /// How many output tokens the sample had; or, instead of completing it, report some of them.
     pub tokens: Tokens,
 }
 
@@ -29,6 +29,8 @@ pub struct Answer {
 #[derive(Debug, Clone, Copy)]
 pub enum Tokens {
     First,
+    /// Some that come together, as many as this.
+    More(u32),
     Count(u32),
 }
 
@@ -92,6 +94,7 @@ pub fn respond(sink: &dyn CompletionSink, answer: Answer, index: SampleIndex) {
         Tokens::First => {
             sink.first_token(&[QuerySampleResponse { id, status, data: &data[..1], token_count: 0 }]);
         }
+        Tokens::More(token_count) => sink.tokens(sink.now_ns(), id, token_count),
         Tokens::Count(token_count) => {
             sink.complete(&[QuerySampleResponse { id, status, data: &data, token_count }]);
         }

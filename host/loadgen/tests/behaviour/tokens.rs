@@ -29,6 +29,10 @@ fn first_token(after_ns: u64, sample: QuerySample) -> Answer {
     Answer { tokens: Tokens::First, ..answer(after_ns, sample.id) }
 }
 
+fn more(after_ns: u64, sample: QuerySample, token_count: u32) -> Answer {
+    Answer { tokens: Tokens::More(token_count), ..answer(after_ns, sample.id) }
+}
+
 fn end(after_ns: u64, sample: QuerySample, token_count: u32) -> Answer {
     Answer { tokens: Tokens::Count(token_count), ..answer(after_ns, sample.id) }
 }
@@ -193,9 +197,40 @@ fn performance_runs_log_the_first_tokens_of_the_chosen_samples() {
 }
 
 #[test]
+fn reported_tokens_have_the_times_between_them_and_change_no_log() {
+    // Nine further tokens of each sample: after 1 ms, after 2 ms four at once, and after 6 ms the rest.
+    let further = |sample| vec![more(4 * MS, sample, 1), more(6 * MS, sample, 4), more(12 * MS, sample, 4)];
+    let by_itself = move |_, sample| {
+        [vec![first_token(3 * MS, sample)], further(sample), vec![end(12 * MS, sample, 10)]].concat()
+    };
+    let in_a_report = move |_, sample| {
+        [vec![more(3 * MS, sample, 1)], further(sample), vec![end(12 * MS, sample, 10)]].concat()
+    };
+    for scenario in Scenario::ALL {
+        let request = TestSettings { min_query_count: 100, ..settings(*scenario) };
+        let silent = run(request.clone());
+        let outcomes = [Bench::new(request.clone(), by_itself).run(), Bench::new(request, in_a_report).run()];
+        for outcome in outcomes {
+            assert!(outcome.violations.is_empty(), "{scenario}: {:?}", outcome.reasons());
+            assert_eq!(logs(&outcome), logs(&silent), "{scenario}");
+            let tokens = outcome.performance.as_ref().unwrap().tokens.as_ref().unwrap();
+            let between = tokens.between.as_ref().unwrap();
+            assert_eq!(
+                (between.count, between.mean_ns, between.max_ns),
+                (tokens.token_count / 10 * 3, 3 * MS, 6 * MS)
+            );
+            let [p50_ns, p90_ns, ..] = between.percentiles_ns;
+            assert!((2 * MS..2 * MS + MS / 10).contains(&p50_ns) && p90_ns == 6 * MS, "{between:?}");
+        }
+        let tokens = silent.performance.unwrap().tokens.unwrap();
+        assert_eq!(tokens.between, None, "{scenario}");
+    }
+}
+
+#[test]
 fn tokens_against_the_rules_are_named() {
     type Special = fn(QuerySample) -> Vec<Answer>;
-    let cases: [(ViolationKind, &str, Special); 5] = [
+    let cases: [(ViolationKind, &str, Special); 7] = [
         (ViolationKind::NoFirstToken, "completed before their first token", |sample| {
             vec![end(MS, sample, 10)]
         }),
@@ -205,6 +240,14 @@ fn tokens_against_the_rules_are_named() {
         (ViolationKind::FirstTokenAfterCompletion, "given a first token after their completion", |sample| {
             [ten_tokens(sample), vec![first_token(12 * MS, sample)]].concat()
         }),
+        (ViolationKind::TokensAfterCompletion, "given tokens after their completion", |sample| {
+            [ten_tokens(sample), vec![more(12 * MS, sample, 1)]].concat()
+        }),
+        (
+            ViolationKind::TokenCountDiffers,
+            "completed with another number of tokens than were reported",
+            |sample| [vec![more(MS, sample, 11)], vec![end(MS, sample, 10)]].concat(),
+        ),
         (ViolationKind::NoTokenCount, "completed without a number of tokens", |sample| {
             vec![first_token(MS, sample), end(MS, sample, 0)]
         }),
@@ -228,8 +271,10 @@ fn tokens_against_the_rules_are_named() {
             assert!(logs(&outcome)[1].contains(&reason), "{scenario}: the detail log says so");
             // Everything that could be measured is there.
             let tokens = outcome.phases[0].record.tokens.as_ref().unwrap();
-            let is_whole =
-                matches!(kind, ViolationKind::FirstTokenTwice | ViolationKind::FirstTokenAfterCompletion);
+            let is_whole = !matches!(
+                kind,
+                ViolationKind::NoFirstToken | ViolationKind::NoTokenCount | ViolationKind::SingleToken
+            );
             let sample_count = bench.issued().len();
             assert_eq!(tokens.times_per_output_token_ns.len(), sample_count - usize::from(!is_whole));
         }

@@ -234,6 +234,24 @@ fn first_tokens_are_checked() {
 }
 
 #[test]
+fn reported_tokens_are_checked() {
+    let fixture = Fixture::new();
+    let phase = fixture.open(PhaseMode::Performance, 0);
+    phase.issue(0, false);
+    let report = |id| fixture.recorder.tokens(fixture.clock.now_ns(), id, 3);
+    report(response_id(1, 0));
+    assert_eq!(fixture.violations(), []);
+    fixture.complete(response_id(1, 0), SampleStatus::OK);
+    report(response_id(1, 0));
+    report(response_id(1, 1));
+    report(ResponseId(7));
+    assert_eq!(
+        fixture.violations(),
+        [(ViolationKind::TokensOfNoSample, 2, Some(1)), (ViolationKind::TokensAfterCompletion, 1, Some(0))]
+    );
+}
+
+#[test]
 fn a_failed_sample_needs_no_tokens() {
     let fixture = Fixture::new();
     let phase = fixture.open_with(PhaseMode::Performance, 0, Some(FirstTokens::Required));

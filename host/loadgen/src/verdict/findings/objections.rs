@@ -67,6 +67,11 @@ fn advice(kind: ViolationKind) -> &'static str {
             "report the first token of each sample before its completion"
         }
         ViolationKind::FirstTokenTwice => "report the first token of each sample once",
+        ViolationKind::TokensOfNoSample => "report tokens by the response ids of samples that were issued",
+        ViolationKind::TokensAfterCompletion => "report the tokens of each sample before its completion",
+        ViolationKind::TokenCountDiffers => {
+            "complete each sample with the number of tokens that were reported of it, the first one included"
+        }
         ViolationKind::NoTokenCount => "report the number of output tokens with each completion",
         ViolationKind::SingleToken => {
             "a single token has no time per output token: generate at least two, or measure without \

@@ -20,6 +20,9 @@ pub struct TokenResult {
     pub completed_tokens_per_second: f64,
     /// Times of first and further tokens; Offline has none.
     pub latencies: Option<TokenLatencies>,
+    /// Times between tokens that were reported as they came, from each report to the one before it, percentiles and
+    /// minimum rounded up by at most 3.2 %; `None` if there are none.
+    pub between: Option<LatencyStatistics>,
 }
 
 /// Times of first and further tokens, and the verdict on them.
@@ -59,6 +62,8 @@ impl TokenResult {
             token_count: tokens.token_count,
             completed_tokens_per_second: tokens.token_count as f64 / seconds(duration_ns),
             latencies: (!is_offline).then(|| TokenLatencies::new(record, tokens, settings, sample_latencies)),
+            between: (tokens.between.count() > 0)
+                .then(|| LatencyStatistics::counted(&tokens.between, settings.target_latency_percentile)),
         }
     }
 }
