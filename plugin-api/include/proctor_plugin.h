@@ -121,6 +121,7 @@ typedef struct ProctorInstance ProctorInstance;
 #define PROCTOR_EXTENSION_INSTANCE_THREAD "proctor.instance_thread/0"
 #define PROCTOR_EXTENSION_SUBMIT "proctor.submit/0"
 #define PROCTOR_EXTENSION_MEMORY "proctor.memory/0"
+#define PROCTOR_EXTENSION_TOKENS "proctor.tokens/0"
 
 /* ---- Constants ---- */
 
@@ -1259,6 +1260,47 @@ typedef struct ProctorMemory {
   ProctorStatus (*copy)(ProctorModel *model, void *to, const void *from, size_t size_bytes, struct ProctorError *error);
 } ProctorMemory;
 
+/* Tokens of one sample that have come. */
+typedef struct ProctorTokenReport {
+  /* Identity of the issued sample: ProctorQuerySample.id or ProctorBatchSample.id. */
+  uint64_t id;
+  /* Number of tokens that have come since the report before; at least 1. */
+  uint32_t token_count;
+  /* Zero. */
+  uint32_t reserved;
+} ProctorTokenReport;
+
+/* Tokens that have come at one instant. Owned by the plugin, valid for the duration of the call. */
+typedef struct ProctorTokens {
+  /* Size of this structure in bytes, as the plugin was compiled. */
+  size_t size;
+  /* The reports, at most one for each sample. */
+  const struct ProctorTokenReport *reports;
+  /* Number of elements of `reports`; at most PROCTOR_RESPONSE_COUNT_MAX. */
+  size_t report_count;
+  /* Distance of two elements of `reports` in bytes. */
+  size_t report_stride;
+} ProctorTokens;
+
+/*
+ * The host takes the tokens of a sample as they come, asked for by ProctorHost.extension. Valid to the end of the
+ * process.
+ *
+ * The first report of a sample is its first token, too, unless that came by ProctorHost.first_token, which counts as
+ * one token and alone takes bytes for the accuracy log. A sample of which tokens were reported has to be completed
+ * with as many, or the run is INVALID. Outside of token runs reports are checked, and nothing is kept of them.
+ */
+typedef struct ProctorTokensHost {
+  /* Size of this structure in bytes, as the host was compiled. */
+  size_t size;
+  /*
+   * Reports tokens of issued or executing samples, all at the instant of the call, and before the completion of each
+   * sample. Calls about one sample come one after the other. `context` is ProctorHost.context. Wait-free.
+   * [any thread]
+   */
+  void (*tokens)(void *context, const struct ProctorTokens *tokens);
+} ProctorTokensHost;
+
 /* The ABI is for machines of 64 bits, without packed structures. */
 #define PROCTOR_ASSERT(name, condition) typedef char proctor_assert_##name[(condition) ? 1 : -1]
 PROCTOR_ASSERT(pointer, sizeof(void *) == 8);
@@ -1304,6 +1346,9 @@ PROCTOR_ASSERT(ProctorSubmit, sizeof(ProctorSubmit) == 24);
 PROCTOR_ASSERT(ProctorDone, sizeof(ProctorDone) == 48);
 PROCTOR_ASSERT(ProctorSubmitHost, sizeof(ProctorSubmitHost) == 16);
 PROCTOR_ASSERT(ProctorEnergy, sizeof(ProctorEnergy) == 16);
+PROCTOR_ASSERT(ProctorTokenReport, sizeof(ProctorTokenReport) == 16);
+PROCTOR_ASSERT(ProctorTokens, sizeof(ProctorTokens) == 32);
+PROCTOR_ASSERT(ProctorTokensHost, sizeof(ProctorTokensHost) == 16);
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -99,7 +99,7 @@ pub mod versioned;
 pub use authoring::{
     Allocation, Batch, BatchSample, Host, Instance, LinkedPlugin, MemoryKind, Model, ModelFile, ModelRequest,
     Placement, Plugin, PluginError, PluginMemory, PreparedSample, PreparedTensor, Query, Response, Stage,
-    SubmittedBatch, linked_plugins,
+    SubmittedBatch, TokenReport, linked_plugins,
 };
 #[cfg(feature = "abi_stable")]
 pub use authoring::{Root, RootModuleRef};

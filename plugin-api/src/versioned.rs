@@ -86,6 +86,8 @@ says_size! {
     ProctorDone ends with vendor_code: i64,
     ProctorSubmitHost ends with done: Function,
     ProctorEnergy ends with read: Function,
+    ProctorTokens ends with report_stride: usize,
+    ProctorTokensHost ends with tokens: Function,
 }
 
 versioned! {
@@ -100,6 +102,7 @@ versioned! {
     ProctorQuerySample ends with index: u64,
     ProctorResponse ends with vendor_code: i64,
     ProctorStage ends with end_ns: u64,
+    ProctorTokenReport ends with reserved: u32,
 }
 
 /// Copies a structure of `size` bytes, as much of it as this side knows; what it lacks is zero.

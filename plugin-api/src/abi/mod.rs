@@ -13,6 +13,7 @@ mod manifest;
 mod memory;
 mod model;
 mod plugin;
+mod tokens;
 
 pub use basic::*;
 pub use batch::*;
@@ -25,3 +26,4 @@ pub use manifest::*;
 pub use memory::*;
 pub use model::*;
 pub use plugin::*;
+pub use tokens::*;

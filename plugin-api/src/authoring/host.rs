@@ -9,7 +9,7 @@ use super::{
     raw::{str_of, structure, text},
     stage::Stage,
 };
-use crate::abi;
+use crate::{abi, versioned::SaysSize};
 
 /// The services of the host. Cheap to copy; may be used from any thread.
 #[derive(Clone, Copy)]
@@ -78,6 +78,21 @@ impl fmt::Debug for Response<'_> {
 unsafe impl Send for Response<'_> {}
 // SAFETY: a shared response is only read.
 unsafe impl Sync for Response<'_> {}
+
+/// Tokens of one sample that have come, for [`Host::tokens`].
+#[derive(Debug, Clone, Copy)]
+#[repr(transparent)]
+pub struct TokenReport {
+    raw: abi::ProctorTokenReport,
+}
+
+impl TokenReport {
+    /// Tokens of the sample that was issued with this id: how many have come since the report before, at least 1.
+    #[must_use]
+    pub fn new(id: ResponseId, token_count: u32) -> Self {
+        Self { raw: abi::ProctorTokenReport { id: id.0, token_count, reserved: 0 } }
+    }
+}
 
 impl Host {
     /// The services behind a table of the host.
@@ -173,6 +188,24 @@ impl Host {
         self.respond(self.table.0.first_token, responses, &[]);
     }
 
+    /// Reports tokens of issued or executing samples as they come, at most one report for each sample; see
+    /// `proctor.tokens/0`. Does nothing on a host without it.
+    pub fn tokens(&self, reports: &[TokenReport]) {
+        // SAFETY: the id names this structure.
+        let table: Option<abi::ProctorTokensHost> =
+            unsafe { self.known_extension(abi::PROCTOR_EXTENSION_TOKENS) };
+        let Some(report) = table.and_then(|table| table.tokens) else { return };
+        let tokens = abi::ProctorTokens {
+            size: size_of::<abi::ProctorTokens>(),
+            // A report of ours is one of the ABI's.
+            reports: reports.as_ptr().cast(),
+            report_count: reports.len(),
+            report_stride: size_of::<abi::ProctorTokenReport>(),
+        };
+        // SAFETY: the function goes with the context of the host's table; the reports outlive the call.
+        unsafe { report(self.table.0.context, &raw const tokens) }
+    }
+
     /// Adds a figure to the result under a name such as `gpu_power`, with its unit, such as `W`; no unit for a count or
     /// a ratio. Not for the timed path.
     pub fn metric(&self, name: &str, unit: &str, value: f64) {
@@ -225,13 +258,23 @@ impl Host {
 
     /// Reports the end of a batch that was submitted.
     pub(super) fn done(&self, done: &abi::ProctorDone) {
-        let Some(found) = self.extension(abi::PROCTOR_EXTENSION_SUBMIT) else { return };
-        // SAFETY: the id names this structure, which the host keeps to the end of the process.
-        let Ok(table) = (unsafe { structure(found.cast::<abi::ProctorSubmitHost>()) }) else { return };
-        if let Some(report) = table.done {
+        // SAFETY: the id names this structure.
+        let table: Option<abi::ProctorSubmitHost> =
+            unsafe { self.known_extension(abi::PROCTOR_EXTENSION_SUBMIT) };
+        if let Some(report) = table.and_then(|table| table.done) {
             // SAFETY: the function goes with the context of the host's table; the structure outlives the call.
             unsafe { report(self.table.0.context, ptr::from_ref(done)) }
         }
+    }
+
+    /// The host's side of an extension of the ABI.
+    ///
+    /// # Safety
+    /// `T` is the structure that the id names.
+    unsafe fn known_extension<T: SaysSize>(&self, id: &str) -> Option<T> {
+        let found = self.extension(id)?;
+        // SAFETY: the caller's promise; the host keeps the structure to the end of the process.
+        unsafe { structure(found.cast()) }.ok()
     }
 
     fn respond(&self, function: Option<RespondFn>, responses: &[Response<'_>], stages: &[Stage]) {

@@ -71,6 +71,9 @@ layouts! {
     ProctorDone { size, batch_id, status, reserved, message, vendor_code };
     ProctorSubmitHost { size, done };
     ProctorEnergy { size, read };
+    ProctorTokenReport { id, token_count, reserved };
+    ProctorTokens { size, reports, report_count, report_stride };
+    ProctorTokensHost { size, tokens };
 }
 
 /// Fails if a structure of the header is not in the list above.

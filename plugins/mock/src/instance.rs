@@ -10,7 +10,7 @@ use std::{
 
 use proctor_plugin_api::{Batch, Instance, PluginError, SubmittedBatch};
 
-use crate::{service::Draw, shared::Shared, wait};
+use crate::{service::Draw, shared::Shared};
 use in_flight::InFlight;
 
 /// One co-located copy of the model. The host calls it from one thread and never twice at a time, so what it owns
@@ -52,7 +52,7 @@ impl Instance for MockInstance {
         let busy = self.shared.serve();
         let service_time = self.shared.service.time(draw, batch.sample_count(), busy.count);
         self.shared.answer(batch);
-        wait::until(begin, service_time, &self.shared.host);
+        self.shared.take(service_time, begin, batch.samples().map(|sample| sample.id()));
         batch.set_stages(self.shared.stages_since(begin_ns).as_slice());
         Ok(())
     }

@@ -6,10 +6,10 @@
 
 use std::{
     collections::VecDeque,
-    mem,
+    iter, mem,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread::{self, JoinHandle},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use proctor_plugin_api::{OptionSpec, Options, PluginError, Query, Response, vocabulary::QuerySample};
@@ -20,7 +20,6 @@ use crate::{
     random::{Keyed, Use},
     service::Draw,
     shared::Shared,
-    wait,
 };
 
 /// The longest queue that can be asked for, and the default: one that nothing fills.
@@ -119,6 +118,7 @@ impl IssuePath {
                 let mut server = lock(server);
                 query.iter().for_each(|sample| {
                     let begin_ns = server.shared.begin_ns();
+                    server.shared.take(Duration::ZERO, Instant::now(), iter::once(sample.id));
                     server.complete(sample, begin_ns);
                 });
                 Ok(())
@@ -212,7 +212,7 @@ impl Server {
         let (begin_ns, begin) = (self.shared.begin_ns(), Instant::now());
         let busy = self.shared.serve();
         let service_time = self.shared.service.time(waiting.draw, 1, busy.count);
-        wait::until(begin, service_time, &self.shared.host);
+        self.shared.take(service_time, begin, iter::once(waiting.sample.id));
         // Before the completion, which may bring the next query at once: it should not find this thread busy.
         drop(busy);
         self.complete(waiting.sample, begin_ns);
@@ -229,7 +229,8 @@ impl Server {
                 .complete_in_stages(&[Response::failed(sample.id, &error)], stages.as_slice());
         }
         self.shared.write_outputs(sample.index, &mut self.outputs);
-        self.shared.host.complete_in_stages(&[Response::new(sample.id, &self.outputs)], stages.as_slice());
+        let response = Response::new(sample.id, &self.outputs).with_token_count(self.shared.tokens);
+        self.shared.host.complete_in_stages(&[response], stages.as_slice());
     }
 }
 

@@ -31,7 +31,8 @@
 //! # Choices
 //! - **Everything is drawn by key.** The k-th service time of an instance depends on the seed, the instance and k, and
 //!   nothing else: not on threads, not on what was asked for before. The same holds for answers.
-//! - **All memory before the timed part.** `execute` does not allocate; `issue` does only while its queue still grows.
+//! - **All memory before the timed part.** `execute` does not allocate, unless it has tokens
+//!   to report; `issue` does only while its queue still grows.
 //! - **A warm-up takes no draw**, so the number of warm-up batches does not change a run.
 //! - **No unsafe code but a promise.** The ABI's pointers end in `proctor-plugin-api`; `memory.rs` vouches for memory.
 //!

@@ -34,6 +34,8 @@ pub struct Mock {
     /// Number of devices that it pretends to have.
     devices: u32,
     in_flight: u32,
+    /// Tokens of each answer; 0 for none.
+    tokens: u32,
 }
 
 impl Plugin for Mock {
@@ -66,6 +68,7 @@ impl Plugin for Mock {
             "Memory that samples are decoded into; other than host is allocated by the plugin, and counted.",
         );
         let in_flight = "Batches that an instance takes at a time; 0 executes one after the other.";
+        let tokens = "Tokens of each answer, spread over its time and reported as they come; 0 for none.";
         let own = vec![
             seed,
             memory,
@@ -74,6 +77,7 @@ impl Plugin for Mock {
             OptionSpec::boolean("stages", false, stages),
             OptionSpec::boolean("hooks", false, hooks),
             OptionSpec::integer("in_flight", 0, 0..=64, in_flight),
+            OptionSpec::integer("tokens", 0, 0..=65_536, tokens),
         ];
         let parts = [own, Service::options(), AnswerSettings::options(), IssueSettings::options()];
         parts.into_iter().flatten().fold(manifest, Manifest::option)
@@ -99,6 +103,9 @@ impl Plugin for Mock {
         let in_flight = required("in_flight", options.integer("in_flight"))?;
         let in_flight = u32::try_from(in_flight)
             .map_err(|_| PluginError::invalid_argument(format!("in_flight is {in_flight}")))?;
+        let tokens = required("tokens", options.integer("tokens"))?;
+        let tokens = u32::try_from(tokens)
+            .map_err(|_| PluginError::invalid_argument(format!("tokens is {tokens}")))?;
         Ok(Self {
             host,
             service,
@@ -110,6 +117,7 @@ impl Plugin for Mock {
             power_w,
             devices,
             in_flight,
+            tokens,
         })
     }
 
@@ -134,7 +142,7 @@ impl Plugin for Mock {
         let mut shared = Shared::new(self.host, self.service.clone(), answers);
         (shared.tells_stages, shared.knows_threads) = (self.tells_stages, self.knows_threads);
         shared.memory = MockMemory::of(&self.memory);
-        shared.in_flight = self.in_flight;
+        (shared.in_flight, shared.tokens) = (self.in_flight, self.tokens);
         shared.power_w = self.power_w;
         Ok(MockModel::new(shared, self.issue))
     }

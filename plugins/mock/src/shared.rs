@@ -7,11 +7,15 @@ use std::{
         atomic::{AtomicU32, Ordering},
     },
     thread::{self, ThreadId},
+    time::{Duration, Instant},
 };
 
-use proctor_plugin_api::{Batch, Host, PluginError, Stage, vocabulary::SampleIndex};
+use proctor_plugin_api::{
+    Batch, Host, PluginError, Stage, TokenReport,
+    vocabulary::{ResponseId, SampleIndex},
+};
 
-use crate::{answers::Answers, memory::MockMemory, service::Service};
+use crate::{answers::Answers, memory::MockMemory, service::Service, wait};
 
 /// One for each model. A real plugin has its weights here, once.
 #[derive(Debug)]
@@ -23,6 +27,8 @@ pub(crate) struct Shared {
     pub(crate) tells_stages: bool,
     /// Number of batches that an instance takes at a time; 0 to execute one after the other.
     pub(crate) in_flight: u32,
+    /// Number of tokens of each answer; 0 for none.
+    pub(crate) tokens: u32,
     /// Whether it counts the threads of its instances, and holds them to these.
     pub(crate) knows_threads: bool,
     /// Threads that have made instances.
@@ -47,6 +53,7 @@ impl Shared {
             power_w: 0.0,
             tells_stages: false,
             in_flight: 0,
+            tokens: 0,
             knows_threads: false,
             creators: Mutex::default(),
             threads_begun: AtomicU32::new(0),
@@ -89,6 +96,19 @@ impl Shared {
         self.tells_stages.then(|| Stage::new(Stage::COMPUTE, begin_ns, self.host.now_ns()))
     }
 
+    /// Returns when this time has passed since `begin`. With tokens, each of them comes in its turn, the last one at
+    /// the end, and is reported for all of these samples.
+    pub(crate) fn take(&self, time: Duration, begin: Instant, ids: impl Iterator<Item = ResponseId>) {
+        if self.tokens == 0 {
+            return wait::until(begin, time, &self.host);
+        }
+        let reports: Vec<_> = ids.map(|id| TokenReport::new(id, 1)).collect();
+        for number in 1..=self.tokens {
+            wait::until(begin, time.mul_f64(f64::from(number) / f64::from(self.tokens)), &self.host);
+            self.host.tokens(&reports);
+        }
+    }
+
     /// Writes every output of every sample. A real plugin would read `sample.input_f32(0)` and compute.
     pub(crate) fn answer(&self, batch: &mut Batch<'_>) {
         for mut sample in batch.samples() {
@@ -101,6 +121,7 @@ impl Shared {
             for output in 0..self.answers.output_count() {
                 self.answers.write(index, output, sample.output_mut(output));
             }
+            sample.set_token_count(self.tokens);
         }
     }
 

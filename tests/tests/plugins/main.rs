@@ -12,6 +12,7 @@ mod issue;
 mod loading;
 mod mock_answers;
 mod stages;
+mod tokens;
 mod vendor_plugin;
 mod versions;
 mod ways;

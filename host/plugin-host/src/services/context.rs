@@ -63,7 +63,7 @@ pub(crate) struct HostContext {
     pub(super) cache_folder: Option<String>,
     /// Read without a lock. A thread that reads it for the first time may have to allocate its mark that the sink is in
     /// use, some hundred bytes; the mark of a thread that has ended is used again.
-    sink: ArcSwapOption<Arc<dyn CompletionSink>>,
+    pub(super) sink: ArcSwapOption<Arc<dyn CompletionSink>>,
     /// Size of the outputs of one sample together.
     pub(crate) response_size: ExpectedSize,
     is_cancelled: AtomicBool,
@@ -181,6 +181,12 @@ impl HostContext {
         if !is_completion && unsafe { raw.iter() }.all(|response| response.id == WARM_UP_ID.0) {
             return;
         }
+        self.record_no_test();
+    }
+
+    /// Records that samples were answered while no test runs.
+    #[cold]
+    pub(super) fn record_no_test(&self) {
         let plugin = self.plugin.to_owned();
         self.faults.record(|| match self.is_warming_up.load(Ordering::Relaxed) {
             true => PluginFault::WarmUp { plugin },

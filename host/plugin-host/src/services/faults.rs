@@ -76,6 +76,22 @@ pub enum PluginFault {
         /// Size of the largest response, in bytes.
         most: u64,
     },
+    /// The array of reports of tokens is null, not aligned, or too long.
+    #[error("plugin {plugin}: reported tokens that cannot be: {problem}")]
+    Tokens {
+        /// Name of the plugin.
+        plugin: String,
+        /// The structure, and why it cannot be.
+        problem: String,
+    },
+    /// A report has no tokens.
+    #[error("plugin {plugin}: reported 0 tokens of {id}, where each report has at least 1")]
+    NoTokens {
+        /// Name of the plugin.
+        plugin: String,
+        /// The sample.
+        id: ResponseId,
+    },
     /// A batch was reported as done that cannot have been.
     #[error("plugin {plugin}: reported batch {batch:#x} as done: {problem}")]
     Done {

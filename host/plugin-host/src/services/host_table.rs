@@ -11,9 +11,10 @@ use std::{
 
 use proctor_plugin_api::{
     abi::{
-        self, PROCTOR_EXTENSION_SUBMIT, PROCTOR_MESSAGE_LENGTH_MAX, PROCTOR_METRIC_NAME_LENGTH_MAX,
-        PROCTOR_NAME_LENGTH_MAX, PROCTOR_RESPONSE_COUNT_MAX, ProctorDone, ProctorHost, ProctorMetric,
-        ProctorProgress, ProctorResponses, ProctorString, ProctorSubmitHost,
+        self, PROCTOR_EXTENSION_SUBMIT, PROCTOR_EXTENSION_TOKENS, PROCTOR_MESSAGE_LENGTH_MAX,
+        PROCTOR_METRIC_NAME_LENGTH_MAX, PROCTOR_NAME_LENGTH_MAX, PROCTOR_RESPONSE_COUNT_MAX, ProctorDone,
+        ProctorHost, ProctorMetric, ProctorProgress, ProctorResponses, ProctorString, ProctorSubmitHost,
+        ProctorTokens, ProctorTokensHost,
     },
     versioned::{Elements, read},
 };
@@ -235,10 +236,21 @@ unsafe extern "C" fn done(context: *mut c_void, done: *const ProctorDone) {
     unsafe { with_host(context, (), take) }
 }
 
+unsafe extern "C" fn tokens(context: *mut c_void, tokens: *const ProctorTokens) {
+    // SAFETY: the plugin passes the context of its host table, and vouches for the reports until its call returns.
+    unsafe { with_host(context, (), |host| host.take_tokens(tokens)) }
+}
+
 unsafe extern "C" fn extension(_context: *mut c_void, id: ProctorString) -> *const c_void {
     static SUBMIT: ProctorSubmitHost =
         ProctorSubmitHost { size: size_of::<ProctorSubmitHost>(), done: Some(done) };
+    static TOKENS: ProctorTokensHost =
+        ProctorTokensHost { size: size_of::<ProctorTokensHost>(), tokens: Some(tokens) };
     // SAFETY: the plugin passes a text that lives for this call.
     let id = unsafe { bytes_of(&id, PROCTOR_NAME_LENGTH_MAX) };
-    if id == PROCTOR_EXTENSION_SUBMIT.as_bytes() { ptr::from_ref(&SUBMIT).cast() } else { ptr::null() }
+    match id {
+        _ if id == PROCTOR_EXTENSION_SUBMIT.as_bytes() => ptr::from_ref(&SUBMIT).cast(),
+        _ if id == PROCTOR_EXTENSION_TOKENS.as_bytes() => ptr::from_ref(&TOKENS).cast(),
+        _ => ptr::null(),
+    }
 }

@@ -10,3 +10,4 @@ pub(crate) mod host_table;
 pub(crate) mod metric;
 pub(crate) mod response_size;
 pub(crate) mod stages;
+mod tokens;

@@ -117,6 +117,9 @@ fn advice_about_plugin(fault: &PluginFault) -> Option<&'static str> {
         PluginFault::Responses { .. } => {
             Some("the plugin has to hand over an aligned array that is not null")
         }
+        PluginFault::Tokens { .. } => {
+            Some("the plugin has to hand over an aligned array of reports that is not null")
+        }
         PluginFault::Stages { .. } => Some(
             "stages follow each other within the call, or between issue and completion, in the time of `now_ns`",
         ),

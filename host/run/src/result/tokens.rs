@@ -17,6 +17,8 @@ pub(crate) struct TokenPart {
     pub(crate) time_to_first_token: Option<Latencies>,
     /// The mean between the tokens after the first, of each sample; not in Offline.
     pub(crate) time_per_output_token: Option<Latencies>,
+    /// Between the reports of tokens as they came, of all samples; null if the plugin reported none.
+    pub(crate) time_between_tokens: Option<Latencies>,
     pub(crate) ttft_bound_met: Option<bool>,
     pub(crate) tpot_bound_met: Option<bool>,
 }
@@ -41,6 +43,7 @@ impl TokenPart {
             inferred_tokens_per_second,
             time_to_first_token: of(|latencies| (&latencies.first_token).into()),
             time_per_output_token: of(|latencies| (&latencies.per_output_token).into()),
+            time_between_tokens: tokens.and_then(|tokens| tokens.between.as_ref()).map(Latencies::from),
             ttft_bound_met: latencies.map(|latencies| latencies.ttft_met),
             tpot_bound_met: latencies.map(|latencies| latencies.tpot_met),
         })

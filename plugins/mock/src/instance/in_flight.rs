@@ -12,7 +12,7 @@ use std::{
 
 use proctor_plugin_api::{PluginError, SubmittedBatch};
 
-use crate::{service::Draw, shared::Shared, wait};
+use crate::{service::Draw, shared::Shared};
 
 /// Threads that serve batches. They end, and are joined, when this is dropped.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ fn serve(shared: &Shared, batches: &Mutex<Receiver<(SubmittedBatch, Draw)>>, cou
         batch.finish(&shared.host, |batch| {
             let service_time = shared.service.time(draw, batch.sample_count(), busy.count);
             shared.answer(batch);
-            wait::until(begin, service_time, &shared.host);
+            shared.take(service_time, begin, batch.samples().map(|sample| sample.id()));
             batch.set_stages(shared.stages_since(begin_ns).as_slice());
             drop(busy);
             // Before the end is reported, which may bring the next batch at once.

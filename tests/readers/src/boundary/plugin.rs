@@ -171,6 +171,10 @@ impl CompletionSink for Sink {
     fn first_token(&self, responses: &[QuerySampleResponse<'_>]) {
         assert!(responses.iter().all(|response| response.data.len() <= ANSWER_BYTES));
     }
+
+    fn tokens(&self, _: u64, _: ResponseId, token_count: u32) {
+        assert!(token_count > 0);
+    }
 }
 
 /// Asserts that a text can be shown on one line.

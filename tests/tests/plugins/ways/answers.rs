@@ -39,7 +39,7 @@ const BATCHES: [(&str, Outcome, &str); 6] = [
 ];
 
 /// Further ways to answer a query.
-const QUERIES: [(&str, Outcome, &str); 26] = [
+const QUERIES: [(&str, Outcome, &str); 35] = [
     ("data-null", Outcome::Invalid, "has null with 40 bytes instead of 40"),
     ("id-zero", Outcome::Invalid, "1 sample completed with an unknown response id: response id 0x0"),
     (
@@ -69,6 +69,19 @@ const QUERIES: [(&str, Outcome, &str); 26] = [
     ("token-null", Outcome::Invalid, "has null with 4 bytes instead of at most 40"),
     ("token-unknown", Outcome::Invalid, "1 sample given a first token without being outstanding"),
     ("token-late", Outcome::Invalid, "1 sample given a first token after their completion: sample 9 "),
+    ("report-none", Outcome::Invalid, "plugin wayward: reported 0 tokens of 0x"),
+    ("report-next", Outcome::Invalid, "1 sample given tokens without being outstanding: sample 10 "),
+    ("report-unknown", Outcome::Invalid, "1 sample given tokens without being outstanding: response id 0xff"),
+    ("report-late", Outcome::Invalid, "2 samples given tokens after their completion: sample 9 "),
+    (
+        "report-null",
+        Outcome::Invalid,
+        "plugin wayward: reported tokens that cannot be: ProctorTokens is null",
+    ),
+    ("report-size=0", Outcome::Invalid, "reported tokens that cannot be: ProctorTokens has 0 bytes"),
+    ("report-array-null", Outcome::Invalid, "reported tokens that cannot be: ProctorTokenReport is null"),
+    ("report-count=0x10000001", Outcome::Invalid, "268435457 reports are more than 268435456"),
+    ("report-stride=8", Outcome::Invalid, "ProctorTokenReport has 8 bytes"),
     ("complete-null", Outcome::Invalid, "responses that cannot be: ProctorResponses is null"),
 ];
 
@@ -99,6 +112,9 @@ pub(super) fn rows() -> Vec<Row> {
     rows.push(row.in_tests(Tests::Accuracy));
     let twice = ["1 sample given a first token more than once: sample 9 "];
     let row = Row::new("issue:10", "token-twice", Queries, Outcome::Invalid, &twice);
+    rows.push(row.with("--set use_token_latencies=true"));
+    let differs = ["1 sample completed with another number of tokens than were reported: sample 9 "];
+    let row = Row::new("issue:10", "report-more", Queries, Outcome::Invalid, &differs);
     rows.push(row.with("--set use_token_latencies=true"));
     rows
 }
