@@ -101,6 +101,8 @@ fn it_is_closed_at_the_end_of_a_run_and_of_a_search() {
     assert_eq!(noted(), 1);
     let searched = wayward.search("close:1+ note");
     assert!(searched.stdout.contains("in search"), "{searched}");
+    let kept = fs::read_to_string(wayward.bench.file("search/find_max.json")).unwrap_or_default();
+    assert!(kept.contains("\"faults\": []"), "{kept}");
     assert_eq!(noted(), 2, "{searched}");
 }
 
@@ -110,7 +112,20 @@ fn a_search_whose_plugin_does_not_close_is_not_good() {
     let searched = wayward.search("close:1+ status=1");
     assert_eq!(searched.code(), 1, "{searched}");
     assert!(searched.stderr.contains("after the search: plugin wayward: close failed"), "{searched}");
-    assert!(wayward.bench.file("search/find_max.json").is_file(), "what was found is kept: {searched}");
+    let found = |folder: &str| {
+        let text = fs::read_to_string(wayward.bench.file(&format!("{folder}/find_max.json"))).unwrap();
+        serde_json::from_str::<serde_json::Value>(&text).unwrap()
+    };
+    let kept = found("search");
+    assert!(kept["load"].is_number(), "what was found is kept: {searched}");
+    assert!(kept["faults"][0].as_str().unwrap().starts_with("plugin wayward: close failed"), "{kept}");
+    assert_eq!(kept["faults"].as_array().map(Vec::len), Some(1), "{kept}");
+    fs::remove_dir_all(wayward.bench.file("search")).unwrap();
+    let searched = wayward.search("close:1+ segv");
+    assert_eq!(searched.code(), 70, "{searched}");
+    let kept = found("search.partial");
+    assert!(kept["load"].is_number(), "what was found is kept: {searched}");
+    assert!(kept["faults"][0].as_str().unwrap().contains("did not come back from"), "{kept}");
 }
 
 #[test]

@@ -94,24 +94,27 @@ fn search_in(
         }
     };
     let state = seeker.state;
-    let result = FindMaxResult::new(plan, settings, &state, end, PluginPart::of(&bed), bed.machine.clone());
+    let mut result =
+        FindMaxResult::new(plan, settings, &state, end, PluginPart::of(&bed), bed.machine.clone());
+    // The plugin may hang or crash when it is closed: so far it has not come back.
+    result.faults = vec![Fault::NotEnded { plugin: result.plugin.name.clone() }.to_string()];
+    write_json(&folder.path(FIND_MAX), &result)?;
+    show(format!("\n{}", answer::curve(plan, &state)));
+    show(format!("\n{}\n", result.summary));
+    let host_side = bed.plugin.backend.host_side();
+    drop(ManuallyDrop::into_inner(bed));
+    result.faults = Fault::noticed(host_side).map(|fault| fault.to_string()).collect();
     write_json(&folder.path(FIND_MAX), &result)?;
     folder.forget_note();
     folder.finish()?;
-    show(format!("\n{}", answer::curve(plan, &state)));
-    show(format!("\n{}\n", result.summary));
+    for fault in &result.faults {
+        interrupt.observer().message(&format!("after the search: {fault}"));
+    }
     let queries = state.search.query_count();
     let probes = text::counted(state.search.probes.len() as u64, "probe");
     let full_runs = text::counted(state.full_runs.len() as u64, "full run");
     show(format!("{queries} queries in {probes} and {full_runs}; all in {}\n", folder.name().display()));
-    let host_side = bed.plugin.backend.host_side();
-    // Last of all, as the plugin may hang or crash in there.
-    drop(ManuallyDrop::into_inner(bed));
-    let faults: Vec<_> = Fault::noticed(host_side).collect();
-    for fault in &faults {
-        interrupt.observer().message(&format!("after the search: {fault}"));
-    }
-    let is_good = matches!(end, SearchEnd::Found { .. }) && faults.is_empty();
+    let is_good = matches!(end, SearchEnd::Found { .. }) && result.faults.is_empty();
     Ok(if is_good { Conclusion::Good } else { Conclusion::Bad })
 }
 

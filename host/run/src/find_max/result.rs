@@ -37,6 +37,9 @@ pub(crate) struct FindMaxResult<'a> {
     /// For people.
     pub(crate) summary: String,
     end: SearchEnd,
+    /// Misbehaviour of the plugin at its end, in words, for which the search is not good although it may have found
+    /// something; that it has not come to its end, if it hangs or crashes there.
+    pub(super) faults: Vec<String>,
     scenario: &'static str,
     rules: &'static str,
     virtual_time: bool,
@@ -50,7 +53,7 @@ pub(crate) struct FindMaxResult<'a> {
     curve: &'a [Point],
     full_runs: &'a [FullRun],
     benchmark: String,
-    plugin: PluginPart,
+    pub(super) plugin: PluginPart,
     machine: Machine,
     settings: BTreeMap<String, Effective>,
 }
@@ -83,6 +86,7 @@ impl<'a> FindMaxResult<'a> {
             metric: confirmed.filter_map(|run| run.metric).min_by(f64::total_cmp),
             summary: answer::summary(plan, state, end),
             end,
+            faults: Vec::new(),
             scenario: settings.run.scenario.name(),
             rules: settings.run.rules.name,
             virtual_time: is_virtual,
