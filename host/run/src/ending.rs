@@ -25,7 +25,7 @@ use crate::{
     observer::Observer,
     overhead::floor::Floor,
     performance_runs::PerformanceRuns,
-    result::{PluginPart, RunResult, Tests, metric_parts, stage_parts, verdict::verdict},
+    result::{PluginPart, RunResult, Tests, metric_parts, sample_memory, stage_parts, verdict::verdict},
 };
 
 /// Name of the file with everything about a run.
@@ -145,8 +145,7 @@ impl UnfinishedResult {
             accuracy: self.accuracy.clone(),
             score_error: self.score_error.clone(),
         };
-        let sample_memory = self.host_side.memory_kind().name();
-        let plugin = PluginPart { sample_memory, ..self.plugin.clone() };
+        let plugin = PluginPart { sample_memory: sample_memory(self.host_side), ..self.plugin.clone() };
         RunResult::new(&self.settings, plugin, self.machine.clone(), tests).with_floor(self.floor.clone())
     }
 

@@ -1,6 +1,7 @@
 //! Requests to a plugin before a test: the load that it is told, its placement, a warm-up.
 
-use proctor_tests::{Bench, Run, compile};
+use proctor_tests::{Bench, Run, compile, workspace};
+use serde_json::json;
 
 /// Runs the C plugin that does something about loading wrong; `None` without a C compiler.
 fn run_wrong(bench: &Bench, case: &str, flags: &str) -> Option<Run> {
@@ -69,13 +70,23 @@ fn samples_are_decoded_straight_into_memory_of_the_plugin() {
              --mode performance"
         ));
         let result = run.assert_valid().result();
-        assert_eq!(result["plugin"]["sample_memory"], kind, "{}", run.finished);
+        assert_eq!(result["plugin"]["sample_memory"], json!([kind]), "{}", run.finished);
         let metric = |name: &str| result["plugin"]["metrics"][name]["greatest"].clone();
         assert_eq!(metric("own_sample_bytes"), DIGITS_BYTES, "{}", run.finished);
         assert_eq!(metric("copied_sample_bytes"), 0.0, "{}", run.finished);
     }
     let run = bench.run("--plugin mock --set floor=false --duration 50ms --mode performance");
-    assert_eq!(run.assert_valid().result()["plugin"]["sample_memory"], "host");
+    assert_eq!(run.assert_valid().result()["plugin"]["sample_memory"], json!(["host"]));
+}
+
+#[test]
+fn each_input_has_its_own_kind_of_memory() {
+    let bench = Bench::new();
+    let benchmark = workspace().join("tests/fixtures/benchmarks/llama-tiny.toml");
+    let flags = format!("--benchmark {} --data-root {}", benchmark.display(), bench.path().display());
+    let Some(run) = run_wrong(&bench, "FIRST_MEMORY", &flags) else { return };
+    let result = run.assert_valid().result();
+    assert_eq!(result["plugin"]["sample_memory"], json!(["pinned", "host"]), "{}", run.finished);
 }
 
 #[test]

@@ -1,9 +1,6 @@
 //! Memory that a plugin allocates for samples.
 
-use std::{
-    ptr, slice,
-    sync::{Arc, atomic::Ordering},
-};
+use std::{ptr, slice, sync::Arc};
 
 use proctor_plugin_api::{
     MemoryKind,
@@ -94,7 +91,6 @@ impl Model {
         });
         match allocated {
             Err(PluginHostError::CallFailed { status: PROCTOR_STATUS_UNSUPPORTED, .. }) => {
-                model.backend.host.memory_kind.store(MemoryKind::Host.code(), Ordering::Relaxed);
                 return Ok(None);
             }
             other => other?,
@@ -154,7 +150,6 @@ impl PluginRange {
         let begin = range.bytes().as_ptr().addr();
         ranges.push(RangeInUse { host: begin..begin + size_bytes, plugin: range.memory, kind });
         drop(ranges);
-        model.backend.host.memory_kind.store(kind.code(), Ordering::Relaxed);
         Ok(range)
     }
 

@@ -165,6 +165,7 @@ impl Model {
                 unsafe { prepare(model.handle.get(), &raw const samples, error) }
             })?;
         }
+        *model.backend.host.lock_memory_kinds() = prepared.memory_kinds();
         model.prepared.store(Some(Arc::new(prepared)));
         model.set(State::Prepared);
         Ok(())

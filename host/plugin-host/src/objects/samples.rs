@@ -128,6 +128,11 @@ impl Prepared {
         }
     }
 
+    /// Kinds of the memory that they lie in, in the order of the ranges.
+    pub(crate) fn memory_kinds(&self) -> Vec<MemoryKind> {
+        self.ranges.iter().filter_map(|range| MemoryKind::from_code(range.kind)).collect()
+    }
+
     /// The input tensors of a sample. At once if the indices are without gaps, else a binary search.
     pub(crate) fn inputs(&self, index: SampleIndex) -> Option<*const ProctorTensor> {
         let first = self.samples.first()?.index;

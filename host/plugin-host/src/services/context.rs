@@ -6,8 +6,8 @@ use std::{
     path::PathBuf,
     slice,
     sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU32, Ordering},
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
     },
 };
 
@@ -68,8 +68,8 @@ pub(crate) struct HostContext {
     pub(crate) response_size: ExpectedSize,
     is_cancelled: AtomicBool,
     pub(crate) energy: EnergyMeter,
-    /// Kind of the memory that samples were last loaded into.
-    pub(crate) memory_kind: AtomicU32,
+    /// Kinds of the memory that the samples lie in that were last prepared, one for each input.
+    memory_kinds: Mutex<Vec<MemoryKind>>,
     /// Whether the plugin computes a query that it has not been issued.
     is_warming_up: AtomicBool,
     pub(crate) metrics: Metrics,
@@ -90,7 +90,7 @@ impl HostContext {
             response_size: ExpectedSize::default(),
             is_cancelled: AtomicBool::new(false),
             energy: EnergyMeter::default(),
-            memory_kind: AtomicU32::new(MemoryKind::Host.code()),
+            memory_kinds: Mutex::default(),
             is_warming_up: AtomicBool::new(false),
             metrics: Metrics::default(),
             stages: Stages::default(),
@@ -102,6 +102,10 @@ impl HostContext {
 
     pub(crate) fn set_sink(&self, sink: Option<Arc<dyn CompletionSink>>) {
         self.sink.store(sink.map(Arc::new));
+    }
+
+    pub(crate) fn lock_memory_kinds(&self) -> MutexGuard<'_, Vec<MemoryKind>> {
+        self.memory_kinds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn cancel(&self) {

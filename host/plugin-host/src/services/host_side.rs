@@ -1,6 +1,6 @@
 //! The host's side of an opened plugin.
 
-use std::{collections::BTreeMap, sync::atomic::Ordering};
+use std::collections::BTreeMap;
 
 use proctor_plugin_api::MemoryKind;
 
@@ -42,11 +42,11 @@ impl HostSide {
         self.0.energy.take()
     }
 
-    /// Kind of the memory that samples were last loaded into.
+    /// Kinds of the memory that the samples lie in that were last prepared, one for each input; none before that, or
+    /// where they lie in parts of pages.
     #[must_use]
-    pub fn memory_kind(self) -> MemoryKind {
-        let code = self.0.memory_kind.load(Ordering::Relaxed);
-        MemoryKind::from_code(code).unwrap_or(MemoryKind::Host)
+    pub fn memory_kinds(self) -> Vec<MemoryKind> {
+        self.0.lock_memory_kinds().clone()
     }
 
     /// The plugin's own words about samples that failed since the last call: the first few, and how many there were.

@@ -112,9 +112,9 @@ fn samples_lie_in_memory_of_the_plugin_until_they_are_released() {
         assert!(range.bytes().iter().all(|byte| *byte == 0), "it is cleared");
         range.bytes_mut()[64..72].fill(7);
         range.finish().unwrap();
-        assert_eq!(backend.host_side().memory_kind(), MemoryKind::from_code(kind).unwrap());
         let page = PAGES.with_borrow(|pages| *pages.keys().next().unwrap());
         model.prepare(&[SampleIndex(0), SampleIndex(1)], Arc::new(InRange(range))).unwrap();
+        assert_eq!(backend.host_side().memory_kinds(), [MemoryKind::from_code(kind).unwrap()]);
         // The plugin sees its own memory, whichever kind it is, and the samples are there.
         assert_eq!(RANGES.take(), [(page, 4096, kind)]);
         assert_eq!(TENSORS.take(), [page, page + 64]);

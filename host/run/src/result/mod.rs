@@ -16,7 +16,8 @@ use chrono::{SecondsFormat, Utc};
 use proctor_accuracy::AccuracyResult;
 use proctor_config::{Effective, Settings};
 use proctor_loadgen::{Finding, Rule};
-use proctor_plugin_host::{PluginMetric, PluginStage};
+use proctor_plugin_api::MemoryKind;
+use proctor_plugin_host::{HostSide, PluginMetric, PluginStage};
 use serde::{Serialize, Serializer};
 
 use self::test_part::TestPart;
@@ -132,8 +133,8 @@ pub(crate) struct PluginPart {
     pub(crate) abi_version: String,
     pub(crate) layout_checked: bool,
     pub(crate) precision: String,
-    /// Memory that the samples were loaded into: `host`, or of the plugin `pinned` or `device`.
-    pub(crate) sample_memory: &'static str,
+    /// Memory that the samples were loaded into, for each input: `host`, or of the plugin `pinned` or `device`.
+    pub(crate) sample_memory: Vec<&'static str>,
     /// Whether the system is reached by a network; left out if not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) network: bool,
@@ -176,6 +177,11 @@ pub(crate) struct MetricPart {
     mean: f64,
     /// Number of values.
     count: u64,
+}
+
+/// The memory of each input's samples as the file has it.
+pub(crate) fn sample_memory(host_side: HostSide) -> Vec<&'static str> {
+    host_side.memory_kinds().into_iter().map(MemoryKind::name).collect()
 }
 
 /// The figures of a plugin as the file has them.
@@ -375,7 +381,7 @@ impl PluginPart {
             abi_version: format!("{}.{}", identity.abi_major, identity.abi_minor),
             layout_checked: identity.layout_checked,
             precision: bed.model().precision().to_owned(),
-            sample_memory: bed.plugin.backend.host_side().memory_kind().name(),
+            sample_memory: sample_memory(bed.plugin.backend.host_side()),
             network: manifest.network,
             devices: plugin.devices.parts(bed.settings().run.instances),
             instance_devices: plugin.devices.of_instances(bed.settings().run.instances),

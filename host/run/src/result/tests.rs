@@ -98,7 +98,7 @@ fn plugin() -> PluginPart {
         abi_version: "1.0".into(),
         layout_checked: true,
         precision: "f32".into(),
-        sample_memory: "host",
+        sample_memory: vec!["host"],
         network: false,
         devices: Vec::new(),
         instance_devices: Vec::new(),
