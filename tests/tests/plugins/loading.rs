@@ -129,6 +129,23 @@ fn instances_are_spread_over_the_chosen_devices() {
 }
 
 #[test]
+fn the_working_folder_is_looked_at_around_instances_that_are_created_at_the_same_time() {
+    let bench = Bench::new();
+    for leaves in [false, true] {
+        let defined = format!("LEAVES={}", u8::from(leaves));
+        let Some(library) = compile("folder_plugin.c", &[&defined], bench.path(), "zeros") else { return };
+        let run = bench.run(&format!(
+            "--plugin {} --set issue=false --set devices=0,1 --set instances=2 --set floor=false --duration 50ms \
+             --mode performance",
+            library.display()
+        ));
+        run.assert_valid();
+        let warned = run.finished.stderr.contains("zeros changed the working folder in create_instance");
+        assert_eq!(warned, leaves, "{}", run.finished);
+    }
+}
+
+#[test]
 fn devices_that_cannot_be_are_named() {
     let bench = Bench::new();
     for (case, reason) in [

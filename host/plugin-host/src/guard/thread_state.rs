@@ -10,7 +10,10 @@ use std::{
     env, fmt, mem,
     path::PathBuf,
     ptr,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     thread::{self, ThreadId},
 };
 
@@ -59,14 +62,32 @@ pub(super) struct ThreadState {
     folder: Option<PathBuf>,
 }
 
+/// Set while several threads call plugins at the same time. What one of them sees of the working folder may be the
+/// change of another, for as long as a call lasts; so it is looked at before all and after all.
+static IS_FOLDER_SHARED: AtomicBool = AtomicBool::new(false);
+
+/// Has several threads make calls of this kind at the same time. Then the calling thread, and with it the working
+/// folder, is put back as it was.
+pub(crate) fn at_the_same_time<R>(plugin: &'static str, call: Call, make: impl FnOnce() -> R) -> R {
+    let state = is_guarded(call).then(ThreadState::read);
+    IS_FOLDER_SHARED.store(true, Ordering::SeqCst);
+    let made = make();
+    IS_FOLDER_SHARED.store(false, Ordering::SeqCst);
+    if let Some(state) = state {
+        state.put_back(plugin, call);
+    }
+    made
+}
+
 impl ThreadState {
     #[cold]
     pub(super) fn read() -> Box<Self> {
+        let is_folder_shared = IS_FOLDER_SHARED.load(Ordering::SeqCst);
         Box::new(Self {
             processors: processors(),
             arithmetic: arithmetic(),
             signals: signals(),
-            folder: env::current_dir().ok(),
+            folder: if is_folder_shared { None } else { env::current_dir().ok() },
         })
     }
 

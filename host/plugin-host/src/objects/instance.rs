@@ -18,7 +18,7 @@ use proctor_plugin_api::{
 use crate::{
     call::Call,
     error::PluginHostError,
-    guard::{activity::Activity, checked::checked, handlers::watched},
+    guard::{activity::Activity, checked::checked, handlers::watched, thread_state::at_the_same_time},
     load::table::HookFunction,
     objects::{
         handle::Handle,
@@ -76,6 +76,12 @@ impl Model {
             ));
         }
         Instance::create(&self.inner, index)
+    }
+
+    /// Runs `create`, in which several threads create instances at the same time. The working folder, which is that of
+    /// all of them, is put back once, at the end. [main thread]
+    pub fn create_at_the_same_time<R>(&self, create: impl FnOnce() -> R) -> R {
+        at_the_same_time(self.inner.activity.plugin(), Call::CreateInstance, create)
     }
 }
 

@@ -467,15 +467,18 @@ fn create_instances(
         let numbers = (0..count).filter(move |number| devices.of_instance(*number) == device);
         numbers.map(|number| (number, model.create_instance(number))).collect::<Vec<_>>()
     };
-    let mut created: Vec<_> = thread::scope(|scope| {
-        let threads: Vec<_> =
-            devices.chosen().iter().map(|device| scope.spawn(|| create_at(*device))).collect();
-        let join = |thread: thread::ScopedJoinHandle<'_, _>| match thread.join() {
-            Ok(created) => created,
-            Err(panic) => std::panic::resume_unwind(panic),
-        };
-        threads.into_iter().flat_map(join).collect()
-    });
+    let create_at_each = || {
+        thread::scope(|scope| {
+            let threads: Vec<_> =
+                devices.chosen().iter().map(|device| scope.spawn(|| create_at(*device))).collect();
+            let join = |thread: thread::ScopedJoinHandle<'_, _>| match thread.join() {
+                Ok(created) => created,
+                Err(panic) => std::panic::resume_unwind(panic),
+            };
+            threads.into_iter().flat_map(join).collect()
+        })
+    };
+    let mut created: Vec<_> = model.create_at_the_same_time(create_at_each);
     created.sort_by_key(|(number, _)| *number);
     created.into_iter().map(|(_, instance)| instance).collect()
 }
