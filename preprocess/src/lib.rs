@@ -8,6 +8,8 @@
 //! - A pipeline is built for the inputs that the benchmark declares and refuses those that it cannot make. So a
 //!   mismatch is found before anything is loaded, and the sizes of all tensors are known up front.
 //! - It writes in place and keeps nothing, so one pipeline serves any number of threads.
+//! - A plugin may choose another form of an input: MLPerf's rules leave transpositions and numerical formats open
+//!   (inference rules v5.0, section 7.1). [`with_forms`] puts the conversion behind the pipeline.
 //! - All of it happens before the first query. What a task counts as timed belongs to the plugin.
 //!
 //! # Example
@@ -35,7 +37,9 @@
 mod copy;
 mod digits;
 mod error;
+mod form;
 mod pipeline;
 
 pub use error::PreprocessError;
+pub use form::{FormError, in_form, with_forms};
 pub use pipeline::{BuildPipeline, Pipeline, PipelineEntry, build_pipeline, pipeline_entries};

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod completion;
+mod input_form;
 mod intent;
 mod nearest;
 pub mod registry;
@@ -16,6 +17,7 @@ mod tensor;
 pub use completion::{
     CompletionSink, QueryPart, QuerySample, QuerySampleResponse, ResponseId, SampleIndex, SampleStatus,
 };
+pub use input_form::{InputForm, Layout, Quantization};
 pub use intent::Intent;
 pub use nearest::{did_you_mean, nearest};
 pub use scenario::{Scenario, TestMode};

@@ -1,0 +1,75 @@
+//! The form in which a plugin is given an input.
+
+use std::fmt;
+
+use crate::tensor::{ElementType, TensorSpec};
+
+/// Form in which a plugin is given an input, of those that the rules leave open.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct InputForm {
+    /// Type of each element.
+    pub element_type: ElementType,
+    /// Order of the dimensions.
+    pub layout: Layout,
+    /// From real values to integers; without meaning where no such conversion is made.
+    pub quantization: Quantization,
+}
+
+/// Order of the dimensions of an input. The numeric codes are part of the plugin ABI.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// Order of the benchmark.
+    AsGiven = 0,
+    /// Channels last: of a sample `[C, H, W]` a sample `[H, W, C]`.
+    ChannelsLast = 1,
+}
+
+/// Integers for real values: value / scale + zero point.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Quantization {
+    /// Distance of two values whose integers are neighbours.
+    pub scale: f32,
+    /// Integer of the value 0.
+    pub zero_point: i32,
+}
+
+impl InputForm {
+    /// The form of an input as the benchmark has it.
+    #[must_use]
+    pub fn of(input: &TensorSpec) -> Self {
+        let quantization = Quantization { scale: 1.0, zero_point: 0 };
+        Self { element_type: input.element_type, layout: Layout::AsGiven, quantization }
+    }
+
+    /// Whether this is the form of an input as the benchmark has it.
+    #[must_use]
+    pub fn is_of(&self, input: &TensorSpec) -> bool {
+        self.element_type == input.element_type && self.layout == Layout::AsGiven
+    }
+}
+
+impl Layout {
+    /// All layouts.
+    pub const ALL: &'static [Self] = &[Self::AsGiven, Self::ChannelsLast];
+
+    /// The layout with this ABI code.
+    #[must_use]
+    pub fn from_code(code: u32) -> Option<Self> {
+        Self::ALL.iter().copied().find(|layout| *layout as u32 == code)
+    }
+
+    /// The name in results, such as `channels_last`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AsGiven => "as_given",
+            Self::ChannelsLast => "channels_last",
+        }
+    }
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
