@@ -118,6 +118,7 @@ typedef struct ProctorInstance ProctorInstance;
 #define PROCTOR_EXTENSION_VIRTUAL_TIME "proctor.virtual_time/0"
 #define PROCTOR_EXTENSION_DEVICES "proctor.devices/0"
 #define PROCTOR_EXTENSION_ENERGY "proctor.energy/0"
+#define PROCTOR_EXTENSION_INPUT_FORM "proctor.input_form/0"
 #define PROCTOR_EXTENSION_INSTANCE_THREAD "proctor.instance_thread/0"
 #define PROCTOR_EXTENSION_SUBMIT "proctor.submit/0"
 #define PROCTOR_EXTENSION_MEMORY "proctor.memory/0"
@@ -1081,6 +1082,12 @@ typedef struct ProctorExplain {
  */
 #define PROCTOR_DEVICES_PARALLEL 1
 
+/* Layouts of an input: that of the benchmark. */
+#define PROCTOR_INPUT_FORM_AS_GIVEN 0
+
+/* Channels last: an input with the shape C, H, W in the benchmark has the shape H, W, C. */
+#define PROCTOR_INPUT_FORM_CHANNELS_LAST 1
+
 /*
  * The plugin can say how long a batch takes instead of taking that long, so that the host simulates a long run in
  * a short time.
@@ -1148,6 +1155,47 @@ typedef struct ProctorEnergy {
    */
   ProctorStatus (*read)(ProctorModel *model, double *joules, struct ProctorError *error);
 } ProctorEnergy;
+
+/* Form of an input. Owned by the host, valid for the duration of the call; before it, that of the benchmark. */
+typedef struct ProctorInputForm {
+  /* Size of this structure in bytes, as the host was compiled. */
+  size_t size;
+  /*
+   * Written by the plugin: one of the PROCTOR_ELEMENT types. f32 becomes f16, bf16, i8 or u8, rounded to nearest,
+   * ties to even; any other type stays as it is.
+   */
+  uint32_t element_type;
+  /* Written by the plugin: PROCTOR_INPUT_FORM_AS_GIVEN or PROCTOR_INPUT_FORM_CHANNELS_LAST. */
+  uint32_t layout;
+  /*
+   * Written by the plugin where f32 becomes i8 or u8: an integer is value / scale + zero_point, and the nearest that
+   * there is where that is beyond its range. Finite and above 0; 1 before the call.
+   */
+  float scale;
+  /* Written by the plugin where f32 becomes i8 or u8: the integer of the value 0, in its range; 0 before the call. */
+  int32_t zero_point;
+} ProctorInputForm;
+
+/*
+ * The plugin chooses in which form it is given its inputs. The rules leave open how they are transposed, and in which
+ * numerical format they are (MLPerf Inference rules v5.0, section 7.1), so the host converts each sample once, when it
+ * is loaded, which is not timed.
+ */
+typedef struct ProctorInputForms {
+  /* Size of this structure in bytes, as the plugin was compiled. */
+  size_t size;
+  /*
+   * Chooses the form of the input with the position `input` in `request`, which has the inputs as the benchmark has
+   * them. Called for each input before load_model, whose request then has the inputs in these forms; nothing is
+   * written to `form` for one that stays as it is. A form that cannot be had ends the run. A host that does not know
+   * this extension does not call it, so load_model looks at the inputs of its request all the same. [main thread]
+   */
+  ProctorStatus (*choose)(ProctorBackend *backend,
+                          const struct ProctorModelRequest *request,
+                          size_t input,
+                          struct ProctorInputForm *form,
+                          struct ProctorError *error);
+} ProctorInputForms;
 
 /*
  * The plugin wants to know the threads that run batches of its instances: to make a context of the device current
@@ -1346,6 +1394,8 @@ PROCTOR_ASSERT(ProctorSubmit, sizeof(ProctorSubmit) == 24);
 PROCTOR_ASSERT(ProctorDone, sizeof(ProctorDone) == 48);
 PROCTOR_ASSERT(ProctorSubmitHost, sizeof(ProctorSubmitHost) == 16);
 PROCTOR_ASSERT(ProctorEnergy, sizeof(ProctorEnergy) == 16);
+PROCTOR_ASSERT(ProctorInputForm, sizeof(ProctorInputForm) == 24);
+PROCTOR_ASSERT(ProctorInputForms, sizeof(ProctorInputForms) == 16);
 PROCTOR_ASSERT(ProctorTokenReport, sizeof(ProctorTokenReport) == 16);
 PROCTOR_ASSERT(ProctorTokens, sizeof(ProctorTokens) == 32);
 PROCTOR_ASSERT(ProctorTokensHost, sizeof(ProctorTokensHost) == 16);

@@ -9,8 +9,8 @@
 //! 1. The host finds the entry point (C symbol `proctor_plugin_entry`, or the registry of linked-in plugins) and says
 //!    which ABI versions it speaks; the plugin answers with its table or a reason.
 //! 2. [`Plugin::manifest`]: what it can run and which options it takes. No device is touched.
-//! 3. [`Plugin::open`], [`Plugin::load_model`], [`Model::create_instance`] for each instance.
-//!    [`Model::explain`] if a user wants to know how the model will run.
+//! 3. [`Plugin::open`], [`Plugin::input_form`] for each input, [`Plugin::load_model`], [`Model::create_instance`] for
+//!    each instance. [`Model::explain`] if a user wants to know how the model will run.
 //! 4. [`Model::prepare_samples`], [`Instance::warm_up`] or [`Model::warm_up`], [`Model::start`].
 //! 5. [`Instance::execute`] with batches that the host forms, or [`Model::issue`] with whole queries.
 //! 6. [`Model::flush`], [`Model::stop`], [`Model::release_samples`]; then everything is dropped, instances first.

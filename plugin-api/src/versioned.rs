@@ -86,6 +86,8 @@ says_size! {
     ProctorDone ends with vendor_code: i64,
     ProctorSubmitHost ends with done: Function,
     ProctorEnergy ends with read: Function,
+    ProctorInputForm ends with zero_point: i32,
+    ProctorInputForms ends with choose: Function,
     ProctorTokens ends with report_stride: usize,
     ProctorTokensHost ends with tokens: Function,
 }

@@ -51,7 +51,7 @@ pub(crate) fn of_error(error: &HostError) -> i32 {
     match error {
         HostError::Settings(_) | HostError::Usage(_) | HostError::Scheduler(_) => SETTINGS,
         HostError::Plugin(PluginHostError::Option { .. }) => SETTINGS,
-        HostError::Plugin(_) | HostError::PluginCannot(_) => PLUGIN,
+        HostError::Plugin(_) | HostError::PluginCannot(_) | HostError::InputForm { .. } => PLUGIN,
         HostError::Dataset(_) | HostError::Recipe(_) | HostError::Preprocess(_) => DATA,
         HostError::Data(_) | HostError::Accuracy(_) => DATA,
         HostError::LoadGen(LoadGenError::Load { source, .. }) if source.is::<PluginHostError>() => PLUGIN,

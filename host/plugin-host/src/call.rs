@@ -36,6 +36,7 @@ calls! {
     Describe "describe" "describe itself",
     Open "open" "open",
     ListDevices "list" "list its devices",
+    ChooseInputForm "choose" "choose the form of an input",
     LoadModel "load_model" "load the model",
     CreateInstance "create_instance" "create an instance",
     Allocate "allocate" "allocate memory for samples",

@@ -7,7 +7,7 @@ use proctor_config::ConfigErrors;
 use proctor_datasets::DatasetError;
 use proctor_loadgen::LoadGenError;
 use proctor_plugin_host::PluginHostError;
-use proctor_preprocess::PreprocessError;
+use proctor_preprocess::{FormError, PreprocessError};
 use proctor_recipes::RecipeError;
 use proctor_scheduler::SchedulerError;
 
@@ -29,6 +29,14 @@ pub enum HostError {
     /// The plugin cannot do what the settings ask of it.
     #[error("{0}")]
     PluginCannot(String),
+    /// The plugin wants an input in a form that it cannot be had in.
+    #[error("plugin {plugin}: {source}")]
+    InputForm {
+        /// Which plugin.
+        plugin: String,
+        /// Why it cannot be had.
+        source: FormError,
+    },
     /// A data set or a model file is missing or damaged.
     #[error(transparent)]
     Dataset(#[from] DatasetError),

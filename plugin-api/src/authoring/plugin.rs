@@ -1,5 +1,7 @@
 //! The three traits of a plugin: the plugin opens, a model loads, an instance executes.
 
+use proctor_vocabulary::InputForm;
+
 use super::{
     batch::{Batch, submitted::SubmittedBatch},
     error::PluginError,
@@ -34,6 +36,16 @@ pub trait Plugin: Sized + Send + Sync + 'static {
     /// Why they cannot be told.
     fn devices(&self) -> Result<Vec<Device>, PluginError> {
         Ok(Vec::new())
+    }
+
+    /// Chooses the form of the input with this position in the request, which has the inputs as the benchmark has them:
+    /// the draft `proctor.input_form/0`. The request for the model then has them in the forms chosen, unless the host
+    /// does not know this extension. [main thread]
+    ///
+    /// # Errors
+    /// Why none will do.
+    fn input_form(&self, request: &ModelRequest, input: usize) -> Result<InputForm, PluginError> {
+        Ok(InputForm::of(&request.inputs[input]))
     }
 
     /// Loads a model. The request was checked against the manifest. [main thread]

@@ -65,6 +65,10 @@ impl<P: Plugin> Shims<P> {
         reserved: 0,
         list: Some(list_devices::<P>),
     };
+    const INPUT_FORMS: &'static abi::ProctorInputForms = &abi::ProctorInputForms {
+        size: size_of::<abi::ProctorInputForms>(),
+        choose: Some(choose_input_form::<P>),
+    };
     const MEMORY: &'static abi::ProctorMemory = &abi::ProctorMemory {
         size: size_of::<abi::ProctorMemory>(),
         allocate: Some(allocate::<P>),
@@ -123,6 +127,33 @@ unsafe extern "C" fn load_model<P: Plugin>(
         let (backend, request) = unsafe { (get::<P>(backend.cast())?, ModelRequest::read(request)?) };
         // SAFETY: `model` is where the host wants the new object.
         unsafe { put(model, backend.load_model(&request)?) }
+    })
+}
+
+unsafe extern "C" fn choose_input_form<P: Plugin>(
+    backend: *mut abi::ProctorBackend,
+    request: *const abi::ProctorModelRequest,
+    input: usize,
+    form: *mut abi::ProctorInputForm,
+    error: *mut abi::ProctorError,
+) -> abi::ProctorStatus {
+    guard(error, || {
+        // SAFETY: the host passes the object that `open` made and has not closed; the request is valid for the call.
+        let (backend, request) = unsafe { (get::<P>(backend.cast())?, ModelRequest::read(request)?) };
+        // SAFETY: the form is ours for the call.
+        unsafe { structure(form) }?;
+        if input >= request.inputs.len() {
+            return Err(PluginError::invalid_argument(format!("the request has no input {input}")));
+        }
+        let chosen = backend.input_form(&request, input)?;
+        // SAFETY: the structure is as large as in the first version, which has these fields, as `structure` checked.
+        unsafe {
+            (&raw mut (*form).element_type).write(chosen.element_type as u32);
+            (&raw mut (*form).layout).write(chosen.layout as u32);
+            (&raw mut (*form).scale).write(chosen.quantization.scale);
+            (&raw mut (*form).zero_point).write(chosen.quantization.zero_point);
+        }
+        Ok(())
     })
 }
 
@@ -422,6 +453,7 @@ unsafe extern "C" fn extension<P: Plugin>(id: abi::ProctorString) -> *const c_vo
             }
             abi::PROCTOR_EXTENSION_ENERGY => Some(ptr::from_ref(Shims::<P>::ENERGY).cast()),
             abi::PROCTOR_EXTENSION_DEVICES => Some(ptr::from_ref(Shims::<P>::DEVICES).cast()),
+            abi::PROCTOR_EXTENSION_INPUT_FORM => Some(ptr::from_ref(Shims::<P>::INPUT_FORMS).cast()),
             abi::PROCTOR_EXTENSION_MEMORY => Some(ptr::from_ref(Shims::<P>::MEMORY).cast()),
             abi::PROCTOR_EXTENSION_EXPLAIN => Some(ptr::from_ref(Shims::<P>::EXPLAIN).cast()),
             abi::PROCTOR_EXTENSION_SUBMIT => Some(ptr::from_ref(Shims::<P>::SUBMIT).cast()),

@@ -71,6 +71,8 @@ layouts! {
     ProctorDone { size, batch_id, status, reserved, message, vendor_code };
     ProctorSubmitHost { size, done };
     ProctorEnergy { size, read };
+    ProctorInputForm { size, element_type, layout, scale, zero_point };
+    ProctorInputForms { size, choose };
     ProctorTokenReport { id, token_count, reserved };
     ProctorTokens { size, reports, report_count, report_stride };
     ProctorTokensHost { size, tokens };

@@ -17,8 +17,9 @@
 //! 5. `memory`: the optional memory of the plugin's own that samples are decoded into.
 //!
 //! The other files are this plugin's own business, in place of a device: `service` (how long), `answers` (what),
-//! `instance/in_flight` (several batches at a time), `table` and `lines` (its two kinds of files), `random` (numbers
-//! that depend on a key alone), `wait` (time that passes), `option_value` (options that have a default).
+//! `plugin/input_form` (how inputs are wanted), `instance/in_flight` (several batches at a time), `table` and `lines`
+//! (its two kinds of files), `random` (numbers that depend on a key alone), `wait` (time that passes), `option_value`
+//! (options that have a default).
 //!
 //! # Make it yours
 //! 1. Copy this folder to `plugins/<name>`, and keep `plugin`, `model` and `instance`.

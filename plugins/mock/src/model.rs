@@ -36,6 +36,13 @@ impl Model for MockModel {
     /// The samples of the next phase, before it starts: the place to copy them to a device, and to find out what
     /// would otherwise fail in the timed part.
     fn prepare_samples(&self, samples: &[PreparedSample]) -> Result<(), PluginError> {
+        for (tensor, input) in samples.iter().flat_map(|sample| sample.inputs.iter().zip(&self.shared.inputs))
+        {
+            if tensor.size_bytes() != input.size_bytes() {
+                let text = format!("a sample has {} bytes for input {input}", tensor.size_bytes());
+                return Err(PluginError::invalid_argument(text));
+            }
+        }
         if let Some(memory) = &self.shared.memory {
             let found = memory.count(samples);
             self.shared.host.metric("own_sample_bytes", "B", found.own_bytes as f64);

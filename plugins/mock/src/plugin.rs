@@ -1,10 +1,13 @@
 //! First stop: what the plugin is, which options it takes, and how it is opened.
 
+mod input_form;
+
 use proctor_plugin_api::{
     Device, Host, Manifest, ModelRequest, ModelSupport, OptionSpec, Options, Plugin, PluginError,
-    export_plugin,
+    export_plugin, vocabulary::InputForm,
 };
 
+use self::input_form::WantedForm;
 use crate::{
     answers::{AnswerSettings, Answers},
     issue::IssueSettings,
@@ -34,6 +37,7 @@ pub struct Mock {
     /// Number of devices that it pretends to have.
     devices: u32,
     in_flight: u32,
+    input_form: WantedForm,
     /// Tokens of each answer; 0 for none.
     tokens: u32,
 }
@@ -72,6 +76,7 @@ impl Plugin for Mock {
         let own = vec![
             seed,
             memory,
+            WantedForm::option(),
             OptionSpec::integer("devices", 0, 0..=64, "Devices to list, which are not there."),
             OptionSpec::float("power_w", 0.0, 0.0..=1e6, "Power to count as energy; 0 counts none."),
             OptionSpec::boolean("stages", false, stages),
@@ -117,6 +122,7 @@ impl Plugin for Mock {
             power_w,
             devices,
             in_flight,
+            input_form: WantedForm::new(required("input_form", options.text("input_form"))?),
             tokens,
         })
     }
@@ -133,7 +139,13 @@ impl Plugin for Mock {
         Ok((0..self.devices).map(device).collect())
     }
 
+    /// The form in which an input is wanted: the host converts samples when it loads them, which is not timed.
+    fn input_form(&self, request: &ModelRequest, input: usize) -> Result<InputForm, PluginError> {
+        Ok(self.input_form.choose(request, input))
+    }
+
     fn load_model(&self, request: &ModelRequest) -> Result<MockModel, PluginError> {
+        self.input_form.check(&request.inputs)?;
         let answers = Answers::load(&self.answers, &request.outputs)?;
         // The events of `tracing` arrive in the host's log. They are not for the timed part.
         tracing::info!(model = request.model, service = %self.service, answers = %self.answers, "model loaded");
@@ -144,6 +156,7 @@ impl Plugin for Mock {
         shared.memory = MockMemory::of(&self.memory);
         (shared.in_flight, shared.tokens) = (self.in_flight, self.tokens);
         shared.power_w = self.power_w;
+        shared.inputs.clone_from(&request.inputs);
         Ok(MockModel::new(shared, self.issue))
     }
 }

@@ -12,7 +12,7 @@ use std::{
 
 use proctor_plugin_api::{
     Batch, Host, PluginError, Stage, TokenReport,
-    vocabulary::{ResponseId, SampleIndex},
+    vocabulary::{ResponseId, SampleIndex, TensorSpec},
 };
 
 use crate::{answers::Answers, memory::MockMemory, service::Service, wait};
@@ -23,6 +23,8 @@ pub(crate) struct Shared {
     pub(crate) host: Host,
     pub(crate) service: Service,
     pub(crate) answers: Answers,
+    /// The inputs of a sample, as the host has promised them.
+    pub(crate) inputs: Vec<TensorSpec>,
     /// Whether it tells the stages of its work.
     pub(crate) tells_stages: bool,
     /// Number of batches that an instance takes at a time; 0 to execute one after the other.
@@ -49,6 +51,7 @@ impl Shared {
             host,
             service,
             answers,
+            inputs: Vec::new(),
             memory: None,
             power_w: 0.0,
             tells_stages: false,

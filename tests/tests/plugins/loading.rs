@@ -188,3 +188,71 @@ fn a_system_that_is_reached_by_a_network_says_so() {
     assert!(run.finished.stdout.contains("reached by a network"), "{}", run.finished);
     assert!(run.text("mlperf_log_summary.txt").contains("SUT name : zeros 1.0.0 (Network SUT)"));
 }
+
+#[test]
+fn inputs_come_in_the_form_that_a_plugin_chooses() {
+    let bench = Bench::new();
+    for (form, benchmark, expected) in [
+        ("f16", "digits-lstm", "f16 [8,8] as_given null null"),
+        ("bf16", "digits-lstm", "bf16 [8,8] as_given null null"),
+        ("i8", "digits-lstm", "i8 [8,8] as_given 0.007874016 0"),
+        ("u8", "digits-mlp", "u8 [64] as_given 0.003921569 0"),
+        ("channels-last", "digits-cnn", "f32 [8,8,1] channels_last null null"),
+    ] {
+        let run = bench.run(&format!(
+            "--plugin mock --set mock.input_form={form} --benchmark {benchmark} --set floor=false --duration 50ms \
+             --mode performance"
+        ));
+        let result = run.assert_valid().result();
+        let inputs = result["plugin"]["inputs"].as_array().expect("the inputs have another form");
+        let [input] = &inputs[..] else { panic!("{inputs:?}") };
+        let found =
+            ["element_type", "shape", "layout", "scale", "zero_point"].map(|key| input[key].to_string());
+        assert_eq!(found.join(" ").replace('"', ""), expected, "{}", run.finished);
+    }
+    // No tensor of it has three dimensions.
+    let run = bench.run(
+        "--plugin mock --set mock.input_form=channels-last --set floor=false --duration 50ms --mode performance",
+    );
+    assert!(run.assert_valid().result()["plugin"].get("inputs").is_none());
+}
+
+#[test]
+fn samples_are_converted_for_batches_and_for_whole_queries() {
+    let bench = Bench::new();
+    for issue in [false, true] {
+        let Some(run) = run_wrong(&bench, "PIXELS", &format!("--set issue={issue}")) else { return };
+        let input = &run.assert_valid().result()["plugin"]["inputs"][0];
+        assert_eq!(
+            (&input["element_type"], &input["scale"]),
+            (&"u8".into(), &0.0625.into()),
+            "{}",
+            run.finished
+        );
+    }
+}
+
+#[test]
+fn forms_that_cannot_be_are_named() {
+    let bench = Bench::new();
+    for (case, reason) in [
+        ("UNKNOWN_ELEMENT", "choose wants input \"image\" in the unknown element type 77"),
+        ("UNKNOWN_LAYOUT", "choose wants input \"image\" in the unknown layout 9"),
+        (
+            "WRONG_ELEMENT",
+            "input image f32[8, 8] was asked for in u64; it can be had in f32, f16, bf16, i8, u8",
+        ),
+        ("NO_CHANNELS", "input image f32[8, 8] was asked for with channels last"),
+        (
+            "SCALE_OF_ZERO",
+            "input image f32[8, 8] was asked for in u8 with the scale 0; give a finite one above 0",
+        ),
+        ("SCALE_IS_NAN", "with the scale NaN; give a finite one above 0"),
+        ("ZERO_POINT_BEYOND", "was asked for in u8 with the zero point 256, which is none"),
+        ("FAILS_TO_CHOOSE", "choose failed (UNSUPPORTED): no form will do"),
+        ("NO_CHOOSE", "the required function ProctorInputForms.choose is null"),
+    ] {
+        let Some(run) = run_wrong(&bench, case, "") else { return };
+        run.finished.assert_error(3, &["zeros: ", reason]);
+    }
+}

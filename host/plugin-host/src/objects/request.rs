@@ -1,5 +1,7 @@
 //! From a demand to the request of the ABI.
 
+mod input_form;
+
 use std::{path::PathBuf, ptr};
 
 use proctor_plugin_api::{
@@ -52,13 +54,8 @@ pub(super) fn raw_placement(placement: &Placement) -> ProctorPlacement {
     }
 }
 
-/// Sends the request, and returns the handle of the model.
-pub(crate) fn load_handle(
-    backend: &BackendInner,
-    activity: &'static Activity,
-    demand: &ModelDemand,
-    found: &Match,
-) -> Result<Handle<ProctorModel>, PluginHostError> {
+/// Calls the plugin with the request for a model, which lives for the call.
+fn with_request<R>(demand: &ModelDemand, found: &Match, call: impl FnOnce(&ProctorModelRequest) -> R) -> R {
     let absolute = |(format, path): &(String, PathBuf)| {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
         (format.clone(), path.to_string_lossy().into_owned())
@@ -101,13 +98,25 @@ pub(crate) fn load_handle(
         placement_count: placements.len(),
         placement_stride: size_of::<ProctorPlacement>(),
     };
+    call(&request)
+}
+
+/// Sends the request, and returns the handle of the model.
+pub(crate) fn load_handle(
+    backend: &BackendInner,
+    activity: &'static Activity,
+    demand: &ModelDemand,
+    found: &Match,
+) -> Result<Handle<ProctorModel>, PluginHostError> {
     let mut model = ptr::null_mut();
     let load = required!(backend.library.table(), load_model);
-    let call = |error: *mut _| {
-        // SAFETY: the function is that of a checked table; the handle is live; the request and all that it points to,
-        // the room for the model and `error` live for the call.
-        unsafe { load(backend.handle.get(), &raw const request, &raw mut model, error) }
-    };
-    watched(backend.plugin(), Call::LoadModel, || checked(activity, Call::LoadModel, call))?;
+    with_request(demand, found, |request| {
+        let call = |error: *mut _| {
+            // SAFETY: the function is that of a checked table; the handle is live; the request and all that it points
+            // to, the room for the model and `error` live for the call.
+            unsafe { load(backend.handle.get(), request, &raw mut model, error) }
+        };
+        watched(backend.plugin(), Call::LoadModel, || checked(activity, Call::LoadModel, call))
+    })?;
     Handle::new(model, backend.plugin(), Call::LoadModel)
 }

@@ -17,6 +17,7 @@ use crate::{
         dispatch::Dispatch,
         intent::intent,
         placement::{Placement, devices::Devices},
+        sample_library::input_forms::InputForms,
     },
     error::HostError,
     files::{
@@ -34,6 +35,8 @@ pub(crate) struct Plugin {
     pub(crate) devices: Devices,
     /// The files of the model that it was asked to load.
     pub(crate) model_files: OnceCell<Vec<FoundFile>>,
+    /// The inputs as it wants them, once it has been asked for a model.
+    pub(crate) input_forms: OnceCell<InputForms>,
     /// Dropped after the backend, since the plugin may use it to the end.
     _cache: CacheFolder,
 }
@@ -59,7 +62,16 @@ impl Plugin {
         let services = HostServices { now_ns: clock.reader(), cache_folder: cache.of(&manifest.name) };
         let backend = library.open(&options, services)?;
         let devices = Devices::choose(settings, &manifest.name, &backend)?;
-        Ok(Self { library, backend, options, dispatch, devices, model_files: OnceCell::new(), _cache: cache })
+        Ok(Self {
+            library,
+            backend,
+            options,
+            dispatch,
+            devices,
+            model_files: OnceCell::new(),
+            input_forms: OnceCell::new(),
+            _cache: cache,
+        })
     }
 
     /// Verifies or makes the files of the benchmark's model and has the plugin load it, to be placed so.
@@ -101,6 +113,9 @@ impl Plugin {
         let found = self.model_files.get_or_init(|| found);
         let files = found.iter().map(|file| (file.format.clone(), file.path.clone())).collect();
         let demand = ModelDemand { precision: Some(precision), files, ..wish };
+        let forms = InputForms::choose(&self.backend, &manifest.name, &demand)?;
+        let forms = self.input_forms.get_or_init(|| forms);
+        let demand = ModelDemand { inputs: forms.formed().to_vec(), ..demand };
         Ok(self.backend.load_model(&demand)?)
     }
 

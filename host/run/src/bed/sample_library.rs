@@ -1,5 +1,6 @@
 //! The query sample library: from the data set on disk to tensors in memory that the plugin may read.
 
+pub(crate) mod input_forms;
 mod memory;
 
 use std::{
@@ -17,7 +18,7 @@ use proctor_plugin_host::{Model, PluginHostError, SampleBuffers};
 use proctor_preprocess::{Pipeline, build_pipeline};
 use proctor_vocabulary::{SampleIndex, TensorSpec};
 
-use self::memory::MemoryOfModel;
+use self::{input_forms::InputForms, memory::MemoryOfModel};
 use crate::{bed::fault::Fault, error::HostError, machine::Machine};
 
 /// Memory for samples if the system does not tell how much it has.
@@ -73,6 +74,15 @@ impl Data {
         counts: QslCounts,
     ) -> Self {
         Self { dataset, pipeline, inputs, counts, limit_bytes: DEFAULT_LIMIT_BYTES }
+    }
+
+    /// The data with the inputs in the forms that the plugin has chosen.
+    ///
+    /// # Errors
+    /// A form cannot be had.
+    pub(crate) fn in_forms(self, forms: &InputForms) -> Result<Self, HostError> {
+        let pipeline = forms.of(self.pipeline)?;
+        Ok(Self { inputs: pipeline.outputs().to_vec(), pipeline, ..self })
     }
 
     /// Reads and preprocesses samples into this memory.

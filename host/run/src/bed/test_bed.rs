@@ -112,6 +112,10 @@ impl<'a> TestBed<'a> {
         let data = data.map_or_else(|| Data::open(settings, &data_root, &machine), Ok)?;
         let placement = Placement::new(settings, plugin.dispatch);
         let model = plugin.load_model(settings, &data_root, &placement, interrupt.observer().as_ref())?;
+        let data = match plugin.input_forms.get() {
+            Some(forms) => data.in_forms(forms)?,
+            None => data,
+        };
         Ok(Self {
             settings,
             clock,

@@ -22,7 +22,13 @@ use serde::{Serialize, Serializer};
 
 use self::test_part::TestPart;
 use crate::{
-    bed::{dispatch::Dispatch, placement::devices::DevicePart, test::Test, test_bed::TestBed},
+    bed::{
+        dispatch::Dispatch,
+        placement::devices::DevicePart,
+        sample_library::input_forms::{InputForms, InputPart},
+        test::Test,
+        test_bed::TestBed,
+    },
     figures::{Metric, metric, peak_metric},
     files::model_files::FoundFile,
     machine::Machine,
@@ -135,6 +141,9 @@ pub(crate) struct PluginPart {
     pub(crate) precision: String,
     /// Memory that the samples were loaded into, for each input: `host`, or of the plugin `pinned` or `device`.
     pub(crate) sample_memory: Vec<&'static str>,
+    /// The inputs as the plugin was given them; left out if they were as the benchmark has them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) inputs: Vec<InputPart>,
     /// Whether the system is reached by a network; left out if not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) network: bool,
@@ -382,6 +391,7 @@ impl PluginPart {
             layout_checked: identity.layout_checked,
             precision: bed.model().precision().to_owned(),
             sample_memory: sample_memory(bed.plugin.backend.host_side()),
+            inputs: plugin.input_forms.get().map_or_else(Vec::new, InputForms::parts),
             network: manifest.network,
             devices: plugin.devices.parts(bed.settings().run.instances),
             instance_devices: plugin.devices.of_instances(bed.settings().run.instances),

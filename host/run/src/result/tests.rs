@@ -99,6 +99,7 @@ fn plugin() -> PluginPart {
         layout_checked: true,
         precision: "f32".into(),
         sample_memory: vec!["host"],
+        inputs: Vec::new(),
         network: false,
         devices: Vec::new(),
         instance_devices: Vec::new(),
