@@ -51,11 +51,12 @@ struct Counting {
 }
 
 impl Counting {
-    /// The first token and the completion of a sample.
+    /// The first token, another one and the completion of a sample.
     fn answer(&self, id: ResponseId, status: SampleStatus) {
         let counted = allocation_counter::measure(|| {
             let response = QuerySampleResponse { id, status, data: &[7; 40], token_count: 2 };
             self.sink.first_token(&[response]);
+            self.sink.tokens(self.sink.now_ns(), id, 1);
             self.sink.complete(&[response]);
         });
         self.allocation_count.fetch_add(counted.count_total, Relaxed);
