@@ -88,12 +88,12 @@ fn refusal(model: &Model, size_bytes: usize) -> String {
     model.allocate(size_bytes).map(drop).unwrap_err().to_string()
 }
 
-/// Samples 0 and 1 in memory of the plugin.
-struct InRange(PluginRange);
+/// Samples 0 and 1 in memory of the plugin, each with a tensor of so many bytes.
+struct InRange(PluginRange, usize);
 
 impl SampleBuffers for InRange {
     fn tensor(&self, index: SampleIndex, _: usize) -> &[u8] {
-        &self.0.bytes()[64 * usize::try_from(index.0).unwrap()..][..8]
+        &self.0.bytes()[64 * usize::try_from(index.0).unwrap()..][..self.1]
     }
 
     fn ranges(&self) -> Vec<&[u8]> {
@@ -113,7 +113,7 @@ fn samples_lie_in_memory_of_the_plugin_until_they_are_released() {
         range.bytes_mut()[64..72].fill(7);
         range.finish().unwrap();
         let page = PAGES.with_borrow(|pages| *pages.keys().next().unwrap());
-        model.prepare(&[SampleIndex(0), SampleIndex(1)], Arc::new(InRange(range))).unwrap();
+        model.prepare(&[SampleIndex(0), SampleIndex(1)], Arc::new(InRange(range, 8))).unwrap();
         assert_eq!(backend.host_side().memory_kinds(), [MemoryKind::from_code(kind).unwrap()]);
         // The plugin sees its own memory, whichever kind it is, and the samples are there.
         assert_eq!(RANGES.take(), [(page, 4096, kind)]);
@@ -125,6 +125,17 @@ fn samples_lie_in_memory_of_the_plugin_until_they_are_released() {
         drop((model, backend));
         assert_eq!(calls(), ["unload_model", "close"]);
     }
+}
+
+#[test]
+fn samples_that_do_not_fit_the_model_give_their_memory_back() {
+    let (_backend, model) = model(PROCTOR_MEMORY_PINNED, memory());
+    let mut range = model.allocate(4096).unwrap().unwrap();
+    range.finish().unwrap();
+    // Nothing else holds the range, so it is freed inside of prepare, which must not keep the model locked.
+    let refused = model.prepare(&[SampleIndex(0)], Arc::new(InRange(range, 4))).unwrap_err();
+    assert!(refused.to_string().contains("4 bytes"), "{refused}");
+    assert_eq!(calls(), ["allocate", "free"]);
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! The scheduler on real threads. No test here depends on how fast anything is.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
 use std::time::Duration;
 
 use crate::support::{Recorder, failure, instance, samples};
@@ -88,6 +90,32 @@ fn a_query_of_many_chunks_goes_in_full_batches() {
     let histogram = scheduler.statistics().batch_size_histogram;
     assert_eq!(histogram[7], 20_000 / 7);
     assert_eq!(histogram[20_000 % 7], 1);
+}
+
+#[test]
+fn a_test_begins_when_each_instance_has_entered_its_thread() {
+    struct Entering(Arc<AtomicUsize>);
+    impl Instance for Entering {
+        fn enter_thread(&mut self) {
+            // Long enough for a start that does not wait to return first.
+            thread::sleep(Duration::from_millis(50));
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+
+        fn execute(&mut self, _: &[QuerySample]) -> Result<(), BatchError> {
+            Ok(())
+        }
+
+        fn execute_virtual(&mut self, _: &[QuerySample], _: u32) -> Result<u64, BatchError> {
+            Ok(0)
+        }
+
+        fn complete(&mut self, _: &[QuerySample], _: &dyn CompletionSink) {}
+    }
+    let entered = Arc::new(AtomicUsize::new(0));
+    let instances = (0..3).map(|_| Box::new(Entering(Arc::clone(&entered))) as Box<dyn Instance>).collect();
+    let _scheduler = start(&config("fixed", 1, 3), instances);
+    assert_eq!(entered.load(Ordering::SeqCst), 3);
 }
 
 /// Instances of which the one that gets sample 1 holds it until released, and says that it does.
