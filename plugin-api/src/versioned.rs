@@ -125,36 +125,66 @@ pub unsafe fn copy_known<T: Versioned>(from: *const T, size: usize) -> T {
 /// Copies a structure that begins with its size, as much of it as this side knows.
 ///
 /// # Errors
+/// As [`with`].
+///
+/// # Safety
+/// As [`with`].
+pub unsafe fn read<T: SaysSize>(pointer: *const T) -> Result<T, String> {
+    // SAFETY: the caller's promise; a structure of the ABI is plain data, so its bytes may be copied.
+    unsafe { with(pointer, |structure| ptr::read(structure)) }
+}
+
+/// Calls `act` with a structure that begins with its size, as much of it as this side knows: where it lies, if it has
+/// all of that, which most have, or else a copy.
+///
+/// # Errors
 /// A sentence that begins with the structure's name, if the pointer is null or not aligned or the size cannot be.
 ///
 /// # Safety
-/// `pointer` is null or not aligned, or as many bytes can be read there as the first word says.
-pub unsafe fn read<T: SaysSize>(pointer: *const T) -> Result<T, String> {
+/// `pointer` is null or not aligned, or as many bytes can be read there as the first word says, and nothing writes to
+/// them until `act` returns.
+#[inline]
+pub unsafe fn with<T: SaysSize, R>(pointer: *const T, act: impl FnOnce(&T) -> R) -> Result<R, String> {
     check_pointer(pointer)?;
     // SAFETY: not null and aligned as just checked, so the caller vouches for the first word, which is the size.
     let size = unsafe { pointer.cast::<usize>().read() };
     check_size::<T>(size)?;
-    // SAFETY: the caller vouches for as many bytes as the first word says.
-    Ok(unsafe { copy_known(pointer, size) })
+    let copy;
+    let structure = if size >= size_of::<T>() {
+        // SAFETY: the caller vouches for as many bytes as the first word says, until `act` returns.
+        unsafe { &*pointer }
+    } else {
+        // SAFETY: as above.
+        copy = unsafe { copy_known(pointer, size) };
+        &copy
+    };
+    Ok(act(structure))
 }
 
+#[inline]
 fn check_pointer<T: Versioned>(pointer: *const T) -> Result<(), String> {
-    match pointer {
-        _ if pointer.is_null() => Err(format!("{} is null", T::NAME)),
-        _ if !pointer.is_aligned() => Err(format!("{} is not aligned", T::NAME)),
-        _ => Ok(()),
-    }
+    if !pointer.is_null() && pointer.is_aligned() { Ok(()) } else { Err(bad_pointer(pointer)) }
 }
 
+#[cold]
+fn bad_pointer<T: Versioned>(pointer: *const T) -> String {
+    format!("{} is {}", T::NAME, if pointer.is_null() { "null" } else { "not aligned" })
+}
+
+#[inline]
 fn check_size<T: Versioned>(size: usize) -> Result<(), String> {
-    let (name, least, most) = (T::NAME, T::SIZE_FIRST, PROCTOR_STRUCTURE_SIZE_MAX);
-    if (least..=most).contains(&size) && size.is_multiple_of(align_of::<T>()) {
-        return Ok(());
-    }
-    Err(format!(
-        "{name} has {size} bytes, which is not from the {least} of ABI 1.0 to {most} in steps of {}",
+    let is_allowed = (T::SIZE_FIRST..=PROCTOR_STRUCTURE_SIZE_MAX).contains(&size);
+    if is_allowed && size.is_multiple_of(align_of::<T>()) { Ok(()) } else { Err(bad_size::<T>(size)) }
+}
+
+#[cold]
+fn bad_size<T: Versioned>(size: usize) -> String {
+    format!(
+        "{} has {size} bytes, which is not from the {} of ABI 1.0 to {PROCTOR_STRUCTURE_SIZE_MAX} in steps of {}",
+        T::NAME,
+        T::SIZE_FIRST,
         align_of::<T>()
-    ))
+    )
 }
 
 /// An array of the other side, whose elements may be larger or smaller than this side knows them.
@@ -181,6 +211,7 @@ impl<'a, T: Versioned> Elements<'a, T> {
     /// # Errors
     /// A sentence that begins with the name of the element, if there are elements and the pointer is null or not
     /// aligned, the stride cannot be, or the whole is larger than any memory.
+    #[inline]
     pub fn new(first: *const T, count: usize, stride: usize) -> Result<Self, String> {
         let elements = Self { first: first.cast_mut(), count, stride, array: PhantomData };
         if count == 0 {
@@ -188,10 +219,10 @@ impl<'a, T: Versioned> Elements<'a, T> {
         }
         check_pointer(first)?;
         check_size::<T>(stride)?;
-        if count > isize::MAX.cast_unsigned() / stride {
-            return Err(format!("{} is an array of {count} elements, which no memory holds", T::NAME));
+        match count.checked_mul(stride).map(isize::try_from) {
+            Some(Ok(_)) => Ok(elements),
+            _ => Err(format!("{} is an array of {count} elements, which no memory holds", T::NAME)),
         }
-        Ok(elements)
     }
 
     /// Number of elements.

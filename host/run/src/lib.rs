@@ -54,7 +54,7 @@ pub use crate::{
     interrupt::Interrupt,
     machine::Machine,
     observer::Observer,
-    overhead::null_run::NullRun,
+    overhead::{direct_run::direct_run, null_run::NullRun},
     result::{Conclusion, Program, RunResult},
     run::run,
     ticker::Ticker,

@@ -152,12 +152,14 @@ impl Host {
     }
 
     /// Completes samples that came by [`Model::issue`](crate::Model::issue), each exactly once, all at this instant.
+    #[inline]
     pub fn complete(&self, responses: &[Response<'_>]) {
         self.complete_in_stages(responses, &[]);
     }
 
     /// As [`complete`](Self::complete), with the stages that the work on all of these samples was made of: in order,
     /// none beginning before the one before it ended.
+    #[inline]
     pub fn complete_in_stages(&self, responses: &[Response<'_>], stages: &[Stage]) {
         self.respond(self.table.0.complete, responses, stages);
     }
@@ -277,6 +279,7 @@ impl Host {
         unsafe { structure(found.cast()) }.ok()
     }
 
+    #[inline]
     fn respond(&self, function: Option<RespondFn>, responses: &[Response<'_>], stages: &[Stage]) {
         let Some(function) = function.filter(|_| !responses.is_empty()) else { return };
         let responses = abi::ProctorResponses {

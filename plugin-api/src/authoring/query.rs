@@ -4,13 +4,10 @@ use std::mem::offset_of;
 
 use proctor_vocabulary::{QuerySample, ResponseId, SampleIndex};
 
-use super::{
-    error::PluginError,
-    raw::{elements, structure},
-};
+use super::error::PluginError;
 use crate::{
     abi,
-    versioned::{Elements, Versioned},
+    versioned::{Elements, Versioned, with},
 };
 
 /// A query, or a part of a large one, for one call of [`Model::issue`](crate::Model::issue).
@@ -40,11 +37,14 @@ impl<'a> From<&'a [QuerySample]> for Query<'a> {
 impl<'a> Query<'a> {
     /// # Safety
     /// `raw` is null or points to a query that is valid for `'a`.
+    #[inline]
     pub(super) unsafe fn read(raw: *const abi::ProctorQuery) -> Result<Self, PluginError> {
+        let query = |raw: &abi::ProctorQuery| {
+            let samples = Elements::new(raw.samples, raw.sample_count, raw.sample_stride)?;
+            Ok(Self { samples, offset: raw.offset, total: raw.total })
+        };
         // SAFETY: `raw` is null or a query that the host keeps for `'a`.
-        let raw = unsafe { structure(raw) }?;
-        let samples = elements(raw.samples, raw.sample_count, raw.sample_stride)?;
-        Ok(Self { samples, offset: raw.offset, total: raw.total })
+        unsafe { with(raw, query) }.flatten().map_err(PluginError::invalid_argument)
     }
 
     /// Samples of the query that were handed over before, if it comes in parts; else 0.
@@ -67,6 +67,7 @@ impl<'a> Query<'a> {
     }
 
     /// The samples in their order.
+    #[inline]
     pub fn iter(self) -> impl ExactSizeIterator<Item = QuerySample> + use<'a> {
         // SAFETY: the host keeps the array for `'a`, as `read` was told, and the iterator does not outlive it.
         let samples = unsafe { self.samples.iter() };

@@ -16,7 +16,7 @@ use proctor_plugin_api::{
         ProctorHost, ProctorMetric, ProctorProgress, ProctorResponses, ProctorString, ProctorSubmitHost,
         ProctorTokens, ProctorTokensHost,
     },
-    versioned::{Elements, read},
+    versioned::{Elements, read, with},
 };
 use tracing::{Level, level_filters::LevelFilter};
 
@@ -128,34 +128,37 @@ unsafe extern "C" fn first_token(context: *mut c_void, responses: *const Proctor
 /// As [`with_host`]; and `responses` is null, or the plugin vouches for what is there.
 unsafe fn respond(context: *mut c_void, responses: *const ProctorResponses, is_completion: bool) {
     let deliver = |host: &HostContext| {
-        let mut stages = RawStages { first: ptr::null(), count: 0, size: 0 };
-        // SAFETY: the plugin vouches for what is at `responses`, unless that is null.
-        let elements = unsafe { read(responses) }.and_then(|raw| {
-            stages = RawStages { first: raw.stages, count: raw.stage_count, size: raw.stage_stride };
+        let act = |raw: &ProctorResponses| {
             if raw.response_count > PROCTOR_RESPONSE_COUNT_MAX {
-                return Err(format!(
-                    "{} responses are more than {PROCTOR_RESPONSE_COUNT_MAX}",
-                    raw.response_count
-                ));
+                return Err(too_many(raw.response_count));
             }
-            Elements::new(raw.responses, raw.response_count, raw.response_stride)
-        });
-        match elements {
+            let elements = Elements::new(raw.responses, raw.response_count, raw.response_stride)?;
+            if elements.is_empty() {
+                return Ok(());
+            }
             // SAFETY: the plugin vouches for the responses, the stages and what they point to until its call returns.
-            Ok(elements) if !elements.is_empty() => unsafe {
-                if is_completion && stages.count > 0 {
+            unsafe {
+                if is_completion && raw.stage_count > 0 {
+                    let stages =
+                        RawStages { first: raw.stages, count: raw.stage_count, size: raw.stage_stride };
                     host.note_stages(stages, elements);
                 }
                 host.deliver(elements, is_completion);
-            },
-            Ok(_) => {}
-            Err(problem) => {
-                host.faults.record(|| PluginFault::Responses { plugin: host.plugin.to_owned(), problem });
             }
+            Ok(())
+        };
+        // SAFETY: the plugin vouches for what is at `responses`, unless that is null.
+        if let Err(problem) = unsafe { with(responses, act) }.flatten() {
+            host.faults.record(|| PluginFault::Responses { plugin: host.plugin.to_owned(), problem });
         }
     };
     // SAFETY: `context` is null or the one of a host table, which the caller promises.
     unsafe { with_host(context, (), deliver) }
+}
+
+#[cold]
+fn too_many(count: usize) -> String {
+    format!("{count} responses are more than {PROCTOR_RESPONSE_COUNT_MAX}")
 }
 
 unsafe extern "C" fn metric(context: *mut c_void, metric: *const ProctorMetric) {

@@ -1,4 +1,5 @@
 //! The time that the harness itself takes.
 
+pub(crate) mod direct_run;
 pub(crate) mod floor;
 pub(crate) mod null_run;

@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// Samples in the library. Enough that choosing one costs what it costs in a run.
-const SAMPLE_COUNT: u64 = 1024;
+pub(super) const SAMPLE_COUNT: u64 = 1024;
 const NAME: &str = "null";
 
 /// Performance run of the null plugin.

@@ -4,7 +4,7 @@ use proctor_loadgen::{PhaseOutcome, TestOutcome, TestSettings, Wait, WaitPolicy}
 use proctor_vocabulary::Scenario;
 
 use super::flags::HarnessFlags;
-use proctor_run::{Dispatch, Latencies, NullRun, query_latencies};
+use proctor_run::{Dispatch, HostError, Interrupt, Latencies, NullRun, direct_run, query_latencies};
 
 /// A rate that no harness keeps up with, so that every query is overdue.
 const SATURATING_QPS: f64 = 2e7;
@@ -245,6 +245,20 @@ fn dispatch_error(duration_ms: u64, qps: f64, wait: Wait) -> Experiment {
             of("p99", p99_target, |outcome| phase(outcome).issue_delay.p99_ns as f64 / 1e3),
         ],
     }
+}
+
+/// Time that the plugin boundary adds to a query of SingleStream, in ns: the plugin's table and the host's, the checks
+/// of state and responses, and the note of the call under way. May be below 0 on a busy machine.
+///
+/// # Errors
+/// If one of the tests could not be made.
+pub(super) fn added_by_boundary_ns(lengths: &Lengths, interrupt: &Interrupt) -> Result<f64, HostError> {
+    let settings = closed_loop(Scenario::SingleStream, lengths.duration_ms);
+    let direct = || direct_run(&settings).map(|outcome| query_us(&outcome));
+    let behind = || inline(settings.clone()).run(interrupt).map(|outcome| query_us(&outcome));
+    // In this order neither has the better place.
+    let (direct_1, behind_1, behind_2, direct_2) = (direct()?, behind()?, behind()?, direct()?);
+    Ok((behind_1 + behind_2 - direct_1 - direct_2) / 2.0 * 1e3)
 }
 
 impl Figure {

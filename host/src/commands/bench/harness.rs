@@ -1,8 +1,7 @@
 //! `host bench` and `host bench harness`: every experiment in turn, over and over, and the table at the end.
 
 use super::{
-    boundary,
-    experiment::{Experiment, Figure, Lengths, Of, Target, experiments},
+    experiment::{Experiment, Figure, Lengths, Of, Target, added_by_boundary_ns, experiments},
     flags::HarnessFlags,
     memory,
     official_loadgen::{Comparison, Official},
@@ -45,7 +44,7 @@ pub(super) fn bench(flags: &HarnessFlags) -> Result<Conclusion, HostError> {
         }
         if measures_boundary {
             say("what the plugin boundary adds");
-            boundary_row.values.push(boundary::added_ns(&lengths, &interrupt)?);
+            boundary_row.values.push(added_by_boundary_ns(&lengths, &interrupt)?);
         }
         if measures_memory {
             say("memory for queries");

@@ -1,13 +1,11 @@
 //! `host bench`: what the harness itself costs, measured with the null plugin on the path of a run.
 //!
 //! [`experiment`] says what is measured and what the targets are, [`harness`] measures it, [`report`] is the table,
-//! [`boundary`] what the plugin boundary adds, [`memory`] the one experiment that needs a process of its own,
 //! [`official_loadgen`] the comparison with the official LoadGen.
 //!
 //! The other benchmarks are comparisons that need a plugin's insides or other systems. They are a program of their own,
 //! `host-bench`, which is not linked into what a submitter trusts; [`sibling`] starts it.
 
-mod boundary;
 mod experiment;
 mod flags;
 mod harness;
