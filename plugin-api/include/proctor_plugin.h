@@ -10,26 +10,31 @@
  *     static char object;  // it keeps nothing, so one address serves for all objects
  *
  *     static const ProctorManifest *describe(void) {
- *       static const ProctorModelSupport models[] = {{.size = sizeof(ProctorModelSupport), .model = TEXT("*"),
- *           .format = TEXT("*"), .precision = TEXT("f32"), .device = TEXT("cpu"),
+ *       static const ProctorModelSupport models[] = {{.model = TEXT("*"), .format = TEXT("*"),
+ *           .precision = TEXT("f32"), .device = TEXT("cpu"),
  *           .scenarios = PROCTOR_SCENARIO_SINGLE_STREAM | PROCTOR_SCENARIO_OFFLINE}};
  *       static const ProctorManifest manifest = {.size = sizeof manifest, .name = TEXT("mine"), .version = TEXT("1"),
- *           .license = TEXT("MIT"), .capabilities = PROCTOR_CAPABILITY_EXECUTE, .models = models, .model_count = 1};
+ *           .license = TEXT("MIT"), .capabilities = PROCTOR_CAPABILITY_EXECUTE, .models = models, .model_count = 1,
+ *           .model_stride = sizeof models[0]};
  *       return &manifest;
  *     }
- *     static ProctorStatus open(const ProctorOpenRequest *request, ProctorBackend **backend, ProctorError *error) {
+ *     static ProctorStatus open_backend(const ProctorOpenRequest *request, ProctorBackend **backend,
+ *                                       ProctorError *error) {
  *       (void)request, (void)error;
- *       return *backend = (ProctorBackend *)&object, PROCTOR_STATUS_OK;
+ *       *backend = (ProctorBackend *)&object;
+ *       return PROCTOR_STATUS_OK;
  *     }
  *     static ProctorStatus load_model(ProctorBackend *backend, const ProctorModelRequest *request,
  *                                     ProctorModel **model, ProctorError *error) {
  *       (void)backend, (void)request, (void)error;
- *       return *model = (ProctorModel *)&object, PROCTOR_STATUS_OK;
+ *       *model = (ProctorModel *)&object;
+ *       return PROCTOR_STATUS_OK;
  *     }
  *     static ProctorStatus create_instance(ProctorModel *model, const ProctorPlacement *placement,
  *                                          ProctorInstance **instance, ProctorError *error) {
  *       (void)model, (void)placement, (void)error;
- *       return *instance = (ProctorInstance *)&object, PROCTOR_STATUS_OK;
+ *       *instance = (ProctorInstance *)&object;
+ *       return PROCTOR_STATUS_OK;
  *     }
  *     static ProctorStatus execute(ProctorInstance *instance, ProctorBatch *batch, ProctorError *error) {
  *       (void)instance, (void)error;
@@ -43,24 +48,28 @@
  *       }
  *       return PROCTOR_STATUS_OK;
  *     }
- *     static ProctorStatus destroy_instance(ProctorInstance *it, ProctorError *error) {
- *       return (void)it, (void)error, PROCTOR_STATUS_OK;
+ *     static ProctorStatus destroy_instance(ProctorInstance *instance, ProctorError *error) {
+ *       (void)instance, (void)error;
+ *       return PROCTOR_STATUS_OK;
  *     }
- *     static ProctorStatus unload_model(ProctorModel *it, ProctorError *error) {
- *       return (void)it, (void)error, PROCTOR_STATUS_OK;
+ *     static ProctorStatus unload_model(ProctorModel *model, ProctorError *error) {
+ *       (void)model, (void)error;
+ *       return PROCTOR_STATUS_OK;
  *     }
- *     static ProctorStatus close(ProctorBackend *it, ProctorError *error) {
- *       return (void)it, (void)error, PROCTOR_STATUS_OK;
+ *     static ProctorStatus close_backend(ProctorBackend *backend, ProctorError *error) {
+ *       (void)backend, (void)error;
+ *       return PROCTOR_STATUS_OK;
  *     }
  *     const ProctorPlugin *proctor_plugin_entry(const ProctorVersionRange *speaks, ProctorError *refusal) {
  *       static const ProctorPlugin plugin = {.size = sizeof plugin, .abi_major = PROCTOR_ABI_MAJOR,
- *           .abi_minor = PROCTOR_ABI_MINOR, .describe = describe, .open = open, .load_model = load_model,
+ *           .abi_minor = PROCTOR_ABI_MINOR, .describe = describe, .open = open_backend, .load_model = load_model,
  *           .create_instance = create_instance, .execute = execute, .destroy_instance = destroy_instance,
- *           .unload_model = unload_model, .close = close};
- *       return (void)speaks, (void)refusal, &plugin;
+ *           .unload_model = unload_model, .close = close_backend};
+ *       (void)speaks, (void)refusal;
+ *       return &plugin;
  *     }
  *
- * Build. C99 or C++11, 64 bits, no packed structures; the name of the file is that of the plugin:
+ * Build. C99 or C++11, 64 bits, no packed structures. The file of the plugin `my-chip` is called `libmy_chip_sut.so`:
  *
  *     cc -std=c99 -O2 -shared -fPIC -fvisibility=hidden -I include -o libmine_sut.so mine.c
  *     host run --plugin ./libmine_sut.so
@@ -70,15 +79,16 @@
  *
  * How it grows. Fields are only ever appended, and zero means "not there" for each of them. A structure that one side
  * hands to the other by itself begins with its size, as that side was compiled: read no field beyond it, and fill in the
- * size of what you hand over. An array has the distance of two of its elements in the structure that carries it, but for
- * the lists of the manifest, whose elements have it as their size: step by that, not by sizeof, as above, for a newer
- * host's elements may be larger. A plugin built from this header runs on every host of the same major version; fields and
- * functions of a later minor version are there if the host's structure is large enough.
+ * size of what you hand over. An array has its stride, the distance of two of its elements, in the structure that carries
+ * it: step by that, not by sizeof, as above, for a newer host's elements may be larger. A plugin built from this header
+ * runs on every host of the same major version; fields and functions of a later minor version are there if the host's
+ * structure is large enough. A later minor version may raise a limit, but never lowers one.
  *
- * Extensions. Optional features are structures that are asked for by an id. Ids that begin with `proctor.` are this
- * header's; any other belongs to the vendor that it names, as in `vendor.feature/1`, and neither side need know it: who
- * does not know an id answers null, and the host ignores the capabilities that it does not know. An id that ends in /0 is
- * a draft, which may change until it is called /1.
+ * Extensions. Optional features are structures that are asked for by an id, of the plugin by ProctorPlugin.extension, of
+ * the host by ProctorHost.extension. Ids that begin with `proctor.` are this header's; any other belongs to the vendor
+ * that it names, as in `vendor.feature/1`. A side that does not know an id answers null. An id that ends in /0 is a draft,
+ * which may change until it is called /1. What has to be known of a plugin before it is opened is a capability of its
+ * manifest besides; the host ignores the capabilities that it does not know.
  *
  * Status. What a status other than PROCTOR_STATUS_OK does, call by call; the code is that of the program at its end.
  * Each is shown with the name of the call, the status and the message, and no result is lost that was there before.
@@ -93,10 +103,11 @@
  *     flush, stop, release_samples                the result stands, and is INVALID; what the call was to end
  *     destroy_instance, unload_model, close       has ended all the same                                       code 1
  *     status of a sample or of a response         the sample has failed; the run goes on, and is INVALID       code 1
- *     a call that does not return in watchdog_ms  the run ends (execute: without the instance; INVALID, code 1)  code 3
+ *     execute that does not return                the run goes on without the instance; INVALID                code 1
+ *     any other call that does not return         the run ends after `watchdog_ms`, a setting of the user      code 3
  *     a crash, an exception, exit                 the run ends with a report of the call                       code 70
  *
- * Limits are constants below, each named PROCTOR_..._MAX; what exceeds one is a fault that is named.
+ * Limits are constants below, each named PROCTOR_..._MAX; what exceeds one is named as a fault.
  */
 
 #ifndef PROCTOR_PLUGIN_H
@@ -120,6 +131,7 @@ typedef struct ProctorInstance ProctorInstance;
 #define PROCTOR_EXTENSION_ENERGY "proctor.energy/0"
 #define PROCTOR_EXTENSION_INPUT_FORM "proctor.input_form/0"
 #define PROCTOR_EXTENSION_INSTANCE_THREAD "proctor.instance_thread/0"
+#define PROCTOR_EXTENSION_LIVE_INSTANCES "proctor.live_instances/0"
 #define PROCTOR_EXTENSION_SUBMIT "proctor.submit/0"
 #define PROCTOR_EXTENSION_MEMORY "proctor.memory/0"
 #define PROCTOR_EXTENSION_TOKENS "proctor.tokens/0"
@@ -159,8 +171,11 @@ typedef struct ProctorInstance ProctorInstance;
 /* Longest name of a stage, in bytes of printable ASCII. */
 #define PROCTOR_STAGE_NAME_LENGTH_MAX 64
 
-/* Largest number of stages of a batch or of a call, and of names of stages of a plugin. */
+/* Largest number of stages of a batch or of a call. */
 #define PROCTOR_STAGE_COUNT_MAX 64
+
+/* Largest number of names that the stages of a plugin have. */
+#define PROCTOR_STAGE_NAME_COUNT_MAX 64
 
 /* Alignment of each input and output tensor of a sample in host memory, in bytes. */
 #define PROCTOR_TENSOR_ALIGNMENT 64
@@ -194,14 +209,17 @@ typedef struct ProctorInstance ProctorInstance;
 
 /*
  * A bounded queue is full. Returned from ProctorIssue.issue: no sample of the query was taken, and the host issues
- * the same query again a little later; its latency counts on. Elsewhere it is a failure.
+ * the same query again a little later; its latency goes on counting. Elsewhere it is a failure.
  */
 #define PROCTOR_STATUS_BUSY 9
 
 /* A defect of the plugin itself. */
 #define PROCTOR_STATUS_INTERNAL 10
 
-/* The plugin runs batches that the host forms: ProctorPlugin.execute. Every plugin has to. */
+/*
+ * The plugin runs batches that the host forms: create_instance, execute and destroy_instance of ProctorPlugin. A
+ * plugin has this capability, or PROCTOR_CAPABILITY_ISSUE, or both.
+ */
 #define PROCTOR_CAPABILITY_EXECUTE 1
 
 /* The plugin can take whole queries: the extension PROCTOR_EXTENSION_ISSUE. */
@@ -211,20 +229,13 @@ typedef struct ProctorInstance ProctorInstance;
 #define PROCTOR_CAPABILITY_VIRTUAL_TIME 4
 
 /* The system is reached by a network: it is one of MLPerf's network division. */
-#define PROCTOR_CAPABILITY_NETWORK 32
+#define PROCTOR_CAPABILITY_NETWORK 16
 
 /*
  * Several threads may be in ProctorIssue.issue at the same time, each with a query of its own. Without it they take
  * turns. Only beside PROCTOR_CAPABILITY_ISSUE.
  */
 #define PROCTOR_CAPABILITY_CONCURRENT_ISSUE 8
-
-/*
- * Instances may come and go between start and stop: create_instance and destroy_instance may be called on a thread of
- * the host's own, one at a time, beside execute of other instances. An instance that is made so executes without a
- * warm-up. A host that changes the number of instances under load does so; `host run` does not yet.
- */
-#define PROCTOR_CAPABILITY_LIVE_INSTANCES 16
 
 /* The model takes samples whose shapes differ from sample to sample. */
 #define PROCTOR_MODEL_DYNAMIC_SHAPES 1
@@ -332,9 +343,6 @@ typedef struct ProctorInstance ProctorInstance;
 /* Everything. */
 #define PROCTOR_LOG_TRACE 5
 
-/* Largest number of batches in flight of an instance. */
-#define PROCTOR_IN_FLIGHT_MAX 64
-
 /* Kinds of memory: memory of the host as any other. */
 #define PROCTOR_MEMORY_HOST 0
 
@@ -361,8 +369,6 @@ typedef struct ProctorString {
 
 /* One row of the list of what a plugin can run: model or file format, precision, scenarios, device. */
 typedef struct ProctorModelSupport {
-  /* Size of this structure in bytes, as the plugin was compiled. The same for every element of the list. */
-  size_t size;
   /*
    * Model id such as `digits-lstm`, or the beginning of one and `*`; `*` alone is every model that
    * comes in this format.
@@ -386,11 +392,9 @@ typedef struct ProctorModelSupport {
 
 /* One option that a plugin takes, set by `--set <plugin>.<option>=<value>`. */
 typedef struct ProctorOptionSpec {
-  /* Size of this structure in bytes, as the plugin was compiled. The same for every element of the list. */
-  size_t size;
   /* Name: lower-case letters, digits and underscores. */
   struct ProctorString name;
-  /* Its effect, in a sentence, with the unit. */
+  /* Its effect, in a sentence, with the unit; may be null. */
   struct ProctorString help;
   /* Value if the user gives none, as text; null if the option is then left out. */
   struct ProctorString default_value;
@@ -400,29 +404,33 @@ typedef struct ProctorOptionSpec {
   uint32_t choice_count;
   /* The allowed words of a choice; null for other kinds. */
   const struct ProctorString *choices;
-  /* Smallest integer that is allowed. */
+  /* Smallest integer that is allowed. If smallest and largest are both 0, any integer is. */
   int64_t integer_min;
   /* Largest integer that is allowed. */
   int64_t integer_max;
-  /* Smallest float that is allowed. */
+  /* Smallest float that is allowed. If smallest and largest are both 0, any finite one is. */
   double float_min;
   /* Largest float that is allowed. */
   double float_max;
 } ProctorOptionSpec;
 
-/* The description of a plugin and of what it can run. Owned by the plugin, valid for the rest of the process. */
+/*
+ * The description of a plugin and of what it can run. Owned by the plugin, valid to the end of the process.
+ *
+ * Its texts are lines without control characters. They are required and not empty unless they may be null.
+ */
 typedef struct ProctorManifest {
   /* Size of this structure in bytes, as the plugin was compiled. */
   size_t size;
   /* Short name, lower-case letters, digits and hyphens: `cpu-rnn`. */
   struct ProctorString name;
-  /* Who made it. */
+  /* Who made it; may be null. */
   struct ProctorString vendor;
   /* Version of the plugin. */
   struct ProctorString version;
   /* Licence, as an SPDX expression or `proprietary`. */
   struct ProctorString license;
-  /* Description in a sentence. */
+  /* Description in a sentence; may be null. */
   struct ProctorString description;
   /* Set of PROCTOR_CAPABILITY bits. */
   uint64_t capabilities;
@@ -430,10 +438,14 @@ typedef struct ProctorManifest {
   const struct ProctorModelSupport *models;
   /* Number of elements of `models`. */
   size_t model_count;
+  /* Distance of two elements of `models` in bytes. */
+  size_t model_stride;
   /* The options that it takes; may be null if there are none. */
   const struct ProctorOptionSpec *options;
   /* Number of elements of `options`. */
   size_t option_count;
+  /* Distance of two elements of `options` in bytes. */
+  size_t option_stride;
 } ProctorManifest;
 
 /* Outcome of a call: one of the PROCTOR_STATUS constants. Any other value is read as PROCTOR_STATUS_INTERNAL. */
@@ -448,7 +460,7 @@ typedef struct ProctorResponse {
   /* Number of bytes. */
   size_t size_bytes;
   /* PROCTOR_STATUS_OK, or why this sample failed. */
-  int32_t status;
+  ProctorStatus status;
   /* Number of output tokens; 0 where tokens have no meaning. */
   uint32_t token_count;
   /* Why the sample failed; may be null. */
@@ -498,7 +510,7 @@ typedef struct ProctorResponses {
 typedef struct ProctorMetric {
   /* Size of this structure in bytes, as the plugin was compiled. */
   size_t size;
-  /* Name in printable ASCII, such as `gpu_power`; at most PROCTOR_METRIC_NAME_LENGTH_MAX bytes. */
+  /* Name in printable ASCII without spaces, such as `gpu_power`; at most PROCTOR_METRIC_NAME_LENGTH_MAX bytes. */
   struct ProctorString name;
   /* Unit, such as `W`, like the name; null for a count or a ratio. The unit of a name never changes. */
   struct ProctorString unit;
@@ -589,7 +601,10 @@ typedef struct ProctorTensorSpec {
   uint32_t element_type;
 } ProctorTensorSpec;
 
-/* Hints for one instance, or for one copy of a plugin that is given whole queries. */
+/*
+ * Hints for one instance, or for one copy of a plugin that is given whole queries. What create_instance is given is
+ * the same as in the model request.
+ */
 typedef struct ProctorPlacement {
   /* Size of this structure in bytes, as the host was compiled. */
   size_t size;
@@ -597,7 +612,7 @@ typedef struct ProctorPlacement {
   uint32_t instance_index;
   /* Number of instances. */
   uint32_t instance_count;
-  /* Processors that the instance should keep to; null for any. */
+  /* Processors that the instance should keep to, by the numbers of the operating system; null for any. */
   const uint32_t *cpus;
   /* Number of elements of `cpus`. */
   size_t cpu_count;
@@ -637,16 +652,22 @@ typedef struct ProctorModelRequest {
   uint32_t scenario;
   /* Largest batch that will be asked for. */
   uint32_t batch_size_max;
-  /* Number of instances that will be created; 0 for a model that will be given whole queries. */
+  /*
+   * Number of instances that will be created; 0 for a model that will be given whole queries, also where
+   * `placements` tells of several copies.
+   */
   uint32_t instance_count;
   /* Set of PROCTOR_REQUEST bits. */
   uint32_t flags;
-  /* Bound of the latency of a query in ns; 0 if there is none. */
+  /*
+   * Bound of the latency of a query in ns, at the percentile that the rules have for the scenario; 0 if there is
+   * none.
+   */
   uint64_t latency_bound_ns;
   /* Bound of the time to the first token in ns; 0 if there is none. */
   uint64_t first_token_bound_ns;
-  /* Bound of the time for each further token in ns; 0 if there is none. */
-  uint64_t token_bound_ns;
+  /* Bound of the mean time of each token after the first in ns; 0 if there is none. */
+  uint64_t per_token_bound_ns;
   /*
    * Mean rate of the queries that arrive whether or not others have completed, per second; 0 if none do. As the
    * settings say when the model is loaded: a search for the highest load changes it.
@@ -665,7 +686,7 @@ typedef struct ProctorModelRequest {
    * whole queries is told the same, for as many copies of its own as the user wants.
    */
   const struct ProctorPlacement *placements;
-  /* Number of elements of `placements`. */
+  /* Number of elements of `placements`; 0 if the user has said nothing of them. */
   size_t placement_count;
   /* Distance of two elements of `placements` in bytes. */
   size_t placement_stride;
@@ -724,7 +745,7 @@ typedef struct ProctorSampleSet {
   /* Distance of two elements of `samples` in bytes. */
   size_t sample_stride;
   /* Distance of two elements of the inputs of a sample in bytes. */
-  size_t tensor_stride;
+  size_t input_stride;
   /* The memory that the inputs lie in, in whole pages, to be pinned or registered; one range for each input. */
   const struct ProctorMemoryRange *ranges;
   /* Number of elements of `ranges`; 0 where the memory is not in whole pages. */
@@ -736,10 +757,11 @@ typedef struct ProctorSampleSet {
 /*
  * Where one output tensor of one sample goes.
  *
- * Either the plugin writes up to `capacity_bytes` to `data`, or it lends memory of its own: it sets `lent`,
- * `release` and `private_data`, and the host calls `release(private_data)` exactly once when it has read the bytes.
- * In both cases the plugin sets `size_bytes`: to `capacity_bytes`, which is the size of the declared shape; only the
- * last output of a model whose request says PROCTOR_REQUEST_LAST_OUTPUT_VARIES may have fewer elements.
+ * Either the plugin writes up to `capacity_bytes` to `data`, or it lends memory of its own that the host can read: it
+ * sets `lent`, `release` and `context`, and the host calls `release(context)` exactly once, also where the call has
+ * failed, when it no longer reads the bytes. In both cases the plugin sets `size_bytes`: to `capacity_bytes`, which is
+ * the size of the declared shape; only the last output of a model whose request says
+ * PROCTOR_REQUEST_LAST_OUTPUT_VARIES may have fewer elements.
  */
 typedef struct ProctorOutput {
   /* Memory of the host, aligned to PROCTOR_TENSOR_ALIGNMENT. */
@@ -750,10 +772,10 @@ typedef struct ProctorOutput {
   size_t size_bytes;
   /* Memory of the plugin, or null. */
   const void *lent;
-  /* Gives the lent memory back. [instance thread] */
-  void (*release)(void *private_data);
+  /* Gives the lent memory back; null if there is nothing to give back. [the thread on which the batch ends] */
+  void (*release)(void *context);
   /* Handed to `release`. */
-  void *private_data;
+  void *context;
 } ProctorOutput;
 
 /* One sample of a batch. */
@@ -771,12 +793,12 @@ typedef struct ProctorBatchSample {
   /* Number of elements of `outputs`. */
   size_t output_count;
   /* Written by the plugin: PROCTOR_STATUS_OK, as it is before the call, or why this one sample failed. */
-  int32_t status;
+  ProctorStatus status;
   /* Written by the plugin: number of output tokens; 0 where tokens have no meaning. */
   uint32_t token_count;
   /*
    * Written by the plugin: why this sample failed; null before the call. Belongs to the plugin, and has to stay
-   * valid until the next call on this thread.
+   * valid until the next call on this thread, other than ProctorOutput.release.
    */
   struct ProctorString message;
   /* Written by the plugin: code of the vendor's own for the failure; 0 before the call. */
@@ -794,20 +816,21 @@ typedef struct ProctorBatch {
   /* Distance of two elements of `samples` in bytes. */
   size_t sample_stride;
   /* Distance of two elements of the inputs of a sample in bytes. */
-  size_t tensor_stride;
+  size_t input_stride;
   /* Distance of two elements of the outputs of a sample in bytes. */
   size_t output_stride;
   /*
    * Written by the plugin if it can: the stages of its work on the batch, in order, none beginning before the one
    * before it ended, all between the begin and the end of the call. Null before the call. Belongs to the plugin, and
-   * has to stay valid until the next call for the instance. Not read in virtual time.
+   * has to stay valid until the next call on this thread, other than ProctorOutput.release. Not read in virtual
+   * time.
    */
   const struct ProctorStage *stages;
   /* Written by the plugin: number of elements of `stages`, at most PROCTOR_STAGE_COUNT_MAX; 0 before the call. */
   size_t stage_count;
   /* Written by the plugin: distance of two elements of `stages` in bytes. */
   size_t stage_stride;
-  /* Identity of a batch that is submitted, for ProctorDone, never the same again; 0 of any other. */
+  /* Identity of a batch that is submitted, for ProctorDone, used only once; 0 if the batch is not submitted. */
   uint64_t id;
 } ProctorBatch;
 
@@ -827,7 +850,10 @@ typedef struct ProctorHost {
   uint32_t abi_minor;
   /* First argument of all functions below. */
   void *context;
-  /* Logs a message. Not for the timed path. [any thread] */
+  /*
+   * Logs a message. `target` is the part of the plugin that says it, to be filtered by; it may be null. Not for the
+   * timed path. [any thread]
+   */
   void (*log)(void *context, uint32_t level, struct ProctorString target, struct ProctorString message);
   /* The most detailed PROCTOR_LOG level that is kept. [any thread] */
   uint32_t (*log_level)(void *context);
@@ -854,19 +880,22 @@ typedef struct ProctorHost {
   uint32_t (*is_cancelled)(void *context);
   /*
    * A folder for compiled kernels and tuning results that outlives the run, or a null string if there is none.
-   * Valid for the rest of the process. [any thread]
+   * Valid to the end of the process. [any thread]
    */
   struct ProctorString (*cache_folder)(void *context);
-  /* An optional feature of the host by its id, or null if this host does not have it. [any thread] */
+  /*
+   * An optional feature of the host by its id, or null if this host does not have it. Valid to the end of the
+   * process. [any thread]
+   */
   const void *(*extension)(void *context, struct ProctorString id);
 } ProctorHost;
 
 /*
- * The functions of a plugin. Owned by the plugin, valid for the rest of the process: a plugin is never unloaded.
+ * The functions of a plugin. Owned by the plugin, valid to the end of the process: a plugin is never unloaded.
  *
  * Life of a plugin that is given batches:
  *
- * describe, extension                            once; nothing is touched
+ * describe, extension                            at any time, always with the same answer; nothing is touched
  * open                                           once
  *   load_model                                   one at a time
  *     create_instance                            for each instance
@@ -886,11 +915,10 @@ typedef struct ProctorHost {
  * The library is never unloaded, and the process may end after close without another call.
  *
  * Threads. [main thread] is the thread that called open. [instance thread] is one thread for each instance, the same
- * for all its calls to execute. [issuing thread] is a thread that issues queries; it may be the main thread.
- * There may be several, which take turns unless the plugin has PROCTOR_CAPABILITY_CONCURRENT_ISSUE.
- * Two calls for one object never run at the same time, except execute of different instances, the issue extension
- * beside the completions that it causes, with that capability calls of the issue extension, and what an extension or
- * another capability says: create_instance for different devices, and the hooks of an instance's thread.
+ * for all its calls to execute between start and stop. [issuing thread] is a thread that issues queries; it may be the
+ * main thread, and there may be several. Calls for a model, its instances and its backend never run at the same time,
+ * with these exceptions: execute of one instance beside execute of others; issue beside issue, on several threads,
+ * with PROCTOR_CAPABILITY_CONCURRENT_ISSUE; and what an extension says of its own functions.
  *
  * Ownership. What a function is given is the host's, and is read during the call alone, unless the structure says that
  * it stays longer. What a function returns or points to is the plugin's, and stays until the object that it belongs to
@@ -909,7 +937,7 @@ typedef struct ProctorPlugin {
   uint32_t abi_minor;
   /*
    * Says what the plugin is and can run, without touching a device. What it returns stays to the end of the process;
-   * null is an error. Called first, once or more. [any thread]
+   * null is an error. Called first, and as often as the host likes. [any thread]
    */
   const struct ProctorManifest *(*describe)(void);
   /*
@@ -926,8 +954,8 @@ typedef struct ProctorPlugin {
                               ProctorModel **model,
                               struct ProctorError *error);
   /*
-   * Makes one co-located copy of the model, and writes an instance that is not null. Before prepare_samples.
-   * [main thread]
+   * Makes one copy of the model, and writes an instance that is not null. Before prepare_samples. Required with
+   * PROCTOR_CAPABILITY_EXECUTE. [main thread]
    */
   ProctorStatus (*create_instance)(ProctorModel *model,
                                    const struct ProctorPlacement *placement,
@@ -940,30 +968,38 @@ typedef struct ProctorPlugin {
   ProctorStatus (*prepare_samples)(ProctorModel *model,
                                    const struct ProctorSampleSet *samples,
                                    struct ProctorError *error);
-  /* Ends the use of all prepared samples: their memory is freed afterwards. After stop. Optional. [main thread] */
+  /*
+   * Ends the use of all prepared samples: their memory is freed afterwards. Not between start and stop. Optional.
+   * [main thread]
+   */
   ProctorStatus (*release_samples)(ProctorModel *model, struct ProctorError *error);
   /*
-   * Runs a batch whose outputs are thrown away, before start. Optional: without it the host calls execute. The ids
-   * of its samples are 0, and first tokens that are reported for them are thrown away. [main thread]
+   * Runs a batch whose outputs are thrown away, before start. Optional: without it the host calls execute, in the
+   * same way. The ids of its samples are 0, and first tokens that are reported for them are thrown away. [main
+   * thread]
    */
   ProctorStatus (*warm_up)(ProctorInstance *instance, struct ProctorBatch *batch, struct ProctorError *error);
-  /* The timed part begins: the next call is execute or issue. After prepare_samples. Optional. [main thread] */
+  /* The timed part begins. After prepare_samples. Optional. [main thread] */
   ProctorStatus (*start)(ProctorModel *model, struct ProctorError *error);
   /*
    * Runs a batch to its end: writes each output and its size, and the status of each sample that fails. The host
    * completes the samples when it returns. The batch is the host's for the call, but what is lent as an output stays
-   * until it is released. Between start and stop. [instance thread]
+   * until it is released. Between start and stop; where there is no warm_up also in its place, on the main thread
+   * and before start. Required with PROCTOR_CAPABILITY_EXECUTE. [instance thread]
    */
   ProctorStatus (*execute)(ProctorInstance *instance, struct ProctorBatch *batch, struct ProctorError *error);
   /*
    * No more queries will be issued in this phase: complete what waits. May return before or after that is done.
-   * Only called where whole queries were issued. Optional. [a thread of its own; no other call for the model or
-   * its instances comes until it returns, except those to execute that have begun]
+   * Only called where whole queries were issued. Optional. [a thread of its own; no other call for the model comes
+   * until it returns]
    */
   ProctorStatus (*flush)(ProctorModel *model, struct ProctorError *error);
   /* The timed part is over: no sample is outstanding. Optional. [main thread] */
   ProctorStatus (*stop)(ProctorModel *model, struct ProctorError *error);
-  /* Ends an instance, which is not used again. After release_samples. [main thread, after the last execute] */
+  /*
+   * Ends an instance, which is not used again. After release_samples. Required with PROCTOR_CAPABILITY_EXECUTE.
+   * [main thread]
+   */
   ProctorStatus (*destroy_instance)(ProctorInstance *instance, struct ProctorError *error);
   /* Unloads a model that has no instances left, and is not used again. [main thread] */
   ProctorStatus (*unload_model)(ProctorModel *model, struct ProctorError *error);
@@ -973,7 +1009,7 @@ typedef struct ProctorPlugin {
    */
   ProctorStatus (*close)(ProctorBackend *backend, struct ProctorError *error);
   /*
-   * An optional feature by its id, or null if the plugin does not have it. Valid for the rest of the process.
+   * An optional feature by its id, or null if the plugin does not have it. Valid to the end of the process.
    * Optional. [any thread]
    */
   const void *(*extension)(struct ProctorString id);
@@ -1012,8 +1048,9 @@ typedef struct ProctorQuerySample {
 } ProctorQuerySample;
 
 /*
- * A query for a plugin that takes whole queries, or a part of a large one (Offline). The parts of a query come one
- * after the other, all of them scheduled at one instant. Owned by the host, valid for the duration of the call.
+ * A query for a plugin that takes whole queries; a part of a large one (Offline); or several that were due, in one
+ * call (Server, if the user's settings merge them). The parts of a query come one after the other, all of them
+ * scheduled at one instant. Owned by the host, valid for the duration of the call.
  */
 typedef struct ProctorQuery {
   /* Size of this structure in bytes, as the host was compiled. */
@@ -1024,10 +1061,10 @@ typedef struct ProctorQuery {
   size_t sample_count;
   /* Distance of two elements of `samples` in bytes. */
   size_t sample_stride;
-  /* Samples of this query that were handed over before; 0 in the first part. */
-  uint64_t offset;
-  /* Samples of the whole query; `sample_count`, unless it comes in parts. */
-  uint64_t total;
+  /* Number of samples of this query that were handed over before; 0 in the first part. */
+  uint64_t sample_offset;
+  /* Number of samples of the whole query; `sample_count`, unless it comes in parts. */
+  uint64_t total_sample_count;
 } ProctorQuery;
 
 /*
@@ -1087,6 +1124,9 @@ typedef struct ProctorExplain {
 
 /* Channels last: an input with the shape C, H, W in the benchmark has the shape H, W, C. */
 #define PROCTOR_INPUT_FORM_CHANNELS_LAST 1
+
+/* Largest number of batches in flight of an instance. */
+#define PROCTOR_SUBMIT_IN_FLIGHT_MAX 64
 
 /*
  * The plugin can say how long a batch takes instead of taking that long, so that the host simulates a long run in
@@ -1221,6 +1261,28 @@ typedef struct ProctorInstanceThread {
 } ProctorInstanceThread;
 
 /*
+ * Instances may come and go between start and stop, for a host that changes their number under load.
+ *
+ * Both functions are called on a thread of the host's own, one call at a time, beside execute of other instances.
+ * Before start and after stop instances are made and ended by ProctorPlugin, whichever way they are made or ended
+ * here.
+ */
+typedef struct ProctorLiveInstances {
+  /* Size of this structure in bytes, as the plugin was compiled. */
+  size_t size;
+  /*
+   * As ProctorPlugin.create_instance, between start and stop. The instance executes without a warm-up.
+   * [a thread of the host's own]
+   */
+  ProctorStatus (*create)(ProctorModel *model,
+                          const struct ProctorPlacement *placement,
+                          ProctorInstance **instance,
+                          struct ProctorError *error);
+  /* As ProctorPlugin.destroy_instance, between start and stop. [a thread of the host's own] */
+  ProctorStatus (*destroy)(ProctorInstance *instance, struct ProctorError *error);
+} ProctorLiveInstances;
+
+/*
  * The plugin takes a batch before it has done the one before it.
  *
  * A batch that was taken stays valid, with all that it points to, until the plugin reports it once by
@@ -1235,8 +1297,8 @@ typedef struct ProctorSubmit {
   /* Size of this structure in bytes, as the plugin was compiled. */
   size_t size;
   /*
-   * Largest number of batches of the instance in flight, at most PROCTOR_IN_FLIGHT_MAX; 0 to be given batches by
-   * execute. Asked once, before start. [main thread]
+   * Largest number of batches of the instance in flight, at most PROCTOR_SUBMIT_IN_FLIGHT_MAX; 0 to be given batches
+   * by execute. Asked once, before start. [main thread]
    */
   uint32_t (*in_flight_max)(ProctorInstance *instance);
   /*
@@ -1253,7 +1315,7 @@ typedef struct ProctorDone {
   /* ProctorBatch.id. */
   uint64_t batch_id;
   /* PROCTOR_STATUS_OK, or why the whole batch failed. */
-  int32_t status;
+  ProctorStatus status;
   /* Zero. */
   uint32_t reserved;
   /* Why it failed; may be null. */
@@ -1354,9 +1416,9 @@ typedef struct ProctorTokensHost {
 PROCTOR_ASSERT(pointer, sizeof(void *) == 8);
 PROCTOR_ASSERT(ProctorString, sizeof(ProctorString) == 16);
 PROCTOR_ASSERT(ProctorError, sizeof(ProctorError) == 40);
-PROCTOR_ASSERT(ProctorModelSupport, sizeof(ProctorModelSupport) == 96);
-PROCTOR_ASSERT(ProctorOptionSpec, sizeof(ProctorOptionSpec) == 104);
-PROCTOR_ASSERT(ProctorManifest, sizeof(ProctorManifest) == 128);
+PROCTOR_ASSERT(ProctorModelSupport, sizeof(ProctorModelSupport) == 88);
+PROCTOR_ASSERT(ProctorOptionSpec, sizeof(ProctorOptionSpec) == 96);
+PROCTOR_ASSERT(ProctorManifest, sizeof(ProctorManifest) == 144);
 PROCTOR_ASSERT(ProctorOptionValue, sizeof(ProctorOptionValue) == 56);
 PROCTOR_ASSERT(ProctorTensorSpec, sizeof(ProctorTensorSpec) == 32);
 PROCTOR_ASSERT(ProctorFile, sizeof(ProctorFile) == 32);
@@ -1385,6 +1447,7 @@ PROCTOR_ASSERT(ProctorVirtualTime, sizeof(ProctorVirtualTime) == 16);
 PROCTOR_ASSERT(ProctorTextSink, sizeof(ProctorTextSink) == 24);
 PROCTOR_ASSERT(ProctorExplain, sizeof(ProctorExplain) == 16);
 PROCTOR_ASSERT(ProctorInstanceThread, sizeof(ProctorInstanceThread) == 24);
+PROCTOR_ASSERT(ProctorLiveInstances, sizeof(ProctorLiveInstances) == 24);
 PROCTOR_ASSERT(ProctorAllocation, sizeof(ProctorAllocation) == 40);
 PROCTOR_ASSERT(ProctorMemory, sizeof(ProctorMemory) == 32);
 PROCTOR_ASSERT(ProctorDevice, sizeof(ProctorDevice) == 40);

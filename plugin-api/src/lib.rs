@@ -18,9 +18,9 @@
 //! # Choices
 //! - **One table for every language.** With the feature `abi_stable` a Rust plugin also exports the layouts of the
 //!   table's types, from which the host explains a mismatch field by field; everything else goes through the table.
-//! - **Versions grow by sizes.** A structure that is handed over by itself begins with its size, an array has the
-//!   distance of its elements in the structure that carries it, fields are only appended, and both sides read as much
-//!   as they know ([`versioned`]). abi_stable's own rule would refuse every plugin that is older than the host.
+//! - **Versions grow by sizes.** A structure that is handed over by itself begins with its size, an array has its
+//!   stride in the structure that carries it, fields are only appended, and both sides read as much as they know
+//!   ([`versioned`]). abi_stable's own rule would refuse every plugin that is older than the host.
 //! - **Nothing unwinds and nothing shares an allocator.** The shims catch panics and return a status; memory is freed
 //!   by the side that made it.
 //! - **`tracing` events of a plugin reach the host** through the table, because a library has a `tracing` of its own.

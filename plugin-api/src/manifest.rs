@@ -20,7 +20,9 @@ pub struct Manifest {
     pub license: String,
     /// Description in a sentence.
     pub description: String,
-    /// Takes whole queries, too ([`Model::issue`](crate::Model::issue)).
+    /// Runs batches that the host forms. A plugin in Rust always does.
+    pub execute: bool,
+    /// Takes whole queries ([`Model::issue`](crate::Model::issue)).
     pub issue: bool,
     /// Takes several whole queries at the same time, each from a thread of its own.
     pub concurrent_issue: bool,
@@ -71,6 +73,7 @@ impl Manifest {
             issue: false,
             concurrent_issue: false,
             virtual_time: false,
+            execute: true,
             live_instances: false,
             network: false,
             models: Vec::new(),

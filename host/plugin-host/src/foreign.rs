@@ -2,7 +2,7 @@
 
 use proctor_plugin_api::{
     abi::{PROCTOR_LIST_COUNT_MAX, PROCTOR_NAME_LENGTH_MAX, PROCTOR_TEXT_LENGTH_MAX, ProctorString},
-    versioned::{Elements, SaysSize, read},
+    versioned::{Elements, SaysSize, Versioned, read},
 };
 
 use crate::error::PluginHostError;
@@ -23,36 +23,25 @@ impl Reader<'_> {
         unsafe { read(pointer) }.map_err(|problem| self.malformed(problem))
     }
 
-    /// Copies a list whose elements say their own size, which is the distance of two of them.
+    /// Copies a list of elements that lie `stride` bytes apart.
     ///
     /// # Safety
-    /// As [`structure`](Self::structure), for each of the `count` elements.
-    pub(crate) unsafe fn list<T: SaysSize>(
+    /// `pointer` is null, or the plugin vouches for `count` elements there.
+    pub(crate) unsafe fn list<T: Versioned>(
         self,
         what: &str,
         pointer: *const T,
         count: usize,
+        stride: usize,
     ) -> Result<Vec<T>, PluginHostError> {
         if count == 0 {
             return Ok(Vec::new());
         }
         self.check_count(what, count)?;
         self.check_pointer(pointer, what)?;
-        // SAFETY: not null and aligned as just checked; the plugin vouches for the first word of the first element.
-        let stride = unsafe { pointer.cast::<usize>().read() };
         let elements = Elements::new(pointer, count, stride).map_err(|problem| self.malformed(problem))?;
-        let mut list = Vec::with_capacity(count);
-        for index in 0..count {
-            // SAFETY: the plugin vouches for `count` elements that lie as far apart as the first one says.
-            let (element, size) =
-                unsafe { (elements.get(index), elements.pointer(index).cast::<usize>().read()) };
-            if size != stride {
-                let what = format!("{what}[{index}].size is {size}, the first element says {stride}");
-                return Err(self.bad_manifest(&what));
-            }
-            list.push(element);
-        }
-        Ok(list)
+        // SAFETY: the plugin vouches for `count` elements that lie as far apart as it says.
+        Ok(unsafe { elements.iter() }.collect())
     }
 
     /// Copies a list of texts.

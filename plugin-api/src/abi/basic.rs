@@ -24,8 +24,10 @@ pub const PROCTOR_METRIC_NAME_LENGTH_MAX: usize = 128;
 pub const PROCTOR_METRIC_COUNT_MAX: usize = 4096;
 /// Longest name of a stage, in bytes of printable ASCII.
 pub const PROCTOR_STAGE_NAME_LENGTH_MAX: usize = 64;
-/// Largest number of stages of a batch or of a call, and of names of stages of a plugin.
+/// Largest number of stages of a batch or of a call.
 pub const PROCTOR_STAGE_COUNT_MAX: usize = 64;
+/// Largest number of names that the stages of a plugin have.
+pub const PROCTOR_STAGE_NAME_COUNT_MAX: usize = 64;
 /// Alignment of each input and output tensor of a sample in host memory, in bytes.
 pub const PROCTOR_TENSOR_ALIGNMENT: usize = 64;
 
@@ -65,7 +67,7 @@ pub const PROCTOR_STATUS_CANCELLED: i32 = 7;
 /// The plugin panicked or threw, and caught it at the boundary.
 pub const PROCTOR_STATUS_PANICKED: i32 = 8;
 /// A bounded queue is full. Returned from ProctorIssue.issue: no sample of the query was taken, and the host issues
-/// the same query again a little later; its latency counts on. Elsewhere it is a failure.
+/// the same query again a little later; its latency goes on counting. Elsewhere it is a failure.
 pub const PROCTOR_STATUS_BUSY: i32 = 9;
 /// A defect of the plugin itself.
 pub const PROCTOR_STATUS_INTERNAL: i32 = 10;

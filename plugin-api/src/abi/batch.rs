@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use super::basic::ProctorString;
+use super::basic::{ProctorStatus, ProctorString};
 
 /// A view of one input tensor of one sample.
 ///
@@ -52,7 +52,7 @@ pub struct ProctorSampleSet {
     /// Distance of two elements of `samples` in bytes.
     pub sample_stride: usize,
     /// Distance of two elements of the inputs of a sample in bytes.
-    pub tensor_stride: usize,
+    pub input_stride: usize,
     /// The memory that the inputs lie in, in whole pages, to be pinned or registered; one range for each input.
     pub ranges: *const ProctorMemoryRange,
     /// Number of elements of `ranges`; 0 where the memory is not in whole pages.
@@ -78,10 +78,11 @@ pub struct ProctorMemoryRange {
 
 /// Where one output tensor of one sample goes.
 ///
-/// Either the plugin writes up to `capacity_bytes` to `data`, or it lends memory of its own: it sets `lent`,
-/// `release` and `private_data`, and the host calls `release(private_data)` exactly once when it has read the bytes.
-/// In both cases the plugin sets `size_bytes`: to `capacity_bytes`, which is the size of the declared shape; only the
-/// last output of a model whose request says PROCTOR_REQUEST_LAST_OUTPUT_VARIES may have fewer elements.
+/// Either the plugin writes up to `capacity_bytes` to `data`, or it lends memory of its own that the host can read: it
+/// sets `lent`, `release` and `context`, and the host calls `release(context)` exactly once, also where the call has
+/// failed, when it no longer reads the bytes. In both cases the plugin sets `size_bytes`: to `capacity_bytes`, which is
+/// the size of the declared shape; only the last output of a model whose request says
+/// PROCTOR_REQUEST_LAST_OUTPUT_VARIES may have fewer elements.
 #[repr(C)]
 #[derive(Debug)]
 #[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
@@ -94,10 +95,10 @@ pub struct ProctorOutput {
     pub size_bytes: usize,
     /// Memory of the plugin, or null.
     pub lent: *const c_void,
-    /// Gives the lent memory back. [instance thread]
-    pub release: Option<unsafe extern "C" fn(private_data: *mut c_void)>,
+    /// Gives the lent memory back; null if there is nothing to give back. [the thread on which the batch ends]
+    pub release: Option<unsafe extern "C" fn(context: *mut c_void)>,
     /// Handed to `release`.
-    pub private_data: *mut c_void,
+    pub context: *mut c_void,
 }
 
 /// One sample of a batch.
@@ -118,11 +119,11 @@ pub struct ProctorBatchSample {
     /// Number of elements of `outputs`.
     pub output_count: usize,
     /// Written by the plugin: PROCTOR_STATUS_OK, as it is before the call, or why this one sample failed.
-    pub status: i32,
+    pub status: ProctorStatus,
     /// Written by the plugin: number of output tokens; 0 where tokens have no meaning.
     pub token_count: u32,
     /// Written by the plugin: why this sample failed; null before the call. Belongs to the plugin, and has to stay
-    /// valid until the next call on this thread.
+    /// valid until the next call on this thread, other than ProctorOutput.release.
     pub message: ProctorString,
     /// Written by the plugin: code of the vendor's own for the failure; 0 before the call.
     pub vendor_code: i64,
@@ -158,18 +159,19 @@ pub struct ProctorBatch {
     /// Distance of two elements of `samples` in bytes.
     pub sample_stride: usize,
     /// Distance of two elements of the inputs of a sample in bytes.
-    pub tensor_stride: usize,
+    pub input_stride: usize,
     /// Distance of two elements of the outputs of a sample in bytes.
     pub output_stride: usize,
     /// Written by the plugin if it can: the stages of its work on the batch, in order, none beginning before the one
     /// before it ended, all between the begin and the end of the call. Null before the call. Belongs to the plugin, and
-    /// has to stay valid until the next call for the instance. Not read in virtual time.
+    /// has to stay valid until the next call on this thread, other than ProctorOutput.release. Not read in virtual
+    /// time.
     pub stages: *const ProctorStage,
     /// Written by the plugin: number of elements of `stages`, at most PROCTOR_STAGE_COUNT_MAX; 0 before the call.
     pub stage_count: usize,
     /// Written by the plugin: distance of two elements of `stages` in bytes.
     pub stage_stride: usize,
-    /// Identity of a batch that is submitted, for ProctorDone, never the same again; 0 of any other.
+    /// Identity of a batch that is submitted, for ProctorDone, used only once; 0 if the batch is not submitted.
     pub id: u64,
 }
 
@@ -184,8 +186,9 @@ pub struct ProctorQuerySample {
     pub index: u64,
 }
 
-/// A query for a plugin that takes whole queries, or a part of a large one (Offline). The parts of a query come one
-/// after the other, all of them scheduled at one instant. Owned by the host, valid for the duration of the call.
+/// A query for a plugin that takes whole queries; a part of a large one (Offline); or several that were due, in one
+/// call (Server, if the user's settings merge them). The parts of a query come one after the other, all of them
+/// scheduled at one instant. Owned by the host, valid for the duration of the call.
 #[repr(C)]
 #[derive(Debug)]
 #[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
@@ -198,10 +201,10 @@ pub struct ProctorQuery {
     pub sample_count: usize,
     /// Distance of two elements of `samples` in bytes.
     pub sample_stride: usize,
-    /// Samples of this query that were handed over before; 0 in the first part.
-    pub offset: u64,
-    /// Samples of the whole query; `sample_count`, unless it comes in parts.
-    pub total: u64,
+    /// Number of samples of this query that were handed over before; 0 in the first part.
+    pub sample_offset: u64,
+    /// Number of samples of the whole query; `sample_count`, unless it comes in parts.
+    pub total_sample_count: u64,
 }
 
 /// The answer to one issued sample. The data belong to the plugin and are read before the call returns.
@@ -216,7 +219,7 @@ pub struct ProctorResponse {
     /// Number of bytes.
     pub size_bytes: usize,
     /// PROCTOR_STATUS_OK, or why this sample failed.
-    pub status: i32,
+    pub status: ProctorStatus,
     /// Number of output tokens; 0 where tokens have no meaning.
     pub token_count: u32,
     /// Why the sample failed; may be null.

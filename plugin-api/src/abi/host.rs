@@ -22,7 +22,7 @@ pub const PROCTOR_LOG_TRACE: u32 = 5;
 pub struct ProctorMetric {
     /// Size of this structure in bytes, as the plugin was compiled.
     pub size: usize,
-    /// Name in printable ASCII, such as `gpu_power`; at most PROCTOR_METRIC_NAME_LENGTH_MAX bytes.
+    /// Name in printable ASCII without spaces, such as `gpu_power`; at most PROCTOR_METRIC_NAME_LENGTH_MAX bytes.
     pub name: ProctorString,
     /// Unit, such as `W`, like the name; null for a count or a ratio. The unit of a name never changes.
     pub unit: ProctorString,
@@ -62,7 +62,8 @@ pub struct ProctorHost {
     pub abi_minor: u32,
     /// First argument of all functions below.
     pub context: *mut c_void,
-    /// Logs a message. Not for the timed path. [any thread]
+    /// Logs a message. `target` is the part of the plugin that says it, to be filtered by; it may be null. Not for the
+    /// timed path. [any thread]
     pub log: Option<
         unsafe extern "C" fn(context: *mut c_void, level: u32, target: ProctorString, message: ProctorString),
     >,
@@ -84,8 +85,9 @@ pub struct ProctorHost {
     /// Not 0 once the host wants all work to end soon. [any thread]
     pub is_cancelled: Option<unsafe extern "C" fn(context: *mut c_void) -> u32>,
     /// A folder for compiled kernels and tuning results that outlives the run, or a null string if there is none.
-    /// Valid for the rest of the process. [any thread]
+    /// Valid to the end of the process. [any thread]
     pub cache_folder: Option<unsafe extern "C" fn(context: *mut c_void) -> ProctorString>,
-    /// An optional feature of the host by its id, or null if this host does not have it. [any thread]
+    /// An optional feature of the host by its id, or null if this host does not have it. Valid to the end of the
+    /// process. [any thread]
     pub extension: Option<unsafe extern "C" fn(context: *mut c_void, id: ProctorString) -> *const c_void>,
 }

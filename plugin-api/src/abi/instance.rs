@@ -5,7 +5,8 @@ use std::ffi::c_void;
 use super::{
     basic::{ProctorError, ProctorStatus, ProctorString},
     batch::ProctorBatch,
-    plugin::ProctorInstance,
+    model::ProctorPlacement,
+    plugin::{ProctorInstance, ProctorModel},
 };
 
 /// Id of ProctorInstanceThread: "proctor.instance_thread/0".
@@ -35,11 +36,41 @@ pub struct ProctorInstanceThread {
     >,
 }
 
+/// Id of ProctorLiveInstances: "proctor.live_instances/0".
+pub const PROCTOR_EXTENSION_LIVE_INSTANCES: &str = "proctor.live_instances/0";
+
+/// Instances may come and go between start and stop, for a host that changes their number under load.
+///
+/// Both functions are called on a thread of the host's own, one call at a time, beside execute of other instances.
+/// Before start and after stop instances are made and ended by ProctorPlugin, whichever way they are made or ended
+/// here.
+#[repr(C)]
+#[derive(Debug)]
+#[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
+pub struct ProctorLiveInstances {
+    /// Size of this structure in bytes, as the plugin was compiled.
+    pub size: usize,
+    /// As ProctorPlugin.create_instance, between start and stop. The instance executes without a warm-up.
+    /// [a thread of the host's own]
+    pub create: Option<
+        unsafe extern "C" fn(
+            model: *mut ProctorModel,
+            placement: *const ProctorPlacement,
+            instance: *mut *mut ProctorInstance,
+            error: *mut ProctorError,
+        ) -> ProctorStatus,
+    >,
+    /// As ProctorPlugin.destroy_instance, between start and stop. [a thread of the host's own]
+    pub destroy: Option<
+        unsafe extern "C" fn(instance: *mut ProctorInstance, error: *mut ProctorError) -> ProctorStatus,
+    >,
+}
+
 /// Id of ProctorSubmit, and of ProctorSubmitHost: "proctor.submit/0".
 pub const PROCTOR_EXTENSION_SUBMIT: &str = "proctor.submit/0";
 
 /// Largest number of batches in flight of an instance.
-pub const PROCTOR_IN_FLIGHT_MAX: u32 = 64;
+pub const PROCTOR_SUBMIT_IN_FLIGHT_MAX: u32 = 64;
 
 /// The plugin takes a batch before it has done the one before it.
 ///
@@ -56,8 +87,8 @@ pub const PROCTOR_IN_FLIGHT_MAX: u32 = 64;
 pub struct ProctorSubmit {
     /// Size of this structure in bytes, as the plugin was compiled.
     pub size: usize,
-    /// Largest number of batches of the instance in flight, at most PROCTOR_IN_FLIGHT_MAX; 0 to be given batches by
-    /// execute. Asked once, before start. [main thread]
+    /// Largest number of batches of the instance in flight, at most PROCTOR_SUBMIT_IN_FLIGHT_MAX; 0 to be given batches
+    /// by execute. Asked once, before start. [main thread]
     pub in_flight_max: Option<unsafe extern "C" fn(instance: *mut ProctorInstance) -> u32>,
     /// Takes a batch and returns without waiting for its end. A status other than OK fails the batch, which is then not
     /// reported as done. [instance thread]
@@ -80,7 +111,7 @@ pub struct ProctorDone {
     /// ProctorBatch.id.
     pub batch_id: u64,
     /// PROCTOR_STATUS_OK, or why the whole batch failed.
-    pub status: i32,
+    pub status: ProctorStatus,
     /// Zero.
     pub reserved: u32,
     /// Why it failed; may be null.

@@ -2,21 +2,18 @@
 
 use super::basic::ProctorString;
 
-/// The plugin runs batches that the host forms: ProctorPlugin.execute. Every plugin has to.
+/// The plugin runs batches that the host forms: create_instance, execute and destroy_instance of ProctorPlugin. A
+/// plugin has this capability, or PROCTOR_CAPABILITY_ISSUE, or both.
 pub const PROCTOR_CAPABILITY_EXECUTE: u64 = 1;
 /// The plugin can take whole queries: the extension PROCTOR_EXTENSION_ISSUE.
 pub const PROCTOR_CAPABILITY_ISSUE: u64 = 2;
 /// The plugin can run in virtual time: the extension PROCTOR_EXTENSION_VIRTUAL_TIME.
 pub const PROCTOR_CAPABILITY_VIRTUAL_TIME: u64 = 4;
 /// The system is reached by a network: it is one of MLPerf's network division.
-pub const PROCTOR_CAPABILITY_NETWORK: u64 = 32;
+pub const PROCTOR_CAPABILITY_NETWORK: u64 = 16;
 /// Several threads may be in ProctorIssue.issue at the same time, each with a query of its own. Without it they take
 /// turns. Only beside PROCTOR_CAPABILITY_ISSUE.
 pub const PROCTOR_CAPABILITY_CONCURRENT_ISSUE: u64 = 8;
-/// Instances may come and go between start and stop: create_instance and destroy_instance may be called on a thread of
-/// the host's own, one at a time, beside execute of other instances. An instance that is made so executes without a
-/// warm-up. A host that changes the number of instances under load does so; `host run` does not yet.
-pub const PROCTOR_CAPABILITY_LIVE_INSTANCES: u64 = 16;
 
 /// The model takes samples whose shapes differ from sample to sample.
 pub const PROCTOR_MODEL_DYNAMIC_SHAPES: u64 = 1;
@@ -35,8 +32,6 @@ pub const PROCTOR_SCENARIO_OFFLINE: u32 = 8;
 #[derive(Debug)]
 #[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
 pub struct ProctorModelSupport {
-    /// Size of this structure in bytes, as the plugin was compiled. The same for every element of the list.
-    pub size: usize,
     /// Model id such as `digits-lstm`, or the beginning of one and `*`; `*` alone is every model that
     /// comes in this format.
     pub model: ProctorString,
@@ -74,11 +69,9 @@ pub const PROCTOR_OPTION_CHOICE: u32 = 6;
 #[derive(Debug)]
 #[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
 pub struct ProctorOptionSpec {
-    /// Size of this structure in bytes, as the plugin was compiled. The same for every element of the list.
-    pub size: usize,
     /// Name: lower-case letters, digits and underscores.
     pub name: ProctorString,
-    /// Its effect, in a sentence, with the unit.
+    /// Its effect, in a sentence, with the unit; may be null.
     pub help: ProctorString,
     /// Value if the user gives none, as text; null if the option is then left out.
     pub default_value: ProctorString,
@@ -88,17 +81,19 @@ pub struct ProctorOptionSpec {
     pub choice_count: u32,
     /// The allowed words of a choice; null for other kinds.
     pub choices: *const ProctorString,
-    /// Smallest integer that is allowed.
+    /// Smallest integer that is allowed. If smallest and largest are both 0, any integer is.
     pub integer_min: i64,
     /// Largest integer that is allowed.
     pub integer_max: i64,
-    /// Smallest float that is allowed.
+    /// Smallest float that is allowed. If smallest and largest are both 0, any finite one is.
     pub float_min: f64,
     /// Largest float that is allowed.
     pub float_max: f64,
 }
 
-/// The description of a plugin and of what it can run. Owned by the plugin, valid for the rest of the process.
+/// The description of a plugin and of what it can run. Owned by the plugin, valid to the end of the process.
+///
+/// Its texts are lines without control characters. They are required and not empty unless they may be null.
 #[repr(C)]
 #[derive(Debug)]
 #[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
@@ -107,13 +102,13 @@ pub struct ProctorManifest {
     pub size: usize,
     /// Short name, lower-case letters, digits and hyphens: `cpu-rnn`.
     pub name: ProctorString,
-    /// Who made it.
+    /// Who made it; may be null.
     pub vendor: ProctorString,
     /// Version of the plugin.
     pub version: ProctorString,
     /// Licence, as an SPDX expression or `proprietary`.
     pub license: ProctorString,
-    /// Description in a sentence.
+    /// Description in a sentence; may be null.
     pub description: ProctorString,
     /// Set of PROCTOR_CAPABILITY bits.
     pub capabilities: u64,
@@ -121,10 +116,14 @@ pub struct ProctorManifest {
     pub models: *const ProctorModelSupport,
     /// Number of elements of `models`.
     pub model_count: usize,
+    /// Distance of two elements of `models` in bytes.
+    pub model_stride: usize,
     /// The options that it takes; may be null if there are none.
     pub options: *const ProctorOptionSpec,
     /// Number of elements of `options`.
     pub option_count: usize,
+    /// Distance of two elements of `options` in bytes.
+    pub option_stride: usize,
 }
 
 /// The value of one option, checked by the host against its ProctorOptionSpec.

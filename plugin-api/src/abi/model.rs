@@ -101,16 +101,18 @@ pub struct ProctorModelRequest {
     pub scenario: u32,
     /// Largest batch that will be asked for.
     pub batch_size_max: u32,
-    /// Number of instances that will be created; 0 for a model that will be given whole queries.
+    /// Number of instances that will be created; 0 for a model that will be given whole queries, also where
+    /// `placements` tells of several copies.
     pub instance_count: u32,
     /// Set of PROCTOR_REQUEST bits.
     pub flags: u32,
-    /// Bound of the latency of a query in ns; 0 if there is none.
+    /// Bound of the latency of a query in ns, at the percentile that the rules have for the scenario; 0 if there is
+    /// none.
     pub latency_bound_ns: u64,
     /// Bound of the time to the first token in ns; 0 if there is none.
     pub first_token_bound_ns: u64,
-    /// Bound of the time for each further token in ns; 0 if there is none.
-    pub token_bound_ns: u64,
+    /// Bound of the mean time of each token after the first in ns; 0 if there is none.
+    pub per_token_bound_ns: u64,
     /// Mean rate of the queries that arrive whether or not others have completed, per second; 0 if none do. As the
     /// settings say when the model is loaded: a search for the highest load changes it.
     pub target_qps: f64,
@@ -123,13 +125,14 @@ pub struct ProctorModelRequest {
     /// The processors and the device for each instance, in the order of their numbers. A plugin that will be given
     /// whole queries is told the same, for as many copies of its own as the user wants.
     pub placements: *const ProctorPlacement,
-    /// Number of elements of `placements`.
+    /// Number of elements of `placements`; 0 if the user has said nothing of them.
     pub placement_count: usize,
     /// Distance of two elements of `placements` in bytes.
     pub placement_stride: usize,
 }
 
-/// Hints for one instance, or for one copy of a plugin that is given whole queries.
+/// Hints for one instance, or for one copy of a plugin that is given whole queries. What create_instance is given is
+/// the same as in the model request.
 #[repr(C)]
 #[derive(Debug)]
 #[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
@@ -140,7 +143,7 @@ pub struct ProctorPlacement {
     pub instance_index: u32,
     /// Number of instances.
     pub instance_count: u32,
-    /// Processors that the instance should keep to; null for any.
+    /// Processors that the instance should keep to, by the numbers of the operating system; null for any.
     pub cpus: *const u32,
     /// Number of elements of `cpus`.
     pub cpu_count: usize,

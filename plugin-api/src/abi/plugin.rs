@@ -27,7 +27,7 @@ opaque! {
     ProctorBackend
     /// A loaded model; defined by the plugin alone.
     ProctorModel
-    /// One co-located copy of a model; defined by the plugin alone.
+    /// One copy of a model, beside others on the same machine; defined by the plugin alone.
     ProctorInstance
 }
 
@@ -65,12 +65,12 @@ pub struct ProctorVersionRange {
     pub reserved: u32,
 }
 
-/// The functions of a plugin. Owned by the plugin, valid for the rest of the process: a plugin is never unloaded.
+/// The functions of a plugin. Owned by the plugin, valid to the end of the process: a plugin is never unloaded.
 ///
 /// Life of a plugin that is given batches:
 ///
 /// ```text
-/// describe, extension                            once; nothing is touched
+/// describe, extension                            at any time, always with the same answer; nothing is touched
 /// open                                           once
 ///   load_model                                   one at a time
 ///     create_instance                            for each instance
@@ -91,11 +91,10 @@ pub struct ProctorVersionRange {
 /// The library is never unloaded, and the process may end after close without another call.
 ///
 /// Threads. [main thread] is the thread that called open. [instance thread] is one thread for each instance, the same
-/// for all its calls to execute. [issuing thread] is a thread that issues queries; it may be the main thread.
-/// There may be several, which take turns unless the plugin has PROCTOR_CAPABILITY_CONCURRENT_ISSUE.
-/// Two calls for one object never run at the same time, except execute of different instances, the issue extension
-/// beside the completions that it causes, with that capability calls of the issue extension, and what an extension or
-/// another capability says: create_instance for different devices, and the hooks of an instance's thread.
+/// for all its calls to execute between start and stop. [issuing thread] is a thread that issues queries; it may be the
+/// main thread, and there may be several. Calls for a model, its instances and its backend never run at the same time,
+/// with these exceptions: execute of one instance beside execute of others; issue beside issue, on several threads,
+/// with PROCTOR_CAPABILITY_CONCURRENT_ISSUE; and what an extension says of its own functions.
 ///
 /// Ownership. What a function is given is the host's, and is read during the call alone, unless the structure says that
 /// it stays longer. What a function returns or points to is the plugin's, and stays until the object that it belongs to
@@ -115,7 +114,7 @@ pub struct ProctorPlugin {
     /// Minor version of the ABI that this table follows.
     pub abi_minor: u32,
     /// Says what the plugin is and can run, without touching a device. What it returns stays to the end of the process;
-    /// null is an error. Called first, once or more. [any thread]
+    /// null is an error. Called first, and as often as the host likes. [any thread]
     pub describe: Option<unsafe extern "C" fn() -> *const ProctorManifest>,
     /// Opens the device or the library below, and writes a backend that is not null. `request->host` stays to the end
     /// of the process, the options for the call. Once for each run. [main thread]
@@ -136,8 +135,8 @@ pub struct ProctorPlugin {
             error: *mut ProctorError,
         ) -> ProctorStatus,
     >,
-    /// Makes one co-located copy of the model, and writes an instance that is not null. Before prepare_samples.
-    /// [main thread]
+    /// Makes one copy of the model, and writes an instance that is not null. Before prepare_samples. Required with
+    /// PROCTOR_CAPABILITY_EXECUTE. [main thread]
     pub create_instance: Option<
         unsafe extern "C" fn(
             model: *mut ProctorModel,
@@ -155,11 +154,13 @@ pub struct ProctorPlugin {
             error: *mut ProctorError,
         ) -> ProctorStatus,
     >,
-    /// Ends the use of all prepared samples: their memory is freed afterwards. After stop. Optional. [main thread]
+    /// Ends the use of all prepared samples: their memory is freed afterwards. Not between start and stop. Optional.
+    /// [main thread]
     pub release_samples:
         Option<unsafe extern "C" fn(model: *mut ProctorModel, error: *mut ProctorError) -> ProctorStatus>,
-    /// Runs a batch whose outputs are thrown away, before start. Optional: without it the host calls execute. The ids
-    /// of its samples are 0, and first tokens that are reported for them are thrown away. [main thread]
+    /// Runs a batch whose outputs are thrown away, before start. Optional: without it the host calls execute, in the
+    /// same way. The ids of its samples are 0, and first tokens that are reported for them are thrown away. [main
+    /// thread]
     pub warm_up: Option<
         unsafe extern "C" fn(
             instance: *mut ProctorInstance,
@@ -167,12 +168,13 @@ pub struct ProctorPlugin {
             error: *mut ProctorError,
         ) -> ProctorStatus,
     >,
-    /// The timed part begins: the next call is execute or issue. After prepare_samples. Optional. [main thread]
+    /// The timed part begins. After prepare_samples. Optional. [main thread]
     pub start:
         Option<unsafe extern "C" fn(model: *mut ProctorModel, error: *mut ProctorError) -> ProctorStatus>,
     /// Runs a batch to its end: writes each output and its size, and the status of each sample that fails. The host
     /// completes the samples when it returns. The batch is the host's for the call, but what is lent as an output stays
-    /// until it is released. Between start and stop. [instance thread]
+    /// until it is released. Between start and stop; where there is no warm_up also in its place, on the main thread
+    /// and before start. Required with PROCTOR_CAPABILITY_EXECUTE. [instance thread]
     pub execute: Option<
         unsafe extern "C" fn(
             instance: *mut ProctorInstance,
@@ -181,14 +183,15 @@ pub struct ProctorPlugin {
         ) -> ProctorStatus,
     >,
     /// No more queries will be issued in this phase: complete what waits. May return before or after that is done.
-    /// Only called where whole queries were issued. Optional. [a thread of its own; no other call for the model or
-    /// its instances comes until it returns, except those to execute that have begun]
+    /// Only called where whole queries were issued. Optional. [a thread of its own; no other call for the model comes
+    /// until it returns]
     pub flush:
         Option<unsafe extern "C" fn(model: *mut ProctorModel, error: *mut ProctorError) -> ProctorStatus>,
     /// The timed part is over: no sample is outstanding. Optional. [main thread]
     pub stop:
         Option<unsafe extern "C" fn(model: *mut ProctorModel, error: *mut ProctorError) -> ProctorStatus>,
-    /// Ends an instance, which is not used again. After release_samples. [main thread, after the last execute]
+    /// Ends an instance, which is not used again. After release_samples. Required with PROCTOR_CAPABILITY_EXECUTE.
+    /// [main thread]
     pub destroy_instance: Option<
         unsafe extern "C" fn(instance: *mut ProctorInstance, error: *mut ProctorError) -> ProctorStatus,
     >,
@@ -199,7 +202,7 @@ pub struct ProctorPlugin {
     /// call nothing of the host any more. [main thread]
     pub close:
         Option<unsafe extern "C" fn(backend: *mut ProctorBackend, error: *mut ProctorError) -> ProctorStatus>,
-    /// An optional feature by its id, or null if the plugin does not have it. Valid for the rest of the process.
+    /// An optional feature by its id, or null if the plugin does not have it. Valid to the end of the process.
     /// Optional. [any thread]
     pub extension: Option<unsafe extern "C" fn(id: ProctorString) -> *const c_void>,
 }

@@ -66,7 +66,7 @@ impl<'a> Batch<'a> {
         }
         let samples = elements(batch.samples, batch.sample_count, batch.sample_stride)?;
         MESSAGES.with_borrow_mut(Vec::clear);
-        let sizes = Sizes { tensor: batch.tensor_stride, output: batch.output_stride };
+        let sizes = Sizes { tensor: batch.input_stride, output: batch.output_stride };
         Ok(Self { samples, sizes, raw })
     }
 
@@ -238,7 +238,7 @@ impl<'a> BatchSample<'a> {
             (*output).size_bytes = lent.len();
             (*output).lent = lent.as_ptr().cast();
             (*output).release = Some(drop_lent);
-            (*output).private_data = Box::into_raw(lent).cast();
+            (*output).context = Box::into_raw(lent).cast();
         }
     }
 
@@ -274,10 +274,10 @@ impl<'a> BatchSample<'a> {
         unsafe {
             assert!(!(*output).data.is_null(), "the host gave an output without room");
             if let Some(release) = (*output).release.take() {
-                release((*output).private_data);
+                release((*output).context);
             }
             (*output).lent = ptr::null();
-            (*output).private_data = ptr::null_mut();
+            (*output).context = ptr::null_mut();
         }
         output
     }
@@ -300,10 +300,10 @@ impl<'a> BatchSample<'a> {
 }
 
 /// # Safety
-/// `private_data` comes from [`BatchSample::lend_output`] and is handed in once.
-unsafe extern "C" fn drop_lent(private_data: *mut c_void) {
-    // SAFETY: `private_data` is the address that `lend_output` got from `Box::into_raw`, and comes back once.
-    drop(unsafe { Box::from_raw(private_data.cast::<Vec<u8>>()) });
+/// `context` comes from [`BatchSample::lend_output`] and is handed in once.
+unsafe extern "C" fn drop_lent(context: *mut c_void) {
+    // SAFETY: `context` is the address that `lend_output` got from `Box::into_raw`, and comes back once.
+    drop(unsafe { Box::from_raw(context.cast::<Vec<u8>>()) });
 }
 
 fn as_f32(bytes: &[u8]) -> &[f32] {
@@ -334,7 +334,7 @@ mod tests {
                 size_bytes: 0,
                 lent: ptr::null(),
                 release: None,
-                private_data: ptr::null_mut(),
+                context: ptr::null_mut(),
             },
             data,
             sample: abi::ProctorBatchSample {
@@ -356,7 +356,7 @@ mod tests {
             samples: &raw mut room.sample,
             sample_count: 1,
             sample_stride: size_of::<abi::ProctorBatchSample>(),
-            tensor_stride: size_of::<abi::ProctorTensor>(),
+            input_stride: size_of::<abi::ProctorTensor>(),
             output_stride: size_of::<abi::ProctorOutput>(),
             stages: ptr::null(),
             stage_count: 0,
@@ -377,7 +377,7 @@ mod tests {
         let bytes = unsafe { slice::from_raw_parts::<u8>(from, output.size_bytes) }.to_vec();
         if let Some(release) = output.release {
             // SAFETY: once, with the pointer that came with the function.
-            unsafe { release(output.private_data) };
+            unsafe { release(output.context) };
         }
         bytes
     }

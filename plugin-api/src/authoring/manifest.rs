@@ -9,28 +9,35 @@ use crate::{
     options::{OptionKind, OptionSpec},
 };
 
-/// The manifest of `P` in the form of the ABI. Valid for the rest of the process.
-pub(super) fn manifest_of<P: Plugin>() -> *const abi::ProctorManifest {
-    // Addresses of leaked manifests; a static inside a generic function would be one for all plugins.
-    static MANIFESTS: Mutex<Option<HashMap<TypeId, usize>>> = Mutex::new(None);
-    let mut manifests = MANIFESTS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let address = *manifests.get_or_insert_default().entry(TypeId::of::<P>()).or_insert_with(|| {
-        ptr::from_ref(Box::leak(Box::new(raw_manifest(P::manifest())))).expose_provenance()
-    });
-    ptr::with_exposed_provenance(address)
+/// A plugin's description of itself, in Rust and in the form of the ABI.
+pub(super) struct Described {
+    pub(super) manifest: &'static Manifest,
+    pub(super) raw: abi::ProctorManifest,
 }
 
-fn raw_manifest(manifest: Manifest) -> abi::ProctorManifest {
-    let manifest: &'static Manifest = Box::leak(Box::new(manifest));
+// SAFETY: it is made once and then only read, as is everything that it points to.
+unsafe impl Send for Described {}
+// SAFETY: as above.
+unsafe impl Sync for Described {}
+
+/// The description of `P`. Valid to the end of the process.
+pub(super) fn described<P: Plugin>() -> &'static Described {
+    // A static inside a generic function would be one for all plugins.
+    static DESCRIBED: Mutex<Option<HashMap<TypeId, &'static Described>>> = Mutex::new(None);
+    let mut described = DESCRIBED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    described.get_or_insert_default().entry(TypeId::of::<P>()).or_insert_with(|| {
+        let manifest: &'static Manifest = Box::leak(Box::new(P::manifest()));
+        Box::leak(Box::new(Described { manifest, raw: raw_manifest(manifest) }))
+    })
+}
+
+fn raw_manifest(manifest: &'static Manifest) -> abi::ProctorManifest {
     let mut capabilities = abi::PROCTOR_CAPABILITY_EXECUTE;
     if manifest.issue {
         capabilities |= abi::PROCTOR_CAPABILITY_ISSUE;
     }
     if manifest.concurrent_issue {
         capabilities |= abi::PROCTOR_CAPABILITY_CONCURRENT_ISSUE;
-    }
-    if manifest.live_instances {
-        capabilities |= abi::PROCTOR_CAPABILITY_LIVE_INSTANCES;
     }
     if manifest.virtual_time {
         capabilities |= abi::PROCTOR_CAPABILITY_VIRTUAL_TIME;
@@ -48,14 +55,15 @@ fn raw_manifest(manifest: Manifest) -> abi::ProctorManifest {
         capabilities,
         models: leak(manifest.models.iter().map(raw_model)),
         model_count: manifest.models.len(),
+        model_stride: size_of::<abi::ProctorModelSupport>(),
         options: leak(manifest.options.iter().map(raw_option)),
         option_count: manifest.options.len(),
+        option_stride: size_of::<abi::ProctorOptionSpec>(),
     }
 }
 
 fn raw_model(model: &'static ModelSupport) -> abi::ProctorModelSupport {
     abi::ProctorModelSupport {
-        size: size_of::<abi::ProctorModelSupport>(),
         model: text(&model.model),
         format: text(&model.format),
         precision: text(&model.precision),
@@ -69,7 +77,6 @@ fn raw_model(model: &'static ModelSupport) -> abi::ProctorModelSupport {
 
 fn raw_option(option: &'static OptionSpec) -> abi::ProctorOptionSpec {
     let mut raw = abi::ProctorOptionSpec {
-        size: size_of::<abi::ProctorOptionSpec>(),
         name: text(&option.name),
         help: text(&option.help),
         default_value: option

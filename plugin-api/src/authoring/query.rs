@@ -41,7 +41,7 @@ impl<'a> Query<'a> {
     pub(super) unsafe fn read(raw: *const abi::ProctorQuery) -> Result<Self, PluginError> {
         let query = |raw: &abi::ProctorQuery| {
             let samples = Elements::new(raw.samples, raw.sample_count, raw.sample_stride)?;
-            Ok(Self { samples, offset: raw.offset, total: raw.total })
+            Ok(Self { samples, offset: raw.sample_offset, total: raw.total_sample_count })
         };
         // SAFETY: `raw` is null or a query that the host keeps for `'a`.
         unsafe { with(raw, query) }.flatten().map_err(PluginError::invalid_argument)

@@ -207,7 +207,7 @@ impl PreparedSample {
         let set = unsafe { structure(set) }?;
         let samples = elements(set.samples, set.sample_count, set.sample_stride)?;
         let read = |sample: abi::ProctorPreparedSample| {
-            let tensors = elements(sample.inputs, sample.input_count, set.tensor_stride)?;
+            let tensors = elements(sample.inputs, sample.input_count, set.input_stride)?;
             // SAFETY: the ABI says that the inputs of a sample are valid until the samples are released, and their
             // shapes with them.
             let inputs = unsafe { tensors.iter().map(|tensor| PreparedTensor::read(&tensor)) };
@@ -272,7 +272,7 @@ fn intent(raw: &abi::ProctorModelRequest) -> Intent {
     Intent {
         latency_bound_ns: said(raw.latency_bound_ns),
         first_token_bound_ns: said(raw.first_token_bound_ns),
-        token_bound_ns: said(raw.token_bound_ns),
+        per_token_bound_ns: said(raw.per_token_bound_ns),
         target_qps: (raw.target_qps > 0.0).then_some(raw.target_qps),
         samples_per_query: said(raw.samples_per_query),
         expected_batch_size: (raw.expected_batch_size != 0).then_some(raw.expected_batch_size),

@@ -13,7 +13,7 @@ use super::{
     error::PluginError,
     forward,
     host::Host,
-    manifest::manifest_of,
+    manifest::described,
     memory::PluginMemory,
     plugin::{Instance, Model, Plugin},
     query::Query,
@@ -83,6 +83,11 @@ impl<P: Plugin> Shims<P> {
         begin: Some(begin_thread::<P>),
         end: Some(end_thread::<P>),
     };
+    const LIVE_INSTANCES: &'static abi::ProctorLiveInstances = &abi::ProctorLiveInstances {
+        size: size_of::<abi::ProctorLiveInstances>(),
+        create: Some(create_instance::<P>),
+        destroy: Some(destroy_instance::<P>),
+    };
     const SUBMIT: &'static abi::ProctorSubmit = &abi::ProctorSubmit {
         size: size_of::<abi::ProctorSubmit>(),
         in_flight_max: Some(in_flight_max::<P>),
@@ -94,7 +99,7 @@ type ModelOf<P> = <P as Plugin>::Model;
 type InstanceOf<P> = <ModelOf<P> as Model>::Instance;
 
 unsafe extern "C" fn describe<P: Plugin>() -> *const abi::ProctorManifest {
-    catch_unwind(manifest_of::<P>).unwrap_or(ptr::null())
+    catch_unwind(|| ptr::from_ref(&described::<P>().raw)).unwrap_or(ptr::null())
 }
 
 unsafe extern "C" fn open<P: Plugin>(
@@ -441,15 +446,14 @@ unsafe extern "C" fn extension<P: Plugin>(id: abi::ProctorString) -> *const c_vo
     let find = || {
         // SAFETY: the ABI says that the text is valid for the call.
         let id = unsafe { str_of(id) }.ok()?;
-        // SAFETY: a manifest that was made is never freed.
-        let capabilities = unsafe { (*manifest_of::<P>()).capabilities };
-        let has = |capability| capabilities & capability != 0;
+        let manifest = described::<P>().manifest;
         match id {
-            abi::PROCTOR_EXTENSION_ISSUE if has(abi::PROCTOR_CAPABILITY_ISSUE) => {
-                Some(ptr::from_ref(Shims::<P>::ISSUE).cast())
-            }
-            abi::PROCTOR_EXTENSION_VIRTUAL_TIME if has(abi::PROCTOR_CAPABILITY_VIRTUAL_TIME) => {
+            abi::PROCTOR_EXTENSION_ISSUE if manifest.issue => Some(ptr::from_ref(Shims::<P>::ISSUE).cast()),
+            abi::PROCTOR_EXTENSION_VIRTUAL_TIME if manifest.virtual_time => {
                 Some(ptr::from_ref(Shims::<P>::VIRTUAL_TIME).cast())
+            }
+            abi::PROCTOR_EXTENSION_LIVE_INSTANCES if manifest.live_instances => {
+                Some(ptr::from_ref(Shims::<P>::LIVE_INSTANCES).cast())
             }
             abi::PROCTOR_EXTENSION_ENERGY => Some(ptr::from_ref(Shims::<P>::ENERGY).cast()),
             abi::PROCTOR_EXTENSION_DEVICES => Some(ptr::from_ref(Shims::<P>::DEVICES).cast()),

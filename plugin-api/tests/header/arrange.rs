@@ -45,6 +45,10 @@ enum Section {
 /// The types that make a plugin, and those behind them: what every plugin sees.
 const FUNCTIONS: [&str; 4] = ["ProctorHost", "ProctorVersionRange", "ProctorPlugin", "ProctorPluginEntry"];
 
+/// The drafts whose constants are lasting, since a structure of the core has them: ProctorMemoryRange the kinds of
+/// memory.
+const LASTING_CONSTANTS: [&str; 1] = ["proctor.memory/0"];
+
 /// Puts what cbindgen has made into sections.
 pub fn arranged(generated: &str, extensions: &[Extension]) -> String {
     let items = items(&with_short_comments(generated));
@@ -52,14 +56,8 @@ pub fn arranged(generated: &str, extensions: &[Extension]) -> String {
     let core = reach(FUNCTIONS.map(str::to_owned).to_vec());
     let (drafts, lasting): (Vec<_>, Vec<_>) = extensions.iter().partition(|extension| extension.is_draft());
     let lasting = reach(lasting.into_iter().flat_map(|extension| extension.structures.clone()).collect());
-    // What a structure of the core says of a draft's constants makes them lasting.
-    let has_its_constants = |id: &str| {
-        items
-            .iter()
-            .any(|item| core.contains(&item.name) && item.text.contains(prefix_of(id).trim_end_matches('_')))
-    };
     let drafts: Vec<_> =
-        drafts.iter().map(|draft| draft.id.as_str()).filter(|id| !has_its_constants(id)).collect();
+        drafts.iter().map(|draft| draft.id.as_str()).filter(|id| !LASTING_CONSTANTS.contains(id)).collect();
     let section_of = |item: &Item| {
         let is_constant = item.text.contains("#define ");
         if is_constant && drafts.iter().any(|id| item.name.starts_with(&prefix_of(id))) {

@@ -9,7 +9,7 @@ pub struct Intent {
     /// Bound of the time to the first token, in ns.
     pub first_token_bound_ns: Option<u64>,
     /// Bound of the time for each further token, in ns.
-    pub token_bound_ns: Option<u64>,
+    pub per_token_bound_ns: Option<u64>,
     /// Mean rate of the queries that arrive whether or not others have completed, in queries per second.
     pub target_qps: Option<f64>,
     /// Samples in each query; of Offline, in the one query.

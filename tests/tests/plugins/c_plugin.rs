@@ -25,6 +25,22 @@ fn a_plugin_in_c_runs_batches_and_whole_queries() {
 }
 
 #[test]
+fn a_plugin_may_take_whole_queries_alone() {
+    let bench = Bench::new();
+    let Some(library) = compile("queries_plugin.c", &[], bench.path(), "zeros") else { return };
+    let plugin = format!("--plugin {} --scenario Offline --mode performance", library.display());
+    // How many instances there are it is told, as any plugin that takes whole queries.
+    for instances in ["", "--instances 2"] {
+        let run = bench.run(&format!("{plugin} --set min_query_count=700 {instances}"));
+        assert_eq!(run.assert_valid().result()["plugin"]["dispatch"], "whole queries");
+    }
+    let refused = bench.run(&format!("{plugin} --set issue=false"));
+    refused
+        .finished
+        .assert_error(3, &["plugin zeros takes whole queries and no batches: leave out issue = false"]);
+}
+
+#[test]
 fn its_answers_are_the_zeros_that_it_gives() {
     let bench = Bench::new();
     let Some(library) = compile("null_plugin.c", &[], bench.path(), "zeros") else { return };

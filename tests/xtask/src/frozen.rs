@@ -1,7 +1,8 @@
 //! The headers of the ABI's versions that are kept, and what of them a later header may not change.
 //!
-//! A later minor version may append fields to a structure that says its size or whose array has a distance, and add
-//! constants, structures and types. All else stays: names, values, types, order and sizes. Drafts are not kept.
+//! A later minor version may append fields to a structure that says its size or whose array has a stride, add
+//! constants, structures and types, and raise a limit (`PROCTOR_..._MAX`). All else stays: names, values, types, order
+//! and sizes. Drafts are not kept.
 
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
@@ -12,6 +13,8 @@ use crate::command::workspace_root;
 const HEADER: &str = "plugin-api/include/proctor_plugin.h";
 const FROZEN: &str = "plugin-api/include/frozen";
 
+const MAJOR: &str = "PROCTOR_ABI_MAJOR";
+
 /// The title of the drafts' section, and what follows it.
 const DRAFTS: &str = "\n/* ---- Drafts";
 const AFTER_DRAFTS: &str = "\n/* The ABI is for machines";
@@ -21,7 +24,7 @@ const AFTER_DRAFTS: &str = "\n/* The ABI is for machines";
 /// # Errors
 /// If the version is kept already, or a file cannot be read or written.
 pub(crate) fn freeze() -> Result<()> {
-    let core = core_of(&read(&workspace_root().join(HEADER))?);
+    let core = core_of(&read(&workspace_root().join(HEADER))?)?;
     let facts = Facts::of(&core);
     let version =
         |part: &str| facts.constants.get(&format!("PROCTOR_ABI_{part}")).cloned().unwrap_or_default();
@@ -41,10 +44,13 @@ pub(crate) fn freeze() -> Result<()> {
 /// # Errors
 /// With every difference that a plugin would notice, or if a file cannot be read.
 pub(crate) fn check() -> Result<()> {
-    let present = Facts::of(&core_of(&read(&workspace_root().join(HEADER))?));
+    let present = Facts::of(&core_of(&read(&workspace_root().join(HEADER))?)?);
     let mut problems = Vec::new();
     for path in kept()? {
-        let differences = Facts::of(&read(&path)?).differences(&present);
+        let kept = Facts::of(&read(&path)?);
+        // Another major version promises nothing to the plugins of this one.
+        let is_same_major = kept.constants.get(MAJOR) == present.constants.get(MAJOR);
+        let differences = if is_same_major { kept.differences(&present) } else { Vec::new() };
         problems.extend(differences.into_iter().map(|it| format!("{}: {it}", path.display())));
     }
     if !problems.is_empty() {
@@ -53,15 +59,15 @@ pub(crate) fn check() -> Result<()> {
     Ok(())
 }
 
-/// The headers that are kept; none before the first version is.
+/// The headers that are kept, at least one.
 fn kept() -> Result<Vec<PathBuf>> {
     let folder = workspace_root().join(FROZEN);
-    if !folder.is_dir() {
-        return Ok(Vec::new());
-    }
     let entries = fs::read_dir(&folder).with_context(|| format!("cannot list {}", folder.display()))?;
     let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
     paths.sort();
+    if paths.is_empty() {
+        bail!("no header is kept in {}", folder.display());
+    }
     Ok(paths)
 }
 
@@ -70,10 +76,13 @@ fn read(path: &PathBuf) -> Result<String> {
 }
 
 /// The header without its drafts, their ids and the sizes of their structures.
-fn core_of(header: &str) -> String {
-    let (before, rest) = header.split_once(DRAFTS).unwrap_or((header, ""));
-    let (drafts, after) = rest.split_once(AFTER_DRAFTS).unwrap_or_default();
-    let text = if rest.is_empty() { header.to_owned() } else { format!("{before}{AFTER_DRAFTS}{after}") };
+///
+/// # Errors
+/// If the section of drafts is not found: then drafts would be kept.
+fn core_of(header: &str) -> Result<String> {
+    let (before, rest) = header.split_once(DRAFTS).context("the header has no section of drafts")?;
+    let (drafts, after) = rest.split_once(AFTER_DRAFTS).context("the section of drafts has no end")?;
+    let text = format!("{before}{AFTER_DRAFTS}{after}");
     let is_core = |line: &&str| {
         let is_draft_id = line.starts_with("#define ") && line.ends_with("/0\"");
         let asserted = line.strip_prefix("PROCTOR_ASSERT(").and_then(|rest| rest.split(',').next());
@@ -81,7 +90,7 @@ fn core_of(header: &str) -> String {
             && !line.starts_with("/* Ids of drafts")
             && !asserted.is_some_and(|name| drafts.contains(&format!("\n}} {name};")))
     };
-    text.lines().filter(is_core).map(|line| line.to_owned() + "\n").collect()
+    Ok(text.lines().filter(is_core).map(|line| line.to_owned() + "\n").collect())
 }
 
 /// All that a plugin is compiled against.
@@ -150,7 +159,7 @@ impl Facts {
         for (name, value) in self.constants.iter().filter(|(name, _)| *name != "PROCTOR_ABI_MINOR") {
             match later.constants.get(name) {
                 None => found.push(format!("the constant {name} is gone")),
-                Some(now) if now != value => {
+                Some(now) if now != value && !is_raised_limit(name, value, now) => {
                     found.push(format!("the constant {name} was {value} and is {now}"))
                 }
                 Some(_) => {}
@@ -190,6 +199,17 @@ impl Facts {
     }
 }
 
+/// Whether the constant is a limit that has become larger: what kept to the smaller one still does.
+fn is_raised_limit(name: &str, was: &str, is: &str) -> bool {
+    let value = |text: &str| {
+        let text = text.trim_matches(['(', ')']);
+        let (base, shift) = text.split_once("<<").unwrap_or((text, "0"));
+        let (base, shift) = (base.trim().parse::<u64>().ok()?, shift.trim().parse::<u32>().ok()?);
+        base.checked_shl(shift)
+    };
+    name.ends_with("_MAX") && value(was).zip(value(is)).is_some_and(|(was, is)| is > was)
+}
+
 /// The first statement, and what follows its semicolon, which stands outside of braces.
 fn statement(code: &str) -> Option<(&str, &str)> {
     let mut depth = 0_u32;
@@ -219,7 +239,7 @@ mod tests {
         let header = read(&workspace_root().join(HEADER)).unwrap();
         let edited = edit(&header);
         assert_ne!(edited, header, "the edit did nothing");
-        Facts::of(&core_of(&header)).differences(&Facts::of(&core_of(&edited)))
+        Facts::of(&core_of(&header).unwrap()).differences(&Facts::of(&core_of(&edited).unwrap()))
     }
 
     fn replaced(from: &'static str, to: &'static str) -> Vec<String> {
@@ -237,7 +257,7 @@ mod tests {
     #[test]
     fn the_present_header_is_read_whole() {
         let header = read(&workspace_root().join(HEADER)).unwrap();
-        let facts = Facts::of(&core_of(&header));
+        let facts = Facts::of(&core_of(&header).unwrap());
         assert!(facts.constants.len() > 50 && facts.structures.len() > 25, "{facts:?}");
         let sized: Vec<_> = facts.structures.keys().filter(|name| !facts.sizes.contains_key(*name)).collect();
         assert!(sized.is_empty(), "without a size: {sized:?}");
@@ -330,6 +350,20 @@ mod tests {
                 )
         });
         assert!(appended.is_empty(), "{appended:#?}");
+    }
+
+    #[test]
+    fn a_limit_may_only_rise() {
+        assert!(replaced("TEXT_LENGTH_MAX (1 << 20)", "TEXT_LENGTH_MAX (1 << 21)").is_empty());
+        assert!(replaced("STAGE_COUNT_MAX 64", "STAGE_COUNT_MAX 65").is_empty());
+        assert_found(&replaced("STAGE_COUNT_MAX 64", "STAGE_COUNT_MAX 63"), "was 64 and is 63");
+        assert_found(&replaced("TEXT_LENGTH_MAX (1 << 20)", "TEXT_LENGTH_MAX 9"), "was (1 << 20) and is 9");
+    }
+
+    #[test]
+    fn a_header_without_its_section_of_drafts_is_refused() {
+        let header = read(&workspace_root().join(HEADER)).unwrap();
+        assert!(core_of(&header.replace("---- Drafts", "---- Sketches")).is_err());
     }
 
     #[test]

@@ -32,7 +32,8 @@ use crate::{
         layout::check_layout,
         manifest::read_manifest,
         table::{
-            Table, check_functions, issue_extension, submit_extension, thread_extension, virtual_extension,
+            Table, check_batch_functions, check_functions, issue_extension, live_extension, submit_extension,
+            thread_extension, virtual_extension,
         },
     },
     search_path::{PluginLocation, unreadable},
@@ -201,6 +202,9 @@ impl LoadedPlugin {
         // SAFETY: the plugin vouches for the manifest that it returns and for what it points to.
         let read = || unsafe { read_manifest(reader, described, is_newer) };
         let manifest = activity.during(Call::Describe, read)?;
+        if manifest.execute {
+            check_batch_functions(&raw, reader)?;
+        }
         let issue = manifest.issue.then(|| issue_extension(&raw, reader, activity)).transpose()?;
         let table = Table {
             issue: issue.as_ref().and_then(|extension| extension.issue),
@@ -211,6 +215,7 @@ impl LoadedPlugin {
                 .transpose()?,
             thread: thread_extension(&raw, reader, activity)?,
             submit: submit_extension(&raw, reader, activity)?,
+            live: live_extension(&raw, reader, activity)?,
             raw,
         };
         let identity = PluginIdentity {

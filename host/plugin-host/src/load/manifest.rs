@@ -31,8 +31,10 @@ pub(crate) unsafe fn read_manifest(
 ) -> Result<Manifest, PluginHostError> {
     // SAFETY: `raw` is null or points to a manifest that says its size, which the caller promises for this function.
     let raw = unsafe { reader.structure(raw) }?;
-    if raw.capabilities & abi::PROCTOR_CAPABILITY_EXECUTE == 0 {
-        return Err(reader.bad_manifest("the capability EXECUTE is missing, which every plugin has to have"));
+    let has = |capability| raw.capabilities & capability != 0;
+    if !has(abi::PROCTOR_CAPABILITY_EXECUTE | abi::PROCTOR_CAPABILITY_ISSUE) {
+        let what = "of the capabilities EXECUTE and ISSUE, a plugin has to have one";
+        return Err(reader.bad_manifest(what));
     }
     // SAFETY: the texts belong to the manifest, and the caller promises all that it points to.
     let (name, vendor, version, license, description) = unsafe {
@@ -49,21 +51,24 @@ pub(crate) unsafe fn read_manifest(
         return Err(reader.bad_manifest(&what));
     }
     // SAFETY: the rows belong to the manifest, and the caller promises all that it points to.
-    let rows = unsafe { reader.list("manifest.models", raw.models, raw.model_count) }?;
+    let rows = unsafe { reader.list("manifest.models", raw.models, raw.model_count, raw.model_stride) }?;
     if rows.is_empty() {
         return Err(reader.bad_manifest("it declares no models"));
     }
     // SAFETY: the options belong to the manifest, and the caller promises all that it points to.
-    let specs = unsafe { reader.list("manifest.options", raw.options, raw.option_count) }?;
+    let specs = unsafe { reader.list("manifest.options", raw.options, raw.option_count, raw.option_stride) }?;
     let mut manifest = Manifest::new(&name, &version, &description).vendor(&vendor, &license);
-    manifest.issue = raw.capabilities & abi::PROCTOR_CAPABILITY_ISSUE != 0;
-    manifest.concurrent_issue = raw.capabilities & abi::PROCTOR_CAPABILITY_CONCURRENT_ISSUE != 0;
+    manifest.execute = has(abi::PROCTOR_CAPABILITY_EXECUTE);
+    manifest.issue = has(abi::PROCTOR_CAPABILITY_ISSUE);
+    manifest.concurrent_issue = has(abi::PROCTOR_CAPABILITY_CONCURRENT_ISSUE);
     if manifest.concurrent_issue && !manifest.issue {
         return Err(reader.bad_manifest("the capability CONCURRENT_ISSUE is there without ISSUE"));
     }
-    manifest.live_instances = raw.capabilities & abi::PROCTOR_CAPABILITY_LIVE_INSTANCES != 0;
-    manifest.network = raw.capabilities & abi::PROCTOR_CAPABILITY_NETWORK != 0;
-    manifest.virtual_time = raw.capabilities & abi::PROCTOR_CAPABILITY_VIRTUAL_TIME != 0;
+    manifest.network = has(abi::PROCTOR_CAPABILITY_NETWORK);
+    manifest.virtual_time = has(abi::PROCTOR_CAPABILITY_VIRTUAL_TIME);
+    if manifest.virtual_time && !manifest.execute {
+        return Err(reader.bad_manifest("the capability VIRTUAL_TIME is there without EXECUTE"));
+    }
     for (index, row) in rows.iter().enumerate() {
         // SAFETY: the row is a copy of one of the manifest's, whose texts the caller promises with it.
         manifest.models.extend(unsafe { read_model(reader, index, row, newer) }?);
@@ -152,6 +157,12 @@ unsafe fn read_option(
     }
     let kind = match raw.kind {
         abi::PROCTOR_OPTION_BOOLEAN => OptionKind::Boolean,
+        abi::PROCTOR_OPTION_INTEGER if (raw.integer_min, raw.integer_max) == (0, 0) => {
+            OptionKind::Integer(i64::MIN..=i64::MAX)
+        }
+        abi::PROCTOR_OPTION_FLOAT if (raw.float_min, raw.float_max) == (0.0, 0.0) => {
+            OptionKind::Float(f64::MIN..=f64::MAX)
+        }
         abi::PROCTOR_OPTION_INTEGER if raw.integer_min <= raw.integer_max => {
             OptionKind::Integer(raw.integer_min..=raw.integer_max)
         }

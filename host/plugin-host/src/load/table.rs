@@ -5,8 +5,8 @@ use std::{ffi::c_void, ptr};
 use proctor_plugin_api::{
     abi::{
         self, ProctorBatch, ProctorError, ProctorExplain, ProctorInstance, ProctorInstanceThread,
-        ProctorIssue, ProctorModel, ProctorPlugin, ProctorQuery, ProctorStatus, ProctorString, ProctorSubmit,
-        ProctorTextSink, ProctorVirtualTime,
+        ProctorIssue, ProctorLiveInstances, ProctorModel, ProctorPlacement, ProctorPlugin, ProctorQuery,
+        ProctorStatus, ProctorString, ProctorSubmit, ProctorTextSink, ProctorVirtualTime,
     },
     versioned::SaysSize,
 };
@@ -26,13 +26,15 @@ type VirtualFunction = unsafe extern "C" fn(
 pub(crate) type ExplainFunction =
     unsafe extern "C" fn(*mut ProctorModel, *const ProctorTextSink, *mut ProctorError) -> ProctorStatus;
 
-pub(crate) type HookFunction = unsafe extern "C" fn(*mut ProctorInstance, *mut ProctorError) -> ProctorStatus;
+/// A function of an instance that takes nothing else.
+pub(crate) type InstanceFunction =
+    unsafe extern "C" fn(*mut ProctorInstance, *mut ProctorError) -> ProctorStatus;
 
 /// The functions by which an instance gets to know its thread.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ThreadHooks {
-    pub(crate) begin: HookFunction,
-    pub(crate) end: HookFunction,
+    pub(crate) begin: InstanceFunction,
+    pub(crate) end: InstanceFunction,
 }
 
 /// The functions by which an instance takes several batches at a time.
@@ -41,6 +43,20 @@ pub(crate) struct Submit {
     pub(crate) in_flight_max: unsafe extern "C" fn(*mut ProctorInstance) -> u32,
     pub(crate) submit:
         unsafe extern "C" fn(*mut ProctorInstance, *mut ProctorBatch, *mut ProctorError) -> ProctorStatus,
+}
+
+pub(crate) type CreateFunction = unsafe extern "C" fn(
+    *mut ProctorModel,
+    *const ProctorPlacement,
+    *mut *mut ProctorInstance,
+    *mut ProctorError,
+) -> ProctorStatus;
+
+/// The functions by which instances come and go between start and stop.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LiveInstances {
+    pub(crate) create: CreateFunction,
+    pub(crate) destroy: InstanceFunction,
 }
 
 /// The functions of a plugin, checked: those that are required are there.
@@ -53,6 +69,7 @@ pub(crate) struct Table {
     pub(crate) execute_virtual: Option<VirtualFunction>,
     pub(crate) thread: Option<ThreadHooks>,
     pub(crate) submit: Option<Submit>,
+    pub(crate) live: Option<LiveInstances>,
 }
 
 /// A required function of a [`Table`].
@@ -67,12 +84,26 @@ pub(super) fn check_functions(table: &ProctorPlugin, reader: Reader<'_>) -> Resu
         ("ProctorPlugin.describe", table.describe.is_some()),
         ("ProctorPlugin.open", table.open.is_some()),
         ("ProctorPlugin.load_model", table.load_model.is_some()),
-        ("ProctorPlugin.create_instance", table.create_instance.is_some()),
-        ("ProctorPlugin.execute", table.execute.is_some()),
-        ("ProctorPlugin.destroy_instance", table.destroy_instance.is_some()),
         ("ProctorPlugin.unload_model", table.unload_model.is_some()),
         ("ProctorPlugin.close", table.close.is_some()),
     ];
+    first_missing(&functions, reader)
+}
+
+/// The functions of a plugin that runs batches.
+pub(super) fn check_batch_functions(
+    table: &ProctorPlugin,
+    reader: Reader<'_>,
+) -> Result<(), PluginHostError> {
+    let functions = [
+        ("ProctorPlugin.create_instance", table.create_instance.is_some()),
+        ("ProctorPlugin.execute", table.execute.is_some()),
+        ("ProctorPlugin.destroy_instance", table.destroy_instance.is_some()),
+    ];
+    first_missing(&functions, reader)
+}
+
+fn first_missing(functions: &[(&str, bool)], reader: Reader<'_>) -> Result<(), PluginHostError> {
     match functions.iter().find(|(_, is_there)| !is_there) {
         None => Ok(()),
         Some((function, _)) => Err(null_function(reader, function)),
@@ -159,6 +190,23 @@ pub(super) fn submit_extension(
     Ok(Some(Submit {
         in_flight_max: extension.in_flight_max.ok_or_else(|| missing("ProctorSubmit.in_flight_max"))?,
         submit: extension.submit.ok_or_else(|| missing("ProctorSubmit.submit"))?,
+    }))
+}
+
+/// The functions for instances that come and go; none if the plugin does not have that extension.
+pub(super) fn live_extension(
+    table: &ProctorPlugin,
+    reader: Reader<'_>,
+    activity: &'static Activity,
+) -> Result<Option<LiveInstances>, PluginHostError> {
+    let id = abi::PROCTOR_EXTENSION_LIVE_INSTANCES;
+    // SAFETY: the id names this structure.
+    let extension = unsafe { optional_extension::<ProctorLiveInstances>(table, reader, activity, id) }?;
+    let Some(extension) = extension else { return Ok(None) };
+    let missing = |function| null_function(reader, function);
+    Ok(Some(LiveInstances {
+        create: extension.create.ok_or_else(|| missing("ProctorLiveInstances.create"))?,
+        destroy: extension.destroy.ok_or_else(|| missing("ProctorLiveInstances.destroy"))?,
     }))
 }
 

@@ -9,7 +9,7 @@ use std::{
 use proctor_plugin_api::{
     Placement,
     abi::{
-        PROCTOR_IN_FLIGHT_MAX, PROCTOR_STAGE_COUNT_MAX, ProctorBatch, ProctorError, ProctorInstance,
+        PROCTOR_STAGE_COUNT_MAX, PROCTOR_SUBMIT_IN_FLIGHT_MAX, ProctorBatch, ProctorError, ProctorInstance,
         ProctorStatus,
     },
     vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, SampleIndex, SampleStatus},
@@ -19,8 +19,9 @@ use crate::{
     call::Call,
     error::PluginHostError,
     guard::{activity::Activity, checked::checked, handlers::watched, thread_state::at_the_same_time},
-    load::table::HookFunction,
+    load::table::InstanceFunction,
     objects::{
+        demand::not_declared,
         handle::Handle,
         model::{Model, ModelInner, State},
         request::raw_placement,
@@ -37,7 +38,7 @@ use crate::{
 pub struct Instance {
     pub(super) model: Arc<ModelInner>,
     index: u32,
-    /// Only taken by `drop`.
+    /// Only taken by `destroy` and `drop`.
     pub(super) handle: Option<Handle<ProctorInstance>>,
     pub(super) activity: &'static Activity,
     /// The threads that have begun.
@@ -61,7 +62,7 @@ impl Model {
     /// # Errors
     /// A wrong state or number, or why the plugin cannot make it.
     pub fn create_instance(&self, index: u32) -> Result<Instance, PluginHostError> {
-        if !self.inner.is_live() {
+        if self.inner.live().is_none() {
             self.inner.expect(Call::CreateInstance, &[State::Loaded])?;
         }
         // Elsewhere than on its own thread a model has none that were given back.
@@ -100,7 +101,13 @@ impl Instance {
         let placed = placed.cloned().unwrap_or_else(anywhere);
         let placement = raw_placement(&placed);
         let mut instance = ptr::null_mut();
-        let create = required!(model.table(), create_instance);
+        let create = match model.live() {
+            Some(live) => live.create,
+            None => {
+                let create = model.table().raw.create_instance;
+                create.ok_or_else(|| not_declared(plugin, "that it takes batches", "whole queries"))?
+            }
+        };
         let call = |error: *mut _| {
             // SAFETY: the function is that of a checked table; the model is live; the placement with its list, the
             // room for the instance and `error` live for the call.
@@ -127,8 +134,8 @@ impl Instance {
             made.in_flight_max =
                 activity.during(Call::Submit, || unsafe { (submit.in_flight_max)(instance) });
         }
-        if made.in_flight_max > PROCTOR_IN_FLIGHT_MAX {
-            let (got, most) = (made.in_flight_max, PROCTOR_IN_FLIGHT_MAX);
+        if made.in_flight_max > PROCTOR_SUBMIT_IN_FLIGHT_MAX {
+            let (got, most) = (made.in_flight_max, PROCTOR_SUBMIT_IN_FLIGHT_MAX);
             let what =
                 format!("plugin {plugin}: ProctorSubmit.in_flight_max returned {got}, more than {most}");
             return Err(PluginHostError::Unusable(what));
@@ -142,16 +149,15 @@ impl Instance {
     /// A wrong state, or a plugin that does not declare that instances may come and go: then it is destroyed when its
     /// time comes. Or what the plugin says went wrong.
     pub fn destroy(mut self) -> Result<(), PluginHostError> {
-        if !self.model.is_live() {
+        let Some(live) = self.model.live() else {
             let state = "not started, or without instances that come and go";
             return Err(self.model.backend.wrong_state(Call::DestroyInstance, "model", state));
-        }
+        };
         let Some(handle) = self.handle.take() else { return Ok(()) };
-        let destroy = required!(self.model.table(), destroy_instance);
         let destroyed = checked(self.activity, Call::DestroyInstance, |error| {
-            // SAFETY: the function is that of a checked table; the handle came from `create_instance` of the same table
-            // and is not used again, as it was taken.
-            unsafe { destroy(handle.get(), error) }
+            // SAFETY: the function is that of a checked extension; the handle came from this plugin and is not used
+            // again, as it was taken.
+            unsafe { (live.destroy)(handle.get(), error) }
         });
         self.model.lock_instances().remove(&self.index);
         destroyed
@@ -210,7 +216,7 @@ impl Instance {
     }
 
     /// Calls a hook, and returns whether it says OK.
-    fn hook(&mut self, call: Call, hook: HookFunction) -> bool {
+    fn hook(&mut self, call: Call, hook: InstanceFunction) -> bool {
         let instance = self.handle.as_ref().map_or(ptr::null_mut(), Handle::get);
         let told = checked(self.activity, call, |error| {
             // SAFETY: the function is that of a checked extension; the instance is live, and no other call for it is

@@ -23,7 +23,7 @@ use crate::{
     call::Call,
     error::PluginHostError,
     guard::{activity::Activity, checked::checked, thread_state::StateAtStart},
-    load::table::{Table, explain_extension},
+    load::table::{LiveInstances, Table, explain_extension},
     objects::{
         backend::{Backend, BackendInner},
         demand::{ModelDemand, match_demand, not_declared},
@@ -300,9 +300,9 @@ impl ModelInner {
         }
     }
 
-    /// Whether the model is started and its instances may come and go.
-    pub(super) fn is_live(&self) -> bool {
-        self.state() == State::Running && self.backend.library.manifest().live_instances
+    /// The functions for instances that come and go, if the model is started and has them.
+    pub(super) fn live(&self) -> Option<LiveInstances> {
+        self.table().live.filter(|_| self.state() == State::Running)
     }
 
     pub(crate) fn not_declared(&self, what: &'static str) -> PluginHostError {
@@ -371,7 +371,8 @@ impl ModelInner {
     }
 
     pub(super) fn destroy_retired(&self) {
-        let destroy = required!(self.table(), destroy_instance);
+        // Without it there are no instances.
+        let Some(destroy) = self.table().raw.destroy_instance else { return };
         self.lock_instances().retain(|_, retired| {
             let Some(handle) = retired else { return true };
             let destroyed = checked(self.activity, Call::DestroyInstance, |error| {

@@ -67,7 +67,7 @@ impl OutputBuffer {
             size_bytes: 0,
             lent: ptr::null(),
             release: None,
-            private_data: ptr::null_mut(),
+            context: ptr::null_mut(),
         }
     }
 
@@ -102,7 +102,7 @@ impl OutputBuffer {
                 }
                 if let Some(release) = written.release {
                     // SAFETY: the plugin gave the function for this pointer; the caller settles each batch once.
-                    activity.within(Call::ReleaseOutput, || unsafe { release(written.private_data) });
+                    activity.within(Call::ReleaseOutput, || unsafe { release(written.context) });
                 }
             }
             if is_ok && !fits {

@@ -15,8 +15,8 @@ pub(super) fn raw_query(part: QueryPart<'_>) -> ProctorQuery {
         samples: samples.as_ptr(),
         sample_count: samples.len(),
         sample_stride: size_of::<ProctorQuerySample>(),
-        offset: part.offset,
-        total: part.total,
+        sample_offset: part.offset,
+        total_sample_count: part.total,
     }
 }
 

@@ -89,7 +89,7 @@ fn with_request<R>(demand: &ModelDemand, found: &Match, call: impl FnOnce(&Proct
         flags: if demand.last_output_varies { PROCTOR_REQUEST_LAST_OUTPUT_VARIES } else { 0 },
         latency_bound_ns: intent.latency_bound_ns.unwrap_or(0),
         first_token_bound_ns: intent.first_token_bound_ns.unwrap_or(0),
-        token_bound_ns: intent.token_bound_ns.unwrap_or(0),
+        per_token_bound_ns: intent.per_token_bound_ns.unwrap_or(0),
         target_qps: intent.target_qps.unwrap_or(0.0),
         samples_per_query: intent.samples_per_query.unwrap_or(0),
         expected_batch_size: intent.expected_batch_size.unwrap_or(0),

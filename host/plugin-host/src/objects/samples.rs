@@ -121,7 +121,7 @@ impl Prepared {
             samples: self.samples.as_ptr(),
             sample_count: self.samples.len(),
             sample_stride: size_of::<ProctorPreparedSample>(),
-            tensor_stride: size_of::<ProctorTensor>(),
+            input_stride: size_of::<ProctorTensor>(),
             ranges: self.ranges.as_ptr(),
             range_count: self.ranges.len(),
             range_stride: size_of::<ProctorMemoryRange>(),

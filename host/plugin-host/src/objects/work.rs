@@ -105,7 +105,7 @@ impl Work {
             samples: self.samples.as_mut_ptr(),
             sample_count: self.batch.len(),
             sample_stride: size_of::<ProctorBatchSample>(),
-            tensor_stride: size_of::<ProctorTensor>(),
+            input_stride: size_of::<ProctorTensor>(),
             output_stride: size_of::<ProctorOutput>(),
             stages: ptr::null(),
             stage_count: 0,

@@ -12,7 +12,9 @@ use std::{
 };
 
 use proctor_plugin_api::{
-    abi::{PROCTOR_STAGE_COUNT_MAX, PROCTOR_STAGE_NAME_LENGTH_MAX, ProctorStage},
+    abi::{
+        PROCTOR_STAGE_COUNT_MAX, PROCTOR_STAGE_NAME_COUNT_MAX, PROCTOR_STAGE_NAME_LENGTH_MAX, ProctorStage,
+    },
     versioned::Elements,
 };
 
@@ -63,7 +65,7 @@ pub enum StageProblem {
     #[error("it begins before the stage before it ended at {0} ns")]
     Overlap(u64),
     /// The plugin has as many other names already.
-    #[error("there are stages of {PROCTOR_STAGE_COUNT_MAX} other names already")]
+    #[error("there are stages of {PROCTOR_STAGE_NAME_COUNT_MAX} other names already")]
     TooManyNames,
 }
 
@@ -109,7 +111,7 @@ struct Name {
 
 /// The stages of a plugin so far. [any thread; takes no lock, except once for each name, and does not allocate]
 #[derive(Debug)]
-pub(crate) struct Stages([Entry; PROCTOR_STAGE_COUNT_MAX]);
+pub(crate) struct Stages([Entry; PROCTOR_STAGE_NAME_COUNT_MAX]);
 
 /// The stages of one name; the first that has none is followed by no other.
 #[derive(Debug, Default)]
@@ -326,7 +328,8 @@ mod tests {
 
     #[test]
     fn no_more_stages_and_names_than_the_limits() {
-        let stages: Vec<_> = (0..=PROCTOR_STAGE_COUNT_MAX).map(|number| number.to_string().leak()).collect();
+        let stages: Vec<_> =
+            (0..=PROCTOR_STAGE_NAME_COUNT_MAX).map(|number| number.to_string().leak()).collect();
         let stages: Vec<_> = stages.into_iter().map(|name| raw(name, 10, 10)).collect();
         let (_, fault) = read(&stages);
         assert_eq!(fault.unwrap(), "told stages that cannot be: 65 stages are more than 64");
@@ -339,7 +342,7 @@ mod tests {
         let mut added: Vec<_> = stages.iter().map(add).collect();
         let last = added.pop().unwrap().unwrap_err().to_string();
         assert!(last.ends_with("there are stages of 64 other names already"), "{last}");
-        assert!(added.iter().all(Result::is_ok) && counted.report().len() == PROCTOR_STAGE_COUNT_MAX);
+        assert!(added.iter().all(Result::is_ok) && counted.report().len() == PROCTOR_STAGE_NAME_COUNT_MAX);
         let null = RawStages { first: ptr::null(), count: 1, size: size_of::<ProctorStage>() };
         // SAFETY: a pointer of null is never read through.
         let error = unsafe { null.read(10..=20, |_| Ok(())) }.unwrap_err();

@@ -69,7 +69,6 @@ fn table() -> ProctorPlugin {
 
 fn model_row() -> ProctorModelSupport {
     ProctorModelSupport {
-        size: size_of::<ProctorModelSupport>(),
         model: text("digits-lstm"),
         format: text("none"),
         precision: text("f32"),
@@ -83,7 +82,6 @@ fn model_row() -> ProctorModelSupport {
 
 fn option_row() -> ProctorOptionSpec {
     ProctorOptionSpec {
-        size: size_of::<ProctorOptionSpec>(),
         name: text("threads"),
         help: text("Threads."),
         default_value: text("2"),
@@ -110,8 +108,10 @@ fn manifest(models: Vec<ProctorModelSupport>, options: Vec<ProctorOptionSpec>) -
         capabilities: PROCTOR_CAPABILITY_EXECUTE | PROCTOR_CAPABILITY_ISSUE | PROCTOR_CAPABILITY_VIRTUAL_TIME,
         models: models.as_ptr(),
         model_count: models.len(),
+        model_stride: size_of::<ProctorModelSupport>(),
         options: options.as_ptr(),
         option_count: options.len(),
+        option_stride: size_of::<ProctorOptionSpec>(),
     }
 }
 

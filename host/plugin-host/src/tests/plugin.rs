@@ -173,10 +173,10 @@ fn end(name: &str, error: *mut ProctorError) -> i32 {
     PROCTOR_STATUS_DEVICE_LOST
 }
 
-pub(super) unsafe extern "C" fn release_output(private_data: *mut c_void) {
+pub(super) unsafe extern "C" fn release_output(context: *mut c_void) {
     called("release_output");
     // SAFETY: `execute` passed a box of this type; a second release would be found by the allocator.
-    drop(unsafe { Box::from_raw(private_data.cast::<[u8; 8]>()) });
+    drop(unsafe { Box::from_raw(context.cast::<[u8; 8]>()) });
 }
 
 /// The first output is the first eight bytes of the input, the second the low byte of the index.
@@ -201,7 +201,7 @@ pub(super) unsafe extern "C" fn execute(
             if matches!(behaviour, Behaviour::Lends | Behaviour::LendsAndFails) {
                 let lent = Box::into_raw(Box::new(first));
                 outputs[0].lent = lent.cast();
-                outputs[0].private_data = lent.cast();
+                outputs[0].context = lent.cast();
                 outputs[0].release = Some(release_output);
             } else {
                 *outputs[0].data.cast::<[u8; 8]>() = first;

@@ -160,8 +160,14 @@ fn a_manifest_has_to_make_sense() {
     };
     starts(bad_manifest(|manifest| manifest.model_count = 0), "it declares no models");
     starts(
-        bad_manifest(|manifest| manifest.capabilities = PROCTOR_CAPABILITY_ISSUE),
-        "the capability EXECUTE is missing, which every plugin has to have",
+        bad_manifest(|manifest| manifest.capabilities = PROCTOR_CAPABILITY_NETWORK),
+        "of the capabilities EXECUTE and ISSUE, a plugin has to have one",
+    );
+    starts(
+        bad_manifest(|manifest| {
+            manifest.capabilities = PROCTOR_CAPABILITY_ISSUE | PROCTOR_CAPABILITY_VIRTUAL_TIME;
+        }),
+        "the capability VIRTUAL_TIME is there without EXECUTE",
     );
     starts(
         bad_manifest(|manifest| manifest.model_count = 70_000),
@@ -170,7 +176,6 @@ fn a_manifest_has_to_make_sense() {
     starts(bad_model(|row| row.scenarios = 16), "models[1] has unknown scenario bits 0x10");
     starts(bad_model(|row| row.scenarios = 0), "models[1] has no scenario");
     starts(bad_model(|row| row.flags = 2), "models[1] has unknown flags 0x2");
-    starts(bad_model(|row| row.size += 8), "manifest.models[1].size is 104, the first element says 96");
     assert_eq!(bad_model(|row| row.device = NULL), "hand: models[1].device is null");
 }
 
@@ -215,6 +220,24 @@ fn choices_are_copied() {
         library.manifest().options[0].kind,
         OptionKind::Choice(vec!["fifo".into(), "shuffled".into()])
     );
+}
+
+#[test]
+fn a_range_that_is_left_out_bounds_nothing() {
+    let left_out = |kind| ProctorOptionSpec {
+        kind,
+        default_value: NULL,
+        integer_min: 0,
+        integer_max: 0,
+        float_min: 0.0,
+        float_max: 0.0,
+        ..option_row()
+    };
+    for (kind, value) in [(PROCTOR_OPTION_INTEGER, "-9223372036854775808"), (PROCTOR_OPTION_FLOAT, "-1e308")]
+    {
+        let library = load(table(), manifest(vec![model_row()], vec![left_out(kind)])).unwrap();
+        library.options(&given("threads", value)).unwrap();
+    }
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub(crate) fn intent(settings: &Settings, dispatch: Dispatch) -> Intent {
     Intent {
         latency_bound_ns: Some(effective.target_latency_ns).filter(|bound| *bound > 0),
         first_token_bound_ns: tokens(test.server_ttft_latency),
-        token_bound_ns: tokens(test.server_tpot_latency),
+        per_token_bound_ns: tokens(test.server_tpot_latency),
         target_qps: effective.has_schedule().then_some(effective.target_qps),
         samples_per_query: Some(samples_per_query),
         expected_batch_size: batch_size.and_then(|size| u32::try_from(size).ok()),
@@ -69,7 +69,7 @@ mod tests {
         let tokens =
             ["scenario=Server", "use_token_latencies=true", "server_ttft_latency=7", "server_tpot_latency=3"];
         let tokens = of(&tokens, Dispatch::WholeQueries);
-        assert_eq!((tokens.first_token_bound_ns, tokens.token_bound_ns), (Some(7), Some(3)));
+        assert_eq!((tokens.first_token_bound_ns, tokens.per_token_bound_ns), (Some(7), Some(3)));
         let multi = of(&["scenario=MultiStream", "batch_size=4"], Dispatch::Batches);
         assert_eq!((multi.samples_per_query, multi.expected_batch_size), (Some(8), Some(4)));
         let offline =

@@ -130,7 +130,7 @@ impl Plugin {
 
 /// Chooses between batches and whole queries.
 fn dispatch(settings: &Settings, manifest: &Manifest) -> Result<Dispatch, HostError> {
-    let Manifest { name, issue, virtual_time, .. } = manifest;
+    let Manifest { name, execute, issue, virtual_time, .. } = manifest;
     let cannot = |text: String| Err(HostError::PluginCannot(text));
     if settings.run.virtual_time {
         if !virtual_time {
@@ -148,12 +148,15 @@ fn dispatch(settings: &Settings, manifest: &Manifest) -> Result<Dispatch, HostEr
         return Ok(Dispatch::Batches);
     }
     match settings.run.issue {
+        IssueMode::Never if !execute => {
+            cannot(format!("plugin {name} takes whole queries and no batches: leave out issue = false"))
+        }
         IssueMode::Never => Ok(Dispatch::Batches),
         IssueMode::Always if !issue => cannot(format!(
             "plugin {name} takes no whole queries: leave out issue = true, and it is given batches"
         )),
         IssueMode::Always => Ok(Dispatch::WholeQueries),
-        IssueMode::Auto if *issue && !wants_scheduler(settings) => Ok(Dispatch::WholeQueries),
+        IssueMode::Auto if *issue && (!execute || !wants_scheduler(settings)) => Ok(Dispatch::WholeQueries),
         IssueMode::Auto => Ok(Dispatch::Batches),
     }
 }

@@ -83,7 +83,7 @@ impl TestHost {
             samples: &sample,
             sample_count: 1,
             sample_stride: size_of::<ProctorPreparedSample>(),
-            tensor_stride: size_of::<ProctorTensor>(),
+            input_stride: size_of::<ProctorTensor>(),
             ranges: ptr::null(),
             range_count: 0,
             range_stride: size_of::<ProctorMemoryRange>(),
@@ -109,8 +109,8 @@ impl TestHost {
                     samples: query.as_ptr(),
                     sample_count: query.len(),
                     sample_stride: size_of::<ProctorQuerySample>(),
-                    offset: 0,
-                    total: query.len() as u64,
+                    sample_offset: 0,
+                    total_sample_count: query.len() as u64,
                 };
                 call(|error| issue(self.model, &query, error)).unwrap();
                 rest = after;
@@ -224,7 +224,7 @@ fn with_batch<T>(
         samples: samples.as_mut_ptr(),
         sample_count: samples.len(),
         sample_stride: size_of::<ProctorBatchSample>(),
-        tensor_stride: size_of::<ProctorTensor>(),
+        input_stride: size_of::<ProctorTensor>(),
         output_stride: size_of::<ProctorOutput>(),
         stages: ptr::null(),
         stage_count: 0,
@@ -249,7 +249,7 @@ fn raw_output(room: &mut [f32; CLASSES]) -> ProctorOutput {
         size_bytes: 0,
         lent: ptr::null(),
         release: None,
-        private_data: ptr::null_mut(),
+        context: ptr::null_mut(),
     }
 }
 
@@ -281,7 +281,7 @@ fn request() -> ProctorModelRequest {
         flags: 0,
         latency_bound_ns: 0,
         first_token_bound_ns: 0,
-        token_bound_ns: 0,
+        per_token_bound_ns: 0,
         target_qps: 0.0,
         samples_per_query: 0,
         expected_batch_size: 0,

@@ -6,7 +6,7 @@ use super::row::{
 };
 
 /// Call, way, and the host's words.
-const WRONG: [(&str, &str, &str); 86] = [
+const WRONG: [(&str, &str, &str); 85] = [
     ("proctor_plugin_entry", "null", "returned no table and gave no reason"),
     ("proctor_plugin_entry", "refuse", "refuses this host: it wants a full moon"),
     ("proctor_plugin_entry", "refuse-beyond", "returned no table and gave no reason"),
@@ -64,7 +64,7 @@ const WRONG: [(&str, &str, &str); 86] = [
     ("describe", "license-controls", "manifest.license has the control character '\\n'"),
     ("describe", "description-controls", "manifest.description has the control character '\\n'"),
     ("describe", "description-wild", "manifest.description is 18446744073709551615 bytes long"),
-    ("describe", "capabilities=0", "the capability EXECUTE is missing"),
+    ("describe", "capabilities=0", "of the capabilities EXECUTE and ISSUE, a plugin has to have one"),
     ("describe", "model-empty", "models[0].model is empty"),
     ("describe", "model-null", "models[0].model is null"),
     ("describe", "model-long-name", "models[0].model is 129 bytes long, more than the 128 of a name"),
@@ -77,9 +77,8 @@ const WRONG: [(&str, &str, &str); 86] = [
     ("describe", "scenarios=0", "models[0] has no scenario"),
     ("describe", "scenarios=0x100", "models[0] has unknown scenario bits 0x100"),
     ("describe", "flags=0x80000000", "models[0] has unknown flags 0x80000000"),
-    ("describe", "model-size=0", "ProctorModelSupport has 0 bytes"),
-    ("describe", "model-size=0x10000000000", "ProctorModelSupport has 1099511627776 bytes"),
-    ("describe", "second-size", "manifest.models[1].size is 88, the first element says 96"),
+    ("describe", "model-stride=0", "ProctorModelSupport has 0 bytes"),
+    ("describe", "model-stride=0x10000000000", "ProctorModelSupport has 1099511627776 bytes"),
     ("describe", "models-null", "manifest.models is null"),
     ("describe", "models-unaligned", "manifest.models is not aligned"),
     ("describe", "model-count=0", "it declares no models"),
@@ -94,7 +93,7 @@ const WRONG: [(&str, &str, &str); 86] = [
     ("describe", "default-beyond", "option \"level\" has a default that it does not take"),
     ("describe", "kind=0", "option \"level\" has the unknown kind 0"),
     ("describe", "kind=99", "option \"level\" has the unknown kind 99"),
-    ("describe", "option-size=0", "ProctorOptionSpec has 0 bytes"),
+    ("describe", "option-stride=0", "ProctorOptionSpec has 0 bytes"),
     ("describe", "options-null", "manifest.options is null"),
     ("describe", "options-unaligned", "manifest.options is not aligned"),
     ("describe", "option-count=-1", "18446744073709551615 manifest.options are more than 65536"),
