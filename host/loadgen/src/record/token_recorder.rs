@@ -217,6 +217,7 @@ impl TokenRecorder {
 
     /// Records the number of tokens of a sample, and notes what is wrong with it.
     /// [the thread that completed the sample, wait-free]
+    #[inline(never)] // The path of runs without tokens stays short.
     pub(crate) fn complete(&self, sequence: u64, token_count: u32, note: impl Fn(ViolationKind)) {
         let Some(slot) = self.slot(sequence) else { return };
         match slot.complete(token_count.into()) {
