@@ -1,5 +1,5 @@
-//! Old and new on both sides of the boundary: plugins and hosts built from ABI 1.0, and from a later minor version as
-//! it may be one day, in which every structure that can grow has grown.
+//! Old and new on both sides of the boundary: plugins and hosts built from the header of ABI 1.0 as it is kept, from the
+//! present one, and from a later minor version as it may be one day, in which every structure that can grow has grown.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -15,18 +15,20 @@ use proctor_tests::{Bench, WorkspaceCopy, compile_against, files_of_workspace, p
 /// Structures that never grow: they stand inside others, by value.
 const FIXED: [&str; 1] = ["ProctorString"];
 
-/// The header of this version, or of a later one made from it.
+/// The header of the first version, of this one, or of a later one made from it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Version {
+    First,
     Now,
     Later,
 }
 
 impl Version {
-    const BOTH: [Self; 2] = [Self::Now, Self::Later];
+    const ALL: [Self; 3] = [Self::First, Self::Now, Self::Later];
 
     fn name(self) -> &'static str {
         match self {
+            Self::First => "first",
             Self::Now => "now",
             Self::Later => "later",
         }
@@ -34,10 +36,11 @@ impl Version {
 
     /// Writes the header to a folder of its own, and returns that.
     fn include(self, folder: &Path) -> PathBuf {
-        let header = fs::read_to_string(workspace().join("plugin-api/include/proctor_plugin.h")).unwrap();
+        let file = |name: &str| fs::read_to_string(workspace().join("plugin-api/include").join(name)).unwrap();
         let header = match self {
-            Self::Now => header,
-            Self::Later => later(&header),
+            Self::First => file("frozen/proctor_plugin_1.0.h"),
+            Self::Now => file("proctor_plugin.h"),
+            Self::Later => later(&file("proctor_plugin.h")),
         };
         let include = folder.join(format!("include-{}", self.name()));
         fs::create_dir_all(&include).unwrap();
@@ -81,9 +84,9 @@ fn zeros(version: Version, folder: &Path) -> Option<PathBuf> {
 }
 
 #[test]
-fn this_host_runs_plugins_of_this_and_of_a_later_version() {
+fn this_host_runs_plugins_of_every_version() {
     let bench = Bench::new();
-    for version in Version::BOTH {
+    for version in Version::ALL {
         let Some(library) = zeros(version, bench.path()) else { return };
         for issue in [false, true] {
             let run = bench.run(&format!(
@@ -91,22 +94,22 @@ fn this_host_runs_plugins_of_this_and_of_a_later_version() {
                 library.display()
             ));
             let result = run.assert_valid().result();
-            let minor = if version == Version::Now { "1.0" } else { "1.1" };
+            let minor = if version == Version::Later { "1.1" } else { "1.0" };
             assert_eq!(result["plugin"]["abi_version"], minor, "{}", run.finished);
         }
     }
 }
 
 #[test]
-fn a_host_of_this_and_of_a_later_version_runs_plugins_of_both() {
+fn a_host_of_every_version_runs_plugins_of_all() {
     let bench = Bench::new();
     let folder = bench.path();
     let mut plugins = vec![plugin("null")];
-    for version in Version::BOTH {
+    for version in Version::ALL {
         let Some(library) = zeros(version, folder) else { return };
         plugins.push(library);
     }
-    for version in Version::BOTH {
+    for version in Version::ALL {
         let host = folder.join(format!("mini_host_{}", version.name()));
         let compiled = Command::new("cc")
             .args(["-std=c99", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-I"])
