@@ -114,6 +114,29 @@ fn several_inputs_of_integers_go_by_name_and_are_widened() {
 }
 
 #[test]
+fn integers_without_sign_come_back_as_they_went() {
+    for (element_type, sample) in [
+        (ElementType::U16, [1_u16, u16::MAX].map(u16::to_ne_bytes).concat()),
+        (ElementType::U32, [1_u32, u32::MAX].map(u32::to_ne_bytes).concat()),
+        (ElementType::U64, [1_u64, u64::MAX].map(u64::to_ne_bytes).concat()),
+    ] {
+        let dims = Dim::batch_of(&[2]);
+        let mut graph = GraphBuilder::new("same");
+        graph.input("x", element_type, &dims);
+        graph.node("Identity", "y", &["x"], &[]);
+        graph.output("y", element_type, &dims);
+        let (_folder, path) = written(graph.into_bytes());
+        let Some(backend) = opened(&[]) else { return };
+        let tensor = |name| [spec(name, element_type, &[2])];
+        let demand = ModelDemand { batch_size_max: 3, ..demand(&path, &tensor("x"), &tensor("y")) };
+        let samples: Vec<_> = (0..4).map(|_| vec![sample.clone()]).collect();
+        let run = run(&backend, &demand, &Samples::new(&samples)).unwrap();
+        assert_eq!(run.answers().len(), 4);
+        assert!(run.answers().iter().all(|answer| answer.outputs == [sample.clone()]), "{element_type}");
+    }
+}
+
+#[test]
 fn an_answer_that_does_not_fit_the_benchmarks_type_fails_the_batch_by_its_value() {
     let mut graph = GraphBuilder::new("square");
     graph.input("x", ElementType::I64, &Dim::batch_of(&[1]));

@@ -6,8 +6,8 @@ use std::{fs, path::Path};
 
 use common::{graph, written};
 use proctor_onnx_file::{Dim, GraphBuilder};
-use proctor_plugin_api::vocabulary::ElementType::F32;
-use proctor_plugin_bed::{Bed, ModelDemand, demand, digits, f32_bytes, f32_spec};
+use proctor_plugin_api::vocabulary::ElementType::{Bf16, F8E4M3, F8E5M2, F32, I4, U4};
+use proctor_plugin_bed::{Bed, ModelDemand, demand, digits, f32_bytes, f32_spec, spec};
 use prost::Message;
 // The plugin is linked in by being named.
 use tract_sut as _;
@@ -126,6 +126,22 @@ fn an_output_that_turns_out_otherwise_than_the_file_says_is_refused() {
     });
     let path = written(folder.path(), graph.into_bytes());
     assert_says(&refusal(&for_file(&path, 2), &[]), &["output \"y\"", "model.onnx", "y f32[3]"]);
+}
+
+#[test]
+fn a_type_that_tract_does_not_have_is_refused_by_its_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for element_type in [Bf16, F8E4M3, F8E5M2, I4, U4] {
+        let mut graph = GraphBuilder::new("test");
+        graph.input("x", element_type, &Dim::batch_of(&[4]));
+        graph.node("Identity", "y", &["x"], &[]);
+        graph.output("y", element_type, &Dim::batch_of(&[4]));
+        let path = written(folder.path(), graph.into_bytes());
+        let tensors = ["x", "y"].map(|name| spec(name, element_type, &[4]));
+        let message = refusal(&demand(&path, &tensors[..1], &tensors[1..]), &[]);
+        let reason = format!("\"x\" holds {element_type}, which tract does not have");
+        assert_says(&message, &["model.onnx", &reason]);
+    }
 }
 
 #[test]
