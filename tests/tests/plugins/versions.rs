@@ -36,7 +36,8 @@ impl Version {
 
     /// Writes the header to a folder of its own, and returns that.
     fn include(self, folder: &Path) -> PathBuf {
-        let file = |name: &str| fs::read_to_string(workspace().join("plugin-api/include").join(name)).unwrap();
+        let file =
+            |name: &str| fs::read_to_string(workspace().join("plugin-api/include").join(name)).unwrap();
         let header = match self {
             Self::First => file("frozen/proctor_plugin_1.0.h"),
             Self::Now => file("proctor_plugin.h"),
