@@ -1,5 +1,6 @@
-//! Old and new on both sides of the boundary: plugins and hosts built from the header of ABI 1.0 as it is kept, from the
-//! present one, and from a later minor version as it may be one day, in which every structure that can grow has grown.
+//! Old and new on both sides of the boundary: plugins and hosts built from the header of ABI 1.0 as it is kept, from
+//! the present one, and from a later minor version as it may be one day, in which every structure that can grow has
+//! grown.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
