@@ -65,6 +65,19 @@ calls! {
 }
 
 impl Call {
+    /// Whether the header promises the plugin that this call for a model comes on the main thread.
+    pub(crate) fn is_of_main_thread(self) -> bool {
+        matches!(
+            self,
+            Self::Allocate
+                | Self::PrepareSamples
+                | Self::ReleaseSamples
+                | Self::WarmUp
+                | Self::Start
+                | Self::Stop
+        )
+    }
+
     /// The call with this number, as an activity keeps it; numbers start at 1.
     pub(crate) fn from_code(code: u32) -> Option<Self> {
         Self::ALL.get(usize::try_from(code).ok()?.checked_sub(1)?).copied()

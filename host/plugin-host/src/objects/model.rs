@@ -290,8 +290,15 @@ impl ModelInner {
     }
 
     /// Refuses a call that the model is in no state for.
+    ///
+    /// # Panics
+    /// In a debug build, if the host breaks its promise to the plugin: a call of the main thread comes on another.
     #[inline]
     pub(super) fn expect(&self, call: Call, allowed: &[State]) -> Result<(), PluginHostError> {
+        debug_assert!(
+            !call.is_of_main_thread() || std::thread::current().id() == self.home,
+            "{call} is a call of the main thread"
+        );
         let state = self.state();
         if allowed.contains(&state) {
             Ok(())

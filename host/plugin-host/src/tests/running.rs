@@ -141,6 +141,18 @@ fn calls_out_of_order_do_not_reach_the_plugin() {
 }
 
 #[test]
+#[cfg(debug_assertions)]
+fn a_call_of_the_main_thread_comes_on_no_other() {
+    let backend = good_backend();
+    let model = backend.load_model(&demand()).unwrap();
+    prepare(&model, &[1]).unwrap();
+    let started = std::thread::scope(|scope| scope.spawn(|| model.start()).join());
+    let panic = started.unwrap_err();
+    assert_eq!(panic.downcast_ref::<String>().unwrap(), "start is a call of the main thread");
+    model.start().unwrap();
+}
+
+#[test]
 fn a_model_may_follow_another_and_a_refusal_keeps_its_words() {
     let backend = good_backend();
     let error = backend.load_model(&ModelDemand { instance_count: 3, ..demand() }).err().unwrap();
