@@ -12,7 +12,8 @@ use std::{
 
 use proctor_contrived::{NAME, contrive};
 use proctor_plugin_host::{
-    Backend, HostServices, Instance, Issuer, LoadedPlugin, Model, ModelDemand, PluginLocation, SampleBuffers,
+    Backend, HostServices, Instance, Issuer, LoadedPlugin, Model, ModelDemand, PluginHostError,
+    PluginLocation, SampleBuffers,
 };
 use proctor_vocabulary::{
     CompletionSink, ElementType, Intent, QueryPart, QuerySample, QuerySampleResponse, ResponseId,
@@ -22,10 +23,13 @@ use proctor_vocabulary::{
 /// Samples that are prepared.
 const SAMPLE_COUNT: u64 = 4;
 
+/// Size of the memory that is asked for, in bytes.
+const PAGE_BYTES: usize = 4096;
+
 /// Size of an answer in bytes.
 const ANSWER_BYTES: usize = 40;
 
-/// Checks the host on a plugin that the bytes make: its tables if the first byte is even, else its answers.
+/// Checks the host on a plugin that the bytes make, by the first of them: its tables, its answers, or how it is set up.
 ///
 /// The host refuses in a sentence, and what it takes makes sense; it completes each sample of a batch once
 /// and hands on no answer of another size, and it reads no memory but what the plugin has (which the address sanitizer
@@ -35,7 +39,11 @@ const ANSWER_BYTES: usize = 40;
 /// If an invariant does not hold.
 pub fn check_plugin(data: &[u8]) {
     let (first, rest) = data.split_first().unwrap_or((&0, &[]));
-    if first.is_multiple_of(2) { check_tables(rest) } else { check_answers(rest) }
+    match first % 3 {
+        0 => check_tables(rest),
+        1 => with_opened(|opened| opened.check_answers(rest)),
+        _ => with_opened(|opened| opened.check_setup(rest)),
+    }
 }
 
 fn load() -> Result<LoadedPlugin, String> {
@@ -58,14 +66,14 @@ fn check_tables(data: &[u8]) {
     plugin.options(&BTreeMap::new()).expect("each default is a value of its option");
 }
 
-fn check_answers(data: &[u8]) {
+fn with_opened(act: impl FnOnce(&mut Opened)) {
     thread_local! {
         // Opened once: each opening leaves the host's table behind, which the plugin may keep for ever. Never closed:
         // at the end of the thread nothing of the plugin's is there any more.
         static OPENED: RefCell<Option<ManuallyDrop<Opened>>> = const { RefCell::new(None) };
     }
     OPENED.with_borrow_mut(|opened| {
-        opened.get_or_insert_with(|| ManuallyDrop::new(Opened::new())).check(data);
+        act(opened.get_or_insert_with(|| ManuallyDrop::new(Opened::new())));
     });
 }
 
@@ -75,6 +83,8 @@ struct Opened {
     issuers: Vec<Issuer>,
     _model: Model,
     backend: Backend,
+    /// One without a model.
+    second: Backend,
     sink: Arc<Sink>,
 }
 
@@ -84,7 +94,8 @@ impl Opened {
         let plugin = load().expect("without bytes it is right");
         let options = plugin.options(&BTreeMap::new()).expect("it has none");
         let services = HostServices { now_ns: Arc::new(|| 1_000), cache_folder: None };
-        let backend = plugin.open(&options, services).expect("without bytes it is right");
+        let open = || plugin.open(&options, services.clone()).expect("without bytes it is right");
+        let (backend, second) = (open(), open());
         let sink = Arc::new(Sink::default());
         backend.set_sink(Some(Arc::clone(&sink) as _));
         let model = backend.load_model(&demand()).expect("without bytes it is right");
@@ -93,10 +104,10 @@ impl Opened {
         model.prepare(&indices, Arc::new(NoInputs)).expect("there is nothing to prepare");
         model.start().expect("without bytes it is right");
         let issuers = model.issuers(1).expect("it takes queries");
-        Self { instance, issuers, _model: model, backend, sink }
+        Self { instance, issuers, _model: model, backend, second, sink }
     }
 
-    fn check(&mut self, data: &[u8]) {
+    fn check_answers(&mut self, data: &[u8]) {
         contrive(data);
         let sample = |index| QuerySample { id: ResponseId(index + 1), index: SampleIndex(index) };
         let batch: Vec<_> = (0..SAMPLE_COUNT).map(sample).collect();
@@ -109,12 +120,42 @@ impl Opened {
         if let Err(error) = self.issuers[0].issue(QueryPart::whole(&batch)) {
             assert_sentence(&error.to_string());
         }
-        let host = self.backend.host_side();
-        host.take_faults().iter().for_each(|fault| assert_sentence(&fault.to_string()));
-        host.take_failures().0.iter().for_each(|failure| assert_sentence(&failure.to_string()));
-        for (name, metric) in host.metrics() {
-            assert!(name.chars().all(|c| c.is_ascii_graphic()), "{name:?}");
-            assert!(metric.last.is_finite() && metric.least <= metric.greatest, "{metric:?}");
+        self.check_notes();
+    }
+
+    /// Opens another backend that lies, and has it list devices, load a model and allocate memory.
+    fn check_setup(&mut self, data: &[u8]) {
+        contrive(data);
+        let refused = self.set_up().err();
+        refused.iter().for_each(|error| assert_sentence(&error.to_string()));
+        self.check_notes();
+    }
+
+    fn set_up(&mut self) -> Result<(), PluginHostError> {
+        let backend = &self.second;
+        for device in backend.devices()?.devices {
+            assert_sentence(&device.name);
+        }
+        let input =
+            TensorSpec { name: "image".to_owned(), element_type: ElementType::F32, shape: vec![3, 4, 4] };
+        let demand = ModelDemand { inputs: vec![input], ..demand() };
+        let model = backend.load_model(&demand)?;
+        if let Some(mut range) = model.allocate(PAGE_BYTES)? {
+            range.bytes_mut().fill(1);
+            range.finish()?;
+        }
+        Ok(())
+    }
+
+    /// Looks at what the host has noted of the plugin.
+    fn check_notes(&self) {
+        for host in [self.backend.host_side(), self.second.host_side()] {
+            host.take_faults().iter().for_each(|fault| assert_sentence(&fault.to_string()));
+            host.take_failures().0.iter().for_each(|failure| assert_sentence(&failure.to_string()));
+            for (name, metric) in host.metrics() {
+                assert!(name.chars().all(|c| c.is_ascii_graphic()), "{name:?}");
+                assert!(metric.last.is_finite() && metric.least <= metric.greatest, "{metric:?}");
+            }
         }
     }
 }
