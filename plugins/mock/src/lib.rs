@@ -10,10 +10,9 @@
 //! 1. `plugin`: [`Mock`], what the host sees first. The manifest says what the plugin can run and which options it
 //!    takes; `open` reads the options; `load_model` checks what the host wants. The export macro stands at its top.
 //! 2. `model`: [`MockModel`], the life cycle of a loaded model; `shared`: the part of it that its instances read.
-//! 3. `instance`: [`MockInstance`], where a batch is executed. The smallest file, and for a real plugin the heart.
+//! 3. `instance`: [`MockInstance`], where a batch is executed. For a real plugin the heart.
 //! 4. `issue`: the optional second way to take work, whole queries on threads of the plugin's own. Leave it out, and
 //!    the host does the queueing, the batching and the scaling.
-//!
 //! 5. `memory`: the optional memory of the plugin's own that samples are decoded into.
 //!
 //! The other files are this plugin's own business, in place of a device: `service` (how long), `answers` (what),
