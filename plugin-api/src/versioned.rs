@@ -315,6 +315,29 @@ mod tests {
         }
     }
 
+    /// The end that this file gives a structure of ABI 1.0 has to be the one in the kept header.
+    #[test]
+    fn the_ends_of_structures_are_those_of_the_first_version() {
+        let first = include_str!("../include/frozen/proctor_plugin_1.0.h");
+        let mut compared = 0;
+        for line in include_str!("versioned.rs").lines() {
+            let Some((name, rest)) = line.trim().split_once(" ends with ") else { continue };
+            let Some((last, _)) = rest.split_once(": ") else { continue };
+            // A draft, or of a later version.
+            let Some((before, _)) = first.split_once(&format!("\n}} {name};")) else { continue };
+            let field = before.rsplit('\n').next().unwrap();
+            // `uint64_t at_ns;`, or `ProctorStatus (*explain)(...`, whose last line may be that of its arguments.
+            let function = before.rsplit("(*").next().unwrap().split(')').next().unwrap();
+            let is_end = field.trim_end_matches(';').split([' ', '*']).next_back() == Some(last);
+            assert!(
+                is_end || (field.ends_with(");") && function == last),
+                "{name} ends with {field}, not {last}"
+            );
+            compared += 1;
+        }
+        assert!(compared > 25, "{compared}");
+    }
+
     #[test]
     fn elements_of_a_newer_side_lie_further_apart() {
         let longer = [1, 2, 3].map(|id| Longer { known: response(id), more: [u64::MAX; 2] });

@@ -14,6 +14,20 @@ const HEADER: &str = "plugin-api/include/proctor_plugin.h";
 const FROZEN: &str = "plugin-api/include/frozen";
 
 const MAJOR: &str = "PROCTOR_ABI_MAJOR";
+const MINOR: &str = "PROCTOR_ABI_MINOR";
+
+/// Beginnings of the names of codes and bits, of which each has a value of its own.
+const CODES: [&str; 9] = [
+    "PROCTOR_STATUS_",
+    "PROCTOR_CAPABILITY_",
+    "PROCTOR_MODEL_",
+    "PROCTOR_SCENARIO_",
+    "PROCTOR_OPTION_",
+    "PROCTOR_ELEMENT_",
+    "PROCTOR_REQUEST_",
+    "PROCTOR_LOG_",
+    "PROCTOR_MEMORY_",
+];
 
 /// The title of the drafts' section, and what follows it.
 const DRAFTS: &str = "\n/* ---- Drafts";
@@ -50,7 +64,7 @@ pub(crate) fn check() -> Result<()> {
         let kept = Facts::of(&read(&path)?);
         // Another major version promises nothing to the plugins of this one.
         let is_same_major = kept.constants.get(MAJOR) == present.constants.get(MAJOR);
-        let differences = if is_same_major { kept.differences(&present) } else { Vec::new() };
+        let differences = if is_same_major { kept.broken_by(&present) } else { Vec::new() };
         problems.extend(differences.into_iter().map(|it| format!("{}: {it}", path.display())));
     }
     if !problems.is_empty() {
@@ -94,7 +108,7 @@ fn core_of(header: &str) -> Result<String> {
 }
 
 /// All that a plugin is compiled against.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 struct Facts {
     /// Values by name.
     constants: BTreeMap<String, String>,
@@ -153,10 +167,27 @@ impl Facts {
         self.structures.values().flatten().chain(&self.others).any(has_it)
     }
 
+    fn minor(&self) -> Option<u64> {
+        self.constants.get(MINOR)?.parse().ok()
+    }
+
+    /// The differences of a later header that a plugin would notice, and those of a header that is not later.
+    fn broken_by(&self, present: &Self) -> Vec<String> {
+        let mut found = self.differences(present);
+        if present.minor() < self.minor() {
+            found.push(format!("{MINOR} is lower now"));
+        }
+        // Plugins say by their minor version what they may use: what is new has to come with a new one.
+        if present.minor() == self.minor() && found.is_empty() && self != present {
+            found.push(format!("the header has grown, but {MINOR} has not: raise it"));
+        }
+        found
+    }
+
     /// The differences of a later header that a plugin would notice.
     fn differences(&self, later: &Self) -> Vec<String> {
         let mut found = Vec::new();
-        for (name, value) in self.constants.iter().filter(|(name, _)| *name != "PROCTOR_ABI_MINOR") {
+        for (name, value) in self.constants.iter().filter(|(name, _)| *name != MINOR) {
             match later.constants.get(name) {
                 None => found.push(format!("the constant {name} is gone")),
                 Some(now) if now != value && !is_raised_limit(name, value, now) => {
@@ -171,8 +202,25 @@ impl Facts {
                 Some(now) => found.extend(self.differences_of(name, fields, now, later)),
             }
         }
+        found.extend(later.shared_codes());
         let gone = self.others.iter().filter(|declaration| !later.others.contains(declaration));
         found.extend(gone.map(|declaration| format!("there was `{declaration}`")));
+        found
+    }
+
+    /// Codes of one kind that have the same value.
+    fn shared_codes(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        for kind in CODES {
+            let of_kind =
+                self.constants.iter().filter(|(name, _)| name.starts_with(kind) && !name.ends_with("_MAX"));
+            let mut names: BTreeMap<&String, &String> = BTreeMap::new();
+            for (name, value) in of_kind {
+                if let Some(other) = names.insert(value, name) {
+                    found.push(format!("{other} and {name} are both {value}"));
+                }
+            }
+        }
         found
     }
 
@@ -239,7 +287,7 @@ mod tests {
         let header = read(&workspace_root().join(HEADER)).unwrap();
         let edited = edit(&header);
         assert_ne!(edited, header, "the edit did nothing");
-        Facts::of(&core_of(&header).unwrap()).differences(&Facts::of(&core_of(&edited).unwrap()))
+        Facts::of(&core_of(&header).unwrap()).broken_by(&Facts::of(&core_of(&edited).unwrap()))
     }
 
     fn replaced(from: &'static str, to: &'static str) -> Vec<String> {
@@ -354,8 +402,10 @@ mod tests {
 
     #[test]
     fn a_limit_may_only_rise() {
-        assert!(replaced("TEXT_LENGTH_MAX (1 << 20)", "TEXT_LENGTH_MAX (1 << 21)").is_empty());
-        assert!(replaced("STAGE_COUNT_MAX 64", "STAGE_COUNT_MAX 65").is_empty());
+        let raised =
+            |from: &'static str, to: &'static str| after(|header| next_minor(&header.replacen(from, to, 1)));
+        assert_eq!(raised("TEXT_LENGTH_MAX (1 << 20)", "TEXT_LENGTH_MAX (1 << 21)"), [""; 0]);
+        assert_eq!(raised("STAGE_COUNT_MAX 64", "STAGE_COUNT_MAX 65"), [""; 0]);
         assert_found(&replaced("STAGE_COUNT_MAX 64", "STAGE_COUNT_MAX 63"), "was 64 and is 63");
         assert_found(&replaced("TEXT_LENGTH_MAX (1 << 20)", "TEXT_LENGTH_MAX 9"), "was (1 << 20) and is 9");
     }
@@ -364,6 +414,33 @@ mod tests {
     fn a_header_without_its_section_of_drafts_is_refused() {
         let header = read(&workspace_root().join(HEADER)).unwrap();
         assert!(core_of(&header.replace("---- Drafts", "---- Sketches")).is_err());
+    }
+
+    fn next_minor(header: &str) -> String {
+        header.replacen("#define PROCTOR_ABI_MINOR 0", "#define PROCTOR_ABI_MINOR 1", 1)
+    }
+
+    #[test]
+    fn what_is_new_comes_with_a_new_minor_version() {
+        let (from, to) =
+            ("#define PROCTOR_LOG_ERROR 1\n", "#define PROCTOR_LOG_ERROR 1\n#define PROCTOR_LOG_NEW 9\n");
+        assert_found(&replaced(from, to), "the header has grown, but PROCTOR_ABI_MINOR has not: raise it");
+        assert_eq!(after(|header| next_minor(&header.replacen(from, to, 1))), [""; 0]);
+        let later = Facts::of(&next_minor(&core_of(&read(&workspace_root().join(HEADER)).unwrap()).unwrap()));
+        let present = Facts::of(&core_of(&read(&workspace_root().join(HEADER)).unwrap()).unwrap());
+        assert_found(&later.broken_by(&present), "PROCTOR_ABI_MINOR is lower now");
+    }
+
+    #[test]
+    fn a_code_belongs_to_one_name() {
+        let taken = after(|header| {
+            next_minor(&header.replacen(
+                "#define PROCTOR_STATUS_BUSY 9\n",
+                "#define PROCTOR_STATUS_BUSY 9\n#define PROCTOR_STATUS_LATE 9\n",
+                1,
+            ))
+        });
+        assert_found(&taken, "PROCTOR_STATUS_BUSY and PROCTOR_STATUS_LATE are both 9");
     }
 
     #[test]
