@@ -31,11 +31,11 @@ use crate::{
 const NEVER: u64 = u64::MAX;
 /// Bit 63: in `first_token`, that it came in a report; in `token_count`, that the sample is complete.
 const FLAG: u64 = 1 << 63;
-/// Before the completion the lower bits of `token_count` have the tokens so far, as far as they fit, for they are only
-/// compared.
+/// Before the completion the lower bits of `token_count` have the tokens so far, at most all ones: more than a sample
+/// has, and only compared.
 const COUNT_BITS: u32 = 20;
 const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
-/// And the 43 bits above have the instant of the last report: enough for the time to the next one, up to two hours.
+/// And the 43 bits above have the instant of the last report: enough for the time to the next one, up to 73 minutes.
 const INSTANT_MASK: u64 = (1 << (63 - COUNT_BITS)) - 1;
 
 /// The token slot that a pair of words is: 16 bytes a sample, in token runs only.
@@ -76,10 +76,13 @@ impl TokenSlot<'_> {
             if reported & FLAG != 0 {
                 return Err(ViolationKind::TokensAfterCompletion);
             }
-            let count = (reported & COUNT_MASK) + u64::from(token_count);
-            let next = ((at_ns + 1) & INSTANT_MASK) << COUNT_BITS | count & COUNT_MASK;
+            let count = ((reported & COUNT_MASK) + u64::from(token_count)).min(COUNT_MASK);
+            let instant = (at_ns + 1) & INSTANT_MASK;
+            let next = instant << COUNT_BITS | count;
             match self.token_count.compare_exchange(reported, next, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(0) => return Ok(first_token_ns.map(|first_ns| at_ns.saturating_sub(first_ns))),
+                // Reported together, in one call.
+                Ok(reported) if reported >> COUNT_BITS == instant => return Ok(None),
                 Ok(reported) => return Ok(Some(time_since(reported >> COUNT_BITS, at_ns + 1))),
                 Err(other) => reported = other,
             }
@@ -103,8 +106,8 @@ impl TokenSlot<'_> {
             0 => Reported::FirstToken,
             reported => {
                 let by_itself = u64::from(first_token & FLAG == 0);
-                let count = (reported & COUNT_MASK) + by_itself;
-                Reported::Tokens { are_as_many: count & COUNT_MASK == token_count & COUNT_MASK }
+                let count = ((reported & COUNT_MASK) + by_itself).min(COUNT_MASK);
+                Reported::Tokens { are_as_many: count == token_count.min(COUNT_MASK) }
             }
         }
     }
@@ -307,6 +310,10 @@ mod tests {
         assert_eq!(recorder.tokens(0, 60, 1), Err(ViolationKind::TokensAfterCompletion));
         let expected = SampleTokens { latency_ns: 50, first_token_latency_ns: Some(5), token_count: 5 };
         assert_eq!(recorder.sample(0, done(10, 50)), Some(expected));
+        // Together with the ones before, in the same call: no time lies between them.
+        assert_eq!(recorder.tokens(2, 10, 1), Ok(()));
+        assert_eq!(recorder.tokens(2, 10, 1), Ok(()));
+        assert_eq!(complete(&recorder, 2, 2), []);
         // After a first token by itself, which counts.
         recorder.first_token(1, 10, None).unwrap();
         assert_eq!(recorder.tokens(1, 40, 2), Ok(()));
@@ -326,7 +333,8 @@ mod tests {
             (true, 5, 6, &[]),
             (true, 0, 9, &[]),
             (false, u32::MAX, u32::MAX, &[]),
-            (true, u32::MAX, 1 << 20, &[]),
+            (true, u32::MAX, u32::MAX, &[]),
+            (false, 2, (1 << 20) + 2, &[ViolationKind::TokenCountDiffers]),
         ] {
             let recorder = recorder(FirstTokens::Optional);
             if first_token {
