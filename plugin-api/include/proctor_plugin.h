@@ -1208,8 +1208,9 @@ typedef struct ProctorInputForm {
   /* Written by the plugin: PROCTOR_INPUT_FORM_AS_GIVEN or PROCTOR_INPUT_FORM_CHANNELS_LAST. */
   uint32_t layout;
   /*
-   * Written by the plugin where f32 becomes i8 or u8: an integer is value / scale + zero_point, and the nearest that
-   * there is where that is beyond its range. Finite and above 0; 1 before the call.
+   * Written by the plugin where f32 becomes i8 or u8: an integer is value / scale, rounded to nearest, ties to even,
+   * plus zero_point, and then the nearest one of its range; that of a NaN is zero_point. Finite and above 0; 1
+   * before the call.
    */
   float scale;
   /* Written by the plugin where f32 becomes i8 or u8: the integer of the value 0, in its range; 0 before the call. */
@@ -1298,7 +1299,7 @@ typedef struct ProctorSubmit {
   size_t size;
   /*
    * Largest number of batches of the instance in flight, at most PROCTOR_SUBMIT_IN_FLIGHT_MAX; 0 to be given batches
-   * by execute. Asked once, before start. [main thread]
+   * by execute. Asked once, right after the instance was created, on the same thread.
    */
   uint32_t (*in_flight_max)(ProctorInstance *instance);
   /*

@@ -85,13 +85,13 @@ impl OptionSpec {
         Self::new(name, OptionKind::Boolean, Some(default.to_string()), help)
     }
 
-    /// An integer option; both ends of the range are allowed.
+    /// An integer option; both ends of the range are allowed. A range of 0 to 0 is none: any integer is allowed.
     #[must_use]
     pub fn integer(name: &str, default: i64, range: RangeInclusive<i64>, help: &str) -> Self {
         Self::new(name, OptionKind::Integer(range), Some(default.to_string()), help)
     }
 
-    /// A float option; both ends of the range are allowed.
+    /// A float option; both ends of the range are allowed. A range of 0 to 0 is none: any finite number is allowed.
     #[must_use]
     pub fn float(name: &str, default: f64, range: RangeInclusive<f64>, help: &str) -> Self {
         Self::new(name, OptionKind::Float(range), Some(default.to_string()), help)

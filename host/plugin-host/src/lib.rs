@@ -10,9 +10,10 @@
 //! 2. [`LoadedPlugin::open`] with checked options and the [`HostServices`] that the plugin may call.
 //! 3. [`Backend::devices`] to spread the instances over, where there are several; [`Backend::load_model`] with a
 //!    [`ModelDemand`], which is held against the manifest first; [`Model::create_instance`] for each instance.
-//! 4. [`Model::allocate`] for samples in memory of the plugin; [`Model::prepare`] with the samples of the phase, [`Instance::warm_up`], [`Model::start`].
-//! 5. Per batch [`Instance::execute`] and [`Instance::complete`], or a [`Lane`] for each batch in flight; or [`Issuer::issue`] with whole queries, which the
-//!    plugin completes into the sink of [`Backend::set_sink`].
+//! 4. [`Model::allocate`] for samples in memory of the plugin; [`Model::prepare`] with the samples of the phase,
+//!    [`Instance::warm_up`], [`Model::start`].
+//! 5. Per batch [`Instance::execute`] and [`Instance::complete`], or a [`Lane`] for each batch in flight; or
+//!    [`Issuer::issue`] with whole queries, which the plugin completes into the sink of [`Backend::set_sink`].
 //! 6. [`Model::flush`], [`Model::stop`], [`Model::release`], and again from 4. Dropping everything, in any order, does
 //!    what is left in due order.
 //!

@@ -26,8 +26,9 @@ pub struct ProctorInputForm {
     pub element_type: u32,
     /// Written by the plugin: PROCTOR_INPUT_FORM_AS_GIVEN or PROCTOR_INPUT_FORM_CHANNELS_LAST.
     pub layout: u32,
-    /// Written by the plugin where f32 becomes i8 or u8: an integer is value / scale + zero_point, and the nearest that
-    /// there is where that is beyond its range. Finite and above 0; 1 before the call.
+    /// Written by the plugin where f32 becomes i8 or u8: an integer is value / scale, rounded to nearest, ties to even,
+    /// plus zero_point, and then the nearest one of its range; that of a NaN is zero_point. Finite and above 0; 1
+    /// before the call.
     pub scale: f32,
     /// Written by the plugin where f32 becomes i8 or u8: the integer of the value 0, in its range; 0 before the call.
     pub zero_point: i32,

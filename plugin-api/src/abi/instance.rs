@@ -88,7 +88,7 @@ pub struct ProctorSubmit {
     /// Size of this structure in bytes, as the plugin was compiled.
     pub size: usize,
     /// Largest number of batches of the instance in flight, at most PROCTOR_SUBMIT_IN_FLIGHT_MAX; 0 to be given batches
-    /// by execute. Asked once, before start. [main thread]
+    /// by execute. Asked once, right after the instance was created, on the same thread.
     pub in_flight_max: Option<unsafe extern "C" fn(instance: *mut ProctorInstance) -> u32>,
     /// Takes a batch and returns without waiting for its end. A status other than OK fails the batch, which is then not
     /// reported as done. [instance thread]

@@ -34,6 +34,8 @@ fn a_plugin_may_take_whole_queries_alone() {
         let run = bench.run(&format!("{plugin} --set min_query_count=700 {instances}"));
         assert_eq!(run.assert_valid().result()["plugin"]["dispatch"], "whole queries");
     }
+    let refused = bench.run(&format!("{plugin} --set policy=fixed"));
+    refused.finished.assert_error(3, &["on which policy has no effect: leave it out"]);
     let refused = bench.run(&format!("{plugin} --set issue=false"));
     refused
         .finished

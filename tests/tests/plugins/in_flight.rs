@@ -76,6 +76,7 @@ fn batches_that_cannot_have_been_done_are_named() {
     ] {
         let Some(run) = run(wrong) else { return };
         run.assert_invalid(&[reason]);
+        assert!(!run.finished.stdout.contains("still lent"), "{}", run.finished);
         assert!(run.samples().len() >= 300, "{wrong}: {}", run.finished);
     }
 }

@@ -12,7 +12,7 @@ use std::{
     ptr,
     sync::{
         Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicUsize, Ordering},
     },
     thread::{self, ThreadId},
 };
@@ -62,17 +62,33 @@ pub(super) struct ThreadState {
     folder: Option<PathBuf>,
 }
 
-/// Set while several threads call plugins at the same time. What one of them sees of the working folder may be the
-/// change of another, for as long as a call lasts; so it is looked at before all and after all.
-static IS_FOLDER_SHARED: AtomicBool = AtomicBool::new(false);
+/// How many callers have several threads call plugins at the same time. What one of them sees of the working folder may
+/// be the change of another, for as long as a call lasts; so it is looked at before all and after all.
+static FOLDER_SHARERS: AtomicUsize = AtomicUsize::new(0);
+
+/// One of the callers, for as long as this lives.
+struct FolderShared;
+
+impl FolderShared {
+    fn begin() -> Self {
+        FOLDER_SHARERS.fetch_add(1, Ordering::SeqCst);
+        Self
+    }
+}
+
+impl Drop for FolderShared {
+    fn drop(&mut self) {
+        FOLDER_SHARERS.fetch_sub(1, Ordering::SeqCst);
+    }
+}
 
 /// Has several threads make calls of this kind at the same time. Then the calling thread, and with it the working
 /// folder, is put back as it was.
 pub(crate) fn at_the_same_time<R>(plugin: &'static str, call: Call, make: impl FnOnce() -> R) -> R {
     let state = is_guarded(call).then(ThreadState::read);
-    IS_FOLDER_SHARED.store(true, Ordering::SeqCst);
+    let shared = FolderShared::begin();
     let made = make();
-    IS_FOLDER_SHARED.store(false, Ordering::SeqCst);
+    drop(shared);
     if let Some(state) = state {
         state.put_back(plugin, call);
     }
@@ -82,7 +98,7 @@ pub(crate) fn at_the_same_time<R>(plugin: &'static str, call: Call, make: impl F
 impl ThreadState {
     #[cold]
     pub(super) fn read() -> Box<Self> {
-        let is_folder_shared = IS_FOLDER_SHARED.load(Ordering::SeqCst);
+        let is_folder_shared = FOLDER_SHARERS.load(Ordering::SeqCst) > 0;
         Box::new(Self {
             processors: processors(),
             arithmetic: arithmetic(),

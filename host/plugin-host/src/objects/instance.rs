@@ -19,7 +19,7 @@ use crate::{
     call::Call,
     error::PluginHostError,
     guard::{activity::Activity, checked::checked, handlers::watched, thread_state::at_the_same_time},
-    load::table::InstanceFunction,
+    load::table::{InstanceFunction, LiveInstances},
     objects::{
         demand::not_declared,
         handle::Handle,
@@ -62,21 +62,42 @@ impl Model {
     /// # Errors
     /// A wrong state or number, or why the plugin cannot make it.
     pub fn create_instance(&self, index: u32) -> Result<Instance, PluginHostError> {
-        if self.inner.live().is_none() {
-            self.inner.expect(Call::CreateInstance, &[State::Loaded])?;
+        let model = &self.inner;
+        if !model.backend.library.manifest().execute {
+            let plugin = model.backend.plugin();
+            return Err(not_declared(plugin, "that it takes batches", "whole queries"));
+        }
+        let turn = model.lock_live();
+        let live = model.live();
+        // Before the start instances at several devices may be made at the same time.
+        let _turn = live.is_some().then_some(turn);
+        if live.is_none() {
+            model.expect(Call::CreateInstance, &[State::Loaded])?;
         }
         // Elsewhere than on its own thread a model has none that were given back.
-        if thread::current().id() == self.inner.home && self.inner.state() == State::Loaded {
-            self.inner.destroy_retired();
+        if thread::current().id() == model.home && model.state() == State::Loaded {
+            model.destroy_retired();
         }
-        if index >= self.inner.demand.instance_count || self.inner.lock_instances().contains_key(&index) {
-            return Err(self.inner.backend.wrong_state(
+        let has_room = {
+            let mut instances = model.lock_instances();
+            let has_room = index < model.demand.instance_count && !instances.contains_key(&index);
+            if has_room {
+                instances.insert(index, None);
+            }
+            has_room
+        };
+        if !has_room {
+            return Err(model.backend.wrong_state(
                 Call::CreateInstance,
                 "model",
                 "has this instance already, or as many as demanded",
             ));
         }
-        Instance::create(&self.inner, index)
+        let created = Instance::create(model, index, live);
+        if created.is_err() {
+            model.lock_instances().remove(&index);
+        }
+        created
     }
 
     /// Runs `create`, in which several threads create instances at the same time. The working folder, which is that of
@@ -87,7 +108,11 @@ impl Model {
 }
 
 impl Instance {
-    fn create(model: &Arc<ModelInner>, index: u32) -> Result<Self, PluginHostError> {
+    fn create(
+        model: &Arc<ModelInner>,
+        index: u32,
+        live: Option<LiveInstances>,
+    ) -> Result<Self, PluginHostError> {
         let demand = &model.demand;
         let plugin = model.backend.plugin();
         let work = Work::new(demand).map_err(|what| model.backend.bad_demand(what))?;
@@ -101,12 +126,9 @@ impl Instance {
         let placed = placed.cloned().unwrap_or_else(anywhere);
         let placement = raw_placement(&placed);
         let mut instance = ptr::null_mut();
-        let create = match model.live() {
+        let create = match live {
             Some(live) => live.create,
-            None => {
-                let create = model.table().raw.create_instance;
-                create.ok_or_else(|| not_declared(plugin, "that it takes batches", "whole queries"))?
-            }
+            None => required!(model.table(), create_instance),
         };
         let call = |error: *mut _| {
             // SAFETY: the function is that of a checked table; the model is live; the placement with its list, the
@@ -115,7 +137,6 @@ impl Instance {
         };
         watched(plugin, Call::CreateInstance, || checked(activity, Call::CreateInstance, call))?;
         let handle = Handle::new(instance, plugin, Call::CreateInstance)?;
-        model.lock_instances().insert(index, None);
         let mut made = Self {
             model: Arc::clone(model),
             index,
@@ -149,7 +170,9 @@ impl Instance {
     /// A wrong state, or a plugin that does not declare that instances may come and go: then it is destroyed when its
     /// time comes. Or what the plugin says went wrong.
     pub fn destroy(mut self) -> Result<(), PluginHostError> {
-        let Some(live) = self.model.live() else {
+        let model = Arc::clone(&self.model);
+        let _turn = model.lock_live();
+        let Some(live) = model.live() else {
             let state = "not started, or without instances that come and go";
             return Err(self.model.backend.wrong_state(Call::DestroyInstance, "model", state));
         };
@@ -178,7 +201,7 @@ impl Instance {
             samples.iter().map(|&index| QuerySample { id: WARM_UP_ID, index }).collect();
         let execute = required!(self.model.table(), execute);
         let warm_up = self.model.table().raw.warm_up.unwrap_or(execute);
-        self.model.expect(Call::WarmUp, &[State::Prepared, State::Running])?;
+        self.model.expect(Call::WarmUp, &[State::Prepared])?;
         // SAFETY: the function is that of a checked table; `run` hands in a live instance and batch.
         let result = self
             .run(Call::WarmUp, &batch, |instance, batch, error| unsafe { warm_up(instance, batch, error) });

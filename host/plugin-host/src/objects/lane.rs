@@ -110,6 +110,10 @@ impl Instance {
         });
         let Err(error) = taken else { return Ok(()) };
         if slot.take_back(id) {
+            // What it has lent all the same is given back.
+            // SAFETY: the plugin vouches for what it wrote during the call; the batch was just taken back, so nobody
+            // else settles it.
+            unsafe { room.work.settle(&self.model.demand.outputs, slot.host, self.activity, false, true) };
             return Err(error);
         }
         slot.host.record_done(id, DoneProblem::Refused);

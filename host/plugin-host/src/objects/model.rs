@@ -86,6 +86,7 @@ pub(crate) struct ModelInner {
     ranges: Mutex<Vec<RangeInUse>>,
     /// The thread that loaded the model and is to destroy its instances.
     pub(super) home: ThreadId,
+    live_calls: Mutex<()>,
     /// Instances that exist: `None` in use, else dropped by their owner and to be destroyed.
     instances: Mutex<BTreeMap<u32, Option<Handle<ProctorInstance>>>>,
 }
@@ -130,6 +131,7 @@ impl Model {
                 prepared: ArcSwapOption::empty(),
                 ranges: Mutex::default(),
                 home: std::thread::current().id(),
+                live_calls: Mutex::default(),
                 instances: Mutex::default(),
             }),
         })
@@ -358,6 +360,11 @@ impl ModelInner {
 
     pub(super) fn lock_spare_activities(&self) -> MutexGuard<'_, Vec<&'static Activity>> {
         self.spare_activities.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Held by calls for instances that come and go, which come one at a time, and by stop, which ends them.
+    pub(super) fn lock_live(&self) -> MutexGuard<'_, ()> {
+        self.live_calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn lock_ranges(&self) -> MutexGuard<'_, Vec<RangeInUse>> {

@@ -156,7 +156,13 @@ fn dispatch(settings: &Settings, manifest: &Manifest) -> Result<Dispatch, HostEr
             "plugin {name} takes no whole queries: leave out issue = true, and it is given batches"
         )),
         IssueMode::Always => Ok(Dispatch::WholeQueries),
-        IssueMode::Auto if *issue && (!execute || !wants_scheduler(settings)) => Ok(Dispatch::WholeQueries),
+        IssueMode::Auto if !execute => match SCHEDULER_KEYS.iter().find(|key| is_given(settings, key)) {
+            None => Ok(Dispatch::WholeQueries),
+            Some(key) => cannot(format!(
+                "plugin {name} takes whole queries and no batches, on which {key} has no effect: leave it out"
+            )),
+        },
+        IssueMode::Auto if *issue && !wants_scheduler(settings) => Ok(Dispatch::WholeQueries),
         IssueMode::Auto => Ok(Dispatch::Batches),
     }
 }
