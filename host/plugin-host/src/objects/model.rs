@@ -342,6 +342,7 @@ impl ModelInner {
     }
 
     fn stop(&self) -> Result<(), PluginHostError> {
+        let _turn = self.lock_live();
         if let Err((begin, end)) = self.backend.host.energy.end(self.energy_joules()) {
             let plugin = self.backend.plugin().to_owned();
             self.backend.host.faults.record(|| PluginFault::Energy { plugin, begin, end });
