@@ -1,8 +1,10 @@
 //! `host describe`: what a plugin says of itself, its options, and how it will run a model.
 
+use std::time::{Duration, Instant};
+
 use clap::Args;
-use proctor_plugin_api::{Manifest, ModelSupport, OptionSpec};
-use proctor_plugin_host::PluginIdentity;
+use proctor_plugin_api::{ModelSupport, OptionSpec};
+use proctor_plugin_host::LoadedPlugin;
 
 use super::run::RunFlags;
 use crate::setting_flags::SettingFlags;
@@ -44,8 +46,9 @@ impl DescribeFlags {
         let plugin = SettingFlags::default().with("plugin", Some(&self.plugin));
         let Some(benchmark) = &self.plan else {
             let settings = RunFlags { settings: plugin, ..RunFlags::default() }.load()?;
+            let start = Instant::now();
             let library = load_plugin(&settings, &interrupt)?;
-            return Ok(description(library.manifest(), library.identity()));
+            return Ok(description(&library, start.elapsed()));
         };
         let settings = plugin
             .with("benchmark", Some(benchmark))
@@ -65,14 +68,16 @@ Examples:
   host describe target/release/libmock_sut.so";
 
 /// The description of a plugin, which is loaded for it, but not opened.
-fn description(manifest: &Manifest, identity: &PluginIdentity) -> String {
+fn description(library: &LoadedPlugin, load_time: Duration) -> String {
+    let (manifest, identity) = (library.manifest(), library.identity());
     let pair = |key: &str, value: String| vec![key.to_owned(), value];
     let yes_no = |value: bool| if value { "yes" } else { "no" }.to_owned();
     let about = [
         pair("vendor", manifest.vendor.clone()),
         pair("license", manifest.license.clone()),
         pair("source", identity.source.clone()),
-        pair("sha256", identity.sha256.clone().unwrap_or_else(|| "-".to_owned())),
+        pair("sha256", library.sha256().unwrap_or("-").to_owned()),
+        pair("loaded in", text::duration(u64::try_from(load_time.as_nanos()).unwrap_or(u64::MAX))),
         pair("ABI version", format!("{}.{}", identity.abi_major, identity.abi_minor)),
         pair("whole queries", yes_no(manifest.issue)),
         pair("concurrent issue", yes_no(manifest.concurrent_issue)),
@@ -139,8 +144,9 @@ mod tests {
     fn the_default_plugin_is_described() {
         let settings = proctor_config::Loader::new().flag("", "plugin", "cpu-rnn").load().unwrap();
         let library = load_plugin(&settings, &Interrupt::never(Terminal::observer())).unwrap();
-        let text = description(library.manifest(), library.identity());
+        let text = description(&library, Duration::from_micros(2500));
         assert!(text.starts_with("cpu-rnn "), "{text}");
+        assert!(text.contains("\n  loaded in         2.500 ms\n"), "{text}");
         assert!(text.contains("digits-lstm") || text.contains("  *  "), "{text}");
         assert!(text.contains("SingleStream, MultiStream, Server, Offline"), "{text}");
     }

@@ -1,9 +1,7 @@
 //! Loading a library, agreeing on a version, and checking the table that it hands out.
 
 use std::{
-    fmt::Write as _,
     fs::{self, File, Metadata},
-    io::{self, Read as _},
     mem::ManuallyDrop,
     os::unix::fs::MetadataExt as _,
     path::Path,
@@ -16,7 +14,6 @@ use proctor_plugin_api::{
     abi::{self, ProctorPlugin, ProctorPluginEntry, ProctorVersionRange},
     linked_plugins,
 };
-use sha2::{Digest as _, Sha256};
 
 use crate::{
     call::Call,
@@ -28,6 +25,7 @@ use crate::{
         handlers::watched,
     },
     load::{
+        checksum::Checksum,
         elf::missing_end,
         layout::check_layout,
         manifest::read_manifest,
@@ -48,9 +46,6 @@ pub struct PluginIdentity {
     pub abi_minor: u32,
     /// Absolute path of the library, or `linked in`.
     pub source: String,
-    /// SHA-256, in hexadecimal, of the library, or of the program if the plugin is linked in; `None` if that
-    /// cannot be read.
-    pub sha256: Option<String>,
     /// Whether the types of host and plugin were compared field by field.
     pub layout_checked: bool,
 }
@@ -66,13 +61,14 @@ struct Loaded {
     table: Table,
     manifest: Manifest,
     identity: PluginIdentity,
+    checksum: Option<Arc<Checksum>>,
 }
 
 /// A plugin as it is known before its table is read.
 pub(crate) struct Origin {
     /// Path of the library, or name of the linked-in plugin.
     pub(crate) source: String,
-    pub(crate) sha256: Option<String>,
+    pub(crate) checksum: Option<Arc<Checksum>>,
     /// The library, to look for the root module in. Never closed, not even if the plugin is refused: threads that it
     /// has started and destructors that it has registered may still run its code.
     library: Option<ManuallyDrop<Library>>,
@@ -80,7 +76,7 @@ pub(crate) struct Origin {
 
 impl Origin {
     pub(crate) fn linked() -> Self {
-        Self { source: "linked in".into(), sha256: None, library: None }
+        Self { source: "linked in".into(), checksum: None, library: None }
     }
 }
 
@@ -100,8 +96,8 @@ impl LoadedPlugin {
                     }
                 })?;
                 // The code of the plugin is in the program itself.
-                let sha256 = PROGRAM_SHA256.clone();
-                Self::from_entry(linked.entry, name, Origin { sha256, ..Origin::linked() })
+                let checksum = PROGRAM.clone();
+                Self::from_entry(linked.entry, name, Origin { checksum, ..Origin::linked() })
             }
             PluginLocation::Library(path) => Self::from_library(path),
         }
@@ -117,6 +113,13 @@ impl LoadedPlugin {
     #[must_use]
     pub fn identity(&self) -> &PluginIdentity {
         &self.loaded.identity
+    }
+
+    /// SHA-256, in hexadecimal, of the library, or of the program if the plugin is linked in; `None` if that cannot be
+    /// read. It is computed on a thread of its own from the moment of loading on, and waited for here.
+    #[must_use]
+    pub fn sha256(&self) -> Option<&str> {
+        self.loaded.checksum.as_ref()?.get()
     }
 
     /// Checks options given as text against the manifest, and fills in the defaults.
@@ -139,7 +142,6 @@ impl LoadedPlugin {
         // Opened once: what is loaded has to be what was looked at.
         let file = File::open(path).map_err(|error| unreadable(path, &error))?;
         let opened = file.metadata().map_err(|error| unreadable(path, &error))?;
-        let sha256 = sha256_of(&file).map_err(|error| unreadable(path, &error))?;
         let source = path.display().to_string();
         let not_a_library = |reason: String| {
             PluginHostError::Unusable(format!(
@@ -149,6 +151,7 @@ impl LoadedPlugin {
         if let Ok(Some((needed, got))) = missing_end(&file) {
             return Err(not_a_library(format!("it is cut off: it has {got} of at least {needed} bytes")));
         }
+        let checksum = Some(Arc::new(Checksum::start(file)));
         // RTLD_NOW: a symbol that is missing shows here and not in the timed part.
         // SAFETY: this runs the library's constructors, which nobody can prove harmless; loading a plugin is what the
         // user asked for, and a crash in it is reported as its own.
@@ -166,7 +169,7 @@ impl LoadedPlugin {
                 "{source} is a shared library, but no plugin: it does not export `{symbol}`"
             ))
         })?;
-        let origin = Origin { source: source.clone(), sha256: Some(sha256), library: Some(library) };
+        let origin = Origin { source: source.clone(), checksum, library: Some(library) };
         let plugin = Self::from_entry(entry, &source, origin)?;
         // Not loaded by its descriptor, from which the linker could not tell where the libraries beside it are.
         if fs::metadata(path).is_ok_and(|loaded| is_same(&opened, &loaded)) {
@@ -222,10 +225,9 @@ impl LoadedPlugin {
             abi_major: table.raw.abi_major,
             abi_minor: table.raw.abi_minor,
             source: origin.source,
-            sha256: origin.sha256,
             layout_checked,
         };
-        Ok(Self { loaded: Arc::new(Loaded { table, manifest, identity }) })
+        Ok(Self { loaded: Arc::new(Loaded { table, manifest, identity, checksum: origin.checksum }) })
     }
 }
 
@@ -268,31 +270,16 @@ fn same_version(table: &ProctorPlugin) -> bool {
     (table.abi_major, table.abi_minor) == (abi::PROCTOR_ABI_MAJOR, abi::PROCTOR_ABI_MINOR)
 }
 
-/// SHA-256 of this program, if it can be read. Computed once: its plugins may be loaded many times.
-static PROGRAM_SHA256: LazyLock<Option<String>> =
-    LazyLock::new(|| std::env::current_exe().and_then(|program| sha256_of(&File::open(program)?)).ok());
+/// The checksum of this program, if it can be read. Computed once: its plugins may be loaded many times.
+static PROGRAM: LazyLock<Option<Arc<Checksum>>> = LazyLock::new(|| {
+    let program = std::env::current_exe().and_then(File::open).ok()?;
+    Some(Arc::new(Checksum::start(program)))
+});
 
 /// Whether this is the same file, with the same content as far as its length and the time of its last change tell.
 fn is_same(one: &Metadata, other: &Metadata) -> bool {
     let of = |file: &Metadata| (file.dev(), file.ino(), file.size(), file.mtime(), file.mtime_nsec());
     of(one) == of(other)
-}
-
-fn sha256_of(mut file: &File) -> io::Result<String> {
-    let mut hash = Sha256::new();
-    let mut block = vec![0; 64 << 10];
-    loop {
-        let count = file.read(&mut block)?;
-        if count == 0 {
-            break;
-        }
-        hash.update(&block[..count]);
-    }
-    let mut text = String::new();
-    for byte in hash.finalize() {
-        write!(text, "{byte:02x}").expect("writing to a string cannot fail");
-    }
-    Ok(text)
 }
 
 /// The dynamic linker's own words, without the wrapping.

@@ -41,7 +41,7 @@ fn good_manifest() -> ProctorManifest {
 fn a_good_table_is_read_into_rust() {
     let library = good_library();
     let identity = library.identity();
-    assert_eq!((identity.abi_major, identity.layout_checked, &identity.sha256), (1, false, &None));
+    assert_eq!((identity.abi_major, identity.layout_checked, library.sha256()), (1, false, None));
     let manifest = library.manifest();
     assert_eq!((manifest.name.as_str(), manifest.version.as_str()), ("hand-made", "1.2.3"));
     assert_eq!(manifest.models[0].scenarios, [Scenario::Server, Scenario::Offline]);

@@ -116,6 +116,8 @@ impl<'a> TestBed<'a> {
             Some(forms) => data.in_forms(forms)?,
             None => data,
         };
+        // Nothing of the host's own shall run beside a test.
+        let _ = plugin.library.sha256();
         Ok(Self {
             settings,
             clock,

@@ -386,7 +386,7 @@ impl PluginPart {
             version: manifest.version.clone(),
             license: manifest.license.clone(),
             source: identity.source.clone(),
-            sha256: identity.sha256.clone(),
+            sha256: plugin.library.sha256().map(str::to_owned),
             abi_version: format!("{}.{}", identity.abi_major, identity.abi_minor),
             layout_checked: identity.layout_checked,
             precision: bed.model().precision().to_owned(),
