@@ -99,7 +99,8 @@ impl Interrupt {
         self.lock().signal_count > 0
     }
 
-    fn signal(&self) {
+    /// Does what a signal does now.
+    pub(crate) fn signal(&self) {
         // Shown and done when the lock is free: the run needs it, and a terminal may take its time.
         match self.lock().next_signal() {
             Effect::Say(text) => self.observer.message(&text),

@@ -440,17 +440,24 @@ impl<'a> TestBed<'a> {
         Ok(faults)
     }
 
-    /// The scheduler's settings. For Offline the queue has to hold the one query.
+    /// The scheduler's settings. For Offline the queue of batches has to hold the one query.
     fn scheduler_config(&self, test: &TestSettings) -> Result<SchedulerConfig, HostError> {
         let mut config = scheduler_config(&self.settings.run)?;
-        if test.scenario == Scenario::Offline {
+        if test.scenario == Scenario::Offline && self.plugin.dispatch == Dispatch::Batches {
             let (performance, total) =
                 (self.library.performance_sample_count(), self.library.total_sample_count());
             let (effective, _) =
                 EffectiveSettings::new(test, performance, total).map_err(LoadGenError::Settings)?;
             let samples = usize::try_from(effective.samples_per_query.max(total)).unwrap_or(usize::MAX);
+            if samples > SchedulerConfig::QUEUE_CAPACITY_MAX {
+                return Err(HostError::PluginCannot(format!(
+                    "the Offline query of {samples} samples is longer than batches may wait for, {} samples; lower \
+                     expected_qps, min_duration_ms or min_query_count, or have the plugin take whole queries, with \
+                     issue = true",
+                    SchedulerConfig::QUEUE_CAPACITY_MAX
+                )));
+            }
             config.queue_capacity = config.queue_capacity.max(samples);
-            config.validate()?;
         }
         Ok(config)
     }

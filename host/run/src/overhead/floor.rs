@@ -174,7 +174,7 @@ fn test_settings(settings: &Settings) -> Result<(TestSettings, f64), HostError> 
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::sync::Arc;
 
     use proctor_config::Loader;
@@ -183,7 +183,7 @@ mod tests {
     use crate::observer::Observer;
 
     /// Shows nothing.
-    struct Nobody;
+    pub(in crate::overhead) struct Nobody;
 
     impl Observer for Nobody {
         fn end(&self, error: &HostError) -> ! {

@@ -150,3 +150,38 @@ impl Pipeline for Copied {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use proctor_vocabulary::Scenario;
+
+    use super::*;
+    use crate::overhead::floor::tests::Nobody;
+
+    #[test]
+    fn whole_queries_of_offline_may_be_longer_than_any_queue() {
+        let settings = TestSettings {
+            scenario: Scenario::Offline,
+            min_query_count: 1_000_000_000,
+            min_duration_ms: 0,
+            ..TestSettings::default()
+        };
+        let run = |dispatch| {
+            // Asked to stop before it starts, it issues nothing, but is prepared.
+            let interrupt = Interrupt::never(Arc::new(Nobody));
+            interrupt.measuring();
+            interrupt.signal();
+            let wait = WaitPolicy::default();
+            let settings = settings.clone();
+            NullRun { settings, dispatch, on_thread: false, wait, batch_size: 1, instances: 1 }
+                .run(&interrupt)
+                .unwrap_err()
+                .to_string()
+        };
+        assert_eq!(run(Dispatch::WholeQueries), "interrupted while the harness was measured");
+        let refused = run(Dispatch::Batches);
+        assert!(refused.starts_with("the Offline query of 1000000000 samples is longer than"), "{refused}");
+    }
+}
