@@ -11,7 +11,8 @@ use crate::{call::Call, error::PluginHostError};
 pub(crate) struct Handle<T>(NonNull<T>);
 
 // SAFETY: the handle is only ever passed back to the plugin that made it. Which thread may do that with which function
-// is part of the ABI, and is kept by the types: exclusive functions take `&mut`, or are those of the owner's thread.
+// is part of the ABI. It is kept by the types where a function of an instance takes `&mut`, and by checks for a model:
+// its functions of the main thread are refused on any other, and stop is refused while a thread issues.
 unsafe impl<T> Send for Handle<T> {}
 // SAFETY: a shared handle gives out its address and no more, which may be read from any thread.
 unsafe impl<T> Sync for Handle<T> {}

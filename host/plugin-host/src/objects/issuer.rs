@@ -28,18 +28,23 @@ pub struct Issuer {
 
 impl Model {
     /// The hands of all threads that issue in a test. The threads take turns, unless the plugin says that it takes
-    /// several queries at the same time.
+    /// several queries at the same time. [main thread]
     ///
     /// # Errors
-    /// No issue extension.
+    /// No issue extension, or another thread.
     pub fn issuers(&self, count: usize) -> Result<Vec<Issuer>, PluginHostError> {
+        self.inner.expect_home(Call::Issue)?;
         let issue = self.inner.table().issue.ok_or_else(|| self.inner.not_declared("whole queries"))?;
         let takes_turns = count > 1 && !self.inner.backend.library.manifest().concurrent_issue;
         let turn = takes_turns.then(Arc::default);
         let issuer = |_| {
             let plugin = self.inner.backend.plugin();
             let spare = self.inner.lock_spare_activities().pop();
-            let activity = spare.unwrap_or_else(|| Activity::new(plugin, None));
+            let activity = spare.unwrap_or_else(|| {
+                let activity = Activity::new(plugin, None);
+                self.inner.lock_issue_activities().push(activity);
+                activity
+            });
             Issuer { model: Arc::clone(&self.inner), issue, activity, turn: turn.clone() }
         };
         Ok((0..count).map(issuer).collect())

@@ -76,6 +76,8 @@ pub(crate) struct ModelInner {
     flush_activity: &'static Activity,
     /// Activities of the issuing threads of earlier tests.
     spare_activities: Mutex<Vec<&'static Activity>>,
+    /// Activities of all issuing threads that there were, by which a call that goes on is seen.
+    pub(super) issue_activities: Mutex<Vec<&'static Activity>>,
     pub(crate) demand: ModelDemand,
     precision: String,
     shapes: Shapes,
@@ -123,6 +125,7 @@ impl Model {
                 activity,
                 flush_activity: Activity::new(backend.plugin(), None),
                 spare_activities: Mutex::default(),
+                issue_activities: Mutex::default(),
                 demand: demand.clone(),
                 precision: found.precision,
                 shapes: shapes_of(&demand.inputs).into(),
@@ -263,9 +266,12 @@ impl Model {
     /// Ends the timed part; the model is then no longer started, even on an error. [main thread]
     ///
     /// # Errors
-    /// A wrong state, or what the plugin says went wrong.
+    /// A wrong state, a thread that is in [`Issuer::issue`](crate::Issuer::issue), or what the plugin says went wrong.
     pub fn stop(&self) -> Result<(), PluginHostError> {
         self.inner.expect(Call::Stop, &[State::Running])?;
+        if self.inner.lock_issue_activities().iter().any(|issuer| issuer.call().is_some()) {
+            return Err(self.inner.backend.wrong_state(Call::Stop, "model", "is given a query"));
+        }
         self.inner.stop()
     }
 }
@@ -291,22 +297,29 @@ impl ModelInner {
         self.state.store(state as u8, Ordering::Release);
     }
 
-    /// Refuses a call that the model is in no state for.
-    ///
-    /// # Panics
-    /// In a debug build, if the host breaks its promise to the plugin: a call of the main thread comes on another.
+    /// Refuses a call that the model is in no state for, and one of the main thread that comes on another.
     #[inline]
     pub(super) fn expect(&self, call: Call, allowed: &[State]) -> Result<(), PluginHostError> {
-        debug_assert!(
-            !call.is_of_main_thread() || std::thread::current().id() == self.home,
-            "{call} is a call of the main thread"
-        );
+        if call.is_of_main_thread() {
+            self.expect_home(call)?;
+        }
         let state = self.state();
         if allowed.contains(&state) {
             Ok(())
         } else {
             Err(self.backend.wrong_state(call, "model", state.name()))
         }
+    }
+
+    /// Refuses a call on another thread than the one that loaded the model.
+    pub(super) fn expect_home(&self, call: Call) -> Result<(), PluginHostError> {
+        if std::thread::current().id() == self.home {
+            return Ok(());
+        }
+        let plugin = self.backend.plugin();
+        Err(PluginHostError::WrongState(format!(
+            "plugin {plugin}: {call} is a call of the main thread, and came on another"
+        )))
     }
 
     /// The functions for instances that come and go, if the model is started and has them.
@@ -361,6 +374,10 @@ impl ModelInner {
 
     pub(super) fn lock_spare_activities(&self) -> MutexGuard<'_, Vec<&'static Activity>> {
         self.spare_activities.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn lock_issue_activities(&self) -> MutexGuard<'_, Vec<&'static Activity>> {
+        self.issue_activities.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Held by calls for instances that come and go, which come one at a time, and by stop, which ends them.

@@ -1,6 +1,9 @@
 //! A hand-made plugin through its whole life, well behaved and not.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicU64, Ordering::Relaxed},
+};
 
 use proctor_plugin_api::vocabulary::QueryPart;
 
@@ -141,15 +144,47 @@ fn calls_out_of_order_do_not_reach_the_plugin() {
 }
 
 #[test]
-#[cfg(debug_assertions)]
 fn a_call_of_the_main_thread_comes_on_no_other() {
     let backend = good_backend();
     let model = backend.load_model(&demand()).unwrap();
     prepare(&model, &[1]).unwrap();
-    let started = std::thread::scope(|scope| scope.spawn(|| model.start()).join());
-    let panic = started.unwrap_err();
-    assert_eq!(panic.downcast_ref::<String>().unwrap(), "start is a call of the main thread");
+    let elsewhere = |call: &(dyn Fn() -> Result<(), PluginHostError> + Sync)| {
+        let called = std::thread::scope(|scope| scope.spawn(call).join());
+        called.unwrap().unwrap_err().to_string()
+    };
+    let refused =
+        |call| format!("plugin hand-made: {call} is a call of the main thread, and came on another");
+    assert_eq!(elsewhere(&|| model.start()), refused("start"));
+    assert_eq!(elsewhere(&|| model.issuers(1).map(drop)), refused("issue"));
     model.start().unwrap();
+    assert_eq!(elsewhere(&|| model.stop()), refused("stop"));
+}
+
+/// Stops the model when a sample completes, which may be inside issue.
+struct StopsAtCompletion(Model, Mutex<Vec<String>>);
+
+impl CompletionSink for StopsAtCompletion {
+    fn complete(&self, _: &[QuerySampleResponse<'_>]) {
+        self.1.lock().unwrap().extend(self.0.stop().err().map(|error| error.to_string()));
+    }
+
+    fn first_token(&self, _: &[QuerySampleResponse<'_>]) {}
+}
+
+#[test]
+fn a_model_is_not_stopped_while_a_thread_issues() {
+    let backend = good_backend();
+    let model = backend.load_model(&demand()).unwrap();
+    prepare(&model, &[2]).unwrap();
+    let issuers = model.issuers(2).unwrap();
+    model.start().unwrap();
+    let sink = Arc::new(StopsAtCompletion(model.clone(), Mutex::default()));
+    backend.set_sink(Some(Arc::clone(&sink) as _));
+    issuers[1].issue(QueryPart::whole(&query(&[2]))).unwrap();
+    backend.set_sink(None);
+    let refused = "plugin hand-made: stop does not fit the state \"is given a query\" of the model";
+    assert_eq!(*sink.1.lock().unwrap(), [refused]);
+    model.stop().unwrap();
 }
 
 #[test]
