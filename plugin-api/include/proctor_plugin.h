@@ -237,7 +237,10 @@ typedef struct ProctorInstance ProctorInstance;
  */
 #define PROCTOR_CAPABILITY_CONCURRENT_ISSUE 8
 
-/* The model takes samples whose shapes differ from sample to sample. */
+/*
+ * The model takes samples whose shapes differ from sample to sample. No benchmark has such samples yet: all have the
+ * shapes of the request, with or without this bit.
+ */
 #define PROCTOR_MODEL_DYNAMIC_SHAPES 1
 
 /* Bit of SingleStream in a set of scenarios. */
@@ -394,7 +397,10 @@ typedef struct ProctorModelSupport {
 typedef struct ProctorOptionSpec {
   /* Name: lower-case letters, digits and underscores. */
   struct ProctorString name;
-  /* Its effect, in a sentence, with the unit; may be null. */
+  /*
+   * Its effect, in a sentence, with the unit; may be null. The texts of all options together, words of choices
+   * included, have at most PROCTOR_TEXT_LENGTH_MAX bytes.
+   */
   struct ProctorString help;
   /* Value if the user gives none, as text; null if the option is then left out. */
   struct ProctorString default_value;
@@ -852,7 +858,7 @@ typedef struct ProctorHost {
   void *context;
   /*
    * Logs a message. `target` is the part of the plugin that says it, to be filtered by; it may be null. Not for the
-   * timed path. [any thread]
+   * timed path. Of more than 1000 messages in a second the rest is counted and left out. [any thread]
    */
   void (*log)(void *context, uint32_t level, struct ProctorString target, struct ProctorString message);
   /* The most detailed PROCTOR_LOG level that is kept. [any thread] */
@@ -866,10 +872,11 @@ typedef struct ProctorHost {
   void (*complete)(void *context, const struct ProctorResponses *responses);
   /*
    * Reports the first token of issued or executing samples, with its bytes in `data`. Does not complete them; their
-   * status, message and number of tokens are not read. Wait-free. [any thread]
+   * status, message and number of tokens are not read. A second one for a sample is a fault in a run that measures
+   * tokens, and ignored in any other. Wait-free. [any thread]
    */
   void (*first_token)(void *context, const struct ProctorResponses *responses);
-  /* Adds a figure to the result. Not for the timed path. [any thread] */
+  /* Adds a figure to the result, from open until close returns. Not for the timed path. [any thread] */
   void (*metric)(void *context, const struct ProctorMetric *metric);
   /*
    * Says that a long call makes progress, so that it is not taken for one that hangs: a call outside of the timed
@@ -911,7 +918,8 @@ typedef struct ProctorHost {
  * A plugin that is given whole queries is asked for no instances: the warm_up and issue of ProctorIssue take the place
  * of warm_up and execute, and flush comes before stop.
  * The part from prepare_samples to release_samples repeats in a test whose samples do not fit into memory at once.
- * After a call that failed, the calls that end what it began do not come, but those that end what was there before do.
+ * After a call that failed, the calls that end what it began do not come. Those that end what was there before do,
+ * unless the run cannot begin without what failed (describe to start): then the process ends without another call.
  * The library is never unloaded, and the process may end after close without another call.
  *
  * Threads. [main thread] is the thread that called open. [instance thread] is one thread for each instance, the same

@@ -63,7 +63,7 @@ pub struct ProctorHost {
     /// First argument of all functions below.
     pub context: *mut c_void,
     /// Logs a message. `target` is the part of the plugin that says it, to be filtered by; it may be null. Not for the
-    /// timed path. [any thread]
+    /// timed path. Of more than 1000 messages in a second the rest is counted and left out. [any thread]
     pub log: Option<
         unsafe extern "C" fn(context: *mut c_void, level: u32, target: ProctorString, message: ProctorString),
     >,
@@ -75,9 +75,10 @@ pub struct ProctorHost {
     /// the issue extension. Wait-free. [any thread]
     pub complete: Option<unsafe extern "C" fn(context: *mut c_void, responses: *const ProctorResponses)>,
     /// Reports the first token of issued or executing samples, with its bytes in `data`. Does not complete them; their
-    /// status, message and number of tokens are not read. Wait-free. [any thread]
+    /// status, message and number of tokens are not read. A second one for a sample is a fault in a run that measures
+    /// tokens, and ignored in any other. Wait-free. [any thread]
     pub first_token: Option<unsafe extern "C" fn(context: *mut c_void, responses: *const ProctorResponses)>,
-    /// Adds a figure to the result. Not for the timed path. [any thread]
+    /// Adds a figure to the result, from open until close returns. Not for the timed path. [any thread]
     pub metric: Option<unsafe extern "C" fn(context: *mut c_void, metric: *const ProctorMetric)>,
     /// Says that a long call makes progress, so that it is not taken for one that hangs: a call outside of the timed
     /// part may take as long as it likes if it says so about once a second. [any thread]

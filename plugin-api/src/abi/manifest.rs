@@ -15,7 +15,8 @@ pub const PROCTOR_CAPABILITY_NETWORK: u64 = 16;
 /// turns. Only beside PROCTOR_CAPABILITY_ISSUE.
 pub const PROCTOR_CAPABILITY_CONCURRENT_ISSUE: u64 = 8;
 
-/// The model takes samples whose shapes differ from sample to sample.
+/// The model takes samples whose shapes differ from sample to sample. No benchmark has such samples yet: all have the
+/// shapes of the request, with or without this bit.
 pub const PROCTOR_MODEL_DYNAMIC_SHAPES: u64 = 1;
 
 /// Bit of SingleStream in a set of scenarios.
@@ -71,7 +72,8 @@ pub const PROCTOR_OPTION_CHOICE: u32 = 6;
 pub struct ProctorOptionSpec {
     /// Name: lower-case letters, digits and underscores.
     pub name: ProctorString,
-    /// Its effect, in a sentence, with the unit; may be null.
+    /// Its effect, in a sentence, with the unit; may be null. The texts of all options together, words of choices
+    /// included, have at most PROCTOR_TEXT_LENGTH_MAX bytes.
     pub help: ProctorString,
     /// Value if the user gives none, as text; null if the option is then left out.
     pub default_value: ProctorString,

@@ -87,7 +87,8 @@ pub struct ProctorVersionRange {
 /// A plugin that is given whole queries is asked for no instances: the warm_up and issue of ProctorIssue take the place
 /// of warm_up and execute, and flush comes before stop.
 /// The part from prepare_samples to release_samples repeats in a test whose samples do not fit into memory at once.
-/// After a call that failed, the calls that end what it began do not come, but those that end what was there before do.
+/// After a call that failed, the calls that end what it began do not come. Those that end what was there before do,
+/// unless the run cannot begin without what failed (describe to start): then the process ends without another call.
 /// The library is never unloaded, and the process may end after close without another call.
 ///
 /// Threads. [main thread] is the thread that called open. [instance thread] is one thread for each instance, the same

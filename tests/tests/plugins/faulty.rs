@@ -99,6 +99,11 @@ fn a_sample_that_fails() {
         let run = run(way, "sample-failure");
         run.assert_invalid(&["1 sample failed: sample 5 (status 1)"]);
         assert_only_sample_5_failed(&run);
+        if matches!(way, Way::Execute) {
+            // Its words are shown after the test.
+            let stderr = &run.finished.stderr;
+            assert!(stderr.contains("failed (FAILED): as the option says"), "{stderr}");
+        }
     }
 }
 
@@ -236,4 +241,30 @@ fn a_query_that_takes_long_inside_issue_is_no_hang_while_samples_complete() {
     let bench = Bench::new();
     let run = bench.run(flags);
     assert_eq!(run.assert_valid().samples().len(), 100);
+}
+
+#[test]
+fn a_flood_of_messages_is_cut_and_counted() {
+    for way in [Way::Execute, Way::Issue] {
+        let run = run(way, "log-flood");
+        let stderr = &run.assert_valid().finished.stderr;
+        let written = stderr.lines().filter(|line| line.contains("line ")).count();
+        // A second may end within the flood.
+        assert!((1000..=2000).contains(&written), "{written} lines");
+        let told = format!("{} lines were left out: more than 1000 in a second", 5000 - written);
+        assert!(stderr.contains(&told), "{stderr}");
+    }
+}
+
+#[test]
+fn a_panic_where_something_ends_is_named_and_keeps_the_results() {
+    let run = run(Way::Execute, "panic-at-end");
+    let stderr = &run.finished.stderr;
+    for place in
+        ["release_samples", "the drop of an instance", "the drop of the model", "the drop of the plugin"]
+    {
+        assert!(stderr.contains(&format!("{place}: {ASKED_FOR}")), "{place}: {stderr}");
+    }
+    run.assert_invalid(&["release_samples: this was asked for by option fault"]);
+    assert_all_samples_completed(&run);
 }

@@ -15,6 +15,17 @@ const SCENARIOS: [(u32, Scenario); 4] = [
     (abi::PROCTOR_SCENARIO_OFFLINE, Scenario::Offline),
 ];
 
+/// Most bytes of the texts of all options together. As long as a single text may be.
+const OPTION_TEXT_BYTES_MAX: usize = abi::PROCTOR_TEXT_LENGTH_MAX;
+
+fn text_bytes_of(option: &OptionSpec) -> usize {
+    let words = match &option.kind {
+        OptionKind::Choice(words) => words.iter().map(String::len).sum(),
+        _ => 0,
+    };
+    option.help.len() + option.default.as_ref().map_or(0, String::len) + words
+}
+
 pub(crate) fn scenario_bit(scenario: Scenario) -> u32 {
     SCENARIOS.iter().find(|(_, known)| *known == scenario).map_or(0, |(bit, _)| *bit)
 }
@@ -76,10 +87,16 @@ pub(crate) unsafe fn read_manifest(
     if manifest.models.is_empty() {
         return Err(reader.bad_manifest("all of its models are for scenarios that only a newer host knows"));
     }
+    let mut text_bytes = 0;
     for (index, spec) in specs.iter().enumerate() {
         // SAFETY: the option is a copy of one of the manifest's, whose texts and choices the caller promises with it.
         let spec = unsafe { read_option(reader, index, spec, newer) }?;
         let Some(spec) = spec else { continue };
+        text_bytes += text_bytes_of(&spec);
+        if text_bytes > OPTION_TEXT_BYTES_MAX {
+            let what = format!("its options have more than {OPTION_TEXT_BYTES_MAX} bytes of text");
+            return Err(reader.bad_manifest(&what));
+        }
         if manifest.options.iter().any(|other| other.name == spec.name) {
             return Err(reader.bad_manifest(&format!("option \"{}\" is declared twice", spec.name)));
         }
@@ -121,9 +138,18 @@ unsafe fn read_model(
     }
     // SAFETY: the text is a field of `row`, for whose pointers the plugin vouches.
     let text = |field: &str, text| unsafe { reader.name(&format!("models[{index}].{field}"), text) };
+    let (model, format) = (text("model", row.model)?, text("format", row.format)?);
+    if model.find('*').is_some_and(|at| at + 1 < model.len()) {
+        let what = format!("models[{index}].model {model:?} has a * before its end");
+        return Err(reader.bad_manifest(&what));
+    }
+    if format.contains('*') && format != "*" {
+        let what = format!("models[{index}].format {format:?} has a *, which stands for any format, alone");
+        return Err(reader.bad_manifest(&what));
+    }
     Ok(Some(ModelSupport {
-        model: text("model", row.model)?,
-        format: text("format", row.format)?,
+        model,
+        format,
         precision: text("precision", row.precision)?,
         device: text("device", row.device)?,
         scenarios,

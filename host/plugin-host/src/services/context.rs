@@ -26,6 +26,7 @@ use crate::{
         energy::EnergyMeter,
         failures::Failures,
         faults::{Faults, PluginFault},
+        log_limit::LogLimit,
         metric::Metrics,
         response_size::{ExpectedSize, ResponseSize},
         stages::{RawStages, Stages, StagesError},
@@ -78,6 +79,7 @@ pub(crate) struct HostContext {
     pub(crate) places: Places,
     pub(crate) faults: Faults,
     pub(crate) failures: Failures,
+    pub(super) log_limit: LogLimit,
 }
 
 impl HostContext {
@@ -97,6 +99,7 @@ impl HostContext {
             places: Places::default(),
             faults: Faults::default(),
             failures: Failures::default(),
+            log_limit: LogLimit::default(),
         }
     }
 

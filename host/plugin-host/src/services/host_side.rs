@@ -55,6 +55,13 @@ impl HostSide {
         self.0.failures.take()
     }
 
+    /// Number of lines that were logged since the last call and not written, for there were more than 1000 in a
+    /// second.
+    #[must_use]
+    pub fn take_left_out_lines(self) -> u64 {
+        self.0.log_limit.take_left_out()
+    }
+
     /// Misbehaviour noticed at the boundary since the last time that this was asked.
     #[must_use]
     pub fn take_faults(self) -> Vec<RepeatedFault> {

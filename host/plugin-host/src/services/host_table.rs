@@ -7,6 +7,7 @@ use std::{
     ffi::c_void,
     panic::{AssertUnwindSafe, catch_unwind},
     ptr,
+    time::Instant,
 };
 
 use proctor_plugin_api::{
@@ -80,6 +81,9 @@ unsafe extern "C" fn log(context: *mut c_void, level: u32, target: ProctorString
     // SAFETY: the plugin passes the context of its host table, and texts that live for this call.
     unsafe {
         with_host(context, (), |host| {
+            if level > log_level(context) || !host.log_limit.takes_line(Instant::now()) {
+                return;
+            }
             let source = readable(bytes_of(&target, PROCTOR_MESSAGE_LENGTH_MAX));
             let message = readable(bytes_of(&message, PROCTOR_MESSAGE_LENGTH_MAX));
             macro_rules! event {

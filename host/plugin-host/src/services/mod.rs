@@ -7,6 +7,7 @@ pub(crate) mod failures;
 pub(crate) mod faults;
 pub(crate) mod host_side;
 pub(crate) mod host_table;
+pub(crate) mod log_limit;
 pub(crate) mod metric;
 pub(crate) mod response_size;
 pub(crate) mod stages;

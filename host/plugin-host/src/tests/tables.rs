@@ -1,6 +1,10 @@
 //! Every way in which a file, a table or a manifest can be wrong has its own words.
 
-use proctor_plugin_api::{OptionKind, vocabulary::Scenario};
+use proctor_plugin_api::{
+    OptionKind,
+    abi::{PROCTOR_ABI_MINOR, PROCTOR_TEXT_LENGTH_MAX},
+    vocabulary::Scenario,
+};
 
 use super::*;
 
@@ -94,6 +98,36 @@ fn a_newer_minor_version_is_taken_with_what_both_know() {
 }
 
 #[test]
+fn rows_and_options_that_only_a_newer_host_knows_are_left_out() {
+    let rows = || {
+        let newer_scenario = ProctorModelSupport { scenarios: 1 << 20, ..model_row() };
+        let both = ProctorModelSupport { scenarios: model_row().scenarios | 1 << 20, ..model_row() };
+        vec![newer_scenario, ProctorModelSupport { flags: 1 << 20, ..both }]
+    };
+    let options = || vec![ProctorOptionSpec { kind: 99, name: text("newer"), ..option_row() }, option_row()];
+    let of_minor =
+        |abi_minor, models, options| load(ProctorPlugin { abi_minor, ..table() }, manifest(models, options));
+    let library = of_minor(9, rows(), options()).unwrap();
+    let (models, specs) = (&library.manifest().models, &library.manifest().options);
+    assert_eq!((models.len(), specs.len()), (1, 1), "{models:?} {specs:?}");
+    assert_eq!(models[0].scenarios, [Scenario::Server, Scenario::Offline]);
+    assert_eq!(specs[0].name, "threads");
+
+    // Of this host's own minor version they are mistakes.
+    let own = PROCTOR_ABI_MINOR;
+    let message = of_minor(own, rows(), vec![]).unwrap_err().to_string();
+    assert_eq!(message, "hand: the manifest is wrong: models[0] has unknown scenario bits 0x100000");
+    let message = of_minor(own, vec![model_row()], options()).unwrap_err().to_string();
+    assert_eq!(message, "hand: the manifest is wrong: option \"newer\" has the unknown kind 99");
+    let all = vec![ProctorModelSupport { scenarios: 1 << 20, ..model_row() }];
+    let message = of_minor(9, all, vec![]).unwrap_err().to_string();
+    assert!(
+        message.ends_with("all of its models are for scenarios that only a newer host knows"),
+        "{message}"
+    );
+}
+
+#[test]
 fn a_capability_that_the_host_does_not_know_is_ignored() {
     TABLE.set(leak(table()));
     MANIFEST.set(leak(ProctorManifest {
@@ -176,6 +210,11 @@ fn a_manifest_has_to_make_sense() {
     starts(bad_model(|row| row.scenarios = 16), "models[1] has unknown scenario bits 0x10");
     starts(bad_model(|row| row.scenarios = 0), "models[1] has no scenario");
     starts(bad_model(|row| row.flags = 2), "models[1] has unknown flags 0x2");
+    starts(bad_model(|row| row.model = text("di*ts")), "models[1].model \"di*ts\" has a * before its end");
+    starts(
+        bad_model(|row| row.format = text("onnx*")),
+        "models[1].format \"onnx*\" has a *, which stands for any format, alone",
+    );
     assert_eq!(bad_model(|row| row.device = NULL), "hand: models[1].device is null");
 }
 
@@ -219,6 +258,23 @@ fn choices_are_copied() {
     assert_eq!(
         library.manifest().options[0].kind,
         OptionKind::Choice(vec!["fifo".into(), "shuffled".into()])
+    );
+}
+
+#[test]
+fn the_texts_of_all_options_are_bounded_together() {
+    let help = text(Box::leak("x".repeat(PROCTOR_TEXT_LENGTH_MAX / 4).into_boxed_str()));
+    let options = |count: usize| {
+        let option = |number: usize| {
+            let name = text(Box::leak(format!("o{number}").into_boxed_str()));
+            ProctorOptionSpec { name, help, default_value: NULL, ..option_row() }
+        };
+        (0..count).map(option).collect()
+    };
+    load(table(), manifest(vec![model_row()], options(4))).unwrap();
+    assert_eq!(
+        refused(table(), manifest(vec![model_row()], options(5))),
+        "hand: the manifest is wrong: its options have more than 1048576 bytes of text"
     );
 }
 

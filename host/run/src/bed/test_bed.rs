@@ -305,7 +305,8 @@ impl<'a> TestBed<'a> {
         Ok(Test { outcome, logs, system, is_abandoned, energy_joules: None, write_error })
     }
 
-    /// Shows what the plugin said about samples that failed: not while they did, which was in the timed part.
+    /// Shows what the plugin said about samples that failed: not while they did, which was in the timed part. And how
+    /// much of what it said is not shown.
     fn show_failures(&self) {
         let (first, count) = self.plugin.backend.host_side().take_failures();
         for failure in &first {
@@ -315,6 +316,11 @@ impl<'a> TestBed<'a> {
         if more > 0 {
             let plugin = &self.plugin.library.manifest().name;
             tracing::warn!(target: "plugin", plugin, "{} more failed samples have a message", more);
+        }
+        let left_out = self.plugin.backend.host_side().take_left_out_lines();
+        if left_out > 0 {
+            let plugin = &self.plugin.library.manifest().name;
+            tracing::warn!(target: "plugin", plugin, "{left_out} lines were left out: more than 1000 in a second");
         }
     }
 
