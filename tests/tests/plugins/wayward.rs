@@ -58,10 +58,11 @@ impl Wayward {
     }
 
     /// A short search for the highest rate that goes astray.
+    /// Searches for a load that any machine keeps up with, under a bound that no stall of it exceeds.
     fn search(&self, astray: &str) -> Finished {
         let mut command = self.bench.command(&format!(
-            "find-max --plugin {} --preset quick --scenario Server --target-qps 10000 --to 20000 --confirm-runs 1 \
-             --duration 100ms --output search",
+            "find-max --plugin {} --preset quick --scenario Server --target-qps 1000 --to 2000 --confirm-runs 1 \
+             --duration 100ms --set server_target_latency_ns=10000000000 --output search",
             self.library.display()
         ));
         command.env("WAYWARD", astray).env("WAYWARD_NOTE", self.note());
