@@ -257,7 +257,9 @@ mod loom_tests {
         let wake: &'static Wake = Box::leak(Box::new(Wake::with_counters(2)));
         // Not joined: loom takes an unpark for the end of the thread that is waited for, and both may
         // unpark the waiter, the second when it waits no more.
-        [0, 1].map(|number| thread::spawn(move || signal(wake, number)));
+        for number in [0, 1] {
+            thread::spawn(move || signal(wake, number));
+        }
         wake.wake_at(2);
         while wake.count() < 2 {
             wake.park_unless(&|| wake.count() >= 2, LONG);
