@@ -1,7 +1,8 @@
 //! The stable plugin ABI and the safe traits that a Rust plugin implements.
 //!
 //! Two things live here. [`abi`] is the canonical table: `#[repr(C)]` types that the header
-//! `include/proctor_plugin.h` mirrors, for plugins in any language. Above it are three traits for plugins in Rust:
+//! `include/proctor_plugin.h` mirrors, for plugins in any language; `proctor_plugin.hpp` has classes for C++17 over it.
+//! Above it are three traits for plugins in Rust:
 //! a [`Plugin`] opens and loads a [`Model`], a model makes each [`Instance`], an instance executes batches;
 //! [`export_plugin!`] puts them behind the table.
 //!

@@ -59,7 +59,21 @@ pub fn compile_with_cpp(
     build(command, &header(), &["-xc", source, "-xc++", cpp], folder, name)
 }
 
-/// The folder of the header.
+/// Compiles a file of `tests/fixtures/c`, or a path, to `folder/lib<name>_sut.so`, against the headers alone, as C++17,
+/// with all warnings as errors.
+///
+/// Without a C++ compiler it says that the test is skipped, and returns `None`.
+///
+/// # Panics
+/// If the file does not compile.
+#[must_use]
+pub fn compile_cpp(source: &str, folder: &Path, name: &str) -> Option<PathBuf> {
+    let mut command = Command::new("c++");
+    command.args(["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fvisibility=hidden"]);
+    build(command, &header(), &[source], folder, name)
+}
+
+/// The folder of the headers.
 fn header() -> PathBuf {
     workspace().join("plugin-api/include")
 }

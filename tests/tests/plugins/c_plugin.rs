@@ -78,15 +78,19 @@ fn it_is_described_and_found_by_its_name() {
     planned.assert_error(3, &["zeros 1.0.0 does not say how it runs a model"]);
 }
 
+/// The example in the comment at the top of a header, which begins with the line `first`.
+pub(super) fn first_example(header: &str, first: &str) -> String {
+    let header = workspace().join("plugin-api/include").join(header);
+    let header = fs::read_to_string(header).expect("the header is there");
+    let lines = header.lines().skip_while(|line| !line.contains(first));
+    let lines = lines.take_while(|line| !line.starts_with(" * Build"));
+    lines.map(|line| line.strip_prefix(" *     ").unwrap_or_default().to_owned() + "\n").collect()
+}
+
 #[test]
 fn the_example_at_the_top_of_the_header_runs() {
-    let header = fs::read_to_string(workspace().join("plugin-api/include/proctor_plugin.h")).unwrap();
-    let lines = header.lines().skip_while(|line| !line.contains("#include <string.h>"));
-    let lines = lines.take_while(|line| !line.starts_with(" * Build."));
-    let example: String =
-        lines.map(|line| line.strip_prefix(" *     ").unwrap_or_default().to_owned() + "\n").collect();
     let bench = Bench::new();
-    let source = bench.write("mine.c", example);
+    let source = bench.write("mine.c", first_example("proctor_plugin.h", "#include <string.h>"));
     let Some(library) = compile(source.to_str().unwrap(), &[], bench.path(), "mine") else { return };
     let run = bench.run(&format!(
         "--plugin {} --scenario Offline --mode performance --set min_query_count=700",

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod c_plugin;
+mod cpp_plugin;
 mod endings;
 mod faulty;
 mod flush;
