@@ -55,7 +55,7 @@ impl Started {
         while !holds(self) {
             let ended = self.child.try_wait().expect("the program can be waited for");
             assert!(ended.is_none(), "{} ended before {what}:\n{}", self.command, self.output());
-            self.give_up_after(start, what);
+            self.give_up_after(start, LIMIT, what);
             thread::sleep(Duration::from_millis(5));
         }
     }
@@ -75,13 +75,22 @@ impl Started {
     /// # Panics
     /// If it does not end by itself within a minute or two.
     #[must_use]
-    pub fn finish(mut self) -> Finished {
+    pub fn finish(self) -> Finished {
+        self.finish_within(LIMIT)
+    }
+
+    /// Waits for its end up to this long.
+    ///
+    /// # Panics
+    /// If it does not end by itself within that time.
+    #[must_use]
+    pub fn finish_within(mut self, limit: Duration) -> Finished {
         let start = Instant::now();
         let status = loop {
             if let Some(status) = self.child.try_wait().expect("the program can be waited for") {
                 break status;
             }
-            self.give_up_after(start, "its end");
+            self.give_up_after(start, limit, "its end");
             thread::sleep(Duration::from_millis(5));
         };
         Finished {
@@ -93,11 +102,11 @@ impl Started {
         }
     }
 
-    fn give_up_after(&mut self, start: Instant, what: &str) {
-        if start.elapsed() > LIMIT {
+    fn give_up_after(&mut self, start: Instant, limit: Duration, what: &str) {
+        if start.elapsed() > limit {
             // It may have ended in this very moment.
             let _ = self.child.kill();
-            panic!("{} hangs: it was waited for {what} for {LIMIT:?}:\n{}", self.command, self.output());
+            panic!("{} hangs: it was waited for {what} for {limit:?}:\n{}", self.command, self.output());
         }
     }
 

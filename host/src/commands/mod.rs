@@ -6,6 +6,7 @@ mod describe;
 mod explain;
 mod find_max;
 mod list;
+mod new_plugin;
 mod run;
 
 use clap::Subcommand;
@@ -19,6 +20,7 @@ use self::{
     explain::EXPLAIN_HELP,
     find_max::{FIND_MAX_HELP, FindMaxFlags},
     list::{LIST_HELP, ListKind},
+    new_plugin::{NEW_PLUGIN_HELP, NewPluginFlags},
     run::{RUN_HELP, RunFlags},
 };
 
@@ -39,6 +41,9 @@ pub(crate) enum Command {
     /// Show what a plugin can run, and its options; or how it will run a model.
     #[command(after_help = DESCRIBE_HELP)]
     Describe(DescribeFlags),
+    /// Write the beginning of a plugin, in C, C++ or Rust, which is whole and runs.
+    #[command(after_help = NEW_PLUGIN_HELP)]
+    NewPlugin(NewPluginFlags),
     /// Make model files that are generated, and list them.
     #[command(after_help = DATA_HELP)]
     Data(DataFlags),
@@ -58,6 +63,7 @@ pub(crate) fn execute(command: &Command) -> Result<Conclusion, HostError> {
         Command::Bench(flags) => return flags.run(),
         Command::List { kind } => list::list(*kind)?,
         Command::Describe(flags) => flags.run()?,
+        Command::NewPlugin(flags) => flags.run()?,
         Command::Data(flags) => flags.run()?,
         Command::Explain(flags) => explain::explain(flags)?,
     };

@@ -5,3 +5,4 @@
 mod bad_input;
 mod bad_plugins;
 mod list_describe_explain;
+mod new_plugin;

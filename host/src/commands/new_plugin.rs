@@ -1,0 +1,177 @@
+//! `host new-plugin`: the beginning of a plugin, which is whole and runs.
+
+use std::{
+    fs, io,
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use clap::{Args, ValueEnum};
+use proctor_run::HostError;
+
+/// Flags of `host new-plugin`.
+#[derive(Debug, Args)]
+pub(crate) struct NewPluginFlags {
+    /// Name of the plugin: lower-case letters, digits and hyphens, as in `my-chip`
+    name: String,
+    /// Language to write it in
+    #[arg(long)]
+    lang: Language,
+    /// Folder to make [default: one of that name, in the current folder]
+    #[arg(long, value_name = "FOLDER")]
+    output: Option<PathBuf>,
+    /// In Rust: folder of the crate proctor-plugin-api [default: `plugin-api` in the current folder, in that of this
+    /// program, or in one above them]
+    #[arg(long, value_name = "FOLDER")]
+    plugin_api: Option<PathBuf>,
+}
+
+pub(super) const NEW_PLUGIN_HELP: &str = "\
+Examples:
+  host new-plugin my-chip --lang c         then: cd my-chip && ./run.sh
+  host new-plugin my-chip --lang cpp
+  host new-plugin my-chip --lang rust --plugin-api ../proctor/plugin-api";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Language {
+    /// C99, with proctor_plugin.h
+    C,
+    /// C++17, with proctor_plugin.hpp
+    Cpp,
+    /// Rust, with the crate proctor-plugin-api
+    Rust,
+}
+
+macro_rules! template {
+    ($path:literal) => {
+        include_str!(concat!("../templates/", $path))
+    };
+}
+
+const README: &str = template!("README.md");
+const C_HEADER: (&str, &str) =
+    ("include/proctor_plugin.h", include_str!("../../../plugin-api/include/proctor_plugin.h"));
+const CPP_HEADER: (&str, &str) =
+    ("include/proctor_plugin.hpp", include_str!("../../../plugin-api/include/proctor_plugin.hpp"));
+
+impl Language {
+    /// Names and contents of the files of a plugin in this language.
+    fn files(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::C => &[
+                ("README.md", README),
+                ("run.sh", template!("c/run.sh")),
+                ("plugin.c", template!("c/plugin.c")),
+                ("network.c", template!("c/network.c")),
+                ("network.h", template!("c/network.h")),
+                C_HEADER,
+            ],
+            Self::Cpp => &[
+                ("README.md", README),
+                ("run.sh", template!("cpp/run.sh")),
+                ("plugin.cpp", template!("cpp/plugin.cpp")),
+                ("network.hpp", template!("cpp/network.hpp")),
+                C_HEADER,
+                CPP_HEADER,
+            ],
+            Self::Rust => &[
+                ("README.md", README),
+                ("run.sh", template!("rust/run.sh")),
+                ("plugin.rs", template!("rust/plugin.rs")),
+                ("network.rs", template!("rust/network.rs")),
+                ("Cargo.toml", template!("rust/Cargo.toml.txt")),
+            ],
+        }
+    }
+}
+
+impl NewPluginFlags {
+    /// Writes the files, and returns what to do next.
+    ///
+    /// # Errors
+    /// If the name cannot be that of a plugin, the folder is there already or cannot be made, or, in Rust, the crate is
+    /// not found.
+    pub(super) fn run(&self) -> Result<String, HostError> {
+        let name = &self.name;
+        if !is_name(name) {
+            return Err(HostError::Usage(format!(
+                "{name:?} cannot be the name of a plugin: it begins with a lower-case letter and has lower-case letters, \
+                 digits and single hyphens, as in my-chip"
+            )));
+        }
+        let plugin_api = match self.lang {
+            Language::Rust => self.find_plugin_api()?.display().to_string(),
+            Language::C | Language::Cpp => String::new(),
+        };
+        let folder = self.output.clone().unwrap_or_else(|| PathBuf::from(name));
+        let cannot = |source: io::Error| {
+            HostError::Usage(format!("cannot write a new plugin to {}: {source}", folder.display()))
+        };
+        if fs::symlink_metadata(&folder).is_ok() {
+            return Err(HostError::Usage(format!(
+                "{} is there already: choose another name, or another folder with --output",
+                folder.display()
+            )));
+        }
+        for (file, template) in self.lang.files() {
+            let text = template
+                .replace("@NAME@", name)
+                .replace("@FILE@", &name.replace('-', "_"))
+                .replace("@PLUGIN_API@", &plugin_api);
+            write(&folder.join(file), &text).map_err(cannot)?;
+        }
+        let folder = folder.display();
+        Ok(format!("made {folder}; build it and run a benchmark with it:\n\n    {folder}/run.sh\n"))
+    }
+
+    fn find_plugin_api(&self) -> Result<PathBuf, HostError> {
+        let is_crate =
+            |folder: &Path| folder.join("src/lib.rs").is_file() && folder.join("Cargo.toml").is_file();
+        let here = std::env::current_dir().unwrap_or_default();
+        let program = std::env::current_exe().unwrap_or_default();
+        let mut candidates: Vec<PathBuf> = match &self.plugin_api {
+            Some(folder) => vec![here.join(folder)],
+            None => {
+                here.ancestors().chain(program.ancestors()).map(|folder| folder.join("plugin-api")).collect()
+            }
+        };
+        candidates.retain(|folder| is_crate(folder));
+        candidates.first().and_then(|folder| folder.canonicalize().ok()).ok_or_else(|| {
+            HostError::Usage(
+                "the crate proctor-plugin-api, which a plugin in Rust needs, is not there: name its folder with \
+                 --plugin-api"
+                    .to_owned(),
+            )
+        })
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let is_of_words = name.split('-').all(|word| {
+        !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+    });
+    is_of_words && name.starts_with(|first: char| first.is_ascii_lowercase())
+}
+
+/// Writes a new file and the folders above it. A script may be executed.
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let mode = if path.extension().is_some_and(|extension| extension == "sh") { 0o777 } else { 0o666 };
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
+    io::Write::write_all(&mut file, text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_one_of_words() {
+        assert!(["my-chip", "a", "npu2-fast"].iter().all(|name| is_name(name)));
+        assert!(
+            ["", "My", "my_chip", "2nd", "-a", "a-", "a--b", "a/b", "ä"].iter().all(|name| !is_name(name))
+        );
+    }
+}

@@ -1,0 +1,109 @@
+//! `host new-plugin` and the page on writing a plugin: what they write builds and runs.
+
+use std::{collections::HashSet, fs, path::Path, process::Command, time::Duration};
+
+use proctor_test_needs::skip;
+use proctor_tests::{Bench, Finished, workspace};
+
+const USAGE: i32 = 2;
+
+/// Longer than cargo takes to build the crates behind a plugin on a machine that does other things.
+const BUILD_LIMIT: Duration = Duration::from_secs(600);
+
+/// A folder to write plugins in, with `host` on the path. What is built there in Rust is built once for all.
+struct Desk {
+    bench: Bench,
+}
+
+impl Desk {
+    fn new() -> Self {
+        Self { bench: Bench::new() }
+    }
+
+    /// Runs a script, with short runs, and returns what it printed.
+    fn run(&self, script: &str) -> Finished {
+        let program = self.bench.command("").get_program().to_owned();
+        let folder = Path::new(&program).parent().expect("the program is in a folder");
+        let path = format!("{}:{}", folder.display(), std::env::var("PATH").expect("there is a path"));
+        let mut command = self.bench.command_in_shell(&format!("set -e\n{script}"), "");
+        command.env("PATH", path).env("CARGO_NET_OFFLINE", "true");
+        command.env("CARGO_TARGET_DIR", workspace().join("target/new-plugin"));
+        // A machine that is busy stalls for longer than the benchmark's bound.
+        command.env("PROCTOR_MIN_DURATION_MS", "50").env("PROCTOR_SERVER_TARGET_LATENCY_NS", "10000000000");
+        let finished = self.bench.start_command(command).finish_within(BUILD_LIMIT);
+        assert_eq!(finished.code(), 0, "{script}\n{finished}");
+        finished
+    }
+}
+
+fn has_compilers() -> bool {
+    ["cc", "c++"].iter().all(|compiler| {
+        let is_there = Command::new(compiler).arg("--version").output().is_ok();
+        if !is_there {
+            skip(format!("no {compiler}; `cargo xtask setup` installs one"));
+        }
+        is_there
+    })
+}
+
+#[test]
+fn what_is_made_classifies_digits_at_once() {
+    if !has_compilers() {
+        return;
+    }
+    let desk = Desk::new();
+    for lang in ["c", "cpp", "rust"] {
+        let finished = desk.run(&format!("host new-plugin chip-{lang} --lang {lang}\nchip-{lang}/run.sh"));
+        for text in
+            [&format!("chip-{lang}/run.sh"), "plugin      chip-", "accuracy    PASS", "verdict     VALID"]
+        {
+            assert!(finished.stdout.contains(text), "{finished}");
+        }
+    }
+}
+
+/// Writes, builds and runs every block of the page, in its order: a block of code is a file, or its next part; a script
+/// is run.
+#[test]
+fn the_page_on_writing_a_plugin_is_true() {
+    if !has_compilers() {
+        return;
+    }
+    let page = fs::read_to_string(workspace().join("docs/writing-a-plugin.md")).unwrap();
+    let desk = Desk::new();
+    let mut written = HashSet::new();
+    let mut run_count = 0;
+    for block in page.split("\n```").skip(1).step_by(2) {
+        let (head, text) = block.split_once('\n').unwrap();
+        match head.split_once(' ') {
+            Some((_, file)) => {
+                let before = match written.insert(file) {
+                    true => String::new(),
+                    false => fs::read_to_string(desk.bench.file(file)).unwrap() + "\n",
+                };
+                desk.bench.write(file, format!("{before}{text}\n"));
+            }
+            None if head == "sh" => {
+                let finished = desk.run(text);
+                let runs = text.lines().filter(|line| line.contains("run.sh")).count();
+                assert_eq!(finished.stdout.matches("verdict     VALID").count(), runs, "{text}\n{finished}");
+                run_count += runs;
+            }
+            None => assert_eq!(head, "text"),
+        }
+    }
+    assert!(run_count >= 12 && written.len() == 6, "{run_count} runs of {written:?}");
+}
+
+#[test]
+fn nothing_is_overwritten_and_what_is_wrong_is_named() {
+    let bench = Bench::new();
+    bench.write("my-chip/notes.txt", "mine");
+    let refused = bench.host("new-plugin my-chip --lang c");
+    refused.assert_error(USAGE, &["my-chip is there already", "--output"]);
+    assert!(!bench.file("my-chip/plugin.c").exists());
+    bench.host("new-plugin My_Chip --lang c").assert_error(USAGE, &["My_Chip", "as in my-chip"]);
+    let elsewhere = bench.host("new-plugin other --lang rust --plugin-api nowhere");
+    elsewhere.assert_error(USAGE, &["proctor-plugin-api", "--plugin-api"]);
+    assert!(!bench.file("other").exists());
+}
