@@ -50,8 +50,9 @@ pub struct SearchPath {
 }
 
 impl SearchPath {
-    /// `extra`; the folders in `PROCTOR_PLUGIN_PATH`; the folder of the executable, its `deps`, and the folder above
-    /// if it is itself called `deps`; and `target/release` and `target/debug` of the current folder and all above.
+    /// `extra`; the folders in `PROCTOR_PLUGIN_PATH`; the folder of the executable, its `deps`, the folder above
+    /// if it is itself called `deps`, and the `../lib/proctor` of a package; and `target/release` and `target/debug`
+    /// of the current folder and all above.
     #[must_use]
     pub fn standard(extra: &[PathBuf]) -> Self {
         let mut folders = extra.to_vec();
@@ -59,11 +60,7 @@ impl SearchPath {
             folders.extend(std::env::split_paths(&value).filter(|folder| !folder.as_os_str().is_empty()));
         }
         if let Some(home) = std::env::current_exe().ok().as_deref().and_then(Path::parent) {
-            folders.push(home.to_owned());
-            folders.push(home.join("deps"));
-            if home.ends_with("deps") {
-                folders.extend(home.parent().map(Path::to_owned));
-            }
+            folders.extend(near_the_executable(home));
         }
         if let Ok(here) = std::env::current_dir() {
             let targets = here.ancestors().map(|folder| folder.join("target"));
@@ -144,6 +141,16 @@ impl SearchPath {
     }
 }
 
+/// Folders that go with an executable in the folder `home`: of a build, and of a package, where it lies in `bin`.
+fn near_the_executable(home: &Path) -> Vec<PathBuf> {
+    let mut folders = vec![home.to_owned(), home.join("deps")];
+    if let Some(above) = home.parent() {
+        folders.extend(home.ends_with("deps").then(|| above.to_owned()));
+        folders.push(above.join("lib/proctor"));
+    }
+    folders
+}
+
 fn linked_names() -> impl Iterator<Item = String> {
     linked_plugins().map(|plugin| (plugin.name)())
 }
@@ -188,6 +195,15 @@ mod tests {
         assert_eq!(path.find("libcpu_rnn_sut.so").unwrap(), found);
         assert_eq!(path.find(&found.to_string()).unwrap(), found);
         assert_eq!(path.list(), [found]);
+    }
+
+    #[test]
+    fn the_plugins_of_a_build_and_of_a_package_are_near_the_executable() {
+        let near = |home: &str| near_the_executable(Path::new(home));
+        let paths = |paths: &[&str]| paths.iter().map(PathBuf::from).collect::<Vec<_>>();
+        assert_eq!(near("/opt/p/bin"), paths(&["/opt/p/bin", "/opt/p/bin/deps", "/opt/p/lib/proctor"]));
+        let test = ["/t/debug/deps", "/t/debug/deps/deps", "/t/debug", "/t/debug/lib/proctor"];
+        assert_eq!(near("/t/debug/deps"), paths(&test));
     }
 
     #[test]
