@@ -33,7 +33,7 @@ mod workspace_copy;
 
 pub use bench::Bench;
 pub use compile::{compile, compile_against, compile_cpp, compile_with_cpp};
-pub use place::{datasets, find_plugin, plugin, workspace};
+pub use place::{built, datasets, find_plugin, plugin, workspace};
 pub use process::{Finished, Started};
 pub use run::Run;
 pub use workspace_copy::{WorkspaceCopy, files_of_workspace};

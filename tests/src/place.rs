@@ -47,7 +47,12 @@ fn in_profile(name: &str) -> PathBuf {
     profile.join(name)
 }
 
-fn built(name: &str) -> PathBuf {
+/// A file that a build leaves in the folder of the running test's profile, such as a program.
+///
+/// # Panics
+/// If it is not built.
+#[must_use]
+pub fn built(name: &str) -> PathBuf {
     let path = in_profile(name);
     assert!(path.is_file(), "{} is not built: run `cargo build --workspace --all-targets`", path.display());
     path

@@ -1,7 +1,7 @@
 //! Commands that are printed before they run.
 
 use std::env;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -22,6 +22,16 @@ pub(crate) fn workspace_root() -> &'static Path {
         .expect("this crate lies two folders below the root")
 }
 
+/// Returns the target folder: this program lies in a folder of it, wherever the settings of cargo have it.
+///
+/// # Errors
+/// If this program has no place.
+pub(crate) fn target_folder() -> Result<PathBuf> {
+    let program = env::current_exe().context("cannot tell where this program is")?;
+    let target = program.ancestors().nth(2).map(Path::to_owned);
+    target.with_context(|| format!("{} is in no target folder", program.display()))
+}
+
 /// Prints `command`, runs it with the terminal of this program, and waits for it.
 ///
 /// # Errors
@@ -34,6 +44,19 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
         bail!("`{line}` failed ({status})");
     }
     Ok(())
+}
+
+/// Runs `command` without printing it, and returns its stdout.
+///
+/// # Errors
+/// If it cannot be started, or ends with anything but success, with its stderr.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let line = display(command);
+    let output = command.output().with_context(|| format!("cannot start `{line}`"))?;
+    if !output.status.success() {
+        bail!("`{line}` failed ({}): {}", output.status, String::from_utf8_lossy(&output.stderr).trim_end());
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("`{line}` prints no UTF-8"))
 }
 
 /// Returns whether `command` starts and ends with success; its output is dropped.
@@ -73,7 +96,7 @@ fn quoted(word: &str) -> String {
 mod tests {
     use std::process::Command;
 
-    use super::{display, run, succeeds};
+    use super::{display, output, run, succeeds};
 
     #[test]
     fn a_command_is_shown_as_one_would_type_it() {
@@ -86,6 +109,13 @@ mod tests {
     fn a_failure_names_the_command_and_its_status() {
         let error = run(Command::new("sh").args(["-c", "exit 3"])).unwrap_err();
         assert_eq!(error.to_string(), "`sh -c 'exit 3'` failed (exit status: 3)");
+    }
+
+    #[test]
+    fn output_is_stdout_and_an_error_has_stderr() {
+        assert_eq!(output(Command::new("echo").arg("words")).unwrap(), "words\n");
+        let error = output(Command::new("sh").args(["-c", "echo reason >&2; exit 3"])).unwrap_err();
+        assert!(error.to_string().ends_with("failed (exit status: 3): reason"), "{error}");
     }
 
     #[test]

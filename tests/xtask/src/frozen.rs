@@ -39,10 +39,7 @@ const AFTER_DRAFTS: &str = "\n/* The ABI is for machines";
 /// If the version is kept already, or a file cannot be read or written.
 pub(crate) fn freeze() -> Result<()> {
     let core = core_of(&read(&workspace_root().join(HEADER))?)?;
-    let facts = Facts::of(&core);
-    let version =
-        |part: &str| facts.constants.get(&format!("PROCTOR_ABI_{part}")).cloned().unwrap_or_default();
-    let (major, minor) = (version("MAJOR"), version("MINOR"));
+    let [major, minor] = Facts::of(&core).version()?;
     let path = workspace_root().join(FROZEN).join(format!("proctor_plugin_{major}.{minor}.h"));
     if path.exists() {
         bail!("{} is there already: raise PROCTOR_ABI_MINOR in plugin-api/src/abi/basic.rs", path.display());
@@ -51,6 +48,14 @@ pub(crate) fn freeze() -> Result<()> {
     fs::write(&path, core).with_context(|| format!("cannot write {}", path.display()))?;
     println!("kept {}", path.display());
     Ok(())
+}
+
+/// Returns major and minor version of the present header.
+///
+/// # Errors
+/// If it cannot be read, or says none.
+pub(crate) fn version() -> Result<[String; 2]> {
+    Facts::of(&read(&workspace_root().join(HEADER))?).version()
 }
 
 /// Compares the present header with each that is kept.
@@ -165,6 +170,12 @@ impl Facts {
         let by_value = format!("struct {name} ");
         let has_it = |text: &String| text.split(&by_value).skip(1).any(|rest| !rest.starts_with('*'));
         self.structures.values().flatten().chain(&self.others).any(has_it)
+    }
+
+    fn version(&self) -> Result<[String; 2]> {
+        let part =
+            |name: &str| self.constants.get(name).cloned().with_context(|| format!("{HEADER} has no {name}"));
+        Ok([part(MAJOR)?, part(MINOR)?])
     }
 
     fn minor(&self) -> Option<u64> {

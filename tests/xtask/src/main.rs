@@ -1,4 +1,4 @@
-//! Development tasks: set up what the tests need, and run them all.
+//! Development tasks: set up what the tests need, run them all, and make the package.
 //!
 //! Each task is a short list of commands. A command is printed before it runs, so that it can be repeated by hand,
 //! and the first one that fails ends the task with its exit status.
@@ -12,6 +12,7 @@ mod fuzz;
 mod header;
 mod official;
 mod onnxruntime;
+mod package;
 mod python;
 mod sanitize;
 mod setup;
@@ -21,6 +22,8 @@ mod test;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+
+use crate::package::PackageArgs;
 
 /// Sets up, checks and tests this workspace.
 #[derive(Parser)]
@@ -33,7 +36,8 @@ struct Cli {
 const EXAMPLES: &str = "Examples:
   cargo xtask test                     set up what is missing, then run every test
   cargo xtask test -- early_stopping   run the tests whose name contains early_stopping
-  cargo xtask check                    format, lints and documentation, as CI checks them";
+  cargo xtask check                    format, lints and documentation, as CI checks them
+  cargo xtask package                  a folder to pass on, and an archive of it";
 
 #[derive(Subcommand)]
 enum Task {
@@ -64,6 +68,9 @@ enum Task {
     /// Write the C header of the plugin ABI again, after a change of plugin-api/src/abi.
     #[command(long_about = header::LONG_ABOUT, after_help = header::EXAMPLES)]
     Header(HeaderArgs),
+    /// Make a folder that works without the source tree, and an archive of it.
+    #[command(long_about = package::LONG_ABOUT, after_help = package::EXAMPLES)]
+    Package(PackageArgs),
 }
 
 #[derive(Args)]
@@ -119,6 +126,7 @@ fn main() -> ExitCode {
         Task::Asan(args) => sanitize::asan(args.minutes),
         Task::Memcheck(args) => sanitize::memcheck(args.minutes),
         Task::Tsan(args) => sanitize::tsan(args.minutes),
+        Task::Package(args) => package::run(&args),
         Task::Header(args) if args.check_frozen => frozen::check(),
         Task::Header(args) => header::run(args.freeze),
     };

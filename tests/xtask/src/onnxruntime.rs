@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use crate::command::{run as run_command, workspace_root};
+use crate::command::{run as run_command, target_folder, workspace_root};
 
 /// The version in [`REQUIREMENTS`].
 const VERSION: &str = "1.31.1";
@@ -90,13 +90,6 @@ fn download(folder: &Path) -> Result<PathBuf> {
         Some(wheel) => Ok(wheel),
         None => bail!("pip left no wheel in {}", folder.display()),
     }
-}
-
-/// The target folder: this program lies in a folder of it, wherever the settings of cargo have it.
-fn target_folder() -> Result<PathBuf> {
-    let program = env::current_exe().context("cannot tell where this program is")?;
-    let target = program.ancestors().nth(2).map(Path::to_owned);
-    target.with_context(|| format!("{} is in no target folder", program.display()))
 }
 
 #[cfg(test)]

@@ -45,6 +45,15 @@ pub(crate) const ENGINES: Wheels = Wheels {
     requirements: "host/bench/requirements.txt",
 };
 
+/// The linker that makes programs for an older C library, for `cargo xtask package`.
+pub(crate) const ZIG: Wheels = Wheels {
+    name: "ziglang, cargo-zigbuild",
+    purpose: "link programs for an older glibc",
+    module: "ziglang",
+    folder: "target/python-ziglang-0.15.2",
+    requirements: "tests/xtask/zig-requirements.txt",
+};
+
 /// How to get wheels and nothing else, giving up soon where there is no network.
 const PIP_INSTALL: &str = "-m pip install --quiet --disable-pip-version-check --no-input --no-deps --only-binary :all: \
                            --require-hashes --retries 1 --timeout 20";
@@ -59,6 +68,16 @@ pub(crate) fn set_up(wheels: &Wheels) {
         ),
     };
     println!("setup: python package {} ({}): {outcome}", wheels.name, wheels.purpose);
+}
+
+/// Installs wheels for the python3 found, unless they are there, for a task that cannot do without, and returns their
+/// folder.
+///
+/// # Errors
+/// If there is no python3 with pip, or the package index cannot be reached.
+pub(crate) fn require(wheels: &Wheels) -> Result<PathBuf> {
+    set_up_for_python(wheels).with_context(|| format!("python3 with pip has to install {}", wheels.name))?;
+    Ok(workspace_root().join(wheels.folder).join(python_tag()?))
 }
 
 /// The value of `PYTHONPATH` by which the python3 found has the wheels, besides what it has anyway.
@@ -119,7 +138,7 @@ mod tests {
 
     #[test]
     fn the_folders_are_named_after_the_pinned_versions() {
-        for wheels in [LOADGEN, ENGINES] {
+        for wheels in [LOADGEN, ENGINES, ZIG] {
             let requirements = fs::read_to_string(workspace_root().join(wheels.requirements)).unwrap();
             let (_, version) = wheels.folder.rsplit_once('-').unwrap();
             assert!(requirements.contains(&format!("=={version} ")), "{}: {requirements}", wheels.folder);

@@ -20,6 +20,10 @@ Each command is printed before it runs. On a system without apt, the error names
 const PROGRAMS: &[(&str, &[&str], &str)] = &[
     ("cc", &["gcc", "libc6-dev"], "compiles the plugins and header tests in C"),
     ("c++", &["g++"], "compiles the header test in C++"),
+    ("objdump", &["binutils"], "shows which glibc the programs of a package need"),
+    ("cmake", &["cmake"], "builds a plugin against a package"),
+    ("make", &["make"], "does the work of cmake"),
+    ("pkg-config", &["pkg-config"], "finds the headers of a package"),
 ];
 
 /// Cargo commands from cargo install: the command, the version to install, and what it does.

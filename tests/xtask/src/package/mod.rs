@@ -1,0 +1,122 @@
+//! `cargo xtask package`: a folder with program, plugins and what plugins are built with, and an archive of it.
+//!
+//! `build` makes program and plugins for an older C library, `layout` puts all files in their places, with `crates` and
+//! `licenses` for those that are written, and `symbols` looks at what the programs then need.
+
+mod build;
+mod crates;
+mod layout;
+mod licenses;
+mod symbols;
+
+use std::{
+    env, fs, io,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result};
+use clap::Args;
+
+use crate::{
+    command::{run as run_command, workspace_root},
+    package::{
+        layout::{Package, Plugin},
+        symbols::GlibcVersion,
+    },
+};
+
+pub(crate) const LONG_ABOUT: &str = "Make a folder that works without the source tree, and an archive of it.
+
+The folder has the program, our plugins, the digits, and what plugins are built with: headers in C and C++ with files \
+for CMake and pkg-config, crates for Rust, examples; and the licences of everything that is linked in. It may be moved. \
+Program and plugins are built for glibc 2.28 by zig, which pip gets into target/. That they need nothing newer is checked; \
+docs/packaging.md has the details.";
+
+pub(crate) const EXAMPLES: &str = "Examples:
+  cargo xtask package                                  target/package/proctor-<version>-<machine>-linux and its .tar.gz
+  cargo xtask package --plugin mock --plugin onnx      with these plugins alone, which builds sooner
+  cargo xtask package --built target/release           what is built there, for the glibc of this machine and later
+  cargo xtask package --built target/debug --plugin mock --no-archive --output /tmp/try";
+
+/// Newest version of glibc that program and plugins may need, unless another is asked for: that of Debian 10, Ubuntu
+/// 18.10 and RHEL 8.
+const GLIBC: [u32; 2] = [2, 28];
+
+/// Where packages go, under the workspace.
+const OUTPUT: &str = "target/package";
+
+/// Flags of `cargo xtask package`.
+#[derive(Args)]
+pub(crate) struct PackageArgs {
+    /// Folder to put the package into [default: target/package]
+    #[arg(long, value_name = "FOLDER")]
+    output: Option<PathBuf>,
+    /// Take program and plugins from this folder, and build nothing
+    #[arg(long, value_name = "FOLDER")]
+    built: Option<PathBuf>,
+    /// Take this plugin; may be repeated [default: all of ours]
+    #[arg(long = "plugin", value_name = "NAME", value_parser = Plugin::named)]
+    plugins: Vec<Plugin>,
+    /// Newest glibc that program and plugins may need [default: 2.28; with --built any]
+    #[arg(long, value_name = "VERSION")]
+    glibc: Option<GlibcVersion>,
+    /// Make the folder alone
+    #[arg(long)]
+    no_archive: bool,
+}
+
+/// Makes the package.
+///
+/// # Errors
+/// If something is not built, cannot be read or written, or needs a newer glibc than is allowed.
+pub(crate) fn run(args: &PackageArgs) -> Result<()> {
+    let plugins = if args.plugins.is_empty() { layout::PLUGINS.to_vec() } else { args.plugins.clone() };
+    let (built, newest_allowed) = match &args.built {
+        Some(folder) => (folder.clone(), args.glibc.clone()),
+        None => {
+            let glibc = args.glibc.clone().unwrap_or_else(|| GLIBC.into());
+            (build::build(&plugins, &glibc)?, Some(glibc))
+        }
+    };
+    let output = args.output.clone().unwrap_or_else(|| workspace_root().join(OUTPUT));
+    let version = version()?;
+    let name = format!("proctor-{version}-{}-linux", env::consts::ARCH);
+    let folder = output.join(&name);
+    let package = Package { folder: output.join(format!("{name}.partial")), version, plugins };
+    remove(&package.folder)?;
+    let programs = package.lay_out(&built)?;
+    let glibc = symbols::check(&package.folder, &programs, newest_allowed.as_ref())?;
+    package.write_readme(&glibc)?;
+    remove(&folder)?;
+    fs::rename(&package.folder, &folder)
+        .with_context(|| format!("cannot rename {}", package.folder.display()))?;
+    println!("{} needs glibc {glibc} or later", folder.display());
+    if args.no_archive { Ok(()) } else { archive(&output, &name) }
+}
+
+/// Returns the version of the workspace.
+fn version() -> Result<String> {
+    let workspace = layout::read_manifest(Path::new("Cargo.toml"))?;
+    let version = workspace.get("workspace").and_then(|it| it.get("package")?.get("version")?.as_str());
+    version.map(str::to_owned).context("Cargo.toml has no workspace.package.version")
+}
+
+fn remove(folder: &Path) -> Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", folder.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Packs the folder of this name, beside it; its files belong to nobody in particular.
+fn archive(output: &Path, name: &str) -> Result<()> {
+    let archive = output.join(format!("{name}.tar.gz"));
+    let mut tar = Command::new("tar");
+    tar.args(["--create", "--gzip", "--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--file"]);
+    run_command(tar.arg(&archive).arg("--directory").arg(output).arg(name))?;
+    println!("{}", archive.display());
+    Ok(())
+}
