@@ -163,15 +163,14 @@ impl Model {
             Prepared::new(samples, buffers, &model.demand.inputs, Arc::clone(&model.shapes), &ranges)
                 .map_err(|what| model.backend.bad_demand(what))?;
         if let Some(prepare) = model.table().raw.prepare_samples {
-            let samples = prepared.set();
             checked(model.activity, Call::PrepareSamples, |error| {
-                // SAFETY: the function is that of a checked table; the handle is live; the samples and what they point
-                // to live until `release`, which is kept by `model.prepared` or, on an error, ends the use at once.
-                unsafe { prepare(model.handle.get(), &raw const samples, error) }
+                // SAFETY: the function is that of a checked table; the handle is live; the set and what it points to
+                // live until `release`, which is kept by `model.prepared` or, on an error, ends the use at once.
+                unsafe { prepare(model.handle.get(), prepared.set(), error) }
             })?;
         }
         *model.backend.host.lock_memory_kinds() = prepared.memory_kinds();
-        model.prepared.store(Some(Arc::new(prepared)));
+        model.prepared.store(Some(prepared));
         model.set(State::Prepared);
         Ok(())
     }

@@ -44,6 +44,8 @@ pub(crate) struct Prepared {
     samples: Vec<ProctorPreparedSample>,
     _tensors: Vec<ProctorTensor>,
     ranges: Vec<ProctorMemoryRange>,
+    /// The set that the plugin is told of. Stays, too, so this structure lies where it does not move.
+    set: ProctorSampleSet,
     _shapes: Shapes,
     _buffers: Arc<dyn SampleBuffers>,
 }
@@ -73,7 +75,7 @@ impl Prepared {
         specs: &[TensorSpec],
         shapes: Shapes,
         in_use: &[RangeInUse],
-    ) -> Result<Self, String> {
+    ) -> Result<Arc<Self>, String> {
         let mut indices = indices.to_vec();
         indices.sort_unstable();
         indices.dedup();
@@ -105,27 +107,28 @@ impl Prepared {
             inputs: tensors[position * specs.len()..].as_ptr(),
             input_count: specs.len(),
         };
-        let samples = indices.iter().enumerate().map(sample).collect();
+        let samples: Vec<_> = indices.iter().enumerate().map(sample).collect();
         let range = |bytes: &[u8]| {
             let (data, kind) = as_plugin_sees(in_use, bytes);
             ProctorMemoryRange { data: data.cast(), size_bytes: bytes.len(), kind: kind.code(), reserved: 0 }
         };
-        let ranges = buffers.ranges().into_iter().map(range).collect();
-        Ok(Self { samples, _tensors: tensors, ranges, _shapes: shapes, _buffers: buffers })
+        let ranges: Vec<_> = buffers.ranges().into_iter().map(range).collect();
+        let set = ProctorSampleSet {
+            size: size_of::<ProctorSampleSet>(),
+            samples: samples.as_ptr(),
+            sample_count: samples.len(),
+            sample_stride: size_of::<ProctorPreparedSample>(),
+            input_stride: size_of::<ProctorTensor>(),
+            ranges: ranges.as_ptr(),
+            range_count: ranges.len(),
+            range_stride: size_of::<ProctorMemoryRange>(),
+        };
+        Ok(Arc::new(Self { samples, _tensors: tensors, ranges, set, _shapes: shapes, _buffers: buffers }))
     }
 
     /// The samples as the plugin is told of them, valid as long as `self`.
-    pub(crate) fn set(&self) -> ProctorSampleSet {
-        ProctorSampleSet {
-            size: size_of::<ProctorSampleSet>(),
-            samples: self.samples.as_ptr(),
-            sample_count: self.samples.len(),
-            sample_stride: size_of::<ProctorPreparedSample>(),
-            input_stride: size_of::<ProctorTensor>(),
-            ranges: self.ranges.as_ptr(),
-            range_count: self.ranges.len(),
-            range_stride: size_of::<ProctorMemoryRange>(),
-        }
+    pub(crate) fn set(&self) -> *const ProctorSampleSet {
+        &raw const self.set
     }
 
     /// Kinds of the memory that they lie in, in the order of the ranges.

@@ -40,6 +40,8 @@ thread_local! {
     /// Where the first inputs of the prepared samples lie, and the ranges that they lie in.
     pub(super) static TENSORS: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
     pub(super) static RANGES: RefCell<Vec<(usize, usize, u32)>> = const { RefCell::new(Vec::new()) };
+    /// The set of samples that was prepared last, which stays until it is released.
+    pub(super) static SET: Cell<*const ProctorSampleSet> = const { Cell::new(ptr::null()) };
     /// Its memory for samples; null if it has no such extension.
     pub(super) static MEMORY: Cell<*const ProctorMemory> = const { Cell::new(ptr::null()) };
     /// The pieces in which the plugin explains its models; without any it has no such extension.
@@ -134,6 +136,7 @@ pub(super) unsafe extern "C" fn prepare_samples(
     samples: *const ProctorSampleSet,
     _: *mut ProctorError,
 ) -> i32 {
+    SET.set(samples);
     // SAFETY: the host passes a set of samples, with arrays of inputs and ranges.
     unsafe {
         let set = &*samples;

@@ -56,6 +56,20 @@ fn a_whole_life_reaches_the_plugin_in_order() {
 }
 
 #[test]
+fn the_set_of_samples_stays_until_it_is_released() {
+    let backend = good_backend();
+    let (model, mut instance) = running(&backend);
+    instance.execute(&query(&[3, 5])).unwrap();
+    // SAFETY: the header promises that the set stays until `release_samples`.
+    let set = unsafe { SET.get().read() };
+    assert_eq!((set.size, set.sample_count), (size_of::<ProctorSampleSet>(), 4));
+    // SAFETY: and so do the samples that it lists.
+    let indices = unsafe { std::slice::from_raw_parts(set.samples, 4) }.iter().map(|sample| sample.index);
+    assert_eq!(indices.collect::<Vec<_>>(), [2, 3, 4, 5]);
+    model.stop().unwrap();
+}
+
+#[test]
 fn a_plugin_is_told_the_load_and_the_placement_of_each_instance() {
     let backend = good_backend();
     drop(backend.load_model(&demand()).unwrap());
