@@ -7,6 +7,7 @@ mod cpp_plugin;
 mod endings;
 mod faulty;
 mod flush;
+mod host_validator;
 mod in_flight;
 mod instance_threads;
 mod issue;

@@ -30,6 +30,7 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "plugins/cpu-rnn/limits/",
     "plugins/cpu-rnn/models/",
     "plugins/cpu-rnn/src/batch.rs",
+    "plugins/host-validator/",
     "plugins/mock/",
     "plugins/onnx/",
     "tests/fixtures/",

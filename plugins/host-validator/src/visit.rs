@@ -1,0 +1,202 @@
+//! One call of the host, from its begin to its return.
+
+use std::thread;
+
+use proctor_plugin_api::{abi::*, versioned::read};
+
+use crate::{
+    call::Call,
+    objects::{Backend, Instance, Model, object},
+    report::Report,
+    services::write_message,
+    state::{LiveInstance, LoadedModel, State, UnderWay},
+};
+
+/// A call that goes on.
+pub(crate) struct Visit {
+    backend: &'static Backend,
+    call: Call,
+    instance: Option<&'static Instance>,
+    report: Report,
+    error: *mut ProctorError,
+}
+
+/// Room for a message.
+///
+/// # Safety
+/// The host vouches for it, for the call.
+pub(crate) unsafe fn expect_room(error: *mut ProctorError, report: &mut Report) {
+    // SAFETY: the caller's promise.
+    let Some(room) = report.value(unsafe { read(error.cast_const()) }) else { return };
+    report.expect(!room.message.is_null() && room.capacity > 0, || {
+        format!("the room for a message has {} bytes at {:p}", room.capacity, room.message)
+    });
+    report.expect(room.length == 0, || format!("ProctorError.length is {}, not 0", room.length));
+}
+
+impl Visit {
+    /// A call begins for a backend: the one of a model, of which an instance may be meant.
+    ///
+    /// # Safety
+    /// The host vouches for `error` until the call returns.
+    unsafe fn enter(
+        backend: &'static Backend,
+        call: Call,
+        instance: Option<&'static Instance>,
+        error: *mut ProctorError,
+    ) -> Self {
+        let mut report = Report::new(call);
+        if call != Call::InFlightMax {
+            // SAFETY: the caller's promise.
+            unsafe { expect_room(error, &mut report) };
+        }
+        backend.services.look(call, &mut report);
+        let here = thread::current().id();
+        report.expect(!call.is_of_main_thread() || here == backend.main_thread, || {
+            "it comes on another thread than open, the main one".to_owned()
+        });
+        let mut state = backend.state();
+        report.expect(!state.is_closed, || "the backend is closed".to_owned());
+        let index = instance.map(|instance| instance.index);
+        for other in &state.under_way {
+            let is_same = index.is_some() && other.instance == index;
+            let other = other.call;
+            report.expect(call.may_meet(other, is_same), || {
+                format!("it comes while {} has not returned", other.name())
+            });
+        }
+        state.under_way.push(UnderWay { call, instance: index, thread: here });
+        drop(state);
+        Self { backend, call, instance, report, error }
+    }
+
+    /// A call for a backend.
+    ///
+    /// # Errors
+    /// The status of a call whose handle is none.
+    ///
+    /// # Safety
+    /// The host vouches for the handle and for `error`.
+    pub(crate) unsafe fn of_backend(
+        handle: *mut ProctorBackend,
+        call: Call,
+        error: *mut ProctorError,
+    ) -> Result<(&'static Backend, Self), ProctorStatus> {
+        // SAFETY: the caller's promise.
+        let backend = unsafe { object::<Backend, _>(handle) };
+        // SAFETY: as above.
+        let backend = backend.map_err(|why| unsafe { refuse(call, &why, error) })?;
+        // SAFETY: as above.
+        Ok((backend, unsafe { Self::enter(backend, call, None, error) }))
+    }
+
+    /// A call for a model.
+    ///
+    /// # Errors
+    /// As [`of_backend`](Self::of_backend).
+    ///
+    /// # Safety
+    /// As [`of_backend`](Self::of_backend).
+    pub(crate) unsafe fn of_model(
+        handle: *mut ProctorModel,
+        call: Call,
+        error: *mut ProctorError,
+    ) -> Result<(&'static Model, Self), ProctorStatus> {
+        // SAFETY: the caller's promise.
+        let model = unsafe { object::<Model, _>(handle) };
+        // SAFETY: as above.
+        let model = model.map_err(|why| unsafe { refuse(call, &why, error) })?;
+        // SAFETY: as above.
+        Ok((model, unsafe { Self::enter(model.backend, call, None, error) }))
+    }
+
+    /// A call for an instance.
+    ///
+    /// # Errors
+    /// As [`of_backend`](Self::of_backend).
+    ///
+    /// # Safety
+    /// As [`of_backend`](Self::of_backend).
+    pub(crate) unsafe fn of_instance(
+        handle: *mut ProctorInstance,
+        call: Call,
+        error: *mut ProctorError,
+    ) -> Result<(&'static Instance, Self), ProctorStatus> {
+        // SAFETY: the caller's promise.
+        let instance = unsafe { object::<Instance, _>(handle) };
+        // SAFETY: as above.
+        let instance = instance.map_err(|why| unsafe { refuse(call, &why, error) })?;
+        // SAFETY: as above.
+        Ok((instance, unsafe { Self::enter(instance.model.backend, call, Some(instance), error) }))
+    }
+
+    /// Checks something with the state of the backend.
+    pub(crate) fn check<R>(&mut self, act: impl FnOnce(&mut State, &mut Report) -> R) -> R {
+        act(&mut self.backend.state(), &mut self.report)
+    }
+
+    /// As [`check`](Self::check), with the model, unless it was unloaded.
+    pub(crate) fn check_model<R>(
+        &mut self,
+        model: &Model,
+        act: impl FnOnce(&mut LoadedModel, &mut Report) -> R,
+    ) -> Option<R> {
+        self.check(|state, report| {
+            let loaded = state.model.as_mut().filter(|loaded| loaded.number == model.number);
+            report.expect(loaded.is_some(), || "the model is unloaded".to_owned());
+            loaded.map(|loaded| act(loaded, report))
+        })
+    }
+
+    /// As [`check_model`](Self::check_model), unless the instance is destroyed.
+    pub(crate) fn check_instance<R>(
+        &mut self,
+        instance: &Instance,
+        act: impl FnOnce(&mut LoadedModel, &mut Report) -> R,
+    ) -> Option<R> {
+        self.check_model(instance.model, |loaded, report| {
+            let is_live = live(loaded, instance).is_some();
+            report.expect(is_live, || format!("instance {} is destroyed", instance.index));
+            is_live.then(|| act(loaded, report))
+        })
+        .flatten()
+    }
+
+    /// Whether every promise was kept so far.
+    pub(crate) fn is_clean(&self) -> bool {
+        self.report.is_clean()
+    }
+
+    /// The call returns: its status, and the first broken promise as its message.
+    pub(crate) fn leave(self) -> ProctorStatus {
+        let Self { backend, call, instance, report, error } = self;
+        let (index, here) = (instance.map(|instance| instance.index), thread::current().id());
+        let mut state = backend.state();
+        let is_this =
+            |other: &UnderWay| other.call == call && other.instance == index && other.thread == here;
+        if let Some(position) = state.under_way.iter().position(is_this) {
+            state.under_way.swap_remove(position);
+        }
+        drop(state);
+        let Some(first) = report.first() else { return PROCTOR_STATUS_OK };
+        // SAFETY: the host vouches for its room until the call returns.
+        unsafe { write_message(error, first) };
+        backend.findings.add(report);
+        PROCTOR_STATUS_FAILED
+    }
+}
+
+/// A live instance.
+pub(crate) fn live<'a>(loaded: &'a mut LoadedModel, instance: &Instance) -> Option<&'a mut LiveInstance> {
+    loaded.instances.get_mut(&instance.index).filter(|live| live.number == instance.number)
+}
+
+/// Refuses a call whose object is not known.
+///
+/// # Safety
+/// The host vouches for `error`.
+unsafe fn refuse(call: Call, why: &str, error: *mut ProctorError) -> ProctorStatus {
+    // SAFETY: the caller's promise.
+    unsafe { write_message(error, &format!("{}: {why}", call.name())) };
+    PROCTOR_STATUS_INVALID_ARGUMENT
+}
