@@ -67,13 +67,15 @@ pub use call::Call;
 pub use error::PluginHostError;
 pub use guard::{
     activity::{CallUnderWay, calls_under_way, progress_count},
+    changes::{ProcessChange, ProcessPart, process_changes},
     crash,
     last_words::{drop_last_words, set_last_words},
     process::{self, EXIT_PLUGIN_CRASHED},
 };
 pub use load::{
     elf::missing_end,
-    loaded_plugin::{LoadedPlugin, PluginIdentity},
+    loaded_plugin::{LoadStep, LoadedPlugin, PluginIdentity},
+    other_hosts::{EntryAnswer, OtherHost},
 };
 pub use objects::{
     backend::Backend,
@@ -83,7 +85,7 @@ pub use objects::{
     issuer::Issuer,
     lane::Lane,
     memory::PluginRange,
-    model::Model,
+    model::{Model, out_of_turn::OutOfTurn},
     samples::SampleBuffers,
 };
 pub use search_path::{PluginLocation, SearchPath};

@@ -2,7 +2,13 @@
 
 use std::{ffi::c_int, mem, ptr};
 
-use crate::{call::Call, guard::crash::CRASHES};
+use crate::{
+    call::Call,
+    guard::{
+        changes::{ProcessPart, note},
+        crash::CRASHES,
+    },
+};
 
 /// Signals by which the user ends a run in good order.
 const INTERRUPTS: [(c_int, &str); 3] =
@@ -50,6 +56,7 @@ pub(crate) fn watched<R>(plugin: &str, call: Call, invoke: impl FnOnce() -> R) -
     let result = invoke();
     let replaced = before.replaced_since();
     if !replaced.is_empty() {
+        note(plugin, call, ProcessPart::Handlers);
         let signals = replaced.join(", ");
         tracing::warn!(
             target: "plugin",

@@ -2,6 +2,7 @@
 //! that both live in.
 
 pub(crate) mod activity;
+pub(crate) mod changes;
 pub(crate) mod checked;
 pub mod crash;
 mod during;

@@ -17,7 +17,7 @@ use std::{
     ptr,
     sync::{
         Mutex,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -31,6 +31,9 @@ static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
 /// Set in a copy of the process that a plugin has forked.
 static IS_FORK: AtomicBool = AtomicBool::new(false);
+
+/// Number of copies of the process that were forked.
+static FORK_COUNT: AtomicU64 = AtomicU64::new(0);
 
 type Note = Box<dyn FnOnce(&str) + Send>;
 
@@ -57,8 +60,9 @@ unsafe extern "C" {
 /// If the system has no room for another handler.
 pub fn notice_ends() -> io::Result<()> {
     // SAFETY: the functions live as long as the program and have the type that is asked for.
-    let refused =
-        unsafe { [libc::atexit(on_exit), at_quick_exit(on_exit), pthread_atfork(None, None, Some(on_fork))] };
+    let refused = unsafe {
+        [libc::atexit(on_exit), at_quick_exit(on_exit), pthread_atfork(None, Some(after_fork), Some(on_fork))]
+    };
     if refused.iter().any(|code| *code != 0) {
         return Err(io::Error::from(io::ErrorKind::OutOfMemory));
     }
@@ -112,6 +116,16 @@ extern "C" fn on_exit() {
     report.write_to_stderr();
     write_last_words();
     end_here(EXIT_PLUGIN_CRASHED)
+}
+
+extern "C" fn after_fork() {
+    FORK_COUNT.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Number of times that the process was copied by `fork` since [`notice_ends`]; to start another program takes none.
+#[must_use]
+pub fn fork_count() -> u64 {
+    FORK_COUNT.load(Ordering::Relaxed)
 }
 
 extern "C" fn on_fork() {

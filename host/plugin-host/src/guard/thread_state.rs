@@ -7,7 +7,7 @@
 //! hears of it.
 
 use std::{
-    env, fmt, mem,
+    env, mem,
     path::PathBuf,
     ptr,
     sync::{
@@ -17,7 +17,10 @@ use std::{
     thread::{self, ThreadId},
 };
 
-use crate::call::Call;
+use crate::{
+    call::Call,
+    guard::changes::{ProcessPart, note},
+};
 
 /// Whether the state is looked at around this call: not in the timed part, nor on a thread that ends with the call; nor
 /// under Miri, which has no such state.
@@ -30,29 +33,6 @@ pub(super) const fn is_guarded(call: Call) -> bool {
         && !matches!(call, Call::LendOutput | Call::ReleaseOutput | Call::Flush)
         && !cfg!(miri)
 }
-
-/// A part of the state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
-    Processors,
-    Arithmetic,
-    Signals,
-    Folder,
-}
-
-impl fmt::Display for Part {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Processors => "the processors that the calling thread may use",
-            Self::Arithmetic => "the rounding or flushing of floating-point numbers on the calling thread",
-            Self::Signals => "the signals that the calling thread blocks",
-            Self::Folder => "the working folder",
-        })
-    }
-}
-
-/// Changes that the user has heard of.
-static TOLD: Mutex<Vec<(&str, Call, Part)>> = Mutex::new(Vec::new());
 
 /// The state of the calling thread before a call. What the system does not tell is `None`, and is not put back.
 pub(super) struct ThreadState {
@@ -111,16 +91,14 @@ impl ThreadState {
     #[cold]
     pub(super) fn put_back(&self, plugin: &'static str, call: Call) {
         for part in self.restore() {
-            let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
-            if !told.contains(&(plugin, call, part)) {
-                told.push((plugin, call, part));
+            if note(plugin, call, part) {
                 tracing::warn!("plugin {plugin} changed {part} in {call}; the host has put it back");
             }
         }
     }
 
     /// Puts back what is another now, and returns it.
-    fn restore(&self) -> Vec<Part> {
+    fn restore(&self) -> Vec<ProcessPart> {
         let mut changed = Vec::new();
         if let (Some(before), Some(now)) = (&self.processors, processors())
             // SAFETY: compares two live sets.
@@ -128,25 +106,25 @@ impl ThreadState {
         {
             // SAFETY: reads a live set of this size; 0 is the calling thread.
             unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), before) };
-            changed.push(Part::Processors);
+            changed.push(ProcessPart::Processors);
         }
         if let Some(before) = self.arithmetic.filter(|before| arithmetic() != Some(*before)) {
             set_arithmetic(before);
-            changed.push(Part::Arithmetic);
+            changed.push(ProcessPart::Arithmetic);
         }
         if let (Some(before), Some(now)) = (&self.signals, signals())
             && !are_equal(before, &now)
         {
             // SAFETY: reads a live set.
             unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before, ptr::null_mut()) };
-            changed.push(Part::Signals);
+            changed.push(ProcessPart::Signals);
         }
         if let Some(before) = &self.folder
             && env::current_dir().ok().as_ref() != Some(before)
             // A folder that is gone cannot be gone back to, and nothing depends on it.
             && env::set_current_dir(before).is_ok()
         {
-            changed.push(Part::Folder);
+            changed.push(ProcessPart::Folder);
         }
         changed
     }
@@ -255,7 +233,7 @@ mod tests {
     use super::*;
 
     /// On a thread of its own, whose state may be changed.
-    fn changed_by(change: impl FnOnce() + Send + 'static) -> Vec<Part> {
+    fn changed_by(change: impl FnOnce() + Send + 'static) -> Vec<ProcessPart> {
         let thread = thread::spawn(move || {
             let state = ThreadState::read();
             change();
@@ -283,7 +261,7 @@ mod tests {
                 libc::pthread_sigmask(libc::SIG_SETMASK, &raw const set, ptr::null_mut());
             }
         };
-        assert_eq!(changed_by(block), [Part::Signals]);
+        assert_eq!(changed_by(block), [ProcessPart::Signals]);
     }
 
     #[test]
@@ -301,13 +279,13 @@ mod tests {
                 libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const one);
             }
         };
-        assert_eq!(changed_by(hold), [Part::Processors]);
+        assert_eq!(changed_by(hold), [ProcessPart::Processors]);
     }
 
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn numbers_are_rounded_as_before() {
         // Flush to zero, and rounding towards zero.
-        assert_eq!(changed_by(|| set_arithmetic(0x1f80 | 0x8000 | 0x6000)), [Part::Arithmetic]);
+        assert_eq!(changed_by(|| set_arithmetic(0x1f80 | 0x8000 | 0x6000)), [ProcessPart::Arithmetic]);
     }
 }

@@ -30,8 +30,8 @@ use crate::{
         layout::check_layout,
         manifest::read_manifest,
         table::{
-            Table, check_batch_functions, check_functions, issue_extension, live_extension, submit_extension,
-            thread_extension, virtual_extension,
+            Table, ask, check_batch_functions, check_functions, issue_extension, live_extension,
+            submit_extension, thread_extension, virtual_extension,
         },
     },
     search_path::{PluginLocation, unreadable},
@@ -62,6 +62,22 @@ struct Loaded {
     manifest: Manifest,
     identity: PluginIdentity,
     checksum: Option<Arc<Checksum>>,
+    entry: ProctorPluginEntry,
+}
+
+/// A step of loading a plugin, in the order in which they are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LoadStep {
+    /// The file is opened as a shared library that exports the entry.
+    Library,
+    /// The entry answers with a table of a version that the host speaks.
+    Entry,
+    /// The functions of the table that have to be there are looked for.
+    Functions,
+    /// The manifest is read and checked.
+    Manifest,
+    /// The extensions that the manifest promises, and those that are just there, are read.
+    Extensions,
 }
 
 /// A plugin as it is known before its table is read.
@@ -86,6 +102,19 @@ impl LoadedPlugin {
     /// # Errors
     /// If something is wrong with the file, the table or the manifest.
     pub fn load(location: &PluginLocation) -> Result<Self, PluginHostError> {
+        Self::load_in_steps(location, |_| ())
+    }
+
+    /// As [`load`](Self::load). `begin` hears of each step before it is taken: the last one that it heard of is the one
+    /// that failed.
+    ///
+    /// # Errors
+    /// As of [`load`](Self::load).
+    pub fn load_in_steps(
+        location: &PluginLocation,
+        mut begin: impl FnMut(LoadStep),
+    ) -> Result<Self, PluginHostError> {
+        begin(LoadStep::Library);
         match location {
             PluginLocation::Linked(name) => {
                 let linked = linked_plugins().find(|plugin| (plugin.name)() == *name).ok_or_else(|| {
@@ -97,9 +126,9 @@ impl LoadedPlugin {
                 })?;
                 // The code of the plugin is in the program itself.
                 let checksum = PROGRAM.clone();
-                Self::from_entry(linked.entry, name, Origin { checksum, ..Origin::linked() })
+                Self::from_entry(linked.entry, name, Origin { checksum, ..Origin::linked() }, &mut begin)
             }
-            PluginLocation::Library(path) => Self::from_library(path),
+            PluginLocation::Library(path) => Self::from_library(path, &mut begin),
         }
     }
 
@@ -138,7 +167,19 @@ impl LoadedPlugin {
         &self.loaded.table
     }
 
-    fn from_library(path: &Path) -> Result<Self, PluginHostError> {
+    /// Whether the plugin has an extension, one that this host knows or any other.
+    #[must_use]
+    pub fn has_extension(&self, id: &'static str) -> bool {
+        ask(&self.table().raw, Activity::new(&self.manifest().name, None), id)
+            .is_some_and(|found| !found.is_null())
+    }
+
+    /// The entry, to be asked again.
+    pub(super) fn entry(&self) -> ProctorPluginEntry {
+        self.loaded.entry
+    }
+
+    fn from_library(path: &Path, begin: &mut dyn FnMut(LoadStep)) -> Result<Self, PluginHostError> {
         // Opened once: what is loaded has to be what was looked at.
         let file = File::open(path).map_err(|error| unreadable(path, &error))?;
         let opened = file.metadata().map_err(|error| unreadable(path, &error))?;
@@ -170,7 +211,8 @@ impl LoadedPlugin {
             ))
         })?;
         let origin = Origin { source: source.clone(), checksum, library: Some(library) };
-        let plugin = Self::from_entry(entry, &source, origin)?;
+        let plugin = Self::from_entry(entry, &source, origin, begin)?;
+        begin(LoadStep::Library);
         // Not loaded by its descriptor, from which the linker could not tell where the libraries beside it are.
         if fs::metadata(path).is_ok_and(|loaded| is_same(&opened, &loaded)) {
             Ok(plugin)
@@ -186,9 +228,11 @@ impl LoadedPlugin {
         entry: ProctorPluginEntry,
         source_name: &str,
         origin: Origin,
+        begin: &mut dyn FnMut(LoadStep),
     ) -> Result<Self, PluginHostError> {
         let reader = Reader { source_name };
         let activity = Activity::new(source_name, None);
+        begin(LoadStep::Entry);
         let raw = negotiate(entry, reader, activity)?;
         let layout_checked = match &origin.library {
             // It opens the library once more, and runs a function of it.
@@ -197,7 +241,9 @@ impl LoadedPlugin {
             }
             _ => false,
         };
+        begin(LoadStep::Functions);
         check_functions(&raw, reader)?;
+        begin(LoadStep::Manifest);
         let describe = raw.describe.expect("checked just now");
         // SAFETY: the function is that of a checked table, and takes no arguments.
         let described = activity.during(Call::Describe, || unsafe { describe() });
@@ -206,8 +252,10 @@ impl LoadedPlugin {
         let read = || unsafe { read_manifest(reader, described, is_newer) };
         let manifest = activity.during(Call::Describe, read)?;
         if manifest.execute {
+            begin(LoadStep::Functions);
             check_batch_functions(&raw, reader)?;
         }
+        begin(LoadStep::Extensions);
         let issue = manifest.issue.then(|| issue_extension(&raw, reader, activity)).transpose()?;
         let table = Table {
             issue: issue.as_ref().and_then(|extension| extension.issue),
@@ -227,7 +275,7 @@ impl LoadedPlugin {
             source: origin.source,
             layout_checked,
         };
-        Ok(Self { loaded: Arc::new(Loaded { table, manifest, identity, checksum: origin.checksum }) })
+        Ok(Self { loaded: Arc::new(Loaded { table, manifest, identity, checksum: origin.checksum, entry }) })
     }
 }
 

@@ -5,5 +5,6 @@ pub(crate) mod elf;
 mod layout;
 pub(crate) mod loaded_plugin;
 pub(crate) mod manifest;
+pub(crate) mod other_hosts;
 #[macro_use]
 pub(crate) mod table;

@@ -245,7 +245,11 @@ fn extension(
 }
 
 /// Answer of a plugin to an id, which may be null; `None` if it has no function to ask.
-fn ask(table: &ProctorPlugin, activity: &'static Activity, id: &'static str) -> Option<*const c_void> {
+pub(super) fn ask(
+    table: &ProctorPlugin,
+    activity: &'static Activity,
+    id: &'static str,
+) -> Option<*const c_void> {
     let extension = table.extension?;
     let id = ProctorString { data: id.as_ptr(), length: id.len() };
     // SAFETY: the function is that of the plugin's table; the text lives for ever.

@@ -1,6 +1,7 @@
 //! A loaded model: its life cycle, its samples and the issue of whole queries.
 
 mod energy;
+pub(crate) mod out_of_turn;
 
 use std::{
     collections::BTreeMap,
@@ -138,6 +139,12 @@ impl Model {
                 instances: Mutex::default(),
             }),
         })
+    }
+
+    /// The demand that it was loaded for.
+    #[must_use]
+    pub fn demand(&self) -> &ModelDemand {
+        &self.inner.demand
     }
 
     /// Precision that the model computes in.

@@ -1,5 +1,6 @@
 //! A plugin made by hand: raw tables, as a vendor in C would write them, with a defect for each test.
 
+mod astray;
 // Miri starts no process, handles no signal and opens no shared library.
 #[cfg(not(miri))]
 mod crashing;
@@ -118,7 +119,7 @@ fn manifest(models: Vec<ProctorModelSupport>, options: Vec<ProctorOptionSpec>) -
 fn load(table: ProctorPlugin, manifest: ProctorManifest) -> Result<LoadedPlugin, PluginHostError> {
     TABLE.set(leak(table));
     MANIFEST.set(leak(manifest));
-    LoadedPlugin::from_entry(entry, "hand", Origin::linked())
+    LoadedPlugin::from_entry(entry, "hand", Origin::linked(), &mut |_| ())
 }
 
 fn good_library() -> LoadedPlugin {

@@ -58,7 +58,8 @@ fn a_good_table_is_read_into_rust() {
 #[test]
 fn a_refusal_is_the_plugins_own_words() {
     TABLE.set(ptr::null());
-    let refuse = || LoadedPlugin::from_entry(entry, "hand", Origin::linked()).unwrap_err().to_string();
+    let refuse =
+        || LoadedPlugin::from_entry(entry, "hand", Origin::linked(), &mut |_| ()).unwrap_err().to_string();
     REFUSAL.set("speaks 7.0 only");
     assert_eq!(refuse(), "hand refuses this host: speaks 7.0 only");
     REFUSAL.set("");
@@ -93,7 +94,7 @@ fn a_newer_minor_version_is_taken_with_what_both_know() {
         capabilities: good_manifest().capabilities | 1 << 40,
         ..good_manifest()
     }));
-    let library = LoadedPlugin::from_entry(entry, "hand", Origin::linked()).unwrap();
+    let library = LoadedPlugin::from_entry(entry, "hand", Origin::linked(), &mut |_| ()).unwrap();
     assert_eq!(library.identity().abi_minor, 9);
 }
 
@@ -134,7 +135,7 @@ fn a_capability_that_the_host_does_not_know_is_ignored() {
         capabilities: good_manifest().capabilities | 1 << 40,
         ..good_manifest()
     }));
-    LoadedPlugin::from_entry(entry, "hand", Origin::linked()).unwrap();
+    LoadedPlugin::from_entry(entry, "hand", Origin::linked(), &mut |_| ()).unwrap();
 }
 
 #[test]
@@ -157,7 +158,8 @@ fn a_missing_function_is_named() {
 fn a_wrong_pointer_is_refused() {
     TABLE.set(leak(table()));
     MANIFEST.set(ptr::null());
-    let refuse = || LoadedPlugin::from_entry(entry, "hand", Origin::linked()).unwrap_err().to_string();
+    let refuse =
+        || LoadedPlugin::from_entry(entry, "hand", Origin::linked(), &mut |_| ()).unwrap_err().to_string();
     assert_eq!(refuse(), "hand: ProctorManifest is null");
     MANIFEST.set(ptr::from_ref(leak(good_manifest())).wrapping_byte_add(1));
     assert_eq!(refuse(), "hand: ProctorManifest is not aligned");
