@@ -1,7 +1,6 @@
 //! How a plugin will run the model of a benchmark, in its own words.
 
 use proctor_config::Settings;
-use proctor_datasets::DataRoot;
 
 use crate::{
     bed::{
@@ -25,9 +24,8 @@ pub fn explain_model(settings: &Settings, interrupt: &Interrupt) -> Result<Strin
     allowed_cores();
     let clock = HostClock::new(false, settings.run.wait_policy());
     let plugin = Plugin::open(settings, &clock, CacheFolder::open(settings))?;
-    let root = DataRoot::new(settings.run.data_root.as_deref());
     let placement = Placement::new(settings, plugin.dispatch);
-    let model = plugin.load_model(settings, &root, &placement, interrupt.observer().as_ref())?;
+    let model = plugin.load_model(settings, &placement, interrupt.observer().as_ref())?;
     let title = plugin.title();
     match model.explain()? {
         Some(text) => Ok(format!(

@@ -39,7 +39,12 @@ mod warnings;
 
 pub use crate::{
     bed::{
-        dispatch::Dispatch, plugin_instance::BatchStages, sample_library::read_samples, test_bed::TestBed,
+        dispatch::Dispatch,
+        plugin::fitted_model::{FittedModel, precision_for},
+        plugin::options_of,
+        plugin_instance::BatchStages,
+        sample_library::read_samples,
+        test_bed::TestBed,
     },
     error::HostError,
     explain_model::explain_model,

@@ -1,29 +1,24 @@
 //! The plugin of a run: found, loaded, opened with its options, and asked for the model.
 
+pub(crate) mod fitted_model;
+
 use std::{cell::OnceCell, collections::BTreeMap};
 
-use proctor_config::{Benchmark, IssueMode, Origin, Settings};
-use proctor_datasets::DataRoot;
-use proctor_plugin_api::{Manifest, ModelSupport, Options};
-use proctor_plugin_host::{
-    Backend, FileOffer, HostServices, LoadedPlugin, Model, ModelDemand, PluginLocation, SearchPath,
-    choose_precision, is_declared,
-};
+use proctor_config::{IssueMode, Origin, Settings};
+use proctor_plugin_api::{Manifest, Options};
+use proctor_plugin_host::{Backend, HostServices, LoadedPlugin, Model, PluginLocation, SearchPath};
 use proctor_vocabulary::did_you_mean;
 
+use self::fitted_model::FittedModel;
 use crate::{
     bed::{
         clock::HostClock,
         dispatch::Dispatch,
-        intent::intent,
         placement::{Placement, devices::Devices},
         sample_library::input_forms::InputForms,
     },
     error::HostError,
-    files::{
-        cache_folder::CacheFolder,
-        model_files::{self, FoundFile},
-    },
+    files::{cache_folder::CacheFolder, model_files::FoundFile},
     observer::Observer,
 };
 
@@ -81,41 +76,15 @@ impl Plugin {
     pub(crate) fn load_model(
         &self,
         settings: &Settings,
-        root: &DataRoot,
         placement: &Placement,
         observer: &dyn Observer,
     ) -> Result<Model, HostError> {
-        let benchmark = &settings.benchmark;
-        let manifest = self.library.manifest();
-        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        let wish = ModelDemand {
-            model: benchmark.model.id.clone(),
-            precision: settings.run.precision.clone(),
-            device: settings.run.device.clone(),
-            files: Vec::new(),
-            inputs: benchmark.inputs.clone(),
-            outputs: benchmark.outputs.clone(),
-            last_output_varies: benchmark.last_output_varies,
-            scenario: settings.run.scenario,
-            batch_size_max: number(settings.run.batch_size),
-            instance_count: match self.dispatch {
-                Dispatch::Batches => number(settings.run.instances),
-                Dispatch::WholeQueries => 0,
-            },
-            intent: intent(settings, self.dispatch),
-            placements: placement.told(settings.run.instances, &self.devices),
-        };
-        // A file may be large, or have to be made first: only those for the precision that it comes down to are
-        // touched.
-        let precision = choose_precision(manifest, &wish, &offers(benchmark))?;
-        let is_read = |format: &str| reads_format(manifest, &benchmark.model.id, &precision, format);
-        let found = model_files::find(settings, root, &precision, observer, is_read)?;
-        let found = self.model_files.get_or_init(|| found);
-        let files = found.iter().map(|file| (file.format.clone(), file.path.clone())).collect();
-        let demand = ModelDemand { precision: Some(precision), files, ..wish };
-        let forms = InputForms::choose(&self.backend, &manifest.name, &demand)?;
-        let forms = self.input_forms.get_or_init(|| forms);
-        let demand = ModelDemand { inputs: forms.formed().to_vec(), ..demand };
+        let placements = placement.told(settings.run.instances, &self.devices);
+        let plugin = (self.library.manifest(), &self.backend);
+        let fitted = FittedModel::new(settings, plugin, self.dispatch, placements, observer)?;
+        let FittedModel { demand, files, forms } = fitted;
+        self.model_files.get_or_init(|| files);
+        self.input_forms.get_or_init(|| forms);
         Ok(self.backend.load_model(&demand)?)
     }
 
@@ -188,7 +157,7 @@ pub(crate) fn is_given(settings: &Settings, key: &str) -> bool {
 ///
 /// A file may hold the options of several plugins. A flag that this plugin does not see is a mistake, and so is the
 /// name of a plugin that is not there.
-fn options_of(
+pub fn options_of(
     settings: &Settings,
     plugin: &str,
     others: &[String],
@@ -210,22 +179,6 @@ fn options_of(
         }
     }
     Ok(options)
-}
-
-/// The files that a benchmark's model comes in.
-fn offers(benchmark: &Benchmark) -> Vec<FileOffer> {
-    let offer = |(format, precision): (&str, Option<&str>)| FileOffer {
-        format: format.to_owned(),
-        precision: precision.map(str::to_owned),
-    };
-    benchmark.model.formats().map(offer).collect()
-}
-
-fn reads_format(manifest: &Manifest, model: &str, precision: &str, format: &str) -> bool {
-    let reads = |row: &ModelSupport| {
-        row.precision == precision && is_declared(&row.model, model) && is_declared(&row.format, format)
-    };
-    manifest.models.iter().any(reads)
 }
 
 #[cfg(test)]

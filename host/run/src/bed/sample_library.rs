@@ -89,7 +89,7 @@ impl Data {
     ///
     /// # Errors
     /// If one cannot be read, or there is no room for it.
-    fn load(
+    pub(super) fn load(
         &self,
         samples: &[SampleIndex],
         memory: Box<dyn SampleMemory>,

@@ -111,7 +111,7 @@ impl<'a> TestBed<'a> {
         let plugin = Plugin::open(settings, &clock, cache)?;
         let data = data.map_or_else(|| Data::open(settings, &data_root, &machine), Ok)?;
         let placement = Placement::new(settings, plugin.dispatch);
-        let model = plugin.load_model(settings, &data_root, &placement, interrupt.observer().as_ref())?;
+        let model = plugin.load_model(settings, &placement, interrupt.observer().as_ref())?;
         let data = match plugin.input_forms.get() {
             Some(forms) => data.in_forms(forms)?,
             None => data,

@@ -1,0 +1,119 @@
+//! The model of a benchmark as a plugin is asked for it, and the samples that go with it.
+
+use proctor_config::{Benchmark, Settings};
+use proctor_datasets::{DataRoot, OwnMemory, SampleStore};
+use proctor_plugin_api::{Manifest, ModelSupport, Placement};
+use proctor_plugin_host::{Backend, FileOffer, ModelDemand, choose_precision, is_declared};
+use proctor_vocabulary::SampleIndex;
+
+use crate::{
+    bed::{
+        dispatch::Dispatch,
+        intent::intent,
+        sample_library::{Data, input_forms::InputForms},
+    },
+    error::HostError,
+    files::model_files::{self, FoundFile},
+    machine::Machine,
+    observer::Observer,
+};
+
+/// The model of a benchmark, fitted to a plugin: in a precision that it declares, with the files that it reads, and
+/// with the inputs in the forms that it wants.
+#[derive(Debug)]
+pub struct FittedModel {
+    /// The demand to load it with.
+    pub demand: ModelDemand,
+    pub(crate) files: Vec<FoundFile>,
+    pub(crate) forms: InputForms,
+}
+
+impl FittedModel {
+    /// Asks an opened plugin for its forms, and verifies or makes the files.
+    ///
+    /// # Errors
+    /// If the plugin does not declare the model, or a file is missing, damaged or cannot be made.
+    pub fn new(
+        settings: &Settings,
+        plugin: (&Manifest, &Backend),
+        dispatch: Dispatch,
+        placements: Vec<Placement>,
+        observer: &dyn Observer,
+    ) -> Result<Self, HostError> {
+        let (manifest, backend) = plugin;
+        let wish = ModelDemand { placements, ..wish(settings, dispatch) };
+        // A file may be large, or have to be made first: only those for the precision that it comes down to are
+        // touched.
+        let precision = choose_precision(manifest, &wish, &offers(&settings.benchmark))?;
+        let root = DataRoot::new(settings.run.data_root.as_deref());
+        let is_read = |format: &str| reads_format(manifest, &settings.benchmark.model.id, &precision, format);
+        let found = model_files::find(settings, &root, &precision, observer, is_read)?;
+        let files = found.iter().map(|file| (file.format.clone(), file.path.clone())).collect();
+        let demand = ModelDemand { precision: Some(precision), files, ..wish };
+        let forms = InputForms::choose(backend, &manifest.name, &demand)?;
+        let demand = ModelDemand { inputs: forms.formed().to_vec(), ..demand };
+        Ok(Self { demand, files: found, forms })
+    }
+
+    /// Reads samples of the benchmark, in the forms that the plugin wants, into memory of the program.
+    ///
+    /// # Errors
+    /// If the data are missing or damaged, or there is no room for them.
+    pub fn samples(&self, settings: &Settings, samples: &[SampleIndex]) -> Result<SampleStore, HostError> {
+        let root = DataRoot::new(settings.run.data_root.as_deref());
+        let data = Data::open(settings, &root, &Machine::read())?.in_forms(&self.forms)?;
+        data.load(samples, Box::new(OwnMemory)).map_err(|error| HostError::Data(error.to_string()))
+    }
+}
+
+/// The precision in which a plugin would be asked for the model of the settings' benchmark.
+///
+/// # Errors
+/// What of the model the manifest does not declare.
+pub fn precision_for(
+    settings: &Settings,
+    manifest: &Manifest,
+    dispatch: Dispatch,
+) -> Result<String, HostError> {
+    let (wish, offers) = (wish(settings, dispatch), offers(&settings.benchmark));
+    Ok(choose_precision(manifest, &wish, &offers)?)
+}
+
+/// The demand as far as it is known without the files and the plugin.
+fn wish(settings: &Settings, dispatch: Dispatch) -> ModelDemand {
+    let benchmark = &settings.benchmark;
+    let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    ModelDemand {
+        model: benchmark.model.id.clone(),
+        precision: settings.run.precision.clone(),
+        device: settings.run.device.clone(),
+        files: Vec::new(),
+        inputs: benchmark.inputs.clone(),
+        outputs: benchmark.outputs.clone(),
+        last_output_varies: benchmark.last_output_varies,
+        scenario: settings.run.scenario,
+        batch_size_max: number(settings.run.batch_size),
+        instance_count: match dispatch {
+            Dispatch::Batches => number(settings.run.instances),
+            Dispatch::WholeQueries => 0,
+        },
+        intent: intent(settings, dispatch),
+        placements: Vec::new(),
+    }
+}
+
+/// The files that a benchmark's model comes in.
+fn offers(benchmark: &Benchmark) -> Vec<FileOffer> {
+    let offer = |(format, precision): (&str, Option<&str>)| FileOffer {
+        format: format.to_owned(),
+        precision: precision.map(str::to_owned),
+    };
+    benchmark.model.formats().map(offer).collect()
+}
+
+fn reads_format(manifest: &Manifest, model: &str, precision: &str, format: &str) -> bool {
+    let reads = |row: &ModelSupport| {
+        row.precision == precision && is_declared(&row.model, model) && is_declared(&row.format, format)
+    };
+    manifest.models.iter().any(reads)
+}
