@@ -33,6 +33,7 @@ Examples:
   host run                           digits, LSTM, the CPU plugin: a few seconds
   host run --plugin ./libmine_sut.so --scenario Server --target-qps 500
   host describe mock                 what a plugin can run, and its options
+  host validate mock                 whether a plugin keeps the rules of the ABI
   host find-max --plugin mock        the highest rate that is VALID
   host explain --scenario Offline    every setting, and where it comes from
   host bench                         what the harness itself costs
@@ -45,6 +46,8 @@ warn, info, debug, trace); PROCTOR_PLUGIN_PATH names folders with plugins.
 Exit codes: see `host run --help`.";
 
 fn main() {
+    // The process of a case of `host validate` ends in here.
+    proctor_validator::serve();
     let cli = Cli::parse();
     proctor_display::run_program(|| commands::execute(&cli.command))
 }

@@ -8,6 +8,7 @@ mod find_max;
 mod list;
 mod new_plugin;
 mod run;
+mod validate;
 
 use clap::Subcommand;
 use proctor_display::{EXIT_CODES, print};
@@ -22,6 +23,7 @@ use self::{
     list::{LIST_HELP, ListKind},
     new_plugin::{NEW_PLUGIN_HELP, NewPluginFlags},
     run::{RUN_HELP, RunFlags},
+    validate::{VALIDATE_HELP, ValidateFlags},
 };
 
 #[derive(Debug, Subcommand)]
@@ -44,6 +46,9 @@ pub(crate) enum Command {
     /// Write the beginning of a plugin, in C, C++ or Rust, which is whole and runs.
     #[command(after_help = NEW_PLUGIN_HELP)]
     NewPlugin(NewPluginFlags),
+    /// Test whether a plugin keeps the rules of the ABI: the conformance suite.
+    #[command(after_help = VALIDATE_HELP)]
+    Validate(ValidateFlags),
     /// Make model files that are generated, and list them.
     #[command(after_help = DATA_HELP)]
     Data(DataFlags),
@@ -61,6 +66,7 @@ pub(crate) fn execute(command: &Command) -> Result<Conclusion, HostError> {
         Command::Run(flags) => return flags.run(),
         Command::FindMax(flags) => return flags.run(),
         Command::Bench(flags) => return flags.run(),
+        Command::Validate(flags) => return flags.run(),
         Command::List { kind } => list::list(*kind)?,
         Command::Describe(flags) => flags.run()?,
         Command::NewPlugin(flags) => flags.run()?,

@@ -20,6 +20,7 @@ fn every_command_has_help() {
     );
     assert_prints("list --help", &["plugins", "benchmarks", "datasets", "policies"]);
     assert_prints("describe --help", &["Name of a plugin"]);
+    assert_prints("validate --help", &["--case", "--format", "--list", "Examples:"]);
     assert_prints("explain --help", &["--user-conf", "Examples:"]);
     assert_prints("bench --help", &["--against", "--rate", "--markdown", "Examples:", "harness"]);
     assert_prints("--version", &["host 0."]);

@@ -1,0 +1,240 @@
+//! The process of one case.
+
+use std::{
+    env, fs,
+    fs::File,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
+    sync::{
+        Arc, Barrier, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use proctor_config::{Settings, benchmarks};
+use proctor_plugin_host::{
+    LoadedPlugin, PluginLocation, SearchPath, calls_under_way, crash, process, progress_count,
+};
+use proctor_run::{Dispatch, options_of, precision_for};
+use proctor_vocabulary::Scenario;
+use rustix::process::{Signal, set_parent_process_death_signal};
+
+use crate::{
+    cases::find_case,
+    order::{CRASH, FoundModel, ORDER_VARIABLE, Order, PluginFacts, REPLY, Reply, STDOUT, Task},
+    request::Request,
+    subject::Subject,
+    verdict::Ended,
+};
+
+/// How many limits a plugin may take that says that it gets on.
+const LIMITS_WITH_PROGRESS: u32 = 3;
+
+/// Makes this process a part of a suite if it was started by one, and does not return then.
+///
+/// The suite starts the running program again for each case. So a program that runs a suite calls this first of all, in
+/// `main`, before it looks at its arguments or starts a thread.
+pub fn serve() {
+    let Some(order) = env::var_os(ORDER_VARIABLE) else { return };
+    let order = order.to_str().and_then(|text| serde_json::from_str::<Order>(text).ok());
+    match order {
+        Some(order) => serve_order(&order),
+        // Nobody reads the reason.
+        None => process::end(1),
+    }
+}
+
+fn serve_order(order: &Order) -> ! {
+    // A suite that is ended takes its cases along.
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    let log = tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).without_time();
+    let _ = log.with_max_level(tracing_subscriber::filter::LevelFilter::WARN).try_init();
+    let reply = Replying::new(&order.folder);
+    if let Err(error) = set_up(&order.folder) {
+        reply.end(&Reply::Skipped { reason: format!("the process of the case cannot be set up: {error}") });
+    }
+    watch(&reply, Duration::from_millis(order.limit_ms));
+    let worked = catch_unwind(AssertUnwindSafe(|| work(order)));
+    let panicked = || Reply::Failed { reason: "the suite panicked, see the output of the case".to_owned() };
+    reply.end(&worked.unwrap_or_else(|_| panicked()))
+}
+
+/// Has crashes and ends of the process reported, and what the plugin prints kept apart.
+fn set_up(folder: &Path) -> Result<(), String> {
+    let text = |error: &dyn std::fmt::Display| error.to_string();
+    process::take_stdout().map_err(|error| text(&error))?;
+    let stdout = File::create(folder.join(STDOUT)).map_err(|error| text(&error))?;
+    rustix::stdio::dup2_stdout(&stdout).map_err(|error| text(&error))?;
+    process::notice_ends().map_err(|error| text(&error))?;
+    let report = folder.join(CRASH);
+    crash::install(&report).map_err(|error| text(&error))?;
+    process::on_end_by_plugin(move |words| _ = fs::write(&report, words));
+    Ok(())
+}
+
+/// The one reply that a process gives.
+#[derive(Clone)]
+struct Replying {
+    folder: std::path::PathBuf,
+    is_given: Arc<AtomicBool>,
+}
+
+impl Replying {
+    fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), is_given: Arc::default() }
+    }
+
+    /// Gives the reply, unless another thread does, and ends the process.
+    fn end(&self, reply: &Reply) -> ! {
+        if self.is_given.swap(true, Ordering::SeqCst) {
+            loop {
+                thread::park();
+            }
+        }
+        let text = serde_json::to_string(reply).expect("a reply has texts for keys");
+        // Without it the suite sees a process that ended without a word.
+        let _ = fs::write(self.folder.join(REPLY), text);
+        process::end(0)
+    }
+}
+
+/// Ends the process when the case takes longer than `limit`, and the plugin does not say that it gets on.
+fn watch(reply: &Replying, limit: Duration) {
+    let reply = reply.clone();
+    // A thread that begins needs the lock of the loader, which a constructor that hangs does not give back.
+    let is_there = Arc::new(Barrier::new(2));
+    let begins = Arc::clone(&is_there);
+    let watch = move || {
+        begins.wait();
+        let begin = Instant::now();
+        let (mut since, mut progress) = (begin, progress_count());
+        while since.elapsed() < limit && begin.elapsed() < LIMITS_WITH_PROGRESS * limit {
+            thread::sleep(Duration::from_millis(20).min(limit / 8));
+            if progress_count() != progress {
+                (since, progress) = (Instant::now(), progress_count());
+            }
+        }
+        reply.end(&Reply::Failed { reason: overdue(limit) });
+    };
+    match thread::Builder::new().name("watch".to_owned()).spawn(watch) {
+        Ok(_) => _ = is_there.wait(),
+        // The suite ends the process, only later.
+        Err(error) => tell(&format!("cannot watch the case: {error}")),
+    }
+}
+
+/// Writes a line to stderr, which is a file; nothing depends on it.
+fn tell(line: &str) {
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+/// Why a case that takes too long does.
+fn overdue(limit: Duration) -> String {
+    let calls = calls_under_way().map(|call| match call.instance {
+        None => format!("it was asked to {} and did not return", call.call.task()),
+        Some(number) => format!("instance {number} was asked to {} and did not return", call.call.task()),
+    });
+    let calls: Vec<_> = calls.collect();
+    let limit_s = limit.as_secs_f64();
+    match calls.is_empty() {
+        true => format!("the case took longer than {limit_s} s; give it more with --limit"),
+        false => format!("the plugin hangs: after {limit_s} s, {}", calls.join("; ")),
+    }
+}
+
+fn work(order: &Order) -> Reply {
+    let failed = |reason: &dyn std::fmt::Display| Reply::Failed { reason: reason.to_string() };
+    match &order.task {
+        Task::Look => look(&order.request).unwrap_or_else(|reason| failed(&reason)),
+        Task::Case { name, model } => {
+            let case = find_case(name).expect("the suite orders cases that it has");
+            let chosen = model.as_ref();
+            let scenario = chosen.and_then(|model| model.scenario.parse().ok());
+            let benchmark = chosen.map(|model| model.benchmark.as_str());
+            let subject =
+                settings_and_location(&order.request, benchmark, scenario).map(|(settings, location)| {
+                    Subject {
+                        settings,
+                        location,
+                        has_model: model.is_some(),
+                        folder: order.folder.clone(),
+                        patience: Duration::from_millis(order.limit_ms) / 3,
+                        loaded: OnceLock::new(),
+                    }
+                });
+            let ended = match subject {
+                Ok(subject) => (case.run)(&subject),
+                Err(reason) => Err(Ended::Failed(reason)),
+            };
+            match ended {
+                Ok(()) => Reply::Passed,
+                Err(Ended::Skipped(reason)) => Reply::Skipped { reason },
+                Err(Ended::Failed(reason)) => Reply::Failed { reason },
+            }
+        }
+    }
+}
+
+fn settings_and_location(
+    request: &Request,
+    benchmark: Option<&str>,
+    scenario: Option<Scenario>,
+) -> Result<(Settings, PluginLocation), String> {
+    let settings = request.settings(benchmark, scenario).map_err(|errors| errors.to_string())?;
+    let path = SearchPath::standard(&settings.run.plugin_path);
+    let location = path.find(&settings.run.plugin).map_err(|error| error.to_string())?;
+    Ok((settings, location))
+}
+
+/// Looks at the plugin, and for a model that it declares.
+fn look(request: &Request) -> Result<Reply, String> {
+    let (settings, location) = settings_and_location(request, None, None)?;
+    let library = LoadedPlugin::load(&location).map_err(|error| error.to_string())?;
+    let (manifest, identity) = (library.manifest(), library.identity());
+    let plugin = PluginFacts {
+        name: manifest.name.clone(),
+        version: manifest.version.clone(),
+        source: identity.source.clone(),
+        sha256: library.sha256().map(str::to_owned),
+        abi_version: format!("{}.{}", identity.abi_major, identity.abi_minor),
+    };
+    let others: Vec<_> =
+        SearchPath::standard(&settings.run.plugin_path).list().iter().map(PluginLocation::name).collect();
+    let given = options_of(&settings, &manifest.name, &others).map_err(|error| error.to_string());
+    let usage = given.and_then(|given| library.options(&given).map_err(|error| error.to_string())).err();
+    Ok(Reply::Looked { plugin, model: find_model(request, &library), usage })
+}
+
+/// The first of the models that is to be had: of the benchmark that the user names, or of ours that come with their
+/// files, in any scenario that the plugin declares for it.
+fn find_model(request: &Request, library: &LoadedPlugin) -> Option<FoundModel> {
+    let named = request.benchmark.clone();
+    let candidates: Vec<String> = match named {
+        Some(named) => vec![named],
+        None => {
+            let ours = benchmarks().iter().filter(|benchmark| benchmark.dataset == "digits");
+            let ours = ours.map(|benchmark| benchmark.id.clone());
+            // That of a run first.
+            request
+                .settings(None, None)
+                .map(|settings| settings.benchmark.id)
+                .into_iter()
+                .chain(ours)
+                .collect()
+        }
+    };
+    let dispatch = if library.manifest().execute { Dispatch::Batches } else { Dispatch::WholeQueries };
+    // Offline asks least of a plugin.
+    let scenarios = Scenario::ALL.iter().rev();
+    let pairs = candidates.iter().flat_map(|name| scenarios.clone().map(move |scenario| (name, *scenario)));
+    let declared = pairs.filter_map(|(name, scenario)| {
+        let settings = request.settings(Some(name), Some(scenario)).ok()?;
+        let precision = precision_for(&settings, library.manifest(), dispatch).ok()?;
+        Some(FoundModel { benchmark: name.clone(), scenario: scenario.name().to_owned(), precision })
+    });
+    let mut declared = declared;
+    declared.next()
+}

@@ -1,0 +1,83 @@
+//! The messages between the suite and the process of a case.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::request::Request;
+
+/// Environment variable that makes a process one of the suite: its order, as JSON. Those that begin with `PROCTOR_` are
+/// settings.
+pub(crate) const ORDER_VARIABLE: &str = "ORDER_OF_PROCTOR_VALIDATOR";
+
+/// File of the case's folder for the reply.
+pub(crate) const REPLY: &str = "reply.json";
+/// File of the case's folder for the report of a crash.
+pub(crate) const CRASH: &str = "crash.txt";
+/// Files of the case's folder for what the process, and the plugin in it, writes.
+pub(crate) const STDERR: &str = "stderr";
+pub(crate) const STDOUT: &str = "stdout";
+
+/// The order to a process.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Order {
+    pub(crate) task: Task,
+    pub(crate) request: Request,
+    /// Folder of the case alone.
+    pub(crate) folder: PathBuf,
+    /// Time after which it is given up, in ms.
+    pub(crate) limit_ms: u64,
+}
+
+/// The task of a process.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Task {
+    /// Look at the plugin.
+    Look,
+    /// Make a case.
+    Case {
+        /// Its name.
+        name: String,
+        /// The model to load, as the look found it.
+        model: Option<FoundModel>,
+    },
+}
+
+/// A model that the plugin declares.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoundModel {
+    /// Name of its benchmark, or path of the definition.
+    pub benchmark: String,
+    /// A scenario that the plugin declares for it.
+    pub scenario: String,
+    /// The precision.
+    pub precision: String,
+}
+
+/// The plugin as it says it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PluginFacts {
+    /// Name in its manifest.
+    pub name: String,
+    /// Version.
+    pub version: String,
+    /// Path of the library, or that it is linked in.
+    pub source: String,
+    /// SHA-256 of the library.
+    pub sha256: Option<String>,
+    /// Version of the ABI that it follows.
+    pub abi_version: String,
+}
+
+/// The reply of a process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Reply {
+    /// The plugin as it was found. The settings are wrong for it if there is an error.
+    Looked { plugin: PluginFacts, model: Option<FoundModel>, usage: Option<String> },
+    /// The case passes.
+    Passed,
+    /// The case is not about this plugin.
+    Skipped { reason: String },
+    /// The case fails.
+    Failed { reason: String },
+}

@@ -1,0 +1,135 @@
+//! The processes of the cases, from outside.
+
+use std::{
+    ffi::OsString,
+    fs::{self, File},
+    io,
+    os::unix::process::{CommandExt, ExitStatusExt},
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::{
+    order::{CRASH, ORDER_VARIABLE, Order, REPLY, Reply, STDERR},
+    subject::temporary_folder,
+};
+
+/// How much longer than a case's own limit is waited for its end, which it brings about itself as a rule.
+const GRACE: u32 = 4;
+
+/// Most of what a case has written that is kept, in bytes; the end of it.
+const OUTPUT_BYTES_MAX: usize = 16 << 10;
+
+/// The program that is started for each case: this one again, unless it says otherwise.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// Its path.
+    pub path: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+}
+
+impl Program {
+    /// The running program, without arguments.
+    ///
+    /// # Errors
+    /// If the system does not tell where it is.
+    pub fn this() -> io::Result<Self> {
+        Ok(Self { path: std::env::current_exe()?, arguments: Vec::new() })
+    }
+}
+
+/// End of a process.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    /// Its reply, or how it ended without one.
+    pub(crate) reply: Result<Reply, String>,
+    /// The end of what it wrote to stderr.
+    pub(crate) stderr: String,
+}
+
+/// Starts a process for an order, and waits for its end.
+///
+/// # Errors
+/// If it cannot be started.
+pub(crate) fn run(program: &Program, order: &Order) -> io::Result<Finished> {
+    let temporary = temporary_folder(&order.folder);
+    fs::create_dir_all(&temporary)?;
+    let text = serde_json::to_string(order).map_err(io::Error::other)?;
+    let stderr = File::create(order.folder.join(STDERR))?;
+    let mut command = Command::new(&program.path);
+    command.args(&program.arguments).env(ORDER_VARIABLE, text).env("TMPDIR", &temporary);
+    command.stdin(Stdio::null()).stdout(stderr.try_clone()?).stderr(stderr).process_group(0);
+    let mut child = command.spawn()?;
+    let limit = GRACE * Duration::from_millis(order.limit_ms);
+    let ended = wait(&mut child, limit)?;
+    // Whatever it has started itself goes with it.
+    end_group(&child);
+    let reply = read_reply(&order.folder).ok_or_else(|| without_reply(&order.folder, ended, limit));
+    Ok(Finished { reply, stderr: end_of(&order.folder.join(STDERR)) })
+}
+
+/// Waits for the end of a process; `None` if it had to be ended.
+fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
+    let begin = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if begin.elapsed() > limit {
+            end_group(child);
+            child.wait()?;
+            return Ok(None);
+        }
+        // Short cases are as short as they are, long ones cost nothing.
+        let pause = (begin.elapsed() / 8).clamp(Duration::from_micros(200), Duration::from_millis(20));
+        thread::sleep(pause);
+    }
+}
+
+/// Ends the processes of a case that are still there.
+fn end_group(child: &Child) {
+    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    if let Some(group) = group {
+        // There may be none left.
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+}
+
+fn read_reply(folder: &Path) -> Option<Reply> {
+    serde_json::from_slice(&fs::read(folder.join(REPLY)).ok()?).ok()
+}
+
+/// How a process ended that has not replied.
+fn without_reply(folder: &Path, ended: Option<ExitStatus>, limit: Duration) -> String {
+    let Some(status) = ended else {
+        return format!(
+            "the process of the case did not end within {} s and was killed",
+            limit.as_secs_f64()
+        );
+    };
+    let report = fs::read_to_string(folder.join(CRASH)).unwrap_or_default();
+    if let Some(line) = report.lines().next() {
+        return line.to_owned();
+    }
+    match (status.signal(), status.code()) {
+        (Some(signal), _) => {
+            format!("the process of the case was killed by signal {signal}, without a report")
+        }
+        (None, code) => {
+            let code = code.unwrap_or_default();
+            format!("the process of the case ended with exit code {code} and without a word, as by _exit")
+        }
+    }
+}
+
+/// The end of a file as text.
+fn end_of(path: &Path) -> String {
+    let bytes = fs::read(path).unwrap_or_default();
+    let begin = bytes.len().saturating_sub(OUTPUT_BYTES_MAX);
+    String::from_utf8_lossy(&bytes[begin..]).into_owned()
+}

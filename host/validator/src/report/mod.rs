@@ -1,0 +1,159 @@
+//! The report of a suite.
+
+mod junit;
+mod text;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::{
+    case::Case,
+    order::{FoundModel, PluginFacts},
+};
+
+/// Version of the form of the JSON.
+const SCHEMA_VERSION: u32 = 1;
+
+/// How a case ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Outcome {
+    /// The plugin keeps the rule.
+    Pass,
+    /// It breaks it, or hangs.
+    Fail,
+    /// The case is not about this plugin.
+    Skip,
+    /// It has ended the process of the case.
+    Crash,
+}
+
+impl Outcome {
+    /// All of them, in the order in which they are counted.
+    pub const ALL: [Self; 4] = [Self::Pass, Self::Fail, Self::Skip, Self::Crash];
+
+    /// The word for it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pass => "PASS",
+            Self::Fail => "FAIL",
+            Self::Skip => "SKIP",
+            Self::Crash => "CRASH",
+        }
+    }
+}
+
+/// A case with how it ended.
+#[derive(Debug, Clone)]
+pub struct CaseResult {
+    /// The case.
+    pub case: &'static Case,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Why, unless it passed.
+    pub reason: String,
+    /// The end of what the plugin and the host wrote, of a case that failed or crashed.
+    pub output: String,
+    /// Time that it took.
+    pub seconds: f64,
+}
+
+/// The results of a suite.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// The plugin; `None` if it could not be loaded.
+    pub plugin: Option<PluginFacts>,
+    /// The model that it was given; `None` if there was none.
+    pub model: Option<FoundModel>,
+    /// The cases in the order in which they were made.
+    pub results: Vec<CaseResult>,
+    /// Time that all of it took.
+    pub seconds: f64,
+}
+
+impl Report {
+    /// Whether no case failed or crashed.
+    #[must_use]
+    pub fn is_good(&self) -> bool {
+        self.count(Outcome::Fail) + self.count(Outcome::Crash) == 0
+    }
+
+    /// Number of cases that ended so.
+    #[must_use]
+    pub fn count(&self, outcome: Outcome) -> usize {
+        self.results.iter().filter(|result| result.outcome == outcome).count()
+    }
+
+    /// The report for people: a line for each case, and reason, rule and fix where it failed.
+    #[must_use]
+    pub fn text(&self) -> String {
+        text::text(self)
+    }
+
+    /// The report for programs. A key that is added leaves `schema_version` as it is.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let case = |result: &CaseResult| {
+            let CaseResult { case, outcome, reason, output, seconds } = result;
+            let reason = (!reason.is_empty()).then_some(reason);
+            let output = (!output.is_empty()).then_some(output);
+            json!({
+                "name": case.name, "outcome": outcome, "reason": reason, "about": case.about, "rule": case.rule,
+                "fix": case.fix, "seconds": seconds, "output": output,
+            })
+        };
+        let counts: serde_json::Map<_, _> = Outcome::ALL
+            .iter()
+            .map(|outcome| (outcome.name().to_owned(), self.count(*outcome).into()))
+            .collect();
+        json!({
+            "schema_version": SCHEMA_VERSION,
+            "plugin": self.plugin,
+            "model": self.model,
+            "is_good": self.is_good(),
+            "counts": counts,
+            "seconds": self.seconds,
+            "cases": self.results.iter().map(case).collect::<Vec<_>>(),
+        })
+    }
+
+    /// The report as JUnit has it, for systems of continuous integration.
+    #[must_use]
+    pub fn junit(&self) -> String {
+        junit::junit(self)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::cases::cases;
+
+    /// A report with a case of each outcome.
+    pub(crate) fn report() -> Report {
+        let results = cases().zip(Outcome::ALL).map(|(case, outcome)| CaseResult {
+            case,
+            outcome,
+            reason: if outcome == Outcome::Pass {
+                String::new()
+            } else {
+                "<so> & \"so\"\u{1b}[2J".to_owned()
+            },
+            output: if outcome == Outcome::Crash { "one\ntwo ]]>\n".to_owned() } else { String::new() },
+            seconds: 0.25,
+        });
+        Report { plugin: None, model: None, results: results.collect(), seconds: 1.0 }
+    }
+
+    #[test]
+    fn the_json_has_every_case_and_the_counts() {
+        let json = report().json();
+        assert_eq!(json["cases"].as_array().map(Vec::len), Some(4));
+        assert_eq!(json["counts"]["CRASH"], 1);
+        assert_eq!(json["is_good"], false);
+        assert_eq!(json["cases"][0]["outcome"], "PASS");
+        assert!(json["cases"][0]["reason"].is_null());
+        assert_eq!(json["cases"][3]["output"], "one\ntwo ]]>\n");
+    }
+}

@@ -1,0 +1,113 @@
+//! The suite as a whole, on plugins that behave.
+
+use std::collections::BTreeMap;
+
+use proctor_tests::{Bench, Finished, compile, plugin};
+use serde_json::Value;
+
+/// The cases of a report by name.
+fn cases(finished: &Finished) -> BTreeMap<String, Value> {
+    let report: Value = serde_json::from_str(&finished.stdout).unwrap_or_else(|_| panic!("{finished}"));
+    let cases = report["cases"].as_array().unwrap_or_else(|| panic!("{finished}"));
+    cases.iter().map(|case| (name_of(case), case.clone())).collect()
+}
+
+fn name_of(case: &Value) -> String {
+    case["name"].as_str().expect("a case has a name").to_owned()
+}
+
+/// Validates a plugin, asserts that nothing fails, and returns the names of the cases that were skipped.
+fn assert_passes(flags: &str) -> Vec<String> {
+    let finished = Bench::new().host(&format!("validate --format json {flags}"));
+    let cases = cases(&finished);
+    let bad = cases.values().filter(|case| case["outcome"] != "PASS" && case["outcome"] != "SKIP");
+    let bad: Vec<_> = bad.map(|case| format!("{}: {}", case["name"], case["reason"])).collect();
+    assert!(bad.is_empty(), "{flags}:\n{}", bad.join("\n"));
+    assert_eq!(finished.code(), 0, "{finished}");
+    let is_skipped = |case: &&Value| case["outcome"] == "SKIP";
+    cases.values().filter(is_skipped).map(name_of).collect()
+}
+
+#[test]
+fn the_mock_passes() {
+    let skipped = assert_passes(&plugin("mock").display().to_string());
+    let expected = [
+        "extensions/energy",
+        "extensions/memory",
+        "extensions/submit",
+        "extensions/tokens",
+        "numerics/accuracy",
+        "options/texts",
+    ];
+    assert_eq!(skipped, expected, "what it does not do unless an option says so");
+}
+
+#[test]
+fn the_mock_passes_with_everything_that_it_can_do() {
+    let options = "--set mock.in_flight=3 --set mock.memory=device --set mock.power_w=10 --set mock.devices=2 --set \
+                   mock.hooks=true --set mock.stages=true --set mock.order=shuffled --set mock.answers=random --set \
+                   mock.input_form=f16 --case extensions/ --case services/ --case queries/ --case resources/";
+    let skipped = assert_passes(&format!("{} {options}", plugin("mock").display()));
+    assert_eq!(skipped, ["extensions/tokens"]);
+}
+
+#[test]
+fn a_plugin_that_is_linked_in_passes() {
+    let skipped = assert_passes(
+        "cpu-rnn --case load/ --case manifest/ --case lifecycle/ --case batches/ --case numerics/",
+    );
+    assert_eq!(skipped, ["manifest/name-fits-file"]);
+}
+
+#[test]
+fn a_plugin_in_c_passes() {
+    let bench = Bench::new();
+    let Some(library) = compile("null_plugin.c", &[], bench.path(), "zeros") else { return };
+    let skipped = assert_passes(&library.display().to_string());
+    assert!(
+        skipped.iter().all(|name| !name.starts_with("batches/") && !name.starts_with("queries/")),
+        "{skipped:?}"
+    );
+}
+
+#[test]
+fn reports_have_the_form_that_is_asked_for() {
+    let bench = Bench::new();
+    let mock = plugin("mock").display().to_string();
+    let text = bench.host(&format!("validate {mock} --case negotiation/"));
+    assert!(text.stdout.starts_with("mock 0."), "{text}");
+    assert!(text.stdout.contains("\nPASS   negotiation/newer-minor\n"), "{text}");
+    assert!(text.stdout.contains(" cases: "), "{text}");
+    assert!(text.stderr.contains("negotiation/newer-minor\n"), "progress: {text}");
+    let junit = bench.host(&format!("validate {mock} --case negotiation/ --format junit"));
+    assert!(junit.stdout.starts_with("<?xml version=\"1.0\""), "{junit}");
+    assert!(junit.stdout.contains("<testcase classname=\"negotiation\" name=\"newer-minor\""), "{junit}");
+    let list = bench.host("validate --list");
+    assert!(list.stdout.lines().count() >= 60, "{list}");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_before_any_case() {
+    let bench = Bench::new();
+    let mock = plugin("mock").display().to_string();
+    let refused = |flags: &str, code: i32, text: &str| bench.host(flags).assert_error(code, &[text]);
+    refused("validate no-such-plugin", 3, "found no plugin \"no-such-plugin\"");
+    refused(&format!("validate {mock} --case manifest/sonud"), 2, "no case has \"manifest/sonud\"");
+    refused(&format!("validate {mock} --set mock.thread=1"), 2, "did you mean \"threads\"?");
+    refused(&format!("validate {mock} --set batch_sise=1"), 2, "did you mean");
+    refused(&format!("validate {mock} --benchmark no-such"), 2, "no-such");
+    refused("validate", 2, "PLUGIN");
+}
+
+#[test]
+fn where_a_plugin_does_not_load_one_case_says_so_and_the_rest_is_skipped() {
+    let bench = Bench::new();
+    let library = bench.write("libtorn_sut.so", "no library");
+    let finished = bench.host(&format!("validate --format json {}", library.display()));
+    assert_eq!(finished.code(), 1, "{finished}");
+    let cases = cases(&finished);
+    let failed: Vec<_> =
+        cases.values().filter(|case| case["outcome"] != "SKIP").map(|case| &case["name"]).collect();
+    assert_eq!(failed, ["load/library-opens"], "{finished}");
+    assert_eq!(cases["manifest/is-sound"]["reason"], "load/library-opens did not pass", "{finished}");
+}
