@@ -51,17 +51,13 @@ impl Package {
         Run::new(finished, output)
     }
 
-    /// Asserts that a plugin runs.
-    fn assert_runs(&self, library: &Path, name: &str) {
-        let run = self.run(&[
-            "--plugin",
-            library.to_str().unwrap(),
-            "--mode",
-            "performance",
-            "--duration",
-            "100ms",
-        ]);
-        assert_eq!(run.assert_valid().result()["plugin"]["name"], name);
+    /// Asserts that a plugin classifies digits.
+    fn assert_classifies(&self, library: &Path, name: &str) {
+        let library = library.to_str().unwrap();
+        let run = self.run(&["--plugin", library, "--benchmark", "digits-mlp", "--duration", "100ms"]);
+        let result = run.assert_valid().result();
+        assert_eq!(result["plugin"]["name"], name);
+        assert_eq!(result["accuracy"]["passed"], true);
     }
 }
 
@@ -103,9 +99,8 @@ fn it_runs_in_another_folder_with_what_it_brings() {
     let listed = package.host(&["list"]);
     assert!(listed.stdout.contains(library.to_str().unwrap()), "{listed}");
     fs::remove_dir_all(run.folder()).unwrap();
-    package.assert_runs(&library, "mock");
-    let described = package.host(&["describe", "mock"]);
-    assert_eq!(described.code(), 0, "{described}");
+    let run = package.run(&["--plugin", "mock", "--mode", "performance", "--duration", "100ms"]);
+    assert_eq!(run.assert_valid().result()["plugin"]["name"], "mock");
 }
 
 #[test]
@@ -121,7 +116,7 @@ fn cmake_builds_its_examples_and_runs_them() {
     try_run(Command::new("cmake").arg("--build").arg(&build)).unwrap();
     let tested = try_run(Command::new("ctest").arg("--output-on-failure").current_dir(&build)).unwrap();
     assert!(tested.contains("100% tests passed"), "{tested}");
-    package.assert_runs(&build.join("libzeros_sut.so"), "zeros");
+    package.assert_classifies(&build.join("libdigits_cpp_sut.so"), "digits-cpp");
 }
 
 #[test]
@@ -155,12 +150,19 @@ fn pkg_config_finds_the_headers() {
     };
     let Some(flags) = ask("--cflags") else { return };
     assert_eq!(ask("--modversion").unwrap(), "1.0");
-    let library = package.bench.file("libzeros_sut.so");
-    let mut cc = Command::new("cc");
-    cc.args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]).args(flags.split_whitespace());
-    cc.arg("-o").arg(&library).arg(package.file("examples/null_plugin.c")).current_dir(package.bench.path());
-    if try_run(&mut cc).is_some() {
-        package.assert_runs(&library, "zeros");
+    let examples: [(&str, &[&str]); 2] = [
+        ("c", &["cc", "-std=c99", "c/plugin.c", "c/network.c"]),
+        ("cpp", &["c++", "-std=c++17", "cpp/plugin.cpp"]),
+    ];
+    for (lang, words) in examples {
+        let library = package.bench.file(&format!("libdigits_{lang}_sut.so"));
+        let mut compiler = Command::new(words[0]);
+        compiler.args(["-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-shared", "-fPIC"]);
+        compiler.args(flags.split_whitespace()).args(&words[1..]).arg("-o").arg(&library);
+        if try_run(compiler.current_dir(package.file("examples"))).is_some() {
+            package.assert_classifies(&library, &format!("digits-{lang}"));
+            fs::remove_dir_all(package.bench.file("empty/run")).unwrap();
+        }
     }
     let host = ask("--variable=host").unwrap();
     assert_eq!(fs::canonicalize(host).unwrap(), fs::canonicalize(package.file("bin/host")).unwrap());
@@ -169,18 +171,26 @@ fn pkg_config_finds_the_headers() {
 #[test]
 fn its_crates_build_without_the_workspace() {
     let package = Package::new();
-    let example = package.file("examples/mock");
-    // The versions of the workspace, which are here already.
-    fs::copy(workspace().join("Cargo.lock"), example.join("Cargo.lock")).unwrap();
+    // What the program writes finds the crates of the package, too.
+    let made = package.host(&["new-plugin", "my-chip", "--lang", "rust"]);
+    assert_eq!(made.code(), 0, "{made}");
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("package");
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--offline", "--target-dir"]).arg(&target).current_dir(&example);
-    cargo
-        .env("RUSTFLAGS", "-D warnings")
-        .env("CARGO_PROFILE_DEV_DEBUG", "false")
-        .env_remove("CARGO_TARGET_DIR");
-    try_run(&mut cargo).unwrap();
-    package.assert_runs(&target.join("debug/libmock_sut.so"), "mock");
+    for (folder, name) in
+        [(package.file("examples/rust"), "digits-rust"), (package.bench.file("empty/my-chip"), "my-chip")]
+    {
+        // The versions of the workspace, which are here already.
+        fs::copy(workspace().join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--offline", "--target-dir"]).arg(&target).current_dir(&folder);
+        cargo
+            .env("RUSTFLAGS", "-D warnings")
+            .env("CARGO_PROFILE_DEV_DEBUG", "false")
+            .env_remove("CARGO_TARGET_DIR");
+        try_run(&mut cargo).unwrap();
+        let library = format!("debug/lib{}_sut.so", name.replace('-', "_"));
+        package.assert_classifies(&target.join(library), name);
+        fs::remove_dir_all(package.bench.file("empty/run")).unwrap();
+    }
 }
 
 #[test]

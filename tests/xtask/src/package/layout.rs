@@ -1,4 +1,4 @@
-//! Every file of a package, in its place.
+//! Every file of a package, in its place. A package of the workspace is what cargo calls one.
 
 use std::{
     env, fs,
@@ -20,14 +20,18 @@ use crate::{
 pub(crate) struct Plugin {
     /// As `host run --plugin` takes it.
     name: &'static str,
-    /// The package that makes the library.
-    pub(crate) package: &'static str,
+    /// The package of the workspace that makes the library.
+    package: &'static str,
 }
 
-/// Those that a package has unless others are asked for.
-pub(crate) const PLUGINS: [Plugin; 6] = [
+/// Programs, which the packages of the workspace make that are called so.
+const PROGRAMS: [&str; 1] = ["host"];
+
+/// Plugins that a package has unless others are asked for.
+pub(crate) const PLUGINS: [Plugin; 7] = [
     Plugin { name: "candle", package: "proctor-candle" },
     Plugin { name: "cpu-rnn", package: "proctor-cpu-rnn" },
+    Plugin { name: "host-validator", package: "proctor-host-validator" },
     Plugin { name: "mock", package: "proctor-mock" },
     Plugin { name: "null", package: "proctor-null-export" },
     Plugin { name: "onnx", package: "proctor-onnx" },
@@ -48,39 +52,43 @@ impl Plugin {
     }
 }
 
-/// Files and folders that are copied as they are: from where in the workspace to where in the package.
-const COPIES: &[(&str, &str)] = &[
-    ("LICENSE", "LICENSE"),
-    ("datasets/digits", "datasets/digits"),
-    ("docs/find-max.md", "docs/find-max.md"),
-    ("docs/rules.md", "docs/rules.md"),
-    ("docs/run-folder.md", "docs/run-folder.md"),
-    ("plugin-api/CHANGELOG.md", "plugin-api/CHANGELOG.md"),
-    ("plugins/mock/README.md", "examples/mock/README.md"),
-    ("tests/fixtures/c/null_plugin.c", "examples/null_plugin.c"),
+/// Files and folders that are copied as they are, to the same place.
+const COPIES: [&str; 7] = [
+    "LICENSE",
+    "datasets/digits",
+    "docs/find-max.md",
+    "docs/rules.md",
+    "docs/run-folder.md",
+    "docs/writing-a-plugin.md",
+    "plugin-api/CHANGELOG.md",
 ];
 
-/// Crates that a plugin in Rust needs, and one that is a plugin, with their places in the package. They lie as deep as
-/// in the workspace, so that their ways to each other stay the same.
-const CRATES: [(&str, &str); 3] = [
-    ("plugin-api", "plugin-api"),
-    ("plugin-api/vocabulary", "plugin-api/vocabulary"),
-    ("plugins/mock", "examples/mock"),
-];
-
-/// The folder of the files that are filled in, in the workspace.
-const TEMPLATES: &str = "tests/xtask/package";
+/// Crates that a plugin in Rust needs. Their places in the package are those in the workspace, and so are their ways to
+/// each other.
+const CRATES: [&str; 2] = ["plugin-api", "plugin-api/vocabulary"];
 
 /// Files that are filled in, but for the README, and their places in the package.
 const FILLED_IN: [(&str, &str); 4] = [
-    ("ProctorConfig.cmake", "lib/cmake/Proctor/ProctorConfig.cmake"),
-    ("ProctorConfigVersion.cmake", "lib/cmake/Proctor/ProctorConfigVersion.cmake"),
-    ("proctor-plugin.pc", "lib/pkgconfig/proctor-plugin.pc"),
-    ("examples/CMakeLists.txt", "examples/CMakeLists.txt"),
+    ("tests/xtask/package/ProctorConfig.cmake", "lib/cmake/Proctor/ProctorConfig.cmake"),
+    ("tests/xtask/package/ProctorConfigVersion.cmake", "lib/cmake/Proctor/ProctorConfigVersion.cmake"),
+    ("tests/xtask/package/proctor-plugin.pc", "lib/pkgconfig/proctor-plugin.pc"),
+    ("tests/xtask/package/examples/CMakeLists.txt", "examples/CMakeLists.txt"),
 ];
+
+/// The page that is read first.
+const README: &str = "tests/xtask/package/README.md";
+
+/// Templates of `host new-plugin`, a folder for each language; filled in, they are the examples.
+const EXAMPLES: &str = "host/src/templates";
+
+/// Files of an example that do without the package: the script has the headers beside it.
+const WITHOUT_PACKAGE: &str = "run.sh";
 
 /// The folder of the headers in the workspace; the folder of kept versions below it stays behind.
 const HEADERS: &str = "plugin-api/include";
+
+/// Where a package has the headers: for compilers, and for who reads the crate.
+const HEADER_PLACES: [&str; 2] = ["include", HEADERS];
 
 /// The licences of Rust's standard library, which is linked into everything, in the folder of the toolchain.
 const STANDARD_LIBRARY: &str = "share/doc/rust/COPYRIGHT-library.html";
@@ -96,38 +104,52 @@ pub(crate) struct Package {
 }
 
 impl Package {
-    /// Puts everything but the README in its place, with program and plugins out of the folder `built`, and returns
+    /// Puts everything but the README in its place, with programs and plugins out of the folder `built`, and returns
     /// these, relative to the package.
     ///
     /// # Errors
     /// If something is not there, or cannot be read or written.
     pub(crate) fn lay_out(&self, built: &Path) -> Result<Vec<String>> {
-        let mut programs = vec!["bin/host".to_owned()];
-        copy_built(&built.join("host"), &self.folder.join(&programs[0]), "host")?;
+        let mut files = Vec::new();
+        for program in PROGRAMS {
+            let place = format!("bin/{program}");
+            copy_built(&built.join(program), &self.folder.join(&place), program)?;
+            files.push(place);
+        }
         for plugin in &self.plugins {
             let place = format!("lib/proctor/{}", plugin.library());
             copy_built(&built.join(plugin.library()), &self.folder.join(&place), plugin.package)?;
-            programs.push(place);
+            files.push(place);
         }
-        for (from, to) in COPIES {
-            copy(&workspace_root().join(from), &self.folder.join(to))?;
+        for path in COPIES {
+            copy(&workspace_root().join(path), &self.folder.join(path))?;
         }
-        for header in files_in(&workspace_root().join(HEADERS))? {
-            copy(&header, &self.folder.join("include").join(header.file_name().unwrap_or_default()))?;
+        for header in entries(&workspace_root().join(HEADERS))?.iter().filter(|path| path.is_file()) {
+            for place in HEADER_PLACES {
+                copy(header, &self.folder.join(place).join(name_of(header)))?;
+            }
         }
         let workspace = read_manifest(Path::new("Cargo.toml"))?;
-        for (from, to) in CRATES {
-            let from = Path::new(from);
-            copy(&workspace_root().join(from).join("src"), &self.folder.join(to).join("src"))?;
-            let manifest =
-                crates::standing_alone(&workspace, &read_manifest(&from.join("Cargo.toml"))?, from)?;
-            write(&self.folder.join(to).join("Cargo.toml"), &toml::to_string(&manifest)?)?;
+        for folder in CRATES {
+            copy(&workspace_root().join(folder).join("src"), &self.folder.join(folder).join("src"))?;
+            let manifest = read_manifest(&Path::new(folder).join("Cargo.toml"))?;
+            let manifest = crates::standing_alone(&workspace, &manifest, Path::new(folder))?;
+            write(&self.folder.join(folder).join("Cargo.toml"), &toml::to_string(&manifest)?)?;
         }
         for (template, to) in FILLED_IN {
-            self.fill_in(template, to, &[])?;
+            self.fill_in(Path::new(template), to, &[])?;
         }
+        self.write_examples()?;
         self.write_licenses()?;
-        Ok(programs)
+        Ok(files)
+    }
+
+    /// Adds the licence of something else that is linked in.
+    ///
+    /// # Errors
+    /// If it cannot be copied.
+    pub(crate) fn add_license(&self, file: &Path, name: &str) -> Result<()> {
+        copy(file, &self.folder.join("licenses").join(name))
     }
 
     /// Writes the page that is read first.
@@ -135,22 +157,34 @@ impl Package {
     /// # Errors
     /// If it cannot be written.
     pub(crate) fn write_readme(&self, glibc: &GlibcVersion) -> Result<()> {
-        self.fill_in("README.md", "README.md", &[("GLIBC", &glibc.to_string())])
+        self.fill_in(Path::new(README), "README.md", &[("GLIBC", &glibc.to_string())])
+    }
+
+    fn write_examples(&self) -> Result<()> {
+        for language in entries(&workspace_root().join(EXAMPLES))?.iter().filter(|path| path.is_dir()) {
+            let name = name_of(language);
+            let (plugin, file) = (format!("digits-{name}"), format!("digits_{name}"));
+            let values = [("NAME", &*plugin), ("FILE", &file), ("PLUGIN_API", "../../plugin-api")];
+            for template in entries(language)?.iter().filter(|path| !path.ends_with(WITHOUT_PACKAGE)) {
+                // Cargo would take a manifest of this name for one of the workspace.
+                let file = name_of(template).replace(".toml.txt", ".toml");
+                self.fill_in(template, &format!("examples/{name}/{file}"), &values)?;
+            }
+        }
+        Ok(())
     }
 
     fn write_licenses(&self) -> Result<()> {
-        let packages: Vec<&str> =
-            ["host"].into_iter().chain(self.plugins.iter().map(|plugin| plugin.package)).collect();
-        write(&self.folder.join("licenses/third-party.txt"), &licenses::page(&packages)?)?;
+        write(&self.folder.join("licenses/third-party.txt"), &licenses::page(&packages(&self.plugins))?)?;
         let toolchain =
             output(Command::new("rustc").args(["--print", "sysroot"]).current_dir(workspace_root()))?;
         let from = Path::new(toolchain.trim_end()).join(STANDARD_LIBRARY);
-        copy(&from, &self.folder.join("licenses/rust-standard-library.html"))
+        self.add_license(&from, "rust-standard-library.html")
     }
 
     /// Writes a file with values in the place of the names between `@`.
-    fn fill_in(&self, template: &str, to: &str, more: &[(&str, &str)]) -> Result<()> {
-        let from = workspace_root().join(TEMPLATES).join(template);
+    fn fill_in(&self, template: &Path, to: &str, more: &[(&str, &str)]) -> Result<()> {
+        let from = workspace_root().join(template);
         let text = fs::read_to_string(&from).with_context(|| format!("cannot read {}", from.display()))?;
         let [major, minor] = frozen::version()?;
         let abi = format!("{major}.{minor}");
@@ -166,6 +200,11 @@ impl Package {
             &values.fold(text, |text, (name, value)| text.replace(&format!("@{name}@"), value)),
         )
     }
+}
+
+/// Returns the packages of the workspace that make the programs and these plugins.
+pub(crate) fn packages(plugins: &[Plugin]) -> Vec<&'static str> {
+    PROGRAMS.into_iter().chain(plugins.iter().map(|plugin| plugin.package)).collect()
 }
 
 /// Reads a manifest of the workspace.
@@ -192,7 +231,7 @@ fn copy_built(from: &Path, to: &Path, package: &str) -> Result<()> {
 fn copy(from: &Path, to: &Path) -> Result<()> {
     if from.is_dir() {
         for entry in entries(from)? {
-            copy(&entry, &to.join(entry.file_name().unwrap_or_default()))?;
+            copy(&entry, &to.join(name_of(&entry)))?;
         }
         return Ok(());
     }
@@ -213,8 +252,8 @@ fn make_room(file: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))
 }
 
-fn files_in(folder: &Path) -> Result<Vec<PathBuf>> {
-    Ok(entries(folder)?.into_iter().filter(|path| path.is_file()).collect())
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
@@ -229,7 +268,7 @@ mod tests {
     #[test]
     fn a_plugin_goes_by_its_name() {
         assert_eq!(Plugin::named("cpu-rnn").unwrap().library(), "libcpu_rnn_sut.so");
-        assert!(Plugin::named("cpu_rnn").unwrap_err().contains("ours are candle, cpu-rnn, mock"));
+        assert!(Plugin::named("cpu_rnn").unwrap_err().contains("ours are candle, cpu-rnn, host-validator"));
     }
 
     #[test]

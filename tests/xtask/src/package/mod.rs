@@ -72,11 +72,12 @@ pub(crate) struct PackageArgs {
 /// If something is not built, cannot be read or written, or needs a newer glibc than is allowed.
 pub(crate) fn run(args: &PackageArgs) -> Result<()> {
     let plugins = if args.plugins.is_empty() { layout::PLUGINS.to_vec() } else { args.plugins.clone() };
-    let (built, newest_allowed) = match &args.built {
-        Some(folder) => (folder.clone(), args.glibc.clone()),
+    let (built, linker_license, newest_allowed) = match &args.built {
+        Some(folder) => (folder.clone(), None, args.glibc.clone()),
         None => {
             let glibc = args.glibc.clone().unwrap_or_else(|| GLIBC.into());
-            (build::build(&plugins, &glibc)?, Some(glibc))
+            let built = build::build(&plugins, &glibc)?;
+            (built.folder, Some(built.linker_license), Some(glibc))
         }
     };
     let output = args.output.clone().unwrap_or_else(|| workspace_root().join(OUTPUT));
@@ -86,6 +87,9 @@ pub(crate) fn run(args: &PackageArgs) -> Result<()> {
     let package = Package { folder: output.join(format!("{name}.partial")), version, plugins };
     remove(&package.folder)?;
     let programs = package.lay_out(&built)?;
+    if let Some(license) = linker_license {
+        package.add_license(&license, "zig.txt")?;
+    }
     let glibc = symbols::check(&package.folder, &programs, newest_allowed.as_ref())?;
     package.write_readme(&glibc)?;
     remove(&folder)?;

@@ -18,6 +18,10 @@ const GLIBC: &str = "GLIBC_";
 /// A feature of the dynamic linker that a file may ask for in the place of a version, and the version that brought it.
 const RELATIVE_RELOCATIONS: (&str, [u32; 2]) = ("ABI_DT_RELR", [2, 36]);
 
+/// Libraries that every system with glibc has: its own, and the unwinder of the compiler.
+const OF_THE_SYSTEM: [&str; 8] =
+    ["ld-linux", "libc.so", "libdl.so", "libgcc_s.so", "libm.so", "libpthread.so", "librt.so", "libutil.so"];
+
 /// Most symbols that a message names.
 const NAMED_MAX: usize = 5;
 
@@ -53,7 +57,8 @@ impl Display for GlibcVersion {
 /// Returns the newest version of glibc that any of these files needs. Files are named relative to `folder`.
 ///
 /// # Errors
-/// If one needs a version above `newest_allowed`, with its symbols, or if objdump cannot read it.
+/// If one needs a version above `newest_allowed`, with its symbols, or a library that not every system has, or if
+/// objdump cannot read it.
 pub(crate) fn check(
     folder: &Path,
     files: &[String],
@@ -63,7 +68,11 @@ pub(crate) fn check(
     for file in files {
         let mut objdump = Command::new("objdump");
         objdump.args(["-p", "-T", "--wide"]).arg(folder.join(file)).env("LC_ALL", "C");
-        let needs = needs(&output(&mut objdump)?).with_context(|| file.clone())?;
+        let shown = output(&mut objdump)?;
+        if let Some(library) = foreign_library(&shown) {
+            bail!("{file} needs the library {library}, which not every system has");
+        }
+        let needs = needs(&shown).with_context(|| file.clone())?;
         if let Some(allowed) = newest_allowed {
             refuse_above(allowed, file, &needs)?;
         }
@@ -72,6 +81,12 @@ pub(crate) fn check(
     newest.with_context(|| {
         format!("none of {} files needs glibc, so they are not what they should be", files.len())
     })
+}
+
+/// Returns the first library that a file needs and that is none of the system's, from what objdump prints of the file.
+fn foreign_library(objdump: &str) -> Option<&str> {
+    let mut needed = objdump.lines().filter_map(|line| line.trim().strip_prefix("NEEDED")).map(str::trim);
+    needed.find(|library| !OF_THE_SYSTEM.iter().any(|beginning| library.starts_with(beginning)))
 }
 
 /// Returns the versions in what objdump prints of a file, each with the symbols that are taken of it.
@@ -178,6 +193,16 @@ DYNAMIC SYMBOL TABLE:
             "bin/host needs GLIBC_2.29 (exp), GLIBC_2.34 (__libc_start_main, pthread_create), but nothing above \
              GLIBC_2.28 is allowed (--glibc)"
         );
+    }
+
+    #[test]
+    fn a_library_that_not_every_system_has_is_found() {
+        let shown = |library: &str| {
+            format!("Dynamic Section:\n  NEEDED               libc.so.6\n  NEEDED               {library}\n")
+        };
+        assert_eq!(foreign_library(&shown("ld-linux-x86-64.so.2")), None);
+        assert_eq!(foreign_library(&shown("libgcc_s.so.1")), None);
+        assert_eq!(foreign_library(&shown("libstdc++.so.6")), Some("libstdc++.so.6"));
     }
 
     #[test]
