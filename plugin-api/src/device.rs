@@ -2,6 +2,7 @@
 
 /// A device of a plugin, over which a host may spread instances.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Device {
     /// Name for people, such as that of the product.
     pub name: String,

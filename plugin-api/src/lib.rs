@@ -84,6 +84,8 @@
 //!   abi_stable. A host of the same ABI version then compares them with its own and names the field that differs, and
 //!   `result.json` says `layout_checked`. For a plugin that is built with its host, such as Proctor's own; it brings
 //!   some thirty packages. Without it the host checks versions, sizes and values, as it does for a plugin in C.
+//! - `serde` (off by default) makes data of manifests, options, devices and requests, for a host that has a plugin in a
+//!   process of its own.
 //!
 //! # Limits
 //! One crate that exports a plugin can be linked into a program, beside any number that only

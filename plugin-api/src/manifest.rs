@@ -9,6 +9,7 @@ use crate::options::OptionSpec;
 /// Made with [`Manifest::new`] and the functions that add to it; the export macro turns it into the ABI's
 /// [`ProctorManifest`](crate::abi::ProctorManifest).
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Manifest {
     /// Short name, lower-case letters, digits and hyphens: `cpu-rnn`.
     pub name: String,
@@ -40,6 +41,7 @@ pub struct Manifest {
 
 /// One row of the list of what a plugin can run.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ModelSupport {
     /// Model id, or the beginning of one and `*`; `*` alone is every model that
     /// comes in this format.

@@ -6,6 +6,7 @@ use proctor_vocabulary::did_you_mean;
 
 /// Type and allowed values of one option.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum OptionKind {
     /// `true` or `false`.
     Boolean,
@@ -23,6 +24,7 @@ pub enum OptionKind {
 
 /// One option that a plugin takes.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct OptionSpec {
     /// Name: lower-case letters, digits and underscores.
     pub name: String,
@@ -36,6 +38,7 @@ pub struct OptionSpec {
 
 /// The value of one option.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum OptionValue {
     /// Of a boolean option.
     Boolean(bool),
@@ -53,6 +56,7 @@ pub enum OptionValue {
 
 /// Why an option cannot have a value.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum OptionError {
     /// The plugin declares no such option.
     #[error("the plugin has no option \"{name}\"{hint}")]

@@ -2,10 +2,12 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 macro_rules! calls {
     ($($variant:ident $name:literal $task:literal,)+) => {
         /// A call from the host into a plugin.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
         #[non_exhaustive]
         pub enum Call {
             $(#[doc = concat!("`", $name, "`")] $variant,)+

@@ -1,13 +1,14 @@
 //! Everything that can go wrong at the plugin boundary.
 
 use proctor_plugin_api::{OptionError, abi};
+use serde::{Deserialize, Serialize};
 
 use crate::call::Call;
 
 /// Why a plugin cannot be found, loaded, believed or used.
 ///
 /// `plugin` is the name that the plugin gives itself.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum PluginHostError {
     /// No plugin has this name.

@@ -74,7 +74,7 @@ pub use guard::{
 };
 pub use load::{
     elf::missing_end,
-    loaded_plugin::{LoadStep, LoadedPlugin, PluginIdentity},
+    loaded_plugin::{Described, LoadStep, LoadedPlugin, PluginIdentity},
     other_hosts::{EntryAnswer, OtherHost},
 };
 pub use objects::{
@@ -96,5 +96,6 @@ pub use services::{
     faults::{PluginFault, RepeatedFault},
     host_side::HostSide,
     metric::PluginMetric,
+    notes::Notes,
     stages::{PluginStage, Stage, StageProblem, StagesError},
 };

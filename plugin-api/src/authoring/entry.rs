@@ -16,7 +16,27 @@ pub struct LinkedPlugin {
     pub name: fn() -> String,
 }
 
+impl LinkedPlugin {
+    /// A plugin of this program that is on no list: for one that stands in for another.
+    #[must_use]
+    pub fn of<P: Plugin>() -> Self {
+        Self { entry: entry_of::<P>, name: || P::manifest().name }
+    }
+}
+
 inventory::collect!(LinkedPlugin);
+
+/// The entry point of a plugin that is on no list.
+///
+/// # Safety
+/// The caller keeps to the contract of `ProctorPluginEntry`.
+unsafe extern "C" fn entry_of<P: Plugin>(
+    speaks: *const abi::ProctorVersionRange,
+    refusal: *mut abi::ProctorError,
+) -> *const abi::ProctorPlugin {
+    // SAFETY: both arguments go on unchanged, and `entry` asks of them what `ProctorPluginEntry` does.
+    unsafe { entry::<P>(speaks, refusal) }
+}
 
 /// The plugins that are linked into this program.
 pub fn linked_plugins() -> impl Iterator<Item = &'static LinkedPlugin> {

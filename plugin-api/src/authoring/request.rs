@@ -16,6 +16,7 @@ use crate::{
 
 /// Which model to load, and how it will be used.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ModelRequest {
     /// Model id, such as `digits-lstm`.
     pub model: String,
@@ -46,6 +47,7 @@ pub struct ModelRequest {
 
 /// One file of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ModelFile {
     /// `safetensors`, `onnx`, ...
     pub format: String,
@@ -55,6 +57,7 @@ pub struct ModelFile {
 
 /// Hints for one instance, or for one copy of a plugin that is given whole queries.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Placement {
     /// Number of this instance, counted from 0.
     pub instance_index: u32,

@@ -5,6 +5,7 @@ use std::fmt;
 /// Position of a sample in the query sample library, counted from 0.
 #[repr(transparent)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SampleIndex(pub u64);
 
 /// Opaque identity of one issued sample.
@@ -13,6 +14,7 @@ pub struct SampleIndex(pub u64);
 /// is never an address and never 0, so a plugin that invents ids is found out instead of believed.
 #[repr(transparent)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ResponseId(pub u64);
 
 /// One sample of a query as it is issued. It lies in memory as the plugin ABI has it, so that a query crosses the

@@ -6,6 +6,7 @@ use crate::tensor::{ElementType, TensorSpec};
 
 /// Form in which a plugin is given an input, of those that the rules leave open.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct InputForm {
     /// Type of each element.
     pub element_type: ElementType,
@@ -17,6 +18,7 @@ pub struct InputForm {
 
 /// Order of the dimensions of an input. The numeric codes are part of the plugin ABI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Layout {
     /// Order of the benchmark.
     AsGiven = 0,
@@ -26,6 +28,7 @@ pub enum Layout {
 
 /// Integers for real values: value / scale + zero point.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Quantization {
     /// Distance of two values whose integers are neighbours.
     pub scale: f32,

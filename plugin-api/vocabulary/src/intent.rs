@@ -3,6 +3,7 @@
 /// The load that a run will bring and the bounds that it sets, as far as they are known when the model is loaded.
 /// `None` where there is nothing to say.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Intent {
     /// Bound of the latency of a query, in ns.
     pub latency_bound_ns: Option<u64>,

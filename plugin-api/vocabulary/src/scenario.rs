@@ -8,6 +8,7 @@ use crate::registry::UnknownName;
 ///
 /// Source: MLPerf Inference rules, section "Scenarios"; LoadGen `TestScenario`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Scenario {
     /// One sample at a time, the next when the last is complete. Metric: a latency percentile.
     SingleStream = 0,

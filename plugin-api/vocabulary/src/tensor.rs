@@ -4,6 +4,7 @@ use std::fmt;
 
 /// Type of one tensor element. The numeric codes are part of the plugin ABI and never change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum ElementType {
     /// IEEE 754 binary32.
     F32 = 1,
@@ -135,6 +136,7 @@ impl fmt::Display for ElementType {
 
 /// Name, type and shape of one tensor of one sample (there is no batch dimension). Layout is row-major, contiguous.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TensorSpec {
     /// Name as the model knows it.
     pub name: String,

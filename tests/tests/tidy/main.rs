@@ -31,6 +31,7 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "plugins/cpu-rnn/models/",
     "plugins/cpu-rnn/src/batch.rs",
     "plugins/host-validator/",
+    "plugins/isolated/",
     "plugins/mock/",
     "plugins/onnx/",
     "tests/fixtures/",

@@ -11,13 +11,14 @@
 
 use std::{
     ffi::{CStr, CString, c_int, c_long, c_void},
+    fs::File,
     io, mem,
-    os::unix::ffi::OsStrExt,
+    os::{fd::IntoRawFd, unix::ffi::OsStrExt},
     path::Path,
     ptr,
     sync::{
         OnceLock,
-        atomic::{AtomicBool, AtomicPtr, Ordering},
+        atomic::{AtomicBool, AtomicI32, AtomicPtr, Ordering},
     },
 };
 
@@ -65,6 +66,9 @@ struct ReportFile {
 /// Where the report goes, never freed, or null.
 static REPORT_FILE: AtomicPtr<ReportFile> = AtomicPtr::new(ptr::null_mut());
 
+/// Descriptor of a file that is open for the report, never closed, or -1.
+static OPEN_FILE: AtomicI32 = AtomicI32::new(-1);
+
 /// The actions that were in place before, in the order of [`signals`].
 static PREVIOUS: OnceLock<[libc::sigaction; SIGNAL_COUNT]> = OnceLock::new();
 
@@ -95,6 +99,19 @@ pub fn install(report_path: &Path) -> Result<(), PluginHostError> {
 pub fn install_without_folder() -> Result<(), PluginHostError> {
     let name = format!("proctor-crash-{}.txt", std::process::id());
     install_with(&std::env::temp_dir().join(name), libc::O_EXCL)
+}
+
+/// As [`install`], with a report that goes to a file which is open already: for a process that may open none.
+///
+/// # Errors
+/// [`PluginHostError::CrashReport`] if the handler cannot be installed.
+pub fn install_with_file(report: File) -> Result<(), PluginHostError> {
+    OPEN_FILE.store(report.into_raw_fd(), Ordering::Release);
+    if PREVIOUS.get().is_none() {
+        install_handlers()
+            .map_err(|cause| PluginHostError::CrashReport(format!("to an open file: {cause}")))?;
+    }
+    Ok(())
 }
 
 fn install_with(report_path: &Path, flag: c_int) -> Result<(), PluginHostError> {
@@ -215,6 +232,10 @@ fn report_host(name: &str) {
 
 /// Writes the report to the file, then to stderr, which may have no reader, and the answer that waits, if any does.
 fn write(mut report: Report) {
+    let open = OPEN_FILE.load(Ordering::Acquire);
+    if open >= 0 {
+        report.write_to(open);
+    }
     let file = REPORT_FILE.load(Ordering::Acquire);
     // SAFETY: null, or what `install` leaked.
     if let Some(path) = unsafe { file.as_ref() }.and_then(|file| write_file(file, &report)) {

@@ -4,13 +4,13 @@ use std::{
     fs::{self, File, Metadata},
     mem::ManuallyDrop,
     os::unix::fs::MetadataExt as _,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, LazyLock},
 };
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use proctor_plugin_api::{
-    Manifest, Options,
+    LinkedPlugin, Manifest, Options,
     abi::{self, ProctorPlugin, ProctorPluginEntry, ProctorVersionRange},
     linked_plugins,
 };
@@ -48,6 +48,19 @@ pub struct PluginIdentity {
     pub source: String,
     /// Whether the types of host and plugin were compared field by field.
     pub layout_checked: bool,
+}
+
+/// A plugin that is loaded elsewhere, as the host there describes it.
+#[derive(Debug, Clone)]
+pub struct Described {
+    /// Its own description.
+    pub manifest: Manifest,
+    /// Where it comes from, and which ABI it follows.
+    pub identity: PluginIdentity,
+    /// Whether it can be warmed up with whole queries.
+    pub has_warm_up: bool,
+    /// File of its code; `None` if that is this program.
+    pub file: Option<PathBuf>,
 }
 
 /// A loaded, negotiated and checked plugin. It stays loaded to the end of the process. Clones share it.
@@ -130,6 +143,43 @@ impl LoadedPlugin {
             }
             PluginLocation::Library(path) => Self::from_library(path, &mut begin),
         }
+    }
+
+    /// A plugin that another process loads by `load`. `stand_in` is one of this program that passes every call on, and
+    /// has all functions and extensions; those that the plugin does not declare are not called. `source` is the plugin
+    /// in words, until its name is known.
+    ///
+    /// # Errors
+    /// The error of `load`, a sentence that names the plugin.
+    pub fn elsewhere(
+        stand_in: LinkedPlugin,
+        source: &str,
+        load: impl FnOnce() -> Result<Described, String>,
+    ) -> Result<Self, PluginHostError> {
+        let described = Activity::new(source, None).during(Call::Load, load);
+        let Described { manifest, identity, has_warm_up, file } =
+            described.map_err(PluginHostError::Unusable)?;
+        let checksum = match &file {
+            Some(path) => File::open(path).ok().map(|file| Arc::new(Checksum::start(file))),
+            None => PROGRAM.clone(),
+        };
+        let name = (stand_in.name)();
+        let plugin = Self::from_entry(stand_in.entry, &name, Origin::linked(), &mut |_| ())?;
+        let Loaded { table, entry, .. } = Arc::into_inner(plugin.loaded).expect("it was made just now");
+        let table = Table {
+            issue: table.issue.filter(|_| manifest.issue),
+            warm_up_query: table.warm_up_query.filter(|_| has_warm_up),
+            execute_virtual: table.execute_virtual.filter(|_| manifest.virtual_time),
+            live: table.live.filter(|_| manifest.live_instances),
+            ..table
+        };
+        Ok(Self { loaded: Arc::new(Loaded { table, entry, manifest, identity, checksum }) })
+    }
+
+    /// Whether it can be warmed up with whole queries.
+    #[must_use]
+    pub fn has_warm_up(&self) -> bool {
+        self.table().warm_up_query.is_some()
     }
 
     /// The plugin's own description, and the list of what it can run.

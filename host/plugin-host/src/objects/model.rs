@@ -232,6 +232,16 @@ impl Model {
         Ok(())
     }
 
+    /// The plugin's counter of energy in joules, if it has one. [main thread]
+    ///
+    /// # Errors
+    /// Another thread, or why it cannot be read.
+    pub fn read_energy(&self) -> Result<Option<f64>, PluginHostError> {
+        let model = &*self.inner;
+        model.expect_home(Call::ReadEnergy)?;
+        read_energy(&model.backend, model.handle.get(), model.activity)
+    }
+
     /// Says that this thread has issued its last query: what the plugin has changed of it since the start is put back.
     /// [issuing thread]
     pub fn end_issue(&self) {

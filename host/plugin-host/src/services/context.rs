@@ -28,6 +28,7 @@ use crate::{
         faults::{Faults, PluginFault},
         log_limit::LogLimit,
         metric::Metrics,
+        notes::Notes,
         response_size::{ExpectedSize, ResponseSize},
         stages::{RawStages, Stages, StagesError},
     },
@@ -74,6 +75,8 @@ pub(crate) struct HostContext {
     /// Whether the plugin computes a query that it has not been issued.
     is_warming_up: AtomicBool,
     pub(crate) metrics: Metrics,
+    /// Notes of a host that has the plugin in a process of its own.
+    pub(super) relayed: Mutex<Notes>,
     pub(crate) stages: Stages,
     /// The batches that the plugin may report as done.
     pub(crate) places: Places,
@@ -95,6 +98,7 @@ impl HostContext {
             memory_kinds: Mutex::default(),
             is_warming_up: AtomicBool::new(false),
             metrics: Metrics::default(),
+            relayed: Mutex::default(),
             stages: Stages::default(),
             places: Places::default(),
             faults: Faults::default(),
@@ -105,6 +109,10 @@ impl HostContext {
 
     pub(crate) fn set_sink(&self, sink: Option<Arc<dyn CompletionSink>>) {
         self.sink.store(sink.map(Arc::new));
+    }
+
+    pub(super) fn relayed(&self) -> MutexGuard<'_, Notes> {
+        self.relayed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn lock_memory_kinds(&self) -> MutexGuard<'_, Vec<MemoryKind>> {

@@ -4,9 +4,10 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use arc_swap::ArcSwap;
 use proctor_plugin_api::abi::ProctorDone;
+use serde::{Deserialize, Serialize};
 
 /// Why a batch cannot have been done.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum DoneProblem {
     /// The structure is null, not aligned, or of a size that cannot be; the text names it.

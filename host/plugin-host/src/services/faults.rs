@@ -7,6 +7,7 @@ use std::{
 };
 
 use proctor_vocabulary::ResponseId;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     error::PluginHostError,
@@ -14,7 +15,7 @@ use crate::{
 };
 
 /// Misbehaviour of a plugin that was noticed at the boundary and did not end a run.
-#[derive(Debug, Clone, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum PluginFault {
     /// A service of the host panicked while the plugin called it.
@@ -142,6 +143,14 @@ pub enum PluginFault {
         /// Number of the instance.
         instance: u32,
     },
+    /// The process that the plugin had for itself has ended by itself or by a signal, or was ended as the plugin hung.
+    #[error("plugin {plugin}: {how}")]
+    Ended {
+        /// Name of the plugin.
+        plugin: String,
+        /// How it ended, and in which call.
+        how: String,
+    },
     /// A call failed, or its outputs are wrong.
     #[error(transparent)]
     Call(Arc<PluginHostError>),
@@ -168,7 +177,7 @@ impl PluginFault {
 /// Misbehaviour of one kind: the first time, and how often it was noticed.
 ///
 /// Displays as a sentence about the first time, with the number of the others.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RepeatedFault {
     /// The first of them.
     pub first: PluginFault,
@@ -192,11 +201,15 @@ pub(crate) struct Faults(Mutex<Vec<RepeatedFault>>);
 impl Faults {
     /// Records a fault.
     pub(crate) fn record(&self, fault: impl FnOnce() -> PluginFault) {
-        let fault = fault();
+        self.add(RepeatedFault { first: fault(), count: 1 });
+    }
+
+    /// Adds faults of one kind.
+    pub(super) fn add(&self, fault: RepeatedFault) {
         let mut noticed = self.noticed();
-        match noticed.iter_mut().find(|repeated| repeated.first.is_like(&fault)) {
-            Some(repeated) => repeated.count += 1,
-            None => noticed.push(RepeatedFault { first: fault, count: 1 }),
+        match noticed.iter_mut().find(|repeated| repeated.first.is_like(&fault.first)) {
+            Some(repeated) => repeated.count = repeated.count.saturating_add(fault.count),
+            None => noticed.push(fault),
         }
     }
 

@@ -2,12 +2,25 @@
 
 use std::collections::BTreeMap;
 
-use proctor_plugin_api::MemoryKind;
-
-use crate::services::{
-    context::HostContext, failures::SampleFailure, faults::RepeatedFault, metric::PluginMetric,
-    stages::PluginStage,
+use proctor_plugin_api::{
+    MemoryKind,
+    abi::{PROCTOR_MESSAGE_LENGTH_MAX, PROCTOR_METRIC_COUNT_MAX, PROCTOR_STAGE_NAME_COUNT_MAX},
 };
+
+use crate::{
+    guard::checked::readable,
+    services::{
+        context::HostContext,
+        failures::SampleFailure,
+        faults::{PluginFault, RepeatedFault},
+        metric::PluginMetric,
+        notes::Notes,
+        stages::PluginStage,
+    },
+};
+
+/// Most kinds of faults that are taken over at a time. There are fewer kinds.
+const FAULTS_MAX: usize = 64;
 
 /// The host's side of an opened plugin, which does not keep it open and stays when it is closed: its threads may call
 /// the host to the end of the process. Copies are the same one.
@@ -27,13 +40,17 @@ impl HostSide {
     /// The figures that the plugin has reported so far.
     #[must_use]
     pub fn metrics(self) -> BTreeMap<String, PluginMetric> {
-        self.0.metrics.all()
+        let mut metrics = self.0.metrics.all();
+        metrics.extend(self.0.relayed().metrics.clone());
+        metrics
     }
 
     /// The stages that the plugin's work was made of so far, by name; those of warm-ups are left out.
     #[must_use]
     pub fn stages(self) -> BTreeMap<String, PluginStage> {
-        self.0.stages.report()
+        let mut stages = self.0.stages.report();
+        stages.extend(self.0.relayed().stages.clone());
+        stages
     }
 
     /// Hands out the energy in joules between the last start and its stop, once; `None` if it was not counted.
@@ -66,5 +83,72 @@ impl HostSide {
     #[must_use]
     pub fn take_faults(self) -> Vec<RepeatedFault> {
         self.0.faults.take()
+    }
+
+    /// Everything that was noticed, of faults what is new since the last time that they were taken.
+    #[must_use]
+    pub fn take_notes(self) -> Notes {
+        Notes { faults: self.take_faults(), metrics: self.metrics(), stages: self.stages() }
+    }
+
+    /// Takes over the notes of another host: faults are added, figures and stages replace those of its last notes. The
+    /// plugin may have written them itself, so no more is kept than the other host would have taken.
+    pub fn take_over(self, mut notes: Notes) {
+        notes.faults.drain(..).take(FAULTS_MAX).for_each(|fault| self.0.faults.add(fault));
+        notes.metrics = notes.metrics.into_iter().take(PROCTOR_METRIC_COUNT_MAX).collect();
+        notes.stages = notes.stages.into_iter().take(PROCTOR_STAGE_NAME_COUNT_MAX).collect();
+        *self.0.relayed() = notes;
+    }
+
+    /// Records that the process that the plugin had for itself has ended.
+    pub fn note_end(self, how: &str) {
+        let (plugin, bytes) = (self.0.plugin.to_owned(), how.as_bytes());
+        let how = readable(&bytes[..bytes.len().min(PROCTOR_MESSAGE_LENGTH_MAX)]);
+        self.0.faults.record(|| PluginFault::Ended { plugin, how });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use proctor_plugin_api::abi;
+
+    use super::*;
+    use crate::{call::Call, error::PluginHostError, services::context::HostServices};
+
+    fn host_side() -> HostSide {
+        let services = HostServices { now_ns: Arc::new(|| 0), cache_folder: None };
+        HostSide::new(Box::leak(Box::new(HostContext::new("p", services))))
+    }
+
+    #[test]
+    fn notes_are_the_same_on_the_other_side() {
+        let (there, here) = (host_side(), host_side());
+        there.0.metrics.add(b"power", b"W", 250.0, 1).unwrap();
+        let (plugin, message) = ("p".to_owned(), "off the bus".to_owned());
+        let failed = PluginHostError::CallFailed {
+            plugin,
+            call: Call::Execute,
+            status: abi::PROCTOR_STATUS_DEVICE_LOST,
+            vendor_code: -7,
+            message,
+        };
+        there.0.faults.record_failure(Err(failed));
+        let metrics = there.metrics();
+        for _ in 0..2 {
+            here.take_over(there.take_notes());
+        }
+        assert_eq!(here.metrics(), metrics);
+        let texts: Vec<_> = here.take_faults().iter().map(ToString::to_string).collect();
+        assert_eq!(texts, ["plugin p: execute failed (DEVICE_LOST, code -7): off the bus"]);
+    }
+
+    #[test]
+    fn the_end_of_a_process_is_a_fault_of_one_line() {
+        let here = host_side();
+        here.note_end("its process was ended by SIGSEGV\nin execute");
+        let faults = here.take_faults();
+        assert_eq!(faults[0].to_string(), "plugin p: its process was ended by SIGSEGV in execute");
     }
 }

@@ -6,6 +6,7 @@ use std::{
 };
 
 use proctor_plugin_api::abi::{PROCTOR_METRIC_COUNT_MAX, PROCTOR_METRIC_NAME_LENGTH_MAX};
+use serde::{Deserialize, Serialize};
 
 /// The metrics of a plugin by name.
 #[derive(Debug, Default)]
@@ -66,7 +67,7 @@ fn text(bytes: &[u8]) -> Option<&str> {
 }
 
 /// The values of a metric so far. A value holds until the next one.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PluginMetric {
     /// Unit, such as `W`; empty for a count or a ratio.
     pub unit: String,

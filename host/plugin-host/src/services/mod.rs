@@ -9,6 +9,7 @@ pub(crate) mod host_side;
 pub(crate) mod host_table;
 pub(crate) mod log_limit;
 pub(crate) mod metric;
+pub(crate) mod notes;
 pub(crate) mod response_size;
 pub(crate) mod stages;
 mod tokens;

@@ -17,6 +17,7 @@ use proctor_plugin_api::{
     },
     versioned::Elements,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::foreign::bytes_of;
 
@@ -31,7 +32,7 @@ pub struct Stage {
 }
 
 /// The stages of one name: how many there were, and how long they took.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PluginStage {
     /// Number of stages.
     pub count: u64,
@@ -44,7 +45,7 @@ pub struct PluginStage {
 }
 
 /// Why a stage cannot be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum StageProblem {
     /// Its name is empty, too long, or not of printable ASCII.
@@ -70,7 +71,7 @@ pub enum StageProblem {
 }
 
 /// Why the stages of a batch or of a completion cannot be.
-#[derive(Debug, Clone, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum StagesError {
     /// The array is null, not aligned, or too long; the text names the structure.

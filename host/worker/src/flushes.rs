@@ -1,0 +1,54 @@
+//! Flushes, which come beside the calls of the main thread.
+
+use std::sync::{Arc, Mutex};
+
+use proctor_isolated::protocol::Event;
+use proctor_plugin_host::{Model, PluginFault, PluginHostError, RepeatedFault};
+
+use crate::{instances::lock, reports::Reports};
+
+/// The flush of the model, on a thread of its own. Clones share it.
+#[derive(Clone)]
+pub(crate) struct Flushes {
+    model: Arc<Mutex<Option<Model>>>,
+    faults: Arc<Mutex<Vec<RepeatedFault>>>,
+    reports: Reports,
+}
+
+impl Flushes {
+    pub(crate) fn new(reports: Reports) -> Self {
+        Self { model: Arc::default(), faults: Arc::default(), reports }
+    }
+
+    /// The model to be flushed from now on.
+    pub(crate) fn follow(&self, model: Option<Model>) {
+        *lock(&self.model) = model;
+    }
+
+    /// Flushes the model; the host is told when that is done.
+    pub(crate) fn begin(&self) {
+        let own = self.clone();
+        let flush = move || {
+            let model = lock(&own.model).clone();
+            if let Some(Err(error)) = model.as_ref().map(Model::flush) {
+                own.note(error);
+            }
+            // Before the host goes on and has it unloaded.
+            drop(model);
+            own.reports.tell(&Event::Flushed);
+        };
+        if std::thread::Builder::new().name("flush".to_owned()).spawn(flush).is_err() {
+            self.note(PluginHostError::WrongState("there is no room for a thread to flush on".to_owned()));
+            self.reports.tell(&Event::Flushed);
+        }
+    }
+
+    /// Faults of flushes since the last time that this was asked.
+    pub(crate) fn take_faults(&self) -> Vec<RepeatedFault> {
+        std::mem::take(&mut *lock(&self.faults))
+    }
+
+    fn note(&self, error: PluginHostError) {
+        lock(&self.faults).push(RepeatedFault { first: PluginFault::Call(Arc::new(error)), count: 1 });
+    }
+}

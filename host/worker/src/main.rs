@@ -1,0 +1,100 @@
+//! The process of a plugin that has one of its own: a host that loads it and makes the calls that another one asks for.
+//!
+//! The program `host` starts it, with a way for messages as its standard input, and is the only one to talk to it. It
+//! has neither data sets nor answers.
+
+#![forbid(unsafe_code)]
+
+mod failure;
+mod flushes;
+mod instances;
+mod log;
+mod reports;
+mod samples;
+mod server;
+
+use std::{
+    fs::File,
+    io::{self, Write as _},
+    os::fd::{AsFd as _, OwnedFd},
+    sync::Arc,
+    thread,
+};
+
+use proctor_isolated::{
+    Socket,
+    protocol::{Greeting, Notice},
+};
+use proctor_plugin_host::{crash, process};
+// The default plugin is linked in here as in the program `host`, and the one that is measured in place of others to see
+// what the way to it costs. They register themselves, for which the linker has to see them used.
+use cpu_rnn_sut as _;
+use proctor_null as _;
+use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
+
+use crate::{flushes::Flushes, reports::Reports, server::Server};
+
+/// Exit code of a program that was not started by the host.
+const USAGE: i32 = 2;
+
+fn main() {
+    match begin() {
+        Ok((control, mut server)) => {
+            // Without the host there is nothing to do.
+            while let Ok(Some((request, files))) = control.receive() {
+                let reply = server.answer(request, files);
+                if control.send(&reply, &[]).is_err() {
+                    break;
+                }
+            }
+            process::end(0)
+        }
+        Err(error) => {
+            let _ = writeln!(
+                io::stderr(),
+                "proctor-worker runs a plugin for the program `host`, which starts it: {error}; try `host run --isolate`"
+            );
+            process::end(USAGE)
+        }
+    }
+}
+
+/// Takes the ways to the host, and makes ready for a plugin that may end the process in any way.
+fn begin() -> io::Result<(Socket, Server)> {
+    // It must not outlive the host, even if the plugin hangs.
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    let control = Socket::from(io::stdin().as_fd().try_clone_to_owned()?);
+    // A plugin that reads its standard input finds nothing there.
+    rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
+    // Lines of a plugin in C go out as they come: nothing is flushed at the end.
+    drop(process::take_stdout()?);
+    let none = || io::Error::from(io::ErrorKind::UnexpectedEof);
+    let (greeting, files) = control.receive::<Greeting>()?.ok_or_else(none)?;
+    if let Some(most) = greeting.memory_max_bytes {
+        setrlimit(Resource::As, Rlimit { current: Some(most), maximum: Some(most) })?;
+    }
+    let [events, report]: [OwnedFd; 2] = files.try_into().map_err(|_| none())?;
+    let report = File::from(report);
+    let mut note = report.try_clone()?;
+    crash::install_with_file(report).map_err(io::Error::other)?;
+    process::notice_ends()?;
+    process::on_end_by_plugin(move |text| _ = note.write_all(text.as_bytes()));
+
+    let events = Arc::new(Socket::from(events));
+    let reports = Reports::new(Arc::clone(&events));
+    log::start(greeting.log_level, &reports);
+    let flushes = Flushes::new(reports.clone());
+    let server = Server::new(reports, flushes.clone());
+    let host_side = server.host_side();
+    thread::Builder::new().name("notices".to_owned()).spawn(move || {
+        while let Ok(Some((notice, _))) = events.receive() {
+            match notice {
+                Notice::Cancel => _ = host_side.get().map(|host_side| host_side.cancel()),
+                Notice::Flush => flushes.begin(),
+            }
+        }
+        // The host is gone, or does not speak our language.
+        process::end(0)
+    })?;
+    Ok((control, server))
+}

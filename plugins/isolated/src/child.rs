@@ -1,0 +1,401 @@
+//! The other process: its start, the calls that it is asked for, what it says unasked, and its end.
+
+use std::{
+    fs::File,
+    io::{self, BufRead as _, BufReader, PipeReader, Read as _, Seek as _},
+    os::{
+        fd::{AsFd as _, BorrowedFd, OwnedFd},
+        unix::process::CommandExt as _,
+    },
+    process::{self, Command, Stdio},
+    sync::{
+        Arc, Condvar, Mutex, OnceLock, PoisonError, Weak,
+        atomic::{
+            AtomicBool, AtomicU64,
+            Ordering::{Acquire, Relaxed, Release},
+        },
+    },
+    thread,
+    time::Duration,
+};
+
+use proctor_plugin_api::{
+    Host, PluginError, TokenReport, abi,
+    vocabulary::{ResponseId, SampleStatus},
+};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    fs::{MemfdFlags, memfd_create},
+    process::{Pid, PidfdFlags, pidfd_open},
+};
+use tracing::{Level, level_filters::LevelFilter};
+
+use crate::{
+    end,
+    launch::{Hooks, Launch},
+    lock::lock,
+    protocol::{Answer, Event, Greeting, Notice, Reply, Request, Response},
+    socket::Socket,
+};
+
+/// How often is looked whether the host wants all work to end.
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+
+/// Longest line of the process's own output that is kept, in bytes.
+const LINE_MAX: u64 = 4096;
+
+/// Most bytes of its report of a crash.
+const REPORT_MAX: u64 = 4096;
+
+/// Most messages that are read after it has ended.
+const LAST_EVENTS: usize = 100_000;
+
+/// A process with a plugin.
+pub(crate) struct Child {
+    process: Mutex<process::Child>,
+    control: Mutex<Control>,
+    /// The same socket, to end what waits for an answer there.
+    control_end: Socket,
+    events: Socket,
+    /// Where a crash is reported.
+    report: File,
+    hooks: Arc<Hooks>,
+    host: OnceLock<Host>,
+    end: OnceLock<String>,
+    has_ended: AtomicBool,
+    /// Why the host has ended it.
+    killed_for: OnceLock<String>,
+    is_closing: AtomicBool,
+    signs: Mutex<Vec<Weak<Sign>>>,
+    /// Reports of samples that were taken.
+    report_count: AtomicU64,
+    flush: Mutex<bool>,
+    flushed: Condvar,
+}
+
+struct Control {
+    socket: Socket,
+    sign: Arc<Sign>,
+}
+
+/// A call that may be under way, for the words about the end of the process.
+pub(crate) struct Sign {
+    name: Mutex<String>,
+    is_on: AtomicBool,
+}
+
+impl Sign {
+    /// Runs `call` under this sign.
+    pub(crate) fn during<R>(&self, call: impl FnOnce() -> R) -> R {
+        self.is_on.store(true, Relaxed);
+        let result = call();
+        self.is_on.store(false, Relaxed);
+        result
+    }
+
+    fn rename(&self, name: &str) {
+        let mut place = lock(&self.name);
+        place.clear();
+        place.push_str(name);
+    }
+}
+
+impl Child {
+    /// Starts the program.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub(crate) fn start(launch: &Launch, hooks: Arc<Hooks>) -> io::Result<Arc<Self>> {
+        let (control, theirs) = Socket::pair()?;
+        let (events, their_events) = Socket::pair()?;
+        let report = File::from(memfd_create("report", MemfdFlags::CLOEXEC)?);
+        let (output, written) = io::pipe()?;
+        let mut command = Command::new(&launch.program);
+        command.stdin(Stdio::from(OwnedFd::from(theirs)));
+        command.stdout(written.try_clone()?).stderr(written);
+        // What the user sends to the host from the terminal is not for the plugin.
+        let process = command.process_group(0).spawn()?;
+        // Its ends of pipe and sockets belong to it alone.
+        drop(command);
+        let id = i32::try_from(process.id()).ok().and_then(Pid::from_raw);
+        let file = id.and_then(|id| pidfd_open(id, PidfdFlags::empty()).ok());
+        let control_end = Socket::from(control.as_fd().try_clone_to_owned()?);
+        let sign = Arc::new(Sign { name: Mutex::default(), is_on: AtomicBool::new(false) });
+        let greeting = Greeting { log_level: log_level(), memory_max_bytes: launch.memory_max_bytes };
+        control.send(&greeting, &[their_events.as_fd(), report.as_fd()])?;
+        let child = Arc::new(Self {
+            process: Mutex::new(process),
+            signs: Mutex::new(vec![Arc::downgrade(&sign)]),
+            control: Mutex::new(Control { socket: control, sign }),
+            control_end,
+            events,
+            report,
+            hooks,
+            host: OnceLock::new(),
+            end: OnceLock::new(),
+            has_ended: AtomicBool::new(false),
+            killed_for: OnceLock::new(),
+            is_closing: AtomicBool::new(false),
+            report_count: AtomicU64::new(0),
+            flush: Mutex::new(false),
+            flushed: Condvar::new(),
+        });
+        let heard = Arc::clone(&child);
+        let shown = Arc::clone(&child);
+        thread::Builder::new().name("plugin-events".to_owned()).spawn(move || heard.hear(file.as_ref()))?;
+        thread::Builder::new().name("plugin-output".to_owned()).spawn(move || shown.show(output))?;
+        Ok(child)
+    }
+
+    /// Says where its log, its completions and its progress go.
+    pub(crate) fn serve(&self, host: Host) {
+        let _ = self.host.set(host);
+    }
+
+    /// Whether it has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.has_ended.load(Acquire)
+    }
+
+    /// A sign for the calls of a mailbox.
+    pub(crate) fn sign(&self, name: String) -> Arc<Sign> {
+        let sign = Arc::new(Sign { name: Mutex::new(name), is_on: AtomicBool::new(false) });
+        let mut signs = lock(&self.signs);
+        signs.retain(|sign| sign.strong_count() > 0);
+        signs.push(Arc::downgrade(&sign));
+        sign
+    }
+
+    /// Has it do something, and waits for the answer.
+    ///
+    /// # Errors
+    /// The plugin's own error, or how the process has ended.
+    pub(crate) fn ask(&self, request: &Request, files: &[BorrowedFd<'_>]) -> Result<Answer, PluginError> {
+        if self.has_ended() {
+            return Err(self.gone());
+        }
+        let control = lock(&self.control);
+        control.sign.rename(request.call());
+        let reply = control.sign.during(|| {
+            let sent = control.socket.send(request, files);
+            let reply = sent.and_then(|()| control.socket.receive::<Reply>());
+            if !matches!(reply, Ok(Some(_))) {
+                // While the call is still noted. Nothing can be asked any more, if it has not ended yet.
+                self.lose();
+            }
+            reply
+        });
+        let Ok(Some((Reply { answer, notes }, _))) = reply else { return Err(self.gone()) };
+        match self.hooks.notes.get() {
+            _ if notes.is_empty() => {}
+            Some(take) => take(&notes),
+            None => lock(&self.hooks.early).push(notes),
+        }
+        match answer {
+            Answer::Failed(failure) => Err(failure.into()),
+            answer => Ok(answer),
+        }
+    }
+
+    /// As [`ask`](Self::ask), for a call that ends something: there is nothing to end where the process has ended.
+    pub(crate) fn ask_to_end(&self, request: &Request) -> Result<(), PluginError> {
+        if self.has_ended() { Ok(()) } else { self.ask(request, &[]).map(drop) }
+    }
+
+    /// Has the model complete what waits, and waits for that.
+    pub(crate) fn flush(&self) {
+        let sign = self.sign("flush".to_owned());
+        sign.during(|| {
+            *lock(&self.flush) = false;
+            if self.events.send(&Notice::Flush, &[]).is_err() {
+                return self.wait_for_end();
+            }
+            let mut is_flushed = lock(&self.flush);
+            while !*is_flushed && !self.has_ended() {
+                is_flushed = self.flushed.wait(is_flushed).unwrap_or_else(PoisonError::into_inner);
+            }
+        });
+    }
+
+    /// Waits until as many reports of samples were taken, or it has ended.
+    pub(crate) fn wait_for_reports(&self, count: u64) {
+        while self.report_count.load(Acquire) < count && !self.has_ended() {
+            thread::sleep(Duration::from_micros(5));
+        }
+    }
+
+    /// Ends it if it has not ended yet, as it does not say what it should.
+    fn lose(&self) {
+        // Of no effect on a process that is ending: it has its status.
+        let _ = lock(&self.process).kill();
+        self.wait_for_end();
+    }
+
+    /// The error of a batch or a query that it does not answer any more. How it has ended is a fault of its own, which
+    /// is told once.
+    #[cold]
+    pub(crate) fn lost(&self) -> PluginError {
+        self.lose();
+        PluginError::device_lost("its process has ended")
+    }
+
+    /// The error of a call that it cannot make any more.
+    #[cold]
+    pub(crate) fn gone(&self) -> PluginError {
+        self.lose();
+        PluginError::device_lost(self.end.get().map_or("its process has ended", String::as_str))
+    }
+
+    /// Ends it, for this reason.
+    pub(crate) fn kill(&self, why: &str) {
+        let _ = self.killed_for.set(why.to_owned());
+        // An error means that it has ended.
+        let _ = lock(&self.process).kill();
+    }
+
+    /// Ends it after it has closed its plugin, or for want of anything to do.
+    pub(crate) fn close(&self) {
+        self.is_closing.store(true, Release);
+        let _ = lock(&self.process).kill();
+        self.wait_for_end();
+    }
+
+    fn wait_for_end(&self) {
+        let mut guard = lock(&self.flush);
+        while !self.has_ended() {
+            guard = self.flushed.wait(guard).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Takes what it says unasked, to its end.
+    fn hear(&self, process: Option<&OwnedFd>) {
+        let mut last_events = LAST_EVENTS;
+        let mut is_cancelled = false;
+        loop {
+            let mut files = vec![PollFd::new(&self.events, PollFlags::IN)];
+            files.extend(process.map(|process| PollFd::new(process, PollFlags::IN)));
+            let _ = poll(&mut files, Some(&LOOK));
+            let [said, ended] = [0, 1].map(|at| files.get(at).is_some_and(|file| !file.revents().is_empty()));
+            drop(files);
+            if ended {
+                last_events = last_events.saturating_sub(1);
+            }
+            if said && last_events > 0 {
+                match self.events.receive() {
+                    Ok(Some((event, _))) => self.take(event),
+                    Ok(None) | Err(_) => break,
+                }
+            } else if ended {
+                break;
+            }
+            if !is_cancelled && self.host.get().is_some_and(Host::is_cancelled) {
+                is_cancelled = true;
+                let _ = self.events.send(&Notice::Cancel, &[]);
+            }
+        }
+        self.note_end();
+    }
+
+    fn take(&self, event: Event) {
+        let Some(host) = self.host.get() else {
+            if let Event::Log { source, message, .. } = event {
+                tracing::info!(target: "plugin", source, "{message}");
+            }
+            return;
+        };
+        match event {
+            Event::Log { level, source, message } => return host.log(level, &source, &message),
+            Event::Progress { done, total, task } => return host.progress(done, total, &task),
+            Event::Flushed => {
+                *lock(&self.flush) = true;
+                return self.flushed.notify_all();
+            }
+            Event::Completed(responses) => {
+                host.complete(&responses.iter().map(of_host).collect::<Vec<_>>());
+            }
+            Event::FirstTokens(responses) => {
+                host.first_token(&responses.iter().map(of_host).collect::<Vec<_>>());
+            }
+            Event::Tokens { id, count } => host.tokens(&[TokenReport::new(ResponseId(id), count)]),
+        }
+        self.report_count.fetch_add(1, Release);
+    }
+
+    /// Waits for the process itself, and says how it has ended.
+    fn note_end(&self) {
+        let mut process = lock(&self.process);
+        // It may only have closed its socket.
+        let _ = process.kill();
+        let status = process.wait();
+        drop(process);
+        let calls: Vec<String> = lock(&self.signs)
+            .iter()
+            .filter_map(Weak::upgrade)
+            .filter(|sign| sign.is_on.load(Relaxed))
+            .map(|sign| lock(&sign.name).clone())
+            .collect();
+        let mut report = String::new();
+        let mut file = &self.report;
+        // Without a report the status says it.
+        let _ = file.rewind().and_then(|()| file.take(REPORT_MAX).read_to_string(&mut report));
+        let words = match (self.killed_for.get(), status) {
+            (Some(why), _) => why.clone(),
+            (None, Ok(status)) => end::describe(status, &calls, &report),
+            (None, Err(error)) => format!("its process has ended: {error}"),
+        };
+        // Before anybody sees it: who does may ask at once for what has been noticed.
+        if !self.is_closing.load(Acquire)
+            && let Some(tell) = self.hooks.end.get()
+        {
+            tell(&words);
+        }
+        let _ = self.end.set(words);
+        let guard = lock(&self.flush);
+        self.has_ended.store(true, Release);
+        drop(guard);
+        self.flushed.notify_all();
+        self.control_end.shut_down();
+    }
+
+    /// Shows what the process writes to its standard output and error, line by line.
+    fn show(&self, output: PipeReader) {
+        let mut output = BufReader::new(output);
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            match (&mut output).take(LINE_MAX).read_until(b'\n', &mut line) {
+                Ok(0) | Err(_) => return,
+                Ok(_) => {}
+            }
+            let text = String::from_utf8_lossy(&line);
+            match self.host.get() {
+                Some(host) => host.log(abi::PROCTOR_LOG_INFO, "output", text.trim_end()),
+                None => tracing::info!(target: "plugin", source = "output", "{}", text.trim_end()),
+            }
+        }
+    }
+}
+
+/// The most detailed `PROCTOR_LOG` level that is kept.
+fn log_level() -> u32 {
+    match LevelFilter::current().into_level() {
+        None => 0,
+        Some(Level::ERROR) => abi::PROCTOR_LOG_ERROR,
+        Some(Level::WARN) => abi::PROCTOR_LOG_WARN,
+        Some(Level::INFO) => abi::PROCTOR_LOG_INFO,
+        Some(Level::DEBUG) => abi::PROCTOR_LOG_DEBUG,
+        Some(Level::TRACE) => abi::PROCTOR_LOG_TRACE,
+    }
+}
+
+fn of_host(response: &Response) -> proctor_plugin_api::Response<'_> {
+    let Response { id, status, token_count, data } = response;
+    proctor_plugin_api::Response::new(ResponseId(*id), data)
+        .with_status(SampleStatus(*status))
+        .with_token_count(*token_count)
+}
+
+/// The error of an answer to another question.
+pub(crate) fn makes_no_sense() -> PluginError {
+    PluginError::failed("its process answered something else than what was asked")
+}

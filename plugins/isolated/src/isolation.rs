@@ -1,0 +1,80 @@
+//! A plugin in a process of its own, from the start of the process to the last one that took its place.
+
+use std::{io, sync::Arc};
+
+use proctor_plugin_api::{LinkedPlugin, PluginError, abi::PROCTOR_STATUS_DEVICE_LOST};
+
+use crate::{
+    launch::Launch,
+    plugin::{StandIn, standing_in_for},
+    protocol::{Code, Description},
+    state::State,
+};
+
+/// A plugin in a process of its own. Clones are the same one. When the process ends, another takes its place as soon as
+/// instances are made or samples prepared again.
+#[derive(Clone)]
+pub struct Isolation(Arc<State>);
+
+impl Isolation {
+    /// Starts the process, which has no plugin yet.
+    ///
+    /// # Errors
+    /// If there is no such program.
+    pub fn start(launch: Launch) -> io::Result<Self> {
+        Ok(Self(Arc::new(State::start(launch)?)))
+    }
+
+    /// Has the process load the plugin, and describe it.
+    ///
+    /// # Errors
+    /// Why it cannot, in words that name the plugin or its file.
+    pub fn load(&self) -> Result<&Description, String> {
+        self.0.load().map_err(|error| match self.0.code() {
+            // What the plugin host there says names the plugin itself.
+            _ if error.status != PROCTOR_STATUS_DEVICE_LOST => error.message,
+            Code::Library(path) => format!("{}: {}", path.display(), error.message),
+            Code::Linked(name) => format!("plugin {name}: {}", error.message),
+        })
+    }
+
+    /// The plugin that stands in for one of another process.
+    #[must_use]
+    pub fn stand_in() -> LinkedPlugin {
+        LinkedPlugin::of::<StandIn>()
+    }
+
+    /// Runs `open`, in which the plugin that stands in is opened, to stand in for this one.
+    pub fn while_opening<R>(&self, open: impl FnOnce() -> R) -> R {
+        standing_in_for(&self.0, open)
+    }
+
+    /// Has `notes` take notes of the process about the plugin, and `end` the words about the end of a process that
+    /// nobody has asked to end. Once.
+    pub fn listen(
+        &self,
+        notes: impl Fn(&[u8]) + Send + Sync + 'static,
+        end: impl Fn(&str) + Send + Sync + 'static,
+    ) {
+        self.0.listen(Box::new(notes), Box::new(end));
+    }
+
+    /// Has another process take the place of one that has ended.
+    ///
+    /// # Errors
+    /// Some of its instances are in use, or why the other one cannot come as far.
+    pub fn refresh(&self) -> Result<(), PluginError> {
+        self.0.fresh_child().map(drop)
+    }
+
+    /// Whether the process has ended, and none has taken its place.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.0.child().has_ended()
+    }
+
+    /// Ends the process, for this reason.
+    pub fn kill(&self, why: &str) {
+        self.0.child().kill(why);
+    }
+}

@@ -1,0 +1,35 @@
+//! How a process is started, and who hears of it.
+
+use std::{
+    path::PathBuf,
+    sync::{Mutex, OnceLock},
+};
+
+use crate::protocol::Code;
+
+/// The process of a plugin before it is started.
+#[derive(Debug, Clone)]
+pub struct Launch {
+    /// The program of the process.
+    pub program: PathBuf,
+    /// The plugin.
+    pub code: Code,
+    /// Whether there are processors for threads that wait awake.
+    pub spins: bool,
+    /// Most bytes of memory that the process may map; `None` for no limit.
+    pub memory_max_bytes: Option<u64>,
+}
+
+/// Gets something that is said.
+pub(crate) type Hook<T> = Box<dyn Fn(&T) + Send + Sync>;
+
+/// The hooks of whoever has started a process.
+#[derive(Default)]
+pub(crate) struct Hooks {
+    /// Gets notes about the plugin.
+    pub(crate) notes: OnceLock<Hook<[u8]>>,
+    /// Notes that came before anybody took them.
+    pub(crate) early: Mutex<Vec<Vec<u8>>>,
+    /// Gets the words about the end of a process that nobody has asked to end.
+    pub(crate) end: OnceLock<Hook<str>>,
+}

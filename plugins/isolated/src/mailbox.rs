@@ -1,0 +1,389 @@
+//! Memory by which one thread of the host has one thread of the other process make calls, one at a time: batches of an
+//! instance, or queries.
+
+use std::{
+    io,
+    os::fd::{BorrowedFd, OwnedFd},
+    sync::atomic::Ordering::Relaxed,
+    time::Duration,
+};
+
+use proctor_plugin_api::vocabulary::{QuerySample, ResponseId, SampleIndex, SampleStatus};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::{
+    memory::SharedMemory,
+    signal::{SIGNAL_BYTES, Signal},
+};
+
+/// Longest wait before somebody looks whether the other process is still there.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Offsets of the head, each thing that one side writes on a cache line of its own.
+const REQUEST: usize = 0;
+const RESPONSE: usize = REQUEST + SIGNAL_BYTES;
+const TASK: usize = RESPONSE + SIGNAL_BYTES;
+const SAMPLE_COUNT: usize = 132;
+const OFFSET: usize = 136;
+const TOTAL: usize = 144;
+const DETAIL_LENGTH: usize = 192;
+const REPORTS: usize = 200;
+const DETAIL: usize = 256;
+const DETAIL_ROOM: usize = 16 << 10;
+const SAMPLES: usize = DETAIL + DETAIL_ROOM;
+
+const SAMPLE_BYTES: usize = 16;
+const ANSWER_BYTES: usize = 16;
+const ALIGNMENT: usize = 64;
+
+/// How large a mailbox is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Room {
+    /// Most samples of a call.
+    pub sample_count_max: usize,
+    /// Most bytes of the outputs of a sample; 0 where a call returns none.
+    pub output_bytes_max: usize,
+}
+
+impl Room {
+    fn stride(self) -> Option<usize> {
+        self.output_bytes_max.checked_next_multiple_of(ALIGNMENT)
+    }
+
+    fn answers(self) -> Option<usize> {
+        self.sample_count_max
+            .checked_mul(SAMPLE_BYTES)?
+            .checked_add(SAMPLES)?
+            .checked_next_multiple_of(ALIGNMENT)
+    }
+
+    fn outputs(self) -> Option<usize> {
+        let answers = self.sample_count_max.checked_mul(ANSWER_BYTES)?;
+        self.answers()?.checked_add(answers)?.checked_next_multiple_of(ALIGNMENT)
+    }
+
+    fn size_bytes(self) -> Option<usize> {
+        self.outputs()?.checked_add(self.sample_count_max.checked_mul(self.stride()?)?)
+    }
+}
+
+/// A call that a mailbox carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Task {
+    /// A batch, to be executed.
+    Execute = 1,
+    /// The thread of an instance begins.
+    BeginThread = 2,
+    /// The thread of an instance ends.
+    EndThread = 3,
+    /// A query or a part of one, to be taken.
+    Issue = 4,
+    /// Nobody will ask for anything more.
+    End = 5,
+}
+
+impl Task {
+    const ALL: [Self; 5] = [Self::Execute, Self::BeginThread, Self::EndThread, Self::Issue, Self::End];
+}
+
+/// How a sample of a batch ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answer {
+    /// How it ended.
+    pub status: SampleStatus,
+    /// Number of its tokens.
+    pub token_count: u32,
+    /// Bytes of its outputs, one after the other; no more than there is room for.
+    pub size_bytes: usize,
+}
+
+/// The call and its answer in memory of both processes.
+#[derive(Debug)]
+pub struct Mailbox {
+    memory: SharedMemory,
+    room: Room,
+    /// Offsets of what follows the samples, and the distance of two outputs.
+    answers: usize,
+    outputs: usize,
+    stride: usize,
+    /// Number of the latest call.
+    number: u32,
+    /// How long it is waited for awake.
+    spin: Duration,
+}
+
+/// The other process is not there any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gone;
+
+impl Mailbox {
+    /// A new mailbox.
+    ///
+    /// # Errors
+    /// If there is no memory of that size.
+    pub fn new(room: Room, spin: Duration) -> io::Result<Self> {
+        let size_bytes = room.size_bytes().ok_or(io::ErrorKind::OutOfMemory)?;
+        Self::over(SharedMemory::new(size_bytes)?, room, spin)
+    }
+
+    /// The mailbox of the other process behind a descriptor that it has sent.
+    ///
+    /// # Errors
+    /// If it is none, or smaller than it should be.
+    pub fn open(file: OwnedFd, room: Room, spin: Duration) -> io::Result<Self> {
+        Self::over(SharedMemory::open(file)?, room, spin)
+    }
+
+    fn over(memory: SharedMemory, room: Room, spin: Duration) -> io::Result<Self> {
+        let fits = room.size_bytes().is_some_and(|size_bytes| size_bytes <= memory.size_bytes());
+        let (Some(answers), Some(outputs), Some(stride), true) =
+            (room.answers(), room.outputs(), room.stride(), fits)
+        else {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the memory of a mailbox is too small"));
+        };
+        Ok(Self { memory, room, answers, outputs, stride, number: 0, spin })
+    }
+
+    /// The descriptor, to be sent to the other process.
+    #[must_use]
+    pub fn file(&self) -> BorrowedFd<'_> {
+        self.memory.file()
+    }
+
+    /// How large it is.
+    #[must_use]
+    pub fn room(&self) -> Room {
+        self.room
+    }
+}
+
+/// The side of the host.
+impl Mailbox {
+    /// Has the other process do something with these samples, which are `offset` samples into a query of `total`.
+    ///
+    /// # Panics
+    /// If there are more than there is room for.
+    pub fn ask(
+        &mut self,
+        task: Task,
+        samples: impl ExactSizeIterator<Item = QuerySample>,
+        offset: u64,
+        total: u64,
+    ) {
+        let memory = &self.memory;
+        let count = samples.len();
+        assert!(count <= self.room.sample_count_max, "{count} samples in a mailbox");
+        for (position, sample) in samples.enumerate() {
+            let place = SAMPLES + position * SAMPLE_BYTES;
+            memory.word64(place).store(sample.id.0, Relaxed);
+            memory.word64(place + 8).store(sample.index.0, Relaxed);
+        }
+        memory.word(TASK).store(task as u32, Relaxed);
+        memory.word(SAMPLE_COUNT).store(u32::try_from(count).unwrap_or(u32::MAX), Relaxed);
+        memory.word64(OFFSET).store(offset, Relaxed);
+        memory.word64(TOTAL).store(total, Relaxed);
+        self.number = self.number.wrapping_add(1);
+        Signal::at(memory, REQUEST).set(self.number);
+    }
+
+    /// Waits for the answer to the latest call: `None` if all went well, or what the other process says of it.
+    ///
+    /// # Errors
+    /// The other process is not there any more, which `is_there` tells.
+    pub fn wait<D: DeserializeOwned>(&self, is_there: impl Fn() -> bool) -> Result<Option<D>, Gone> {
+        let response = Signal::at(&self.memory, RESPONSE);
+        let mut seen = self.number.wrapping_sub(1);
+        let mut spin = self.spin;
+        loop {
+            match response.wait(seen, spin, LOOK) {
+                Some(number) if number == self.number => break,
+                // A number that cannot be: the other process is not as it should be, and is waited for.
+                Some(number) => seen = number,
+                None => {}
+            }
+            if !is_there() {
+                return Err(Gone);
+            }
+            spin = Duration::ZERO;
+        }
+        let length = self.memory.word(DETAIL_LENGTH).load(Relaxed) as usize;
+        if length == 0 {
+            return Ok(None);
+        }
+        let mut detail = vec![0; length.min(DETAIL_ROOM)];
+        self.memory.read(DETAIL, &mut detail);
+        // What cannot be read comes from a process that is not as it should be, which is as good as gone.
+        postcard::from_bytes(&detail).map(Some).map_err(|_| Gone)
+    }
+
+    /// Number of reports that the other process had sent when it answered.
+    #[must_use]
+    pub fn report_count(&self) -> u64 {
+        self.memory.word64(REPORTS).load(Relaxed)
+    }
+
+    /// How a sample of the latest batch ended. Read once: the other process may change it at any time.
+    ///
+    /// # Panics
+    /// If there is no such sample.
+    #[must_use]
+    pub fn answer(&self, position: usize) -> Answer {
+        assert!(position < self.room.sample_count_max, "sample {position} of a mailbox");
+        let mut bytes = [0; ANSWER_BYTES];
+        self.memory.read(self.answers + position * ANSWER_BYTES, &mut bytes);
+        let [status, token_count, size, _] = [0, 4, 8, 12]
+            .map(|at| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]));
+        let size_bytes = (size as usize).min(self.room.output_bytes_max);
+        Answer { status: SampleStatus(status.cast_signed()), token_count, size_bytes }
+    }
+
+    /// Copies bytes out of the outputs of a sample, from `offset` on.
+    ///
+    /// # Panics
+    /// If there is no such sample, or it has fewer bytes.
+    pub fn read_output(&self, position: usize, offset: usize, into: &mut [u8]) {
+        assert!(position < self.room.sample_count_max, "sample {position} of a mailbox");
+        assert!(offset + into.len() <= self.room.output_bytes_max, "output of a mailbox");
+        self.memory.read(self.outputs + position * self.stride + offset, into);
+    }
+}
+
+/// The side of the other process.
+impl Mailbox {
+    /// Waits for the next call. `samples` is given the samples; returns what is to be done with them, and where they
+    /// are in their query: the number of samples before them, and that of all.
+    pub fn next(&mut self, samples: &mut Vec<QuerySample>) -> (Task, u64, u64) {
+        let request = Signal::at(&self.memory, REQUEST);
+        self.number = loop {
+            if let Some(number) = request.wait(self.number, self.spin, LOOK) {
+                break number;
+            }
+            // Awake only for what follows soon.
+            while request.wait(self.number, Duration::ZERO, LOOK).is_none() {}
+        };
+        let memory = &self.memory;
+        let count = memory.word(SAMPLE_COUNT).load(Relaxed) as usize;
+        samples.clear();
+        samples.extend((0..count.min(self.room.sample_count_max)).map(|position| {
+            let place = SAMPLES + position * SAMPLE_BYTES;
+            QuerySample {
+                id: ResponseId(memory.word64(place).load(Relaxed)),
+                index: SampleIndex(memory.word64(place + 8).load(Relaxed)),
+            }
+        }));
+        let task = memory.word(TASK).load(Relaxed);
+        let task = Task::ALL.into_iter().find(|known| *known as u32 == task).unwrap_or(Task::End);
+        (task, memory.word64(OFFSET).load(Relaxed), memory.word64(TOTAL).load(Relaxed))
+    }
+
+    /// Notes how a sample of the batch ended, with its outputs, of which as much is kept as there is room for.
+    ///
+    /// # Panics
+    /// If there is no such sample.
+    pub fn set_answer(&self, position: usize, status: SampleStatus, token_count: u32, outputs: &[u8]) {
+        assert!(position < self.room.sample_count_max, "sample {position} of a mailbox");
+        let outputs = &outputs[..outputs.len().min(self.room.output_bytes_max)];
+        let place = self.answers + position * ANSWER_BYTES;
+        let size = u32::try_from(outputs.len()).unwrap_or(u32::MAX);
+        self.memory.word(place).store(status.0.cast_unsigned(), Relaxed);
+        self.memory.word(place + 4).store(token_count, Relaxed);
+        self.memory.word(place + 8).store(size, Relaxed);
+        self.memory.write(self.outputs + position * self.stride, outputs);
+    }
+
+    /// Answers the call: it went well, or what is to be said of it. `report_count` is the number of reports that were
+    /// sent before.
+    pub fn reply<D: Serialize>(&self, detail: Option<&D>, report_count: u64) {
+        let bytes = detail.map(|detail| postcard::to_stdvec(detail).unwrap_or_default()).unwrap_or_default();
+        let bytes = if bytes.len() <= DETAIL_ROOM { bytes.as_slice() } else { &[] };
+        self.memory.write(DETAIL, bytes);
+        // A detail that is too long is one that cannot be read, not none.
+        let length = if detail.is_some() { bytes.len().max(1) } else { 0 };
+        self.memory.word(DETAIL_LENGTH).store(u32::try_from(length).unwrap_or(u32::MAX), Relaxed);
+        self.memory.word64(REPORTS).store(report_count, Relaxed);
+        Signal::at(&self.memory, RESPONSE).set(self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    const ROOM: Room = Room { sample_count_max: 3, output_bytes_max: 10 };
+
+    fn both(spin: Duration) -> (Mailbox, Mailbox) {
+        let host = Mailbox::new(ROOM, spin).unwrap();
+        let file = host.file().try_clone_to_owned().unwrap();
+        (host, Mailbox::open(file, ROOM, spin).unwrap())
+    }
+
+    fn samples(count: u64) -> Vec<QuerySample> {
+        (0..count)
+            .map(|number| QuerySample { id: ResponseId(100 + number), index: SampleIndex(number) })
+            .collect()
+    }
+
+    #[test]
+    fn a_batch_comes_back_with_its_answers() {
+        for spin in [Duration::ZERO, Duration::from_micros(50)] {
+            let (mut host, mut other) = both(spin);
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    let mut batch = Vec::new();
+                    loop {
+                        let (task, offset, total) = other.next(&mut batch);
+                        if task == Task::End {
+                            return other.reply::<String>(None, 0);
+                        }
+                        assert_eq!((task, offset, total), (Task::Execute, 5, 9));
+                        for (position, sample) in batch.iter().enumerate() {
+                            let outputs = [sample.id.0 as u8; 10];
+                            other.set_answer(position, SampleStatus::OK, 7, &outputs[..=position]);
+                        }
+                        let fails = batch.len() == 1;
+                        other.reply(fails.then_some(&"out of memory"), 4);
+                    }
+                });
+                for count in [3, 2, 1] {
+                    host.ask(Task::Execute, samples(count).into_iter(), 5, 9);
+                    let detail = host.wait::<String>(|| true).unwrap();
+                    assert_eq!(detail.as_deref(), (count == 1).then_some("out of memory"));
+                    assert_eq!(host.report_count(), 4);
+                    for position in 0..count as usize {
+                        let Answer { status, token_count, size_bytes } = host.answer(position);
+                        assert_eq!((status, token_count, size_bytes), (SampleStatus::OK, 7, position + 1));
+                        let mut outputs = vec![0; size_bytes];
+                        host.read_output(position, 0, &mut outputs);
+                        assert_eq!(outputs, vec![100 + position as u8; position + 1]);
+                    }
+                }
+                host.ask(Task::End, samples(0).into_iter(), 0, 0);
+                assert_eq!(host.wait::<String>(|| true), Ok(None));
+            });
+        }
+    }
+
+    #[test]
+    fn who_is_gone_is_not_waited_for() {
+        let (mut host, _other) = both(Duration::ZERO);
+        host.ask(Task::Execute, samples(1).into_iter(), 0, 1);
+        assert_eq!(host.wait::<String>(|| false), Err(Gone));
+    }
+
+    #[test]
+    fn an_answer_that_cannot_be_is_harmless() {
+        let (mut host, other) = both(Duration::ZERO);
+        host.ask(Task::Execute, samples(1).into_iter(), 0, 1);
+        // The other process writes a size beyond the room, a detail beyond the room, and a number nobody asked for.
+        other.memory.word(other.answers + 8).store(u32::MAX, Relaxed);
+        assert_eq!(host.answer(0).size_bytes, 10);
+        other.memory.word(DETAIL_LENGTH).store(u32::MAX, Relaxed);
+        Signal::at(&other.memory, RESPONSE).set(77);
+        assert_eq!(host.wait::<String>(|| false), Err(Gone));
+        Signal::at(&other.memory, RESPONSE).set(1);
+        assert!(host.wait::<String>(|| true).is_ok_and(|detail| detail == Some(String::new())));
+    }
+}

@@ -1,0 +1,269 @@
+//! Messages between the processes. The host asks, one thing at a time, and the other process answers; messages that
+//! nobody has asked for go another way.
+
+use std::{path::PathBuf, time::Duration};
+
+use proctor_plugin_api::{Device, Manifest, ModelRequest, OptionValue, PluginError, vocabulary::InputForm};
+use serde::{Deserialize, Serialize};
+
+use crate::mailbox::Room;
+
+/// The first message to the other process, with two files beside it: its way for what it says unasked, and where it
+/// reports a crash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Greeting {
+    /// The most detailed `PROCTOR_LOG` level that is kept.
+    pub log_level: u32,
+    /// Most bytes of memory that it may map; `None` for no limit.
+    pub memory_max_bytes: Option<u64>,
+}
+
+/// A call for the main thread of the other process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Request {
+    /// Loads a plugin: a library, or one that is linked in by this name.
+    Load(Code),
+    /// Opens it.
+    Open(Opening),
+    /// Lists its devices.
+    Devices,
+    /// Chooses the form of the input with this position.
+    InputForm(ModelRequest, usize),
+    /// Loads a model.
+    LoadModel(ModelRequest),
+    /// Explains how it will run.
+    Explain,
+    /// Makes an instance, whose mailbox comes beside it.
+    CreateInstance {
+        /// Its number.
+        index: u32,
+        /// How large the mailbox is.
+        room: Room,
+    },
+    /// Ends an instance, which is given nothing any more.
+    DestroyInstance(u32),
+    /// Makes a thread that takes queries, whose mailbox comes beside it.
+    CreateIssuer(Room),
+    /// A range of memory with samples, which comes beside it.
+    Range,
+    /// Announces samples, in the ranges that came before.
+    Prepare(Vec<PlacedSample>),
+    /// Ends the use of the samples.
+    Release,
+    /// Has this instance, or the model, compute samples and throw the answers away.
+    WarmUp {
+        /// Number of the instance; `None` for the model.
+        instance: Option<u32>,
+        /// The samples.
+        samples: Vec<u64>,
+    },
+    /// Begins the timed part.
+    Start,
+    /// Reads the counter of energy.
+    ReadEnergy,
+    /// Ends the timed part.
+    Stop,
+    /// Unloads the model.
+    UnloadModel,
+    /// Closes the plugin.
+    Close,
+}
+
+impl Request {
+    /// Name of the call of the plugin that it leads to, as the ABI has it.
+    #[must_use]
+    pub fn call(&self) -> &'static str {
+        match self {
+            Self::Load(_) => "loading the library",
+            Self::Open(_) => "open",
+            Self::Devices => "list",
+            Self::InputForm(..) => "choose",
+            Self::LoadModel(_) => "load_model",
+            Self::Explain => "explain",
+            Self::CreateInstance { .. } => "create_instance",
+            Self::DestroyInstance(_) => "destroy_instance",
+            Self::CreateIssuer(_) => "issue",
+            Self::Range | Self::Prepare(_) => "prepare_samples",
+            Self::Release => "release_samples",
+            Self::WarmUp { .. } => "warm_up",
+            Self::Start => "start",
+            Self::ReadEnergy => "the reading of energy",
+            Self::Stop => "stop",
+            Self::UnloadModel => "unload_model",
+            Self::Close => "close",
+        }
+    }
+}
+
+/// Where the code of a plugin is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Code {
+    /// In a library.
+    Library(PathBuf),
+    /// In the program of the other process, under this name.
+    Linked(String),
+}
+
+/// The circumstances that a plugin is opened in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Opening {
+    /// Its options.
+    pub options: Vec<(String, OptionValue)>,
+    /// Folder for what is costly to make again.
+    pub cache_folder: Option<PathBuf>,
+    /// The time of CLOCK_MONOTONIC at which the host's clock is 0, in ns.
+    pub clock_origin_ns: u64,
+    /// How long a thread waits awake for its next batch.
+    pub spin: Duration,
+}
+
+/// A sample in ranges of memory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlacedSample {
+    /// Position in the query sample library.
+    pub index: u64,
+    /// Number of the range, and position of the first byte there, for each input.
+    pub inputs: Vec<(usize, usize)>,
+}
+
+/// The answer to a request.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Reply {
+    /// The result.
+    pub answer: Answer,
+    /// Notes of the other process about the plugin, for the host to decode; empty if there are none.
+    pub notes: Vec<u8>,
+}
+
+/// The result of a request.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum Answer {
+    /// It went well.
+    Done,
+    /// The plugin is loaded.
+    Loaded(Box<Description>),
+    /// The devices, and whether instances at different ones may be made at the same time.
+    Devices(Vec<Device>),
+    /// The form of an input.
+    InputForm(InputForm),
+    /// The explanation.
+    Explanation(Option<String>),
+    /// The counter of energy in joules.
+    Energy(Option<f64>),
+    /// Why it failed.
+    Failed(Failure),
+}
+
+/// A plugin as the other process describes it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Description {
+    /// Its own description.
+    pub manifest: Manifest,
+    /// Major and minor version of the ABI that it follows.
+    pub abi: (u32, u32),
+    /// Where it comes from, in words.
+    pub source: String,
+    /// Whether the types were compared field by field.
+    pub layout_checked: bool,
+    /// Whether it can be warmed up with whole queries.
+    pub has_warm_up: bool,
+    /// The restrictions that hold for it.
+    pub restrictions: Restrictions,
+}
+
+/// Restrictions that keep the other process from what is not its own.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restrictions {}
+
+/// Why a call failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// One of the `PROCTOR_STATUS` constants.
+    pub status: i32,
+    /// Code of the vendor's own; 0 for none.
+    pub vendor_code: i64,
+    /// The words.
+    pub message: String,
+}
+
+impl From<Failure> for PluginError {
+    fn from(failure: Failure) -> Self {
+        let Failure { status, vendor_code, message } = failure;
+        Self { status, vendor_code, message }
+    }
+}
+
+/// A message of the other process that nobody has asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Event {
+    /// A line of the plugin's log.
+    Log {
+        /// One of the `PROCTOR_LOG` levels.
+        level: u32,
+        /// The part of the plugin that says it.
+        source: String,
+        /// The line.
+        message: String,
+    },
+    /// A long call makes progress.
+    Progress {
+        /// How much is done.
+        done: u64,
+        /// How much there is to do; 0 if that is not known.
+        total: u64,
+        /// The work at hand.
+        task: String,
+    },
+    /// Samples that were issued are done.
+    Completed(Vec<Response>),
+    /// First tokens have come.
+    FirstTokens(Vec<Response>),
+    /// Tokens of a sample have come.
+    Tokens {
+        /// The id that it was issued with.
+        id: u64,
+        /// How many.
+        count: u32,
+    },
+    /// The flush has come to its end.
+    Flushed,
+}
+
+/// The answer to a sample, or its first token.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Response {
+    /// The id that it was issued with.
+    pub id: u64,
+    /// How it ended.
+    pub status: i32,
+    /// Number of its tokens.
+    pub token_count: u32,
+    /// The bytes.
+    pub data: Vec<u8>,
+}
+
+/// A message of the host that nobody has asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Notice {
+    /// All work should end soon.
+    Cancel,
+    /// No more queries will come in this phase.
+    Flush,
+}
+
+#[cfg(test)]
+mod tests {
+    use proctor_plugin_api::{ModelSupport, OptionSpec};
+
+    use super::*;
+
+    #[test]
+    fn a_manifest_with_any_range_crosses_over() {
+        let manifest = Manifest::new("p", "1", "")
+            .model(ModelSupport::new("*", "*"))
+            .option(OptionSpec::float("sigma", 0.0, f64::NEG_INFINITY..=f64::INFINITY, ""))
+            .option(OptionSpec::integer("threads", 1, i64::MIN..=i64::MAX, ""));
+        let bytes = postcard::to_stdvec(&manifest).unwrap();
+        assert_eq!(postcard::from_bytes::<Manifest>(&bytes).unwrap(), manifest);
+    }
+}

@@ -1,0 +1,88 @@
+//! The memory of samples, which the host fills and the other process reads where it is.
+
+use std::sync::{Arc, Mutex};
+
+use proctor_plugin_api::{Allocation, MemoryKind, PluginError, PluginMemory, PreparedSample};
+
+use crate::{
+    lock::lock,
+    memory::{PAGE, SharedMemory},
+    protocol::PlacedSample,
+};
+
+/// Ranges of memory that the host has asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Ranges(Mutex<Vec<Arc<SharedMemory>>>);
+
+// SAFETY: a range is a mapping of its own of as many bytes, which stays until `free`, can be read and written, and
+// which this process alone can write to: the other one is given it sealed.
+unsafe impl PluginMemory for Ranges {
+    fn allocate(&self, size_bytes: usize, alignment: usize) -> Result<Allocation, PluginError> {
+        if alignment > PAGE {
+            return Err(PluginError::unsupported(format!(
+                "memory is aligned to pages, not to {alignment} bytes"
+            )));
+        }
+        let memory = SharedMemory::new(size_bytes)?;
+        let allocation =
+            Allocation { memory: memory.as_ptr(), size_bytes: memory.size_bytes(), kind: MemoryKind::Host };
+        lock(&self.0).push(Arc::new(memory));
+        Ok(allocation)
+    }
+
+    fn free(&self, memory: *mut u8) -> Result<(), PluginError> {
+        let mut ranges = lock(&self.0);
+        let position = ranges.iter().position(|range| range.as_ptr() == memory);
+        let position = position.ok_or_else(|| PluginError::invalid_argument("there is no such memory"))?;
+        ranges.swap_remove(position);
+        Ok(())
+    }
+}
+
+impl Ranges {
+    /// The ranges that samples lie in, sealed, and where each sample is.
+    ///
+    /// # Errors
+    /// A sample that lies elsewhere, or a system that does not seal memory.
+    pub(crate) fn place(
+        &self,
+        samples: &[PreparedSample],
+    ) -> Result<(Vec<Arc<SharedMemory>>, Vec<PlacedSample>), PluginError> {
+        let mut ranges = lock(&self.0).clone();
+        ranges.sort_by_key(|range| range.as_ptr().addr());
+        let place = |address: usize, size_bytes: usize| {
+            let number = ranges.partition_point(|range| range.as_ptr().addr() <= address).checked_sub(1)?;
+            let offset = address - ranges[number].as_ptr().addr();
+            (offset + size_bytes <= ranges[number].size_bytes()).then_some((number, offset))
+        };
+        let placed = samples.iter().map(|sample| {
+            let inputs = sample.inputs.iter().map(|input| place(input.as_ptr().addr(), input.size_bytes()));
+            let inputs: Option<Vec<_>> = inputs.collect();
+            let index = sample.index.0;
+            let inputs = inputs.ok_or_else(|| {
+                PluginError::invalid_argument(format!(
+                    "sample {index} does not lie in memory of both processes"
+                ))
+            })?;
+            Ok(PlacedSample { index, inputs })
+        });
+        let placed = placed.collect::<Result<_, PluginError>>()?;
+        ranges.iter().try_for_each(|range| range.seal())?;
+        Ok((ranges, placed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_freed_once() {
+        let ranges = Ranges::default();
+        let range = ranges.allocate(5000, PAGE).unwrap();
+        assert_eq!((range.size_bytes, range.kind), (8192, MemoryKind::Host));
+        assert!(ranges.allocate(1, 2 * PAGE).is_err());
+        ranges.free(range.memory).unwrap();
+        assert!(ranges.free(range.memory).is_err());
+    }
+}

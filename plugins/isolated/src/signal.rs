@@ -1,0 +1,111 @@
+//! A number that one process sets and the other waits for.
+
+use std::{
+    hint, io,
+    sync::atomic::{AtomicU32, Ordering::SeqCst},
+    time::{Duration, Instant},
+};
+
+use rustix::thread::futex::{Flags, Timespec, wait, wake};
+
+use crate::memory::SharedMemory;
+
+/// Bytes that a signal takes in shared memory: a cache line, as both processes write to it.
+pub(crate) const SIGNAL_BYTES: usize = 64;
+
+/// Looks at the number between two readings of the clock.
+const LOOKS: u32 = 64;
+
+/// A number that one process sets and the other waits for, and whether that one sleeps.
+pub(crate) struct Signal<'a> {
+    value: &'a AtomicU32,
+    sleepers: &'a AtomicU32,
+}
+
+impl<'a> Signal<'a> {
+    /// The signal at this place.
+    pub(crate) fn at(memory: &'a SharedMemory, offset: usize) -> Self {
+        Self { value: memory.word(offset), sleepers: memory.word(offset + 4) }
+    }
+
+    /// The number as it stands.
+    pub(crate) fn get(&self) -> u32 {
+        self.value.load(SeqCst)
+    }
+
+    /// Sets the number, and wakes the other process if it sleeps.
+    pub(crate) fn set(&self, value: u32) {
+        // Sequentially consistent on both sides: either this sees the sleeper, or that sees the number.
+        self.value.store(value, SeqCst);
+        if self.sleepers.load(SeqCst) != 0 {
+            // Whoever waits looks again from time to time, so an error costs time alone.
+            let _ = wake(self.value, Flags::empty(), u32::MAX);
+        }
+    }
+
+    /// Waits until the number is another one than `seen`, first awake for `spin`, then asleep, `limit` in all; returns
+    /// it, or `None` if it is still the same.
+    pub(crate) fn wait(&self, seen: u32, spin: Duration, limit: Duration) -> Option<u32> {
+        let changed = || Some(self.get()).filter(|value| *value != seen);
+        if let Some(value) = changed() {
+            return Some(value);
+        }
+        if !spin.is_zero() {
+            let end = Instant::now() + spin;
+            while Instant::now() < end {
+                for _ in 0..LOOKS {
+                    if let Some(value) = changed() {
+                        return Some(value);
+                    }
+                    hint::spin_loop();
+                }
+            }
+        }
+        self.sleepers.store(1, SeqCst);
+        let value = changed().or_else(|| {
+            let limit = Timespec {
+                tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
+                tv_nsec: limit.subsec_nanos().into(),
+            };
+            // Woken, interrupted or too late: the number says what it was.
+            let _: io::Result<()> = wait(self.value, Flags::empty(), seen, Some(&limit)).map_err(Into::into);
+            changed()
+        });
+        self.sleepers.store(0, SeqCst);
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn a_sleeper_is_woken_and_a_spinner_sees_it() {
+        for spin in [Duration::ZERO, Duration::from_millis(1)] {
+            let (ping, pong) = (0, SIGNAL_BYTES);
+            let memory = SharedMemory::new(1).unwrap();
+            let far = Duration::from_secs(60);
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    for round in 1..=1000 {
+                        assert_eq!(Signal::at(&memory, ping).wait(round - 1, spin, far), Some(round));
+                        Signal::at(&memory, pong).set(round);
+                    }
+                });
+                for round in 1..=1000 {
+                    Signal::at(&memory, ping).set(round);
+                    assert_eq!(Signal::at(&memory, pong).wait(round - 1, spin, far), Some(round));
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn nobody_is_waited_for_beyond_the_limit() {
+        let memory = SharedMemory::new(1).unwrap();
+        assert_eq!(Signal::at(&memory, 0).wait(0, Duration::ZERO, Duration::from_millis(1)), None);
+    }
+}

@@ -1,0 +1,186 @@
+//! Messages between two processes, with open files beside them.
+
+use std::{
+    io::{self, IoSlice, IoSliceMut},
+    mem::MaybeUninit,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+};
+
+use rustix::{
+    cmsg_space,
+    net::{
+        AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+        SendAncillaryMessage, SendFlags, Shutdown, SocketFlags, SocketType, recv, recvmsg, send, sendmsg,
+        shutdown, socketpair,
+    },
+};
+use serde::{Serialize, de::DeserializeOwned};
+
+/// Most files beside a message.
+const FILES_MAX: usize = 4;
+
+/// Longest message in bytes: one that tells of some millions of samples.
+const LENGTH_MAX: usize = 1 << 28;
+
+/// One end of a way for messages. Each is sent whole; at most one thread receives at a time.
+#[derive(Debug)]
+pub struct Socket(OwnedFd);
+
+impl From<OwnedFd> for Socket {
+    fn from(file: OwnedFd) -> Self {
+        Self(file)
+    }
+}
+
+impl From<Socket> for OwnedFd {
+    fn from(socket: Socket) -> Self {
+        socket.0
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl Socket {
+    /// Both ends of a new way.
+    ///
+    /// # Errors
+    /// If the system has no room for it.
+    pub fn pair() -> io::Result<(Self, Self)> {
+        let (one, other) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+        Ok((Self(one), Self(other)))
+    }
+
+    /// Sends a message, with at most four files.
+    ///
+    /// # Errors
+    /// If the other end is closed, or the message is too long.
+    pub fn send<T: Serialize>(&self, message: &T, files: &[BorrowedFd<'_>]) -> io::Result<()> {
+        let body = postcard::to_stdvec(message).map_err(io::Error::other)?;
+        let length = u32::try_from(body.len()).ok().filter(|length| *length as usize <= LENGTH_MAX);
+        let length = length.ok_or_else(|| io::Error::other("a message is too long"))?;
+        let head = length.to_le_bytes();
+        let mut room = [MaybeUninit::uninit(); cmsg_space!(ScmRights(FILES_MAX))];
+        let mut beside = SendAncillaryBuffer::new(&mut room);
+        if !files.is_empty() && !beside.push(SendAncillaryMessage::ScmRights(files)) {
+            return Err(io::Error::other("a message has too many files"));
+        }
+        // So that the other end cannot be sent a part of the head, which would part it from its files.
+        let sent = sendmsg(&self.0, &[IoSlice::new(&head)], &mut beside, SendFlags::NOSIGNAL)?;
+        if sent != head.len() {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        let mut rest = body.as_slice();
+        while !rest.is_empty() {
+            match send(&self.0, rest, SendFlags::NOSIGNAL) {
+                Ok(count) => rest = &rest[count..],
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for a message, and returns it with its files; `None` if the other end is closed.
+    ///
+    /// # Errors
+    /// If what comes is no such message.
+    pub fn receive<T: DeserializeOwned>(&self) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
+        let mut head = [0; 4];
+        let mut files = Vec::new();
+        if !self.receive_head(&mut head, &mut files)? {
+            return Ok(None);
+        }
+        let length = u32::from_le_bytes(head) as usize;
+        if length > LENGTH_MAX {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a message is too long"));
+        }
+        // Grows as it comes: a length alone must not take memory.
+        let mut body = Vec::new();
+        let mut piece = vec![0; length.min(1 << 16)];
+        while body.len() < length {
+            let wanted = piece.len().min(length - body.len());
+            match recv(&self.0, &mut piece[..wanted], RecvFlags::empty()) {
+                Ok((_, 0)) => return Ok(None),
+                Ok((_, count)) => body.extend_from_slice(&piece[..count]),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let message = postcard::from_bytes(&body);
+        message.map(|message| Some((message, files))).map_err(|error| {
+            io::Error::new(io::ErrorKind::InvalidData, format!("a message cannot be read: {error}"))
+        })
+    }
+
+    /// Fills `head`, with the files that come beside it; `false` if the other end is closed.
+    fn receive_head(&self, head: &mut [u8; 4], files: &mut Vec<OwnedFd>) -> io::Result<bool> {
+        let mut filled = 0;
+        while filled < head.len() {
+            let mut room = [MaybeUninit::uninit(); cmsg_space!(ScmRights(FILES_MAX))];
+            let mut beside = RecvAncillaryBuffer::new(&mut room);
+            let mut places = [IoSliceMut::new(&mut head[filled..])];
+            match recvmsg(&self.0, &mut places, &mut beside, RecvFlags::CMSG_CLOEXEC) {
+                Ok(message) if message.bytes == 0 => return Ok(false),
+                Ok(message) => filled += message.bytes,
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(rustix::io::Errno::CONNRESET) => return Ok(false),
+                Err(error) => return Err(error.into()),
+            }
+            for message in beside.drain() {
+                if let RecvAncillaryMessage::ScmRights(received) = message {
+                    files.extend(received);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Ends it in both directions: whoever waits for a message has none.
+    pub fn shut_down(&self) {
+        // An error means that it has ended.
+        let _ = shutdown(&self.0, Shutdown::Both);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs::File, io::Read as _, thread};
+
+    use super::*;
+
+    #[test]
+    fn messages_of_any_length_come_with_their_files() {
+        let (one, other) = Socket::pair().unwrap();
+        let long: Vec<u64> = (0..100_000).collect();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let file = File::open(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")).unwrap();
+                one.send(&long, &[]).unwrap();
+                one.send(&vec![1_u64], &[file.as_fd()]).unwrap();
+                one.shut_down();
+            });
+            let (message, files) = other.receive::<Vec<u64>>().unwrap().unwrap();
+            assert_eq!((message.len(), files.len()), (100_000, 0));
+            let (message, mut files) = other.receive::<Vec<u64>>().unwrap().unwrap();
+            assert_eq!((message, files.len()), (vec![1], 1));
+            let mut text = String::new();
+            File::from(files.remove(0)).read_to_string(&mut text).unwrap();
+            assert!(text.contains("proctor-isolated"));
+            assert!(other.receive::<Vec<u64>>().unwrap().is_none());
+        });
+    }
+
+    #[test]
+    fn what_is_no_message_is_an_error_and_takes_no_memory() {
+        let (one, other) = Socket::pair().unwrap();
+        send(&one, &u32::MAX.to_le_bytes(), SendFlags::empty()).unwrap();
+        assert_eq!(other.receive::<u64>().unwrap_err().to_string(), "a message is too long");
+        let (one, other) = Socket::pair().unwrap();
+        one.send(&u64::MAX, &[]).unwrap();
+        assert!(other.receive::<String>().unwrap_err().to_string().starts_with("a message cannot be read"));
+    }
+}

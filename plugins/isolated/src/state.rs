@@ -1,0 +1,167 @@
+//! The process of a plugin, and those that take its place.
+
+use std::{
+    io, mem,
+    sync::{
+        Arc, Mutex, OnceLock,
+        atomic::{AtomicUsize, Ordering::Acquire},
+    },
+    time::Duration,
+};
+
+use proctor_plugin_api::{Host, ModelRequest, PluginError};
+
+use crate::{
+    child::{Child, makes_no_sense},
+    launch::{Hook, Hooks, Launch},
+    lock::lock,
+    protocol::{Answer, Code, Description, Opening, Request},
+};
+
+/// How long a thread waits awake for the other process: as long as it takes to wake one that sleeps.
+const SPIN: Duration = Duration::from_micros(5);
+
+/// The process of a plugin, which all objects of the one that stands in share.
+pub(crate) struct State {
+    launch: Launch,
+    /// The plugin as the first process described it.
+    description: OnceLock<Description>,
+    hooks: Arc<Hooks>,
+    child: Mutex<Arc<Child>>,
+    host: OnceLock<Host>,
+    opening: OnceLock<Opening>,
+    model: Mutex<Option<ModelRequest>>,
+    /// Instances that were not ended yet, of whichever process.
+    pub(crate) instance_count: AtomicUsize,
+}
+
+impl State {
+    /// Starts the process, which has no plugin yet.
+    ///
+    /// # Errors
+    /// If there is no such program.
+    pub(crate) fn start(launch: Launch) -> io::Result<Self> {
+        let hooks = Arc::new(Hooks::default());
+        let child = Child::start(&launch, Arc::clone(&hooks))?;
+        Ok(Self {
+            launch,
+            description: OnceLock::new(),
+            hooks,
+            child: Mutex::new(child),
+            host: OnceLock::new(),
+            opening: OnceLock::new(),
+            model: Mutex::default(),
+            instance_count: AtomicUsize::new(0),
+        })
+    }
+
+    /// Has the process load the plugin.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub(crate) fn load(&self) -> Result<&Description, PluginError> {
+        let description = load(&self.child(), &self.launch.code)?;
+        Ok(self.description.get_or_init(|| description))
+    }
+
+    /// The plugin.
+    pub(crate) fn code(&self) -> &Code {
+        &self.launch.code
+    }
+
+    /// Has `notes` take notes about the plugin, also those that came before, and `end` the words about the end of a
+    /// process.
+    pub(crate) fn listen(&self, notes: Hook<[u8]>, end: Hook<str>) {
+        let early = mem::take(&mut *lock(&self.hooks.early));
+        early.iter().for_each(|early| notes(early));
+        let _ = (self.hooks.notes.set(notes), self.hooks.end.set(end));
+    }
+
+    /// The process, which may have ended.
+    pub(crate) fn child(&self) -> Arc<Child> {
+        Arc::clone(&lock(&self.child))
+    }
+
+    pub(crate) fn spin(&self) -> Duration {
+        if self.launch.spins { SPIN } else { Duration::ZERO }
+    }
+
+    pub(crate) fn takes_several_queries(&self) -> bool {
+        self.description.get().is_some_and(|description| description.manifest.concurrent_issue)
+    }
+
+    pub(crate) fn open(&self, host: Host, opening: Opening) -> Result<(), PluginError> {
+        let child = self.child();
+        child.serve(host);
+        let request = Request::Open(opening.clone());
+        let _ = (self.host.set(host), self.opening.set(opening));
+        child.ask(&request, &[]).map(drop)
+    }
+
+    pub(crate) fn load_model(&self, request: &ModelRequest) -> Result<(), PluginError> {
+        self.child().ask(&Request::LoadModel(request.clone()), &[])?;
+        *lock(&self.model) = Some(request.clone());
+        Ok(())
+    }
+
+    pub(crate) fn unload_model(&self) {
+        *lock(&self.model) = None;
+        // What goes wrong with the plugin is in the notes.
+        let _ = self.child().ask_to_end(&Request::UnloadModel);
+    }
+
+    pub(crate) fn close(&self) {
+        let child = self.child();
+        // What goes wrong with the plugin is in the notes.
+        let _ = child.ask_to_end(&Request::Close);
+        child.close();
+    }
+
+    /// The process, or, if it has ended, another in its place that has come as far: its plugin is opened, and the model
+    /// loaded.
+    ///
+    /// # Errors
+    /// The process has ended and some of its instances are in use, or the other one cannot come as far.
+    pub(crate) fn fresh_child(&self) -> Result<Arc<Child>, PluginError> {
+        let mut place = lock(&self.child);
+        if !place.has_ended() {
+            return Ok(Arc::clone(&place));
+        }
+        if self.instance_count.load(Acquire) > 0 {
+            return Err(place.gone());
+        }
+        let child = Child::start(&self.launch, Arc::clone(&self.hooks))?;
+        if let Some(host) = self.host.get() {
+            child.serve(*host);
+        }
+        // Kept at once: what goes wrong in it is known by it.
+        *place = Arc::clone(&child);
+        drop(place);
+        let description = load(&child, &self.launch.code)?;
+        if self.description.get() != Some(&description) {
+            return Err(PluginError::failed("the plugin was changed while it was in use"));
+        }
+        if let Some(opening) = self.opening.get() {
+            child.ask(&Request::Open(opening.clone()), &[])?;
+        }
+        let model = lock(&self.model).clone();
+        if let Some(model) = model {
+            child.ask(&Request::LoadModel(model), &[])?;
+        }
+        tracing::info!(target: "plugin", plugin = description.manifest.name, "runs in a fresh process");
+        Ok(child)
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        self.child().close();
+    }
+}
+
+fn load(child: &Child, code: &Code) -> Result<Description, PluginError> {
+    match child.ask(&Request::Load(code.clone()), &[])? {
+        Answer::Loaded(description) => Ok(*description),
+        _ => Err(makes_no_sense()),
+    }
+}
