@@ -97,6 +97,10 @@ run_settings! {
     /// Simulate: time passes only in the model of the plugin, which has to support it; the same seed gives the same
     /// result.
     virtual_time: bool = DefaultValue::Bool(false), Kind::Bool, flag Flag::new("virtual-time");
+    /// Run the plugin in a process of its own, so that its end is not that of the program.
+    isolate: bool = DefaultValue::Bool(false), Kind::Bool, flag Flag::new("isolate");
+    /// With isolate: most memory that the process of the plugin may map.
+    isolate_memory_mb: Option<u64> = DefaultValue::Unset("no limit"), Kind::integer(1, 1 << 40), unit "MiB";
     /// Time without any completion after which the plugin counts as hung.
     watchdog_ms: u64 = DefaultValue::Integer(60_000), Kind::integer(1, DAY_MS), unit "ms";
     /// Measure the harness's own floor before the performance run, for a fraction of a second; not in virtual time.

@@ -4,6 +4,7 @@ use proctor_config::Settings;
 
 use crate::{
     bed::{
+        call_watchdog::Watchdog,
         clock::HostClock,
         placement::{Placement, allowed_cores, devices::DevicePart},
         plugin::Plugin,
@@ -23,7 +24,7 @@ pub fn explain_model(settings: &Settings, interrupt: &Interrupt) -> Result<Strin
     watch_without_folder(settings, interrupt)?;
     allowed_cores();
     let clock = HostClock::new(false, settings.run.wait_policy());
-    let plugin = Plugin::open(settings, &clock, CacheFolder::open(settings))?;
+    let plugin = Plugin::open(settings, &clock, CacheFolder::open(settings), &Watchdog::default())?;
     let placement = Placement::new(settings, plugin.dispatch);
     let model = plugin.load_model(settings, &placement, interrupt.observer().as_ref())?;
     let title = plugin.title();

@@ -10,6 +10,7 @@ mod flush;
 mod host_validator;
 mod in_flight;
 mod instance_threads;
+mod isolated;
 mod issue;
 mod loading;
 mod mock_answers;

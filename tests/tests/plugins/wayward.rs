@@ -60,9 +60,14 @@ impl Wayward {
     /// A short search for the highest rate that goes astray.
     /// Searches for a load that any machine keeps up with, under a bound that no stall of it exceeds.
     fn search(&self, astray: &str) -> Finished {
+        self.search_with(astray, "")
+    }
+
+    /// As [`search`](Self::search), with these flags besides.
+    pub(super) fn search_with(&self, astray: &str, flags: &str) -> Finished {
         let mut command = self.bench.command(&format!(
             "find-max --plugin {} --preset quick --scenario Server --target-qps 1000 --to 2000 --confirm-runs 1 \
-             --duration 100ms --set server_target_latency_ns=10000000000 --output search",
+             --duration 100ms --set server_target_latency_ns=10000000000 --output search {flags}",
             self.library.display()
         ));
         command.env("WAYWARD", astray).env("WAYWARD_NOTE", self.note());

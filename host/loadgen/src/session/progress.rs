@@ -125,6 +125,12 @@ impl StopHandle {
         self.wake.stop();
     }
 
+    /// Ends the issue of queries as [`stop`](Self::stop) does, but without a reason: the caller has one of its own, and
+    /// adds it to the outcome. What is outstanding is waited for. [any thread]
+    pub fn end_issue(&self) {
+        self.wake.stop();
+    }
+
     /// Ends the test as two calls of [`stop`](Self::stop) do, but without a reason: the caller has one of its own, and
     /// adds it to the outcome. [any thread]
     pub fn give_up(&self) {

@@ -15,10 +15,14 @@ use std::{
 use proctor_loadgen::Progress;
 use proctor_plugin_host::{Call, CallUnderWay, calls_under_way, progress_count};
 
+use crate::bed::plugin::isolated::Isolated;
+
 /// The watchdog's view of the test that is running. Clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct Watchdog {
     progress: Arc<Mutex<Option<Progress>>>,
+    /// The process of the plugin, which can be ended in place of the program.
+    isolated: Arc<Mutex<Option<Isolated>>>,
 }
 
 impl Watchdog {
@@ -53,6 +57,15 @@ impl Watchdog {
         *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress);
     }
 
+    /// Ends this process from now on, where the program would have to be ended.
+    pub(crate) fn may_end(&self, isolated: Isolated) {
+        *self.isolated.lock().unwrap_or_else(PoisonError::into_inner) = Some(isolated);
+    }
+
+    fn isolated(&self) -> Option<Isolated> {
+        self.isolated.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Samples of the test that were issued and that completed.
     fn sample_counts(&self) -> SampleCounts {
         let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
@@ -63,16 +76,21 @@ impl Watchdog {
         })
     }
 
-    /// Returns when one call has been seen for `limit` without any completion.
+    /// Returns when one call has been seen for `limit` without any completion, and the program has to end for it.
     fn wait_for_hang(&self, limit: Duration) -> Call {
         let pause = (limit / 8).clamp(Duration::from_millis(1), Duration::from_millis(250));
         let mut seen = Seen::default();
         loop {
             thread::sleep(pause);
-            seen.look(Instant::now(), calls_under_way(), self.sample_counts(), progress_count());
-            if let Some(call) = seen.call_since(limit) {
+            let isolated = self.isolated();
+            let (samples, is_isolated) = (self.sample_counts(), isolated.is_some());
+            seen.look(Instant::now(), calls_under_way(), samples, progress_count(), is_isolated);
+            let Some(call) = seen.call_since(limit) else { continue };
+            if !isolated.is_some_and(|isolated| isolated.end_hung(call, limit)) {
                 return call;
             }
+            // It returns now that its process has ended.
+            seen = Seen::default();
         }
     }
 }
@@ -100,14 +118,15 @@ impl Seen {
         calls: impl Iterator<Item = CallUnderWay>,
         samples: SampleCounts,
         progress_count: u64,
+        is_isolated: bool,
     ) {
         let pause = self.last.map_or(Duration::ZERO, |last| now - last);
         let no_completion = samples.completed == self.samples.completed;
         let no_progress = progress_count == self.progress_count;
-        let watched = calls.filter(|it| is_watched(it.call, samples));
+        let watched = calls.filter(|it| is_watched(it.call, samples, is_isolated));
         let aged = watched.map(|it| {
             // In the timed part only completions count: a plugin that claims progress may be wrong.
-            let is_timed = matches!(it.call, Call::Issue | Call::Flush);
+            let is_timed = matches!(it.call, Call::Issue | Call::Flush | Call::Execute);
             let stands_still = no_completion && (is_timed || no_progress);
             let before = self.calls.iter().find(|(call, _)| *call == it && stands_still);
             (it, before.map_or(Duration::ZERO, |(_, age)| *age + pause))
@@ -123,10 +142,12 @@ impl Seen {
 }
 
 /// Whether the host itself waits for the call. The threads of instances are watched by the load generator and the
-/// scheduler; a flush may last as long as samples are outstanding, which the load generator watches.
-fn is_watched(call: Call, samples: SampleCounts) -> bool {
+/// scheduler; a flush may last as long as samples are outstanding, which the load generator watches. A process that an
+/// instance hangs in is ended first.
+fn is_watched(call: Call, samples: SampleCounts, is_isolated: bool) -> bool {
     match call {
-        Call::Execute | Call::ReleaseOutput => false,
+        Call::Execute => is_isolated,
+        Call::ReleaseOutput => false,
         Call::Flush => samples.issued <= samples.completed,
         _ => true,
     }
@@ -149,7 +170,7 @@ mod tests {
         for (position, (calls, issued, completed)) in looks.iter().enumerate() {
             let now = start + Duration::from_millis(60) * u32::try_from(position).unwrap();
             let samples = SampleCounts { issued: *issued, completed: *completed };
-            seen.look(now, calls.iter().copied(), samples, 0);
+            seen.look(now, calls.iter().copied(), samples, 0, false);
         }
         seen.call_since(LIMIT)
     }
@@ -160,7 +181,7 @@ mod tests {
         let start = Instant::now();
         for (position, calls) in (0..).zip(looks) {
             let now = start + Duration::from_millis(60) * position;
-            seen.look(now, calls.iter().copied(), SampleCounts::default(), u64::from(position));
+            seen.look(now, calls.iter().copied(), SampleCounts::default(), u64::from(position), false);
         }
         seen.call_since(LIMIT)
     }

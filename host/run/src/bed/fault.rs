@@ -126,6 +126,9 @@ fn advice_about_plugin(fault: &PluginFault) -> Option<&'static str> {
         PluginFault::Metric { .. } => {
             Some("a metric needs a name, a unit that stays the same, and a finite value")
         }
+        PluginFault::Ended { .. } => {
+            Some("what the plugin has written itself is in the log: `PROCTOR_LOG=info` shows it")
+        }
         PluginFault::Energy { .. } => Some("a counter of energy is finite and never decreases"),
         PluginFault::HostPanicked => Some(PANICKED),
         PluginFault::Call(error) => advice_about(error),

@@ -1,6 +1,7 @@
 //! The plugin of a run: found, loaded, opened with its options, and asked for the model.
 
 pub(crate) mod fitted_model;
+pub(crate) mod isolated;
 
 use std::{cell::OnceCell, collections::BTreeMap};
 
@@ -12,9 +13,11 @@ use proctor_vocabulary::did_you_mean;
 use self::fitted_model::FittedModel;
 use crate::{
     bed::{
+        call_watchdog::Watchdog,
         clock::HostClock,
         dispatch::Dispatch,
         placement::{Placement, devices::Devices},
+        plugin::isolated::Isolated,
         sample_library::input_forms::InputForms,
     },
     error::HostError,
@@ -32,6 +35,8 @@ pub(crate) struct Plugin {
     pub(crate) model_files: OnceCell<Vec<FoundFile>>,
     /// The inputs as it wants them, once it has been asked for a model.
     pub(crate) input_forms: OnceCell<InputForms>,
+    /// The process of its own, if it has one.
+    pub(crate) isolated: Option<Isolated>,
     /// Dropped after the backend, since the plugin may use it to the end.
     _cache: CacheFolder,
 }
@@ -45,17 +50,29 @@ impl Plugin {
         settings: &Settings,
         clock: &HostClock,
         cache: CacheFolder,
+        watchdog: &Watchdog,
     ) -> Result<Self, HostError> {
         let path = SearchPath::standard(&settings.run.plugin_path);
         let location = path.find(&settings.run.plugin)?;
-        let library = LoadedPlugin::load(&location)?;
+        let isolated = settings.run.isolate.then(|| Isolated::start(settings, &location)).transpose()?;
+        let library = match &isolated {
+            Some(isolated) => {
+                watchdog.may_end(isolated.clone());
+                isolated.load(&location)?
+            }
+            None => LoadedPlugin::load(&location)?,
+        };
         let manifest = library.manifest();
         let dispatch = dispatch(settings, manifest)?;
         let others: Vec<_> = path.list().iter().map(PluginLocation::name).collect();
         let given = options_of(settings, &manifest.name, &others)?;
         let options = library.options(&given)?;
         let services = HostServices { now_ns: clock.reader(), cache_folder: cache.of(&manifest.name) };
-        let backend = library.open(&options, services)?;
+        let open = || library.open(&options, services);
+        let backend = match &isolated {
+            Some(isolated) => isolated.open(open)?,
+            None => open()?,
+        };
         let devices = Devices::choose(settings, &manifest.name, &backend)?;
         Ok(Self {
             library,
@@ -65,6 +82,7 @@ impl Plugin {
             devices,
             model_files: OnceCell::new(),
             input_forms: OnceCell::new(),
+            isolated,
             _cache: cache,
         })
     }
@@ -86,6 +104,15 @@ impl Plugin {
         self.model_files.get_or_init(|| files);
         self.input_forms.get_or_init(|| forms);
         Ok(self.backend.load_model(&demand)?)
+    }
+
+    /// Has a plugin whose process has ended go on in another.
+    ///
+    /// # Errors
+    /// Why the other one cannot come as far.
+    pub(crate) fn refresh(&self) -> Result<(), HostError> {
+        let plugin = &self.library.manifest().name;
+        self.isolated.as_ref().map_or(Ok(()), |isolated| isolated.refresh(plugin))
     }
 
     /// Name and version: the name of the system under test in logs. The rules want the words `Network SUT` in that of a

@@ -210,6 +210,17 @@ impl SampleLibrary {
         self.state().abandoned
     }
 
+    /// Leaves the samples to the plugin, which may read them for as long as the process lives.
+    pub(crate) fn leave(&self) {
+        mem::forget(self.state().loaded.take());
+    }
+
+    /// The process of the plugin has ended, and nobody reads the samples any more: the phase is over.
+    pub(crate) fn take_back(&self) {
+        let mut state = self.state();
+        state.is_due |= mem::take(&mut state.abandoned);
+    }
+
     /// Has the plugin end its part of the phase that is over, if it has not yet: its flush is waited for, it stops and
     /// releases the samples.
     pub(crate) fn end_phase(&self) {
@@ -302,8 +313,6 @@ impl QuerySampleLibrary for SampleLibrary {
         let current = state.progress.as_ref().and_then(Progress::current);
         if current.is_some_and(|phase| phase.completed_count < phase.issued_count) {
             state.abandoned = true;
-            // The plugin may read it for as long as the process lives.
-            mem::forget(state.loaded.take());
             return Ok(());
         }
         state.is_due = true;

@@ -20,7 +20,10 @@ use crate::{
         fault::{Fault, FirstError},
         intent::warm_up_sample_count,
         placement::{Placement, allowed_cores, devices::Devices},
-        plugin::Plugin,
+        plugin::{
+            Plugin,
+            isolated::{Isolated, later},
+        },
         plugin_instance::{BatchStages, PluginInstance, StageLog, scheduled},
         sample_library::{Data, SampleLibrary},
         system::{System, SystemReport},
@@ -108,7 +111,7 @@ impl<'a> TestBed<'a> {
         allowed_cores();
         let machine = Machine::read();
         let data_root = DataRoot::new(settings.run.data_root.as_deref());
-        let plugin = Plugin::open(settings, &clock, cache)?;
+        let plugin = Plugin::open(settings, &clock, cache, &watchdog)?;
         let data = data.map_or_else(|| Data::open(settings, &data_root, &machine), Ok)?;
         let placement = Placement::new(settings, plugin.dispatch);
         let model = plugin.load_model(settings, &placement, interrupt.observer().as_ref())?;
@@ -258,13 +261,20 @@ impl<'a> TestBed<'a> {
         let config = self.scheduler_config(&audited)?;
         let issuer_count = issuer_count(&audited);
         let first_error = FirstError::default();
+        self.plugin.refresh()?;
         let mut instances = self.instances(&first_error)?;
         let mut faults = match request.warms_up {
             true => self.warm_up(&mut instances)?,
             false => Vec::new(),
         };
+        if self.plugin.isolated.as_ref().is_some_and(Isolated::has_ended) {
+            // A fresh process has the test all the same, which tells more.
+            instances.clear();
+            self.plugin.refresh()?;
+            instances = self.instances(&first_error)?;
+        }
         let options = LoadGenOptions {
-            watchdog_ms: self.settings.run.watchdog_ms,
+            watchdog_ms: u64::try_from(self.hang_limit().as_millis()).unwrap_or(u64::MAX),
             earlier_phase_count: self.phase_count.get(),
             audit_config,
             enable_trace: self.settings.run.enable_trace && request.folder.is_some(),
@@ -279,13 +289,23 @@ impl<'a> TestBed<'a> {
         self.connect(&loadgen);
         let onlookers = self.onlookers(&request, &loadgen.progress(), clock.is_virtual())?;
 
+        if let Some(isolated) = &self.plugin.isolated {
+            isolated.follow(loadgen.stop_handle());
+        }
         let outcome = self.run_loadgen(&loadgen, &system, request.watch);
         onlookers.stop();
         let mut outcome = outcome?;
 
         self.phase_count.update(|count| count + outcome.phases.len() as u64);
+        if let Some(isolated) = &self.plugin.isolated {
+            isolated.unfollow();
+            if self.library.is_abandoned() {
+                isolated.end_incomplete();
+                self.library.take_back();
+            }
+        }
         let is_incomplete = self.library.is_abandoned();
-        let limit = if is_incomplete { HUNG_LIMIT } else { self.watchdog_limit() };
+        let limit = if is_incomplete { HUNG_LIMIT } else { self.hang_limit() };
         let system = system.end(limit, &first_error);
         // What is completed from here on is too late.
         self.plugin.backend.set_sink(None);
@@ -296,6 +316,7 @@ impl<'a> TestBed<'a> {
         faults.extend(self.library.take_faults());
         faults.extend(Fault::noticed(self.plugin.backend.host_side()));
         if is_abandoned {
+            self.library.leave();
             self.model.abandon();
         } else {
             faults.push(Fault::NotEnded { plugin: self.plugin.library.manifest().name.clone() });
@@ -405,7 +426,11 @@ impl<'a> TestBed<'a> {
         };
         let made = create_instances(&self.model, &self.plugin.devices, count)?;
         let equip = |instance: plugin_host::Instance| {
-            let cpus = self.placement.of_instance(instance.index() as usize).to_vec();
+            // The thread of a plugin in a process of its own is there, and here one that waits for it.
+            let cpus = match self.plugin.isolated {
+                Some(_) => Vec::new(),
+                None => self.placement.of_instance(instance.index() as usize).to_vec(),
+            };
             let (stages, first_error) = (self.stages.clone(), Arc::clone(first_error));
             PluginInstance { instance, cpus, stages, first_error }
         };
@@ -466,6 +491,12 @@ impl<'a> TestBed<'a> {
             config.queue_capacity = config.queue_capacity.max(samples);
         }
         Ok(config)
+    }
+
+    /// Longest wait for a plugin that hangs: in a process of its own, which is ended first, it is longer.
+    fn hang_limit(&self) -> Duration {
+        let limit = self.watchdog_limit();
+        if self.plugin.isolated.is_some() { later(limit) } else { limit }
     }
 
     fn watchdog_limit(&self) -> Duration {

@@ -75,6 +75,7 @@ impl Floor {
             wait: settings.run.wait_policy(),
             batch_size: settings.run.batch_size,
             instances: settings.run.instances,
+            isolate: settings.run.isolate,
         };
         let outcome = null_run.run(interrupt)?;
         let way = match dispatch {
@@ -83,7 +84,9 @@ impl Floor {
         };
         let wait = settings.run.wait.name();
         let scaled = if longer > 1.0 { ", times the length of the run's query" } else { "" };
-        let how = format!("null plugin, {way}, wait = {wait}, right before the performance run{scaled}");
+        let place = if settings.run.isolate { " in a process of its own" } else { "" };
+        let how =
+            format!("null plugin{place}, {way}, wait = {wait}, right before the performance run{scaled}");
         Ok(Self::new(&outcome, &test, longer, how))
     }
 

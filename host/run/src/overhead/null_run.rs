@@ -43,6 +43,8 @@ pub struct NullRun {
     pub batch_size: usize,
     /// Number of instances.
     pub instances: usize,
+    /// Whether the plugin has a process of its own.
+    pub isolate: bool,
 }
 
 impl NullRun {
@@ -89,6 +91,7 @@ impl NullRun {
             Dispatch::WholeQueries => IssueMode::Always,
         };
         (settings.run.batch_size, settings.run.instances) = (self.batch_size, self.instances);
+        settings.run.isolate = self.isolate;
         let complete = if self.on_thread { "thread" } else { "inline" };
         settings.plugin_options = BTreeMap::from([(format!("{NAME}.complete"), complete.to_owned())]);
         Ok(settings)
@@ -175,10 +178,18 @@ mod tests {
             interrupt.signal();
             let wait = WaitPolicy::default();
             let settings = settings.clone();
-            NullRun { settings, dispatch, on_thread: false, wait, batch_size: 1, instances: 1 }
-                .run(&interrupt)
-                .unwrap_err()
-                .to_string()
+            NullRun {
+                settings,
+                dispatch,
+                on_thread: false,
+                wait,
+                batch_size: 1,
+                instances: 1,
+                isolate: false,
+            }
+            .run(&interrupt)
+            .unwrap_err()
+            .to_string()
         };
         assert_eq!(run(Dispatch::WholeQueries), "interrupted while the harness was measured");
         let refused = run(Dispatch::Batches);

@@ -25,6 +25,7 @@ use crate::{
     bed::{
         dispatch::Dispatch,
         placement::devices::DevicePart,
+        plugin::isolated::{Isolated, IsolationPart},
         sample_library::input_forms::{InputForms, InputPart},
         test::Test,
         test_bed::TestBed,
@@ -155,6 +156,9 @@ pub(crate) struct PluginPart {
     pub(crate) instance_devices: Vec<u32>,
     /// `batches` or `whole queries`: what the plugin was given.
     pub(crate) dispatch: &'static str,
+    /// The process of its own, if it had one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) isolation: Option<IsolationPart>,
     pub(crate) options: BTreeMap<String, String>,
     pub(crate) model_files: Vec<FoundFile>,
     /// Figures of the plugin's own; not in virtual time.
@@ -399,6 +403,7 @@ impl PluginPart {
                 Dispatch::Batches => "batches",
                 Dispatch::WholeQueries => "whole queries",
             },
+            isolation: plugin.isolated.as_ref().map(Isolated::part),
             options: plugin
                 .options
                 .iter()

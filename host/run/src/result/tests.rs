@@ -104,6 +104,7 @@ fn plugin() -> PluginPart {
         devices: Vec::new(),
         instance_devices: Vec::new(),
         dispatch: "batches",
+        isolation: None,
         options: BTreeMap::from([("sigma".to_owned(), "1".to_owned())]),
         model_files: Vec::new(),
         metrics: None,

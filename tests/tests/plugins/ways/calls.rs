@@ -39,7 +39,7 @@ pub(super) const CALLS: [(&str, Dispatch); 29] = [
 ];
 
 /// The call to go astray in: not the first of those of the timed part.
-fn numbered(call: &str) -> String {
+pub(super) fn numbered(call: &str) -> String {
     if ["execute", "issue"].contains(&call) { format!("{call}:10") } else { call.to_owned() }
 }
 
@@ -77,7 +77,7 @@ pub(super) fn ends() -> Vec<Row> {
 }
 
 /// The task that a call is named by when it hangs.
-fn task(call: &str) -> &str {
+pub(super) fn task(call: &str) -> &str {
     match call {
         "proctor_plugin_entry" => "show its table",
         "describe" => "describe itself",

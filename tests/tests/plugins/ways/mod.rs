@@ -7,6 +7,7 @@
 mod answers;
 mod calls;
 mod changes;
+mod isolated;
 mod row;
 mod tables;
 
@@ -81,6 +82,16 @@ fn what_is_the_hosts_is_changed() {
 }
 
 #[test]
+fn a_process_of_its_own_ends_in_a_call() {
+    check(&isolated::ends());
+}
+
+#[test]
+fn a_call_in_a_process_of_its_own_does_not_return() {
+    check(&isolated::hangs());
+}
+
+#[test]
 fn the_table_has_every_call_and_each_row_once() {
     let parts = [
         calls::ends(),
@@ -91,6 +102,8 @@ fn the_table_has_every_call_and_each_row_once() {
         answers::rows(),
         answers::services(),
         changes::rows(),
+        isolated::ends(),
+        isolated::hangs(),
     ];
     let rows: Vec<Row> = parts.into_iter().flatten().collect();
     let different: BTreeSet<_> = rows.iter().map(Row::title).collect();

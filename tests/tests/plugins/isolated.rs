@@ -1,0 +1,99 @@
+//! A plugin in a process of its own: what it does there is the same, and its end is not that of the program. `ways` has
+//! the table of how it ends.
+
+use std::fs;
+
+use proctor_tests::{Bench, plugin};
+
+use crate::wayward::Wayward;
+
+/// The accuracy logs of a run in the process of the host, and of one in a process of its own.
+fn both_logs(flags: &str) -> [String; 2] {
+    let bench = Bench::new();
+    ["", "--isolate"].map(|isolate| {
+        let run = bench.run(&format!("--mode accuracy {flags} {isolate}"));
+        assert_eq!(run.result()["accuracy_run"]["valid"], true, "{}", run.finished);
+        let part = &run.result()["plugin"]["isolation"];
+        assert_eq!(part["mode"].as_str(), (!isolate.is_empty()).then_some("process"));
+        run.text("accuracy/mlperf_log_accuracy.json")
+    })
+}
+
+#[test]
+fn the_answers_are_those_of_the_same_plugin_in_the_process_of_the_host() {
+    let mock = plugin("mock");
+    let mock = format!("--plugin {} --set mock.service=fixed", mock.display());
+    for flags in [
+        format!("{mock} --set issue=false"),
+        format!("{mock} --set issue=true"),
+        format!("{mock} --scenario Offline --batch-size 16 --instances 2"),
+        // The default plugin, which is linked in.
+        String::new(),
+    ] {
+        let [here, there] = both_logs(&flags);
+        assert!(here.contains("qsl_idx"), "{here}");
+        assert!(here == there, "{flags}: the logs differ");
+    }
+}
+
+#[test]
+fn every_scenario_is_valid() {
+    let bench = Bench::new();
+    for scenario in ["SingleStream", "MultiStream", "Server --target-qps 1000", "Offline --target-qps 400000"]
+    {
+        for issue in [false, true] {
+            let flags = format!(
+                "--isolate --plugin {} --set mock.service=fixed --set mock.service_us=10 --scenario {scenario} --set \
+                 issue={issue} --mode performance --duration 100ms --set min_query_count=700 --set \
+                 server_target_latency_ns=10000000000",
+                plugin("mock").display()
+            );
+            bench.run(&flags).assert_valid();
+        }
+    }
+}
+
+#[test]
+fn the_floor_is_measured_in_the_same_way() {
+    let bench = Bench::new();
+    let flags = format!("--plugin {} --mode performance --duration 100ms", plugin("mock").display());
+    let how = |isolate: &str| {
+        let run = bench.run(&format!("{flags} {isolate}"));
+        run.result()["harness_floor"]["how"].as_str().map(str::to_owned).unwrap_or_default()
+    };
+    assert!(how("--isolate").starts_with("null plugin in a process of its own, "));
+    assert!(how("").starts_with("null plugin, "));
+}
+
+#[test]
+fn a_fresh_process_has_the_next_test() {
+    let Some(wayward) = Wayward::new() else { return };
+    for (astray, dispatch) in [("execute:10 segv", "false"), ("issue:10 segv", "true")] {
+        let flags = format!("--isolate --set warm_up_batches=0 --set issue={dispatch}");
+        let run = wayward.run_both(astray, &flags);
+        run.assert_invalid(&["accuracy run: ", "plugin wayward crashed with SIGSEGV in "]);
+        // Each process counts its own calls, so the performance run goes astray, too: it was made.
+        let performance = &run.result()["performance_run"];
+        assert_eq!(performance["valid"], false, "{}", run.finished);
+        assert!(run.find_text("mlperf_log_detail.txt").is_some(), "{}", run.finished);
+    }
+}
+
+#[test]
+fn a_search_goes_on_with_a_fresh_process() {
+    let Some(wayward) = Wayward::new() else { return };
+    let searched = wayward.search_with("execute:20 abort", "--isolate --set issue=false --from 500");
+    let probes = fs::read_to_string(wayward.bench.file("search/probes.json"));
+    let probes = probes.unwrap_or_else(|error| panic!("{error}: {searched}"));
+    let probes: serde_json::Value = serde_json::from_str(&probes).expect("it is JSON");
+    let count = probes["curve"].as_array().map_or(0, Vec::len);
+    assert!(count > 1, "{count} probes: {searched}");
+    assert_eq!(searched.code(), 1, "{searched}");
+}
+
+#[test]
+fn what_cannot_be_had_in_a_process_of_its_own_is_refused() {
+    let bench = Bench::new();
+    let run = bench.run("--isolate --virtual-time --plugin mock");
+    run.finished.assert_error(2, &["in virtual time no plugin has a process of its own"]);
+}

@@ -1,0 +1,86 @@
+//! Ways to end or to hang a process, of a plugin that has one of its own: the host is alive, and has all its files.
+
+use super::{
+    calls::{CALLS, numbered, task},
+    row::{
+        Dispatch::{Batches, Queries},
+        Outcome, Row,
+    },
+};
+
+const ISOLATE: &str = "--isolate";
+
+/// Outcome of a run whose plugin ends in this call: without a plugin there is no test.
+fn outcome(call: &str) -> Outcome {
+    match call {
+        "proctor_plugin_entry"
+        | "describe"
+        | "extension"
+        | "open"
+        | "load_model"
+        | "create_instance"
+        | "prepare_samples"
+        | "start"
+        | "constructor" => Outcome::Refused,
+        _ => Outcome::Invalid,
+    }
+}
+
+/// The process ends, by itself or by a signal.
+pub(super) fn ends() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (call, dispatch) in CALLS {
+        let mut end = |way: &str, says: &str| {
+            rows.push(Row::new(&numbered(call), way, dispatch, outcome(call), &[says]).with(ISOLATE));
+        };
+        end("segv", &format!("crashed with SIGSEGV in {call}"));
+        // Of a library that is being loaded the host knows no more.
+        let place = match call {
+            "proctor_plugin_entry" | "describe" | "extension" => "loading the library",
+            call => call,
+        };
+        end("_exit", &format!("its process has ended by itself with exit code 0 in {place}"));
+        if !["execute", "issue"].contains(&call) {
+            continue;
+        }
+        end("exit", &format!("called exit in {call}"));
+        end("quick_exit", &format!("called exit in {call}"));
+        end("exit_group", &format!("its process has ended by itself with exit code 0 in {call}"));
+        end("abort", &format!("crashed with SIGABRT in {call}"));
+        end("throw", &format!(" in {call}"));
+        end("overflow", &format!("its process was ended by SIGSEGV in {call}"));
+        end("kill", &format!("its process was ended by SIGKILL in {call}"));
+        end("fpe", &format!("crashed with SIGFPE in {call}"));
+        end("usr1", &format!("was ended by SIGUSR1 in {call}"));
+        // It can only read the inputs.
+        end("overwrite", "crashed with SIG");
+    }
+    for (call, dispatch) in [("execute", Batches), ("issue", Queries)] {
+        let says = format!("crashed with SIGABRT in {call}");
+        let row = Row::new(&numbered(call), "memory", dispatch, Outcome::Invalid, &[&says]);
+        rows.push(row.with("--isolate --set isolate_memory_mb=1000"));
+    }
+    rows.push(
+        Row::new("constructor", "_exit", Batches, Outcome::Refused, &["libwayward_sut.so", "exit code 0"])
+            .with(ISOLATE),
+    );
+    rows
+}
+
+/// A call does not return, and the process is ended.
+pub(super) fn hangs() -> Vec<Row> {
+    let hang = |call: &str, dispatch| {
+        let task = match call {
+            "proctor_plugin_entry" | "describe" | "extension" | "constructor" => "be loaded",
+            "execute" => "execute a batch",
+            call => task(call),
+        };
+        let says = format!("it hangs: it was asked to {task}, and did not return within watchdog_ms = 1000");
+        let says = ["its process was ended by SIGKILL", &says];
+        let row = Row::new(&numbered(call), "hang", dispatch, outcome(call), &says);
+        row.with("--isolate --set watchdog_ms=1000")
+    };
+    let mut rows: Vec<_> = CALLS.iter().map(|(call, dispatch)| hang(call, *dispatch)).collect();
+    rows.push(hang("constructor", Batches));
+    rows
+}
