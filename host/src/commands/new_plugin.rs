@@ -48,7 +48,9 @@ macro_rules! template {
     };
 }
 
-const README: &str = template!("README.md");
+const README: (&str, &str) = ("README.md", template!("README.md"));
+const RUN: (&str, &str) = ("run.sh", template!("run.sh"));
+const VALIDATE: (&str, &str) = ("validate.sh", template!("validate.sh"));
 const C_HEADER: (&str, &str) =
     ("include/proctor_plugin.h", include_str!("../../../plugin-api/include/proctor_plugin.h"));
 const CPP_HEADER: (&str, &str) =
@@ -59,24 +61,30 @@ impl Language {
     fn files(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::C => &[
-                ("README.md", README),
-                ("run.sh", template!("c/run.sh")),
+                README,
+                RUN,
+                VALIDATE,
+                ("build.sh", template!("c/build.sh")),
                 ("plugin.c", template!("c/plugin.c")),
                 ("network.c", template!("c/network.c")),
                 ("network.h", template!("c/network.h")),
                 C_HEADER,
             ],
             Self::Cpp => &[
-                ("README.md", README),
-                ("run.sh", template!("cpp/run.sh")),
+                README,
+                RUN,
+                VALIDATE,
+                ("build.sh", template!("cpp/build.sh")),
                 ("plugin.cpp", template!("cpp/plugin.cpp")),
                 ("network.hpp", template!("cpp/network.hpp")),
                 C_HEADER,
                 CPP_HEADER,
             ],
             Self::Rust => &[
-                ("README.md", README),
-                ("run.sh", template!("rust/run.sh")),
+                README,
+                RUN,
+                VALIDATE,
+                ("build.sh", template!("rust/build.sh")),
                 ("plugin.rs", template!("rust/plugin.rs")),
                 ("network.rs", template!("rust/network.rs")),
                 ("Cargo.toml", template!("rust/Cargo.toml.txt")),

@@ -85,8 +85,10 @@ fn the_page_on_writing_a_plugin_is_true() {
             }
             None if head == "sh" => {
                 let finished = desk.run(text);
-                let runs = text.lines().filter(|line| line.contains("run.sh")).count();
+                let runs = text.matches("run.sh").count();
                 assert_eq!(finished.stdout.matches("verdict     VALID").count(), runs, "{text}\n{finished}");
+                let validations = text.matches("validate.sh").count();
+                assert_eq!(finished.stdout.matches(", 0 FAIL,").count(), validations, "{text}\n{finished}");
                 run_count += runs;
             }
             None => assert_eq!(head, "text"),

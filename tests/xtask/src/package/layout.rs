@@ -82,7 +82,7 @@ const README: &str = "tests/xtask/package/README.md";
 const EXAMPLES: &str = "host/src/templates";
 
 /// Files of an example that do without the package: the script has the headers beside it.
-const WITHOUT_PACKAGE: &str = "run.sh";
+const WITHOUT_PACKAGE: &str = "build.sh";
 
 /// The folder of the headers in the workspace; the folder of kept versions below it stays behind.
 const HEADERS: &str = "plugin-api/include";

@@ -1,7 +1,6 @@
 #!/bin/sh
-# Builds the plugin, and runs the benchmark digits-mlp with it: ./run.sh [flags of `host run`]
+# Builds the plugin.
 set -e
 here=$(dirname "$0")
 "${CXX:-c++}" -std=c++17 -O2 -Wall -Wextra -pthread -shared -fPIC -fvisibility=hidden -I "$here/include" \
     -o "$here/lib@FILE@_sut.so" "$here/plugin.cpp"
-"${HOST:-host}" run --plugin "$here/lib@FILE@_sut.so" --benchmark digits-mlp "$@"
