@@ -73,6 +73,9 @@ run_settings! {
     /// Folder for the results.
     output_folder: Option<PathBuf> = DefaultValue::Unset("a new one below runs/"), Kind::Text,
         flag Flag::taking("output", "FOLDER").or_short('o');
+    /// Folder for a recording of the calls between host and plugin; the run is marked, and no result to submit.
+    record: Option<PathBuf> = DefaultValue::Unset("nothing is recorded"), Kind::Text,
+        flag Flag::taking("record", "FOLDER");
     /// Folders in which to look for plugins, first to last, separated as in PATH.
     plugin_path: Vec<PathBuf> = DefaultValue::Unset("only those where plugins always are"), Kind::Text;
     /// Precision to compute in, such as f32, bf16 or int8.

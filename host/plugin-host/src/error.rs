@@ -94,7 +94,8 @@ pub(crate) fn with_code(status: abi::ProctorStatus, vendor_code: i64) -> String 
 }
 
 /// The name of a status; unknown codes are read as INTERNAL.
-pub(crate) fn status_name(status: abi::ProctorStatus) -> &'static str {
+#[must_use]
+pub fn status_name(status: abi::ProctorStatus) -> &'static str {
     match status {
         abi::PROCTOR_STATUS_OK => "OK",
         abi::PROCTOR_STATUS_FAILED => "FAILED",

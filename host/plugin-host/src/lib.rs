@@ -33,6 +33,8 @@
 //!   which plugin, call, instance and sample it was, and [`calls_under_way`] is for the report of a hang.
 //! - **The end of the process is the host's.** It ends by [`process::end`], which runs nothing of a plugin; a plugin
 //!   that calls `exit` is reported, and so is one that a fork of the process comes back from.
+//! - **A recording stands between the two.** [`LoadedPlugin::load_recorded`] puts functions into the table which write
+//!   what crosses to a [`Recorder`] and go on to the plugin's; nothing else here knows of it.
 //!
 //! # Example
 //! ```
@@ -58,13 +60,14 @@ mod guard;
 #[macro_use]
 mod load;
 mod objects;
+mod record;
 mod search_path;
 mod services;
 #[cfg(test)]
 mod tests;
 
 pub use call::Call;
-pub use error::PluginHostError;
+pub use error::{PluginHostError, status_name};
 pub use guard::{
     activity::{CallUnderWay, calls_under_way, progress_count},
     changes::{ProcessChange, ProcessPart, process_changes},
@@ -87,6 +90,11 @@ pub use objects::{
     memory::PluginRange,
     model::{Model, out_of_turn::OutOfTurn},
     samples::SampleBuffers,
+};
+pub use record::{
+    hash::hash_of,
+    line::{Answer, Begun, CallName, Head, Input, Line, RECORDING_VERSION, RecordedPlugin, Returned, Told},
+    log::{RECORDING_FILE, Recorder, read_recording},
 };
 pub use search_path::{PluginLocation, SearchPath};
 pub use services::{

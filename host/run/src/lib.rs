@@ -13,7 +13,8 @@
 //! 3. `overhead` is the same path with a plugin that takes no time: the harness's own floor.
 //! 4. `accuracy` scores the answers, `result` is `result.json` and the verdict.
 //! 5. `ending` is the order at the end: results first, then the end of the plugin.
-//! 6. `files` are the files that a run reads, and those that it leaves on the disk.
+//! 6. `replay` makes the calls of a recording again and compares.
+//! 7. `files` are the files that a run reads, and those that it leaves on the disk.
 
 #![forbid(unsafe_code)]
 
@@ -31,6 +32,7 @@ mod machine;
 mod observer;
 mod overhead;
 mod performance_runs;
+mod replay;
 mod result;
 mod run;
 pub mod text;
@@ -60,6 +62,7 @@ pub use crate::{
     machine::Machine,
     observer::Observer,
     overhead::{direct_run::direct_run, null_run::NullRun},
+    replay::{Replay, replay},
     result::{Conclusion, Program, RunResult},
     run::run,
     ticker::Ticker,

@@ -7,9 +7,16 @@ use proctor_loadgen::config_file;
 use proctor_vocabulary::TestMode;
 
 use crate::{
-    bed::test_bed::TestBed, ending::UnfinishedResult, error::HostError, files::run_folder::RunFolder,
-    frame::Frame, interrupt::Interrupt, observer::Observer, overhead::floor::Floor,
-    performance_runs::PerformanceRuns, result::RunResult,
+    bed::test_bed::TestBed,
+    ending::UnfinishedResult,
+    error::HostError,
+    files::{recording, run_folder::RunFolder},
+    frame::Frame,
+    interrupt::Interrupt,
+    observer::Observer,
+    overhead::floor::Floor,
+    performance_runs::PerformanceRuns,
+    result::RunResult,
 };
 
 /// Name of LoadGen's audit file.
@@ -52,9 +59,14 @@ fn run_in(frame: &Frame, bed: ManuallyDrop<TestBed<'_>>) -> Result<RunResult, Ho
     result.keep();
     pending.put(result);
     let faults = bed.end_phase();
+    let recorder = bed.plugin.recorder.clone();
     drop(ManuallyDrop::into_inner(bed));
     match pending.take() {
-        Some(result) => result.conclude(faults),
+        Some(result) => {
+            let result = result.conclude(faults)?;
+            recording::end(recorder.as_ref())?;
+            Ok(result)
+        }
         // The watchdog has taken this for a hang, and is about to end the program.
         None => loop {
             thread::park();

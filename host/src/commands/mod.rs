@@ -7,6 +7,7 @@ mod explain;
 mod find_max;
 mod list;
 mod new_plugin;
+mod replay;
 mod run;
 mod validate;
 
@@ -22,6 +23,7 @@ use self::{
     find_max::{FIND_MAX_HELP, FindMaxFlags},
     list::{LIST_HELP, ListKind},
     new_plugin::{NEW_PLUGIN_HELP, NewPluginFlags},
+    replay::{REPLAY_HELP, ReplayFlags},
     run::{RUN_HELP, RunFlags},
     validate::{VALIDATE_HELP, ValidateFlags},
 };
@@ -34,6 +36,9 @@ pub(crate) enum Command {
     /// Find the highest rate of Server, or the most samples of a query of MultiStream, that is VALID.
     #[command(allow_negative_numbers = true, after_help = EXIT_CODES, after_long_help = format!("{FIND_MAX_HELP}\n\n{EXIT_CODES}"))]
     FindMax(FindMaxFlags),
+    /// Make the calls of a recording again on another build of the plugin, and say where the two part.
+    #[command(after_help = EXIT_CODES, after_long_help = format!("{REPLAY_HELP}\n\n{EXIT_CODES}"))]
+    Replay(ReplayFlags),
     /// List plugins, benchmarks, data sets and policies.
     #[command(after_help = LIST_HELP)]
     List {
@@ -65,6 +70,7 @@ pub(crate) fn execute(command: &Command) -> Result<Conclusion, HostError> {
     let text = match command {
         Command::Run(flags) => return flags.run(),
         Command::FindMax(flags) => return flags.run(),
+        Command::Replay(flags) => return flags.run(),
         Command::Bench(flags) => return flags.run(),
         Command::Validate(flags) => return flags.run(),
         Command::List { kind } => list::list(*kind)?,

@@ -21,8 +21,7 @@
 //!   each.
 //!
 //! # Limits
-//! What a process cannot know of its host it does not check: whether memory that a pointer leads to is as large as is
-//! said shows in a crash.
+//! No process can know whether the memory that a pointer leads to is as large as is said: that shows in a crash.
 
 mod batch;
 mod call;

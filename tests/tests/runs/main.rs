@@ -8,6 +8,7 @@ mod harness;
 mod interrupt;
 mod loadgen_compat;
 mod older_rules;
+mod replay;
 mod run_default;
 mod scenarios;
 mod virtual_time;

@@ -34,6 +34,7 @@ use crate::{
             submit_extension, thread_extension, virtual_extension,
         },
     },
+    record::{entry::through, log::Recorder},
     search_path::{PluginLocation, unreadable},
 };
 
@@ -127,6 +128,23 @@ impl LoadedPlugin {
         location: &PluginLocation,
         mut begin: impl FnMut(LoadStep),
     ) -> Result<Self, PluginHostError> {
+        Self::load_through(location, None, &mut begin)
+    }
+
+    /// As [`load`](Self::load), to be spoken to through functions that write each call to a recording. Once in a
+    /// process.
+    ///
+    /// # Errors
+    /// As of [`load`](Self::load), and if the process records a plugin already.
+    pub fn load_recorded(location: &PluginLocation, recorder: &Recorder) -> Result<Self, PluginHostError> {
+        Self::load_through(location, Some(recorder), &mut |_| ())
+    }
+
+    fn load_through(
+        location: &PluginLocation,
+        recorder: Option<&Recorder>,
+        begin: &mut dyn FnMut(LoadStep),
+    ) -> Result<Self, PluginHostError> {
         begin(LoadStep::Library);
         match location {
             PluginLocation::Linked(name) => {
@@ -139,9 +157,10 @@ impl LoadedPlugin {
                 })?;
                 // The code of the plugin is in the program itself.
                 let checksum = PROGRAM.clone();
-                Self::from_entry(linked.entry, name, Origin { checksum, ..Origin::linked() }, &mut begin)
+                let entry = recorded(linked.entry, recorder)?;
+                Self::from_entry(entry, name, Origin { checksum, ..Origin::linked() }, begin)
             }
-            PluginLocation::Library(path) => Self::from_library(path, &mut begin),
+            PluginLocation::Library(path) => Self::from_library(path, recorder, begin),
         }
     }
 
@@ -229,7 +248,11 @@ impl LoadedPlugin {
         self.loaded.entry
     }
 
-    fn from_library(path: &Path, begin: &mut dyn FnMut(LoadStep)) -> Result<Self, PluginHostError> {
+    fn from_library(
+        path: &Path,
+        recorder: Option<&Recorder>,
+        begin: &mut dyn FnMut(LoadStep),
+    ) -> Result<Self, PluginHostError> {
         // Opened once: what is loaded has to be what was looked at.
         let file = File::open(path).map_err(|error| unreadable(path, &error))?;
         let opened = file.metadata().map_err(|error| unreadable(path, &error))?;
@@ -261,7 +284,7 @@ impl LoadedPlugin {
             ))
         })?;
         let origin = Origin { source: source.clone(), checksum, library: Some(library) };
-        let plugin = Self::from_entry(entry, &source, origin, begin)?;
+        let plugin = Self::from_entry(recorded(entry, recorder)?, &source, origin, begin)?;
         begin(LoadStep::Library);
         // Not loaded by its descriptor, from which the linker could not tell where the libraries beside it are.
         if fs::metadata(path).is_ok_and(|loaded| is_same(&opened, &loaded)) {
@@ -327,6 +350,14 @@ impl LoadedPlugin {
         };
         Ok(Self { loaded: Arc::new(Loaded { table, manifest, identity, checksum: origin.checksum, entry }) })
     }
+}
+
+/// The entry, or one that records.
+fn recorded(
+    entry: ProctorPluginEntry,
+    recorder: Option<&Recorder>,
+) -> Result<ProctorPluginEntry, PluginHostError> {
+    recorder.map_or(Ok(entry), |recorder| through(entry, recorder))
 }
 
 fn negotiate(

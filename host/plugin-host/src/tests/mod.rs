@@ -9,6 +9,8 @@ mod explaining;
 mod files;
 mod memory;
 mod plugin;
+#[cfg(not(miri))]
+mod recording;
 mod running;
 mod tables;
 

@@ -7,7 +7,7 @@ use std::{cell::OnceCell, collections::BTreeMap};
 
 use proctor_config::{IssueMode, Origin, Settings};
 use proctor_plugin_api::{Manifest, Options};
-use proctor_plugin_host::{Backend, HostServices, LoadedPlugin, Model, PluginLocation, SearchPath};
+use proctor_plugin_host::{Backend, HostServices, LoadedPlugin, Model, PluginLocation, Recorder, SearchPath};
 use proctor_vocabulary::did_you_mean;
 
 use self::fitted_model::FittedModel;
@@ -21,12 +21,14 @@ use crate::{
         sample_library::input_forms::InputForms,
     },
     error::HostError,
-    files::{cache_folder::CacheFolder, model_files::FoundFile},
+    files::{cache_folder::CacheFolder, model_files::FoundFile, recording},
     observer::Observer,
 };
 
 pub(crate) struct Plugin {
     pub(crate) library: LoadedPlugin,
+    /// Writes the recording, if there is one.
+    pub(crate) recorder: Option<Recorder>,
     pub(crate) backend: Backend,
     pub(crate) options: Options,
     pub(crate) dispatch: Dispatch,
@@ -54,14 +56,19 @@ impl Plugin {
     ) -> Result<Self, HostError> {
         let path = SearchPath::standard(&settings.run.plugin_path);
         let location = path.find(&settings.run.plugin)?;
+        let recorder = recording::begin(settings)?;
         let isolated = settings.run.isolate.then(|| Isolated::start(settings, &location)).transpose()?;
-        let library = match &isolated {
-            Some(isolated) => {
+        let library = match (&isolated, &recorder) {
+            (Some(isolated), _) => {
                 watchdog.may_end(isolated.clone());
                 isolated.load(&location)?
             }
-            None => LoadedPlugin::load(&location)?,
+            (None, Some(recorder)) => LoadedPlugin::load_recorded(&location, recorder)?,
+            (None, None) => LoadedPlugin::load(&location)?,
         };
+        if let Some(recorder) = &recorder {
+            recording::name_plugin(recorder, &library);
+        }
         let manifest = library.manifest();
         let dispatch = dispatch(settings, manifest)?;
         let others: Vec<_> = path.list().iter().map(PluginLocation::name).collect();
@@ -76,6 +83,7 @@ impl Plugin {
         let devices = Devices::choose(settings, &manifest.name, &backend)?;
         Ok(Self {
             library,
+            recorder,
             backend,
             options,
             dispatch,

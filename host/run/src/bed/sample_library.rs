@@ -251,7 +251,19 @@ impl SampleLibrary {
         Ok(self.release()?)
     }
 
-    fn prepare(&self, samples: &[SampleIndex]) -> Result<(), LibraryError> {
+    /// Reads and preprocesses samples that the plugin is not given.
+    ///
+    /// # Errors
+    /// If one cannot be read, or there is no room for it.
+    pub(crate) fn read(&self, samples: &[SampleIndex]) -> Result<SampleStore, LibraryError> {
+        self.data.load(samples, Box::new(OwnMemory))
+    }
+
+    /// Loads samples and has the model prepare them.
+    ///
+    /// # Errors
+    /// If they cannot be loaded or prepared.
+    pub(crate) fn prepare(&self, samples: &[SampleIndex]) -> Result<(), LibraryError> {
         // MultiStream lists some samples twice; the model is given each once.
         let mut seen = HashSet::new();
         let distinct: Vec<_> = samples.iter().copied().filter(|index| seen.insert(*index)).collect();
@@ -261,7 +273,11 @@ impl SampleLibrary {
         Ok(())
     }
 
-    fn release(&self) -> Result<(), PluginHostError> {
+    /// Has the model release the samples.
+    ///
+    /// # Errors
+    /// A wrong state.
+    pub(crate) fn release(&self) -> Result<(), PluginHostError> {
         // Looked at while the plugin has them: they may lie in its memory.
         let loaded = self.state().loaded.take();
         let overwritten = loaded.as_ref().and_then(|buffers| buffers.overwritten());

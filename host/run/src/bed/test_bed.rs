@@ -47,7 +47,7 @@ pub struct TestBed<'a> {
     settings: &'a Settings,
     clock: HostClock,
     model: Model,
-    library: SampleLibrary,
+    pub(crate) library: SampleLibrary,
     /// Closed after the model, which the samples keep, too.
     pub(crate) plugin: Plugin,
     pub(crate) data_root: DataRoot,

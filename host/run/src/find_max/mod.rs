@@ -60,6 +60,13 @@ pub fn find_max(
     options: &FindMaxOptions,
     interrupt: &Interrupt,
 ) -> Result<Conclusion, HostError> {
+    if let Some(folder) = &settings.run.record {
+        let folder = folder.display();
+        let text = format!(
+            "--record {folder} is for one run: leave it out of a search, and record a run at its result"
+        );
+        return Err(HostError::Usage(text));
+    }
     let plan = SearchPlan::new(&settings, options)?;
     let frame = Frame::set_up(settings, interrupt, |settings| match &options.resume {
         Some(path) => RunFolder::reopen(path),

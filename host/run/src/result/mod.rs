@@ -76,6 +76,9 @@ pub struct RunResult {
     pub(crate) rules: &'static str,
     /// Whether the run was as long as the rules want it.
     pub(crate) official_length: bool,
+    /// Whether the calls were recorded, which makes each of them longer; left out if not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) recorded: bool,
     pub(crate) metric: Option<Metric>,
     pub(crate) accuracy: Option<AccuracyResult>,
     /// The run that decides, where there should be several.
@@ -251,6 +254,7 @@ impl RunResult {
             preset: settings.run.preset.clone(),
             rules: settings.run.rules.name,
             official_length: settings.is_of_official_length(),
+            recorded: settings.run.record.is_some(),
             metric: measured,
             accuracy,
             performance_run: performance_run.map(TestPart::new),

@@ -45,6 +45,10 @@ pub(crate) fn verdict(result: &RunResult, folder: &Path) -> String {
             format!("not of official length (preset {preset}): for comparing runs of your own only"),
         ));
     }
+    if result.recorded {
+        let note = "recorded: each call took longer for it, so this is no result to submit";
+        rows.push(row("note", note.to_owned()));
+    }
     rows.extend(remarks.into_iter().map(|remark| row("note", remark)));
     rows.push(row("run folder", folder.display().to_string()));
     format!("{} on {}\n{}", result.benchmark.id, result.scenario, text::table(&rows))

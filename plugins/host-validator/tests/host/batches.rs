@@ -1,9 +1,6 @@
 //! Batches: what they carry, and the room for their outputs.
 
-use crate::{
-    Row, assert_told,
-    driver::{BYTES, Driver},
-};
+use crate::{Row, assert_told, driver::Driver, services::BYTES};
 
 #[test]
 fn batches_that_cannot_be_are_told() {

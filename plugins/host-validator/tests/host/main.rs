@@ -8,6 +8,7 @@ mod opening;
 mod order;
 mod queries;
 mod samples;
+mod services;
 mod threads;
 
 use driver::{Driver, Outcome};

@@ -4,7 +4,8 @@ use proctor_plugin_api::abi::*;
 
 use crate::{
     Row, assert_told,
-    driver::{Driver, call, call_with, entry, host_table, open, text},
+    driver::{Driver, call, call_with, entry, open, text},
+    services::host_table,
 };
 
 #[test]

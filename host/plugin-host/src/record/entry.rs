@@ -1,0 +1,49 @@
+//! The entry of a plugin that is recorded.
+
+use std::sync::{Mutex, PoisonError};
+
+use proctor_plugin_api::{
+    abi::{ProctorError, ProctorPlugin, ProctorPluginEntry, ProctorVersionRange},
+    versioned::read,
+};
+
+use crate::{
+    error::PluginHostError,
+    record::{log::Recorder, recording::record, table},
+};
+
+/// The entry of the plugin that is to be recorded, and its recorder.
+static ENTRY: Mutex<Option<(ProctorPluginEntry, Recorder)>> = Mutex::new(None);
+
+/// An entry that hands out a table of functions which record and go on to those of `entry`.
+///
+/// # Errors
+/// If the process records a plugin already.
+pub(crate) fn through(
+    entry: ProctorPluginEntry,
+    recorder: &Recorder,
+) -> Result<ProctorPluginEntry, PluginHostError> {
+    let mut place = ENTRY.lock().unwrap_or_else(PoisonError::into_inner);
+    if place.is_some() {
+        return Err(PluginHostError::WrongState("this process records a plugin already".to_owned()));
+    }
+    *place = Some((entry, recorder.clone()));
+    Ok(recorded_entry)
+}
+
+/// # Safety
+/// The host keeps to the contract of `ProctorPluginEntry`.
+unsafe extern "C" fn recorded_entry(
+    speaks: *const ProctorVersionRange,
+    refusal: *mut ProctorError,
+) -> *const ProctorPlugin {
+    let found = ENTRY.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let Some((entry, recorder)) = found else { return std::ptr::null() };
+    // SAFETY: the caller's promise.
+    let given = unsafe { entry(speaks, refusal) };
+    // SAFETY: the plugin vouches for its table.
+    let Ok(plugin) = (unsafe { read(given) }) else { return given };
+    let recorded = table::of(&plugin);
+    record(recorder, plugin);
+    Box::leak(Box::new(recorded))
+}

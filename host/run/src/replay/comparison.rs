@@ -1,0 +1,293 @@
+//! Where a recording and its replay part.
+
+use std::collections::BTreeMap;
+
+use proctor_plugin_host::{Answer, status_name};
+
+use super::recorded::{Recorded, Step};
+
+/// A recording beside its replay.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Comparison {
+    /// The first call that differs.
+    pub(crate) call: Option<Parting>,
+    /// Number of calls that were compared.
+    pub(crate) call_count: usize,
+    /// The first sample whose answer differs.
+    pub(crate) answer: Option<AnswerParting>,
+    /// Number of answers that differ, and of all that were compared.
+    pub(crate) differing_count: usize,
+    pub(crate) answer_count: usize,
+    pub(crate) times: Vec<Times>,
+}
+
+/// A call that differs.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Parting {
+    /// Its number in the recording.
+    pub(crate) number: u64,
+    /// The call as it was recorded.
+    pub(crate) call: String,
+    pub(crate) difference: String,
+}
+
+/// A sample whose answer differs.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct AnswerParting {
+    pub(crate) id: u64,
+    pub(crate) index: u64,
+    pub(crate) difference: String,
+}
+
+/// How long the calls of one name took.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Times {
+    pub(crate) call: String,
+    pub(crate) recorded: Spread,
+    pub(crate) replayed: Spread,
+}
+
+/// The spread of some times, in ns.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Spread {
+    pub(crate) count: usize,
+    pub(crate) median_ns: u64,
+    pub(crate) greatest_ns: u64,
+}
+
+impl Comparison {
+    /// Holds a replay against its recording.
+    pub(crate) fn new(recorded: &Recorded, replayed: &Recorded) -> Self {
+        let (mut call, mut call_count) = (None, 0);
+        let mut others = replayed.repeated();
+        for step in recorded.repeated() {
+            let other = others.next();
+            if let Some(difference) = difference(step, other, recorded.is_whole()) {
+                call = Some(Parting { number: step.begun.number, call: in_words(step), difference });
+                break;
+            }
+            call_count += 1;
+        }
+        if let Some(more) = others.next().filter(|_| call.is_none() && recorded.is_whole()) {
+            let difference = "it comes in the replay alone".to_owned();
+            call = Some(Parting { number: more.begun.number, call: in_words(more), difference });
+        }
+        let (mut answer, mut differing_count) = (None, 0);
+        for (id, index) in &recorded.asked {
+            let difference = answer_difference(&recorded.answers[id], replayed.answers.get(id));
+            let Some(difference) = difference else { continue };
+            differing_count += 1;
+            answer.get_or_insert(AnswerParting { id: *id, index: *index, difference });
+        }
+        let answer_count = recorded.asked.len();
+        let times = times(recorded, replayed);
+        Self { call, call_count, answer, differing_count, answer_count, times }
+    }
+
+    /// Whether nothing differs but times.
+    pub(crate) fn is_same(&self) -> bool {
+        self.call.is_none() && self.answer.is_none()
+    }
+}
+
+/// A call with its instance and its samples.
+fn in_words(step: &Step) -> String {
+    let begun = &step.begun;
+    let instance = begun.instance.map_or_else(String::new, |number| format!(" on instance {number}"));
+    let samples = match &begun.samples[..] {
+        [] => String::new(),
+        [(_, index)] => format!(" of sample {index}"),
+        [(_, first), .., (_, last)] => {
+            format!(" of {} samples, from sample {first} to {last}", begun.samples.len())
+        }
+    };
+    format!("{}{instance}{samples}", step.name())
+}
+
+/// The difference between a call and its repetition. In a recording that was cut off the last calls may not have
+/// returned.
+fn difference(step: &Step, other: Option<&Step>, is_whole: bool) -> Option<String> {
+    let Some(other) = other else { return Some("it does not come in the replay".to_owned()) };
+    let (one, two) = (&step.begun, &other.begun);
+    if step.name() != other.name() || one.instance != two.instance {
+        return Some(format!("in the replay comes {}", in_words(other)));
+    }
+    if let Some(text) = input_difference(step, other) {
+        return Some(text);
+    }
+    if one.samples != two.samples || one.part != two.part {
+        return Some(format!("in the replay it is {}", in_words(other)));
+    }
+    let (one, two) = match (&step.returned, &other.returned) {
+        (Some(one), Some(two)) => (one, two),
+        (None, other) if !is_whole || other.is_none() => return None,
+        (None, _) => return Some("it returns in the replay alone".to_owned()),
+        (Some(_), None) => return Some("it does not return in the replay".to_owned()),
+    };
+    if one.status != two.status {
+        let status = |returned: &proctor_plugin_host::Returned| {
+            let message = if returned.message.is_empty() { "" } else { ": " };
+            format!("{}{message}{}", status_name(returned.status), returned.message)
+        };
+        return Some(format!("it returned {}, and in the replay {}", status(one), status(two)));
+    }
+    if one.service_time_ns != two.service_time_ns {
+        let ns = |time: Option<u64>| time.map_or_else(|| "no time".to_owned(), |time| format!("{time} ns"));
+        let (one, two) = (ns(one.service_time_ns), ns(two.service_time_ns));
+        return Some(format!("it took {one} of virtual time, and in the replay {two}"));
+    }
+    None
+}
+
+/// The first input that is another one.
+fn input_difference(step: &Step, other: &Step) -> Option<String> {
+    let (one, two) = (&step.begun.prepared, &other.begun.prepared);
+    if one.len() != two.len() {
+        return Some(format!("it has {} samples, and in the replay {}", one.len(), two.len()));
+    }
+    let (one, two) = one.iter().zip(two).find(|(one, two)| one != two)?;
+    Some(format!(
+        "the input of sample {} has {} bytes with the hash {}, and in the replay sample {} has {} with {}",
+        one.index,
+        one.size_bytes,
+        one.hash.as_deref().unwrap_or("-"),
+        two.index,
+        two.size_bytes,
+        two.hash.as_deref().unwrap_or("-")
+    ))
+}
+
+/// The difference between two answers.
+fn answer_difference(one: &Answer, two: Option<&Answer>) -> Option<String> {
+    let Some(two) = two else { return Some("it has no answer in the replay".to_owned()) };
+    if one.status != two.status {
+        let (one, two) = (status_name(one.status), status_name(two.status));
+        return Some(format!("its status was {one}, and is {two} in the replay"));
+    }
+    if one.size_bytes != two.size_bytes {
+        let (one, two) = (one.size_bytes, two.size_bytes);
+        return Some(format!("its answer had {one} bytes, and has {two} in the replay"));
+    }
+    if one.hash != two.hash {
+        let hash = |answer: &Answer| answer.hash.clone().unwrap_or_else(|| "-".to_owned());
+        let (one, two) = (hash(one), hash(two));
+        return Some(format!("the hash of its answer was {one}, and is {two} in the replay"));
+    }
+    let (one, two) = (one.token_count, two.token_count);
+    (one != two).then(|| format!("its answer had {one} tokens, and has {two} in the replay"))
+}
+
+fn times(recorded: &Recorded, replayed: &Recorded) -> Vec<Times> {
+    let by_name = |recorded: &Recorded| {
+        let mut times = BTreeMap::<String, Vec<u64>>::new();
+        for step in recorded.repeated() {
+            let Some(returned) = &step.returned else { continue };
+            times.entry(step.name().to_owned()).or_default().push(returned.took_ns);
+        }
+        times
+    };
+    let (one, mut two) = (by_name(recorded), by_name(replayed));
+    let row = |(call, taken): (String, Vec<u64>)| {
+        let replayed = two.remove(&call).unwrap_or_default();
+        Times { call, recorded: Spread::of(taken), replayed: Spread::of(replayed) }
+    };
+    one.into_iter().map(row).collect()
+}
+
+impl Spread {
+    fn of(mut times_ns: Vec<u64>) -> Self {
+        times_ns.sort_unstable();
+        let count = times_ns.len();
+        let median_ns = times_ns.get(count.saturating_sub(1) / 2).copied().unwrap_or(0);
+        Self { count, median_ns, greatest_ns: times_ns.last().copied().unwrap_or(0) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proctor_plugin_host::{Begun, Call, Input, Line, Returned};
+
+    use super::*;
+
+    fn call(number: u64, call: Call, instance: Option<u32>, samples: &[(u64, u64)]) -> Line {
+        let samples = samples.to_vec();
+        Line::Call(Begun { number, call: call.into(), instance, samples, ..Begun::default() })
+    }
+
+    fn returned(number: u64, status: i32, answers: &[(u64, &str)]) -> Line {
+        let answer = |(id, hash): &(u64, &str)| Answer {
+            id: *id,
+            size_bytes: 4,
+            hash: Some((*hash).to_owned()),
+            ..Answer::default()
+        };
+        let answers = answers.iter().map(answer).collect();
+        Line::Return(Returned { number, status, took_ns: 10 * number, answers, ..Returned::default() })
+    }
+
+    fn lines() -> Vec<Line> {
+        let input = Input { index: 3, size_bytes: 8, hash: Some("in".to_owned()) };
+        let prepare =
+            Begun { number: 1, call: Call::PrepareSamples.into(), prepared: vec![input], ..Begun::default() };
+        vec![
+            Line::Call(prepare),
+            returned(1, 0, &[]),
+            call(2, Call::Execute, Some(0), &[(7, 3), (8, 4)]),
+            returned(2, 0, &[(7, "aa"), (8, "bb")]),
+            call(3, Call::Close, None, &[]),
+            returned(3, 0, &[]),
+        ]
+    }
+
+    fn compare(change: impl FnOnce(&mut Vec<Line>)) -> Comparison {
+        let mut changed = lines();
+        change(&mut changed);
+        Comparison::new(&Recorded::of(lines()), &Recorded::of(changed))
+    }
+
+    #[test]
+    fn a_recording_is_the_same_as_itself() {
+        let same = compare(|_| ());
+        assert!(same.is_same());
+        assert_eq!((same.call_count, same.answer_count, same.differing_count), (3, 2, 0));
+        let execute = same.times.iter().find(|times| times.call == "execute").unwrap();
+        assert_eq!(execute.recorded, Spread { count: 1, median_ns: 20, greatest_ns: 20 });
+    }
+
+    #[test]
+    fn the_first_difference_is_named_and_answers_are_counted() {
+        let parted = compare(|lines| lines[3] = returned(2, 0, &[(7, "aa"), (8, "cc")]));
+        let AnswerParting { id, index, difference } = parted.answer.as_ref().unwrap();
+        assert_eq!((*id, *index, parted.differing_count), (8, 4, 1));
+        assert_eq!(difference, "the hash of its answer was bb, and is cc in the replay");
+        assert!(!parted.is_same() && parted.call.is_none());
+
+        let failed = compare(|lines| lines[3] = returned(2, 1, &[]));
+        let parting = failed.call.unwrap();
+        assert_eq!(parting.number, 2);
+        assert_eq!(parting.call, "execute on instance 0 of 2 samples, from sample 3 to 4");
+        assert_eq!(parting.difference, "it returned OK, and in the replay FAILED");
+        assert_eq!(failed.differing_count, 2);
+
+        let other = compare(|lines| lines[2] = call(2, Call::Execute, Some(1), &[(7, 3), (8, 4)]));
+        assert!(other.call.unwrap().difference.starts_with("in the replay comes execute on instance 1"));
+        let fewer = compare(|lines| lines.truncate(4));
+        assert_eq!(fewer.call.unwrap().difference, "it does not come in the replay");
+        let more = compare(|lines| lines.push(call(4, Call::Stop, None, &[])));
+        assert_eq!(more.call.unwrap().difference, "it comes in the replay alone");
+        let input = compare(|lines| {
+            let Line::Call(begun) = &mut lines[0] else { unreachable!() };
+            begun.prepared[0].hash = Some("other".to_owned());
+        });
+        assert!(input.call.unwrap().difference.contains("with the hash in, and in the replay"));
+    }
+
+    #[test]
+    fn a_recording_that_was_cut_off_is_compared_as_far_as_it_goes() {
+        for length in 0..6 {
+            let cut = Recorded::of(lines().into_iter().take(length).collect());
+            let compared = Comparison::new(&cut, &Recorded::of(lines()));
+            assert!(compared.is_same(), "{length}: {compared:?}");
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! A recording as the steps of a replay: calls by number, each with its return, and the answers by sample.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    path::Path,
+};
+
+use proctor_plugin_api::abi::PROCTOR_STATUS_BUSY;
+use proctor_plugin_host::{Answer, Begun, Call, Head, Line, RecordedPlugin, Returned, read_recording};
+
+use crate::error::HostError;
+
+/// A recording that was read.
+#[derive(Debug, Default)]
+pub(crate) struct Recorded {
+    pub(crate) settings: BTreeMap<String, String>,
+    /// The plugin; none in a recording that ends before it was loaded.
+    pub(crate) plugin: Option<RecordedPlugin>,
+    /// In the order in which they began.
+    pub(crate) steps: Vec<Step>,
+    /// The first answer to each sample, by its id; those of a warm-up have none.
+    pub(crate) answers: HashMap<u64, Answer>,
+    /// Ids and indices of the samples that have answers, in the order in which they were asked for.
+    pub(crate) asked: Vec<(u64, u64)>,
+}
+
+/// A call of a recording.
+#[derive(Debug)]
+pub(crate) struct Step {
+    pub(crate) begun: Begun,
+    /// None of a call that was not seen to return.
+    pub(crate) returned: Option<Returned>,
+    /// Samples that were completed since the start, before it began.
+    pub(crate) completed_before: u64,
+}
+
+impl Step {
+    /// Whether it is this call.
+    pub(crate) fn is(&self, call: Call) -> bool {
+        self.begun.call.is(call)
+    }
+
+    /// Whether it is one that a replay makes in the same place. Those of threads and of energy come where they come,
+    /// memory is freed when the host does not need it any more, and a query that the plugin was BUSY for is issued as
+    /// often as it takes.
+    pub(crate) fn is_repeated(&self) -> bool {
+        let loose = [Call::BeginThread, Call::EndThread, Call::ReadEnergy, Call::Free];
+        let is_again = self.is(Call::Issue) && self.status() == Some(PROCTOR_STATUS_BUSY);
+        !is_again && !loose.iter().any(|call| self.is(*call))
+    }
+
+    /// Name of the call. A plugin without a function to warm up is warmed up by `execute`, with ids that are 0.
+    pub(crate) fn name(&self) -> &str {
+        let samples = &self.begun.samples;
+        let warms_up = self.is(Call::Execute) && samples.iter().all(|(id, _)| *id == 0);
+        if warms_up { Call::WarmUp.name() } else { &self.begun.call.0 }
+    }
+
+    /// Its status, if it has returned.
+    pub(crate) fn status(&self) -> Option<i32> {
+        self.returned.as_ref().map(|returned| returned.status)
+    }
+}
+
+impl Recorded {
+    /// Reads the recording in a folder.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub(crate) fn read(folder: &Path) -> Result<Self, HostError> {
+        read_recording(folder).map(Self::of).map_err(HostError::Usage)
+    }
+
+    /// The recording of these lines.
+    pub(crate) fn of(lines: Vec<Line>) -> Self {
+        let mut recorded = Self::default();
+        let mut places = HashMap::new();
+        let mut completed = 0;
+        for line in lines {
+            match line {
+                Line::Head(Head { settings, .. }) => recorded.settings = settings,
+                Line::Plugin(plugin) => recorded.plugin = Some(plugin),
+                Line::Call(begun) => {
+                    if begun.call.is(Call::Start) {
+                        completed = 0;
+                    }
+                    places.insert(begun.number, recorded.steps.len());
+                    recorded.steps.push(Step { begun, returned: None, completed_before: completed });
+                }
+                Line::Return(returned) => {
+                    recorded.answers_of(&returned.answers);
+                    let place = places.get(&returned.number).copied();
+                    if let Some(step) = place.and_then(|place: usize| recorded.steps.get_mut(place)) {
+                        step.returned = Some(returned);
+                    }
+                }
+                Line::Host(told) if matches!(&*told.call, "complete" | "done") => {
+                    if told.call == "complete" {
+                        completed += told.answers.len() as u64;
+                    }
+                    recorded.answers_of(&told.answers);
+                }
+                _ => {}
+            }
+        }
+        let asked = recorded.steps.iter().filter(|step| step.is_repeated());
+        let asked = asked.flat_map(|step| &step.begun.samples).copied();
+        recorded.asked = asked.filter(|(id, _)| recorded.answers.contains_key(id)).collect();
+        recorded
+    }
+
+    fn answers_of(&mut self, answers: &[Answer]) {
+        for answer in answers.iter().filter(|answer| answer.id != 0) {
+            self.answers.entry(answer.id).or_insert_with(|| answer.clone());
+        }
+    }
+
+    /// The calls that a replay makes in the same places.
+    pub(crate) fn repeated(&self) -> impl Iterator<Item = &Step> {
+        self.steps.iter().filter(|step| step.is_repeated())
+    }
+
+    /// Whether the plugin was closed: a recording without that was cut off, or its run ended early.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.steps.iter().any(|step| step.is(Call::Close) && step.returned.is_some())
+    }
+
+    /// Whether the model was given whole queries.
+    pub(crate) fn takes_queries(&self) -> bool {
+        self.argument("instance_count") == Some("0")
+    }
+
+    /// A demand of the request for the model.
+    pub(crate) fn argument(&self, name: &str) -> Option<&str> {
+        self.arguments(Call::LoadModel)?.get(name).map(String::as_str)
+    }
+
+    /// The arguments of the first call of this name.
+    pub(crate) fn arguments(&self, call: Call) -> Option<&BTreeMap<String, String>> {
+        self.steps.iter().find(|step| step.is(call)).map(|step| &step.begun.arguments)
+    }
+}

@@ -1,0 +1,57 @@
+//! `host replay`: the calls of a recording, made again on another build of its plugin.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use proctor_display::{Terminal, print};
+use proctor_run::{Conclusion, HostError, Interrupt, Replay, replay};
+
+/// The flags of a replay.
+#[derive(Debug, Args)]
+pub(crate) struct ReplayFlags {
+    /// Folder of the recording, as host run --record made it
+    #[arg(value_name = "FOLDER")]
+    recording: PathBuf,
+    /// Name of the plugin, or path of its library
+    #[arg(long, value_name = "NAME|PATH")]
+    plugin: String,
+    /// Folder for the recording of the replay [default: it is not kept]
+    #[arg(short, long, value_name = "FOLDER")]
+    output: Option<PathBuf>,
+    /// Folder of the data sets and models [default: the one that comes with the program]
+    #[arg(long, value_name = "FOLDER")]
+    data_root: Option<PathBuf>,
+    /// Change a setting of the recording, or an option of the plugin as PLUGIN.OPTION; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+}
+
+impl ReplayFlags {
+    /// Makes the replay, and prints where it parts from its recording.
+    pub(super) fn run(&self) -> Result<Conclusion, HostError> {
+        let Self { recording, plugin, output, data_root, set } = self;
+        let request = Replay {
+            recording: recording.clone(),
+            plugin: plugin.clone(),
+            output: output.clone(),
+            data_root: data_root.clone(),
+            changed: set.clone(),
+        };
+        let (text, conclusion) = replay(&request, &Interrupt::install(Terminal::observer())?)?;
+        print(text);
+        Ok(conclusion)
+    }
+}
+
+pub(super) const REPLAY_HELP: &str = "\
+Examples:
+  host run --plugin ./libmine_sut.so --scenario Offline --record recording
+  host replay recording --plugin ./libmine_sut.so
+  host replay recording --plugin ./fixed/libmine_sut.so --output replayed
+  host replay recording --plugin mine --set mine.threads=4
+
+The plugin is given the same model, options, samples and batches or queries in
+the same order. Exit code 0 says that all calls have the same status and all
+answers the same bytes, 1 that they part, with the first call and the first sample
+that differ. Times are shown beside each other and not compared. A recording holds
+no tensors and no model; docs/record-and-replay.md describes it.";
