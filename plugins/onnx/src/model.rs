@@ -149,7 +149,7 @@ fn explain(maker: &SessionMaker, file: &OnnxFile, model: &ModelTensors) -> Strin
     for tensor in tensor_lines(&model.fit, &file.signature, [&model.inputs, &model.outputs]) {
         line(tensor);
     }
-    text.trim_end().to_owned()
+    text
 }
 
 /// A line for each tensor: where it comes from, where it goes, and what happens to it on the way.

@@ -53,6 +53,6 @@ impl Model for TractModel {
         let sizes: Vec<String> = self.shared.plans.iter().map(|plan| plan.batch_size.to_string()).collect();
         let threads =
             if self.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", self.threads) };
-        Some(format!("compiled for batches of {}; {threads} for each instance", sizes.join(", ")))
+        Some(format!("compiled for batches of {}; {threads} for each instance\n", sizes.join(", ")))
     }
 }

@@ -101,5 +101,5 @@ fn every_input_byte_is_copied_once_and_counted_and_every_stage_is_told() {
 fn explain_says_what_was_compiled() {
     let demand = ModelDemand { instance_count: 2, ..demand_for("digits-mlp", 6) };
     let text = bed(&demand, &[("threads", "1")]).model().explain().unwrap().unwrap();
-    assert_eq!(text, "compiled for batches of 6, 4, 2, 1; 1 thread for each instance");
+    assert_eq!(text, "compiled for batches of 6, 4, 2, 1; 1 thread for each instance\n");
 }
