@@ -59,6 +59,7 @@ mod foreign;
 mod guard;
 #[macro_use]
 mod load;
+mod newer_host;
 mod objects;
 mod record;
 mod search_path;

@@ -236,6 +236,14 @@ impl LoadedPlugin {
         &self.loaded.table
     }
 
+    /// The same plugin behind another table.
+    pub(crate) fn with_table(&self, table: Table) -> Self {
+        let Loaded { manifest, identity, checksum, entry, .. } = &*self.loaded;
+        let (manifest, identity) = (manifest.clone(), identity.clone());
+        let loaded = Loaded { table, manifest, identity, checksum: checksum.clone(), entry: *entry };
+        Self { loaded: Arc::new(loaded) }
+    }
+
     /// Whether the plugin has an extension, one that this host knows or any other.
     #[must_use]
     pub fn has_extension(&self, id: &'static str) -> bool {

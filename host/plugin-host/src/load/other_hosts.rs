@@ -42,9 +42,15 @@ const LATER: [u64; 8] = [0x5a5a_5a5a_5a5a_5a5a; 8];
 
 /// A structure as a later version may have it.
 #[repr(C)]
-struct Grown<T> {
-    known: T,
+pub(crate) struct Grown<T> {
+    pub(crate) known: T,
     later: [u64; LATER.len()],
+}
+
+impl<T> Grown<T> {
+    pub(crate) fn new(known: T) -> Self {
+        Self { known, later: LATER }
+    }
 }
 
 /// Filled in behind the room for a reason.
