@@ -164,6 +164,11 @@ impl Bed {
         (0..there.min(count as u64)).map(SampleIndex).collect()
     }
 
+    /// All instances that the plugin was told of; none where it takes whole queries.
+    pub(crate) fn instances(&self) -> Verdict<Vec<Instance>> {
+        (0..self.fitted.demand.instance_count).map(|index| self.instance(index)).collect()
+    }
+
     /// Warms up with samples, outside of a phase: an instance, or the model where it takes whole queries.
     pub(crate) fn warm_up(&self, instance: Option<&mut Instance>, samples: &Arc<Samples>) -> Verdict {
         let indices = samples.indices();
@@ -218,16 +223,22 @@ impl Bed {
         batches: &[Vec<SampleIndex>],
     ) -> Verdict<Vec<Answer>> {
         on_own_thread(instance, |instance| {
-            let mut answers = Vec::new();
-            for batch in batches {
-                let batch = self.desk.lend(batch);
-                instance.execute(&batch)?;
-                let tray = Tray::default();
-                instance.complete(&batch, &tray);
-                answers.extend(tray.take());
-            }
-            Ok(answers)
+            let answers = batches.iter().map(|batch| self.execute_here(instance, batch));
+            Ok(answers.collect::<Verdict<Vec<_>>>()?.concat())
         })
+    }
+
+    /// Runs a batch on the calling thread, which is the instance's own in this phase.
+    pub(crate) fn execute_here(
+        &self,
+        instance: &mut Instance,
+        batch: &[SampleIndex],
+    ) -> Verdict<Vec<Answer>> {
+        let batch = self.desk.lend(batch);
+        instance.execute(&batch)?;
+        let tray = Tray::default();
+        instance.complete(&batch, &tray);
+        Ok(tray.take())
     }
 
     /// Runs a batch in virtual time on the calling thread: its answers, and its service time in ns.
@@ -241,24 +252,6 @@ impl Bed {
         let tray = Tray::default();
         instance.complete(&batch, &tray);
         Ok((tray.take(), time_ns))
-    }
-
-    /// As [`execute`](Self::execute), but throws the answers away, so that nothing of the suite's own grows.
-    pub(crate) fn run_unnoted(&self, instance: &mut Instance, batches: &[Vec<SampleIndex>]) -> Verdict {
-        let tray = Tray::default();
-        let largest = batches.iter().max_by_key(|batch| batch.len()).map(Vec::as_slice);
-        // The same ids for all of them.
-        let lent = self.desk.lend(largest.unwrap_or_default());
-        on_own_thread(instance, |instance| {
-            for batch in batches {
-                let sample = |(&index, lent): (_, &QuerySample)| QuerySample { id: lent.id, index };
-                let batch: Vec<_> = batch.iter().zip(&lent).map(sample).collect();
-                instance.execute(&batch)?;
-                instance.complete(&batch, &tray);
-                all_good(&tray.take())?;
-            }
-            Ok(())
-        })
     }
 
     /// Issues queries one after the other, flushes, waits for all of them, and gives the answers to all samples in
@@ -357,8 +350,8 @@ impl Bed {
     }
 }
 
-/// Works with an instance on a thread that begins and ends for it.
-fn on_own_thread<T: Send>(
+/// Works with an instance on a thread that begins and ends for it. In a phase an instance has one thread.
+pub(crate) fn on_own_thread<T: Send>(
     instance: &mut Instance,
     work: impl FnOnce(&mut Instance) -> Verdict<T> + Send,
 ) -> Verdict<T> {

@@ -54,6 +54,18 @@ impl Subject {
         Ok(LoadedPlugin::load(&self.location)?)
     }
 
+    /// The same, with the plugin as it was loaded in another way.
+    pub(crate) fn with_library(&self, library: LoadedPlugin) -> Self {
+        Self {
+            settings: self.settings.clone(),
+            location: self.location.clone(),
+            has_model: self.has_model,
+            folder: self.folder.clone(),
+            patience: self.patience,
+            loaded: OnceLock::from(library),
+        }
+    }
+
     /// The options that the user has given, and the defaults of the others.
     pub(crate) fn options(&self, library: &LoadedPlugin) -> Result<Options, HostError> {
         let given = options_of(&self.settings, &library.manifest().name, &[])?;

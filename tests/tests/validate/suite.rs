@@ -6,7 +6,7 @@ use proctor_tests::{Bench, Finished, compile, plugin};
 use serde_json::Value;
 
 /// The cases of a report by name.
-fn cases(finished: &Finished) -> BTreeMap<String, Value> {
+fn cases_of(finished: &Finished) -> BTreeMap<String, Value> {
     let report: Value = serde_json::from_str(&finished.stdout).unwrap_or_else(|_| panic!("{finished}"));
     let cases = report["cases"].as_array().unwrap_or_else(|| panic!("{finished}"));
     cases.iter().map(|case| (name_of(case), case.clone())).collect()
@@ -19,7 +19,7 @@ fn name_of(case: &Value) -> String {
 /// Validates a plugin, asserts that nothing fails, and returns the names of the cases that were skipped.
 fn assert_passes(flags: &str) -> Vec<String> {
     let finished = Bench::new().host(&format!("validate --format json {flags}"));
-    let cases = cases(&finished);
+    let cases = cases_of(&finished);
     let bad = cases.values().filter(|case| case["outcome"] != "PASS" && case["outcome"] != "SKIP");
     let bad: Vec<_> = bad.map(|case| format!("{}: {}", case["name"], case["reason"])).collect();
     assert!(bad.is_empty(), "{flags}:\n{}", bad.join("\n"));
@@ -70,6 +70,31 @@ fn a_plugin_in_c_passes() {
     );
 }
 
+/// It holds the calls of the suite against the header, as it does those of a run.
+#[test]
+fn the_suite_keeps_what_the_header_promises_to_plugins() {
+    let library = plugin("host-validator").display().to_string();
+    let groups =
+        ["lifecycle", "batches", "queries", "scenarios", "extensions", "services", "cancel", "resources"];
+    let groups: Vec<_> = groups.iter().map(|group| format!("--case {group}/")).collect();
+    let skipped = assert_passes(&format!("{library} {}", groups.join(" ")));
+    let is_of_work = |name: &String| name.starts_with("batches/") || name.starts_with("queries/");
+    assert!(!skipped.iter().any(is_of_work), "{skipped:?}");
+}
+
+#[test]
+fn a_plugin_that_steps_by_sizeof_is_good_until_a_newer_host_comes() {
+    let bench = Bench::new();
+    let Some(library) = compile("sizeof_plugin.c", &[], bench.path(), "zeros") else { return };
+    let cases = "--case batches/ --case negotiation/";
+    let finished = bench.host(&format!("validate --format json {} {cases}", library.display()));
+    let cases = cases_of(&finished);
+    let bad = cases.values().filter(|case| case["outcome"] != "PASS");
+    let bad: Vec<_> = bad.map(|case| (&case["name"], &case["outcome"])).collect();
+    assert_eq!(bad.len(), 1, "{finished}");
+    assert_eq!((bad[0].0.as_str(), bad[0].1.as_str()), (Some("negotiation/newer-structures"), Some("CRASH")));
+}
+
 #[test]
 fn reports_have_the_form_that_is_asked_for() {
     let bench = Bench::new();
@@ -105,7 +130,7 @@ fn where_a_plugin_does_not_load_one_case_says_so_and_the_rest_is_skipped() {
     let library = bench.write("libtorn_sut.so", "no library");
     let finished = bench.host(&format!("validate --format json {}", library.display()));
     assert_eq!(finished.code(), 1, "{finished}");
-    let cases = cases(&finished);
+    let cases = cases_of(&finished);
     let failed: Vec<_> =
         cases.values().filter(|case| case["outcome"] != "SKIP").map(|case| &case["name"]).collect();
     assert_eq!(failed, ["load/library-opens"], "{finished}");

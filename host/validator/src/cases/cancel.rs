@@ -6,7 +6,7 @@ use proctor_plugin_host::PluginHostError;
 
 use super::lifecycle::{dispatches, shape};
 use crate::{
-    bed::{Bed, Shape, batches_of},
+    bed::{Bed, Shape, batches_of, on_own_thread},
     case::Case,
     subject::{Subject, close},
     verdict::{Verdict, ensure, failed},
@@ -83,14 +83,16 @@ fn between_batches(subject: &Subject) -> Verdict {
     let bed = subject.bed(Shape::batches(2))?;
     let samples = bed.samples(4)?;
     let mut instance = bed.instance(0)?;
-    let batch = batches_of(&samples.indices()[..1], &[1]);
+    let batch = &samples.indices()[..1];
     bed.phase(&samples, || {
-        let first = bed.execute(&mut instance, &batch)?;
-        ensure(first.len() == 1, || "the batch before it was not answered".to_owned())?;
-        bed.backend.host_side().cancel();
-        // Whether it still works is the plugin's choice.
-        let _ = bed.execute(&mut instance, &batch);
-        Ok(())
+        on_own_thread(&mut instance, |instance| {
+            let first = bed.execute_here(instance, batch)?;
+            ensure(first.len() == 1, || "the batch before it was not answered".to_owned())?;
+            bed.backend.host_side().cancel();
+            // Whether it still works is the plugin's choice.
+            let _ = bed.execute_here(instance, batch);
+            Ok(())
+        })
     })?;
     drop(instance);
     bed.end()

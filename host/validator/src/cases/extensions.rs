@@ -221,11 +221,9 @@ fn instance_thread(subject: &Subject) -> Verdict {
     let samples = bed.samples(4)?;
     let mut instance = bed.instance(0)?;
     for _ in 0..3 {
-        bed.phase(&samples, || {
-            // A thread of its own each time.
-            all_good(&bed.execute(&mut instance, &batches_of(&samples.indices(), &[1]))?)?;
-            all_good(&bed.execute(&mut instance, &batches_of(&samples.indices(), &[1]))?)
-        })?;
+        // A thread of its own in each phase.
+        let batches = batches_of(&samples.indices(), &[1]);
+        all_good(&bed.phase(&samples, || bed.execute(&mut instance, &batches))?)?;
     }
     drop(instance);
     bed.end()
@@ -237,14 +235,14 @@ fn live_instances(subject: &Subject) -> Verdict {
     let samples = bed.samples(8)?;
     let indices: Vec<_> = samples.indices().into_iter().cycle().take(400).collect();
     let batches = batches_of(&indices, &[1]);
-    let mut steady = bed.instance(0)?;
+    let (mut steady, mut passing) = (bed.instance(0)?, bed.instance(1)?);
     bed.phase(&samples, || {
         thread::scope(|scope| {
             let beside = scope.spawn(|| bed.execute(&mut steady, &batches));
             for _ in 0..10 {
-                let mut passing = bed.instance(1)?;
-                all_good(&bed.execute(&mut passing, &batches[..2])?)?;
                 passing.destroy()?;
+                passing = bed.instance(1)?;
+                all_good(&bed.execute(&mut passing, &batches[..2])?)?;
             }
             match beside.join() {
                 Ok(answers) => all_good(&answers?),

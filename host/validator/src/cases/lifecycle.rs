@@ -209,7 +209,7 @@ fn refused_model(subject: &Subject) -> Verdict {
 
 fn create_and_destroy(subject: &Subject) -> Verdict {
     let bed = subject.bed(Shape { instances: 3, ..Shape::batches(2) })?;
-    let instances = (0..3).map(|index| bed.instance(index)).collect::<Verdict<Vec<_>>>()?;
+    let instances = bed.instances()?;
     // Not in the order in which they were made.
     let mut instances = instances.into_iter();
     let (first, second, third) = (instances.next(), instances.next(), instances.next());
@@ -219,6 +219,7 @@ fn create_and_destroy(subject: &Subject) -> Verdict {
 
 fn prepare_and_release(subject: &Subject) -> Verdict {
     let bed = subject.bed(shape(dispatches(subject)?[0]))?;
+    let instances = bed.instances()?;
     let at = |pairs: &[(u64, u64)]| {
         let pairs: Vec<_> = pairs.iter().map(|(from, to)| (SampleIndex(*from), SampleIndex(*to))).collect();
         bed.samples_at(&pairs)
@@ -228,6 +229,7 @@ fn prepare_and_release(subject: &Subject) -> Verdict {
         bed.model().release()?;
         bed.judge()?;
     }
+    drop(instances);
     bed.end()
 }
 
@@ -235,14 +237,11 @@ fn warm_up(subject: &Subject) -> Verdict {
     for dispatch in dispatches(subject)? {
         let bed = subject.bed(shape(dispatch))?;
         let samples = bed.samples(4)?;
-        let mut instance = match dispatch {
-            Dispatch::Batches => Some(bed.instance(0)?),
-            Dispatch::WholeQueries => None,
-        };
+        let mut instances = bed.instances()?;
         for _ in 0..3 {
-            bed.warm_up(instance.as_mut(), &samples)?;
+            bed.warm_up(instances.first_mut(), &samples)?;
         }
-        drop(instance);
+        drop(instances);
         bed.end()?;
     }
     Ok(())
@@ -251,9 +250,11 @@ fn warm_up(subject: &Subject) -> Verdict {
 fn start_and_stop(subject: &Subject) -> Verdict {
     for dispatch in dispatches(subject)? {
         let bed = subject.bed(shape(dispatch))?;
+        let instances = bed.instances()?;
         let samples = bed.samples(4)?;
         bed.phase(&samples, || Ok(()))?;
         bed.phase(&samples, || Ok(()))?;
+        drop(instances);
         bed.end()?;
     }
     Ok(())
@@ -274,7 +275,7 @@ fn tests_repeat(subject: &Subject) -> Verdict {
     let bed = subject.bed(Shape { instances: 2, ..Shape::batches(2) })?;
     let samples = bed.samples(4)?;
     for time in 1..=10 {
-        let mut instances = [bed.instance(0)?, bed.instance(1)?];
+        let mut instances = bed.instances()?;
         bed.phase(&samples, || {
             for instance in &mut instances {
                 all_good(&bed.execute(instance, &batches_of(&samples.indices(), &[1]))?)?;

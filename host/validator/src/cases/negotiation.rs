@@ -5,10 +5,13 @@ use std::thread;
 use proctor_plugin_api::abi::{PROCTOR_ABI_MAJOR, PROCTOR_ABI_MINOR, PROCTOR_MESSAGE_LENGTH_MAX};
 use proctor_plugin_host::{EntryAnswer, OtherHost};
 
+use super::lifecycle::{dispatches, shape};
 use crate::{
+    answers::Answer,
+    bed::batches_of,
     case::Case,
     subject::Subject,
-    verdict::{Verdict, ensure, failed},
+    verdict::{Verdict, ensure, failed, skipped},
 };
 
 const NEEDS: &str = "manifest/is-sound";
@@ -70,6 +73,15 @@ pub(super) const CASES: &[Case] = &[
         fix: "compare the whole id with its length, and return null for any other",
         needs: NEEDS,
         run: unknown_extensions,
+    },
+    Case {
+        name: "negotiation/newer-structures",
+        about: "a later host, whose structures are longer and whose arrays have larger elements, gets the same answers",
+        rule: "an array has its stride in the structure that carries it: step by that, not by sizeof; read no field beyond \
+               what the plugin knows",
+        fix: "take element i at (char *)first + i * stride, for samples, tensors, outputs, options, files and placements",
+        needs: NEEDS,
+        run: newer_structures,
     },
 ];
 
@@ -158,4 +170,40 @@ fn unknown_extensions(subject: &Subject) -> Verdict {
         ensure(!library.has_extension(id), || format!("it answers the id {id:?}, which names nothing"))?;
     }
     Ok(())
+}
+
+/// The answers to some samples by each way of work that the plugin declares.
+fn answers(subject: &Subject) -> Verdict<Vec<Vec<Answer>>> {
+    let mut answers = Vec::new();
+    for dispatch in dispatches(subject)? {
+        let bed = subject.bed(shape(dispatch))?;
+        let samples = bed.samples(12)?;
+        let indices = samples.indices();
+        let mut instances = bed.instances()?;
+        bed.warm_up(instances.first_mut(), &samples)?;
+        answers.push(match instances.first_mut() {
+            Some(instance) => {
+                bed.phase(&samples, || bed.execute(instance, &batches_of(&indices, &[bed.batch_size()])))?
+            }
+            None => bed.phase(&samples, || bed.issue_all(&batches_of(&indices, &[3])))?,
+        });
+        drop(instances);
+        bed.end()?;
+    }
+    Ok(answers)
+}
+
+fn newer_structures(subject: &Subject) -> Verdict {
+    let library = subject.load()?;
+    let Ok(expected) = answers(subject) else {
+        subject.need_model()?;
+        return skipped("the plugin does not get through its work with this host");
+    };
+    let newer = subject.with_library(library.under_newer_host());
+    let got = answers(&newer)?;
+    let bed = subject.bed(shape(dispatches(subject)?[0]))?;
+    for (expected, got) in expected.iter().zip(&got) {
+        bed.same(expected, got, "to a later host")?;
+    }
+    bed.end()
 }

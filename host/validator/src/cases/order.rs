@@ -105,7 +105,9 @@ fn refused_or_survived(called: Result<(), PluginHostError>) -> Verdict {
 fn astray(subject: &Subject, calls: impl Fn(&Bed) -> Verdict) -> Verdict {
     for dispatch in dispatches(subject)? {
         let bed = subject.bed(shape(dispatch))?;
+        let instances = bed.instances()?;
         calls(&bed)?;
+        drop(instances);
         work(&bed, dispatch).map_err(|error| error.at("the work that is due after it"))?;
         bed.end()?;
     }
@@ -177,14 +179,11 @@ fn ends_early(subject: &Subject) -> Verdict {
     for dispatch in dispatches(subject)? {
         let bed = subject.bed(shape(dispatch))?;
         let samples = bed.samples(4)?;
-        let instance = match dispatch {
-            proctor_run::Dispatch::Batches => Some(bed.instance(0)?),
-            proctor_run::Dispatch::WholeQueries => None,
-        };
+        let instances = bed.instances()?;
         bed.model().prepare(&samples.indices(), Arc::clone(&samples) as _)?;
         bed.model().start()?;
         // The host ends each of them in due order.
-        drop(instance);
+        drop(instances);
         bed.end()?;
     }
     Ok(())

@@ -7,7 +7,7 @@ use super::{
     process::life,
 };
 use crate::{
-    bed::{Bed, Shape, batches_of},
+    bed::{Bed, Shape, all_good, batches_of, on_own_thread},
     case::Case,
     resources::{children, descriptors, memory_bytes, threads},
     subject::{Subject, close},
@@ -75,7 +75,7 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         name: "resources/temporary-files",
-        about: "no temporary files are left behind",
+        about: "no temporary files are left behind by each open and close",
         rule: "what is to outlive the run goes to the folder of ProctorHost.cache_folder",
         fix: "remove temporary files in close, or unlink them as soon as they are open",
         needs: OPENS,
@@ -121,10 +121,11 @@ fn memory_of_batches(subject: &Subject) -> Verdict {
     let samples = bed.samples(8)?;
     let mut instance = bed.instance(0)?;
     let indices: Vec<_> = samples.indices().into_iter().cycle().take(2000).collect();
+    let batches = batches_of(&indices, &[bed.batch_size()]);
     bed.phase(&samples, || {
-        steady(|| {
-            // The desk keeps what it has given out, so it is not used here.
-            bed.run_unnoted(&mut instance, &batches_of(&indices, &[bed.batch_size()]))
+        on_own_thread(&mut instance, |instance| {
+            // No answer is kept.
+            steady(|| batches.iter().try_for_each(|batch| all_good(&bed.execute_here(instance, batch)?)))
         })
     })?;
     drop(instance);
@@ -199,10 +200,11 @@ fn descriptors_left(subject: &Subject) -> Verdict {
 }
 
 fn temporary_files(subject: &Subject) -> Verdict {
-    life(subject)?;
-    let files = fs::read_dir(subject.temporary_folder()).into_iter().flatten().flatten();
-    let files: Vec<_> = files.map(|file| file.file_name().to_string_lossy().into_owned()).collect();
-    ensure(files.is_empty(), || format!("{} is left in the folder of temporary files", files.join(", ")))
+    nothing_left(subject, "temporary files", || {
+        let files = fs::read_dir(subject.temporary_folder()).into_iter().flatten().flatten();
+        let names = files.map(|file| file.file_name().to_string_lossy().into_owned());
+        names.map(|name| (name.clone(), name)).collect()
+    })
 }
 
 fn processes_left(subject: &Subject) -> Verdict {
