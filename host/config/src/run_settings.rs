@@ -104,6 +104,8 @@ run_settings! {
     isolate: bool = DefaultValue::Bool(false), Kind::Bool, flag Flag::new("isolate");
     /// With isolate: most memory that the process of the plugin may map.
     isolate_memory_mb: Option<u64> = DefaultValue::Unset("no limit"), Kind::integer(1, 1 << 40), unit "MiB";
+    /// With isolate: further files and folders that the plugin may read, separated as in PATH.
+    isolate_read: Vec<PathBuf> = DefaultValue::Unset("its library, its model and the system"), Kind::Text;
     /// Time without any completion after which the plugin counts as hung.
     watchdog_ms: u64 = DefaultValue::Integer(60_000), Kind::integer(1, DAY_MS), unit "ms";
     /// Measure the harness's own floor before the performance run, for a fraction of a second; not in virtual time.

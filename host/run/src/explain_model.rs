@@ -24,7 +24,8 @@ pub fn explain_model(settings: &Settings, interrupt: &Interrupt) -> Result<Strin
     watch_without_folder(settings, interrupt)?;
     allowed_cores();
     let clock = HostClock::new(false, settings.run.wait_policy());
-    let plugin = Plugin::open(settings, &clock, CacheFolder::open(settings), &Watchdog::default())?;
+    let (cache, observer) = (CacheFolder::open(settings), interrupt.observer());
+    let plugin = Plugin::open(settings, &clock, cache, &Watchdog::default(), observer.as_ref())?;
     let placement = Placement::new(settings, plugin.dispatch);
     let model = plugin.load_model(settings, &placement, interrupt.observer().as_ref())?;
     let title = plugin.title();

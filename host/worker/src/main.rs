@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod failure;
+mod fence;
 mod flushes;
 mod instances;
 mod log;
@@ -83,8 +84,10 @@ fn begin() -> io::Result<(Socket, Server)> {
     let events = Arc::new(Socket::from(events));
     let reports = Reports::new(Arc::clone(&events));
     log::start(greeting.log_level, &reports);
+    // Before there is another thread: those that come are restricted as this one is.
+    let restrictions = fence::raise(&greeting.fence);
     let flushes = Flushes::new(reports.clone());
-    let server = Server::new(reports, flushes.clone());
+    let server = Server::new(reports, flushes.clone(), restrictions);
     let host_side = server.host_side();
     thread::Builder::new().name("notices".to_owned()).spawn(move || {
         while let Ok(Some((notice, _))) = events.receive() {

@@ -39,10 +39,11 @@ pub(crate) struct Server {
     /// The forms of the inputs that were chosen last, and for which request.
     forms: Option<(ModelRequest, Vec<InputForm>)>,
     spin: Duration,
+    restrictions: Restrictions,
 }
 
 impl Server {
-    pub(crate) fn new(reports: Reports, flushes: Flushes) -> Self {
+    pub(crate) fn new(reports: Reports, flushes: Flushes, restrictions: Restrictions) -> Self {
         Self {
             reports,
             flushes,
@@ -54,6 +55,7 @@ impl Server {
             ranges: Vec::new(),
             forms: None,
             spin: Duration::ZERO,
+            restrictions,
         }
     }
 
@@ -123,7 +125,7 @@ impl Server {
             source: identity.source.clone(),
             layout_checked: identity.layout_checked,
             has_warm_up: plugin.has_warm_up(),
-            restrictions: Restrictions {},
+            restrictions: self.restrictions,
         };
         self.plugin = Some(plugin);
         Ok(Answer::Loaded(Box::new(description)))

@@ -34,7 +34,7 @@ use crate::{
     end,
     launch::{Hooks, Launch},
     lock::lock,
-    protocol::{Answer, Event, Greeting, Notice, Reply, Request, Response},
+    protocol::{Answer, Event, Fence, Greeting, Notice, Reply, Request, Response},
     socket::Socket,
 };
 
@@ -105,7 +105,7 @@ impl Child {
     ///
     /// # Errors
     /// If it cannot be started.
-    pub(crate) fn start(launch: &Launch, hooks: Arc<Hooks>) -> io::Result<Arc<Self>> {
+    pub(crate) fn start(launch: &Launch, fence: Fence, hooks: Arc<Hooks>) -> io::Result<Arc<Self>> {
         let (control, theirs) = Socket::pair()?;
         let (events, their_events) = Socket::pair()?;
         let report = File::from(memfd_create("report", MemfdFlags::CLOEXEC)?);
@@ -121,7 +121,7 @@ impl Child {
         let file = id.and_then(|id| pidfd_open(id, PidfdFlags::empty()).ok());
         let control_end = Socket::from(control.as_fd().try_clone_to_owned()?);
         let sign = Arc::new(Sign { name: Mutex::default(), is_on: AtomicBool::new(false) });
-        let greeting = Greeting { log_level: log_level(), memory_max_bytes: launch.memory_max_bytes };
+        let greeting = Greeting { log_level: log_level(), memory_max_bytes: launch.memory_max_bytes, fence };
         control.send(&greeting, &[their_events.as_fd(), report.as_fd()])?;
         let child = Arc::new(Self {
             process: Mutex::new(process),

@@ -7,7 +7,7 @@ use proctor_plugin_api::{LinkedPlugin, PluginError, abi::PROCTOR_STATUS_DEVICE_L
 use crate::{
     launch::Launch,
     plugin::{StandIn, standing_in_for},
-    protocol::{Code, Description},
+    protocol::{Code, Description, Fence, Restrictions},
     state::State,
 };
 
@@ -17,12 +17,12 @@ use crate::{
 pub struct Isolation(Arc<State>);
 
 impl Isolation {
-    /// Starts the process, which has no plugin yet.
+    /// Starts the process, which has no plugin yet and may use these things.
     ///
     /// # Errors
     /// If there is no such program.
-    pub fn start(launch: Launch) -> io::Result<Self> {
-        Ok(Self(Arc::new(State::start(launch)?)))
+    pub fn start(launch: Launch, fence: Fence) -> io::Result<Self> {
+        Ok(Self(Arc::new(State::start(launch, fence)?)))
     }
 
     /// Has the process load the plugin, and describe it.
@@ -36,6 +36,20 @@ impl Isolation {
             Code::Library(path) => format!("{}: {}", path.display(), error.message),
             Code::Linked(name) => format!("plugin {name}: {}", error.message),
         })
+    }
+
+    /// Has a process take the place of this one, whose plugin is loaded and not open yet, that may use other things.
+    ///
+    /// # Errors
+    /// Why it cannot load the plugin.
+    pub fn fence(&self, fence: Fence) -> Result<(), PluginError> {
+        self.0.fence(fence)
+    }
+
+    /// The restrictions that hold for the process.
+    #[must_use]
+    pub fn restrictions(&self) -> Restrictions {
+        self.0.restrictions()
     }
 
     /// The plugin that stands in for one of another process.

@@ -10,12 +10,35 @@ use crate::mailbox::Room;
 
 /// The first message to the other process, with two files beside it: its way for what it says unasked, and where it
 /// reports a crash.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Greeting {
     /// The most detailed `PROCTOR_LOG` level that is kept.
     pub log_level: u32,
     /// Most bytes of memory that it may map; `None` for no limit.
     pub memory_max_bytes: Option<u64>,
+    /// Parts of the machine that it may use.
+    pub fence: Fence,
+}
+
+/// Folders where systems keep programs, libraries, settings and what they say of themselves. The other process may read
+/// them.
+pub const OF_SYSTEM: [&str; 13] = [
+    "/bin", "/etc", "/lib", "/lib32", "/lib64", "/nix", "/opt", "/proc", "/run", "/sbin", "/snap", "/sys",
+    "/usr",
+];
+
+/// Folder of devices, and of memory that programs share by a name. The other process may read and write there.
+pub const DEVICES: &str = "/dev";
+
+/// Parts of the machine that the other process may use besides the system's own.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fence {
+    /// Files and folders that it may read.
+    pub read: Vec<PathBuf>,
+    /// Files and folders that it may write, too.
+    pub write: Vec<PathBuf>,
+    /// Whether it may use the network.
+    pub network: bool,
 }
 
 /// A call for the main thread of the other process.
@@ -171,9 +194,18 @@ pub struct Description {
     pub restrictions: Restrictions,
 }
 
-/// Restrictions that keep the other process from what is not its own.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Restrictions {}
+/// Restrictions that keep the other process from what is not its own, where the system has them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restrictions {
+    /// Version of landlock that holds; 0 for none.
+    pub landlock_abi: u32,
+    /// Whether files and folders are out of reach that it was not given. Then the memory of other processes is, too.
+    pub files: bool,
+    /// Whether other processes are out of reach of its signals.
+    pub signals: bool,
+    /// Whether the network is out of reach.
+    pub network: bool,
+}
 
 /// Why a call failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -15,7 +15,7 @@ use crate::{
     child::{Child, makes_no_sense},
     launch::{Hook, Hooks, Launch},
     lock::lock,
-    protocol::{Answer, Code, Description, Opening, Request},
+    protocol::{Answer, Code, Description, Fence, Opening, Request, Restrictions},
 };
 
 /// How long a thread waits awake for the other process: as long as it takes to wake one that sleeps.
@@ -27,6 +27,8 @@ pub(crate) struct State {
     /// The plugin as the first process described it.
     description: OnceLock<Description>,
     hooks: Arc<Hooks>,
+    /// Parts of the machine that the process may use, and the restrictions that hold for it.
+    fence: Mutex<(Fence, Restrictions)>,
     child: Mutex<Arc<Child>>,
     host: OnceLock<Host>,
     opening: OnceLock<Opening>,
@@ -40,13 +42,14 @@ impl State {
     ///
     /// # Errors
     /// If there is no such program.
-    pub(crate) fn start(launch: Launch) -> io::Result<Self> {
+    pub(crate) fn start(launch: Launch, fence: Fence) -> io::Result<Self> {
         let hooks = Arc::new(Hooks::default());
-        let child = Child::start(&launch, Arc::clone(&hooks))?;
+        let child = Child::start(&launch, fence.clone(), Arc::clone(&hooks))?;
         Ok(Self {
             launch,
             description: OnceLock::new(),
             hooks,
+            fence: Mutex::new((fence, Restrictions::default())),
             child: Mutex::new(child),
             host: OnceLock::new(),
             opening: OnceLock::new(),
@@ -61,7 +64,26 @@ impl State {
     /// Why it cannot.
     pub(crate) fn load(&self) -> Result<&Description, PluginError> {
         let description = load(&self.child(), &self.launch.code)?;
+        lock(&self.fence).1 = description.restrictions;
         Ok(self.description.get_or_init(|| description))
+    }
+
+    /// Has a process take the place of this one, whose plugin is not open yet, that may use other things.
+    ///
+    /// # Errors
+    /// Why it cannot load the plugin.
+    pub(crate) fn fence(&self, fence: Fence) -> Result<(), PluginError> {
+        let old = self.child();
+        let child = Child::start(&self.launch, fence.clone(), Arc::clone(&self.hooks))?;
+        *lock(&self.child) = child;
+        old.close();
+        lock(&self.fence).0 = fence;
+        self.load().map(drop)
+    }
+
+    /// The restrictions that hold for the process.
+    pub(crate) fn restrictions(&self) -> Restrictions {
+        lock(&self.fence).1
     }
 
     /// The plugin.
@@ -130,7 +152,8 @@ impl State {
         if self.instance_count.load(Acquire) > 0 {
             return Err(place.gone());
         }
-        let child = Child::start(&self.launch, Arc::clone(&self.hooks))?;
+        let fence = lock(&self.fence).0.clone();
+        let child = Child::start(&self.launch, fence, Arc::clone(&self.hooks))?;
         if let Some(host) = self.host.get() {
             child.serve(*host);
         }
@@ -138,7 +161,7 @@ impl State {
         *place = Arc::clone(&child);
         drop(place);
         let description = load(&child, &self.launch.code)?;
-        if self.description.get() != Some(&description) {
+        if self.description.get().map(|known| &known.manifest) != Some(&description.manifest) {
             return Err(PluginError::failed("the plugin was changed while it was in use"));
         }
         if let Some(opening) = self.opening.get() {

@@ -57,6 +57,12 @@ impl Wayward {
         self.run_of("exec \"$0\" \"$@\"", astray, &format!("--mode accuracy {flags}"))
     }
 
+    /// As [`run`](Self::run), of a plugin that spies on a file or a folder.
+    pub(super) fn spy(&self, astray: &str, path: &Path, flags: &str) -> Run {
+        let script = format!("WAYWARD_SPY='{}' exec \"$0\" \"$@\"", path.display());
+        self.run_in_shell(&script, astray, flags)
+    }
+
     /// A short search for the highest rate that goes astray.
     /// Searches for a load that any machine keeps up with, under a bound that no stall of it exceeds.
     fn search(&self, astray: &str) -> Finished {

@@ -53,6 +53,7 @@ impl Plugin {
         clock: &HostClock,
         cache: CacheFolder,
         watchdog: &Watchdog,
+        observer: &dyn Observer,
     ) -> Result<Self, HostError> {
         let path = SearchPath::standard(&settings.run.plugin_path);
         let location = path.find(&settings.run.plugin)?;
@@ -75,6 +76,11 @@ impl Plugin {
         let given = options_of(settings, &manifest.name, &others)?;
         let options = library.options(&given)?;
         let services = HostServices { now_ns: clock.reader(), cache_folder: cache.of(&manifest.name) };
+        if let Some(isolated) = &isolated {
+            let files = fitted_model::model_files_for(settings, manifest, dispatch, observer)?;
+            let cache_folder = services.cache_folder.as_deref();
+            isolated.fence(settings, (&location, manifest), &files, &options, cache_folder)?;
+        }
         let open = || library.open(&options, services);
         let backend = match &isolated {
             Some(isolated) => isolated.open(open)?,

@@ -25,7 +25,7 @@ use crate::{
     bed::{
         dispatch::Dispatch,
         placement::devices::DevicePart,
-        plugin::isolated::{Isolated, IsolationPart},
+        plugin::isolated::IsolationPart,
         sample_library::input_forms::{InputForms, InputPart},
         test::Test,
         test_bed::TestBed,
@@ -407,7 +407,7 @@ impl PluginPart {
                 Dispatch::Batches => "batches",
                 Dispatch::WholeQueries => "whole queries",
             },
-            isolation: plugin.isolated.as_ref().map(Isolated::part),
+            isolation: plugin.isolated.as_ref().map(|isolated| isolated.part(bed.settings())),
             options: plugin
                 .options
                 .iter()

@@ -45,9 +45,7 @@ impl FittedModel {
         // A file may be large, or have to be made first: only those for the precision that it comes down to are
         // touched.
         let precision = choose_precision(manifest, &wish, &offers(&settings.benchmark))?;
-        let root = DataRoot::new(settings.run.data_root.as_deref());
-        let is_read = |format: &str| reads_format(manifest, &settings.benchmark.model.id, &precision, format);
-        let found = model_files::find(settings, &root, &precision, observer, is_read)?;
+        let found = find_files(settings, manifest, &precision, observer)?;
         let files = found.iter().map(|file| (file.format.clone(), file.path.clone())).collect();
         let demand = ModelDemand { precision: Some(precision), files, ..wish };
         let forms = InputForms::choose(backend, &manifest.name, &demand)?;
@@ -77,6 +75,31 @@ pub fn precision_for(
 ) -> Result<String, HostError> {
     let (wish, offers) = (wish(settings, dispatch), offers(&settings.benchmark));
     Ok(choose_precision(manifest, &wish, &offers)?)
+}
+
+/// The files of the model that a plugin will be asked to load, verified or made.
+///
+/// # Errors
+/// If the plugin does not declare the model, or a file is missing, damaged or cannot be made.
+pub(super) fn model_files_for(
+    settings: &Settings,
+    manifest: &Manifest,
+    dispatch: Dispatch,
+    observer: &dyn Observer,
+) -> Result<Vec<FoundFile>, HostError> {
+    let precision = precision_for(settings, manifest, dispatch)?;
+    find_files(settings, manifest, &precision, observer)
+}
+
+fn find_files(
+    settings: &Settings,
+    manifest: &Manifest,
+    precision: &str,
+    observer: &dyn Observer,
+) -> Result<Vec<FoundFile>, HostError> {
+    let root = DataRoot::new(settings.run.data_root.as_deref());
+    let is_read = |format: &str| reads_format(manifest, &settings.benchmark.model.id, precision, format);
+    model_files::find(settings, &root, precision, observer, is_read)
 }
 
 /// The demand as far as it is known without the files and the plugin.

@@ -1,20 +1,26 @@
 //! The plugin in a process of its own.
 
+mod fence;
+
 use std::{
     env,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread::{self, available_parallelism},
     time::Duration,
 };
 
 use proctor_config::{RunSettings, Settings};
-use proctor_isolated::{Isolation, Launch, protocol::Code};
+use proctor_isolated::{
+    Isolation, Launch,
+    protocol::{Code, Fence, Restrictions},
+};
 use proctor_loadgen::StopHandle;
+use proctor_plugin_api::{Manifest, Options};
 use proctor_plugin_host::{Backend, Call, Described, LoadedPlugin, PluginIdentity, PluginLocation};
 use serde::Serialize;
 
-use crate::error::HostError;
+use crate::{error::HostError, files::model_files::FoundFile};
 
 /// Name of the program of the process, which lies beside this one.
 const WORKER: &str = "proctor-worker";
@@ -26,6 +32,7 @@ const GRACE: Duration = Duration::from_millis(500);
 #[derive(Clone)]
 pub(crate) struct Isolated {
     isolation: Isolation,
+    fence: Arc<Mutex<Fence>>,
     /// The test that runs.
     test: Arc<Mutex<Option<StopHandle>>>,
 }
@@ -35,6 +42,18 @@ pub(crate) struct Isolated {
 pub(crate) struct IsolationPart {
     /// How the plugin is apart from the host: `process`.
     mode: &'static str,
+    /// Version of landlock that holds; 0 for none.
+    landlock_abi: u32,
+    /// `restricted` to those that it was given, or `open`.
+    files: &'static str,
+    /// Whether data sets or results are among the files that it was given, or nothing restricts it.
+    data_readable: bool,
+    /// `out of reach` or `open`.
+    host_memory: &'static str,
+    /// `out of reach` of its signals, or `open`.
+    other_processes: &'static str,
+    /// `denied`, `allowed` as the plugin declares that it reaches its system by it, or `open`.
+    network: &'static str,
 }
 
 impl Isolated {
@@ -59,14 +78,15 @@ impl Isolated {
         let spins = available_parallelism().is_ok_and(|cores| cores.get() > 2 * instances);
         let memory_max_bytes = settings.run.isolate_memory_mb.map(|mb| mb.saturating_mul(1 << 20));
         let launch = Launch { program: program.clone(), code, spins, memory_max_bytes };
-        let isolation = Isolation::start(launch).map_err(|error| {
+        let fence = fence::to_load(settings, location);
+        let isolation = Isolation::start(launch, fence.clone()).map_err(|error| {
             HostError::PluginCannot(format!(
                 "cannot start {}, which runs a plugin in a process of its own: {error}; build it with `cargo build -p \
                  {WORKER}`, or leave out --isolate",
                 program.display()
             ))
         })?;
-        Ok(Self { isolation, test: Arc::default() })
+        Ok(Self { isolation, fence: Arc::new(Mutex::new(fence)), test: Arc::default() })
     }
 
     /// Has the process load the plugin.
@@ -91,6 +111,25 @@ impl Isolated {
             Ok(Described { manifest, identity, has_warm_up: description.has_warm_up, file })
         };
         Ok(LoadedPlugin::elsewhere(Isolation::stand_in(), &location.to_string(), load)?)
+    }
+
+    /// Has a process go on that may use what the plugin needs to run, and nothing else.
+    ///
+    /// # Errors
+    /// Why it cannot load the plugin.
+    pub(crate) fn fence(
+        &self,
+        settings: &Settings,
+        (location, manifest): (&PluginLocation, &Manifest),
+        files: &[FoundFile],
+        options: &Options,
+        cache_folder: Option<&Path>,
+    ) -> Result<(), HostError> {
+        let loading = fence::to_load(settings, location);
+        let fence = fence::to_run(loading, files, options, cache_folder, manifest.network);
+        *lock(&self.fence) = fence.clone();
+        let fenced = self.isolation.fence(fence);
+        fenced.map_err(|error| HostError::PluginCannot(format!("plugin {}: {error}", manifest.name)))
     }
 
     /// Runs `open`, which opens the plugin, and has the host take note of what the process notices and of its end.
@@ -166,8 +205,22 @@ impl Isolated {
     }
 
     /// The process as a result has it.
-    pub(crate) fn part(&self) -> IsolationPart {
-        IsolationPart { mode: "process" }
+    pub(crate) fn part(&self, settings: &Settings) -> IsolationPart {
+        let Restrictions { landlock_abi, files, signals, network } = self.isolation.restrictions();
+        let fence = lock(&self.fence).clone();
+        IsolationPart {
+            mode: "process",
+            landlock_abi,
+            files: if files { "restricted" } else { "open" },
+            data_readable: !files || fence::leaves_data_open(settings, &fence),
+            host_memory: if files { "out of reach" } else { "open" },
+            other_processes: if signals { "out of reach" } else { "open" },
+            network: match (fence.network, network) {
+                (true, _) => "allowed",
+                (false, true) => "denied",
+                (false, false) => "open",
+            },
+        }
     }
 }
 

@@ -1,9 +1,10 @@
 //! A plugin in a process of its own: what it does there is the same, and its end is not that of the program. `ways` has
 //! the table of how it ends.
 
-use std::fs;
+use std::{fs, path::Path};
 
-use proctor_tests::{Bench, plugin};
+use proctor_test_needs::skip;
+use proctor_tests::{Bench, Run, datasets, plugin};
 
 use crate::wayward::Wayward;
 
@@ -89,6 +90,64 @@ fn a_search_goes_on_with_a_fresh_process() {
     let count = probes["curve"].as_array().map_or(0, Vec::len);
     assert!(count > 1, "{count} probes: {searched}");
     assert_eq!(searched.code(), 1, "{searched}");
+}
+
+/// Whether the process of a plugin is restricted in this respect on this machine; else the test is skipped.
+fn is_restricted(run: &Run, part: &str, word: &str) -> bool {
+    let found = run.result()["plugin"]["isolation"][part].as_str() == Some(word);
+    if !found {
+        skip(format!("this system does not restrict the process of a plugin: {part} is not {word}"));
+    }
+    found
+}
+
+#[test]
+fn data_and_results_are_out_of_reach() {
+    let Some(wayward) = Wayward::new() else { return };
+    // The files of its model are given to it, one by one.
+    let is_given = |path: &Path| path.file_name().is_some_and(|name| name.to_string_lossy().contains("lstm"));
+    let entries = fs::read_dir(datasets().join("digits")).expect("the digits are there").flatten();
+    let files = entries.map(|entry| entry.path()).filter(|path| path.is_file() && !is_given(path));
+    let spied: Vec<_> = files.chain([datasets(), wayward.bench.path().into()]).collect();
+    assert!(spied.len() > 3, "{spied:?}");
+    for path in spied {
+        for call in ["constructor", "execute:10"] {
+            let run = wayward.spy(&format!("{call} spy-file"), &path, "--isolate --set issue=false");
+            run.assert_valid();
+            if !is_restricted(&run, "files", "restricted") {
+                return;
+            }
+            assert_eq!(run.result()["plugin"]["isolation"]["data_readable"], false, "{}", run.finished);
+        }
+    }
+    // Without a process of its own it reaches them.
+    let run = wayward.spy("execute:10 spy-file", &datasets(), "--set issue=false");
+    assert_eq!(run.finished.code(), 70, "{}", run.finished);
+}
+
+#[test]
+fn the_network_and_other_processes_are_out_of_reach() {
+    let Some(wayward) = Wayward::new() else { return };
+    for (way, part, word) in [
+        ("spy-network", "network", "denied"),
+        ("spy-memory", "host_memory", "out of reach"),
+        ("spy-process", "other_processes", "out of reach"),
+    ] {
+        let run = wayward.run(&format!("issue:10 {way}"), "--isolate --set issue=true");
+        let is_open = run.finished.code() != 0;
+        if is_open && !is_restricted(&run, part, word) {
+            continue;
+        }
+        run.assert_valid();
+        assert_eq!(run.result()["plugin"]["isolation"][part], word);
+        let run = wayward.run(&format!("issue:10 {way}"), "--set issue=true");
+        assert_eq!(
+            run.finished.code(),
+            70,
+            "{way} finds nothing in the process of the host: {}",
+            run.finished
+        );
+    }
 }
 
 #[test]

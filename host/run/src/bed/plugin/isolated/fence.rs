@@ -1,0 +1,127 @@
+//! Parts of the machine that the process of a plugin may use.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+use proctor_config::Settings;
+use proctor_datasets::DataRoot;
+use proctor_isolated::protocol::{DEVICES, Fence, OF_SYSTEM};
+use proctor_plugin_api::{OptionValue, Options};
+use proctor_plugin_host::PluginLocation;
+
+use crate::files::model_files::FoundFile;
+
+/// Folders with libraries, first to last, as in PATH.
+const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
+
+/// End of the name of a file of weights.
+const WEIGHTS: &str = ".safetensors";
+
+/// Parts that a plugin needs to be loaded: its code, and what the user names.
+pub(super) fn to_load(settings: &Settings, location: &PluginLocation) -> Fence {
+    let mut read = settings.run.isolate_read.clone();
+    if let PluginLocation::Library(path) = location {
+        read.extend(libraries_beside(path));
+        read.push(path.clone());
+    }
+    if let Some(folders) = env::var_os(LIBRARY_PATH) {
+        read.extend(env::split_paths(&folders).filter(|folder| folder.is_absolute()));
+    }
+    Fence { read, write: Vec::new(), network: false }
+}
+
+/// Parts that it needs besides to run: the files of its model one by one, the files that its options name, and the
+/// folder for what it keeps.
+pub(super) fn to_run(
+    fence: Fence,
+    files: &[FoundFile],
+    options: &Options,
+    cache_folder: Option<&Path>,
+    network: bool,
+) -> Fence {
+    let Fence { mut read, mut write, .. } = fence;
+    read.extend(files.iter().flat_map(|file| parts_of(&file.path, file.recipe.is_some())));
+    read.extend(options.iter().filter_map(|(_, value)| match value {
+        OptionValue::Path(path) => Some(std::path::absolute(path).unwrap_or_else(|_| path.clone())),
+        _ => None,
+    }));
+    write.extend(cache_folder.map(Path::to_owned));
+    Fence { read, write, network }
+}
+
+/// Whether the fence leaves the data, with the answers among them, or the results within reach.
+pub(super) fn leaves_data_open(settings: &Settings, fence: &Fence) -> bool {
+    let root = DataRoot::new(settings.run.data_root.as_deref());
+    let data = root.find("digits").ok().and_then(|folder| folder.parent().map(Path::to_owned));
+    let results = settings.run.output_folder.clone().unwrap_or_else(|| PathBuf::from("."));
+    let within = [settings.run.data_root.clone(), data, Some(results)];
+    let mut within = within.into_iter().flatten().filter_map(|path| fs::canonicalize(path).ok());
+    let given = fence.read.iter().chain(&fence.write).cloned();
+    let open: Vec<PathBuf> = OF_SYSTEM.iter().chain(&[DEVICES]).map(PathBuf::from).chain(given).collect();
+    within.any(|path| open.iter().any(|open| fs::canonicalize(open).is_ok_and(|open| path.starts_with(open))))
+}
+
+/// Shared libraries in the folder of a library, which the linker may find there.
+fn libraries_beside(library: &Path) -> Vec<PathBuf> {
+    let entries =
+        library.parent().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
+    let is_library = |path: &PathBuf| {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        name.ends_with(".so") || name.contains(".so.")
+    };
+    entries.map(|entry| entry.path()).filter(is_library).collect()
+}
+
+/// A file of a model, and those that are named after it: the weights of an ONNX file may lie in some. Those of a model
+/// that is made here lie in a file of weights beside it.
+fn parts_of(file: &Path, is_made: bool) -> Vec<PathBuf> {
+    let mut parts = vec![file.to_owned()];
+    let (Some(folder), Some(stem)) = (file.parent(), file.file_name()) else { return parts };
+    let stem = stem.to_string_lossy().into_owned();
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_part = |path: &PathBuf| {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        name.len() > stem.len() && name.starts_with(&stem) || is_made && name.ends_with(WEIGHTS)
+    };
+    parts.extend(entries.map(|entry| entry.path()).filter(is_part));
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use proctor_config::Loader;
+
+    use super::*;
+
+    #[test]
+    fn of_the_folder_of_a_model_only_its_own_files_are_given() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["net.onnx", "net.onnx.data", "net.safetensors", "answers.txt"] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        let parts = |is_made| {
+            let mut parts = parts_of(&folder.path().join("net.onnx"), is_made);
+            parts.sort();
+            parts
+        };
+        let paths = |names: &[&str]| names.iter().map(|name| folder.path().join(name)).collect::<Vec<_>>();
+        assert_eq!(parts(false), paths(&["net.onnx", "net.onnx.data"]));
+        assert_eq!(parts(true), paths(&["net.onnx", "net.onnx.data", "net.safetensors"]));
+    }
+
+    #[test]
+    fn data_in_a_folder_that_is_given_are_within_reach() {
+        let folder = tempfile::tempdir().unwrap();
+        let set = format!("output_folder={}", folder.path().display());
+        let settings = Loader::new().set(&set).load().unwrap();
+        let fence = |read: &Path| Fence { read: vec![read.to_owned()], ..Fence::default() };
+        assert!(leaves_data_open(&settings, &fence(folder.path())));
+        let other = tempfile::tempdir().unwrap();
+        let is_open = leaves_data_open(&settings, &fence(other.path()));
+        // Where the workspace itself lies in a folder of the system, so do its data.
+        let here = fs::canonicalize(env!("CARGO_MANIFEST_DIR")).unwrap();
+        assert_eq!(is_open, OF_SYSTEM.iter().any(|open| here.starts_with(open)));
+    }
+}
