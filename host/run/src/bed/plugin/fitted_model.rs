@@ -67,7 +67,7 @@ impl FittedModel {
 /// The precision in which a plugin would be asked for the model of the settings' benchmark.
 ///
 /// # Errors
-/// What of the model the manifest does not declare.
+/// The first part of the demand that the manifest does not declare.
 pub fn precision_for(
     settings: &Settings,
     manifest: &Manifest,
