@@ -53,15 +53,14 @@ impl Plugin {
 }
 
 /// Files and folders that are copied as they are, to the same place.
-const COPIES: [&str; 7] = [
-    "LICENSE",
-    "datasets/digits",
-    "docs/find-max.md",
-    "docs/rules.md",
-    "docs/run-folder.md",
-    "docs/writing-a-plugin.md",
-    "plugin-api/CHANGELOG.md",
-];
+const COPIES: [&str; 3] = ["LICENSE", "datasets/digits", "plugin-api/CHANGELOG.md"];
+
+/// The folder of the pages for users.
+const PAGES: &str = "docs";
+
+/// Pages that speak of the source tree: how parts of it are made, and figures that its programs have measured.
+const PAGES_LEFT_BEHIND: [&str; 5] =
+    ["benchmarks.md", "engines.md", "packaging.md", "performance.md", "rnn.md"];
 
 /// Crates that a plugin in Rust needs. Their places in the package are those in the workspace, and so are their ways to
 /// each other.
@@ -123,6 +122,11 @@ impl Package {
         }
         for path in COPIES {
             copy(&workspace_root().join(path), &self.folder.join(path))?;
+        }
+        for page in entries(&workspace_root().join(PAGES))? {
+            if !PAGES_LEFT_BEHIND.contains(&&*name_of(&page)) {
+                copy(&page, &self.folder.join(PAGES).join(name_of(&page)))?;
+            }
         }
         for header in entries(&workspace_root().join(HEADERS))?.iter().filter(|path| path.is_file()) {
             for place in HEADER_PLACES {
