@@ -99,8 +99,12 @@ fn it_runs_in_another_folder_with_what_it_brings() {
     let listed = package.host(&["list"]);
     assert!(listed.stdout.contains(library.to_str().unwrap()), "{listed}");
     fs::remove_dir_all(run.folder()).unwrap();
-    let run = package.run(&["--plugin", "mock", "--mode", "performance", "--duration", "100ms"]);
-    assert_eq!(run.assert_valid().result()["plugin"]["name"], "mock");
+    for flags in [&[][..], &["--isolate"]] {
+        let flags = [&["--plugin", "mock", "--mode", "performance", "--duration", "100ms"], flags].concat();
+        let run = package.run(&flags);
+        assert_eq!(run.assert_valid().result()["plugin"]["name"], "mock");
+        fs::remove_dir_all(run.folder()).unwrap();
+    }
 }
 
 #[test]

@@ -24,8 +24,9 @@ pub(crate) struct Plugin {
     package: &'static str,
 }
 
-/// Programs, which the packages of the workspace make that are called so.
-const PROGRAMS: [&str; 1] = ["host"];
+/// Programs, which the packages of the workspace make that are called so: the host, and the process of a plugin that
+/// has one of its own.
+const PROGRAMS: [&str; 2] = ["host", "proctor-worker"];
 
 /// Plugins that a package has unless others are asked for.
 pub(crate) const PLUGINS: [Plugin; 7] = [
