@@ -9,10 +9,8 @@
  *     struct Instance {
  *       void execute(proctor::Batch &batch) {
  *         for (proctor::Sample sample : batch)
- *           for (proctor::Output output : sample.outputs()) {
- *             std::byte *bytes = output.whole<std::byte>();
- *             std::fill_n(bytes, output.size_bytes(), std::byte{0});
- *           }
+ *           for (proctor::Output output : sample.outputs())
+ *             std::fill_n(output.whole<std::byte>(), output.capacity_bytes(), std::byte{0});
  *       }
  *     };
  *
@@ -599,6 +597,11 @@ struct Manifest {
   bool is_network = false;
 };
 
+/* The object of the plugin behind a pointer of the ABI, for the table of an extension. */
+template <class Plugin> Plugin &of(ProctorBackend *backend) { return *reinterpret_cast<Plugin *>(backend); }
+template <class Model> Model &of(ProctorModel *model) { return *reinterpret_cast<Model *>(model); }
+template <class Instance> Instance &of(ProctorInstance *instance) { return *reinterpret_cast<Instance *>(instance); }
+
 namespace detail {
 
 /* A manifest with the structures of the ABI that refer to it. */
@@ -712,15 +715,15 @@ template <class Plugin> struct Table {
   static constexpr bool takes_queries = HasIssue<Model>::value;
   static_assert(takes_batches || takes_queries, "the model has neither create_instance nor issue");
 
-  static Model &of(ProctorModel *model) { return *reinterpret_cast<Model *>(model); }
-
-  static constexpr std::uint64_t capabilities() {
+  static std::uint64_t capabilities() {
     std::uint64_t all = takes_batches ? PROCTOR_CAPABILITY_EXECUTE : 0;
     if constexpr (takes_queries) {
       all |= PROCTOR_CAPABILITY_ISSUE;
       if constexpr (HasConcurrentIssue<Model>::value)
         all |= Model::concurrent_issue ? PROCTOR_CAPABILITY_CONCURRENT_ISSUE : 0;
     }
+    if constexpr (HasExtension<Plugin>::value)
+      all |= Plugin::extension(PROCTOR_EXTENSION_VIRTUAL_TIME) != nullptr ? PROCTOR_CAPABILITY_VIRTUAL_TIME : 0;
     return all;
   }
 
@@ -743,7 +746,7 @@ template <class Plugin> struct Table {
   static ProctorStatus load_model(ProctorBackend *backend, const ProctorModelRequest *request, ProctorModel **model,
                                   ProctorError *error) {
     return guarded(error, [&] {
-      auto loaded = reinterpret_cast<Plugin *>(backend)->load_model(ModelRequest(request));
+      auto loaded = of<Plugin>(backend).load_model(ModelRequest(request));
       *model = reinterpret_cast<ProctorModel *>(loaded.release());
     });
   }
@@ -751,7 +754,7 @@ template <class Plugin> struct Table {
   static ProctorStatus create_instance(ProctorModel *model, const ProctorPlacement *placement,
                                        ProctorInstance **instance, ProctorError *error) {
     return guarded(error, [&] {
-      auto created = of(model).create_instance(Placement(placement));
+      auto created = of<Model>(model).create_instance(Placement(placement));
       *instance = reinterpret_cast<ProctorInstance *>(created.release());
     });
   }
@@ -764,7 +767,7 @@ template <class Plugin> struct Table {
       written.texts.clear();
       written.stages.clear();
       Batch batch(raw);
-      act(*reinterpret_cast<Instance *>(instance), batch);
+      act(of<Instance>(instance), batch);
     });
   }
 
@@ -781,27 +784,27 @@ template <class Plugin> struct Table {
   }
 
   static ProctorStatus prepare_samples(ProctorModel *model, const ProctorSampleSet *samples, ProctorError *error) {
-    return guarded(error, [&] { of(model).prepare_samples(SampleSet(samples)); });
+    return guarded(error, [&] { of<Model>(model).prepare_samples(SampleSet(samples)); });
   }
 
   static ProctorStatus release_samples(ProctorModel *model, ProctorError *error) {
-    return guarded(error, [&] { of(model).release_samples(); });
+    return guarded(error, [&] { of<Model>(model).release_samples(); });
   }
 
   static ProctorStatus start(ProctorModel *model, ProctorError *error) {
-    return guarded(error, [&] { of(model).start(); });
+    return guarded(error, [&] { of<Model>(model).start(); });
   }
 
   static ProctorStatus flush(ProctorModel *model, ProctorError *error) {
-    return guarded(error, [&] { of(model).flush(); });
+    return guarded(error, [&] { of<Model>(model).flush(); });
   }
 
   static ProctorStatus stop(ProctorModel *model, ProctorError *error) {
-    return guarded(error, [&] { of(model).stop(); });
+    return guarded(error, [&] { of<Model>(model).stop(); });
   }
 
   static ProctorStatus unload_model(ProctorModel *model, ProctorError *error) {
-    return guarded(error, [&] { delete &of(model); });
+    return guarded(error, [&] { delete &of<Model>(model); });
   }
 
   static ProctorStatus close(ProctorBackend *backend, ProctorError *error) {
@@ -809,16 +812,16 @@ template <class Plugin> struct Table {
   }
 
   static ProctorStatus issue(ProctorModel *model, const ProctorQuery *query, ProctorError *error) {
-    return guarded(error, [&] { of(model).issue(Query(query)); });
+    return guarded(error, [&] { of<Model>(model).issue(Query(query)); });
   }
 
   static ProctorStatus warm_up_query(ProctorModel *model, const ProctorQuery *query, ProctorError *error) {
-    return guarded(error, [&] { of(model).warm_up(Query(query)); });
+    return guarded(error, [&] { of<Model>(model).warm_up(Query(query)); });
   }
 
   static ProctorStatus explain(ProctorModel *model, const ProctorTextSink *sink, ProctorError *error) {
     return guarded(error, [&] {
-      const std::string text = of(model).explain();
+      const std::string text = of<Model>(model).explain();
       sink->write(sink->context, borrowed(text));
     });
   }

@@ -201,9 +201,7 @@ fn look(request: &Request) -> Result<Reply, String> {
         sha256: library.sha256().map(str::to_owned),
         abi_version: format!("{}.{}", identity.abi_major, identity.abi_minor),
     };
-    let others: Vec<_> =
-        SearchPath::standard(&settings.run.plugin_path).list().iter().map(PluginLocation::name).collect();
-    let given = options_of(&settings, &manifest.name, &others).map_err(|error| error.to_string());
+    let given = options_of(&settings, &manifest.name).map_err(|error| error.to_string());
     let usage = given.and_then(|given| library.options(&given).map_err(|error| error.to_string())).err();
     Ok(Reply::Looked { plugin, model: find_model(request, &library), usage })
 }

@@ -68,7 +68,7 @@ impl Subject {
 
     /// The options that the user has given, and the defaults of the others.
     pub(crate) fn options(&self, library: &LoadedPlugin) -> Result<Options, HostError> {
-        let given = options_of(&self.settings, &library.manifest().name, &[])?;
+        let given = options_of(&self.settings, &library.manifest().name)?;
         Ok(library.options(&given)?)
     }
 

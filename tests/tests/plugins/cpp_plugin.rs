@@ -52,6 +52,8 @@ fn it_runs_batches_and_whole_queries() {
         assert_eq!(plugin["stages"]["compute"].is_object(), !issue, "{plugin}");
         assert_eq!(run.result()["performance_run"]["energy"]["joules"], 7.0, "its own extension is found");
     }
+    let simulated = zeros.run("--set issue=false --virtual-time");
+    assert_eq!(simulated.assert_valid().result()["metric"]["value"], 1e6, "a millisecond each");
     let instances = zeros.run("--set issue=false --scenario Offline --instances 2 --set min_query_count=700");
     assert_eq!(instances.result()["plugin"]["dispatch"], "batches");
 }

@@ -7,7 +7,7 @@ use std::{cell::OnceCell, collections::BTreeMap};
 
 use proctor_config::{IssueMode, Origin, Settings};
 use proctor_plugin_api::{Manifest, Options};
-use proctor_plugin_host::{Backend, HostServices, LoadedPlugin, Model, PluginLocation, Recorder, SearchPath};
+use proctor_plugin_host::{Backend, HostServices, LoadedPlugin, Model, Recorder, SearchPath};
 use proctor_vocabulary::did_you_mean;
 
 use self::fitted_model::FittedModel;
@@ -55,8 +55,7 @@ impl Plugin {
         watchdog: &Watchdog,
         observer: &dyn Observer,
     ) -> Result<Self, HostError> {
-        let path = SearchPath::standard(&settings.run.plugin_path);
-        let location = path.find(&settings.run.plugin)?;
+        let location = SearchPath::standard(&settings.run.plugin_path).find(&settings.run.plugin)?;
         let recorder = recording::begin(settings)?;
         let isolated = settings.run.isolate.then(|| Isolated::start(settings, &location)).transpose()?;
         let library = match (&isolated, &recorder) {
@@ -72,8 +71,7 @@ impl Plugin {
         }
         let manifest = library.manifest();
         let dispatch = dispatch(settings, manifest)?;
-        let others: Vec<_> = path.list().iter().map(PluginLocation::name).collect();
-        let given = options_of(settings, &manifest.name, &others)?;
+        let given = options_of(settings, &manifest.name)?;
         let options = library.options(&given)?;
         let services = HostServices { now_ns: clock.reader(), cache_folder: cache.of(&manifest.name) };
         if let Some(isolated) = &isolated {
@@ -198,11 +196,8 @@ pub(crate) fn is_given(settings: &Settings, key: &str) -> bool {
 ///
 /// A file may hold the options of several plugins. A flag that this plugin does not see is a mistake, and so is the
 /// name of a plugin that is not there.
-pub fn options_of(
-    settings: &Settings,
-    plugin: &str,
-    others: &[String],
-) -> Result<BTreeMap<String, String>, HostError> {
+pub fn options_of(settings: &Settings, plugin: &str) -> Result<BTreeMap<String, String>, HostError> {
+    let there = SearchPath::standard(&settings.run.plugin_path).list();
     let mut options = BTreeMap::new();
     for (key, value) in &settings.plugin_options {
         let (owner, option) = key.split_once('.').expect("what has no dot is no option");
@@ -211,7 +206,7 @@ pub fn options_of(
             continue;
         }
         let origin = settings.origin(key).cloned().unwrap_or(Origin::Default);
-        let is_known = others.iter().any(|other| other == owner);
+        let is_known = there.iter().any(|other| other.name() == owner);
         if !is_known || matches!(origin, Origin::Flag { .. }) {
             let hint = did_you_mean(owner, [plugin]);
             return Err(HostError::Usage(format!(
@@ -265,20 +260,19 @@ mod tests {
 
     #[test]
     fn options_of_another_plugin_are_a_mistake_on_the_command_line() {
-        let others = ["mock".to_owned(), "cpu-rnn".to_owned()];
-        let options = options_of(&settings(&["mock.sigma=2"]), "mock", &others).unwrap();
+        let options = options_of(&settings(&["mock.sigma=2"]), "mock").unwrap();
         assert_eq!(options, BTreeMap::from([("sigma".to_owned(), "2".to_owned())]));
-        let error = options_of(&settings(&["mok.sigma=2"]), "mock", &others).unwrap_err().to_string();
+        let error = options_of(&settings(&["mok.sigma=2"]), "mock").unwrap_err().to_string();
         assert!(
             error.contains("flag --set mok.sigma") && error.ends_with("did you mean \"mock\"?"),
             "{error}"
         );
-        assert!(options_of(&settings(&["cpu-rnn.threads=2"]), "mock", &others).is_err());
+        assert!(options_of(&settings(&["null.threads=2"]), "mock").is_err());
         // A file may serve several plugins.
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("proctor.toml");
-        std::fs::write(&path, "[cpu-rnn]\nthreads = 2\n").unwrap();
+        std::fs::write(&path, "[null]\nthreads = 2\n").unwrap();
         let settings = Loader::new().config_file(&path).load().unwrap();
-        assert_eq!(options_of(&settings, "mock", &others).unwrap(), BTreeMap::new());
+        assert_eq!(options_of(&settings, "mock").unwrap(), BTreeMap::new());
     }
 }
