@@ -4,6 +4,7 @@ use std::{
     io::{self, IoSlice, IoSliceMut},
     mem::MaybeUninit,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
+    sync::Mutex,
 };
 
 use rustix::{
@@ -16,31 +17,37 @@ use rustix::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
+use crate::lock::lock;
+
 /// Most files beside a message.
 const FILES_MAX: usize = 4;
 
 /// Longest message in bytes: one that tells of some millions of samples.
 const LENGTH_MAX: usize = 1 << 28;
 
-/// One end of a way for messages. Each is sent whole; at most one thread receives at a time.
+/// One end of a way for messages. Each is sent whole, from any thread; at most one thread receives at a time.
 #[derive(Debug)]
-pub struct Socket(OwnedFd);
+pub struct Socket {
+    file: OwnedFd,
+    /// Held while a message is sent, which takes several calls of the system.
+    sending: Mutex<()>,
+}
 
 impl From<OwnedFd> for Socket {
     fn from(file: OwnedFd) -> Self {
-        Self(file)
+        Self { file, sending: Mutex::new(()) }
     }
 }
 
 impl From<Socket> for OwnedFd {
     fn from(socket: Socket) -> Self {
-        socket.0
+        socket.file
     }
 }
 
 impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.file.as_fd()
     }
 }
 
@@ -51,7 +58,7 @@ impl Socket {
     /// If the system has no room for it.
     pub fn pair() -> io::Result<(Self, Self)> {
         let (one, other) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-        Ok((Self(one), Self(other)))
+        Ok((one.into(), other.into()))
     }
 
     /// Sends a message, with at most four files.
@@ -68,14 +75,15 @@ impl Socket {
         if !files.is_empty() && !beside.push(SendAncillaryMessage::ScmRights(files)) {
             return Err(io::Error::other("a message has too many files"));
         }
+        let _alone = lock(&self.sending);
         // So that the other end cannot be sent a part of the head, which would part it from its files.
-        let sent = sendmsg(&self.0, &[IoSlice::new(&head)], &mut beside, SendFlags::NOSIGNAL)?;
+        let sent = sendmsg(&self.file, &[IoSlice::new(&head)], &mut beside, SendFlags::NOSIGNAL)?;
         if sent != head.len() {
             return Err(io::ErrorKind::WriteZero.into());
         }
         let mut rest = body.as_slice();
         while !rest.is_empty() {
-            match send(&self.0, rest, SendFlags::NOSIGNAL) {
+            match send(&self.file, rest, SendFlags::NOSIGNAL) {
                 Ok(count) => rest = &rest[count..],
                 Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
@@ -103,7 +111,7 @@ impl Socket {
         let mut piece = vec![0; length.min(1 << 16)];
         while body.len() < length {
             let wanted = piece.len().min(length - body.len());
-            match recv(&self.0, &mut piece[..wanted], RecvFlags::empty()) {
+            match recv(&self.file, &mut piece[..wanted], RecvFlags::empty()) {
                 Ok((_, 0)) => return Ok(None),
                 Ok((_, count)) => body.extend_from_slice(&piece[..count]),
                 Err(rustix::io::Errno::INTR) => {}
@@ -123,7 +131,7 @@ impl Socket {
             let mut room = [MaybeUninit::uninit(); cmsg_space!(ScmRights(FILES_MAX))];
             let mut beside = RecvAncillaryBuffer::new(&mut room);
             let mut places = [IoSliceMut::new(&mut head[filled..])];
-            match recvmsg(&self.0, &mut places, &mut beside, RecvFlags::CMSG_CLOEXEC) {
+            match recvmsg(&self.file, &mut places, &mut beside, RecvFlags::CMSG_CLOEXEC) {
                 Ok(message) if message.bytes == 0 => return Ok(false),
                 Ok(message) => filled += message.bytes,
                 Err(rustix::io::Errno::INTR) => continue,
@@ -142,7 +150,7 @@ impl Socket {
     /// Ends it in both directions: whoever waits for a message has none.
     pub fn shut_down(&self) {
         // An error means that it has ended.
-        let _ = shutdown(&self.0, Shutdown::Both);
+        let _ = shutdown(&self.file, Shutdown::Both);
     }
 }
 
@@ -171,6 +179,24 @@ mod tests {
             File::from(files.remove(0)).read_to_string(&mut text).unwrap();
             assert!(text.contains("proctor-isolated"));
             assert!(other.receive::<Vec<u64>>().unwrap().is_none());
+        });
+    }
+
+    #[test]
+    fn messages_of_several_threads_do_not_mix() {
+        let (one, other) = Socket::pair().unwrap();
+        thread::scope(|scope| {
+            let senders = [1_u64, 2].map(|number| {
+                let one = &one;
+                scope.spawn(move || (0..200).for_each(|_| one.send(&vec![number; 20_000], &[]).unwrap()))
+            });
+            for _ in 0..400 {
+                let (message, _) = other.receive::<Vec<u64>>().unwrap().unwrap();
+                assert!(message.len() == 20_000 && message.iter().all(|number| *number == message[0]));
+            }
+            for sender in senders {
+                sender.join().unwrap();
+            }
         });
     }
 
