@@ -62,6 +62,7 @@
 #include <deque>
 #include <iterator>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <optional>
 #include <stdexcept>
@@ -71,7 +72,8 @@
 #include <utility>
 #include <vector>
 
-namespace proctor {
+/* Hidden, so that two libraries of different versions in one process keep their own. */
+namespace proctor __attribute__((visibility("hidden"))) {
 
 /* A text of the host. */
 inline std::string_view view(ProctorString text) {
@@ -208,25 +210,44 @@ private:
 /* The output tensors of a sample, in the order of the model request. */
 using Outputs = Elements<ProctorOutput, Output>;
 
-namespace detail {
-
-/* The texts and stages of the last call on this thread, which the host reads when it has returned. */
-struct Written {
-  std::deque<std::string> texts;
-  std::vector<ProctorStage> stages;
-
-  static Written &of_this_thread() {
-    thread_local Written written;
-    return written;
+/*
+ * Room for the texts and stages that the plugin writes about a batch, which the host reads after the call, or, of one
+ * that was submitted, when it is done. Any thread may write.
+ */
+class Room {
+public:
+  /* That of the calling thread, for one batch after the other. */
+  static Room &of_this_thread() {
+    thread_local Room room;
+    return room;
   }
-};
+  void clear() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    texts_.clear();
+    stages_.clear();
+  }
+  ProctorString keep(const char *text) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return borrowed(texts_.emplace_back(text));
+  }
+  void keep(const ProctorStage &stage, ProctorBatch *batch) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stages_.push_back(stage);
+    batch->stages = stages_.data();
+    batch->stage_count = stages_.size();
+    batch->stage_stride = sizeof stage;
+  }
 
-} // namespace detail
+private:
+  std::mutex mutex_;
+  std::deque<std::string> texts_;
+  std::vector<ProctorStage> stages_;
+};
 
 /* A sample of a batch. */
 class Sample {
 public:
-  Sample(ProctorBatchSample *raw, const ProctorBatch *batch) : raw_(raw), batch_(batch) {}
+  Sample(ProctorBatchSample *raw, const ProctorBatch *batch, Room *room) : raw_(raw), batch_(batch), room_(room) {}
 
   /* Identity of the issued sample, for Host::first_token. */
   std::uint64_t id() const noexcept { return raw_->id; }
@@ -238,27 +259,29 @@ public:
   void set_token_count(std::uint32_t count) noexcept { raw_->token_count = count; }
   /* Fails this sample alone. */
   void fail(const Error &error) {
-    auto &texts = detail::Written::of_this_thread().texts;
-    texts.emplace_back(error.what());
     raw_->status = error.status();
-    raw_->message = borrowed(texts.back());
+    raw_->message = room_->keep(error.what());
     raw_->vendor_code = error.vendor_code();
   }
 
 private:
   ProctorBatchSample *raw_;
   const ProctorBatch *batch_;
+  Room *room_;
 };
 
 /* A batch for one instance. */
 class Batch {
 public:
-  explicit Batch(ProctorBatch *raw) : raw_(raw) {}
+  /* What is written about the batch stays until the next Batch is made on this thread. */
+  explicit Batch(ProctorBatch *raw) : Batch(raw, Room::of_this_thread()) {}
+  /* What is written about the batch stays in `room`, which is cleared: for one of several in flight. */
+  Batch(ProctorBatch *raw, Room &room) : raw_(raw), room_(&room) { room.clear(); }
 
   std::size_t size() const noexcept { return raw_->sample_count; }
   /* The sample at `index`, which has to be below size(). */
   Sample operator[](std::size_t index) const {
-    return {detail::element(raw_->samples, index, raw_->sample_stride), raw_};
+    return {detail::element(raw_->samples, index, raw_->sample_stride), raw_, room_};
   }
   auto begin() const { return detail::Iterator<Batch>(this, 0); }
   auto end() const { return detail::Iterator<Batch>(this, size()); }
@@ -267,15 +290,12 @@ public:
    * to live to the end of the process, as a literal does.
    */
   void stage(std::string_view name, std::uint64_t begin_ns, std::uint64_t end_ns) {
-    auto &stages = detail::Written::of_this_thread().stages;
-    stages.push_back({borrowed(name), begin_ns, end_ns});
-    raw_->stages = stages.data();
-    raw_->stage_count = stages.size();
-    raw_->stage_stride = sizeof(ProctorStage);
+    room_->keep({borrowed(name), begin_ns, end_ns}, raw_);
   }
 
 private:
   ProctorBatch *raw_;
+  Room *room_;
 };
 
 /* A query that is issued, or a part of one. */
@@ -763,9 +783,6 @@ template <class Plugin> struct Table {
   template <class Act>
   static ProctorStatus with_batch(ProctorInstance *instance, ProctorBatch *raw, ProctorError *error, Act &&act) {
     return guarded(error, [&] {
-      Written &written = Written::of_this_thread();
-      written.texts.clear();
-      written.stages.clear();
       Batch batch(raw);
       act(of<Instance>(instance), batch);
     });
@@ -844,8 +861,13 @@ template <class Plugin> struct Table {
       if (view(id) == PROCTOR_EXTENSION_EXPLAIN)
         return &table;
     }
-    if constexpr (HasExtension<Plugin>::value)
-      return Plugin::extension(view(id));
+    if constexpr (HasExtension<Plugin>::value) {
+      try {
+        return Plugin::extension(view(id));
+      } catch (...) {
+        return nullptr;
+      }
+    }
     (void)id;
     return nullptr;
   }

@@ -19,7 +19,7 @@ impl Network {
     /// Reads the weights.
     ///
     /// # Errors
-    /// What is wrong with the file.
+    /// If the file cannot be read, or does not have the weights of this network.
     pub fn read(path: &Path) -> Result<Self, String> {
         let wrong = |what: String| format!("{}: {what}", path.display());
         let bytes = fs::read(path).map_err(|error| wrong(error.to_string()))?;
