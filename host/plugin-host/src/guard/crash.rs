@@ -179,9 +179,7 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, _context: *mu
         process::wait_for_end();
     }
     let name = signals().find(|(number, _)| *number == signal).map_or("a signal", |(_, name)| name);
-    // SAFETY: has no arguments and is async-signal-safe.
-    let is_main = unsafe { libc::gettid() } == process_id();
-    if is_crash(signal) && is_main && Activity::current().is_none() {
+    if is_crash(signal) && thread_id() == process_id() && Activity::current().is_none() {
         report_host(name);
         die_of(signal, is_sent);
         return;
@@ -202,6 +200,14 @@ fn origin(info: *mut libc::siginfo_t) -> (c_int, libc::pid_t) {
     let Some(info) = (unsafe { info.as_ref() }) else { return (0, 0) };
     // SAFETY: the structure has the sender in this place if it was sent; otherwise nobody uses the number.
     (info.si_code, unsafe { info.si_pid() })
+}
+
+/// Asks the kernel itself: glibc has the function only since 2.30.
+fn thread_id() -> libc::pid_t {
+    // SAFETY: the call takes no arguments, never fails, and does nothing in this process, so a handler may make it.
+    let id = unsafe { libc::syscall(libc::SYS_gettid) };
+    // Ids are ints, which come as a long.
+    libc::pid_t::try_from(id).unwrap_or_default()
 }
 
 fn process_id() -> libc::pid_t {
