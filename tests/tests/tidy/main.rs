@@ -11,7 +11,7 @@ mod imports;
 mod rooms;
 mod words;
 
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 use code::{attributes, code_with, has_word};
 use files::{
@@ -43,6 +43,9 @@ const CLOCK_WORDS: &[&str] =
 
 /// The most lines of a source file.
 const LINE_COUNT_MAX: usize = 600;
+
+/// The folder of the headers, which are longer: a plugin in C or C++ needs one file and nothing else.
+const LONG_HEADERS: &str = "plugin-api/include/";
 
 /// Folders that may name the file of labels: the crate that judges answers, and the data set with its script.
 const LABELS_ALLOWED: &[&str] = &["accuracy/", "datasets/digits/"];
@@ -88,8 +91,9 @@ fn every_other_crate_forbids_unsafe_code() {
 
 #[test]
 fn source_files_are_short() {
-    let offences: Vec<_> = files(&["rs", "py", "c", "cpp", "sh"])
+    let offences: Vec<_> = files(&["rs", "py", "c", "cpp", "h", "hpp", "sh"])
         .into_iter()
+        .filter(|file| !file.path.starts_with(LONG_HEADERS))
         .map(|file| (file.text.lines().count(), file.path))
         .filter(|(line_count, _)| *line_count > LINE_COUNT_MAX)
         .map(|(line_count, path)| format!("{path}: {line_count} lines"))
@@ -155,6 +159,20 @@ fn the_architecture_page_names_every_crate() {
     let offences: Vec<_> =
         workspace_members().into_iter().filter(|member| !page.contains(member.as_str())).collect();
     assert_none(&offences, "a workspace member that ARCHITECTURE.md does not mention");
+}
+
+#[test]
+fn the_front_page_has_a_row_for_each_plugin() {
+    let page = read("README.md");
+    let folders: BTreeSet<_> = workspace_members()
+        .into_iter()
+        .filter(|member| member.starts_with("plugins/"))
+        .map(|member| member.split('/').take(2).collect::<Vec<_>>().join("/"))
+        .collect();
+    assert!(!folders.is_empty(), "no plugin in plugins/: this test looks in the wrong place");
+    let offences: Vec<_> =
+        folders.into_iter().filter(|folder| !page.contains(&format!("\n| `{folder}` | "))).collect();
+    assert_none(&offences, "a plugin without a row in the table of README.md");
 }
 
 #[test]
