@@ -103,7 +103,9 @@ run_settings! {
     /// Run the plugin in a process of its own, so that its end is not that of the program.
     isolate: bool = DefaultValue::Bool(false), Kind::Bool, flag Flag::new("isolate");
     /// With isolate: most memory that the process of the plugin may map.
-    isolate_memory_mb: Option<u64> = DefaultValue::Unset("no limit"), Kind::integer(1, 1 << 40), unit "MiB";
+    isolate_memory_mib: Option<u64> = DefaultValue::Unset("no limit"), Kind::integer(1, 1 << 40), unit "MiB";
+    /// With isolate: how long threads of both processes wait awake for each other before they sleep.
+    isolate_spin_us: Option<u64> = DefaultValue::Unset("5 where there are processors for it, else 0"), Kind::integer(0, 1_000_000), unit "us";
     /// With isolate: further files and folders that the plugin may read, separated as in PATH.
     isolate_read: Vec<PathBuf> = DefaultValue::Unset("its library, its model and the system"), Kind::Text;
     /// Time without any completion after which the plugin counts as hung.

@@ -61,7 +61,7 @@ pub use crate::{
     interrupt::Interrupt,
     machine::Machine,
     observer::Observer,
-    overhead::{direct_run::direct_run, null_run::NullRun},
+    overhead::{direct_run::direct_run, isolated_call::IsolatedCall, null_run::NullRun},
     replay::{Replay, replay},
     result::{Conclusion, Program, RunResult},
     run::run,

@@ -23,7 +23,7 @@ use std::{
 };
 
 use proctor_isolated::{
-    Socket,
+    ReportWriter, Socket,
     protocol::{Greeting, Notice},
 };
 use proctor_plugin_host::{crash, process};
@@ -74,7 +74,7 @@ fn begin() -> io::Result<(Socket, Server)> {
     if let Some(most) = greeting.memory_max_bytes {
         setrlimit(Resource::As, Rlimit { current: Some(most), maximum: Some(most) })?;
     }
-    let [events, report]: [OwnedFd; 2] = files.try_into().map_err(|_| none())?;
+    let [events, report, samples]: [OwnedFd; 3] = files.try_into().map_err(|_| none())?;
     let report = File::from(report);
     let mut note = report.try_clone()?;
     crash::install_with_file(report).map_err(io::Error::other)?;
@@ -82,7 +82,7 @@ fn begin() -> io::Result<(Socket, Server)> {
     process::on_end_by_plugin(move |text| _ = note.write_all(text.as_bytes()));
 
     let events = Arc::new(Socket::from(events));
-    let reports = Reports::new(Arc::clone(&events));
+    let reports = Reports::new(Arc::clone(&events), ReportWriter::open(samples)?);
     log::start(greeting.log_level, &reports);
     // Before there is another thread: those that come are restricted as this one is.
     let restrictions = fence::raise(&greeting.fence);

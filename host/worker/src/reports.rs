@@ -8,11 +8,8 @@ use std::sync::{
     },
 };
 
-use proctor_isolated::{
-    Socket,
-    protocol::{Event, Response},
-};
-use proctor_vocabulary::{CompletionSink, QuerySampleResponse, ResponseId};
+use proctor_isolated::{ReportKind, ReportWriter, Socket, protocol::Event};
+use proctor_vocabulary::{CompletionSink, QuerySampleResponse, ResponseId, SampleStatus};
 
 /// The way of reports to the host. Clones share it.
 #[derive(Clone)]
@@ -20,31 +17,29 @@ pub(crate) struct Reports(Arc<Way>);
 
 struct Way {
     events: Arc<Socket>,
-    /// Held while a message is sent.
-    turn: Mutex<()>,
-    /// Reports of samples that were sent.
+    samples: Mutex<ReportWriter>,
+    /// Reports of samples that were written.
     count: AtomicU64,
 }
 
 impl Reports {
-    pub(crate) fn new(events: Arc<Socket>) -> Self {
-        Self(Arc::new(Way { events, turn: Mutex::default(), count: AtomicU64::new(0) }))
+    pub(crate) fn new(events: Arc<Socket>, samples: ReportWriter) -> Self {
+        Self(Arc::new(Way { events, samples: Mutex::new(samples), count: AtomicU64::new(0) }))
     }
 
     /// Tells the host. A host that is not there any more has ended this process.
     pub(crate) fn tell(&self, event: &Event) {
-        let _turn = self.0.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = self.0.events.send(event, &[]);
     }
 
-    /// Reports of samples that were sent.
+    /// Reports of samples that were written.
     pub(crate) fn count(&self) -> u64 {
         self.0.count.load(Acquire)
     }
 
-    fn tell_of_samples(&self, event: &Event) {
-        let _turn = self.0.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = self.0.events.send(event, &[]);
+    fn write(&self, kind: ReportKind, responses: &[QuerySampleResponse<'_>]) {
+        let mut samples = self.0.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        samples.write(kind, responses);
         self.0.count.fetch_add(1, Release);
     }
 }
@@ -52,23 +47,15 @@ impl Reports {
 /// The host judges what it is told of samples: which of them there are, and when.
 impl CompletionSink for Reports {
     fn complete(&self, responses: &[QuerySampleResponse<'_>]) {
-        self.tell_of_samples(&Event::Completed(responses.iter().map(owned).collect()));
+        self.write(ReportKind::Completed, responses);
     }
 
     fn first_token(&self, responses: &[QuerySampleResponse<'_>]) {
-        self.tell_of_samples(&Event::FirstTokens(responses.iter().map(owned).collect()));
+        self.write(ReportKind::FirstTokens, responses);
     }
 
-    fn tokens(&self, _now_ns: u64, id: ResponseId, count: u32) {
-        self.tell_of_samples(&Event::Tokens { id: id.0, count });
-    }
-}
-
-fn owned(response: &QuerySampleResponse<'_>) -> Response {
-    Response {
-        id: response.id.0,
-        status: response.status.0,
-        token_count: response.token_count,
-        data: response.data.to_vec(),
+    fn tokens(&self, _now_ns: u64, id: ResponseId, token_count: u32) {
+        let tokens = QuerySampleResponse { id, status: SampleStatus::OK, token_count, data: &[] };
+        self.write(ReportKind::Tokens, &[tokens]);
     }
 }

@@ -4,11 +4,12 @@ use std::{
     collections::BTreeMap,
     os::fd::OwnedFd,
     sync::{Arc, Mutex, OnceLock},
+    thread,
     time::Duration,
 };
 
 use proctor_isolated::{
-    Mailbox, Room, SealedMemory, monotonic_ns,
+    Mailbox, Room, SealedMemory, echo, monotonic_ns,
     protocol::{Answer, Code, Description, Failure, Opening, PlacedSample, Reply, Request, Restrictions},
 };
 use proctor_plugin_api::{ModelRequest, Options, abi, linked_plugins, vocabulary::InputForm};
@@ -67,7 +68,7 @@ impl Server {
     /// Does what the host asks for.
     pub(crate) fn answer(&mut self, request: Request, files: Vec<OwnedFd>) -> Reply {
         let answer = self.make(request, files).unwrap_or_else(Answer::Failed);
-        Reply { answer, notes: self.notes() }
+        Reply { answer, notes: self.notes(), report_count: self.reports.count() }
     }
 
     fn make(&mut self, request: Request, files: Vec<OwnedFd>) -> Result<Answer, Failure> {
@@ -99,6 +100,11 @@ impl Server {
             Request::Close => {
                 self.unload_model();
                 self.backend = None;
+            }
+            Request::Echo => {
+                let (file, spin) = (file()?, self.spin);
+                let answer = move || echo(file, spin);
+                thread::Builder::new().name("echo".to_owned()).spawn(answer).map_err(of_system)?;
             }
         }
         Ok(Answer::Done)

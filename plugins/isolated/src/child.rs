@@ -19,10 +19,7 @@ use std::{
     time::Duration,
 };
 
-use proctor_plugin_api::{
-    Host, PluginError, TokenReport, abi,
-    vocabulary::{ResponseId, SampleStatus},
-};
+use proctor_plugin_api::{Host, PluginError, abi};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fs::{MemfdFlags, memfd_create},
@@ -31,11 +28,13 @@ use rustix::{
 use tracing::{Level, level_filters::LevelFilter};
 
 use crate::{
+    channels::reports::{Report, ReportReader},
+    channels::ring::{Bell, Broken, RingReader},
+    channels::socket::Socket,
     end,
     launch::{Hooks, Launch},
     lock::lock,
-    protocol::{Answer, Event, Fence, Greeting, Notice, Reply, Request, Response},
-    socket::Socket,
+    protocol::{Answer, Event, Fence, Greeting, Notice, Reply, Request},
 };
 
 /// How often is looked whether the host wants all work to end.
@@ -43,6 +42,9 @@ const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// Longest line of the process's own output that is kept, in bytes.
 const LINE_MAX: u64 = 4096;
+
+/// Wait for a report that was claimed and is not there.
+const CLAIM: Duration = Duration::from_micros(5);
 
 /// Most bytes of its report of a crash.
 const REPORT_MAX: u64 = 4096;
@@ -67,6 +69,7 @@ pub(crate) struct Child {
     killed_for: OnceLock<String>,
     is_closing: AtomicBool,
     signs: Mutex<Vec<Weak<Sign>>>,
+    reports: Mutex<ReportReader>,
     /// Reports of samples that were taken.
     report_count: AtomicU64,
     flush: Mutex<bool>,
@@ -109,6 +112,8 @@ impl Child {
         let (control, theirs) = Socket::pair()?;
         let (events, their_events) = Socket::pair()?;
         let report = File::from(memfd_create("report", MemfdFlags::CLOEXEC)?);
+        let reports = ReportReader::new(RingReader::new()?);
+        let bell = reports.bell();
         let (output, written) = io::pipe()?;
         let mut command = Command::new(&launch.program);
         command.stdin(Stdio::from(OwnedFd::from(theirs)));
@@ -122,7 +127,7 @@ impl Child {
         let control_end = Socket::from(control.as_fd().try_clone_to_owned()?);
         let sign = Arc::new(Sign { name: Mutex::default(), is_on: AtomicBool::new(false) });
         let greeting = Greeting { log_level: log_level(), memory_max_bytes: launch.memory_max_bytes, fence };
-        control.send(&greeting, &[their_events.as_fd(), report.as_fd()])?;
+        control.send(&greeting, &[their_events.as_fd(), report.as_fd(), reports.file()])?;
         let child = Arc::new(Self {
             process: Mutex::new(process),
             signs: Mutex::new(vec![Arc::downgrade(&sign)]),
@@ -136,13 +141,17 @@ impl Child {
             has_ended: AtomicBool::new(false),
             killed_for: OnceLock::new(),
             is_closing: AtomicBool::new(false),
+            reports: Mutex::new(reports),
             report_count: AtomicU64::new(0),
             flush: Mutex::new(false),
             flushed: Condvar::new(),
         });
         let heard = Arc::clone(&child);
         let shown = Arc::clone(&child);
+        let taken = Arc::clone(&child);
+        let spin = launch.spin;
         thread::Builder::new().name("plugin-events".to_owned()).spawn(move || heard.hear(file.as_ref()))?;
+        thread::Builder::new().name("plugin-reports".to_owned()).spawn(move || taken.follow(&bell, spin))?;
         thread::Builder::new().name("plugin-output".to_owned()).spawn(move || shown.show(output))?;
         Ok(child)
     }
@@ -185,7 +194,8 @@ impl Child {
             }
             reply
         });
-        let Ok(Some((Reply { answer, notes }, _))) = reply else { return Err(self.gone()) };
+        let Ok(Some((Reply { answer, notes, report_count }, _))) = reply else { return Err(self.gone()) };
+        self.wait_for_reports(report_count);
         match self.hooks.notes.get() {
             _ if notes.is_empty() => {}
             Some(take) => take(&notes),
@@ -220,7 +230,44 @@ impl Child {
     /// Waits until as many reports of samples were taken, or it has ended.
     pub(crate) fn wait_for_reports(&self, count: u64) {
         while self.report_count.load(Acquire) < count && !self.has_ended() {
-            thread::sleep(Duration::from_micros(5));
+            self.take_reports();
+            if self.report_count.load(Acquire) < count {
+                // It claims more than it has written.
+                thread::sleep(CLAIM);
+            }
+        }
+    }
+
+    /// Takes the reports of samples that are there, on whichever thread, and returns how many there were.
+    fn take_reports(&self) -> u64 {
+        let mut reports = lock(&self.reports);
+        let read = reports.read(|report| {
+            let Some(host) = self.host.get() else { return };
+            match report {
+                Report::Completed(responses) => host.complete(&responses),
+                Report::FirstTokens(responses) => host.first_token(&responses),
+                Report::Tokens(reports) => host.tokens(&reports),
+            }
+        });
+        match read {
+            Ok(count) => {
+                self.report_count.fetch_add(count, Release);
+                count
+            }
+            Err(Broken) => {
+                self.kill("its process was ended by SIGKILL, as what it reports makes no sense");
+                0
+            }
+        }
+    }
+
+    /// Takes the reports of samples as they come.
+    fn follow(&self, bell: &Bell, spin: Duration) {
+        while !self.has_ended() {
+            let position = bell.position();
+            // Awake only for what follows soon.
+            let spin = if self.take_reports() > 0 { spin } else { Duration::ZERO };
+            bell.wait(position, spin);
         }
     }
 
@@ -304,21 +351,13 @@ impl Child {
             return;
         };
         match event {
-            Event::Log { level, source, message } => return host.log(level, &source, &message),
-            Event::Progress { done, total, task } => return host.progress(done, total, &task),
+            Event::Log { level, source, message } => host.log(level, &source, &message),
+            Event::Progress { done, total, task } => host.progress(done, total, &task),
             Event::Flushed => {
                 *lock(&self.flush) = true;
-                return self.flushed.notify_all();
+                self.flushed.notify_all();
             }
-            Event::Completed(responses) => {
-                host.complete(&responses.iter().map(of_host).collect::<Vec<_>>());
-            }
-            Event::FirstTokens(responses) => {
-                host.first_token(&responses.iter().map(of_host).collect::<Vec<_>>());
-            }
-            Event::Tokens { id, count } => host.tokens(&[TokenReport::new(ResponseId(id), count)]),
         }
-        self.report_count.fetch_add(1, Release);
     }
 
     /// Waits for the process itself, and says how it has ended.
@@ -328,6 +367,7 @@ impl Child {
         let _ = process.kill();
         let status = process.wait();
         drop(process);
+        self.take_reports();
         let calls: Vec<String> = lock(&self.signs)
             .iter()
             .filter_map(Weak::upgrade)
@@ -386,13 +426,6 @@ fn log_level() -> u32 {
         Some(Level::DEBUG) => abi::PROCTOR_LOG_DEBUG,
         Some(Level::TRACE) => abi::PROCTOR_LOG_TRACE,
     }
-}
-
-fn of_host(response: &Response) -> proctor_plugin_api::Response<'_> {
-    let Response { id, status, token_count, data } = response;
-    proctor_plugin_api::Response::new(ResponseId(*id), data)
-        .with_status(SampleStatus(*status))
-        .with_token_count(*token_count)
 }
 
 /// The error of an answer to another question.

@@ -1,13 +1,19 @@
 //! A plugin in a process of its own, from the start of the process to the last one that took its place.
 
-use std::{io, sync::Arc};
+use std::{
+    io,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use proctor_plugin_api::{LinkedPlugin, PluginError, abi::PROCTOR_STATUS_DEVICE_LOST};
 
 use crate::{
+    channels::echo::Echo,
+    channels::mailbox::Gone,
     launch::Launch,
     plugin::{StandIn, standing_in_for},
-    protocol::{Code, Description, Fence, Restrictions},
+    protocol::{Code, Description, Fence, Request, Restrictions},
     state::State,
 };
 
@@ -85,6 +91,24 @@ impl Isolation {
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.0.child().has_ended()
+    }
+
+    /// Mean time of a bare round trip between both processes, over this many.
+    ///
+    /// # Errors
+    /// If the process has ended.
+    pub fn round_trip(&self, count: u32) -> Result<Duration, PluginError> {
+        let child = self.0.child();
+        let mut echo = Echo::new(self.0.spin())?;
+        child.ask(&Request::Echo, &[echo.file()])?;
+        let mut call = || echo.call(|| !child.has_ended()).map_err(|Gone| child.lost());
+        // The first takes until there is somebody to answer.
+        call()?;
+        let begin = Instant::now();
+        for _ in 0..count {
+            call()?;
+        }
+        Ok(begin.elapsed() / count)
     }
 
     /// Ends the process, for this reason.

@@ -3,6 +3,7 @@
 use std::{
     path::PathBuf,
     sync::{Mutex, OnceLock},
+    time::Duration,
 };
 
 use crate::protocol::Code;
@@ -14,8 +15,8 @@ pub struct Launch {
     pub program: PathBuf,
     /// The plugin.
     pub code: Code,
-    /// Whether there are processors for threads that wait awake.
-    pub spins: bool,
+    /// How long threads of both processes wait awake for each other before they sleep.
+    pub spin: Duration,
     /// Most bytes of memory that the process may map; `None` for no limit.
     pub memory_max_bytes: Option<u64>,
 }

@@ -12,7 +12,8 @@
 //! | batches and queries | a [`Mailbox`] for each instance and each issuing thread: memory of both, and a signal |
 //! | inputs | the memory that the host decodes into ([`SharedMemory`]); sealed, so that the plugin can only read it |
 //! | outputs | in the mailbox, copied once by the host |
-//! | completions, tokens, log, progress | messages, in their order, stamped by the host when it reads them |
+//! | completions, tokens ([`ReportWriter`]) | a ring in memory of both, in their order; the host takes the time |
+//! | log, progress | messages |
 //!
 //! # Choices
 //! - **The other process is not trusted.** Sizes, counts and positions that it writes are read once and held against
@@ -48,23 +49,22 @@
 //! for each 64. Not in virtual time. A plugin is given memory of the host for its samples, also where it has memory of
 //! its own for them; one that takes several batches of an instance at a time is refused.
 
+mod channels;
 mod child;
 mod end;
 mod isolation;
 mod launch;
 mod lock;
-mod mailbox;
-mod memory;
 mod plugin;
 pub mod protocol;
 mod samples;
-mod signal;
-mod socket;
 mod state;
 
+pub use channels::echo::echo;
+pub use channels::mailbox::{Answer, Gone, Mailbox, Room, Task};
+pub use channels::memory::{PAGE, SealedMemory, SharedMemory};
+pub use channels::reports::{ReportKind, ReportWriter};
+pub use channels::socket::Socket;
 pub use isolation::Isolation;
 pub use launch::Launch;
-pub use mailbox::{Answer, Gone, Mailbox, Room, Task};
-pub use memory::{PAGE, SealedMemory, SharedMemory};
 pub use plugin::monotonic_ns;
-pub use socket::Socket;

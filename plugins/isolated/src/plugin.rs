@@ -13,10 +13,10 @@ use proctor_plugin_api::{
 };
 
 use crate::{
+    channels::mailbox::{Gone, Mailbox, Room, Task},
+    channels::memory::SharedMemory,
     child::{Child, Sign, makes_no_sense},
     lock::lock,
-    mailbox::{Gone, Mailbox, Room, Task},
-    memory::SharedMemory,
     protocol::{Answer, Failure, Opening, Request},
     samples::Ranges,
     state::State,

@@ -6,10 +6,10 @@ use std::{path::PathBuf, time::Duration};
 use proctor_plugin_api::{Device, Manifest, ModelRequest, OptionValue, PluginError, vocabulary::InputForm};
 use serde::{Deserialize, Serialize};
 
-use crate::mailbox::Room;
+use crate::channels::mailbox::Room;
 
-/// The first message to the other process, with two files beside it: its way for what it says unasked, and where it
-/// reports a crash.
+/// The first message to the other process, with three files beside it: its way for what it says unasked, where it
+/// reports a crash, and the memory of its reports on samples.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Greeting {
     /// The most detailed `PROCTOR_LOG` level that is kept.
@@ -90,6 +90,8 @@ pub enum Request {
     UnloadModel,
     /// Closes the plugin.
     Close,
+    /// Answers calls that are no calls of a plugin, in the memory that comes beside it.
+    Echo,
 }
 
 impl Request {
@@ -114,6 +116,7 @@ impl Request {
             Self::Stop => "stop",
             Self::UnloadModel => "unload_model",
             Self::Close => "close",
+            Self::Echo => "nothing",
         }
     }
 }
@@ -156,6 +159,8 @@ pub struct Reply {
     pub answer: Answer,
     /// Notes of the other process about the plugin, for the host to decode; empty if there are none.
     pub notes: Vec<u8>,
+    /// Number of the reports on samples that came before.
+    pub report_count: u64,
 }
 
 /// The result of a request.
@@ -246,32 +251,8 @@ pub enum Event {
         /// The work at hand.
         task: String,
     },
-    /// Samples that were issued are done.
-    Completed(Vec<Response>),
-    /// First tokens have come.
-    FirstTokens(Vec<Response>),
-    /// Tokens of a sample have come.
-    Tokens {
-        /// The id that it was issued with.
-        id: u64,
-        /// How many.
-        count: u32,
-    },
     /// The flush has come to its end.
     Flushed,
-}
-
-/// The answer to a sample, or its first token.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Response {
-    /// The id that it was issued with.
-    pub id: u64,
-    /// How it ended.
-    pub status: i32,
-    /// Number of its tokens.
-    pub token_count: u32,
-    /// The bytes.
-    pub data: Vec<u8>,
 }
 
 /// A message of the host that nobody has asked for.

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use proctor_plugin_api::{Allocation, MemoryKind, PluginError, PluginMemory, PreparedSample};
 
 use crate::{
+    channels::memory::{PAGE, SharedMemory},
     lock::lock,
-    memory::{PAGE, SharedMemory},
     protocol::PlacedSample,
 };
 

@@ -18,9 +18,6 @@ use crate::{
     protocol::{Answer, Code, Description, Fence, Opening, Request, Restrictions},
 };
 
-/// How long a thread waits awake for the other process: as long as it takes to wake one that sleeps.
-const SPIN: Duration = Duration::from_micros(5);
-
 /// The process of a plugin, which all objects of the one that stands in share.
 pub(crate) struct State {
     launch: Launch,
@@ -105,7 +102,7 @@ impl State {
     }
 
     pub(crate) fn spin(&self) -> Duration {
-        if self.launch.spins { SPIN } else { Duration::ZERO }
+        self.launch.spin
     }
 
     pub(crate) fn takes_several_queries(&self) -> bool {

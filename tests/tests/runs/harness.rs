@@ -69,6 +69,20 @@ fn the_bench_has_a_row_for_every_figure() {
 }
 
 #[test]
+fn the_bench_measures_a_plugin_in_a_process_of_its_own() {
+    let (report, table) = figures("--isolate --rate 1000");
+    assert_eq!(report["isolated"], true);
+    assert!(table.contains("null plugin in a process of its own"), "{table}");
+    for wanted in ["round_trip_asleep_us", "isolated_execute_awake_us", "isolated_added_asleep_us"] {
+        assert!(rows(&report).iter().any(|row| name(row) == wanted), "no {wanted} in {report}");
+    }
+    let offline = rows(&report).iter().find(|row| name(row) == "offline_samples_per_second");
+    assert_eq!(offline.map(|row| &row["target_at_least"]), Some(&2e7.into()), "{report}");
+    // What is measured in the process of the host alone has no row.
+    assert!(!rows(&report).iter().any(|row| name(row) == "boundary_query_ns"), "{report}");
+}
+
+#[test]
 fn a_scenario_and_a_rate_can_be_chosen_and_the_table_is_markdown() {
     let (report, table) = figures("--scenario Server --rate 2500 --markdown");
     assert!(rows(&report).iter().all(|row| row["scenario"] == "Server"));

@@ -127,6 +127,15 @@ impl Plugin {
         self.isolated.as_ref().map_or(Ok(()), |isolated| isolated.refresh(plugin))
     }
 
+    /// Mean time of a bare round trip to the plugin's own process, over this many, in us.
+    ///
+    /// # Errors
+    /// If it has none, or it has ended.
+    pub(crate) fn round_trip_us(&self, count: u32) -> Result<f64, HostError> {
+        let none = || HostError::Usage("the plugin has no process of its own: add --isolate".to_owned());
+        self.isolated.as_ref().ok_or_else(none)?.round_trip_us(count)
+    }
+
     /// Name and version: the name of the system under test in logs. The rules want the words `Network SUT` in that of a
     /// system that is reached by a network.
     pub(crate) fn title(&self) -> String {

@@ -2,4 +2,5 @@
 
 pub(crate) mod direct_run;
 pub(crate) mod floor;
+pub(crate) mod isolated_call;
 pub(crate) mod null_run;

@@ -45,6 +45,8 @@ pub struct NullRun {
     pub instances: usize,
     /// Whether the plugin has a process of its own.
     pub isolate: bool,
+    /// With `isolate`: how long threads of both processes wait awake for each other, in us; `None` as in a run.
+    pub isolate_spin_us: Option<u64>,
 }
 
 impl NullRun {
@@ -62,14 +64,9 @@ impl NullRun {
         interrupt: &Interrupt,
         follow: Option<&dyn Fn(Progress)>,
     ) -> Result<TestOutcome, HostError> {
-        let settings = self.all_settings()?;
-        let equipment = Equipment {
-            data: Some(data(&settings.benchmark)),
-            ..Equipment::new(HostClock::new(false, self.wait), CacheFolder::Absent)
-        };
-        let bed = TestBed::open(&settings, equipment, interrupt)?;
-        let test = TestSettings { mode: TestMode::PerformanceOnly, ..settings.test.clone() };
-        let outcome = bed.test(TestRequest { follow, ..TestRequest::new(test) })?.outcome;
+        let test = TestSettings { mode: TestMode::PerformanceOnly, ..self.settings.clone() };
+        let request = TestRequest { follow, ..TestRequest::new(test) };
+        let outcome = self.on_bed(interrupt, |bed| Ok(bed.test(request)?.outcome))?;
         if outcome.interrupted.is_some() {
             return Err(HostError::Interrupted("the harness was measured"));
         }
@@ -77,6 +74,23 @@ impl NullRun {
             Some(violation) => Err(HostError::PluginCannot(format!("plugin {NAME}: {violation}"))),
             None => Ok(outcome),
         }
+    }
+
+    /// Does something with the test bed of the run.
+    ///
+    /// # Errors
+    /// Errors of `act`, or why the plugin could not be opened.
+    pub(super) fn on_bed<T>(
+        &self,
+        interrupt: &Interrupt,
+        act: impl FnOnce(&TestBed<'_>) -> Result<T, HostError>,
+    ) -> Result<T, HostError> {
+        let settings = self.all_settings()?;
+        let equipment = Equipment {
+            data: Some(data(&settings.benchmark)),
+            ..Equipment::new(HostClock::new(false, self.wait), CacheFolder::Absent)
+        };
+        act(&TestBed::open(&settings, equipment, interrupt)?)
     }
 
     /// The settings of a run of the null plugin; nothing of them comes from the user.
@@ -91,7 +105,7 @@ impl NullRun {
             Dispatch::WholeQueries => IssueMode::Always,
         };
         (settings.run.batch_size, settings.run.instances) = (self.batch_size, self.instances);
-        settings.run.isolate = self.isolate;
+        (settings.run.isolate, settings.run.isolate_spin_us) = (self.isolate, self.isolate_spin_us);
         let complete = if self.on_thread { "thread" } else { "inline" };
         settings.plugin_options = BTreeMap::from([(format!("{NAME}.complete"), complete.to_owned())]);
         Ok(settings)
@@ -186,6 +200,7 @@ mod tests {
                 batch_size: 1,
                 instances: 1,
                 isolate: false,
+                isolate_spin_us: None,
             }
             .run(&interrupt)
             .unwrap_err()

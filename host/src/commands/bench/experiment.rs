@@ -158,7 +158,16 @@ impl Experiment {
 pub(super) fn inline(settings: TestSettings) -> NullRun {
     let wait = WaitPolicy::default();
     let dispatch = Dispatch::WholeQueries;
-    NullRun { settings, dispatch, on_thread: false, wait, batch_size: 1, instances: 1, isolate: false }
+    NullRun {
+        settings,
+        dispatch,
+        on_thread: false,
+        wait,
+        batch_size: 1,
+        instances: 1,
+        isolate: false,
+        isolate_spin_us: None,
+    }
 }
 
 /// SingleStream or MultiStream for a time; more queries are generated than can be issued.

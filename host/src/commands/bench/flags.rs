@@ -19,6 +19,9 @@ pub(crate) struct HarnessFlags {
     /// Measure for a moment only: to see that it works
     #[arg(long)]
     pub(crate) quick: bool,
+    /// Measure with the plugin in a process of its own, and what that adds to a call
+    #[arg(long, conflicts_with = "against")]
+    pub(crate) isolate: bool,
     /// Run the official LoadGen beside it, in turn, and show the ratios
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) against: Option<Opponent>,

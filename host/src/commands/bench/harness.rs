@@ -3,6 +3,7 @@
 use super::{
     experiment::{Experiment, Figure, Lengths, Of, Target, added_by_boundary_ns, experiments},
     flags::HarnessFlags,
+    isolation::{CallRows, isolated},
     memory,
     official_loadgen::{Comparison, Official},
     report::{Report, Row},
@@ -16,7 +17,7 @@ pub(super) fn bench(flags: &HarnessFlags) -> Result<Conclusion, HostError> {
     // Whether it is there is known before a minute is spent.
     let official = flags.against.map(|_| Official::find(flags.python.as_deref())).transpose()?;
     let interrupt = Interrupt::install(Terminal::observer())?;
-    let all = experiments(flags);
+    let all = if flags.isolate { isolated(experiments(flags)) } else { experiments(flags) };
     let mut rows: Vec<Vec<Row>> = all.iter().map(rows_of).collect();
     let memory = Figure::new("memory_per_query_bytes", "memory for an issued query", "bytes");
     let memory = memory.with(Target::AtMost(16.0));
@@ -24,13 +25,16 @@ pub(super) fn bench(flags: &HarnessFlags) -> Result<Conclusion, HostError> {
     let added = Figure::new("boundary_query_ns", "added to a query by the plugin boundary", "ns");
     let added = added.with(Target::AtMost(50.0));
     let mut boundary_row = Row { scenario: Some(Scenario::SingleStream), figure: added, values: Vec::new() };
-    let measures_boundary = flags.scenario.is_none_or(|wanted| wanted == Scenario::SingleStream);
+    let measures_boundary =
+        !flags.isolate && flags.scenario.is_none_or(|wanted| wanted == Scenario::SingleStream);
     let lengths = Lengths::of(flags);
     let mut comparisons = official.as_ref().map_or_else(Vec::new, |_| Comparison::all(flags));
-    let measures_memory = flags.scenario.is_none();
+    let measures_memory = !flags.isolate && flags.scenario.is_none();
+    let mut calls = (flags.isolate && flags.scenario.is_none()).then(CallRows::new);
 
     let repetitions = flags.repetition_count();
     let further = usize::from(measures_boundary) + usize::from(measures_memory);
+    let further = further + calls.as_ref().map_or(0, CallRows::step_count);
     let steps = (all.len() + comparisons.len() + further) * repetitions as usize;
     let display = Steps::start(steps);
     for repetition in 1..=repetitions {
@@ -50,6 +54,9 @@ pub(super) fn bench(flags: &HarnessFlags) -> Result<Conclusion, HostError> {
             say("memory for queries");
             memory_row.values.push(memory::bytes_per_query(flags.quick)?);
         }
+        if let Some(calls) = &mut calls {
+            calls.measure(flags.quick.then_some(1), &interrupt, say)?;
+        }
         for comparison in &mut comparisons {
             say(&format!("beside the official LoadGen: {}", comparison.title()));
             let official = official.as_ref().expect("there are no comparisons without it");
@@ -59,7 +66,8 @@ pub(super) fn bench(flags: &HarnessFlags) -> Result<Conclusion, HostError> {
     display.stop();
 
     let further = [measures_boundary.then_some(boundary_row), measures_memory.then_some(memory_row)];
-    let rows = rows.into_iter().flatten().chain(further.into_iter().flatten()).collect();
+    let calls = calls.into_iter().flat_map(CallRows::into_rows);
+    let rows = rows.into_iter().flatten().chain(further.into_iter().flatten()).chain(calls).collect();
     let version = official.map(Official::into_version);
     let report = Report::new(flags, rows, comparisons, version);
     if let Some(path) = &flags.json {

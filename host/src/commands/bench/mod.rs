@@ -1,7 +1,8 @@
 //! `host bench`: what the harness itself costs, measured with the null plugin on the path of a run.
 //!
-//! [`experiment`] says what is measured and what the targets are, [`harness`] measures it, [`report`] is the table,
-//! [`official_loadgen`] the comparison with the official LoadGen.
+//! [`experiment`] says what is measured and what the targets are, [`isolation`] the same of a plugin in a process of
+//! its own, [`harness`] measures it, [`report`] is the table, [`official_loadgen`] the comparison with the official
+//! LoadGen.
 //!
 //! The other benchmarks are comparisons that need a plugin's insides or other systems. They are a program of their own,
 //! `host-bench`, which is not linked into what a submitter trusts; [`sibling`] starts it.
@@ -9,6 +10,7 @@
 mod experiment;
 mod flags;
 mod harness;
+mod isolation;
 mod memory;
 mod official_loadgen;
 mod quantity;
@@ -89,6 +91,7 @@ Examples:
   host bench                                  the table, in half a minute
   host bench --scenario Server --rate 5000    how late queries are issued at 5000 queries/s
   host bench --quick --json floor.json
+  host bench --isolate                        the same with the plugin in a process of its own
   host bench --against python --python venv/bin/python
   host bench --markdown > table.md
   host bench rnn --help                       another one: recurrent layers on the CPU

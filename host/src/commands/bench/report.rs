@@ -23,6 +23,8 @@ pub(super) struct Report {
     origin: Origin,
     finished_at_utc: String,
     repetitions: u32,
+    /// Whether the plugin had a process of its own.
+    isolated: bool,
     rows: Vec<Row>,
     #[serde(skip_serializing_if = "Option::is_none")]
     against: Option<Against>,
@@ -114,6 +116,7 @@ impl Report {
             origin: Origin::here(BENCH_SCHEMA_VERSION, "host", flags.quick),
             finished_at_utc: Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true),
             repetitions: flags.repetition_count(),
+            isolated: flags.isolate,
             rows,
             against: version.map(|version| Against { version, rows: comparisons, notes }),
         }
@@ -123,8 +126,12 @@ impl Report {
     pub(super) fn text(&self) -> String {
         let head = HEAD.map(str::to_owned).to_vec();
         let rows: Vec<_> = std::iter::once(head).chain(self.rows.iter().map(Row::cells)).collect();
-        let mut text =
-            format!("The harness itself, with the null plugin: {}\n{}", self.what(), text::table(&rows));
+        let mut text = format!(
+            "The harness itself, with the null plugin{}: {}\n{}",
+            self.place(),
+            self.what(),
+            text::table(&rows)
+        );
         if let Some(against) = &self.against {
             let head = Comparison::HEAD.map(str::to_owned).to_vec();
             let rows = std::iter::once(head).chain(against.rows.iter().map(Comparison::cells));
@@ -147,6 +154,11 @@ impl Report {
             text += "\n";
         }
         text
+    }
+
+    /// Where the plugin was, if it was in another process.
+    fn place(&self) -> &'static str {
+        if self.isolated { " in a process of its own" } else { "" }
     }
 
     /// How the figures came about.

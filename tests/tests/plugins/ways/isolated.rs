@@ -58,7 +58,7 @@ pub(super) fn ends() -> Vec<Row> {
     for (call, dispatch) in [("execute", Batches), ("issue", Queries)] {
         let says = format!("crashed with SIGABRT in {call}");
         let row = Row::new(&numbered(call), "memory", dispatch, Outcome::Invalid, &[&says]);
-        rows.push(row.with("--isolate --set isolate_memory_mb=1000"));
+        rows.push(row.with("--isolate --set isolate_memory_mib=1000"));
     }
     rows.push(
         Row::new("constructor", "_exit", Batches, Outcome::Refused, &["libwayward_sut.so", "exit code 0"])

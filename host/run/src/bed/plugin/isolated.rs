@@ -25,6 +25,9 @@ use crate::{error::HostError, files::model_files::FoundFile};
 /// Name of the program of the process, which lies beside this one.
 const WORKER: &str = "proctor-worker";
 
+/// How long a thread waits awake for the other process, in us: as long as it takes to wake one that sleeps.
+const SPIN_US: u64 = 5;
+
 /// Time for calls of a process that has ended to fail.
 const GRACE: Duration = Duration::from_millis(500);
 
@@ -75,9 +78,11 @@ impl Isolated {
             PluginLocation::Linked(name) => Code::Linked((*name).to_owned()),
         };
         // A thread here and one there for each instance, and the one that issues.
-        let spins = available_parallelism().is_ok_and(|cores| cores.get() > 2 * instances);
-        let memory_max_bytes = settings.run.isolate_memory_mb.map(|mb| mb.saturating_mul(1 << 20));
-        let launch = Launch { program: program.clone(), code, spins, memory_max_bytes };
+        let has_processors = available_parallelism().is_ok_and(|cores| cores.get() > 2 * instances);
+        let spin_us = settings.run.isolate_spin_us.unwrap_or(if has_processors { SPIN_US } else { 0 });
+        let spin = Duration::from_micros(spin_us);
+        let memory_max_bytes = settings.run.isolate_memory_mib.map(|mib| mib.saturating_mul(1 << 20));
+        let launch = Launch { program: program.clone(), code, spin, memory_max_bytes };
         let fence = fence::to_load(settings, location);
         let isolation = Isolation::start(launch, fence.clone()).map_err(|error| {
             HostError::PluginCannot(format!(
@@ -202,6 +207,16 @@ impl Isolated {
                 "its process was ended by SIGKILL, as it had not completed all samples when the test was given up",
             );
         }
+    }
+
+    /// Mean time of a bare round trip, over this many, in us.
+    ///
+    /// # Errors
+    /// If the process has ended.
+    pub(crate) fn round_trip_us(&self, count: u32) -> Result<f64, HostError> {
+        let time = self.isolation.round_trip(count);
+        let time = time.map_err(|error| HostError::PluginCannot(error.to_string()))?;
+        Ok(time.as_secs_f64() * 1e6)
     }
 
     /// The process as a result has it.

@@ -12,8 +12,8 @@ use proctor_plugin_api::vocabulary::{QuerySample, ResponseId, SampleIndex, Sampl
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
-    memory::SharedMemory,
-    signal::{SIGNAL_BYTES, Signal},
+    channels::memory::SharedMemory,
+    channels::signal::{SIGNAL_BYTES, Signal},
 };
 
 /// Longest wait before somebody looks whether the other process is still there.

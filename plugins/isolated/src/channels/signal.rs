@@ -8,7 +8,7 @@ use std::{
 
 use rustix::thread::futex::{Flags, Timespec, wait, wake};
 
-use crate::memory::SharedMemory;
+use crate::channels::memory::SharedMemory;
 
 /// Bytes that a signal takes in shared memory: a cache line, as both processes write to it.
 pub(crate) const SIGNAL_BYTES: usize = 64;

@@ -1,0 +1,93 @@
+//! Figures of a plugin in a process of its own.
+
+use proctor_run::{HostError, Interrupt, IsolatedCall};
+
+use super::{
+    experiment::{Experiment, Figure, Target},
+    report::Row,
+};
+
+/// Target for what a process of its own adds to a batch, in us, where both sides are awake and where they sleep.
+const ADDED_US: [(Sides, f64); 2] = [(Sides::Awake, 1.0), (Sides::Asleep, 10.0)];
+
+/// How both sides wait for each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sides {
+    Awake,
+    Asleep,
+}
+
+/// Target for the samples of Offline in a second.
+const OFFLINE_SAMPLES_PER_SECOND: f64 = 20e6;
+
+/// Pairs of a round trip and a call, of which the median is a figure.
+const PAIR_COUNT: usize = 51;
+
+/// The same experiments with the null plugin in a process of its own. The targets are those of this mode.
+pub(super) fn isolated(experiments: Vec<Experiment>) -> Vec<Experiment> {
+    let isolate = |mut experiment: Experiment| {
+        experiment.run.isolate = true;
+        for (figure, _) in &mut experiment.figures {
+            let is_offline = figure.name == "offline_samples_per_second";
+            figure.target = is_offline.then_some(Target::AtLeast(OFFLINE_SAMPLES_PER_SECOND));
+        }
+        experiment
+    };
+    experiments.into_iter().map(isolate).collect()
+}
+
+/// A bare round trip and a batch, for both ways of waiting, and their difference.
+pub(super) struct CallRows(Vec<(Sides, [Row; 3])>);
+
+impl CallRows {
+    pub(super) fn new() -> Self {
+        Self(ADDED_US.map(|(sides, added_us)| (sides, rows(sides, added_us))).into())
+    }
+
+    /// Number of things that [`measure`](Self::measure) says.
+    pub(super) fn step_count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Measures all of them once; `say` is told what is measured.
+    ///
+    /// # Errors
+    /// If the plugin could not be started.
+    pub(super) fn measure(
+        &mut self,
+        pair_count: Option<usize>,
+        interrupt: &Interrupt,
+        say: impl Fn(&str),
+    ) -> Result<(), HostError> {
+        for (sides, rows) in &mut self.0 {
+            let awake = *sides == Sides::Awake;
+            say("calls of another process");
+            let pairs = IsolatedCall::measure(awake, pair_count.unwrap_or(PAIR_COUNT), interrupt)?;
+            let figures: [fn(&IsolatedCall) -> f64; 3] =
+                [|it| it.round_trip_us, |it| it.execute_us, |it| it.execute_us - it.round_trip_us];
+            for (row, of) in rows.iter_mut().zip(figures) {
+                let mut values: Vec<_> = pairs.iter().map(of).collect();
+                values.sort_by(f64::total_cmp);
+                row.values.push(values[values.len() / 2]);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn into_rows(self) -> impl Iterator<Item = Row> {
+        self.0.into_iter().flat_map(|(_, rows)| rows)
+    }
+}
+
+fn rows(sides: Sides, added_us: f64) -> [Row; 3] {
+    let (key, how) = match sides {
+        Sides::Awake => ("awake", "both sides awake"),
+        Sides::Asleep => ("asleep", "each side asleep"),
+    };
+    let figure =
+        |name: &str, what: &str| Figure::new(&format!("{name}_{key}_us"), &format!("{what}, {how}"), "us");
+    let round_trip = figure("round_trip", "bare round trip between the processes");
+    let execute = figure("isolated_execute", "batch of one sample");
+    let added = figure("isolated_added", "added to the round trip").with(Target::AtMost(added_us));
+    [round_trip, execute, added].map(|figure| Row { scenario: None, figure, values: Vec::new() })
+}
