@@ -77,6 +77,7 @@ pub use guard::{
     process::{self, EXIT_PLUGIN_CRASHED},
 };
 pub use load::{
+    checksum::CHECKSUM_THREAD,
     elf::missing_end,
     loaded_plugin::{Described, LoadStep, LoadedPlugin, PluginIdentity},
     other_hosts::{EntryAnswer, OtherHost},

@@ -1,18 +1,27 @@
-//! Answers of a plugin: where they come in, and how they are compared.
+//! Answers of a plugin, and the desk at which they come in.
 
 use std::{
-    collections::BTreeMap,
-    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
-use proctor_plugin_host::ModelDemand;
 use proctor_vocabulary::{
-    CompletionSink, ElementType, QuerySample, QuerySampleResponse, ResponseId, SampleIndex, SampleStatus,
+    CompletionSink, QuerySample, QuerySampleResponse, ResponseId, SampleIndex, SampleStatus,
 };
 
 /// The answer to a sample: the bytes of its outputs, or how it failed.
 pub(crate) type Answer = Result<Vec<u8>, SampleStatus>;
+
+/// Samples that plugins have completed in this process.
+static COMPLETION_COUNT: AtomicU64 = AtomicU64::new(0);
+
+/// Number of samples that plugins have completed in this process by themselves.
+pub(crate) fn completion_count() -> u64 {
+    COMPLETION_COUNT.load(Ordering::Relaxed)
+}
 
 /// The desk at which answers come in: gives out ids, and notes what comes back for each.
 #[derive(Default)]
@@ -23,19 +32,38 @@ pub(crate) struct Desk {
 
 #[derive(Default)]
 struct State {
-    /// The answers to all samples that were ever expected, by id less 1; `None` for those that have not come.
-    answers: Vec<Option<Answer>>,
-    /// Samples that a batch has, which are the host's to complete.
-    are_batches: Vec<bool>,
+    /// The samples that were given out and not forgotten, by id less 1 and less those that were.
+    samples: Vec<Sample>,
+    forgotten_count: usize,
     /// Samples that the plugin is to complete, and those that it has.
     awaited_count: usize,
     come_count: usize,
     /// Completions against the rules, in words.
     wrong: Vec<String>,
-    /// Tokens that were reported, by the place of their sample.
-    tokens: BTreeMap<usize, u32>,
+    token_count: u64,
     differing_token_count: u64,
     order: Vec<u64>,
+}
+
+/// A sample that was given out.
+struct Sample {
+    holder: Holder,
+    /// Tokens that were reported as they came; `None` if none were.
+    tokens: Option<u32>,
+}
+
+/// Who is to complete a sample, or how it ended.
+enum Holder {
+    /// The plugin has it, and is to complete it.
+    Plugin,
+    /// The plugin has it in a batch, which the host is to complete.
+    Batch,
+    /// It was part of a batch that is over.
+    Over,
+    /// The plugin has refused it.
+    Nobody,
+    /// The plugin has completed it.
+    Answered(Answer),
 }
 
 /// How samples were completed.
@@ -66,11 +94,35 @@ impl Desk {
             state.awaited_count += indices.len();
         }
         let samples = indices.iter().map(|&index| {
-            state.answers.push(None);
-            state.are_batches.push(is_batch);
-            QuerySample { id: ResponseId(state.answers.len() as u64), index }
+            let holder = if is_batch { Holder::Batch } else { Holder::Plugin };
+            state.samples.push(Sample { holder, tokens: None });
+            QuerySample { id: ResponseId((state.forgotten_count + state.samples.len()) as u64), index }
         });
         samples.collect()
+    }
+
+    /// Takes back samples that the plugin has refused: it is not to complete them any more.
+    pub(crate) fn take_back(&self, samples: &[QuerySample]) {
+        let mut state = self.state();
+        for sample in samples {
+            let Some(place) = state.place(sample.id) else { continue };
+            if let Holder::Plugin = state.samples[place].holder {
+                state.samples[place].holder = Holder::Nobody;
+                state.awaited_count -= 1;
+            } else {
+                state.wrong.push(format!("sample {} was refused and completed all the same", sample.id));
+            }
+        }
+    }
+
+    /// Notes the end of a batch: each of its samples with the number of tokens that it ends with.
+    fn end_batch(&self, ended: &[(ResponseId, u32)]) {
+        let mut state = self.state();
+        for &(id, token_count) in ended {
+            let Some(place) = state.place(id) else { continue };
+            state.samples[place].holder = Holder::Over;
+            state.compare_tokens(place, token_count);
+        }
     }
 
     /// Waits until all that was expected has come, or nothing has for `limit`. Returns how many are missing.
@@ -101,17 +153,19 @@ impl Desk {
     /// The answers to these samples; those that have not come count as failed.
     pub(crate) fn answers(&self, samples: &[QuerySample]) -> Vec<Answer> {
         let state = self.state();
-        let answer = |sample: &QuerySample| {
-            let position = usize::try_from(sample.id.0 - 1).unwrap_or(usize::MAX);
-            state.answers.get(position).cloned().flatten().unwrap_or(Err(SampleStatus::FAILED))
-        };
+        let answer =
+            |sample: &QuerySample| match state.place(sample.id).map(|place| &state.samples[place].holder) {
+                Some(Holder::Answered(answer)) => answer.clone(),
+                _ => Err(SampleStatus::FAILED),
+            };
         samples.iter().map(answer).collect()
     }
 
-    /// Forgets all samples, of which none is outstanding. Ids begin again.
+    /// Forgets all samples, of which none is outstanding. Their ids are not given out again.
     pub(crate) fn forget(&self) {
         let mut state = self.state();
-        *state = State { wrong: std::mem::take(&mut state.wrong), ..State::default() };
+        let forgotten_count = state.forgotten_count + state.samples.len();
+        *state = State { wrong: std::mem::take(&mut state.wrong), forgotten_count, ..State::default() };
     }
 
     /// How samples were completed so far.
@@ -119,7 +173,7 @@ impl Desk {
         let state = self.state();
         Completions {
             order: state.order.clone(),
-            token_count: state.tokens.values().map(|count| u64::from(*count)).sum(),
+            token_count: state.token_count,
             differing_token_count: state.differing_token_count,
         }
     }
@@ -136,8 +190,26 @@ impl State {
 
     /// The place of an id that was given out.
     fn place(&self, id: ResponseId) -> Option<usize> {
-        let place = usize::try_from(id.0.checked_sub(1)?).ok()?;
-        (place < self.answers.len()).then_some(place)
+        let place = usize::try_from(id.0).ok()?.checked_sub(1 + self.forgotten_count)?;
+        (place < self.samples.len()).then_some(place)
+    }
+
+    /// The place of a sample that the plugin has, for a report about it; notes what is wrong otherwise.
+    fn place_of_report(&mut self, what: &str, id: ResponseId) -> Option<usize> {
+        let Some(place) = self.place(id) else {
+            self.wrong.push(format!("{what} of id {id} came, which has no sample"));
+            return None;
+        };
+        if matches!(self.samples[place].holder, Holder::Plugin | Holder::Batch) {
+            return Some(place);
+        }
+        self.wrong.push(format!("{what} of sample {id} came after its end"));
+        None
+    }
+
+    fn compare_tokens(&mut self, place: usize, token_count: u32) {
+        let differs = self.samples[place].tokens.is_some_and(|reported| reported != token_count);
+        self.differing_token_count += u64::from(differs);
     }
 
     fn complete(&mut self, response: &QuerySampleResponse<'_>) {
@@ -145,25 +217,27 @@ impl State {
         let Some(place) = self.place(id) else {
             return self.wrong.push(format!("id {id} was completed, which was never given out"));
         };
-        if self.are_batches[place] {
-            return self
-                .wrong
-                .push(format!("sample {id} of a batch was completed, which is the host's to do"));
-        }
-        if self.answers[place].is_some() {
-            return self.wrong.push(format!("sample {id} was completed twice"));
+        let problem = match self.samples[place].holder {
+            Holder::Plugin => None,
+            Holder::Batch | Holder::Over => Some("of a batch was completed, which is the host's to do"),
+            Holder::Nobody => Some("was completed, although it had been refused"),
+            Holder::Answered(_) => Some("was completed twice"),
+        };
+        if let Some(problem) = problem {
+            return self.wrong.push(format!("sample {id} {problem}"));
         }
         let is_ok = response.status.is_ok();
-        self.answers[place] = Some(if is_ok { Ok(response.data.to_vec()) } else { Err(response.status) });
+        let answer = if is_ok { Ok(response.data.to_vec()) } else { Err(response.status) };
+        self.samples[place].holder = Holder::Answered(answer);
         self.come_count += 1;
-        self.differing_token_count +=
-            u64::from(self.tokens.get(&place).is_some_and(|count| *count != response.token_count));
+        self.compare_tokens(place, response.token_count);
         self.order.push(id.0 - 1);
     }
 }
 
 impl CompletionSink for Desk {
     fn complete(&self, responses: &[QuerySampleResponse<'_>]) {
+        COMPLETION_COUNT.fetch_add(responses.len() as u64, Ordering::Relaxed);
         let mut state = self.state();
         responses.iter().for_each(|response| state.complete(response));
         if state.missing() == 0 {
@@ -174,127 +248,98 @@ impl CompletionSink for Desk {
     fn first_token(&self, responses: &[QuerySampleResponse<'_>]) {
         let mut state = self.state();
         for response in responses {
-            match state.place(response.id) {
-                None => {
-                    state.wrong.push(format!("a first token of id {} came, which has no sample", response.id))
-                }
-                Some(place) if state.answers[place].is_some() => {
-                    state.wrong.push(format!("a first token of sample {} came after its end", response.id));
-                }
-                Some(_) => {}
-            }
+            state.place_of_report("a first token", response.id);
         }
     }
 
     fn tokens(&self, _now_ns: u64, id: ResponseId, token_count: u32) {
         let mut state = self.state();
-        match state.place(id) {
-            None => state.wrong.push(format!("tokens of id {id} came, which has no sample")),
-            Some(place) if state.answers[place].is_some() => {
-                state.wrong.push(format!("tokens of sample {id} came after its end"));
-            }
-            Some(place) => *state.tokens.entry(place).or_default() += token_count,
+        if let Some(place) = state.place_of_report("tokens", id) {
+            *state.samples[place].tokens.get_or_insert_default() += token_count;
+            state.token_count += u64::from(token_count);
         }
     }
 }
 
 /// Takes the answers to a batch, in its order.
 #[derive(Default)]
-pub(crate) struct Tray(Mutex<Vec<Answer>>);
+pub(crate) struct Tray(Mutex<TrayState>);
+
+#[derive(Default)]
+struct TrayState {
+    answers: Vec<Answer>,
+    ended: Vec<(ResponseId, u32)>,
+}
 
 impl Tray {
-    pub(crate) fn take(&self) -> Vec<Answer> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    /// The answers; the desk hears that the batch is over.
+    pub(crate) fn empty(self, desk: &Desk) -> Vec<Answer> {
+        let state = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        desk.end_batch(&state.ended);
+        state.answers
     }
 }
 
 impl CompletionSink for Tray {
     fn complete(&self, responses: &[QuerySampleResponse<'_>]) {
-        let answer = |response: &QuerySampleResponse<'_>| match response.status.is_ok() {
-            true => Ok(response.data.to_vec()),
-            false => Err(response.status),
-        };
-        let mut answers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        answers.extend(responses.iter().map(answer));
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for response in responses {
+            let is_ok = response.status.is_ok();
+            state.answers.push(if is_ok { Ok(response.data.to_vec()) } else { Err(response.status) });
+            state.ended.push((response.id, response.token_count));
+        }
     }
 
     fn first_token(&self, _responses: &[QuerySampleResponse<'_>]) {}
 }
 
-/// How far answers of a precision may be apart that should be the same, as a share of the largest value: the order of
-/// sums differs with the size of a batch.
-fn tolerance(precision: &str) -> f64 {
-    if matches!(precision, "f32" | "f64") { 1e-3 } else { 5e-2 }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Compares two answers to the same sample.
-///
-/// # Errors
-/// A sentence about the first difference that is more than rounding.
-pub(crate) fn compare(
-    demand: &ModelDemand,
-    precision: &str,
-    one: &Answer,
-    other: &Answer,
-) -> Result<(), String> {
-    let (one, other) = match (one, other) {
-        (Ok(one), Ok(other)) => (one, other),
-        (Err(one), Err(other)) if one == other => return Ok(()),
-        (Err(status), Ok(_)) | (Ok(_), Err(status)) | (Err(status), Err(_)) => {
-            return Err(format!("one answer failed with status {}", status.0));
-        }
-    };
-    if one == other {
-        return Ok(());
+    fn complete(desk: &Desk, sample: QuerySample, token_count: u32) {
+        let status = SampleStatus::OK;
+        desk.complete(&[QuerySampleResponse { id: sample.id, status, data: &[], token_count }]);
     }
-    if one.len() != other.len() {
-        return Err(format!("one answer has {} bytes, another {}", one.len(), other.len()));
-    }
-    let (mut one, mut other) = (&one[..], &other[..]);
-    for output in &demand.outputs {
-        let size_bytes = output.size_bytes().min(one.len());
-        let (left, rest) = one.split_at(size_bytes);
-        let (right, other_rest) = other.split_at(size_bytes);
-        (one, other) = (rest, other_rest);
-        if left == right {
-            continue;
-        }
-        let (Some(left), Some(right)) =
-            (floats(output.element_type, left), floats(output.element_type, right))
-        else {
-            if tolerance(precision) > 1e-2 {
-                continue;
-            }
-            return Err(format!("output \"{}\" has other values", output.name));
-        };
-        let largest = left.iter().chain(&right).fold(0.0_f64, |largest, value| largest.max(value.abs()));
-        let bound = tolerance(precision) * largest.max(1e-6);
-        let differ = |(left, right): (&f64, &f64)| {
-            let is_same = left == right || left.is_nan() && right.is_nan();
-            // Of a number and NaN neither holds.
-            let is_close = (left - right).abs() <= bound;
-            !is_same && !is_close
-        };
-        if let Some(position) = left.iter().zip(&right).position(differ) {
-            let (left, right) = (left[position], right[position]);
-            return Err(format!("output \"{}\" is {left} and {right} at element {position}", output.name));
-        }
-    }
-    Ok(())
-}
 
-/// The values of a tensor of floats; `None` for any other type.
-pub(crate) fn floats(element_type: ElementType, bytes: &[u8]) -> Option<Vec<f64>> {
-    let halves = || bytes.as_chunks::<2>().0.iter().map(|half| u16::from_le_bytes(*half));
-    match element_type {
-        ElementType::F32 => {
-            Some(bytes.as_chunks::<4>().0.iter().map(|word| f32::from_le_bytes(*word).into()).collect())
+    #[test]
+    fn samples_that_are_refused_are_not_awaited() {
+        let desk = Desk::default();
+        let samples = desk.expect(&[SampleIndex(0), SampleIndex(1), SampleIndex(2)]);
+        complete(&desk, samples[0], 0);
+        desk.take_back(&samples[1..2]);
+        assert_eq!(desk.wait(Duration::ZERO), 1);
+        complete(&desk, samples[2], 0);
+        assert_eq!(desk.wait(Duration::ZERO), 0);
+        assert!(desk.take_wrong().is_empty());
+        complete(&desk, samples[1], 0);
+        desk.take_back(&samples[..1]);
+        assert_eq!(desk.take_wrong().len(), 2);
+    }
+
+    #[test]
+    fn tokens_of_batches_are_counted_as_those_of_queries() {
+        let desk = Desk::default();
+        let (query, batch) = (desk.expect(&[SampleIndex(0)]), desk.lend(&[SampleIndex(0), SampleIndex(1)]));
+        for sample in [query[0], batch[0], batch[1], batch[1]] {
+            desk.tokens(0, sample.id, 1);
         }
-        ElementType::F64 => {
-            Some(bytes.as_chunks::<8>().0.iter().map(|word| f64::from_le_bytes(*word)).collect())
+        complete(&desk, query[0], 2);
+        let tray = Tray::default();
+        for (sample, token_count) in [(batch[0], 0), (batch[1], 2)] {
+            let status = SampleStatus::OK;
+            tray.complete(&[QuerySampleResponse { id: sample.id, status, data: &[], token_count }]);
         }
-        ElementType::F16 => Some(halves().map(|bits| half::f16::from_bits(bits).to_f64()).collect()),
-        ElementType::Bf16 => Some(halves().map(|bits| half::bf16::from_bits(bits).to_f64()).collect()),
-        _ => None,
+        assert_eq!(tray.empty(&desk).len(), 2);
+        let completions = desk.completions();
+        assert_eq!((completions.token_count, completions.differing_token_count), (4, 2));
+        desk.tokens(0, batch[1].id, 1);
+        desk.first_token(&[QuerySampleResponse {
+            id: batch[0].id,
+            status: SampleStatus::OK,
+            data: &[],
+            token_count: 0,
+        }]);
+        assert_eq!(desk.take_wrong().len(), 2);
     }
 }

@@ -7,12 +7,15 @@ use std::{
 };
 
 use proctor_config::Settings;
-use proctor_plugin_host::{Backend, Instance, Issuer, LoadedPlugin, Model, SampleBuffers, is_declared};
+use proctor_plugin_host::{
+    Backend, Instance, Issuer, LoadedPlugin, Model, PluginHostError, SampleBuffers, is_declared,
+};
 use proctor_run::{Dispatch, FittedModel};
 use proctor_vocabulary::{QueryPart, QuerySample, SampleIndex, Scenario};
 
 use crate::{
-    answers::{Answer, Completions, Desk, Tray, compare},
+    answers::{Answer, Completions, Desk, Tray},
+    compare::compare,
     samples::{Extreme, Samples},
     subject::{Nobody, Noticed, Subject, judge_work, take_noticed},
     verdict::{Verdict, ensure, failed, skipped},
@@ -238,7 +241,7 @@ impl Bed {
         instance.execute(&batch)?;
         let tray = Tray::default();
         instance.complete(&batch, &tray);
-        Ok(tray.take())
+        Ok(tray.empty(&self.desk))
     }
 
     /// Runs a batch in virtual time on the calling thread: its answers, and its service time in ns.
@@ -251,7 +254,7 @@ impl Bed {
         let time_ns = instance.execute_virtual(&batch, 1)?;
         let tray = Tray::default();
         instance.complete(&batch, &tray);
-        Ok((tray.take(), time_ns))
+        Ok((tray.empty(&self.desk), time_ns))
     }
 
     /// Issues queries one after the other, flushes, waits for all of them, and gives the answers to all samples in
@@ -266,10 +269,11 @@ impl Bed {
         Ok(self.desk.answers(&issued))
     }
 
-    /// Issues a query, again and again while the plugin is BUSY.
+    /// Issues a query, again and again while the plugin is BUSY. What it refuses it need not complete.
     pub(crate) fn issue(&self, issuer: &Issuer, query: &[SampleIndex]) -> Verdict<Vec<QuerySample>> {
         let samples = self.desk.expect(query);
-        self.issue_part(issuer, QueryPart::whole(&samples))?;
+        let issued = self.issue_part(issuer, QueryPart::whole(&samples));
+        issued.inspect_err(|_| self.desk.take_back(&samples))?;
         Ok(samples)
     }
 
@@ -289,6 +293,11 @@ impl Bed {
 
     /// Flushes, as the host does at the end of a phase, and waits for all that was issued.
     pub(crate) fn flush_and_wait(&self) -> Verdict {
+        Ok(self.flush_and_await_all()??)
+    }
+
+    /// As [`flush_and_wait`](Self::flush_and_wait); how the plugin ends the flush is for the caller to judge.
+    pub(crate) fn flush_and_await_all(&self) -> Verdict<Result<(), PluginHostError>> {
         self.model().end_issue();
         let model = self.model().clone();
         // Not scoped: it may never come back.
@@ -301,7 +310,7 @@ impl Bed {
             ));
         }
         match flush.join() {
-            Ok(flushed) => Ok(flushed?),
+            Ok(flushed) => Ok(flushed),
             Err(panic) => std::panic::resume_unwind(panic),
         }
     }
@@ -317,7 +326,7 @@ impl Bed {
             format!("{what}: {} answers instead of {}", other.len(), one.len())
         })?;
         for (position, (one, other)) in one.iter().zip(other).enumerate() {
-            if let Err(problem) = compare(&self.fitted.demand, self.model().precision(), one, other) {
+            if let Err(problem) = compare(&self.fitted.demand.outputs, self.model().precision(), one, other) {
                 return failed(format!("{what}: sample {position}: {problem}"));
             }
         }

@@ -15,13 +15,14 @@ use std::{
 
 use proctor_config::{Settings, benchmarks};
 use proctor_plugin_host::{
-    LoadedPlugin, PluginLocation, SearchPath, calls_under_way, crash, process, progress_count,
+    CallUnderWay, LoadedPlugin, PluginLocation, SearchPath, calls_under_way, crash, process, progress_count,
 };
 use proctor_run::{Dispatch, options_of, precision_for};
 use proctor_vocabulary::Scenario;
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 use crate::{
+    answers::completion_count,
     cases::find_case,
     order::{CRASH, FoundModel, ORDER_VARIABLE, Order, PluginFacts, REPLY, Reply, STDOUT, Task},
     request::Request,
@@ -29,8 +30,11 @@ use crate::{
     verdict::Ended,
 };
 
-/// How many limits a plugin may take that says that it gets on.
+/// How many limits a plugin may take that gets on.
 const LIMITS_WITH_PROGRESS: u32 = 3;
+
+/// Share of the limit that a plugin may take for one step: a call, or the next completion.
+const PATIENCE_SHARE: u32 = 3;
 
 /// Makes this process a part of a suite if it was started by one, and does not return then.
 ///
@@ -67,6 +71,7 @@ fn set_up(folder: &Path) -> Result<(), String> {
     process::take_stdout().map_err(|error| text(&error))?;
     let stdout = File::create(folder.join(STDOUT)).map_err(|error| text(&error))?;
     rustix::stdio::dup2_stdout(&stdout).map_err(|error| text(&error))?;
+    process::print_at_once();
     process::notice_ends().map_err(|error| text(&error))?;
     let report = folder.join(CRASH);
     crash::install(&report).map_err(|error| text(&error))?;
@@ -100,7 +105,8 @@ impl Replying {
     }
 }
 
-/// Ends the process when the case takes longer than `limit`, and the plugin does not say that it gets on.
+/// Ends the process when the case takes longer than `limit`, unless the plugin says that it gets on, or completes
+/// samples: as failed if the plugin hangs in a call, as skipped if it is only slow.
 fn watch(reply: &Replying, limit: Duration) {
     let reply = reply.clone();
     // A thread that begins needs the lock of the loader, which a constructor that hangs does not give back.
@@ -108,15 +114,29 @@ fn watch(reply: &Replying, limit: Duration) {
     let begins = Arc::clone(&is_there);
     let watch = move || {
         begins.wait();
+        let count = || progress_count() + completion_count();
         let begin = Instant::now();
-        let (mut since, mut progress) = (begin, progress_count());
-        while since.elapsed() < limit && begin.elapsed() < LIMITS_WITH_PROGRESS * limit {
+        let (mut since, mut progress, mut overdue) = (begin, count(), None);
+        let mut calls = Vec::new();
+        loop {
             thread::sleep(Duration::from_millis(20).min(limit / 8));
-            if progress_count() != progress {
-                (since, progress) = (Instant::now(), progress_count());
+            if count() != progress {
+                (since, progress) = (Instant::now(), count());
+                // What waits for samples that are being completed does not hang.
+                calls.clear();
+            }
+            note_calls(&mut calls);
+            if since.elapsed() < limit && begin.elapsed() < LIMITS_WITH_PROGRESS * limit {
+                continue;
+            }
+            let hung: Vec<_> =
+                calls.iter().filter(|(_, seen)| seen.elapsed() >= limit / PATIENCE_SHARE).collect();
+            let overdue = *overdue.get_or_insert_with(Instant::now);
+            // A call that is under way now may be one of many short ones.
+            if !hung.is_empty() || calls.iter().all(|(_, seen)| *seen > overdue) {
+                reply.end(&end_of_overdue(limit, hung.iter().map(|(call, _)| *call)));
             }
         }
-        reply.end(&Reply::Failed { reason: overdue(limit) });
     };
     match thread::Builder::new().name("watch".to_owned()).spawn(watch) {
         Ok(_) => _ = is_there.wait(),
@@ -131,17 +151,29 @@ fn tell(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// Why a case that takes too long does.
-fn overdue(limit: Duration) -> String {
-    let calls = calls_under_way().map(|call| match call.instance {
+/// Brings the calls that are under way, each with when it was first seen, up to date.
+fn note_calls(calls: &mut Vec<(CallUnderWay, Instant)>) {
+    let now: Vec<_> = calls_under_way().collect();
+    calls.retain(|(call, _)| now.contains(call));
+    let new: Vec<_> = now.into_iter().filter(|call| calls.iter().all(|(known, _)| known != call)).collect();
+    calls.extend(new.into_iter().map(|call| (call, Instant::now())));
+}
+
+/// The reply for a case that takes too long, in which the plugin does not come back from these calls.
+fn end_of_overdue(limit: Duration, calls: impl Iterator<Item = CallUnderWay>) -> Reply {
+    let hangs = calls.map(|call| match call.instance {
         None => format!("it was asked to {} and did not return", call.call.task()),
         Some(number) => format!("instance {number} was asked to {} and did not return", call.call.task()),
     });
-    let calls: Vec<_> = calls.collect();
+    let hangs: Vec<_> = hangs.collect();
     let limit_s = limit.as_secs_f64();
-    match calls.is_empty() {
-        true => format!("the case took longer than {limit_s} s; give it more with --limit"),
-        false => format!("the plugin hangs: after {limit_s} s, {}", calls.join("; ")),
+    match hangs.is_empty() {
+        true => Reply::Skipped {
+            reason: format!("the case took longer than {limit_s} s; give it more with --limit"),
+        },
+        false => {
+            Reply::Failed { reason: format!("the plugin hangs: after {limit_s} s, {}", hangs.join("; ")) }
+        }
     }
 }
 
@@ -161,7 +193,7 @@ fn work(order: &Order) -> Reply {
                         location,
                         has_model: model.is_some(),
                         folder: order.folder.clone(),
-                        patience: Duration::from_millis(order.limit_ms) / 3,
+                        patience: Duration::from_millis(order.limit_ms) / PATIENCE_SHARE,
                         loaded: OnceLock::new(),
                     }
                 });

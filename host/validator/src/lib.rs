@@ -40,6 +40,7 @@ mod bed;
 mod case;
 mod cases;
 mod child;
+mod compare;
 mod order;
 mod process;
 mod report;

@@ -14,14 +14,14 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::{
-    order::{CRASH, ORDER_VARIABLE, Order, REPLY, Reply, STDERR},
+    order::{CRASH, ORDER_VARIABLE, Order, REPLY, Reply, STDERR, STDOUT},
     subject::temporary_folder,
 };
 
 /// How much longer than a case's own limit is waited for its end, which it brings about itself as a rule.
 const GRACE: u32 = 4;
 
-/// Most of what a case has written that is kept, in bytes; the end of it.
+/// Most of what a case has written to a stream that is kept, in bytes; the end of it.
 const OUTPUT_BYTES_MAX: usize = 16 << 10;
 
 /// The program that is started for each case: this one again, unless it says otherwise.
@@ -48,8 +48,8 @@ impl Program {
 pub(crate) struct Finished {
     /// Its reply, or how it ended without one.
     pub(crate) reply: Result<Reply, String>,
-    /// The end of what it wrote to stderr.
-    pub(crate) stderr: String,
+    /// The end of what it wrote to stderr, and of what the plugin printed to standard output.
+    pub(crate) output: String,
 }
 
 /// Starts a process for an order, and waits for its end.
@@ -70,7 +70,13 @@ pub(crate) fn run(program: &Program, order: &Order) -> io::Result<Finished> {
     // Whatever it has started itself goes with it.
     end_group(&child);
     let reply = read_reply(&order.folder).ok_or_else(|| without_reply(&order.folder, ended, limit));
-    Ok(Finished { reply, stderr: end_of(&order.folder.join(STDERR)) })
+    Ok(Finished { reply, output: output_of(&order.folder) })
+}
+
+/// The output of a case, with the end of each stream.
+fn output_of(folder: &Path) -> String {
+    let (stderr, stdout) = (end_of(&folder.join(STDERR)), end_of(&folder.join(STDOUT)));
+    if stdout.is_empty() { stderr } else { format!("{stderr}printed to standard output:\n{stdout}\n") }
 }
 
 /// Waits for the end of a process; `None` if it had to be ended.

@@ -5,9 +5,11 @@ use std::{collections::BTreeMap, fs};
 /// Names of the threads of this process, by their ids.
 pub(crate) fn threads() -> BTreeMap<String, String> {
     let ids = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    let name = |id: &str| fs::read_to_string(format!("/proc/self/task/{id}/comm")).unwrap_or_default();
+    // One that has just ended has none.
+    let name = |id: &str| fs::read_to_string(format!("/proc/self/task/{id}/comm")).ok();
     ids.filter_map(|entry| entry.file_name().into_string().ok())
-        .map(|id| (id.clone(), name(&id).trim().to_owned()))
+        .filter_map(|id| Some((name(&id)?.trim().to_owned(), id)))
+        .map(|(name, id)| (id, name))
         .collect()
 }
 
@@ -22,10 +24,20 @@ pub(crate) fn descriptors() -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Ids of the child processes of this process.
-pub(crate) fn children() -> Vec<String> {
-    let lists = threads().into_keys().map(|id| fs::read_to_string(format!("/proc/self/task/{id}/children")));
-    lists.flatten().flat_map(|list| list.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect()
+/// Ids of the other processes of this process's group: of what it has started, and that has started, unless it has left
+/// the group.
+pub(crate) fn processes_of_group() -> Vec<String> {
+    let group_of = |id: &str| {
+        let status = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+        // State, parent and group stand behind the name, which may have spaces and brackets.
+        status.rsplit_once(')')?.1.split_whitespace().nth(2).map(str::to_owned)
+    };
+    let (own, own_group) = (std::process::id().to_string(), group_of("self"));
+    let ids = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let ids = ids.filter_map(|entry| entry.file_name().into_string().ok());
+    ids.filter(|id| id.bytes().all(|byte| byte.is_ascii_digit()) && *id != own)
+        .filter(|id| own_group.is_some() && group_of(id) == own_group)
+        .collect()
 }
 
 /// Memory of this process that is in RAM and not that of a file, in bytes; `None` if the system does not tell.

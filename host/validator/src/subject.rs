@@ -85,6 +85,11 @@ impl Subject {
         Ok(library.open(&options, self.services(library))?)
     }
 
+    /// Time in which a run gives a plugin up that completes nothing, in ms: before the case itself is given up.
+    pub(crate) fn watchdog_ms(&self) -> u64 {
+        u64::try_from(2 * self.patience.as_millis()).unwrap_or(u64::MAX)
+    }
+
     /// Skips the case unless there is a model to load.
     pub(crate) fn need_model(&self) -> Verdict {
         if self.has_model {

@@ -182,7 +182,7 @@ fn result_of(case: &'static Case, finished: process::Finished, time: Duration) -
         Err(end) => (Outcome::Crash, end),
     };
     let is_shown = matches!(outcome, Outcome::Fail | Outcome::Crash);
-    let output = if is_shown { finished.stderr } else { NO_OUTPUT };
+    let output = if is_shown { finished.output } else { NO_OUTPUT };
     CaseResult { case, outcome, reason, output, seconds }
 }
 

@@ -1,9 +1,11 @@
 //! The plugin that goes astray as its environment says, case by case.
 
 use std::{
-    path::Path,
+    collections::BTreeSet,
+    path::{Path, PathBuf},
     sync::Mutex,
     thread::{self, available_parallelism},
+    time::Duration,
 };
 
 use proctor_tests::{Bench, compile_with_cpp};
@@ -14,8 +16,7 @@ use crate::rows::{self, Row};
 /// Checks the rows side by side, and fails with all that do not hold.
 fn check(rows: &[Row]) {
     let bench = Bench::new();
-    let library = compile_with_cpp("wayward_plugin.c", "throw_number.cpp", &[], bench.path(), "wayward");
-    let Some(library) = library else { return };
+    let Some(library) = compiled(&bench) else { return };
     let (next, failed) = (Mutex::new(rows.iter()), Mutex::new(Vec::new()));
     let work = || {
         loop {
@@ -32,6 +33,11 @@ fn check(rows: &[Row]) {
     });
     let failed = failed.into_inner().expect("no row panics here");
     assert!(failed.is_empty(), "{} of {} rows:\n{}", failed.len(), rows.len(), failed.join("\n"));
+}
+
+/// The library; `None` without a compiler.
+fn compiled(bench: &Bench) -> Option<PathBuf> {
+    compile_with_cpp("wayward_plugin.c", "throw_number.cpp", &[], bench.path(), "wayward")
 }
 
 /// Time that a case may take: far more than it does unless the plugin hangs.
@@ -107,19 +113,34 @@ fn a_change_of_what_is_the_hosts_fails_its_case() {
 }
 
 #[test]
-fn there_are_more_than_a_hundred_ways() {
-    let all = [
-        rows::ends(),
-        rows::hangs(),
-        rows::failures(),
-        rows::repeated(),
-        rows::tables(),
-        rows::manifests(),
-        rows::batches(),
-        rows::queries(),
-        rows::services(),
-        rows::changes(),
-    ];
-    let count = all.iter().map(Vec::len).sum::<usize>();
+fn what_is_left_behind_fails_its_case() {
+    check(&rows::leftovers());
+}
+
+#[test]
+fn there_are_more_than_three_hundred_ways() {
+    let count = rows::all().len();
     assert!(count > 300, "{count}");
+}
+
+/// A case that failed whatever the plugin does would make every row of it hold.
+#[test]
+fn a_plugin_that_does_not_go_astray_passes_each_case_that_the_rows_fail() {
+    let bench = Bench::new();
+    let Some(library) = compiled(&bench) else { return };
+    let (of_tokens, others): (BTreeSet<_>, BTreeSet<_>) =
+        rows::all().iter().map(|row| row.case).partition(|case| *case == rows::TOKENS);
+    // It reports tokens only if it is told to, here the right number.
+    for (way, cases) in [(None, others), (Some("execute:1+ report"), of_tokens)] {
+        let chosen: Vec<_> = cases.iter().map(|case| format!("--case {case}")).collect();
+        let flags = format!("validate {} --format json {}", library.display(), chosen.join(" "));
+        let mut command = bench.command(&flags);
+        way.map(|way| command.env("WAYWARD", way));
+        let finished = bench.start_command(command).finish_within(Duration::from_secs(300));
+        let report: Value = serde_json::from_str(&finished.stdout).unwrap_or_else(|_| panic!("{finished}"));
+        let made = report["cases"].as_array().unwrap_or_else(|| panic!("{finished}"));
+        let passed = made.iter().filter(|case| case["outcome"] == "PASS");
+        let passed: BTreeSet<_> = passed.filter_map(|case| case["name"].as_str()).collect();
+        assert_eq!(passed, cases, "{finished}");
+    }
 }

@@ -205,6 +205,9 @@ pub(super) fn manifests() -> Vec<Row> {
     .to_vec()
 }
 
+/// The case that is skipped unless the plugin reports tokens.
+pub(super) const TOKENS: &str = "extensions/tokens";
+
 /// Samples that fail or have answers of a wrong size, in batches and queries alike.
 const SAMPLES: [&str; 11] = [
     "sample-fails",
@@ -236,6 +239,9 @@ pub(super) fn batches() -> Vec<Row> {
         ["sample-fails", "short", "complete-own"].map(|way| fails("execute:100", way, "batches/many")),
     );
     rows.push(fails("execute", "keep", "services/responses"));
+    rows.push(fails("execute:1+", "nan", "numerics/finite-answers"));
+    rows.push(fails("execute", "report-more", TOKENS));
+    rows.push(fails("execute:1+", "report-late", "batches/many"));
     rows
 }
 
@@ -283,8 +289,10 @@ pub(super) fn queries() -> Vec<Row> {
     ] {
         rows.push(fails("issue", way, "services/tokens"));
     }
-    rows.push(fails("issue", "report-more", "extensions/tokens"));
+    rows.push(fails("issue", "report-more", TOKENS));
     rows.push(fails("issue", "keep", "services/responses"));
+    // What it takes before it is cancelled it does not complete, and the rest it refuses.
+    rows.push(fails("issue:150+", "forget-when-cancelled", "cancel/in-flight"));
     rows
 }
 
@@ -349,6 +357,7 @@ pub(super) fn changes() -> Vec<Row> {
     }
     for (call, _) in CALLS.iter().filter(|(call, _)| *call != "constructor") {
         rows.push(fails(call, "print", "process/stdout"));
+        rows.push(fails(call, "print-word", "process/stdout"));
         rows.push(fails(call, "fork", "process/forks"));
     }
     for call in ["constructor", "open", "load_model", "create_instance"] {
@@ -358,6 +367,48 @@ pub(super) fn changes() -> Vec<Row> {
         rows.push(fails(call, "overwrite", "batches/inputs-unchanged"));
     }
     rows
+}
+
+/// Memory, threads, files and processes that each call leaves behind.
+pub(super) fn leftovers() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (call, way, case) in [
+        ("execute:1+", "leak=1024", "resources/memory-of-batches"),
+        ("issue:1+", "leak=1024", "resources/memory-of-queries"),
+        ("start:1+", "leak=32768", "resources/memory-of-phases"),
+        ("load_model:1+", "leak=131072", "resources/memory-of-models"),
+        ("open:1+", "leak=32768", "resources/memory-of-opens"),
+    ] {
+        rows.push(fails(call, way, case));
+    }
+    for call in ["open:1+", "close:1+"] {
+        rows.push(fails(call, "leave-thread", "resources/threads"));
+        rows.push(fails(call, "leave-descriptor", "resources/descriptors"));
+        rows.push(fails(call, "leave-file", "resources/temporary-files"));
+        rows.push(fails(call, "leave-process", "resources/processes"));
+    }
+    for call in ["constructor", "describe"] {
+        rows.push(fails(call, "leave-thread", "manifest/readable-without-device"));
+    }
+    rows
+}
+
+/// The rows of every kind.
+pub(super) fn all() -> Vec<Row> {
+    [
+        ends(),
+        hangs(),
+        failures(),
+        repeated(),
+        tables(),
+        manifests(),
+        batches(),
+        queries(),
+        services(),
+        changes(),
+        leftovers(),
+    ]
+    .concat()
 }
 
 /// Whether this machine has what the part is about.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use proctor_tests::{Bench, Finished, compile, plugin};
+use proctor_tests::{Bench, Finished, compile, compile_with_cpp, plugin};
 use serde_json::Value;
 
 /// The cases of a report by name.
@@ -93,6 +93,60 @@ fn a_plugin_that_steps_by_sizeof_is_good_until_a_newer_host_comes() {
     let bad: Vec<_> = bad.map(|case| (&case["name"], &case["outcome"])).collect();
     assert_eq!(bad.len(), 1, "{finished}");
     assert_eq!((bad[0].0.as_str(), bad[0].1.as_str()), (Some("negotiation/newer-structures"), Some("CRASH")));
+}
+
+/// Makes one case with a plugin that goes astray in this way.
+fn wayward(way: &str, flags: &str) -> Option<Value> {
+    let bench = Bench::new();
+    let library = compile_with_cpp("wayward_plugin.c", "throw_number.cpp", &[], bench.path(), "wayward")?;
+    let mut command = bench.command(&format!("validate --format json {} {flags}", library.display()));
+    command.env("WAYWARD", way);
+    let finished = bench.start_command(command).finish();
+    cases_of(&finished).into_values().next()
+}
+
+#[test]
+fn a_plugin_that_is_only_slow_does_not_fail() {
+    let Some(case) = wayward("execute:1+ slow", "--case batches/many --limit 1s") else { return };
+    assert_eq!(case["outcome"], "SKIP", "{case}");
+    assert_eq!(case["reason"], "the case took longer than 1 s; give it more with --limit");
+    // Seconds of work are in its queue when no more comes.
+    let options =
+        "--set mock.service=fixed --set mock.service_us=150 --case queries/at-a-high-rate --limit 1s";
+    assert_passes(&format!("{} {options}", plugin("mock").display()));
+}
+
+#[test]
+fn a_plugin_may_refuse_queries_once_it_is_cancelled() {
+    let Some(case) = wayward("issue:1+ end-when-cancelled", "--case cancel/in-flight") else { return };
+    assert_eq!(case["outcome"], "PASS", "{case}");
+}
+
+#[test]
+fn the_output_of_a_case_has_what_was_printed_before_a_crash() {
+    let Some(case) = wayward("execute print-and-abort", "--case batches/one-sample") else { return };
+    assert_eq!(case["outcome"], "CRASH", "{case}");
+    assert!(case["output"].as_str().is_some_and(|output| output.contains("out of coal")), "{case}");
+}
+
+#[test]
+fn batches_that_are_submitted_have_the_answers_of_those_that_are_executed() {
+    let bench = Bench::new();
+    for (wrong, outcome, reason) in [
+        ("none", "PASS", ""),
+        ("inside", "PASS", ""),
+        ("other", "FAIL", "submitted instead of executed: sample 0: output"),
+        ("never", "FAIL", "a batch that was taken was not reported as done"),
+    ] {
+        let define = format!("WRONG=\"{wrong}\"");
+        let Some(library) = compile("submit_plugin.c", &[&define], bench.path(), wrong) else { return };
+        let flags =
+            format!("validate --format json --case extensions/submit --limit 4s {}", library.display());
+        let finished = bench.host(&flags);
+        let case = &cases_of(&finished)["extensions/submit"];
+        assert_eq!(case["outcome"], outcome, "{wrong}: {finished}");
+        assert!(case["reason"].as_str().unwrap_or_default().starts_with(reason), "{wrong}: {finished}");
+    }
 }
 
 #[test]

@@ -186,3 +186,10 @@ pub fn take_stdout() -> io::Result<File> {
     }
     Ok(File::from(own?))
 }
+
+/// Has each print of a plugin in C go out at once, and not only whole lines: so that what it printed before a crash is
+/// seen, down to the last character. To be called before a plugin is loaded.
+pub fn print_at_once() {
+    // SAFETY: the stream of the C library, which nobody else uses before a plugin is loaded; it needs no buffer.
+    unsafe { libc::setvbuf(stdout, ptr::null_mut(), libc::_IONBF, 0) };
+}

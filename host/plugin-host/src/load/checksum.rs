@@ -10,6 +10,9 @@ use std::{
 
 use sha2::{Digest as _, Sha256};
 
+/// Name of the thread of the host's own that computes the checksum of a library beside the loading.
+pub const CHECKSUM_THREAD: &str = "checksum";
+
 /// SHA-256 of a file that is being computed, or has been.
 #[derive(Debug)]
 pub(crate) struct Checksum {
@@ -20,7 +23,8 @@ pub(crate) struct Checksum {
 impl Checksum {
     /// Starts to compute it, on a thread of its own.
     pub(crate) fn start(file: File) -> Self {
-        let thread = thread::Builder::new().name("checksum".into()).spawn(move || sha256_of(&file).ok()).ok();
+        let thread =
+            thread::Builder::new().name(CHECKSUM_THREAD.into()).spawn(move || sha256_of(&file).ok()).ok();
         Self { thread: Mutex::new(thread), text: OnceLock::new() }
     }
 

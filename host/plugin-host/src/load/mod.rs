@@ -1,6 +1,6 @@
 //! From a file or an entry point to a plugin whose version, layouts, table and manifest are checked.
 
-mod checksum;
+pub(crate) mod checksum;
 pub(crate) mod elf;
 mod layout;
 pub(crate) mod loaded_plugin;

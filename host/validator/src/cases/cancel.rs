@@ -1,7 +1,5 @@
 //! The host wants all work to end soon.
 
-use std::time::Duration;
-
 use proctor_plugin_host::PluginHostError;
 
 use super::lifecycle::{dispatches, shape};
@@ -61,20 +59,22 @@ fn in_flight(subject: &Subject) -> Verdict {
     bed.phase(&samples, || {
         let issuers = bed.model().issuers(1)?;
         for (number, query) in queries.iter().enumerate() {
+            let is_cancelled = number >= queries.len() / 2;
             if number == queries.len() / 2 {
                 bed.backend.host_side().cancel();
             }
             match bed.issue(&issuers[0], query) {
                 Ok(_) => {}
-                // What it does not take now it does not complete either.
-                Err(_) if number >= queries.len() / 2 => {
-                    std::thread::sleep(Duration::from_millis(100));
-                    return Ok(());
-                }
+                // From here on it takes nothing.
+                Err(_) if is_cancelled => break,
                 Err(error) => return Err(error),
             }
         }
-        bed.flush_and_wait()
+        match bed.flush_and_await_all()? {
+            // A flush may be ended by it, too.
+            Ok(()) | Err(PluginHostError::CallFailed { .. }) => Ok(()),
+            Err(error) => failed(error),
+        }
     })?;
     bed.end()
 }

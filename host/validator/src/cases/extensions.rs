@@ -1,20 +1,29 @@
 //! Extensions: those that are promised, and those that are just there.
 
-use std::{sync::Arc, thread};
+use std::{
+    iter,
+    sync::{
+        Arc,
+        mpsc::{self, RecvTimeoutError},
+    },
+    thread,
+    time::Duration,
+};
 
 use proctor_plugin_api::abi::{
     PROCTOR_EXTENSION_DEVICES, PROCTOR_EXTENSION_ENERGY, PROCTOR_EXTENSION_EXPLAIN,
     PROCTOR_EXTENSION_INPUT_FORM, PROCTOR_EXTENSION_INSTANCE_THREAD, PROCTOR_EXTENSION_LIVE_INSTANCES,
     PROCTOR_EXTENSION_MEMORY, PROCTOR_EXTENSION_SUBMIT,
 };
-use proctor_plugin_host::{Lane, LoadStep, ModelDemand, PluginFault};
-use proctor_vocabulary::SampleIndex;
+use proctor_plugin_host::{Lane, LoadStep, ModelDemand, PluginFault, PluginHostError};
+use proctor_vocabulary::{QuerySample, SampleIndex};
 
 use super::{
     lifecycle::{dispatches, shape, work},
     load::step,
 };
 use crate::{
+    answers::Desk,
     bed::{Bed, Shape, all_good, batches_of},
     case::Case,
     samples::InMemory,
@@ -264,35 +273,59 @@ fn submit(subject: &Subject) -> Verdict {
         return skipped("the instance takes batches by execute: in_flight_max is 0");
     }
     let expected = bed.phase(&samples, || bed.execute(&mut instance, &batches_of(&indices, &[1])))?;
-    let lanes = instance.into_lanes()?;
-    let lane_count = lanes.len();
-    bed.phase(&samples, || {
-        thread::scope(|scope| {
-            let run = |mut lane: Lane| {
-                lane.begin_thread();
-                let mut done = Ok(());
-                for _ in 0..20 {
-                    for index in &indices {
-                        // The plugin's thread completes what it has done.
-                        done = done.and(lane.execute(&bed.desk.expect(&[*index])));
-                    }
-                }
-                lane.end_thread();
-                done
-            };
-            let threads: Vec<_> = lanes.into_iter().map(|lane| scope.spawn(move || run(lane))).collect();
-            threads.into_iter().try_for_each(|thread| match thread.join() {
-                Ok(done) => Ok(done?),
-                Err(panic) => std::panic::resume_unwind(panic),
-            })
-        })
-    })?;
-    let missing = bed.desk.wait(std::time::Duration::ZERO);
-    ensure(missing == 0, || {
-        format!("{missing} samples of batches in {lane_count} lanes were not completed")
-    })?;
     all_good(&expected)?;
+    let lanes = instance.into_lanes()?;
+    let answers = bed.phase(&samples, || {
+        let (sender, done) = mpsc::channel();
+        for lane in lanes {
+            let (desk, indices, sender) = (Arc::clone(&bed.desk), indices.clone(), sender.clone());
+            // Not scoped: a batch may never be done.
+            thread::spawn(move || submit_all(lane, &desk, &indices, &sender));
+        }
+        drop(sender);
+        let mut submitted = Vec::new();
+        loop {
+            match done.recv_timeout(bed.patience) {
+                Ok(batch) => submitted.extend(batch?),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {
+                    return failed(format!(
+                        "a batch that was taken was not reported as done, after {} s without any that was",
+                        bed.patience.as_secs_f64()
+                    ));
+                }
+            }
+        }
+        let missing = bed.desk.wait(Duration::ZERO);
+        ensure(missing == 0, || format!("{missing} samples of batches that are done were not completed"))?;
+        let answers = bed.desk.answers(&submitted);
+        let place = |sample: &QuerySample| indices.iter().position(|index| *index == sample.index);
+        let expected = submitted.iter().filter_map(place).map(|place| expected[place].clone());
+        Ok((expected.collect::<Vec<_>>(), answers))
+    })?;
+    bed.same(&answers.0, &answers.1, "submitted instead of executed")?;
     bed.end()
+}
+
+/// Submits a batch of each sample, again and again, and tells of each that is done, up to the first that fails.
+fn submit_all(
+    mut lane: Lane,
+    desk: &Desk,
+    indices: &[SampleIndex],
+    done: &mpsc::Sender<Result<Vec<QuerySample>, PluginHostError>>,
+) {
+    lane.begin_thread();
+    for index in iter::repeat_n(indices, 20).flatten() {
+        // The plugin's thread completes what it has done.
+        let batch = desk.expect(&[*index]);
+        let executed = lane.execute(&batch);
+        let has_failed = executed.is_err();
+        // Nobody listens any more where another lane has failed.
+        if done.send(executed.map(|()| batch)).is_err() || has_failed {
+            break;
+        }
+    }
+    lane.end_thread();
 }
 
 fn virtual_time(subject: &Subject) -> Verdict {

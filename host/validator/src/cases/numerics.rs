@@ -6,9 +6,9 @@ use proctor_vocabulary::{SampleIndex, TestMode};
 
 use super::lifecycle::dispatches;
 use crate::{
-    answers::floats,
     bed::{Bed, Shape, all_good, batches_of},
     case::Case,
+    compare::floats,
     samples::Extreme,
     subject::{Subject, undisturbed},
     verdict::{Verdict, ensure, failed, skipped},
@@ -94,6 +94,7 @@ fn accuracy(subject: &Subject) -> Verdict {
     let mut settings = subject.settings.clone();
     settings.run.mode = Some(TestMode::AccuracyOnly);
     settings.run.output_folder = Some(subject.folder.join("run"));
+    settings.run.watchdog_ms = subject.watchdog_ms();
     match run(settings, &undisturbed())?.conclusion() {
         Conclusion::Good => Ok(()),
         _ => failed(format!(

@@ -2,7 +2,7 @@
 
 use proctor_config::IssueMode;
 use proctor_loadgen::{Finding, TestSettings};
-use proctor_run::{Dispatch, TestBed};
+use proctor_run::{Dispatch, TestBed, precision_for};
 use proctor_vocabulary::{Scenario, TestMode};
 
 use crate::{
@@ -50,10 +50,12 @@ fn run(subject: &Subject, scenario: Scenario, dispatch: Dispatch) -> Verdict {
     subject.need_model()?;
     let library = subject.load()?;
     need_dispatch(&library, dispatch)?;
-    if !library.manifest().models.iter().any(|row| row.scenarios.contains(&scenario)) {
-        return skipped(format!("the manifest does not declare scenario {scenario}"));
-    }
     let mut settings = in_scenario(&subject.settings, scenario);
+    // The row of this model, in the precision that is asked for: others may have other scenarios.
+    if let Err(error) = precision_for(&settings, library.manifest(), dispatch) {
+        return skipped(error.messages().join(": "));
+    }
+    settings.run.watchdog_ms = subject.watchdog_ms();
     settings.run.issue = match dispatch {
         Dispatch::Batches => IssueMode::Never,
         Dispatch::WholeQueries => IssueMode::Always,
