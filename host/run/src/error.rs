@@ -56,7 +56,7 @@ pub enum HostError {
     #[error(transparent)]
     LoadGen(#[from] LoadGenError),
     /// Results cannot be written.
-    #[error("cannot write {}{}", path.display(), if is_full(source) { ": the disk is full; make room, or choose another folder with --output" } else { "" })]
+    #[error("cannot write {}{}", path.display(), remedy(source))]
     Output {
         /// The file or folder.
         path: PathBuf,
@@ -100,8 +100,18 @@ impl HostError {
     }
 }
 
-fn is_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+/// Says how to get results written that could not be, where there is a way.
+fn remedy(error: &io::Error) -> &'static str {
+    use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    match error.kind() {
+        StorageFull | QuotaExceeded => {
+            ": the disk is full; make room, or choose another folder with --output"
+        }
+        PermissionDenied | ReadOnlyFilesystem => {
+            ": you may not write there; start it in a folder of your own, or choose one with --output"
+        }
+        _ => "",
+    }
 }
 
 #[cfg(test)]
@@ -109,15 +119,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_disk_says_what_to_do() {
-        let source = io::Error::from(io::ErrorKind::StorageFull);
-        let error = HostError::Output { path: "runs/a/samples.bin".into(), source };
-        let report = error.report();
-        assert!(
-            report.starts_with("error: cannot write runs/a/samples.bin: the disk is full; make room"),
-            "{report}"
-        );
-        assert!(report.lines().nth(1).is_some_and(|line| line.starts_with("  because: ")), "{report}");
+    fn results_that_cannot_be_written_say_what_to_do() {
+        for (kind, remedy) in [
+            (io::ErrorKind::StorageFull, ": the disk is full; make room"),
+            (io::ErrorKind::PermissionDenied, ": you may not write there; start it in a folder of your own"),
+            (io::ErrorKind::NotADirectory, "\n"),
+        ] {
+            let error = HostError::Output { path: "runs/a/samples.bin".into(), source: kind.into() };
+            let report = error.report();
+            assert!(
+                report.starts_with(&format!("error: cannot write runs/a/samples.bin{remedy}")),
+                "{report}"
+            );
+            assert!(report.lines().nth(1).is_some_and(|line| line.starts_with("  because: ")), "{report}");
+        }
     }
 
     #[test]

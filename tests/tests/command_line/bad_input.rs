@@ -207,7 +207,7 @@ fn an_output_folder_without_permission() {
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o555)).unwrap();
     let Some(bound) = bound_by_permissions() else { return };
     let finished = by_way_of(&bench, &bound, "run --output closed/results");
-    finished.assert_error(OUTPUT, &["cannot write", "closed"]);
+    finished.assert_error(OUTPUT, &["cannot write", "closed", "you may not write there", "--output"]);
 }
 
 #[test]
