@@ -105,7 +105,7 @@ impl SearchPath {
             format!("lib{}_sut.so", name_or_path.replace('-', "_"))
         };
         let found = self.folders.iter().map(|folder| folder.join(&file)).find(|path| path.is_file());
-        found.map(PluginLocation::Library).ok_or_else(|| self.not_found(name_or_path))
+        found.map(PluginLocation::Library).ok_or_else(|| self.not_found(name_or_path, &file))
     }
 
     /// All plugins that there are: the linked-in ones, then every `lib*_sut.so`. Of files with one name only the
@@ -128,12 +128,20 @@ impl SearchPath {
         found
     }
 
-    fn not_found(&self, name: &str) -> PluginHostError {
+    /// The error for a name whose library would be called `file`.
+    fn not_found(&self, name: &str, file: &str) -> PluginHostError {
         let known: Vec<String> = self.list().iter().map(PluginLocation::name).collect();
-        let mut hint = did_you_mean(name, known.iter().map(String::as_str));
-        if hint.is_empty() && !known.is_empty() {
-            hint = format!(" (there are {})", known.join(", "));
-        }
+        let hint = if Path::new(file).is_file() {
+            // That folder is not searched: what lies in it may be anybody's.
+            format!(" (the one in the current folder is ./{file})")
+        } else {
+            let near = did_you_mean(name, known.iter().map(String::as_str));
+            if near.is_empty() && !known.is_empty() {
+                format!(" (there are {})", known.join(", "))
+            } else {
+                near
+            }
+        };
         let folders = self.folders.iter().map(|folder| folder.display().to_string());
         let mut looked = vec!["the plugins that are linked in".to_owned()];
         looked.extend(folders);

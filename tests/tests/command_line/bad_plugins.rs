@@ -12,6 +12,14 @@ fn a_name_that_nobody_has_is_met_with_the_near_one() {
 }
 
 #[test]
+fn a_name_in_the_current_folder_is_met_with_its_path() {
+    let bench = Bench::new();
+    std::fs::copy(plugin("mock"), bench.file("libmy_chip_sut.so")).unwrap();
+    let run = bench.run("--plugin my-chip");
+    run.finished.assert_error(PLUGIN, &["found no plugin \"my-chip\"", "is ./libmy_chip_sut.so)"]);
+}
+
+#[test]
 fn a_path_where_nothing_is() {
     let run = Bench::new().run("--plugin ./libnothing_sut.so");
     run.finished.assert_error(PLUGIN, &["cannot read the plugin", "libnothing_sut.so", "No such file"]);
