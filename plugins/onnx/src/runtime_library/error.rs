@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 /// How to get a library, at the end of messages.
-const HOW_TO_GET: &str = "get one by `cargo xtask setup`, or by `pip install onnxruntime` and \
-                          --set onnx.library=<site-packages>/onnxruntime/capi";
+const HOW_TO_GET: &str = "get one by `pip install onnxruntime` and \
+                          --set onnx.library=<site-packages>/onnxruntime/capi, or, in the source tree, by \
+                          `cargo xtask setup`";
 
 /// Why there is no runtime to work with.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
