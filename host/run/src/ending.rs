@@ -43,7 +43,8 @@ pub(crate) struct UnfinishedResult {
     pub(crate) performance_runs: PerformanceRuns,
     pub(crate) floor: Option<Floor>,
     accuracy: Option<AccuracyResult>,
-    score_error: Option<String>,
+    /// Reasons against the run that are no findings of its tests.
+    further_reasons: Vec<String>,
     /// The first reason why the run is not whole.
     error: Option<HostError>,
 }
@@ -67,7 +68,7 @@ impl UnfinishedResult {
             performance_runs: PerformanceRuns::default(),
             floor: None,
             accuracy: None,
-            score_error: None,
+            further_reasons: Vec::new(),
             error: None,
         }
     }
@@ -81,7 +82,7 @@ impl UnfinishedResult {
     pub(crate) fn score(&mut self, test: &Test, bed: &TestBed<'_>) {
         let Some(logs) = &test.logs else { return };
         if let Some(error) = &test.write_error {
-            self.score_error = Some(format!("the answers were not scored: {error}"));
+            self.further_reasons.push(format!("the answers were not scored: {error}"));
             return;
         }
         let precision = bed.model().precision();
@@ -89,10 +90,26 @@ impl UnfinishedResult {
         match score(&self.settings, &test.outcome, logs.folder(), &bed.data_root, precision, observer) {
             Ok(accuracy) => self.accuracy = Some(accuracy),
             Err(error) => {
-                self.score_error = Some(error.messages().join(": "));
+                self.further_reasons.push(error.messages().join(": "));
                 self.fail(error);
             }
         }
+    }
+
+    /// Scores the answers of the first performance run.
+    pub(crate) fn score_performance(&mut self, bed: &TestBed<'_>) {
+        let runs = std::mem::take(&mut self.performance_runs);
+        if let Some(test) = runs.tests.first() {
+            self.score(test, bed);
+        }
+        self.performance_runs = runs;
+    }
+
+    /// Takes note of a test that could not begin, because the process of the plugin has ended each time.
+    pub(crate) fn note_lost_test(&mut self, error: &HostError) {
+        self.further_reasons.push(error.messages().join(": "));
+        // The error says how it has ended. No test that was made has to do with it.
+        Fault::noticed(self.host_side).for_each(drop);
     }
 
     /// Writes the result as it stands, and has the verdict shown if the plugin crashes.
@@ -143,7 +160,7 @@ impl UnfinishedResult {
             accuracy_run: self.accuracy_run.as_ref(),
             performance_runs: &self.performance_runs,
             accuracy: self.accuracy.clone(),
-            score_error: self.score_error.clone(),
+            further_reasons: self.further_reasons.clone(),
         };
         let plugin = PluginPart { sample_memory: sample_memory(self.host_side), ..self.plugin.clone() };
         RunResult::new(&self.settings, plugin, self.machine.clone(), tests).with_floor(self.floor.clone())

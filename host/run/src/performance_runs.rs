@@ -1,7 +1,8 @@
 //! The performance runs of a result: one, or, where the rules want several, the one of them that counts.
 //!
 //! Source: MLPerf Inference Benchmark, section 4.6: five runs of Server, and the result is their lowest. One that is
-//! INVALID makes the result so, hence those after it are not made.
+//! INVALID makes the result so, hence those after it are not made; but where the process of the plugin has ended, a
+//! fresh one has the next, which tells whether that happens each time.
 
 use proctor_config::Settings;
 use proctor_vocabulary::{Scenario, TestMode};
@@ -26,31 +27,44 @@ impl PerformanceRuns {
     /// several in `run_1`, `run_2` and so on.
     ///
     /// # Errors
-    /// If one could not begin.
-    pub(crate) fn make(bed: &TestBed<'_>, mode: TestMode, folder: &RunFolder) -> Result<Self, HostError> {
-        let planned_count = planned_count(bed.settings(), mode);
-        let mut tests: Vec<Test> = Vec::new();
-        for number in 1..=planned_count {
-            let name = if planned_count == 1 { String::new() } else { format!("run_{number}") };
+    /// If one could not begin; those before it are kept.
+    pub(crate) fn make(
+        &mut self,
+        bed: &TestBed<'_>,
+        mode: TestMode,
+        folder: &RunFolder,
+    ) -> Result<(), HostError> {
+        self.planned_count = planned_count(bed.settings(), mode);
+        for number in 1..=self.planned_count {
+            let name = if self.planned_count == 1 { String::new() } else { format!("run_{number}") };
             // The answers of the first are enough.
             let mode = if number == 1 { mode } else { TestMode::PerformanceOnly };
-            tests.push(bed.test_unsettled(bed.request_in_mode(mode, &folder.subfolder(&name)?))?);
-            let test = tests.last_mut().expect("it was made just now");
-            if number == planned_count || !test.may_go_on() || !test.is_valid_so_far() {
+            let test = bed.test_unsettled(&bed.request_in_mode(mode, &folder.subfolder(&name)?))?;
+            self.tests.push(test);
+            let test = self.tests.last_mut().expect("it was made just now");
+            let may_go_on =
+                |test: &Test, is_valid: bool| test.may_go_on() && (is_valid || bed.process_has_ended());
+            if number == self.planned_count || !may_go_on(test, test.is_valid_so_far()) {
                 break;
             }
             bed.settle(test);
-            if !test.may_go_on() || !test.outcome.is_valid() {
+            if !may_go_on(test, test.outcome.is_valid()) {
                 break;
             }
         }
-        Ok(Self { tests, planned_count })
+        Ok(())
     }
 
     /// The run that the result is about: the INVALID one, else the one with the lowest metric.
     pub(crate) fn deciding(&self) -> Option<&Test> {
-        let invalid = self.tests.iter().find(|test| !test.outcome.is_valid());
-        invalid.or_else(|| self.tests.iter().min_by(|a, b| rate(a).total_cmp(&rate(b))))
+        self.deciding_position().map(|position| &self.tests[position])
+    }
+
+    fn deciding_position(&self) -> Option<usize> {
+        let invalid = self.tests.iter().position(|test| !test.outcome.is_valid());
+        let lowest =
+            || (0..self.tests.len()).min_by(|a, b| rate(&self.tests[*a]).total_cmp(&rate(&self.tests[*b])));
+        invalid.or_else(lowest)
     }
 
     /// All that were made, if there should be several.
@@ -58,11 +72,11 @@ impl PerformanceRuns {
         if self.planned_count > 1 { &self.tests } else { &[] }
     }
 
-    /// Number of the deciding run, which is the last one made, if there are several: the start of a reason.
+    /// Number of the deciding run, if there are several: the start of a reason.
     pub(crate) fn number(&self) -> String {
-        match self.planned_count {
-            0 | 1 => String::new(),
-            planned => format!("run {} of {planned}: ", self.tests.len()),
+        match (self.planned_count, self.deciding_position()) {
+            (0 | 1, _) | (_, None) => String::new(),
+            (planned, Some(position)) => format!("run {} of {planned}: ", position + 1),
         }
     }
 

@@ -15,7 +15,6 @@ use crate::{
     interrupt::Interrupt,
     observer::Observer,
     overhead::floor::Floor,
-    performance_runs::PerformanceRuns,
     result::RunResult,
 };
 
@@ -37,22 +36,9 @@ fn run_in(frame: &Frame, bed: ManuallyDrop<TestBed<'_>>) -> Result<RunResult, Ho
     let mut result = UnfinishedResult::new(settings, folder, interrupt.observer(), &bed);
 
     // The accuracy run, then the performance runs, of which most rules want one.
-    let modes = Modes::of(settings.run.mode);
-    if let Some(mode) = modes.accuracy {
-        let test = bed.test_unsettled(bed.request_in_mode(mode, &folder.subfolder("accuracy")?))?;
-        result.score(&test, &bed);
-        result.accuracy_run = Some(test);
-    }
-    if let Some(mode) = modes.performance.filter(|_| result.may_go_on()) {
-        result.accuracy_run.iter_mut().for_each(|test| bed.settle(test));
-        if result.may_go_on() {
-            result.floor = Floor::of_run(settings, bed.plugin.dispatch, interrupt);
-            let runs = PerformanceRuns::make(&bed, mode, folder)?;
-            if let Some(test) = runs.tests.first().filter(|_| modes.scores_performance) {
-                result.score(test, &bed);
-            }
-            result.performance_runs = runs;
-        }
+    match make_tests(&mut result, settings, &bed, folder, interrupt) {
+        Err(error) if bed.process_has_ended() => result.note_lost_test(&error),
+        made => made?,
     }
 
     // The result, the end of the plugin, and what came of that.
@@ -72,6 +58,32 @@ fn run_in(frame: &Frame, bed: ManuallyDrop<TestBed<'_>>) -> Result<RunResult, Ho
             thread::park();
         },
     }
+}
+
+fn make_tests(
+    result: &mut UnfinishedResult,
+    settings: &Settings,
+    bed: &TestBed<'_>,
+    folder: &RunFolder,
+    interrupt: &Interrupt,
+) -> Result<(), HostError> {
+    let modes = Modes::of(settings.run.mode);
+    if let Some(mode) = modes.accuracy {
+        let test = bed.test_unsettled(&bed.request_in_mode(mode, &folder.subfolder("accuracy")?))?;
+        result.score(&test, bed);
+        result.accuracy_run = Some(test);
+    }
+    if let Some(mode) = modes.performance.filter(|_| result.may_go_on()) {
+        result.accuracy_run.iter_mut().for_each(|test| bed.settle(test));
+        if result.may_go_on() {
+            result.floor = Floor::of_run(settings, bed.plugin.dispatch, interrupt);
+            result.performance_runs.make(bed, mode, folder)?;
+            if modes.scores_performance {
+                result.score_performance(bed);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The content of the audit file, if the settings name one. What it says without effect is a warning of the settings.

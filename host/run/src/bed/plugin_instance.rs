@@ -1,13 +1,19 @@
-//! An instance of the plugin behind the scheduler.
+//! Instances of the plugin, made, and behind the scheduler.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
+};
 
 use proctor_plugin_api::Stage;
-use proctor_plugin_host::{self as plugin_host, Lane, PluginHostError};
+use proctor_plugin_host::{self as plugin_host, Lane, Model, PluginHostError};
 use proctor_scheduler::{BatchError, Instance};
 use proctor_vocabulary::{CompletionSink, QuerySample};
 
-use crate::bed::{fault::FirstError, placement};
+use crate::bed::{
+    fault::FirstError,
+    placement::{self, devices::Devices},
+};
 
 /// An instance of the plugin, as the scheduler knows instances.
 pub(crate) struct PluginInstance {
@@ -143,4 +149,33 @@ pub(crate) fn scheduled(instances: Vec<PluginInstance>) -> Result<Scheduled, Plu
         owners.resize(scheduled.len(), number);
     }
     Ok((scheduled, owners))
+}
+
+/// Makes this many instances, those of different devices at the same time if the plugin allows it.
+pub(super) fn create_instances(
+    model: &Model,
+    devices: &Devices,
+    count: u32,
+) -> Result<Vec<plugin_host::Instance>, PluginHostError> {
+    if !devices.in_parallel() {
+        return (0..count).map(|number| model.create_instance(number)).collect();
+    }
+    let create_at = |device: u32| {
+        let numbers = (0..count).filter(move |number| devices.of_instance(*number) == device);
+        numbers.map(|number| (number, model.create_instance(number))).collect::<Vec<_>>()
+    };
+    let create_at_each = || {
+        thread::scope(|scope| {
+            let threads: Vec<_> =
+                devices.chosen().iter().map(|device| scope.spawn(|| create_at(*device))).collect();
+            let join = |thread: thread::ScopedJoinHandle<'_, _>| match thread.join() {
+                Ok(created) => created,
+                Err(panic) => std::panic::resume_unwind(panic),
+            };
+            threads.into_iter().flat_map(join).collect()
+        })
+    };
+    let mut created: Vec<_> = model.create_at_the_same_time(create_at_each);
+    created.sort_by_key(|(number, _)| *number);
+    created.into_iter().map(|(_, instance)| instance).collect()
 }

@@ -1,6 +1,6 @@
 //! The bed of a test: instances made and warmed up, the load generator run over them, the logs written.
 
-use std::{cell::Cell, collections::BTreeMap, path::Path, sync::Arc, thread, time::Duration};
+use std::{cell::Cell, collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use proctor_config::{RunSettings, Settings};
 use proctor_datasets::DataRoot;
@@ -19,12 +19,12 @@ use crate::{
         dispatch::Dispatch,
         fault::{Fault, FirstError},
         intent::warm_up_sample_count,
-        placement::{Placement, allowed_cores, devices::Devices},
+        placement::{Placement, allowed_cores},
         plugin::{
             Plugin,
             isolated::{Isolated, later},
         },
-        plugin_instance::{BatchStages, PluginInstance, StageLog, scheduled},
+        plugin_instance::{BatchStages, PluginInstance, StageLog, create_instances, scheduled},
         sample_library::{Data, SampleLibrary},
         system::{System, SystemReport},
         test::{Test, TestRequest},
@@ -208,7 +208,7 @@ impl<'a> TestBed<'a> {
     /// # Errors
     /// If it could not begin. What goes wrong later is in the outcome.
     pub(crate) fn test(&self, request: TestRequest<'_>) -> Result<Test, HostError> {
-        let mut test = self.test_unsettled(request)?;
+        let mut test = self.test_unsettled(&request)?;
         self.settle(&mut test);
         Ok(test)
     }
@@ -218,7 +218,22 @@ impl<'a> TestBed<'a> {
     ///
     /// # Errors
     /// If it could not begin. What goes wrong later is in the outcome.
-    pub(crate) fn test_unsettled(&self, request: TestRequest<'_>) -> Result<Test, HostError> {
+    pub(crate) fn test_unsettled(&self, request: &TestRequest<'_>) -> Result<Test, HostError> {
+        let made = self.attempt(request);
+        if made.is_ok() || !self.process_has_ended() {
+            return made;
+        }
+        // The test is INVALID for that end, but tells more than none. The samples may have been prepared, or not.
+        let _ = self.library.release();
+        self.attempt(request)
+    }
+
+    /// Whether the plugin's process of its own has ended, and none has taken its place.
+    pub(crate) fn process_has_ended(&self) -> bool {
+        self.plugin.isolated.as_ref().is_some_and(Isolated::has_ended)
+    }
+
+    fn attempt(&self, request: &TestRequest<'_>) -> Result<Test, HostError> {
         match &self.clock {
             HostClock::Real(clock) => self.test_on(clock, request, |parts| self.real_system(clock, parts)),
             HostClock::Virtual(clock) => {
@@ -251,7 +266,7 @@ impl<'a> TestBed<'a> {
     fn test_on<C: Clock>(
         &self,
         clock: &Arc<C>,
-        request: TestRequest<'_>,
+        request: &TestRequest<'_>,
         make_system: impl FnOnce(SystemParts) -> Result<System, HostError>,
     ) -> Result<Test, HostError> {
         let settings = &request.settings;
@@ -267,7 +282,7 @@ impl<'a> TestBed<'a> {
             true => self.warm_up(&mut instances)?,
             false => Vec::new(),
         };
-        if self.plugin.isolated.as_ref().is_some_and(Isolated::has_ended) {
+        if self.process_has_ended() {
             // A fresh process has the test all the same, which tells more.
             instances.clear();
             self.plugin.refresh()?;
@@ -287,16 +302,13 @@ impl<'a> TestBed<'a> {
         let (sink, progress, stop) = (loadgen.sink(), loadgen.progress(), loadgen.stop_handle());
         let system = make_system(SystemParts { config, instances, sink, progress, stop, issuer_count })?;
         self.connect(&loadgen);
-        let onlookers = self.onlookers(&request, &loadgen.progress(), clock.is_virtual())?;
+        let onlookers = self.onlookers(request, &loadgen.progress(), clock.is_virtual())?;
 
         if let Some(isolated) = &self.plugin.isolated {
             isolated.follow(loadgen.stop_handle());
         }
         let outcome = self.run_loadgen(&loadgen, &system, request.watch);
         onlookers.stop();
-        let mut outcome = outcome?;
-
-        self.phase_count.update(|count| count + outcome.phases.len() as u64);
         if let Some(isolated) = &self.plugin.isolated {
             isolated.unfollow();
             if self.library.is_abandoned() {
@@ -304,6 +316,9 @@ impl<'a> TestBed<'a> {
                 self.library.take_back();
             }
         }
+        let mut outcome = outcome?;
+
+        self.phase_count.update(|count| count + outcome.phases.len() as u64);
         let is_incomplete = self.library.is_abandoned();
         let limit = if is_incomplete { HUNG_LIMIT } else { self.hang_limit() };
         let system = system.end(limit, &first_error);
@@ -502,35 +517,6 @@ impl<'a> TestBed<'a> {
     fn watchdog_limit(&self) -> Duration {
         Duration::from_millis(self.settings.run.watchdog_ms)
     }
-}
-
-/// Makes this many instances, those of different devices at the same time if the plugin allows it.
-fn create_instances(
-    model: &Model,
-    devices: &Devices,
-    count: u32,
-) -> Result<Vec<plugin_host::Instance>, PluginHostError> {
-    if !devices.in_parallel() {
-        return (0..count).map(|number| model.create_instance(number)).collect();
-    }
-    let create_at = |device: u32| {
-        let numbers = (0..count).filter(move |number| devices.of_instance(*number) == device);
-        numbers.map(|number| (number, model.create_instance(number))).collect::<Vec<_>>()
-    };
-    let create_at_each = || {
-        thread::scope(|scope| {
-            let threads: Vec<_> =
-                devices.chosen().iter().map(|device| scope.spawn(|| create_at(*device))).collect();
-            let join = |thread: thread::ScopedJoinHandle<'_, _>| match thread.join() {
-                Ok(created) => created,
-                Err(panic) => std::panic::resume_unwind(panic),
-            };
-            threads.into_iter().flat_map(join).collect()
-        })
-    };
-    let mut created: Vec<_> = model.create_at_the_same_time(create_at_each);
-    created.sort_by_key(|(number, _)| *number);
-    created.into_iter().map(|(_, instance)| instance).collect()
 }
 
 /// Observers of a test that runs.

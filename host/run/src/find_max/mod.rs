@@ -185,7 +185,7 @@ impl Seeker<'_> {
     /// Writes what `host run` writes of a run.
     fn write_run(&self, folder: &RunFolder, settings: &Settings, test: Test) -> Result<(), HostError> {
         let runs = PerformanceRuns { tests: vec![test], planned_count: 1 };
-        let tests = Tests { accuracy_run: None, performance_runs: &runs, accuracy: None, score_error: None };
+        let tests = Tests::of_performance(&runs);
         let result = RunResult::new(settings, PluginPart::of(self.bed), self.bed.machine.clone(), tests);
         write_json(&folder.path(RESULT), &result)?;
         runs.tests.iter().try_for_each(Test::write_trace)?;

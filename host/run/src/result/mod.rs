@@ -45,8 +45,16 @@ pub(crate) struct Tests<'a> {
     pub(crate) accuracy_run: Option<&'a Test>,
     pub(crate) performance_runs: &'a PerformanceRuns,
     pub(crate) accuracy: Option<AccuracyResult>,
-    /// Why the answers could not be scored, if they could not.
-    pub(crate) score_error: Option<String>,
+    /// Reasons against the run that are no findings of its tests: why the answers could not be scored, or a test not
+    /// begin.
+    pub(crate) further_reasons: Vec<String>,
+}
+
+impl<'a> Tests<'a> {
+    /// Performance runs, and no other.
+    pub(crate) fn of_performance(performance_runs: &'a PerformanceRuns) -> Self {
+        Self { accuracy_run: None, performance_runs, accuracy: None, further_reasons: Vec::new() }
+    }
 }
 
 /// Conclusion of a run or a search that came to a result.
@@ -229,7 +237,7 @@ impl Program {
 impl RunResult {
     /// Puts everything together.
     pub(crate) fn new(settings: &Settings, plugin: PluginPart, machine: Machine, tests: Tests<'_>) -> Self {
-        let Tests { accuracy_run, performance_runs, accuracy, score_error } = tests;
+        let Tests { accuracy_run, performance_runs, accuracy, further_reasons } = tests;
         let performance_run = performance_runs.deciding();
         let is_virtual = settings.run.virtual_time;
         let measured = performance_run.and_then(|test| {
@@ -247,8 +255,13 @@ impl RunResult {
             schema_version: RESULT_SCHEMA_VERSION,
             program: Program::this(),
             finished_at_utc: (!is_virtual).then(|| Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true)),
-            verdict: Verdict::new(settings, accuracy_run, performance_runs, accuracy.as_ref())
-                .without_score(score_error),
+            verdict: Verdict::new(
+                settings,
+                accuracy_run,
+                performance_runs,
+                accuracy.as_ref(),
+                further_reasons,
+            ),
             scenario: settings.run.scenario.name(),
             virtual_time: is_virtual,
             preset: settings.run.preset.clone(),
@@ -323,6 +336,7 @@ impl Verdict {
         accuracy_run: Option<&Test>,
         performance_runs: &PerformanceRuns,
         accuracy: Option<&AccuracyResult>,
+        further_reasons: Vec<String>,
     ) -> Self {
         let performance_run = performance_runs.deciding();
         let of = |test: Option<&Test>, run: &str| {
@@ -335,7 +349,9 @@ impl Verdict {
         // What the user did comes before what followed from it.
         reasons.sort_by_key(|(rule, _)| *rule != Rule::Interrupted);
         let mut reasons: Vec<_> = reasons.into_iter().map(|(_, reason)| reason).collect();
-        if performance_run.is_none() && settings.run.mode.is_none() {
+        let is_explained = performance_run.is_some() || !further_reasons.is_empty();
+        reasons.extend(further_reasons.into_iter().map(Reason::of_run));
+        if !is_explained && settings.run.mode.is_none() {
             let text = "there was no performance run, because the accuracy run did not come to its end";
             reasons.push(Reason::of_run(text.to_owned()));
         }
@@ -352,17 +368,6 @@ impl Verdict {
             interrupted: tests.into_iter().flatten().any(|test| test.outcome.interrupted.is_some()),
             reasons,
         }
-    }
-}
-
-impl Verdict {
-    /// Not VALID, if the answers could not be scored.
-    fn without_score(mut self, score_error: Option<String>) -> Self {
-        if let Some(error) = score_error {
-            self.valid = false;
-            self.reasons.push(Reason::of_run(error));
-        }
-        self
     }
 }
 

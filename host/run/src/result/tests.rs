@@ -154,7 +154,7 @@ fn result(accuracy_passed: bool) -> RunResult {
         accuracy_run: Some(&accuracy_run),
         performance_runs: &single(performance_run),
         accuracy: Some(accuracy(accuracy_passed)),
-        score_error: None,
+        further_reasons: Vec::new(),
     };
     RunResult::new(&settings, plugin(), machine(), tests)
 }
@@ -168,8 +168,7 @@ fn performance_result(change: impl FnOnce(&mut TestSettings), mode: TestMode) ->
     let mut settings = settings();
     change(&mut settings.test);
     let performance_runs = single(test(&settings, mode, false));
-    let tests =
-        Tests { accuracy_run: None, performance_runs: &performance_runs, accuracy: None, score_error: None };
+    let tests = Tests::of_performance(&performance_runs);
     RunResult::new(&settings, plugin(), machine(), tests)
 }
 
@@ -182,8 +181,7 @@ pub(crate) fn interrupted_result() -> RunResult {
     let settings = settings();
     let performance_run = test(&settings, TestMode::PerformanceOnly, true);
     let performance_runs = single(performance_run);
-    let tests =
-        Tests { accuracy_run: None, performance_runs: &performance_runs, accuracy: None, score_error: None };
+    let tests = Tests::of_performance(&performance_runs);
     RunResult::new(&settings, plugin(), machine(), tests)
 }
 
@@ -195,8 +193,7 @@ fn the_metric_of_a_search_is_the_peak_rate() {
     let performance_run = test(&settings, TestMode::FindPeakPerformance, false);
     let search = performance_run.outcome.peak_search.clone().unwrap();
     let performance_runs = single(performance_run);
-    let tests =
-        Tests { accuracy_run: None, performance_runs: &performance_runs, accuracy: None, score_error: None };
+    let tests = Tests::of_performance(&performance_runs);
     let result = RunResult::new(&settings, plugin(), machine(), tests);
     let metric = result.metric.unwrap();
     assert_eq!((metric.name.as_str(), metric.unit), ("peak rate", "queries/s"));
@@ -216,8 +213,7 @@ fn several(rates_qps: &[f64]) -> RunResult {
         test(&settings, TestMode::PerformanceOnly, false)
     });
     let performance_runs = PerformanceRuns { tests: runs.collect(), planned_count: 5 };
-    let tests =
-        Tests { accuracy_run: None, performance_runs: &performance_runs, accuracy: None, score_error: None };
+    let tests = Tests::of_performance(&performance_runs);
     RunResult::new(&settings, plugin(), machine(), tests)
 }
 

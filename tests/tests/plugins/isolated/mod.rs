@@ -1,7 +1,11 @@
 //! A plugin in a process of its own: what it does there is the same, and its end is not that of the program. `ways` has
 //! the table of how it ends.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process,
+};
 
 use proctor_test_needs::skip;
 use proctor_tests::{Bench, Run, datasets, plugin};
@@ -90,6 +94,47 @@ fn a_search_goes_on_with_a_fresh_process() {
     let count = probes["curve"].as_array().map_or(0, Vec::len);
     assert!(count > 1, "{count} probes: {searched}");
     assert_eq!(searched.code(), 1, "{searched}");
+}
+
+/// A file that a restricted plugin can create, too; removed at the end.
+struct Marker(PathBuf);
+
+impl Marker {
+    fn new(name: &str) -> Self {
+        Self(format!("/dev/shm/proctor-{}-{name}", process::id()).into())
+    }
+}
+
+impl Drop for Marker {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn a_test_whose_process_ends_before_it_begins_has_a_second_one() {
+    let Some(wayward) = Wayward::new() else { return };
+    for call in ["create_instance", "prepare_samples", "start"] {
+        let marker = Marker::new(call);
+        let run = wayward.spy(&format!("{call} once"), &marker.0, "--isolate --set issue=false");
+        run.assert_invalid(&[&format!("its process has ended by itself with exit code 7 in {call}")]);
+        // The test was made all the same.
+        let issued_count = run.result()["performance_run"]["issued_query_count"].as_u64();
+        assert!(issued_count.is_some_and(|count| count > 0), "{}", run.finished);
+    }
+}
+
+#[test]
+fn the_runs_after_one_whose_process_ended_are_made() {
+    let Some(wayward) = Wayward::new() else { return };
+    let marker = Marker::new("execute");
+    let flags = "--isolate --scenario Server --set rules=v0.5 --set server_run_count=3 --set issue=false --target-qps 500 \
+                 --set min_query_count=50 --set server_target_latency_ns=10000000000";
+    let run = wayward.spy("execute:20 once", &marker.0, flags);
+    let runs = run.result()["performance_runs"].as_array().cloned().unwrap_or_default();
+    let are_valid: Vec<_> = runs.iter().map(|run| run["valid"] == true).collect();
+    assert_eq!(are_valid, [false, true, true], "{}", run.finished);
+    run.assert_invalid(&["run 1 of 3: ", "its process has ended by itself with exit code 7 in execute"]);
 }
 
 /// Whether the process of a plugin is restricted in this respect on this machine; else the test is skipped.

@@ -10,18 +10,13 @@ use super::{
 
 const ISOLATE: &str = "--isolate";
 
-/// Outcome of a run whose plugin ends in this call: without a plugin there is no test.
+/// Outcome of a run whose plugin ends in this call: without a model there is nothing to run.
 fn outcome(call: &str) -> Outcome {
     match call {
-        "proctor_plugin_entry"
-        | "describe"
-        | "extension"
-        | "open"
-        | "load_model"
-        | "create_instance"
-        | "prepare_samples"
-        | "start"
-        | "constructor" => Outcome::Refused,
+        "create_instance" | "prepare_samples" | "start" => Outcome::Untested,
+        "proctor_plugin_entry" | "describe" | "extension" | "open" | "load_model" | "constructor" => {
+            Outcome::Refused
+        }
         _ => Outcome::Invalid,
     }
 }

@@ -28,6 +28,8 @@ pub(super) enum Outcome {
     Invalid,
     /// As `Invalid`, after a wait for a sample that is not completed.
     Waits,
+    /// The run has no test, and is INVALID for the reason.
+    Untested,
     /// The host has undone it, and says so.
     PutRight,
 }
@@ -137,7 +139,7 @@ impl Row {
         let code = match self.outcome {
             Outcome::Refused | Outcome::Hangs => 3,
             Outcome::Down => 70,
-            Outcome::Invalid | Outcome::Waits => 1,
+            Outcome::Invalid | Outcome::Waits | Outcome::Untested => 1,
             Outcome::PutRight => 0,
         };
         if run.finished.code() != code {
@@ -179,6 +181,9 @@ impl Row {
             let log = run.find_text("accuracy/mlperf_log_accuracy.json").unwrap_or_default();
             let is_whole = log.ends_with("]\n") && log.matches("\"seq_id\"").count() == 600;
             return (!is_whole).then(|| "the log of the accuracy run is lost".to_owned());
+        }
+        if self.outcome == Outcome::Untested {
+            return run.find_result().is_none().then(|| "result.json is lost".to_owned());
         }
         let is_kept = matches!(self.outcome, Outcome::Invalid | Outcome::Waits) || self.is_after_the_test();
         if !is_kept {
