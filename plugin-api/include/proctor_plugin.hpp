@@ -44,6 +44,8 @@
  *                explain()                             a std::string: how it will run, and why
  *     instance   warm_up(Batch &)                      runs a batch whose outputs are thrown away
  *
+ * A member that has one of these names and is not public, or cannot be called so, does not compile.
+ *
  * A function that throws proctor::Error has failed with its status and message; any other exception is
  * PROCTOR_STATUS_PANICKED, but std::bad_alloc is PROCTOR_STATUS_OUT_OF_MEMORY. A destructor that throws ends the process.
  * Order, threads and ownership are those of proctor_plugin.h, whose comments are the reference. A view (Batch, Sample,
@@ -706,7 +708,7 @@ PROCTOR_DETAIL_HAS(HasExtension, T::extension(std::string_view()));
 PROCTOR_DETAIL_HAS(HasCreateInstance, std::declval<T &>().create_instance(std::declval<const Placement &>()));
 PROCTOR_DETAIL_HAS(HasIssue, std::declval<T &>().issue(std::declval<const Query &>()));
 PROCTOR_DETAIL_HAS(HasWarmUpQuery, std::declval<T &>().warm_up(std::declval<const Query &>()));
-PROCTOR_DETAIL_HAS(HasConcurrentIssue, T::concurrent_issue);
+PROCTOR_DETAIL_HAS(HasConcurrentIssue, std::bool_constant<T::concurrent_issue>());
 PROCTOR_DETAIL_HAS(HasPrepare, std::declval<T &>().prepare_samples(std::declval<const SampleSet &>()));
 PROCTOR_DETAIL_HAS(HasRelease, std::declval<T &>().release_samples());
 PROCTOR_DETAIL_HAS(HasStart, std::declval<T &>().start());
@@ -716,6 +718,32 @@ PROCTOR_DETAIL_HAS(HasExplain, std::declval<T &>().explain());
 PROCTOR_DETAIL_HAS(HasWarmUpBatch, std::declval<T &>().warm_up(std::declval<Batch &>()));
 
 #undef PROCTOR_DETAIL_HAS
+
+/* Whether a class has a member of a name, whatever it is and whoever may use it: the name is ambiguous then beside
+ * another base that has it. Of a class that is final, which can be no base, what is overloaded or private is not seen. */
+#define PROCTOR_DETAIL_NAMES(trait, name)                                                                              \
+  struct trait##Beside {                                                                                               \
+    int name;                                                                                                          \
+  };                                                                                                                   \
+  template <class T> struct trait##Both : T, trait##Beside {};                                                         \
+  template <class T, bool can_be_base, class = void> struct trait##In : std::bool_constant<can_be_base> {};            \
+  template <class T> struct trait##In<T, true, std::void_t<decltype(&trait##Both<T>::name)>> : std::false_type {};     \
+  template <class T> struct trait##In<T, false, std::void_t<decltype(&T::name)>> : std::true_type {};                  \
+  template <class T> struct trait : trait##In<T, std::is_class_v<T> && !std::is_final_v<T>> {}
+
+PROCTOR_DETAIL_NAMES(NamesExtension, extension);
+PROCTOR_DETAIL_NAMES(NamesCreateInstance, create_instance);
+PROCTOR_DETAIL_NAMES(NamesIssue, issue);
+PROCTOR_DETAIL_NAMES(NamesWarmUp, warm_up);
+PROCTOR_DETAIL_NAMES(NamesConcurrentIssue, concurrent_issue);
+PROCTOR_DETAIL_NAMES(NamesPrepare, prepare_samples);
+PROCTOR_DETAIL_NAMES(NamesRelease, release_samples);
+PROCTOR_DETAIL_NAMES(NamesStart, start);
+PROCTOR_DETAIL_NAMES(NamesFlush, flush);
+PROCTOR_DETAIL_NAMES(NamesStop, stop);
+PROCTOR_DETAIL_NAMES(NamesExplain, explain);
+
+#undef PROCTOR_DETAIL_NAMES
 
 template <class T, class = void> struct InstanceOf {
   using Type = void;
@@ -733,7 +761,32 @@ template <class Plugin> struct Table {
 
   static constexpr bool takes_batches = HasCreateInstance<Model>::value;
   static constexpr bool takes_queries = HasIssue<Model>::value;
+  /* What has the name of an optional function and cannot be called as one would be left out without a word. */
+  static_assert(!NamesExtension<Plugin>::value || HasExtension<Plugin>::value,
+                "the plugin's extension is not a public static function of a std::string_view");
+  static_assert(takes_batches || !NamesCreateInstance<Model>::value,
+                "the model's create_instance is not a public function of a const proctor::Placement &");
+  static_assert(takes_queries || !NamesIssue<Model>::value,
+                "the model's issue is not a public function of a const proctor::Query &");
   static_assert(takes_batches || takes_queries, "the model has neither create_instance nor issue");
+  static_assert(!takes_queries || !NamesWarmUp<Model>::value || HasWarmUpQuery<Model>::value,
+                "the model's warm_up is not a public function of a const proctor::Query &");
+  static_assert(!takes_batches || !NamesWarmUp<Instance>::value || HasWarmUpBatch<Instance>::value,
+                "the instance's warm_up is not a public function of a proctor::Batch &");
+  static_assert(!NamesConcurrentIssue<Model>::value || HasConcurrentIssue<Model>::value,
+                "the model's concurrent_issue is not a public static constexpr bool");
+  static_assert(!NamesPrepare<Model>::value || HasPrepare<Model>::value,
+                "the model's prepare_samples is not a public function of a const proctor::SampleSet &");
+  static_assert(!NamesRelease<Model>::value || HasRelease<Model>::value,
+                "the model's release_samples is not a public function without arguments");
+  static_assert(!NamesStart<Model>::value || HasStart<Model>::value,
+                "the model's start is not a public function without arguments");
+  static_assert(!NamesFlush<Model>::value || HasFlush<Model>::value,
+                "the model's flush is not a public function without arguments");
+  static_assert(!NamesStop<Model>::value || HasStop<Model>::value,
+                "the model's stop is not a public function without arguments");
+  static_assert(!NamesExplain<Model>::value || HasExplain<Model>::value,
+                "the model's explain is not a public function without arguments");
 
   static std::uint64_t capabilities() {
     std::uint64_t all = takes_batches ? PROCTOR_CAPABILITY_EXECUTE : 0;

@@ -3,7 +3,7 @@
 use std::{
     io,
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Output},
 };
 
 use proctor_test_needs::skip;
@@ -68,9 +68,27 @@ pub fn compile_with_cpp(
 /// If the file does not compile.
 #[must_use]
 pub fn compile_cpp(source: &str, folder: &Path, name: &str) -> Option<PathBuf> {
+    build(cpp_compiler(), &header(), &[source], folder, name)
+}
+
+/// Messages of the compiler about a file that [`compile_cpp`] would not compile.
+///
+/// Without a C++ compiler it says that the test is skipped, and returns `None`.
+///
+/// # Panics
+/// If the file compiles.
+#[must_use]
+pub fn complaints_about_cpp(source: &str, folder: &Path) -> Option<String> {
+    let library = folder.join("wrong.so");
+    let (command, output) = run_compiler(cpp_compiler(), &header(), &[source], &library)?;
+    assert!(!output.status.success(), "{command:?} compiles");
+    Some(String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+fn cpp_compiler() -> Command {
     let mut command = Command::new("c++");
     command.args(["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fvisibility=hidden"]);
-    build(command, &header(), &[source], folder, name)
+    command
 }
 
 /// The folder of the headers.
@@ -79,27 +97,30 @@ fn header() -> PathBuf {
 }
 
 /// Builds a library of files and of options that stand among them.
-fn build(
+fn build(command: Command, include: &Path, sources: &[&str], folder: &Path, name: &str) -> Option<PathBuf> {
+    let library = folder.join(format!("lib{name}_sut.so"));
+    let (command, output) = run_compiler(command, include, sources, &library)?;
+    let messages = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}:\n{messages}");
+    Some(library)
+}
+
+/// Runs a compiler to its end; `None` if it is not there.
+fn run_compiler(
     mut command: Command,
     include: &Path,
     sources: &[&str],
-    folder: &Path,
-    name: &str,
-) -> Option<PathBuf> {
-    let library = folder.join(format!("lib{name}_sut.so"));
+    library: &Path,
+) -> Option<(Command, Output)> {
     let fixtures = workspace().join("tests/fixtures/c");
     command.args(["-shared", "-fPIC", "-I"]).arg(include);
-    command.arg("-o").arg(&library).args(sources).current_dir(fixtures);
+    command.arg("-o").arg(library).args(sources).current_dir(fixtures);
     match command.output() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             skip(format!("no {}; `cargo xtask setup` installs one", command.get_program().display()));
             None
         }
         Err(error) => panic!("{command:?}: {error}"),
-        Ok(output) => {
-            let messages = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success(), "{command:?}:\n{messages}");
-            Some(library)
-        }
+        Ok(output) => Some((command, output)),
     }
 }

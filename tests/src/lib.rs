@@ -32,7 +32,7 @@ mod run;
 mod workspace_copy;
 
 pub use bench::Bench;
-pub use compile::{compile, compile_against, compile_cpp, compile_with_cpp};
+pub use compile::{compile, compile_against, compile_cpp, compile_with_cpp, complaints_about_cpp};
 pub use place::{built, datasets, find_plugin, plugin, workspace};
 pub use process::{Finished, Started};
 pub use run::Run;

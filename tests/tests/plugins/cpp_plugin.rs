@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use proctor_tests::{Bench, Run, compile_cpp};
+use proctor_tests::{Bench, Run, compile_cpp, complaints_about_cpp};
 
 use crate::c_plugin::first_example;
 
@@ -39,6 +39,79 @@ fn the_example_at_the_top_of_the_header_runs() {
         (&result["plugin"]["name"], &result["plugin"]["dispatch"]),
         (&"mine".into(), &"batches".into())
     );
+}
+
+/// It would be left out without a word otherwise.
+#[test]
+fn an_optional_function_that_cannot_be_called_does_not_compile() {
+    let bench = Bench::new();
+    let source = |of_plugin: &str, of_model: &str, of_instance: &str| {
+        format!(
+            "#include \"proctor_plugin.hpp\"\n\
+             struct Instance {{ void execute(proctor::Batch &) {{}} {of_instance} }};\n\
+             class Model {{ public:\n\
+             std::unique_ptr<Instance> create_instance(const proctor::Placement &) {{ return nullptr; }}\n\
+             void issue(const proctor::Query &) {{}} {of_model} }};\n\
+             struct Plugin {{ static proctor::Manifest manifest() {{ return {{\"p\", \"1\", \"MIT\"}}; }}\n\
+             Plugin(proctor::Host, const proctor::Options &) {{}}\n\
+             std::unique_ptr<Model> load_model(const proctor::ModelRequest &) {{ return nullptr; }} {of_plugin} }};\n\
+             PROCTOR_PLUGIN(Plugin)\n"
+        )
+    };
+    let right = source(
+        "static const void *extension(std::string_view) { return nullptr; }",
+        "static constexpr bool concurrent_issue = true; void prepare_samples(const proctor::SampleSet &) {} \
+         void release_samples() {} void start() {} void flush() {} void flush(int) {} int stop() { return 0; } \
+         const char *explain() const { return \"\"; } void warm_up(const proctor::Query &) {}",
+        "void warm_up(const proctor::Batch &) {}",
+    );
+    let right = bench.write("right.cpp", right).display().to_string();
+    if compile_cpp(&right, bench.path(), "right").is_none() {
+        return;
+    }
+    let wrong = source(
+        "void extension(std::string_view) {}",
+        "bool concurrent_issue = true; void prepare_samples(proctor::SampleSet &) {} void release_samples(int) {} \
+         bool start = false; void flush(int) {} void flush(char *) {} void explain(int) {} void warm_up() {} \
+         private: void stop() {}",
+        "void warm_up(int) {}",
+    );
+    assert_complaints(
+        &bench,
+        wrong,
+        &[
+            "the plugin's extension is not a public static function of a std::string_view",
+            "the model's warm_up is not a public function of a const proctor::Query &",
+            "the instance's warm_up is not a public function of a proctor::Batch &",
+            "the model's concurrent_issue is not a public static constexpr bool",
+            "the model's prepare_samples is not a public function of a const proctor::SampleSet &",
+            "the model's release_samples is not a public function without arguments",
+            "the model's start is not a public function without arguments",
+            "the model's flush is not a public function without arguments",
+            "the model's stop is not a public function without arguments",
+            "the model's explain is not a public function without arguments",
+        ],
+    );
+    let without_ways = source("", "", "")
+        .replace("create_instance(const proctor::Placement &)", "create_instance()")
+        .replace("issue(const proctor::Query &)", "issue(proctor::Query &)");
+    assert_complaints(
+        &bench,
+        without_ways,
+        &[
+            "the model's create_instance is not a public function of a const proctor::Placement &",
+            "the model's issue is not a public function of a const proctor::Query &",
+        ],
+    );
+}
+
+/// Asserts that a plugin does not compile, and that the compiler says all of this.
+fn assert_complaints(bench: &Bench, plugin: String, words: &[&str]) {
+    let path = bench.write("wrong.cpp", plugin).display().to_string();
+    let Some(messages) = complaints_about_cpp(&path, bench.path()) else { return };
+    for words in words {
+        assert!(messages.contains(words), "{words:?} is not in:\n{messages}");
+    }
 }
 
 #[test]
