@@ -7,6 +7,7 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
+use proctor_plugin_api::abi::PROCTOR_NAME_LENGTH_MAX;
 use proctor_run::HostError;
 
 /// Flags of `host new-plugin`.
@@ -104,30 +105,38 @@ impl NewPluginFlags {
         if !is_name(name) {
             return Err(HostError::Usage(format!(
                 "{name:?} cannot be the name of a plugin: it begins with a lower-case letter and has lower-case letters, \
-                 digits and single hyphens, as in my-chip"
+                 digits and single hyphens, at most {PROCTOR_NAME_LENGTH_MAX} of all, as in my-chip"
             )));
         }
         let plugin_api = match self.lang {
-            Language::Rust => self.find_plugin_api()?.display().to_string(),
+            Language::Rust => toml_string(&self.find_plugin_api()?)?,
             Language::C | Language::Cpp => String::new(),
         };
         let folder = self.output.clone().unwrap_or_else(|| PathBuf::from(name));
         let cannot = |source: io::Error| {
             HostError::Usage(format!("cannot write a new plugin to {}: {source}", folder.display()))
         };
-        if fs::symlink_metadata(&folder).is_ok() {
-            return Err(HostError::Usage(format!(
+        make_new_folder(&folder).map_err(|source| match source.kind() {
+            io::ErrorKind::AlreadyExists => HostError::Usage(format!(
                 "{} is there already: choose another name, or another folder with --output",
                 folder.display()
-            )));
-        }
-        for (file, template) in self.lang.files() {
-            let text = template
+            )),
+            _ => cannot(source),
+        })?;
+        // The name has nothing that any of the languages would have to escape.
+        let filled_in = |template: &str| {
+            template
                 .replace("@NAME@", name)
                 .replace("@FILE@", &name.replace('-', "_"))
-                .replace("@PLUGIN_API@", &plugin_api);
-            write(&folder.join(file), &text).map_err(cannot)?;
-        }
+                .replace("@PLUGIN_API@", &plugin_api)
+        };
+        let mut files = self.lang.files().iter();
+        let written = files.try_for_each(|(file, template)| write(&folder.join(file), &filled_in(template)));
+        written.map_err(|source| {
+            // Half a plugin is of no use, and would be in the way of the next try.
+            let _ = fs::remove_dir_all(&folder);
+            cannot(source)
+        })?;
         let folder = folder.display();
         Ok(format!("made {folder}; build it and run a benchmark with it:\n\n    {folder}/run.sh\n"))
     }
@@ -154,11 +163,29 @@ impl NewPluginFlags {
     }
 }
 
+/// A path as a string of TOML, with its quotes.
+fn toml_string(path: &Path) -> Result<String, HostError> {
+    let text = path.to_str().ok_or_else(|| {
+        HostError::Usage(format!("{} is not UTF-8, as Cargo.toml has to be", path.display()))
+    })?;
+    // Whatever JSON escapes, TOML escapes in the same way.
+    Ok(serde_json::Value::from(text).to_string())
+}
+
 fn is_name(name: &str) -> bool {
     let is_of_words = name.split('-').all(|word| {
         !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
     });
-    is_of_words && name.starts_with(|first: char| first.is_ascii_lowercase())
+    let is_short = name.len() <= PROCTOR_NAME_LENGTH_MAX;
+    is_short && is_of_words && name.starts_with(|first: char| first.is_ascii_lowercase())
+}
+
+/// Makes a folder that must not be there, and those above it.
+fn make_new_folder(folder: &Path) -> io::Result<()> {
+    if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        fs::create_dir_all(parent)?;
+    }
+    fs::create_dir(folder)
 }
 
 /// Writes a new file and the folders above it. A script may be executed.
@@ -181,5 +208,12 @@ mod tests {
         assert!(
             ["", "My", "my_chip", "2nd", "-a", "a-", "a--b", "a/b", "ä"].iter().all(|name| !is_name(name))
         );
+        assert!(is_name(&"a".repeat(128)) && !is_name(&"a".repeat(129)));
+    }
+
+    #[test]
+    fn a_path_in_toml_is_in_quotes_and_escaped() {
+        let text = toml_string(Path::new("/a b/\"c\"/\\d\n")).unwrap();
+        assert_eq!(text, r#""/a b/\"c\"/\\d\n""#);
     }
 }

@@ -16,6 +16,8 @@
 
 /* Writes why a call fails, and returns the status. */
 static ProctorStatus fail(ProctorError *error, ProctorStatus status, const char *format, ...) {
+  if (error->capacity == 0)
+    return status;
   va_list arguments;
   va_start(arguments, format);
   int length = vsnprintf((char *)error->message, error->capacity, format, arguments);
