@@ -28,6 +28,8 @@ impl Desk {
         let mut command = self.bench.command_in_shell(&format!("set -e\n{script}"), "");
         command.env("PATH", path).env("CARGO_NET_OFFLINE", "true");
         command.env("CARGO_TARGET_DIR", workspace().join("target/new-plugin"));
+        // Compilers that have arguments.
+        command.env("CC", "env cc").env("CXX", "env c++");
         // A machine that is busy stalls for longer than the benchmark's bound.
         command.env("PROCTOR_MIN_DURATION_MS", "50").env("PROCTOR_SERVER_TARGET_LATENCY_NS", "10000000000");
         let finished = self.bench.start_command(command).finish_within(BUILD_LIMIT);
@@ -94,7 +96,7 @@ fn the_page_on_writing_a_plugin_is_true() {
             None => assert_eq!(head, "text"),
         }
     }
-    assert!(run_count >= 12 && written.len() == 6, "{run_count} runs of {written:?}");
+    assert!(run_count >= 14 && written.len() == 7, "{run_count} runs of {written:?}");
 }
 
 #[test]
@@ -104,8 +106,21 @@ fn nothing_is_overwritten_and_what_is_wrong_is_named() {
     let refused = bench.host("new-plugin my-chip --lang c");
     refused.assert_error(USAGE, &["my-chip is there already", "--output"]);
     assert!(!bench.file("my-chip/plugin.c").exists());
+    let long = "a".repeat(129);
+    bench.host(&format!("new-plugin {long} --lang c")).assert_error(USAGE, &["at most 128"]);
     bench.host("new-plugin My_Chip --lang c").assert_error(USAGE, &["My_Chip", "as in my-chip"]);
     let elsewhere = bench.host("new-plugin other --lang rust --plugin-api nowhere");
     elsewhere.assert_error(USAGE, &["proctor-plugin-api", "--plugin-api"]);
     assert!(!bench.file("other").exists());
+}
+
+#[test]
+fn nothing_half_written_is_left() {
+    let bench = Bench::new();
+    // Files of this shell may have 16 blocks of 512 bytes, less than the header has.
+    let mut command = bench.command_in_shell("ulimit -f 16; \"$0\" \"$@\"", "new-plugin cut-off --lang c");
+    command.env_remove("RUST_BACKTRACE");
+    let finished = bench.start_command(command).finish();
+    finished.assert_error(USAGE, &["cannot write a new plugin to cut-off", "File too large"]);
+    assert!(!bench.file("cut-off").exists());
 }
