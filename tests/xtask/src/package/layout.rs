@@ -157,12 +157,12 @@ impl Package {
         copy(file, &self.folder.join("licenses").join(name))
     }
 
-    /// Writes the page that is read first.
+    /// Writes the page that is read first, with the oldest glibc and Rust that will do.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub(crate) fn write_readme(&self, glibc: &GlibcVersion) -> Result<()> {
-        self.fill_in(Path::new(README), "README.md", &[("GLIBC", &glibc.to_string())])
+    pub(crate) fn write_readme(&self, glibc: &GlibcVersion, rust: &str) -> Result<()> {
+        self.fill_in(Path::new(README), "README.md", &[("GLIBC", &glibc.to_string()), ("RUST", rust)])
     }
 
     fn write_examples(&self) -> Result<()> {

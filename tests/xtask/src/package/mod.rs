@@ -81,7 +81,7 @@ pub(crate) fn run(args: &PackageArgs) -> Result<()> {
         }
     };
     let output = args.output.clone().unwrap_or_else(|| workspace_root().join(OUTPUT));
-    let version = version()?;
+    let version = of_workspace("version")?;
     let name = format!("proctor-{version}-{}-linux", env::consts::ARCH);
     let folder = output.join(&name);
     let package = Package { folder: output.join(format!("{name}.partial")), version, plugins };
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &PackageArgs) -> Result<()> {
         package.add_license(&license, "zig.txt")?;
     }
     let glibc = symbols::check(&package.folder, &programs, newest_allowed.as_ref())?;
-    package.write_readme(&glibc)?;
+    package.write_readme(&glibc, &of_workspace("rust-version")?)?;
     remove(&folder)?;
     fs::rename(&package.folder, &folder)
         .with_context(|| format!("cannot rename {}", package.folder.display()))?;
@@ -99,11 +99,11 @@ pub(crate) fn run(args: &PackageArgs) -> Result<()> {
     if args.no_archive { Ok(()) } else { archive(&output, &name) }
 }
 
-/// Returns the version of the workspace.
-fn version() -> Result<String> {
+/// Returns a field of the packages of the workspace that they have in common.
+fn of_workspace(field: &str) -> Result<String> {
     let workspace = layout::read_manifest(Path::new("Cargo.toml"))?;
-    let version = workspace.get("workspace").and_then(|it| it.get("package")?.get("version")?.as_str());
-    version.map(str::to_owned).context("Cargo.toml has no workspace.package.version")
+    let value = workspace.get("workspace").and_then(|it| it.get("package")?.get(field)?.as_str());
+    value.map(str::to_owned).with_context(|| format!("Cargo.toml has no workspace.package.{field}"))
 }
 
 fn remove(folder: &Path) -> Result<()> {
