@@ -113,6 +113,11 @@ fn a_change_of_what_is_the_hosts_fails_its_case() {
 }
 
 #[test]
+fn a_call_that_is_not_due_and_crashes_fails_its_case() {
+    check(&rows::out_of_turn());
+}
+
+#[test]
 fn what_is_left_behind_fails_its_case() {
     check(&rows::leftovers());
 }

@@ -369,6 +369,23 @@ pub(super) fn changes() -> Vec<Row> {
     rows
 }
 
+/// Calls that are not due, and crash.
+pub(super) fn out_of_turn() -> Vec<Row> {
+    [
+        ("stop", "order/stop-before-start"),
+        ("start", "order/start-before-prepare"),
+        ("start:2", "order/start-twice"),
+        ("stop:2", "order/stop-twice"),
+        ("flush", "order/flush-before-start"),
+        ("release_samples", "order/release-before-prepare"),
+        ("release_samples:2", "order/release-twice"),
+        ("stop", "order/stop-with-work-in-flight"),
+        ("destroy_instance", "order/ends-early"),
+    ]
+    .map(|(call, case)| crashes(call, "segv", case))
+    .to_vec()
+}
+
 /// Memory, threads, files and processes that each call leaves behind.
 pub(super) fn leftovers() -> Vec<Row> {
     let mut rows = Vec::new();
@@ -406,6 +423,7 @@ pub(super) fn all() -> Vec<Row> {
         queries(),
         services(),
         changes(),
+        out_of_turn(),
         leftovers(),
     ]
     .concat()

@@ -83,6 +83,13 @@ fn the_suite_keeps_what_the_header_promises_to_plugins() {
 }
 
 #[test]
+fn a_plugin_may_say_in_close_that_its_host_went_wrong() {
+    let library = plugin("host-validator").display().to_string();
+    let skipped = assert_passes(&format!("{library} --case order/"));
+    assert!(skipped.is_empty(), "{skipped:?}");
+}
+
+#[test]
 fn a_plugin_that_steps_by_sizeof_is_good_until_a_newer_host_comes() {
     let bench = Bench::new();
     let Some(library) = compile("sizeof_plugin.c", &[], bench.path(), "zeros") else { return };

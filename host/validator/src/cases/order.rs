@@ -2,13 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use proctor_plugin_host::{OutOfTurn, PluginHostError};
+use proctor_plugin_host::{Call, OutOfTurn, PluginFault, PluginHostError};
 
 use super::lifecycle::{dispatches, shape, work};
 use crate::{
     bed::{Bed, Shape, batches_of},
     case::Case,
-    subject::Subject,
+    subject::{Subject, judge_work},
     verdict::{Verdict, ensure, failed},
 };
 
@@ -109,9 +109,21 @@ fn astray(subject: &Subject, calls: impl Fn(&Bed) -> Verdict) -> Verdict {
         calls(&bed)?;
         drop(instances);
         work(&bed, dispatch).map_err(|error| error.at("the work that is due after it"))?;
-        bed.end()?;
+        end_astray(bed)?;
     }
     Ok(())
+}
+
+/// Ends everything. A plugin that counts what its host does wrong may say so when it is closed.
+fn end_astray(bed: Bed) -> Verdict {
+    let (_, mut noticed) = bed.end_with_noticed();
+    noticed.retain(|fault| !is_failed_close(&fault.first));
+    judge_work(&noticed)
+}
+
+fn is_failed_close(fault: &PluginFault) -> bool {
+    let PluginFault::Call(error) = fault else { return false };
+    matches!(**error, PluginHostError::CallFailed { call: Call::Close, .. })
 }
 
 fn out_of_turn(bed: &Bed, call: OutOfTurn) -> Verdict {
