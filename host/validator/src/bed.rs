@@ -109,11 +109,17 @@ fn shaped(settings: &Settings, library: &LoadedPlugin, shape: Shape) -> Settings
 
 /// Largest batch that the plugin declares for the benchmark's model; `None` if there is no limit.
 pub(crate) fn largest_batch(settings: &Settings, library: &LoadedPlugin) -> Option<usize> {
+    let (run, model) = (&settings.run, &settings.benchmark.model);
+    let formats: Vec<_> = model.formats().map(|(format, _)| format).collect();
+    let is_wanted = |wanted: &Option<String>, declared| wanted.as_ref().is_none_or(|it| it == declared);
     let rows = library.manifest().models.iter();
     let rows = rows.filter(|row| {
-        is_declared(&row.model, &settings.benchmark.model.id)
-            && settings.run.precision.as_ref().is_none_or(|wanted| *wanted == row.precision)
-            && row.scenarios.contains(&settings.run.scenario)
+        is_declared(&row.model, &model.id)
+            // A model that comes without files is read by any row.
+            && (formats.is_empty() || formats.iter().any(|format| is_declared(&row.format, format)))
+            && is_wanted(&run.precision, &row.precision)
+            && is_wanted(&run.device, &row.device)
+            && row.scenarios.contains(&run.scenario)
     });
     // The first that fits is the one that is taken.
     let first = rows.map(|row| row.batch_size_max).next().unwrap_or(0);

@@ -124,6 +124,15 @@ fn a_plugin_that_is_only_slow_does_not_fail() {
 }
 
 #[test]
+fn scenarios_are_those_of_the_row_of_the_model() {
+    for (case, outcome) in [("server-batches", "SKIP"), ("offline-batches", "PASS")] {
+        let flags = format!("--case scenarios/{case}");
+        let Some(case) = wayward("describe:1+ other-scenarios", &flags) else { return };
+        assert_eq!(case["outcome"], outcome, "{case}");
+    }
+}
+
+#[test]
 fn a_plugin_may_refuse_queries_once_it_is_cancelled() {
     let Some(case) = wayward("issue:1+ end-when-cancelled", "--case cancel/in-flight") else { return };
     assert_eq!(case["outcome"], "PASS", "{case}");
