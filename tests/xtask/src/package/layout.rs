@@ -169,7 +169,8 @@ impl Package {
         for language in entries(&workspace_root().join(EXAMPLES))?.iter().filter(|path| path.is_dir()) {
             let name = name_of(language);
             let (plugin, file) = (format!("digits-{name}"), format!("digits_{name}"));
-            let values = [("NAME", &*plugin), ("FILE", &file), ("PLUGIN_API", "../../plugin-api")];
+            // The path has the quotes of a string of TOML, as `host new-plugin` writes it.
+            let values = [("NAME", &*plugin), ("FILE", &file), ("PLUGIN_API", r#""../../plugin-api""#)];
             for template in entries(language)?.iter().filter(|path| !path.ends_with(WITHOUT_PACKAGE)) {
                 // Cargo would take a manifest of this name for one of the workspace.
                 let file = name_of(template).replace(".toml.txt", ".toml");
