@@ -84,7 +84,7 @@ pub use load::{
 };
 pub use objects::{
     backend::Backend,
-    demand::{FileOffer, ModelDemand, choose_precision, is_declared},
+    demand::{FileOffer, ModelDemand, choose_row, is_declared},
     devices::DeviceList,
     instance::Instance,
     issuer::Issuer,

@@ -42,7 +42,7 @@ mod warnings;
 pub use crate::{
     bed::{
         dispatch::Dispatch,
-        plugin::fitted_model::{FittedModel, precision_for},
+        plugin::fitted_model::{FittedModel, row_for},
         plugin::options_of,
         plugin_instance::BatchStages,
         sample_library::read_samples,

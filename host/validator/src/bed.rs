@@ -7,10 +7,8 @@ use std::{
 };
 
 use proctor_config::Settings;
-use proctor_plugin_host::{
-    Backend, Instance, Issuer, LoadedPlugin, Model, PluginHostError, SampleBuffers, is_declared,
-};
-use proctor_run::{Dispatch, FittedModel};
+use proctor_plugin_host::{Backend, Instance, Issuer, LoadedPlugin, Model, PluginHostError, SampleBuffers};
+use proctor_run::{Dispatch, FittedModel, row_for};
 use proctor_vocabulary::{QueryPart, QuerySample, SampleIndex, Scenario};
 
 use crate::{
@@ -109,21 +107,10 @@ fn shaped(settings: &Settings, library: &LoadedPlugin, shape: Shape) -> Settings
 
 /// Largest batch that the plugin declares for the benchmark's model; `None` if there is no limit.
 pub(crate) fn largest_batch(settings: &Settings, library: &LoadedPlugin) -> Option<usize> {
-    let (run, model) = (&settings.run, &settings.benchmark.model);
-    let formats: Vec<_> = model.formats().map(|(format, _)| format).collect();
-    let is_wanted = |wanted: &Option<String>, declared| wanted.as_ref().is_none_or(|it| it == declared);
-    let rows = library.manifest().models.iter();
-    let rows = rows.filter(|row| {
-        is_declared(&row.model, &model.id)
-            // A model that comes without files is read by any row.
-            && (formats.is_empty() || formats.iter().any(|format| is_declared(&row.format, format)))
-            && is_wanted(&run.precision, &row.precision)
-            && is_wanted(&run.device, &row.device)
-            && row.scenarios.contains(&run.scenario)
-    });
-    // The first that fits is the one that is taken.
-    let first = rows.map(|row| row.batch_size_max).next().unwrap_or(0);
-    (first != 0).then(|| usize::try_from(first).unwrap_or(usize::MAX))
+    let mut settings = settings.clone();
+    settings.run.batch_size = 1;
+    let row = row_for(&settings, library.manifest(), Dispatch::Batches).ok()?;
+    (row.batch_size_max != 0).then(|| usize::try_from(row.batch_size_max).unwrap_or(usize::MAX))
 }
 
 impl Bed {

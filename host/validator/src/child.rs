@@ -17,7 +17,7 @@ use proctor_config::{Settings, benchmarks};
 use proctor_plugin_host::{
     CallUnderWay, LoadedPlugin, PluginLocation, SearchPath, calls_under_way, crash, process, progress_count,
 };
-use proctor_run::{Dispatch, options_of, precision_for};
+use proctor_run::{Dispatch, options_of, row_for};
 use proctor_vocabulary::Scenario;
 use rustix::process::{Signal, set_parent_process_death_signal};
 
@@ -262,7 +262,7 @@ fn find_model(request: &Request, library: &LoadedPlugin) -> Option<FoundModel> {
     let pairs = candidates.iter().flat_map(|name| scenarios.clone().map(move |scenario| (name, *scenario)));
     let declared = pairs.filter_map(|(name, scenario)| {
         let settings = request.settings(Some(name), Some(scenario)).ok()?;
-        let precision = precision_for(&settings, library.manifest(), dispatch).ok()?;
+        let precision = row_for(&settings, library.manifest(), dispatch).ok()?.precision.clone();
         Some(FoundModel { benchmark: name.clone(), scenario: scenario.name().to_owned(), precision })
     });
     let mut declared = declared;

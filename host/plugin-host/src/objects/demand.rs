@@ -57,21 +57,21 @@ pub struct FileOffer {
     pub precision: Option<String>,
 }
 
-/// Which precision a plugin will compute in if it is offered these files: the demand's own, or that of the first row of
-/// the manifest that meets the demand with a file for its precision. The files of the demand do not matter.
+/// The first row of the manifest that meets the demand with one of these files on offer, for its precision. The files
+/// of the demand do not matter.
 ///
-/// It lets a host find out which files are wanted before it fetches any. With them and the precision in the demand, the
-/// row that is matched then is this one.
+/// It lets a host find out which files are wanted before it fetches any. With them and the row's precision in the
+/// demand, the row that is matched then is this one.
 ///
 /// # Errors
 /// As [`Backend::load_model`](crate::Backend::load_model), for all that is known without the files.
-pub fn choose_precision(
-    manifest: &Manifest,
+pub fn choose_row<'a>(
+    manifest: &'a Manifest,
     demand: &ModelDemand,
     offers: &[FileOffer],
-) -> Result<String, PluginHostError> {
+) -> Result<&'a ModelSupport, PluginHostError> {
     check_sense(manifest, demand)?;
-    first_row(manifest, demand, offers).map(|row| row.precision.clone())
+    first_row(manifest, demand, offers)
 }
 
 /// The error of a plugin whose manifest has `declared` where something else was asked for.
@@ -275,7 +275,9 @@ mod tests {
                 files: Vec::new(),
                 ..demand("digits-cnn", "onnx")
             };
-            choose_precision(&by_precision(), &demand, offers).map_err(|error| error.to_string())
+            let manifest = by_precision();
+            let row = choose_row(&manifest, &demand, offers).map_err(|error| error.to_string());
+            row.map(|row| row.precision.clone())
         };
         let both = [offer("onnx", None), offer("onnx", Some("int8"))];
         assert_eq!(

@@ -10,7 +10,7 @@ use proctor_plugin_api::abi::{PROCTOR_STATUS_DEVICE_LOST, PROCTOR_STATUS_UNSUPPO
 use proctor_plugin_host::{
     CHECKSUM_THREAD, LoadStep, LoadedPlugin, PluginHostError, PluginLocation, is_declared,
 };
-use proctor_run::{FittedModel, precision_for};
+use proctor_run::{FittedModel, row_for};
 use proctor_vocabulary::Scenario;
 
 use super::load::step;
@@ -191,7 +191,7 @@ fn scenarios_load(subject: &Subject) -> Verdict {
     let shape = shape_for(&library);
     for scenario in Scenario::ALL {
         let settings = in_scenario(&subject.settings, *scenario);
-        if precision_for(&settings, library.manifest(), shape.dispatch).is_err() {
+        if row_for(&settings, library.manifest(), shape.dispatch).is_err() {
             continue;
         }
         let bed = subject.bed_in(shape, &settings).map_err(|error| error.at(scenario.name()))?;

@@ -2,7 +2,7 @@
 
 use proctor_config::IssueMode;
 use proctor_loadgen::{Finding, TestSettings};
-use proctor_run::{Dispatch, TestBed, precision_for};
+use proctor_run::{Dispatch, TestBed, row_for};
 use proctor_vocabulary::{Scenario, TestMode};
 
 use crate::{
@@ -52,7 +52,7 @@ fn run(subject: &Subject, scenario: Scenario, dispatch: Dispatch) -> Verdict {
     need_dispatch(&library, dispatch)?;
     let mut settings = in_scenario(&subject.settings, scenario);
     // The row of this model, in the precision that is asked for: others may have other scenarios.
-    if let Err(error) = precision_for(&settings, library.manifest(), dispatch) {
+    if let Err(error) = row_for(&settings, library.manifest(), dispatch) {
         return skipped(error.messages().join(": "));
     }
     settings.run.watchdog_ms = subject.watchdog_ms();

@@ -3,7 +3,7 @@
 use proctor_config::{Benchmark, Settings};
 use proctor_datasets::{DataRoot, OwnMemory, SampleStore};
 use proctor_plugin_api::{Manifest, ModelSupport, Placement};
-use proctor_plugin_host::{Backend, FileOffer, ModelDemand, choose_precision, is_declared};
+use proctor_plugin_host::{Backend, FileOffer, ModelDemand, choose_row, is_declared};
 use proctor_vocabulary::SampleIndex;
 
 use crate::{
@@ -44,7 +44,7 @@ impl FittedModel {
         let wish = ModelDemand { placements, ..wish(settings, dispatch) };
         // A file may be large, or have to be made first: only those for the precision that it comes down to are
         // touched.
-        let precision = choose_precision(manifest, &wish, &offers(&settings.benchmark))?;
+        let precision = choose_row(manifest, &wish, &offers(&settings.benchmark))?.precision.clone();
         let found = find_files(settings, manifest, &precision, observer)?;
         let files = found.iter().map(|file| (file.format.clone(), file.path.clone())).collect();
         let demand = ModelDemand { precision: Some(precision), files, ..wish };
@@ -64,17 +64,17 @@ impl FittedModel {
     }
 }
 
-/// The precision in which a plugin would be asked for the model of the settings' benchmark.
+/// The row of the manifest by which a plugin would be asked for the model of the settings' benchmark.
 ///
 /// # Errors
 /// The first part of the demand that the manifest does not declare.
-pub fn precision_for(
+pub fn row_for<'a>(
     settings: &Settings,
-    manifest: &Manifest,
+    manifest: &'a Manifest,
     dispatch: Dispatch,
-) -> Result<String, HostError> {
+) -> Result<&'a ModelSupport, HostError> {
     let (wish, offers) = (wish(settings, dispatch), offers(&settings.benchmark));
-    Ok(choose_precision(manifest, &wish, &offers)?)
+    Ok(choose_row(manifest, &wish, &offers)?)
 }
 
 /// The files of the model that a plugin will be asked to load, verified or made.
@@ -87,8 +87,8 @@ pub(super) fn model_files_for(
     dispatch: Dispatch,
     observer: &dyn Observer,
 ) -> Result<Vec<FoundFile>, HostError> {
-    let precision = precision_for(settings, manifest, dispatch)?;
-    find_files(settings, manifest, &precision, observer)
+    let row = row_for(settings, manifest, dispatch)?;
+    find_files(settings, manifest, &row.precision, observer)
 }
 
 fn find_files(
