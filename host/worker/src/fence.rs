@@ -45,6 +45,7 @@ fn restrict_files(fence: &Fence) -> Result<(bool, u32), RulesetError> {
         .scope(Scope::from_all(ABI_WANTED))?
         .create()?
         .add_rules(path_beneath_rules(read, AccessFs::from_read(ABI_WANTED)))?
+        .add_rules(path_beneath_rules(&fence.list, AccessFs::ReadDir))?
         .add_rules(path_beneath_rules(write, AccessFs::from_all(ABI_WANTED)))?
         .restrict_self()?;
     let abi = match status.landlock {

@@ -247,6 +247,10 @@ impl Server {
         if more > 0 {
             tracing::warn!(target: "plugin", "{more} more failed samples have a message");
         }
+        let left_out = host_side.take_left_out_lines();
+        if left_out > 0 {
+            tracing::warn!(target: "plugin", "{left_out} lines were left out: more than 1000 in a second");
+        }
     }
 }
 

@@ -23,7 +23,7 @@ use proctor_plugin_api::{Host, PluginError, abi};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fs::{MemfdFlags, memfd_create},
-    process::{Pid, PidfdFlags, pidfd_open},
+    process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open},
 };
 use tracing::{Level, level_filters::LevelFilter};
 
@@ -48,6 +48,9 @@ const CLAIM: Duration = Duration::from_micros(5);
 
 /// Most bytes of its report of a crash.
 const REPORT_MAX: u64 = 4096;
+
+/// Longest wait for the rest of a message that has begun: it may never come, while something else holds the socket.
+const MESSAGE: Duration = Duration::from_secs(10);
 
 /// Most messages that are read after it has ended.
 const LAST_EVENTS: usize = 100_000;
@@ -111,6 +114,7 @@ impl Child {
     pub(crate) fn start(launch: &Launch, fence: Fence, hooks: Arc<Hooks>) -> io::Result<Arc<Self>> {
         let (control, theirs) = Socket::pair()?;
         let (events, their_events) = Socket::pair()?;
+        events.wait_at_most(MESSAGE)?;
         let report = File::from(memfd_create("report", MemfdFlags::CLOEXEC)?);
         let reports = ReportReader::new(RingReader::new()?);
         let bell = reports.bell();
@@ -363,8 +367,10 @@ impl Child {
     /// Waits for the process itself, and says how it has ended.
     fn note_end(&self) {
         let mut process = lock(&self.process);
-        // It may only have closed its socket.
-        let _ = process.kill();
+        // It may only have closed its socket. What it has started ends with it, before somebody else has its number.
+        if let Some(group) = i32::try_from(process.id()).ok().and_then(Pid::from_raw) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
         let status = process.wait();
         drop(process);
         self.take_reports();

@@ -35,6 +35,8 @@ pub const DEVICES: &str = "/dev";
 pub struct Fence {
     /// Files and folders that it may read.
     pub read: Vec<PathBuf>,
+    /// Folders of which it may read what names there are, in them and below.
+    pub list: Vec<PathBuf>,
     /// Files and folders that it may write, too.
     pub write: Vec<PathBuf>,
     /// Whether it may use the network.

@@ -23,7 +23,7 @@ macro_rules! engine {
 
             const ENGINE: Engine = $engine;
 
-            engine!(@suite valid_in_single_stream, valid_in_multi_stream, valid_in_server, valid_in_offline,
+            engine!(@suite valid_in_single_stream, valid_in_multi_stream, valid_in_server, valid_in_offline, valid_in_a_process_of_its_own,
                 the_digits_are_those_of_the_reference, two_instances, batches_of_every_size, the_same_run_twice,
                 inputs_are_copied_as_declared, described_without_a_device, an_unknown_option, an_unknown_precision,
                 more_threads_than_processors);

@@ -29,6 +29,15 @@ pub fn valid_in_offline(engine: &Engine) {
     valid_in(engine, "Offline");
 }
 
+pub fn valid_in_a_process_of_its_own(engine: &Engine) {
+    let Some(bench) = engine.bench() else { return };
+    for scenario in ["SingleStream", "MultiStream", "Server", "Offline"] {
+        let run = engine.run(&bench, engine.model(), &format!("{} --isolate", short(scenario)));
+        assert_as_the_reference(&run, engine.model());
+        assert_eq!(run.result()["plugin"]["isolation"]["mode"], "process", "{}", run.finished);
+    }
+}
+
 pub fn the_digits_are_those_of_the_reference(engine: &Engine) {
     let Some(bench) = engine.bench() else { return };
     for model in engine.models {

@@ -81,7 +81,7 @@ impl Plugin {
         }
         let open = || library.open(&options, services);
         let backend = match &isolated {
-            Some(isolated) => isolated.open(open)?,
+            Some(isolated) => isolated.open(open).inspect_err(|_| isolated.hint(observer))?,
             None => open()?,
         };
         let devices = Devices::choose(settings, &manifest.name, &backend)?;
@@ -115,7 +115,8 @@ impl Plugin {
         let FittedModel { demand, files, forms } = fitted;
         self.model_files.get_or_init(|| files);
         self.input_forms.get_or_init(|| forms);
-        Ok(self.backend.load_model(&demand)?)
+        let loaded = self.backend.load_model(&demand);
+        Ok(loaded.inspect_err(|_| self.isolated.iter().for_each(|isolated| isolated.hint(observer)))?)
     }
 
     /// Has a plugin whose process has ended go on in another.

@@ -5,6 +5,7 @@ use std::{
     mem::MaybeUninit,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     sync::Mutex,
+    time::Duration,
 };
 
 use rustix::{
@@ -13,6 +14,7 @@ use rustix::{
         AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
         SendAncillaryMessage, SendFlags, Shutdown, SocketFlags, SocketType, recv, recvmsg, send, sendmsg,
         shutdown, socketpair,
+        sockopt::{Timeout, set_socket_timeout},
     },
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -59,6 +61,14 @@ impl Socket {
     pub fn pair() -> io::Result<(Self, Self)> {
         let (one, other) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
         Ok((one.into(), other.into()))
+    }
+
+    /// Has what is received come within this time, once it is asked for.
+    ///
+    /// # Errors
+    /// If the system cannot do that.
+    pub(crate) fn wait_at_most(&self, limit: Duration) -> io::Result<()> {
+        Ok(set_socket_timeout(&self.file, Timeout::Recv, Some(limit))?)
     }
 
     /// Sends a message, with at most four files.
@@ -159,6 +169,14 @@ mod tests {
     use std::{fs::File, io::Read as _, thread};
 
     use super::*;
+
+    #[test]
+    fn the_rest_of_a_message_is_not_waited_for_without_end() {
+        let (one, other) = Socket::pair().unwrap();
+        other.wait_at_most(Duration::from_millis(20)).unwrap();
+        assert_eq!(send(&one.file, &[9, 0, 0, 0, 1], SendFlags::empty()).unwrap(), 5);
+        assert!(other.receive::<String>().is_err());
+    }
 
     #[test]
     fn messages_of_any_length_come_with_their_files() {

@@ -42,6 +42,7 @@ pub(super) fn ends() -> Vec<Row> {
         end("quick_exit", &format!("called exit in {call}"));
         end("exit_group", &format!("its process has ended by itself with exit code 0 in {call}"));
         end("abort", &format!("crashed with SIGABRT in {call}"));
+        end("leave-copy", &format!("crashed with SIGABRT in {call}"));
         end("throw", &format!(" in {call}"));
         end("overflow", &format!("its process was ended by SIGSEGV in {call}"));
         end("kill", &format!("its process was ended by SIGKILL in {call}"));

@@ -20,7 +20,7 @@ use proctor_plugin_api::{Manifest, Options};
 use proctor_plugin_host::{Backend, Call, Described, LoadedPlugin, PluginIdentity, PluginLocation};
 use serde::Serialize;
 
-use crate::{error::HostError, files::model_files::FoundFile};
+use crate::{error::HostError, files::model_files::FoundFile, observer::Observer};
 
 /// Name of the program of the process, which lies beside this one.
 const WORKER: &str = "proctor-worker";
@@ -156,6 +156,16 @@ impl Isolated {
             }
         });
         Ok(backend)
+    }
+
+    /// Tells the user of a plugin that cannot do something for want of a file that it may not read.
+    pub(crate) fn hint(&self, observer: &dyn Observer) {
+        if self.isolation.restrictions().files {
+            observer.message(
+                "note: with --isolate a plugin reads the files of the system and its own alone; isolate_read = FOLDER:FILE \
+                 adds others",
+            );
+        }
     }
 
     /// Whether the process has ended, and none has taken its place.

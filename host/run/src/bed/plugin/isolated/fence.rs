@@ -16,20 +16,28 @@ use crate::files::model_files::FoundFile;
 /// Folders with libraries, first to last, as in PATH.
 const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
 
+/// Most shared libraries that are looked for, as the folder of a plugin may be any.
+const LIBRARY_COUNT_MAX: usize = 4096;
+
 /// End of the name of a file of weights.
 const WEIGHTS: &str = ".safetensors";
 
 /// Parts that a plugin needs to be loaded: its code, and what the user names.
 pub(super) fn to_load(settings: &Settings, location: &PluginLocation) -> Fence {
     let mut read = settings.run.isolate_read.clone();
+    let mut list = Vec::new();
     if let PluginLocation::Library(path) = location {
-        read.extend(libraries_beside(path));
+        let libraries = libraries_near(path);
+        // One looks for another by its name there.
+        list.extend(libraries.iter().filter_map(|library| library.parent()).map(Path::to_owned));
+        list.dedup();
+        read.extend(libraries);
         read.push(path.clone());
     }
     if let Some(folders) = env::var_os(LIBRARY_PATH) {
         read.extend(env::split_paths(&folders).filter(|folder| folder.is_absolute()));
     }
-    Fence { read, write: Vec::new(), network: false }
+    Fence { read, list, write: Vec::new(), network: false }
 }
 
 /// Parts that it needs besides to run: the files of its model one by one, the files that its options name, and the
@@ -41,14 +49,14 @@ pub(super) fn to_run(
     cache_folder: Option<&Path>,
     network: bool,
 ) -> Fence {
-    let Fence { mut read, mut write, .. } = fence;
+    let Fence { mut read, list, mut write, .. } = fence;
     read.extend(files.iter().flat_map(|file| parts_of(&file.path, file.recipe.is_some())));
     read.extend(options.iter().filter_map(|(_, value)| match value {
         OptionValue::Path(path) => Some(std::path::absolute(path).unwrap_or_else(|_| path.clone())),
         _ => None,
     }));
     write.extend(cache_folder.map(Path::to_owned));
-    Fence { read, write, network }
+    Fence { read, list, write, network }
 }
 
 /// Whether the fence leaves the data, with the answers among them, or the results within reach.
@@ -63,15 +71,24 @@ pub(super) fn leaves_data_open(settings: &Settings, fence: &Fence) -> bool {
     within.any(|path| open.iter().any(|open| fs::canonicalize(open).is_ok_and(|open| path.starts_with(open))))
 }
 
-/// Shared libraries in the folder of a library, which the linker may find there.
-fn libraries_beside(library: &Path) -> Vec<PathBuf> {
-    let entries =
-        library.parent().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
+/// Shared libraries that a library may want to load, such as ONNX Runtime: in its folder, in the folders there, and in
+/// those beside it. Nothing else of these folders.
+fn libraries_near(library: &Path) -> Vec<PathBuf> {
+    let Some(folder) = library.parent() else { return Vec::new() };
+    let above = folder.parent().map(entries_of).unwrap_or_default();
+    let beside = above.into_iter().filter(|path| path != folder);
+    let folders = beside.chain(entries_of(folder)).filter(|path| path.is_dir());
+    let files = folders.flat_map(|folder| entries_of(&folder)).chain(entries_of(folder));
     let is_library = |path: &PathBuf| {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        name.ends_with(".so") || name.contains(".so.")
+        (name.ends_with(".so") || name.contains(".so.")) && path.is_file()
     };
-    entries.map(|entry| entry.path()).filter(is_library).collect()
+    files.filter(is_library).take(LIBRARY_COUNT_MAX).collect()
+}
+
+/// Files and folders in a folder; none of one that cannot be read.
+fn entries_of(folder: &Path) -> Vec<PathBuf> {
+    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
 /// A file of a model, and those that are named after it: the weights of an ONNX file may lie in some. Those of a model
@@ -80,12 +97,11 @@ fn parts_of(file: &Path, is_made: bool) -> Vec<PathBuf> {
     let mut parts = vec![file.to_owned()];
     let (Some(folder), Some(stem)) = (file.parent(), file.file_name()) else { return parts };
     let stem = stem.to_string_lossy().into_owned();
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let is_part = |path: &PathBuf| {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         name.len() > stem.len() && name.starts_with(&stem) || is_made && name.ends_with(WEIGHTS)
     };
-    parts.extend(entries.map(|entry| entry.path()).filter(is_part));
+    parts.extend(entries_of(folder).into_iter().filter(is_part));
     parts
 }
 
@@ -109,6 +125,28 @@ mod tests {
         let paths = |names: &[&str]| names.iter().map(|name| folder.path().join(name)).collect::<Vec<_>>();
         assert_eq!(parts(false), paths(&["net.onnx", "net.onnx.data"]));
         assert_eq!(parts(true), paths(&["net.onnx", "net.onnx.data", "net.safetensors"]));
+    }
+
+    #[test]
+    fn of_the_folders_near_a_library_only_libraries_are_given() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |name: &str| {
+            let path = root.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, "").unwrap();
+            path
+        };
+        let plugin = write("release/libp_sut.so");
+        let mut expected = vec![plugin.clone(), write("release/runtime/liba.so.1"), write("runtime/libb.so")];
+        for other in
+            ["labels.txt", "release/labels.txt", "libc.so", "data/deep/libd.so", "data/labels.so.txt/e"]
+        {
+            write(other);
+        }
+        let mut found = libraries_near(&plugin);
+        found.sort();
+        expected.sort();
+        assert_eq!(found, expected);
     }
 
     #[test]
