@@ -74,8 +74,9 @@
  *     cc -std=c99 -O2 -shared -fPIC -fvisibility=hidden -I include -o libmine_sut.so mine.c
  *     host run --plugin ./libmine_sut.so
  *
- * In C++ add -static-libstdc++ if the host's machine may have an older one, and let no exception out of a function. Do
- * not link with -ffast-math: a library that is linked with it changes how the whole host computes.
+ * Build where glibc is no newer than on the machines that the plugin is for. In C++ add -static-libstdc++ if their
+ * libstdc++ may be older, and let no exception out of a function. Do not link with -ffast-math: a library that is linked
+ * with it changes how the whole host computes.
  *
  * How it grows. Fields are only ever appended, and zero means "not there" for each of them. A structure that one side
  * hands to the other by itself begins with its size, as that side was compiled: read no field beyond it, and fill in the
