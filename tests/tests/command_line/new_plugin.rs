@@ -32,6 +32,8 @@ impl Desk {
         command.env("CC", "env cc").env("CXX", "env c++");
         // A machine that is busy stalls for longer than the benchmark's bound.
         command.env("PROCTOR_MIN_DURATION_MS", "50").env("PROCTOR_SERVER_TARGET_LATENCY_NS", "10000000000");
+        // A machine that is faster than the rate of the benchmark ends Offline before the duration is over.
+        command.env("PROCTOR_OFFLINE_EXPECTED_QPS", "1000000");
         let finished = self.bench.start_command(command).finish_within(BUILD_LIMIT);
         assert_eq!(finished.code(), 0, "{script}\n{finished}");
         finished
