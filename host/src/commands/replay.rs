@@ -27,7 +27,7 @@ pub(crate) struct ReplayFlags {
 }
 
 impl ReplayFlags {
-    /// Makes the replay, and prints where it parts from its recording.
+    /// Makes the replay, and prints where it differs from its recording.
     pub(super) fn run(&self) -> Result<Conclusion, HostError> {
         let Self { recording, plugin, output, data_root, set } = self;
         let request = Replay {
@@ -52,6 +52,6 @@ Examples:
 
 The plugin is given the same model, options, samples and batches or queries in
 the same order. Exit code 0 says that all calls have the same status and all
-answers the same bytes, 1 that they part, with the first call and the first sample
-that differ. Times are shown beside each other and not compared. A recording holds
+answers the same bytes, 1 that something differs, with the first call and the
+first sample that do. Times are shown beside each other and not compared. A recording holds
 no tensors and no model; docs/record-and-replay.md describes it.";

@@ -1,4 +1,4 @@
-//! Where a recording and its replay part.
+//! Differences between a recording and its replay.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use super::recorded::{Recorded, Step};
 #[derive(Debug, PartialEq)]
 pub(crate) struct Comparison {
     /// The first call that differs.
-    pub(crate) call: Option<Parting>,
+    pub(crate) call: Option<CallDifference>,
     /// Number of calls that were compared.
     pub(crate) call_count: usize,
     /// The first sample whose answer differs.
-    pub(crate) answer: Option<AnswerParting>,
+    pub(crate) answer: Option<AnswerDifference>,
     /// Number of answers that differ, and of all that were compared.
     pub(crate) differing_count: usize,
     pub(crate) answer_count: usize,
@@ -23,7 +23,7 @@ pub(crate) struct Comparison {
 
 /// A call that differs.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Parting {
+pub(crate) struct CallDifference {
     /// Its number in the recording.
     pub(crate) number: u64,
     /// The call as it was recorded.
@@ -33,7 +33,7 @@ pub(crate) struct Parting {
 
 /// A sample whose answer differs.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct AnswerParting {
+pub(crate) struct AnswerDifference {
     pub(crate) id: u64,
     pub(crate) index: u64,
     pub(crate) difference: String,
@@ -63,21 +63,21 @@ impl Comparison {
         for step in recorded.repeated() {
             let other = others.next();
             if let Some(difference) = difference(step, other, recorded.is_whole()) {
-                call = Some(Parting { number: step.begun.number, call: in_words(step), difference });
+                call = Some(CallDifference { number: step.begun.number, call: in_words(step), difference });
                 break;
             }
             call_count += 1;
         }
         if let Some(more) = others.next().filter(|_| call.is_none() && recorded.is_whole()) {
             let difference = "it comes in the replay alone".to_owned();
-            call = Some(Parting { number: more.begun.number, call: in_words(more), difference });
+            call = Some(CallDifference { number: more.begun.number, call: in_words(more), difference });
         }
         let (mut answer, mut differing_count) = (None, 0);
         for (id, index) in &recorded.asked {
             let difference = answer_difference(&recorded.answers[id], replayed.answers.get(id));
             let Some(difference) = difference else { continue };
             differing_count += 1;
-            answer.get_or_insert(AnswerParting { id: *id, index: *index, difference });
+            answer.get_or_insert(AnswerDifference { id: *id, index: *index, difference });
         }
         let answer_count = recorded.asked.len();
         let times = times(recorded, replayed);
@@ -256,17 +256,17 @@ mod tests {
 
     #[test]
     fn the_first_difference_is_named_and_answers_are_counted() {
-        let parted = compare(|lines| lines[3] = returned(2, 0, &[(7, "aa"), (8, "cc")]));
-        let AnswerParting { id, index, difference } = parted.answer.as_ref().unwrap();
-        assert_eq!((*id, *index, parted.differing_count), (8, 4, 1));
+        let differing = compare(|lines| lines[3] = returned(2, 0, &[(7, "aa"), (8, "cc")]));
+        let AnswerDifference { id, index, difference } = differing.answer.as_ref().unwrap();
+        assert_eq!((*id, *index, differing.differing_count), (8, 4, 1));
         assert_eq!(difference, "the hash of its answer was bb, and is cc in the replay");
-        assert!(!parted.is_same() && parted.call.is_none());
+        assert!(!differing.is_same() && differing.call.is_none());
 
         let failed = compare(|lines| lines[3] = returned(2, 1, &[]));
-        let parting = failed.call.unwrap();
-        assert_eq!(parting.number, 2);
-        assert_eq!(parting.call, "execute on instance 0 of 2 samples, from sample 3 to 4");
-        assert_eq!(parting.difference, "it returned OK, and in the replay FAILED");
+        let failing = failed.call.unwrap();
+        assert_eq!(failing.number, 2);
+        assert_eq!(failing.call, "execute on instance 0 of 2 samples, from sample 3 to 4");
+        assert_eq!(failing.difference, "it returned OK, and in the replay FAILED");
         assert_eq!(failed.differing_count, 2);
 
         let other = compare(|lines| lines[2] = call(2, Call::Execute, Some(1), &[(7, 3), (8, 4)]));

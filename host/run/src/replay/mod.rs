@@ -1,4 +1,4 @@
-//! `host replay`: the calls of a recording made again, on another build of the plugin, and where the two part.
+//! `host replay`: the calls of a recording made again, on another build of the plugin, and where the two differ.
 //!
 //! A replay is recorded, too, and then the two recordings are compared: what a plugin is given is the same as far as it
 //! depends on the host, so what differs is the plugin's. Calls come one after the other in the order in which they
@@ -7,8 +7,8 @@
 mod comparison;
 mod player;
 mod recorded;
+mod replayed_instance;
 mod text;
-mod worker;
 
 use std::{
     env,

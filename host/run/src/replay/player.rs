@@ -14,7 +14,7 @@ use proctor_vocabulary::{
 
 use super::{
     recorded::{Recorded, Step},
-    worker::Worker,
+    replayed_instance::ReplayedInstance,
 };
 use crate::{bed::test_bed::TestBed, error::HostError};
 
@@ -24,7 +24,7 @@ const BUSY_PAUSE: Duration = Duration::from_micros(50);
 /// Makes the calls of a recording on a test bed.
 pub(super) struct Player<'a, 'b> {
     bed: &'a TestBed<'b>,
-    instances: BTreeMap<u32, Worker>,
+    instances: BTreeMap<u32, ReplayedInstance>,
     issuer: Option<Issuer>,
     completed: Arc<Completed>,
     is_started: bool,
@@ -75,16 +75,16 @@ impl<'a, 'b> Player<'a, 'b> {
     fn make(&mut self, step: &Step) -> Result<(), HostError> {
         let (bed, begun) = (self.bed, &step.begun);
         let indices = || begun.samples.iter().map(|(_, index)| SampleIndex(*index)).collect::<Vec<_>>();
-        let worker = begun.instance.and_then(|number| self.instances.get_mut(&number));
+        let instance = begun.instance.and_then(|number| self.instances.get_mut(&number));
         if step.is(Call::CreateInstance) {
             let Some(number) = begun.instance else { return Ok(()) };
             let instance = bed.model().create_instance(number)?;
-            self.instances.insert(number, Worker::new(instance, Arc::clone(&self.completed) as _));
+            self.instances.insert(number, ReplayedInstance::new(instance, Arc::clone(&self.completed) as _));
         } else if step.is(Call::PrepareSamples) {
             self.prepare(&begun.prepared)?;
         } else if step.is(Call::WarmUp) || (step.is(Call::Execute) && !self.is_started) {
-            match worker {
-                Some(worker) => worker.warm_up(&indices()),
+            match instance {
+                Some(instance) => instance.warm_up(&indices()),
                 None => _ = bed.model().warm_up(&indices()),
             }
         } else if step.is(Call::Start) {
@@ -92,10 +92,10 @@ impl<'a, 'b> Player<'a, 'b> {
             *self.completed.count.lock().unwrap_or_else(PoisonError::into_inner) = 0;
             self.is_started = true;
         } else if step.is(Call::Execute) || step.is(Call::Submit) {
-            worker.map_or(Ok(()), |worker| worker.execute(batch(begun)))?;
+            instance.map_or(Ok(()), |instance| instance.execute(batch(begun)))?;
         } else if step.is(Call::ExecuteVirtual) {
             let busy_instances = begun.busy.unwrap_or(1);
-            worker.into_iter().for_each(|worker| worker.execute_virtual(&batch(begun), busy_instances));
+            instance.into_iter().for_each(|instance| instance.execute_virtual(&batch(begun), busy_instances));
         } else if step.is(Call::Issue) {
             self.wait_for(step);
             self.issue(begun)?;

@@ -88,7 +88,7 @@ impl Recorded {
                     recorded.steps.push(Step { begun, returned: None, completed_before: completed });
                 }
                 Line::Return(returned) => {
-                    recorded.answers_of(&returned.answers);
+                    recorded.keep_answers(&returned.answers);
                     let place = places.get(&returned.number).copied();
                     if let Some(step) = place.and_then(|place: usize| recorded.steps.get_mut(place)) {
                         step.returned = Some(returned);
@@ -98,7 +98,7 @@ impl Recorded {
                     if told.call == "complete" {
                         completed += told.answers.len() as u64;
                     }
-                    recorded.answers_of(&told.answers);
+                    recorded.keep_answers(&told.answers);
                 }
                 _ => {}
             }
@@ -109,7 +109,7 @@ impl Recorded {
         recorded
     }
 
-    fn answers_of(&mut self, answers: &[Answer]) {
+    fn keep_answers(&mut self, answers: &[Answer]) {
         for answer in answers.iter().filter(|answer| answer.id != 0) {
             self.answers.entry(answer.id).or_insert_with(|| answer.clone());
         }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{
     Replay,
-    comparison::{AnswerParting, Comparison, Parting, Spread, Times},
+    comparison::{AnswerDifference, CallDifference, Comparison, Spread, Times},
     recorded::Recorded,
 };
 use crate::text::{duration, table};
@@ -24,14 +24,14 @@ pub(super) fn in_words(
             format!("{} {}, SHA-256 {short}", plugin.name, plugin.version)
         })
     };
-    let is_whole = if recorded.is_whole() { "" } else { "; it was cut off, or its run ended early" };
+    let cut_note = if recorded.is_whole() { "" } else { "; it was cut off, or its run ended early" };
     let rows = [
-        ("recorded", format!("{} ({}){is_whole}", name(recorded), replay.recording.display())),
+        ("recorded", format!("{} ({}){cut_note}", name(recorded), replay.recording.display())),
         ("replayed", format!("{} ({})", name(replayed), replay.plugin)),
         ("calls", calls(comparison)),
         ("answers", answers(comparison)),
     ];
-    let verdict = if comparison.is_same() { "THE SAME" } else { "THEY PART" };
+    let verdict = if comparison.is_same() { "SAME" } else { "DIFFERENT" };
     let rows = rows.into_iter().chain([("verdict", verdict.to_owned())]);
     let rows: Vec<_> = rows.map(|(name, value)| vec![name.to_owned(), value]).collect();
     let mut text = table(&rows);
@@ -43,7 +43,7 @@ fn calls(comparison: &Comparison) -> String {
     let count = comparison.call_count;
     match &comparison.call {
         None => format!("{count} are the same"),
-        Some(Parting { number, call, difference }) => {
+        Some(CallDifference { number, call, difference }) => {
             format!("{count} are the same; call {number}, {call}: {difference}")
         }
     }
@@ -53,7 +53,7 @@ fn answers(comparison: &Comparison) -> String {
     let Comparison { differing_count, answer_count, answer, .. } = comparison;
     match answer {
         None => format!("{answer_count} are the same"),
-        Some(AnswerParting { id, index, difference }) => format!(
+        Some(AnswerDifference { id, index, difference }) => format!(
             "{differing_count} of {answer_count} differ; the first is that of sample {index} (id {id:#x}): {difference}"
         ),
     }

@@ -15,7 +15,7 @@ use proctor_vocabulary::{CompletionSink, QuerySample, SampleIndex};
 use crate::error::HostError;
 
 /// An instance in a replay. Its thread begins with its first batch, and ends when this is dropped.
-pub(super) struct Worker {
+pub(super) struct ReplayedInstance {
     executor: Arc<Mutex<Executor>>,
     sink: Arc<dyn CompletionSink>,
     thread: Option<(SyncSender<Job>, JoinHandle<()>)>,
@@ -32,7 +32,7 @@ enum Executor {
 /// A batch, and where its end is told.
 type Job = (Vec<QuerySample>, SyncSender<()>);
 
-impl Worker {
+impl ReplayedInstance {
     pub(super) fn new(instance: Instance, sink: Arc<dyn CompletionSink>) -> Self {
         let executor = Arc::new(Mutex::new(Executor::Instance(Box::new(instance))));
         Self { executor, sink, thread: None }
@@ -126,7 +126,7 @@ fn lock(executor: &Mutex<Executor>) -> MutexGuard<'_, Executor> {
     executor.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Drop for Worker {
+impl Drop for ReplayedInstance {
     fn drop(&mut self) {
         if let Some((jobs, thread)) = self.thread.take() {
             drop(jobs);
