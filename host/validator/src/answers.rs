@@ -32,7 +32,7 @@ pub(crate) struct Desk {
 
 #[derive(Default)]
 struct State {
-    /// The samples that were given out and not forgotten, by id less 1 and less those that were.
+    /// Samples given out since the last `forget`: id `n` lies at `n - 1 - forgotten_count`.
     samples: Vec<Sample>,
     forgotten_count: usize,
     /// Samples that the plugin is to complete, and those that it has.

@@ -15,7 +15,7 @@ use crate::{
     answers::{Answer, Completions, Desk, Tray},
     compare::compare,
     samples::{Extreme, Samples},
-    subject::{Nobody, Noticed, Subject, judge_work, take_noticed},
+    subject::{Nobody, Noticed, Subject, judge_work},
     verdict::{Verdict, ensure, failed, skipped},
 };
 
@@ -308,7 +308,7 @@ impl Bed {
         }
     }
 
-    /// Order, threads and tokens of the completions so far.
+    /// Order and tokens of the completions so far.
     pub(crate) fn completions(&self) -> Completions {
         self.desk.completions()
     }
@@ -328,7 +328,7 @@ impl Bed {
 
     /// Fails with misbehaviour in the plugin's work that the host has noticed since the last time.
     pub(crate) fn judge(&self) -> Verdict {
-        let noticed = take_noticed(self.backend.host_side());
+        let noticed = self.backend.host_side().take_faults();
         let judged = judge_work(&noticed);
         self.noticed.lock().unwrap_or_else(PoisonError::into_inner).extend(noticed);
         judged
@@ -344,7 +344,7 @@ impl Bed {
         let host = self.backend.host_side();
         let noticed = Arc::clone(&self.noticed);
         drop(self);
-        let last = take_noticed(host);
+        let last = host.take_faults();
         let ended = judge_work(&last);
         let mut noticed = std::mem::take(&mut *noticed.lock().unwrap_or_else(PoisonError::into_inner));
         noticed.extend(last);

@@ -11,7 +11,7 @@ pub struct Case {
     pub about: &'static str,
     /// The ABI's rule that it holds the plugin to, in the words of `proctor_plugin.h` or close to them.
     pub rule: &'static str,
-    /// Change to the plugin that mends it, as a rule.
+    /// Change to the plugin that usually mends it.
     pub fix: &'static str,
     /// Name of the case without whose success this one says nothing; empty for none.
     pub needs: &'static str,

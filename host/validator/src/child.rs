@@ -24,13 +24,13 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 use crate::{
     answers::completion_count,
     cases::find_case,
-    order::{CRASH, FoundModel, ORDER_VARIABLE, Order, PluginFacts, REPLY, Reply, STDOUT, Task},
+    messages::{ASSIGNMENT_VARIABLE, Assignment, CRASH, FoundModel, PluginFacts, REPLY, Reply, STDOUT, Task},
     request::Request,
     subject::Subject,
     verdict::Ended,
 };
 
-/// How many limits a plugin may take that gets on.
+/// Limits that a plugin may take while it makes progress.
 const LIMITS_WITH_PROGRESS: u32 = 3;
 
 /// Share of the limit that a plugin may take for one step: a call, or the next completion.
@@ -41,26 +41,26 @@ const PATIENCE_SHARE: u32 = 3;
 /// The suite starts the running program again for each case. So a program that runs a suite calls this first of all, in
 /// `main`, before it looks at its arguments or starts a thread.
 pub fn serve() {
-    let Some(order) = env::var_os(ORDER_VARIABLE) else { return };
-    let order = order.to_str().and_then(|text| serde_json::from_str::<Order>(text).ok());
-    match order {
-        Some(order) => serve_order(&order),
+    let Some(assignment) = env::var_os(ASSIGNMENT_VARIABLE) else { return };
+    let assignment = assignment.to_str().and_then(|text| serde_json::from_str::<Assignment>(text).ok());
+    match assignment {
+        Some(assignment) => serve_assignment(&assignment),
         // Nobody reads the reason.
         None => process::end(1),
     }
 }
 
-fn serve_order(order: &Order) -> ! {
+fn serve_assignment(assignment: &Assignment) -> ! {
     // A suite that is ended takes its cases along.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     let log = tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).without_time();
     let _ = log.with_max_level(tracing_subscriber::filter::LevelFilter::WARN).try_init();
-    let reply = Replying::new(&order.folder);
-    if let Err(error) = set_up(&order.folder) {
+    let reply = Replying::new(&assignment.folder);
+    if let Err(error) = set_up(&assignment.folder) {
         reply.end(&Reply::Skipped { reason: format!("the process of the case cannot be set up: {error}") });
     }
-    watch(&reply, Duration::from_millis(order.limit_ms));
-    let worked = catch_unwind(AssertUnwindSafe(|| work(order)));
+    watch(&reply, Duration::from_millis(assignment.limit_ms));
+    let worked = catch_unwind(AssertUnwindSafe(|| work(assignment)));
     let panicked = || Reply::Failed { reason: "the suite panicked, see the output of the case".to_owned() };
     reply.end(&worked.unwrap_or_else(|_| panicked()))
 }
@@ -177,26 +177,25 @@ fn end_of_overdue(limit: Duration, calls: impl Iterator<Item = CallUnderWay>) ->
     }
 }
 
-fn work(order: &Order) -> Reply {
+fn work(assignment: &Assignment) -> Reply {
     let failed = |reason: &dyn std::fmt::Display| Reply::Failed { reason: reason.to_string() };
-    match &order.task {
-        Task::Look => look(&order.request).unwrap_or_else(|reason| failed(&reason)),
+    match &assignment.task {
+        Task::Look => look(&assignment.request).unwrap_or_else(|reason| failed(&reason)),
         Task::Case { name, model } => {
-            let case = find_case(name).expect("the suite orders cases that it has");
+            let case = find_case(name).expect("the suite assigns cases that it has");
             let chosen = model.as_ref();
             let scenario = chosen.and_then(|model| model.scenario.parse().ok());
             let benchmark = chosen.map(|model| model.benchmark.as_str());
-            let subject =
-                settings_and_location(&order.request, benchmark, scenario).map(|(settings, location)| {
-                    Subject {
-                        settings,
-                        location,
-                        has_model: model.is_some(),
-                        folder: order.folder.clone(),
-                        patience: Duration::from_millis(order.limit_ms) / PATIENCE_SHARE,
-                        loaded: OnceLock::new(),
-                    }
-                });
+            let subject = settings_and_location(&assignment.request, benchmark, scenario).map(
+                |(settings, location)| Subject {
+                    settings,
+                    location,
+                    has_model: model.is_some(),
+                    folder: assignment.folder.clone(),
+                    patience: Duration::from_millis(assignment.limit_ms) / PATIENCE_SHARE,
+                    loaded: OnceLock::new(),
+                },
+            );
             let ended = match subject {
                 Ok(subject) => (case.run)(&subject),
                 Err(reason) => Err(Ended::Failed(reason)),
@@ -259,12 +258,11 @@ fn find_model(request: &Request, library: &LoadedPlugin) -> Option<FoundModel> {
     let dispatch = if library.manifest().execute { Dispatch::Batches } else { Dispatch::WholeQueries };
     // Offline asks least of a plugin.
     let scenarios = Scenario::ALL.iter().rev();
-    let pairs = candidates.iter().flat_map(|name| scenarios.clone().map(move |scenario| (name, *scenario)));
-    let declared = pairs.filter_map(|(name, scenario)| {
+    let mut pairs =
+        candidates.iter().flat_map(|name| scenarios.clone().map(move |scenario| (name, *scenario)));
+    pairs.find_map(|(name, scenario)| {
         let settings = request.settings(Some(name), Some(scenario)).ok()?;
         let precision = row_for(&settings, library.manifest(), dispatch).ok()?.precision.clone();
         Some(FoundModel { benchmark: name.clone(), scenario: scenario.name().to_owned(), precision })
-    });
-    let mut declared = declared;
-    declared.next()
+    })
 }

@@ -7,7 +7,7 @@
 //!
 //! # Choices
 //! - **The header is the law.** Each [`Case`] quotes the rule of `proctor_plugin.h` that it holds a plugin to, and says
-//!   what as a rule mends it. What the header leaves open no case asks for.
+//!   what usually mends it. What the header leaves open no case asks for.
 //! - **The host is the real one.** Cases drive the plugin through `proctor-plugin-host`, which checks all that comes
 //!   back, and run scenarios on the test bed of `proctor-run`.
 //! - **A case needs another.** Where a plugin does not even load, one case fails and says so, and the rest is skipped.
@@ -41,7 +41,7 @@ mod case;
 mod cases;
 mod child;
 mod compare;
-mod order;
+mod messages;
 mod process;
 mod report;
 mod request;
@@ -54,8 +54,8 @@ mod verdict;
 pub use case::Case;
 pub use cases::cases;
 pub use child::serve;
-pub use order::{FoundModel, PluginFacts};
+pub use messages::{FoundModel, PluginFacts};
 pub use process::Program;
 pub use report::{CaseResult, Outcome, Report};
 pub use request::Request;
-pub use suite::{LIMIT, Suite, SuiteError};
+pub use suite::{Suite, SuiteError};

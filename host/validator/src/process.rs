@@ -14,11 +14,11 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::{
-    order::{CRASH, ORDER_VARIABLE, Order, REPLY, Reply, STDERR, STDOUT},
+    messages::{ASSIGNMENT_VARIABLE, Assignment, CRASH, REPLY, Reply, STDERR, STDOUT},
     subject::temporary_folder,
 };
 
-/// How much longer than a case's own limit is waited for its end, which it brings about itself as a rule.
+/// Multiple of a case's limit after which its process is ended from outside; as a rule it ends itself.
 const GRACE: u32 = 4;
 
 /// Most of what a case has written to a stream that is kept, in bytes; the end of it.
@@ -52,25 +52,25 @@ pub(crate) struct Finished {
     pub(crate) output: String,
 }
 
-/// Starts a process for an order, and waits for its end.
+/// Starts a process for an assignment, and waits for its end.
 ///
 /// # Errors
 /// If it cannot be started.
-pub(crate) fn run(program: &Program, order: &Order) -> io::Result<Finished> {
-    let temporary = temporary_folder(&order.folder);
+pub(crate) fn run(program: &Program, assignment: &Assignment) -> io::Result<Finished> {
+    let temporary = temporary_folder(&assignment.folder);
     fs::create_dir_all(&temporary)?;
-    let text = serde_json::to_string(order).map_err(io::Error::other)?;
-    let stderr = File::create(order.folder.join(STDERR))?;
+    let text = serde_json::to_string(assignment).map_err(io::Error::other)?;
+    let stderr = File::create(assignment.folder.join(STDERR))?;
     let mut command = Command::new(&program.path);
-    command.args(&program.arguments).env(ORDER_VARIABLE, text).env("TMPDIR", &temporary);
+    command.args(&program.arguments).env(ASSIGNMENT_VARIABLE, text).env("TMPDIR", &temporary);
     command.stdin(Stdio::null()).stdout(stderr.try_clone()?).stderr(stderr).process_group(0);
     let mut child = command.spawn()?;
-    let limit = GRACE * Duration::from_millis(order.limit_ms);
+    let limit = GRACE * Duration::from_millis(assignment.limit_ms);
     let ended = wait(&mut child, limit)?;
     // Whatever it has started itself goes with it.
     end_group(&child);
-    let reply = read_reply(&order.folder).ok_or_else(|| without_reply(&order.folder, ended, limit));
-    Ok(Finished { reply, output: output_of(&order.folder) })
+    let reply = read_reply(&assignment.folder).ok_or_else(|| without_reply(&assignment.folder, ended, limit));
+    Ok(Finished { reply, output: output_of(&assignment.folder) })
 }
 
 /// The output of a case, with the end of each stream.
@@ -99,11 +99,8 @@ fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
 
 /// Ends the processes of a case that are still there.
 fn end_group(child: &Child) {
-    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    if let Some(group) = group {
-        // There may be none left.
-        let _ = kill_process_group(group, Signal::KILL);
-    }
+    // There may be none left.
+    let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
 }
 
 fn read_reply(folder: &Path) -> Option<Reply> {

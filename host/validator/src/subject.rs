@@ -8,9 +8,7 @@ use std::{
 
 use proctor_config::Settings;
 use proctor_plugin_api::Options;
-use proctor_plugin_host::{
-    Backend, HostServices, HostSide, LoadedPlugin, PluginFault, PluginLocation, RepeatedFault,
-};
+use proctor_plugin_host::{Backend, HostServices, LoadedPlugin, PluginFault, PluginLocation, RepeatedFault};
 use proctor_run::{HostError, Interrupt, Observer, lasting_folder, options_of};
 
 use crate::verdict::{Verdict, failed, skipped};
@@ -112,11 +110,6 @@ pub(crate) fn temporary_folder(case: &Path) -> PathBuf {
 /// Misbehaviour that the host has noticed.
 pub(crate) type Noticed = Vec<RepeatedFault>;
 
-/// Takes the misbehaviour that the host has noticed since the last time.
-pub(crate) fn take_noticed(host: HostSide) -> Noticed {
-    host.take_faults()
-}
-
 /// Fails with misbehaviour in the plugin's work. That in the use of services has cases of its own.
 pub(crate) fn judge_work(noticed: &Noticed) -> Verdict {
     let faults = noticed.iter().filter(|fault| !is_of_service(&fault.first));
@@ -142,10 +135,10 @@ fn is_of_service(fault: &PluginFault) -> bool {
 pub(crate) fn close(backend: Backend) -> Verdict {
     let host = backend.host_side();
     drop(backend);
-    judge_work(&take_noticed(host))
+    judge_work(&host.take_faults())
 }
 
-/// Nobody who looks on.
+/// Observer that does nothing.
 pub(crate) struct Nobody;
 
 impl Observer for Nobody {

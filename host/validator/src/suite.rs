@@ -12,17 +12,14 @@ use proctor_vocabulary::did_you_mean;
 use crate::{
     case::Case,
     cases::cases,
-    order::{FoundModel, Order, PluginFacts, Reply, Task},
+    messages::{Assignment, FoundModel, PluginFacts, Reply, Task},
     process::{self, Program},
     report::{CaseResult, Outcome, Report},
     request::Request,
 };
 
 /// Time that a case may take unless the caller says otherwise; a plugin that says that it gets on may take longer.
-pub const LIMIT: Duration = Duration::from_secs(30);
-
-/// Most of a plugin's output that a case that passes leaves in the report: none.
-const NO_OUTPUT: String = String::new();
+const LIMIT: Duration = Duration::from_secs(30);
 
 /// A suite for a plugin.
 #[derive(Debug, Clone)]
@@ -66,7 +63,7 @@ impl Suite {
         Self { patterns, ..self }
     }
 
-    /// With another limit of the time of a case.
+    /// With another limit of the time of a case than 30 s.
     #[must_use]
     pub fn limit(self, limit: Duration) -> Self {
         Self { limit, ..self }
@@ -87,12 +84,12 @@ impl Suite {
         let request = self.absolute_request()?;
         let folder = tempfile::Builder::new().prefix("proctor-validate-").tempdir()?;
         let begin = Instant::now();
-        let order = |task, name: &str| {
+        let assignment = |task, name: &str| {
             let folder = folder.path().join(name.replace('/', "-"));
             let limit_ms = u64::try_from(self.limit.as_millis()).unwrap_or(u64::MAX);
-            Order { task, request: request.clone(), folder, limit_ms }
+            Assignment { task, request: request.clone(), folder, limit_ms }
         };
-        let (plugin, model) = match process::run(&self.program, &order(Task::Look, "look"))?.reply {
+        let (plugin, model) = match process::run(&self.program, &assignment(Task::Look, "look"))?.reply {
             Ok(Reply::Looked { usage: Some(usage), .. }) => return Err(SuiteError::Usage(usage)),
             Ok(Reply::Looked { plugin, model, .. }) => (Some(plugin), model),
             // A case says why.
@@ -104,12 +101,12 @@ impl Suite {
             begins(case, position + 1, chosen.len());
             let result = match unmet_need(case, &report.results) {
                 Some(reason) => {
-                    CaseResult { case, outcome: Outcome::Skip, reason, output: NO_OUTPUT, seconds: 0.0 }
+                    CaseResult { case, outcome: Outcome::Skip, reason, output: String::new(), seconds: 0.0 }
                 }
                 None => {
                     let task = Task::Case { name: case.name.to_owned(), model: report.model.clone() };
                     let begin = Instant::now();
-                    let finished = process::run(&self.program, &order(task, case.name))?;
+                    let finished = process::run(&self.program, &assignment(task, case.name))?;
                     result_of(case, finished, begin.elapsed())
                 }
             };
@@ -182,7 +179,7 @@ fn result_of(case: &'static Case, finished: process::Finished, time: Duration) -
         Err(end) => (Outcome::Crash, end),
     };
     let is_shown = matches!(outcome, Outcome::Fail | Outcome::Crash);
-    let output = if is_shown { finished.output } else { NO_OUTPUT };
+    let output = if is_shown { finished.output } else { String::new() };
     CaseResult { case, outcome, reason, output, seconds }
 }
 

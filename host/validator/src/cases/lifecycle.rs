@@ -9,7 +9,7 @@ use proctor_vocabulary::SampleIndex;
 use crate::{
     bed::{Bed, Shape, all_good, batches_of},
     case::Case,
-    subject::{Subject, close, judge_work, take_noticed},
+    subject::{Subject, close, judge_work},
     verdict::{Verdict, ensure, failed, skipped},
 };
 
@@ -177,7 +177,7 @@ fn models_repeat(subject: &Subject) -> Verdict {
     for time in 1..=10 {
         let loaded = backend.load_model(&fitted.demand).map(drop);
         loaded.map_err(|error| crate::verdict::Ended::from(error).at(&format!("time number {time}")))?;
-        judge_work(&take_noticed(backend.host_side()))?;
+        judge_work(&backend.host_side().take_faults())?;
     }
     close(backend)
 }

@@ -7,7 +7,7 @@ use proctor_plugin_host::{ProcessPart, process::fork_count, process_changes};
 use super::lifecycle::{dispatches, shape, work};
 use crate::{
     case::Case,
-    order::STDOUT,
+    messages::STDOUT,
     subject::Subject,
     verdict::{Ended, Verdict, ensure, failed, skipped},
 };

@@ -94,8 +94,8 @@ pub(super) const CASES: &[Case] = &[
 /// Rounds that are measured.
 const ROUNDS: usize = 4;
 
-/// Repeats something in rounds of so many times, and fails if each round but the first leaves more than `bytes_each` in
-/// use for each time: the noise of the allocator is less, and not in every round.
+/// Repeats something in rounds of `times`, and fails if each round but the first leaves more than `bytes_each` in use
+/// per repetition: allocator noise is less, and not in every round.
 fn steady(times: usize, bytes_each: usize, mut round: impl FnMut() -> Verdict) -> Verdict {
     let bytes_max = (times * bytes_each) as u64;
     // What is made once is made now.

@@ -5,7 +5,7 @@ use proctor_plugin_host::PluginFault;
 use super::lifecycle::{dispatches, shape, work};
 use crate::{
     case::Case,
-    subject::{Noticed, Subject, take_noticed},
+    subject::{Noticed, Subject},
     verdict::{Ended, Verdict, failed, skipped},
 };
 
@@ -64,7 +64,7 @@ fn life(subject: &Subject) -> Verdict<(Noticed, Verdict)> {
         let backend = subject.open(&library)?;
         let host = backend.host_side();
         drop(backend);
-        return Ok((take_noticed(host), Ok(())));
+        return Ok((host.take_faults(), Ok(())));
     }
     let (mut noticed, mut ended) = (Vec::new(), Ok(()));
     for dispatch in dispatches(subject)? {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     case::Case,
-    order::{FoundModel, PluginFacts},
+    messages::{FoundModel, PluginFacts},
 };
 
 /// Version of the form of the JSON.

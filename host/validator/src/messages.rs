@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::request::Request;
 
-/// Environment variable that makes a process one of the suite: its order, as JSON. Those that begin with `PROCTOR_` are
-/// settings.
-pub(crate) const ORDER_VARIABLE: &str = "ORDER_OF_PROCTOR_VALIDATOR";
+/// Environment variable that makes a process one of the suite: its assignment, as JSON. Those that begin with
+/// `PROCTOR_` are settings.
+pub(crate) const ASSIGNMENT_VARIABLE: &str = "ASSIGNMENT_OF_PROCTOR_VALIDATOR";
 
 /// File of the case's folder for the reply.
 pub(crate) const REPLY: &str = "reply.json";
@@ -18,9 +18,9 @@ pub(crate) const CRASH: &str = "crash.txt";
 pub(crate) const STDERR: &str = "stderr";
 pub(crate) const STDOUT: &str = "stdout";
 
-/// The order to a process.
+/// The assignment of a process.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Order {
+pub(crate) struct Assignment {
     pub(crate) task: Task,
     pub(crate) request: Request,
     /// Folder of the case alone.
