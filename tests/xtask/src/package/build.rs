@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use crate::{
     command::{output, run as run_command, target_folder, workspace_root},
     package::{
-        layout::{Plugin, packages},
+        layout::{Plugin, cargo_packages},
         symbols::GlibcVersion,
     },
     python,
@@ -35,7 +35,7 @@ pub(crate) fn build(plugins: &[Plugin], glibc: &GlibcVersion) -> Result<Built> {
     let flags = format!("CARGO_TARGET_{}_RUSTFLAGS", target.to_uppercase().replace('-', "_"));
     command.env(flags, shared_unwinder()?);
     command.args(["zigbuild", "--release", "--locked", "--target"]).arg(format!("{target}.{glibc}"));
-    for package in packages(plugins) {
+    for package in cargo_packages(plugins) {
         command.args(["--package", package]);
     }
     run_command(&mut command)?;

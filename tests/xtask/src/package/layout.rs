@@ -21,7 +21,7 @@ pub(crate) struct Plugin {
     /// As `host run --plugin` takes it.
     name: &'static str,
     /// The package of the workspace that makes the library.
-    package: &'static str,
+    cargo_package: &'static str,
 }
 
 /// Programs, which the packages of the workspace make that are called so: the host, and the process of a plugin that
@@ -30,13 +30,13 @@ const PROGRAMS: [&str; 2] = ["host", "proctor-worker"];
 
 /// Plugins that a package has unless others are asked for.
 pub(crate) const PLUGINS: [Plugin; 7] = [
-    Plugin { name: "candle", package: "proctor-candle" },
-    Plugin { name: "cpu-rnn", package: "proctor-cpu-rnn" },
-    Plugin { name: "host-validator", package: "proctor-host-validator" },
-    Plugin { name: "mock", package: "proctor-mock" },
-    Plugin { name: "null", package: "proctor-null-export" },
-    Plugin { name: "onnx", package: "proctor-onnx" },
-    Plugin { name: "tract", package: "proctor-tract" },
+    Plugin { name: "candle", cargo_package: "proctor-candle" },
+    Plugin { name: "cpu-rnn", cargo_package: "proctor-cpu-rnn" },
+    Plugin { name: "host-validator", cargo_package: "proctor-host-validator" },
+    Plugin { name: "mock", cargo_package: "proctor-mock" },
+    Plugin { name: "null", cargo_package: "proctor-null-export" },
+    Plugin { name: "onnx", cargo_package: "proctor-onnx" },
+    Plugin { name: "tract", cargo_package: "proctor-tract" },
 ];
 
 impl Plugin {
@@ -81,8 +81,8 @@ const README: &str = "tests/xtask/package/README.md";
 /// Templates of `host new-plugin`, a folder for each language; filled in, they are the examples.
 const EXAMPLES: &str = "host/src/templates";
 
-/// Files of an example that do without the package: the script has the headers beside it.
-const WITHOUT_PACKAGE: &str = "build.sh";
+/// Template that stays behind: it builds against headers beside it, not those of the package.
+const BUILD_SCRIPT: &str = "build.sh";
 
 /// The folder of the headers in the workspace; the folder of kept versions below it stays behind.
 const HEADERS: &str = "plugin-api/include";
@@ -118,7 +118,7 @@ impl Package {
         }
         for plugin in &self.plugins {
             let place = format!("lib/proctor/{}", plugin.library());
-            copy_built(&built.join(plugin.library()), &self.folder.join(&place), plugin.package)?;
+            copy_built(&built.join(plugin.library()), &self.folder.join(&place), plugin.cargo_package)?;
             files.push(place);
         }
         for path in COPIES {
@@ -171,7 +171,7 @@ impl Package {
             let (plugin, file) = (format!("digits-{name}"), format!("digits_{name}"));
             // The path has the quotes of a string of TOML, as `host new-plugin` writes it.
             let values = [("NAME", &*plugin), ("FILE", &file), ("PLUGIN_API", r#""../../plugin-api""#)];
-            for template in entries(language)?.iter().filter(|path| !path.ends_with(WITHOUT_PACKAGE)) {
+            for template in entries(language)?.iter().filter(|path| !path.ends_with(BUILD_SCRIPT)) {
                 // Cargo would take a manifest of this name for one of the workspace.
                 let file = name_of(template).replace(".toml.txt", ".toml");
                 self.fill_in(template, &format!("examples/{name}/{file}"), &values)?;
@@ -181,7 +181,10 @@ impl Package {
     }
 
     fn write_licenses(&self) -> Result<()> {
-        write(&self.folder.join("licenses/third-party.txt"), &licenses::page(&packages(&self.plugins))?)?;
+        write(
+            &self.folder.join("licenses/third-party.txt"),
+            &licenses::page(&cargo_packages(&self.plugins))?,
+        )?;
         let toolchain =
             output(Command::new("rustc").args(["--print", "sysroot"]).current_dir(workspace_root()))?;
         let from = Path::new(toolchain.trim_end()).join(STANDARD_LIBRARY);
@@ -209,8 +212,8 @@ impl Package {
 }
 
 /// Returns the packages of the workspace that make the programs and these plugins.
-pub(crate) fn packages(plugins: &[Plugin]) -> Vec<&'static str> {
-    PROGRAMS.into_iter().chain(plugins.iter().map(|plugin| plugin.package)).collect()
+pub(crate) fn cargo_packages(plugins: &[Plugin]) -> Vec<&'static str> {
+    PROGRAMS.into_iter().chain(plugins.iter().map(|plugin| plugin.cargo_package)).collect()
 }
 
 /// Reads a manifest of the workspace.
@@ -285,7 +288,7 @@ mod tests {
                 name => format!("plugins/{name}"),
             };
             let manifest = read_manifest(&Path::new(&folder).join("Cargo.toml")).unwrap();
-            assert_eq!(manifest["package"]["name"].as_str(), Some(plugin.package));
+            assert_eq!(manifest["package"]["name"].as_str(), Some(plugin.cargo_package));
             let library = manifest["lib"]["name"].as_str().unwrap();
             assert_eq!(plugin.library(), format!("lib{library}.so"));
         }

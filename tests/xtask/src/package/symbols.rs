@@ -19,7 +19,7 @@ const GLIBC: &str = "GLIBC_";
 const RELATIVE_RELOCATIONS: (&str, [u32; 2]) = ("ABI_DT_RELR", [2, 36]);
 
 /// Libraries that every system with glibc has: its own, and the unwinder of the compiler.
-const OF_THE_SYSTEM: [&str; 8] =
+const SYSTEM_LIBRARIES: [&str; 8] =
     ["ld-linux", "libc.so", "libdl.so", "libgcc_s.so", "libm.so", "libpthread.so", "librt.so", "libutil.so"];
 
 /// Most symbols that a message names.
@@ -86,7 +86,7 @@ pub(crate) fn check(
 /// Returns the first library that a file needs and that is none of the system's, from what objdump prints of the file.
 fn foreign_library(objdump: &str) -> Option<&str> {
     let mut needed = objdump.lines().filter_map(|line| line.trim().strip_prefix("NEEDED")).map(str::trim);
-    needed.find(|library| !OF_THE_SYSTEM.iter().any(|beginning| library.starts_with(beginning)))
+    needed.find(|library| !SYSTEM_LIBRARIES.iter().any(|beginning| library.starts_with(beginning)))
 }
 
 /// Returns the versions in what objdump prints of a file, each with the symbols that are taken of it.
