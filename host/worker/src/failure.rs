@@ -7,13 +7,13 @@ use proctor_plugin_api::abi;
 use proctor_plugin_host::PluginHostError;
 
 /// A failure as the host is told of it.
-pub(crate) fn failure_of(error: &PluginHostError) -> Failure {
+pub(crate) fn failure_of(error: PluginHostError) -> Failure {
     match error {
         PluginHostError::CallFailed { status, vendor_code, message, .. } => {
-            Failure { status: *status, vendor_code: *vendor_code, message: message.clone() }
+            Failure { status, vendor_code, message }
         }
         other => {
-            let status = match other {
+            let status = match &other {
                 PluginHostError::Demand(_) => abi::PROCTOR_STATUS_UNSUPPORTED,
                 PluginHostError::WrongState(_) => abi::PROCTOR_STATUS_WRONG_STATE,
                 _ => abi::PROCTOR_STATUS_INTERNAL,
@@ -24,7 +24,7 @@ pub(crate) fn failure_of(error: &PluginHostError) -> Failure {
 }
 
 /// A failure of the system.
-pub(crate) fn of_system(error: io::Error) -> Failure {
+pub(crate) fn failure_of_system(error: io::Error) -> Failure {
     Failure { status: abi::PROCTOR_STATUS_OUT_OF_MEMORY, vendor_code: 0, message: error.to_string() }
 }
 

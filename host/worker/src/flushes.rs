@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use proctor_isolated::protocol::Event;
 use proctor_plugin_host::{Model, PluginFault, PluginHostError, RepeatedFault};
 
-use crate::{instances::lock, reports::Reports};
+use crate::{lock::lock, reports::Reports};
 
 /// The flush of the model, on a thread of its own. Clones share it.
 #[derive(Clone)]
@@ -21,7 +21,7 @@ impl Flushes {
     }
 
     /// The model to be flushed from now on.
-    pub(crate) fn follow(&self, model: Option<Model>) {
+    pub(crate) fn set_model(&self, model: Option<Model>) {
         *lock(&self.model) = model;
     }
 

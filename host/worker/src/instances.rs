@@ -2,7 +2,7 @@
 
 use std::{
     io,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     thread,
 };
 
@@ -12,16 +12,13 @@ use proctor_vocabulary::{CompletionSink, QueryPart, QuerySampleResponse};
 
 use crate::{
     failure::{failure_of, wrong_state},
+    lock::lock,
     reports::Reports,
 };
 
 /// An instance, which its own thread has while it works and the main thread to warm it up and to end it; `None` once it
 /// has ended.
 pub(crate) type Place = Arc<Mutex<Option<Instance>>>;
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Starts the thread of an instance.
 ///
@@ -42,7 +39,7 @@ pub(crate) fn serve_instance(
             let instance = place.as_mut().ok_or_else(|| wrong_state("the instance has ended"))?;
             match task {
                 Task::Execute => {
-                    instance.execute(part.samples).map_err(|error| failure_of(&error))?;
+                    instance.execute(part.samples).map_err(failure_of)?;
                     instance.complete(part.samples, &Answers(mailbox));
                 }
                 Task::BeginThread => instance.begin_thread(),
@@ -62,7 +59,7 @@ pub(crate) fn serve_instance(
 pub(crate) fn serve_issuer(issuer: Issuer, mailbox: Mailbox, reports: Reports) -> io::Result<()> {
     let work = move || {
         serve(mailbox, &reports, |task, part, _| match task {
-            Task::Issue => issuer.issue(part).map_err(|error| failure_of(&error)),
+            Task::Issue => issuer.issue(part).map_err(failure_of),
             _ => Err(wrong_state("a thread that issues has no instance")),
         });
     };

@@ -9,6 +9,7 @@ mod failure;
 mod fence;
 mod flushes;
 mod instances;
+mod lock;
 mod log;
 mod reports;
 mod samples;
@@ -74,15 +75,15 @@ fn begin() -> io::Result<(Socket, Server)> {
     if let Some(most) = greeting.memory_max_bytes {
         setrlimit(Resource::As, Rlimit { current: Some(most), maximum: Some(most) })?;
     }
-    let [events, report, samples]: [OwnedFd; 3] = files.try_into().map_err(|_| none())?;
-    let report = File::from(report);
-    let mut note = report.try_clone()?;
-    crash::install_with_file(report).map_err(io::Error::other)?;
+    let [events, crash_report, sample_reports]: [OwnedFd; 3] = files.try_into().map_err(|_| none())?;
+    let crash_report = File::from(crash_report);
+    let mut note = crash_report.try_clone()?;
+    crash::install_with_file(crash_report).map_err(io::Error::other)?;
     process::notice_ends()?;
     process::on_end_by_plugin(move |text| _ = note.write_all(text.as_bytes()));
 
     let events = Arc::new(Socket::from(events));
-    let reports = Reports::new(Arc::clone(&events), ReportWriter::open(samples)?);
+    let reports = Reports::new(Arc::clone(&events), ReportWriter::open(sample_reports)?);
     log::start(greeting.log_level, &reports);
     // Before there is another thread: those that come are restricted as this one is.
     let restrictions = fence::raise(&greeting.fence);

@@ -1,7 +1,7 @@
 //! Reports that the host is given unasked: log, progress, and what became of samples.
 
 use std::sync::{
-    Arc, Mutex, PoisonError,
+    Arc, Mutex,
     atomic::{
         AtomicU64,
         Ordering::{Acquire, Release},
@@ -10,6 +10,8 @@ use std::sync::{
 
 use proctor_isolated::{ReportKind, ReportWriter, Socket, protocol::Event};
 use proctor_vocabulary::{CompletionSink, QuerySampleResponse, ResponseId, SampleStatus};
+
+use crate::lock::lock;
 
 /// The way of reports to the host. Clones share it.
 #[derive(Clone)]
@@ -38,7 +40,7 @@ impl Reports {
     }
 
     fn write(&self, kind: ReportKind, responses: &[QuerySampleResponse<'_>]) {
-        let mut samples = self.0.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut samples = lock(&self.0.samples);
         samples.write(kind, responses);
         self.0.count.fetch_add(1, Release);
     }

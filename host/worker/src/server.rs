@@ -14,14 +14,15 @@ use proctor_isolated::{
 };
 use proctor_plugin_api::{ModelRequest, Options, abi, linked_plugins, vocabulary::InputForm};
 use proctor_plugin_host::{
-    Backend, HostServices, HostSide, LoadedPlugin, Model, ModelDemand, PluginHostError, PluginLocation,
+    Backend, HostServices, HostSide, LoadedPlugin, Model, ModelDemand, PluginLocation,
 };
 use proctor_vocabulary::SampleIndex;
 
 use crate::{
-    failure::{failure_of, of_system, wrong_state},
+    failure::{failure_of, failure_of_system, wrong_state},
     flushes::Flushes,
-    instances::{Place, lock, serve_instance, serve_issuer},
+    instances::{Place, serve_instance, serve_issuer},
+    lock::lock,
     reports::Reports,
     samples::Samples,
 };
@@ -78,24 +79,30 @@ impl Server {
             Request::Load(code) => return self.load(&code),
             Request::Open(opening) => self.open(opening)?,
             Request::Devices => {
-                return self.backend()?.devices().map(|list| Answer::Devices(list.devices)).map_err(of);
+                return self
+                    .backend()?
+                    .devices()
+                    .map(|list| Answer::Devices(list.devices))
+                    .map_err(failure_of);
             }
             Request::InputForm(request, input) => return self.input_form(request, input),
             Request::LoadModel(request) => self.load_model(request)?,
-            Request::Explain => return self.model()?.explain().map(Answer::Explanation).map_err(of),
+            Request::Explain => return self.model()?.explain().map(Answer::Explanation).map_err(failure_of),
             Request::CreateInstance { index, room } => self.create_instance(index, room, file()?)?,
             Request::DestroyInstance(index) => {
                 let place = self.instances.remove(&index);
                 drop(place.and_then(|place| lock(&place).take()));
             }
             Request::CreateIssuer(room) => self.create_issuer(room, file()?)?,
-            Request::Range => self.ranges.push(SealedMemory::open(file()?).map_err(of_system)?),
+            Request::Range => self.ranges.push(SealedMemory::open(file()?).map_err(failure_of_system)?),
             Request::Prepare(placed) => self.prepare(placed)?,
-            Request::Release => self.model()?.release().map_err(of)?,
+            Request::Release => self.model()?.release().map_err(failure_of)?,
             Request::WarmUp { instance, samples } => self.warm_up(instance, &samples)?,
-            Request::Start => self.model()?.start().map_err(of)?,
-            Request::ReadEnergy => return self.model()?.read_energy().map(Answer::Energy).map_err(of),
-            Request::Stop => self.model()?.stop().map_err(of)?,
+            Request::Start => self.model()?.start().map_err(failure_of)?,
+            Request::ReadEnergy => {
+                return self.model()?.read_energy().map(Answer::Energy).map_err(failure_of);
+            }
+            Request::Stop => self.model()?.stop().map_err(failure_of)?,
             Request::UnloadModel => self.unload_model(),
             Request::Close => {
                 self.unload_model();
@@ -104,7 +111,7 @@ impl Server {
             Request::Echo => {
                 let (file, spin) = (file()?, self.spin);
                 let answer = move || echo(file, spin);
-                thread::Builder::new().name("echo".to_owned()).spawn(answer).map_err(of_system)?;
+                thread::Builder::new().name("echo".to_owned()).spawn(answer).map_err(failure_of_system)?;
             }
         }
         Ok(Answer::Done)
@@ -123,7 +130,7 @@ impl Server {
                 PluginLocation::Linked(name.clone().leak())
             }
         };
-        let plugin = LoadedPlugin::load(&location).map_err(of)?;
+        let plugin = LoadedPlugin::load(&location).map_err(failure_of)?;
         let identity = plugin.identity();
         let description = Description {
             manifest: plugin.manifest().clone(),
@@ -143,7 +150,7 @@ impl Server {
         let now_ns = Arc::new(move || monotonic_ns().saturating_sub(clock_origin_ns));
         let plugin = self.plugin.as_ref().ok_or_else(|| wrong_state("no plugin is loaded"))?;
         let services = HostServices { now_ns, cache_folder };
-        let backend = plugin.open(&Options::from_values(options), services).map_err(of)?;
+        let backend = plugin.open(&Options::from_values(options), services).map_err(failure_of)?;
         backend.set_sink(Some(Arc::new(self.reports.clone())));
         let _ = self.host_side.set(backend.host_side());
         self.backend = Some(backend);
@@ -153,7 +160,7 @@ impl Server {
     fn input_form(&mut self, request: ModelRequest, input: usize) -> Result<Answer, Failure> {
         // The plugin chooses all at once.
         if self.forms.as_ref().is_none_or(|(known, _)| *known != request) {
-            let forms = self.backend()?.input_forms(&demand(&request)).map_err(of)?;
+            let forms = self.backend()?.input_forms(&demand(&request)).map_err(failure_of)?;
             self.forms = Some((request, forms));
         }
         let form = self.forms.as_ref().and_then(|(_, forms)| forms.get(input));
@@ -161,8 +168,8 @@ impl Server {
     }
 
     fn load_model(&mut self, request: ModelRequest) -> Result<(), Failure> {
-        let model = self.backend()?.load_model(&demand(&request)).map_err(of)?;
-        self.flushes.follow(Some(model.clone()));
+        let model = self.backend()?.load_model(&demand(&request)).map_err(failure_of)?;
+        self.flushes.set_model(Some(model.clone()));
         self.model = Some((model, request));
         Ok(())
     }
@@ -170,13 +177,13 @@ impl Server {
     fn unload_model(&mut self) {
         self.instances.clear();
         self.ranges.clear();
-        self.flushes.follow(None);
+        self.flushes.set_model(None);
         self.model = None;
     }
 
     fn create_instance(&mut self, index: u32, room: Room, file: OwnedFd) -> Result<(), Failure> {
-        let mailbox = Mailbox::open(file, room, self.spin).map_err(of_system)?;
-        let instance = self.model()?.create_instance(index).map_err(of)?;
+        let mailbox = Mailbox::open(file, room, self.spin).map_err(failure_of_system)?;
+        let instance = self.model()?.create_instance(index).map_err(failure_of)?;
         if instance.in_flight_max() > 0 {
             return Err(Failure {
                 status: abi::PROCTOR_STATUS_UNSUPPORTED,
@@ -190,16 +197,17 @@ impl Server {
         let placement = placements.into_iter().find(|placement| placement.instance_index == index);
         let cpus = placement.map(|placement| placement.cpus.clone()).unwrap_or_default();
         let place: Place = Arc::new(Mutex::new(Some(instance)));
-        serve_instance(index, Arc::clone(&place), mailbox, self.reports.clone(), cpus).map_err(of_system)?;
+        serve_instance(index, Arc::clone(&place), mailbox, self.reports.clone(), cpus)
+            .map_err(failure_of_system)?;
         self.instances.insert(index, place);
         Ok(())
     }
 
     fn create_issuer(&mut self, room: Room, file: OwnedFd) -> Result<(), Failure> {
-        let mailbox = Mailbox::open(file, room, self.spin).map_err(of_system)?;
-        let issuers = self.model()?.issuers(1).map_err(of)?;
+        let mailbox = Mailbox::open(file, room, self.spin).map_err(failure_of_system)?;
+        let issuers = self.model()?.issuers(1).map_err(failure_of)?;
         let issuer = issuers.into_iter().next().ok_or_else(|| wrong_state("there is nobody to issue"))?;
-        serve_issuer(issuer, mailbox, self.reports.clone()).map_err(of_system)
+        serve_issuer(issuer, mailbox, self.reports.clone()).map_err(failure_of_system)
     }
 
     fn prepare(&mut self, placed: Vec<PlacedSample>) -> Result<(), Failure> {
@@ -207,16 +215,16 @@ impl Server {
         let (model, request) = self.model.as_ref().ok_or_else(no_model)?;
         let indices: Vec<_> = placed.iter().map(|sample| SampleIndex(sample.index)).collect();
         let samples = Samples::new(ranges, placed, &request.inputs);
-        model.prepare(&indices, Arc::new(samples)).map_err(of)
+        model.prepare(&indices, Arc::new(samples)).map_err(failure_of)
     }
 
     fn warm_up(&mut self, instance: Option<u32>, samples: &[u64]) -> Result<(), Failure> {
         let samples: Vec<_> = samples.iter().map(|index| SampleIndex(*index)).collect();
-        let Some(index) = instance else { return self.model()?.warm_up(&samples).map_err(of) };
+        let Some(index) = instance else { return self.model()?.warm_up(&samples).map_err(failure_of) };
         let place = self.instances.get(&index).ok_or_else(|| wrong_state("there is no such instance"))?;
         let mut place = lock(place);
         let instance = place.as_mut().ok_or_else(|| wrong_state("the instance has ended"))?;
-        instance.warm_up(&samples).map_err(of)
+        instance.warm_up(&samples).map_err(failure_of)
     }
 
     fn backend(&self) -> Result<&Backend, Failure> {
@@ -271,10 +279,6 @@ fn demand(request: &ModelRequest) -> ModelDemand {
         intent: request.intent,
         placements: request.placements,
     }
-}
-
-fn of(error: PluginHostError) -> Failure {
-    failure_of(&error)
 }
 
 fn no_model() -> Failure {

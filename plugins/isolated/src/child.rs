@@ -37,7 +37,7 @@ use crate::{
     protocol::{Answer, Event, Fence, Greeting, Notice, Reply, Request},
 };
 
-/// How often is looked whether the host wants all work to end.
+/// Time between two checks whether the host wants all work to end.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// Longest line of the process's own output that is kept, in bytes.
@@ -46,8 +46,8 @@ const LINE_MAX: u64 = 4096;
 /// Wait for a report that was claimed and is not there.
 const CLAIM: Duration = Duration::from_micros(5);
 
-/// Most bytes of its report of a crash.
-const REPORT_MAX: u64 = 4096;
+/// Most bytes of its report of a crash that are read.
+const CRASH_REPORT_BYTES_MAX: u64 = 4096;
 
 /// Longest wait for the rest of a message that has begun: it may never come, while something else holds the socket.
 const MESSAGE: Duration = Duration::from_secs(10);
@@ -63,7 +63,7 @@ pub(crate) struct Child {
     control_end: Socket,
     events: Socket,
     /// Where a crash is reported.
-    report: File,
+    crash_report: File,
     hooks: Arc<Hooks>,
     host: OnceLock<Host>,
     end: OnceLock<String>,
@@ -115,7 +115,7 @@ impl Child {
         let (control, theirs) = Socket::pair()?;
         let (events, their_events) = Socket::pair()?;
         events.wait_at_most(MESSAGE)?;
-        let report = File::from(memfd_create("report", MemfdFlags::CLOEXEC)?);
+        let crash_report = File::from(memfd_create("crash-report", MemfdFlags::CLOEXEC)?);
         let reports = ReportReader::new(RingReader::new()?);
         let bell = reports.bell();
         let (output, written) = io::pipe()?;
@@ -126,19 +126,18 @@ impl Child {
         let process = command.process_group(0).spawn()?;
         // Its ends of pipe and sockets belong to it alone.
         drop(command);
-        let id = i32::try_from(process.id()).ok().and_then(Pid::from_raw);
-        let file = id.and_then(|id| pidfd_open(id, PidfdFlags::empty()).ok());
+        let file = pidfd_open(Pid::from_child(&process), PidfdFlags::empty()).ok();
         let control_end = Socket::from(control.as_fd().try_clone_to_owned()?);
         let sign = Arc::new(Sign { name: Mutex::default(), is_on: AtomicBool::new(false) });
         let greeting = Greeting { log_level: log_level(), memory_max_bytes: launch.memory_max_bytes, fence };
-        control.send(&greeting, &[their_events.as_fd(), report.as_fd(), reports.file()])?;
+        control.send(&greeting, &[their_events.as_fd(), crash_report.as_fd(), reports.file()])?;
         let child = Arc::new(Self {
             process: Mutex::new(process),
             signs: Mutex::new(vec![Arc::downgrade(&sign)]),
             control: Mutex::new(Control { socket: control, sign }),
             control_end,
             events,
-            report,
+            crash_report,
             hooks,
             host: OnceLock::new(),
             end: OnceLock::new(),
@@ -155,7 +154,9 @@ impl Child {
         let taken = Arc::clone(&child);
         let spin = launch.spin;
         thread::Builder::new().name("plugin-events".to_owned()).spawn(move || heard.hear(file.as_ref()))?;
-        thread::Builder::new().name("plugin-reports".to_owned()).spawn(move || taken.follow(&bell, spin))?;
+        thread::Builder::new()
+            .name("plugin-reports".to_owned())
+            .spawn(move || taken.take_reports_to_the_end(&bell, spin))?;
         thread::Builder::new().name("plugin-output".to_owned()).spawn(move || shown.show(output))?;
         Ok(child)
     }
@@ -185,7 +186,7 @@ impl Child {
     /// The plugin's own error, or how the process has ended.
     pub(crate) fn ask(&self, request: &Request, files: &[BorrowedFd<'_>]) -> Result<Answer, PluginError> {
         if self.has_ended() {
-            return Err(self.gone());
+            return Err(self.end_with_call_error());
         }
         let control = lock(&self.control);
         control.sign.rename(request.call());
@@ -194,11 +195,13 @@ impl Child {
             let reply = sent.and_then(|()| control.socket.receive::<Reply>());
             if !matches!(reply, Ok(Some(_))) {
                 // While the call is still noted. Nothing can be asked any more, if it has not ended yet.
-                self.lose();
+                self.end_now();
             }
             reply
         });
-        let Ok(Some((Reply { answer, notes, report_count }, _))) = reply else { return Err(self.gone()) };
+        let Ok(Some((Reply { answer, notes, report_count }, _))) = reply else {
+            return Err(self.end_with_call_error());
+        };
         self.wait_for_reports(report_count);
         match self.hooks.notes.get() {
             _ if notes.is_empty() => {}
@@ -266,7 +269,7 @@ impl Child {
     }
 
     /// Takes the reports of samples as they come.
-    fn follow(&self, bell: &Bell, spin: Duration) {
+    fn take_reports_to_the_end(&self, bell: &Bell, spin: Duration) {
         while !self.has_ended() {
             let position = bell.position();
             // Awake only for what follows soon.
@@ -276,24 +279,24 @@ impl Child {
     }
 
     /// Ends it if it has not ended yet, as it does not say what it should.
-    fn lose(&self) {
+    fn end_now(&self) {
         // Of no effect on a process that is ending: it has its status.
         let _ = lock(&self.process).kill();
         self.wait_for_end();
     }
 
-    /// The error of a batch or a query that it does not answer any more. How it has ended is a fault of its own, which
-    /// is told once.
+    /// Ends it, and returns the error of a batch or a query that it does not answer. How it has ended is a fault of its
+    /// own, which is told once.
     #[cold]
-    pub(crate) fn lost(&self) -> PluginError {
-        self.lose();
+    pub(crate) fn end_with_batch_error(&self) -> PluginError {
+        self.end_now();
         PluginError::device_lost("its process has ended")
     }
 
-    /// The error of a call that it cannot make any more.
+    /// Ends it, and returns how it has ended as the error of a call.
     #[cold]
-    pub(crate) fn gone(&self) -> PluginError {
-        self.lose();
+    pub(crate) fn end_with_call_error(&self) -> PluginError {
+        self.end_now();
         PluginError::device_lost(self.end.get().map_or("its process has ended", String::as_str))
     }
 
@@ -368,9 +371,7 @@ impl Child {
     fn note_end(&self) {
         let mut process = lock(&self.process);
         // It may only have closed its socket. What it has started ends with it, before somebody else has its number.
-        if let Some(group) = i32::try_from(process.id()).ok().and_then(Pid::from_raw) {
-            let _ = kill_process_group(group, Signal::KILL);
-        }
+        let _ = kill_process_group(Pid::from_child(&process), Signal::KILL);
         let status = process.wait();
         drop(process);
         self.take_reports();
@@ -381,9 +382,9 @@ impl Child {
             .map(|sign| lock(&sign.name).clone())
             .collect();
         let mut report = String::new();
-        let mut file = &self.report;
+        let mut file = &self.crash_report;
         // Without a report the status says it.
-        let _ = file.rewind().and_then(|()| file.take(REPORT_MAX).read_to_string(&mut report));
+        let _ = file.rewind().and_then(|()| file.take(CRASH_REPORT_BYTES_MAX).read_to_string(&mut report));
         let words = match (self.killed_for.get(), status) {
             (Some(why), _) => why.clone(),
             (None, Ok(status)) => end::describe(status, &calls, &report),

@@ -48,8 +48,14 @@ impl Isolation {
     ///
     /// # Errors
     /// Why it cannot load the plugin.
-    pub fn fence(&self, fence: Fence) -> Result<(), PluginError> {
-        self.0.fence(fence)
+    pub fn restart_within(&self, fence: Fence) -> Result<(), PluginError> {
+        self.0.restart_within(fence)
+    }
+
+    /// Parts of the machine that the process may use.
+    #[must_use]
+    pub fn fence(&self) -> Fence {
+        self.0.fence()
     }
 
     /// The restrictions that hold for the process.
@@ -101,7 +107,7 @@ impl Isolation {
         let child = self.0.child();
         let mut echo = Echo::new(self.0.spin())?;
         child.ask(&Request::Echo, &[echo.file()])?;
-        let mut call = || echo.call(|| !child.has_ended()).map_err(|Gone| child.lost());
+        let mut call = || echo.call(|| !child.has_ended()).map_err(|Gone| child.end_with_batch_error());
         // The first takes until there is somebody to answer.
         call()?;
         let begin = Instant::now();

@@ -19,8 +19,7 @@
 //! - **The other process is not trusted.** Sizes, counts and positions that it writes are read once and held against
 //!   the room that there is; the plugin host on this side checks what comes of them as it checks any plugin. No instant
 //!   that it states counts.
-//! - **Whoever waits sleeps soon.** A thread looks for an answer for 5 us, about as long as it takes to wake one, and
-//!   only where there are processors for it; then it sleeps.
+//! - **A thread that waits sleeps soon.** It looks for an answer for [`Launch::spin`], and then sleeps.
 //! - **One process for all instances of a plugin**, which share the contexts of devices.
 //!
 //! # Example

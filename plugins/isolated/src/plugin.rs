@@ -217,7 +217,7 @@ impl Instance for StandInInstance {
         let count = batch.sample_count() as u64;
         let Self { child, mailbox, sign, .. } = self;
         if child.has_ended() {
-            return Err(child.lost());
+            return Err(child.end_with_batch_error());
         }
         let samples = batch.samples().map(|sample| QuerySample { id: sample.id(), index: sample.index() });
         sign.during(|| {
@@ -262,7 +262,7 @@ impl Instance for StandInInstance {
 impl StandInInstance {
     fn tell(&mut self, task: Task) -> Result<(), PluginError> {
         if self.child.has_ended() {
-            return Err(self.child.lost());
+            return Err(self.child.end_with_batch_error());
         }
         self.sign.during(|| {
             self.mailbox.ask(task, [].into_iter(), 0, 0);
@@ -296,7 +296,7 @@ fn answered(mailbox: &Mailbox, child: &Child) -> Result<(), PluginError> {
             child.wait_for_reports(mailbox.report_count());
             failure.map_or(Ok(()), |failure| Err(failure.into()))
         }
-        Err(Gone) => Err(child.lost()),
+        Err(Gone) => Err(child.end_with_batch_error()),
     }
 }
 
@@ -360,7 +360,7 @@ impl Issuer {
         let mut offset = query.offset();
         while samples.len() > 0 {
             if child.has_ended() {
-                return Err(child.lost());
+                return Err(child.end_with_batch_error());
             }
             let count = samples.len().min(ISSUE_MAX);
             sign.during(|| {

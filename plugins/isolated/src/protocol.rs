@@ -35,7 +35,7 @@ pub const DEVICES: &str = "/dev";
 pub struct Fence {
     /// Files and folders that it may read.
     pub read: Vec<PathBuf>,
-    /// Folders of which it may read what names there are, in them and below.
+    /// Folders whose entries it may list, with those of the folders below.
     pub list: Vec<PathBuf>,
     /// Files and folders that it may write, too.
     pub write: Vec<PathBuf>,
@@ -172,7 +172,7 @@ pub enum Answer {
     Done,
     /// The plugin is loaded.
     Loaded(Box<Description>),
-    /// The devices, and whether instances at different ones may be made at the same time.
+    /// The devices.
     Devices(Vec<Device>),
     /// The form of an input.
     InputForm(InputForm),

@@ -69,13 +69,18 @@ impl State {
     ///
     /// # Errors
     /// Why it cannot load the plugin.
-    pub(crate) fn fence(&self, fence: Fence) -> Result<(), PluginError> {
+    pub(crate) fn restart_within(&self, fence: Fence) -> Result<(), PluginError> {
         let old = self.child();
         let child = Child::start(&self.launch, fence.clone(), Arc::clone(&self.hooks))?;
         *lock(&self.child) = child;
         old.close();
         lock(&self.fence).0 = fence;
         self.load().map(drop)
+    }
+
+    /// Parts of the machine that the process may use.
+    pub(crate) fn fence(&self) -> Fence {
+        lock(&self.fence).0.clone()
     }
 
     /// The restrictions that hold for the process.
@@ -147,7 +152,7 @@ impl State {
             return Ok(Arc::clone(&place));
         }
         if self.instance_count.load(Acquire) > 0 {
-            return Err(place.gone());
+            return Err(place.end_with_call_error());
         }
         let fence = lock(&self.fence).0.clone();
         let child = Child::start(&self.launch, fence, Arc::clone(&self.hooks))?;

@@ -77,11 +77,13 @@ impl Plugin {
         if let Some(isolated) = &isolated {
             let files = fitted_model::model_files_for(settings, manifest, dispatch, observer)?;
             let cache_folder = services.cache_folder.as_deref();
-            isolated.fence(settings, (&location, manifest), &files, &options, cache_folder)?;
+            isolated.restart_within(manifest, &files, &options, cache_folder)?;
         }
         let open = || library.open(&options, services);
         let backend = match &isolated {
-            Some(isolated) => isolated.open(open).inspect_err(|_| isolated.hint(observer))?,
+            Some(isolated) => {
+                isolated.open(open).inspect_err(|_| isolated.note_restricted_files(observer))?
+            }
             None => open()?,
         };
         let devices = Devices::choose(settings, &manifest.name, &backend)?;
@@ -116,7 +118,9 @@ impl Plugin {
         self.model_files.get_or_init(|| files);
         self.input_forms.get_or_init(|| forms);
         let loaded = self.backend.load_model(&demand);
-        Ok(loaded.inspect_err(|_| self.isolated.iter().for_each(|isolated| isolated.hint(observer)))?)
+        Ok(loaded.inspect_err(|_| {
+            self.isolated.iter().for_each(|isolated| isolated.note_restricted_files(observer))
+        })?)
     }
 
     /// Has a plugin whose process has ended go on in another.

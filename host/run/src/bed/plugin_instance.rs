@@ -1,4 +1,4 @@
-//! Instances of the plugin, made, and behind the scheduler.
+//! Instances of the plugin: how they are made, and how the scheduler sees them.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},

@@ -22,7 +22,7 @@ use crate::{
         placement::{Placement, allowed_cores},
         plugin::{
             Plugin,
-            isolated::{Isolated, later},
+            isolated::{Isolated, loadgen_limit},
         },
         plugin_instance::{BatchStages, PluginInstance, StageLog, create_instances, scheduled},
         sample_library::{Data, SampleLibrary},
@@ -305,12 +305,12 @@ impl<'a> TestBed<'a> {
         let onlookers = self.onlookers(request, &loadgen.progress(), clock.is_virtual())?;
 
         if let Some(isolated) = &self.plugin.isolated {
-            isolated.follow(loadgen.stop_handle());
+            isolated.begin_test(loadgen.stop_handle());
         }
         let outcome = self.run_loadgen(&loadgen, &system, request.watch);
         onlookers.stop();
         if let Some(isolated) = &self.plugin.isolated {
-            isolated.unfollow();
+            isolated.end_test();
             if self.library.is_abandoned() {
                 isolated.end_incomplete();
                 self.library.take_back();
@@ -511,7 +511,7 @@ impl<'a> TestBed<'a> {
     /// Longest wait for a plugin that hangs: in a process of its own, which is ended first, it is longer.
     fn hang_limit(&self) -> Duration {
         let limit = self.watchdog_limit();
-        if self.plugin.isolated.is_some() { later(limit) } else { limit }
+        if self.plugin.isolated.is_some() { loadgen_limit(limit) } else { limit }
     }
 
     fn watchdog_limit(&self) -> Duration {

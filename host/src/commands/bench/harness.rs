@@ -55,7 +55,7 @@ pub(super) fn bench(flags: &HarnessFlags) -> Result<Conclusion, HostError> {
             memory_row.values.push(memory::bytes_per_query(flags.quick)?);
         }
         if let Some(calls) = &mut calls {
-            calls.measure(flags.quick.then_some(1), &interrupt, say)?;
+            calls.measure(flags.quick, &interrupt, say)?;
         }
         for comparison in &mut comparisons {
             say(&format!("beside the official LoadGen: {}", comparison.title()));

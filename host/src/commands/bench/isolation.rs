@@ -1,6 +1,8 @@
 //! Figures of a plugin in a process of its own.
 
+use proctor_display::Spread;
 use proctor_run::{HostError, Interrupt, IsolatedCall};
+use proctor_vocabulary::Scenario;
 
 use super::{
     experiment::{Experiment, Figure, Target},
@@ -26,7 +28,12 @@ const PAIR_COUNT: usize = 51;
 /// The same experiments with the null plugin in a process of its own. The targets are those of this mode.
 pub(super) fn isolated(experiments: Vec<Experiment>) -> Vec<Experiment> {
     let isolate = |mut experiment: Experiment| {
-        experiment.run.isolate = true;
+        let run = &mut experiment.run;
+        run.isolate = true;
+        if run.settings.scenario == Scenario::Server {
+            // Each query of a saturated Server takes some microseconds.
+            run.settings.min_query_count = run.settings.min_query_count.div_ceil(10);
+        }
         for (figure, _) in &mut experiment.figures {
             let is_offline = figure.name == "offline_samples_per_second";
             figure.target = is_offline.then_some(Target::AtLeast(OFFLINE_SAMPLES_PER_SECOND));
@@ -55,20 +62,19 @@ impl CallRows {
     /// If the plugin could not be started.
     pub(super) fn measure(
         &mut self,
-        pair_count: Option<usize>,
+        is_quick: bool,
         interrupt: &Interrupt,
         say: impl Fn(&str),
     ) -> Result<(), HostError> {
         for (sides, rows) in &mut self.0 {
             let awake = *sides == Sides::Awake;
-            say("calls of another process");
-            let pairs = IsolatedCall::measure(awake, pair_count.unwrap_or(PAIR_COUNT), interrupt)?;
+            let pair_count = if is_quick { 1 } else { PAIR_COUNT };
+            say(if awake { "calls, both sides awake" } else { "calls, each side asleep" });
+            let pairs = IsolatedCall::measure(awake, pair_count, interrupt)?;
             let figures: [fn(&IsolatedCall) -> f64; 3] =
                 [|it| it.round_trip_us, |it| it.execute_us, |it| it.execute_us - it.round_trip_us];
             for (row, of) in rows.iter_mut().zip(figures) {
-                let mut values: Vec<_> = pairs.iter().map(of).collect();
-                values.sort_by(f64::total_cmp);
-                row.values.push(values[values.len() / 2]);
+                row.values.push(Spread::of(&pairs.iter().map(of).collect::<Vec<_>>()).median);
             }
         }
         Ok(())

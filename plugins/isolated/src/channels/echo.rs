@@ -9,7 +9,7 @@ use std::{
 use crate::{
     channels::mailbox::Gone,
     channels::memory::SharedMemory,
-    channels::signal::{SIGNAL_BYTES, Signal},
+    channels::signal::{LOOK, SIGNAL_BYTES, Signal},
 };
 
 /// Offsets of the numbers.
@@ -18,9 +18,6 @@ const ANSWER: usize = CALL + SIGNAL_BYTES;
 
 /// The number after which nobody calls any more.
 const END: u32 = u32::MAX;
-
-/// Longest wait before somebody looks whether the other process is still there.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// A number to the other process, and the same number back.
 #[derive(Debug)]

@@ -13,11 +13,8 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
     channels::memory::SharedMemory,
-    channels::signal::{SIGNAL_BYTES, Signal},
+    channels::signal::{LOOK, SIGNAL_BYTES, Signal},
 };
-
-/// Longest wait before somebody looks whether the other process is still there.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// Offsets of the head, each thing that one side writes on a cache line of its own.
 const REQUEST: usize = 0;

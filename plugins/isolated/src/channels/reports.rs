@@ -12,16 +12,16 @@ use proctor_plugin_api::{
 
 use crate::channels::ring::{Bell, Broken, RingReader, RingWriter};
 
-/// Bytes before the samples of a report: its kind, the number of samples, the bytes after these, and nothing.
+/// Bytes before the samples of a report: kind (4), number of samples (4), bytes that follow (8).
 const HEAD_BYTES: usize = 16;
 
-/// Bytes of a sample: its id, how it ended, its number of tokens, the bytes of its data, and nothing.
+/// Bytes of a sample: id (8), status (4), number of tokens (4), bytes of its data (8).
 const SAMPLE_BYTES: usize = 24;
 
 /// Most bytes of a report, more than the outputs of some samples take.
 const REPORT_BYTES_MAX: usize = 1 << 30;
 
-/// To what a report is filled up, so that every one is copied in whole words.
+/// Multiple that the size of a report is rounded up to, in bytes: every report is copied in whole words.
 const ALIGNMENT: usize = 8;
 
 /// News of samples.
@@ -75,23 +75,19 @@ impl ReportWriter {
         let size_bytes = responses.iter().map(of_sample).sum::<usize>().next_multiple_of(ALIGNMENT);
         report.clear();
         report.extend_from_slice(&(kind as u32).to_ne_bytes());
-        report.extend_from_slice(&number(responses.len()).to_ne_bytes());
-        report.extend_from_slice(&u64::from(number(size_bytes)).to_ne_bytes());
+        let count = u32::try_from(responses.len()).expect("no call of a plugin has as many responses");
+        report.extend_from_slice(&count.to_ne_bytes());
+        report.extend_from_slice(&(size_bytes as u64).to_ne_bytes());
         for response in responses {
             report.extend_from_slice(&response.id.0.to_ne_bytes());
             report.extend_from_slice(&response.status.0.to_ne_bytes());
             report.extend_from_slice(&response.token_count.to_ne_bytes());
-            report.extend_from_slice(&u64::from(number(response.data.len())).to_ne_bytes());
+            report.extend_from_slice(&(response.data.len() as u64).to_ne_bytes());
         }
         responses.iter().for_each(|response| report.extend_from_slice(response.data));
         report.resize(HEAD_BYTES + size_bytes, 0);
         ring.write(report);
     }
-}
-
-/// A number of a report. The host refuses one that is too large.
-fn number(value: usize) -> u32 {
-    u32::try_from(value).unwrap_or(u32::MAX)
 }
 
 impl ReportReader {

@@ -10,7 +10,7 @@ use std::{
 
 use crate::{
     channels::memory::{PAGE, SharedMemory},
-    channels::signal::{SIGNAL_BYTES, Signal},
+    channels::signal::{LOOK, SIGNAL_BYTES, Signal},
 };
 
 /// Bytes that can be on their way: few enough to stay in the cache of a core, and many enough that a reader that was
@@ -22,24 +22,21 @@ const WRITTEN: usize = 0;
 const READ: usize = WRITTEN + SIGNAL_BYTES;
 const BYTES: usize = PAGE;
 
-/// Longest wait before somebody looks whether the other process is still there.
-const LOOK: Duration = Duration::from_millis(50);
-
 /// The end of a stream that is written to.
 #[derive(Debug)]
-pub struct RingWriter {
+pub(crate) struct RingWriter {
     memory: SharedMemory,
     written: u32,
 }
 
 /// The end of a stream that is read. What the other process does to the memory is held against its size.
 #[derive(Debug)]
-pub struct RingReader {
+pub(crate) struct RingReader {
     memory: Arc<SharedMemory>,
     read: u32,
 }
 
-/// Says when something was written to a stream, also while somebody reads.
+/// Wait for writes to a stream, beside whoever reads it.
 #[derive(Debug)]
 pub(crate) struct Bell(Arc<SharedMemory>);
 
@@ -52,7 +49,7 @@ impl RingWriter {
     ///
     /// # Errors
     /// If it is none.
-    pub fn open(file: OwnedFd) -> io::Result<Self> {
+    pub(crate) fn open(file: OwnedFd) -> io::Result<Self> {
         let memory = SharedMemory::open(file)?;
         if memory.size_bytes() < BYTES + CAPACITY {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a ring is smaller than it should be"));
@@ -61,7 +58,7 @@ impl RingWriter {
     }
 
     /// Writes all of these bytes, and waits for room where there is none.
-    pub fn write(&mut self, mut bytes: &[u8]) {
+    pub(crate) fn write(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let room = self.wait_for_room();
             let (now, later) = bytes.split_at(room.min(bytes.len()));
@@ -95,13 +92,13 @@ impl RingReader {
     ///
     /// # Errors
     /// If there is no memory for it.
-    pub fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         Ok(Self { memory: Arc::new(SharedMemory::new(BYTES + CAPACITY)?), read: 0 })
     }
 
     /// The descriptor, to be sent to the other process.
     #[must_use]
-    pub fn file(&self) -> BorrowedFd<'_> {
+    pub(crate) fn file(&self) -> BorrowedFd<'_> {
         self.memory.file()
     }
 

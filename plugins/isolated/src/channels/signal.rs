@@ -13,6 +13,9 @@ use crate::channels::memory::SharedMemory;
 /// Bytes that a signal takes in shared memory: a cache line, as both processes write to it.
 pub(crate) const SIGNAL_BYTES: usize = 64;
 
+/// Longest wait before a caller checks whether the other process is still there.
+pub(crate) const LOOK: Duration = Duration::from_millis(50);
+
 /// Looks at the number between two readings of the clock.
 const LOOKS: u32 = 64;
 

@@ -58,7 +58,7 @@ impl Socket {
     ///
     /// # Errors
     /// If the system has no room for it.
-    pub fn pair() -> io::Result<(Self, Self)> {
+    pub(crate) fn pair() -> io::Result<(Self, Self)> {
         let (one, other) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
         Ok((one.into(), other.into()))
     }
@@ -158,7 +158,7 @@ impl Socket {
     }
 
     /// Ends it in both directions: whoever waits for a message has none.
-    pub fn shut_down(&self) {
+    pub(crate) fn shut_down(&self) {
         // An error means that it has ended.
         let _ = shutdown(&self.file, Shutdown::Both);
     }

@@ -13,7 +13,7 @@ use std::{
 use proctor_config::{RunSettings, Settings};
 use proctor_isolated::{
     Isolation, Launch,
-    protocol::{Code, Fence, Restrictions},
+    protocol::{Code, Restrictions},
 };
 use proctor_loadgen::StopHandle;
 use proctor_plugin_api::{Manifest, Options};
@@ -35,7 +35,6 @@ const GRACE: Duration = Duration::from_millis(500);
 #[derive(Clone)]
 pub(crate) struct Isolated {
     isolation: Isolation,
-    fence: Arc<Mutex<Fence>>,
     /// The test that runs.
     test: Arc<Mutex<Option<StopHandle>>>,
 }
@@ -84,14 +83,14 @@ impl Isolated {
         let memory_max_bytes = settings.run.isolate_memory_mib.map(|mib| mib.saturating_mul(1 << 20));
         let launch = Launch { program: program.clone(), code, spin, memory_max_bytes };
         let fence = fence::to_load(settings, location);
-        let isolation = Isolation::start(launch, fence.clone()).map_err(|error| {
+        let isolation = Isolation::start(launch, fence).map_err(|error| {
             HostError::PluginCannot(format!(
                 "cannot start {}, which runs a plugin in a process of its own: {error}; build it with `cargo build -p \
                  {WORKER}`, or leave out --isolate",
                 program.display()
             ))
         })?;
-        Ok(Self { isolation, fence: Arc::new(Mutex::new(fence)), test: Arc::default() })
+        Ok(Self { isolation, test: Arc::default() })
     }
 
     /// Has the process load the plugin.
@@ -122,18 +121,16 @@ impl Isolated {
     ///
     /// # Errors
     /// Why it cannot load the plugin.
-    pub(crate) fn fence(
+    pub(crate) fn restart_within(
         &self,
-        settings: &Settings,
-        (location, manifest): (&PluginLocation, &Manifest),
+        manifest: &Manifest,
         files: &[FoundFile],
         options: &Options,
         cache_folder: Option<&Path>,
     ) -> Result<(), HostError> {
-        let loading = fence::to_load(settings, location);
+        let loading = self.isolation.fence();
         let fence = fence::to_run(loading, files, options, cache_folder, manifest.network);
-        *lock(&self.fence) = fence.clone();
-        let fenced = self.isolation.fence(fence);
+        let fenced = self.isolation.restart_within(fence);
         fenced.map_err(|error| HostError::PluginCannot(format!("plugin {}: {error}", manifest.name)))
     }
 
@@ -158,11 +155,11 @@ impl Isolated {
         Ok(backend)
     }
 
-    /// Tells the user of a plugin that cannot do something for want of a file that it may not read.
-    pub(crate) fn hint(&self, observer: &dyn Observer) {
+    /// Tells the user, after a call of the plugin has failed, that files may have been out of its reach.
+    pub(crate) fn note_restricted_files(&self, observer: &dyn Observer) {
         if self.isolation.restrictions().files {
             observer.message(
-                "note: with --isolate a plugin reads the files of the system and its own alone; isolate_read = FOLDER:FILE \
+                "note: with --isolate a plugin reads only the system's files and its own; --set isolate_read=FOLDER:FILE \
                  adds others",
             );
         }
@@ -185,7 +182,7 @@ impl Isolated {
     }
 
     /// Ends the test that begins now as soon as the process ends.
-    pub(crate) fn follow(&self, stop: StopHandle) {
+    pub(crate) fn begin_test(&self, stop: StopHandle) {
         *lock(&self.test) = Some(stop.clone());
         if self.has_ended() {
             end(stop);
@@ -193,7 +190,7 @@ impl Isolated {
     }
 
     /// The test is over.
-    pub(crate) fn unfollow(&self) {
+    pub(crate) fn end_test(&self) {
         *lock(&self.test) = None;
     }
 
@@ -232,7 +229,7 @@ impl Isolated {
     /// The process as a result has it.
     pub(crate) fn part(&self, settings: &Settings) -> IsolationPart {
         let Restrictions { landlock_abi, files, signals, network } = self.isolation.restrictions();
-        let fence = lock(&self.fence).clone();
+        let fence = self.isolation.fence();
         IsolationPart {
             mode: "process",
             landlock_abi,
@@ -263,8 +260,8 @@ fn end(stop: StopHandle) {
     }
 }
 
-/// The limit of the load generator where a process is ended first that exceeds `limit`.
-pub(crate) fn later(limit: Duration) -> Duration {
+/// Limit of the load generator, longer than the watchdog's: the process is ended first.
+pub(crate) fn loadgen_limit(limit: Duration) -> Duration {
     limit + limit / 2 + Duration::from_secs(1)
 }
 

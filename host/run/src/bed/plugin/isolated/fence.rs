@@ -28,7 +28,7 @@ pub(super) fn to_load(settings: &Settings, location: &PluginLocation) -> Fence {
     let mut list = Vec::new();
     if let PluginLocation::Library(path) = location {
         let libraries = libraries_near(path);
-        // One looks for another by its name there.
+        // A library may list its folder to find another.
         list.extend(libraries.iter().filter_map(|library| library.parent()).map(Path::to_owned));
         list.dedup();
         read.extend(libraries);
