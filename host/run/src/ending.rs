@@ -134,10 +134,13 @@ impl UnfinishedResult {
         let stages = self.plugin.stages.as_ref().map(|_| stage_parts(self.host_side.stages()));
         self.plugin.stages = stages;
         let observer = Arc::clone(&self.observer);
-        if let Some(test) = self.performance_runs.tests.last_mut().or(self.accuracy_run.as_mut()) {
+        let last = self.performance_runs.tests.last_mut().or(self.accuracy_run.as_mut());
+        if let Some(test) = last.filter(|test| !test.is_settled) {
             let energy_joules = self.host_side.take_energy_joules();
             let energy_joules = energy_joules.filter(|_| !self.settings.run.virtual_time);
             test.settle(faults, energy_joules, observer.as_ref());
+        } else {
+            self.further_reasons.extend(faults.iter().map(ToString::to_string));
         }
         let result = self.result();
         self.note(write_json(&self.folder.path(RESULT), &result));

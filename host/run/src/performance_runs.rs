@@ -62,9 +62,11 @@ impl PerformanceRuns {
 
     fn deciding_position(&self) -> Option<usize> {
         let invalid = self.tests.iter().position(|test| !test.outcome.is_valid());
-        let lowest =
-            || (0..self.tests.len()).min_by(|a, b| rate(&self.tests[*a]).total_cmp(&rate(&self.tests[*b])));
-        invalid.or_else(lowest)
+        invalid.or_else(|| self.lowest_position())
+    }
+
+    fn lowest_position(&self) -> Option<usize> {
+        (0..self.tests.len()).min_by(|a, b| rate(&self.tests[*a]).total_cmp(&rate(&self.tests[*b])))
     }
 
     /// All that were made, if there should be several.
@@ -72,19 +74,23 @@ impl PerformanceRuns {
         if self.planned_count > 1 { &self.tests } else { &[] }
     }
 
-    /// Number of the deciding run, if there are several: the start of a reason.
-    pub(crate) fn number(&self) -> String {
-        match (self.planned_count, self.deciding_position()) {
-            (0 | 1, _) | (_, None) => String::new(),
-            (planned, Some(position)) => format!("run {} of {planned}: ", position + 1),
-        }
+    /// Each run, with its number if there are several: the start of a reason.
+    pub(crate) fn numbered(&self) -> impl Iterator<Item = (String, &Test)> {
+        let number = |position| match self.planned_count {
+            0 | 1 => String::new(),
+            planned => format!("run {} of {planned}: ", position + 1),
+        };
+        self.tests.iter().enumerate().map(move |(position, test)| (number(position), test))
     }
 
-    /// The metric of the result, that of the deciding run, and how many runs it is the lowest of.
+    /// The metric of the result, that of the deciding run, and how many runs it is the lowest of, if it is.
     pub(crate) fn name(&self, metric: Metric) -> Metric {
+        let is_lowest = self.deciding_position() == self.lowest_position();
         match self.tests.len() {
-            0 | 1 => metric,
-            count => Metric { name: format!("{}, lowest of {count} runs", metric.name), ..metric },
+            count if count > 1 && is_lowest => {
+                Metric { name: format!("{}, lowest of {count} runs", metric.name), ..metric }
+            }
+            _ => metric,
         }
     }
 }

@@ -117,11 +117,14 @@ fn watch(reply: &Replying, limit: Duration) {
         let count = || progress_count() + completion_count();
         let begin = Instant::now();
         let (mut since, mut progress, mut overdue) = (begin, count(), None);
-        let mut calls = Vec::new();
+        let (mut calls, mut completed) = (Vec::new(), completion_count());
         loop {
             thread::sleep(Duration::from_millis(20).min(limit / 8));
             if count() != progress {
                 (since, progress) = (Instant::now(), count());
+            }
+            if completion_count() != completed {
+                completed = completion_count();
                 // What waits for samples that are being completed does not hang.
                 calls.clear();
             }

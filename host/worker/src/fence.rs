@@ -21,7 +21,8 @@ pub(crate) fn raise(fence: &Fence) -> Restrictions {
     match restrict_files(fence) {
         Ok((is_restricted, abi)) => {
             restrictions.landlock_abi = abi;
-            restrictions.files = is_restricted;
+            // Earlier ones let files be emptied.
+            restrictions.files = is_restricted && abi >= 3;
             restrictions.signals = is_restricted && abi >= 6;
         }
         Err(error) => tracing::warn!(%error, "cannot restrict the files that the plugin reads"),
@@ -35,7 +36,8 @@ pub(crate) fn raise(fence: &Fence) -> Restrictions {
 /// Has the process read and write nothing but what is named, and, with later versions, send no signals to others.
 /// Returns whether files are restricted, and the version that holds.
 fn restrict_files(fence: &Fence) -> Result<(bool, u32), RulesetError> {
-    let read: Vec<PathBuf> = OF_SYSTEM.iter().map(PathBuf::from).chain(fence.read.iter().cloned()).collect();
+    let given = fence.read.iter().chain(&fence.model).cloned();
+    let read: Vec<PathBuf> = OF_SYSTEM.iter().map(PathBuf::from).chain(given).collect();
     let write: Vec<PathBuf> = fence.write.iter().cloned().chain([PathBuf::from(DEVICES)]).collect();
     let mut ruleset = Ruleset::default().handle_access(AccessFs::from_all(ABI_WANTED))?;
     if !fence.network {

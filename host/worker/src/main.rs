@@ -24,7 +24,7 @@ use std::{
 };
 
 use proctor_isolated::{
-    ReportWriter, Socket,
+    ReportWriter, Socket, close_inherited_files,
     protocol::{Greeting, Notice},
 };
 use proctor_plugin_host::{crash, process};
@@ -63,6 +63,7 @@ fn main() {
 
 /// Takes the ways to the host, and makes ready for a plugin that may end the process in any way.
 fn begin() -> io::Result<(Socket, Server)> {
+    close_inherited_files()?;
     // It must not outlive the host, even if the plugin hangs.
     set_parent_process_death_signal(Some(Signal::KILL))?;
     let control = Socket::from(io::stdin().as_fd().try_clone_to_owned()?);

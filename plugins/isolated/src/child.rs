@@ -16,14 +16,14 @@ use std::{
         },
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use proctor_plugin_api::{Host, PluginError, abi};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fs::{MemfdFlags, memfd_create},
-    process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open},
+    process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal},
 };
 use tracing::{Level, level_filters::LevelFilter};
 
@@ -43,6 +43,12 @@ const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 /// Longest line of the process's own output that is kept, in bytes.
 const LINE_MAX: u64 = 4096;
 
+/// Wait for a process that may be ending by itself, or that was sent SIGKILL.
+const ENDING: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+
+/// Time after SIGKILL from which on a process is one that does not end.
+const UNENDING: Duration = Duration::from_secs(5);
+
 /// Wait for a report that was claimed and is not there.
 const CLAIM: Duration = Duration::from_micros(5);
 
@@ -57,7 +63,8 @@ const LAST_EVENTS: usize = 100_000;
 
 /// A process with a plugin.
 pub(crate) struct Child {
-    process: Mutex<process::Child>,
+    /// The process for as long as there is one, whoever has its number later.
+    handle: OwnedFd,
     control: Mutex<Control>,
     /// The same socket, to end what waits for an answer there.
     control_end: Socket,
@@ -70,6 +77,7 @@ pub(crate) struct Child {
     has_ended: AtomicBool,
     /// Why the host has ended it.
     killed_for: OnceLock<String>,
+    killed_at: OnceLock<Instant>,
     is_closing: AtomicBool,
     signs: Mutex<Vec<Weak<Sign>>>,
     reports: Mutex<ReportReader>,
@@ -114,7 +122,7 @@ impl Child {
     pub(crate) fn start(launch: &Launch, fence: Fence, hooks: Arc<Hooks>) -> io::Result<Arc<Self>> {
         let (control, theirs) = Socket::pair()?;
         let (events, their_events) = Socket::pair()?;
-        events.wait_at_most(MESSAGE)?;
+        let events = events.with_limit(MESSAGE)?;
         let crash_report = File::from(memfd_create("crash-report", MemfdFlags::CLOEXEC)?);
         let reports = ReportReader::new(RingReader::new()?);
         let bell = reports.bell();
@@ -126,13 +134,13 @@ impl Child {
         let process = command.process_group(0).spawn()?;
         // Its ends of pipe and sockets belong to it alone.
         drop(command);
-        let file = pidfd_open(Pid::from_child(&process), PidfdFlags::empty()).ok();
+        let handle = pidfd_open(Pid::from_child(&process), PidfdFlags::empty())?;
         let control_end = Socket::from(control.as_fd().try_clone_to_owned()?);
         let sign = Arc::new(Sign { name: Mutex::default(), is_on: AtomicBool::new(false) });
         let greeting = Greeting { log_level: log_level(), memory_max_bytes: launch.memory_max_bytes, fence };
         control.send(&greeting, &[their_events.as_fd(), crash_report.as_fd(), reports.file()])?;
         let child = Arc::new(Self {
-            process: Mutex::new(process),
+            handle,
             signs: Mutex::new(vec![Arc::downgrade(&sign)]),
             control: Mutex::new(Control { socket: control, sign }),
             control_end,
@@ -143,6 +151,7 @@ impl Child {
             end: OnceLock::new(),
             has_ended: AtomicBool::new(false),
             killed_for: OnceLock::new(),
+            killed_at: OnceLock::new(),
             is_closing: AtomicBool::new(false),
             reports: Mutex::new(reports),
             report_count: AtomicU64::new(0),
@@ -153,7 +162,7 @@ impl Child {
         let shown = Arc::clone(&child);
         let taken = Arc::clone(&child);
         let spin = launch.spin;
-        thread::Builder::new().name("plugin-events".to_owned()).spawn(move || heard.hear(file.as_ref()))?;
+        thread::Builder::new().name("plugin-events".to_owned()).spawn(move || heard.hear(process))?;
         thread::Builder::new()
             .name("plugin-reports".to_owned())
             .spawn(move || taken.take_reports_to_the_end(&bell, spin))?;
@@ -278,11 +287,21 @@ impl Child {
         }
     }
 
-    /// Ends it if it has not ended yet, as it does not say what it should.
+    /// Ends it unless it ends by itself, and waits for that, as it does not say what it should.
     fn end_now(&self) {
-        // Of no effect on a process that is ending: it has its status.
-        let _ = lock(&self.process).kill();
+        self.end_unless_ending();
         self.wait_for_end();
+    }
+
+    fn end_unless_ending(&self) {
+        if !self.ends_within(ENDING) {
+            self.kill("its process was ended by SIGKILL, as it does not say what it should");
+        }
+    }
+
+    fn ends_within(&self, limit: Timespec) -> bool {
+        let mut handle = [PollFd::new(&self.handle, PollFlags::IN)];
+        poll(&mut handle, Some(&limit)).is_ok_and(|count| count > 0)
     }
 
     /// Ends it, and returns the error of a batch or a query that it does not answer. How it has ended is a fault of its
@@ -303,14 +322,21 @@ impl Child {
     /// Ends it, for this reason.
     pub(crate) fn kill(&self, why: &str) {
         let _ = self.killed_for.set(why.to_owned());
+        let _ = self.killed_at.set(Instant::now());
         // An error means that it has ended.
-        let _ = lock(&self.process).kill();
+        let _ = pidfd_send_signal(&self.handle, Signal::KILL);
     }
 
     /// Ends it after it has closed its plugin, or for want of anything to do.
     pub(crate) fn close(&self) {
         self.is_closing.store(true, Release);
-        let _ = lock(&self.process).kill();
+        self.kill("its process was ended");
+        self.wait_for_end();
+    }
+
+    /// Ends it, for this reason, and waits until it has ended, or cannot be ended.
+    pub(crate) fn end(&self, why: &str) {
+        self.kill(why);
         self.wait_for_end();
     }
 
@@ -322,15 +348,18 @@ impl Child {
     }
 
     /// Takes what it says unasked, to its end.
-    fn hear(&self, process: Option<&OwnedFd>) {
+    fn hear(&self, process: process::Child) {
         let mut last_events = LAST_EVENTS;
-        let mut is_cancelled = false;
+        let (mut is_cancelled, mut is_alone) = (false, false);
         loop {
-            let mut files = vec![PollFd::new(&self.events, PollFlags::IN)];
-            files.extend(process.map(|process| PollFd::new(process, PollFlags::IN)));
+            let mut files =
+                [PollFd::new(&self.events, PollFlags::IN), PollFd::new(&self.handle, PollFlags::IN)];
             let _ = poll(&mut files, Some(&LOOK));
-            let [said, ended] = [0, 1].map(|at| files.get(at).is_some_and(|file| !file.revents().is_empty()));
-            drop(files);
+            let [said, ended] = files.map(|file| !file.revents().is_empty());
+            if ended && !is_alone {
+                is_alone = true;
+                end_group(&process);
+            }
             if ended {
                 last_events = last_events.saturating_sub(1);
             }
@@ -339,7 +368,7 @@ impl Child {
                     Ok(Some((event, _))) => self.take(event),
                     Ok(None) | Err(_) => break,
                 }
-            } else if ended {
+            } else if ended || self.killed_at.get().is_some_and(|at| at.elapsed() > UNENDING) {
                 break;
             }
             if !is_cancelled && self.host.get().is_some_and(Host::is_cancelled) {
@@ -347,7 +376,7 @@ impl Child {
                 let _ = self.events.send(&Notice::Cancel, &[]);
             }
         }
-        self.note_end();
+        self.note_end(process);
     }
 
     fn take(&self, event: Event) {
@@ -368,12 +397,11 @@ impl Child {
     }
 
     /// Waits for the process itself, and says how it has ended.
-    fn note_end(&self) {
-        let mut process = lock(&self.process);
-        // It may only have closed its socket. What it has started ends with it, before somebody else has its number.
-        let _ = kill_process_group(Pid::from_child(&process), Signal::KILL);
-        let status = process.wait();
-        drop(process);
+    fn note_end(&self, mut process: process::Child) {
+        // It may only have closed its socket.
+        self.end_unless_ending();
+        end_group(&process);
+        let status = self.ends_within(ENDING).then(|| process.wait());
         self.take_reports();
         let calls: Vec<String> = lock(&self.signs)
             .iter()
@@ -386,9 +414,13 @@ impl Child {
         // Without a report the status says it.
         let _ = file.rewind().and_then(|()| file.take(CRASH_REPORT_BYTES_MAX).read_to_string(&mut report));
         let words = match (self.killed_for.get(), status) {
+            (why, None) => {
+                let why = why.map_or("its process does not say what it should", String::as_str);
+                format!("{why}; it does not end for that, as while a driver is at work for it")
+            }
             (Some(why), _) => why.clone(),
-            (None, Ok(status)) => end::describe(status, &calls, &report),
-            (None, Err(error)) => format!("its process has ended: {error}"),
+            (None, Some(Ok(status))) => end::describe(status, &calls, &report),
+            (None, Some(Err(error))) => format!("its process has ended: {error}"),
         };
         // Before anybody sees it: who does may ask at once for what has been noticed.
         if !self.is_closing.load(Acquire)
@@ -402,6 +434,11 @@ impl Child {
         drop(guard);
         self.flushed.notify_all();
         self.control_end.shut_down();
+        if !self.is_closing.load(Acquire)
+            && let Some(over) = self.hooks.over.get()
+        {
+            over();
+        }
     }
 
     /// Shows what the process writes to its standard output and error, line by line.
@@ -421,6 +458,12 @@ impl Child {
             }
         }
     }
+}
+
+/// Ends what a process has started, before somebody else has its number.
+fn end_group(process: &process::Child) {
+    // An error means that there is nothing.
+    let _ = kill_process_group(Pid::from_child(process), Signal::KILL);
 }
 
 /// The most detailed `PROCTOR_LOG` level that is kept.

@@ -76,13 +76,14 @@ impl Isolation {
     }
 
     /// Has `notes` take notes of the process about the plugin, and `end` the words about the end of a process that
-    /// nobody has asked to end. Once.
+    /// nobody has asked to end; `over` is called once [`has_ended`](Self::has_ended) tells of it. Once.
     pub fn listen(
         &self,
         notes: impl Fn(&[u8]) + Send + Sync + 'static,
         end: impl Fn(&str) + Send + Sync + 'static,
+        over: impl Fn() + Send + Sync + 'static,
     ) {
-        self.0.listen(Box::new(notes), Box::new(end));
+        self.0.listen(Box::new(notes), Box::new(end), Box::new(over));
     }
 
     /// Has another process take the place of one that has ended.
@@ -115,6 +116,11 @@ impl Isolation {
             call()?;
         }
         Ok(begin.elapsed() / count)
+    }
+
+    /// Ends the process, for this reason, and waits until it has ended.
+    pub fn end(&self, why: &str) {
+        self.0.child().end(why);
     }
 
     /// Ends the process, for this reason.

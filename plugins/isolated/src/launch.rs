@@ -31,6 +31,8 @@ pub(crate) struct Hooks {
     pub(crate) notes: OnceLock<Hook<[u8]>>,
     /// Notes that came before anybody took them.
     pub(crate) early: Mutex<Vec<Vec<u8>>>,
-    /// Gets the words about the end of a process that nobody has asked to end.
+    /// Gets the words about the end of a process that nobody has asked to end, before anybody sees that it has ended.
     pub(crate) end: OnceLock<Hook<str>>,
+    /// Called once everybody can see it.
+    pub(crate) over: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }

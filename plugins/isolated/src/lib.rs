@@ -45,12 +45,13 @@
 //!
 //! # Limits
 //! Linux 5.3 or later. Responses that a plugin hands over in one call have one instant up to 64 of them, and then one
-//! for each 64. Not in virtual time. A plugin is given memory of the host for its samples, also where it has memory of
-//! its own for them; one that takes several batches of an instance at a time is refused.
+//! for each 64; tokens have one each. Not in virtual time. A plugin is given memory of the host for its samples, also
+//! where it has memory of its own for them; one that takes several batches of an instance at a time is refused.
 
 mod channels;
 mod child;
 mod end;
+mod inherited;
 mod isolation;
 mod launch;
 mod lock;
@@ -64,6 +65,7 @@ pub use channels::mailbox::{Answer, Gone, Mailbox, Room, Task};
 pub use channels::memory::{PAGE, SealedMemory, SharedMemory};
 pub use channels::reports::{ReportKind, ReportWriter};
 pub use channels::socket::Socket;
+pub use inherited::close_inherited_files;
 pub use isolation::Isolation;
 pub use launch::Launch;
 pub use plugin::monotonic_ns;

@@ -35,6 +35,8 @@ pub const DEVICES: &str = "/dev";
 pub struct Fence {
     /// Files and folders that it may read.
     pub read: Vec<PathBuf>,
+    /// Files of its model, which it may read.
+    pub model: Vec<PathBuf>,
     /// Folders whose entries it may list, with those of the folders below.
     pub list: Vec<PathBuf>,
     /// Files and folders that it may write, too.

@@ -95,10 +95,10 @@ impl State {
 
     /// Has `notes` take notes about the plugin, also those that came before, and `end` the words about the end of a
     /// process.
-    pub(crate) fn listen(&self, notes: Hook<[u8]>, end: Hook<str>) {
+    pub(crate) fn listen(&self, notes: Hook<[u8]>, end: Hook<str>, over: Box<dyn Fn() + Send + Sync>) {
         let early = mem::take(&mut *lock(&self.hooks.early));
         early.iter().for_each(|early| notes(early));
-        let _ = (self.hooks.notes.set(notes), self.hooks.end.set(end));
+        let _ = (self.hooks.notes.set(notes), self.hooks.end.set(end), self.hooks.over.set(over));
     }
 
     /// The process, which may have ended.
@@ -162,7 +162,13 @@ impl State {
         // Kept at once: what goes wrong in it is known by it.
         *place = Arc::clone(&child);
         drop(place);
-        let description = load(&child, &self.launch.code)?;
+        // One that has not come as far is of no use to anybody.
+        self.bring_up(&child).inspect_err(|_| child.close())?;
+        Ok(child)
+    }
+
+    fn bring_up(&self, child: &Child) -> Result<(), PluginError> {
+        let description = load(child, &self.launch.code)?;
         if self.description.get().map(|known| &known.manifest) != Some(&description.manifest) {
             return Err(PluginError::failed("the plugin was changed while it was in use"));
         }
@@ -174,7 +180,7 @@ impl State {
             child.ask(&Request::LoadModel(model), &[])?;
         }
         tracing::info!(target: "plugin", plugin = description.manifest.name, "runs in a fresh process");
-        Ok(child)
+        Ok(())
     }
 }
 

@@ -71,12 +71,17 @@ impl Wayward {
 
     /// As [`search`](Self::search), with these flags besides.
     pub(super) fn search_with(&self, astray: &str, flags: &str) -> Finished {
+        self.spy_in_search(astray, Path::new(""), flags)
+    }
+
+    /// As [`search_with`](Self::search_with), of a plugin that spies on a file.
+    pub(super) fn spy_in_search(&self, astray: &str, path: &Path, flags: &str) -> Finished {
         let mut command = self.bench.command(&format!(
             "find-max --plugin {} --preset quick --scenario Server --target-qps 1000 --to 2000 --confirm-runs 1 \
              --duration 100ms --set server_target_latency_ns=10000000000 --output search {flags}",
             self.library.display()
         ));
-        command.env("WAYWARD", astray).env("WAYWARD_NOTE", self.note());
+        command.env("WAYWARD", astray).env("WAYWARD_NOTE", self.note()).env("WAYWARD_SPY", path);
         self.bench.start_command(command).finish()
     }
 

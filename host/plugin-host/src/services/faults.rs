@@ -151,6 +151,14 @@ pub enum PluginFault {
         /// How it ended, and in which call.
         how: String,
     },
+    /// The process that the plugin had for itself has noted a fault in words that cannot be shown as they are.
+    #[error("plugin {plugin}: {words}")]
+    Garbled {
+        /// Name of the plugin.
+        plugin: String,
+        /// The words, as far as they can be shown.
+        words: String,
+    },
     /// A call failed, or its outputs are wrong.
     #[error(transparent)]
     Call(Arc<PluginHostError>),

@@ -15,9 +15,12 @@ use crate::{
         faults::{PluginFault, RepeatedFault},
         metric::PluginMetric,
         notes::Notes,
-        stages::PluginStage,
+        stages::{PluginStage, is_stage_name},
     },
 };
+
+/// Longest words of a fault that is taken over: a message, and what the host says around it.
+const FAULT_LENGTH_MAX: usize = 2 * PROCTOR_MESSAGE_LENGTH_MAX;
 
 /// Most kinds of faults that are taken over at a time. There are fewer kinds.
 const FAULTS_MAX: usize = 64;
@@ -94,10 +97,23 @@ impl HostSide {
     /// Takes over the notes of another host: faults are added, figures and stages replace those of its last notes. The
     /// plugin may have written them itself, so no more is kept than the other host would have taken.
     pub fn take_over(self, mut notes: Notes) {
-        notes.faults.drain(..).take(FAULTS_MAX).for_each(|fault| self.0.faults.add(fault));
+        let faults = notes.faults.drain(..).take(FAULTS_MAX);
+        faults.for_each(|fault| self.0.faults.add(self.readable_fault(fault)));
+        notes.metrics.retain(|name, metric| metric.is_sound(name));
+        notes.stages.retain(|name, _| is_stage_name(name));
         notes.metrics = notes.metrics.into_iter().take(PROCTOR_METRIC_COUNT_MAX).collect();
         notes.stages = notes.stages.into_iter().take(PROCTOR_STAGE_NAME_COUNT_MAX).collect();
         *self.0.relayed() = notes;
+    }
+
+    /// A fault whose words fit in a line: they may have been written by a plugin.
+    fn readable_fault(self, fault: RepeatedFault) -> RepeatedFault {
+        let words = fault.first.to_string();
+        if words.len() <= FAULT_LENGTH_MAX && !words.contains(char::is_control) {
+            return fault;
+        }
+        let words = readable(&words.as_bytes()[..words.len().min(FAULT_LENGTH_MAX)]);
+        RepeatedFault { first: PluginFault::Garbled { plugin: self.0.plugin.to_owned(), words }, ..fault }
     }
 
     /// Records that the process that the plugin had for itself has ended.
@@ -120,6 +136,28 @@ mod tests {
     fn host_side() -> HostSide {
         let services = HostServices { now_ns: Arc::new(|| 0), cache_folder: None };
         HostSide::new(Box::leak(Box::new(HostContext::new("p", services))))
+    }
+
+    #[test]
+    fn notes_that_cannot_be_are_not_taken_over() {
+        let here = host_side();
+        let forged = "ok\u{1b}[1A\n  verdict  VALID".to_owned();
+        let fault = PluginFault::Ended { plugin: "p".to_owned(), how: forged.clone() };
+        let metric = PluginMetric::first("W", 1.0, 0);
+        let mut wrong = metric.clone();
+        wrong.mean = f64::NAN;
+        let stage = PluginStage { count: 1, least_ns: 1, greatest_ns: 1, total_ns: 1 };
+        let metrics =
+            [("good".to_owned(), metric.clone()), ("nan".to_owned(), wrong), (forged.clone(), metric)];
+        here.take_over(Notes {
+            faults: vec![RepeatedFault { first: fault, count: 1 }],
+            metrics: metrics.into(),
+            stages: [("copy".to_owned(), stage), (forged, stage)].into(),
+        });
+        let words: Vec<_> = here.take_faults().iter().map(ToString::to_string).collect();
+        assert_eq!(words, ["plugin p: plugin p: ok [1A   verdict  VALID"]);
+        assert_eq!(here.metrics().into_keys().collect::<Vec<_>>(), ["good"]);
+        assert_eq!(here.stages().into_keys().collect::<Vec<_>>(), ["copy"]);
     }
 
     #[test]

@@ -87,6 +87,16 @@ pub struct PluginMetric {
 }
 
 impl PluginMetric {
+    /// Whether a plugin can have given it, under this name.
+    pub(crate) fn is_sound(&self, name: &str) -> bool {
+        let values = [self.last, self.least, self.greatest, self.mean];
+        let is_text = |bytes: &str| text(bytes.as_bytes()).is_some();
+        is_text(name)
+            && !name.is_empty()
+            && is_text(&self.unit)
+            && values.iter().all(|value| value.is_finite())
+    }
+
     /// The first value, which was measured at this instant.
     pub(crate) fn first(unit: &str, value: f64, at_ns: u64) -> Self {
         Self {

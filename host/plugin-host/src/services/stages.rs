@@ -249,6 +249,11 @@ impl Stages {
     }
 }
 
+/// Whether a stage can have this name.
+pub(crate) fn is_stage_name(text: &str) -> bool {
+    Name::new(text.as_bytes()).is_some()
+}
+
 impl Name {
     fn new(text: &[u8]) -> Option<Self> {
         let is_name = !text.is_empty()

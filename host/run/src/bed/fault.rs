@@ -57,6 +57,11 @@ impl Fault {
         plugin.take_faults().into_iter().map(Self::Plugin)
     }
 
+    /// Whether it is the end of the plugin's process of its own.
+    pub(crate) fn is_end(&self) -> bool {
+        matches!(self, Self::Plugin(fault) if matches!(fault.first, PluginFault::Ended { .. }))
+    }
+
     /// The fault as a finding of a test.
     pub(crate) fn into_finding(self) -> Finding {
         let advice = self.advice();

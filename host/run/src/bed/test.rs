@@ -52,6 +52,8 @@ pub(crate) struct Test {
     pub(crate) energy_joules: Option<f64>,
     /// Error of the logs that could not be written.
     pub(crate) write_error: Option<HostError>,
+    /// Whether the plugin has come to the end of its part.
+    pub(crate) is_settled: bool,
 }
 
 impl Test {
@@ -67,6 +69,7 @@ impl Test {
 
     /// Takes note of how the plugin came to the end of its part, and says so in the logs.
     pub(crate) fn settle(&mut self, faults: Vec<Fault>, energy_joules: Option<f64>, observer: &dyn Observer) {
+        self.is_settled = true;
         // Of a search or of several phases it would be that of the last one alone.
         self.energy_joules = energy_joules.filter(|_| self.outcome.phases.len() == 1);
         self.outcome.findings.retain(|finding| !is_not_ended(finding));

@@ -338,7 +338,7 @@ impl<'a> TestBed<'a> {
         }
         outcome.findings.extend(faults.into_iter().map(Fault::into_finding));
         let write_error = logs.as_ref().and_then(|logs| logs.write(&outcome).err());
-        Ok(Test { outcome, logs, system, is_abandoned, energy_joules: None, write_error })
+        Ok(Test { outcome, logs, system, is_abandoned, energy_joules: None, write_error, is_settled: false })
     }
 
     /// Shows what the plugin said about samples that failed: not while they did, which was in the timed part. And how

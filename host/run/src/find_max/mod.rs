@@ -104,17 +104,19 @@ fn search_in(
     let mut result =
         FindMaxResult::new(plan, settings, &state, end, PluginPart::of(&bed), bed.machine.clone());
     // The plugin may hang or crash when it is closed: so far it has not come back.
-    result.faults = vec![Fault::NotEnded { plugin: result.plugin.name.clone() }.to_string()];
+    let not_ended = Fault::NotEnded { plugin: result.plugin.name.clone() }.to_string();
+    result.faults = state.ends.iter().cloned().chain([not_ended]).collect();
     write_json(&folder.path(FIND_MAX), &result)?;
     show(format!("\n{}", answer::curve(plan, &state)));
     show(format!("\n{}\n", result.summary));
     let host_side = bed.plugin.backend.host_side();
     drop(ManuallyDrop::into_inner(bed));
-    result.faults = Fault::noticed(host_side).map(|fault| fault.to_string()).collect();
+    let last: Vec<_> = Fault::noticed(host_side).map(|fault| fault.to_string()).collect();
+    result.faults = state.ends.iter().chain(&last).cloned().collect();
     write_json(&folder.path(FIND_MAX), &result)?;
     folder.forget_note();
     folder.finish()?;
-    for fault in &result.faults {
+    for fault in &last {
         interrupt.observer().message(&format!("after the search: {fault}"));
     }
     let queries = state.search.query_count();
@@ -136,11 +138,18 @@ struct Seeker<'a> {
 
 impl Seeker<'_> {
     fn probe(&mut self, load: f64, error_probability: f64) -> Result<(), HostError> {
-        let lookout = Lookout::of_probe(self.plan, load, error_probability);
-        let test = self
-            .bed
-            .test(TestRequest { watch: Some(&lookout), ..TestRequest::new(self.plan.probe_at(load)) })?;
-        self.check(&test)?;
+        let mut is_again = false;
+        let (test, lookout) = loop {
+            let lookout = Lookout::of_probe(self.plan, load, error_probability);
+            let request = TestRequest { watch: Some(&lookout), ..TestRequest::new(self.plan.probe_at(load)) };
+            let test = self.bed.test(request)?;
+            self.check(&test)?;
+            // The end of a process says nothing of the load, unless the load brings it about.
+            if !self.note_end(&test) || is_again {
+                break (test, lookout);
+            }
+            is_again = true;
+        };
         let record = self.record(load, &test.outcome, lookout.conclude());
         self.state.curve.push(self.point(PointKind::Probe, &record, &test.outcome));
         self.state.search.probes.push(record);
@@ -158,6 +167,7 @@ impl Seeker<'_> {
             ..TestRequest::in_folder(settings.test.clone(), folder.partial())
         })?;
         self.check(&test)?;
+        self.note_end(&test);
         let mut seen = self.record(load, &test.outcome, lookout.conclude());
         let broken = self.broken(&test.outcome);
         let estimate_ns = self.estimate_over_bound_ns(&test.outcome);
@@ -190,6 +200,16 @@ impl Seeker<'_> {
         write_json(&folder.path(RESULT), &result)?;
         runs.tests.iter().try_for_each(Test::write_trace)?;
         folder.finish()
+    }
+
+    /// Takes note if the process of the plugin has ended in this test, and tells the user.
+    fn note_end(&mut self, test: &Test) -> bool {
+        let faults = test.outcome.findings.iter().filter_map(Finding::caller_fault);
+        let ends: Vec<_> = faults.filter(|fault: &&Fault| fault.is_end()).map(ToString::to_string).collect();
+        ends.iter().for_each(|end| self.interrupt.observer().message(&format!("in a probe: {end}")));
+        let has_ended = !ends.is_empty();
+        self.state.ends.extend(ends);
+        has_ended
     }
 
     /// Checks that the search can go on after this test.

@@ -28,6 +28,9 @@ pub(crate) struct State {
     /// A point for each probe and full run, in the order in which they were made.
     pub(crate) curve: Vec<Point>,
     pub(crate) full_runs: Vec<FullRun>,
+    /// Ends of processes of the plugin, in words.
+    #[serde(default)]
+    pub(crate) ends: Vec<String>,
 }
 
 /// The latencies at a load. All in ns, of queries.
@@ -76,6 +79,7 @@ impl State {
             search: Search::new(plan.search.clone()),
             curve: Vec::new(),
             full_runs: Vec::new(),
+            ends: Vec::new(),
         }
     }
 

@@ -345,7 +345,7 @@ impl Verdict {
             broken.into_iter().map(reason).collect::<Vec<_>>()
         };
         let mut reasons = of(accuracy_run, "accuracy run: ");
-        reasons.extend(of(performance_run, &performance_runs.number()));
+        reasons.extend(performance_runs.numbered().flat_map(|(run, test)| of(Some(test), &run)));
         // What the user did comes before what followed from it.
         reasons.sort_by_key(|(rule, _)| *rule != Rule::Interrupted);
         let mut reasons: Vec<_> = reasons.into_iter().map(|(_, reason)| reason).collect();

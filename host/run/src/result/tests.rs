@@ -84,7 +84,15 @@ fn test(settings: &Settings, mode: TestMode, interrupted: bool) -> Test {
     }
     let outcome = loadgen.run(&system as &dyn SystemUnderTest, &Samples).unwrap();
     let system = SystemReport { statistics: Some(system.statistics()), ..SystemReport::default() };
-    Test { outcome, logs: None, system, is_abandoned: false, energy_joules: None, write_error: None }
+    Test {
+        outcome,
+        logs: None,
+        system,
+        is_abandoned: false,
+        energy_joules: None,
+        write_error: None,
+        is_settled: true,
+    }
 }
 
 fn plugin() -> PluginPart {

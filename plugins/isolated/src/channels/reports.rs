@@ -57,6 +57,8 @@ pub(crate) struct ReportReader {
     ring: RingReader,
     /// The part of a report that is not there as a whole.
     bytes: Vec<u8>,
+    /// Whether something came that is no report, after which nothing is read.
+    is_broken: bool,
 }
 
 impl ReportWriter {
@@ -92,7 +94,7 @@ impl ReportWriter {
 
 impl ReportReader {
     pub(crate) fn new(ring: RingReader) -> Self {
-        Self { ring, bytes: Vec::new() }
+        Self { ring, bytes: Vec::new(), is_broken: false }
     }
 
     /// The descriptor, to be sent to the other process.
@@ -110,15 +112,24 @@ impl ReportReader {
     /// # Errors
     /// If the other process writes what is no report.
     pub(crate) fn read(&mut self, mut take: impl FnMut(Report<'_>)) -> Result<u64, Broken> {
-        self.ring.read(&mut self.bytes)?;
+        if self.is_broken {
+            return Err(Broken);
+        }
+        self.is_broken = self.ring.read(&mut self.bytes).is_err();
         let (mut rest, mut count) = (self.bytes.as_slice(), 0);
-        while let Some((report, after)) = first_report(rest)? {
-            take(report);
-            (rest, count) = (after, count + 1);
+        while !self.is_broken {
+            match first_report(rest) {
+                Ok(Some((report, after))) => {
+                    take(report);
+                    (rest, count) = (after, count + 1);
+                }
+                Ok(None) => break,
+                Err(Broken) => self.is_broken = true,
+            }
         }
         let taken = self.bytes.len() - rest.len();
         self.bytes.drain(..taken);
-        Ok(count)
+        if self.is_broken { Err(Broken) } else { Ok(count) }
     }
 }
 
@@ -228,6 +239,18 @@ mod tests {
                 "{one}"
             );
         });
+    }
+
+    #[test]
+    fn reports_before_one_that_is_none_are_taken_once() {
+        let (mut writer, mut reader) = both();
+        writer.write(ReportKind::Completed, &[response(1, b"")]);
+        writer.ring.write(&[9; HEAD_BYTES]);
+        let mut taken = 0;
+        for _ in 0..2 {
+            assert_eq!(reader.read(|_| taken += 1), Err(Broken));
+        }
+        assert_eq!(taken, 1);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::{
     mem::MaybeUninit,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     sync::Mutex,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use rustix::{
@@ -33,11 +33,13 @@ pub struct Socket {
     file: OwnedFd,
     /// Held while a message is sent, which takes several calls of the system.
     sending: Mutex<()>,
+    /// Longest time that the rest of a message may take.
+    limit: Duration,
 }
 
 impl From<OwnedFd> for Socket {
     fn from(file: OwnedFd) -> Self {
-        Self { file, sending: Mutex::new(()) }
+        Self { file, sending: Mutex::new(()), limit: Duration::MAX }
     }
 }
 
@@ -63,12 +65,13 @@ impl Socket {
         Ok((one.into(), other.into()))
     }
 
-    /// Has what is received come within this time, once it is asked for.
+    /// The same end, where what is received comes whole within about this time, once it has begun.
     ///
     /// # Errors
     /// If the system cannot do that.
-    pub(crate) fn wait_at_most(&self, limit: Duration) -> io::Result<()> {
-        Ok(set_socket_timeout(&self.file, Timeout::Recv, Some(limit))?)
+    pub(crate) fn with_limit(self, limit: Duration) -> io::Result<Self> {
+        set_socket_timeout(&self.file, Timeout::Recv, Some(limit))?;
+        Ok(Self { limit, ..self })
     }
 
     /// Sends a message, with at most four files.
@@ -116,10 +119,15 @@ impl Socket {
         if length > LENGTH_MAX {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a message is too long"));
         }
+        let begin = Instant::now();
         // Grows as it comes: a length alone must not take memory.
         let mut body = Vec::new();
         let mut piece = vec![0; length.min(1 << 16)];
         while body.len() < length {
+            // One byte now and then is no message either.
+            if begin.elapsed() > self.limit {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
             let wanted = piece.len().min(length - body.len());
             match recv(&self.file, &mut piece[..wanted], RecvFlags::empty()) {
                 Ok((_, 0)) => return Ok(None),
@@ -173,9 +181,22 @@ mod tests {
     #[test]
     fn the_rest_of_a_message_is_not_waited_for_without_end() {
         let (one, other) = Socket::pair().unwrap();
-        other.wait_at_most(Duration::from_millis(20)).unwrap();
+        let other = other.with_limit(Duration::from_millis(50)).unwrap();
         assert_eq!(send(&one.file, &[9, 0, 0, 0, 1], SendFlags::empty()).unwrap(), 5);
         assert!(other.receive::<String>().is_err());
+        // Nor where it trickles.
+        let (one, other) = Socket::pair().unwrap();
+        let other = other.with_limit(Duration::from_millis(50)).unwrap();
+        assert_eq!(send(&one.file, &1000_u32.to_le_bytes(), SendFlags::empty()).unwrap(), 4);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while send(&one.file, b"x", SendFlags::NOSIGNAL).is_ok() {
+                    thread::sleep(Duration::from_millis(10));
+                }
+            });
+            assert!(other.receive::<String>().is_err());
+            other.shut_down();
+        });
     }
 
     #[test]

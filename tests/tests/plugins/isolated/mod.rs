@@ -137,6 +137,32 @@ fn the_runs_after_one_whose_process_ended_are_made() {
     run.assert_invalid(&["run 1 of 3: ", "its process has ended by itself with exit code 7 in execute"]);
 }
 
+#[test]
+fn a_probe_whose_process_ended_says_nothing_of_the_load_and_is_told() {
+    let Some(wayward) = Wayward::new() else { return };
+    let marker = Marker::new("search");
+    let flags = "--isolate --set issue=false --from 500";
+    let searched = wayward.spy_in_search("execute:20 once", &marker.0, flags);
+    assert_eq!(searched.code(), 1, "{searched}");
+    let text = fs::read_to_string(wayward.bench.file("search/find_max.json"));
+    let result: serde_json::Value = serde_json::from_str(&text.unwrap_or_default()).unwrap_or_default();
+    // The rest of the search is as if nothing had been.
+    assert_eq!(result["load"], 2000.0, "{searched}");
+    let faults = result["faults"].as_array().map_or(&[][..], Vec::as_slice);
+    assert_eq!(faults.len(), 1, "{result}");
+    assert!(faults[0].as_str().is_some_and(|fault| fault.contains("exit code 7 in execute")), "{result}");
+}
+
+#[test]
+fn files_that_the_shell_had_open_are_not_passed_on() {
+    let Some(wayward) = Wayward::new() else { return };
+    let secret = wayward.bench.write("secret.txt", "secret");
+    let script = format!("exec 9<'{0}'; WAYWARD_SPY='{0}' exec \"$0\" \"$@\"", secret.display());
+    wayward.run_in_shell(&script, "execute:10 spy-inherited", "--isolate --set issue=false").assert_valid();
+    let run = wayward.run_in_shell(&script, "execute:10 spy-inherited", "--set issue=false");
+    assert_eq!(run.finished.code(), 70, "it is found where it is open: {}", run.finished);
+}
+
 /// Whether the process of a plugin is restricted in this respect on this machine; else the test is skipped.
 fn is_restricted(run: &Run, part: &str, word: &str) -> bool {
     let found = run.result()["plugin"]["isolation"][part].as_str() == Some(word);

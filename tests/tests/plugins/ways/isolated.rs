@@ -43,6 +43,7 @@ pub(super) fn ends() -> Vec<Row> {
         end("exit_group", &format!("its process has ended by itself with exit code 0 in {call}"));
         end("abort", &format!("crashed with SIGABRT in {call}"));
         end("leave-copy", &format!("crashed with SIGABRT in {call}"));
+        end("hide", "its process was ended by SIGKILL, as it does not say what it should");
         end("throw", &format!(" in {call}"));
         end("overflow", &format!("its process was ended by SIGSEGV in {call}"));
         end("kill", &format!("its process was ended by SIGKILL in {call}"));

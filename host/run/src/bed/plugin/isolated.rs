@@ -146,12 +146,12 @@ impl Isolated {
             Ok(notes) => host_side.take_over(notes),
             Err(error) => tracing::warn!(%error, "cannot read what the process of the plugin has noticed"),
         };
-        self.isolation.listen(take_over, move |how| {
-            host_side.note_end(how);
+        let over = move || {
             if let Some(stop) = lock(&test).clone() {
                 end(stop);
             }
-        });
+        };
+        self.isolation.listen(take_over, move |how| host_side.note_end(how), over);
         Ok(backend)
     }
 
@@ -210,7 +210,7 @@ impl Isolated {
     /// Ends the process, which has not completed samples.
     pub(crate) fn end_incomplete(&self) {
         if !self.has_ended() {
-            self.isolation.kill(
+            self.isolation.end(
                 "its process was ended by SIGKILL, as it had not completed all samples when the test was given up",
             );
         }

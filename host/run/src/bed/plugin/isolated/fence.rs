@@ -19,6 +19,9 @@ const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
 /// Most shared libraries that are looked for, as the folder of a plugin may be any.
 const LIBRARY_COUNT_MAX: usize = 4096;
 
+/// Folder of results where the settings name none.
+const RESULTS: &str = "runs";
+
 /// End of the name of a file of weights.
 const WEIGHTS: &str = ".safetensors";
 
@@ -37,7 +40,7 @@ pub(super) fn to_load(settings: &Settings, location: &PluginLocation) -> Fence {
     if let Some(folders) = env::var_os(LIBRARY_PATH) {
         read.extend(env::split_paths(&folders).filter(|folder| folder.is_absolute()));
     }
-    Fence { read, list, write: Vec::new(), network: false }
+    Fence { read, list, ..Fence::default() }
 }
 
 /// Parts that it needs besides to run: the files of its model one by one, the files that its options name, and the
@@ -50,25 +53,34 @@ pub(super) fn to_run(
     network: bool,
 ) -> Fence {
     let Fence { mut read, list, mut write, .. } = fence;
-    read.extend(files.iter().flat_map(|file| parts_of(&file.path, file.recipe.is_some())));
+    let model = files.iter().flat_map(|file| parts_of(&file.path, file.recipe.is_some())).collect();
     read.extend(options.iter().filter_map(|(_, value)| match value {
         OptionValue::Path(path) => Some(std::path::absolute(path).unwrap_or_else(|_| path.clone())),
         _ => None,
     }));
     write.extend(cache_folder.map(Path::to_owned));
-    Fence { read, list, write, network }
+    Fence { read, model, list, write, network }
 }
 
 /// Whether the fence leaves the data, with the answers among them, or the results within reach.
 pub(super) fn leaves_data_open(settings: &Settings, fence: &Fence) -> bool {
     let root = DataRoot::new(settings.run.data_root.as_deref());
     let data = root.find("digits").ok().and_then(|folder| folder.parent().map(Path::to_owned));
-    let results = settings.run.output_folder.clone().unwrap_or_else(|| PathBuf::from("."));
+    let results = settings.run.output_folder.clone().unwrap_or_else(|| PathBuf::from(RESULTS));
     let within = [settings.run.data_root.clone(), data, Some(results)];
-    let mut within = within.into_iter().flatten().filter_map(|path| fs::canonicalize(path).ok());
+    let within: Vec<_> =
+        within.into_iter().flatten().filter_map(|path| fs::canonicalize(path).ok()).collect();
     let given = fence.read.iter().chain(&fence.write).cloned();
-    let open: Vec<PathBuf> = OF_SYSTEM.iter().chain(&[DEVICES]).map(PathBuf::from).chain(given).collect();
-    within.any(|path| open.iter().any(|open| fs::canonicalize(open).is_ok_and(|open| path.starts_with(open))))
+    let open = OF_SYSTEM.iter().chain(&[DEVICES]).map(PathBuf::from).chain(given);
+    let mut open = open.filter_map(|path| fs::canonicalize(path).ok());
+    // A library is no data, wherever it lies.
+    let is_part = |open: &Path, path: &Path| open.starts_with(path) && !is_library(open);
+    open.any(|open| within.iter().any(|path| path.starts_with(&open) || is_part(&open, path)))
+}
+
+fn is_library(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    (name.ends_with(".so") || name.contains(".so.")) && path.is_file()
 }
 
 /// Shared libraries that a library may want to load, such as ONNX Runtime: in its folder, in the folders there, and in
@@ -79,11 +91,7 @@ fn libraries_near(library: &Path) -> Vec<PathBuf> {
     let beside = above.into_iter().filter(|path| path != folder);
     let folders = beside.chain(entries_of(folder)).filter(|path| path.is_dir());
     let files = folders.flat_map(|folder| entries_of(&folder)).chain(entries_of(folder));
-    let is_library = |path: &PathBuf| {
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        (name.ends_with(".so") || name.contains(".so.")) && path.is_file()
-    };
-    files.filter(is_library).take(LIBRARY_COUNT_MAX).collect()
+    files.filter(|path| is_library(path)).take(LIBRARY_COUNT_MAX).collect()
 }
 
 /// Files and folders in a folder; none of one that cannot be read.
@@ -156,7 +164,17 @@ mod tests {
         let settings = Loader::new().set(&set).load().unwrap();
         let fence = |read: &Path| Fence { read: vec![read.to_owned()], ..Fence::default() };
         assert!(leaves_data_open(&settings, &fence(folder.path())));
+        // Also where it is a part of them.
+        let part = folder.path().join("results");
+        fs::create_dir(&part).unwrap();
+        assert!(leaves_data_open(&settings, &fence(&part)));
+        let library = folder.path().join("libp.so");
+        fs::write(&library, "").unwrap();
         let other = tempfile::tempdir().unwrap();
+        assert_eq!(
+            leaves_data_open(&settings, &fence(&library)),
+            leaves_data_open(&settings, &fence(other.path()))
+        );
         let is_open = leaves_data_open(&settings, &fence(other.path()));
         // Where the workspace itself lies in a folder of the system, so do its data.
         let here = fs::canonicalize(env!("CARGO_MANIFEST_DIR")).unwrap();
