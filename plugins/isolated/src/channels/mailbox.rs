@@ -16,22 +16,25 @@ use crate::{
     channels::signal::{LOOK, SIGNAL_BYTES, Signal},
 };
 
-/// Offsets of the head, each thing that one side writes on a cache line of its own.
-const REQUEST: usize = 0;
-const RESPONSE: usize = REQUEST + SIGNAL_BYTES;
-const TASK: usize = RESPONSE + SIGNAL_BYTES;
-const SAMPLE_COUNT: usize = 132;
-const OFFSET: usize = 136;
-const TOTAL: usize = 144;
-const DETAIL_LENGTH: usize = 192;
-const REPORTS: usize = 200;
-const DETAIL: usize = 256;
-const DETAIL_ROOM: usize = 16 << 10;
-const SAMPLES: usize = DETAIL + DETAIL_ROOM;
-
+/// Offsets from the signal of the call: what comes with it, and the first samples, are on its cache line.
+const TASK: usize = 8;
+const SAMPLE_COUNT: usize = 12;
+const OFFSET: usize = 16;
+const TOTAL: usize = 24;
+const SAMPLES: usize = 32;
 const SAMPLE_BYTES: usize = 16;
+
+/// Offsets from the signal of the answer, on its cache line.
+const DETAIL_LENGTH: usize = 8;
+const REPORTS: usize = 16;
+
+/// Bytes before the outputs of a sample: how it ended. Small outputs are on the same cache line.
 const ANSWER_BYTES: usize = 16;
-const ALIGNMENT: usize = 64;
+
+/// Most bytes of words about a call.
+const DETAIL_ROOM: usize = 16 << 10;
+
+const ALIGNMENT: usize = SIGNAL_BYTES;
 
 /// How large a mailbox is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,25 +45,28 @@ pub struct Room {
     pub output_bytes_max: usize,
 }
 
+/// Where things lie in a mailbox of some room.
+#[derive(Debug, Clone, Copy)]
+struct Places {
+    /// The signal of the answer.
+    response: usize,
+    /// The answer to the first sample, with its outputs.
+    answers: usize,
+    /// Distance of two answers.
+    stride: usize,
+    detail: usize,
+    size_bytes: usize,
+}
+
 impl Room {
-    fn stride(self) -> Option<usize> {
-        self.output_bytes_max.checked_next_multiple_of(ALIGNMENT)
-    }
-
-    fn answers(self) -> Option<usize> {
-        self.sample_count_max
-            .checked_mul(SAMPLE_BYTES)?
-            .checked_add(SAMPLES)?
-            .checked_next_multiple_of(ALIGNMENT)
-    }
-
-    fn outputs(self) -> Option<usize> {
-        let answers = self.sample_count_max.checked_mul(ANSWER_BYTES)?;
-        self.answers()?.checked_add(answers)?.checked_next_multiple_of(ALIGNMENT)
-    }
-
-    fn size_bytes(self) -> Option<usize> {
-        self.outputs()?.checked_add(self.sample_count_max.checked_mul(self.stride()?)?)
+    /// The places; `None` if no memory has as much room.
+    fn places(self) -> Option<Places> {
+        let samples = self.sample_count_max.checked_mul(SAMPLE_BYTES)?;
+        let response = samples.checked_add(SAMPLES)?.checked_next_multiple_of(ALIGNMENT)?;
+        let answers = response.checked_add(SIGNAL_BYTES)?;
+        let stride = self.output_bytes_max.checked_add(ANSWER_BYTES)?.checked_next_multiple_of(ALIGNMENT)?;
+        let detail = answers.checked_add(self.sample_count_max.checked_mul(stride)?)?;
+        Some(Places { response, answers, stride, detail, size_bytes: detail.checked_add(DETAIL_ROOM)? })
     }
 }
 
@@ -100,10 +106,7 @@ pub struct Answer {
 pub struct Mailbox {
     memory: SharedMemory,
     room: Room,
-    /// Offsets of what follows the samples, and the distance of two outputs.
-    answers: usize,
-    outputs: usize,
-    stride: usize,
+    places: Places,
     /// Number of the latest call.
     number: u32,
     /// How long it is waited for awake.
@@ -120,8 +123,8 @@ impl Mailbox {
     /// # Errors
     /// If there is no memory of that size.
     pub fn new(room: Room, spin: Duration) -> io::Result<Self> {
-        let size_bytes = room.size_bytes().ok_or(io::ErrorKind::OutOfMemory)?;
-        Self::over(SharedMemory::new(size_bytes)?, room, spin)
+        let places = room.places().ok_or(io::ErrorKind::OutOfMemory)?;
+        Self::over(SharedMemory::new(places.size_bytes)?, room, spin)
     }
 
     /// The mailbox of the other process behind a descriptor that it has sent.
@@ -133,13 +136,12 @@ impl Mailbox {
     }
 
     fn over(memory: SharedMemory, room: Room, spin: Duration) -> io::Result<Self> {
-        let fits = room.size_bytes().is_some_and(|size_bytes| size_bytes <= memory.size_bytes());
-        let (Some(answers), Some(outputs), Some(stride), true) =
-            (room.answers(), room.outputs(), room.stride(), fits)
-        else {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the memory of a mailbox is too small"));
-        };
-        Ok(Self { memory, room, answers, outputs, stride, number: 0, spin })
+        match room.places() {
+            Some(places) if places.size_bytes <= memory.size_bytes() => {
+                Ok(Self { memory, room, places, number: 0, spin })
+            }
+            _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "the memory of a mailbox is too small")),
+        }
     }
 
     /// The descriptor, to be sent to the other process.
@@ -152,6 +154,11 @@ impl Mailbox {
     #[must_use]
     pub fn room(&self) -> Room {
         self.room
+    }
+
+    /// Offset of the answer to a sample.
+    fn place_of(&self, position: usize) -> usize {
+        self.places.answers + position * self.places.stride
     }
 }
 
@@ -181,7 +188,7 @@ impl Mailbox {
         memory.word64(OFFSET).store(offset, Relaxed);
         memory.word64(TOTAL).store(total, Relaxed);
         self.number = self.number.wrapping_add(1);
-        Signal::at(memory, REQUEST).set(self.number);
+        Signal::at(memory, 0).set(self.number);
     }
 
     /// Waits for the answer to the latest call: `None` if all went well, or what the other process says of it.
@@ -189,7 +196,7 @@ impl Mailbox {
     /// # Errors
     /// The other process is not there any more, which `is_there` tells.
     pub fn wait<D: DeserializeOwned>(&self, is_there: impl Fn() -> bool) -> Result<Option<D>, Gone> {
-        let response = Signal::at(&self.memory, RESPONSE);
+        let response = Signal::at(&self.memory, self.places.response);
         let mut seen = self.number.wrapping_sub(1);
         let mut spin = self.spin;
         loop {
@@ -204,12 +211,12 @@ impl Mailbox {
             }
             spin = Duration::ZERO;
         }
-        let length = self.memory.word(DETAIL_LENGTH).load(Relaxed) as usize;
+        let length = self.memory.word(self.places.response + DETAIL_LENGTH).load(Relaxed) as usize;
         if length == 0 {
             return Ok(None);
         }
         let mut detail = vec![0; length.min(DETAIL_ROOM)];
-        self.memory.read(DETAIL, &mut detail);
+        self.memory.read(self.places.detail, &mut detail);
         // What cannot be read comes from a process that is not as it should be, which is as good as gone.
         postcard::from_bytes(&detail).map(Some).map_err(|_| Gone)
     }
@@ -217,7 +224,7 @@ impl Mailbox {
     /// Number of reports that the other process had sent when it answered.
     #[must_use]
     pub fn report_count(&self) -> u64 {
-        self.memory.word64(REPORTS).load(Relaxed)
+        self.memory.word64(self.places.response + REPORTS).load(Relaxed)
     }
 
     /// How a sample of the latest batch ended. Read once: the other process may change it at any time.
@@ -228,7 +235,7 @@ impl Mailbox {
     pub fn answer(&self, position: usize) -> Answer {
         assert!(position < self.room.sample_count_max, "sample {position} of a mailbox");
         let mut bytes = [0; ANSWER_BYTES];
-        self.memory.read(self.answers + position * ANSWER_BYTES, &mut bytes);
+        self.memory.read(self.place_of(position), &mut bytes);
         let [status, token_count, size, _] = [0, 4, 8, 12]
             .map(|at| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]));
         let size_bytes = (size as usize).min(self.room.output_bytes_max);
@@ -242,7 +249,7 @@ impl Mailbox {
     pub fn read_output(&self, position: usize, offset: usize, into: &mut [u8]) {
         assert!(position < self.room.sample_count_max, "sample {position} of a mailbox");
         assert!(offset + into.len() <= self.room.output_bytes_max, "output of a mailbox");
-        self.memory.read(self.outputs + position * self.stride + offset, into);
+        self.memory.read(self.place_of(position) + ANSWER_BYTES + offset, into);
     }
 }
 
@@ -251,7 +258,7 @@ impl Mailbox {
     /// Waits for the next call. `samples` is given the samples; returns what is to be done with them, and where they
     /// are in their query: the number of samples before them, and that of all.
     pub fn next(&mut self, samples: &mut Vec<QuerySample>) -> (Task, u64, u64) {
-        let request = Signal::at(&self.memory, REQUEST);
+        let request = Signal::at(&self.memory, 0);
         self.number = loop {
             if let Some(number) = request.wait(self.number, self.spin, LOOK) {
                 break number;
@@ -281,12 +288,12 @@ impl Mailbox {
     pub fn set_answer(&self, position: usize, status: SampleStatus, token_count: u32, outputs: &[u8]) {
         assert!(position < self.room.sample_count_max, "sample {position} of a mailbox");
         let outputs = &outputs[..outputs.len().min(self.room.output_bytes_max)];
-        let place = self.answers + position * ANSWER_BYTES;
+        let place = self.place_of(position);
         let size = u32::try_from(outputs.len()).unwrap_or(u32::MAX);
         self.memory.word(place).store(status.0.cast_unsigned(), Relaxed);
         self.memory.word(place + 4).store(token_count, Relaxed);
         self.memory.word(place + 8).store(size, Relaxed);
-        self.memory.write(self.outputs + position * self.stride, outputs);
+        self.memory.write(place + ANSWER_BYTES, outputs);
     }
 
     /// Answers the call: it went well, or what is to be said of it. `report_count` is the number of reports that were
@@ -294,12 +301,14 @@ impl Mailbox {
     pub fn reply<D: Serialize>(&self, detail: Option<&D>, report_count: u64) {
         let bytes = detail.map(|detail| postcard::to_stdvec(detail).unwrap_or_default()).unwrap_or_default();
         let bytes = if bytes.len() <= DETAIL_ROOM { bytes.as_slice() } else { &[] };
-        self.memory.write(DETAIL, bytes);
+        self.memory.write(self.places.detail, bytes);
         // A detail that is too long is one that cannot be read, not none.
         let length = if detail.is_some() { bytes.len().max(1) } else { 0 };
-        self.memory.word(DETAIL_LENGTH).store(u32::try_from(length).unwrap_or(u32::MAX), Relaxed);
-        self.memory.word64(REPORTS).store(report_count, Relaxed);
-        Signal::at(&self.memory, RESPONSE).set(self.number);
+        self.memory
+            .word(self.places.response + DETAIL_LENGTH)
+            .store(u32::try_from(length).unwrap_or(u32::MAX), Relaxed);
+        self.memory.word64(self.places.response + REPORTS).store(report_count, Relaxed);
+        Signal::at(&self.memory, self.places.response).set(self.number);
     }
 }
 
@@ -375,12 +384,12 @@ mod tests {
         let (mut host, other) = both(Duration::ZERO);
         host.ask(Task::Execute, samples(1).into_iter(), 0, 1);
         // The other process writes a size beyond the room, a detail beyond the room, and a number nobody asked for.
-        other.memory.word(other.answers + 8).store(u32::MAX, Relaxed);
+        other.memory.word(other.place_of(0) + 8).store(u32::MAX, Relaxed);
         assert_eq!(host.answer(0).size_bytes, 10);
-        other.memory.word(DETAIL_LENGTH).store(u32::MAX, Relaxed);
-        Signal::at(&other.memory, RESPONSE).set(77);
+        other.memory.word(other.places.response + DETAIL_LENGTH).store(u32::MAX, Relaxed);
+        Signal::at(&other.memory, other.places.response).set(77);
         assert_eq!(host.wait::<String>(|| false), Err(Gone));
-        Signal::at(&other.memory, RESPONSE).set(1);
+        Signal::at(&other.memory, other.places.response).set(1);
         assert!(host.wait::<String>(|| true).is_ok_and(|detail| detail == Some(String::new())));
     }
 }
