@@ -105,7 +105,7 @@ run_settings! {
     /// With isolate: most memory that the process of the plugin may map.
     isolate_memory_mib: Option<u64> = DefaultValue::Unset("no limit"), Kind::integer(1, 1 << 40), unit "MiB";
     /// With isolate: how long threads of both processes wait awake for each other before they sleep.
-    isolate_spin_us: Option<u64> = DefaultValue::Unset("5 where there are processors for it, else 0"), Kind::integer(0, 1_000_000), unit "us";
+    isolate_spin_us: u64 = DefaultValue::Integer(50), Kind::integer(0, 1_000_000), unit "us";
     /// With isolate: further files and folders that the plugin may read, separated as in PATH.
     isolate_read: Vec<PathBuf> = DefaultValue::Unset("its library, its model and the system"), Kind::Text;
     /// Time without any completion after which the plugin counts as hung.

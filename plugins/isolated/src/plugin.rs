@@ -266,7 +266,7 @@ impl StandInInstance {
         }
         self.sign.during(|| {
             self.mailbox.ask(task, [].into_iter(), 0, 0);
-            answered(&self.mailbox, &self.child)
+            answered(&mut self.mailbox, &self.child)
         })
     }
 }
@@ -290,7 +290,7 @@ fn end(mailbox: &mut Mailbox, child: &Child) {
 }
 
 /// Waits for the answer to the latest call of a mailbox, and for what was reported before it.
-fn answered(mailbox: &Mailbox, child: &Child) -> Result<(), PluginError> {
+fn answered(mailbox: &mut Mailbox, child: &Child) -> Result<(), PluginError> {
     match mailbox.wait::<Failure>(|| !child.has_ended()) {
         Ok(failure) => {
             child.wait_for_reports(mailbox.report_count());

@@ -76,7 +76,7 @@ impl Floor {
             batch_size: settings.run.batch_size,
             instances: settings.run.instances,
             isolate: settings.run.isolate,
-            isolate_spin_us: settings.run.isolate_spin_us,
+            isolate_spin_us: Some(settings.run.isolate_spin_us),
         };
         let outcome = null_run.run(interrupt)?;
         let way = match dispatch {

@@ -105,7 +105,8 @@ impl NullRun {
             Dispatch::WholeQueries => IssueMode::Always,
         };
         (settings.run.batch_size, settings.run.instances) = (self.batch_size, self.instances);
-        (settings.run.isolate, settings.run.isolate_spin_us) = (self.isolate, self.isolate_spin_us);
+        settings.run.isolate = self.isolate;
+        settings.run.isolate_spin_us = self.isolate_spin_us.unwrap_or(settings.run.isolate_spin_us);
         let complete = if self.on_thread { "thread" } else { "inline" };
         settings.plugin_options = BTreeMap::from([(format!("{NAME}.complete"), complete.to_owned())]);
         Ok(settings)

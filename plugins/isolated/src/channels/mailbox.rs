@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
     channels::memory::SharedMemory,
-    channels::signal::{LOOK, SIGNAL_BYTES, Signal},
+    channels::signal::{LOOK, Patience, SIGNAL_BYTES, Signal},
 };
 
 /// Offsets from the signal of the call: what comes with it, and the first samples, are on its cache line.
@@ -109,8 +109,7 @@ pub struct Mailbox {
     places: Places,
     /// Number of the latest call.
     number: u32,
-    /// How long it is waited for awake.
-    spin: Duration,
+    patience: Patience,
 }
 
 /// The other process is not there any more.
@@ -138,7 +137,7 @@ impl Mailbox {
     fn over(memory: SharedMemory, room: Room, spin: Duration) -> io::Result<Self> {
         match room.places() {
             Some(places) if places.size_bytes <= memory.size_bytes() => {
-                Ok(Self { memory, room, places, number: 0, spin })
+                Ok(Self { memory, room, places, number: 0, patience: Patience::new(spin) })
             }
             _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "the memory of a mailbox is too small")),
         }
@@ -195,12 +194,11 @@ impl Mailbox {
     ///
     /// # Errors
     /// The other process is not there any more, which `is_there` tells.
-    pub fn wait<D: DeserializeOwned>(&self, is_there: impl Fn() -> bool) -> Result<Option<D>, Gone> {
+    pub fn wait<D: DeserializeOwned>(&mut self, is_there: impl Fn() -> bool) -> Result<Option<D>, Gone> {
         let response = Signal::at(&self.memory, self.places.response);
         let mut seen = self.number.wrapping_sub(1);
-        let mut spin = self.spin;
         loop {
-            match response.wait(seen, spin, LOOK) {
+            match self.patience.wait(&response, seen, LOOK) {
                 Some(number) if number == self.number => break,
                 // A number that cannot be: the other process is not as it should be, and is waited for.
                 Some(number) => seen = number,
@@ -209,7 +207,6 @@ impl Mailbox {
             if !is_there() {
                 return Err(Gone);
             }
-            spin = Duration::ZERO;
         }
         let length = self.memory.word(self.places.response + DETAIL_LENGTH).load(Relaxed) as usize;
         if length == 0 {
@@ -260,11 +257,9 @@ impl Mailbox {
     pub fn next(&mut self, samples: &mut Vec<QuerySample>) -> (Task, u64, u64) {
         let request = Signal::at(&self.memory, 0);
         self.number = loop {
-            if let Some(number) = request.wait(self.number, self.spin, LOOK) {
+            if let Some(number) = self.patience.wait(&request, self.number, LOOK) {
                 break number;
             }
-            // Awake only for what follows soon.
-            while request.wait(self.number, Duration::ZERO, LOOK).is_none() {}
         };
         let memory = &self.memory;
         let count = memory.word(SAMPLE_COUNT).load(Relaxed) as usize;

@@ -49,33 +49,79 @@ impl<'a> Signal<'a> {
     /// Waits until the number is another one than `seen`, first awake for `spin`, then asleep, `limit` in all; returns
     /// it, or `None` if it is still the same.
     pub(crate) fn wait(&self, seen: u32, spin: Duration, limit: Duration) -> Option<u32> {
-        let changed = || Some(self.get()).filter(|value| *value != seen);
-        if let Some(value) = changed() {
+        self.wait_awake(seen, spin).or_else(|| self.wait_asleep(seen, limit))
+    }
+
+    /// As [`wait`](Self::wait), awake for `spin`.
+    pub(crate) fn wait_awake(&self, seen: u32, spin: Duration) -> Option<u32> {
+        if let Some(value) = self.changed(seen) {
             return Some(value);
         }
-        if !spin.is_zero() {
-            let end = Instant::now() + spin;
-            while Instant::now() < end {
-                for _ in 0..LOOKS {
-                    if let Some(value) = changed() {
-                        return Some(value);
-                    }
-                    hint::spin_loop();
+        if spin.is_zero() {
+            return None;
+        }
+        let end = Instant::now() + spin;
+        while Instant::now() < end {
+            for _ in 0..LOOKS {
+                if let Some(value) = self.changed(seen) {
+                    return Some(value);
                 }
+                hint::spin_loop();
             }
         }
+        None
+    }
+
+    /// As [`wait`](Self::wait), asleep for `limit`.
+    pub(crate) fn wait_asleep(&self, seen: u32, limit: Duration) -> Option<u32> {
         self.sleepers.store(1, SeqCst);
-        let value = changed().or_else(|| {
+        let value = self.changed(seen).or_else(|| {
             let limit = Timespec {
                 tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
                 tv_nsec: limit.subsec_nanos().into(),
             };
             // Woken, interrupted or too late: the number says what it was.
             let _: io::Result<()> = wait(self.value, Flags::empty(), seen, Some(&limit)).map_err(Into::into);
-            changed()
+            self.changed(seen)
         });
         self.sleepers.store(0, SeqCst);
         value
+    }
+
+    fn changed(&self, seen: u32) -> Option<u32> {
+        Some(self.get()).filter(|value| *value != seen)
+    }
+}
+
+/// Decides whether a thread waits awake: where it is worth it. It is tried again now and then.
+#[derive(Debug)]
+pub(crate) struct Patience {
+    spin: Duration,
+    /// Whether what was waited for last came within `spin`.
+    pays: bool,
+    wait_count: u32,
+}
+
+/// Waits from one that is made awake, though it has not paid, to the next.
+const TRY_EVERY: u32 = 64;
+
+impl Patience {
+    pub(crate) fn new(spin: Duration) -> Self {
+        Self { spin, pays: true, wait_count: 0 }
+    }
+
+    /// Waits until the number is another one than `seen`, at most for about `limit`.
+    pub(crate) fn wait(&mut self, signal: &Signal<'_>, seen: u32, limit: Duration) -> Option<u32> {
+        self.wait_count = self.wait_count.wrapping_add(1);
+        if !self.pays && !self.wait_count.is_multiple_of(TRY_EVERY) {
+            let begin = Instant::now();
+            let value = signal.wait_asleep(seen, limit);
+            self.pays = value.is_some() && begin.elapsed() <= self.spin;
+            return value;
+        }
+        let value = signal.wait_awake(seen, self.spin);
+        self.pays = value.is_some();
+        value.or_else(|| signal.wait_asleep(seen, limit))
     }
 }
 
@@ -110,5 +156,22 @@ mod tests {
     fn nobody_is_waited_for_beyond_the_limit() {
         let memory = SharedMemory::new(1).unwrap();
         assert_eq!(Signal::at(&memory, 0).wait(0, Duration::ZERO, Duration::from_millis(1)), None);
+    }
+
+    #[test]
+    fn a_thread_stays_awake_where_that_pays() {
+        let memory = SharedMemory::new(1).unwrap();
+        let signal = Signal::at(&memory, 0);
+        let mut patience = Patience::new(Duration::from_micros(100));
+        let short = Duration::from_millis(1);
+        assert_eq!(patience.wait(&signal, 0, short), None);
+        assert!(!patience.pays, "nothing came");
+        assert_eq!(patience.wait(&signal, 0, short), None);
+        assert!(!patience.pays, "nothing came again");
+        signal.set(1);
+        for _ in 0..TRY_EVERY {
+            assert_eq!(patience.wait(&signal, 0, short), Some(1));
+        }
+        assert!(patience.pays, "it came at once");
     }
 }

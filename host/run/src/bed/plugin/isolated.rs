@@ -6,11 +6,11 @@ use std::{
     env,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    thread::{self, available_parallelism},
+    thread,
     time::Duration,
 };
 
-use proctor_config::{RunSettings, Settings};
+use proctor_config::Settings;
 use proctor_isolated::{
     Isolation, Launch,
     protocol::{Code, Restrictions},
@@ -24,9 +24,6 @@ use crate::{error::HostError, files::model_files::FoundFile, observer::Observer}
 
 /// Name of the program of the process, which lies beside this one.
 const WORKER: &str = "proctor-worker";
-
-/// How long a thread waits awake for the other process, in us: as long as it takes to wake one that sleeps.
-const SPIN_US: u64 = 5;
 
 /// Time for calls of a process that has ended to fail.
 const GRACE: Duration = Duration::from_millis(500);
@@ -64,8 +61,7 @@ impl Isolated {
     /// # Errors
     /// If its program is not there, or the settings ask for what cannot be had with it.
     pub(crate) fn start(settings: &Settings, location: &PluginLocation) -> Result<Self, HostError> {
-        let RunSettings { virtual_time, instances, .. } = settings.run;
-        if virtual_time {
+        if settings.run.virtual_time {
             return Err(HostError::Usage(
                 "in virtual time no plugin has a process of its own: leave out --isolate or --virtual-time"
                     .to_owned(),
@@ -76,10 +72,7 @@ impl Isolated {
             PluginLocation::Library(path) => Code::Library(path.clone()),
             PluginLocation::Linked(name) => Code::Linked((*name).to_owned()),
         };
-        // A thread here and one there for each instance, and the one that issues.
-        let has_processors = available_parallelism().is_ok_and(|cores| cores.get() > 2 * instances);
-        let spin_us = settings.run.isolate_spin_us.unwrap_or(if has_processors { SPIN_US } else { 0 });
-        let spin = Duration::from_micros(spin_us);
+        let spin = Duration::from_micros(settings.run.isolate_spin_us);
         let memory_max_bytes = settings.run.isolate_memory_mib.map(|mib| mib.saturating_mul(1 << 20));
         let launch = Launch { program: program.clone(), code, spin, memory_max_bytes };
         let fence = fence::to_load(settings, location);
