@@ -4,15 +4,15 @@
 //! come out ([`Batcher::take_batch`]). After each event the driver takes batches until there is none, and then
 //! calls again at [`Batcher::next_deadline_ns`] or at the next event, whichever comes first.
 //!
-//! Invariants: a sample that was accepted leaves once, in order of arrival; a batch has `1..=batch_size` samples; no
-//! more batches are out than there are instances.
+//! Invariants: a sample that was accepted leaves once, in order of arrival; a batch has `1..=batch_size` samples, by
+//! the batch size of the instant at which it is taken; no more batches are out than there are instances.
 
 use std::collections::VecDeque;
 
 use proctor_vocabulary::{QuerySample, ResponseId, SampleIndex};
 
 use crate::config::{SchedulerConfig, SchedulerError};
-use crate::policy::{BatchDone, Decision, Policy, QueueState};
+use crate::policy::{Decision, Policy, QueueState};
 
 /// The queue is full: the last `rejected` samples of the slice were not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,11 +30,43 @@ pub struct FormedBatch {
     pub busy_instances: u32,
 }
 
+/// The samples of one batch, in order of arrival, and room for them.
+#[derive(Debug, Clone)]
+pub struct Batch {
+    samples: Vec<QuerySample>,
+    /// The arrival of each sample, in ns, where it is asked for.
+    arrived_ns: Option<Vec<u64>>,
+}
+
+impl Batch {
+    /// An empty batch with room for `size_max` samples, and for their arrivals if they are asked for.
+    #[must_use]
+    pub fn with_room(size_max: usize, with_arrivals: bool) -> Self {
+        Self {
+            samples: Vec::with_capacity(size_max),
+            arrived_ns: with_arrivals.then(|| Vec::with_capacity(size_max)),
+        }
+    }
+
+    /// The samples.
+    #[must_use]
+    pub fn samples(&self) -> &[QuerySample] {
+        &self.samples
+    }
+
+    /// When each sample arrived, in ns; empty if it was not asked for.
+    #[must_use]
+    pub fn arrived_ns(&self) -> &[u64] {
+        self.arrived_ns.as_deref().unwrap_or_default()
+    }
+}
+
 /// A bounded queue of samples, and the state that a [`Policy`] decides on.
 pub struct Batcher {
     queue: VecDeque<Waiting>,
     policy: Box<dyn Policy>,
     batch_size: usize,
+    batch_size_max: usize,
     queue_capacity: usize,
     instances: usize,
     busy: usize,
@@ -63,13 +95,14 @@ impl Batcher {
             policy: config.make_policy()?,
             queue: touched_queue(config.queue_capacity),
             batch_size: config.batch_size,
+            batch_size_max: config.batch_size_max(),
             queue_capacity: config.queue_capacity,
             instances: config.instances,
             busy: 0,
             flushing: false,
             more_coming: false,
             batches: 0,
-            batch_size_histogram: vec![0; config.batch_size + 1],
+            batch_size_histogram: vec![0; config.batch_size_max() + 1],
             samples_issued: 0,
             samples_rejected: 0,
             queue_depth_max: 0,
@@ -98,10 +131,30 @@ impl Batcher {
     ///
     /// # Panics
     /// If no batch is out.
-    pub fn instance_free(&mut self, done: &BatchDone) {
+    pub fn instance_free(&mut self) {
         assert!(self.busy > 0, "an instance became free though none was busy");
         self.busy -= 1;
-        self.policy.observe(done);
+    }
+
+    /// There is one more instance, and it is idle.
+    pub fn add_instance(&mut self) {
+        self.instances += 1;
+    }
+
+    /// There is one instance less, of the idle ones.
+    ///
+    /// # Panics
+    /// If none is idle.
+    pub fn remove_instance(&mut self) {
+        assert!(self.busy < self.instances, "an instance left that is not idle");
+        self.instances -= 1;
+    }
+
+    /// Sets the size of the batches that are formed from now on, as near to `batch_size` as the bounds allow, and
+    /// returns it.
+    pub fn set_batch_size(&mut self, batch_size: usize) -> usize {
+        self.batch_size = batch_size.clamp(1, self.batch_size_max);
+        self.batch_size
     }
 
     /// Nothing more will come for now: what waits may go in batches that are not full. Holds until the next arrival.
@@ -112,12 +165,16 @@ impl Batcher {
 
     /// Replaces the contents of `batch` with the next batch, if one is to start now, and counts an instance busy.
     ///
-    /// `batch` must have room for `batch_size` samples, or it allocates.
-    pub fn take_batch(&mut self, now_ns: u64, batch: &mut Vec<QuerySample>) -> Option<FormedBatch> {
+    /// `batch` must have room for the largest batch, or it allocates.
+    pub fn take_batch(&mut self, now_ns: u64, batch: &mut Batch) -> Option<FormedBatch> {
         let size = self.batch_now(now_ns)?;
         let oldest_arrived_ns = self.queue.front()?.arrived_ns;
-        batch.clear();
-        batch.extend(self.queue.drain(..size).map(|waiting| waiting.sample));
+        if let Some(arrived_ns) = &mut batch.arrived_ns {
+            arrived_ns.clear();
+            arrived_ns.extend(self.queue.range(..size).map(|waiting| waiting.arrived_ns));
+        }
+        batch.samples.clear();
+        batch.samples.extend(self.queue.drain(..size).map(|waiting| waiting.sample));
         self.busy += 1;
         self.batches += 1;
         self.batch_size_histogram[size] += 1;
@@ -153,7 +210,13 @@ impl Batcher {
         self.busy
     }
 
-    /// Most samples in one batch.
+    /// Number of instances, busy ones included.
+    #[must_use]
+    pub fn instances(&self) -> usize {
+        self.instances
+    }
+
+    /// Most samples in one batch that is formed now.
     #[must_use]
     pub fn batch_size(&self) -> usize {
         self.batch_size
@@ -211,6 +274,7 @@ impl Batcher {
         match self.queue.front() {
             Some(oldest) if idle_instances > 0 => self.policy.decide(&QueueState {
                 now_ns,
+                batch_size: self.batch_size,
                 waiting: self.queue.len(),
                 oldest_arrived_ns: oldest.arrived_ns,
                 idle_instances,

@@ -1,7 +1,7 @@
 //! The check of a scheduler's settings, and the policy that they name.
 
 use crate::{
-    config::{SchedulerConfig, SchedulerError},
+    config::{ScalingBounds, SchedulerConfig, SchedulerError},
     policy::{self, Policy},
 };
 
@@ -14,9 +14,14 @@ impl SchedulerConfig {
         policy::find(&self.policy)?;
         in_range("batch_size", self.batch_size as u64, 1, Self::BATCH_SIZE_MAX as u64)?;
         in_range("instances", self.instances as u64, 1, Self::INSTANCES_MAX as u64)?;
+        if let Some(ScalingBounds { batch_size_max, instances_max }) = self.scaling {
+            let (batch_size, instances) = (self.batch_size as u64, self.instances as u64);
+            in_range("batch_size_max", batch_size_max as u64, batch_size, Self::BATCH_SIZE_MAX as u64)?;
+            in_range("instances_max", instances_max as u64, instances, Self::INSTANCES_MAX as u64)?;
+        }
         in_range("batch_timeout_us", self.batch_timeout_us, 0, Self::BATCH_TIMEOUT_US_MAX)?;
         // A queue that cannot hold a full batch would never let one form.
-        let least = self.batch_size as u64;
+        let least = self.batch_size_max() as u64;
         in_range("queue_capacity", self.queue_capacity as u64, least, Self::QUEUE_CAPACITY_MAX as u64)
     }
 
@@ -77,6 +82,26 @@ mod tests {
         assert_eq!(
             message(SchedulerConfig { batch_size: 8, queue_capacity: 7, ..Default::default() }),
             "scheduler setting queue_capacity = 7 is out of range; use 8 to 268435456"
+        );
+        let scaled = |batch_size_max, instances_max| SchedulerConfig {
+            batch_size: 8,
+            instances: 2,
+            queue_capacity: 16,
+            scaling: Some(ScalingBounds { batch_size_max, instances_max }),
+            ..Default::default()
+        };
+        scaled(16, 2).validate().unwrap();
+        assert_eq!(
+            message(scaled(7, 2)),
+            "scheduler setting batch_size_max = 7 is out of range; use 8 to 1048576"
+        );
+        assert_eq!(
+            message(scaled(8, 1)),
+            "scheduler setting instances_max = 1 is out of range; use 2 to 1024"
+        );
+        assert_eq!(
+            message(scaled(17, 2)),
+            "scheduler setting queue_capacity = 16 is out of range; use 17 to 268435456"
         );
     }
 }

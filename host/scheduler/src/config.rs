@@ -11,12 +11,23 @@ pub struct SchedulerConfig {
     pub batch_size: usize,
     /// Number of instances of the model that run at the same time, in `1..=INSTANCES_MAX`.
     pub instances: usize,
+    /// How far [`Knobs`](crate::Knobs) may turn these two while the scheduler runs; `None` where nothing turns them.
+    pub scaling: Option<ScalingBounds>,
     /// How long the oldest sample may wait for its batch to fill, in microseconds, in `0..=BATCH_TIMEOUT_US_MAX`.
     /// 0 means not at all. Only policies with a timeout read it.
     pub batch_timeout_us: u64,
-    /// Most samples that wait at once, in `batch_size..=QUEUE_CAPACITY_MAX`. For Offline at least the samples of the
-    /// query. 24 bytes of memory each.
+    /// Most samples that wait at once, from the largest batch to `QUEUE_CAPACITY_MAX`. For Offline at least the samples
+    /// of the query. 24 bytes of memory each.
     pub queue_capacity: usize,
+}
+
+/// Bounds of what is turned while a scheduler runs. What they need is allocated at the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScalingBounds {
+    /// Largest batch size, in `batch_size..=BATCH_SIZE_MAX`.
+    pub batch_size_max: usize,
+    /// Largest number of instances, in `instances..=INSTANCES_MAX`. One that was retired counts until it is dropped.
+    pub instances_max: usize,
 }
 
 impl SchedulerConfig {
@@ -28,6 +39,18 @@ impl SchedulerConfig {
     pub const BATCH_TIMEOUT_US_MAX: u64 = 60_000_000;
     /// Largest queue: 6 GiB.
     pub const QUEUE_CAPACITY_MAX: usize = 1 << 28;
+
+    /// The largest batch that there may ever be.
+    #[must_use]
+    pub fn batch_size_max(&self) -> usize {
+        self.scaling.map_or(self.batch_size, |bounds| bounds.batch_size_max)
+    }
+
+    /// The largest number of instances that there may ever be at the same time.
+    #[must_use]
+    pub fn instances_max(&self) -> usize {
+        self.scaling.map_or(self.instances, |bounds| bounds.instances_max)
+    }
 
     /// The batch timeout in nanoseconds.
     #[must_use]
@@ -44,6 +67,7 @@ impl Default for SchedulerConfig {
             policy: "fixed".to_owned(),
             batch_size: 1,
             instances: 1,
+            scaling: None,
             batch_timeout_us: 1000,
             queue_capacity: 1 << 20,
         }

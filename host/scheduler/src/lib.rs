@@ -13,8 +13,12 @@
 //!
 //! - **One batcher, two drivers.** What is measured in virtual time is the code that runs in real time.
 //! - **Policies are parts.** A policy is one file below `policy/`: a [`Policy`] that looks at a [`QueueState`] and
-//!   answers with a [`Decision`], and a [`PolicyEntry`] that registers it by name. It also hears how each batch went
-//!   ([`BatchDone`]), which is what an adaptive policy learns from.
+//!   answers with a [`Decision`], and a [`PolicyEntry`] that registers it by name.
+//! - **Knobs are turned from outside.** The size of the batches and the number of instances change while requests go
+//!   on, by [`Knobs`], within [`ScalingBounds`]; a [`BatchObserver`] hears how each batch went ([`BatchDone`]). Who
+//!   decides sits above this crate, and a policy sees the batch size of the moment. An instance that was added takes
+//!   batches when it has entered its thread, and one that is retired is dropped on its thread after its batch, so no
+//!   sample waits for either.
 //! - **First in, first out.** Batches take samples in order of arrival. A query larger than the batch size is split,
 //!   and a batch may hold samples of several queries.
 //! - **The queue is bounded, and full is a result.** Room for `queue_capacity` samples is allocated and touched at
@@ -76,7 +80,7 @@
 //! let times = Arc::new(Times(clock.clone(), Mutex::default()));
 //! let instances: Vec<Box<dyn Instance>> = vec![Box::new(TenNanoseconds)];
 //! let config = SchedulerConfig::default();
-//! let sut = SimulatedScheduler::new("example", &config, instances, times.clone(), clock.clone())?;
+//! let sut = SimulatedScheduler::new("example", &config, instances, times.clone(), clock.clone(), None)?;
 //!
 //! let wake = Wake::new();
 //! sut.issue(&[QuerySample { id: ResponseId(1), index: SampleIndex(0) }]);
@@ -89,9 +93,9 @@
 //!
 //! # Limits
 //!
-//! - The number of instances is fixed for the life of a scheduler. A policy can leave some idle, not add any.
+//! - The bounds of batch size and number of instances are fixed for the life of a scheduler.
 //! - A batch timeout is kept to the precision of the operating system's sleep plus a short spin, some microseconds.
-//! - An instance that has failed is used again; to retire it is the plugin's decision.
+//! - An instance that has failed is used again until somebody retires it.
 
 #![forbid(unsafe_code)]
 
@@ -99,16 +103,21 @@ mod batcher;
 mod check;
 mod config;
 mod instance;
+mod knobs;
+mod observer;
 mod policy;
+mod roster;
 mod simulated;
 mod statistics;
 mod sync;
 mod threaded;
 
-pub use batcher::{Batcher, Busy, FormedBatch};
-pub use config::{SchedulerConfig, SchedulerError};
+pub use batcher::{Batch, Batcher, Busy, FormedBatch};
+pub use config::{ScalingBounds, SchedulerConfig, SchedulerError};
 pub use instance::{BatchError, Instance};
-pub use policy::{BatchDone, Decision, Policy, PolicyEntry, QueueState, policies};
+pub use knobs::{KnobError, Knobs};
+pub use observer::{BatchDone, BatchObserver};
+pub use policy::{Decision, Policy, PolicyEntry, QueueState, policies};
 pub use simulated::SimulatedScheduler;
 pub use statistics::{Failure, FailureLog, Problem, Statistics};
 pub use threaded::{InFlight, ShutdownReport, ThreadedScheduler};

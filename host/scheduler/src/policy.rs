@@ -13,16 +13,9 @@ use crate::config::SchedulerConfig;
 pub trait Policy: Send {
     /// Returns what to do now. Asked only while at least one sample waits and at least one instance is idle.
     ///
-    /// [under the scheduler's lock] Short, without allocation. The answer may depend only on the arguments and on
-    /// what was observed, because it is asked as often as is convenient.
+    /// [under the scheduler's lock] Short, without allocation. The answer may depend only on the argument, because it
+    /// is asked as often as is convenient.
     fn decide(&self, queue: &QueueState) -> Decision;
-
-    /// Learns how a batch went. Does nothing by default.
-    ///
-    /// [under the scheduler's lock] Short, without allocation.
-    fn observe(&mut self, done: &BatchDone) {
-        let _ = done;
-    }
 }
 
 /// State of the queue and the instances, on which a policy decides.
@@ -30,6 +23,8 @@ pub trait Policy: Send {
 pub struct QueueState {
     /// The present, in ns of the scheduler's clock.
     pub now_ns: u64,
+    /// Most samples in one batch now: [`Knobs::set_batch_size`](crate::Knobs::set_batch_size) may change it.
+    pub batch_size: usize,
     /// Number of samples that wait, at least 1.
     pub waiting: usize,
     /// When the oldest of them arrived, in ns of the same clock.
@@ -53,23 +48,6 @@ pub enum Decision {
     WaitUntil(u64),
     /// Nothing until something happens: an arrival, a flush, an instance that becomes free.
     Wait,
-}
-
-/// How one batch went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BatchDone {
-    /// Number of samples of the batch.
-    pub samples: usize,
-    /// When the oldest of them arrived, in ns.
-    pub oldest_arrived_ns: u64,
-    /// When the instance got the batch, in ns.
-    pub started_ns: u64,
-    /// When its last sample was completed, in ns.
-    pub completed_ns: u64,
-    /// Number of busy instances when the batch started, this one included.
-    pub busy_instances: u32,
-    /// Whether the instance failed.
-    pub failed: bool,
 }
 
 /// A policy by name. A file registers its own with `inventory::submit!`.

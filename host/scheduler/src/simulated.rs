@@ -5,10 +5,12 @@ use std::sync::{Arc, Weak};
 use proctor_loadgen::{Clock, SystemUnderTest, VirtualClock};
 use proctor_vocabulary::{CompletionSink, QueryPart, QuerySample};
 
-use crate::batcher::{Batcher, Busy, FormedBatch};
+use crate::batcher::{Batch, Batcher, Busy, FormedBatch};
 use crate::config::{SchedulerConfig, SchedulerError};
 use crate::instance::{BatchError, Instance, fail_samples, guard};
-use crate::policy::BatchDone;
+use crate::knobs::{KnobError, Knobs, Turn};
+use crate::observer::{self, BatchDone, BatchObserver};
+use crate::roster::Roster;
 use crate::statistics::{FailureLog, Statistics};
 use crate::sync::{Mutex, lock};
 
@@ -16,7 +18,8 @@ use crate::sync::{Mutex, lock};
 ///
 /// Everything happens on the thread that waits on the clock, in the order of the clock's events, so the same seed
 /// makes the same run. A batch goes to the idle instance with the lowest number; its samples are completed when its
-/// service time has passed, and at the same instant, after that, the next batch starts.
+/// service time has passed, and at the same instant, after that and after the observer has heard of it, the next batch
+/// starts. Sink and observer may issue samples and turn the knobs while they are called.
 pub struct SimulatedScheduler {
     name: String,
     shared: Arc<Shared>,
@@ -25,12 +28,17 @@ pub struct SimulatedScheduler {
 struct Shared {
     clock: Arc<VirtualClock>,
     sink: Arc<dyn CompletionSink>,
+    observer: Option<Arc<dyn BatchObserver>>,
     state: Mutex<State>,
-    instances: Vec<Mutex<Slot>>,
+    /// By number. Empty where there is no instance, and while it is called: no lock is held then.
+    slots: Vec<Mutex<Option<Slot>>>,
+    batch_size_max: usize,
 }
 
 struct State {
     batcher: Batcher,
+    roster: Roster,
+    /// By number: whether there is an instance and it runs no batch.
     idle: Vec<bool>,
     /// The earliest instant for which a tick is scheduled; `u64::MAX` if none is.
     tick_ns: u64,
@@ -41,11 +49,12 @@ struct State {
 /// An instance and the batch that it runs.
 struct Slot {
     instance: Box<dyn Instance>,
-    batch: Vec<QuerySample>,
+    batch: Batch,
 }
 
 impl SimulatedScheduler {
-    /// Makes a scheduler over these instances. `name` is the name of the SUT for reports.
+    /// Makes a scheduler over these instances. `name` is the name of the SUT for reports. `observer` hears of each
+    /// batch that is over, if there is one.
     ///
     /// # Errors
     /// The errors of [`SchedulerConfig::validate`], and [`SchedulerError::InstanceCount`].
@@ -55,21 +64,37 @@ impl SimulatedScheduler {
         instances: Vec<Box<dyn Instance>>,
         sink: Arc<dyn CompletionSink>,
         clock: Arc<VirtualClock>,
+        observer: Option<Arc<dyn BatchObserver>>,
     ) -> Result<Self, SchedulerError> {
         let batcher = Batcher::new(config)?;
         config.check_instance_count(instances.len())?;
-        let count = instances.len();
-        let slot = |instance| Mutex::new(Slot { instance, batch: Vec::with_capacity(config.batch_size) });
+        let (count, count_max) = (instances.len(), config.instances_max());
         let state = State {
             batcher,
-            idle: vec![true; count],
+            roster: Roster::new(count, count_max),
+            idle: (0..count_max).map(|number| number < count).collect(),
             tick_ns: u64::MAX,
             busy_ns: vec![0; count],
             failures: FailureLog::default(),
         };
-        let instances = instances.into_iter().map(slot).collect();
-        let shared = Shared { clock, sink, state: Mutex::new(state), instances };
+        let shared = Shared {
+            clock,
+            sink,
+            observer,
+            state: Mutex::new(state),
+            slots: (0..count_max).map(|_| Mutex::new(None)).collect(),
+            batch_size_max: config.batch_size_max(),
+        };
+        for (number, instance) in instances.into_iter().enumerate() {
+            shared.put(number, instance);
+        }
         Ok(Self { name: name.into(), shared: Arc::new(shared) })
+    }
+
+    /// Returns the knobs for batch size and instances.
+    #[must_use]
+    pub fn knobs(&self) -> Knobs {
+        Knobs::of(&self.shared)
     }
 
     /// Returns what was counted so far.
@@ -125,16 +150,15 @@ impl Shared {
     fn take_batch(&self, now_ns: u64) -> Option<(usize, FormedBatch)> {
         let mut state = lock(&self.state);
         let index = state.idle.iter().position(|&idle| idle)?;
-        let formed = state.batcher.take_batch(now_ns, &mut lock(&self.instances[index]).batch)?;
+        let formed = state.batcher.take_batch(now_ns, &mut lock(&self.slots[index]).as_mut()?.batch)?;
         state.idle[index] = false;
         Some((index, formed))
     }
 
     fn start(self: &Arc<Self>, index: usize, formed: FormedBatch, now_ns: u64) {
-        let mut slot = lock(&self.instances[index]);
-        let Slot { instance, batch } = &mut *slot;
-        let result = guard(|| instance.execute_virtual(batch, formed.busy_instances));
-        drop(slot);
+        let result = self.with_slot(index, |Slot { instance, batch }| {
+            guard(|| instance.execute_virtual(batch.samples(), formed.busy_instances))
+        });
         let (service_ns, result) = match result {
             Ok(service_ns) => (service_ns, Ok(())),
             Err(error) => (0, Err(error)),
@@ -150,36 +174,81 @@ impl Shared {
         started_ns: u64,
         result: Result<(), BatchError>,
     ) {
-        let mut slot = lock(&self.instances[index]);
-        let Slot { instance, batch } = &mut *slot;
+        self.with_slot(index, |slot| self.complete(index, slot, formed, started_ns, result));
+        let mut state = lock(&self.state);
+        state.batcher.instance_free();
+        let is_retired = state.roster.is_retired(index);
+        state.idle[index] = !is_retired;
+        drop(state);
+        if is_retired {
+            self.remove(index);
+        }
+        self.start_batches();
+    }
+
+    /// Completes the samples of a batch, one way or the other, and tells the observer.
+    fn complete(
+        &self,
+        index: usize,
+        slot: &mut Slot,
+        formed: FormedBatch,
+        started_ns: u64,
+        result: Result<(), BatchError>,
+    ) {
+        let Slot { instance, batch } = slot;
         let result = result.and_then(|()| {
             guard(|| {
-                instance.complete(batch, &*self.sink);
+                instance.complete(batch.samples(), &*self.sink);
                 Ok(())
             })
         });
-        let (samples, failed) = (batch.len(), result.is_err());
-        if let Err(error) = result {
-            lock(&self.state).failures.record(index, samples, error.message);
-            fail_samples(batch, &*self.sink);
-        }
-        drop(slot);
-
-        let FormedBatch { oldest_arrived_ns, busy_instances } = formed;
+        let (samples, failed) = (batch.samples().len(), result.is_err());
         let completed_ns = self.clock.now_ns();
         let mut state = lock(&self.state);
-        state.idle[index] = true;
         state.busy_ns[index] += completed_ns - started_ns;
-        state.batcher.instance_free(&BatchDone {
-            samples,
-            oldest_arrived_ns,
-            started_ns,
-            completed_ns,
-            busy_instances,
-            failed,
-        });
+        if let Err(error) = result {
+            state.failures.record(index, samples, error.message);
+        }
         drop(state);
-        self.start_batches();
+        if failed {
+            fail_samples(batch.samples(), &*self.sink);
+        }
+        if let Some(observer) = &self.observer {
+            let FormedBatch { oldest_arrived_ns, busy_instances } = formed;
+            let done =
+                BatchDone { samples, oldest_arrived_ns, started_ns, completed_ns, busy_instances, failed };
+            observer::tell(&**observer, index, &done, batch.arrived_ns());
+        }
+    }
+
+    /// Calls the instance of this number, without a lock.
+    fn with_slot<T>(&self, index: usize, call: impl FnOnce(&mut Slot) -> T) -> T {
+        let mut slot = lock(&self.slots[index]).take().expect("an instance stays until its batch is over");
+        let result = call(&mut slot);
+        *lock(&self.slots[index]) = Some(slot);
+        result
+    }
+
+    fn put(&self, index: usize, instance: Box<dyn Instance>) {
+        let batch = Batch::with_room(self.batch_size_max, self.observer.is_some());
+        *lock(&self.slots[index]) = Some(Slot { instance, batch });
+    }
+
+    /// Drops an instance that was retired and runs no batch.
+    fn remove(&self, index: usize) {
+        let mut state = lock(&self.state);
+        state.idle[index] = false;
+        state.batcher.remove_instance();
+        state.roster.has_left(index);
+        drop(state);
+        let slot = lock(&self.slots[index]).take();
+        let dropped = guard(|| {
+            drop(slot);
+            Ok(())
+        });
+        if let Err(error) = dropped {
+            tracing::warn!(instance = index, %error, "an instance failed to close");
+        }
     }
 
     fn tick(self: &Arc<Self>) {
@@ -195,5 +264,49 @@ impl Shared {
                 event(&shared);
             }
         });
+    }
+}
+
+impl Turn for Shared {
+    fn set_batch_size(self: Arc<Self>, batch_size: usize) -> usize {
+        let batch_size = lock(&self.state).batcher.set_batch_size(batch_size);
+        // What waits may be a full batch now.
+        self.start_batches();
+        batch_size
+    }
+
+    fn batch_size(&self) -> usize {
+        lock(&self.state).batcher.batch_size()
+    }
+
+    fn add_instance(self: Arc<Self>, instance: Box<dyn Instance>) -> Result<usize, KnobError> {
+        let mut state = lock(&self.state);
+        let number = state.roster.add()?;
+        state.roster.has_started(number);
+        let given = state.roster.given();
+        state.busy_ns.resize(given, 0);
+        drop(state);
+        self.put(number, instance);
+        let mut state = lock(&self.state);
+        state.idle[number] = true;
+        state.batcher.add_instance();
+        drop(state);
+        self.start_batches();
+        Ok(number)
+    }
+
+    fn retire(self: Arc<Self>, instance: Option<usize>) -> Result<usize, KnobError> {
+        let mut state = lock(&self.state);
+        let number = state.roster.retire(instance)?;
+        let is_idle = state.idle[number];
+        drop(state);
+        if is_idle {
+            self.remove(number);
+        }
+        Ok(number)
+    }
+
+    fn instances(&self) -> Vec<usize> {
+        lock(&self.state).roster.staying().to_vec()
     }
 }

@@ -3,6 +3,7 @@
 mod dispatch;
 mod worker;
 
+use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -14,7 +15,9 @@ use proctor_vocabulary::{CompletionSink, QueryPart, QuerySample};
 use crate::batcher::{Batcher, Busy};
 use crate::config::{SchedulerConfig, SchedulerError};
 use crate::instance::{Instance, fail_samples};
-
+use crate::knobs::{KnobError, Knobs, Turn};
+use crate::observer::BatchObserver;
+use crate::roster::Roster;
 use crate::statistics::{FailureLog, Statistics};
 use crate::sync::{Mutex, lock};
 use dispatch::Dispatcher;
@@ -56,7 +59,8 @@ pub struct ShutdownReport {
 }
 
 impl ThreadedScheduler {
-    /// Starts one thread for each instance. `name` is the name of the SUT for reports.
+    /// Starts one thread for each instance. `name` is the name of the SUT for reports. `observer` hears of each batch
+    /// that is over, if there is one.
     ///
     /// # Errors
     /// As [`SchedulerConfig::validate`]; [`SchedulerError::InstanceCount`] and [`SchedulerError::Spawn`].
@@ -66,21 +70,26 @@ impl ThreadedScheduler {
         instances: Vec<Box<dyn Instance>>,
         sink: Arc<dyn CompletionSink>,
         clock: Arc<RealClock>,
+        observer: Option<Arc<dyn BatchObserver>>,
     ) -> Result<Self, SchedulerError> {
         let batcher = Batcher::new(config)?;
         config.check_instance_count(instances.len())?;
         let shared = Arc::new(Shared {
-            dispatcher: Dispatcher::new(batcher, Arc::clone(&clock)),
-            slots: instances.iter().map(|_| Slot::new(config.batch_size)).collect(),
+            dispatcher: Dispatcher::new(batcher, config.instances_max(), Arc::clone(&clock)),
+            slots: (0..config.instances_max()).map(|_| Slot::new()).collect(),
+            batch_size_max: config.batch_size_max(),
             failures: Mutex::new(FailureLog::default()),
             sink,
+            observer,
             clock,
         });
         // If a thread does not start, dropping this ends those before it.
         let scheduler = Self { name: name.into(), shared };
         let (entering, all_entered) = mpsc::channel();
         for (index, instance) in instances.into_iter().enumerate() {
-            scheduler.spawn(index, instance, entering.clone())?;
+            scheduler.shared.dispatcher.enter();
+            let spawned = scheduler.shared.spawn(index, instance, Some(entering.clone()));
+            spawned.map_err(|source| SchedulerError::Spawn { instance: index, source })?;
         }
         drop(entering);
         // What an instance does first on its thread, such as taking a device, belongs to no sample. Nothing is ever
@@ -89,26 +98,10 @@ impl ThreadedScheduler {
         Ok(scheduler)
     }
 
-    /// The thread drops `entering` when the instance has entered it.
-    fn spawn(
-        &self,
-        index: usize,
-        instance: Box<dyn Instance>,
-        entering: mpsc::Sender<()>,
-    ) -> Result<(), SchedulerError> {
-        let shared = Arc::clone(&self.shared);
-        let thread = thread::Builder::new().name(format!("instance-{index}"));
-        self.shared.dispatcher.enter();
-        // The handle is dropped: a thread that has run foreign code is never joined, because what that code left to
-        // run at the end of the thread could hang, too. The dispatcher counts who has returned instead.
-        match thread.spawn(move || worker::run(&shared, index, instance, entering)) {
-            Ok(_) => Ok(()),
-            Err(source) => {
-                self.shared.dispatcher.leave();
-                self.shared.slots[index].left.store(true, Ordering::Release);
-                Err(SchedulerError::Spawn { instance: index, source })
-            }
-        }
+    /// Returns the knobs for batch size and instances.
+    #[must_use]
+    pub fn knobs(&self) -> Knobs {
+        Knobs::of(&self.shared)
     }
 
     /// Returns the batches that run at this moment, by instance. [any thread; never waits for an instance]
@@ -122,7 +115,8 @@ impl ThreadedScheduler {
     /// last batch may not be counted in `busy_ns` yet.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
-        let busy_ns = self.shared.slots.iter().map(|slot| slot.busy_ns.load(Ordering::Relaxed)).collect();
+        let slots = &self.shared.slots[..self.shared.dispatcher.with_roster(Roster::given)];
+        let busy_ns = slots.iter().map(|slot| slot.busy_ns.load(Ordering::Relaxed)).collect();
         let failures = lock(&self.shared.failures).clone();
         self.shared.dispatcher.with_batcher(|batcher| Statistics::new(batcher, busy_ns, failures))
     }
@@ -145,6 +139,52 @@ impl ThreadedScheduler {
             tracing::warn!(instance = it.instance, sample_count, "an instance hangs and is left behind");
         }
         ShutdownReport { hung, samples_unstarted: unstarted.len() }
+    }
+}
+
+impl Shared {
+    /// Starts the thread of an instance, which the dispatcher has counted. It drops `entering` when the instance has
+    /// entered it.
+    fn spawn(
+        self: &Arc<Self>,
+        index: usize,
+        instance: Box<dyn Instance>,
+        entering: Option<mpsc::Sender<()>>,
+    ) -> io::Result<()> {
+        let shared = Arc::clone(self);
+        let thread = thread::Builder::new().name(format!("instance-{index}"));
+        self.slots[index].take(self.batch_size_max);
+        // The handle is dropped: a thread that has run foreign code is never joined, because what that code left to
+        // run at the end of the thread could hang, too. The dispatcher counts who has returned instead.
+        let spawned = thread.spawn(move || worker::run(&shared, index, instance, entering));
+        spawned.map(|_| ()).inspect_err(|_| {
+            self.slots[index].left.store(true, Ordering::Release);
+            self.dispatcher.leave(index);
+        })
+    }
+}
+
+impl Turn for Shared {
+    fn set_batch_size(self: Arc<Self>, batch_size: usize) -> usize {
+        self.dispatcher.set_batch_size(batch_size)
+    }
+
+    fn batch_size(&self) -> usize {
+        self.dispatcher.with_batcher(Batcher::batch_size)
+    }
+
+    fn add_instance(self: Arc<Self>, instance: Box<dyn Instance>) -> Result<usize, KnobError> {
+        let number = self.dispatcher.add_instance()?;
+        self.spawn(number, instance, None).map_err(KnobError::Spawn)?;
+        Ok(number)
+    }
+
+    fn retire(self: Arc<Self>, instance: Option<usize>) -> Result<usize, KnobError> {
+        self.dispatcher.retire(instance)
+    }
+
+    fn instances(&self) -> Vec<usize> {
+        self.dispatcher.with_roster(|roster| roster.staying().to_vec())
     }
 }
 

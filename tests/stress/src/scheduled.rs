@@ -14,11 +14,12 @@ pub(crate) fn start(sink: Arc<dyn CompletionSink>, clock: Arc<RealClock>) -> Thr
         policy: "size-or-timeout".into(),
         batch_size: 3,
         instances: INSTANCE_COUNT,
+        scaling: None,
         batch_timeout_us: 100,
         queue_capacity: 1 << 16,
     };
     let instances = (0..INSTANCE_COUNT).map(|_| Box::new(Echo) as Box<dyn Instance>).collect();
-    ThreadedScheduler::start("scheduler", &config, instances, sink, clock)
+    ThreadedScheduler::start("scheduler", &config, instances, sink, clock, None)
         .expect("the settings make a scheduler")
 }
 

@@ -417,7 +417,8 @@ impl<'a> TestBed<'a> {
                 let (instances, owners) = scheduled(instances)?;
                 let config = SchedulerConfig { instances: instances.len(), ..config };
                 let clock = Arc::clone(clock);
-                System::Threaded(ThreadedScheduler::start(name, &config, instances, sink, clock)?, owners)
+                let scheduler = ThreadedScheduler::start(name, &config, instances, sink, clock, None)?;
+                System::Threaded(scheduler, owners)
             }
             Dispatch::WholeQueries => {
                 let issuers = self.model.issuers(issuer_count)?;
@@ -431,7 +432,7 @@ impl<'a> TestBed<'a> {
     fn virtual_system(&self, clock: &Arc<VirtualClock>, parts: SystemParts) -> Result<System, HostError> {
         let SystemParts { config, instances, sink, .. } = parts;
         let (name, clock) = (self.plugin.title(), Arc::clone(clock));
-        Ok(System::Simulated(SimulatedScheduler::new(name, &config, boxed(instances), sink, clock)?))
+        Ok(System::Simulated(SimulatedScheduler::new(name, &config, boxed(instances), sink, clock, None)?))
     }
 
     fn instances(&self, first_error: &FirstError) -> Result<Vec<PluginInstance>, HostError> {
@@ -567,6 +568,7 @@ pub(crate) fn scheduler_config(run: &RunSettings) -> Result<SchedulerConfig, Hos
         policy: run.policy.clone(),
         batch_size: run.batch_size,
         instances: run.instances,
+        scaling: None,
         batch_timeout_us: run.batch_timeout_us,
         queue_capacity: run.queue_capacity.max(run.batch_size),
     };

@@ -78,7 +78,8 @@ fn test(settings: &Settings, mode: TestMode, interrupted: bool) -> Test {
     let config = SchedulerConfig::default();
     let instance = OneMs { token_count: if settings.test.use_token_latencies { 5 } else { 0 } };
     let system =
-        SimulatedScheduler::new("one ms", &config, vec![Box::new(instance)], loadgen.sink(), clock).unwrap();
+        SimulatedScheduler::new("one ms", &config, vec![Box::new(instance)], loadgen.sink(), clock, None)
+            .unwrap();
     if interrupted {
         loadgen.stop_handle().stop("Ctrl-C or SIGTERM");
     }

@@ -3,18 +3,20 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::config::ScalingBounds;
 
-const DONE: BatchDone = BatchDone {
-    samples: 1,
-    oldest_arrived_ns: 0,
-    started_ns: 0,
-    completed_ns: 0,
-    busy_instances: 1,
-    failed: false,
-};
+const BATCH_SIZE_MAX: usize = 10;
+const INSTANCES_MAX: usize = 6;
 
 fn config(policy: &str, batch_size: usize, instances: usize, batch_timeout_us: u64) -> SchedulerConfig {
-    SchedulerConfig { policy: policy.into(), batch_size, instances, batch_timeout_us, queue_capacity: 100 }
+    SchedulerConfig {
+        policy: policy.into(),
+        batch_size,
+        instances,
+        scaling: Some(ScalingBounds { batch_size_max: BATCH_SIZE_MAX, instances_max: INSTANCES_MAX }),
+        batch_timeout_us,
+        queue_capacity: 100,
+    }
 }
 
 fn samples(ids: std::ops::Range<u64>) -> Vec<QuerySample> {
@@ -22,8 +24,8 @@ fn samples(ids: std::ops::Range<u64>) -> Vec<QuerySample> {
 }
 
 fn take(batcher: &mut Batcher, now_ns: u64) -> Option<Vec<u64>> {
-    let mut batch = Vec::new();
-    batcher.take_batch(now_ns, &mut batch).map(|_| batch.iter().map(|sample| sample.id.0).collect())
+    let mut batch = Batch::with_room(BATCH_SIZE_MAX, false);
+    batcher.take_batch(now_ns, &mut batch).map(|_| batch.samples().iter().map(|sample| sample.id.0).collect())
 }
 
 #[test]
@@ -44,7 +46,7 @@ fn fixed_sends_a_partial_batch_only_if_nothing_runs() {
     batcher.arrive(5, &samples(2..5), false).unwrap();
     assert_eq!(batcher.next_deadline_ns(1_000_000), None);
     assert_eq!(take(&mut batcher, 5), None);
-    batcher.instance_free(&DONE);
+    batcher.instance_free();
     assert_eq!(take(&mut batcher, 9), Some(vec![2, 3, 4]));
 }
 
@@ -84,7 +86,7 @@ fn no_deadline_while_every_instance_is_busy() {
     batcher.arrive(0, &samples(1..3), false).unwrap();
     assert_eq!(take(&mut batcher, 0), Some(vec![1]));
     assert_eq!(batcher.next_deadline_ns(5000), None);
-    batcher.instance_free(&DONE);
+    batcher.instance_free();
     assert_eq!(batcher.next_deadline_ns(5000), Some(5000));
 }
 
@@ -95,6 +97,31 @@ fn a_full_queue_is_a_result_and_keeps_what_fits() {
     assert_eq!((batcher.waiting(), batcher.samples_rejected(), batcher.queue_depth_max()), (100, 3, 100));
     assert_eq!(take(&mut batcher, 0), Some(vec![1]));
     batcher.arrive(0, &samples(104..105), false).unwrap();
+}
+
+#[test]
+fn a_batch_has_the_size_of_the_moment_at_which_it_is_formed() {
+    for policy in ["fixed", "size-or-timeout"] {
+        let mut batcher = Batcher::new(&config(policy, 2, 4, 0)).unwrap();
+        batcher.arrive(0, &samples(1..20), false).unwrap();
+        assert_eq!(take(&mut batcher, 0), Some(vec![1, 2]));
+        assert_eq!(batcher.set_batch_size(5), 5);
+        assert_eq!(take(&mut batcher, 0), Some(vec![3, 4, 5, 6, 7]));
+        assert_eq!(batcher.set_batch_size(0), 1);
+        assert_eq!(take(&mut batcher, 0), Some(vec![8]));
+        assert_eq!(batcher.set_batch_size(99), BATCH_SIZE_MAX);
+        assert_eq!(take(&mut batcher, 0), Some((9..19).collect()));
+    }
+}
+
+#[test]
+fn a_batch_knows_when_each_of_its_samples_arrived_if_it_is_asked_to() {
+    let mut batcher = Batcher::new(&config("fixed", 3, 1, 0)).unwrap();
+    batcher.arrive(5, &samples(1..2), false).unwrap();
+    batcher.arrive(7, &samples(2..5), false).unwrap();
+    let mut batch = Batch::with_room(3, true);
+    assert_eq!(batcher.take_batch(9, &mut batch).map(|formed| formed.oldest_arrived_ns), Some(5));
+    assert_eq!(batch.arrived_ns(), [5, 7, 7]);
 }
 
 /// A policy that breaks its contract in every way that it can.
@@ -122,6 +149,9 @@ enum Event {
     Free,
     Flush,
     Advance(u64),
+    BatchSize(usize),
+    Add,
+    Remove,
 }
 
 fn events() -> impl Strategy<Value = Vec<Event>> {
@@ -130,6 +160,9 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         4 => Just(Event::Free),
         1 => Just(Event::Flush),
         4 => (0..3000_u64).prop_map(Event::Advance),
+        1 => (0..12_usize).prop_map(Event::BatchSize),
+        1 => Just(Event::Add),
+        1 => Just(Event::Remove),
     ];
     prop::collection::vec(event, 0..200)
 }
@@ -165,7 +198,7 @@ impl Model {
                 self.flushing = false;
             }
             Event::Free if self.busy > 0 => {
-                self.batcher.instance_free(&DONE);
+                self.batcher.instance_free();
                 self.busy -= 1;
             }
             Event::Free => {}
@@ -174,6 +207,20 @@ impl Model {
                 self.flushing = true;
             }
             Event::Advance(ns) => self.now_ns += ns,
+            Event::BatchSize(size) => {
+                self.config.batch_size = size.clamp(1, BATCH_SIZE_MAX);
+                assert_eq!(self.batcher.set_batch_size(size), self.config.batch_size);
+            }
+            Event::Add => {
+                self.batcher.add_instance();
+                self.config.instances += 1;
+            }
+            // A driver removes none that is busy, and never the last one.
+            Event::Remove if self.busy < self.config.instances && self.config.instances > 1 => {
+                self.batcher.remove_instance();
+                self.config.instances -= 1;
+            }
+            Event::Remove => {}
         }
         self.drain();
     }
@@ -217,8 +264,8 @@ impl Model {
 }
 
 proptest! {
-    /// Every accepted sample leaves exactly once and in order, in batches no larger than the batch size, no partial
-    /// batch before its time and none after it, whatever happens.
+    /// Every accepted sample leaves exactly once and in order, in batches no larger than the batch size of the moment,
+    /// no partial batch before its time and none after it, whatever happens and whichever knob is turned.
     #[test]
     fn batches_follow_the_definition_of_the_policy(
         policy in prop_oneof![Just("fixed"), Just("size-or-timeout")],

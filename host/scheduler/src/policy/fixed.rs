@@ -1,13 +1,12 @@
 //! `fixed`: batches of one size.
 
 use super::{Decision, Policy, PolicyEntry, QueueState};
-use crate::config::SchedulerConfig;
 
 inventory::submit! {
     PolicyEntry {
         name: "fixed",
         help: "batches of exactly batch_size samples; fewer only if nothing runs or nothing more comes",
-        make: |config| Box::new(Fixed::new(config)),
+        make: |_| Box::new(Fixed),
     }
 }
 
@@ -20,21 +19,13 @@ inventory::submit! {
 ///
 /// The price is that the first samples that reach an idle system go alone. That is what a server that never waits
 /// would do, too; `size-or-timeout` is the policy that waits.
-struct Fixed {
-    batch_size: usize,
-}
-
-impl Fixed {
-    fn new(config: &SchedulerConfig) -> Self {
-        Self { batch_size: config.batch_size }
-    }
-}
+struct Fixed;
 
 impl Policy for Fixed {
     fn decide(&self, queue: &QueueState) -> Decision {
         let nothing_runs = queue.busy_instances == 0 && !queue.more_coming;
-        if queue.waiting >= self.batch_size || queue.flushing || nothing_runs {
-            Decision::Take(self.batch_size)
+        if queue.waiting >= queue.batch_size || queue.flushing || nothing_runs {
+            Decision::Take(queue.batch_size)
         } else {
             Decision::Wait
         }

@@ -8,26 +8,29 @@ use proctor_vocabulary::{CompletionSink, QuerySample};
 
 use super::InFlight;
 use super::dispatch::Dispatcher;
-use crate::batcher::FormedBatch;
+use crate::batcher::{Batch, FormedBatch};
 use crate::instance::{BatchError, Instance, fail_samples, guard};
-use crate::policy::BatchDone;
+use crate::observer::{self, BatchDone, BatchObserver};
 use crate::statistics::FailureLog;
 use crate::sync::{Mutex, lock};
 
 /// State that the scheduler and its threads share.
 pub(super) struct Shared {
     pub(super) dispatcher: Dispatcher,
+    /// One for each number that an instance may have.
     pub(super) slots: Vec<Slot>,
+    pub(super) batch_size_max: usize,
     pub(super) failures: Mutex<FailureLog>,
     pub(super) sink: Arc<dyn CompletionSink>,
+    pub(super) observer: Option<Arc<dyn BatchObserver>>,
     pub(super) clock: Arc<RealClock>,
 }
 
-/// State that one thread shows of itself.
+/// State that one thread shows of itself. When it has ended the next instance of this number has it.
 pub(super) struct Slot {
     current: Mutex<Current>,
     pub(super) busy_ns: AtomicU64,
-    /// The instance is dropped and the thread ends.
+    /// The instance is dropped and the thread ends, or there is none.
     pub(super) left: AtomicBool,
 }
 
@@ -39,12 +42,19 @@ struct Current {
 }
 
 impl Slot {
-    pub(super) fn new(batch_size: usize) -> Self {
+    /// A slot that nobody has yet.
+    pub(super) fn new() -> Self {
         Self {
-            current: Mutex::new(Current { samples: Vec::with_capacity(batch_size), since_ns: 0 }),
+            current: Mutex::new(Current { samples: Vec::new(), since_ns: 0 }),
             busy_ns: AtomicU64::new(0),
-            left: AtomicBool::new(false),
+            left: AtomicBool::new(true),
         }
+    }
+
+    /// An instance is about to have it.
+    pub(super) fn take(&self, batch_size_max: usize) {
+        lock(&self.current).samples.reserve_exact(batch_size_max);
+        self.left.store(false, Ordering::Relaxed);
     }
 
     pub(super) fn in_flight(&self, instance: usize) -> InFlight {
@@ -60,15 +70,16 @@ impl Slot {
     }
 }
 
-/// Runs batches until the scheduler stops, then drops the instance. `entering` is dropped before the first batch.
+/// Runs batches until the scheduler stops or the instance is retired, then drops it. `entering` is dropped before the
+/// first batch.
 pub(super) fn run(
     shared: &Shared,
     index: usize,
     mut instance: Box<dyn Instance>,
-    entering: mpsc::Sender<()>,
+    entering: Option<mpsc::Sender<()>>,
 ) {
     let _leave = Leave { shared, index };
-    let mut batch = Vec::with_capacity(shared.dispatcher.with_batcher(|batcher| batcher.batch_size()));
+    let mut batch = Batch::with_room(shared.batch_size_max, shared.observer.is_some());
     let entered = guard(|| {
         instance.enter_thread();
         Ok(())
@@ -76,10 +87,12 @@ pub(super) fn run(
     if let Err(error) = entered {
         tracing::warn!(instance = index, %error, "an instance failed to enter its thread");
     }
+    shared.dispatcher.count_in(index);
     drop(entering);
-    let mut done = None;
-    while let Some(formed) = shared.dispatcher.next_batch(done.take(), &mut batch) {
-        done = Some(shared.run_batch(index, &mut *instance, &batch, formed));
+    let mut was_busy = false;
+    while let Some(formed) = shared.dispatcher.next_batch(index, was_busy, &mut batch) {
+        shared.run_batch(index, &mut *instance, &batch, formed);
+        was_busy = true;
     }
     let closed = guard(|| {
         instance.leave_thread();
@@ -101,20 +114,14 @@ impl Drop for Leave<'_> {
     fn drop(&mut self) {
         // Release: pairs with the acquire in `shutdown`.
         self.shared.slots[self.index].left.store(true, Ordering::Release);
-        self.shared.dispatcher.leave();
+        self.shared.dispatcher.leave(self.index);
     }
 }
 
 impl Shared {
-    /// Runs one batch to its end and completes each of its samples, one way or the other.
-    fn run_batch(
-        &self,
-        index: usize,
-        instance: &mut dyn Instance,
-        batch: &[QuerySample],
-        formed: FormedBatch,
-    ) -> BatchDone {
-        let slot = &self.slots[index];
+    /// Runs one batch to its end, completes each of its samples, one way or the other, and tells the observer.
+    fn run_batch(&self, index: usize, instance: &mut dyn Instance, taken: &Batch, formed: FormedBatch) {
+        let (slot, batch) = (&self.slots[index], taken.samples());
         let started_ns = self.clock.now_ns();
         slot.show(batch, started_ns);
         let result = self.execute_and_complete(instance, batch);
@@ -128,13 +135,16 @@ impl Shared {
         let completed_ns = self.clock.now_ns();
         slot.show(&[], completed_ns);
         slot.busy_ns.fetch_add(completed_ns - started_ns, Ordering::Relaxed);
-        BatchDone {
-            samples: batch.len(),
-            oldest_arrived_ns: formed.oldest_arrived_ns,
-            started_ns,
-            completed_ns,
-            busy_instances: formed.busy_instances,
-            failed,
+        if let Some(observer) = &self.observer {
+            let done = BatchDone {
+                samples: batch.len(),
+                oldest_arrived_ns: formed.oldest_arrived_ns,
+                started_ns,
+                completed_ns,
+                busy_instances: formed.busy_instances,
+                failed,
+            };
+            observer::tell(&**observer, index, &done, taken.arrived_ns());
         }
     }
 
@@ -191,32 +201,47 @@ mod tests {
         }
     }
 
+    /// Adds up what it hears.
+    #[derive(Default)]
+    struct Heard(AtomicUsize);
+
+    impl BatchObserver for Heard {
+        fn batch_done(&self, _: usize, done: &BatchDone, arrived_ns: &[u64]) {
+            assert_eq!((done.samples, done.oldest_arrived_ns), (arrived_ns.len(), arrived_ns[0]));
+            self.0.fetch_add(arrived_ns.len(), Ordering::Relaxed);
+        }
+    }
+
     #[test]
     fn from_its_arrival_to_its_completion_a_batch_allocates_nothing() {
         for policy in ["fixed", "size-or-timeout"] {
             let config =
                 SchedulerConfig { policy: policy.to_owned(), batch_size: 8, ..SchedulerConfig::default() };
             let (clock, sink) = (Arc::new(RealClock::new()), Arc::new(Counted::default()));
+            let heard = Arc::new(Heard::default());
             let shared = Shared {
-                dispatcher: Dispatcher::new(Batcher::new(&config).unwrap(), Arc::clone(&clock)),
-                slots: vec![Slot::new(config.batch_size)],
+                dispatcher: Dispatcher::new(Batcher::new(&config).unwrap(), 1, Arc::clone(&clock)),
+                slots: vec![Slot::new()],
+                batch_size_max: config.batch_size,
                 failures: Mutex::default(),
                 sink: Arc::clone(&sink) as _,
+                observer: Some(Arc::clone(&heard) as _),
                 clock,
             };
+            shared.slots[0].take(config.batch_size);
             let sample = |id| QuerySample { id: ResponseId(id), index: SampleIndex(id) };
             let samples: Vec<_> = (1..=5).map(sample).collect();
-            let mut batch = Vec::with_capacity(config.batch_size);
+            let mut batch = Batch::with_room(config.batch_size, true);
             let counted = allocation_counter::measure(|| {
-                let mut done = None;
-                for _ in 0..1000 {
+                for round in 0..1000 {
                     shared.dispatcher.arrive(&samples, false).unwrap();
                     shared.dispatcher.flush();
-                    let formed = shared.dispatcher.next_batch(done.take(), &mut batch).unwrap();
-                    done = Some(shared.run_batch(0, &mut AtOnce, &batch, formed));
+                    let formed = shared.dispatcher.next_batch(0, round > 0, &mut batch).unwrap();
+                    shared.run_batch(0, &mut AtOnce, &batch, formed);
                 }
             });
             assert_eq!(sink.0.load(Ordering::Relaxed), 5000, "{policy}");
+            assert_eq!(heard.0.load(Ordering::Relaxed), 5000, "{policy}");
             assert_eq!(counted.count_total, 0, "{policy}");
         }
     }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "clippy allows it in test functions, but not in their helpers")]
 
+mod knobs;
 mod simulated;
 mod support;
 mod threaded;

@@ -34,7 +34,8 @@ impl Simulation {
         let clock = Arc::new(VirtualClock::new());
         let trace = Arc::new(Trace { clock: Arc::clone(&clock), entries: Mutex::default() });
         let sink = Arc::clone(&trace) as Arc<dyn CompletionSink>;
-        let scheduler = SimulatedScheduler::new("test", config, instances, sink, Arc::clone(&clock)).unwrap();
+        let scheduler =
+            SimulatedScheduler::new("test", config, instances, sink, Arc::clone(&clock), None).unwrap();
         Self { clock, trace, scheduler }
     }
 
@@ -63,7 +64,14 @@ impl Simulation {
 }
 
 fn config(policy: &str, batch_size: usize, instances: usize) -> SchedulerConfig {
-    SchedulerConfig { policy: policy.into(), batch_size, instances, batch_timeout_us: 1, queue_capacity: 64 }
+    SchedulerConfig {
+        policy: policy.into(),
+        batch_size,
+        instances,
+        scaling: None,
+        batch_timeout_us: 1,
+        queue_capacity: 64,
+    }
 }
 
 fn takes_ns(service_ns: u64) -> Box<dyn Instance> {

@@ -17,6 +17,7 @@ fn config(policy: &str, batch_size: usize, instances: usize) -> SchedulerConfig 
         policy: policy.into(),
         batch_size,
         instances,
+        scaling: None,
         batch_timeout_us: 200,
         queue_capacity: 1 << 16,
     }
@@ -26,7 +27,7 @@ fn start(config: &SchedulerConfig, instances: Vec<Box<dyn Instance>>) -> (Thread
     let recorder = Arc::new(Recorder::default());
     let sink = Arc::clone(&recorder) as Arc<dyn CompletionSink>;
     let clock = Arc::new(RealClock::new());
-    (ThreadedScheduler::start("test", config, instances, sink, clock).unwrap(), recorder)
+    (ThreadedScheduler::start("test", config, instances, sink, clock, None).unwrap(), recorder)
 }
 
 fn null_instances(count: usize) -> Vec<Box<dyn Instance>> {
@@ -285,7 +286,8 @@ fn a_full_queue_fails_what_does_not_fit() {
 fn the_number_of_instances_must_match() {
     let sink = Arc::new(Recorder::default());
     let clock = Arc::new(RealClock::new());
-    let result = ThreadedScheduler::start("test", &config("fixed", 1, 3), null_instances(2), sink, clock);
+    let config = config("fixed", 1, 3);
+    let result = ThreadedScheduler::start("test", &config, null_instances(2), sink, clock, None);
     let Err(error) = result else { panic!("two instances for three") };
     assert_eq!(error.to_string(), "scheduler setting instances = 3, but 2 instances were created");
 }

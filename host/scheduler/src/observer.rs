@@ -1,0 +1,46 @@
+//! The observer of batches, and the facts that it hears.
+
+use crate::instance::guard;
+
+/// Hears of each batch that is over.
+///
+/// Such as a control loop, which learns from it how to turn the [`Knobs`](crate::Knobs).
+pub trait BatchObserver: Send + Sync {
+    /// The samples of a batch have been completed by the instance of this number.
+    ///
+    /// `arrived_ns` has the arrival of each of them in the queue, in the order of the batch, in ns of the scheduler's
+    /// clock. The instance counts as busy until this returns, and takes no further batch.
+    ///
+    /// [instance thread; in virtual time the thread that waits on the clock] Called without a lock of the scheduler, so
+    /// it may turn the knobs and issue samples. Short, without allocation: it is part of the time that an instance
+    /// needs from batch to batch.
+    fn batch_done(&self, instance: usize, done: &BatchDone, arrived_ns: &[u64]);
+}
+
+/// How one batch went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BatchDone {
+    /// Number of samples of the batch.
+    pub samples: usize,
+    /// When the oldest of them arrived, in ns.
+    pub oldest_arrived_ns: u64,
+    /// When the instance got the batch, in ns.
+    pub started_ns: u64,
+    /// When its last sample was completed, in ns.
+    pub completed_ns: u64,
+    /// Number of busy instances when the batch started, this one included.
+    pub busy_instances: u32,
+    /// Whether the instance failed.
+    pub failed: bool,
+}
+
+/// Tells the observer. Its panic ends neither the instance nor the run.
+pub(crate) fn tell(observer: &dyn BatchObserver, instance: usize, done: &BatchDone, arrived_ns: &[u64]) {
+    let told = guard(|| {
+        observer.batch_done(instance, done, arrived_ns);
+        Ok(())
+    });
+    if let Err(error) = told {
+        tracing::warn!(instance, %error, "the observer of batches failed");
+    }
+}
