@@ -2,7 +2,7 @@
 
 use std::{fmt, io, path::PathBuf};
 
-use proctor_loadgen::config_file::ConfigFileError;
+use proctor_loadgen::{TraceError, config_file::ConfigFileError};
 use proctor_vocabulary::Scenario;
 
 use crate::origin::Origin;
@@ -19,6 +19,14 @@ pub(crate) enum ConfigError {
     /// A line of a file in LoadGen's format is in error.
     #[error("{}: {error}", path.display())]
     LoadGenSyntax { path: PathBuf, error: ConfigFileError },
+    /// A line of a trace of arrivals is in error.
+    #[error("{}: {error}", path.display())]
+    Trace { path: PathBuf, error: TraceError },
+    /// A trace is to be played, and none is named.
+    #[error(
+        "arrivals = trace needs a trace: give arrivals_trace, a file with an arrival instant on each line"
+    )]
+    NoTrace,
     /// No setting has this name.
     #[error("{origin}: unknown setting \"{key}\"{hint}")]
     UnknownKey { origin: Origin, key: String, hint: String },

@@ -1,5 +1,7 @@
 //! A setting without its value: its name, the values that it takes, its default and its help.
 
+use std::ops::RangeInclusive;
+
 use proctor_vocabulary::{Scenario, TestMode};
 
 use crate::value::Value;
@@ -61,6 +63,8 @@ pub(crate) enum DefaultValue {
     Bool(bool),
     /// A count or a whole number of a unit.
     Integer(u64),
+    /// A rate, a fraction, or a time.
+    Number(f64),
     /// A name.
     Text(&'static str),
     /// The default of a field of the load generator's `TestSettings`.
@@ -82,6 +86,11 @@ impl Kind {
     /// A whole number, both ends included.
     pub(crate) const fn integer(min: u64, max: u64) -> Self {
         Self::Integer { min, max }
+    }
+
+    /// A number, both ends included.
+    pub(crate) const fn number(range: &RangeInclusive<f64>) -> Self {
+        Self::Number { min: *range.start(), max: *range.end(), inclusive: true }
     }
 }
 
@@ -106,6 +115,7 @@ impl DefaultValue {
             Self::Unset(_) => Value::Unset,
             Self::Bool(value) => Value::Bool(value),
             Self::Integer(value) => Value::Integer(value),
+            Self::Number(value) => Value::Number(value),
             Self::Text(value) => Value::Text(value.to_owned()),
             Self::OfTest => return None,
         })
@@ -159,6 +169,7 @@ impl Key {
         let default = match self.default {
             DefaultValue::Unset(meaning) => format!(" [default: {meaning}]"),
             DefaultValue::Integer(value) => format!(" [default: {value}]"),
+            DefaultValue::Number(value) => format!(" [default: {value}]"),
             DefaultValue::Text(value) => format!(" [default: {value}]"),
             DefaultValue::Bool(_) | DefaultValue::OfTest => String::new(),
         };

@@ -57,6 +57,16 @@ impl Stack {
         self.entries.extend(layer);
     }
 
+    /// The place above all layers so far, for [`insert`](Self::insert).
+    pub(crate) fn height(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Puts a value at a place, below all layers above it.
+    pub(crate) fn insert(&mut self, place: usize, entry: Entry) {
+        self.entries.insert(place, entry);
+    }
+
     pub(crate) fn run_settings(&self) -> RunSettings {
         RunSettings::from_values(|key| self.value(key).clone())
     }

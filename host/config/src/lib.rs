@@ -10,10 +10,11 @@
 //! 2. the preset: `quick`, a few seconds, or `official`, the rules' durations; both with the values of the built-in
 //!    `mlperf.conf` for the scenario and the model, or, if `rules` names an older round, with the values of its tables;
 //! 3. the benchmark definition, a TOML file (`benchmarks/*.toml` are built in);
-//! 4. the configuration file, `proctor.toml`: settings at the top level, options of plugins in tables;
-//! 5. `mlperf.conf`, then `user.conf`, in LoadGen's own format, only if they are given;
-//! 6. environment variables: `PROCTOR_MIN_DURATION_MS` for `min_duration_ms`;
-//! 7. flags, `--set` among them, the last one first.
+//! 4. a recorded trace of arrivals, if `arrivals_trace` names one: its mean rate for `server_target_qps`;
+//! 5. the configuration file, `proctor.toml`: settings at the top level, options of plugins in tables;
+//! 6. `mlperf.conf`, then `user.conf`, in LoadGen's own format, only if they are given;
+//! 7. environment variables: `PROCTOR_MIN_DURATION_MS` for `min_duration_ms`;
+//! 8. flags, `--set` among them, the last one first.
 //!
 //! # Names
 //! The load generator's settings have LoadGen's names, letter for letter: `min_duration_ms`, `server_target_qps`.
@@ -63,6 +64,7 @@
 
 #![forbid(unsafe_code)]
 
+mod arrivals;
 mod benchmark;
 mod check;
 mod error;

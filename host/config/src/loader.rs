@@ -13,6 +13,7 @@ use proctor_loadgen::{
 use proctor_vocabulary::Scenario;
 
 use crate::{
+    arrivals,
     benchmark::{
         Benchmark,
         library::{benchmarks, find},
@@ -37,8 +38,8 @@ const LOG_VARIABLE: &str = "PROCTOR_LOG";
 
 /// Collects the sources of settings and makes [`Settings`] of them.
 ///
-/// The weakest first: defaults, preset, benchmark definition, configuration file, `mlperf.conf`, `user.conf`,
-/// environment, flags. A later flag goes before an earlier one.
+/// The weakest first: defaults, preset, benchmark definition, the rate of a trace of arrivals, configuration file,
+/// `mlperf.conf`, `user.conf`, environment, flags. A later flag goes before an earlier one.
 #[derive(Debug, Clone, Default)]
 pub struct Loader {
     config_file: Option<PathBuf>,
@@ -168,6 +169,7 @@ impl Loader {
         let mut stack = Stack::of_defaults();
         stack.push(preset::preset(known_preset.unwrap_or(&"quick"), rules, &benchmark, scenario));
         stack.push(benchmark.entries(scenario));
+        let below_files = stack.height();
         stack.push(check_layer(&file, scenario, &mut errors));
         let mut warnings = Vec::new();
         let confs = [(&self.mlperf_conf, ConfigFileKind::Builtin), (&self.user_conf, ConfigFileKind::User)];
@@ -178,7 +180,22 @@ impl Loader {
         }
         stack.push(check_layer(&environment, scenario, &mut errors));
         stack.push(check_layer(&self.flags, scenario, &mut errors));
-        if errors.is_empty() { Ok(resolve(&stack, benchmark, warnings)) } else { Err(ConfigErrors(errors)) }
+        let run = stack.run_settings();
+        let trace = arrivals::read_trace(&run).unwrap_or_else(|error| {
+            errors.push(*error);
+            None
+        });
+        match trace.as_ref().map(|trace| arrivals::rate_of_trace(&run, trace)) {
+            Some(Ok(rate)) => stack.insert(below_files, rate),
+            Some(Err(error)) => errors.push(*error),
+            None => {}
+        }
+        if !errors.is_empty() {
+            return Err(ConfigErrors(errors));
+        }
+        let mut settings = resolve(&stack, benchmark, warnings);
+        settings.test.arrivals = arrivals::process(&run, trace);
+        Ok(settings)
     }
 
     fn read_config_file(&self, errors: &mut Vec<ConfigError>) -> Vec<Raw> {

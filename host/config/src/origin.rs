@@ -22,6 +22,11 @@ pub enum Origin {
         /// Its file; for a built-in definition just the name of the file.
         file: PathBuf,
     },
+    /// The recorded trace of arrivals.
+    Trace {
+        /// The file.
+        path: PathBuf,
+    },
     /// The configuration file, `proctor.toml`.
     File {
         /// The file.
@@ -50,12 +55,26 @@ pub enum Origin {
     },
 }
 
+impl Origin {
+    /// Whether it is the user who said so.
+    #[must_use]
+    pub fn is_user(&self) -> bool {
+        match self {
+            Self::Default | Self::Preset { .. } | Self::Benchmark { .. } | Self::Trace { .. } => false,
+            Self::File { .. } | Self::LoadGenConf { .. } | Self::Environment { .. } | Self::Flag { .. } => {
+                true
+            }
+        }
+    }
+}
+
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {
             Self::Default => "default".to_owned(),
             Self::Preset { name } => format!("preset {name}"),
             Self::Benchmark { name, file } => format!("benchmark {name} ({})", file.display()),
+            Self::Trace { path } => format!("trace {}", path.display()),
             Self::File { path, line } => format!("{}:{line}", path.display()),
             Self::LoadGenConf { path, line, key } => format!("{}:{line} ({key})", path.display()),
             Self::Environment { variable } => format!("environment variable {variable}"),

@@ -1,8 +1,8 @@
 //! The settings of the host and of its scheduler: one table for the struct, the defaults, the help and the flags.
 
-use std::{env, path::PathBuf, str::FromStr};
+use std::{env, ops::RangeInclusive, path::PathBuf, str::FromStr};
 
-use proctor_loadgen::{Rules, Wait, WaitPolicy};
+use proctor_loadgen::{ArrivalKind, ArrivalProcess, Rules, Wait, WaitPolicy};
 use proctor_vocabulary::{Scenario, TestMode};
 
 use crate::{
@@ -15,6 +15,9 @@ pub(crate) const PRESETS: &[&str] = &["quick", "official"];
 
 const DAY_MS: u64 = 24 * 3600 * 1000;
 
+/// Values of `arrivals_speed`.
+const SPEED: RangeInclusive<f64> = 1e-6..=1e6;
+
 /// A row is: help, name, type, default, kind of value, then the unit and the flag if there are any. A setting without a
 /// default says what it means to leave it out.
 macro_rules! run_settings {
@@ -23,7 +26,7 @@ macro_rules! run_settings {
         $name:ident: $type:ty = $default:expr, $kind:expr $(, unit $unit:literal)? $(, flag $flag:expr)?;
     )+) => {
         /// The settings of the host and of its scheduler. [`keys`](crate::keys()) has their defaults and ranges.
-        #[derive(Debug, Clone, PartialEq, Eq)]
+        #[derive(Debug, Clone, PartialEq)]
         pub struct RunSettings {
             $($(#[doc = $help])+ pub $name: $type,)+
         }
@@ -67,6 +70,30 @@ run_settings! {
     rules: Rules = DefaultValue::Text(Rules::NAMES[0]), Kind::Choice(Rules::NAMES);
     /// Server: performance runs that make one result, which is their lowest.
     server_run_count: u64 = DefaultValue::Integer(1), Kind::integer(1, 100);
+    /// Server: how queries are spread over time. All but poisson are outside the rules.
+    arrivals: ArrivalKind = DefaultValue::Text("poisson"), Kind::Choice(ArrivalKind::NAMES), flag Flag::taking("arrivals", "PROCESS");
+    /// With arrivals = gamma: standard deviation of the gaps over their mean; 1 is poisson, above come bursts.
+    arrivals_cv: f64 = DefaultValue::Number(2.0), Kind::number(&ArrivalProcess::CV), flag Flag::taking("arrivals-cv", "NUMBER");
+    /// With arrivals = on-off: mean length of a burst.
+    arrivals_on_ms: f64 = DefaultValue::Number(100.0), Kind::number(&ArrivalProcess::PERIOD_MS), unit "ms",
+        flag Flag::taking("arrivals-on-ms", "MS");
+    /// With arrivals = on-off: mean time between two bursts.
+    arrivals_off_ms: f64 = DefaultValue::Number(400.0), Kind::number(&ArrivalProcess::PERIOD_MS), unit "ms",
+        flag Flag::taking("arrivals-off-ms", "MS");
+    /// With arrivals = on-off: rate between bursts, as a share of that in them.
+    arrivals_off_share: f64 = DefaultValue::Number(0.0), Kind::number(&ArrivalProcess::SHARE), unit "fraction",
+        flag Flag::taking("arrivals-off-share", "SHARE");
+    /// With arrivals = diurnal: time from one peak of the rate to the next.
+    arrivals_period_s: f64 = DefaultValue::Number(60.0), Kind::number(&ArrivalProcess::PERIOD_S), unit "s",
+        flag Flag::taking("arrivals-period-s", "S");
+    /// With arrivals = diurnal: how far the rate goes above and below its mean, as a share of it.
+    arrivals_amplitude: f64 = DefaultValue::Number(0.5), Kind::number(&ArrivalProcess::SHARE), unit "fraction",
+        flag Flag::taking("arrivals-amplitude", "SHARE");
+    /// With arrivals = trace: file with an arrival instant on each line, in seconds or the unit that its header names.
+    arrivals_trace: Option<PathBuf> = DefaultValue::Unset("no trace"), Kind::Text, flag Flag::taking("arrivals-trace", "FILE");
+    /// With arrivals = trace: how many times as fast as recorded it is played, where no rate is given.
+    arrivals_speed: f64 = DefaultValue::Number(1.0), Kind::number(&SPEED), unit "factor",
+        flag Flag::taking("arrivals-speed", "FACTOR");
     /// Folder of the data sets and models.
     data_root: Option<PathBuf> = DefaultValue::Unset("the one that comes with the program"), Kind::Text,
         flag Flag::taking("data-root", "FOLDER");
@@ -185,6 +212,12 @@ impl RunSetting for u64 {
     }
 }
 
+impl RunSetting for f64 {
+    fn from_value(value: Value) -> Option<Self> {
+        if let Value::Number(value) = value { Some(value) } else { None }
+    }
+}
+
 impl RunSetting for usize {
     fn from_value(value: Value) -> Option<Self> {
         u64::from_value(value)?.try_into().ok()
@@ -202,7 +235,7 @@ macro_rules! text_settings {
     )+};
 }
 
-text_settings!(String, PathBuf, Scenario, TestMode, Rules, Wait, IssueMode);
+text_settings!(String, PathBuf, Scenario, TestMode, Rules, ArrivalKind, Wait, IssueMode);
 
 impl<T: RunSetting> RunSetting for Option<T> {
     fn from_value(value: Value) -> Option<Self> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proctor_loadgen::TestSettings;
 
 use crate::{
-    benchmark::Benchmark, keys, layer::Effective, origin::Origin, preset, run_settings::RunSettings,
+    arrivals, benchmark::Benchmark, keys, layer::Effective, origin::Origin, preset, run_settings::RunSettings,
 };
 
 /// Every setting of a run.
@@ -51,6 +51,17 @@ impl Settings {
     #[must_use]
     pub fn origin(&self, key: &str) -> Option<&Origin> {
         self.effective.get(key).map(|effective| &effective.origin)
+    }
+
+    /// The settings that the arrival process has for parameters, and no other process.
+    #[must_use]
+    pub fn arrival_parameters(&self) -> &'static [&'static str] {
+        arrivals::parameters(self.run.arrivals)
+    }
+
+    /// The settings that are parameters of other arrival processes.
+    pub fn idle_arrival_parameters(&self) -> impl Iterator<Item = &'static str> {
+        arrivals::idle_parameters(self.run.arrivals)
     }
 
     /// Whether a run with these settings may be as long as the rules want it: at least their duration, their number of

@@ -41,6 +41,8 @@
 //!   a fraction of a second and repeat to the byte.
 //! - **Logs are made after the run**, the trace too, from the slots and a bounded selection of timed issue calls.
 //! - **Server latency counts from the scheduled instant**, however late the issue; [`IssueDelay`] says how late.
+//! - **[`ArrivalProcess`] replaces the Poisson arrivals of Server** by others, for questions beyond the rules; the logs
+//!   name them. Its [`Offsets`] are of use without a test, too.
 //! - **[`Rules`] choose the round, and rounds are data**: [`rounds`] has one file for each. Under v0.5 and v0.7
 //!   MultiStream sends its queries at fixed intervals ([`IntervalRecord`]), nothing stops early, and
 //!   [`statistical_query_count`] says how many queries it takes. LoadGen 6 knows no such rules; under v5.0, the
@@ -180,6 +182,7 @@ pub use measure::{
 };
 pub use plan::{
     accuracy_sampling::AccuracySampler,
+    offsets::Offsets,
     phases::{LoadedSet, PhaseMode, PhasePlan, phases},
     query_generator::{GeneratedQuery, QueryGenerator},
     rng::Mt19937,
@@ -197,6 +200,10 @@ pub use session::{
     progress::{PhaseProgress, Progress, StopHandle},
 };
 pub use settings::{
+    arrivals::{
+        ArrivalKind, ArrivalProcess,
+        trace::{Trace, TraceError},
+    },
     config_file,
     effective::{EffectiveSettings, check::SettingsError},
     log_output::LogOutputSettings,

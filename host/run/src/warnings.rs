@@ -1,7 +1,7 @@
 //! Warnings about settings before a run; errors with `strict`.
 
 use proctor_config::{IssueMode, Settings};
-use proctor_loadgen::{EffectiveSettings, TestSettings};
+use proctor_loadgen::{ArrivalKind, EffectiveSettings, TestSettings};
 use proctor_vocabulary::TestMode;
 
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
 /// # Errors
 /// [`HostError::Usage`] with all warnings if there are any and the settings are `strict`.
 pub(crate) fn check(settings: &mut Settings) -> Result<(), HostError> {
-    let found = [of_tests(settings), of_scheduler(settings)].concat();
+    let found = [of_tests(settings), of_arrivals(settings), of_scheduler(settings)].concat();
     settings.warnings.extend(found);
     if settings.run.strict && !settings.warnings.is_empty() {
         let mut lines = settings.warnings.clone();
@@ -39,6 +39,25 @@ fn of_tests(settings: &Settings) -> Vec<String> {
                 warnings.push(warning);
             }
         }
+    }
+    warnings
+}
+
+/// The parameters that the user gave of arrivals that there are not, and a speed beside a rate.
+fn of_arrivals(settings: &Settings) -> Vec<String> {
+    let process = settings.run.arrivals.name();
+    let idle = settings.idle_arrival_parameters().filter(|key| is_given(settings, key));
+    let mut warnings: Vec<_> =
+        idle.map(|key| format!("{key} has no effect with arrivals = {process}")).collect();
+    let rate = settings.origin("server_target_qps").filter(|origin| origin.is_user());
+    if settings.run.arrivals == ArrivalKind::Trace
+        && is_given(settings, "arrivals_speed")
+        && let Some(rate) = rate
+    {
+        warnings.push(format!(
+            "arrivals_speed has no effect: the trace is played at server_target_qps = {} ({rate})",
+            settings.test.server_target_qps
+        ));
     }
     warnings
 }
@@ -91,6 +110,35 @@ mod tests {
         let mut heeded = settings(&["issue=false", "policy=fixed"]);
         check(&mut heeded).unwrap();
         assert!(heeded.warnings.is_empty());
+    }
+
+    #[test]
+    fn parameters_of_other_arrivals_are_named() {
+        let warnings = |assignments: &[&str]| {
+            let mut settings = settings(&[&["scenario=Server"], assignments].concat());
+            check(&mut settings).unwrap();
+            settings.warnings
+        };
+        assert_eq!(warnings(&["arrivals_cv=3"]), ["arrivals_cv has no effect with arrivals = poisson"]);
+        assert_eq!(
+            warnings(&["arrivals=gamma", "arrivals_cv=3", "arrivals_speed=2", "arrivals_trace=none.csv"]),
+            [
+                "arrivals_trace has no effect with arrivals = gamma",
+                "arrivals_speed has no effect with arrivals = gamma"
+            ]
+        );
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("trace.csv");
+        std::fs::write(&path, "0\n1\n").unwrap();
+        let trace = format!("arrivals_trace={}", path.display());
+        let played = ["arrivals=trace", &trace, "arrivals_speed=2"];
+        assert_eq!(warnings(&played), [""; 0]);
+        assert_eq!(
+            warnings(&[&played[..], &["target_qps=5"]].concat()),
+            [
+                "arrivals_speed has no effect: the trace is played at server_target_qps = 5 (flag --set target_qps)"
+            ]
+        );
     }
 
     #[test]

@@ -19,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 mod accuracy_log;
+mod arrivals_trace;
 mod audit_config;
 mod benchmark;
 mod boundary;
@@ -35,6 +36,7 @@ mod safetensors;
 mod settings_file;
 
 pub use accuracy_log::check_accuracy_log;
+pub use arrivals_trace::check_arrivals_trace;
 pub use audit_config::check_audit_config;
 pub use benchmark::check_benchmark;
 pub use boundary::{elf::check_elf, plugin::check_plugin};
@@ -51,8 +53,9 @@ pub use settings_file::check_settings_file;
 pub type Check = fn(&[u8]);
 
 /// All checks, by the names of the fuzz targets.
-pub const CHECKS: [(&str, Check); 13] = [
+pub const CHECKS: [(&str, Check); 14] = [
     ("accuracy_log", check_accuracy_log),
+    ("arrivals_trace", check_arrivals_trace),
     ("audit_config", check_audit_config),
     ("benchmark", check_benchmark),
     ("detail_log", check_detail_log),

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod advice;
+mod arrivals;
 mod find_max;
 mod harness;
 mod interrupt;

@@ -96,6 +96,9 @@ mod tests {
     #[test]
     fn an_unknown_target_is_refused_with_the_known_ones() {
         let error = run(Some("detail"), 1).unwrap_err().to_string();
-        assert!(error.contains("\"detail\"; known are accuracy_log, audit_config, benchmark"), "{error}");
+        assert!(
+            error.contains("\"detail\"; known are accuracy_log, arrivals_trace, audit_config"),
+            "{error}"
+        );
     }
 }

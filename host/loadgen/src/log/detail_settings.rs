@@ -70,6 +70,7 @@ impl DetailLog {
         let of_scenario = requested_of(request.scenario);
         self.named(time_ns, "requested", request, [of_scenario, BOUNDS, AS_REQUESTED, SETS, of_tokens]);
         self.requested_round(time_ns, request);
+        self.arrivals(time_ns, "requested", request);
     }
 
     /// Appends settings of the request by their names.
@@ -107,5 +108,6 @@ impl DetailLog {
         self.entry(time_ns, "effective_accuracy_sample_count", settings.accuracy_sample_count);
         self.named(time_ns, "effective", request, [&["sample_concatenate_permutation"]]);
         self.effective_round(time_ns, settings);
+        self.arrivals(time_ns, "effective", request);
     }
 }

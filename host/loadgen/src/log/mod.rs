@@ -6,6 +6,7 @@
 //! letter for letter. Strings are escaped where LoadGen does not, and numbers that JSON does not have are quoted.
 
 mod accuracy;
+mod arrivals;
 mod detail;
 mod detail_result;
 mod detail_settings;

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use super::{
+    arrivals,
     detail_result::{objections, validity},
     round,
 };
@@ -190,7 +191,7 @@ impl Summary<'_> {
             writeln!(out, "Check the generated_samples_per_query line in the detailed log for the real")?;
             writeln!(out, "samples_per_query value")?;
         }
-        Ok(())
+        arrivals::summary(&settings.request, out)
     }
 }
 

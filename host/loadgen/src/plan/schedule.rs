@@ -4,8 +4,8 @@ use proctor_vocabulary::Scenario;
 
 use crate::{
     plan::{
+        offsets::Offsets,
         phases::{PhaseMode, PhasePlan},
-        rng::Mt19937,
     },
     settings::effective::EffectiveSettings,
 };
@@ -72,7 +72,8 @@ impl GenerationRule {
 
 /// The scheduled offsets of the queries of one phase, in ns from its start, ascending.
 ///
-/// An iterator with the state of one random number generator: its memory does not depend on how many there are.
+/// An iterator with the state of one random number generator: its memory does not depend on how many there are. A
+/// recorded trace of arrivals is shared.
 #[derive(Debug, Clone)]
 pub struct Schedule {
     rule: GenerationRule,
@@ -86,8 +87,8 @@ pub struct Schedule {
 enum Arrivals {
     /// At a fixed distance, in ns.
     Constant(u64),
-    /// Server: a Poisson process.
-    Poisson { rng: Box<Mt19937>, rate_qps: f64 },
+    /// Server: those of an arrival process, from the second on.
+    Process(Offsets),
 }
 
 impl Schedule {
@@ -95,10 +96,13 @@ impl Schedule {
     #[must_use]
     pub fn new(settings: &EffectiveSettings, phase: &PhasePlan) -> Self {
         let arrivals = match settings.request.scenario {
-            Scenario::Server => Arrivals::Poisson {
-                rng: Box::new(Mt19937::new(settings.request.schedule_rng_seed)),
-                rate_qps: settings.target_qps,
-            },
+            Scenario::Server => {
+                let (process, seed) = (&settings.request.arrivals, settings.request.schedule_rng_seed);
+                let mut offsets = process.offsets(settings.target_qps, seed);
+                // The first is 0, as everywhere.
+                offsets.next();
+                Arrivals::Process(offsets)
+            }
             // The reciprocal is taken twice (here and in the effective settings), as LoadGen does it: the gap can be
             // 1 ns below the expected latency.
             _ => {
@@ -114,31 +118,39 @@ impl Schedule {
 
     /// Returns what the whole phase amounts to, wherever the schedule stands.
     ///
-    /// At once for evenly spaced queries; for Server it takes the draws of all queries that are still to come.
+    /// At once for evenly spaced queries; for the other arrivals of Server it takes the draws of all queries that are
+    /// still to come.
     #[must_use]
     pub fn totals(&self) -> GeneratedTotals {
-        let (query_count, duration_ns) = match self.arrivals {
+        let even_spacing = match &self.arrivals {
             Arrivals::Constant(gap_ns) => {
-                let query_count = constant_query_count(&self.rule, self.query_count, gap_ns);
-                (query_count, query_count.saturating_mul(gap_ns))
+                // Query i (from 0) is at i * gap.
+                let first_at = |duration_ns: u64| duration_ns.div_ceil((*gap_ns).max(1));
+                let query_count = even_query_count(&self.rule, self.query_count, first_at);
+                Some((query_count, query_count.saturating_mul(*gap_ns)))
             }
-            Arrivals::Poisson { .. } => {
-                let mut rest = self.clone();
-                rest.by_ref().for_each(drop);
-                (rest.query_count, rest.next_ns)
-            }
+            Arrivals::Process(offsets) => offsets.even_spacing().map(|spacing| {
+                let first_at = |duration_ns| spacing.first_at(duration_ns);
+                let query_count = even_query_count(&self.rule, self.query_count, first_at);
+                (query_count, spacing.offset_ns(query_count))
+            }),
         };
+        let (query_count, duration_ns) = even_spacing.unwrap_or_else(|| {
+            let mut rest = self.clone();
+            rest.by_ref().for_each(drop);
+            (rest.query_count, rest.next_ns)
+        });
         GeneratedTotals { query_count, samples_per_query: self.rule.samples_per_query, duration_ns }
     }
 }
 
 /// Returns the number of queries that the loop below makes if they are evenly spaced, when `past_query_count` of them
-/// have been made.
-fn constant_query_count(rule: &GenerationRule, past_query_count: u64, gap_ns: u64) -> u64 {
-    // Query i (from 0) is at i * gap, and the last is the first at or behind the duration.
+/// have been made. `first_at` gives the number, from 0, of the first query at or behind an offset.
+fn even_query_count(rule: &GenerationRule, past_query_count: u64, first_at: impl FnOnce(u64) -> u64) -> u64 {
+    // The last query is the first at or behind the duration.
     let for_duration = match rule.duration_ns {
         0 => past_query_count,
-        duration_ns => duration_ns.div_ceil(gap_ns.max(1)) + 1,
+        duration_ns => first_at(duration_ns) + 1,
     };
     match rule.growth {
         Some(step) if for_duration > rule.min_query_count => {
@@ -156,10 +168,10 @@ impl Iterator for Schedule {
             return None;
         }
         self.last_ns = self.next_ns;
-        self.next_ns = self.next_ns.saturating_add(match &mut self.arrivals {
-            Arrivals::Constant(gap_ns) => *gap_ns,
-            Arrivals::Poisson { rng, rate_qps } => rng.exponential_ns(*rate_qps),
-        });
+        self.next_ns = match &mut self.arrivals {
+            Arrivals::Constant(gap_ns) => self.next_ns.saturating_add(*gap_ns),
+            Arrivals::Process(offsets) => offsets.next().expect("the offsets have no end"),
+        };
         self.query_count += 1;
         if let Some(step) = self.rule.growth
             && self.query_count >= self.rule.min_query_count
@@ -173,24 +185,49 @@ impl Iterator for Schedule {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use proptest::prelude::*;
 
     use super::*;
+    use crate::settings::arrivals::{ArrivalProcess, trace::Trace};
+
+    fn schedule(rule: GenerationRule, arrivals: Arrivals) -> Schedule {
+        Schedule { rule, arrivals, query_count: 0, last_ns: 0, next_ns: 0 }
+    }
+
+    fn process() -> impl Strategy<Value = ArrivalProcess> {
+        let trace = Trace::parse("t", b"ns\n3\n5\n5\n9\n30\n").unwrap();
+        prop_oneof![
+            Just(ArrivalProcess::Poisson),
+            Just(ArrivalProcess::Constant),
+            (0.2..5.0).prop_map(|cv| ArrivalProcess::Gamma { cv }),
+            (0.001..0.01, 0.001..0.01, 0.0..=1.0)
+                .prop_map(|(on_ms, off_ms, off_share)| ArrivalProcess::OnOff { on_ms, off_ms, off_share }),
+            (0.001..0.01, 0.0..=1.0)
+                .prop_map(|(period_s, amplitude)| ArrivalProcess::Diurnal { period_s, amplitude }),
+            Just(ArrivalProcess::Trace(Arc::new(trace))),
+        ]
+    }
+
+    prop_compose! {
+        fn rule(duration_ns_max: u64)(
+            duration_ns in 0..duration_ns_max,
+            min_query_count in 0_u64..50,
+            growth in proptest::option::of(1_u64..20),
+        ) -> GenerationRule {
+            GenerationRule { duration_ns, min_query_count, samples_per_query: 3, growth, permutation_count: 0 }
+        }
+    }
 
     proptest! {
         #[test]
         fn totals_of_even_spacing_are_those_of_the_loop(
-            duration_ns in 0_u64..2000,
-            min_query_count in 0_u64..50,
-            growth in proptest::option::of(1_u64..20),
+            rule in rule(2000),
             gap_ns in 1_u64..300,
             taken in 0_usize..60,
         ) {
-            let rule = GenerationRule {
-                duration_ns, min_query_count, samples_per_query: 3, growth, permutation_count: 0,
-            };
-            let arrivals = Arrivals::Constant(gap_ns);
-            let mut schedule = Schedule { rule, arrivals, query_count: 0, last_ns: 0, next_ns: 0 };
+            let mut schedule = schedule(rule, Arrivals::Constant(gap_ns));
             let offsets: Vec<u64> = schedule.clone().collect();
             let whole = GeneratedTotals {
                 query_count: offsets.len() as u64,
@@ -201,5 +238,43 @@ mod tests {
             schedule.by_ref().take(taken).for_each(drop);
             prop_assert_eq!(schedule.totals(), whole);
         }
+
+        #[test]
+        fn totals_of_a_process_are_those_of_the_loop(
+            process in process(),
+            rate_qps in 1e5..3e7,
+            seed: u64,
+            rule in rule(200_000),
+            taken in 0_usize..60,
+        ) {
+            let mut offsets = process.offsets(rate_qps, seed);
+            offsets.next();
+            let mut schedule = schedule(rule, Arrivals::Process(offsets));
+            let offsets: Vec<u64> = schedule.clone().collect();
+            // What comes next is the first offset that the loop leaves out.
+            let duration_ns = process.offsets(rate_qps, seed).nth(offsets.len()).unwrap();
+            let whole = GeneratedTotals { query_count: offsets.len() as u64, samples_per_query: 3, duration_ns };
+            prop_assert_eq!(schedule.totals(), whole);
+            prop_assert!(offsets.is_sorted() && offsets.first().is_none_or(|first| *first == 0));
+            prop_assert!(process.offsets(rate_qps, seed).take(offsets.len()).eq(offsets));
+            schedule.by_ref().take(taken).for_each(drop);
+            prop_assert_eq!(schedule.totals(), whole);
+        }
+    }
+
+    #[test]
+    fn totals_of_a_long_constant_run_take_no_draws() {
+        let rule = GenerationRule {
+            duration_ns: 1_000_000_000_000_000_000,
+            min_query_count: 1,
+            samples_per_query: 1,
+            growth: None,
+            permutation_count: 0,
+        };
+        let mut offsets = ArrivalProcess::Constant.offsets(3e5, 1);
+        offsets.next();
+        let totals = schedule(rule, Arrivals::Process(offsets)).totals();
+        // Thirty years.
+        assert_eq!(totals.query_count, 300_000_000_000_001);
     }
 }

@@ -1,10 +1,11 @@
 //! The settings that apply: the request, completed by the scenario's rules and the library's counts, and checked.
 
+mod arrivals;
 pub(crate) mod check;
 
 use proctor_vocabulary::{Scenario, TestMode};
 
-use crate::settings::test_settings::TestSettings;
+use crate::settings::{arrivals::ArrivalProcess, test_settings::TestSettings};
 use check::{SettingsError, check_library, check_ranges};
 
 /// The settings as one test uses them: the request, and what the scenario and the library make of it.
@@ -53,6 +54,13 @@ impl TestSettings {
             self.schedule_rng_seed = self.test05_schedule_rng_seed;
         }
         self
+    }
+
+    /// The arrival process, where queries have arrivals and it is not that of the rules.
+    #[must_use]
+    pub fn other_arrivals(&self) -> Option<&ArrivalProcess> {
+        Some(&self.arrivals)
+            .filter(|process| self.scenario == Scenario::Server && **process != ArrivalProcess::Poisson)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Settings: the request of a test, what applies of it, and LoadGen's files that set it.
 
+pub(crate) mod arrivals;
 pub mod config_file;
 pub(crate) mod effective;
 pub(crate) mod log_output;

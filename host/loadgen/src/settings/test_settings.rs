@@ -6,6 +6,7 @@
 use proctor_vocabulary::{Scenario, TestMode, did_you_mean};
 
 use crate::settings::{
+    arrivals::ArrivalProcess,
     rules::Rules,
     value::{Setting, SettingError, SettingKind, SettingValue},
 };
@@ -26,7 +27,7 @@ pub struct FieldInfo {
 macro_rules! test_settings {
     ($($(#[doc = $help:literal])+ $name:ident: $type:ident = $default:expr, $unit:literal;)+) => {
         /// The request: everything that a test is asked to do. Field names, units and defaults are LoadGen's, but
-        /// those of `rules` and of `multi_stream_interval_ms`, which it does not have any more.
+        /// those of `arrivals`, and of `rules` and `multi_stream_interval_ms`, which it does not have any more.
         ///
         /// A plain value: nothing is checked here. [`EffectiveSettings::new`](crate::EffectiveSettings::new) checks
         /// it and derives what really applies.
@@ -35,16 +36,19 @@ macro_rules! test_settings {
         #[derive(Debug, Clone, PartialEq)]
         pub struct TestSettings {
             $($(#[doc = $help])+ pub $name: $type,)+
+            /// Server: how queries are spread over time. It has parameters, so it is no field with a value, and neither
+            /// in [`FIELDS`](Self::FIELDS) nor in LoadGen's files.
+            pub arrivals: ArrivalProcess,
         }
 
         impl Default for TestSettings {
             fn default() -> Self {
-                Self { $($name: $default),+ }
+                Self { $($name: $default,)+ arrivals: ArrivalProcess::Poisson }
             }
         }
 
         impl TestSettings {
-            /// All fields, in the order of their declaration.
+            /// All fields that have a value of their own, in the order of their declaration.
             pub const FIELDS: &'static [FieldInfo] = &[$(FieldInfo {
                 name: stringify!($name),
                 kind: <$type as Setting>::KIND,
@@ -99,7 +103,7 @@ test_settings! {
     multi_stream_samples_per_query: u64 = 8, "";
     /// MultiStream at fixed intervals: from one query to the next, and the latency bound of each.
     multi_stream_interval_ms: f64 = 50.0, "ms";
-    /// Server: mean rate of the Poisson arrivals; where the search for the peak starts.
+    /// Server: mean rate of the arrivals; where the search for the peak starts.
     server_target_qps: f64 = 1.0, "1/s";
     /// Server: latency bound.
     server_target_latency_ns: u64 = 100_000_000, "ns";

@@ -2,7 +2,7 @@
 
 use proctor_vocabulary::{Scenario, TestMode};
 
-use crate::settings::effective::EffectiveSettings;
+use crate::settings::{arrivals::ArrivalProcess, effective::EffectiveSettings};
 
 /// An accuracy run that is paced for longer than this deserves a word, in seconds.
 const LONG_ACCURACY_RUN_S: f64 = 3600.0;
@@ -19,6 +19,7 @@ impl EffectiveSettings {
         warnings.extend(processors.and_then(|count| self.more_issuers_than(count.get() as u64)));
         if self.request.mode != TestMode::AccuracyOnly {
             warnings.extend(self.limits());
+            warnings.extend(self.part_of_a_period());
         }
         if matches!(self.request.mode, TestMode::AccuracyOnly | TestMode::SubmissionRun) {
             warnings.extend(self.long_accuracy_run());
@@ -32,6 +33,7 @@ impl EffectiveSettings {
         let mut tell = |is_so: bool, text: String| warnings.extend(is_so.then_some(text));
         let scenario = self.request.scenario;
         for (key, is_set) in [
+            ("arrivals", request.arrivals != ArrivalProcess::Poisson),
             ("server_coalesce_queries", request.server_coalesce_queries),
             ("server_max_async_queries", request.server_max_async_queries != 0),
             ("server_num_issue_query_threads", request.server_num_issue_query_threads != 0),
@@ -99,6 +101,20 @@ impl EffectiveSettings {
         warnings
     }
 
+    /// A run that ends in the midst of the first period has another mean rate than it was asked for.
+    fn part_of_a_period(&self) -> Option<String> {
+        let request = &self.request;
+        let ArrivalProcess::Diurnal { period_s, .. } = request.arrivals else { return None };
+        let for_queries_s = request.min_query_count as f64 / self.target_qps;
+        let run_s = (request.min_duration_ms as f64 / 1e3).max(for_queries_s);
+        (request.scenario == Scenario::Server && run_s < period_s).then(|| {
+            format!(
+                "arrivals_period_s = {period_s} is longer than the run of about {run_s:.1} s, whose mean rate is not \
+                 server_target_qps then"
+            )
+        })
+    }
+
     /// LoadGen paces the accuracy run of Server, too.
     fn long_accuracy_run(&self) -> Option<String> {
         let sample_count = self.accuracy_sample_count.min(self.qsl_total_count);
@@ -144,6 +160,7 @@ mod tests {
     fn settings_without_effect_are_told() {
         let request = TestSettings {
             scenario: Scenario::MultiStream,
+            arrivals: ArrivalProcess::Constant,
             server_coalesce_queries: true,
             server_max_async_queries: 5,
             infer_token_latencies: true,
@@ -156,6 +173,7 @@ mod tests {
         assert_eq!(
             warnings(request),
             [
+                "arrivals has no effect in MultiStream",
                 "server_coalesce_queries has no effect in MultiStream",
                 "server_max_async_queries has no effect in MultiStream",
                 "infer_token_latencies has no effect in MultiStream",
@@ -203,6 +221,19 @@ mod tests {
         );
         let scenario = Scenario::Offline;
         assert_eq!(warnings(TestSettings { scenario, token_latency_scaling_factor: 1, ..request }), [""; 0]);
+    }
+
+    #[test]
+    fn a_run_shorter_than_a_day_of_its_arrivals_is_told() {
+        let of = |scenario, min_query_count| {
+            let arrivals = ArrivalProcess::Diurnal { period_s: 60.0, amplitude: 0.5 };
+            warnings(TestSettings { scenario, arrivals, min_query_count, ..TestSettings::default() })
+        };
+        let text = "arrivals_period_s = 60 is longer than the run of about 10.0 s, whose mean rate is not \
+                    server_target_qps then";
+        assert_eq!(of(Scenario::Server, 1), [text]);
+        assert_eq!(of(Scenario::Server, 60), [""; 0]);
+        assert_eq!(of(Scenario::Offline, 1), ["arrivals has no effect in Offline"]);
     }
 
     #[test]

@@ -200,10 +200,7 @@ fn wants_scheduler(settings: &Settings) -> bool {
 
 /// Whether the user has given this setting.
 pub(crate) fn is_given(settings: &Settings, key: &str) -> bool {
-    let by_user = |origin: &Origin| {
-        !matches!(origin, Origin::Default | Origin::Preset { .. } | Origin::Benchmark { .. })
-    };
-    settings.origin(key).is_some_and(by_user)
+    settings.origin(key).is_some_and(Origin::is_user)
 }
 
 /// The options that are given for this plugin, by their own names.

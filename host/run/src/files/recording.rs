@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use proctor_config::{Origin, Settings};
+use proctor_config::Settings;
 use proctor_plugin_host::{Head, Line, LoadedPlugin, RECORDING_VERSION, RecordedPlugin, Recorder};
 
 use crate::error::HostError;
@@ -56,12 +56,9 @@ fn not_begun(folder: &Path, source: std::io::Error) -> HostError {
 /// The settings that are neither defaults nor those of the preset or the benchmark. Options of the plugin are in its
 /// call to open.
 fn given(settings: &Settings) -> BTreeMap<String, String> {
-    let is_given = |origin: &Origin| {
-        !matches!(origin, Origin::Default | Origin::Preset { .. } | Origin::Benchmark { .. })
-    };
     let effective = settings.effective.iter();
     let kept = effective.filter(|(key, effective)| {
-        is_given(&effective.origin) && !key.contains('.') && !LEFT_OUT.contains(&key.as_str())
+        effective.origin.is_user() && !key.contains('.') && !LEFT_OUT.contains(&key.as_str())
     });
     kept.map(|(key, effective)| (key.clone(), effective.value.to_string())).collect()
 }

@@ -9,7 +9,7 @@ use proctor_loadgen::{Progress, SampleRecord, SampleTokens, StopHandle};
 use proctor_search::{Backlog, Judgement, ProbeEnd, ProbeLimits, ProbeMonitor};
 
 use super::plan::{Bound, Bounded, SearchPlan};
-use crate::bed::watch::Watch;
+use crate::{bed::watch::Watch, error::HostError};
 
 /// Looks per second, unless queries come too seldom or too fast for that.
 const LOOKS_PER_S: f64 = 50.0;
@@ -57,8 +57,17 @@ pub(crate) struct Shown {
 }
 
 impl Lookout {
-    pub(crate) fn of_probe(plan: &SearchPlan, load: f64, error_probability: f64) -> Self {
-        Self::new(plan, load, error_probability, Goal::Probe)
+    /// For a probe, which is ended when it has shown on which side the load is; a whole one, when it has missed more
+    /// than a full run may.
+    ///
+    /// # Errors
+    /// If no test can be made of the settings.
+    pub(crate) fn of_probe(plan: &SearchPlan, load: f64, error_probability: f64) -> Result<Self, HostError> {
+        let goal = match plan.probes_are_whole() {
+            true => Goal::FullRun { allowed_counts: plan.allowed_counts(load)? },
+            false => Goal::Probe,
+        };
+        Ok(Self::new(plan, load, error_probability, goal))
     }
 
     /// For a full run, which is ended when it cannot be VALID any more.
@@ -310,7 +319,7 @@ mod tests {
         ];
         let loader = given.iter().fold(Loader::new(), |loader, assignment| loader.set(assignment));
         let plan = SearchPlan::new(&loader.load().unwrap(), &FindMaxOptions::default()).unwrap();
-        let lookout = Lookout::of_probe(&plan, 100.0, 0.05);
+        let lookout = Lookout::of_probe(&plan, 100.0, 0.05).unwrap();
         let clock = Arc::new(VirtualClock::new());
         let loadgen = LoadGen::new(plan.probe_at(100.0), Arc::clone(&clock), LoadGenOptions::default());
         let system = Tokens { clock, sink: loadgen.sink() };

@@ -109,6 +109,9 @@ fn search_in(
     write_json(&folder.path(FIND_MAX), &result)?;
     show(format!("\n{}", answer::curve(plan, &state)));
     show(format!("\n{}\n", result.summary));
+    if let Some(arrivals) = &result.arrivals {
+        show(format!("note: {}\n", arrivals.remark()));
+    }
     let host_side = bed.plugin.backend.host_side();
     drop(ManuallyDrop::into_inner(bed));
     let last: Vec<_> = Fault::noticed(host_side).map(|fault| fault.to_string()).collect();
@@ -140,7 +143,7 @@ impl Seeker<'_> {
     fn probe(&mut self, load: f64, error_probability: f64) -> Result<(), HostError> {
         let mut is_again = false;
         let (test, lookout) = loop {
-            let lookout = Lookout::of_probe(self.plan, load, error_probability);
+            let lookout = Lookout::of_probe(self.plan, load, error_probability)?;
             let request = TestRequest { watch: Some(&lookout), ..TestRequest::new(self.plan.probe_at(load)) };
             let test = self.bed.test(request)?;
             self.check(&test)?;

@@ -161,8 +161,17 @@ impl SearchPlan {
         test
     }
 
+    /// Whether a probe is as long as a full run, because the beginning of one does not tell how it goes on: it may be
+    /// all burst, or all night.
+    pub(crate) fn probes_are_whole(&self) -> bool {
+        self.settings.test.other_arrivals().is_some_and(|process| !process.is_steady())
+    }
+
     /// The settings of a probe: the beginning of a full run.
     pub(crate) fn probe_at(&self, load: f64) -> TestSettings {
+        if self.probes_are_whole() {
+            return self.test_at(load);
+        }
         TestSettings {
             min_query_count: self.probe_query_count(load),
             min_duration_ms: 0,
@@ -172,6 +181,9 @@ impl SearchPlan {
 
     pub(crate) fn probe_query_count(&self, load: f64) -> u64 {
         let full = self.full_query_count(load);
+        if self.probes_are_whole() {
+            return full;
+        }
         (full / PROBE_PART).max(PROBE_QUERIES).min(full)
     }
 

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     machine::Machine,
-    result::{PluginPart, Program},
+    result::{PluginPart, Program, arrivals::ArrivalsPart},
 };
 
 /// Version of the form of the file.
@@ -44,6 +44,9 @@ pub(crate) struct FindMaxResult<'a> {
     rules: &'static str,
     virtual_time: bool,
     official_length: bool,
+    /// The arrival process, if it is not that of the rules; left out if it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) arrivals: Option<ArrivalsPart>,
     /// Of all probes and full runs.
     query_count: u64,
     search: &'a SearchSettings,
@@ -91,6 +94,7 @@ impl<'a> FindMaxResult<'a> {
             rules: settings.run.rules.name,
             virtual_time: is_virtual,
             official_length: settings.is_of_official_length(),
+            arrivals: ArrivalsPart::of(settings, None),
             query_count: state.search.query_count(),
             search: &plan.search,
             bounds_ns: plan.bounds.iter().map(|bound| (bound.what.name(), bound.bound_ns)).collect(),

@@ -140,7 +140,8 @@ impl Floor {
     }
 }
 
-/// A short test in the scenario and at the rate of a run; and how many times longer the query of an Offline run is.
+/// A short test in the scenario and at the rate of a run, with Poisson arrivals; and how many times longer the query of
+/// an Offline run is.
 fn test_settings(settings: &Settings) -> Result<(TestSettings, f64), HostError> {
     let run = &settings.test;
     let mut test = TestSettings {

@@ -4,6 +4,7 @@
 //! would not have: no time of day, no load of the machine, no name of the folder, no figures of the plugin's own.
 //! A key that is added leaves [`RESULT_SCHEMA_VERSION`] as it is; one that is removed or changes its meaning raises it.
 
+pub(crate) mod arrivals;
 mod finding;
 pub(crate) mod round;
 mod test_part;
@@ -20,7 +21,7 @@ use proctor_plugin_api::MemoryKind;
 use proctor_plugin_host::{HostSide, PluginMetric, PluginStage};
 use serde::{Serialize, Serializer};
 
-use self::test_part::TestPart;
+use self::{arrivals::ArrivalsPart, test_part::TestPart};
 use crate::{
     bed::{
         dispatch::Dispatch,
@@ -87,6 +88,9 @@ pub struct RunResult {
     /// Whether the calls were recorded, which makes each of them longer; left out if not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) recorded: bool,
+    /// The arrival process, if it is not that of the rules; left out if it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) arrivals: Option<ArrivalsPart>,
     pub(crate) metric: Option<Metric>,
     pub(crate) accuracy: Option<AccuracyResult>,
     /// The run that decides, where there should be several.
@@ -251,6 +255,7 @@ impl RunResult {
         if is_virtual {
             effective.remove("output_folder");
         }
+        let part = performance_run.map(TestPart::new);
         Self {
             schema_version: RESULT_SCHEMA_VERSION,
             program: Program::this(),
@@ -268,9 +273,10 @@ impl RunResult {
             rules: settings.run.rules.name,
             official_length: settings.is_of_official_length(),
             recorded: settings.run.record.is_some(),
+            arrivals: ArrivalsPart::of(settings, part.as_ref().map(|part| part.issued_query_count)),
             metric: measured,
             accuracy,
-            performance_run: performance_run.map(TestPart::new),
+            performance_run: part,
             performance_runs: performance_runs.several().iter().map(TestPart::new).collect(),
             accuracy_run: accuracy_run.map(TestPart::new),
             harness_floor: None,

@@ -45,6 +45,7 @@ pub(crate) fn verdict(result: &RunResult, folder: &Path) -> String {
             format!("not of official length (preset {preset}): for comparing runs of your own only"),
         ));
     }
+    rows.extend(result.arrivals.iter().map(|arrivals| row("note", arrivals.remark())));
     if result.recorded {
         let note = "recorded: each call took longer for it, so this is no result to submit";
         rows.push(row("note", note.to_owned()));

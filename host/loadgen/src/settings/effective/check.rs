@@ -253,6 +253,7 @@ pub(super) fn check_ranges(request: &TestSettings) -> Result<(), SettingsError> 
         check(request, "multi_stream_samples_per_query", 1..=MAX_SAMPLES_PER_QUERY)?;
     }
     if request.scenario == Scenario::Server {
+        request.arrivals.check(request.server_target_qps)?;
         check(request, "server_num_issue_query_threads", 0..=MAX_ISSUERS)?;
         check(request, "server_target_latency_ns", 0..=MAX_BOUND_NS)?;
         if request.use_token_latencies {

@@ -1,0 +1,23 @@
+//! Additions to the logs of a run whose arrivals are not those of the rules: nobody who reads them is to take it for a
+//! run by the rules.
+
+use std::io::{self, Write};
+
+use super::detail::DetailLog;
+use crate::settings::test_settings::TestSettings;
+
+/// Ends the block "Test Parameters Used" of the summary.
+pub(super) fn summary(request: &TestSettings, out: &mut impl Write) -> io::Result<()> {
+    match request.other_arrivals() {
+        Some(process) => writeln!(out, "arrivals : {process}, outside the rules"),
+        None => Ok(()),
+    }
+}
+
+impl DetailLog {
+    pub(super) fn arrivals(&mut self, time_ns: u64, prefix: &str, request: &TestSettings) {
+        if let Some(process) = request.other_arrivals() {
+            self.entry(time_ns, format!("{prefix}_arrivals"), process.to_string());
+        }
+    }
+}
