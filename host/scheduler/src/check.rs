@@ -31,6 +31,12 @@ impl SchedulerConfig {
         Ok((policy::find(&self.policy)?.make)(self))
     }
 
+    /// Checks every value, and whether each batch is one sample that nothing holds back.
+    pub(crate) fn is_single(&self) -> Result<bool, SchedulerError> {
+        let policy = self.make_policy()?;
+        Ok(self.batch_size == 1 && self.scaling.is_none() && policy.starts_singles_at_once())
+    }
+
     /// Checks that there are as many instances as configured.
     pub(crate) fn check_instance_count(&self, got: usize) -> Result<(), SchedulerError> {
         if got == self.instances {

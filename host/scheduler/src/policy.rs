@@ -16,6 +16,12 @@ pub trait Policy: Send {
     /// [under the scheduler's lock] Short, without allocation. The answer may depend only on the argument, because it
     /// is asked as often as is convenient.
     fn decide(&self, queue: &QueueState) -> Decision;
+
+    /// Whether it starts a batch as soon as a sample waits and an instance is idle, where a batch is one sample. It is
+    /// not asked about those then: they pass the batcher by, on a shorter way.
+    fn starts_singles_at_once(&self) -> bool {
+        false
+    }
 }
 
 /// State of the queue and the instances, on which a policy decides.

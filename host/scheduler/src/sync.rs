@@ -8,6 +8,12 @@ use loom::sync;
 #[cfg(not(loom))]
 use std::sync;
 
+#[cfg(loom)]
+pub(crate) use loom::{sync::atomic::fence, thread};
+#[cfg(not(loom))]
+pub(crate) use std::{sync::atomic::fence, thread};
+
+pub(crate) type AtomicBool = sync::atomic::AtomicBool;
 pub(crate) type AtomicU64 = sync::atomic::AtomicU64;
 pub(crate) type Condvar = sync::Condvar;
 pub(crate) type Mutex<T> = sync::Mutex<T>;
@@ -20,3 +26,9 @@ pub(crate) type MutexGuard<'a, T> = sync::MutexGuard<'a, T>;
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+/// A value that threads write often, kept away from what others read: alone on its cache lines, also on the neighbour
+/// that the processor fetches along.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Apart<T>(pub(crate) T);

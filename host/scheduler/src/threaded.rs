@@ -1,6 +1,8 @@
 //! The scheduler in real time: one thread for each instance.
 
 mod dispatch;
+mod singles;
+mod slot;
 mod worker;
 
 use std::io;
@@ -21,7 +23,9 @@ use crate::roster::Roster;
 use crate::statistics::{FailureLog, Statistics};
 use crate::sync::{Mutex, lock};
 use dispatch::Dispatcher;
-use worker::{Shared, Slot};
+use singles::{Singles, SinglesCounts};
+use slot::Slot;
+use worker::Shared;
 
 /// Most samples of a query that are taken into the queue under one lock: some microseconds of copying.
 const SAMPLES_PER_LOCK: usize = 4096;
@@ -72,10 +76,16 @@ impl ThreadedScheduler {
         clock: Arc<RealClock>,
         observer: Option<Arc<dyn BatchObserver>>,
     ) -> Result<Self, SchedulerError> {
-        let batcher = Batcher::new(config)?;
+        let is_single = observer.is_none() && config.is_single()?;
+        // The batcher stays empty then.
+        let queue_capacity = if is_single { 1 } else { config.queue_capacity };
+        let batcher = Batcher::new(&SchedulerConfig { queue_capacity, ..config.clone() })?;
         config.check_instance_count(instances.len())?;
+        let singles =
+            is_single.then(|| Singles::new(config.queue_capacity, instances.len(), Arc::clone(&clock)));
         let shared = Arc::new(Shared {
             dispatcher: Dispatcher::new(batcher, config.instances_max(), Arc::clone(&clock)),
+            singles,
             slots: (0..config.instances_max()).map(|_| Slot::new()).collect(),
             batch_size_max: config.batch_size_max(),
             failures: Mutex::new(FailureLog::default()),
@@ -98,6 +108,16 @@ impl ThreadedScheduler {
         Ok(scheduler)
     }
 
+    fn issue_singles(&self, singles: &Singles, samples: &[QuerySample]) {
+        let taken = singles.arrive(samples);
+        fail_samples(&samples[taken..], &*self.shared.sink);
+        if singles.is_stopped() {
+            while let Some(sample) = singles.drain() {
+                fail_samples(&[sample], &*self.shared.sink);
+            }
+        }
+    }
+
     /// Returns the knobs for batch size and instances.
     #[must_use]
     pub fn knobs(&self) -> Knobs {
@@ -118,7 +138,19 @@ impl ThreadedScheduler {
         let slots = &self.shared.slots[..self.shared.dispatcher.with_roster(Roster::given)];
         let busy_ns = slots.iter().map(|slot| slot.busy_ns.load(Ordering::Relaxed)).collect();
         let failures = lock(&self.shared.failures).clone();
-        self.shared.dispatcher.with_batcher(|batcher| Statistics::new(batcher, busy_ns, failures))
+        let of_batcher =
+            self.shared.dispatcher.with_batcher(|batcher| Statistics::new(batcher, busy_ns, failures));
+        let Some(singles) = &self.shared.singles else { return of_batcher };
+        let SinglesCounts { started, issued, rejected, depth_max, capacity } = singles.counts();
+        Statistics {
+            batches: started,
+            batch_size_histogram: vec![0, started],
+            samples_issued: issued,
+            samples_rejected: rejected,
+            queue_depth_max: depth_max,
+            queue_capacity: capacity,
+            ..of_batcher
+        }
     }
 
     /// Ends all instances: no further batch starts, samples that still wait are failed, and the instances are dropped
@@ -126,7 +158,11 @@ impl ThreadedScheduler {
     ///
     /// A second call only waits again and reports who hangs now.
     pub fn shutdown(&self, limit: Duration) -> ShutdownReport {
-        let unstarted = self.shared.dispatcher.stop();
+        let mut unstarted = self.shared.dispatcher.stop();
+        if let Some(singles) = &self.shared.singles {
+            singles.stop();
+            unstarted.extend(std::iter::from_fn(|| singles.drain()));
+        }
         fail_samples(&unstarted, &*self.shared.sink);
         self.shared.dispatcher.wait_until_all_left(limit);
 
@@ -180,7 +216,11 @@ impl Turn for Shared {
     }
 
     fn retire(self: Arc<Self>, instance: Option<usize>) -> Result<usize, KnobError> {
-        self.dispatcher.retire(instance)
+        let number = self.dispatcher.retire(instance)?;
+        if let Some(singles) = &self.singles {
+            singles.retire(number);
+        }
+        Ok(number)
     }
 
     fn instances(&self) -> Vec<usize> {
@@ -207,6 +247,9 @@ impl SystemUnderTest for ThreadedScheduler {
     }
 
     fn issue_part(&self, part: QueryPart<'_>) {
+        if let Some(singles) = &self.shared.singles {
+            return self.issue_singles(singles, part.samples);
+        }
         let mut rest = part.samples;
         while !rest.is_empty() {
             let (head, tail) = rest.split_at(rest.len().min(SAMPLES_PER_LOCK));

@@ -1,8 +1,9 @@
 //! Threads that race each other over scheduler and completions, for as many seconds as the argument says.
 //!
 //! A plain program, because ThreadSanitizer finds races in the harness of Rust's tests, which is built without it. It
-//! runs tests of the load generator, one after the other, in every scenario, against two systems: the scheduler with
-//! four instances, and a pool of threads that completes whole queries in pieces and in any order. Each test has to be
+//! runs tests of the load generator, one after the other, in every scenario, against four systems: the scheduler with
+//! four instances, once with batches and once with single samples, the scheduler while its knobs are turned, and a pool
+//! of threads that completes whole queries in pieces and in any order. Each test has to be
 //! without an error, and each of its samples complete.
 //!
 //! `cargo xtask tsan` builds and runs it.
@@ -28,8 +29,12 @@ use proctor_vocabulary::{CompletionSink, SampleIndex, Scenario, TestMode};
 /// A system, made for a sink.
 type MakeSystem = fn(Arc<dyn CompletionSink>, Arc<RealClock>) -> Box<dyn SystemUnderTest>;
 
-const SYSTEMS: [MakeSystem; 2] =
-    [|sink, clock| Box::new(scheduled::start(sink, clock)), |sink, _| Box::new(pool::Pool::start(&sink))];
+const SYSTEMS: [MakeSystem; 4] = [
+    |sink, clock| Box::new(scheduled::start(sink, clock)),
+    |sink, clock| Box::new(scheduled::start_singles(sink, clock)),
+    |sink, clock| Box::new(scheduled::Turned::start(sink, clock)),
+    |sink, _| Box::new(pool::Pool::start(&sink)),
+];
 
 fn main() -> ExitCode {
     let seconds = env::args().nth(1).map_or(Ok(10), |argument| argument.parse());

@@ -1,10 +1,18 @@
 //! The scheduler, with instances that complete at once.
 
-use std::sync::Arc;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
+    thread::{self, JoinHandle},
+};
 
-use proctor_loadgen::RealClock;
-use proctor_scheduler::{BatchError, Instance, SchedulerConfig, ThreadedScheduler};
-use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, SampleStatus};
+use proctor_loadgen::{RealClock, SystemUnderTest};
+use proctor_scheduler::{
+    BatchDone, BatchError, BatchObserver, Instance, Knobs, ScalingBounds, SchedulerConfig, ThreadedScheduler,
+};
+use proctor_vocabulary::{CompletionSink, QueryPart, QuerySample, QuerySampleResponse, SampleStatus};
 
 const INSTANCE_COUNT: usize = 4;
 
@@ -21,6 +29,86 @@ pub(crate) fn start(sink: Arc<dyn CompletionSink>, clock: Arc<RealClock>) -> Thr
     let instances = (0..INSTANCE_COUNT).map(|_| Box::new(Echo) as Box<dyn Instance>).collect();
     ThreadedScheduler::start("scheduler", &config, instances, sink, clock, None)
         .expect("the settings make a scheduler")
+}
+
+/// A scheduler whose instances race for single samples.
+pub(crate) fn start_singles(sink: Arc<dyn CompletionSink>, clock: Arc<RealClock>) -> ThreadedScheduler {
+    let config = SchedulerConfig { instances: INSTANCE_COUNT, ..SchedulerConfig::default() };
+    let instances = (0..INSTANCE_COUNT).map(|_| Box::new(Echo) as Box<dyn Instance>).collect();
+    ThreadedScheduler::start("singles", &config, instances, sink, clock, None)
+        .expect("the settings make a scheduler")
+}
+
+/// A scheduler whose knobs a thread turns all the time.
+pub(crate) struct Turned {
+    scheduler: ThreadedScheduler,
+    is_over: Arc<AtomicBool>,
+    turning: Option<JoinHandle<()>>,
+}
+
+impl Turned {
+    pub(crate) fn start(sink: Arc<dyn CompletionSink>, clock: Arc<RealClock>) -> Self {
+        let config = SchedulerConfig {
+            scaling: Some(ScalingBounds { batch_size_max: 8, instances_max: INSTANCE_COUNT }),
+            ..SchedulerConfig::default()
+        };
+        let observer = Some(Arc::new(Heard::default()) as _);
+        let scheduler =
+            ThreadedScheduler::start("turned", &config, vec![Box::new(Echo)], sink, clock, observer)
+                .expect("the settings make a scheduler");
+        let (knobs, is_over) = (scheduler.knobs(), Arc::new(AtomicBool::new(false)));
+        let told = Arc::clone(&is_over);
+        let turning = Some(thread::spawn(move || turn(&knobs, &told)));
+        Self { scheduler, is_over, turning }
+    }
+}
+
+/// Turns the knobs until it is over. Those that are at their end stay there.
+fn turn(knobs: &Knobs, is_over: &AtomicBool) {
+    for size in (1..=8).cycle() {
+        if is_over.load(Relaxed) || knobs.set_batch_size(size).is_err() {
+            return;
+        }
+        let _ = if size % 3 == 0 { knobs.retire_newest() } else { knobs.add_instance(Box::new(Echo)) };
+        thread::yield_now();
+    }
+}
+
+impl Drop for Turned {
+    fn drop(&mut self) {
+        self.is_over.store(true, Relaxed);
+        if let Some(turning) = self.turning.take() {
+            turning.join().expect("turning knobs does not fail");
+        }
+    }
+}
+
+impl SystemUnderTest for Turned {
+    fn name(&self) -> &str {
+        self.scheduler.name()
+    }
+
+    fn issue(&self, samples: &[QuerySample]) {
+        self.scheduler.issue(samples);
+    }
+
+    fn issue_part(&self, part: QueryPart<'_>) {
+        self.scheduler.issue_part(part);
+    }
+
+    fn flush(&self) {
+        self.scheduler.flush();
+    }
+}
+
+/// Adds up what it hears.
+#[derive(Default)]
+struct Heard(AtomicU64);
+
+impl BatchObserver for Heard {
+    fn batch_done(&self, _: usize, _: &BatchDone, arrived_ns: &[u64]) {
+        self.0.fetch_add(arrived_ns.len() as u64, Relaxed);
+    }
 }
 
 /// Answers each sample with its index.

@@ -30,4 +30,7 @@ impl Policy for Fixed {
             Decision::Wait
         }
     }
+    fn starts_singles_at_once(&self) -> bool {
+        true
+    }
 }

@@ -26,4 +26,7 @@ impl Policy for SizeOrTimeout {
             Decision::WaitUntil(deadline_ns)
         }
     }
+    fn starts_singles_at_once(&self) -> bool {
+        true
+    }
 }

@@ -12,6 +12,9 @@
 //!   (`armed_ns`).
 //! - **It sleeps** until it is woken.
 //!
+//! A spinner that was not heard of for [`SILENT_NS`] counts as nobody: it has lost its processor, and does not delay
+//! the others.
+//!
 //! A thread that changes the batcher so that another could act (a batch can start, or there is a deadline before
 //! `armed_ns`) wakes one sleeper, unless somebody spins. A thread that takes a batch is such a changer, too: it is
 //! busy now and no longer looks, so it passes the baton. A thread that ends its spin without a batch goes on to sleep
@@ -32,11 +35,14 @@ use proctor_vocabulary::QuerySample;
 use crate::batcher::{Batch, Batcher, Busy, FormedBatch};
 use crate::knobs::KnobError;
 use crate::roster::Roster;
-use crate::sync::{AtomicU64, Condvar, Mutex, MutexGuard, lock};
+use crate::sync::{Apart, AtomicU64, Condvar, Mutex, MutexGuard, lock};
 
 /// How long an idle thread spins before it sleeps, and how long before a deadline it wakes to spin: about what a
 /// sleep and a wake-up cost, so that spinning costs at most twice what the better of the two would have.
-const SPIN_NS: u64 = 50_000;
+pub(super) const SPIN_NS: u64 = 50_000;
+
+/// A spinner that was not heard of for so long is taken to have lost its processor, which others want then.
+pub(super) const SILENT_NS: u64 = 20_000;
 
 /// The batcher, and the threads that wait for it.
 pub(super) struct Dispatcher<C = RealClock> {
@@ -45,7 +51,9 @@ pub(super) struct Dispatcher<C = RealClock> {
     work: Condvar,
     left: Condvar,
     /// Changes with every event. Only a hint to the spinner to look: the lock orders the data.
-    signal: AtomicU64,
+    signal: Apart<AtomicU64>,
+    /// When the spinner was last heard of, in ns.
+    heard_ns: Apart<AtomicU64>,
 }
 
 struct State {
@@ -62,10 +70,10 @@ struct State {
 
 impl State {
     /// Whether a sleeper should look at the batcher now.
-    fn needs_waking(&self, now_ns: u64) -> bool {
+    fn needs_waking(&self, now_ns: u64, heard_ns: u64) -> bool {
         let acts_before_armed = |deadline_ns| deadline_ns <= now_ns || deadline_ns < self.armed_ns;
         self.sleepers > 0
-            && !self.spinning
+            && (!self.spinning || now_ns.saturating_sub(heard_ns) > SILENT_NS)
             && self.batcher.next_deadline_ns(now_ns).is_some_and(acts_before_armed)
     }
 }
@@ -87,7 +95,8 @@ impl<C: Clock> Dispatcher<C> {
             state: Mutex::new(state),
             work: Condvar::new(),
             left: Condvar::new(),
-            signal: AtomicU64::new(0),
+            signal: Apart(AtomicU64::new(0)),
+            heard_ns: Apart(AtomicU64::new(0)),
         }
     }
 
@@ -113,7 +122,7 @@ impl<C: Clock> Dispatcher<C> {
     pub(super) fn stop(&self) -> Vec<QuerySample> {
         let mut state = lock(&self.state);
         state.stopping = true;
-        self.signal.fetch_add(1, Ordering::Relaxed);
+        self.signal.0.fetch_add(1, Ordering::Relaxed);
         self.work.notify_all();
         state.batcher.abandon_queue()
     }
@@ -147,7 +156,7 @@ impl<C: Clock> Dispatcher<C> {
     pub(super) fn retire(&self, instance: Option<usize>) -> Result<usize, KnobError> {
         let mut state = lock(&self.state);
         let number = state.roster.retire(instance)?;
-        self.signal.fetch_add(1, Ordering::Relaxed);
+        self.signal.0.fetch_add(1, Ordering::Relaxed);
         self.work.notify_all();
         Ok(number)
     }
@@ -237,12 +246,12 @@ impl<C: Clock> Dispatcher<C> {
 
     /// After an event: lets the spinner look, or wakes a sleeper.
     fn announce(&self, state: MutexGuard<'_, State>, now_ns: u64) {
-        self.signal.fetch_add(1, Ordering::Relaxed);
+        self.signal.0.fetch_add(1, Ordering::Relaxed);
         self.wake_one_if_needed(state, now_ns);
     }
 
     fn wake_one_if_needed(&self, state: MutexGuard<'_, State>, now_ns: u64) {
-        let needed = state.needs_waking(now_ns);
+        let needed = state.needs_waking(now_ns, self.heard_ns.0.load(Ordering::Relaxed));
         drop(state);
         if needed {
             self.work.notify_one();
@@ -252,7 +261,8 @@ impl<C: Clock> Dispatcher<C> {
     /// Gives the lock back until an event or `until_ns`.
     fn spin<'a>(&'a self, mut state: MutexGuard<'a, State>, until_ns: u64) -> MutexGuard<'a, State> {
         state.spinning = true;
-        let seen = self.signal.load(Ordering::Relaxed);
+        self.heard_ns.0.store(self.clock.now_ns(), Ordering::Relaxed);
+        let seen = self.signal.0.load(Ordering::Relaxed);
         drop(state);
         self.look_out(seen, until_ns);
         let mut state = lock(&self.state);
@@ -264,15 +274,22 @@ impl<C: Clock> Dispatcher<C> {
     ///
     /// Between looks it offers the processor to others: if the issuing thread happens to sit on the same one, the
     /// event that is waited for could not come before the spin ends. With nobody else to run this costs less than a
-    /// microsecond.
+    /// microsecond; if it takes long, others want the processor, and the spin ends.
     #[cfg(not(loom))]
     fn look_out(&self, seen: u64, until_ns: u64) {
         const LOOKS_PER_YIELD: u32 = 64;
         let unchanged = || {
             std::hint::spin_loop();
-            self.signal.load(Ordering::Relaxed) == seen
+            self.signal.0.load(Ordering::Relaxed) == seen
         };
-        while (0..LOOKS_PER_YIELD).all(|_| unchanged()) && self.clock.now_ns() < until_ns {
+        let mut heard_ns = self.heard_ns.0.load(Ordering::Relaxed);
+        while (0..LOOKS_PER_YIELD).all(|_| unchanged()) {
+            let now_ns = self.clock.now_ns();
+            if now_ns >= until_ns || now_ns - heard_ns >= SILENT_NS {
+                return;
+            }
+            heard_ns = now_ns;
+            self.heard_ns.0.store(now_ns, Ordering::Relaxed);
             std::thread::yield_now();
         }
     }

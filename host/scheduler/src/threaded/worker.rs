@@ -1,13 +1,14 @@
 //! The thread of one instance.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
 
 use proctor_loadgen::{Clock, RealClock};
 use proctor_vocabulary::{CompletionSink, QuerySample};
 
-use super::InFlight;
 use super::dispatch::Dispatcher;
+use super::singles::Singles;
+use super::slot::Slot;
 use crate::batcher::{Batch, FormedBatch};
 use crate::instance::{BatchError, Instance, fail_samples, guard};
 use crate::observer::{self, BatchDone, BatchObserver};
@@ -17,6 +18,8 @@ use crate::sync::{Mutex, lock};
 /// State that the scheduler and its threads share.
 pub(super) struct Shared {
     pub(super) dispatcher: Dispatcher,
+    /// The path of batches of one that nothing holds back; nothing passes the dispatcher's batcher then.
+    pub(super) singles: Option<Singles>,
     /// One for each number that an instance may have.
     pub(super) slots: Vec<Slot>,
     pub(super) batch_size_max: usize,
@@ -24,50 +27,6 @@ pub(super) struct Shared {
     pub(super) sink: Arc<dyn CompletionSink>,
     pub(super) observer: Option<Arc<dyn BatchObserver>>,
     pub(super) clock: Arc<RealClock>,
-}
-
-/// State that one thread shows of itself. When it has ended the next instance of this number has it.
-pub(super) struct Slot {
-    current: Mutex<Current>,
-    pub(super) busy_ns: AtomicU64,
-    /// The instance is dropped and the thread ends, or there is none.
-    pub(super) left: AtomicBool,
-}
-
-/// A copy of the batch that runs, empty if none does. It has its own lock, held only to copy, so that a watchdog can
-/// look at it while the instance hangs.
-struct Current {
-    samples: Vec<QuerySample>,
-    since_ns: u64,
-}
-
-impl Slot {
-    /// A slot that nobody has yet.
-    pub(super) fn new() -> Self {
-        Self {
-            current: Mutex::new(Current { samples: Vec::new(), since_ns: 0 }),
-            busy_ns: AtomicU64::new(0),
-            left: AtomicBool::new(true),
-        }
-    }
-
-    /// An instance is about to have it.
-    pub(super) fn take(&self, batch_size_max: usize) {
-        lock(&self.current).samples.reserve_exact(batch_size_max);
-        self.left.store(false, Ordering::Relaxed);
-    }
-
-    pub(super) fn in_flight(&self, instance: usize) -> InFlight {
-        let current = lock(&self.current);
-        InFlight { instance, samples: current.samples.clone(), since_ns: current.since_ns }
-    }
-
-    fn show(&self, samples: &[QuerySample], since_ns: u64) {
-        let mut current = lock(&self.current);
-        current.samples.clear();
-        current.samples.extend_from_slice(samples);
-        current.since_ns = since_ns;
-    }
 }
 
 /// Runs batches until the scheduler stops or the instance is retired, then drops it. `entering` is dropped before the
@@ -88,11 +47,23 @@ pub(super) fn run(
         tracing::warn!(instance = index, %error, "an instance failed to enter its thread");
     }
     shared.dispatcher.count_in(index);
+    if let Some(singles) = &shared.singles {
+        singles.enter(index);
+    }
     drop(entering);
-    let mut was_busy = false;
-    while let Some(formed) = shared.dispatcher.next_batch(index, was_busy, &mut batch) {
-        shared.run_batch(index, &mut *instance, &batch, formed);
-        was_busy = true;
+    match &shared.singles {
+        Some(singles) => {
+            while let Some(sample) = singles.next(index) {
+                shared.run_batch(index, &mut *instance, &[sample]);
+            }
+        }
+        None => {
+            let mut was_busy = false;
+            while let Some(formed) = shared.dispatcher.next_batch(index, was_busy, &mut batch) {
+                shared.run_formed(index, &mut *instance, &batch, formed);
+                was_busy = true;
+            }
+        }
     }
     let closed = guard(|| {
         instance.leave_thread();
@@ -118,10 +89,33 @@ impl Drop for Leave<'_> {
     }
 }
 
+/// How a batch went on its instance.
+struct Ran {
+    started_ns: u64,
+    completed_ns: u64,
+    failed: bool,
+}
+
 impl Shared {
-    /// Runs one batch to its end, completes each of its samples, one way or the other, and tells the observer.
-    fn run_batch(&self, index: usize, instance: &mut dyn Instance, taken: &Batch, formed: FormedBatch) {
-        let (slot, batch) = (&self.slots[index], taken.samples());
+    /// Runs one batch of the batcher, and tells the observer.
+    fn run_formed(&self, index: usize, instance: &mut dyn Instance, batch: &Batch, formed: FormedBatch) {
+        let Ran { started_ns, completed_ns, failed } = self.run_batch(index, instance, batch.samples());
+        if let Some(observer) = &self.observer {
+            let done = BatchDone {
+                samples: batch.samples().len(),
+                oldest_arrived_ns: formed.oldest_arrived_ns,
+                started_ns,
+                completed_ns,
+                busy_instances: formed.busy_instances,
+                failed,
+            };
+            observer::tell(&**observer, index, &done, batch.arrived_ns());
+        }
+    }
+
+    /// Runs one batch to its end, and completes each of its samples, one way or the other.
+    fn run_batch(&self, index: usize, instance: &mut dyn Instance, batch: &[QuerySample]) -> Ran {
+        let slot = &self.slots[index];
         let started_ns = self.clock.now_ns();
         slot.show(batch, started_ns);
         let result = self.execute_and_complete(instance, batch);
@@ -133,19 +127,8 @@ impl Shared {
             fail_samples(batch, &*self.sink);
         }
         let completed_ns = self.clock.now_ns();
-        slot.show(&[], completed_ns);
-        slot.busy_ns.fetch_add(completed_ns - started_ns, Ordering::Relaxed);
-        if let Some(observer) = &self.observer {
-            let done = BatchDone {
-                samples: batch.len(),
-                oldest_arrived_ns: formed.oldest_arrived_ns,
-                started_ns,
-                completed_ns,
-                busy_instances: formed.busy_instances,
-                failed,
-            };
-            observer::tell(&**observer, index, &done, taken.arrived_ns());
-        }
+        slot.clear(completed_ns);
+        Ran { started_ns, completed_ns, failed }
     }
 
     fn execute_and_complete(
@@ -221,6 +204,7 @@ mod tests {
             let heard = Arc::new(Heard::default());
             let shared = Shared {
                 dispatcher: Dispatcher::new(Batcher::new(&config).unwrap(), 1, Arc::clone(&clock)),
+                singles: None,
                 slots: vec![Slot::new()],
                 batch_size_max: config.batch_size,
                 failures: Mutex::default(),
@@ -237,12 +221,43 @@ mod tests {
                     shared.dispatcher.arrive(&samples, false).unwrap();
                     shared.dispatcher.flush();
                     let formed = shared.dispatcher.next_batch(0, round > 0, &mut batch).unwrap();
-                    shared.run_batch(0, &mut AtOnce, &batch, formed);
+                    shared.run_formed(0, &mut AtOnce, &batch, formed);
                 }
             });
             assert_eq!(sink.0.load(Ordering::Relaxed), 5000, "{policy}");
             assert_eq!(heard.0.load(Ordering::Relaxed), 5000, "{policy}");
             assert_eq!(counted.count_total, 0, "{policy}");
         }
+    }
+
+    #[test]
+    fn from_its_arrival_to_its_completion_a_single_sample_allocates_nothing() {
+        let (clock, sink) = (Arc::new(RealClock::new()), Arc::new(Counted::default()));
+        let shared = Shared {
+            dispatcher: Dispatcher::new(
+                Batcher::new(&SchedulerConfig::default()).unwrap(),
+                1,
+                Arc::clone(&clock),
+            ),
+            singles: Some(Singles::new(8, 1, Arc::clone(&clock))),
+            slots: vec![Slot::new()],
+            batch_size_max: 1,
+            failures: Mutex::default(),
+            sink: Arc::clone(&sink) as _,
+            observer: None,
+            clock,
+        };
+        shared.slots[0].take(1);
+        let singles = shared.singles.as_ref().unwrap();
+        singles.enter(0);
+        let counted = allocation_counter::measure(|| {
+            for id in 1..=1000 {
+                let sample = QuerySample { id: ResponseId(id), index: SampleIndex(id) };
+                assert_eq!(singles.arrive(&[sample]), 1);
+                let sample = singles.next(0).unwrap();
+                shared.run_batch(0, &mut AtOnce, &[sample]);
+            }
+        });
+        assert_eq!((sink.0.load(Ordering::Relaxed), counted.count_total), (1000, 0));
     }
 }
