@@ -14,13 +14,15 @@
 //! 4. `accuracy` scores the answers, `result` is `result.json` and the verdict.
 //! 5. `ending` is the order at the end: results first, then the end of the plugin.
 //! 6. `replay` makes the calls of a recording again and compares.
-//! 7. `files` are the files that a run reads, and those that it leaves on the disk.
+//! 7. `energy` reads the counters of the processor over the timed part.
+//! 8. `files` are the files that a run reads, and those that it leaves on the disk.
 
 #![forbid(unsafe_code)]
 
 mod accuracy;
 mod bed;
 mod ending;
+mod energy;
 mod error;
 mod explain_model;
 mod figures;

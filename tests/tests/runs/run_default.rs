@@ -103,3 +103,31 @@ fn every_setting_of_the_result_has_its_origin() {
         assert!(told.contains(origin), "{key}: {told}");
     }
 }
+
+/// Whether there are counters, and whether this user may read them, is up to the machine.
+#[test]
+fn the_energy_of_the_processor_is_counted_or_the_reason_is_told() {
+    let bench = Bench::new();
+    let run = bench.run("--plugin null --mode performance --duration 300ms --set min_query_count=1");
+    let energy = &run.result()["performance_run"]["processor_energy"];
+    let shown = run.finished.stdout.lines().find(|line| line.starts_with("  energy "));
+    let shown = shown.unwrap_or_else(|| panic!("no energy in {}", run.finished));
+    match energy["reason"].as_str() {
+        Some(reason) => {
+            assert!(reason.contains("/sys/class/powercap"), "{reason}");
+            assert!(energy.get("joules").is_none() && shown.contains(reason), "{energy} {shown}");
+        }
+        None => {
+            let joules = energy["joules"].as_f64().expect("joules are a number");
+            let watts = energy["mean_watts"].as_f64().expect("watts are a number");
+            assert!(joules > 0.0 && (joules / watts / 0.3 - 1.0).abs() < 0.5, "{energy}");
+            let source = energy["source"].as_str().expect("there is a source");
+            assert!(source.starts_with("rapl package") && shown.contains(source), "{energy} {shown}");
+        }
+    }
+    let simulated = bench.run("--plugin mock --virtual-time --duration 300ms");
+    for test in ["accuracy_run", "performance_run"] {
+        assert!(simulated.result()[test].get("processor_energy").is_none(), "{test}");
+    }
+    assert!(!simulated.finished.stdout.contains("  energy "), "{}", simulated.finished);
+}

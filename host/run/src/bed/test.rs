@@ -3,9 +3,11 @@
 use std::path::Path;
 
 use proctor_loadgen::{Finding, Progress, TestOutcome, TestSettings};
+use proctor_vocabulary::TestMode;
 
 use crate::{
-    bed::{fault::Fault, system::SystemReport, watch::Watch},
+    bed::{clock::HostClock, fault::Fault, system::SystemReport, watch::Watch},
+    energy::{NoEnergy, PackageEnergy},
     error::HostError,
     files::logs::Logs,
     observer::Observer,
@@ -34,6 +36,12 @@ impl<'a> TestRequest<'a> {
         Self { folder: Some(folder), ..Self::new(settings) }
     }
 
+    /// Whether the energy of the processor is of interest: in performance tests of a run in real time.
+    pub(super) fn is_metered(&self, clock: &HostClock) -> bool {
+        let is_real = matches!(clock, HostClock::Real(_));
+        is_real && self.folder.is_some() && self.settings.mode != TestMode::AccuracyOnly
+    }
+
     /// Whether the user sees how it goes.
     pub(super) fn is_shown(&self) -> bool {
         self.folder.is_some() || self.watch.is_some()
@@ -50,6 +58,8 @@ pub(crate) struct Test {
     pub(crate) is_abandoned: bool,
     /// Energy from the start to the stop of a performance test in real time, in joules, if the plugin counts it.
     pub(crate) energy_joules: Option<f64>,
+    /// Energy of the processor over the timed part; `None` where it was not asked for.
+    pub(crate) package_energy: Option<Result<PackageEnergy, NoEnergy>>,
     /// Error of the logs that could not be written.
     pub(crate) write_error: Option<HostError>,
     /// Whether the plugin has come to the end of its part.

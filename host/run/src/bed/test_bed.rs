@@ -31,6 +31,7 @@ use crate::{
         watch::{Watch, WatchedSystem},
         whole_queries::{QueryTest, WholeQueries},
     },
+    energy::{Meter, MeteredLibrary},
     error::HostError,
     files::{cache_folder::CacheFolder, journal::Journal, logs::Logs},
     interrupt::{Interrupt, RunningTest},
@@ -307,7 +308,9 @@ impl<'a> TestBed<'a> {
         if let Some(isolated) = &self.plugin.isolated {
             isolated.begin_test(loadgen.stop_handle());
         }
-        let outcome = self.run_loadgen(&loadgen, &system, request.watch);
+        let meter = request.is_metered(&self.clock).then(|| Meter::of_machine(self.clock.reader()));
+        let origin_ns = clock.now_ns();
+        let outcome = self.run_loadgen(&loadgen, &system, request.watch, meter.as_ref());
         onlookers.stop();
         if let Some(isolated) = &self.plugin.isolated {
             isolated.end_test();
@@ -317,6 +320,7 @@ impl<'a> TestBed<'a> {
             }
         }
         let mut outcome = outcome?;
+        let package_energy = meter.map(|meter| meter.finish_test(origin_ns, &outcome));
 
         self.phase_count.update(|count| count + outcome.phases.len() as u64);
         let is_incomplete = self.library.is_abandoned();
@@ -338,7 +342,16 @@ impl<'a> TestBed<'a> {
         }
         outcome.findings.extend(faults.into_iter().map(Fault::into_finding));
         let write_error = logs.as_ref().and_then(|logs| logs.write(&outcome).err());
-        Ok(Test { outcome, logs, system, is_abandoned, energy_joules: None, write_error, is_settled: false })
+        Ok(Test {
+            outcome,
+            logs,
+            system,
+            is_abandoned,
+            energy_joules: None,
+            package_energy,
+            write_error,
+            is_settled: false,
+        })
     }
 
     /// Shows what the plugin said about samples that failed: not while they did, which was in the timed part. And how
@@ -393,16 +406,18 @@ impl<'a> TestBed<'a> {
         loadgen: &LoadGen<C>,
         system: &System,
         watch: Option<&dyn Watch>,
+        meter: Option<&Meter>,
     ) -> Result<TestOutcome, LoadGenError> {
         let (progress, stop) = (loadgen.progress(), loadgen.stop_handle());
         let plugin = self.plugin.library.manifest().name.clone();
         self.interrupt.testing(RunningTest { stop: stop.clone(), progress: progress.clone(), plugin });
         // Only now: a thread inherits the processors of the one that starts it.
         let _held = self.placement.hold_issuer();
+        let library = MeteredLibrary { library: &self.library, meter };
         let outcome = match watch {
-            None => loadgen.run(system.sut(), &self.library),
+            None => loadgen.run(system.sut(), &library),
             Some(watch) => {
-                loadgen.run(&WatchedSystem { system: system.sut(), watch, progress, stop }, &self.library)
+                loadgen.run(&WatchedSystem { system: system.sut(), watch, progress, stop }, &library)
             }
         };
         self.interrupt.writing();

@@ -5,6 +5,7 @@
 //! A key that is added leaves [`RESULT_SCHEMA_VERSION`] as it is; one that is removed or changes its meaning raises it.
 
 pub(crate) mod arrivals;
+mod energy;
 mod finding;
 pub(crate) mod round;
 mod test_part;

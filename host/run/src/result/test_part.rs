@@ -7,6 +7,7 @@ use proctor_scheduler::Statistics;
 use serde::Serialize;
 
 use super::{
+    energy::{EnergyPart, ProcessorEnergyPart},
     finding::FindingPart,
     tokens::{SearchPart, TokenPart},
 };
@@ -38,6 +39,9 @@ pub(crate) struct TestPart {
     /// Energy of a performance test in real time, where the plugin counts it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) energy: Option<EnergyPart>,
+    /// Energy of the processor in a performance test in real time, or why it was not counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) processor_energy: Option<ProcessorEnergyPart>,
     /// Steps of the search for the peak, if this is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) search: Option<SearchPart>,
@@ -54,22 +58,6 @@ pub(crate) struct BusyPart {
     pub(crate) refusal_count: u64,
     /// Time that issuing threads waited; the latency of the queries has it, too.
     pub(crate) wait_ns: u64,
-}
-
-/// Energy from the start to the stop of a test.
-#[derive(Debug, Serialize)]
-pub(crate) struct EnergyPart {
-    pub(crate) joules: f64,
-    pub(crate) joules_per_sample: f64,
-}
-
-impl EnergyPart {
-    fn of(test: &Test) -> Option<Self> {
-        let joules = test.energy_joules?;
-        let sample_count: u64 =
-            test.outcome.reported_phases().map(|phase| phase.record.issued_sample_count).sum();
-        Some(Self { joules, joules_per_sample: joules / sample_count.max(1) as f64 })
-    }
 }
 
 /// Figures of a performance run.
@@ -138,7 +126,11 @@ impl TestPart {
             issue_delay_p99_ns: delay(|delay| delay.p99_ns),
             issue_delay_p99_9_ns: delay(|delay| delay.p99_9_ns),
             figures: outcome.performance.as_ref().map(FiguresPart::new),
-            energy: outcome.performance.as_ref().and_then(|_| EnergyPart::of(test)),
+            energy: outcome.performance.as_ref().and_then(|_| EnergyPart::of_plugin(test)),
+            processor_energy: test
+                .package_energy
+                .as_ref()
+                .map(|energy| ProcessorEnergyPart::new(energy, test)),
             search: outcome.peak_search.as_ref().map(SearchPart::from),
             scheduler: test.system.statistics.as_ref().map(SchedulerPart::new),
             busy: test.system.busy.map(BusyPart::from),

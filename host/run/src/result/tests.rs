@@ -91,6 +91,7 @@ fn test(settings: &Settings, mode: TestMode, interrupted: bool) -> Test {
         system,
         is_abandoned: false,
         energy_joules: None,
+        package_energy: None,
         write_error: None,
         is_settled: true,
     }

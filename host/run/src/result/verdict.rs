@@ -5,7 +5,12 @@ use std::path::Path;
 use proctor_loadgen::Standing;
 
 use crate::{
-    result::{RunResult, round, test_part::FiguresPart},
+    result::{
+        RunResult,
+        energy::{EnergyPart, ProcessorEnergyPart},
+        round,
+        test_part::FiguresPart,
+    },
     text::{self, counted, counted_queries, duration, four_digits},
 };
 
@@ -33,6 +38,9 @@ pub(crate) fn verdict(result: &RunResult, folder: &Path) -> String {
         let queries = counted_queries(test.issued_query_count);
         let time = if result.virtual_time { "virtual time" } else { "time" };
         rows.push(row("length", format!("{queries}, {} of {time}", duration(test.duration_ns))));
+        let texts = test.energy.iter().map(EnergyPart::text);
+        let texts = texts.chain(test.processor_energy.iter().map(ProcessorEnergyPart::text));
+        rows.extend(texts.map(|text| row("energy", text)));
     }
     rows.extend(round::rows(result));
     rows.push(row("verdict", judgement(result)));
