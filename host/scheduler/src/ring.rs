@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use proctor_vocabulary::{QuerySample, ResponseId, SampleIndex};
 
-use crate::sync::{Apart, AtomicU64};
+use crate::sync::{Apart, AtomicU64, Cost, note};
 
 /// A bounded queue of samples, first in, first out, that any number of threads push to and pop from. No call waits for
 /// another, and none allocates.
@@ -57,11 +57,13 @@ impl SampleRing {
             let (cell, free) = self.cell(position);
             let turn = cell.turn.load(Acquire);
             if turn == free {
+                note(Cost::Exchange);
                 match self.tail.0.compare_exchange_weak(position, position + 1, AcqRel, Relaxed) {
                     Ok(_) => {
                         cell.id.store(sample.id.0, Relaxed);
                         cell.index.store(sample.index.0, Relaxed);
                         cell.turn.store(free + 1, Release);
+                        note(Cost::Write);
                         return true;
                     }
                     Err(now) => position = now,
@@ -83,11 +85,13 @@ impl SampleRing {
             let (cell, free) = self.cell(position);
             let turn = cell.turn.load(Acquire);
             if turn == free + 1 {
+                note(Cost::Exchange);
                 match self.head.0.compare_exchange_weak(position, position + 1, AcqRel, Relaxed) {
                     Ok(_) => {
                         let id = ResponseId(cell.id.load(Relaxed));
                         let index = SampleIndex(cell.index.load(Relaxed));
                         cell.turn.store(free + 2, Release);
+                        note(Cost::Write);
                         return Some(QuerySample { id, index });
                     }
                     Err(now) => position = now,

@@ -27,6 +27,47 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Step that is expensive between processors.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Cost {
+    /// A read-modify-write of a line that several threads use.
+    Exchange,
+    /// A plain write to such a line.
+    Write,
+    /// A thread that is unparked, with a system call if it sleeps.
+    Wake,
+}
+
+/// Notes a cost of the calling thread. Nothing outside of tests.
+#[inline]
+#[cfg(any(loom, not(test)))]
+pub(crate) fn note(_: Cost) {}
+
+#[cfg(all(test, not(loom)))]
+pub(crate) use counted::note;
+
+#[cfg(all(test, not(loom)))]
+pub(crate) mod counted {
+    use std::cell::Cell;
+
+    use super::Cost;
+
+    thread_local! {
+        static COUNTS: Cell<[u64; 3]> = const { Cell::new([0; 3]) };
+    }
+
+    pub(crate) fn note(cost: Cost) {
+        let mut counts = COUNTS.get();
+        counts[cost as usize] += 1;
+        COUNTS.set(counts);
+    }
+
+    /// Exchanges, writes and wakes of this thread since the last call.
+    pub(crate) fn take() -> [u64; 3] {
+        COUNTS.replace([0; 3])
+    }
+}
+
 /// A value that threads write often, kept away from what others read: alone on its cache lines, also on the neighbour
 /// that the processor fetches along.
 #[derive(Debug, Default)]

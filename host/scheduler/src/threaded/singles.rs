@@ -43,7 +43,7 @@ use proctor_vocabulary::QuerySample;
 
 use super::dispatch::{SILENT_NS, SPIN_NS};
 use crate::ring::SampleRing;
-use crate::sync::{Apart, AtomicBool, AtomicU64, fence, thread};
+use crate::sync::{Apart, AtomicBool, AtomicU64, Cost, fence, note, thread};
 
 /// Nobody spins.
 const NOBODY: u64 = 0;
@@ -228,8 +228,7 @@ impl<C: Clock> Singles<C> {
     /// Sleeps until woken.
     fn sleep(&self, instance: usize) {
         let (word, bit) = self.place(instance);
-        word.fetch_or(bit, SeqCst);
-        fence(SeqCst);
+        Self::announce_sleep(word, bit);
         if !self.ring.has_some() {
             while word.load(Acquire) & bit != 0 && !self.must_leave(instance) {
                 thread::park();
@@ -238,6 +237,12 @@ impl<C: Clock> Singles<C> {
         if word.load(Relaxed) & bit != 0 {
             word.fetch_and(!bit, SeqCst);
         }
+    }
+
+    fn announce_sleep(word: &AtomicU64, bit: u64) {
+        note(Cost::Exchange);
+        word.fetch_or(bit, SeqCst);
+        fence(SeqCst);
     }
 
     fn place(&self, instance: usize) -> (&AtomicU64, u64) {
@@ -260,9 +265,11 @@ impl<C: Clock> Singles<C> {
             let mut bits = word.0.load(Relaxed);
             while bits != 0 {
                 let place = bits.trailing_zeros();
+                note(Cost::Exchange);
                 let before = word.0.fetch_and(!(1 << place), SeqCst);
                 if before & (1 << place) != 0 {
                     if let Some(thread) = self.seats[number * 64 + place as usize].thread.get() {
+                        note(Cost::Wake);
                         thread.unpark();
                     }
                     return;

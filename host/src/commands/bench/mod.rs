@@ -1,5 +1,7 @@
 //! `host bench`: what the harness itself costs, measured with the null plugin on the path of a run.
 //!
+//! [`scaling`] measures how work reaches instances, beside two bare threads.
+//!
 //! [`experiment`] says what is measured and what the targets are, [`isolation`] the same of a plugin in a process of
 //! its own, [`harness`] measures it, [`report`] is the table, [`official_loadgen`] the comparison with the official
 //! LoadGen.
@@ -15,6 +17,7 @@ mod memory;
 mod official_loadgen;
 mod quantity;
 mod report;
+mod scaling;
 mod sibling;
 
 use std::ffi::OsString;
@@ -23,7 +26,7 @@ use clap::{Args, Subcommand};
 use proctor_display::print;
 use proctor_run::{Conclusion, HostError};
 
-use self::flags::HarnessFlags;
+use self::{flags::HarnessFlags, scaling::ScalingKind};
 
 /// Flags of `host bench`.
 #[derive(Debug, Args)]
@@ -55,6 +58,9 @@ pub(crate) enum BenchKind {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "FLAGS")]
         flags: Vec<OsString>,
     },
+    /// Handing work to instances, whose number and batches scale under load.
+    #[command(subcommand)]
+    Scaling(ScalingKind),
     /// Issues samples, and prints how much memory they took. The parent process reads it.
     #[command(hide = true)]
     MemoryProbe {
@@ -77,6 +83,7 @@ impl BenchFlags {
             Some(BenchKind::Harness(harness)) => harness::bench(harness),
             Some(BenchKind::Rnn { flags }) => sibling::start("rnn", flags),
             Some(BenchKind::Engines { flags }) => sibling::start("engines", flags),
+            Some(BenchKind::Scaling(kind)) => kind.run(),
             Some(BenchKind::MemoryProbe { sample_count, offline }) => {
                 print(memory::probe(*sample_count, *offline)?);
                 Ok(Conclusion::Good)
@@ -94,6 +101,7 @@ Examples:
   host bench --isolate                        the same with the plugin in a process of its own
   host bench --against python --python venv/bin/python
   host bench --markdown > table.md
+  host bench scaling dispatch                 the scheduler beside two bare threads
   host bench rnn --help                       another one: recurrent layers on the CPU
   host bench engines --help                   a third one: whole models, beside ONNX Runtime
 

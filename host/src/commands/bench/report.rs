@@ -58,7 +58,7 @@ impl Row {
         self.figure.target.map(|target| target.is_met(self.spread().median))
     }
 
-    fn cells(&self) -> Vec<String> {
+    pub(super) fn cells(&self) -> Vec<String> {
         let Spread { median, least, greatest } = self.spread();
         let Figure { what, unit, target, .. } = &self.figure;
         let target = target.map_or(String::new(), |target| match target {
@@ -101,7 +101,7 @@ impl Serialize for Row {
     }
 }
 
-const HEAD: [&str; 6] = ["scenario", "figure", "median", "least .. greatest", "target", "met"];
+pub(super) const HEAD: [&str; 6] = ["scenario", "figure", "median", "least .. greatest", "target", "met"];
 
 impl Report {
     /// `version` is that of the official LoadGen, if there are comparisons.

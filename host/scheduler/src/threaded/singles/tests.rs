@@ -4,6 +4,7 @@ use proctor_loadgen::VirtualClock;
 use proctor_vocabulary::{ResponseId, SampleIndex};
 
 use super::*;
+use crate::sync::counted;
 
 type Timeless = Singles<VirtualClock>;
 
@@ -24,6 +25,36 @@ fn all_asleep(count: usize) -> Timeless {
         word.fetch_or(bit, SeqCst);
     }
     singles
+}
+
+/// Exchanges, writes and wakes of 500 samples that arrive one by one at this many instances. Where they sleep each
+/// sample wakes one, which falls asleep again; otherwise one of them is about to look.
+fn costs(instances: usize, is_asleep: bool) -> [u64; 3] {
+    let singles =
+        if is_asleep { all_asleep(instances) } else { Singles::new(1000, instances, Arc::default()) };
+    counted::take();
+    for id in 1..=500 {
+        singles.arrive(&[sample(id)]);
+        let woken = (0..instances).find(|instance| {
+            let (word, bit) = singles.place(*instance);
+            word.load(Relaxed) & bit == 0
+        });
+        let woken = woken.expect("a sample wakes one of them");
+        singles.next(woken).expect("it waits");
+        if is_asleep {
+            let (word, bit) = singles.place(woken);
+            Timeless::announce_sleep(word, bit);
+        }
+    }
+    counted::take()
+}
+
+#[test]
+fn a_sample_costs_the_same_with_1_8_and_64_instances() {
+    for instances in [1, 8, 64] {
+        assert_eq!(costs(instances, false), [2 * 500, 2 * 500, 0], "awake, {instances} instances");
+        assert_eq!(costs(instances, true), [4 * 500, 2 * 500, 500], "asleep, {instances} instances");
+    }
 }
 
 #[test]
