@@ -55,6 +55,11 @@ impl PluginError {
         Self::new(abi::PROCTOR_STATUS_BUSY, message)
     }
 
+    /// There is no memory for it, on the device or beside it; with fewer instances there may be.
+    pub fn out_of_memory(message: impl Into<String>) -> Self {
+        Self::new(abi::PROCTOR_STATUS_OUT_OF_MEMORY, message)
+    }
+
     /// The device is absent or stopped answering.
     pub fn device_lost(message: impl Into<String>) -> Self {
         Self::new(abi::PROCTOR_STATUS_DEVICE_LOST, message)

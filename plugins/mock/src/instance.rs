@@ -27,10 +27,11 @@ pub struct MockInstance {
 
 impl MockInstance {
     pub(crate) fn new(shared: Arc<Shared>, instance_index: u32) -> Result<Self, PluginError> {
+        shared.add_instance()?;
         let next = Draw::of_instance(instance_index);
         let in_flight = match shared.in_flight {
             0 => None,
-            count => Some(InFlight::start(&shared, count)?),
+            count => Some(InFlight::start(&shared, count).inspect_err(|_| shared.remove_instance())?),
         };
         Ok(Self { shared, next, threads: Vec::new(), in_flight })
     }
@@ -41,6 +42,12 @@ impl MockInstance {
             return Ok(());
         }
         Err(PluginError::wrong_state("this thread has not begun"))
+    }
+}
+
+impl Drop for MockInstance {
+    fn drop(&mut self) {
+        self.shared.remove_instance();
     }
 }
 

@@ -2,6 +2,8 @@
 
 mod input_form;
 
+use std::time::Duration;
+
 use proctor_plugin_api::{
     Device, Host, Manifest, ModelRequest, ModelSupport, OptionSpec, Options, Plugin, PluginError,
     export_plugin, vocabulary::InputForm,
@@ -40,6 +42,10 @@ pub struct Mock {
     input_form: WantedForm,
     /// Tokens of each answer; 0 for none.
     tokens: u32,
+    /// Time that making an instance takes.
+    start: Duration,
+    /// Number of the instance that cannot be made, counted from 1; 0 for none.
+    fail_create_at: u32,
 }
 
 impl Plugin for Mock {
@@ -83,6 +89,18 @@ impl Plugin for Mock {
             OptionSpec::boolean("hooks", false, hooks),
             OptionSpec::integer("in_flight", 0, 0..=64, in_flight),
             OptionSpec::integer("tokens", 0, 0..=65_536, tokens),
+            OptionSpec::integer(
+                "start_us",
+                0,
+                0..=60_000_000,
+                "Time that making an instance takes, in microseconds.",
+            ),
+            OptionSpec::integer(
+                "fail_create_at",
+                0,
+                0..=65_536,
+                "Most instances there is memory for is one less; making this one fails. 0 for no bound.",
+            ),
         ];
         let parts = [own, Service::options(), AnswerSettings::options(), IssueSettings::options()];
         parts.into_iter().flatten().fold(manifest, Manifest::option)
@@ -111,7 +129,13 @@ impl Plugin for Mock {
         let tokens = required("tokens", options.integer("tokens"))?;
         let tokens = u32::try_from(tokens)
             .map_err(|_| PluginError::invalid_argument(format!("tokens is {tokens}")))?;
+        let start_us = required("start_us", options.integer("start_us"))?.unsigned_abs();
+        let fail_create_at = required("fail_create_at", options.integer("fail_create_at"))?;
+        let fail_create_at = u32::try_from(fail_create_at)
+            .map_err(|_| PluginError::invalid_argument(format!("fail_create_at is {fail_create_at}")))?;
         Ok(Self {
+            start: Duration::from_micros(start_us),
+            fail_create_at,
             host,
             service,
             answers,
@@ -156,6 +180,7 @@ impl Plugin for Mock {
         shared.memory = MockMemory::of(&self.memory);
         (shared.in_flight, shared.tokens) = (self.in_flight, self.tokens);
         shared.power_w = self.power_w;
+        (shared.start, shared.fail_create_at) = (self.start, self.fail_create_at);
         shared.inputs.clone_from(&request.inputs);
         Ok(MockModel::new(shared, self.issue))
     }

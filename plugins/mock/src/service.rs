@@ -1,9 +1,9 @@
 //! How long the device that is not there takes.
 
-use std::{fmt, time::Duration};
+use std::{fmt, path::Path, time::Duration};
 
 use proctor_plugin_api::{OptionSpec, Options, PluginError};
-use rand_distr::{Distribution, LogNormal, Normal, Uniform};
+use rand_distr::{Distribution, LogNormal, Normal, StandardNormal, Uniform};
 
 use crate::{
     option_value::required,
@@ -27,7 +27,7 @@ enum OfBatch {
     Uniform(Uniform<f64>),
     Normal(Normal<f64>),
     LogNormal(LogNormal<f64>),
-    Table(Table),
+    Table { mean_us: Table, tail: Option<Table> },
 }
 
 /// Which random number a batch gets: a number within a stream. Each instance has a stream, and so has issue.
@@ -80,6 +80,10 @@ impl Service {
                 "Standard deviation of the logarithm of log-normal, which has no unit.",
             ),
             OptionSpec::path("table", "CSV file with latency[batch][instances] in microseconds, for table."),
+            OptionSpec::path(
+                "table_tail",
+                "CSV file with the 95th percentile over the mean of log-normal times around those of table.",
+            ),
             time("per_sample_us", 0.0, "Time that each sample of a batch adds, in microseconds."),
         ]
     }
@@ -101,7 +105,10 @@ impl Service {
                         "service is table, but there is no file: set table to a path",
                     )
                 })?;
-                OfBatch::Table(Table::read(path)?)
+                OfBatch::Table {
+                    mean_us: Table::read(path)?,
+                    tail: options.path("table_tail").map(tail).transpose()?,
+                }
             }
             _ => OfBatch::Null,
         };
@@ -126,7 +133,11 @@ impl Service {
             OfBatch::Uniform(uniform) => uniform.sample(random),
             OfBatch::Normal(normal) => normal.sample(random),
             OfBatch::LogNormal(log_normal) => log_normal.sample(random),
-            OfBatch::Table(table) => table.latency_us(sample_count, busy_instances),
+            OfBatch::Table { mean_us, tail } => {
+                let mean_us = mean_us.at(sample_count, busy_instances);
+                let ratio = tail.as_ref().map_or(1.0, |tail| tail.at(sample_count, busy_instances));
+                if ratio > 1.0 { mean_us * log_normal_of_mean_1(ratio, random) } else { mean_us }
+            }
         };
         // Exact, as no batch has 2^32 samples; one that did would take the longest time.
         let samples = u32::try_from(sample_count).map_or(f64::MAX, f64::from);
@@ -134,6 +145,39 @@ impl Service {
         let time_us = self.per_sample_us.mul_add(samples, batch_us).clamp(0.0, LONGEST_US);
         Duration::from_secs_f64(time_us / 1e6)
     }
+}
+
+/// The 95th percentile of the standard normal distribution.
+const Z_95: f64 = 1.644_853_626_951_472_7;
+
+/// The largest 95th percentile over the mean that a log-normal distribution has: e^(z^2 / 2), at a spread of z. A wider
+/// one has more of its mean beyond the percentile.
+fn tail_ratio_max() -> f64 {
+    (Z_95 * Z_95 / 2.0).exp()
+}
+
+/// Reads ratios of the 95th percentile to the mean.
+fn tail(path: &Path) -> Result<Table, PluginError> {
+    let table = Table::read(path)?;
+    let is_ratio = |ratio: &&f64| (1.0..=tail_ratio_max()).contains(*ratio);
+    match table.figures().iter().find(|ratio| !is_ratio(ratio)) {
+        None => Ok(table),
+        Some(ratio) => Err(PluginError::invalid_argument(format!(
+            "{} has {ratio} for the 95th percentile over the mean, which log-normal times have from 1 to {:.2} only: \
+             change it, or leave table_tail out",
+            path.display(),
+            tail_ratio_max()
+        ))),
+    }
+}
+
+/// A draw from the log-normal distribution of mean 1 whose 95th percentile is `ratio`.
+///
+/// The spread s has ln(ratio) = z s - s^2 / 2, which two values solve; the smaller one is taken.
+fn log_normal_of_mean_1(ratio: f64, random: &mut Keyed) -> f64 {
+    let spread = Z_95 - (Z_95 * Z_95 - 2.0 * ratio.ln()).max(0.0).sqrt();
+    let normal: f64 = StandardNormal.sample(random);
+    (spread * normal - spread * spread / 2.0).exp()
 }
 
 fn uniform(min_us: f64, max_us: f64) -> Result<OfBatch, PluginError> {
@@ -152,7 +196,8 @@ impl fmt::Display for Service {
             OfBatch::Uniform(_) => f.write_str("uniform")?,
             OfBatch::Normal(normal) => write!(f, "normal, {} +- {} us", normal.mean(), normal.std_dev())?,
             OfBatch::LogNormal(_) => f.write_str("log-normal")?,
-            OfBatch::Table(_) => f.write_str("table")?,
+            OfBatch::Table { tail: None, .. } => f.write_str("table")?,
+            OfBatch::Table { tail: Some(_), .. } => f.write_str("table with tail")?,
         }
         if self.per_sample_us > 0.0 { write!(f, " and {} us a sample", self.per_sample_us) } else { Ok(()) }
     }
@@ -252,7 +297,36 @@ mod tests {
         let table =
             service(&[("service", "table"), ("table", path.to_str().unwrap()), ("per_sample_us", "1")]);
         let time_us = |samples, busy| table.time(Draw::of_instance(0), samples, busy).as_micros();
-        assert_eq!((time_us(1, 1), time_us(1, 2), time_us(2, 1), time_us(9, 9)), (11, 21, 32, 49));
+        assert_eq!((time_us(1, 1), time_us(1, 2), time_us(3, 1), time_us(9, 9)), (11, 21, 26, 49));
+    }
+
+    #[test]
+    fn a_tail_spreads_the_times_of_a_table_around_their_mean() {
+        let folder = tempfile::tempdir().unwrap();
+        let (means, tail) = (folder.path().join("latency.csv"), folder.path().join("tail.csv"));
+        std::fs::write(&means, "batch,1\n1,1000\n").unwrap();
+        let with = |ratio: &str| {
+            std::fs::write(&tail, format!("batch,1\n1,{ratio}\n")).unwrap();
+            let given = [
+                ("service", "table"),
+                ("table", means.to_str().unwrap()),
+                ("table_tail", tail.to_str().unwrap()),
+            ];
+            Service::open(7, &options(&given)).map_err(|error| error.message)
+        };
+        let times = times_us(&with("1.64").unwrap());
+        // The spread is 0.3346: five standard errors of the mean are 12, of the 95th percentile 41.
+        assert!((mean(&times) - 1000.0).abs() < 12.0);
+        assert!((quantile(&times, 950) - 1640.0).abs() < 41.0);
+        let constant = times_us(&with("1").unwrap());
+        assert!(constant.iter().all(|time| *time == 1000.0));
+        for ratio in ["0.9", "3.9"] {
+            let message = with(ratio).unwrap_err();
+            assert!(message.contains(&format!("tail.csv has {ratio} for the 95th percentile")), "{message}");
+            assert!(message.contains("from 1 to 3.87 only"), "{message}");
+        }
+        // The largest that there is.
+        assert!(with("3.868").is_ok());
     }
 
     #[test]

@@ -31,6 +31,12 @@ pub(crate) struct Shared {
     pub(crate) in_flight: u32,
     /// Number of tokens of each answer; 0 for none.
     pub(crate) tokens: u32,
+    /// Time that making an instance takes.
+    pub(crate) start: Duration,
+    /// Number of the instance for which there is no memory, counted from 1; 0 for none.
+    pub(crate) fail_create_at: u32,
+    /// Instances that there are.
+    instances: AtomicU32,
     /// Whether it counts the threads of its instances, and holds them to these.
     pub(crate) knows_threads: bool,
     /// Threads that have made instances.
@@ -57,12 +63,37 @@ impl Shared {
             tells_stages: false,
             in_flight: 0,
             tokens: 0,
+            start: Duration::ZERO,
+            fail_create_at: 0,
+            instances: AtomicU32::new(0),
             knows_threads: false,
             creators: Mutex::default(),
             threads_begun: AtomicU32::new(0),
             threads_ended: AtomicU32::new(0),
             busy: AtomicU32::new(0),
         }
+    }
+
+    /// Counts an instance that is made, and takes the time of that.
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    pub(crate) fn add_instance(&self) -> Result<(), PluginError> {
+        let number = self.instances.fetch_add(1, Ordering::Relaxed) + 1;
+        if self.fail_create_at > 0 && number >= self.fail_create_at {
+            self.remove_instance();
+            return Err(PluginError::out_of_memory(format!(
+                "there is no memory for instance {number}: fail_create_at is {}",
+                self.fail_create_at
+            )));
+        }
+        wait::until(Instant::now(), self.start, &self.host);
+        Ok(())
+    }
+
+    /// Counts an instance that goes.
+    pub(crate) fn remove_instance(&self) {
+        self.instances.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Counts the threads that make instances, in a metric.

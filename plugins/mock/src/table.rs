@@ -1,4 +1,4 @@
-//! Measured latencies: latency[batch][instances], from a CSV file.
+//! Measured figures by batch size and instances, from a CSV file.
 
 use std::{fmt::Display, path::Path, str::FromStr};
 
@@ -6,7 +6,8 @@ use proctor_plugin_api::PluginError;
 
 use crate::lines::Lines;
 
-/// How long a batch takes by its size and by the number of busy instances, in microseconds.
+/// A figure of batches by their size and by the number of busy instances: a latency in microseconds, or the ratio of
+/// the tail to the mean.
 ///
 /// ```text
 /// batch,1,2,4
@@ -20,7 +21,7 @@ pub(crate) struct Table {
     instances: Vec<u64>,
     batches: Vec<u64>,
     /// `[batch, instances]`, row-major.
-    latency_us: Vec<f64>,
+    figures: Vec<f64>,
 }
 
 impl Table {
@@ -29,7 +30,7 @@ impl Table {
         let mut rows = lines.iter();
         let (number, header) = rows.next().ok_or_else(|| lines.empty("line with numbers of instances"))?;
         let fail = |number, problem: String| lines.error(number, problem);
-        let mut table = Self { instances: Vec::new(), batches: Vec::new(), latency_us: Vec::new() };
+        let mut table = Self { instances: Vec::new(), batches: Vec::new(), figures: Vec::new() };
         for cell in header.split(',').skip(1) {
             push_ascending(&mut table.instances, cell, "numbers of instances")
                 .map_err(|why| fail(number, why))?;
@@ -49,15 +50,15 @@ impl Table {
     fn push_row(&mut self, row: &str) -> Result<(), String> {
         let mut cells = row.split(',');
         push_ascending(&mut self.batches, cells.next().unwrap_or_default(), "batch sizes")?;
-        let before = self.latency_us.len();
+        let before = self.figures.len();
         for cell in cells {
             let latency_us: f64 = parse(cell, "a latency in microseconds")?;
             if !latency_us.is_finite() || latency_us < 0.0 {
                 return Err(format!("\"{}\" is not a latency in microseconds", cell.trim()));
             }
-            self.latency_us.push(latency_us);
+            self.figures.push(latency_us);
         }
-        let got = self.latency_us.len() - before;
+        let got = self.figures.len() - before;
         let expected = self.instances.len();
         if got == expected {
             return Ok(());
@@ -65,18 +66,36 @@ impl Table {
         Err(format!("expected {expected} latencies, one for each number of instances, got {got}"))
     }
 
-    /// The latency of the smallest listed batch and number of instances that are at least what is asked for; where
-    /// none is, the largest.
-    pub(crate) fn latency_us(&self, batch: usize, instances: u32) -> f64 {
-        let row = at_least(&self.batches, u64::try_from(batch).unwrap_or(u64::MAX));
-        let column = at_least(&self.instances, instances.into());
-        self.latency_us[row * self.instances.len() + column]
+    /// The figure for a batch and a number of instances, linear between those listed. Beyond them, that of the nearest.
+    pub(crate) fn at(&self, batch: usize, instances: u32) -> f64 {
+        let (rows, row_share) = between(&self.batches, u64::try_from(batch).unwrap_or(u64::MAX));
+        let (columns, column_share) = between(&self.instances, instances.into());
+        let cell = |row: usize, column: usize| self.figures[row * self.instances.len() + column];
+        let in_row = |row| mixed(cell(row, columns.0), cell(row, columns.1), column_share);
+        mixed(in_row(rows.0), in_row(rows.1), row_share)
+    }
+
+    /// All figures, for checks.
+    pub(crate) fn figures(&self) -> &[f64] {
+        &self.figures
     }
 }
 
-/// Position of the smallest entry of the ascending, non-empty `listed` that is at least `asked`, else of the last.
-fn at_least(listed: &[u64], asked: u64) -> usize {
-    listed.partition_point(|entry| *entry < asked).min(listed.len() - 1)
+/// Positions of the entries of the ascending, non-empty `listed` around what is asked for, and the share of the way
+/// from the first to the second. Both are the same where it is listed or lies beyond the ends.
+fn between(listed: &[u64], asked: u64) -> ((usize, usize), f64) {
+    let last = listed.len() - 1;
+    let upper = listed.partition_point(|entry| *entry < asked).min(last);
+    if upper == 0 || listed[upper] <= asked {
+        return ((upper, upper), 0.0);
+    }
+    let (low, high) = (listed[upper - 1], listed[upper]);
+    ((upper - 1, upper), (asked - low) as f64 / (high - low) as f64)
+}
+
+fn mixed(low: f64, high: f64, share: f64) -> f64 {
+    // Exact where both are the same, as at what is listed.
+    low + share * (high - low)
 }
 
 fn push_ascending(listed: &mut Vec<u64>, cell: &str, what: &str) -> Result<(), String> {
@@ -105,23 +124,20 @@ mod tests {
     }
 
     #[test]
-    fn looks_up_the_next_larger_entry_or_the_largest() {
+    fn is_linear_between_entries_and_keeps_to_them_beyond() {
         let table =
             table("# ResNet on a card\nbatch,1, 2,4\n\n1,800,900,1300\n8,2100,2600.5,4100\n").unwrap();
         for (batch, instances, latency_us) in [
             (1, 1, 800.0),
             (1, 2, 900.0),
-            (1, 3, 1300.0),
-            (2, 1, 2100.0),
+            (1, 3, 1100.0),
+            (2, 1, 985.714_285_714_285_7),
+            (4, 3, 2_064.392_857_142_857),
             (8, 2, 2600.5),
             (9, 1, 2100.0),
             (usize::MAX, u32::MAX, 4100.0),
         ] {
-            assert_eq!(
-                table.latency_us(batch, instances),
-                latency_us,
-                "batch {batch}, instances {instances}"
-            );
+            assert_eq!(table.at(batch, instances), latency_us, "batch {batch}, instances {instances}");
         }
     }
 

@@ -10,6 +10,7 @@ use std::{
         atomic::{AtomicBool, Ordering::Relaxed},
     },
     thread,
+    time::{Duration, Instant},
 };
 
 // Linked in, and so known to the host.
@@ -62,4 +63,24 @@ fn instances_come_and_go_beside_others_that_execute() {
     let faults: BTreeMap<_, _> =
         backend.host_side().take_faults().iter().map(|fault| (fault.to_string(), fault.count)).collect();
     assert!(faults.is_empty(), "{faults:?}");
+}
+
+#[test]
+fn an_instance_takes_time_to_make_and_fails_where_memory_ends() {
+    let backend = open("mock", &[("start_us", "20000"), ("fail_create_at", "3")]).unwrap();
+    let one = demand(Path::new("any.onnx"), &[f32_spec("x", &[2])], &[f32_spec("y", &[3])]);
+    let model = backend.load_model(&ModelDemand { instance_count: 3, ..one }).unwrap();
+    model.prepare(&[SampleIndex(0)], Arc::new(Samples::of_f32(&[vec![1.0, 2.0]]))).unwrap();
+    model.start().unwrap();
+    let begin = Instant::now();
+    let first = model.create_instance(0).unwrap();
+    assert!(begin.elapsed() >= Duration::from_millis(20));
+    let second = model.create_instance(1).unwrap();
+    let Err(error) = model.create_instance(2) else { panic!("there is memory for two") };
+    assert!(error.to_string().contains("there is no memory for instance 3"), "{error}");
+    // What one leaves is there for another.
+    first.destroy().unwrap();
+    let third = model.create_instance(2).unwrap();
+    drop((second, third));
+    model.stop().unwrap();
 }

@@ -48,7 +48,8 @@ fn virtual_time_follows_the_table() {
     let mut time_ns = |samples: &[u64], busy| instance.execute_virtual(samples, busy).0;
     assert_eq!(time_ns(&[0], 1), 800_000);
     assert_eq!(time_ns(&[0], 2), 900_000);
-    assert_eq!(time_ns(&[0, 1], 3), 4_100_000);
+    assert_eq!(time_ns(&[0; 8], 3), 3_350_000);
+    assert_eq!(time_ns(&[0, 1], 1), 985_714);
     assert_eq!(time_ns(&[0; 9], 1), 2_100_000);
 }
 
