@@ -1,9 +1,11 @@
 //! `mlperf_log_detail.txt`.
 
+pub(crate) mod reader;
+
 use proctor_loadgen::log::{DetailEntry, DetailLog, DetailValue, LogIdentity};
 use serde_json::Value;
 
-use crate::{detail_reader::read_detail_log, memory::bounded};
+use crate::{detail_log::reader::read_detail_log, memory::bounded};
 
 /// A list of digits and commas has two bytes for eight, twice while it grows; a dictionary of short pairs is worse.
 const MEMORY_FACTOR: u64 = 64;

@@ -24,8 +24,8 @@ mod audit_config;
 mod benchmark;
 mod boundary;
 mod conf_oracle;
+mod curves;
 mod detail_log;
-mod detail_reader;
 mod file;
 mod idx;
 mod memory;
@@ -40,8 +40,11 @@ pub use arrivals_trace::check_arrivals_trace;
 pub use audit_config::check_audit_config;
 pub use benchmark::check_benchmark;
 pub use boundary::{elf::check_elf, plugin::check_plugin};
-pub use detail_log::check_detail_log;
-pub use detail_reader::{DetailLogError, read_detail_log};
+pub use curves::check_curves;
+pub use detail_log::{
+    check_detail_log,
+    reader::{DetailLogError, read_detail_log},
+};
 pub use idx::check_idx;
 pub use mlperf_conf::check_mlperf_conf;
 pub use onnx::{check_onnx_file, check_onnx_graph};
@@ -53,11 +56,12 @@ pub use settings_file::check_settings_file;
 pub type Check = fn(&[u8]);
 
 /// All checks, by the names of the fuzz targets.
-pub const CHECKS: [(&str, Check); 14] = [
+pub const CHECKS: [(&str, Check); 15] = [
     ("accuracy_log", check_accuracy_log),
     ("arrivals_trace", check_arrivals_trace),
     ("audit_config", check_audit_config),
     ("benchmark", check_benchmark),
+    ("curves", check_curves),
     ("detail_log", check_detail_log),
     ("elf", check_elf),
     ("idx", check_idx),

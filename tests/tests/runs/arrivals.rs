@@ -1,7 +1,5 @@
 //! Arrival processes other than that of the rules, through the program.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::fs;
 
 use proctor_tests::{Bench, Run};

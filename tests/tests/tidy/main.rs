@@ -59,6 +59,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("accuracy", &["plugin-api/vocabulary", "datasets"]),
     ("plugins", &["plugin-api", "plugins", "datasets/onnx-file"]),
     ("host/loadgen", &["plugin-api/vocabulary"]),
+    ("host/scaling", &[]),
     ("host/search", &[]),
 ];
 

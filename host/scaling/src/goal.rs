@@ -1,0 +1,65 @@
+//! The goal of a policy, and its bounds.
+
+use serde::{Deserialize, Serialize};
+
+use crate::knobs::Knobs;
+
+/// As much throughput as the latency target allows.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Goal {
+    /// Latency that the tail may have, in ns, above 0.
+    pub target_ns: u64,
+    /// The quantile that is called the tail, in (0, 1): 0.95 in the DNNScaler paper.
+    pub tail: f64,
+    /// Largest values of the knobs. What runs out of memory lowers them during the run.
+    pub most: Knobs,
+    /// The knobs that a policy may turn.
+    pub approach: Approach,
+    /// Where a knob stands that is not turned.
+    pub base: Knobs,
+    /// How long an instance takes to start, in ns; 0 until one was started.
+    pub instance_start_ns: u64,
+}
+
+impl Goal {
+    /// A goal with both knobs free, from one sample on one instance.
+    #[must_use]
+    pub fn new(target_ns: u64, tail: f64, most: Knobs) -> Self {
+        Self { target_ns, tail, most, approach: Approach::Auto, base: Knobs::LEAST, instance_start_ns: 0 }
+    }
+
+    /// The least that may be set: what is not turned stays where it is.
+    #[must_use]
+    pub fn least(&self) -> Knobs {
+        let base = self.base.within(self.most);
+        match self.approach {
+            Approach::Auto => Knobs::LEAST,
+            Approach::Batching => Knobs { batch_size: 1, ..base },
+            Approach::MultiTenancy => Knobs { instances: 1, ..base },
+        }
+    }
+
+    /// The most that may be set.
+    #[must_use]
+    pub fn greatest(&self) -> Knobs {
+        let least = self.least();
+        match self.approach {
+            Approach::Auto => self.most,
+            Approach::Batching => Knobs { instances: least.instances, ..self.most },
+            Approach::MultiTenancy => Knobs { batch_size: least.batch_size, ..self.most },
+        }
+    }
+}
+
+/// Which of the knobs are turned. The other one stays where it began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Approach {
+    /// Both, or the one that the policy finds the better.
+    #[default]
+    Auto,
+    /// The batch size alone.
+    Batching,
+    /// The number of instances alone.
+    MultiTenancy,
+}

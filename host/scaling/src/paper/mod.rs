@@ -1,0 +1,26 @@
+//! The 30 jobs of the DNNScaler paper as service times: what its tables say, and surfaces fitted to them.
+//!
+//! Source: Nabavinejad, Ebrahimi and Reda, "Throughput Maximization of DNN Inference: Batching or Multi-Tenancy?". The
+//! three tables of figures lie beside this file. [`JobSurface`] has the model, `fit` what pins each of its parameters,
+//! and docs/scaling-jobs.md the residuals, the predictions and the contradictions, rendered by [`page`] and held to it
+//! by a test.
+//!
+//! Fitted are Table 5 and, of Table 6, the columns of DNNScaler. The rest of the paper is predicted, but for three
+//! things: the steady counts of the jobs of Table 6, which say at which count its throughput was measured; the frames
+//! in a request of jobs 29 and 30; and how the tail spreads.
+
+mod fit;
+pub(crate) mod jobs;
+mod mock_tables;
+pub mod page;
+mod predictions;
+mod surface;
+mod tables;
+
+pub use jobs::{PaperJob, job, jobs};
+pub use mock_tables::{MockTables, mock_tables};
+pub use predictions::Prediction;
+pub use surface::{
+    DEVICE_STEP, IDLE_W, JobSurface, Origin, Parameter, SHARING_COST, SHARPNESS, SPREAD_ALONE, SPREAD_BATCH,
+};
+pub use tables::{Efficiency, Profile};

@@ -1,0 +1,119 @@
+//! The Scaler for instances: an estimate of all latencies first, and then one instance more or less at a time.
+//!
+//! By the text of section 3.3.2 instances are added as long as the tail is within the target, and the one that was too
+//! many goes. Algorithm 1 (lines 36 to 41) adds one only where the tail is below `alpha * target`: what it finds may be
+//! one or several fewer. Both forms are here. The second one may go to and fro between two numbers, of which one is
+//! below the band and the other above the target; the first remembers which one was too many.
+
+use super::{DnnScalerSettings, Form, batching::scaled, profiler::Profiler};
+use crate::{
+    goal::Goal,
+    knobs::Knobs,
+    policy::{Move, Predicted},
+    reason::Reason,
+    seen::Seen,
+};
+
+/// State of the scaler, with the name of the algorithm.
+#[derive(Debug)]
+pub(super) struct MultiTenancy {
+    alpha: f64,
+    form: Form,
+    mtl: usize,
+    batch_size: usize,
+    /// Estimated tails of 1, 2, ... instances, in ns.
+    estimates_ns: Vec<f64>,
+    /// Smallest number that was above the target.
+    bad: Option<usize>,
+    /// Tail in ns where it has settled.
+    settled_at_ns: Option<u64>,
+}
+
+impl MultiTenancy {
+    /// Lines 31 and 32: the largest number whose estimated latency is within the target.
+    pub(super) fn begin(
+        goal: &Goal,
+        settings: &DnnScalerSettings,
+        profiler: &Profiler,
+        reason: Reason,
+    ) -> (Self, Move) {
+        let profiled = [profiler.base, profiler.instances].into_iter().flatten();
+        let known: Vec<_> = profiled.map(|seen| (seen.knobs.instances, seen.mean_ns)).collect();
+        let mut scaler = Self {
+            alpha: settings.alpha,
+            form: settings.form,
+            mtl: 1,
+            batch_size: goal.least().batch_size,
+            estimates_ns: settings.curves.complete(&known, goal.most.instances),
+            bad: None,
+            settled_at_ns: None,
+        };
+        #[expect(clippy::cast_precision_loss, reason = "below 2^52")]
+        let target_ns = goal.target_ns as f64;
+        scaler.mtl =
+            scaler.estimates_ns.iter().take_while(|latency_ns| **latency_ns <= target_ns).count().max(1);
+        let first = scaler.go(reason);
+        (scaler, first)
+    }
+
+    pub(super) fn decide(&mut self, goal: &Goal, seen: &Seen) -> Move {
+        let settled_at_ns = self.settled_at_ns.take();
+        if settled_at_ns.is_some_and(|before_ns| seen.tail_ns < scaled(before_ns, self.alpha)) {
+            // What was too much for the system as it was need not be now.
+            self.bad = None;
+        }
+        if seen.misses(goal.target_ns) {
+            if self.mtl == 1 {
+                return Move::settled(self.knobs(), Reason::Infeasible);
+            }
+            self.bad = Some(self.mtl);
+            self.mtl -= 1;
+            return self.go(Reason::Above);
+        }
+        let adds = match self.form {
+            Form::Text => self.bad.is_none_or(|bad| bad > self.mtl + 1),
+            Form::Algorithm | Form::AlgorithmSinceStart => seen.tail_ns < scaled(goal.target_ns, self.alpha),
+        };
+        if self.mtl >= goal.most.instances {
+            return self.settle(seen, Reason::AtBound);
+        }
+        if adds {
+            self.mtl += 1;
+            return self.go(Reason::Room);
+        }
+        let reason = if self.form == Form::Text { Reason::LargestGood } else { Reason::InBand };
+        self.settle(seen, reason)
+    }
+
+    fn settle(&mut self, seen: &Seen, reason: Reason) -> Move {
+        self.settled_at_ns = Some(seen.tail_ns);
+        Move::settled(self.knobs(), reason)
+    }
+
+    pub(super) fn is_content(&self, goal: &Goal, seen: &Seen) -> bool {
+        let is_within = !seen.misses(goal.target_ns);
+        let Some(before_ns) = self.settled_at_ns else { return self.mtl == 1 && !is_within };
+        let has_fallen = seen.tail_ns < scaled(before_ns, self.alpha);
+        is_within && (!has_fallen || self.mtl >= goal.most.instances)
+    }
+
+    pub(super) fn goal_changed(&mut self, goal: &Goal, seen: Option<&Seen>) -> Move {
+        self.mtl = self.mtl.min(goal.most.instances);
+        self.bad = None;
+        match seen.filter(|seen| seen.knobs.instances == self.mtl) {
+            Some(seen) => self.decide(goal, seen),
+            None => self.go(Reason::Start),
+        }
+    }
+
+    /// On to `mtl` instances.
+    fn go(&self, reason: Reason) -> Move {
+        let predicted = self.estimates_ns.get(self.mtl - 1);
+        let predicted = predicted.map(|tail_ns| Predicted { tail_ns: *tail_ns, throughput_qps: None });
+        Move::to(self.knobs(), reason).predicting(predicted)
+    }
+
+    fn knobs(&self) -> Knobs {
+        Knobs { instances: self.mtl, batch_size: self.batch_size }
+    }
+}

@@ -1,0 +1,95 @@
+//! The Profiler: batching or multi-tenancy.
+
+use super::DnnScalerSettings;
+use crate::{
+    goal::{Approach, Goal},
+    knobs::Knobs,
+    policy::{Look, Move},
+    reason::Reason,
+    seen::Seen,
+};
+
+/// Windows that were profiled so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Profiler {
+    /// One sample on one instance.
+    pub(super) base: Option<Seen>,
+    /// A large batch on one instance.
+    batch: Option<Seen>,
+    /// One sample on each of several instances.
+    pub(super) instances: Option<Seen>,
+}
+
+/// Next step of a profile.
+pub(super) enum Step {
+    /// A window there.
+    Look(Move),
+    /// The Scaler for batches.
+    Batching(Reason),
+    /// The Scaler for instances.
+    MultiTenancy(Reason),
+}
+
+impl Profiler {
+    /// Takes a window at knobs that were asked for.
+    pub(super) fn take(&mut self, seen: &Seen) {
+        let is_more =
+            |part: fn(&Knobs) -> usize| self.base.is_some_and(|base| part(&seen.knobs) > part(&base.knobs));
+        let place = if is_more(|knobs| knobs.batch_size) {
+            &mut self.batch
+        } else if is_more(|knobs| knobs.instances) {
+            &mut self.instances
+        } else {
+            &mut self.base
+        };
+        *place = Some(*seen);
+    }
+
+    /// The knobs that are still to be profiled, or the choice.
+    pub(super) fn next(&self, goal: &Goal, settings: &DnnScalerSettings) -> Step {
+        let look = |knobs, reason| {
+            let at = Move::to(knobs, reason);
+            Step::Look(Move { look: Look::Throughput, ..at })
+        };
+        let least = goal.least();
+        let large = Knobs { batch_size: settings.profiled_batch_size, ..least }.within(goal.most);
+        let several = Knobs { instances: settings.profiled_instances, ..least }.within(goal.most);
+        let is_auto = goal.approach == Approach::Auto;
+        // Where a knob cannot be turned there is nothing to choose.
+        if is_auto && several == least {
+            return Step::Batching(Reason::Given);
+        }
+        let Some(base) = self.base else { return look(least, Reason::Start) };
+        let needs_batch = is_auto && large != least;
+        if needs_batch && self.batch.is_none() {
+            return look(large, Reason::Profile);
+        }
+        if several != least && self.instances.is_none() {
+            return look(several, Reason::Profile);
+        }
+        match (self.batch.filter(|_| needs_batch), self.instances) {
+            (Some(batch), Some(instances)) => choose(&base, &batch, &instances),
+            _ => Step::MultiTenancy(Reason::Given),
+        }
+    }
+}
+
+/// Equations 3 to 5: the greater improvement of throughput over one sample on one instance; of two that are equal, the
+/// one with the lower latency.
+fn choose(base: &Seen, batch: &Seen, instances: &Seen) -> Step {
+    let improvement_percent = |seen: &Seen| {
+        (seen.throughput_qps - base.throughput_qps) / base.throughput_qps.max(f64::MIN_POSITIVE) * 100.0
+    };
+    let (batching_percent, multi_tenancy_percent) =
+        (improvement_percent(batch), improvement_percent(instances));
+    let batching_wins = if batching_percent == multi_tenancy_percent {
+        batch.tail_ns <= instances.tail_ns
+    } else {
+        batching_percent > multi_tenancy_percent
+    };
+    if batching_wins {
+        Step::Batching(Reason::BatchingWins { batching_percent, multi_tenancy_percent })
+    } else {
+        Step::MultiTenancy(Reason::MultiTenancyWins { batching_percent, multi_tenancy_percent })
+    }
+}

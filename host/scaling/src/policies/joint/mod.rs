@@ -1,0 +1,279 @@
+//! `joint`: batch size and instances together, by a model of the latency that every window improves.
+//!
+//! 1. One sample on one instance is measured, then a batch and several instances of which even a latency proportional
+//!    to their number would meet the target.
+//! 2. A [`Model`] is fitted to all windows. The knobs go where it expects the most throughput with the tail, and a
+//!    margin for what the model does not know, within the target.
+//! 3. That repeats until no place could be better by [`GAIN_MIN`] than the best that was measured, even if it is as
+//!    much better than expected as the model does not know of it, or until the moves are spent. Then the knobs go to
+//!    the best that was measured, and stay.
+//!
+//! It stays until the share of violations since then is above what the tail leaves out by more than chance, or the mean
+//! latency is another by more than [`DRIFT`], or what has turned out to be usual. In the first case the place is
+//! remembered as bad; in the second all that was seen is scaled by what this place has become slower or faster. An
+//! instance more has to gain more the longer instances take to start.
+
+mod gaussian;
+mod model;
+
+use crate::{
+    goal::Goal,
+    knobs::Knobs,
+    policy::{Move, Predicted, ScalingPolicy},
+    reason::Reason,
+    seen::Seen,
+};
+
+use model::{Estimate, Model, Point};
+
+/// The policy for both knobs.
+#[derive(Debug)]
+pub struct Joint {
+    points: Vec<Point>,
+    /// Moves since the start, or since the goal or the system changed.
+    moves: usize,
+    now: Option<Knobs>,
+    rest: Option<Rest>,
+    /// Change of the mean latency that makes another system of it, as a natural logarithm.
+    tolerance: f64,
+}
+
+impl Default for Joint {
+    fn default() -> Self {
+        Self { points: Vec::new(), moves: 0, now: None, rest: None, tolerance: DRIFT }
+    }
+}
+
+/// Sums over the windows since the policy has settled.
+#[derive(Debug, Clone, Copy)]
+struct Rest {
+    /// Mean latency of the window that it settled on, in ns.
+    mean_ns: f64,
+    batches: f64,
+    samples: f64,
+    violations: f64,
+    cause: Cause,
+}
+
+/// Cause for doubt that the last window of a rest gave.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Cause {
+    Nothing,
+    Violations,
+    Drift,
+}
+
+/// Least factor by which a place has to be expected better to go there.
+const GAIN_MIN: f64 = 1.01;
+
+/// Moves after which the best is taken, so that there are fewer than ten decisions.
+const MOVES_MAX: usize = 8;
+
+/// Change of the mean latency that makes another system of it, as a natural logarithm, at first. Each time that it has
+/// led nowhere else it grows by half: on a machine that others use the mean changes without end.
+const DRIFT: f64 = 0.12;
+
+/// Largest change that is put up with: half as slow again.
+const DRIFT_MAX: f64 = 0.4;
+
+/// Time over which an instance has to pay for its start, in ns: a minute.
+const HORIZON_NS: f64 = 60e9;
+
+/// Standard deviations that an unseen place has to keep from the target.
+const MARGIN: f64 = 0.7;
+
+/// Standard deviations that an unseen place may turn out better than expected.
+const CURIOSITY: f64 = 1.0;
+
+impl Joint {
+    /// Goes on from all that was seen.
+    fn go_on(&mut self, goal: &Goal, reason: Option<Reason>) -> Move {
+        let to = self.choose(goal);
+        self.moves += 1;
+        self.now = Some(to.knobs);
+        Move { reason: reason.unwrap_or(to.reason), ..to }
+    }
+
+    fn choose(&self, goal: &Goal) -> Move {
+        let (least, most) = (goal.least(), goal.greatest());
+        let Some(first) = self.point(least) else { return Move::to(least, Reason::Start) };
+        let model = Model::fit(&self.points, goal);
+        let target_ns = to_f64(goal.target_ns);
+        let best = self.best(goal, &model);
+        if self.points.len() < 3 && best.is_some() && self.moves < 3 {
+            // How often the first latency fits into the target.
+            let fits = (target_ns / model.at(first.knobs).tail_ns).clamp(2.0, 16.0);
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 2 to 16")]
+            let fits = fits as usize;
+            let batch = Knobs { batch_size: fits * least.batch_size, ..least }.within(most);
+            let instances = Knobs { instances: (fits * least.instances).min(8), ..least }.within(most);
+            let unseen = [batch, instances].into_iter().find(|knobs| self.point(*knobs).is_none());
+            if let Some(knobs) = unseen {
+                return Move::to(knobs, Reason::Explores).predicting(Some(predicted(&model.at(knobs))));
+            }
+        }
+        let expected = self.expected(goal, &model);
+        let Some(best) = best else {
+            // Nothing that was seen is within the target. What the model expects to be, is tried; the least at last.
+            return match expected.filter(|_| self.moves < MOVES_MAX) {
+                Some((knobs, estimate)) => {
+                    Move::to(knobs, Reason::Above).predicting(Some(predicted(&estimate)))
+                }
+                None if first.is_bad || model.at(least).tail_ns > target_ns => {
+                    Move::settled(least, Reason::Infeasible)
+                }
+                None => Move::settled(least, Reason::Above),
+            };
+        };
+        if self.moves >= MOVES_MAX {
+            return Move::settled(best.knobs, Reason::MovesSpent);
+        }
+        match expected {
+            Some((knobs, estimate)) if estimate.hoped_qps() > self.needed(goal, &best, knobs) => {
+                let gain = estimate.hoped_qps() / best.throughput_qps();
+                Move::to(knobs, Reason::Promising { gain }).predicting(Some(predicted(&estimate)))
+            }
+            _ => Move::settled(best.knobs, Reason::NothingBetter)
+                .predicting(Some(predicted(&model.at(best.knobs)))),
+        }
+    }
+
+    /// The most throughput that was measured within the target.
+    fn best(&self, goal: &Goal, model: &Model) -> Option<Point> {
+        let fits = |point: &&Point| {
+            let Estimate { tail_ns, deviation, .. } = model.at(point.knobs);
+            !point.is_bad
+                && point.knobs == point.knobs.within(goal.greatest())
+                && tail_ns * (MARGIN * deviation).exp() <= to_f64(goal.target_ns)
+        };
+        let fitting = self.points.iter().filter(fits);
+        fitting.max_by(|one, other| one.throughput_qps().total_cmp(&other.throughput_qps())).copied()
+    }
+
+    /// The most throughput that the model hopes for within the target where nothing was measured yet.
+    fn expected(&self, goal: &Goal, model: &Model) -> Option<(Knobs, Estimate)> {
+        let (least, most) = (goal.least(), goal.greatest());
+        let target_ns = to_f64(goal.target_ns);
+        let mut best: Option<(Knobs, Estimate)> = None;
+        for instances in least.instances..=most.instances {
+            for batch_size in least.batch_size..=most.batch_size {
+                let knobs = Knobs { batch_size, instances };
+                let estimate = model.at(knobs);
+                let is_better = best.is_none_or(|(_, best)| estimate.hoped_qps() > best.hoped_qps());
+                let fits = estimate.tail_ns * (MARGIN * estimate.deviation).exp() <= target_ns;
+                if is_better && fits && self.point(knobs).is_none() && !self.is_beyond_bad(knobs) {
+                    best = Some((knobs, estimate));
+                }
+            }
+        }
+        best
+    }
+
+    /// Whether both knobs are at or above those of a place that was bad: latency grows with both.
+    fn is_beyond_bad(&self, knobs: Knobs) -> bool {
+        let is_beyond =
+            |bad: &Point| knobs.batch_size >= bad.knobs.batch_size && knobs.instances >= bad.knobs.instances;
+        self.points.iter().any(|point| point.is_bad && is_beyond(point))
+    }
+
+    /// Throughput that is worth the move, with the instances that have to start for it, and for the way back.
+    fn needed(&self, goal: &Goal, best: &Point, knobs: Knobs) -> f64 {
+        let present = self.now.map_or(1, |now| now.instances);
+        let there = knobs.instances.saturating_sub(present);
+        let and_back = best.knobs.instances.saturating_sub(knobs.instances);
+        let starts_ns = to_f64((there + and_back) as u64) * to_f64(goal.instance_start_ns);
+        best.throughput_qps() * (GAIN_MIN + starts_ns / HORIZON_NS)
+    }
+
+    fn point(&self, knobs: Knobs) -> Option<&Point> {
+        self.points.iter().find(|point| point.knobs == knobs)
+    }
+
+    fn keep(&mut self, point: Point) {
+        self.points.retain(|old| old.knobs != point.knobs);
+        self.points.push(point);
+    }
+}
+
+impl ScalingPolicy for Joint {
+    fn begin(&mut self, goal: &Goal) -> Move {
+        *self = Self::default();
+        self.go_on(goal, None)
+    }
+
+    fn decide(&mut self, goal: &Goal, seen: &Seen) -> Move {
+        let rest = self.rest.take();
+        match rest.map(|rest| (rest.cause, rest.mean_ns)) {
+            Some((Cause::Drift, before_ns)) => {
+                let ln_factor = (seen.mean_ns / before_ns).ln();
+                self.points.iter_mut().for_each(|point| point.slow_down(ln_factor));
+                self.moves = 0;
+                self.keep(Point::of(seen));
+                let to = self.go_on(goal, Some(Reason::Changed));
+                if to.knobs == seen.knobs {
+                    self.tolerance = (self.tolerance * 1.5).min(DRIFT_MAX);
+                }
+                return to;
+            }
+            Some((Cause::Violations, _)) => {
+                self.points
+                    .iter_mut()
+                    .filter(|point| point.knobs == seen.knobs)
+                    .for_each(|point| point.is_bad = true);
+                self.moves = self.moves.min(MOVES_MAX - 3);
+            }
+            _ => self.keep(Point::of(seen)),
+        }
+        self.go_on(goal, None)
+    }
+
+    fn is_content(&mut self, goal: &Goal, seen: &Seen) -> bool {
+        let tolerance = self.tolerance;
+        let rest = self.rest.get_or_insert(Rest {
+            mean_ns: seen.mean_ns,
+            batches: 0.0,
+            samples: 0.0,
+            violations: 0.0,
+            cause: Cause::Nothing,
+        });
+        rest.batches += to_f64(seen.batches);
+        rest.samples += to_f64(seen.samples);
+        rest.violations += to_f64(seen.violations);
+        let allowed = 1.0 - goal.tail;
+        let chance = 2.0 * (allowed * goal.tail / rest.batches).sqrt();
+        rest.cause = if (seen.mean_ns / rest.mean_ns).ln().abs() > tolerance {
+            Cause::Drift
+        } else if rest.violations / rest.samples > allowed + chance {
+            Cause::Violations
+        } else {
+            Cause::Nothing
+        };
+        let cannot_go_lower = seen.knobs == goal.least();
+        rest.cause == Cause::Nothing || rest.cause == Cause::Violations && cannot_go_lower
+    }
+
+    fn goal_changed(&mut self, goal: &Goal, seen: Option<&Seen>) -> Move {
+        if let Some(seen) = seen {
+            self.keep(Point::of(seen));
+        }
+        self.points.iter_mut().for_each(|point| point.is_bad = false);
+        (self.moves, self.rest) = (0, None);
+        self.go_on(goal, None)
+    }
+}
+
+impl Estimate {
+    /// Throughput if the place is better than expected by as much as the model does not know of it.
+    fn hoped_qps(&self) -> f64 {
+        self.throughput_qps * (CURIOSITY * self.mean_deviation).exp()
+    }
+}
+
+fn predicted(estimate: &Estimate) -> Predicted {
+    Predicted { tail_ns: estimate.tail_ns, throughput_qps: Some(estimate.throughput_qps) }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "below 2^52")]
+fn to_f64(number: u64) -> f64 {
+    number as f64
+}

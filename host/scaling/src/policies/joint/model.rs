@@ -1,0 +1,241 @@
+//! A model of what was seen, as a function of both knobs.
+
+use super::gaussian::Gaussian;
+use crate::{goal::Goal, knobs::Knobs, seen::Seen};
+
+/// One place of the surface that was measured.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Point {
+    pub(super) knobs: Knobs,
+    /// Natural logarithm of the mean latency in ns.
+    ln_mean: f64,
+    /// Natural logarithm of the tail over the mean.
+    ln_ratio: f64,
+    /// Natural logarithm of samples in a second.
+    ln_qps: f64,
+    batches: f64,
+    /// Variance that a change of the system has added to what is known of the latency.
+    stale: f64,
+    /// It was above the target for longer than chance explains.
+    pub(super) is_bad: bool,
+}
+
+impl Point {
+    #[expect(clippy::cast_precision_loss, reason = "counts and times below 2^52")]
+    pub(super) fn of(seen: &Seen) -> Self {
+        let ln_mean = seen.mean_ns.max(1.0).ln();
+        Self {
+            knobs: seen.knobs,
+            ln_mean,
+            ln_ratio: (seen.tail_ns.max(1) as f64).ln() - ln_mean,
+            ln_qps: seen.throughput_qps.max(1e-9).ln(),
+            batches: seen.batches as f64,
+            stale: 0.0,
+            is_bad: false,
+        }
+    }
+
+    /// Samples in a second that were seen here.
+    pub(super) fn throughput_qps(&self) -> f64 {
+        self.ln_qps.exp()
+    }
+
+    /// The system has become slower by this factor, as far as one point can tell.
+    pub(super) fn slow_down(&mut self, ln_factor: f64) {
+        self.ln_mean += ln_factor;
+        self.ln_qps -= ln_factor;
+        self.stale += DRIFT_VARIANCE;
+        self.is_bad = false;
+    }
+
+    fn place(&self) -> [f64; 2] {
+        place(self.knobs)
+    }
+}
+
+/// Variance of the logarithm that a change of the system adds: 5 % either way.
+const DRIFT_VARIANCE: f64 = 0.05 * 0.05;
+
+/// Standard deviation of the logarithm by which a surface may differ from its law far from every point.
+const SURFACE_DEVIATION: f64 = 0.12;
+
+/// Distance in the logarithm of a knob over which a difference from the law holds: a factor of 2.
+const LENGTH: f64 = 0.7;
+
+/// A surface that was fitted to points.
+///
+/// The mean latency follows a law that is linear in each knob: `a + b k + max(0, m - s) (c + d k)` for batches of `k`
+/// samples on `m` instances, of which `s` are served side by side; all coefficients are at least 0, so it grows with
+/// both. What a point differs from it is taken for a Gaussian process in the logarithms of the knobs. The tail over the
+/// mean is such a process around its average.
+#[derive(Debug)]
+pub(super) struct Model {
+    law: Law,
+    differences: Gaussian,
+    ratio: f64,
+    ratios: Gaussian,
+    /// Saturated throughput over what the latency says, as a logarithm: what is lost between batches.
+    ln_loss: f64,
+}
+
+/// Estimate of the model at a place.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Estimate {
+    pub(super) tail_ns: f64,
+    /// Standard deviation of the tail's logarithm.
+    pub(super) deviation: f64,
+    pub(super) throughput_qps: f64,
+    /// Standard deviation of the logarithm of the mean latency, and so of the throughput.
+    pub(super) mean_deviation: f64,
+}
+
+impl Model {
+    /// Fits a surface to points, of which there is at least one.
+    pub(super) fn fit(points: &[Point], goal: &Goal) -> Self {
+        let law = Law::fit(points);
+        let places: Vec<_> = points.iter().map(Point::place).collect();
+        let residuals: Vec<_> = points.iter().map(|point| point.ln_mean - law.ln_mean(point.knobs)).collect();
+        let total: f64 = points.iter().map(|point| point.batches).sum();
+        let ratio = points.iter().map(|point| point.ln_ratio * point.batches).sum::<f64>() / total;
+        // The tail of log-normal times lies z deviations above their median.
+        let spread = (ratio / 2.0).max(0.003);
+        let mean_noise: Vec<_> =
+            points.iter().map(|point| spread * spread / point.batches + 1e-6 + point.stale).collect();
+        let tail_noise: Vec<_> = points
+            .iter()
+            .map(|point| quantile_variance(goal.tail, point.batches) * spread * spread + 1e-6)
+            .collect();
+        let ratio_residuals: Vec<_> = points.iter().map(|point| point.ln_ratio - ratio).collect();
+        let ln_loss =
+            points.iter().map(|point| point.ln_qps - ln_ideal_qps(point.knobs, point.ln_mean)).sum::<f64>()
+                / points.len() as f64;
+        Self {
+            law,
+            differences: Gaussian::learn(
+                places.clone(),
+                &residuals,
+                &mean_noise,
+                SURFACE_DEVIATION * SURFACE_DEVIATION,
+                LENGTH,
+            ),
+            ratio,
+            ratios: Gaussian::learn(
+                places,
+                &ratio_residuals,
+                &tail_noise,
+                (0.5 * ratio).powi(2).max(1e-4),
+                2.0 * LENGTH,
+            ),
+            ln_loss,
+        }
+    }
+
+    pub(super) fn at(&self, knobs: Knobs) -> Estimate {
+        let place = place(knobs);
+        let (difference, mean_deviation) = self.differences.at(&place);
+        let (ratio, ratio_deviation) = self.ratios.at(&place);
+        let ln_mean = self.law.ln_mean(knobs) + difference;
+        Estimate {
+            tail_ns: (ln_mean + self.ratio + ratio).exp(),
+            deviation: mean_deviation.hypot(ratio_deviation),
+            mean_deviation,
+            throughput_qps: (ln_ideal_qps(knobs, ln_mean) + self.ln_loss).exp(),
+        }
+    }
+}
+
+/// Variance of the estimate of a quantile from so many draws of a standard normal distribution.
+fn quantile_variance(quantile: f64, draws: f64) -> f64 {
+    // Density at the quantile; near the upper tail it is close to (1 - q) times the hazard, sqrt(2 ln(1 / (1 - q))).
+    let rest = 1.0 - quantile;
+    let density = rest * (2.0 * (1.0 / rest).ln()).sqrt().max(0.8);
+    quantile * rest / (draws * density * density)
+}
+
+/// Samples in a second if instances never pause, as a logarithm.
+fn ln_ideal_qps(knobs: Knobs, ln_mean: f64) -> f64 {
+    let [ln_batch, ln_instances] = place(knobs);
+    ln_batch + ln_instances - ln_mean + 1e9_f64.ln()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "both knobs are small")]
+fn place(knobs: Knobs) -> [f64; 2] {
+    [(knobs.batch_size as f64).ln(), (knobs.instances as f64).ln()]
+}
+
+/// The law that a [`Model`] follows.
+#[derive(Debug, Clone, Copy)]
+struct Law {
+    coefficients: [f64; 4],
+    /// Instances that are served side by side without slowing each other.
+    side_by_side: f64,
+}
+
+impl Law {
+    /// Numbers of instances that are tried as `side_by_side`.
+    const KNEES: [f64; 6] = [1.0, 2.0, 3.0, 4.0, 6.0, 8.0];
+
+    /// The law with the least squared relative errors; of several that fit as well, the one with the fewest side by
+    /// side.
+    fn fit(points: &[Point]) -> Self {
+        let laws = Self::KNEES.map(|side_by_side| Self::fit_to(points, side_by_side));
+        let error = |law: &Self| {
+            let errors = points.iter().map(|point| (law.ln_mean(point.knobs) - point.ln_mean).powi(2));
+            errors.sum::<f64>() / points.len() as f64 + 1e-5 * law.side_by_side
+        };
+        laws.into_iter().min_by(|one, other| error(one).total_cmp(&error(other))).expect("there are several")
+    }
+
+    /// Coefficients that make the sum of squared relative errors least, none below 0, by coordinate descent.
+    ///
+    /// Where there are fewer points than coefficients, a weak pull decides: towards a batch of which half the time
+    /// grows with its samples, and towards instances that slow each other by the same factor whatever their batches
+    /// are.
+    fn fit_to(points: &[Point], side_by_side: f64) -> Self {
+        /// Weights of the pull: the first ones, strong, lead fast to where the last one takes long.
+        const PULLS: [f64; 3] = [1e-1, 1e-2, 1e-3];
+        const SWEEPS: usize = 150;
+        /// Share of the latency that another instance adds, where nothing is known.
+        const SLOW_DOWN: f64 = 0.5;
+        let terms = |point: &Point| Self::terms(point.knobs, side_by_side);
+        let smallest = points.iter().min_by_key(|point| point.knobs.batch_size * point.knobs.instances);
+        let scale = smallest.map_or(1.0, |point| point.ln_mean.exp() / terms(point)[1]);
+        let rows: Vec<[f64; 4]> =
+            points.iter().map(|point| terms(point).map(|term| term / point.ln_mean.exp())).collect();
+        let knows_instances = points.iter().any(|point| terms(point)[2] > 0.0);
+        let mut law = [0.5, 0.5, 0.25, 0.25].map(|share| share * scale);
+        for pull in PULLS.iter().flat_map(|pull| [pull / (scale * scale); SWEEPS]) {
+            for at in 0..law.len() {
+                let alone = (law[0] + law[1]).max(f64::MIN_POSITIVE);
+                let slow_down = if knows_instances { (law[2] + law[3]) / alone } else { SLOW_DOWN };
+                let towards = [scale / 2.0, scale / 2.0, law[0] * slow_down, law[1] * slow_down][at];
+                let (mut above, mut below) = (pull * towards, pull);
+                for row in &rows {
+                    let others = (0..law.len()).filter(|other| *other != at);
+                    let others: f64 = others.map(|other| row[other] * law[other]).sum();
+                    above += row[at] * (1.0 - others);
+                    below += row[at] * row[at];
+                }
+                law[at] = (above / below).max(0.0);
+            }
+        }
+        Self { coefficients: law, side_by_side }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "both knobs are small")]
+    fn terms(knobs: Knobs, side_by_side: f64) -> [f64; 4] {
+        let (size, others) = (knobs.batch_size as f64, (knobs.instances as f64 - side_by_side).max(0.0));
+        [1.0, size, others, others * size]
+    }
+
+    fn ln_mean(&self, knobs: Knobs) -> f64 {
+        let terms = Self::terms(knobs, self.side_by_side);
+        terms
+            .iter()
+            .zip(self.coefficients)
+            .map(|(term, coefficient)| term * coefficient)
+            .sum::<f64>()
+            .max(1.0)
+            .ln()
+    }
+}

@@ -1,0 +1,6 @@
+//! The policies, a file or a folder for each.
+
+pub(crate) mod clipper;
+pub(crate) mod dnnscaler;
+pub(crate) mod joint;
+pub(crate) mod oracle;

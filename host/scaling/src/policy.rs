@@ -1,0 +1,78 @@
+//! The trait of all policies, and their moves.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{goal::Goal, knobs::Knobs, reason::Reason, seen::Seen};
+
+/// Turns the knobs towards a goal.
+///
+/// A policy reads no clock and has no random numbers: the same windows lead to the same moves.
+pub trait ScalingPolicy: Send {
+    /// Where it begins.
+    fn begin(&mut self, goal: &Goal) -> Move;
+
+    /// Where to go after a window at the knobs of its last move.
+    ///
+    /// After a move that was settled it is asked only when it was [not content](Self::is_content).
+    fn decide(&mut self, goal: &Goal, seen: &Seen) -> Move;
+
+    /// Whether a window gives no cause to leave the knobs of its last move, which was settled.
+    fn is_content(&mut self, goal: &Goal, seen: &Seen) -> bool;
+
+    /// Where to go when the goal has become another. `seen` is the last window, if there was one since the last move.
+    fn goal_changed(&mut self, goal: &Goal, seen: Option<&Seen>) -> Move;
+}
+
+/// Decision of a policy: where the knobs are to stand, and why.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Move {
+    /// The knobs for the next window.
+    pub knobs: Knobs,
+    /// Why they stand there.
+    pub reason: Reason,
+    /// Figures that the policy expects to see, if it has an idea.
+    pub predicted: Option<Predicted>,
+    /// Purpose of the next window.
+    pub look: Look,
+    /// Whether the policy means to stay there until something changes.
+    pub is_settled: bool,
+}
+
+impl Move {
+    /// A move after which the tail is looked at.
+    #[must_use]
+    pub fn to(knobs: Knobs, reason: Reason) -> Self {
+        Self { knobs, reason, predicted: None, look: Look::Tail, is_settled: false }
+    }
+
+    /// A move that is meant to be the last.
+    #[must_use]
+    pub fn settled(knobs: Knobs, reason: Reason) -> Self {
+        Self { is_settled: true, ..Self::to(knobs, reason) }
+    }
+
+    /// The same with what is expected.
+    #[must_use]
+    pub fn predicting(self, predicted: Option<Predicted>) -> Self {
+        Self { predicted, ..self }
+    }
+}
+
+/// Figures that a policy expects of its knobs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Predicted {
+    /// Latency of the tail, in ns.
+    pub tail_ns: f64,
+    /// Samples completed in a second, if it has an idea of that, too.
+    pub throughput_qps: Option<f64>,
+}
+
+/// Purpose of a window, which says how long it has to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Look {
+    /// A profile: some batches are enough.
+    Throughput,
+    /// Whether the tail is within the target.
+    Tail,
+}

@@ -1,0 +1,96 @@
+//! Why the knobs stand where they stand.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Reason of a move.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Reason {
+    /// The policy begins there.
+    Start,
+    /// The profiler measures there.
+    Profile,
+    /// Batching has the greater improvement of throughput: both in percent (equations 3 to 5 of DNNScaler).
+    BatchingWins {
+        /// Improvement by batches, TI_B.
+        batching_percent: f64,
+        /// Improvement by instances, TI_MT.
+        multi_tenancy_percent: f64,
+    },
+    /// Instances have the greater improvement, and the estimated latencies allow this many.
+    MultiTenancyWins {
+        /// Improvement by batches, TI_B.
+        batching_percent: f64,
+        /// Improvement by instances, TI_MT.
+        multi_tenancy_percent: f64,
+    },
+    /// The approach was given, so that nothing was profiled.
+    Given,
+    /// The tail leaves room below the target.
+    Room,
+    /// The tail is above the target.
+    Above,
+    /// The tail is within the band below the target.
+    InBand,
+    /// The next larger value is known to be above the target.
+    LargestGood,
+    /// The knob cannot go further.
+    AtBound,
+    /// Not even one sample on one instance meets the target.
+    Infeasible,
+    /// By a model of what was seen there may be more throughput, by this factor.
+    Promising {
+        /// Throughput there, if it is as much better than expected as the model does not know, over the best so far.
+        gain: f64,
+    },
+    /// A model needs to see this value to know the slope.
+    Explores,
+    /// The model expects nothing that is worth a move.
+    NothingBetter,
+    /// As many moves were made as a policy is given.
+    MovesSpent,
+    /// The best of a grid that was measured whole.
+    BestOfGrid,
+    /// The next point of a grid.
+    NextOfGrid,
+    /// The system is not as it was seen before.
+    Changed,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self {
+            Self::Start => "starts here",
+            Self::Profile => "profiles",
+            Self::BatchingWins { batching_percent, multi_tenancy_percent } => {
+                return write!(
+                    f,
+                    "batches gain {batching_percent:.1}%, instances {multi_tenancy_percent:.1}%: batching"
+                );
+            }
+            Self::MultiTenancyWins { batching_percent, multi_tenancy_percent } => {
+                return write!(
+                    f,
+                    "instances gain {multi_tenancy_percent:.1}%, batches {batching_percent:.1}%: multi-tenancy"
+                );
+            }
+            Self::Given => "the approach was given",
+            Self::Room => "the tail leaves room",
+            Self::Above => "the tail is above the target",
+            Self::InBand => "the tail is just below the target",
+            Self::LargestGood => "one more would be above the target",
+            Self::AtBound => "there is no more to turn",
+            Self::Infeasible => "the target cannot be met",
+            Self::Promising { gain } => return write!(f, "may gain {:.1}%", (gain - 1.0) * 100.0),
+            Self::Explores => "looks at the slope",
+            Self::NothingBetter => "expects nothing better",
+            Self::MovesSpent => "the best of the moves that it has",
+            Self::BestOfGrid => "the best of the grid",
+            Self::NextOfGrid => "next of the grid",
+            Self::Changed => "the system has changed",
+        };
+        f.write_str(text)
+    }
+}

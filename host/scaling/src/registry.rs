@@ -1,0 +1,51 @@
+//! The policies by name.
+
+use crate::{
+    policies::{
+        clipper::Clipper,
+        dnnscaler::{DnnScaler, DnnScalerSettings, Form},
+        joint::Joint,
+        oracle::Oracle,
+    },
+    policy::ScalingPolicy,
+};
+
+/// A policy by name.
+#[derive(Debug)]
+pub struct PolicyEntry {
+    /// The name in settings, in kebab case.
+    pub name: &'static str,
+    /// One sentence for lists.
+    pub help: &'static str,
+    /// Makes the policy. Only `dnnscaler` reads the settings.
+    pub make: fn(DnnScalerSettings) -> Box<dyn ScalingPolicy>,
+}
+
+/// All policies, sorted by name.
+pub const POLICIES: &[PolicyEntry] = &[
+    PolicyEntry {
+        name: "clipper",
+        help: "batches grow by 4 until the tail is above the target, and shrink by 10 %",
+        make: |_| Box::new(Clipper::default()),
+    },
+    PolicyEntry {
+        name: "dnnscaler",
+        help: "batching or multi-tenancy by a profile, then a search on that axis",
+        make: |settings| Box::new(DnnScaler::new(settings)),
+    },
+    PolicyEntry {
+        name: "dnnscaler-algorithm",
+        help: "dnnscaler by its Algorithm 1 to the letter, which may go to and fro for ever",
+        make: |settings| Box::new(DnnScaler::new(DnnScalerSettings { form: Form::Algorithm, ..settings })),
+    },
+    PolicyEntry {
+        name: "joint",
+        help: "batch size and instances together, by a model that every window improves",
+        make: |_| Box::new(Joint::default()),
+    },
+    PolicyEntry {
+        name: "oracle",
+        help: "measures a whole grid and takes the best, to judge the others by",
+        make: |_| Box::new(Oracle::default()),
+    },
+];

@@ -1,0 +1,307 @@
+//! Windows: the batches that a decision is made of.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{goal::Goal, knobs::Knobs, policy::Look, seen::Seen};
+
+/// How long windows are.
+///
+/// A window begins when its knobs are in force, and leaves out the first batch of each instance, which ran beside
+/// batches of other knobs. It ends early as soon as twice as many batches were above the target as a whole one may
+/// have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WindowRule {
+    /// Batches of a window that looks at the throughput alone, for each instance.
+    pub profile_batches: u64,
+    /// Batches above the tail in a window that looks at it, on average: 4 make 80 batches at p95 and 400 at p99.
+    pub tail_batches: u64,
+    /// Whether there is always another sample. Where there is not, the throughput that a setting has room for is taken
+    /// from the time that its batches took.
+    pub is_saturated: bool,
+    /// A window lasts at least this long, in ns: shorter than that, what else a machine does at times decides.
+    pub duration_min_ns: u64,
+    /// A window that has lasted this long ends with what it has, as long as it has some batches, in ns.
+    pub duration_max_ns: u64,
+}
+
+impl Default for WindowRule {
+    fn default() -> Self {
+        Self {
+            profile_batches: 10,
+            tail_batches: 4,
+            is_saturated: true,
+            duration_min_ns: 200_000_000,
+            duration_max_ns: 30_000_000_000,
+        }
+    }
+}
+
+impl WindowRule {
+    /// Fewest batches that say anything.
+    const BATCHES_MIN: u64 = 8;
+
+    /// Batches that a window takes.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "small"
+    )]
+    fn batches(&self, goal: &Goal, look: Look, instances: usize) -> u64 {
+        let of_look = match look {
+            Look::Throughput => self.profile_batches.saturating_mul(instances as u64),
+            Look::Tail => (self.tail_batches as f64 / (1.0 - goal.tail)).round() as u64,
+        };
+        of_look.max(Self::BATCHES_MIN).max(2 * instances as u64)
+    }
+}
+
+/// A batch that is done.
+#[derive(Debug, Clone, Copy)]
+pub struct Done {
+    /// When it began, in ns.
+    pub started_ns: u64,
+    /// When its samples were completed, in ns of the same clock.
+    pub completed_ns: u64,
+    /// Number of its samples.
+    pub samples: u64,
+}
+
+/// The batches since the knobs are in force.
+#[derive(Debug)]
+pub(crate) struct Window {
+    rule: WindowRule,
+    knobs: Knobs,
+    look: Look,
+    /// When the knobs came into force, in ns; `None` until they do.
+    in_force_ns: Option<u64>,
+    counts: Counts,
+    /// Latencies in ns, each with the number of samples that it holds for.
+    latencies: Vec<(u64, u64)>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    /// Batches that are yet to be left out.
+    left_out: u64,
+    batches: u64,
+    samples: u64,
+    /// Samples that came with the first completion: what is before it is no part of the throughput.
+    samples_of_first: u64,
+    /// Batches with a sample above the target.
+    bad_batches: u64,
+    /// Time that all batches took together, in ns.
+    busy_ns: u64,
+    first_completed_ns: u64,
+    last_completed_ns: u64,
+}
+
+impl Window {
+    /// Room for latencies that is made at once.
+    const ROOM: usize = 1 << 14;
+
+    pub(crate) fn new(rule: WindowRule) -> Self {
+        Self {
+            rule,
+            knobs: Knobs::LEAST,
+            look: Look::Tail,
+            in_force_ns: None,
+            counts: Counts::default(),
+            latencies: Vec::with_capacity(Self::ROOM),
+        }
+    }
+
+    /// Begins again, for knobs that are to come into force.
+    pub(crate) fn wait_for(&mut self, knobs: Knobs, look: Look) {
+        (self.knobs, self.look, self.in_force_ns) = (knobs, look, None);
+    }
+
+    /// The knobs stand from this instant on.
+    pub(crate) fn in_force(&mut self, now_ns: u64) {
+        self.in_force_ns = Some(now_ns);
+        self.clear(self.knobs.instances as u64);
+    }
+
+    /// Begins again with the same knobs. Nothing is left out.
+    pub(crate) fn go_on(&mut self, look: Look) {
+        self.look = look;
+        self.clear(0);
+    }
+
+    fn clear(&mut self, left_out: u64) {
+        self.counts = Counts { left_out, ..Counts::default() };
+        self.latencies.clear();
+    }
+
+    /// Takes a batch, and returns whether the window is over.
+    pub(crate) fn push(&mut self, goal: &Goal, done: &Done) -> bool {
+        if self.in_force_ns.is_none_or(|since_ns| done.started_ns < since_ns) {
+            return false;
+        }
+        let counts = &mut self.counts;
+        if counts.left_out > 0 {
+            counts.left_out -= 1;
+            return false;
+        }
+        if counts.batches == 0 {
+            counts.first_completed_ns = done.completed_ns;
+        }
+        if done.completed_ns == counts.first_completed_ns {
+            counts.samples_of_first += done.samples;
+        }
+        counts.batches += 1;
+        counts.samples += done.samples;
+        counts.last_completed_ns = counts.last_completed_ns.max(done.completed_ns);
+        let service_ns = done.completed_ns.saturating_sub(done.started_ns);
+        counts.bad_batches += u64::from(service_ns > goal.target_ns);
+        counts.busy_ns += service_ns;
+        self.latencies.push((service_ns, done.samples));
+        let wanted = self.rule.batches(goal, self.look, self.knobs.instances);
+        let lasted_ns = counts.last_completed_ns - counts.first_completed_ns;
+        let is_long = lasted_ns >= self.rule.duration_max_ns && counts.batches >= WindowRule::BATCHES_MIN;
+        // Twice as many as a whole window may have: nothing that follows would change what is thought of it.
+        let is_hopeless = self.look == Look::Tail && counts.bad_batches >= 2 * self.rule.tail_batches;
+        let is_enough =
+            counts.batches >= wanted || is_long || is_hopeless && counts.batches >= WindowRule::BATCHES_MIN;
+        is_enough && lasted_ns >= self.rule.duration_min_ns
+    }
+
+    /// Figures of the batches so far, of which there is at least one.
+    #[expect(clippy::cast_precision_loss, reason = "counts and times below 2^52")]
+    pub(crate) fn seen(&mut self, goal: &Goal) -> Seen {
+        let Counts {
+            batches, samples, samples_of_first, busy_ns, first_completed_ns, last_completed_ns, ..
+        } = self.counts;
+        let duration_ns = last_completed_ns - first_completed_ns;
+        let total_ns: f64 =
+            self.latencies.iter().map(|(latency_ns, count)| *latency_ns as f64 * *count as f64).sum();
+        let above = self.latencies.iter().filter(|(latency_ns, _)| *latency_ns > goal.target_ns);
+        Seen {
+            knobs: self.knobs,
+            batches,
+            samples,
+            violations: above.map(|(_, count)| count).sum(),
+            duration_ns,
+            mean_ns: total_ns / samples.max(1) as f64,
+            tail_ns: tail_ns(&mut self.latencies, samples, goal.tail),
+            throughput_qps: match (self.rule.is_saturated, duration_ns) {
+                (false, _) => (samples * self.knobs.instances as u64) as f64 * 1e9 / busy_ns.max(1) as f64,
+                (true, 0) => 0.0,
+                (true, _) => (samples - samples_of_first) as f64 * 1e9 / duration_ns as f64,
+            },
+        }
+    }
+}
+
+/// The latency that no more than the share `1 - quantile` of the samples exceeds.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a count"
+)]
+fn tail_ns(latencies: &mut [(u64, u64)], samples: u64, quantile: f64) -> u64 {
+    latencies.sort_unstable_by_key(|(latency_ns, _)| std::cmp::Reverse(*latency_ns));
+    // 0.05 of 80 is 4.000000000000004 in binary.
+    let mut may_exceed = (samples as f64 * (1.0 - quantile) + 1e-6).floor() as u64;
+    for (latency_ns, count) in latencies {
+        if *count > may_exceed {
+            return *latency_ns;
+        }
+        may_exceed -= *count;
+    }
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::goal::Approach;
+
+    const GOAL: Goal = Goal {
+        target_ns: 1000,
+        tail: 0.95,
+        most: Knobs { batch_size: 8, instances: 4 },
+        approach: Approach::Auto,
+        base: Knobs::LEAST,
+        instance_start_ns: 0,
+    };
+
+    /// The default but for the shortest time: batches here take nanoseconds.
+    fn rule() -> WindowRule {
+        WindowRule { duration_min_ns: 0, ..WindowRule::default() }
+    }
+
+    fn batch(started_ns: u64, completed_ns: u64) -> Done {
+        Done { started_ns, completed_ns, samples: 2 }
+    }
+
+    #[test]
+    fn batches_of_other_knobs_are_left_out() {
+        let mut window = Window::new(WindowRule { profile_batches: 4, ..rule() });
+        let knobs = Knobs { batch_size: 2, instances: 2 };
+        window.wait_for(knobs, Look::Throughput);
+        assert!(!window.push(&GOAL, &batch(0, 50)));
+        window.in_force(100);
+        // One that began before, and the first of each instance.
+        for done in [batch(99, 5000), batch(100, 5000), batch(100, 5000)] {
+            assert!(!window.push(&GOAL, &done));
+        }
+        let ends: Vec<bool> = (1..=8).map(|i| window.push(&GOAL, &batch(i * 100, i * 100 + 100))).collect();
+        assert_eq!(ends.iter().position(|over| *over), Some(7));
+        let seen = window.seen(&GOAL);
+        assert_eq!((seen.knobs, seen.batches, seen.samples, seen.violations), (knobs, 8, 16, 0));
+        assert_eq!((seen.mean_ns, seen.tail_ns, seen.duration_ns), (100.0, 100, 700));
+        // 14 samples in 700 ns.
+        assert!((seen.throughput_qps - 2e7).abs() < 1.0);
+    }
+
+    #[test]
+    fn a_tail_window_has_four_batches_above_the_tail_on_average() {
+        let rule = rule();
+        assert_eq!(rule.batches(&GOAL, Look::Tail, 1), 80);
+        assert_eq!(rule.batches(&Goal { tail: 0.99, ..GOAL }, Look::Tail, 1), 400);
+        assert_eq!(rule.batches(&GOAL, Look::Throughput, 3), 30);
+    }
+
+    #[test]
+    fn the_tail_leaves_out_the_share_that_may_exceed_it() {
+        let mut latencies: Vec<_> = (1..=80).map(|latency_ns| (latency_ns, 1)).collect();
+        assert_eq!(tail_ns(&mut latencies, 80, 0.95), 76);
+        // Batches of 10 samples: of 100 samples 5 may exceed it, which no batch does alone.
+        let mut latencies: Vec<_> = (1..=10).map(|latency_ns| (latency_ns, 10)).collect();
+        assert_eq!(tail_ns(&mut latencies, 100, 0.95), 10);
+        assert_eq!(tail_ns(&mut latencies, 100, 0.9), 9);
+    }
+
+    #[test]
+    fn a_window_is_over_after_its_longest_time() {
+        let mut window = Window::new(WindowRule { duration_max_ns: 500, ..rule() });
+        window.wait_for(Knobs::LEAST, Look::Tail);
+        window.in_force(0);
+        window.push(&GOAL, &batch(0, 100));
+        let ends: Vec<bool> = (1..=8).map(|i| window.push(&GOAL, &batch(i * 100, i * 100 + 100))).collect();
+        assert_eq!(ends.iter().position(|over| *over), Some(7), "8 batches at least");
+    }
+
+    #[test]
+    fn a_window_is_not_over_before_its_shortest_time() {
+        let mut window = Window::new(WindowRule { duration_min_ns: 9000, ..rule() });
+        window.wait_for(Knobs::LEAST, Look::Tail);
+        window.in_force(0);
+        window.push(&GOAL, &batch(0, 10));
+        let ends: Vec<bool> = (1..=1000).map(|i| window.push(&GOAL, &batch(i * 10, i * 10 + 10))).collect();
+        assert_eq!(ends.iter().position(|over| *over), Some(900));
+    }
+
+    #[test]
+    fn without_saturation_throughput_is_that_of_instances_which_never_pause() {
+        let mut window = Window::new(WindowRule { is_saturated: false, ..rule() });
+        window.wait_for(Knobs { batch_size: 2, instances: 4 }, Look::Tail);
+        window.in_force(0);
+        window.go_on(Look::Tail);
+        // Batches of two samples that take 100 ns each, with long pauses.
+        (1..=8).for_each(|i| _ = window.push(&GOAL, &batch(i * 10_000, i * 10_000 + 100)));
+        assert!((window.seen(&GOAL).throughput_qps - 8e7).abs() < 1.0);
+    }
+}

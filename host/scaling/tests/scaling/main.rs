@@ -1,0 +1,6 @@
+//! The policies over systems whose service times are known, in simulated time.
+
+mod dnnscaler;
+mod joint;
+mod properties;
+mod simulated;
