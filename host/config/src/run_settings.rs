@@ -145,7 +145,7 @@ run_settings! {
     wait_spin_us: u64 = DefaultValue::Integer(100), Kind::integer(0, 1_000_000), unit "us";
     /// Hand whole queries to the plugin: if it can, always, or never.
     issue: IssueMode = DefaultValue::Text("auto"), Kind::Choice(&["auto", "true", "false"]);
-    /// How the scheduler forms batches; `host list policies` shows the ways.
+    /// How the scheduler forms batches, or scales; `host list policies` shows the ways.
     policy: String = DefaultValue::Text("fixed"), Kind::Text, flag Flag::new("policy");
     /// Most samples in a batch.
     batch_size: usize = DefaultValue::Integer(1), Kind::integer(1, 1 << 20), flag Flag::taking("batch-size", "SAMPLES");
@@ -153,6 +153,15 @@ run_settings! {
     instances: usize = DefaultValue::Integer(1), Kind::integer(1, 1024), flag Flag::taking("instances", "COUNT");
     /// Give each instance processors of its own and the issuing thread another, or leave it to the system.
     placement: String = DefaultValue::Text("auto"), Kind::Choice(&["auto", "off"]);
+    /// With a policy that scales: latency that the tail may have.
+    slo_ms: Option<f64> = DefaultValue::Unset("the latency bound of Server"), Kind::Number { min: 0.0, max: DAY_MS as f64, inclusive: false },
+        unit "ms", flag Flag::taking("slo-ms", "MS");
+    /// With a policy that scales: the percentile that is called the tail.
+    tail: f64 = DefaultValue::Number(95.0), Kind::Number { min: 0.0, max: 100.0, inclusive: false }, flag Flag::taking("tail", "PERCENTILE");
+    /// With a policy that scales: what it turns, both batch size and instances, or one of them.
+    approach: String = DefaultValue::Text("auto"), Kind::Choice(&["auto", "batching", "multi-tenancy"]), flag Flag::new("approach");
+    /// With a policy that scales: file of measured latency curves of other networks, which dnnscaler estimates by.
+    curves: Option<PathBuf> = DefaultValue::Unset("those of the DNNScaler paper"), Kind::Text;
     /// How long the oldest sample may wait for its batch to fill.
     batch_timeout_us: u64 = DefaultValue::Integer(1000), Kind::integer(0, 60_000_000), unit "us";
     /// Most samples that wait at once; Offline gets room for its whole query.

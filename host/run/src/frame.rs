@@ -11,7 +11,8 @@ use crate::{
     bed::{
         call_watchdog::Watchdog,
         fault::Fault,
-        test_bed::{Equipment, TestBed, scheduler_config},
+        system::scheduler_config,
+        test_bed::{Equipment, TestBed},
     },
     ending::Pending,
     error::HostError,

@@ -37,6 +37,7 @@ mod performance_runs;
 mod replay;
 mod result;
 mod run;
+mod scale;
 pub mod text;
 mod ticker;
 mod warnings;
@@ -67,5 +68,6 @@ pub use crate::{
     replay::{Replay, replay},
     result::{Conclusion, Program, RunResult},
     run::run,
+    scale::{Input, ScaleOptions, scale},
     ticker::Ticker,
 };

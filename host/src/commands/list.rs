@@ -4,6 +4,7 @@ use clap::ValueEnum;
 use proctor_config::{Loader, benchmark_families, benchmarks};
 use proctor_datasets::dataset_entries;
 use proctor_plugin_host::{PluginLocation, SearchPath};
+use proctor_scaling::POLICIES;
 use proctor_scheduler::policies;
 
 use proctor_run::{HostError, text};
@@ -74,7 +75,9 @@ fn dataset_rows() -> Vec<Vec<String>> {
 }
 
 fn policy_rows() -> Vec<Vec<String>> {
-    policies().iter().map(|policy| vec![policy.name.to_owned(), policy.help.to_owned()]).collect()
+    let forming = policies().into_iter().map(|policy| (policy.name, policy.help));
+    let scaling = POLICIES.iter().map(|policy| (policy.name, policy.help));
+    forming.chain(scaling).map(|(name, help)| vec![name.to_owned(), help.to_owned()]).collect()
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod list;
 mod new_plugin;
 mod replay;
 mod run;
+mod scale;
 mod validate;
 
 use clap::Subcommand;
@@ -25,6 +26,7 @@ use self::{
     new_plugin::{NEW_PLUGIN_HELP, NewPluginFlags},
     replay::{REPLAY_HELP, ReplayFlags},
     run::{RUN_HELP, RunFlags},
+    scale::{SCALE_HELP, ScaleFlags},
     validate::{VALIDATE_HELP, ValidateFlags},
 };
 
@@ -36,6 +38,9 @@ pub(crate) enum Command {
     /// Find the highest rate of Server, or the most samples of a query of MultiStream, that is VALID.
     #[command(allow_negative_numbers = true, after_help = EXIT_CODES, after_long_help = format!("{FIND_MAX_HELP}\n\n{EXIT_CODES}"))]
     FindMax(FindMaxFlags),
+    /// Find the batch size and the number of instances that serve the most under a latency target.
+    #[command(allow_negative_numbers = true, after_help = EXIT_CODES, after_long_help = format!("{SCALE_HELP}\n\n{EXIT_CODES}"))]
+    Scale(ScaleFlags),
     /// Make the calls of a recording again on another build of the plugin, and say where the two differ.
     #[command(after_help = EXIT_CODES, after_long_help = format!("{REPLAY_HELP}\n\n{EXIT_CODES}"))]
     Replay(ReplayFlags),
@@ -70,6 +75,7 @@ pub(crate) fn execute(command: &Command) -> Result<Conclusion, HostError> {
     let text = match command {
         Command::Run(flags) => return flags.run(),
         Command::FindMax(flags) => return flags.run(),
+        Command::Scale(flags) => return flags.run(),
         Command::Replay(flags) => return flags.run(),
         Command::Bench(flags) => return flags.run(),
         Command::Validate(flags) => return flags.run(),

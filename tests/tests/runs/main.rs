@@ -11,5 +11,6 @@ mod loadgen_compat;
 mod older_rules;
 mod replay;
 mod run_default;
+mod scale;
 mod scenarios;
 mod virtual_time;

@@ -11,6 +11,7 @@ pub(crate) mod placement;
 pub(crate) mod plugin;
 pub(crate) mod plugin_instance;
 pub(crate) mod sample_library;
+pub(crate) mod scaling;
 pub(crate) mod system;
 pub(crate) mod test;
 pub(crate) mod test_bed;

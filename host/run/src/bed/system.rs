@@ -2,13 +2,18 @@
 
 use std::time::Duration;
 
+use proctor_config::RunSettings;
 use proctor_loadgen::SystemUnderTest;
-use proctor_scheduler::{SimulatedScheduler, Statistics, ThreadedScheduler};
+use proctor_scheduler::{SchedulerConfig, SimulatedScheduler, Statistics, ThreadedScheduler};
 
-use crate::bed::{
-    busy::BusyCounts,
-    fault::{Fault, FirstError},
-    whole_queries::WholeQueries,
+use crate::{
+    bed::{
+        busy::BusyCounts,
+        fault::{Fault, FirstError},
+        scaling::system::scales,
+        whole_queries::WholeQueries,
+    },
+    error::HostError,
 };
 
 /// The system that the load generator drives in one test.
@@ -82,4 +87,26 @@ fn of_owners(statistics: Statistics, owners: &[usize]) -> Statistics {
         busy_ns[*owner] += busy;
     }
     Statistics { busy_ns, ..statistics }
+}
+
+/// The scheduler's settings as they were given, checked.
+///
+/// # Errors
+/// If the policy is unknown or a number is out of range.
+pub(crate) fn scheduler_config(run: &RunSettings) -> Result<SchedulerConfig, HostError> {
+    // A policy that scales has all that waits go at once.
+    let (policy, batch_timeout_us) = match scales(&run.policy) {
+        true => ("size-or-timeout".to_owned(), 0),
+        false => (run.policy.clone(), run.batch_timeout_us),
+    };
+    let config = SchedulerConfig {
+        policy,
+        batch_size: run.batch_size,
+        instances: run.instances,
+        scaling: None,
+        batch_timeout_us,
+        queue_capacity: run.queue_capacity.max(run.batch_size),
+    };
+    config.validate()?;
+    Ok(config)
 }

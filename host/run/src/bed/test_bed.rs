@@ -26,7 +26,7 @@ use crate::{
         },
         plugin_instance::{BatchStages, PluginInstance, StageLog, create_instances, scheduled},
         sample_library::{Data, SampleLibrary},
-        system::{System, SystemReport},
+        system::{System, SystemReport, scheduler_config},
         test::{Test, TestRequest},
         watch::{Watch, WatchedSystem},
         whole_queries::{QueryTest, WholeQueries},
@@ -46,7 +46,7 @@ const HUNG_LIMIT: Duration = Duration::from_secs(1);
 /// Dropped, it closes the plugin, unless a test has shown that the plugin hangs.
 pub struct TestBed<'a> {
     settings: &'a Settings,
-    clock: HostClock,
+    pub(crate) clock: HostClock,
     model: Model,
     pub(crate) library: SampleLibrary,
     /// Closed after the model, which the samples keep, too.
@@ -455,22 +455,37 @@ impl<'a> TestBed<'a> {
             Dispatch::Batches => u32::try_from(self.settings.run.instances).expect("settings allow 1024"),
             Dispatch::WholeQueries => 0,
         };
+        self.first_instances(count, first_error)
+    }
+
+    pub(super) fn first_instances(
+        &self,
+        count: u32,
+        first_error: &FirstError,
+    ) -> Result<Vec<PluginInstance>, HostError> {
         let made = create_instances(&self.model, &self.plugin.devices, count)?;
-        let equip = |instance: plugin_host::Instance| {
-            // The thread of a plugin in a process of its own is there, and here one that waits for it.
-            let cpus = match self.plugin.isolated {
-                Some(_) => Vec::new(),
-                None => self.placement.of_instance(instance.index() as usize).to_vec(),
-            };
-            let (stages, first_error) = (self.stages.clone(), Arc::clone(first_error));
-            PluginInstance { instance, cpus, stages, first_error }
-        };
-        Ok(made.into_iter().map(equip).collect())
+        Ok(made.into_iter().map(self.equip(first_error)).collect())
+    }
+
+    /// Fits an instance out with the processors of its thread, and with what it shares with the others.
+    pub(super) fn equip(
+        &self,
+        first_error: &FirstError,
+    ) -> impl Fn(plugin_host::Instance) -> PluginInstance + Send + use<> {
+        // The thread of a plugin in a process of its own is there, and here one that waits for it.
+        let placement = self.plugin.isolated.is_none().then(|| self.placement.clone());
+        let (stages, first_error) = (self.stages.clone(), Arc::clone(first_error));
+        move |instance| {
+            let cpus =
+                placement.as_ref().map(|placement| placement.of_instance(instance.index() as usize).to_vec());
+            let (stages, first_error) = (stages.clone(), Arc::clone(&first_error));
+            PluginInstance { instance, cpus: cpus.unwrap_or_default(), stages, first_error }
+        }
     }
 
     /// Has each instance run some batches, or the model some queries, and returns what went wrong: the test is made all
     /// the same, and tells more. In virtual time there is nothing to warm up.
-    fn warm_up(&self, instances: &mut [PluginInstance]) -> Result<Vec<Fault>, HostError> {
+    pub(super) fn warm_up(&self, instances: &mut [PluginInstance]) -> Result<Vec<Fault>, HostError> {
         let RunSettings { warm_up_batches, batch_size, .. } = self.settings.run;
         let mut faults = Vec::new();
         let takes_queries = self.plugin.dispatch == Dispatch::WholeQueries;
@@ -572,23 +587,6 @@ fn issuer_count(test: &TestSettings) -> usize {
 
 fn boxed(instances: Vec<PluginInstance>) -> Vec<Box<dyn Instance>> {
     instances.into_iter().map(|instance| Box::new(instance) as Box<dyn Instance>).collect()
-}
-
-/// The scheduler's settings as they were given, checked.
-///
-/// # Errors
-/// If the policy is unknown or a number is out of range.
-pub(crate) fn scheduler_config(run: &RunSettings) -> Result<SchedulerConfig, HostError> {
-    let config = SchedulerConfig {
-        policy: run.policy.clone(),
-        batch_size: run.batch_size,
-        instances: run.instances,
-        scaling: None,
-        batch_timeout_us: run.batch_timeout_us,
-        queue_capacity: run.queue_capacity.max(run.batch_size),
-    };
-    config.validate()?;
-    Ok(config)
 }
 
 /// The faults of the system. Samples that it failed above the peak that a search found are not among them: no sample of

@@ -34,6 +34,7 @@ use self::{
 use crate::{
     bed::{
         fault::Fault,
+        scaling::system,
         test::{Test, TestRequest},
         test_bed::TestBed,
     },
@@ -67,6 +68,7 @@ pub fn find_max(
         );
         return Err(HostError::Usage(text));
     }
+    system::refuse(&settings.run)?;
     let plan = SearchPlan::new(&settings, options)?;
     let frame = Frame::set_up(settings, interrupt, |settings| match &options.resume {
         Some(path) => RunFolder::reopen(path),

@@ -1,0 +1,155 @@
+//! The course of a system that is scaled: latency and throughput over time, and what holds since it has settled.
+
+use proctor_scaling::{ControlLoop, Done, Knobs};
+use serde::Serialize;
+
+/// A span of the course.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(crate) struct Span {
+    /// When it began, in ns of the run's clock.
+    pub(crate) from_ns: u64,
+    /// Where the knobs were to stand at its end.
+    pub(crate) knobs: Knobs,
+    /// The latency target at its end, in ns.
+    pub(crate) target_ns: u64,
+    /// Samples that were completed.
+    pub(crate) samples: u64,
+    /// Mean latency, in ns.
+    pub(crate) mean_ns: f64,
+    /// Latency of the tail, in ns.
+    pub(crate) tail_ns: u64,
+    /// Samples completed in a second.
+    pub(crate) throughput_qps: f64,
+}
+
+/// Batches and samples that were completed since the policy has settled, but for batches that began before.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub(crate) struct Settled {
+    /// When it settled, in ns of the run's clock.
+    pub(crate) since_ns: u64,
+    /// When the last batch was completed, in ns.
+    pub(crate) until_ns: u64,
+    pub(crate) batches: u64,
+    pub(crate) samples: u64,
+    /// Samples above the target.
+    pub(crate) violations: u64,
+}
+
+impl Settled {
+    /// Samples completed in a second.
+    pub(crate) fn throughput_qps(&self) -> f64 {
+        self.samples as f64 * 1e9 / (self.until_ns - self.since_ns).max(1) as f64
+    }
+
+    /// Share of the samples that were above the target.
+    pub(crate) fn violation_share(&self) -> f64 {
+        self.violations as f64 / self.samples.max(1) as f64
+    }
+}
+
+/// The course, made while it goes on.
+#[derive(Debug, Default)]
+pub(crate) struct Trace {
+    span_ns: u64,
+    /// Targets of a latency in one of the service time.
+    targets: u64,
+    spans: Vec<Span>,
+    open_from_ns: u64,
+    /// Latencies of the open span in ns, each with the number of samples that it holds for.
+    open: Vec<(u64, u64)>,
+    decisions: usize,
+    settled: Option<Settled>,
+    pub(crate) samples: u64,
+    pub(crate) violations: u64,
+}
+
+impl Trace {
+    /// A course in spans of this length, in ns, from `now_ns` on. Latency may be `targets` times the service time that
+    /// the policy is given as its target.
+    pub(crate) fn new(span_ns: u64, now_ns: u64, targets: u64) -> Self {
+        Self { span_ns: span_ns.max(1), targets, open_from_ns: now_ns, ..Self::default() }
+    }
+
+    fn target_ns(&self, control: &ControlLoop) -> u64 {
+        control.goal().target_ns * self.targets
+    }
+
+    /// Takes a batch, with the arrivals of its samples in ns where latency counts from them.
+    pub(super) fn push(&mut self, done: &Done, arrived_ns: &[u64], control: &ControlLoop) {
+        if done.completed_ns >= self.open_from_ns.saturating_add(self.span_ns) {
+            self.close(done.completed_ns, control);
+        }
+        let target_ns = self.target_ns(control);
+        let before = self.open.len();
+        match arrived_ns {
+            [] => self.open.push((done.completed_ns.saturating_sub(done.started_ns), done.samples)),
+            arrived_ns => {
+                self.open
+                    .extend(arrived_ns.iter().map(|at_ns| (done.completed_ns.saturating_sub(*at_ns), 1)));
+            }
+        }
+        let above = self.open[before..].iter().filter(|(latency_ns, _)| *latency_ns > target_ns);
+        let violations: u64 = above.map(|(_, count)| count).sum();
+        self.samples += done.samples;
+        self.violations += violations;
+
+        if control.decisions().len() != self.decisions {
+            self.decisions = control.decisions().len();
+            self.settled = None;
+        }
+        if control.is_settled() {
+            let since_ns = done.completed_ns;
+            let settled =
+                self.settled.get_or_insert(Settled { since_ns, until_ns: since_ns, ..Settled::default() });
+            if done.started_ns > settled.since_ns {
+                settled.until_ns = done.completed_ns;
+                settled.batches += 1;
+                settled.samples += done.samples;
+                settled.violations += violations;
+            }
+        }
+    }
+
+    /// Figures since the policy has settled, if it has.
+    pub(crate) fn settled(&self) -> Option<&Settled> {
+        self.settled.as_ref()
+    }
+
+    /// The spans that are over.
+    pub(crate) fn spans(&self) -> &[Span] {
+        &self.spans
+    }
+
+    fn close(&mut self, now_ns: u64, control: &ControlLoop) {
+        self.open.sort_unstable();
+        let samples: u64 = self.open.iter().map(|(_, count)| count).sum();
+        let goal = control.goal();
+        if samples > 0 {
+            let total_ns: f64 = self.open.iter().map(|(ns, count)| *ns as f64 * *count as f64).sum();
+            self.spans.push(Span {
+                from_ns: self.open_from_ns,
+                knobs: control.knobs(),
+                target_ns: self.target_ns(control),
+                samples,
+                mean_ns: total_ns / samples as f64,
+                tail_ns: quantile(&self.open, (goal.tail * samples as f64).ceil() as u64),
+                throughput_qps: samples as f64 * 1e9 / self.span_ns as f64,
+            });
+        }
+        self.open.clear();
+        let spans = (now_ns - self.open_from_ns) / self.span_ns;
+        self.open_from_ns += spans * self.span_ns;
+    }
+}
+
+/// The latency of the sample of this rank, from 1, in ascending latencies.
+fn quantile(ascending: &[(u64, u64)], rank: u64) -> u64 {
+    let mut before = 0;
+    for (latency_ns, count) in ascending {
+        before += count;
+        if before >= rank {
+            return *latency_ns;
+        }
+    }
+    0
+}

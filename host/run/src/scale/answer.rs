@@ -1,0 +1,173 @@
+//! The view of the user of a system that is scaled.
+
+use proctor_loadgen::ArrivalProcess;
+use proctor_scaling::{ControlLoop, Decision, Goal, Reason};
+
+use super::{Input, ScaleOptions, result::Course};
+use crate::{
+    bed::scaling::trace::Trace,
+    observer::Observer,
+    text::{counted, duration, four_digits, table},
+};
+
+/// The head of the answer.
+pub(super) fn head(goal: &Goal, options: &ScaleOptions, arrivals: &ArrivalProcess) -> String {
+    let Goal { target_ns, tail, most, .. } = goal;
+    let input = match options.input {
+        Input::Saturated => "saturated input: latency is the service time of a batch".to_owned(),
+        Input::Arrivals { rate_qps } => {
+            format!("{}/s, arrivals {arrivals}: latency counts from the arrival", four_digits(rate_qps))
+        }
+    };
+    format!(
+        "p{} within {}, batches of up to {} on up to {}; {input}\n",
+        four_or_fewer(tail * 100.0),
+        duration(*target_ns),
+        most.batch_size,
+        counted(most.instances as u64, "instance"),
+    )
+}
+
+/// A number without zeros behind its fraction.
+fn four_or_fewer(value: f64) -> String {
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A decision, as it is made.
+fn line(decision: &Decision, begun_ns: u64) -> String {
+    let seen = decision.seen.map_or(String::new(), |seen| {
+        format!("{}: tail {}, {}/s; ", seen.knobs, duration(seen.tail_ns), four_digits(seen.throughput_qps))
+    });
+    let predicted = decision
+        .predicted
+        .map_or(String::new(), |predicted| format!(", expected tail {}", duration(predicted.tail_ns as u64)));
+    let what = if decision.is_settled { "stays at" } else { "goes to" };
+    format!(
+        "{:>9}  {seen}{what} {} ({}{predicted})\n",
+        duration(decision.at_ns.saturating_sub(begun_ns)),
+        decision.knobs,
+        decision.reason
+    )
+}
+
+/// Shows decisions as they are made, and how it goes in between.
+pub(super) struct Shown {
+    begun_ns: u64,
+    decisions: usize,
+    next_status_ns: u64,
+}
+
+/// Between two messages on how it goes, in ns of the run's clock.
+const STATUS_NS: u64 = 5_000_000_000;
+
+impl Shown {
+    pub(super) fn new(begun_ns: u64) -> Self {
+        Self { begun_ns, decisions: 0, next_status_ns: begun_ns + STATUS_NS }
+    }
+
+    pub(super) fn show(
+        &mut self,
+        control: &ControlLoop,
+        trace: &Trace,
+        now_ns: u64,
+        observer: &dyn Observer,
+    ) {
+        for decision in &control.decisions()[self.decisions..] {
+            observer.answer(&line(decision, self.begun_ns));
+        }
+        self.decisions = control.decisions().len();
+        if now_ns >= self.next_status_ns {
+            self.next_status_ns = now_ns + STATUS_NS;
+            if let Some(span) = trace.spans().last() {
+                observer.message(&format!(
+                    "{}: {}, tail {} of {}, {}/s",
+                    duration(now_ns - self.begun_ns),
+                    span.knobs,
+                    duration(span.tail_ns),
+                    duration(span.target_ns),
+                    four_digits(span.throughput_qps)
+                ));
+            }
+        }
+    }
+}
+
+/// The end of one policy.
+pub(super) fn summary(course: &Course) -> String {
+    let Course { policy, events, counts, .. } = course;
+    let mut text = String::new();
+    for event in events {
+        text.push_str(&format!(
+            "{:>9}  {}\n",
+            duration(event.at_ns.saturating_sub(course.begun_ns)),
+            event.what
+        ));
+    }
+    let found = match (course.setting, course.throughput_qps, course.violation_share) {
+        (Some(knobs), Some(throughput_qps), Some(share)) => format!(
+            "{policy}: use {knobs}: {}/s, {} of the samples above the target since it settled",
+            four_digits(throughput_qps),
+            percent(share)
+        ),
+        _ => not_found(course),
+    };
+    text.push_str(&found);
+    text.push('\n');
+    if counts.failed > 0 {
+        let first = course.first_error.as_deref().unwrap_or("no reason was given");
+        text.push_str(&format!("{}: {first}\n", counted(counts.failed, "sample") + " failed"));
+    }
+    if counts.unknown > 0 {
+        text.push_str(&format!(
+            "{} to samples that were not outstanding\n",
+            counted(counts.unknown, "answer")
+        ));
+    }
+    if counts.refused > 0 {
+        text.push_str(&format!(
+            "{} were not issued, since too many were outstanding: the rate is above what the plugin serves\n",
+            counted(counts.refused, "arrival")
+        ));
+    }
+    text
+}
+
+/// Why there is no setting, and what comes nearest.
+fn not_found(course: &Course) -> String {
+    let Course { policy, last, decisions, .. } = course;
+    let infeasible = decisions.last().filter(|decision| decision.reason == Reason::Infeasible);
+    match infeasible.and_then(|decision| decision.seen) {
+        Some(seen) => format!(
+            "{policy}: not even {last} meets the target: its tail is {}; the nearest target that can be met is above that",
+            duration(seen.tail_ns)
+        ),
+        None => format!(
+            "{policy}: has not settled in {}, and was at {last}; give it more time with --duration",
+            duration(course.lasted_ns)
+        ),
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.2}%", share * 100.0)
+}
+
+/// The table of several policies.
+pub(super) fn comparison(courses: &[Course]) -> String {
+    let cells = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let mut rows =
+        vec![cells(&["policy", "setting", "throughput/s", "above target", "decisions to settle", "in all"])];
+    for course in courses {
+        let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        rows.push(vec![
+            course.policy.clone(),
+            or_dash(course.setting.map(|knobs| knobs.to_string())),
+            or_dash(course.throughput_qps.map(four_digits)),
+            or_dash(course.violation_share.map(percent)),
+            or_dash(course.decisions_to_settle().map(|count| count.to_string())),
+            course.decisions.len().to_string(),
+        ]);
+    }
+    format!("\n{}\n", table(&rows))
+}

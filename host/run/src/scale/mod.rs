@@ -1,0 +1,261 @@
+//! `host scale`: turns batch size and instances of a plugin under a latency target while it serves, and says where to
+//! leave them.
+//!
+//! ```text
+//! runs/2026-01-31T12-00-00-digits-lstm-scale/
+//!     scale.json              the setting to use, and every decision with what was seen and why, for each policy
+//!     scale-POLICY.svg        the course: tail latency, knobs and throughput
+//! ```
+
+mod answer;
+mod picture;
+mod result;
+mod traffic;
+
+use std::{io::Write, mem::ManuallyDrop, sync::Arc, time::Duration};
+
+use proctor_config::Settings;
+use proctor_loadgen::QuerySampleLibrary;
+use proctor_scaling::{Goal, WindowRule};
+use proctor_vocabulary::SampleIndex;
+
+use self::{
+    answer::Shown,
+    result::{Course, ScaleResult},
+    traffic::Traffic,
+};
+use crate::{
+    bed::{
+        clock::HostClock,
+        fault::{Fault, FirstError},
+        scaling::system::{ScaledParts, ScaledSystem, goal, policy, wait_until},
+        test_bed::TestBed,
+    },
+    error::HostError,
+    files::run_folder::{RunFolder, write_json, write_whole},
+    frame::Frame,
+    interrupt::Interrupt,
+    result::{Conclusion, PluginPart},
+};
+
+/// Options of scaling beside the settings of a run, whose `batch_size` and `instances` are the bounds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScaleOptions {
+    /// The policies, one after the other.
+    pub policies: Vec<String>,
+    /// How long each one runs, in ns.
+    pub duration_ns: u64,
+    /// How samples arrive.
+    pub input: Input,
+    /// Other targets during the run: from when on, and what, in ns.
+    pub targets: Vec<(u64, u64)>,
+}
+
+/// How samples arrive at a system that is scaled.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Input {
+    /// There is always another one, so latency is service time, from the start of a batch to its end.
+    Saturated,
+    /// By the arrival process of the settings. Latency counts from the arrival.
+    Arrivals {
+        /// Mean rate, in samples in a second.
+        rate_qps: f64,
+    },
+}
+
+/// Longest wait for the answers that are outstanding at the end, in ns.
+const DRAIN_NS: u64 = 10_000_000_000;
+/// Between two looks at what was done, in ns.
+const LOOK_NS: u64 = 5_000_000;
+/// Most samples that are outstanding.
+const CLIENTS_MAX: usize = 1 << 16;
+
+/// Scales the plugin of the settings, and shows the user every decision and the setting to use.
+///
+/// # Errors
+/// Every reason why there is no answer.
+pub fn scale(
+    settings: Settings,
+    options: &ScaleOptions,
+    interrupt: &Interrupt,
+) -> Result<Conclusion, HostError> {
+    // What can be refused before the plugin is loaded is.
+    let goal = goal(&settings.run, None)?;
+    for name in &options.policies {
+        policy(&settings.run, name)?;
+    }
+    let frame = Frame::set_up(settings, interrupt, |settings| RunFolder::create(settings, "-scale"))?;
+    frame.run("what was seen is in", None, |frame, bed| scale_in(frame, bed, options, goal))
+}
+
+fn scale_in(
+    frame: &Frame,
+    bed: ManuallyDrop<TestBed<'_>>,
+    options: &ScaleOptions,
+    goal: Goal,
+) -> Result<Conclusion, HostError> {
+    let Frame { settings, folder, interrupt, .. } = frame;
+    let show = |text: &str| interrupt.observer().answer(text);
+    show(&answer::head(&goal, options, &settings.test.arrivals));
+    let mut courses = Vec::new();
+    for name in &options.policies {
+        if interrupt.has_come() {
+            break;
+        }
+        let course = run_policy(settings, &bed, options, goal, name, interrupt)?;
+        show(&answer::summary(&course));
+        let picture = picture::draw(&course);
+        write_whole(&folder.path(&format!("scale-{name}.svg")), |file| file.write_all(picture.as_bytes()))?;
+        courses.push(course);
+    }
+    if courses.len() > 1 {
+        show(&answer::comparison(&courses));
+    }
+    let mut result =
+        ScaleResult::new(settings, options, goal, courses, PluginPart::of(&bed), bed.machine.clone());
+    let host_side = bed.plugin.backend.host_side();
+    let not_ended = Fault::NotEnded { plugin: result.plugin.name.clone() }.to_string();
+    result.faults.push(not_ended);
+    write_json(&folder.path("scale.json"), &result)?;
+    drop(ManuallyDrop::into_inner(bed));
+    result.faults = Fault::noticed(host_side).map(|fault| fault.to_string()).collect();
+    write_json(&folder.path("scale.json"), &result)?;
+    folder.finish()?;
+    for fault in &result.faults {
+        interrupt.observer().message(&format!("after the run: {fault}"));
+    }
+    show(&format!("all in {}\n", folder.name().display()));
+    Ok(if result.is_good() { Conclusion::Good } else { Conclusion::Bad })
+}
+
+/// Lets one policy scale the plugin for the time that is asked for.
+fn run_policy(
+    settings: &Settings,
+    bed: &TestBed<'_>,
+    options: &ScaleOptions,
+    goal: Goal,
+    name: &str,
+    interrupt: &Interrupt,
+) -> Result<Course, HostError> {
+    let run = &settings.run;
+    let count = bed.library.performance_sample_count();
+    let samples: Vec<_> = (0..count).map(SampleIndex).collect();
+    let first_error = FirstError::default();
+    bed.with_supply(&samples, &first_error, |supply| {
+        let saturates = options.input == Input::Saturated;
+        let in_batches = 2 * run.batch_size * run.instances;
+        let clients = if saturates { in_batches.clamp(2, CLIENTS_MAX) } else { CLIENTS_MAX };
+        let traffic = Traffic::new(clients, count, saturates);
+        let system = ScaledSystem::start(
+            &bed.clock,
+            ScaledParts {
+                name: name.to_owned(),
+                run: run.clone(),
+                policy: policy(run, name)?,
+                goal,
+                rule: WindowRule {
+                    // At least twenty windows.
+                    duration_max_ns: (options.duration_ns / 20).min(WindowRule::default().duration_max_ns),
+                    ..WindowRule::default()
+                },
+                span_ns: options.duration_ns / 240,
+                from_arrival: !saturates,
+                queue_capacity: clients,
+                supply,
+                sink: Arc::clone(&traffic) as _,
+                first_error: Arc::clone(&first_error),
+            },
+        )?;
+        bed.plugin.backend.set_sink(Some(Arc::clone(&traffic) as _));
+        let sut = system.sut();
+        traffic.connect(&sut);
+        interrupt.measuring();
+        let begun_ns = bed.clock.reader()();
+        let lasted_ns = serve(&bed.clock, &system, &traffic, options, settings, interrupt);
+        drop(sut);
+        let report = system.end(Duration::from_secs(1));
+        bed.plugin.backend.set_sink(None);
+        let (decisions, trace, events) = system.scaler.end();
+        if !report.hung.is_empty() {
+            return Err(HostError::PluginCannot(format!(
+                "{} of plugin {} did not come back from a batch",
+                crate::text::counted(report.hung.len() as u64, "instance"),
+                settings.run.plugin
+            )));
+        }
+        let first_error = first_error.get().map(ToString::to_string);
+        Ok(Course::new(
+            name,
+            goal,
+            (begun_ns, lasted_ns),
+            decisions,
+            &trace,
+            events,
+            traffic.counts(),
+            first_error,
+        ))
+    })
+}
+
+/// Serves for as long as is asked for, or until the user wants no more. Returns how long that was, in ns.
+fn serve(
+    clock: &HostClock,
+    system: &ScaledSystem,
+    traffic: &Arc<Traffic>,
+    options: &ScaleOptions,
+    settings: &Settings,
+    interrupt: &Interrupt,
+) -> u64 {
+    let now = clock.reader();
+    let begun_ns = now();
+    let end_ns = begun_ns + options.duration_ns;
+    let mut shown = Shown::new(begun_ns);
+    let mut targets = options.targets.iter().peekable();
+    let mut arrivals = match options.input {
+        Input::Saturated => None,
+        Input::Arrivals { rate_qps } => {
+            let offsets = settings.test.arrivals.offsets(rate_qps, settings.test.schedule_rng_seed);
+            Some(offsets.map(|offset_ns| begun_ns + offset_ns).peekable())
+        }
+    };
+    if arrivals.is_none() {
+        traffic.saturate();
+    }
+    let mut look_ns = begun_ns;
+    loop {
+        let now_ns = now();
+        if now_ns >= end_ns || interrupt.has_come() {
+            break;
+        }
+        while let Some((_, target_ns)) = targets.next_if(|(at_ns, _)| begun_ns + at_ns <= now_ns) {
+            system.set_target(now_ns, *target_ns);
+        }
+        if now_ns >= look_ns {
+            system.scaler.act(now_ns);
+            system
+                .scaler
+                .look(|control, trace| shown.show(control, trace, now_ns, interrupt.observer().as_ref()));
+            look_ns = now_ns + LOOK_NS;
+        }
+        let target_ns = targets.peek().map_or(u64::MAX, |(at_ns, _)| begun_ns + at_ns);
+        let until_ns = look_ns.min(end_ns).min(target_ns);
+        match &mut arrivals {
+            None => wait_until(clock, until_ns),
+            Some(arrivals) => {
+                while let Some(at_ns) = arrivals.next_if(|at_ns| *at_ns < until_ns) {
+                    wait_until(clock, at_ns);
+                    traffic.arrive();
+                }
+                wait_until(clock, until_ns);
+            }
+        }
+    }
+    let lasted_ns = now() - begun_ns;
+    traffic.stop();
+    let drained_ns = now() + DRAIN_NS;
+    while traffic.outstanding() > 0 && now() < drained_ns {
+        wait_until(clock, now() + LOOK_NS);
+    }
+    lasted_ns
+}

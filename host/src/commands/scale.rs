@@ -1,0 +1,120 @@
+//! `host scale`: batch size and instances under a latency target.
+
+use clap::Args;
+use proctor_config::{Origin, Settings};
+use proctor_display::Terminal;
+use proctor_run::{Conclusion, HostError, Input, Interrupt, ScaleOptions, scale};
+
+use super::run::RunFlags;
+use crate::values::duration_ns;
+
+/// The flags of scaling. Those of a run say what is scaled; --batch-size and --instances are the most that a policy may
+/// set, and --target-qps has samples arrive at that rate.
+#[derive(Debug, Args)]
+pub(crate) struct ScaleFlags {
+    #[command(flatten)]
+    run: RunFlags,
+    /// Change the target during the run: 30s=20ms; may be repeated
+    #[arg(long, value_name = "TIME=LATENCY", value_parser = change)]
+    slo_at: Vec<(u64, u64)>,
+    /// Let several policies scale one after the other, and print a table
+    #[arg(long, value_name = "POLICIES", value_delimiter = ',', num_args = 0.., default_missing_value = COMPARED)]
+    compare: Option<Vec<String>>,
+}
+
+/// The policies that are compared if none are named.
+const COMPARED: &str = "clipper,dnnscaler,joint";
+
+/// The policy if none is named.
+const POLICY: &str = "joint";
+
+/// Bounds of the knobs if none are given: those of the DNNScaler paper (section 3.3).
+const BOUNDS: [(&str, &str); 2] = [("batch_size", "128"), ("instances", "10")];
+
+/// How long a policy runs if no time is given, in ns.
+const DURATION_NS: u64 = 60_000_000_000;
+
+impl ScaleFlags {
+    /// Scales the plugin.
+    pub(super) fn run(&self) -> Result<Conclusion, HostError> {
+        let settings = self.load()?;
+        let policies = match &self.compare {
+            Some(names) => names.clone(),
+            None => vec![settings.run.policy.clone()],
+        };
+        let rate_qps = self.run.target_qps.is_some().then_some(settings.test.server_target_qps);
+        let options = ScaleOptions {
+            policies,
+            duration_ns: self.run.duration.map_or(DURATION_NS, |ms| ms * 1_000_000),
+            input: rate_qps.map_or(Input::Saturated, |rate_qps| Input::Arrivals { rate_qps }),
+            targets: self.targets(),
+        };
+        scale(settings, &options, &Interrupt::install(Terminal::observer())?)
+    }
+
+    /// The changes of the target in the order of time.
+    fn targets(&self) -> Vec<(u64, u64)> {
+        let mut targets = self.slo_at.clone();
+        targets.sort_unstable();
+        targets
+    }
+
+    /// As [`RunFlags::load`], with a policy that scales, and bounds in which it can, where none were given. Arrivals
+    /// are those of Server, and the plugin takes batches.
+    fn load(&self) -> Result<Settings, HostError> {
+        let mut run = self.run.clone();
+        if !run.settings.gives("scenario") {
+            run.settings = run.settings.with("scenario", Some("Server"));
+        }
+        let settings = run.load()?;
+        let is_default =
+            |key: &str| settings.effective.get(key).is_some_and(|it| it.origin == Origin::Default);
+        for (key, value) in BOUNDS.into_iter().chain([("policy", POLICY)]).filter(|(key, _)| is_default(key))
+        {
+            run.settings = run.settings.with(key, Some(value));
+        }
+        if is_default("issue") {
+            run.set.push("issue=false".to_owned());
+        }
+        run.load()
+    }
+}
+
+/// When the target changes, and to what, in ns.
+fn change(text: &str) -> Result<(u64, u64), String> {
+    let (at, target) =
+        text.split_once('=').ok_or_else(|| "give a time and a latency, such as 30s=20ms".to_owned())?;
+    Ok((duration_ns(at)?, duration_ns(target)?))
+}
+
+pub(super) const SCALE_HELP: &str = "\
+Examples:
+  host scale --slo-ms 5
+  host scale --slo-ms 35 --tail 99 --plugin onnx --benchmark digits-cnn --policy dnnscaler
+  host scale --slo-ms 35 --compare --duration 2m
+  host scale --slo-ms 35 --compare clipper,dnnscaler,dnnscaler-algorithm,joint,oracle
+  host scale --slo-ms 20 --target-qps 400 --arrivals gamma --arrivals-cv 3
+  host scale --slo-ms 35 --slo-at 30s=20ms --approach multi-tenancy --instances 4
+  host scale --slo-ms 20 --plugin mock --virtual-time --set mock.service=fixed \\
+             --set mock.service_us=4000 --set mock.per_sample_us=100
+
+Policies turn the batch size and the number of instances while the plugin serves. Without
+--target-qps there is always another sample, and latency is the service time of a batch;
+with it samples arrive at that rate, and latency counts from their arrival.
+
+A line for each decision, the setting to use and its figures go to stdout. The folder
+holds scale.json, with every decision, what it was made of and why, and a picture of the
+course. docs/scaling.md tells how the policies work and how they compare.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_has_a_time_and_a_latency() {
+        assert_eq!(change("30s=20ms"), Ok((30_000_000_000, 20_000_000)));
+        for text in ["30s", "=", "30=20ms", "30s=0ms"] {
+            assert!(change(text).is_err(), "{text}");
+        }
+    }
+}

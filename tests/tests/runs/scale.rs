@@ -1,0 +1,141 @@
+//! `host scale`: the setting to use, in virtual time and with a real plugin, and what cannot be done.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::fs;
+
+use proctor_tests::{Bench, Finished};
+use serde_json::{Value, json};
+
+/// A device that takes 4 ms for a batch and 0.1 ms for each of its samples, however many instances there are.
+const MOCK: &str = "--plugin mock --virtual-time --set mock.service=fixed --set mock.service_us=4000 --set \
+                    mock.per_sample_us=100";
+
+fn scale(bench: &Bench, name: &str, flags: &str) -> (Finished, Value) {
+    let folder = bench.file(name);
+    let finished = bench.host(&format!("scale --output {} {flags}", folder.display()));
+    let text = fs::read_to_string(folder.join("scale.json"));
+    let text = text.unwrap_or_else(|error| panic!("{error}: {finished}"));
+    (finished, serde_json::from_str(&text).unwrap())
+}
+
+/// The knobs of each decision of the first policy: batch size and instances.
+fn path(result: &Value) -> Vec<(u64, u64)> {
+    let decisions = result["courses"][0]["decisions"].as_array().unwrap();
+    let knobs = |decision: &Value, name: &str| decision["knobs"][name].as_u64().unwrap();
+    decisions.iter().map(|decision| (knobs(decision, "batch_size"), knobs(decision, "instances"))).collect()
+}
+
+#[test]
+fn the_setting_to_use_is_found_and_the_same_twice() {
+    let bench = Bench::new();
+    let flags = format!("--slo-ms 12 {MOCK} --duration 20");
+    let (finished, result) = scale(&bench, "first", &flags);
+    assert_eq!(finished.code(), 0, "{finished}");
+    let course = &result["courses"][0];
+    assert_eq!(course["policy"], "joint");
+    // 80 samples take 12 ms, and instances do not slow each other: 10 of them serve 66,667 samples in a second.
+    let size = course["setting"]["batch_size"].as_u64().unwrap();
+    assert!((76..=80).contains(&size) && course["setting"]["instances"] == 10, "{}", course["setting"]);
+    let throughput_qps = course["throughput_qps"].as_f64().unwrap();
+    assert!((0.97..=1.0).contains(&(throughput_qps / 66_667.0)), "{throughput_qps}");
+    assert_eq!(course["violation_share"], 0.0);
+    assert!(finished.stdout.contains("joint: use batch "), "{finished}");
+    let (_, again) = scale(&bench, "second", &flags);
+    assert_eq!(result, again);
+    for name in ["scale.json", "scale-joint.svg"] {
+        let bytes = |folder: &str| fs::read(bench.file(folder).join(name)).unwrap();
+        assert!(bytes("first") == bytes("second"), "{name} differs");
+    }
+}
+
+#[test]
+fn policies_are_compared_on_one_axis_and_another_target_is_followed() {
+    let bench = Bench::new();
+    let flags = format!(
+        "--slo-ms 8 --slo-at 30s=6ms --approach batching --instances 1 --compare clipper,dnnscaler {MOCK}"
+    );
+    let (finished, result) = scale(&bench, "compared", &flags);
+    assert_eq!(finished.code(), 0, "{finished}");
+    assert!(finished.stdout.contains("decisions to settle"), "{finished}");
+    for (course, expected) in result["courses"].as_array().unwrap().iter().zip([(17, 20), (17, 20)]) {
+        // 40 samples take 8 ms, and 20 take 6.
+        let size = course["setting"]["batch_size"].as_u64().unwrap();
+        assert!((expected.0..=expected.1).contains(&size), "{}", course["setting"]);
+        let decisions = course["decisions"].as_array().unwrap();
+        assert!(decisions.iter().any(|decision| decision["cause"] == "target"));
+        assert!(decisions.iter().all(|decision| decision["knobs"]["instances"] == 1));
+    }
+}
+
+#[test]
+fn dnnscaler_adds_instances_where_they_gain_more() {
+    let bench = Bench::new();
+    // A batch takes 10 ms for each of its samples; instances slow each other a little.
+    let latencies =
+        |size: u32| (1..=10).map(|count| (size * (9000 + 1000 * count)).to_string()).collect::<Vec<_>>();
+    let row = |size: u32| format!("{size},{}\n", latencies(size).join(","));
+    let table: String = (1..=128).map(row).collect();
+    let table = bench.write("latency.csv", format!("batch,1,2,3,4,5,6,7,8,9,10\n{table}"));
+    let flags = format!(
+        "--slo-ms 15.5 --policy dnnscaler --plugin mock --virtual-time --set mock.service=table --set mock.table={}",
+        table.display()
+    );
+    let (finished, result) = scale(&bench, "added", &flags);
+    assert_eq!(finished.code(), 0, "{finished}");
+    let path = path(&result);
+    assert_eq!(path[..3], [(1, 1), (32, 1), (1, 8)], "the profile");
+    // 6 instances take 15 ms, 7 take 16.
+    assert_eq!(result["courses"][0]["setting"], json!({ "batch_size": 1, "instances": 6 }), "{path:?}");
+}
+
+#[test]
+fn a_target_that_cannot_be_met_is_said_with_the_nearest() {
+    let bench = Bench::new();
+    let (finished, result) = scale(&bench, "infeasible", &format!("--slo-ms 3 {MOCK} --duration 5"));
+    assert_eq!(finished.code(), 1, "{finished}");
+    assert_eq!(result["courses"][0]["setting"], Value::Null);
+    let expected = "not even batch 1 x 1 instance meets the target: its tail is 4.100 ms";
+    assert!(finished.stdout.contains(expected), "{finished}");
+}
+
+#[test]
+fn latency_counts_from_the_arrival_where_samples_arrive() {
+    let bench = Bench::new();
+    // One sample at a time is served at 244 in a second: at 500 there have to be batches, or instances.
+    let (finished, result) =
+        scale(&bench, "arrivals", &format!("--slo-ms 15 --target-qps 500 {MOCK} --duration 30"));
+    assert_eq!(finished.code(), 0, "{finished}");
+    assert_eq!(result["input"]["kind"], "arrivals");
+    let served = result["courses"][0]["counts"]["completed"].as_f64().unwrap() / 30.0;
+    assert!((450.0..=550.0).contains(&served), "{served}");
+    assert_eq!(result["courses"][0]["counts"]["failed"], 0);
+}
+
+#[test]
+fn a_real_plugin_is_scaled_with_the_instances_that_were_made_before() {
+    let bench = Bench::new();
+    let (finished, result) =
+        scale(&bench, "real", "--slo-ms 200 --batch-size 4 --instances 2 --policy dnnscaler --duration 6");
+    assert_eq!(finished.code(), 0, "{finished}");
+    let course = &result["courses"][0];
+    assert!(course["counts"]["completed"].as_u64().unwrap() > 100);
+    assert_eq!((&course["counts"]["failed"], &course["counts"]["unknown"]), (&json!(0), &json!(0)));
+}
+
+#[test]
+fn what_cannot_be_scaled_is_refused() {
+    let bench = Bench::new();
+    for (command, expected) in [
+        ("scale", "a policy that scales needs a latency target: give --slo-ms"),
+        ("scale --slo-ms 0", "slo_ms"),
+        ("scale --slo-ms 5 --batch-size 1 --instances 1", "there is nothing to scale"),
+        ("scale --slo-ms 5 --policy fixed", "policy fixed does not scale; these do: clipper, dnnscaler"),
+        ("scale --slo-ms 5 --slo-at 30", "give a time and a latency, such as 30s=20ms"),
+        ("run --policy joint", "policy joint scales batch size and instances, which only host scale does"),
+    ] {
+        let finished = bench.host(command);
+        assert_eq!(finished.code(), 2, "{command}: {finished}");
+        assert!(finished.stderr.contains(expected), "{command}: {finished}");
+    }
+}
