@@ -11,7 +11,8 @@ pub struct SchedulerConfig {
     pub batch_size: usize,
     /// Number of instances of the model that run at the same time, in `1..=INSTANCES_MAX`.
     pub instances: usize,
-    /// How far [`Knobs`](crate::Knobs) may turn these two while the scheduler runs; `None` where nothing turns them.
+    /// How far a [`KnobHandle`](crate::KnobHandle) may turn these two while the scheduler runs; `None` where nothing
+    /// turns them.
     pub scaling: Option<ScalingBounds>,
     /// How long the oldest sample may wait for its batch to fill, in microseconds, in `0..=BATCH_TIMEOUT_US_MAX`.
     /// 0 means not at all. Only policies with a timeout read it.

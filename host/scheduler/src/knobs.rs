@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use crate::instance::Instance;
 
-/// The knobs of a scheduler, real or simulated: batch size and instances. [any thread]
+/// A handle to turn the knobs of a scheduler, real or simulated: batch size and instances. [any thread]
 ///
 /// Each call is over at once: it waits neither for a batch nor for an instance that starts or ends. In real time an
 /// instance that was added enters a thread of its own and takes batches when it has; one that was retired finishes the
@@ -13,9 +13,9 @@ use crate::instance::Instance;
 ///
 /// Instances have numbers. That of an instance that has been dropped is used again by the next one.
 ///
-/// Knobs do not keep the scheduler alive.
+/// It does not keep the scheduler alive.
 #[derive(Clone)]
-pub struct Knobs(Weak<dyn Turn>);
+pub struct KnobHandle(Weak<dyn Turn>);
 
 /// Why a knob cannot be turned.
 #[derive(Debug, thiserror::Error)]
@@ -46,7 +46,7 @@ pub enum KnobError {
     Spawn(#[source] std::io::Error),
 }
 
-impl Knobs {
+impl KnobHandle {
     pub(crate) fn of<S: Turn + 'static>(scheduler: &Arc<S>) -> Self {
         let scheduler: Weak<S> = Arc::downgrade(scheduler);
         Self(scheduler)
@@ -107,9 +107,9 @@ impl Knobs {
     }
 }
 
-impl std::fmt::Debug for Knobs {
+impl std::fmt::Debug for KnobHandle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Knobs").finish_non_exhaustive()
+        f.debug_struct("KnobHandle").finish_non_exhaustive()
     }
 }
 

@@ -15,10 +15,10 @@
 //! - **Policies are parts.** A policy is one file below `policy/`: a [`Policy`] that looks at a [`QueueState`] and
 //!   answers with a [`Decision`], and a [`PolicyEntry`] that registers it by name.
 //! - **Knobs are turned from outside.** The size of the batches and the number of instances change while requests go
-//!   on, by [`Knobs`], within [`ScalingBounds`]; a [`BatchObserver`] hears how each batch went ([`BatchDone`]). Who
-//!   decides sits above this crate, and a policy sees the batch size of the moment. An instance that was added takes
-//!   batches when it has entered its thread, and one that is retired is dropped on its thread after its batch, so no
-//!   sample waits for either.
+//!   on, by [`KnobHandle`], within [`ScalingBounds`]; a [`BatchObserver`] hears how each batch went ([`BatchDone`]).
+//!   Who decides sits above this crate, and a policy sees the batch size of the moment. An instance that was added
+//!   takes batches when it has entered its thread, and one that is retired is dropped on its thread after its batch,
+//!   so no sample waits for either.
 //! - **First in, first out.** Batches take samples in order of arrival. A query larger than the batch size is split,
 //!   and a batch may hold samples of several queries.
 //! - **The queue is bounded, and full is a result.** Room for `queue_capacity` samples is allocated and touched at
@@ -120,7 +120,7 @@ mod threaded;
 pub use batcher::{Batch, Batcher, Busy, FormedBatch};
 pub use config::{ScalingBounds, SchedulerConfig, SchedulerError};
 pub use instance::{BatchError, Instance};
-pub use knobs::{KnobError, Knobs};
+pub use knobs::{KnobError, KnobHandle};
 pub use observer::{BatchDone, BatchObserver};
 pub use policy::{Decision, Policy, PolicyEntry, QueueState, policies};
 pub use ring::SampleRing;

@@ -4,7 +4,7 @@ use crate::instance::guard;
 
 /// Hears of each batch that is over.
 ///
-/// Such as a control loop, which learns from it how to turn the [`Knobs`](crate::Knobs).
+/// Such as a control loop, which learns from it how to turn the knobs by a [`KnobHandle`](crate::KnobHandle).
 pub trait BatchObserver: Send + Sync {
     /// The samples of a batch have been completed by the instance of this number.
     ///

@@ -29,7 +29,7 @@ pub trait Policy: Send {
 pub struct QueueState {
     /// The present, in ns of the scheduler's clock.
     pub now_ns: u64,
-    /// Most samples in one batch now: [`Knobs::set_batch_size`](crate::Knobs::set_batch_size) may change it.
+    /// Most samples in one batch now: [`KnobHandle::set_batch_size`](crate::KnobHandle::set_batch_size) may change it.
     pub batch_size: usize,
     /// Number of samples that wait, at least 1.
     pub waiting: usize,

@@ -8,7 +8,7 @@ use proctor_vocabulary::{CompletionSink, QueryPart, QuerySample};
 use crate::batcher::{Batch, Batcher, Busy, FormedBatch};
 use crate::config::{SchedulerConfig, SchedulerError};
 use crate::instance::{BatchError, Instance, fail_samples, guard};
-use crate::knobs::{KnobError, Knobs, Turn};
+use crate::knobs::{KnobError, KnobHandle, Turn};
 use crate::observer::{self, BatchDone, BatchObserver};
 use crate::roster::Roster;
 use crate::statistics::{FailureLog, Statistics};
@@ -93,8 +93,8 @@ impl SimulatedScheduler {
 
     /// Returns the knobs for batch size and instances.
     #[must_use]
-    pub fn knobs(&self) -> Knobs {
-        Knobs::of(&self.shared)
+    pub fn knobs(&self) -> KnobHandle {
+        KnobHandle::of(&self.shared)
     }
 
     /// Returns what was counted so far.

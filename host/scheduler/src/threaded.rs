@@ -17,7 +17,7 @@ use proctor_vocabulary::{CompletionSink, QueryPart, QuerySample};
 use crate::batcher::{Batcher, Busy};
 use crate::config::{SchedulerConfig, SchedulerError};
 use crate::instance::{Instance, fail_samples};
-use crate::knobs::{KnobError, Knobs, Turn};
+use crate::knobs::{KnobError, KnobHandle, Turn};
 use crate::observer::BatchObserver;
 use crate::roster::Roster;
 use crate::statistics::{FailureLog, Statistics};
@@ -120,8 +120,8 @@ impl ThreadedScheduler {
 
     /// Returns the knobs for batch size and instances.
     #[must_use]
-    pub fn knobs(&self) -> Knobs {
-        Knobs::of(&self.shared)
+    pub fn knobs(&self) -> KnobHandle {
+        KnobHandle::of(&self.shared)
     }
 
     /// Returns the batches that run at this moment, by instance. [any thread; never waits for an instance]

@@ -10,7 +10,8 @@ use std::{
 
 use proctor_loadgen::{RealClock, SystemUnderTest};
 use proctor_scheduler::{
-    BatchDone, BatchError, BatchObserver, Instance, Knobs, ScalingBounds, SchedulerConfig, ThreadedScheduler,
+    BatchDone, BatchError, BatchObserver, Instance, KnobHandle, ScalingBounds, SchedulerConfig,
+    ThreadedScheduler,
 };
 use proctor_vocabulary::{CompletionSink, QueryPart, QuerySample, QuerySampleResponse, SampleStatus};
 
@@ -64,7 +65,7 @@ impl Turned {
 }
 
 /// Turns the knobs until it is over. Those that are at their end stay there.
-fn turn(knobs: &Knobs, is_over: &AtomicBool) {
+fn turn(knobs: &KnobHandle, is_over: &AtomicBool) {
     for size in (1..=8).cycle() {
         if is_over.load(Relaxed) || knobs.set_batch_size(size).is_err() {
             return;

@@ -6,7 +6,7 @@ use std::{
 };
 
 use proctor_scaling::{ControlLoop, Decision, Done, Knobs};
-use proctor_scheduler::{BatchDone, BatchObserver, KnobError, Knobs as SchedulerKnobs};
+use proctor_scheduler::{BatchDone, BatchObserver, KnobError, KnobHandle};
 
 use crate::bed::{
     fault::FirstError,
@@ -21,7 +21,7 @@ use crate::bed::{
 pub(crate) struct Scaler {
     state: Mutex<State>,
     inbox: Mutex<Inbox>,
-    knobs: OnceLock<SchedulerKnobs>,
+    knobs: OnceLock<KnobHandle>,
     is_virtual: bool,
     /// Whether latency counts from the arrival of a sample, and not from the start of its batch.
     from_arrival: bool,
@@ -89,7 +89,7 @@ impl Scaler {
 
     /// Takes over the knobs of the scheduler, which has started with the first knobs of the policy in everything but
     /// the number of instances.
-    pub(crate) fn begin(&self, knobs: SchedulerKnobs, now_ns: u64) {
+    pub(crate) fn begin(&self, knobs: KnobHandle, now_ns: u64) {
         let _ = self.knobs.set(knobs);
         let state = &mut *self.state();
         self.turn(state, now_ns);
@@ -185,7 +185,7 @@ impl Scaler {
     }
 
     /// The number of instances that there are if there are no more of them.
-    fn turn_once(&self, state: &mut State, knobs: &SchedulerKnobs, now_ns: u64) -> Result<(), usize> {
+    fn turn_once(&self, state: &mut State, knobs: &KnobHandle, now_ns: u64) -> Result<(), usize> {
         let wanted = state.control.knobs();
         let ended = |_| 0;
         if knobs.set_batch_size(wanted.batch_size).is_err() {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::support::{Recorder, instance, samples};
 use proctor_loadgen::{Clock, RealClock, SystemUnderTest, VirtualClock, Wake};
 use proctor_scheduler::{
-    BatchDone, BatchError, BatchObserver, Instance, Knobs, ScalingBounds, SchedulerConfig,
+    BatchDone, BatchError, BatchObserver, Instance, KnobHandle, ScalingBounds, SchedulerConfig,
     SimulatedScheduler, ThreadedScheduler,
 };
 use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse};
@@ -39,17 +39,17 @@ struct Heard {
     arrived_ns: Vec<u64>,
 }
 
-type React = dyn Fn(&Knobs, usize, &BatchDone) + Send + Sync;
+type React = dyn Fn(&KnobHandle, usize, &BatchDone) + Send + Sync;
 
 /// Keeps what it hears, and does what a test wants with the knobs.
 struct Observer {
     heard: Mutex<Vec<Heard>>,
-    knobs: OnceLock<Knobs>,
+    knobs: OnceLock<KnobHandle>,
     react: Box<React>,
 }
 
 impl Observer {
-    fn new(react: impl Fn(&Knobs, usize, &BatchDone) + Send + Sync + 'static) -> Arc<Self> {
+    fn new(react: impl Fn(&KnobHandle, usize, &BatchDone) + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self { heard: Mutex::default(), knobs: OnceLock::new(), react: Box::new(react) })
     }
 

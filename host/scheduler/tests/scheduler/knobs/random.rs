@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use super::{BATCH_SIZE_MAX, INSTANCES_MAX, LONG, Observer, Real, Simulation, config};
 use crate::support::{instance, samples};
 use proctor_loadgen::SystemUnderTest;
-use proctor_scheduler::{Instance, KnobError, Knobs};
+use proctor_scheduler::{Instance, KnobError, KnobHandle};
 use proctor_vocabulary::QuerySample;
 use proptest::prelude::*;
 
@@ -46,7 +46,7 @@ fn noting(formed: &Formed, service_ns: u64) -> Box<dyn Instance> {
 }
 
 /// Takes a step that turns a knob. The number of instances stays within its bounds.
-fn turn(knobs: &Knobs, step: &Step, make: &dyn Fn(u64) -> Box<dyn Instance>) {
+fn turn(knobs: &KnobHandle, step: &Step, make: &dyn Fn(u64) -> Box<dyn Instance>) {
     match *step {
         Step::BatchSize(size) => {
             assert_eq!(knobs.set_batch_size(size).unwrap(), size.clamp(1, BATCH_SIZE_MAX));
