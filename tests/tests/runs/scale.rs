@@ -139,3 +139,30 @@ fn what_cannot_be_scaled_is_refused() {
         assert!(finished.stderr.contains(expected), "{command}: {finished}");
     }
 }
+
+#[test]
+fn where_memory_runs_out_the_bound_is_remembered() {
+    let bench = Bench::new();
+    let flags = format!("--slo-ms 12 {MOCK} --duration 20 --set mock.fail_create_at=4");
+    let (finished, result) = scale(&bench, "full", &flags);
+    assert_eq!(finished.code(), 0, "{finished}");
+    let course = &result["courses"][0];
+    assert_eq!(course["setting"]["instances"], 3, "{}", course["decisions"]);
+    assert_eq!(course["counts"]["failed"], 0);
+    let events = course["events"].as_array().unwrap();
+    let (event, rest) = events.split_first().unwrap();
+    assert!(event["what"].as_str().unwrap().starts_with("no instance 4: "), "{event}");
+    assert!(rest.is_empty(), "it is not tried again: {rest:?}");
+    assert!(course["decisions"].as_array().unwrap().iter().any(|decision| decision["cause"] == "bound"));
+    assert!(finished.stdout.contains("no instance 4: "), "{finished}");
+}
+
+#[test]
+fn a_damaged_file_of_curves_is_refused() {
+    let bench = Bench::new();
+    let curves = bench.write("curves.csv", "network,1,2\nsmall,1.0,fast\n");
+    let finished =
+        bench.host(&format!("scale --slo-ms 5 --policy dnnscaler --set curves={}", curves.display()));
+    assert_eq!(finished.code(), 2, "{finished}");
+    assert!(finished.stderr.contains("curves.csv, line 2") && finished.stderr.contains("fast"), "{finished}");
+}

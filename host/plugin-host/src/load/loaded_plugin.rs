@@ -195,6 +195,12 @@ impl LoadedPlugin {
         Ok(Self { loaded: Arc::new(Loaded { table, entry, manifest, identity, checksum }) })
     }
 
+    /// Whether instances of its model may come and go between start and stop.
+    #[must_use]
+    pub fn has_live_instances(&self) -> bool {
+        self.loaded.table.live.is_some()
+    }
+
     /// Whether it can be warmed up with whole queries.
     #[must_use]
     pub fn has_warm_up(&self) -> bool {

@@ -6,6 +6,7 @@ use crate::{
     bed::{
         dispatch::Dispatch,
         fault::FirstError,
+        plugin_instance::PluginInstance,
         scaling::supply::{MakeInstance, Supply},
         test_bed::TestBed,
     },
@@ -32,8 +33,11 @@ impl TestBed<'_> {
             return Err(HostError::Usage(text));
         }
         let most = u32::try_from(self.settings().run.instances).expect("settings allow 1024");
-        let mut instances =
-            self.first_instances(if manifest.live_instances { 1 } else { most }, first_error)?;
+        let comes_and_goes = self.plugin.library.has_live_instances();
+        let mut instances = self.first_instances(1, first_error)?;
+        if !comes_and_goes {
+            instances.extend(self.further_instances(most, first_error));
+        }
         if let Some(made) = instances.iter().find(|made| made.instance.in_flight_max() > 0) {
             let (plugin, in_flight) = (&manifest.name, made.instance.in_flight_max());
             return Err(HostError::PluginCannot(format!(
@@ -46,7 +50,23 @@ impl TestBed<'_> {
         let equip = self.equip(first_error);
         let model = self.model().clone();
         let make: MakeInstance = Box::new(move |number| Ok(equip(model.create_instance(number)?)));
-        let supply = Supply::new(instances, manifest.live_instances.then_some(make));
+        let supply = Supply::new(instances, comes_and_goes.then_some(make));
         self.with_started(samples, || act(supply))
+    }
+
+    /// The instances after the first one, up to `most`; fewer if the plugin cannot make more of them.
+    fn further_instances(&self, most: u32, first_error: &FirstError) -> Vec<PluginInstance> {
+        let equip = self.equip(first_error);
+        let mut instances = Vec::new();
+        for number in 1..most {
+            match self.model().create_instance(number) {
+                Ok(instance) => instances.push(equip(instance)),
+                Err(error) => {
+                    tracing::warn!(%error, "there are no more than {number} instances");
+                    break;
+                }
+            }
+        }
+        instances
     }
 }
