@@ -44,7 +44,8 @@ impl Frame {
     ) -> Result<Self, HostError> {
         warnings::check(&mut settings)?;
         // A plugin may change the working folder.
-        let paths = [&mut settings.run.data_root, &mut settings.run.cache_folder];
+        let run = &mut settings.run;
+        let paths = [&mut run.data_root, &mut run.cache_folder, &mut run.curves];
         for path in paths.into_iter().flatten() {
             *path = std::path::absolute(&*path).unwrap_or_else(|_| path.clone());
         }

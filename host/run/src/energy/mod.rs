@@ -2,7 +2,7 @@
 //!
 //! The counters are read right before the first query, once a second, and after the last completion. A thread of its
 //! own reads in between, so that a counter that wraps around is seen to do so; each reading takes some microseconds.
-//! What was used between the start of issuing and the last completion is interpolated from the readings around both.
+//! Energy between the start of issuing and the last completion is interpolated from the readings around both.
 
 mod powercap;
 

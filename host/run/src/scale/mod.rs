@@ -2,7 +2,7 @@
 //! leave them.
 //!
 //! ```text
-//! runs/2026-01-31T12-00-00-digits-lstm-scale/
+//! runs/2026-01-31T12-00-00-digits-lstm-Server-scale/
 //!     scale.json              the setting to use, and every decision with what was seen and why, for each policy
 //!     scale-POLICY.svg        the course: tail latency, knobs and throughput
 //! ```
@@ -12,7 +12,7 @@ mod picture;
 mod result;
 mod traffic;
 
-use std::{io::Write, mem::ManuallyDrop, sync::Arc, time::Duration};
+use std::{io::Write, mem::ManuallyDrop, sync::Arc, thread, time::Duration};
 
 use proctor_config::Settings;
 use proctor_loadgen::QuerySampleLibrary;
@@ -68,8 +68,10 @@ pub enum Input {
 const DRAIN_NS: u64 = 10_000_000_000;
 /// Between two looks at what was done, in ns.
 const LOOK_NS: u64 = 5_000_000;
+/// Longest wait of the issuing thread without a look at whether it is to end, in ns.
+const STEP_NS: u64 = 100_000_000;
 /// Most samples that are outstanding.
-const CLIENTS_MAX: usize = 1 << 16;
+const CLIENTS_MAX: usize = 1 << 20;
 
 /// Scales the plugin of the settings, and shows the user every decision and the setting to use.
 ///
@@ -81,7 +83,7 @@ pub fn scale(
     interrupt: &Interrupt,
 ) -> Result<Conclusion, HostError> {
     // What can be refused before the plugin is loaded is.
-    let goal = goal(&settings.run, None)?;
+    let goal = goal(&settings.run)?;
     for name in &options.policies {
         policy(&settings.run, name)?;
     }
@@ -216,11 +218,32 @@ fn serve(
         Input::Saturated => None,
         Input::Arrivals { rate_qps } => {
             let offsets = settings.test.arrivals.offsets(rate_qps, settings.test.schedule_rng_seed);
-            Some(offsets.map(|offset_ns| begun_ns + offset_ns).peekable())
+            Some(offsets.map(move |offset_ns| begun_ns + offset_ns).peekable())
         }
     };
     if arrivals.is_none() {
         traffic.saturate();
+    }
+    // In real time samples are issued on a thread of their own: the one that turns the knobs may wait for an instance.
+    let mut issuer = None;
+    let is_real = matches!(clock, HostClock::Real(_));
+    if let Some(arrivals) = arrivals.take_if(|_| is_real) {
+        let (clock, traffic, now) = (clock.clone(), Arc::clone(traffic), Arc::clone(&now));
+        let issue = move || {
+            for at_ns in arrivals.take_while(|at_ns| *at_ns < end_ns) {
+                // In steps, so that a gap of minutes ends with the run.
+                let mut now_ns = now();
+                while now_ns < at_ns && !traffic.is_stopped() {
+                    wait_until(&clock, at_ns.min(now_ns + STEP_NS));
+                    now_ns = now();
+                }
+                if traffic.is_stopped() {
+                    return;
+                }
+                traffic.arrive();
+            }
+        };
+        issuer = Some(thread::spawn(issue));
     }
     let mut look_ns = begun_ns;
     loop {
@@ -253,6 +276,10 @@ fn serve(
     }
     let lasted_ns = now() - begun_ns;
     traffic.stop();
+    if let Some(issuer) = issuer {
+        // It runs code of the host alone, and ends at its next arrival.
+        let _ = issuer.join();
+    }
     let drained_ns = now() + DRAIN_NS;
     while traffic.outstanding() > 0 && now() < drained_ns {
         wait_until(clock, now() + LOOK_NS);

@@ -92,6 +92,11 @@ impl Traffic {
         self.is_stopped.store(true, Relaxed);
     }
 
+    /// Whether nothing more is issued.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Relaxed)
+    }
+
     /// Number of samples without an answer.
     pub(crate) fn outstanding(&self) -> usize {
         self.outstanding.load(Relaxed)

@@ -22,6 +22,8 @@ pub(crate) struct Scaler {
     state: Mutex<State>,
     inbox: Mutex<Inbox>,
     knobs: OnceLock<KnobHandle>,
+    /// The clock of the run.
+    now: Arc<dyn Fn() -> u64 + Send + Sync>,
     is_virtual: bool,
     /// Whether latency counts from the arrival of a sample, and not from the start of its batch.
     from_arrival: bool,
@@ -75,6 +77,7 @@ impl Scaler {
         supply: Supply,
         trace: Trace,
         first_error: FirstError,
+        now: Arc<dyn Fn() -> u64 + Send + Sync>,
         (is_virtual, from_arrival): (bool, bool),
     ) -> Arc<Self> {
         let read = Inbox::with_room(from_arrival && !is_virtual);
@@ -82,6 +85,7 @@ impl Scaler {
             state: Mutex::new(State { control, supply, trace, read, events: Vec::new(), first_error }),
             inbox: Mutex::new(Inbox::with_room(from_arrival && !is_virtual)),
             knobs: OnceLock::new(),
+            now,
             is_virtual,
             from_arrival,
         })
@@ -89,10 +93,10 @@ impl Scaler {
 
     /// Takes over the knobs of the scheduler, which has started with the first knobs of the policy in everything but
     /// the number of instances.
-    pub(crate) fn begin(&self, knobs: KnobHandle, now_ns: u64) {
+    pub(crate) fn begin(&self, knobs: KnobHandle) {
         let _ = self.knobs.set(knobs);
         let state = &mut *self.state();
-        self.turn(state, now_ns);
+        self.turn(state);
     }
 
     /// Reads the notes and turns the knobs if the policy says so. [a thread of the host; may wait for the plugin]
@@ -117,7 +121,7 @@ impl Scaler {
     pub(crate) fn set_target(&self, now_ns: u64, target_ns: u64) {
         let state = &mut *self.state();
         if state.control.set_target(now_ns, target_ns).is_some() {
-            self.turn(state, now_ns);
+            self.turn(state);
         }
     }
 
@@ -147,7 +151,7 @@ impl Scaler {
         };
         state.trace.push(&seen, arrived_ns, &state.control);
         if state.control.batch_done(&seen).is_some() {
-            self.turn(state, now_ns.max(done.completed_ns));
+            self.turn(state);
         }
     }
 
@@ -163,7 +167,7 @@ impl Scaler {
                 );
                 let most = state.control.goal().most;
                 if state.control.limit(now_ns, Knobs { instances: left, ..most }).is_some() {
-                    self.turn(state, now_ns);
+                    self.turn(state);
                 }
             }
             // It may have been retired for an earlier batch.
@@ -174,18 +178,19 @@ impl Scaler {
 
     /// Turns the knobs to where the loop wants them. Where there is no further instance, the loop hears of it, and the
     /// knobs go where it wants them then.
-    fn turn(&self, state: &mut State, now_ns: u64) {
+    fn turn(&self, state: &mut State) {
         let Some(knobs) = self.knobs.get() else { return };
         // Each time round the bound is lower than before, so this ends.
-        while let Err(instances) = self.turn_once(state, knobs, now_ns) {
+        while let Err(instances) = self.turn_once(state, knobs) {
             let most = Knobs { instances, ..state.control.goal().most };
-            state.control.limit(now_ns, most);
+            state.control.limit((self.now)(), most);
         }
-        state.control.in_force(now_ns);
+        // Only now: instances may have taken long to start.
+        state.control.in_force((self.now)());
     }
 
     /// The number of instances that there are if there are no more of them.
-    fn turn_once(&self, state: &mut State, knobs: &KnobHandle, now_ns: u64) -> Result<(), usize> {
+    fn turn_once(&self, state: &mut State, knobs: &KnobHandle) -> Result<(), usize> {
         let wanted = state.control.knobs();
         let ended = |_| 0;
         if knobs.set_batch_size(wanted.batch_size).is_err() {
@@ -214,7 +219,7 @@ impl Scaler {
                     text
                 }
             };
-            state.note(now_ns, format!("no instance {}: {why}", count + 1));
+            state.note((self.now)(), format!("no instance {}: {why}", count + 1));
             return Err(count);
         }
     }

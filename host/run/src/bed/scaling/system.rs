@@ -59,17 +59,14 @@ pub(crate) fn policy(run: &RunSettings, name: &str) -> Result<Box<dyn ScalingPol
     Ok((entry.make)(DnnScalerSettings { curves, ..DnnScalerSettings::default() }))
 }
 
-/// The goal that the settings state, with this target in ns where they name none.
+/// The goal that the settings state.
 ///
 /// `batch_size` and `instances` are the bounds of the knobs. A knob that the approach does not turn stays at its bound.
 ///
 /// # Errors
 /// If there is no target, or nothing to turn.
-pub(crate) fn goal(run: &RunSettings, target_ns: Option<u64>) -> Result<Goal, HostError> {
-    let target_ns = match run.slo_ms {
-        Some(ms) => Some((ms * 1e6).round() as u64),
-        None => target_ns,
-    };
+pub(crate) fn goal(run: &RunSettings) -> Result<Goal, HostError> {
+    let target_ns = run.slo_ms.map(|ms| (ms * 1e6).round() as u64);
     let Some(target_ns) = target_ns.filter(|target_ns| *target_ns > 0) else {
         return Err(HostError::Usage(
             "a policy that scales needs a latency target: give --slo-ms".to_owned(),
@@ -144,7 +141,8 @@ impl ScaledSystem {
             sink,
             first_error,
         } = parts;
-        let now_ns = clock.reader()();
+        let now = clock.reader();
+        let now_ns = now();
         let first =
             supply.take()?.ok_or_else(|| HostError::PluginCannot("the plugin has no instance".to_owned()))?;
         let config = SchedulerConfig {
@@ -166,7 +164,7 @@ impl ScaledSystem {
         let control = ControlLoop::new(policy, goal, rule, now_ns);
         let is_virtual = matches!(clock, HostClock::Virtual(_));
         let trace = Trace::new(span_ns, now_ns, targets);
-        let scaler = Scaler::new(control, supply, trace, first_error, (is_virtual, from_arrival));
+        let scaler = Scaler::new(control, supply, trace, first_error, now, (is_virtual, from_arrival));
         let observer = Some(Arc::clone(&scaler) as Arc<dyn BatchObserver>);
         let instances: Vec<Box<dyn Instance>> = vec![first];
         let (scheduler, knobs) = match clock {
@@ -183,7 +181,7 @@ impl ScaledSystem {
                 (Scheduler::Simulated(Arc::new(scheduler)), knobs)
             }
         };
-        scaler.begin(knobs, now_ns);
+        scaler.begin(knobs);
         Ok(Self { scheduler, targets, scaler })
     }
 
