@@ -125,6 +125,7 @@ typedef struct ProctorInstance ProctorInstance;
 /* Ids of the extensions, for ProctorPlugin.extension or ProctorHost.extension. */
 #define PROCTOR_EXTENSION_ISSUE "proctor.issue/1"
 #define PROCTOR_EXTENSION_EXPLAIN "proctor.explain/1"
+#define PROCTOR_EXTENSION_LIVE_INSTANCES "proctor.live_instances/1"
 
 /* Ids of drafts, for ProctorPlugin.extension or ProctorHost.extension. */
 #define PROCTOR_EXTENSION_VIRTUAL_TIME "proctor.virtual_time/0"
@@ -132,7 +133,6 @@ typedef struct ProctorInstance ProctorInstance;
 #define PROCTOR_EXTENSION_ENERGY "proctor.energy/0"
 #define PROCTOR_EXTENSION_INPUT_FORM "proctor.input_form/0"
 #define PROCTOR_EXTENSION_INSTANCE_THREAD "proctor.instance_thread/0"
-#define PROCTOR_EXTENSION_LIVE_INSTANCES "proctor.live_instances/0"
 #define PROCTOR_EXTENSION_SUBMIT "proctor.submit/0"
 #define PROCTOR_EXTENSION_MEMORY "proctor.memory/0"
 #define PROCTOR_EXTENSION_TOKENS "proctor.tokens/0"
@@ -143,7 +143,7 @@ typedef struct ProctorInstance ProctorInstance;
 #define PROCTOR_ABI_MAJOR 1
 
 /* Minor version of the ABI. A higher minor only appends fields and adds functions, extensions and codes. */
-#define PROCTOR_ABI_MINOR 0
+#define PROCTOR_ABI_MINOR 1
 
 /* Largest size of a structure, and of an element of an array, in bytes. */
 #define PROCTOR_STRUCTURE_SIZE_MAX (64 << 10)
@@ -1121,6 +1121,28 @@ typedef struct ProctorExplain {
   ProctorStatus (*explain)(ProctorModel *model, const struct ProctorTextSink *sink, struct ProctorError *error);
 } ProctorExplain;
 
+/*
+ * Instances may come and go between start and stop, for a host that changes their number under load.
+ *
+ * Both functions are called on a thread of the host's own, one call at a time, beside execute of other instances.
+ * Before start and after stop instances are made and ended by ProctorPlugin, whichever way they are made or ended
+ * here.
+ */
+typedef struct ProctorLiveInstances {
+  /* Size of this structure in bytes, as the plugin was compiled. */
+  size_t size;
+  /*
+   * As ProctorPlugin.create_instance, between start and stop. The instance executes without a warm-up.
+   * [a thread of the host's own]
+   */
+  ProctorStatus (*create)(ProctorModel *model,
+                          const struct ProctorPlacement *placement,
+                          ProctorInstance **instance,
+                          struct ProctorError *error);
+  /* As ProctorPlugin.destroy_instance, between start and stop. [a thread of the host's own] */
+  ProctorStatus (*destroy)(ProctorInstance *instance, struct ProctorError *error);
+} ProctorLiveInstances;
+
 /* ---- Drafts: extensions whose id ends in /0; they may change until they are called /1 ---- */
 
 /*
@@ -1269,28 +1291,6 @@ typedef struct ProctorInstanceThread {
    */
   ProctorStatus (*end)(ProctorInstance *instance, struct ProctorError *error);
 } ProctorInstanceThread;
-
-/*
- * Instances may come and go between start and stop, for a host that changes their number under load.
- *
- * Both functions are called on a thread of the host's own, one call at a time, beside execute of other instances.
- * Before start and after stop instances are made and ended by ProctorPlugin, whichever way they are made or ended
- * here.
- */
-typedef struct ProctorLiveInstances {
-  /* Size of this structure in bytes, as the plugin was compiled. */
-  size_t size;
-  /*
-   * As ProctorPlugin.create_instance, between start and stop. The instance executes without a warm-up.
-   * [a thread of the host's own]
-   */
-  ProctorStatus (*create)(ProctorModel *model,
-                          const struct ProctorPlacement *placement,
-                          ProctorInstance **instance,
-                          struct ProctorError *error);
-  /* As ProctorPlugin.destroy_instance, between start and stop. [a thread of the host's own] */
-  ProctorStatus (*destroy)(ProctorInstance *instance, struct ProctorError *error);
-} ProctorLiveInstances;
 
 /*
  * The plugin takes a batch before it has done the one before it.

@@ -10,6 +10,7 @@ use std::{
     process::{Command, Output},
 };
 
+use proctor_plugin_api::abi::{PROCTOR_ABI_MAJOR, PROCTOR_ABI_MINOR};
 use proctor_test_needs::skip;
 use proctor_tests::{Bench, Finished, Run, built, workspace};
 
@@ -123,12 +124,25 @@ fn cmake_builds_its_examples_and_runs_them() {
     package.assert_classifies(&build.join("libdigits_cpp_sut.so"), "digits-cpp");
 }
 
+/// The version of the plugin ABI, which is that of the package.
+fn abi_version() -> String {
+    format!("{PROCTOR_ABI_MAJOR}.{PROCTOR_ABI_MINOR}")
+}
+
 #[test]
 fn cmake_finds_no_package_of_a_version_that_it_is_not() {
     let package = Package::new();
-    for (version, is_found) in
-        [("", true), ("1.0", true), ("1", true), ("1.0 EXACT", true), ("1.99", false), ("2", false)]
-    {
+    let this = abi_version();
+    let exact = format!("{this} EXACT");
+    for (version, is_found) in [
+        ("", true),
+        ("1.0", true),
+        ("1", true),
+        (exact.as_str(), true),
+        ("1.0 EXACT", false),
+        ("1.99", false),
+        ("2", false),
+    ] {
         let project = format!(
             "cmake_minimum_required(VERSION 3.12)\nproject(asks NONE)\nfind_package(Proctor {version} QUIET)\n\
              if(Proctor_FOUND)\n  message(STATUS \"found ${{Proctor_VERSION}}\")\nendif()\n"
@@ -140,7 +154,7 @@ fn cmake_finds_no_package_of_a_version_that_it_is_not() {
         // What was found before would be taken again.
         let _ = fs::remove_dir_all(package.bench.file("asks/build"));
         let Some(output) = try_run(&mut configure) else { return };
-        assert_eq!(output.contains("found 1.0"), is_found, "version {version:?}:\n{output}");
+        assert_eq!(output.contains(&format!("found {this}")), is_found, "version {version:?}:\n{output}");
     }
 }
 
@@ -153,7 +167,7 @@ fn pkg_config_finds_the_headers() {
         try_run(&mut command).map(|answer| answer.trim().to_owned())
     };
     let Some(flags) = ask("--cflags") else { return };
-    assert_eq!(ask("--modversion").unwrap(), "1.0");
+    assert_eq!(ask("--modversion").unwrap(), abi_version());
     let examples: [(&str, &[&str]); 2] = [
         ("c", &["cc", "-std=c99", "c/plugin.c", "c/network.c"]),
         ("cpp", &["c++", "-std=c++17", "cpp/plugin.cpp"]),

@@ -7,6 +7,7 @@ use std::ffi::c_void;
 use super::{
     basic::{ProctorError, ProctorStatus, ProctorString},
     batch::{ProctorBatch, ProctorQuery},
+    model::ProctorPlacement,
     plugin::{ProctorInstance, ProctorModel},
 };
 
@@ -18,6 +19,9 @@ pub const PROCTOR_EXTENSION_VIRTUAL_TIME: &str = "proctor.virtual_time/0";
 
 /// Id of ProctorExplain: "proctor.explain/1".
 pub const PROCTOR_EXTENSION_EXPLAIN: &str = "proctor.explain/1";
+
+/// Id of ProctorLiveInstances: "proctor.live_instances/1".
+pub const PROCTOR_EXTENSION_LIVE_INSTANCES: &str = "proctor.live_instances/1";
 
 /// The plugin takes whole queries as LoadGen issues them, and completes them from its own threads in any order by
 /// ProctorHost.complete. The host then forms no batches.
@@ -99,5 +103,32 @@ pub struct ProctorExplain {
             sink: *const ProctorTextSink,
             error: *mut ProctorError,
         ) -> ProctorStatus,
+    >,
+}
+
+/// Instances may come and go between start and stop, for a host that changes their number under load.
+///
+/// Both functions are called on a thread of the host's own, one call at a time, beside execute of other instances.
+/// Before start and after stop instances are made and ended by ProctorPlugin, whichever way they are made or ended
+/// here.
+#[repr(C)]
+#[derive(Debug)]
+#[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
+pub struct ProctorLiveInstances {
+    /// Size of this structure in bytes, as the plugin was compiled.
+    pub size: usize,
+    /// As ProctorPlugin.create_instance, between start and stop. The instance executes without a warm-up.
+    /// [a thread of the host's own]
+    pub create: Option<
+        unsafe extern "C" fn(
+            model: *mut ProctorModel,
+            placement: *const ProctorPlacement,
+            instance: *mut *mut ProctorInstance,
+            error: *mut ProctorError,
+        ) -> ProctorStatus,
+    >,
+    /// As ProctorPlugin.destroy_instance, between start and stop. [a thread of the host's own]
+    pub destroy: Option<
+        unsafe extern "C" fn(instance: *mut ProctorInstance, error: *mut ProctorError) -> ProctorStatus,
     >,
 }

@@ -5,8 +5,7 @@ use std::ffi::c_void;
 use super::{
     basic::{ProctorError, ProctorStatus, ProctorString},
     batch::ProctorBatch,
-    model::ProctorPlacement,
-    plugin::{ProctorInstance, ProctorModel},
+    plugin::ProctorInstance,
 };
 
 /// Id of ProctorInstanceThread: "proctor.instance_thread/0".
@@ -32,36 +31,6 @@ pub struct ProctorInstanceThread {
     /// The calling thread will run no more batches of the instance. Does not come after a begin that failed.
     /// [instance thread]
     pub end: Option<
-        unsafe extern "C" fn(instance: *mut ProctorInstance, error: *mut ProctorError) -> ProctorStatus,
-    >,
-}
-
-/// Id of ProctorLiveInstances: "proctor.live_instances/0".
-pub const PROCTOR_EXTENSION_LIVE_INSTANCES: &str = "proctor.live_instances/0";
-
-/// Instances may come and go between start and stop, for a host that changes their number under load.
-///
-/// Both functions are called on a thread of the host's own, one call at a time, beside execute of other instances.
-/// Before start and after stop instances are made and ended by ProctorPlugin, whichever way they are made or ended
-/// here.
-#[repr(C)]
-#[derive(Debug)]
-#[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]
-pub struct ProctorLiveInstances {
-    /// Size of this structure in bytes, as the plugin was compiled.
-    pub size: usize,
-    /// As ProctorPlugin.create_instance, between start and stop. The instance executes without a warm-up.
-    /// [a thread of the host's own]
-    pub create: Option<
-        unsafe extern "C" fn(
-            model: *mut ProctorModel,
-            placement: *const ProctorPlacement,
-            instance: *mut *mut ProctorInstance,
-            error: *mut ProctorError,
-        ) -> ProctorStatus,
-    >,
-    /// As ProctorPlugin.destroy_instance, between start and stop. [a thread of the host's own]
-    pub destroy: Option<
         unsafe extern "C" fn(instance: *mut ProctorInstance, error: *mut ProctorError) -> ProctorStatus,
     >,
 }

@@ -31,7 +31,8 @@ impl Plugin for Candle {
     fn manifest() -> Manifest {
         let description = "Models by name from safetensors files, on candle, in f32, bf16 and f16.";
         let mut manifest = Manifest::new("candle", env!("CARGO_PKG_VERSION"), description)
-            .vendor("Proctor", env!("CARGO_PKG_LICENSE"));
+            .vendor("Proctor", env!("CARGO_PKG_LICENSE"))
+            .with_live_instances();
         for known in MODELS {
             for model in known.ids {
                 for precision in Precision::ALL {

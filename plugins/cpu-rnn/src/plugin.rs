@@ -58,7 +58,8 @@ impl Plugin for CpuRnn {
     fn manifest() -> Manifest {
         let description = "Recurrent networks on the CPU after DeepCPU: LSTM, GRU and RNN in f32, bf16 and int8, from safetensors and ONNX files.";
         let mut manifest = Manifest::new("cpu-rnn", env!("CARGO_PKG_VERSION"), description)
-            .vendor("Proctor", env!("CARGO_PKG_LICENSE"));
+            .vendor("Proctor", env!("CARGO_PKG_LICENSE"))
+            .with_live_instances();
         let networks = nets::networks();
         let networks = networks.iter().map(|network| (network.id, "safetensors"));
         for (model, format) in IN_FILES.into_iter().chain(networks) {

@@ -37,7 +37,8 @@ impl Plugin for Onnx {
         let description =
             "Any ONNX file through ONNX Runtime, whose library is found when the plugin is opened.";
         let mut manifest = Manifest::new("onnx", env!("CARGO_PKG_VERSION"), description)
-            .vendor("Proctor", env!("CARGO_PKG_LICENSE"));
+            .vendor("Proctor", env!("CARGO_PKG_LICENSE"))
+            .with_live_instances();
         for device in DEVICES {
             for precision in PRECISIONS {
                 let (device, precision) = (device.to_owned(), precision.name().to_owned());

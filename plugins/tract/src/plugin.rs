@@ -31,7 +31,8 @@ impl Plugin for Tract {
     fn manifest() -> Manifest {
         let description = "ONNX files through tract: in Rust alone, where there is no ONNX Runtime.";
         let mut manifest = Manifest::new("tract", env!("CARGO_PKG_VERSION"), description)
-            .vendor("Proctor", env!("CARGO_PKG_LICENSE"));
+            .vendor("Proctor", env!("CARGO_PKG_LICENSE"))
+            .with_live_instances();
         for precision in PRECISIONS {
             let precision = precision.to_owned();
             manifest = manifest.model(ModelSupport { precision, ..ModelSupport::new("*", "onnx") });

@@ -11,6 +11,7 @@ use std::{
     process::Command,
 };
 
+use proctor_plugin_api::abi::PROCTOR_ABI_MINOR;
 use proctor_tests::{Bench, WorkspaceCopy, compile_against, files_of_workspace, plugin, workspace};
 
 /// Structures that never grow: they stand inside others, by value.
@@ -33,6 +34,16 @@ impl Version {
             Self::Now => "now",
             Self::Later => "later",
         }
+    }
+
+    /// The version as results have it.
+    fn number(self) -> String {
+        let minor = match self {
+            Self::First => 0,
+            Self::Now => PROCTOR_ABI_MINOR,
+            Self::Later => PROCTOR_ABI_MINOR + 1,
+        };
+        format!("1.{minor}")
     }
 
     /// Writes the header to a folder of its own, and returns that.
@@ -71,7 +82,8 @@ fn later(header: &str) -> String {
         grown > 25,
         "only {grown} structures have grown: the header has another form than this test expects"
     );
-    text.replace("#define PROCTOR_ABI_MINOR 0", "#define PROCTOR_ABI_MINOR 1")
+    let minor = |minor: u32| format!("#define PROCTOR_ABI_MINOR {minor}");
+    text.replace(&minor(PROCTOR_ABI_MINOR), &minor(PROCTOR_ABI_MINOR + 1))
 }
 
 /// The C plugin, built against a version.
@@ -96,8 +108,7 @@ fn this_host_runs_plugins_of_every_version() {
                 library.display()
             ));
             let result = run.assert_valid().result();
-            let minor = if version == Version::Later { "1.1" } else { "1.0" };
-            assert_eq!(result["plugin"]["abi_version"], minor, "{}", run.finished);
+            assert_eq!(result["plugin"]["abi_version"], version.number(), "{}", run.finished);
         }
     }
 }
@@ -150,7 +161,8 @@ fn grow_types(text: &str) -> (String, usize) {
         grown += line;
         grown.push('\n');
     }
-    (grown.replace("PROCTOR_ABI_MINOR: u32 = 0", "PROCTOR_ABI_MINOR: u32 = 1"), count)
+    let minor = |minor: u32| format!("PROCTOR_ABI_MINOR: u32 = {minor};");
+    (grown.replace(&minor(PROCTOR_ABI_MINOR), &minor(PROCTOR_ABI_MINOR + 1)), count)
 }
 
 /// The three words wherever a value of such a structure is made: `abi::Name {`, and then `field: `.
@@ -215,6 +227,6 @@ fn this_host_runs_a_plugin_in_rust_of_a_later_version() {
             library.display()
         ));
         let result = run.assert_valid().result();
-        assert_eq!(result["plugin"]["abi_version"], "1.1", "{}", run.finished);
+        assert_eq!(result["plugin"]["abi_version"], Version::Later.number(), "{}", run.finished);
     }
 }

@@ -394,14 +394,10 @@ mod tests {
     fn what_is_appended_fits() {
         let appended = after(|header| {
             let longer = "  uint64_t at_ns;\n  uint64_t until_ns;\n} ProctorMetric;";
-            header
+            next_minor(header)
                 .replacen("  uint64_t at_ns;\n} ProctorMetric;", longer, 1)
                 .replacen("sizeof(ProctorMetric) == 56", "sizeof(ProctorMetric) == 64", 1)
-                .replacen(
-                    "#define PROCTOR_ABI_MINOR 0",
-                    "#define PROCTOR_ABI_MINOR 1\n#define PROCTOR_NEW 3",
-                    1,
-                )
+                .replacen("#define PROCTOR_ABI_MINOR", "#define PROCTOR_NEW 3\n#define PROCTOR_ABI_MINOR", 1)
                 .replacen(
                     "/* ---- Extensions",
                     "typedef struct ProctorNew {\n  size_t size;\n} ProctorNew;\n/* ---- Extensions",
@@ -428,7 +424,9 @@ mod tests {
     }
 
     fn next_minor(header: &str) -> String {
-        header.replacen("#define PROCTOR_ABI_MINOR 0", "#define PROCTOR_ABI_MINOR 1", 1)
+        let [_, minor] = Facts::of(header).version().unwrap();
+        let next: u32 = minor.parse::<u32>().unwrap() + 1;
+        header.replacen(&format!("#define {MINOR} {minor}"), &format!("#define {MINOR} {next}"), 1)
     }
 
     #[test]

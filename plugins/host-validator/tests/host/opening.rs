@@ -11,7 +11,8 @@ use crate::{
 #[test]
 fn versions_are_negotiated() {
     assert!(entry(1, 3, 0).is_ok());
-    assert!(entry(2, 3, 0).unwrap_err().contains("this plugin speaks ABI 1.0, the host 2 to 3"));
+    let speaks = format!("this plugin speaks ABI 1.{PROCTOR_ABI_MINOR}, the host 2 to 3");
+    assert!(entry(2, 3, 0).unwrap_err().contains(&speaks));
     assert!(entry(1, 1, 7).unwrap_err().contains("ProctorVersionRange.reserved is 7"));
 }
 
