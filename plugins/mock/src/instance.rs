@@ -19,6 +19,8 @@ use in_flight::InFlight;
 pub struct MockInstance {
     shared: Arc<Shared>,
     next: Draw,
+    /// Batches that it still executes well; `None` for all.
+    good_batches: Option<u64>,
     /// The threads that have begun.
     threads: Vec<ThreadId>,
     /// Where batches in flight are served, if it takes several.
@@ -33,7 +35,16 @@ impl MockInstance {
             0 => None,
             count => Some(InFlight::start(&shared, count).inspect_err(|_| shared.remove_instance())?),
         };
-        Ok(Self { shared, next, threads: Vec::new(), in_flight })
+        let fails = instance_index.checked_add(1) == Some(shared.fail_instance);
+        let good_batches = fails.then_some(shared.fail_after);
+        Ok(Self { shared, next, good_batches, threads: Vec::new(), in_flight })
+    }
+
+    /// Fails once the good batches are spent.
+    fn check_health(&mut self) -> Result<(), PluginError> {
+        let Some(left) = &mut self.good_batches else { return Ok(()) };
+        *left = left.checked_sub(1).ok_or_else(|| PluginError::device_lost("this is fail_instance"))?;
+        Ok(())
     }
 
     /// Refuses a thread that has not begun, if that is asked for.
@@ -55,6 +66,7 @@ impl Instance for MockInstance {
     fn execute(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
         let (begin_ns, begin) = (self.shared.begin_ns(), Instant::now());
         self.check_thread()?;
+        self.check_health()?;
         let draw = self.next.advance();
         let busy = self.shared.serve();
         let service_time = self.shared.service.time(draw, batch.sample_count(), busy.count);
@@ -89,6 +101,7 @@ impl Instance for MockInstance {
     /// Hands the batch to a thread, which serves it and reports it as done.
     fn submit(&mut self, batch: SubmittedBatch) -> Result<(), PluginError> {
         self.check_thread()?;
+        self.check_health()?;
         let draw = self.next.advance();
         let in_flight = self.in_flight.as_ref();
         in_flight.ok_or_else(|| PluginError::wrong_state("in_flight is 0"))?.push(batch, draw)
@@ -101,6 +114,7 @@ impl Instance for MockInstance {
     }
 
     fn execute_virtual(&mut self, batch: &mut Batch<'_>, busy_instances: u32) -> Result<u64, PluginError> {
+        self.check_health()?;
         let draw = self.next.advance();
         let service_time = self.shared.service.time(draw, batch.sample_count(), busy_instances);
         self.shared.answer(batch);

@@ -46,6 +46,10 @@ pub struct Mock {
     start: Duration,
     /// Number of the instance that cannot be made, counted from 1; 0 for none.
     fail_create_at: u32,
+    /// Number of the instance that fails batches, counted from 1; 0 for none.
+    fail_instance: u32,
+    /// Batches that it executes well before.
+    fail_after: u64,
 }
 
 impl Plugin for Mock {
@@ -101,6 +105,18 @@ impl Plugin for Mock {
                 0..=65_536,
                 "Most instances there is memory for is one less; making this one fails. 0 for no bound.",
             ),
+            OptionSpec::integer(
+                "fail_instance",
+                0,
+                0..=65_536,
+                "Number of the instance that fails its batches, counted from 1; 0 for none.",
+            ),
+            OptionSpec::integer(
+                "fail_after",
+                0,
+                0..=i64::MAX,
+                "Batches that fail_instance executes well before it fails all others.",
+            ),
         ];
         let parts = [own, Service::options(), AnswerSettings::options(), IssueSettings::options()];
         parts.into_iter().flatten().fold(manifest, Manifest::option)
@@ -133,9 +149,15 @@ impl Plugin for Mock {
         let fail_create_at = required("fail_create_at", options.integer("fail_create_at"))?;
         let fail_create_at = u32::try_from(fail_create_at)
             .map_err(|_| PluginError::invalid_argument(format!("fail_create_at is {fail_create_at}")))?;
+        let fail_instance = required("fail_instance", options.integer("fail_instance"))?;
+        let fail_instance = u32::try_from(fail_instance)
+            .map_err(|_| PluginError::invalid_argument(format!("fail_instance is {fail_instance}")))?;
+        let fail_after = required("fail_after", options.integer("fail_after"))?.unsigned_abs();
         Ok(Self {
             start: Duration::from_micros(start_us),
             fail_create_at,
+            fail_instance,
+            fail_after,
             host,
             service,
             answers,
@@ -181,6 +203,7 @@ impl Plugin for Mock {
         (shared.in_flight, shared.tokens) = (self.in_flight, self.tokens);
         shared.power_w = self.power_w;
         (shared.start, shared.fail_create_at) = (self.start, self.fail_create_at);
+        (shared.fail_instance, shared.fail_after) = (self.fail_instance, self.fail_after);
         shared.inputs.clone_from(&request.inputs);
         Ok(MockModel::new(shared, self.issue))
     }

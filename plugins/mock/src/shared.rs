@@ -35,6 +35,10 @@ pub(crate) struct Shared {
     pub(crate) start: Duration,
     /// Number of the instance for which there is no memory, counted from 1; 0 for none.
     pub(crate) fail_create_at: u32,
+    /// Number of the instance that fails batches, counted from 1; 0 for none.
+    pub(crate) fail_instance: u32,
+    /// Batches that it executes well before.
+    pub(crate) fail_after: u64,
     /// Instances that there are.
     instances: AtomicU32,
     /// Whether it counts the threads of its instances, and holds them to these.
@@ -65,6 +69,8 @@ impl Shared {
             tokens: 0,
             start: Duration::ZERO,
             fail_create_at: 0,
+            fail_instance: 0,
+            fail_after: 0,
             instances: AtomicU32::new(0),
             knows_threads: false,
             creators: Mutex::default(),

@@ -4,6 +4,7 @@
 
 mod advice;
 mod arrivals;
+mod dying_instances;
 mod find_max;
 mod harness;
 mod interrupt;

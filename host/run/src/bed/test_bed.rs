@@ -1,14 +1,16 @@
 //! The bed of a test: instances made and warmed up, the load generator run over them, the logs written.
 
+mod instances;
+
 use std::{cell::Cell, collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
-use proctor_config::{RunSettings, Settings};
+use proctor_config::Settings;
 use proctor_datasets::DataRoot;
 use proctor_loadgen::{
     Clock, EffectiveSettings, LibraryError, LoadGen, LoadGenError, LoadGenOptions, Progress,
     QuerySampleLibrary, RealClock, StopHandle, TestOutcome, TestSettings, VirtualClock, config_file,
 };
-use proctor_plugin_host::{self as plugin_host, Model, PluginHostError, PluginMetric, PluginStage};
+use proctor_plugin_host::{Model, PluginMetric, PluginStage};
 use proctor_scheduler::{Instance, SchedulerConfig, SimulatedScheduler, ThreadedScheduler};
 use proctor_vocabulary::{CompletionSink, SampleIndex, Scenario, TestMode};
 
@@ -18,13 +20,12 @@ use crate::{
         clock::HostClock,
         dispatch::Dispatch,
         fault::{Fault, FirstError},
-        intent::warm_up_sample_count,
         placement::{Placement, allowed_cores},
         plugin::{
             Plugin,
             isolated::{Isolated, loadgen_limit},
         },
-        plugin_instance::{BatchStages, PluginInstance, StageLog, create_instances, scheduled},
+        plugin_instance::{BatchStages, PluginInstance, StageLog, scheduled},
         sample_library::{Data, SampleLibrary},
         system::{System, SystemReport, scheduler_config},
         test::{Test, TestRequest},
@@ -168,14 +169,25 @@ impl<'a> TestBed<'a> {
         samples: &[SampleIndex],
         act: impl FnOnce() -> Result<T, HostError>,
     ) -> Result<T, HostError> {
+        let (done, faults) = self.while_started(samples, act)?;
+        match faults.first() {
+            Some(fault) => Err(HostError::PluginCannot(fault.to_string())),
+            None => Ok(done),
+        }
+    }
+
+    /// The same, with what went wrong in the plugin meanwhile or in ending it.
+    fn while_started<T>(
+        &self,
+        samples: &[SampleIndex],
+        act: impl FnOnce() -> Result<T, HostError>,
+    ) -> Result<(T, Vec<Fault>), HostError> {
         let failed = |error: LibraryError| HostError::Data(error.to_string());
         self.library.load(samples).map_err(failed)?;
         let done = act();
         self.library.unload(samples).map_err(failed)?;
-        match self.end_phase().first() {
-            Some(fault) if done.is_ok() => Err(HostError::PluginCannot(fault.to_string())),
-            _ => done,
-        }
+        let faults = self.end_phase();
+        Ok((done?, faults))
     }
 
     /// The figures of the plugin's own.
@@ -448,73 +460,6 @@ impl<'a> TestBed<'a> {
         let SystemParts { config, instances, sink, .. } = parts;
         let (name, clock) = (self.plugin.title(), Arc::clone(clock));
         Ok(System::Simulated(SimulatedScheduler::new(name, &config, boxed(instances), sink, clock, None)?))
-    }
-
-    fn instances(&self, first_error: &FirstError) -> Result<Vec<PluginInstance>, HostError> {
-        let count = match self.plugin.dispatch {
-            Dispatch::Batches => u32::try_from(self.settings.run.instances).expect("settings allow 1024"),
-            Dispatch::WholeQueries => 0,
-        };
-        self.first_instances(count, first_error)
-    }
-
-    pub(super) fn first_instances(
-        &self,
-        count: u32,
-        first_error: &FirstError,
-    ) -> Result<Vec<PluginInstance>, HostError> {
-        let made = create_instances(&self.model, &self.plugin.devices, count)?;
-        Ok(made.into_iter().map(self.equip(first_error)).collect())
-    }
-
-    /// Fits an instance out with the processors of its thread, and with what it shares with the others.
-    pub(super) fn equip(
-        &self,
-        first_error: &FirstError,
-    ) -> impl Fn(plugin_host::Instance) -> PluginInstance + Send + use<> {
-        // The thread of a plugin in a process of its own is there, and here one that waits for it.
-        let placement = self.plugin.isolated.is_none().then(|| self.placement.clone());
-        let (stages, first_error) = (self.stages.clone(), Arc::clone(first_error));
-        move |instance| {
-            let cpus =
-                placement.as_ref().map(|placement| placement.of_instance(instance.index() as usize).to_vec());
-            let (stages, first_error) = (stages.clone(), Arc::clone(&first_error));
-            PluginInstance { instance, cpus: cpus.unwrap_or_default(), stages, first_error }
-        }
-    }
-
-    /// Has each instance run some batches, or the model some queries, and returns what went wrong: the test is made all
-    /// the same, and tells more. In virtual time there is nothing to warm up.
-    pub(super) fn warm_up(&self, instances: &mut [PluginInstance]) -> Result<Vec<Fault>, HostError> {
-        let RunSettings { warm_up_batches, batch_size, .. } = self.settings.run;
-        let mut faults = Vec::new();
-        let takes_queries = self.plugin.dispatch == Dispatch::WholeQueries;
-        let is_needless = takes_queries && !self.model.has_warm_up();
-        if warm_up_batches == 0 || is_needless || matches!(self.clock, HostClock::Virtual(_)) {
-            return Ok(faults);
-        }
-        let sample_count = match takes_queries {
-            true => warm_up_sample_count(self.settings),
-            false => batch_size,
-        };
-        let samples: Vec<_> =
-            (0..self.library.performance_sample_count()).take(sample_count).map(SampleIndex).collect();
-        let repeat = |warm_up: &mut dyn FnMut() -> Result<(), PluginHostError>| {
-            (0..warm_up_batches).try_for_each(|_| warm_up()).err()
-        };
-        let prepared = self.library.with_prepared(&samples, || {
-            let failed: Vec<PluginHostError> = match takes_queries {
-                true => repeat(&mut || self.model.warm_up(&samples)).into_iter().collect(),
-                false => instances
-                    .iter_mut()
-                    .filter_map(|instance| repeat(&mut || instance.instance.warm_up(&samples)))
-                    .collect(),
-            };
-            faults.extend(failed.into_iter().map(|error| Fault::WarmUp(Arc::new(error))));
-        });
-        let library = self.library.name().to_owned();
-        prepared.map_err(|source| LoadGenError::Load { library, sample_count: samples.len(), source })?;
-        Ok(faults)
     }
 
     /// The scheduler's settings. For Offline the queue of batches has to hold the one query.

@@ -28,6 +28,14 @@ pub(super) fn head(goal: &Goal, options: &ScaleOptions, arrivals: &ArrivalProces
     )
 }
 
+/// Remark about an input that is not saturated at the greatest knobs.
+pub(super) fn clipped(clients: usize, in_batches: usize) -> String {
+    format!(
+        "no more than {clients} samples are outstanding, and the greatest knobs want {in_batches}: batches may not be \
+         full there\n"
+    )
+}
+
 /// A number without zeros behind its fraction.
 fn four_or_fewer(value: f64) -> String {
     let text = format!("{value:.3}");

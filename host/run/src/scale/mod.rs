@@ -14,7 +14,7 @@ mod traffic;
 
 use std::{io::Write, mem::ManuallyDrop, sync::Arc, thread, time::Duration};
 
-use proctor_config::Settings;
+use proctor_config::{RunSettings, Settings};
 use proctor_loadgen::QuerySampleLibrary;
 use proctor_scaling::{Goal, WindowRule};
 use proctor_vocabulary::SampleIndex;
@@ -100,12 +100,16 @@ fn scale_in(
     let Frame { settings, folder, interrupt, .. } = frame;
     let show = |text: &str| interrupt.observer().answer(text);
     show(&answer::head(&goal, options, &settings.test.arrivals));
-    let mut courses = Vec::new();
+    if options.input == Input::Saturated && in_batches(&settings.run) > CLIENTS_MAX {
+        show(&answer::clipped(CLIENTS_MAX, in_batches(&settings.run)));
+    }
+    let (mut courses, mut faults) = (Vec::new(), Vec::<String>::new());
     for name in &options.policies {
         if interrupt.has_come() {
             break;
         }
-        let course = run_policy(settings, &bed, options, goal, name, interrupt)?;
+        let (course, of_plugin) = run_policy(settings, &bed, options, goal, name, interrupt)?;
+        faults.extend(of_plugin.iter().map(ToString::to_string));
         show(&answer::summary(&course));
         let picture = picture::draw(&course);
         write_whole(&folder.path(&format!("scale-{name}.svg")), |file| file.write_all(picture.as_bytes()))?;
@@ -118,10 +122,11 @@ fn scale_in(
         ScaleResult::new(settings, options, goal, courses, PluginPart::of(&bed), bed.machine.clone());
     let host_side = bed.plugin.backend.host_side();
     let not_ended = Fault::NotEnded { plugin: result.plugin.name.clone() }.to_string();
-    result.faults.push(not_ended);
+    result.faults = faults.iter().cloned().chain([not_ended]).collect();
     write_json(&folder.path("scale.json"), &result)?;
     drop(ManuallyDrop::into_inner(bed));
-    result.faults = Fault::noticed(host_side).map(|fault| fault.to_string()).collect();
+    faults.extend(Fault::noticed(host_side).map(|fault| fault.to_string()));
+    result.faults = faults;
     write_json(&folder.path("scale.json"), &result)?;
     folder.finish()?;
     for fault in &result.faults {
@@ -131,7 +136,12 @@ fn scale_in(
     Ok(if result.is_good() { Conclusion::Good } else { Conclusion::Bad })
 }
 
-/// Lets one policy scale the plugin for the time that is asked for.
+/// Samples that are outstanding where each instance has a full batch, and another one waits for it.
+fn in_batches(run: &RunSettings) -> usize {
+    2 * run.batch_size * run.instances
+}
+
+/// Lets one policy scale the plugin for the time that is asked for. Returns what went wrong in the plugin beside it.
 fn run_policy(
     settings: &Settings,
     bed: &TestBed<'_>,
@@ -139,14 +149,14 @@ fn run_policy(
     goal: Goal,
     name: &str,
     interrupt: &Interrupt,
-) -> Result<Course, HostError> {
+) -> Result<(Course, Vec<Fault>), HostError> {
     let run = &settings.run;
     let count = bed.library.performance_sample_count();
     let samples: Vec<_> = (0..count).map(SampleIndex).collect();
     let first_error = FirstError::default();
     bed.with_supply(&samples, &first_error, |supply| {
         let saturates = options.input == Input::Saturated;
-        let in_batches = 2 * run.batch_size * run.instances;
+        let in_batches = in_batches(run);
         let clients = if saturates { in_batches.clamp(2, CLIENTS_MAX) } else { CLIENTS_MAX };
         let traffic = Traffic::new(clients, count, saturates);
         let system = ScaledSystem::start(
@@ -166,7 +176,6 @@ fn run_policy(
                 queue_capacity: clients,
                 supply,
                 sink: Arc::clone(&traffic) as _,
-                first_error: Arc::clone(&first_error),
             },
         )?;
         bed.plugin.backend.set_sink(Some(Arc::clone(&traffic) as _));

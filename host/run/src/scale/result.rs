@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::{Input, ScaleOptions, traffic::TrafficCounts};
 use crate::{
     bed::scaling::{
-        scaler::ScalingEvent,
+        event::ScalingEvent,
         trace::{Settled, Span, Trace},
     },
     machine::Machine,

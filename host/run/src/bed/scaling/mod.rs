@@ -1,6 +1,7 @@
 //! A system whose batch size and number of instances are turned while it serves.
 
-mod bed;
+pub(crate) mod event;
+mod inbox;
 pub(crate) mod scaler;
 pub(crate) mod supply;
 pub(crate) mod system;

@@ -2,22 +2,27 @@
 
 use std::{
     mem,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
 };
 
 use proctor_scaling::{ControlLoop, Decision, Done, Knobs};
 use proctor_scheduler::{BatchDone, BatchObserver, KnobError, KnobHandle};
 
-use crate::bed::{
-    fault::FirstError,
-    scaling::{supply::Supply, trace::Trace},
+use crate::bed::scaling::{
+    event::{ScalingEvent, ScalingEventKind},
+    inbox::{FailedInstance, Inbox, Unseen},
+    supply::Supply,
+    trace::Trace,
 };
 
 /// Scales a system while it serves.
 ///
 /// In real time instances leave notes of their batches, which a thread of the host reads and acts on
 /// ([`act`](Self::act)): no instance waits for a decision, or for another instance to start. In virtual time it acts at
-/// the instant at which a batch is over.
+/// the instant at which a batch is over. An instance that fails a batch is retired at once, unless it is the only one.
 pub(crate) struct Scaler {
     state: Mutex<State>,
     inbox: Mutex<Inbox>,
@@ -27,48 +32,21 @@ pub(crate) struct Scaler {
     is_virtual: bool,
     /// Whether latency counts from the arrival of a sample, and not from the start of its batch.
     from_arrival: bool,
+    /// Target of the latency, in ns.
+    target_ns: AtomicU64,
+    /// Whether the only instance has failed a batch.
+    last_has_failed: AtomicBool,
 }
 
 struct State {
     control: ControlLoop,
     supply: Supply,
     trace: Trace,
+    /// When the knobs came to stand where the loop wants them, in ns; `None` until they do.
+    in_force_ns: Option<u64>,
     /// Notes that are being read, kept for its memory.
     read: Inbox,
     events: Vec<ScalingEvent>,
-    first_error: FirstError,
-}
-
-/// Something that happened to a system that was scaled, beside the decisions.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
-pub(crate) struct ScalingEvent {
-    /// When, in ns of the run's clock.
-    pub(crate) at_ns: u64,
-    /// What, in words.
-    pub(crate) what: String,
-}
-
-/// Batches that were not read yet.
-#[derive(Debug, Default)]
-struct Inbox {
-    batches: Vec<(usize, BatchDone)>,
-    /// Arrivals of their samples, one batch behind the other.
-    arrived_ns: Vec<u64>,
-}
-
-impl Inbox {
-    /// Batches, and samples, for which there is room from the start.
-    const ROOM: usize = 1 << 16;
-
-    fn with_room(from_arrival: bool) -> Self {
-        let samples = if from_arrival { Self::ROOM } else { 0 };
-        Self { batches: Vec::with_capacity(Self::ROOM), arrived_ns: Vec::with_capacity(samples) }
-    }
-
-    fn clear(&mut self) {
-        self.batches.clear();
-        self.arrived_ns.clear();
-    }
 }
 
 impl Scaler {
@@ -76,18 +54,22 @@ impl Scaler {
         control: ControlLoop,
         supply: Supply,
         trace: Trace,
-        first_error: FirstError,
         now: Arc<dyn Fn() -> u64 + Send + Sync>,
         (is_virtual, from_arrival): (bool, bool),
     ) -> Arc<Self> {
-        let read = Inbox::with_room(from_arrival && !is_virtual);
+        // In virtual time nothing is left for later.
+        let inbox = || if is_virtual { Inbox::default() } else { Inbox::with_room(from_arrival) };
+        let target_ns = trace.target_ns(&control).into();
+        let state = State { control, supply, trace, in_force_ns: None, read: inbox(), events: Vec::new() };
         Arc::new(Self {
-            state: Mutex::new(State { control, supply, trace, read, events: Vec::new(), first_error }),
-            inbox: Mutex::new(Inbox::with_room(from_arrival && !is_virtual)),
+            state: Mutex::new(state),
+            inbox: Mutex::new(inbox()),
             knobs: OnceLock::new(),
             now,
             is_virtual,
             from_arrival,
+            target_ns,
+            last_has_failed: AtomicBool::new(false),
         })
     }
 
@@ -102,25 +84,20 @@ impl Scaler {
     /// Reads the notes and turns the knobs if the policy says so. [a thread of the host; may wait for the plugin]
     pub(crate) fn act(&self, now_ns: u64) {
         let state = &mut *self.state();
-        let mut read = mem::take(&mut state.read);
-        mem::swap(&mut *lock(&self.inbox), &mut read);
-        let mut arrived_ns = &read.arrived_ns[..];
-        for (instance, done) in &read.batches {
-            let (own, rest) = arrived_ns.split_at(if self.from_arrival { done.samples } else { 0 });
-            arrived_ns = rest;
-            self.take(state, *instance, done, own, now_ns);
-        }
-        read.clear();
-        state.read = read;
-        if let Err(error) = state.supply.take_back() {
-            state.note(now_ns, format!("an instance could not be destroyed: {error}"));
-        }
+        self.read(state, |state, done, arrived_ns| self.take(state, done, arrived_ns));
+        let failed = mem::take(&mut state.read.failed);
+        failed.iter().for_each(|failed| self.lose(state, *failed, now_ns));
+        self.note_unseen(state, now_ns);
+        state.read.clear();
+        self.take_back(state);
     }
 
     /// Has another target hold from now on.
     pub(crate) fn set_target(&self, now_ns: u64, target_ns: u64) {
         let state = &mut *self.state();
-        if state.control.set_target(now_ns, target_ns).is_some() {
+        let is_moved = state.control.set_target(now_ns, target_ns).is_some();
+        self.target_ns.store(state.trace.target_ns(&state.control), Relaxed);
+        if is_moved {
             self.turn(state);
         }
     }
@@ -131,48 +108,92 @@ impl Scaler {
         look(&state.control, &state.trace)
     }
 
-    /// Ends the scaling and returns what is left of it.
+    /// Ends the scaling and returns what is left of it. Batches that were not read are in the course, and nothing is
+    /// decided by them.
     pub(crate) fn end(&self) -> (Vec<Decision>, Trace, Vec<ScalingEvent>) {
+        let now_ns = (self.now)();
         let state = &mut *self.state();
+        self.read(state, |state, done, arrived_ns| state.follow(done, arrived_ns));
+        let failed = mem::take(&mut state.read.failed);
+        for failed in failed {
+            self.note_failed(state, failed, now_ns);
+        }
+        self.note_unseen(state, now_ns);
         drop(state.supply.end());
         (state.control.decisions().to_vec(), mem::take(&mut state.trace), mem::take(&mut state.events))
     }
 
-    /// Takes one batch.
-    fn take(&self, state: &mut State, instance: usize, done: &BatchDone, arrived_ns: &[u64], now_ns: u64) {
-        if done.failed {
-            self.drop_failed(state, instance, now_ns);
-            return;
+    /// Reads the notes of batches. Those of failures stay in `state.read`.
+    fn read(&self, state: &mut State, mut take: impl FnMut(&mut State, &Done, &[u64])) {
+        let mut read = mem::take(&mut state.read);
+        mem::swap(&mut *lock(&self.inbox), &mut read);
+        let mut arrived_ns = &read.arrived_ns[..];
+        for done in &read.batches {
+            let (own, rest) = arrived_ns.split_at(if self.from_arrival { done.samples } else { 0 });
+            arrived_ns = rest;
+            take(state, &seen(done), own);
         }
-        let seen = Done {
-            started_ns: done.started_ns,
-            completed_ns: done.completed_ns,
-            samples: done.samples as u64,
-        };
-        state.trace.push(&seen, arrived_ns, &state.control);
-        if state.control.batch_done(&seen).is_some() {
+        state.read = read;
+    }
+
+    /// Takes one batch.
+    fn take(&self, state: &mut State, done: &Done, arrived_ns: &[u64]) {
+        state.follow(done, arrived_ns);
+        if state.control.batch_done(done).is_some() {
             self.turn(state);
         }
     }
 
-    /// Goes on without an instance that failed, unless it is the last one.
-    fn drop_failed(&self, state: &mut State, instance: usize, now_ns: u64) {
-        let Some(knobs) = self.knobs.get() else { return };
-        match knobs.retire_instance(instance) {
-            Ok(()) => {
-                let left = knobs.instances().map_or(1, |instances| instances.len());
-                state.note(
-                    now_ns,
-                    format!("instance {instance} failed a batch and was retired: {left} are left"),
-                );
-                let most = state.control.goal().most;
-                if state.control.limit(now_ns, Knobs { instances: left, ..most }).is_some() {
-                    self.turn(state);
-                }
+    /// Retires an instance that has failed, at once. [instance thread]
+    fn retire(&self, instance: usize) -> Option<FailedInstance> {
+        match self.knobs.get()?.retire_instance(instance) {
+            Ok(()) => Some(FailedInstance { instance, is_retired: true }),
+            // Told once: each batch of it may fail.
+            Err(KnobError::Last { .. }) if !self.last_has_failed.swap(true, Relaxed) => {
+                Some(FailedInstance { instance, is_retired: false })
             }
-            // It may have been retired for an earlier batch.
-            Err(KnobError::Last { .. } | KnobError::Missing { .. } | KnobError::Ended) => {}
-            Err(error) => state.note(now_ns, error.to_string()),
+            Err(_) => None,
+        }
+    }
+
+    /// Goes on without an instance that has failed.
+    fn lose(&self, state: &mut State, failed: FailedInstance, now_ns: u64) {
+        let left = self.note_failed(state, failed, now_ns);
+        let most = Knobs { instances: left, ..state.control.goal().most };
+        if failed.is_retired && state.control.limit(now_ns, most).is_some() {
+            self.turn(state);
+        }
+    }
+
+    /// Notes the failure, and returns how many instances are left.
+    fn note_failed(&self, state: &mut State, failed: FailedInstance, now_ns: u64) -> usize {
+        let FailedInstance { instance, is_retired } = failed;
+        let instances = self.knobs.get().and_then(|knobs| knobs.instances().ok());
+        let left = instances.map_or(1, |instances| instances.len());
+        state.note(
+            now_ns,
+            match is_retired {
+                true => ScalingEventKind::InstanceFailed { instance, left },
+                false => ScalingEventKind::LastInstanceFailed { instance },
+            },
+        );
+        left
+    }
+
+    /// Counts batches of which no more is known.
+    fn note_unseen(&self, state: &mut State, now_ns: u64) {
+        let unseen = mem::take(&mut state.read.unseen);
+        let Unseen { batches, samples, .. } = unseen;
+        if batches > 0 {
+            state.trace.count(&unseen);
+            state.note(now_ns, ScalingEventKind::NotSeen { batches, samples });
+        }
+    }
+
+    /// Takes instances back that the scheduler has retired.
+    fn take_back(&self, state: &mut State) {
+        for error in state.supply.take_back() {
+            state.note((self.now)(), ScalingEventKind::NotDestroyed { why: error.to_string() });
         }
     }
 
@@ -180,13 +201,16 @@ impl Scaler {
     /// knobs go where it wants them then.
     fn turn(&self, state: &mut State) {
         let Some(knobs) = self.knobs.get() else { return };
+        state.in_force_ns = None;
         // Each time round the bound is lower than before, so this ends.
         while let Err(instances) = self.turn_once(state, knobs) {
             let most = Knobs { instances, ..state.control.goal().most };
             state.control.limit((self.now)(), most);
         }
         // Only now: instances may have taken long to start.
-        state.control.in_force((self.now)());
+        let now_ns = (self.now)();
+        state.control.in_force(now_ns);
+        state.in_force_ns = Some(now_ns);
     }
 
     /// The number of instances that there are if there are no more of them.
@@ -207,19 +231,16 @@ impl Scaler {
                 }
                 continue;
             }
+            self.take_back(state);
             let why = match state.supply.take() {
                 Ok(Some(instance)) => match knobs.add_instance(instance) {
                     Ok(_) => continue,
                     Err(error) => error.to_string(),
                 },
                 Ok(None) => "the plugin was asked for no more".to_owned(),
-                Err(error) => {
-                    let text = error.to_string();
-                    state.first_error.get_or_init(|| Arc::new(error));
-                    text
-                }
+                Err(error) => error.to_string(),
             };
-            state.note((self.now)(), format!("no instance {}: {why}", count + 1));
+            state.note((self.now)(), ScalingEventKind::NoInstance { count: count + 1, why });
             return Err(count);
         }
     }
@@ -230,22 +251,34 @@ impl Scaler {
 }
 
 impl State {
-    fn note(&mut self, at_ns: u64, what: String) {
-        self.events.push(ScalingEvent { at_ns, what });
+    /// Adds a batch to the course.
+    fn follow(&mut self, done: &Done, arrived_ns: &[u64]) {
+        self.trace.push(done, arrived_ns, &self.control, self.in_force_ns);
+    }
+
+    fn note(&mut self, at_ns: u64, kind: ScalingEventKind) {
+        self.events.push(ScalingEvent::new(at_ns, kind));
     }
 }
 
 impl BatchObserver for Scaler {
     fn batch_done(&self, instance: usize, done: &BatchDone, arrived_ns: &[u64]) {
         let arrived_ns = if self.from_arrival { arrived_ns } else { &[] };
-        if self.is_virtual {
-            self.take(&mut self.state(), instance, done, arrived_ns, done.completed_ns);
-        } else {
-            let mut inbox = lock(&self.inbox);
-            inbox.batches.push((instance, *done));
-            inbox.arrived_ns.extend_from_slice(arrived_ns);
+        match (done.failed, self.is_virtual) {
+            (false, false) => lock(&self.inbox).push(done, arrived_ns, self.target_ns.load(Relaxed)),
+            (false, true) => self.take(&mut self.state(), &seen(done), arrived_ns),
+            (true, is_virtual) => match self.retire(instance) {
+                Some(failed) if is_virtual => self.lose(&mut self.state(), failed, done.completed_ns),
+                Some(failed) => lock(&self.inbox).failed.push(failed),
+                None => {}
+            },
         }
     }
+}
+
+fn seen(done: &BatchDone) -> Done {
+    let BatchDone { started_ns, completed_ns, samples, .. } = *done;
+    Done { started_ns, completed_ns, samples: samples as u64 }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -18,19 +18,37 @@ pub(crate) type MakeInstance = Box<dyn Fn(u32) -> Result<PluginInstance, PluginH
 ///
 /// A plugin with live instances is asked for each when it is needed, and to destroy it when it is not. Of another
 /// plugin all instances that there may be are made before the start; those that the scheduler does not have are parked.
+/// An instance that has failed a batch is not given out again, nor another one of its number.
 pub(crate) struct Supply {
     /// Makes the instance of this number; `None` where all were made at the start.
     make: Option<MakeInstance>,
+    /// Most instances that the plugin was told of.
+    most: u32,
     parked: Vec<PluginInstance>,
-    /// Numbers of instances that the scheduler has.
-    out: BTreeSet<u32>,
-    way_back: (Sender<PluginInstance>, Receiver<PluginInstance>),
+    /// Instances that have failed, of a plugin that destroys none before the end.
+    broken: Vec<PluginInstance>,
+    /// Numbers of instances that the scheduler has, and of those that have failed.
+    taken: BTreeSet<u32>,
+    way_back: (Sender<Returned>, Receiver<Returned>),
+}
+
+/// An instance that the scheduler has retired.
+struct Returned {
+    instance: PluginInstance,
+    has_failed: bool,
 }
 
 impl Supply {
-    /// A supply of these instances, and of those that `make` makes if there is such a way.
-    pub(crate) fn new(instances: Vec<PluginInstance>, make: Option<MakeInstance>) -> Self {
-        Self { make, parked: instances, out: BTreeSet::new(), way_back: channel() }
+    /// A supply of these instances, and of those that `make` makes, if there is such a way, up to `most` in all.
+    pub(crate) fn new(instances: Vec<PluginInstance>, make: Option<MakeInstance>, most: u32) -> Self {
+        Self {
+            make,
+            most,
+            parked: instances,
+            broken: Vec::new(),
+            taken: BTreeSet::new(),
+            way_back: channel(),
+        }
     }
 
     /// The instance of the lowest number that the scheduler does not have; `None` if it has all of them.
@@ -38,38 +56,41 @@ impl Supply {
     /// # Errors
     /// Why the plugin cannot make it.
     pub(crate) fn take(&mut self) -> Result<Option<Box<dyn Instance>>, PluginHostError> {
-        self.take_back()?;
         self.parked.sort_by_key(|parked| std::cmp::Reverse(parked.instance.index()));
         let instance = match (self.parked.pop(), &self.make) {
             (Some(parked), _) => parked,
-            (None, Some(make)) => {
-                make((0..).find(|number| !self.out.contains(number)).expect("numbers go on"))?
-            }
+            (None, Some(make)) => match (0..self.most).find(|number| !self.taken.contains(number)) {
+                Some(number) => make(number)?,
+                None => return Ok(None),
+            },
             (None, None) => return Ok(None),
         };
-        self.out.insert(instance.instance.index());
-        let lent = Lent { instance: Some(instance), way_back: self.way_back.0.clone() };
+        self.taken.insert(instance.instance.index());
+        let lent = Lent { instance: Some(instance), has_failed: false, way_back: self.way_back.0.clone() };
         Ok(Some(Box::new(lent)))
     }
 
-    /// Takes those back that the scheduler has retired: they are parked, or destroyed.
-    ///
-    /// # Errors
-    /// Why the plugin cannot destroy one.
-    pub(crate) fn take_back(&mut self) -> Result<(), PluginHostError> {
-        for instance in self.way_back.1.try_iter() {
-            self.out.remove(&instance.instance.index());
-            match self.make {
-                Some(_) => instance.instance.destroy()?,
-                None => self.parked.push(instance),
+    /// Takes those back that the scheduler has retired: they are parked, or destroyed. Returns why the plugin could not
+    /// destroy some.
+    pub(crate) fn take_back(&mut self) -> Vec<PluginHostError> {
+        let mut errors = Vec::new();
+        for Returned { instance, has_failed } in self.way_back.1.try_iter() {
+            if !has_failed {
+                self.taken.remove(&instance.instance.index());
+            }
+            match (&self.make, has_failed) {
+                (Some(_), _) => errors.extend(instance.instance.destroy().err()),
+                (None, true) => self.broken.push(instance),
+                (None, false) => self.parked.push(instance),
             }
         }
-        Ok(())
+        errors
     }
 
     /// Ends the supply: no instance is destroyed from now on but by the end of the model.
     pub(crate) fn end(&mut self) -> Vec<plugin_host::Instance> {
-        let rest = self.way_back.1.try_iter().chain(self.parked.drain(..));
+        let returned = self.way_back.1.try_iter().map(|returned| returned.instance);
+        let rest = returned.chain(self.parked.drain(..)).chain(self.broken.drain(..));
         rest.map(|instance| instance.instance).collect()
     }
 }
@@ -77,7 +98,8 @@ impl Supply {
 /// An instance that the scheduler has until it retires it.
 struct Lent {
     instance: Option<PluginInstance>,
-    way_back: Sender<PluginInstance>,
+    has_failed: bool,
+    way_back: Sender<Returned>,
 }
 
 impl Lent {
@@ -96,11 +118,11 @@ impl Instance for Lent {
     }
 
     fn execute(&mut self, batch: &[QuerySample]) -> Result<(), BatchError> {
-        self.instance().execute(batch)
+        self.instance().execute(batch).inspect_err(|_| self.has_failed = true)
     }
 
     fn execute_virtual(&mut self, batch: &[QuerySample], busy_instances: u32) -> Result<u64, BatchError> {
-        self.instance().execute_virtual(batch, busy_instances)
+        self.instance().execute_virtual(batch, busy_instances).inspect_err(|_| self.has_failed = true)
     }
 
     fn complete(&mut self, batch: &[QuerySample], sink: &dyn CompletionSink) {
@@ -113,7 +135,7 @@ impl Drop for Lent {
         if let Some(instance) = self.instance.take() {
             // Nobody takes it back any more at the end of a test. Then it is dropped here, which gives it back to the
             // model.
-            let _ = self.way_back.send(instance);
+            let _ = self.way_back.send(Returned { instance, has_failed: self.has_failed });
         }
     }
 }

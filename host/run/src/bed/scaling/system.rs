@@ -16,7 +16,6 @@ use proctor_vocabulary::CompletionSink;
 use crate::{
     bed::{
         clock::HostClock,
-        fault::FirstError,
         scaling::{scaler::Scaler, supply::Supply, trace::Trace},
     },
     error::HostError,
@@ -107,7 +106,6 @@ pub(crate) struct ScaledParts {
     pub(crate) queue_capacity: usize,
     pub(crate) supply: Supply,
     pub(crate) sink: Arc<dyn CompletionSink>,
-    pub(crate) first_error: FirstError,
 }
 
 /// A system that is scaled.
@@ -139,7 +137,6 @@ impl ScaledSystem {
             queue_capacity,
             mut supply,
             sink,
-            first_error,
         } = parts;
         let now = clock.reader();
         let now_ns = now();
@@ -164,7 +161,7 @@ impl ScaledSystem {
         let control = ControlLoop::new(policy, goal, rule, now_ns);
         let is_virtual = matches!(clock, HostClock::Virtual(_));
         let trace = Trace::new(span_ns, now_ns, targets);
-        let scaler = Scaler::new(control, supply, trace, first_error, now, (is_virtual, from_arrival));
+        let scaler = Scaler::new(control, supply, trace, now, (is_virtual, from_arrival));
         let observer = Some(Arc::clone(&scaler) as Arc<dyn BatchObserver>);
         let instances: Vec<Box<dyn Instance>> = vec![first];
         let (scheduler, knobs) = match clock {

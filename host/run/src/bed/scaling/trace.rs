@@ -3,6 +3,8 @@
 use proctor_scaling::{ControlLoop, Done, Knobs};
 use serde::Serialize;
 
+use crate::bed::scaling::inbox::Unseen;
+
 /// A span of the course.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Span {
@@ -22,10 +24,11 @@ pub(crate) struct Span {
     pub(crate) throughput_qps: f64,
 }
 
-/// Batches and samples that were completed since the policy has settled, but for batches that began before.
+/// Batches and samples that were completed since the policy has settled and its knobs are in force, but for batches
+/// that began before.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub(crate) struct Settled {
-    /// When it settled, in ns of the run's clock.
+    /// When the knobs were in force, in ns of the run's clock.
     pub(crate) since_ns: u64,
     /// When the last batch was completed, in ns.
     pub(crate) until_ns: u64,
@@ -70,12 +73,26 @@ impl Trace {
         Self { span_ns: span_ns.max(1), targets, open_from_ns: now_ns, ..Self::default() }
     }
 
-    fn target_ns(&self, control: &ControlLoop) -> u64 {
+    /// Target of the latency, in ns.
+    pub(super) fn target_ns(&self, control: &ControlLoop) -> u64 {
         control.goal().target_ns * self.targets
     }
 
-    /// Takes a batch, with the arrivals of its samples in ns where latency counts from them.
-    pub(super) fn push(&mut self, done: &Done, arrived_ns: &[u64], control: &ControlLoop) {
+    /// Counts batches of which no more is known.
+    pub(super) fn count(&mut self, unseen: &Unseen) {
+        self.samples += unseen.samples;
+        self.violations += unseen.violations;
+    }
+
+    /// Takes a batch, with the arrivals of its samples in ns where latency counts from them. The knobs are in force
+    /// since `in_force_ns`, if they are.
+    pub(super) fn push(
+        &mut self,
+        done: &Done,
+        arrived_ns: &[u64],
+        control: &ControlLoop,
+        in_force_ns: Option<u64>,
+    ) {
         if done.completed_ns >= self.open_from_ns.saturating_add(self.span_ns) {
             self.close(done.completed_ns, control);
         }
@@ -97,12 +114,14 @@ impl Trace {
             self.decisions = control.decisions().len();
             self.settled = None;
         }
-        if control.is_settled() {
-            let since_ns = done.completed_ns;
+        // Where instances of a settled move still start, nothing counts yet.
+        if let Some(in_force_ns) = in_force_ns.filter(|_| control.is_settled()) {
+            let decided_ns = control.decisions().last().map_or(0, |decision| decision.at_ns);
+            let since_ns = in_force_ns.max(decided_ns);
             let settled =
                 self.settled.get_or_insert(Settled { since_ns, until_ns: since_ns, ..Settled::default() });
-            if done.started_ns > settled.since_ns {
-                settled.until_ns = done.completed_ns;
+            if done.started_ns >= settled.since_ns {
+                settled.until_ns = settled.until_ns.max(done.completed_ns);
                 settled.batches += 1;
                 settled.samples += done.samples;
                 settled.violations += violations;
@@ -152,4 +171,52 @@ fn quantile(ascending: &[(u64, u64)], rank: u64) -> u64 {
         }
     }
     0
+}
+
+#[cfg(test)]
+mod tests {
+    use proctor_scaling::{Goal, Look, Move, Reason, ScalingPolicy, Seen, WindowRule};
+
+    use super::*;
+
+    /// Settles at once.
+    struct AtOnce;
+
+    impl ScalingPolicy for AtOnce {
+        fn begin(&mut self, _: &Goal) -> Move {
+            Move::settled(Knobs { batch_size: 1, instances: 2 }, Reason::Start)
+        }
+
+        fn decide(&mut self, goal: &Goal, _: &Seen) -> Move {
+            self.begin(goal)
+        }
+
+        fn is_content(&mut self, _: &Goal, _: &Seen) -> bool {
+            true
+        }
+
+        fn goal_changed(&mut self, goal: &Goal, _: Option<&Seen>) -> Move {
+            Move { look: Look::Throughput, ..self.begin(goal) }
+        }
+    }
+
+    #[test]
+    fn batches_that_are_served_while_an_instance_of_a_settled_move_starts_do_not_count_as_settled() {
+        let goal = Goal::new(100, 0.95, Knobs { batch_size: 1, instances: 2 });
+        let mut control = ControlLoop::new(Box::new(AtOnce), goal, WindowRule::default(), 0);
+        let mut trace = Trace::new(1000, 0, 1);
+        let batch = |started_ns, completed_ns| Done { started_ns, completed_ns, samples: 1 };
+        assert!(control.is_settled());
+        trace.push(&batch(10, 500), &[], &control, None);
+        assert_eq!(trace.settled(), None);
+        control.in_force(600);
+        // One that began before, and one after.
+        trace.push(&batch(590, 700), &[], &control, Some(600));
+        trace.push(&batch(600, 650), &[], &control, Some(600));
+        let settled = Settled { since_ns: 600, until_ns: 650, batches: 1, samples: 1, violations: 0 };
+        assert_eq!(trace.settled(), Some(&settled));
+        assert_eq!((trace.samples, trace.violations), (3, 2));
+        trace.count(&Unseen { batches: 2, samples: 4, violations: 1 });
+        assert_eq!((trace.samples, trace.violations), (7, 3));
+    }
 }

@@ -1,0 +1,75 @@
+//! Instances that fail while batch size and instances are turned: the others go on, and the events say so.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::fs;
+
+use proctor_tests::{Bench, Finished};
+use serde_json::Value;
+
+/// A device that takes 4 ms for a batch and 0.1 ms for each of its samples. Its third instance fails after 20 batches.
+const MOCK: &str = "--plugin mock --set mock.service=fixed --set mock.service_us=4000 --set mock.per_sample_us=100 \
+                    --set mock.fail_instance=3 --set mock.fail_after=20";
+
+fn scale(bench: &Bench, flags: &str) -> (Finished, Value) {
+    let folder = bench.file("scaled");
+    let finished = bench.host(&format!("scale --output {} {flags}", folder.display()));
+    let text = fs::read_to_string(folder.join("scale.json"));
+    let text = text.unwrap_or_else(|error| panic!("{error}: {finished}"));
+    (finished, serde_json::from_str(&text).unwrap())
+}
+
+fn kinds(events: &Value) -> Vec<&str> {
+    events.as_array().unwrap().iter().map(|event| event["kind"].as_str().unwrap()).collect()
+}
+
+/// Asserts that the third instance was retired once, and that the policy settled on the others.
+fn assert_went_on(finished: &Finished, course: &Value) {
+    assert_eq!(kinds(&course["events"]), ["instance-failed"], "{finished}: {}", course["events"]);
+    let event = &course["events"][0];
+    assert_eq!(event["instance"], 2);
+    let left = event["left"].as_u64().unwrap();
+    let setting = course["setting"]["instances"].as_u64();
+    assert!(setting.is_some_and(|instances| instances <= left), "{finished}: {}", course["decisions"]);
+    assert!(
+        course["decisions"].as_array().unwrap().iter().any(|decision| decision["cause"] == "bound"),
+        "{finished}"
+    );
+    let counts = &course["counts"];
+    let (completed, failed) = (counts["completed"].as_u64().unwrap(), counts["failed"].as_u64().unwrap());
+    assert!(failed > 0 && completed > 10 * failed, "{finished}");
+    assert!(finished.stdout.contains("instance 2 failed a batch and was retired: "), "{finished}");
+    assert!(finished.stdout.contains("this is fail_instance"), "{finished}");
+}
+
+#[test]
+fn scaling_goes_on_without_an_instance_that_fails() {
+    let bench = Bench::new();
+    let (finished, result) = scale(&bench, &format!("--slo-ms 12 --duration 20 --virtual-time {MOCK}"));
+    assert_eq!(finished.code(), 1, "samples failed: {finished}");
+    assert_went_on(&finished, &result["courses"][0]);
+}
+
+#[test]
+fn scaling_goes_on_without_an_instance_that_fails_in_real_time() {
+    let bench = Bench::new();
+    let flags = "--slo-ms 400 --batch-size 2 --instances 3 --policy dnnscaler --duration 6";
+    let (finished, result) = scale(&bench, &format!("{flags} {MOCK}"));
+    assert_eq!(finished.code(), 1, "samples failed: {finished}");
+    assert_went_on(&finished, &result["courses"][0]);
+}
+
+#[test]
+fn an_instance_that_cannot_be_destroyed_is_told_apart_from_one_that_cannot_be_made() {
+    let bench = Bench::new();
+    // The profile has two instances; batches gain more, so that one of them goes.
+    let flags = "--slo-ms 400 --batch-size 32 --instances 2 --policy dnnscaler --duration 4 --plugin faulty \
+                 --set faulty.fault=panic-at-drop";
+    let (finished, result) = scale(&bench, flags);
+    assert_eq!(finished.code(), 1, "{finished}");
+    let events = &result["courses"][0]["events"];
+    assert!(kinds(events).contains(&"not-destroyed"), "{finished}: {events}");
+    assert!(!kinds(events).contains(&"no-instance"), "{finished}: {events}");
+    let what = events[0]["what"].as_str().unwrap();
+    assert!(what.starts_with("an instance could not be destroyed: "), "{what}");
+}
