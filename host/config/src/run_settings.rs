@@ -154,7 +154,7 @@ run_settings! {
     /// Give each instance processors of its own and the issuing thread another, or leave it to the system.
     placement: String = DefaultValue::Text("auto"), Kind::Choice(&["auto", "off"]);
     /// With a policy that scales: latency that the tail may have.
-    slo_ms: Option<f64> = DefaultValue::Unset("none, and host scale wants one"), Kind::Number { min: 0.0, max: DAY_MS as f64, inclusive: false },
+    slo_ms: Option<f64> = DefaultValue::Unset("none, and a policy that scales wants one"), Kind::Number { min: 0.0, max: DAY_MS as f64, inclusive: false },
         unit "ms", flag Flag::taking("slo-ms", "MS");
     /// With a policy that scales: the percentile that is called the tail.
     tail: f64 = DefaultValue::Number(95.0), Kind::Number { min: 0.0, max: 100.0, inclusive: false }, flag Flag::taking("tail", "PERCENTILE");

@@ -2,6 +2,7 @@
 
 use std::{
     io::{self, IsTerminal},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -21,7 +22,13 @@ const LIVE_INTERVAL: Duration = Duration::from_millis(250);
 const WINDOW: u64 = 4096;
 
 /// Shows the progress of a test until it is stopped.
-pub(crate) struct ProgressLine(Option<Ticker>);
+pub(crate) struct ProgressLine {
+    ticker: Option<Ticker>,
+    stand: Stand,
+}
+
+/// Where a policy that scales stands, in a few words; empty if there is none.
+type Stand = Arc<Mutex<String>>;
 
 impl ProgressLine {
     /// Starts to show it.
@@ -32,7 +39,14 @@ impl ProgressLine {
             let style = ProgressStyle::with_template("{msg}").expect("the template is a constant");
             ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_style(style)
         });
-        let mut view = View { progress, unit: unit(scenario), before: None, latencies_ns: Vec::new() };
+        let stand = Stand::default();
+        let mut view = View {
+            progress,
+            unit: unit(scenario),
+            before: None,
+            latencies_ns: Vec::new(),
+            stand: Arc::clone(&stand),
+        };
         let look = move |is_last: bool| {
             match (&bar, view.line()) {
                 (Some(bar), _) if is_last => bar.finish_and_clear(),
@@ -43,12 +57,18 @@ impl ProgressLine {
             interval
         };
         let observer = Ticker::start("progress", interval, look);
-        Self(observer.inspect_err(|error| tracing::warn!(%error, "cannot show the progress")).ok())
+        let ticker = observer.inspect_err(|error| tracing::warn!(%error, "cannot show the progress")).ok();
+        Self { ticker, stand }
+    }
+
+    /// Shows where a policy that scales stands.
+    pub(crate) fn show_stand(&self, stand: &str) {
+        *lock(&self.stand) = stand.to_owned();
     }
 
     /// Shows no more.
     pub(crate) fn stop(self) {
-        if let Some(observer) = self.0 {
+        if let Some(observer) = self.ticker {
             observer.stop();
         }
     }
@@ -67,6 +87,11 @@ struct View {
     unit: &'static str,
     before: Option<PhaseProgress>,
     latencies_ns: Vec<u64>,
+    stand: Stand,
+}
+
+fn lock(stand: &Stand) -> MutexGuard<'_, String> {
+    stand.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl View {
@@ -77,12 +102,17 @@ impl View {
         self.latencies_ns.sort_unstable();
         let p99_ns = (!self.latencies_ns.is_empty()).then(|| percentile(&self.latencies_ns, 0.99));
         let before = self.before.replace(now).filter(|before| before.phase_number == now.phase_number);
-        Some(line(now, before, p99_ns, self.unit))
+        Some(line(now, before, p99_ns, (self.unit, &lock(&self.stand))))
     }
 }
 
 /// One line. The rate is taken since the last look, or since the start.
-fn line(now: PhaseProgress, before: Option<PhaseProgress>, p99_ns: Option<u64>, unit: &str) -> String {
+fn line(
+    now: PhaseProgress,
+    before: Option<PhaseProgress>,
+    p99_ns: Option<u64>,
+    (unit, stand): (&str, &str),
+) -> String {
     let mode = match now.mode {
         PhaseMode::Accuracy => "accuracy",
         PhaseMode::Performance => "performance",
@@ -96,9 +126,10 @@ fn line(now: PhaseProgress, before: Option<PhaseProgress>, p99_ns: Option<u64>, 
     };
     let p99 = p99_ns.map_or("-".to_owned(), text::duration);
     let elapsed_s = now.elapsed_ns as f64 / 1e9;
+    let separator = if stand.is_empty() { "" } else { "  " };
     let (done, outstanding) = (now.completed_count, now.issued_count - now.completed_count);
     format!(
-        "{mode:<11} {elapsed_s:>7.1} s  {done:>9} {unit}  {outstanding:>6} outstanding  {qps:>9.1} QPS  p99 {p99}"
+        "{mode:<11} {elapsed_s:>7.1} s  {done:>9} {unit}  {outstanding:>6} outstanding  {qps:>9.1} QPS  p99 {p99}{separator}{stand}"
     )
 }
 
@@ -121,9 +152,11 @@ mod tests {
         let before = progress(100, 100, 1_000_000_000);
         let now = progress(351, 350, 1_500_000_000);
         assert_eq!(
-            line(now, Some(before), Some(1_234_567), "queries"),
+            line(now, Some(before), Some(1_234_567), ("queries", "")),
             "performance     1.5 s        350 queries       1 outstanding      500.0 QPS  p99 1.235 ms"
         );
-        assert!(line(progress(1, 0, 0), None, None, "samples").ends_with("0.0 QPS  p99 -"));
+        assert!(line(progress(1, 0, 0), None, None, ("samples", "")).ends_with("0.0 QPS  p99 -"));
+        let scaled = line(progress(1, 0, 0), None, None, ("samples", "batch 8 x 2 instances"));
+        assert!(scaled.ends_with("p99 -  batch 8 x 2 instances"), "{scaled}");
     }
 }

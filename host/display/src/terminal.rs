@@ -55,6 +55,12 @@ impl Observer for Terminal {
         *self.test() = Some(ProgressLine::start(progress.clone(), scenario));
     }
 
+    fn scaled(&self, stand: &str) {
+        if let Some(line) = &*self.test() {
+            line.show_stand(stand);
+        }
+    }
+
     fn test_ends(&self) {
         if let Some(line) = self.test().take() {
             line.stop();

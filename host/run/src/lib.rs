@@ -49,6 +49,7 @@ pub use crate::{
         plugin::options_of,
         plugin_instance::BatchStages,
         sample_library::read_samples,
+        scaling::settings::scales,
         test_bed::TestBed,
     },
     error::HostError,

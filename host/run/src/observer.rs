@@ -24,6 +24,9 @@ pub trait Observer: Send + Sync {
     /// Takes the progress of a test that begins, to look at until [`test_ends`](Self::test_ends).
     fn test_begins(&self, _progress: &Progress, _scenario: Scenario) {}
 
+    /// Hears where a policy has the batch size and the instances of the test stand, in a few words.
+    fn scaled(&self, _stand: &str) {}
+
     /// Hears that the test is over.
     fn test_ends(&self) {}
 

@@ -7,7 +7,7 @@ use proctor_loadgen::config_file;
 use proctor_vocabulary::TestMode;
 
 use crate::{
-    bed::{scaling::system, test_bed::TestBed},
+    bed::{scaling::settings::check_run, test_bed::TestBed},
     ending::UnfinishedResult,
     error::HostError,
     files::{recording, run_folder::RunFolder},
@@ -26,7 +26,7 @@ const AUDIT_CONFIG: &str = "audit.config";
 /// # Errors
 /// Every reason why the run has no result. What was recorded until then stays in the run folder.
 pub fn run(mut settings: Settings, interrupt: &Interrupt) -> Result<RunResult, HostError> {
-    system::refuse(&settings.run)?;
+    check_run(&mut settings)?;
     let audit_config = audit_config(&mut settings, interrupt.observer().as_ref())?;
     let frame = Frame::set_up(settings, interrupt, |settings| RunFolder::create(settings, ""))?;
     frame.run("what was recorded is in", audit_config, run_in)

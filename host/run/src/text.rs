@@ -23,6 +23,12 @@ pub fn four_digits(value: f64) -> String {
     }
 }
 
+/// A share: `1.25%`.
+#[must_use]
+pub fn percent(share: f64) -> String {
+    format!("{:.2}%", share * 100.0)
+}
+
 /// A size in millions of bytes: `842.1 MB`.
 #[must_use]
 pub fn megabytes(bytes: u64) -> String {

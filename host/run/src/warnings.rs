@@ -5,7 +5,10 @@ use proctor_loadgen::{ArrivalKind, EffectiveSettings, TestSettings};
 use proctor_vocabulary::TestMode;
 
 use crate::{
-    bed::plugin::{SCHEDULER_KEYS, is_given},
+    bed::{
+        plugin::{SCHEDULER_KEYS, is_given},
+        scaling::settings::scales,
+    },
     error::HostError,
 };
 
@@ -14,7 +17,8 @@ use crate::{
 /// # Errors
 /// [`HostError::Usage`] with all warnings if there are any and the settings are `strict`.
 pub(crate) fn check(settings: &mut Settings) -> Result<(), HostError> {
-    let found = [of_tests(settings), of_arrivals(settings), of_scheduler(settings)].concat();
+    let found =
+        [of_tests(settings), of_arrivals(settings), of_scheduler(settings), of_scaling(settings)].concat();
     settings.warnings.extend(found);
     if settings.run.strict && !settings.warnings.is_empty() {
         let mut lines = settings.warnings.clone();
@@ -72,6 +76,17 @@ fn of_scheduler(settings: &Settings) -> Vec<String> {
         .collect()
 }
 
+/// The settings of policies that scale, where the policy does not, and the other way round.
+fn of_scaling(settings: &Settings) -> Vec<String> {
+    let policy = &settings.run.policy;
+    let idle: &[&str] = match scales(policy) {
+        true => &["batch_timeout_us"],
+        false => &["slo_ms", "tail", "approach", "curves"],
+    };
+    let keys = idle.iter().filter(|key| is_given(settings, key));
+    keys.map(|key| format!("{key} has no effect with policy = {policy}")).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use proctor_config::Loader;
@@ -110,6 +125,16 @@ mod tests {
         let mut heeded = settings(&["issue=false", "policy=fixed"]);
         check(&mut heeded).unwrap();
         assert!(heeded.warnings.is_empty());
+    }
+
+    #[test]
+    fn settings_of_policies_of_the_other_kind_are_named() {
+        let mut fixed = settings(&["slo_ms=5", "batch_timeout_us=7"]);
+        check(&mut fixed).unwrap();
+        assert_eq!(fixed.warnings, ["slo_ms has no effect with policy = fixed"]);
+        let mut scaled = settings(&["policy=joint", "slo_ms=5", "batch_timeout_us=7"]);
+        check(&mut scaled).unwrap();
+        assert_eq!(scaled.warnings, ["batch_timeout_us has no effect with policy = joint"]);
     }
 
     #[test]

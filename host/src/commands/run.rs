@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use proctor_config::{Loader, Settings};
+use proctor_config::{Loader, Origin, Settings};
 
 use crate::{setting_flags::SettingFlags, values::duration_ms};
 use proctor_display::Terminal;
-use proctor_run::{Conclusion, HostError, Interrupt};
+use proctor_run::{Conclusion, HostError, Interrupt, scales};
 
 /// The flags of a run. They are names for settings or stand for several; `host explain` shows all settings, and `--set`
 /// reaches them.
@@ -36,7 +36,13 @@ pub(crate) struct RunFlags {
     /// Set any setting, or an option of a plugin as PLUGIN.OPTION; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub(super) set: Vec<String>,
+    /// Settings that another flag brings with it: the flag, the setting and its value.
+    #[arg(skip)]
+    pub(super) implied: Vec<(&'static str, &'static str, &'static str)>,
 }
+
+/// Bounds of the knobs with a policy that scales, if none are given: those of the DNNScaler paper (section 3.3).
+const BOUNDS: [(&str, &str); 2] = [("batch_size", "128"), ("instances", "10")];
 
 impl RunFlags {
     /// Merges the flags with all other sources of settings.
@@ -44,7 +50,30 @@ impl RunFlags {
     /// # Errors
     /// [`HostError::Settings`] with everything that is wrong.
     pub(crate) fn load(&self) -> Result<Settings, HostError> {
-        Ok(self.apply(Loader::from_system()).load()?)
+        let settings = self.apply(Loader::from_system()).load()?;
+        if !scales(&settings.run.policy) {
+            return Ok(settings);
+        }
+        Ok(self.clone().bounded(&settings).apply(Loader::from_system()).load()?)
+    }
+
+    /// The flags with bounds of a policy that scales, where these settings have none but the defaults.
+    pub(super) fn bounded(self, settings: &Settings) -> Self {
+        BOUNDS.iter().fold(self, |run, (key, value)| run.or_implied(settings, "--policy", key, value))
+    }
+
+    /// The flags with a value for a setting that these settings have by default alone, as `flag` brings it with it.
+    pub(super) fn or_implied(
+        mut self,
+        settings: &Settings,
+        flag: &'static str,
+        key: &'static str,
+        value: &'static str,
+    ) -> Self {
+        if settings.origin(key).is_none_or(|origin| *origin == Origin::Default) {
+            self.implied.push((flag, key, value));
+        }
+        self
     }
 
     /// Makes the run.
@@ -72,6 +101,8 @@ impl RunFlags {
         let loader = flags.into_iter().fold(self.settings.apply(loader), |loader, (flag, key, value)| {
             loader.optional_flag(flag, key, value.as_ref())
         });
+        let loader =
+            self.implied.iter().fold(loader, |loader, (flag, key, value)| loader.flag(*flag, *key, *value));
         self.set.iter().fold(loader, |loader, assignment| loader.set(assignment))
     }
 }
@@ -84,11 +115,15 @@ Examples:
   host run --benchmark digits-cnn --mode accuracy -o results/cnn
   host run --plugin mock --scenario Server --virtual-time --duration 10m \\
            --set mock.service=fixed
+  host run --plugin mock --scenario Offline --policy joint --slo-ms 20
   host run --preset official
 
 A plugin that takes whole queries is handed them, unless a setting of the
 scheduler (policy, batch_size, instances, batch_timeout_us) is given;
 --set issue=true and --set issue=false decide it.
+
+A policy that scales turns batch size and instances during the performance run
+of Server or Offline, within --slo-ms; docs/scaling.md tells how.
 
 The verdict goes to stdout, progress and messages to stderr. The run folder
 holds result.json, LoadGen's logs, and samples.bin; its name ends in .partial

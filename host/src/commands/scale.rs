@@ -1,7 +1,7 @@
 //! `host scale`: batch size and instances under a latency target.
 
 use clap::Args;
-use proctor_config::{Origin, Settings};
+use proctor_config::Settings;
 use proctor_display::Terminal;
 use proctor_run::{Conclusion, HostError, Input, Interrupt, ScaleOptions, scale};
 
@@ -27,9 +27,6 @@ const COMPARED: &str = "clipper,dnnscaler,joint";
 
 /// The policy if none is named.
 const POLICY: &str = "joint";
-
-/// Bounds of the knobs if none are given: those of the DNNScaler paper (section 3.3).
-const BOUNDS: [(&str, &str); 2] = [("batch_size", "128"), ("instances", "10")];
 
 /// How long a policy runs if no time is given, in ns.
 const DURATION_NS: u64 = 60_000_000_000;
@@ -59,24 +56,18 @@ impl ScaleFlags {
         targets
     }
 
-    /// As [`RunFlags::load`], with a policy that scales, and bounds in which it can, where none were given. Arrivals
-    /// are those of Server, and the plugin takes batches.
+    /// As [`RunFlags::load`], with a policy that scales if none was given. Arrivals are those of Server, and the plugin
+    /// takes batches.
     fn load(&self) -> Result<Settings, HostError> {
         let mut run = self.run.clone();
         if !run.settings.gives("scenario") {
             run.settings = run.settings.with("scenario", Some("Server"));
         }
         let settings = run.load()?;
-        let is_default =
-            |key: &str| settings.effective.get(key).is_some_and(|it| it.origin == Origin::Default);
-        for (key, value) in BOUNDS.into_iter().chain([("policy", POLICY)]).filter(|(key, _)| is_default(key))
-        {
-            run.settings = run.settings.with(key, Some(value));
-        }
-        if is_default("issue") {
-            run.set.push("issue=false".to_owned());
-        }
-        run.load()
+        run.bounded(&settings)
+            .or_implied(&settings, "host scale", "policy", POLICY)
+            .or_implied(&settings, "host scale", "issue", "false")
+            .load()
     }
 }
 

@@ -73,3 +73,22 @@ fn an_instance_that_cannot_be_destroyed_is_told_apart_from_one_that_cannot_be_ma
     let what = events[0]["what"].as_str().unwrap();
     assert!(what.starts_with("an instance could not be destroyed: "), "{what}");
 }
+
+#[test]
+fn a_run_goes_on_without_an_instance_that_fails_and_is_invalid_for_its_samples() {
+    for flags in [
+        "--virtual-time --duration 10 --target-qps 5000 --policy joint --slo-ms 12",
+        "--duration 6 --target-qps 200 --policy dnnscaler --slo-ms 400 --batch-size 2 --instances 3",
+    ] {
+        let run = Bench::new().run(&format!("--scenario Offline --mode performance {flags} {MOCK}"));
+        run.assert_invalid(&["this is fail_instance", "failed"]);
+        let part = &run.result()["performance_run"]["scaling"];
+        assert_eq!(kinds(&part["events"]), ["instance-failed"], "{}: {}", run.finished, part["events"]);
+        let left = part["events"][0]["left"].as_u64().unwrap();
+        assert!(part["last"]["instances"].as_u64().unwrap() <= left, "{}: {part}", run.finished);
+        let samples = run.samples();
+        let failed = samples.iter().filter(|(_, latency_ns)| latency_ns >> 63 == 1).count();
+        assert!(failed > 0 && failed * 10 < samples.len(), "{failed} of {}: {}", samples.len(), run.finished);
+        assert!(run.finished.stdout.contains("; 1 event"), "{}", run.finished);
+    }
+}

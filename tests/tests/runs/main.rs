@@ -13,5 +13,6 @@ mod older_rules;
 mod replay;
 mod run_default;
 mod scale;
+mod scaled_run;
 mod scenarios;
 mod virtual_time;

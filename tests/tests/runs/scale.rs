@@ -132,7 +132,6 @@ fn what_cannot_be_scaled_is_refused() {
         ("scale --slo-ms 5 --batch-size 1 --instances 1", "there is nothing to scale"),
         ("scale --slo-ms 5 --policy fixed", "policy fixed does not scale; these do: clipper, dnnscaler"),
         ("scale --slo-ms 5 --slo-at 30", "give a time and a latency, such as 30s=20ms"),
-        ("run --policy joint", "policy joint scales batch size and instances, which only host scale does"),
     ] {
         let finished = bench.host(command);
         assert_eq!(finished.code(), 2, "{command}: {finished}");

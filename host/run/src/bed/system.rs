@@ -4,13 +4,17 @@ use std::time::Duration;
 
 use proctor_config::RunSettings;
 use proctor_loadgen::SystemUnderTest;
-use proctor_scheduler::{SchedulerConfig, SimulatedScheduler, Statistics, ThreadedScheduler};
+use proctor_scheduler::{InFlight, SchedulerConfig, SimulatedScheduler, Statistics, ThreadedScheduler};
 
 use crate::{
     bed::{
         busy::BusyCounts,
         fault::{Fault, FirstError},
-        scaling::system::scales,
+        scaling::{
+            course::Course,
+            settings::{fixed_knobs, scales},
+            system::ScaledSystem,
+        },
         whole_queries::WholeQueries,
     },
     error::HostError,
@@ -23,6 +27,8 @@ pub(crate) enum System {
     /// Batches in virtual time.
     Simulated(SimulatedScheduler),
     Whole(Box<WholeQueries>),
+    /// Batches in either time, with knobs that are turned.
+    Scaled(ScaledSystem),
 }
 
 /// Report of a system on a test that is over.
@@ -34,6 +40,8 @@ pub(crate) struct SystemReport {
     pub(crate) busy: Option<BusyCounts>,
     /// Each reason why the test is INVALID.
     pub(crate) faults: Vec<Fault>,
+    /// Course of the policy, if one turned the knobs.
+    pub(crate) scaling: Option<Course>,
     /// Whether a thread is still in the plugin, so that nothing can be taken down.
     pub(crate) hangs: bool,
 }
@@ -44,12 +52,18 @@ impl System {
             Self::Threaded(scheduler, _) => scheduler,
             Self::Simulated(scheduler) => scheduler,
             Self::Whole(queries) => &**queries,
+            Self::Scaled(scaled) => scaled.as_sut(),
         }
     }
 
     /// Ends the system. Waits for instances that are still at work, up to `limit`. `first_error` is that of the
-    /// instances.
-    pub(crate) fn end(self, limit: Duration, first_error: &FirstError) -> SystemReport {
+    /// instances; the load has `begun` and `lasted` so, in ns.
+    pub(crate) fn end(
+        self,
+        limit: Duration,
+        first_error: &FirstError,
+        begun_lasted_ns: (u64, u64),
+    ) -> SystemReport {
         let of_scheduler = |statistics: &Statistics| {
             let problems = statistics.problems().into_iter();
             problems.map(|problem| Fault::Scheduler(problem, first_error.get().cloned())).collect::<Vec<_>>()
@@ -59,11 +73,7 @@ impl System {
                 let end = scheduler.shutdown(limit);
                 let statistics = of_owners(scheduler.statistics(), &owners);
                 let mut faults = of_scheduler(&statistics);
-                faults.extend(end.hung.iter().map(|hung| Fault::Hung {
-                    instance: owners[hung.instance],
-                    sample_count: hung.samples.len(),
-                    first: hung.samples.first().map(|sample| sample.index),
-                }));
+                faults.extend(end.hung.iter().map(|hung| hung_fault(hung, owners[hung.instance])));
                 let hangs = !end.hung.is_empty();
                 SystemReport { statistics: Some(statistics), faults, hangs, ..SystemReport::default() }
             }
@@ -72,12 +82,31 @@ impl System {
                 let faults = of_scheduler(&statistics);
                 SystemReport { statistics: Some(statistics), faults, ..SystemReport::default() }
             }
+            Self::Scaled(scaled) => {
+                let end = scaled.end(limit);
+                let statistics = scaled.statistics();
+                let mut faults = of_scheduler(&statistics);
+                faults.extend(end.hung.iter().map(|hung| hung_fault(hung, hung.instance)));
+                let (hangs, scaling) = (!end.hung.is_empty(), Some(scaled.course(begun_lasted_ns)));
+                SystemReport {
+                    statistics: Some(statistics),
+                    faults,
+                    scaling,
+                    hangs,
+                    ..SystemReport::default()
+                }
+            }
             Self::Whole(queries) => {
                 let (faults, busy) = (queries.faults(), Some(queries.busy_counts()));
                 SystemReport { faults, busy, ..SystemReport::default() }
             }
         }
     }
+}
+
+fn hung_fault(hung: &InFlight, instance: usize) -> Fault {
+    let first = hung.samples.first().map(|sample| sample.index);
+    Fault::Hung { instance, sample_count: hung.samples.len(), first }
 }
 
 /// Statistics in which the busy time is that of the plugin's instances: each the sum of its own in the scheduler.
@@ -89,20 +118,22 @@ fn of_owners(statistics: Statistics, owners: &[usize]) -> Statistics {
     Statistics { busy_ns, ..statistics }
 }
 
-/// The scheduler's settings as they were given, checked.
+/// The scheduler's settings as they were given, checked; with a policy that scales, those of a test in which it does
+/// not.
 ///
 /// # Errors
-/// If the policy is unknown or a number is out of range.
+/// If the policy is unknown or a number is out of range, or a policy that scales has no goal.
 pub(crate) fn scheduler_config(run: &RunSettings) -> Result<SchedulerConfig, HostError> {
     // A policy that scales has all that waits go at once.
     let (policy, batch_timeout_us) = match scales(&run.policy) {
         true => ("size-or-timeout".to_owned(), 0),
         false => (run.policy.clone(), run.batch_timeout_us),
     };
+    let knobs = fixed_knobs(run)?;
     let config = SchedulerConfig {
         policy,
-        batch_size: run.batch_size,
-        instances: run.instances,
+        batch_size: knobs.batch_size,
+        instances: knobs.instances,
         scaling: None,
         batch_timeout_us,
         queue_capacity: run.queue_capacity.max(run.batch_size),

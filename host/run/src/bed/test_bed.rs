@@ -1,6 +1,7 @@
 //! The bed of a test: instances made and warmed up, the load generator run over them, the logs written.
 
 mod instances;
+mod scaled;
 
 use std::{cell::Cell, collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
@@ -27,6 +28,7 @@ use crate::{
         },
         plugin_instance::{BatchStages, PluginInstance, StageLog, scheduled},
         sample_library::{Data, SampleLibrary},
+        scaling::actor::Actor,
         system::{System, SystemReport, scheduler_config},
         test::{Test, TestRequest},
         watch::{Watch, WatchedSystem},
@@ -290,7 +292,8 @@ impl<'a> TestBed<'a> {
         let issuer_count = issuer_count(&audited);
         let first_error = FirstError::default();
         self.plugin.refresh()?;
-        let mut instances = self.instances(&first_error)?;
+        let is_scaled = self.is_scaled(&audited);
+        let mut instances = self.instances(is_scaled, &first_error)?;
         let mut faults = match request.warms_up {
             true => self.warm_up(&mut instances)?,
             false => Vec::new(),
@@ -299,7 +302,7 @@ impl<'a> TestBed<'a> {
             // A fresh process has the test all the same, which tells more.
             instances.clear();
             self.plugin.refresh()?;
-            instances = self.instances(&first_error)?;
+            instances = self.instances(is_scaled, &first_error)?;
         }
         let options = LoadGenOptions {
             watchdog_ms: u64::try_from(self.hang_limit().as_millis()).unwrap_or(u64::MAX),
@@ -313,7 +316,11 @@ impl<'a> TestBed<'a> {
             .with_console(move |line| observer.answer(&format!("{line}\n")));
         let logs = request.folder.map(|folder| Logs::new(folder, &self.settings.run, clock.is_virtual()));
         let (sink, progress, stop) = (loadgen.sink(), loadgen.progress(), loadgen.stop_handle());
-        let system = make_system(SystemParts { config, instances, sink, progress, stop, issuer_count })?;
+        let parts = SystemParts { config, instances, sink, progress, stop, issuer_count };
+        let system = match is_scaled {
+            true => self.scaled_system(&audited, parts, &first_error)?,
+            false => make_system(parts)?,
+        };
         self.connect(&loadgen);
         let onlookers = self.onlookers(request, &loadgen.progress(), clock.is_virtual())?;
 
@@ -322,7 +329,9 @@ impl<'a> TestBed<'a> {
         }
         let meter = request.is_metered(&self.clock).then(|| Meter::of_machine(self.clock.reader()));
         let origin_ns = clock.now_ns();
+        let actor = self.actor(&system, request)?;
         let outcome = self.run_loadgen(&loadgen, &system, request.watch, meter.as_ref());
+        actor.into_iter().for_each(Actor::stop);
         onlookers.stop();
         if let Some(isolated) = &self.plugin.isolated {
             isolated.end_test();
@@ -337,7 +346,9 @@ impl<'a> TestBed<'a> {
         self.phase_count.update(|count| count + outcome.phases.len() as u64);
         let is_incomplete = self.library.is_abandoned();
         let limit = if is_incomplete { HUNG_LIMIT } else { self.hang_limit() };
-        let system = system.end(limit, &first_error);
+        let begun_ns = outcome.phases.first().map_or(0, |phase| origin_ns + phase.start_ns);
+        let lasted_ns = outcome.phases.iter().map(|phase| phase.duration_ns).sum();
+        let system = system.end(limit, &first_error, (begun_ns, lasted_ns));
         // What is completed from here on is too late.
         self.plugin.backend.set_sink(None);
         loadgen.add_late_violations(&mut outcome);

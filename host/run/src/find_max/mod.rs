@@ -34,7 +34,7 @@ use self::{
 use crate::{
     bed::{
         fault::Fault,
-        scaling::system,
+        scaling::settings::refuse_in_search,
         test::{Test, TestRequest},
         test_bed::TestBed,
     },
@@ -68,7 +68,7 @@ pub fn find_max(
         );
         return Err(HostError::Usage(text));
     }
-    system::refuse(&settings.run)?;
+    refuse_in_search(&settings.run)?;
     let plan = SearchPlan::new(&settings, options)?;
     let frame = Frame::set_up(settings, interrupt, |settings| match &options.resume {
         Some(path) => RunFolder::reopen(path),

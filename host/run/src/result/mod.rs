@@ -8,6 +8,7 @@ pub(crate) mod arrivals;
 mod energy;
 mod finding;
 pub(crate) mod round;
+mod scaling;
 mod test_part;
 mod tokens;
 pub(crate) mod verdict;

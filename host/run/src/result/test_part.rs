@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::{
     energy::{EnergyPart, ProcessorEnergyPart},
     finding::FindingPart,
+    scaling::ScalingPart,
     tokens::{SearchPart, TokenPart},
 };
 use crate::{
@@ -46,6 +47,9 @@ pub(crate) struct TestPart {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) search: Option<SearchPart>,
     pub(crate) scheduler: Option<SchedulerPart>,
+    /// The policy that turned batch size and instances, if one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) scaling: Option<ScalingPart>,
     /// Queries that the plugin was BUSY for, where it takes whole queries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) busy: Option<BusyPart>,
@@ -133,6 +137,7 @@ impl TestPart {
                 .map(|energy| ProcessorEnergyPart::new(energy, test)),
             search: outcome.peak_search.as_ref().map(SearchPart::from),
             scheduler: test.system.statistics.as_ref().map(SchedulerPart::new),
+            scaling: test.system.scaling.as_ref().map(ScalingPart::new),
             busy: test.system.busy.map(BusyPart::from),
         }
     }

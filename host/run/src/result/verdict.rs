@@ -42,6 +42,8 @@ pub(crate) fn verdict(result: &RunResult, folder: &Path) -> String {
         let texts = texts.chain(test.processor_energy.iter().map(ProcessorEnergyPart::text));
         rows.extend(texts.map(|text| row("energy", text)));
     }
+    let scaling = result.performance_run.as_ref().and_then(|test| test.scaling.as_ref());
+    rows.extend(scaling.map(|scaling| row("scaling", scaling.text())));
     rows.extend(round::rows(result));
     rows.push(row("verdict", judgement(result)));
     rows.extend(limits(result).map(|limits| row("limited by", limits)));
@@ -54,6 +56,7 @@ pub(crate) fn verdict(result: &RunResult, folder: &Path) -> String {
         ));
     }
     rows.extend(result.arrivals.iter().map(|arrivals| row("note", arrivals.remark())));
+    rows.extend(scaling.map(|scaling| row("note", scaling.remark())));
     if result.recorded {
         let note = "recorded: each call took longer for it, so this is no result to submit";
         rows.push(row("note", note.to_owned()));

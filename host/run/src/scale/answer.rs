@@ -3,11 +3,11 @@
 use proctor_loadgen::ArrivalProcess;
 use proctor_scaling::{ControlLoop, Decision, Goal, Reason};
 
-use super::{Input, ScaleOptions, result::Course};
+use super::{Input, ScaleOptions, result::PolicyResult};
 use crate::{
-    bed::scaling::trace::Trace,
+    bed::scaling::{course::Course, trace::Trace},
     observer::Observer,
-    text::{counted, duration, four_digits, table},
+    text::{counted, duration, four_digits, percent, table},
 };
 
 /// The head of the answer.
@@ -102,8 +102,9 @@ impl Shown {
 }
 
 /// The end of one policy.
-pub(super) fn summary(course: &Course) -> String {
-    let Course { policy, events, counts, .. } = course;
+pub(super) fn summary(result: &PolicyResult) -> String {
+    let PolicyResult { course, counts, first_error } = result;
+    let Course { policy, events, .. } = course;
     let mut text = String::new();
     for event in events {
         text.push_str(&format!(
@@ -123,7 +124,7 @@ pub(super) fn summary(course: &Course) -> String {
     text.push_str(&found);
     text.push('\n');
     if counts.failed > 0 {
-        let first = course.first_error.as_deref().unwrap_or("no reason was given");
+        let first = first_error.as_deref().unwrap_or("no reason was given");
         text.push_str(&format!("{}: {first}\n", counted(counts.failed, "sample") + " failed"));
     }
     if counts.unknown > 0 {
@@ -157,16 +158,12 @@ fn not_found(course: &Course) -> String {
     }
 }
 
-fn percent(share: f64) -> String {
-    format!("{:.2}%", share * 100.0)
-}
-
 /// The table of several policies.
-pub(super) fn comparison(courses: &[Course]) -> String {
+pub(super) fn comparison(courses: &[PolicyResult]) -> String {
     let cells = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
     let mut rows =
         vec![cells(&["policy", "setting", "throughput/s", "above target", "decisions to settle", "in all"])];
-    for course in courses {
+    for PolicyResult { course, .. } in courses {
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         rows.push(vec![
             course.policy.clone(),

@@ -16,19 +16,23 @@ use std::{io::Write, mem::ManuallyDrop, sync::Arc, thread, time::Duration};
 
 use proctor_config::{RunSettings, Settings};
 use proctor_loadgen::QuerySampleLibrary;
-use proctor_scaling::{Goal, WindowRule};
+use proctor_scaling::Goal;
 use proctor_vocabulary::SampleIndex;
 
 use self::{
     answer::Shown,
-    result::{Course, ScaleResult},
+    result::{PolicyResult, ScaleResult},
     traffic::Traffic,
 };
 use crate::{
     bed::{
         clock::HostClock,
         fault::{Fault, FirstError},
-        scaling::system::{ScaledParts, ScaledSystem, goal, policy, wait_until},
+        scaling::{
+            course::LatencyFrom,
+            settings::{goal, policy},
+            system::{ScaledParts, ScaledSystem, wait_until},
+        },
         test_bed::TestBed,
     },
     error::HostError,
@@ -111,7 +115,7 @@ fn scale_in(
         let (course, of_plugin) = run_policy(settings, &bed, options, goal, name, interrupt)?;
         faults.extend(of_plugin.iter().map(ToString::to_string));
         show(&answer::summary(&course));
-        let picture = picture::draw(&course);
+        let picture = picture::draw(&course.course);
         write_whole(&folder.path(&format!("scale-{name}.svg")), |file| file.write_all(picture.as_bytes()))?;
         courses.push(course);
     }
@@ -149,7 +153,7 @@ fn run_policy(
     goal: Goal,
     name: &str,
     interrupt: &Interrupt,
-) -> Result<(Course, Vec<Fault>), HostError> {
+) -> Result<(PolicyResult, Vec<Fault>), HostError> {
     let run = &settings.run;
     let count = bed.library.performance_sample_count();
     let samples: Vec<_> = (0..count).map(SampleIndex).collect();
@@ -164,15 +168,11 @@ fn run_policy(
             ScaledParts {
                 name: name.to_owned(),
                 run: run.clone(),
-                policy: policy(run, name)?,
+                policy: name.to_owned(),
                 goal,
-                rule: WindowRule {
-                    // At least twenty windows.
-                    duration_max_ns: (options.duration_ns / 20).min(WindowRule::default().duration_max_ns),
-                    ..WindowRule::default()
-                },
-                span_ns: options.duration_ns / 240,
-                from_arrival: !saturates,
+                duration_ns: options.duration_ns,
+                span_ns: Some(options.duration_ns / 240),
+                latency_from: if saturates { LatencyFrom::BatchStart } else { LatencyFrom::Arrival },
                 queue_capacity: clients,
                 supply,
                 sink: Arc::clone(&traffic) as _,
@@ -187,7 +187,7 @@ fn run_policy(
         drop(sut);
         let report = system.end(Duration::from_secs(1));
         bed.plugin.backend.set_sink(None);
-        let (decisions, trace, events) = system.scaler.end();
+        let course = system.course((begun_ns, lasted_ns));
         if !report.hung.is_empty() {
             return Err(HostError::PluginCannot(format!(
                 "{} of plugin {} did not come back from a batch",
@@ -196,16 +196,7 @@ fn run_policy(
             )));
         }
         let first_error = first_error.get().map(ToString::to_string);
-        Ok(Course::new(
-            name,
-            goal,
-            (begun_ns, lasted_ns),
-            decisions,
-            &trace,
-            events,
-            traffic.counts(),
-            first_error,
-        ))
+        Ok(PolicyResult { course, counts: traffic.counts(), first_error })
     })
 }
 

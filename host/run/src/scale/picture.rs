@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 
-use super::result::Course;
-use crate::{bed::scaling::trace::Span, text::four_digits};
+use crate::{
+    bed::scaling::{course::Course, trace::Span},
+    text::four_digits,
+};
 
 const WIDTH: f64 = 900.0;
 const LEFT: f64 = 70.0;

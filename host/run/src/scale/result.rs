@@ -4,15 +4,12 @@ use std::collections::BTreeMap;
 
 use chrono::{SecondsFormat, Utc};
 use proctor_config::{Effective, Settings};
-use proctor_scaling::{Decision, Goal, Knobs, Reason};
+use proctor_scaling::Goal;
 use serde::Serialize;
 
 use super::{Input, ScaleOptions, traffic::TrafficCounts};
 use crate::{
-    bed::scaling::{
-        event::ScalingEvent,
-        trace::{Settled, Span, Trace},
-    },
+    bed::scaling::course::Course,
     machine::Machine,
     result::{PluginPart, Program},
 };
@@ -32,7 +29,7 @@ pub(crate) struct ScaleResult {
     duration_ns: u64,
     /// Other targets during the run: from when on, and what, in ns.
     targets: Vec<(u64, u64)>,
-    courses: Vec<Course>,
+    courses: Vec<PolicyResult>,
     /// Misbehaviour of the plugin, in words.
     pub(super) faults: Vec<String>,
     benchmark: String,
@@ -44,69 +41,12 @@ pub(crate) struct ScaleResult {
 
 /// Result of one policy.
 #[derive(Debug, Serialize)]
-pub(crate) struct Course {
-    pub(super) policy: String,
-    pub(super) goal: Goal,
-    pub(super) begun_ns: u64,
-    pub(super) lasted_ns: u64,
-    /// The setting to use; null if the policy has not settled, or nothing meets the target.
-    pub(super) setting: Option<Knobs>,
-    /// Where the knobs stood at the end.
-    pub(super) last: Knobs,
-    /// Samples that were completed since the policy has settled.
-    pub(super) settled: Option<Settled>,
-    /// Samples completed in a second since then.
-    pub(super) throughput_qps: Option<f64>,
-    /// Share of the samples above the target since then.
-    pub(super) violation_share: Option<f64>,
-    /// The same of the whole run.
-    pub(super) violation_share_of_all: f64,
-    pub(super) decisions: Vec<Decision>,
-    pub(super) spans: Vec<Span>,
-    pub(super) events: Vec<ScalingEvent>,
+pub(crate) struct PolicyResult {
+    #[serde(flatten)]
+    pub(super) course: Course,
     pub(super) counts: TrafficCounts,
     /// The plugin's first error.
     pub(super) first_error: Option<String>,
-}
-
-impl Course {
-    #[expect(clippy::too_many_arguments, reason = "each is a part of the result")]
-    pub(super) fn new(
-        policy: &str,
-        goal: Goal,
-        (begun_ns, lasted_ns): (u64, u64),
-        decisions: Vec<Decision>,
-        trace: &Trace,
-        events: Vec<ScalingEvent>,
-        counts: TrafficCounts,
-        first_error: Option<String>,
-    ) -> Self {
-        let settled = trace.settled().copied();
-        let last = decisions.last();
-        let setting = last.filter(|last| last.is_settled && last.reason != Reason::Infeasible);
-        Self {
-            policy: policy.to_owned(),
-            goal,
-            begun_ns,
-            lasted_ns,
-            setting: setting.map(|last| last.knobs),
-            last: last.map_or(Knobs::LEAST, |last| last.knobs),
-            settled,
-            throughput_qps: settled.map(|settled| settled.throughput_qps()),
-            violation_share: settled.map(|settled| settled.violation_share()),
-            violation_share_of_all: trace.violations as f64 / trace.samples.max(1) as f64,
-            decisions,
-            spans: trace.spans().to_vec(),
-            events,
-            counts,
-            first_error,
-        }
-    }
-
-    /// Decisions until it had settled for the first time.
-    pub(super) fn decisions_to_settle(&self) -> Option<usize> {
-        self.decisions.iter().position(|decision| decision.is_settled).map(|index| index + 1)
-    }
 }
 
 impl ScaleResult {
@@ -114,7 +54,7 @@ impl ScaleResult {
         settings: &Settings,
         options: &ScaleOptions,
         goal: Goal,
-        courses: Vec<Course>,
+        courses: Vec<PolicyResult>,
         plugin: PluginPart,
         machine: Machine,
     ) -> Self {
@@ -143,8 +83,8 @@ impl ScaleResult {
 
     /// Whether every policy has found a setting, and the plugin did what it had to.
     pub(super) fn is_good(&self) -> bool {
-        let is_good = |course: &Course| {
-            course.setting.is_some() && course.counts.failed == 0 && course.counts.unknown == 0
+        let is_good = |policy: &PolicyResult| {
+            policy.course.setting.is_some() && policy.counts.failed == 0 && policy.counts.unknown == 0
         };
         !self.courses.is_empty() && self.courses.iter().all(is_good) && self.faults.is_empty()
     }

@@ -4,11 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use proctor_config::RunSettings;
 use proctor_loadgen::{Clock, SystemUnderTest};
-use proctor_scaling::{
-    Approach, ControlLoop, CurveLibrary, DnnScalerSettings, Goal, Knobs, POLICIES, ScalingPolicy, WindowRule,
-};
+use proctor_scaling::{ControlLoop, Goal, WindowRule};
 use proctor_scheduler::{
-    BatchObserver, Instance, ScalingBounds, SchedulerConfig, ShutdownReport, SimulatedScheduler,
+    BatchObserver, Instance, ScalingBounds, SchedulerConfig, ShutdownReport, SimulatedScheduler, Statistics,
     ThreadedScheduler,
 };
 use proctor_vocabulary::CompletionSink;
@@ -16,93 +14,30 @@ use proctor_vocabulary::CompletionSink;
 use crate::{
     bed::{
         clock::HostClock,
-        scaling::{scaler::Scaler, supply::Supply, trace::Trace},
+        scaling::{
+            course::{Course, LatencyFrom},
+            scaler::Scaler,
+            settings::policy,
+            supply::Supply,
+            trace::Trace,
+        },
     },
     error::HostError,
 };
 
-/// Whether a policy of this name scales, and does not only form batches.
-pub(crate) fn scales(policy: &str) -> bool {
-    POLICIES.iter().any(|entry| entry.name == policy)
-}
-
-/// Refuses a policy that scales where the load generator makes a test: there the knobs stay where they are.
-///
-/// # Errors
-/// If the settings name one.
-pub(crate) fn refuse(run: &RunSettings) -> Result<(), HostError> {
-    match scales(&run.policy) {
-        true => Err(HostError::Usage(format!(
-            "policy {} scales batch size and instances, which only host scale does; give the setting that it finds by \
-             --batch-size and --instances",
-            run.policy
-        ))),
-        false => Ok(()),
-    }
-}
-
-/// The policy of this name, with the curves that the settings name.
-///
-/// # Errors
-/// If there is none, or the curves cannot be read.
-pub(crate) fn policy(run: &RunSettings, name: &str) -> Result<Box<dyn ScalingPolicy>, HostError> {
-    let Some(entry) = POLICIES.iter().find(|entry| entry.name == name) else {
-        let names: Vec<_> = POLICIES.iter().map(|entry| entry.name).collect();
-        let names = names.join(", ");
-        return Err(HostError::Usage(format!("policy {name} does not scale; these do: {names}")));
-    };
-    let curves = match &run.curves {
-        Some(path) => CurveLibrary::read(path).map_err(|error| HostError::Usage(error.to_string()))?,
-        None => CurveLibrary::of_the_paper(None),
-    };
-    Ok((entry.make)(DnnScalerSettings { curves, ..DnnScalerSettings::default() }))
-}
-
-/// The goal that the settings state.
-///
-/// `batch_size` and `instances` are the bounds of the knobs. A knob that the approach does not turn stays at its bound.
-///
-/// # Errors
-/// If there is no target, or nothing to turn.
-pub(crate) fn goal(run: &RunSettings) -> Result<Goal, HostError> {
-    let target_ns = run.slo_ms.map(|ms| (ms * 1e6).round() as u64);
-    let Some(target_ns) = target_ns.filter(|target_ns| *target_ns > 0) else {
-        return Err(HostError::Usage(
-            "a policy that scales needs a latency target: give --slo-ms".to_owned(),
-        ));
-    };
-    let most = Knobs { batch_size: run.batch_size, instances: run.instances };
-    let approach = match run.approach.as_str() {
-        "batching" => Approach::Batching,
-        "multi-tenancy" => Approach::MultiTenancy,
-        _ => Approach::Auto,
-    };
-    let goal = Goal { approach, base: most, ..Goal::new(target_ns, run.tail / 100.0, most) };
-    if goal.least() == goal.greatest() {
-        return Err(HostError::Usage(format!(
-            "there is nothing to scale: batch_size = {} and instances = {} are the most that a policy may set; raise \
-             one of them",
-            run.batch_size, run.instances
-        )));
-    }
-    Ok(goal)
-}
-
-/// Where samples arrive by themselves one of them may find all instances at work, and waits for a batch before its own:
-/// its latency is that of two.
-const TARGETS_OF_ARRIVALS: u64 = 2;
-
 /// Parts of a system that is to be scaled.
 pub(crate) struct ScaledParts {
+    /// Name of the system for reports.
     pub(crate) name: String,
     pub(crate) run: RunSettings,
-    pub(crate) policy: Box<dyn ScalingPolicy>,
+    /// Name of the policy.
+    pub(crate) policy: String,
     pub(crate) goal: Goal,
-    pub(crate) rule: WindowRule,
-    /// Length of a span of the course, in ns.
-    pub(crate) span_ns: u64,
-    /// Whether latency counts from the arrival of a sample, and not from the start of its batch.
-    pub(crate) from_arrival: bool,
+    /// How long the load lasts, in ns.
+    pub(crate) duration_ns: u64,
+    /// Length of a span of the course, in ns; `None` for a course without spans.
+    pub(crate) span_ns: Option<u64>,
+    pub(crate) latency_from: LatencyFrom,
     pub(crate) queue_capacity: usize,
     pub(crate) supply: Supply,
     pub(crate) sink: Arc<dyn CompletionSink>,
@@ -111,7 +46,9 @@ pub(crate) struct ScaledParts {
 /// A system that is scaled.
 pub(crate) struct ScaledSystem {
     scheduler: Scheduler,
-    targets: u64,
+    policy: String,
+    goal: Goal,
+    latency_from: LatencyFrom,
     pub(crate) scaler: Arc<Scaler>,
 }
 
@@ -131,9 +68,9 @@ impl ScaledSystem {
             run,
             policy,
             goal,
-            rule,
+            duration_ns,
             span_ns,
-            from_arrival,
+            latency_from,
             queue_capacity,
             mut supply,
             sink,
@@ -155,10 +92,16 @@ impl ScaledSystem {
             }),
             queue_capacity: queue_capacity.max(run.batch_size),
         };
-        let targets = if from_arrival { TARGETS_OF_ARRIVALS } else { 1 };
-        let goal = Goal { target_ns: goal.target_ns / targets, ..goal };
-        let rule = WindowRule { is_saturated: !from_arrival, ..rule };
-        let control = ControlLoop::new(policy, goal, rule, now_ns);
+        let targets = latency_from.targets();
+        let from_arrival = latency_from == LatencyFrom::Arrival;
+        let rule = WindowRule {
+            is_saturated: !from_arrival,
+            // At least twenty windows.
+            duration_max_ns: (duration_ns / 20).min(WindowRule::default().duration_max_ns),
+            ..WindowRule::default()
+        };
+        let of_service = Goal { target_ns: goal.target_ns / targets, ..goal };
+        let control = ControlLoop::new(self::policy(&run, &policy)?, of_service, rule, now_ns);
         let is_virtual = matches!(clock, HostClock::Virtual(_));
         let trace = Trace::new(span_ns, now_ns, targets);
         let scaler = Scaler::new(control, supply, trace, now, (is_virtual, from_arrival));
@@ -179,12 +122,12 @@ impl ScaledSystem {
             }
         };
         scaler.begin(knobs);
-        Ok(Self { scheduler, targets, scaler })
+        Ok(Self { scheduler, policy, goal, latency_from, scaler })
     }
 
     /// Has another latency target hold from now on.
     pub(crate) fn set_target(&self, now_ns: u64, target_ns: u64) {
-        self.scaler.set_target(now_ns, target_ns / self.targets);
+        self.scaler.set_target(now_ns, target_ns / self.latency_from.targets());
     }
 
     /// The system as the load sees it.
@@ -193,6 +136,29 @@ impl ScaledSystem {
             Scheduler::Threaded(scheduler) => Arc::clone(scheduler) as _,
             Scheduler::Simulated(scheduler) => Arc::clone(scheduler) as _,
         }
+    }
+
+    /// The same, borrowed.
+    pub(crate) fn as_sut(&self) -> &dyn SystemUnderTest {
+        match &self.scheduler {
+            Scheduler::Threaded(scheduler) => &**scheduler,
+            Scheduler::Simulated(scheduler) => &**scheduler,
+        }
+    }
+
+    /// Counts of the scheduler.
+    pub(crate) fn statistics(&self) -> Statistics {
+        match &self.scheduler {
+            Scheduler::Threaded(scheduler) => scheduler.statistics(),
+            Scheduler::Simulated(scheduler) => scheduler.statistics(),
+        }
+    }
+
+    /// The course of a load that has `begun` and `lasted` so, in ns. The scheduler has ended.
+    pub(crate) fn course(&self, begun_lasted_ns: (u64, u64)) -> Course {
+        let (decisions, trace, events) = self.scaler.end();
+        let Self { policy, goal, latency_from, .. } = self;
+        Course::new(policy, *goal, *latency_from, begun_lasted_ns, decisions, &trace, events)
     }
 
     /// Ends the scheduler, and waits for instances that are still at work, up to `limit`.

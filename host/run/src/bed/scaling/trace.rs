@@ -53,7 +53,8 @@ impl Settled {
 /// The course, made while it goes on.
 #[derive(Debug, Default)]
 pub(crate) struct Trace {
-    span_ns: u64,
+    /// `None` where no spans are kept.
+    span_ns: Option<u64>,
     /// Targets of a latency in one of the service time.
     targets: u64,
     spans: Vec<Span>,
@@ -67,10 +68,15 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
-    /// A course in spans of this length, in ns, from `now_ns` on. Latency may be `targets` times the service time that
-    /// the policy is given as its target.
-    pub(crate) fn new(span_ns: u64, now_ns: u64, targets: u64) -> Self {
-        Self { span_ns: span_ns.max(1), targets, open_from_ns: now_ns, ..Self::default() }
+    /// A course in spans of this length, in ns, from `now_ns` on, or without spans. Latency may be `targets` times the
+    /// service time that the policy is given as its target.
+    pub(crate) fn new(span_ns: Option<u64>, now_ns: u64, targets: u64) -> Self {
+        Self {
+            span_ns: span_ns.map(|span_ns| span_ns.max(1)),
+            targets,
+            open_from_ns: now_ns,
+            ..Self::default()
+        }
     }
 
     /// Target of the latency, in ns.
@@ -93,8 +99,12 @@ impl Trace {
         control: &ControlLoop,
         in_force_ns: Option<u64>,
     ) {
-        if done.completed_ns >= self.open_from_ns.saturating_add(self.span_ns) {
-            self.close(done.completed_ns, control);
+        match self.span_ns {
+            None => self.open.clear(),
+            Some(span_ns) if done.completed_ns >= self.open_from_ns.saturating_add(span_ns) => {
+                self.close(span_ns, done.completed_ns, control);
+            }
+            Some(_) => {}
         }
         let target_ns = self.target_ns(control);
         let before = self.open.len();
@@ -139,7 +149,7 @@ impl Trace {
         &self.spans
     }
 
-    fn close(&mut self, now_ns: u64, control: &ControlLoop) {
+    fn close(&mut self, span_ns: u64, now_ns: u64, control: &ControlLoop) {
         self.open.sort_unstable();
         let samples: u64 = self.open.iter().map(|(_, count)| count).sum();
         let goal = control.goal();
@@ -152,12 +162,12 @@ impl Trace {
                 samples,
                 mean_ns: total_ns / samples as f64,
                 tail_ns: quantile(&self.open, (goal.tail * samples as f64).ceil() as u64),
-                throughput_qps: samples as f64 * 1e9 / self.span_ns as f64,
+                throughput_qps: samples as f64 * 1e9 / span_ns as f64,
             });
         }
         self.open.clear();
-        let spans = (now_ns - self.open_from_ns) / self.span_ns;
-        self.open_from_ns += spans * self.span_ns;
+        let spans = (now_ns - self.open_from_ns) / span_ns;
+        self.open_from_ns += spans * span_ns;
     }
 }
 
@@ -204,7 +214,7 @@ mod tests {
     fn batches_that_are_served_while_an_instance_of_a_settled_move_starts_do_not_count_as_settled() {
         let goal = Goal::new(100, 0.95, Knobs { batch_size: 1, instances: 2 });
         let mut control = ControlLoop::new(Box::new(AtOnce), goal, WindowRule::default(), 0);
-        let mut trace = Trace::new(1000, 0, 1);
+        let mut trace = Trace::new(Some(1000), 0, 1);
         let batch = |started_ns, completed_ns| Done { started_ns, completed_ns, samples: 1 };
         assert!(control.is_settled());
         trace.push(&batch(10, 500), &[], &control, None);

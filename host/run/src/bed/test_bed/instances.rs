@@ -14,7 +14,10 @@ use crate::{
         fault::{Fault, FirstError},
         intent::warm_up_sample_count,
         plugin_instance::{PluginInstance, create_instances},
-        scaling::supply::{MakeInstance, Supply},
+        scaling::{
+            settings::fixed_knobs,
+            supply::{MakeInstance, Supply},
+        },
         test_bed::TestBed,
     },
     error::HostError,
@@ -52,10 +55,7 @@ impl TestBed<'_> {
     ///
     /// # Errors
     /// If there is none, or it takes several batches at a time.
-    pub(super) fn scaled_instances(
-        &self,
-        first_error: &FirstError,
-    ) -> Result<Vec<PluginInstance>, HostError> {
+    fn scaled_instances(&self, first_error: &FirstError) -> Result<Vec<PluginInstance>, HostError> {
         let mut instances = self.first_instances(1, first_error)?;
         if let Some(made) = instances.iter().find(|made| made.instance.in_flight_max() > 0) {
             let (plugin, in_flight) = (&self.plugin.library.manifest().name, made.instance.in_flight_max());
@@ -91,9 +91,22 @@ impl TestBed<'_> {
         u32::try_from(self.settings.run.instances).expect("settings allow 1024")
     }
 
-    pub(super) fn instances(&self, first_error: &FirstError) -> Result<Vec<PluginInstance>, HostError> {
+    /// The instances of a test, to begin with where they are scaled.
+    ///
+    /// # Errors
+    /// If they cannot be made.
+    pub(super) fn instances(
+        &self,
+        is_scaled: bool,
+        first_error: &FirstError,
+    ) -> Result<Vec<PluginInstance>, HostError> {
+        if is_scaled {
+            return self.scaled_instances(first_error);
+        }
         let count = match self.plugin.dispatch {
-            Dispatch::Batches => self.most_instances(),
+            Dispatch::Batches => {
+                u32::try_from(fixed_knobs(&self.settings.run)?.instances).expect("settings allow 1024")
+            }
             Dispatch::WholeQueries => 0,
         };
         self.first_instances(count, first_error)

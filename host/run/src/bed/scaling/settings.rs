@@ -1,0 +1,154 @@
+//! Settings of a system that is scaled, and the runs in which it makes sense.
+
+use proctor_config::{IssueMode, RunSettings, Settings};
+use proctor_scaling::{Approach, CurveLibrary, DnnScalerSettings, Goal, Knobs, POLICIES, ScalingPolicy};
+use proctor_vocabulary::{Scenario, TestMode};
+
+use crate::{error::HostError, text::duration};
+
+/// Whether a policy of this name scales, and does not only form batches.
+#[must_use]
+pub fn scales(policy: &str) -> bool {
+    POLICIES.iter().any(|entry| entry.name == policy)
+}
+
+/// The policy of this name, with the curves that the settings name.
+///
+/// # Errors
+/// If there is none, or the curves cannot be read.
+pub(crate) fn policy(run: &RunSettings, name: &str) -> Result<Box<dyn ScalingPolicy>, HostError> {
+    let Some(entry) = POLICIES.iter().find(|entry| entry.name == name) else {
+        let names: Vec<_> = POLICIES.iter().map(|entry| entry.name).collect();
+        let names = names.join(", ");
+        return Err(HostError::Usage(format!("policy {name} does not scale; these do: {names}")));
+    };
+    let curves = match &run.curves {
+        Some(path) => CurveLibrary::read(path).map_err(|error| HostError::Usage(error.to_string()))?,
+        None => CurveLibrary::of_the_paper(None),
+    };
+    Ok((entry.make)(DnnScalerSettings { curves, ..DnnScalerSettings::default() }))
+}
+
+/// The goal that the settings state.
+///
+/// `batch_size` and `instances` are the bounds of the knobs. A knob that the approach does not turn stays at its bound.
+///
+/// # Errors
+/// If there is no target, or nothing to turn.
+pub(crate) fn goal(run: &RunSettings) -> Result<Goal, HostError> {
+    let target_ns = run.slo_ms.map(|ms| (ms * 1e6).round() as u64);
+    let Some(target_ns) = target_ns.filter(|target_ns| *target_ns > 0) else {
+        return Err(HostError::Usage(
+            "a policy that scales needs a latency target: give --slo-ms".to_owned(),
+        ));
+    };
+    let most = Knobs { batch_size: run.batch_size, instances: run.instances };
+    let approach = match run.approach.as_str() {
+        "batching" => Approach::Batching,
+        "multi-tenancy" => Approach::MultiTenancy,
+        _ => Approach::Auto,
+    };
+    let goal = Goal { approach, base: most, ..Goal::new(target_ns, run.tail / 100.0, most) };
+    if goal.least() == goal.greatest() {
+        return Err(HostError::Usage(format!(
+            "there is nothing to scale: batch_size = {} and instances = {} are the most that a policy may set; raise \
+             one of them",
+            run.batch_size, run.instances
+        )));
+    }
+    Ok(goal)
+}
+
+/// The knobs of a test in which nothing is scaled: with a policy that scales, the least that it may set, which every
+/// plugin has room for.
+///
+/// # Errors
+/// The errors of [`goal`].
+pub(crate) fn fixed_knobs(run: &RunSettings) -> Result<Knobs, HostError> {
+    match scales(&run.policy) {
+        true => Ok(goal(run)?.least()),
+        false => Ok(Knobs { batch_size: run.batch_size, instances: run.instances }),
+    }
+}
+
+/// Refuses a policy that scales where many tests are compared.
+///
+/// # Errors
+/// If the settings name one.
+pub(crate) fn refuse_in_search(run: &RunSettings) -> Result<(), HostError> {
+    match scales(&run.policy) {
+        true => Err(HostError::Usage(format!(
+            "policy {} would still be on its way at the end of a probe, so that no two probes measure the same system; \
+             have host scale find a setting, and give it by --batch-size and --instances",
+            run.policy
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// Refuses a policy that scales in a run in which it makes no sense, and warns where it may not lead where it should.
+///
+/// # Errors
+/// If the settings name one, with the reason and the remedy.
+pub(crate) fn check_run(settings: &mut Settings) -> Result<(), HostError> {
+    let run = &settings.run;
+    if !scales(&run.policy) {
+        return Ok(());
+    }
+    let name = &run.policy;
+    let refused = |why: String| Err(HostError::Usage(format!("policy {name} {why}")));
+    if run.mode == Some(TestMode::AccuracyOnly) {
+        settings.warnings.push(format!(
+            "policy {name} has no effect in mode accuracy: there is no latency target for answers"
+        ));
+        fixed_knobs(run)?;
+        return Ok(());
+    }
+    match run.mode {
+        Some(TestMode::SubmissionRun) => {
+            return refused(
+                "scales performance runs alone, and SubmissionRun makes one test of both; leave the mode out, for an \
+                 accuracy run and then a performance run"
+                    .to_owned(),
+            );
+        }
+        Some(TestMode::FindPeakPerformance) => {
+            return refused(
+                "would be on its way while FindPeakPerformance compares rates; have host scale find a setting, and \
+                 give it by --batch-size and --instances"
+                    .to_owned(),
+            );
+        }
+        _ => {}
+    }
+    if matches!(run.scenario, Scenario::SingleStream | Scenario::MultiStream) {
+        return refused(format!(
+            "has nothing to scale in {}: the next query waits for the last one, so larger batches and more instances \
+             find no work; choose --scenario Server or Offline",
+            run.scenario.name()
+        ));
+    }
+    if run.issue == IssueMode::Always {
+        return refused(
+            "turns what the host does, and issue = true hands the plugin whole queries; leave out one of them".to_owned(),
+        );
+    }
+    if run.record.is_some() {
+        return refused(
+            "makes instances come and go, which no replay repeats; leave out --record, or give --batch-size and \
+             --instances in its place"
+                .to_owned(),
+        );
+    }
+    let goal = goal(run)?;
+    policy(run, name)?;
+    let bound_ns = settings.test.server_target_latency_ns;
+    if run.scenario == Scenario::Server && goal.target_ns > bound_ns {
+        settings.warnings.push(format!(
+            "slo_ms = {} is above the latency bound of Server, {}: where the policy rests the run may be INVALID",
+            goal.target_ns as f64 / 1e6,
+            duration(bound_ns)
+        ));
+    }
+    Ok(())
+}

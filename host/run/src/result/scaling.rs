@@ -1,0 +1,113 @@
+//! The part of a result about batch size and instances that a policy turned.
+
+use proctor_scaling::Reason;
+use serde::Serialize;
+
+use crate::{
+    bed::scaling::course::Course,
+    text::{counted, duration, percent},
+};
+
+/// A policy that turned batch size and instances while a performance test went on.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct ScalingPart {
+    /// Whether the rules allow it, which those of all rounds do: how a system forms batches, and on how many copies of
+    /// the model, is its own affair.
+    pub(crate) within_rules: bool,
+    #[serde(flatten)]
+    course: Course,
+}
+
+impl ScalingPart {
+    pub(crate) fn new(course: &Course) -> Self {
+        Self { within_rules: true, course: course.clone() }
+    }
+
+    /// A line for people.
+    pub(crate) fn text(&self) -> String {
+        let Course { policy, goal, setting, last, decisions, violation_share, events, .. } = &self.course;
+        let made = counted(decisions.len() as u64, "decision");
+        let target = duration(goal.target_ns);
+        let is_infeasible = decisions.last().is_some_and(|last| last.reason == Reason::Infeasible);
+        let mut text = match (setting, violation_share) {
+            (Some(setting), Some(share)) => format!(
+                "{policy}: settled at {setting} after {made}, {} of the samples since above {target}",
+                percent(*share)
+            ),
+            (Some(setting), None) => format!("{policy}: settled at {setting} after {made}"),
+            (None, _) if is_infeasible => format!("{policy}: not even {last} is within {target}"),
+            (None, _) => format!("{policy}: had not settled after {made}, and was at {last}"),
+        };
+        if !events.is_empty() {
+            text.push_str(&format!("; {}", counted(events.len() as u64, "event")));
+        }
+        text
+    }
+
+    /// Remark for the user.
+    pub(crate) fn remark(&self) -> String {
+        let policy = &self.course.policy;
+        format!(
+            "{policy} turned batch size and instances during the run, which the rules leave to the system"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proctor_scaling::{Cause, Decision, Goal, Knobs};
+
+    use super::*;
+    use crate::bed::scaling::course::LatencyFrom;
+
+    fn part(is_settled: bool, reason: Reason) -> ScalingPart {
+        let knobs = Knobs { batch_size: 8, instances: 2 };
+        let goal = Goal::new(5_000_000, 0.95, Knobs { batch_size: 16, instances: 4 });
+        let decision = Decision {
+            at_ns: 0,
+            target_ns: goal.target_ns,
+            cause: Cause::Start,
+            seen: None,
+            knobs,
+            reason,
+            predicted: None,
+            is_settled,
+        };
+        let is_found = is_settled && reason != Reason::Infeasible;
+        ScalingPart::new(&Course {
+            policy: "joint".to_owned(),
+            goal,
+            latency_from: LatencyFrom::BatchStart,
+            begun_ns: 0,
+            lasted_ns: 1,
+            setting: is_found.then_some(knobs),
+            last: knobs,
+            settled: None,
+            throughput_qps: None,
+            violation_share: is_found.then_some(0.0125),
+            violation_share_of_all: 0.5,
+            decisions: vec![decision],
+            spans: Vec::new(),
+            events: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn the_line_says_where_the_policy_came_to_rest() {
+        for (is_settled, reason, expected) in [
+            (
+                true,
+                Reason::NothingBetter,
+                "joint: settled at batch 8 x 2 instances after 1 decision, 1.25% of the samples since above 5.000 ms",
+            ),
+            (
+                false,
+                Reason::Explores,
+                "joint: had not settled after 1 decision, and was at batch 8 x 2 instances",
+            ),
+            (true, Reason::Infeasible, "joint: not even batch 8 x 2 instances is within 5.000 ms"),
+        ] {
+            assert_eq!(part(is_settled, reason).text(), expected);
+        }
+    }
+}
