@@ -160,8 +160,8 @@ run_settings! {
     tail: f64 = DefaultValue::Number(95.0), Kind::Number { min: 0.0, max: 100.0, inclusive: false }, flag Flag::taking("tail", "PERCENTILE");
     /// With a policy that scales: what it turns, both batch size and instances, or one of them.
     approach: String = DefaultValue::Text("auto"), Kind::Choice(&["auto", "batching", "multi-tenancy"]), flag Flag::new("approach");
-    /// With a policy that scales: file of measured latency curves of other networks, which dnnscaler estimates by.
-    curves: Option<PathBuf> = DefaultValue::Unset("those of the DNNScaler paper"), Kind::Text;
+    /// With a policy that scales: file of measured latency curves, which dnnscaler estimates by and host scale adds to.
+    curves: Option<PathBuf> = DefaultValue::Unset("those of the DNNScaler paper"), Kind::Text, flag Flag::taking("curves", "FILE");
     /// How long the oldest sample may wait for its batch to fill.
     batch_timeout_us: u64 = DefaultValue::Integer(1000), Kind::integer(0, 60_000_000), unit "us";
     /// Most samples that wait at once; Offline gets room for its whole query.

@@ -62,6 +62,13 @@ impl CurveLibrary {
         complete(&rows, known, count, rank)
     }
 
+    /// The library without the curve of this name.
+    #[must_use]
+    pub fn without(mut self, network: &str) -> Self {
+        self.curves.retain(|(name, _)| name != network);
+        self
+    }
+
     /// The networks with their latencies in ms, from 1 instance on.
     pub fn curves(&self) -> impl Iterator<Item = (&str, &[f64])> {
         self.curves.iter().map(|(network, latencies)| (network.as_str(), latencies.as_slice()))

@@ -165,3 +165,72 @@ fn a_damaged_file_of_curves_is_refused() {
     assert_eq!(finished.code(), 2, "{finished}");
     assert!(finished.stderr.contains("curves.csv, line 2") && finished.stderr.contains("fast"), "{finished}");
 }
+
+/// The lines of a file of curves: name and latencies.
+fn curves(path: &std::path::Path) -> Vec<(String, Vec<f64>)> {
+    let text = fs::read_to_string(path).unwrap();
+    let line = |line: &str| {
+        let (name, cells) = line.split_once(',').unwrap();
+        (name.to_owned(), cells.split(',').map(|cell| cell.parse().unwrap()).collect())
+    };
+    text.lines().map(line).collect()
+}
+
+#[test]
+fn a_measured_curve_is_kept_in_the_place_of_an_earlier_one() {
+    let bench = Bench::new();
+    let path = bench.file("curves.csv");
+    let keep = |name: &str, flags: &str| {
+        let flags = format!("--slo-ms 12 --duration 20 --curves {} {MOCK} {flags}", path.display());
+        scale(&bench, name, &flags)
+    };
+    let (finished, result) = keep("oracle", "--policy oracle --batch-size 2 --instances 4");
+    assert_eq!(finished.code(), 0, "{finished}");
+    let expected = |latency_ms| ("digits-lstm f32 by mock".to_owned(), vec![latency_ms; 4]);
+    assert_eq!(curves(&path)[1..], [expected(4.1)], "{finished}");
+    assert_eq!(result["kept_curve"]["measured"], json!([1, 2, 3, 4]));
+    let said = "as \"digits-lstm f32 by mock\": 4 of 4 numbers of instances measured\n";
+    assert!(finished.stdout.contains(said), "{finished}");
+
+    let slower = "--policy oracle --batch-size 2 --instances 4 --set mock.service_us=5000";
+    keep("slower", slower);
+    assert_eq!(curves(&path)[1..], [expected(5.1)]);
+    // Batches alone are no curve, and neither is what did not come to a setting.
+    for (name, flags) in [
+        ("batches", "--approach batching --instances 1"),
+        ("infeasible", "--policy oracle --set mock.service_us=20000"),
+    ] {
+        let (finished, result) = keep(name, flags);
+        assert_eq!(result["kept_curve"], Value::Null, "{finished}");
+    }
+    assert_eq!(curves(&path)[1..], [expected(5.1)]);
+}
+
+#[test]
+fn numbers_of_instances_that_were_not_measured_are_estimated() {
+    let bench = Bench::new();
+    let latencies = (1..=10).map(|count| (9000 + 1000 * count).to_string()).collect::<Vec<_>>().join(",");
+    let table = bench.write("latency.csv", format!("batch,1,2,3,4,5,6,7,8,9,10\n1,{latencies}\n"));
+    let path = bench.file("curves.csv");
+    let flags = format!(
+        "--slo-ms 15.5 --policy dnnscaler --approach multi-tenancy --batch-size 1 --plugin mock --virtual-time --set \
+         mock.service=table --set mock.table={} --curves {}",
+        table.display(),
+        path.display()
+    );
+    let (finished, result) = scale(&bench, "estimated", &flags);
+    assert_eq!(finished.code(), 0, "{finished}");
+    let measured: Vec<u64> = serde_json::from_value(result["kept_curve"]["measured"].clone()).unwrap();
+    assert!((3..10).contains(&measured.len()), "{measured:?}: {finished}");
+    let (_, kept) = &curves(&path)[1];
+    for (count, latency_ms) in (1_u32..).zip(kept) {
+        let expected_ms = 9.0 + f64::from(count);
+        let error = (latency_ms / expected_ms - 1.0).abs();
+        let bound = if measured.contains(&u64::from(count)) { 1e-6 } else { 0.25 };
+        assert!(error <= bound, "{count}: {latency_ms}");
+    }
+    assert!(
+        finished.stdout.contains("of 10 numbers of instances measured, the others estimated"),
+        "{finished}"
+    );
+}

@@ -153,6 +153,10 @@ fn runs_in_which_a_policy_makes_no_sense_are_refused() {
         ),
         ("run --policy joint --slo-ms 5 --scenario Offline --record calls", "which no replay repeats"),
         (
+            "run --policy dnnscaler --slo-ms 5 --scenario Offline --curves none.csv",
+            "none.csv: host scale makes the file of what it measures",
+        ),
+        (
             "find-max --policy joint --slo-ms 5 --target-qps 100",
             "no two probes measure the same system; have host scale find a setting",
         ),

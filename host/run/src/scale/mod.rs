@@ -8,6 +8,7 @@
 //! ```
 
 mod answer;
+mod kept_curve;
 mod picture;
 mod result;
 mod traffic;
@@ -21,6 +22,7 @@ use proctor_vocabulary::SampleIndex;
 
 use self::{
     answer::Shown,
+    kept_curve::KeptCurve,
     result::{PolicyResult, ScaleResult},
     traffic::Traffic,
 };
@@ -125,18 +127,32 @@ fn scale_in(
     let mut result =
         ScaleResult::new(settings, options, goal, courses, PluginPart::of(&bed), bed.machine.clone());
     let host_side = bed.plugin.backend.host_side();
+    let system = format!("{} {} by {}", settings.benchmark.id, bed.model().precision(), result.plugin.name);
     let not_ended = Fault::NotEnded { plugin: result.plugin.name.clone() }.to_string();
     result.faults = faults.iter().cloned().chain([not_ended]).collect();
     write_json(&folder.path("scale.json"), &result)?;
     drop(ManuallyDrop::into_inner(bed));
     faults.extend(Fault::noticed(host_side).map(|fault| fault.to_string()));
     result.faults = faults;
+    let is_kept = result.is_good() && options.input == Input::Saturated;
+    let kept = match is_kept {
+        true => {
+            let decisions = result.courses.iter().flat_map(|it| it.course.decisions.clone());
+            KeptCurve::keep(settings, &system, &goal, &decisions.collect::<Vec<_>>())
+        }
+        false => Ok(None),
+    };
+    result.kept_curve = kept.as_ref().ok().cloned().flatten();
     write_json(&folder.path("scale.json"), &result)?;
     folder.finish()?;
     for fault in &result.faults {
         interrupt.observer().message(&format!("after the run: {fault}"));
     }
+    if let Some(kept) = &result.kept_curve {
+        show(&kept.text());
+    }
     show(&format!("all in {}\n", folder.name().display()));
+    kept?;
     Ok(if result.is_good() { Conclusion::Good } else { Conclusion::Bad })
 }
 

@@ -7,7 +7,7 @@ use proctor_config::{Effective, Settings};
 use proctor_scaling::Goal;
 use serde::Serialize;
 
-use super::{Input, ScaleOptions, traffic::TrafficCounts};
+use super::{Input, ScaleOptions, kept_curve::KeptCurve, traffic::TrafficCounts};
 use crate::{
     bed::scaling::course::Course,
     machine::Machine,
@@ -29,7 +29,10 @@ pub(crate) struct ScaleResult {
     duration_ns: u64,
     /// Other targets during the run: from when on, and what, in ns.
     targets: Vec<(u64, u64)>,
-    courses: Vec<PolicyResult>,
+    pub(super) courses: Vec<PolicyResult>,
+    /// The curve that was kept in the file of the setting `curves`, if one was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) kept_curve: Option<KeptCurve>,
     /// Misbehaviour of the plugin, in words.
     pub(super) faults: Vec<String>,
     benchmark: String,
@@ -72,6 +75,7 @@ impl ScaleResult {
             duration_ns: options.duration_ns,
             targets: options.targets.clone(),
             courses,
+            kept_curve: None,
             faults: Vec::new(),
             benchmark: settings.benchmark.id.clone(),
             virtual_time: is_virtual,

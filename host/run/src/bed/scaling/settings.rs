@@ -22,11 +22,18 @@ pub(crate) fn policy(run: &RunSettings, name: &str) -> Result<Box<dyn ScalingPol
         let names = names.join(", ");
         return Err(HostError::Usage(format!("policy {name} does not scale; these do: {names}")));
     };
-    let curves = match &run.curves {
-        Some(path) => CurveLibrary::read(path).map_err(|error| HostError::Usage(error.to_string()))?,
-        None => CurveLibrary::of_the_paper(None),
-    };
-    Ok((entry.make)(DnnScalerSettings { curves, ..DnnScalerSettings::default() }))
+    Ok((entry.make)(DnnScalerSettings { curves: curves(run)?, ..DnnScalerSettings::default() }))
+}
+
+/// The measured curves that the settings name; those of the paper if they name none, or a file that is yet to be made.
+///
+/// # Errors
+/// If they cannot be read.
+pub(crate) fn curves(run: &RunSettings) -> Result<CurveLibrary, HostError> {
+    match run.curves.as_ref().filter(|path| path.exists()) {
+        Some(path) => CurveLibrary::read(path).map_err(|error| HostError::Usage(error.to_string())),
+        None => Ok(CurveLibrary::of_the_paper(None)),
+    }
 }
 
 /// The goal that the settings state.
@@ -139,6 +146,12 @@ pub(crate) fn check_run(settings: &mut Settings) -> Result<(), HostError> {
              --instances in its place"
                 .to_owned(),
         );
+    }
+    if let Some(path) = run.curves.as_ref().filter(|path| !path.exists()) {
+        return refused(format!(
+            "finds no curves in {}: host scale makes the file of what it measures",
+            path.display()
+        ));
     }
     let goal = goal(run)?;
     policy(run, name)?;
