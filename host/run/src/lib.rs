@@ -3,13 +3,15 @@
 //! It prints nothing and reads no command line; only its advice names flags of the program `host`.
 //!
 //! [`run`](run()) reads from top to bottom as a run goes: plugin, data, model, accuracy run, performance run, result,
-//! verdict. [`find_max`](find_max()) makes many tests on the way of a run, to find the highest load that is VALID. Both
-//! show what they do to an [`Observer`], and end early when the user [interrupts](Interrupt) them.
+//! verdict. [`find_max`](find_max()) makes many tests on the way of a run, to find the highest load that is VALID, and
+//! [`scale`](scale()) looks for batch size and instances under a latency target. All show what they do to an
+//! [`Observer`], and end early when the user [interrupts](Interrupt) them.
 //!
 //! 1. `frame` is around both: the folder, the watchdog, the note of an error. It opens the plugin and the data and
 //!    loads the model; what comes of it is a test bed.
 //! 2. `bed` makes one test with the load generator. In it are the glue between the load generator, the scheduler and
-//!    the plugin, the placement of threads, and the watchdog for calls into the plugin.
+//!    the plugin, the placement of threads, the watchdog for calls into the plugin, and the scaler, which turns batch
+//!    size and instances while a test goes on.
 //! 3. `overhead` is the same path with a plugin that takes no time: the harness's own floor.
 //! 4. `accuracy` scores the answers, `result` is `result.json` and the verdict.
 //! 5. `ending` is the order at the end: results first, then the end of the plugin.

@@ -10,7 +10,7 @@ use proctor_vocabulary::Scenario;
 use serde::Serialize;
 
 use crate::{
-    bed::dispatch::Dispatch,
+    bed::{dispatch::Dispatch, scaling::settings::fixed_knobs},
     error::HostError,
     figures::{Latencies, query_latencies},
     interrupt::Interrupt,
@@ -74,7 +74,8 @@ impl Floor {
             on_thread: false,
             wait: settings.run.wait_policy(),
             batch_size: settings.run.batch_size,
-            instances: settings.run.instances,
+            // A policy that scales begins with the fewest; a plugin that takes no time needs no more.
+            instances: fixed_knobs(&settings.run)?.instances,
             isolate: settings.run.isolate,
             isolate_spin_us: Some(settings.run.isolate_spin_us),
         };
