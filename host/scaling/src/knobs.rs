@@ -1,6 +1,6 @@
 //! The two knobs of a system that serves in batches.
 
-use std::fmt;
+use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +27,22 @@ impl Knobs {
     }
 }
 
+/// Reads `64x3`: batches of 64 on 3 instances.
+impl FromStr for Knobs {
+    type Err = NotKnobs;
+
+    fn from_str(text: &str) -> Result<Self, NotKnobs> {
+        let (batch_size, instances) = text.split_once('x').ok_or(NotKnobs)?;
+        let count = |text: &str| text.parse().ok().filter(|count| *count > 0).ok_or(NotKnobs);
+        Ok(Self { batch_size: count(batch_size)?, instances: count(instances)? })
+    }
+}
+
+/// A text that is no batch size and number of instances.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("give a batch size and a number of instances, such as 64x3")]
+pub struct NotKnobs;
+
 impl fmt::Display for Knobs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -36,5 +52,18 @@ impl fmt::Display for Knobs {
             self.instances,
             if self.instances == 1 { "" } else { "s" }
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_has_a_batch_size_and_a_number_of_instances() {
+        assert_eq!("64x3".parse(), Ok(Knobs { batch_size: 64, instances: 3 }));
+        for text in ["", "64", "x", "64x", "x3", "0x1", "1x0", "1x1x1", "-1x1", "1 x 1", "joint"] {
+            assert_eq!(text.parse::<Knobs>(), Err(NotKnobs), "{text}");
+        }
     }
 }

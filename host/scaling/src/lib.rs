@@ -24,10 +24,11 @@ mod window;
 pub use control::{Cause, ControlLoop, Decision};
 pub use curves::{CurveLibrary, CurvesError, LineFault};
 pub use goal::{Approach, Goal};
-pub use knobs::Knobs;
+pub use knobs::{Knobs, NotKnobs};
 pub use policies::{
     clipper::Clipper,
     dnnscaler::{DnnScaler, DnnScalerSettings, Form},
+    fixed::Fixed,
     joint::Joint,
     oracle::Oracle,
 };

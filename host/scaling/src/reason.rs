@@ -28,6 +28,8 @@ pub enum Reason {
     },
     /// The approach was given, so that nothing was profiled.
     Given,
+    /// The user has fixed the setting.
+    Fixed,
     /// The tail leaves room below the target.
     Room,
     /// The tail is above the target.
@@ -77,6 +79,7 @@ impl fmt::Display for Reason {
                 );
             }
             Self::Given => "the approach was given",
+            Self::Fixed => "it is fixed",
             Self::Room => "the tail leaves room",
             Self::Above => "the tail is above the target",
             Self::InBand => "the tail is just below the target",

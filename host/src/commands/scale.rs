@@ -17,9 +17,13 @@ pub(crate) struct ScaleFlags {
     /// Change the target during the run: 30s=20ms; may be repeated
     #[arg(long, value_name = "TIME=LATENCY", value_parser = change)]
     slo_at: Vec<(u64, u64)>,
-    /// Let several policies scale one after the other, and print a table
+    /// Let several policies scale one after the other, and print a table; a setting, such as 64x3, is one that stays
     #[arg(long, value_name = "POLICIES", value_delimiter = ',', num_args = 0.., default_missing_value = COMPARED)]
     compare: Option<Vec<String>>,
+    /// Go through the policies this many times, every other time in reverse; the table has medians
+    #[arg(long, value_name = "COUNT", default_value_t = 1, requires = "compare",
+          value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: u32,
 }
 
 /// The policies that are compared if none are named.
@@ -42,6 +46,7 @@ impl ScaleFlags {
         let rate_qps = self.run.target_qps.is_some().then_some(settings.test.server_target_qps);
         let options = ScaleOptions {
             policies,
+            rounds: self.rounds,
             duration_ns: self.run.duration.map_or(DURATION_NS, |ms| ms * 1_000_000),
             input: rate_qps.map_or(Input::Saturated, |rate_qps| Input::Arrivals { rate_qps }),
             targets: self.targets(),
@@ -84,6 +89,7 @@ Examples:
   host scale --slo-ms 35 --tail 99 --plugin onnx --benchmark digits-cnn --policy dnnscaler
   host scale --slo-ms 35 --compare --duration 2m
   host scale --slo-ms 35 --compare clipper,dnnscaler,dnnscaler-algorithm,joint,oracle
+  host scale --slo-ms 35 --compare joint,64x2,16x4 --rounds 5 --duration 20
   host scale --slo-ms 20 --target-qps 400 --arrivals gamma --arrivals-cv 3
   host scale --slo-ms 35 --slo-at 30s=20ms --approach multi-tenancy --instances 4
   host scale --slo-ms 20 --plugin mock --virtual-time --set mock.service=fixed \\

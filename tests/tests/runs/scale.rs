@@ -69,6 +69,34 @@ fn policies_are_compared_on_one_axis_and_another_target_is_followed() {
 }
 
 #[test]
+fn settings_of_ones_own_are_compared_in_rounds() {
+    let bench = Bench::new();
+    let flags = format!("--slo-ms 8 --compare 1x1,32x2,joint --rounds 3 --duration 10 {MOCK}");
+    let (finished, result) = scale(&bench, "rounds", &flags);
+    assert_eq!(finished.code(), 0, "{finished}");
+    let courses = result["courses"].as_array().unwrap();
+    let order: Vec<_> = courses
+        .iter()
+        .map(|course| format!("{} {}", course["round"], course["policy"].as_str().unwrap()))
+        .collect();
+    let expected = ["1 1x1", "1 32x2", "1 joint", "2 joint", "2 32x2", "2 1x1", "3 1x1", "3 32x2", "3 joint"];
+    assert_eq!(order, expected);
+    assert_eq!(courses[1]["setting"], json!({"batch_size": 32, "instances": 2}));
+    assert_eq!(courses[1]["decisions"].as_array().unwrap().len(), 1);
+    // One sample takes 4.1 ms, a batch of 32 on each of two instances 7.2 ms.
+    let row = finished.stdout.lines().find(|line| line.trim_start().starts_with("32x2 ")).unwrap();
+    let ratio = format!("{:.3}", 64.0 / 7.2 * 4.1);
+    assert!(row.contains("batch 32 x 2 instances") && row.contains(&ratio), "{row}, not {ratio}");
+    for file in ["scale-32x2-1.svg", "scale-32x2-3.svg", "scale-joint-2.svg"] {
+        assert!(bench.file("rounds").join(file).exists(), "{file}");
+    }
+    let refused = bench.host(&format!("scale --slo-ms 8 --compare 32x11 {MOCK}"));
+    assert_eq!(refused.code(), 2, "{refused}");
+    let why = "32x11 is beyond the bounds, batches of 128 on 10 instances: raise --batch-size or --instances";
+    assert!(refused.stderr.contains(why), "{refused}");
+}
+
+#[test]
 fn dnnscaler_adds_instances_where_they_gain_more() {
     let bench = Bench::new();
     // A batch takes 10 ms for each of its samples; instances slow each other a little.

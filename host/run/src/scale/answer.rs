@@ -103,7 +103,7 @@ impl Shown {
 
 /// The end of one policy.
 pub(super) fn summary(result: &PolicyResult) -> String {
-    let PolicyResult { course, counts, first_error } = result;
+    let PolicyResult { course, counts, first_error, .. } = result;
     let Course { policy, events, .. } = course;
     let mut text = String::new();
     for event in events {
@@ -158,21 +158,54 @@ fn not_found(course: &Course) -> String {
     }
 }
 
-/// The table of several policies.
-pub(super) fn comparison(courses: &[PolicyResult]) -> String {
-    let cells = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let mut rows =
-        vec![cells(&["policy", "setting", "throughput/s", "above target", "decisions to settle", "in all"])];
-    for PolicyResult { course, .. } in courses {
+/// The table of several policies: of each the round with the median throughput, and the median of the ratios to the
+/// first policy, round by round.
+pub(super) fn comparison(policies: &[String], results: &[PolicyResult]) -> String {
+    let first = policies.first().map_or("", String::as_str);
+    let mut rows: Vec<Vec<String>> = vec![
+        [
+            "policy",
+            "setting",
+            "throughput/s",
+            &format!("to {first}"),
+            "above target",
+            "decisions to settle",
+            "in all",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+    ];
+    for policy in policies {
+        let mut of_policy: Vec<_> = results.iter().filter(|result| result.course.policy == *policy).collect();
+        of_policy.sort_by(|one, other| throughput(one).total_cmp(&throughput(other)));
+        let Some(PolicyResult { course, .. }) = of_policy.get(of_policy.len() / 2) else { continue };
+        let of_first = |round| results.iter().find(|it| it.course.policy == first && it.round == round);
+        let ratios = of_policy.iter().filter_map(|it| Some(throughput(it) / throughput(of_first(it.round)?)));
+        let ratio = Some(median(ratios.collect())).filter(|ratio| ratio.is_finite());
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         rows.push(vec![
-            course.policy.clone(),
+            policy.clone(),
             or_dash(course.setting.map(|knobs| knobs.to_string())),
             or_dash(course.throughput_qps.map(four_digits)),
+            or_dash(ratio.map(|ratio| format!("{ratio:.3}"))),
             or_dash(course.violation_share.map(percent)),
             or_dash(course.decisions_to_settle().map(|count| count.to_string())),
             course.decisions.len().to_string(),
         ]);
     }
     format!("\n{}\n", table(&rows))
+}
+
+/// Throughput since it settled; 0 if it has not.
+fn throughput(result: &PolicyResult) -> f64 {
+    result.course.throughput_qps.unwrap_or(0.0)
+}
+
+/// The median; of an even number of values the mean of the two in the middle, and of none not a number.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    match values.len() {
+        0 => f64::NAN,
+        count => f64::midpoint(values[(count - 1) / 2], values[count / 2]),
+    }
 }

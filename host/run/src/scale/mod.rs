@@ -4,7 +4,7 @@
 //! ```text
 //! runs/2026-01-31T12-00-00-digits-lstm-Server-scale/
 //!     scale.json              the setting to use, and every decision with what was seen and why, for each policy
-//!     scale-POLICY.svg        the course: tail latency, knobs and throughput
+//!     scale-POLICY.svg        the course: tail latency, knobs and throughput; scale-POLICY-ROUND.svg with rounds
 //! ```
 
 mod answer;
@@ -47,8 +47,10 @@ use crate::{
 /// Options of scaling beside the settings of a run, whose `batch_size` and `instances` are the bounds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScaleOptions {
-    /// The policies, one after the other.
+    /// The policies, one after the other: names, or settings such as 64x3.
     pub policies: Vec<String>,
+    /// How many times the policies are gone through, at least 1. Every other time in reverse.
+    pub rounds: u32,
     /// How long each one runs, in ns.
     pub duration_ns: u64,
     /// How samples arrive.
@@ -110,19 +112,24 @@ fn scale_in(
         show(&answer::clipped(CLIENTS_MAX, in_batches(&settings.run)));
     }
     let (mut courses, mut faults) = (Vec::new(), Vec::<String>::new());
-    for name in &options.policies {
+    for (round, name) in in_turns(options) {
         if interrupt.has_come() {
             break;
         }
-        let (course, of_plugin) = run_policy(settings, &bed, options, goal, name, interrupt)?;
+        let (course, of_plugin) = run_policy(settings, &bed, options, goal, (round, name), interrupt)?;
         faults.extend(of_plugin.iter().map(ToString::to_string));
         show(&answer::summary(&course));
         let picture = picture::draw(&course.course);
-        write_whole(&folder.path(&format!("scale-{name}.svg")), |file| file.write_all(picture.as_bytes()))?;
+        let file = if options.rounds > 1 {
+            format!("scale-{name}-{round}.svg")
+        } else {
+            format!("scale-{name}.svg")
+        };
+        write_whole(&folder.path(&file), |file| file.write_all(picture.as_bytes()))?;
         courses.push(course);
     }
     if courses.len() > 1 {
-        show(&answer::comparison(&courses));
+        show(&answer::comparison(&options.policies, &courses));
     }
     let mut result =
         ScaleResult::new(settings, options, goal, courses, PluginPart::of(&bed), bed.machine.clone());
@@ -156,6 +163,17 @@ fn scale_in(
     Ok(if result.is_good() { Conclusion::Good } else { Conclusion::Bad })
 }
 
+/// Policies in the order in which they run, each with its round, from 1.
+fn in_turns(options: &ScaleOptions) -> impl Iterator<Item = (u32, &String)> {
+    (1..=options.rounds).flat_map(|round| {
+        let mut policies: Vec<_> = options.policies.iter().map(|name| (round, name)).collect();
+        if round % 2 == 0 {
+            policies.reverse();
+        }
+        policies
+    })
+}
+
 /// Samples that are outstanding where each instance has a full batch, and another one waits for it.
 fn in_batches(run: &RunSettings) -> usize {
     2 * run.batch_size * run.instances
@@ -167,7 +185,7 @@ fn run_policy(
     bed: &TestBed<'_>,
     options: &ScaleOptions,
     goal: Goal,
-    name: &str,
+    (round, name): (u32, &str),
     interrupt: &Interrupt,
 ) -> Result<(PolicyResult, Vec<Fault>), HostError> {
     let run = &settings.run;
@@ -212,7 +230,7 @@ fn run_policy(
             )));
         }
         let first_error = first_error.get().map(ToString::to_string);
-        Ok(PolicyResult { course, counts: traffic.counts(), first_error })
+        Ok(PolicyResult { round, course, counts: traffic.counts(), first_error })
     })
 }
 

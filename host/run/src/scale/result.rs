@@ -45,6 +45,8 @@ pub(crate) struct ScaleResult {
 /// Result of one policy.
 #[derive(Debug, Serialize)]
 pub(crate) struct PolicyResult {
+    /// Round in which it ran, from 1.
+    pub(super) round: u32,
     #[serde(flatten)]
     pub(super) course: Course,
     pub(super) counts: TrafficCounts,

@@ -2,5 +2,6 @@
 
 pub(crate) mod clipper;
 pub(crate) mod dnnscaler;
+pub(crate) mod fixed;
 pub(crate) mod joint;
 pub(crate) mod oracle;

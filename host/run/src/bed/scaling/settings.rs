@@ -1,7 +1,9 @@
 //! Settings of a system that is scaled, and the runs in which it makes sense.
 
 use proctor_config::{IssueMode, RunSettings, Settings};
-use proctor_scaling::{Approach, CurveLibrary, DnnScalerSettings, Goal, Knobs, POLICIES, ScalingPolicy};
+use proctor_scaling::{
+    Approach, CurveLibrary, DnnScalerSettings, Fixed, Goal, Knobs, POLICIES, ScalingPolicy,
+};
 use proctor_vocabulary::{Scenario, TestMode};
 
 use crate::{error::HostError, text::duration};
@@ -12,15 +14,28 @@ pub fn scales(policy: &str) -> bool {
     POLICIES.iter().any(|entry| entry.name == policy)
 }
 
-/// The policy of this name, with the curves that the settings name.
+/// The policy of this name, with the curves that the settings name; a setting, such as 64x3, stands for a policy that
+/// stays there.
 ///
 /// # Errors
-/// If there is none, or the curves cannot be read.
+/// If there is none, the curves cannot be read, or the setting is beyond the bounds.
 pub(crate) fn policy(run: &RunSettings, name: &str) -> Result<Box<dyn ScalingPolicy>, HostError> {
+    if let Ok(knobs) = name.parse::<Knobs>() {
+        let most = Knobs { batch_size: run.batch_size, instances: run.instances };
+        return match knobs == knobs.within(most) {
+            true => Ok(Box::new(Fixed(knobs))),
+            false => Err(HostError::Usage(format!(
+                "{name} is beyond the bounds, batches of {} on {} instances: raise --batch-size or --instances",
+                most.batch_size, most.instances
+            ))),
+        };
+    }
     let Some(entry) = POLICIES.iter().find(|entry| entry.name == name) else {
         let names: Vec<_> = POLICIES.iter().map(|entry| entry.name).collect();
         let names = names.join(", ");
-        return Err(HostError::Usage(format!("policy {name} does not scale; these do: {names}")));
+        return Err(HostError::Usage(format!(
+            "policy {name} does not scale; these do: {names}; a setting, such as 64x3, stays there"
+        )));
     };
     Ok((entry.make)(DnnScalerSettings { curves: curves(run)?, ..DnnScalerSettings::default() }))
 }

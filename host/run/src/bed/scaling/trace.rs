@@ -24,8 +24,8 @@ pub(crate) struct Span {
     pub(crate) throughput_qps: f64,
 }
 
-/// Batches and samples that were completed since the policy has settled and its knobs are in force, but for batches
-/// that began before.
+/// Batches and samples that were completed since the policy has settled at its last knobs and they are in force, but
+/// for batches that began before. Where it was in doubt and stayed, they go on.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub(crate) struct Settled {
     /// When the knobs were in force, in ns of the run's clock.
@@ -63,6 +63,8 @@ pub(crate) struct Trace {
     open: Vec<(u64, u64)>,
     decisions: usize,
     settled: Option<Settled>,
+    /// Where the knobs stood at the last decision, and the target, in ns.
+    decided: Option<(Knobs, u64)>,
     pub(crate) samples: u64,
     pub(crate) violations: u64,
 }
@@ -122,7 +124,11 @@ impl Trace {
 
         if control.decisions().len() != self.decisions {
             self.decisions = control.decisions().len();
-            self.settled = None;
+            let decided = Some((control.knobs(), target_ns));
+            if !control.is_settled() || self.decided != decided {
+                self.settled = None;
+            }
+            self.decided = decided;
         }
         // Where instances of a settled move still start, nothing counts yet.
         if let Some(in_force_ns) = in_force_ns.filter(|_| control.is_settled()) {
@@ -228,5 +234,14 @@ mod tests {
         assert_eq!((trace.samples, trace.violations), (3, 2));
         trace.count(&Unseen { batches: 2, samples: 4, violations: 1 });
         assert_eq!((trace.samples, trace.violations), (7, 3));
+        // Told to stay: that goes on. Another target begins anew.
+        control.limit(700, goal.most);
+        control.in_force(700);
+        trace.push(&batch(700, 750), &[], &control, Some(700));
+        assert_eq!(trace.settled().map(|settled| (settled.since_ns, settled.batches)), Some((600, 2)));
+        control.set_target(800, 90);
+        control.in_force(800);
+        trace.push(&batch(800, 850), &[], &control, Some(800));
+        assert_eq!(trace.settled().map(|settled| (settled.since_ns, settled.batches)), Some((800, 1)));
     }
 }
