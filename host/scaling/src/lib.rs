@@ -18,6 +18,7 @@ mod policy;
 mod reason;
 mod registry;
 mod seen;
+mod simulation;
 mod surface;
 mod window;
 
@@ -36,5 +37,6 @@ pub use policy::{Look, Move, Predicted, ScalingPolicy};
 pub use reason::Reason;
 pub use registry::{POLICIES, PolicyEntry};
 pub use seen::Seen;
+pub use simulation::{Event, Simulated, SimulatedSpan, Simulation, Since};
 pub use surface::Surface;
 pub use window::{Done, WindowRule};

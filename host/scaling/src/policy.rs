@@ -73,6 +73,8 @@ pub struct Predicted {
 pub enum Look {
     /// A profile: some batches are enough.
     Throughput,
+    /// A profile again, ten times as long.
+    Closer,
     /// Whether the tail is within the target.
     Tail,
 }

@@ -1,14 +1,26 @@
 //! Service times as a function of both knobs: a device that is known, to judge policies by.
 
-use crate::knobs::Knobs;
+use crate::{goal::Goal, knobs::Knobs, normal};
 
-/// A system whose batches take a known time.
+/// A system whose batches take a known time, log-normal around its mean.
 pub trait Surface {
     /// Mean service time of a batch, in ms.
     fn mean_ms(&self, knobs: Knobs) -> f64;
 
+    /// Standard deviation of the logarithm of the service time.
+    fn spread(&self, knobs: Knobs) -> f64;
+
     /// The tail of the service time over its mean, at this quantile in (0, 1). At least 1 for upper quantiles.
-    fn tail_ratio(&self, knobs: Knobs, quantile: f64) -> f64;
+    ///
+    /// The log-normal distribution of mean 1 has its quantile q at exp(z s - s^2 / 2), where z is that of the normal
+    /// distribution and s the spread.
+    fn tail_ratio(&self, knobs: Knobs, quantile: f64) -> f64 {
+        let spread = self.spread(knobs);
+        if spread == 0.0 {
+            return 1.0;
+        }
+        (normal::quantile(quantile) * spread - spread * spread / 2.0).exp()
+    }
 
     /// Latency of saturated input below which this fraction of the batches stays, in ms.
     fn tail_ms(&self, knobs: Knobs, quantile: f64) -> f64 {
@@ -19,5 +31,17 @@ pub trait Surface {
     #[expect(clippy::cast_precision_loss, reason = "both knobs are small")]
     fn throughput_qps(&self, knobs: Knobs) -> f64 {
         (knobs.batch_size * knobs.instances) as f64 * 1000.0 / self.mean_ms(knobs)
+    }
+
+    /// The knobs with the most throughput of all that may be set and whose tail meets the target, if any does.
+    #[expect(clippy::cast_precision_loss, reason = "below 2^52")]
+    fn best(&self, goal: &Goal) -> Option<Knobs> {
+        let (least, most) = (goal.least(), goal.greatest());
+        let all = (least.instances..=most.instances).flat_map(|instances| {
+            (least.batch_size..=most.batch_size).map(move |batch_size| Knobs { batch_size, instances })
+        });
+        let target_ms = goal.target_ns as f64 / 1e6;
+        all.filter(|knobs| self.tail_ms(*knobs, goal.tail) <= target_ms)
+            .max_by(|one, other| self.throughput_qps(*one).total_cmp(&self.throughput_qps(*other)))
     }
 }

@@ -39,6 +39,9 @@ impl Default for WindowRule {
 impl WindowRule {
     /// Fewest batches that say anything.
     const BATCHES_MIN: u64 = 8;
+    /// Fewest batches of each instance whose completions say how many there are in a second. In fewer, what instances
+    /// complete that never pause is taken from the time that batches take.
+    const ROUNDS_MIN: u64 = 4;
 
     /// Batches that a window takes.
     #[expect(
@@ -50,6 +53,7 @@ impl WindowRule {
     fn batches(&self, goal: &Goal, look: Look, instances: usize) -> u64 {
         let of_look = match look {
             Look::Throughput => self.profile_batches.saturating_mul(instances as u64),
+            Look::Closer => self.profile_batches.saturating_mul(10 * instances as u64),
             Look::Tail => (self.tail_batches as f64 / (1.0 - goal.tail)).round() as u64,
         };
         of_look.max(Self::BATCHES_MIN).max(2 * instances as u64)
@@ -173,6 +177,9 @@ impl Window {
             batches, samples, samples_of_first, busy_ns, first_completed_ns, last_completed_ns, ..
         } = self.counts;
         let duration_ns = last_completed_ns - first_completed_ns;
+        let instances = self.knobs.instances as u64;
+        // In fewer rounds of batches the first completions of all instances decide.
+        let is_long = batches >= WindowRule::ROUNDS_MIN * instances;
         let total_ns: f64 =
             self.latencies.iter().map(|(latency_ns, count)| *latency_ns as f64 * *count as f64).sum();
         let above = self.latencies.iter().filter(|(latency_ns, _)| *latency_ns > goal.target_ns);
@@ -184,10 +191,10 @@ impl Window {
             duration_ns,
             mean_ns: total_ns / samples.max(1) as f64,
             tail_ns: tail_ns(&mut self.latencies, samples, goal.tail),
-            throughput_qps: match (self.rule.is_saturated, duration_ns) {
-                (false, _) => (samples * self.knobs.instances as u64) as f64 * 1e9 / busy_ns.max(1) as f64,
-                (true, 0) => 0.0,
-                (true, _) => (samples - samples_of_first) as f64 * 1e9 / duration_ns as f64,
+            throughput_qps: if self.rule.is_saturated && is_long {
+                (samples - samples_of_first) as f64 * 1e9 / duration_ns.max(1) as f64
+            } else {
+                (samples * instances) as f64 * 1e9 / busy_ns.max(1) as f64
             },
         }
     }

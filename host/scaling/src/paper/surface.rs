@@ -1,6 +1,6 @@
 //! Service times of a job, by batch size and number of instances.
 
-use crate::{knobs::Knobs, normal, surface::Surface};
+use crate::{knobs::Knobs, surface::Surface};
 
 /// How sharply the slower of host and device decides the time of a batch: 1 would add their times up, infinity take
 /// the longer one.
@@ -116,12 +116,6 @@ impl JobSurface {
     pub fn items_per_s(&self, knobs: Knobs) -> f64 {
         self.throughput_qps(knobs) * f64::from(self.items_per_sample)
     }
-
-    /// Standard deviation of the logarithm of the service time.
-    #[must_use]
-    pub fn spread(&self, knobs: Knobs) -> f64 {
-        if knobs.batch_size > 1 { SPREAD_BATCH } else { SPREAD_ALONE }
-    }
 }
 
 impl Surface for JobSurface {
@@ -129,11 +123,8 @@ impl Surface for JobSurface {
         hypotenuse(self.host_batch_ms(knobs.batch_size), self.device_batch_ms(knobs))
     }
 
-    /// Right at every quantile: the log-normal distribution of mean 1 has its quantile q at exp(z s - s^2 / 2), where z
-    /// is that of the normal distribution and s the spread.
-    fn tail_ratio(&self, knobs: Knobs, quantile: f64) -> f64 {
-        let spread = self.spread(knobs);
-        (normal::quantile(quantile) * spread - spread * spread / 2.0).exp()
+    fn spread(&self, knobs: Knobs) -> f64 {
+        if knobs.batch_size > 1 { SPREAD_BATCH } else { SPREAD_ALONE }
     }
 }
 

@@ -1,12 +1,10 @@
 //! The policy for both knobs: near the best, within the target, and calm.
 
-use proctor_scaling::{Goal, Knobs};
+use proctor_scaling::{Event, Goal, Knobs, Simulated, Surface};
 
-use crate::simulated::{Event, MS, Run, SECOND, System, policy, run, told};
+use crate::simulated::{MS, SECOND, System, policy, run, told};
 
 const MOST: Knobs = Knobs { batch_size: 128, instances: 10 };
-/// Standard deviations of a normal distribution to its quantile 0.99.
-const Z99: f64 = 2.326;
 
 /// Each batch needs the host for a while, and then the device alone: both knobs help.
 fn both() -> System {
@@ -28,15 +26,15 @@ fn goal(target_ms: u64) -> Goal {
     Goal::new(target_ms * MS, 0.99, MOST)
 }
 
-fn moves_until_settled(run: &Run) -> usize {
-    run.decisions().iter().position(|decision| decision.is_settled).expect("it settles") + 1
+fn moves_until_settled(run: &Simulated) -> usize {
+    run.control.decisions().iter().position(|decision| decision.is_settled).expect("it settles") + 1
 }
 
-fn assert_near_the_best(system: &System, goal: &Goal, run: &Run, what: &str) {
-    let (best, best_qps) = system.best(goal, Z99).expect("something meets the goal");
-    let found = system.throughput_qps(run.knobs()) / best_qps;
-    assert!(found >= 0.95, "{what}: {} has {found:.3} of {best}:{}", run.knobs(), told(run));
-    assert!(run.violation_share() <= 0.01, "{what}: {}", run.violation_share());
+fn assert_near_the_best(system: &System, goal: &Goal, run: &Simulated, what: &str) {
+    let best = system.best(goal).expect("something meets the goal");
+    let found = system.throughput_qps(run.control.knobs()) / system.throughput_qps(best);
+    assert!(found >= 0.95, "{what}: {} has {found:.3} of {best}:{}", run.control.knobs(), told(run));
+    assert!(run.settled.violation_share() <= 0.01, "{what}: {}", run.settled.violation_share());
 }
 
 #[test]
@@ -52,7 +50,7 @@ fn it_comes_near_the_best_in_few_moves_and_stays_within_the_target() {
             assert!(moves_until_settled(&run) < 10, "{what}: {}", told(&run));
             assert_near_the_best(&system, &goal, &run, what);
             // No oscillation: after it has settled it moves at most downwards, and rarely.
-            assert!(run.decisions().len() <= moves_until_settled(&run) + 2, "{what}: {}", told(&run));
+            assert!(run.control.decisions().len() <= moves_until_settled(&run) + 2, "{what}: {}", told(&run));
         }
     }
 }
@@ -68,7 +66,7 @@ fn it_recovers_from_another_target_and_another_device() {
         let before = run(&system, policy("joint"), goal(40), 299 * SECOND, &[]);
         let after = run(&system, policy("joint"), goal(40), 900 * SECOND, &[(300 * SECOND, event)]);
         assert!(after.control.is_settled(), "{what}");
-        let moves = after.decisions().len() - before.decisions().len();
+        let moves = after.control.decisions().len() - before.control.decisions().len();
         assert!(moves <= 10, "{what}: {moves} moves");
         let slowed = System::new(move |knobs| (both().mean_ms)(knobs) * factor, 0.05);
         assert_near_the_best(&slowed, after.control.goal(), &after, what);
@@ -77,8 +75,8 @@ fn it_recovers_from_another_target_and_another_device() {
 
 #[test]
 fn where_instances_take_long_to_start_fewer_are_started() {
-    let starts = |run: &Run| -> usize {
-        let counts = run.decisions().iter().map(|decision| decision.knobs.instances);
+    let starts = |run: &Simulated| -> usize {
+        let counts = run.control.decisions().iter().map(|decision| decision.knobs.instances);
         counts.clone().skip(1).zip(counts).map(|(after, before)| after.saturating_sub(before)).sum()
     };
     let quick = run(&both(), policy("joint"), goal(40), 900 * SECOND, &[]);

@@ -1,9 +1,9 @@
 //! Properties of every policy on every surface that grows with both knobs.
 
-use proctor_scaling::{Cause, Goal, Knobs};
+use proctor_scaling::{Cause, Event, Goal, Knobs, Surface};
 use proptest::prelude::*;
 
-use crate::simulated::{Event, SECOND, System, policy, run, told};
+use crate::simulated::{SECOND, System, policy, run, told};
 
 /// A surface that grows with both knobs, of several shapes.
 fn surface() -> impl Strategy<Value = (u8, [f64; 4])> {
@@ -42,12 +42,12 @@ proptest! {
             // Long enough for 40 windows at the target.
             let until_ns = (goal.target_ns * 82 * 40).max(SECOND);
             let run = run(&system, policy(name), goal, until_ns, &[]);
-            for decision in run.decisions() {
+            for decision in run.control.decisions() {
                 prop_assert_eq!(decision.knobs.within(most), decision.knobs);
             }
             prop_assert!(run.control.is_settled(), "{} {}", name, told(&run));
-            prop_assert_eq!(run.settled_violations, 0, "{} {}{}", name, run.knobs(), told(&run));
-            prop_assert!(system.tail_ns(run.knobs(), 0.0) <= goal.target_ns as f64, "{} {}", name, run.knobs());
+            prop_assert_eq!(run.settled.violations, 0, "{} {}{}", name, run.control.knobs(), told(&run));
+            prop_assert!(system.mean_ms(run.control.knobs()) * 1e6 <= goal.target_ns as f64, "{} {}", name, run.control.knobs());
         }
     }
 
@@ -69,7 +69,7 @@ proptest! {
             let system = System::new(move |knobs| mean_ms(shape, numbers, knobs), 0.0);
             let at_ns = goal.target_ns * 100;
             let run = run(&system, policy(name), goal, goal.target_ns * 1000, &[(at_ns, Event::Most(lower))]);
-            let after = run.decisions().iter().skip_while(|decision| decision.cause != Cause::Bound);
+            let after = run.control.decisions().iter().skip_while(|decision| decision.cause != Cause::Bound);
             prop_assert!(after.clone().count() > 0);
             for decision in after {
                 prop_assert_eq!(decision.knobs.within(lower), decision.knobs, "{}", name);

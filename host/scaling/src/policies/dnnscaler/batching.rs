@@ -5,14 +5,14 @@
 //!
 //! - Where no size lies within `[alpha * target, target]`, lines 16 to 18 and 26 to 28 go to and fro between two
 //!   neighbours for ever. Here the search rests on the smaller one, the largest size known to be good.
-//! - When the target is relaxed, or the tail falls, the upper end of the bracket opens to the bound again (text, Fig.
+//! - When the target is relaxed, or tail and mean fall below `alpha` times what they were, the upper end of the bracket opens to the bound again (text, Fig.
 //!   9b). The algorithm never raises `maxBS`.
 //! - A size in the band is remembered as good (`minBS`), so that a system that becomes slower leads to line 22 at once.
 //!   The algorithm remembers only sizes below the band, and walks down to the last of them first.
 //! - The tail is that of a window that restarts at each change. Line 13 takes it over all latencies since the start, so
 //!   one size that was too large makes every later one look so ([`Form::AlgorithmSinceStart`]).
 
-use super::{DnnScalerSettings, Form};
+use super::{DnnScalerSettings, Form, rest::Rest};
 use crate::{goal::Goal, knobs::Knobs, policy::Move, reason::Reason, seen::Seen};
 
 /// State of the search, with the names of the algorithm.
@@ -26,8 +26,8 @@ pub(super) struct Batching {
     current_bs: usize,
     /// Whether `max_bs` was above the target, and is not merely the bound.
     max_is_bad: bool,
-    /// Tail in ns where it has settled.
-    settled_at_ns: Option<u64>,
+    /// Where it has settled: its tail.
+    rest: Option<Rest>,
 }
 
 impl Batching {
@@ -40,12 +40,12 @@ impl Batching {
             max_bs: goal.most.batch_size,
             current_bs: 1,
             max_is_bad: false,
-            settled_at_ns: None,
+            rest: None,
         }
     }
 
     pub(super) fn decide(&mut self, goal: &Goal, seen: &Seen) -> Move {
-        let had_settled = self.settled_at_ns.take().is_some();
+        let had_settled = self.rest.take().is_some();
         if seen.misses(goal.target_ns) {
             return self.reduce();
         }
@@ -63,7 +63,7 @@ impl Batching {
     }
 
     fn settle(&mut self, seen: &Seen, reason: Reason) -> Move {
-        self.settled_at_ns = Some(seen.tail_ns);
+        self.rest = Some(Rest::at(seen));
         Move::settled(self.knobs(), reason)
     }
 
@@ -94,14 +94,15 @@ impl Batching {
         Move::to(self.knobs(), Reason::Room)
     }
 
-    pub(super) fn is_content(&self, goal: &Goal, seen: &Seen) -> bool {
+    pub(super) fn is_content(&mut self, goal: &Goal, seen: &Seen) -> bool {
         let is_within = !seen.misses(goal.target_ns);
+        let is_below_band = self.is_below_band(goal, seen.tail_ns);
         // Where not even one sample is within the target, it waits for that.
-        let Some(before_ns) = self.settled_at_ns else { return !is_within };
+        let Some(rest) = &mut self.rest else { return !is_within };
         let cannot_grow = self.current_bs >= goal.most.batch_size;
         let is_as_before = match self.form {
-            Form::Text => seen.tail_ns >= scaled(before_ns, self.alpha),
-            Form::Algorithm | Form::AlgorithmSinceStart => !self.is_below_band(goal, seen.tail_ns),
+            Form::Text => rest.is_as_before(seen, self.alpha),
+            Form::Algorithm | Form::AlgorithmSinceStart => !is_below_band,
         };
         is_within && (cannot_grow || is_as_before)
     }

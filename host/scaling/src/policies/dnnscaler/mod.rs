@@ -11,6 +11,7 @@
 mod batching;
 mod multi_tenancy;
 mod profiler;
+mod rest;
 
 use crate::{
     curves::CurveLibrary,

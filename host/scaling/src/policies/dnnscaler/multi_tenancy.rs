@@ -5,7 +5,7 @@
 //! one or several fewer. Both forms are here. The second one may go to and fro between two numbers, of which one is
 //! below the band and the other above the target; the first remembers which one was too many.
 
-use super::{DnnScalerSettings, Form, batching::scaled, profiler::Profiler};
+use super::{DnnScalerSettings, Form, batching::scaled, profiler::Profiler, rest::Rest};
 use crate::{
     goal::Goal,
     knobs::Knobs,
@@ -25,8 +25,8 @@ pub(super) struct MultiTenancy {
     estimates_ns: Vec<f64>,
     /// Smallest number that was above the target.
     bad: Option<usize>,
-    /// Tail in ns where it has settled.
-    settled_at_ns: Option<u64>,
+    /// Where it has settled: its tail.
+    rest: Option<Rest>,
 }
 
 impl MultiTenancy {
@@ -46,7 +46,7 @@ impl MultiTenancy {
             batch_size: goal.least().batch_size,
             estimates_ns: settings.curves.complete(&known, goal.most.instances),
             bad: None,
-            settled_at_ns: None,
+            rest: None,
         };
         #[expect(clippy::cast_precision_loss, reason = "below 2^52")]
         let target_ns = goal.target_ns as f64;
@@ -57,8 +57,7 @@ impl MultiTenancy {
     }
 
     pub(super) fn decide(&mut self, goal: &Goal, seen: &Seen) -> Move {
-        let settled_at_ns = self.settled_at_ns.take();
-        if settled_at_ns.is_some_and(|before_ns| seen.tail_ns < scaled(before_ns, self.alpha)) {
+        if self.rest.take().is_some_and(|rest| rest.has_fallen(seen, self.alpha)) {
             // What was too much for the system as it was need not be now.
             self.bad = None;
         }
@@ -86,15 +85,15 @@ impl MultiTenancy {
     }
 
     fn settle(&mut self, seen: &Seen, reason: Reason) -> Move {
-        self.settled_at_ns = Some(seen.tail_ns);
+        self.rest = Some(Rest::at(seen));
         Move::settled(self.knobs(), reason)
     }
 
-    pub(super) fn is_content(&self, goal: &Goal, seen: &Seen) -> bool {
+    pub(super) fn is_content(&mut self, goal: &Goal, seen: &Seen) -> bool {
         let is_within = !seen.misses(goal.target_ns);
-        let Some(before_ns) = self.settled_at_ns else { return self.mtl == 1 && !is_within };
-        let has_fallen = seen.tail_ns < scaled(before_ns, self.alpha);
-        is_within && (!has_fallen || self.mtl >= goal.most.instances)
+        let Some(rest) = &mut self.rest else { return self.mtl == 1 && !is_within };
+        let is_as_before = rest.is_as_before(seen, self.alpha);
+        is_within && (is_as_before || self.mtl >= goal.most.instances)
     }
 
     pub(super) fn goal_changed(&mut self, goal: &Goal, seen: Option<&Seen>) -> Move {

@@ -1,9 +1,13 @@
 //! The Profiler: batching or multi-tenancy.
+//!
+//! The paper takes "only a few batches". Where the throughputs of both are closer than so few can tell apart, the noisier
+//! one is looked at once more, ten times as long.
 
 use super::DnnScalerSettings;
 use crate::{
     goal::{Approach, Goal},
     knobs::Knobs,
+    normal,
     policy::{Look, Move},
     reason::Reason,
     seen::Seen,
@@ -18,6 +22,8 @@ pub(super) struct Profiler {
     batch: Option<Seen>,
     /// One sample on each of several instances.
     pub(super) instances: Option<Seen>,
+    /// The noisier one of both was looked at again, more closely, as they were too close to choose by.
+    is_closer: bool,
 }
 
 /// Next step of a profile.
@@ -42,6 +48,7 @@ impl Profiler {
         } else {
             &mut self.base
         };
+        self.is_closer |= place.is_some();
         *place = Some(*seen);
     }
 
@@ -68,10 +75,31 @@ impl Profiler {
             return look(several, Reason::Profile);
         }
         match (self.batch.filter(|_| needs_batch), self.instances) {
+            (Some(batch), Some(instances)) if !self.is_closer && is_close(&batch, &instances, goal) => {
+                let noisier = if error(&batch, goal) > error(&instances, goal) { large } else { several };
+                let at = Move::to(noisier, Reason::Profile);
+                Step::Look(Move { look: Look::Closer, ..at })
+            }
             (Some(batch), Some(instances)) => choose(&base, &batch, &instances),
             _ => Step::MultiTenancy(Reason::Given),
         }
     }
+}
+
+/// Standard deviations within which two throughputs are close.
+const CLOSE: f64 = 3.0;
+
+/// Whether chance may have made the greater of two throughputs the greater one.
+fn is_close(batch: &Seen, instances: &Seen, goal: &Goal) -> bool {
+    let gap = (batch.throughput_qps / instances.throughput_qps.max(f64::MIN_POSITIVE)).ln();
+    gap.abs() < CLOSE * error(batch, goal).hypot(error(instances, goal))
+}
+
+/// Standard error of the logarithm of the throughput, by how far the tail is from the mean.
+#[expect(clippy::cast_precision_loss, reason = "below 2^52")]
+fn error(seen: &Seen, goal: &Goal) -> f64 {
+    let spread = (seen.tail_ns as f64 / seen.mean_ns.max(1.0)).ln().max(0.0);
+    spread / normal::quantile(goal.tail).max(1.0) / (seen.batches.max(1) as f64).sqrt()
 }
 
 /// Equations 3 to 5: the greater improvement of throughput over one sample on one instance; of two that are equal, the

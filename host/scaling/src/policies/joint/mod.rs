@@ -1,7 +1,7 @@
 //! `joint`: batch size and instances together, by a model of the latency that every window improves.
 //!
 //! 1. One sample on one instance is measured, then a batch and several instances of which even a latency proportional
-//!    to their number would meet the target.
+//!    to their number would meet the target, then batches on several instances.
 //! 2. A [`Model`] is fitted to all windows. The knobs go where it expects the most throughput with the tail, and a
 //!    margin for what the model does not know, within the target.
 //! 3. That repeats until no place could be better by [`GAIN_MIN`] than the best that was measured, even if it is as
@@ -9,7 +9,7 @@
 //!    the best that was measured, and stay.
 //!
 //! It stays until the share of violations since then is above what the tail leaves out by more than chance, or the mean
-//! latency is another by more than [`DRIFT`], or what has turned out to be usual. In the first case the place is
+//! latency is another by more than [`DRIFT`], what has turned out to be usual, and chance. In the first case the place is
 //! remembered as bad; in the second all that was seen is scaled by what this place has become slower or faster. An
 //! instance more has to gain more the longer instances take to start.
 
@@ -19,12 +19,13 @@ mod model;
 use crate::{
     goal::Goal,
     knobs::Knobs,
+    normal,
     policy::{Move, Predicted, ScalingPolicy},
     reason::Reason,
     seen::Seen,
 };
 
-use model::{Estimate, Model, Point};
+use model::{Estimate, Model, Point, exceeds};
 
 /// The policy for both knobs.
 #[derive(Debug)]
@@ -47,8 +48,9 @@ impl Default for Joint {
 /// Sums over the windows since the policy has settled.
 #[derive(Debug, Clone, Copy)]
 struct Rest {
-    /// Mean latency of the window that it settled on, in ns.
+    /// Mean latency by sample, in ns, of the windows without cause for doubt, of which there are so many batches.
     mean_ns: f64,
+    mean_of: f64,
     batches: f64,
     samples: f64,
     violations: f64,
@@ -66,12 +68,18 @@ enum Cause {
 /// Least factor by which a place has to be expected better to go there.
 const GAIN_MIN: f64 = 1.01;
 
+/// Moves in which the axes, and what lies between them, are looked at first.
+const EXPLORING_MAX: usize = 4;
+
 /// Moves after which the best is taken, so that there are fewer than ten decisions.
 const MOVES_MAX: usize = 8;
 
 /// Change of the mean latency that makes another system of it, as a natural logarithm, at first. Each time that it has
 /// led nowhere else it grows by half: on a machine that others use the mean changes without end.
 const DRIFT: f64 = 0.12;
+
+/// Standard deviations by which the mean latencies of two windows differ if the system is another.
+const CHANCE: f64 = 4.0;
 
 /// Largest change that is put up with: half as slow again.
 const DRIFT_MAX: f64 = 0.4;
@@ -95,19 +103,15 @@ impl Joint {
     }
 
     fn choose(&self, goal: &Goal) -> Move {
-        let (least, most) = (goal.least(), goal.greatest());
+        let least = goal.least();
         let Some(first) = self.point(least) else { return Move::to(least, Reason::Start) };
         let model = Model::fit(&self.points, goal);
         let target_ns = to_f64(goal.target_ns);
         let best = self.best(goal, &model);
-        if self.points.len() < 3 && best.is_some() && self.moves < 3 {
-            // How often the first latency fits into the target.
-            let fits = (target_ns / model.at(first.knobs).tail_ns).clamp(2.0, 16.0);
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 2 to 16")]
-            let fits = fits as usize;
-            let batch = Knobs { batch_size: fits * least.batch_size, ..least }.within(most);
-            let instances = Knobs { instances: (fits * least.instances).min(8), ..least }.within(most);
-            let unseen = [batch, instances].into_iter().find(|knobs| self.point(*knobs).is_none());
+        if let Some(best) = best.filter(|_| self.moves < EXPLORING_MAX) {
+            let unseen = self
+                .unseen_axis(goal, &model, first.knobs)
+                .or_else(|| self.unseen_inside(goal, &model, &best));
             if let Some(knobs) = unseen {
                 return Move::to(knobs, Reason::Explores).predicting(Some(predicted(&model.at(knobs))));
             }
@@ -136,6 +140,48 @@ impl Joint {
             _ => Move::settled(best.knobs, Reason::NothingBetter)
                 .predicting(Some(predicted(&model.at(best.knobs)))),
         }
+    }
+
+    /// A larger batch, or more instances, if none was measured: as many as fit into the target even if the latency is
+    /// proportional to their number.
+    fn unseen_axis(&self, goal: &Goal, model: &Model, least: Knobs) -> Option<Knobs> {
+        let most = goal.greatest();
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 2 to 16")]
+        let fits = (to_f64(goal.target_ns) / model.at(least).tail_ns).clamp(2.0, 16.0) as usize;
+        let batch = Knobs { batch_size: fits * least.batch_size, ..least }.within(most);
+        let instances = Knobs { instances: (fits * least.instances).min(8), ..least }.within(most);
+        let has = |is_there: &dyn Fn(Knobs) -> bool| self.points.iter().any(|point| is_there(point.knobs));
+        if batch != least && !has(&|knobs| knobs.batch_size > least.batch_size) {
+            return Some(batch);
+        }
+        (instances != least && !has(&|knobs| knobs.instances > least.instances)).then_some(instances)
+    }
+
+    /// A place with larger batches and more instances, if none was measured: how they get on with each other follows
+    /// from nothing that was seen on the axes. They do best where the latency is the greater one of both alone; half
+    /// way, by ratio, from there to what the model expects the target has to be met.
+    fn unseen_inside(&self, goal: &Goal, model: &Model, best: &Point) -> Option<Knobs> {
+        let (least, most) = (goal.least(), goal.greatest());
+        let is_inside =
+            |knobs: Knobs| knobs.batch_size > least.batch_size && knobs.instances > least.instances;
+        if self.points.iter().any(|point| is_inside(point.knobs)) {
+            return None;
+        }
+        let inside = (least.batch_size + 1..=most.batch_size).flat_map(|batch_size| {
+            (least.instances + 1..=most.instances).map(move |instances| Knobs { batch_size, instances })
+        });
+        let hoped = inside.filter_map(|knobs| {
+            let batch = model.at(Knobs { instances: least.instances, ..knobs });
+            let instances = model.at(Knobs { batch_size: least.batch_size, ..knobs });
+            let tail_ns = (batch.tail_ns.max(instances.tail_ns) * model.at(knobs).tail_ns).sqrt();
+            let of_batch = batch.throughput_qps * to_f64((knobs.instances / least.instances) as u64);
+            let of_instances =
+                instances.throughput_qps * to_f64((knobs.batch_size / least.batch_size) as u64);
+            let qps = of_batch.min(of_instances);
+            (tail_ns <= to_f64(goal.target_ns) && qps > self.needed(goal, best, knobs))
+                .then_some((knobs, qps))
+        });
+        hoped.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(knobs, _)| knobs)
     }
 
     /// The most throughput that was measured within the target.
@@ -208,7 +254,7 @@ impl ScalingPolicy for Joint {
                 let ln_factor = (seen.mean_ns / before_ns).ln();
                 self.points.iter_mut().for_each(|point| point.slow_down(ln_factor));
                 self.moves = 0;
-                self.keep(Point::of(seen));
+                self.keep(Point::of(goal, seen));
                 let to = self.go_on(goal, Some(Reason::Changed));
                 if to.knobs == seen.knobs {
                     self.tolerance = (self.tolerance * 1.5).min(DRIFT_MAX);
@@ -222,7 +268,7 @@ impl ScalingPolicy for Joint {
                     .for_each(|point| point.is_bad = true);
                 self.moves = self.moves.min(MOVES_MAX - 3);
             }
-            _ => self.keep(Point::of(seen)),
+            _ => self.keep(Point::of(goal, seen)),
         }
         self.go_on(goal, None)
     }
@@ -231,6 +277,7 @@ impl ScalingPolicy for Joint {
         let tolerance = self.tolerance;
         let rest = self.rest.get_or_insert(Rest {
             mean_ns: seen.mean_ns,
+            mean_of: 0.0,
             batches: 0.0,
             samples: 0.0,
             violations: 0.0,
@@ -239,22 +286,29 @@ impl ScalingPolicy for Joint {
         rest.batches += to_f64(seen.batches);
         rest.samples += to_f64(seen.samples);
         rest.violations += to_f64(seen.violations);
-        let allowed = 1.0 - goal.tail;
-        let chance = 2.0 * (allowed * goal.tail / rest.batches).sqrt();
-        rest.cause = if (seen.mean_ns / rest.mean_ns).ln().abs() > tolerance {
+        let batches = to_f64(seen.batches);
+        let spread =
+            (to_f64(seen.tail_ns) / seen.mean_ns).ln().max(0.0) / normal::quantile(goal.tail).max(1.0);
+        // Two means differ by chance alone, too.
+        let chance = CHANCE * spread * (1.0 / batches + 1.0 / rest.mean_of.max(batches)).sqrt();
+        rest.cause = if (seen.mean_ns / rest.mean_ns).ln().abs() > tolerance.max(chance) {
             Cause::Drift
-        } else if rest.violations / rest.samples > allowed + chance {
+        } else if exceeds(goal, rest.batches, rest.violations / rest.samples) {
             Cause::Violations
         } else {
             Cause::Nothing
         };
+        if rest.cause != Cause::Drift {
+            rest.mean_ns = (rest.mean_ns * rest.mean_of + seen.mean_ns * batches) / (rest.mean_of + batches);
+            rest.mean_of += batches;
+        }
         let cannot_go_lower = seen.knobs == goal.least();
         rest.cause == Cause::Nothing || rest.cause == Cause::Violations && cannot_go_lower
     }
 
     fn goal_changed(&mut self, goal: &Goal, seen: Option<&Seen>) -> Move {
         if let Some(seen) = seen {
-            self.keep(Point::of(seen));
+            self.keep(Point::of(goal, seen));
         }
         self.points.iter_mut().for_each(|point| point.is_bad = false);
         (self.moves, self.rest) = (0, None);

@@ -21,8 +21,9 @@ pub(super) struct Point {
 }
 
 impl Point {
+    /// The place of a window. It is bad if more samples were above the target than chance explains.
     #[expect(clippy::cast_precision_loss, reason = "counts and times below 2^52")]
-    pub(super) fn of(seen: &Seen) -> Self {
+    pub(super) fn of(goal: &Goal, seen: &Seen) -> Self {
         let ln_mean = seen.mean_ns.max(1.0).ln();
         Self {
             knobs: seen.knobs,
@@ -31,7 +32,7 @@ impl Point {
             ln_qps: seen.throughput_qps.max(1e-9).ln(),
             batches: seen.batches as f64,
             stale: 0.0,
-            is_bad: false,
+            is_bad: exceeds(goal, seen.batches as f64, seen.violations as f64 / seen.samples.max(1) as f64),
         }
     }
 
@@ -51,6 +52,12 @@ impl Point {
     fn place(&self) -> [f64; 2] {
         place(self.knobs)
     }
+}
+
+/// Whether this share of violations, of so many batches, is above what the tail leaves out by more than chance.
+pub(super) fn exceeds(goal: &Goal, batches: f64, violations: f64) -> bool {
+    let allowed = 1.0 - goal.tail;
+    violations > allowed + 2.0 * (allowed * goal.tail / batches).sqrt()
 }
 
 /// Variance of the logarithm that a change of the system adds: 5 % either way.

@@ -1,0 +1,36 @@
+//! The tail where a Scaler has settled.
+
+use super::batching::scaled;
+use crate::seen::Seen;
+
+/// Averages of tail and mean since a Scaler has settled: the tail of one window is off by a tenth where times spread.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rest {
+    tail_ns: u64,
+    mean_ns: f64,
+    /// Number of windows, of which the two are sums.
+    windows: u32,
+}
+
+impl Rest {
+    pub(super) fn at(seen: &Seen) -> Self {
+        Self { tail_ns: seen.tail_ns, mean_ns: seen.mean_ns, windows: 1 }
+    }
+
+    /// Whether the system is another one: tail and mean are below this share of what they were.
+    pub(super) fn has_fallen(&self, seen: &Seen, share: f64) -> bool {
+        seen.tail_ns < scaled(self.tail_ns / u64::from(self.windows), share)
+            && seen.mean_ns < self.mean_ns / f64::from(self.windows) * share
+    }
+
+    /// Whether the system is as it was. If so, the window counts.
+    pub(super) fn is_as_before(&mut self, seen: &Seen, share: f64) -> bool {
+        if self.has_fallen(seen, share) {
+            return false;
+        }
+        self.tail_ns += seen.tail_ns;
+        self.mean_ns += seen.mean_ns;
+        self.windows += 1;
+        true
+    }
+}
