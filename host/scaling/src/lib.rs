@@ -17,6 +17,7 @@ mod policies;
 mod policy;
 mod reason;
 mod registry;
+pub mod results;
 mod seen;
 mod simulation;
 mod surface;

@@ -29,7 +29,7 @@ pub struct Simulation<'a> {
     pub until_ns: u64,
     /// Batches after which a policy that has settled, and is not disturbed any more, is believed to stay.
     pub calm_batches: Option<u64>,
-    /// What happens when, in ns, in the order of time.
+    /// Events, each with its time in ns, in the order of time.
     pub events: &'a [(u64, Event)],
     /// Number of equal spans of the course that are kept; none if 0.
     pub spans: u64,
@@ -228,7 +228,7 @@ impl Times<'_> {
     }
 }
 
-/// What is kept of a simulation while it goes on.
+/// Record of a simulation, made while it goes on.
 struct Course {
     control: ControlLoop,
     decisions: usize,

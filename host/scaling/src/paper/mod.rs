@@ -11,11 +11,11 @@
 
 mod fit;
 pub(crate) mod jobs;
-mod mock_tables;
+pub(crate) mod mock_tables;
 pub mod page;
 mod predictions;
-mod surface;
-mod tables;
+pub(crate) mod surface;
+pub(crate) mod tables;
 
 pub use jobs::{PaperJob, job, jobs};
 pub use mock_tables::{MockTables, mock_tables};

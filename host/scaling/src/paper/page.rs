@@ -281,7 +281,7 @@ fn completion() -> String {
 }
 
 /// A table in Markdown.
-fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+pub(crate) fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let header: Vec<String> = header.iter().map(|name| (*name).to_owned()).collect();
     let rule = format!("|{}\n", "---|".repeat(header.len()));

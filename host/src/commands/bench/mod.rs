@@ -102,6 +102,7 @@ Examples:
   host bench --against python --python venv/bin/python
   host bench --markdown > table.md
   host bench scaling dispatch                 the scheduler beside two bare threads
+  host bench scaling jobs --output results    policies over the jobs of the DNNScaler paper
   host bench rnn --help                       another one: recurrent layers on the CPU
   host bench engines --help                   a third one: whole models, beside ONNX Runtime
 

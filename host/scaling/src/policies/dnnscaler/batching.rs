@@ -5,14 +5,17 @@
 //!
 //! - Where no size lies within `[alpha * target, target]`, lines 16 to 18 and 26 to 28 go to and fro between two
 //!   neighbours for ever. Here the search rests on the smaller one, the largest size known to be good.
-//! - When the target is relaxed, or tail and mean fall below `alpha` times what they were, the upper end of the bracket opens to the bound again (text, Fig.
-//!   9b). The algorithm never raises `maxBS`.
+//! - When the target is relaxed, or tail and mean fall below `alpha` times what they were, the upper end of the bracket
+//!   opens to the bound again (text, Fig. 9b). The algorithm never raises `maxBS`.
 //! - A size in the band is remembered as good (`minBS`), so that a system that becomes slower leads to line 22 at once.
 //!   The algorithm remembers only sizes below the band, and walks down to the last of them first.
 //! - The tail is that of a window that restarts at each change. Line 13 takes it over all latencies since the start, so
 //!   one size that was too large makes every later one look so ([`Form::AlgorithmSinceStart`]).
 
-use super::{DnnScalerSettings, Form, rest::Rest};
+use super::{
+    DnnScalerSettings, Form,
+    rest::{Rest, scaled},
+};
 use crate::{goal::Goal, knobs::Knobs, policy::Move, reason::Reason, seen::Seen};
 
 /// State of the search, with the names of the algorithm.
@@ -130,15 +133,4 @@ impl Batching {
     fn knobs(&self) -> Knobs {
         Knobs { batch_size: self.current_bs, instances: self.instances }
     }
-}
-
-/// This share of a time, in ns.
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "below 2^52"
-)]
-pub(super) fn scaled(time_ns: u64, share: f64) -> u64 {
-    (time_ns as f64 * share) as u64
 }

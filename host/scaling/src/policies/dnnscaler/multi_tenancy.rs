@@ -5,7 +5,11 @@
 //! one or several fewer. Both forms are here. The second one may go to and fro between two numbers, of which one is
 //! below the band and the other above the target; the first remembers which one was too many.
 
-use super::{DnnScalerSettings, Form, batching::scaled, profiler::Profiler, rest::Rest};
+use super::{
+    DnnScalerSettings, Form,
+    profiler::Profiler,
+    rest::{Rest, scaled},
+};
 use crate::{
     goal::Goal,
     knobs::Knobs,

@@ -1,7 +1,7 @@
 //! The Profiler: batching or multi-tenancy.
 //!
-//! The paper takes "only a few batches". Where the throughputs of both are closer than so few can tell apart, the noisier
-//! one is looked at once more, ten times as long.
+//! The paper takes "only a few batches". Where the throughputs of both are closer than so few can tell apart, the
+//! noisier one is looked at once more, ten times as long.
 
 use super::DnnScalerSettings;
 use crate::{

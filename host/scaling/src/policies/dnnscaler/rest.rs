@@ -1,6 +1,5 @@
 //! The tail where a Scaler has settled.
 
-use super::batching::scaled;
 use crate::seen::Seen;
 
 /// Averages of tail and mean since a Scaler has settled: the tail of one window is off by a tenth where times spread.
@@ -33,4 +32,15 @@ impl Rest {
         self.windows += 1;
         true
     }
+}
+
+/// This share of a time, in ns.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "below 2^52"
+)]
+pub(super) fn scaled(time_ns: u64, share: f64) -> u64 {
+    (time_ns as f64 * share) as u64
 }

@@ -9,8 +9,8 @@
 //!    the best that was measured, and stay.
 //!
 //! It stays until the share of violations since then is above what the tail leaves out by more than chance, or the mean
-//! latency is another by more than [`DRIFT`], what has turned out to be usual, and chance. In the first case the place is
-//! remembered as bad; in the second all that was seen is scaled by what this place has become slower or faster. An
+//! latency is another by more than [`DRIFT`], what has turned out to be usual, and chance. In the first case the place
+//! is remembered as bad; in the second all that was seen is scaled by what this place has become slower or faster. An
 //! instance more has to gain more the longer instances take to start.
 
 mod gaussian;

@@ -282,22 +282,25 @@ mod tests {
                     (1, 1, 8.0, 12.0),
                     (37, 4, 602.0, 217.0),
                 ]);
+        let goal = Goal::new(2_000_000, 0.95, Knobs { batch_size: 128, instances: 4 });
         let points: Vec<_> = seen
             .map(|(batch_size, instances, mean_us, tail_us)| {
-                Point::of(&Seen {
-                    knobs: Knobs { batch_size, instances },
-                    batches: 500,
-                    samples: 500 * batch_size as u64,
-                    violations: 0,
-                    duration_ns: 200_000_000,
-                    mean_ns: mean_us * 1e3,
-                    tail_ns: (tail_us * 1e3) as u64,
-                    throughput_qps: (batch_size * instances) as f64 * 1e6 / mean_us,
-                })
+                Point::of(
+                    &goal,
+                    &Seen {
+                        knobs: Knobs { batch_size, instances },
+                        batches: 500,
+                        samples: 500 * batch_size as u64,
+                        violations: 0,
+                        duration_ns: 200_000_000,
+                        mean_ns: mean_us * 1e3,
+                        tail_ns: (tail_us * 1e3) as u64,
+                        throughput_qps: (batch_size * instances) as f64 * 1e6 / mean_us,
+                    },
+                )
             })
             .collect();
-        let most = Knobs { batch_size: 128, instances: 4 };
-        let model = Model::fit(&points, &Goal::new(2_000_000, 0.95, most));
+        let model = Model::fit(&points, &goal);
         let greatest = points.iter().map(Point::throughput_qps).fold(0.0, f64::max);
         for instances in 1..=4 {
             for batch_size in 1..=128 {
