@@ -1,11 +1,13 @@
 //! Tables, manifests and extensions that the host refuses before anything is measured.
 
+use proctor_plugin_api::abi::PROCTOR_ABI_MINOR;
+
 use super::row::{
     Dispatch::{Batches, Queries},
     Outcome, Row,
 };
 
-/// Call, way, and the host's words.
+/// Call, way, and the host's words, with the minor version of the ABI.
 const WRONG: [(&str, &str, &str); 85] = [
     ("proctor_plugin_entry", "null", "returned no table and gave no reason"),
     ("proctor_plugin_entry", "refuse", "refuses this host: it wants a full moon"),
@@ -15,8 +17,8 @@ const WRONG: [(&str, &str, &str); 85] = [
     ("proctor_plugin_entry", "size=24", "ProctorPlugin has 24 bytes"),
     ("proctor_plugin_entry", "size=1001", "ProctorPlugin has 1001 bytes"),
     ("proctor_plugin_entry", "size=0x10000000000", "ProctorPlugin has 1099511627776 bytes"),
-    ("proctor_plugin_entry", "major=0", "follows ABI 0.0, this host speaks 1.x only"),
-    ("proctor_plugin_entry", "major=99", "follows ABI 99.0, this host speaks 1.x only"),
+    ("proctor_plugin_entry", "major=0", "follows ABI 0.MINOR, this host speaks 1.x only"),
+    ("proctor_plugin_entry", "major=99", "follows ABI 99.MINOR, this host speaks 1.x only"),
     ("proctor_plugin_entry", "no-describe", "the required function ProctorPlugin.describe is null"),
     ("proctor_plugin_entry", "no-open", "the required function ProctorPlugin.open is null"),
     ("proctor_plugin_entry", "no-load_model", "the required function ProctorPlugin.load_model is null"),
@@ -116,7 +118,8 @@ pub(super) fn rows() -> Vec<Row> {
         .chain(options)
         .map(|(call, way, says)| {
             let dispatch = if call == "extension" { Queries } else { Batches };
-            Row::new(call, way, dispatch, Outcome::Refused, &[says])
+            let says = says.replace("MINOR", &PROCTOR_ABI_MINOR.to_string());
+            Row::new(call, way, dispatch, Outcome::Refused, &[&says])
         })
         .collect()
 }
