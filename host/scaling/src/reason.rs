@@ -49,6 +49,8 @@ pub enum Reason {
     },
     /// A model needs to see this value to know the slope.
     Explores,
+    /// All that arrives is served within the target, so nothing is to be gained.
+    ServesAll,
     /// The model expects nothing that is worth a move.
     NothingBetter,
     /// As many moves were made as a policy is given.
@@ -88,6 +90,7 @@ impl fmt::Display for Reason {
             Self::Infeasible => "the target cannot be met",
             Self::Promising { gain } => return write!(f, "may gain {:.1}%", (gain - 1.0) * 100.0),
             Self::Explores => "looks at the slope",
+            Self::ServesAll => "serves all that arrives",
             Self::NothingBetter => "expects nothing better",
             Self::MovesSpent => "the best of the moves that it has",
             Self::BestOfGrid => "the best of the grid",

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::knobs::Knobs;
+use crate::{goal::Goal, knobs::Knobs};
 
 /// Figures of the batches of one window, all of which began with the same knobs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -23,9 +23,30 @@ pub struct Seen {
     pub tail_ns: u64,
     /// Samples completed in a second; where input is not saturated, samples that would be if it were.
     pub throughput_qps: f64,
+    /// Samples that were completed in a second where input is not saturated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub served_qps: Option<f64>,
 }
 
 impl Seen {
+    /// Whether the knobs serve all that arrives: instances have time left, or batches have room, so that what waits is
+    /// taken with the next batch, and waiting takes no longer than the target allows a batch.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "counts and times below 2^52")]
+    pub fn serves_all(&self, goal: &Goal) -> bool {
+        /// Greatest share of the time, of full batches.
+        const LOAD_MAX: f64 = 0.75;
+        let Some(served_qps) = self.served_qps.filter(|_| !self.misses(goal.target_ns)) else { return false };
+        let busy = served_qps / self.throughput_qps.max(f64::MIN_POSITIVE);
+        let full = self.samples as f64 / (self.batches.max(1) as f64 * self.knobs.batch_size as f64);
+        let load = busy * full;
+        // Poisson arrivals and equal service times, in heavy traffic: the wait is exponential from a mean of
+        // load / (2 (1 - load)) services.
+        let services = (load / (1.0 - goal.tail)).ln().max(0.0) * load / (2.0 * (1.0 - load).max(0.01));
+        let wait_ns = self.mean_ns * services / self.knobs.instances as f64;
+        load <= LOAD_MAX && (full < LOAD_MAX || wait_ns <= goal.target_ns as f64)
+    }
+
     /// Whether more samples were above the target than the tail leaves out.
     #[must_use]
     pub fn misses(&self, target_ns: u64) -> bool {

@@ -183,7 +183,9 @@ impl Window {
         let total_ns: f64 =
             self.latencies.iter().map(|(latency_ns, count)| *latency_ns as f64 * *count as f64).sum();
         let above = self.latencies.iter().filter(|(latency_ns, _)| *latency_ns > goal.target_ns);
+        let completed_qps = (samples - samples_of_first) as f64 * 1e9 / duration_ns.max(1) as f64;
         Seen {
+            served_qps: (!self.rule.is_saturated).then_some(completed_qps),
             knobs: self.knobs,
             batches,
             samples,
@@ -192,7 +194,7 @@ impl Window {
             mean_ns: total_ns / samples.max(1) as f64,
             tail_ns: tail_ns(&mut self.latencies, samples, goal.tail),
             throughput_qps: if self.rule.is_saturated && is_long {
-                (samples - samples_of_first) as f64 * 1e9 / duration_ns.max(1) as f64
+                completed_qps
             } else {
                 (samples * instances) as f64 * 1e9 / busy_ns.max(1) as f64
             },
@@ -309,6 +311,10 @@ mod tests {
         window.go_on(Look::Tail);
         // Batches of two samples that take 100 ns each, with long pauses.
         (1..=8).for_each(|i| _ = window.push(&GOAL, &batch(i * 10_000, i * 10_000 + 100)));
-        assert!((window.seen(&GOAL).throughput_qps - 8e7).abs() < 1.0);
+        let seen = window.seen(&GOAL);
+        assert!((seen.throughput_qps - 8e7).abs() < 1.0);
+        // 14 samples in 70 us after the first completion.
+        assert!((seen.served_qps.unwrap() - 2e5).abs() < 1e-6);
+        assert!(seen.serves_all(&GOAL));
     }
 }

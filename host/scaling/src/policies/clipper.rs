@@ -13,6 +13,9 @@ use crate::{
 ///
 /// Clipper goes on to increase after a back-off for ever. Here it rests where the back-off led, as in the paper's Fig.
 /// 7, until the tail is above the target again, or so far below what it was that a larger size may fit.
+///
+/// It knows no rate: where samples arrive more slowly than they are served, batches hold what has arrived, the tail
+/// does not rise with their bound, and the bound grows to the greatest that may be set.
 #[derive(Debug, Default)]
 pub struct Clipper {
     size: usize,

@@ -3,4 +3,5 @@
 mod dnnscaler;
 mod joint;
 mod properties;
+mod rate;
 mod simulated;

@@ -8,6 +8,9 @@
 //!    much better than expected as the model does not know of it, or until the moves are spent. Then the knobs go to
 //!    the best that was measured, and stay.
 //!
+//! Where samples arrive at a rate, knobs that serve all of them within the target are enough: it stays at the first
+//! ones that do, for as long as they do.
+//!
 //! It stays until the share of violations since then is above what the tail leaves out by more than chance, or the mean
 //! latency is another by more than [`DRIFT`], what has turned out to be usual, and chance. In the first case the place
 //! is remembered as bad; in the second all that was seen is scaled by what this place has become slower or faster. An
@@ -35,13 +38,15 @@ pub struct Joint {
     moves: usize,
     now: Option<Knobs>,
     rest: Option<Rest>,
+    /// It has settled because all that arrives is served.
+    serves_all: bool,
     /// Change of the mean latency that makes another system of it, as a natural logarithm.
     tolerance: f64,
 }
 
 impl Default for Joint {
     fn default() -> Self {
-        Self { points: Vec::new(), moves: 0, now: None, rest: None, tolerance: DRIFT }
+        Self { points: Vec::new(), moves: 0, now: None, rest: None, serves_all: false, tolerance: DRIFT }
     }
 }
 
@@ -249,6 +254,17 @@ impl ScalingPolicy for Joint {
 
     fn decide(&mut self, goal: &Goal, seen: &Seen) -> Move {
         let rest = self.rest.take();
+        let had_served = self.serves_all;
+        self.serves_all = seen.serves_all(goal);
+        if self.serves_all {
+            self.keep(Point::of(goal, seen));
+            self.now = Some(seen.knobs);
+            return Move::settled(seen.knobs, Reason::ServesAll);
+        }
+        if had_served {
+            // The rate has risen, or the system has become slower.
+            self.moves = 0;
+        }
         match rest.map(|rest| (rest.cause, rest.mean_ns)) {
             Some((Cause::Drift, before_ns)) => {
                 let ln_factor = (seen.mean_ns / before_ns).ln();
@@ -274,6 +290,10 @@ impl ScalingPolicy for Joint {
     }
 
     fn is_content(&mut self, goal: &Goal, seen: &Seen) -> bool {
+        if self.serves_all {
+            // Batches are as large as the rate makes them, so that another latency means no other system.
+            return seen.serves_all(goal);
+        }
         let tolerance = self.tolerance;
         let rest = self.rest.get_or_insert(Rest {
             mean_ns: seen.mean_ns,
@@ -311,7 +331,7 @@ impl ScalingPolicy for Joint {
             self.keep(Point::of(goal, seen));
         }
         self.points.iter_mut().for_each(|point| point.is_bad = false);
-        (self.moves, self.rest) = (0, None);
+        (self.moves, self.rest, self.serves_all) = (0, None, false);
         self.go_on(goal, None)
     }
 }

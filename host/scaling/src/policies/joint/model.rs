@@ -295,6 +295,7 @@ mod tests {
                         duration_ns: 200_000_000,
                         mean_ns: mean_us * 1e3,
                         tail_ns: (tail_us * 1e3) as u64,
+                        served_qps: None,
                         throughput_qps: (batch_size * instances) as f64 * 1e6 / mean_us,
                     },
                 )
