@@ -168,6 +168,31 @@ fn what_cannot_be_scaled_is_refused() {
 }
 
 #[test]
+fn batches_that_take_no_virtual_time_are_refused_and_do_not_go_on_for_ever() {
+    let bench = Bench::new();
+    for (flags, code, expected) in [
+        (
+            "",
+            2,
+            "batches of plugin mock take no virtual time, so there is nothing to scale: give it an option",
+        ),
+        (
+            "--set mock.fail_instance=1 --instances 1",
+            3,
+            "batches of plugin mock fail and take no virtual time",
+        ),
+    ] {
+        let finished = bench.host(&format!("scale --slo-ms 5 --plugin mock --virtual-time {flags}"));
+        assert_eq!(finished.code(), code, "{flags}: {finished}");
+        assert!(finished.stderr.contains(expected), "{flags}: {finished}");
+    }
+    // Arrivals bring time with them.
+    let (finished, result) =
+        scale(&bench, "arrivals", "--slo-ms 5 --target-qps 500 --plugin mock --virtual-time --duration 5");
+    assert!(result["courses"][0]["counts"]["completed"].as_u64().unwrap() > 2000, "{finished}");
+}
+
+#[test]
 fn where_memory_runs_out_the_bound_is_remembered() {
     let bench = Bench::new();
     let flags = format!("--slo-ms 12 {MOCK} --duration 20 --set mock.fail_create_at=4");

@@ -196,7 +196,8 @@ fn run_policy(
         let saturates = options.input == Input::Saturated;
         let in_batches = in_batches(run);
         let clients = if saturates { in_batches.clamp(2, CLIENTS_MAX) } else { CLIENTS_MAX };
-        let traffic = Traffic::new(clients, count, saturates);
+        let virtual_now = run.virtual_time.then(|| bed.clock.reader());
+        let traffic = Traffic::new(clients, count, saturates, virtual_now);
         let system = ScaledSystem::start(
             &bed.clock,
             ScaledParts {
@@ -230,8 +231,24 @@ fn run_policy(
             )));
         }
         let first_error = first_error.get().map(ToString::to_string);
+        if traffic.stands_still() {
+            return Err(takes_no_time(&run.plugin, first_error));
+        }
         Ok(PolicyResult { round, course, counts: traffic.counts(), first_error })
     })
+}
+
+/// The error where virtual time stands still with saturated input.
+fn takes_no_time(plugin: &str, first_error: Option<String>) -> HostError {
+    match first_error {
+        Some(error) => HostError::PluginCannot(format!(
+            "batches of plugin {plugin} fail and take no virtual time, so there is nothing to scale; the first: {error}"
+        )),
+        None => HostError::Usage(format!(
+            "batches of plugin {plugin} take no virtual time, so there is nothing to scale: give it an option by which \
+             they take some, as mock.service=fixed does (host describe {plugin} lists them), or leave out --virtual-time"
+        )),
+    }
 }
 
 /// Serves for as long as is asked for, or until the user wants no more. Returns how long that was, in ns.
@@ -282,7 +299,7 @@ fn serve(
     let mut look_ns = begun_ns;
     loop {
         let now_ns = now();
-        if now_ns >= end_ns || interrupt.has_come() {
+        if now_ns >= end_ns || interrupt.has_come() || traffic.stands_still() {
             break;
         }
         while let Some((_, target_ns)) = targets.next_if(|(at_ns, _)| begun_ns + at_ns <= now_ns) {

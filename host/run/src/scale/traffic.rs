@@ -22,6 +22,8 @@ pub(crate) struct Traffic {
     saturates: bool,
     system: OnceLock<Weak<dyn SystemUnderTest + Send>>,
     is_stopped: AtomicBool,
+    /// `None` in real time, which goes by of itself.
+    standstill: Option<Standstill>,
     /// Samples that have arrived.
     arrived: AtomicU64,
     outstanding: AtomicUsize,
@@ -47,9 +49,49 @@ pub(crate) struct TrafficCounts {
 /// Most samples that are issued in one call.
 const AT_ONCE: usize = 64;
 
+/// Watch over virtual time, which stands still where batches take none: clients would go on at one instant for ever.
+struct Standstill {
+    now: Arc<dyn Fn() -> u64 + Send + Sync>,
+    /// The instant of the last answers, in ns.
+    at_ns: AtomicU64,
+    /// Answers at this instant.
+    answers: AtomicU64,
+    /// Whether there were too many of them.
+    has_come: AtomicBool,
+}
+
+impl Standstill {
+    /// Most answers at one instant beyond one for each client. Service times that are 0 at times are far below that.
+    const ANSWERS_MAX: u64 = 1 << 18;
+
+    fn new(now: Arc<dyn Fn() -> u64 + Send + Sync>) -> Self {
+        let (at_ns, answers) = (AtomicU64::new(now()), AtomicU64::new(0));
+        Self { now, at_ns, answers, has_come: AtomicBool::new(false) }
+    }
+
+    /// Counts answers, and returns whether time stands still. [the thread that waits on the clock]
+    fn count(&self, answers: usize, clients: usize) -> bool {
+        let now_ns = (self.now)();
+        if self.at_ns.swap(now_ns, Relaxed) != now_ns {
+            self.answers.store(0, Relaxed);
+        }
+        let before = self.answers.fetch_add(answers as u64, Relaxed);
+        if before > Self::ANSWERS_MAX + clients as u64 {
+            self.has_come.store(true, Relaxed);
+        }
+        self.has_come.load(Relaxed)
+    }
+}
+
 impl Traffic {
-    /// A load of so many clients over the first `sample_count` samples of the library.
-    pub(crate) fn new(clients: usize, sample_count: u64, saturates: bool) -> Arc<Self> {
+    /// A load of so many clients over the first `sample_count` samples of the library. In virtual time `virtual_now`
+    /// reads the clock.
+    pub(crate) fn new(
+        clients: usize,
+        sample_count: u64,
+        saturates: bool,
+        virtual_now: Option<Arc<dyn Fn() -> u64 + Send + Sync>>,
+    ) -> Arc<Self> {
         let count = || AtomicU64::new(0);
         Arc::new(Self {
             clients: (0..clients).map(|_| count()).collect(),
@@ -57,6 +99,7 @@ impl Traffic {
             saturates,
             system: OnceLock::new(),
             is_stopped: AtomicBool::new(false),
+            standstill: virtual_now.map(Standstill::new),
             arrived: count(),
             outstanding: AtomicUsize::new(0),
             completed: count(),
@@ -95,6 +138,11 @@ impl Traffic {
     /// Whether nothing more is issued.
     pub(crate) fn is_stopped(&self) -> bool {
         self.is_stopped.load(Relaxed)
+    }
+
+    /// Whether clients have stopped by themselves, as batches take no virtual time.
+    pub(crate) fn stands_still(&self) -> bool {
+        self.standstill.as_ref().is_some_and(|standstill| standstill.has_come.load(Relaxed))
     }
 
     /// Number of samples without an answer.
@@ -149,7 +197,8 @@ impl CompletionSink for Traffic {
             }
             self.unknown.fetch_add((responses.len() - count) as u64, Relaxed);
             self.outstanding.fetch_sub(count, Relaxed);
-            if self.saturates && !self.is_stopped.load(Relaxed) {
+            let stands_still = |it: &Standstill| it.count(count, self.clients.len());
+            if self.saturates && !self.is_stopped() && !self.standstill.as_ref().is_some_and(stands_still) {
                 self.issue(&next[..count]);
             }
         }
@@ -190,7 +239,7 @@ mod tests {
     }
 
     fn connected(clients: usize, saturates: bool) -> (Arc<Traffic>, Arc<Issued>) {
-        let (traffic, system) = (Traffic::new(clients, 3, saturates), Arc::new(Issued::default()));
+        let (traffic, system) = (Traffic::new(clients, 3, saturates, None), Arc::new(Issued::default()));
         let shared: Arc<dyn SystemUnderTest + Send> = Arc::clone(&system) as _;
         traffic.connect(&shared);
         (traffic, system)
@@ -208,6 +257,26 @@ mod tests {
         assert_eq!(ids(&system), Vec::<u64>::new());
         assert_eq!(traffic.outstanding(), 2);
         assert_eq!(traffic.counts(), TrafficCounts { completed: 3, failed: 0, unknown: 3, refused: 0 });
+    }
+
+    #[test]
+    fn clients_stop_where_virtual_time_stands_still() {
+        let now_ns = Arc::new(AtomicU64::new(0));
+        let clock = Arc::clone(&now_ns);
+        let traffic = Traffic::new(2, 3, true, Some(Arc::new(move || clock.load(Relaxed))));
+        let system: Arc<dyn SystemUnderTest + Send> = Arc::new(Issued::default());
+        traffic.connect(&system);
+        traffic.saturate();
+        // Client 0 has the ids 1, 3, 5 and so on.
+        let mut ids = (1..).step_by(2);
+        for instant_ns in 0..4 {
+            now_ns.store(instant_ns, Relaxed);
+            ids.by_ref().take(1 << 17).for_each(|id| traffic.complete(&[answer(id)]));
+            assert!(!traffic.stands_still(), "{instant_ns}");
+        }
+        ids.take(1 << 18).for_each(|id| traffic.complete(&[answer(id)]));
+        assert!(traffic.stands_still());
+        assert_eq!(traffic.outstanding(), 1, "client 1 never had an answer");
     }
 
     #[test]
