@@ -71,6 +71,6 @@ pub use crate::{
     replay::{Replay, replay},
     result::{Conclusion, Program, RunResult},
     run::run,
-    scale::{Input, ScaleOptions, scale},
+    scale::{ScaleInput, ScaleOptions, TargetChange, scale},
     ticker::Ticker,
 };

@@ -3,7 +3,7 @@
 use clap::Args;
 use proctor_config::Settings;
 use proctor_display::Terminal;
-use proctor_run::{Conclusion, HostError, Input, Interrupt, ScaleOptions, scale};
+use proctor_run::{Conclusion, HostError, Interrupt, ScaleInput, ScaleOptions, TargetChange, scale};
 
 use super::run::RunFlags;
 use crate::values::duration_ns;
@@ -16,7 +16,7 @@ pub(crate) struct ScaleFlags {
     run: RunFlags,
     /// Change the target during the run: 30s=20ms; may be repeated
     #[arg(long, value_name = "TIME=LATENCY", value_parser = change)]
-    slo_at: Vec<(u64, u64)>,
+    slo_at: Vec<TargetChange>,
     /// Let several policies scale one after the other, and print a table; a setting, such as 64x3, is one that stays
     #[arg(long, value_name = "POLICIES", value_delimiter = ',', num_args = 0.., default_missing_value = COMPARED)]
     compare: Option<Vec<String>>,
@@ -48,17 +48,17 @@ impl ScaleFlags {
             policies,
             rounds: self.rounds,
             duration_ns: self.run.duration.map_or(DURATION_NS, |ms| ms * 1_000_000),
-            input: rate_qps.map_or(Input::Saturated, |rate_qps| Input::Arrivals { rate_qps }),
-            targets: self.targets(),
+            input: rate_qps.map_or(ScaleInput::Saturated, |rate_qps| ScaleInput::Arrivals { rate_qps }),
+            target_changes: self.target_changes(),
         };
         scale(settings, &options, &Interrupt::install(Terminal::observer())?)
     }
 
     /// The changes of the target in the order of time.
-    fn targets(&self) -> Vec<(u64, u64)> {
-        let mut targets = self.slo_at.clone();
-        targets.sort_unstable();
-        targets
+    fn target_changes(&self) -> Vec<TargetChange> {
+        let mut changes = self.slo_at.clone();
+        changes.sort_unstable();
+        changes
     }
 
     /// As [`RunFlags::load`], with a policy that scales if none was given. Arrivals are those of Server, and the plugin
@@ -76,11 +76,11 @@ impl ScaleFlags {
     }
 }
 
-/// When the target changes, and to what, in ns.
-fn change(text: &str) -> Result<(u64, u64), String> {
+/// When the target changes, and to what.
+fn change(text: &str) -> Result<TargetChange, String> {
     let (at, target) =
         text.split_once('=').ok_or_else(|| "give a time and a latency, such as 30s=20ms".to_owned())?;
-    Ok((duration_ns(at)?, duration_ns(target)?))
+    Ok(TargetChange { at_ns: duration_ns(at)?, target_ns: duration_ns(target)? })
 }
 
 pub(super) const SCALE_HELP: &str = "\
@@ -109,7 +109,8 @@ mod tests {
 
     #[test]
     fn a_change_has_a_time_and_a_latency() {
-        assert_eq!(change("30s=20ms"), Ok((30_000_000_000, 20_000_000)));
+        let expected = TargetChange { at_ns: 30_000_000_000, target_ns: 20_000_000 };
+        assert_eq!(change("30s=20ms"), Ok(expected));
         for text in ["30s", "=", "30=20ms", "30s=0ms"] {
             assert!(change(text).is_err(), "{text}");
         }

@@ -156,6 +156,11 @@ impl<'a> TestBed<'a> {
         self.settings
     }
 
+    /// The signals that end a test early, and the user's side.
+    pub(crate) fn interrupt(&self) -> &Interrupt {
+        &self.interrupt
+    }
+
     /// The model that the plugin has loaded.
     #[must_use]
     pub fn model(&self) -> &Model {

@@ -3,7 +3,7 @@
 use proctor_loadgen::ArrivalProcess;
 use proctor_scaling::{ControlLoop, Decision, Goal, Reason};
 
-use super::{Input, ScaleOptions, result::PolicyResult};
+use super::{ScaleInput, ScaleOptions, result::PolicyResult};
 use crate::{
     bed::scaling::{course::Course, trace::Trace},
     observer::Observer,
@@ -14,8 +14,8 @@ use crate::{
 pub(super) fn head(goal: &Goal, options: &ScaleOptions, arrivals: &ArrivalProcess) -> String {
     let Goal { target_ns, tail, most, .. } = goal;
     let input = match options.input {
-        Input::Saturated => "saturated input: latency is the service time of a batch".to_owned(),
-        Input::Arrivals { rate_qps } => {
+        ScaleInput::Saturated => "saturated input: latency is the service time of a batch".to_owned(),
+        ScaleInput::Arrivals { rate_qps } => {
             format!("{}/s, arrivals {arrivals}: latency counts from the arrival", four_digits(rate_qps))
         }
     };

@@ -7,7 +7,7 @@ use proctor_config::{Effective, Settings};
 use proctor_scaling::Goal;
 use serde::Serialize;
 
-use super::{Input, ScaleOptions, kept_curve::KeptCurve, traffic::TrafficCounts};
+use super::{ScaleInput, ScaleOptions, TargetChange, kept_curve::KeptCurve, traffic::TrafficCounts};
 use crate::{
     bed::scaling::course::Course,
     machine::Machine,
@@ -25,11 +25,11 @@ pub(crate) struct ScaleResult {
     finished_at_utc: Option<String>,
     goal: Goal,
     /// Latency counts from the start of a batch with saturated input, else from the arrival of a sample.
-    input: Input,
+    input: ScaleInput,
     duration_ns: u64,
-    /// Other targets during the run: from when on, and what, in ns.
-    targets: Vec<(u64, u64)>,
-    pub(super) courses: Vec<PolicyResult>,
+    target_changes: Vec<TargetChange>,
+    #[serde(rename = "courses")]
+    pub(super) results: Vec<PolicyResult>,
     /// The curve that was kept in the file of the setting `curves`, if one was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) kept_curve: Option<KeptCurve>,
@@ -59,7 +59,7 @@ impl ScaleResult {
         settings: &Settings,
         options: &ScaleOptions,
         goal: Goal,
-        courses: Vec<PolicyResult>,
+        results: Vec<PolicyResult>,
         plugin: PluginPart,
         machine: Machine,
     ) -> Self {
@@ -75,8 +75,8 @@ impl ScaleResult {
             goal,
             input: options.input,
             duration_ns: options.duration_ns,
-            targets: options.targets.clone(),
-            courses,
+            target_changes: options.target_changes.clone(),
+            results,
             kept_curve: None,
             faults: Vec::new(),
             benchmark: settings.benchmark.id.clone(),
@@ -92,6 +92,6 @@ impl ScaleResult {
         let is_good = |policy: &PolicyResult| {
             policy.course.setting.is_some() && policy.counts.failed == 0 && policy.counts.unknown == 0
         };
-        !self.courses.is_empty() && self.courses.iter().all(is_good) && self.faults.is_empty()
+        !self.results.is_empty() && self.results.iter().all(is_good) && self.faults.is_empty()
     }
 }

@@ -1,0 +1,199 @@
+//! The turns of the policies: each serves with the plugin for a while.
+
+use std::{sync::Arc, thread, time::Duration};
+
+use proctor_config::RunSettings;
+use proctor_loadgen::QuerySampleLibrary;
+use proctor_scaling::Goal;
+use proctor_vocabulary::SampleIndex;
+
+use super::{ScaleInput, ScaleOptions, answer::Shown, result::PolicyResult, traffic::Traffic};
+use crate::{
+    bed::{
+        clock::HostClock,
+        fault::{Fault, FirstError},
+        scaling::{
+            course::LatencyFrom,
+            system::{ScaledParts, ScaledSystem, wait_until},
+        },
+        test_bed::TestBed,
+    },
+    error::HostError,
+    text::counted,
+};
+
+/// Longest wait for the answers that are outstanding at the end, in ns.
+const DRAIN_NS: u64 = 10_000_000_000;
+/// Between two looks at what was done, in ns.
+const LOOK_NS: u64 = 5_000_000;
+/// Longest wait of the issuing thread without a look at whether it is to end, in ns.
+const STEP_NS: u64 = 100_000_000;
+/// Most samples that are outstanding.
+pub(super) const CLIENTS_MAX: usize = 1 << 20;
+
+/// Policies in the order in which they run, each with its round, from 1.
+pub(super) fn in_turns(options: &ScaleOptions) -> impl Iterator<Item = (u32, &String)> {
+    (1..=options.rounds).flat_map(|round| {
+        let mut policies: Vec<_> = options.policies.iter().map(|name| (round, name)).collect();
+        if round % 2 == 0 {
+            policies.reverse();
+        }
+        policies
+    })
+}
+
+/// Samples that are outstanding where each instance has a full batch, and another one waits for it.
+pub(super) fn in_batches(run: &RunSettings) -> usize {
+    2 * run.batch_size * run.instances
+}
+
+/// Lets one policy scale the plugin for the time that is asked for. Returns what went wrong in the plugin beside it.
+pub(super) fn run_policy(
+    bed: &TestBed<'_>,
+    options: &ScaleOptions,
+    goal: Goal,
+    (round, name): (u32, &str),
+) -> Result<(PolicyResult, Vec<Fault>), HostError> {
+    let run = &bed.settings().run;
+    let count = bed.library.performance_sample_count();
+    let samples: Vec<_> = (0..count).map(SampleIndex).collect();
+    let first_error = FirstError::default();
+    bed.with_supply(&samples, &first_error, |supply| {
+        let saturates = options.input == ScaleInput::Saturated;
+        let in_batches = in_batches(run);
+        let clients = if saturates { in_batches.clamp(2, CLIENTS_MAX) } else { CLIENTS_MAX };
+        let virtual_now = run.virtual_time.then(|| bed.clock.reader());
+        let traffic = Traffic::new(clients, count, saturates, virtual_now);
+        let system = ScaledSystem::start(
+            &bed.clock,
+            ScaledParts {
+                name: name.to_owned(),
+                run: run.clone(),
+                policy: name.to_owned(),
+                goal,
+                duration_ns: options.duration_ns,
+                span_ns: Some(options.duration_ns / 240),
+                latency_from: if saturates { LatencyFrom::BatchStart } else { LatencyFrom::Arrival },
+                queue_capacity: clients,
+                supply,
+                sink: Arc::clone(&traffic) as _,
+            },
+        )?;
+        bed.plugin.backend.set_sink(Some(Arc::clone(&traffic) as _));
+        let sut = system.sut();
+        traffic.connect(&sut);
+        bed.interrupt().measuring();
+        let begun_ns = bed.clock.reader()();
+        let lasted_ns = serve(bed, &system, &traffic, options);
+        drop(sut);
+        let report = system.end(Duration::from_secs(1));
+        bed.plugin.backend.set_sink(None);
+        let course = system.course((begun_ns, lasted_ns));
+        if !report.hung.is_empty() {
+            return Err(HostError::PluginCannot(format!(
+                "{} of plugin {} did not come back from a batch",
+                counted(report.hung.len() as u64, "instance"),
+                run.plugin
+            )));
+        }
+        let first_error = first_error.get().map(ToString::to_string);
+        if traffic.stands_still() {
+            return Err(takes_no_time(&run.plugin, first_error));
+        }
+        Ok(PolicyResult { round, course, counts: traffic.counts(), first_error })
+    })
+}
+
+/// Serves for as long as is asked for, or until the user wants no more. Returns how long that was, in ns.
+fn serve(bed: &TestBed<'_>, system: &ScaledSystem, traffic: &Arc<Traffic>, options: &ScaleOptions) -> u64 {
+    let (clock, test, interrupt) = (&bed.clock, &bed.settings().test, bed.interrupt());
+    let now = clock.reader();
+    let begun_ns = now();
+    let end_ns = begun_ns + options.duration_ns;
+    let mut shown = Shown::new(begun_ns);
+    let mut target_changes = options.target_changes.iter().peekable();
+    let mut arrivals = match options.input {
+        ScaleInput::Saturated => None,
+        ScaleInput::Arrivals { rate_qps } => {
+            let offsets = test.arrivals.offsets(rate_qps, test.schedule_rng_seed);
+            Some(offsets.map(move |offset_ns| begun_ns + offset_ns).peekable())
+        }
+    };
+    if arrivals.is_none() {
+        traffic.saturate();
+    }
+    // In real time samples are issued on a thread of their own: the one that turns the knobs may wait for an instance.
+    let mut issuer = None;
+    let is_real = matches!(clock, HostClock::Real(_));
+    if let Some(arrivals) = arrivals.take_if(|_| is_real) {
+        let (clock, traffic, now) = (clock.clone(), Arc::clone(traffic), Arc::clone(&now));
+        let issue = move || {
+            for at_ns in arrivals.take_while(|at_ns| *at_ns < end_ns) {
+                // In steps, so that a gap of minutes ends with the run.
+                let mut now_ns = now();
+                while now_ns < at_ns && !traffic.is_stopped() {
+                    wait_until(&clock, at_ns.min(now_ns + STEP_NS));
+                    now_ns = now();
+                }
+                if traffic.is_stopped() {
+                    return;
+                }
+                traffic.arrive();
+            }
+        };
+        issuer = Some(thread::spawn(issue));
+    }
+    let mut look_ns = begun_ns;
+    loop {
+        let now_ns = now();
+        if now_ns >= end_ns || interrupt.has_come() || traffic.stands_still() {
+            break;
+        }
+        while let Some(change) = target_changes.next_if(|change| begun_ns + change.at_ns <= now_ns) {
+            system.set_target(now_ns, change.target_ns);
+        }
+        if now_ns >= look_ns {
+            system.scaler.act(now_ns);
+            system
+                .scaler
+                .look(|control, trace| shown.show(control, trace, now_ns, interrupt.observer().as_ref()));
+            look_ns = now_ns + LOOK_NS;
+        }
+        let change_ns = target_changes.peek().map_or(u64::MAX, |change| begun_ns + change.at_ns);
+        let until_ns = look_ns.min(end_ns).min(change_ns);
+        match &mut arrivals {
+            None => wait_until(clock, until_ns),
+            Some(arrivals) => {
+                while let Some(at_ns) = arrivals.next_if(|at_ns| *at_ns < until_ns) {
+                    wait_until(clock, at_ns);
+                    traffic.arrive();
+                }
+                wait_until(clock, until_ns);
+            }
+        }
+    }
+    let lasted_ns = now() - begun_ns;
+    traffic.stop();
+    if let Some(issuer) = issuer {
+        // It runs code of the host alone, and ends at its next arrival.
+        let _ = issuer.join();
+    }
+    let drained_ns = now() + DRAIN_NS;
+    while traffic.outstanding() > 0 && now() < drained_ns {
+        wait_until(clock, now() + LOOK_NS);
+    }
+    lasted_ns
+}
+
+/// The error where virtual time stands still with saturated input.
+fn takes_no_time(plugin: &str, first_error: Option<String>) -> HostError {
+    match first_error {
+        Some(error) => HostError::PluginCannot(format!(
+            "batches of plugin {plugin} fail and take no virtual time, so there is nothing to scale; the first: {error}"
+        )),
+        None => HostError::Usage(format!(
+            "batches of plugin {plugin} take no virtual time, so there is nothing to scale: give it an option by which \
+             they take some, as mock.service=fixed does (host describe {plugin} lists them), or leave out --virtual-time"
+        )),
+    }
+}
