@@ -118,12 +118,12 @@ fn dnnscaler_adds_instances_where_they_gain_more() {
 }
 
 #[test]
-fn a_target_that_cannot_be_met_is_said_with_the_nearest() {
+fn a_target_that_cannot_be_met_is_said_with_the_tail_that_comes_nearest() {
     let bench = Bench::new();
     let (finished, result) = scale(&bench, "infeasible", &format!("--slo-ms 3 {MOCK} --duration 5"));
     assert_eq!(finished.code(), 1, "{finished}");
     assert_eq!(result["courses"][0]["setting"], Value::Null);
-    let expected = "not even batch 1 x 1 instance meets the target: its tail is 4.100 ms";
+    let expected = "not even batch 1 x 1 instance meets the target: the tail of its service time is 4.100 ms, above 3.000 ms";
     assert!(finished.stdout.contains(expected), "{finished}");
 }
 

@@ -28,7 +28,7 @@ use crate::{
         },
         plugin_instance::{BatchStages, PluginInstance, StageLog, scheduled},
         sample_library::{Data, SampleLibrary},
-        scaling::actor::Actor,
+        scaling::scaler_thread::ScalerThread,
         system::{System, SystemReport, scheduler_config},
         test::{Test, TestRequest},
         watch::{Watch, WatchedSystem},
@@ -334,9 +334,9 @@ impl<'a> TestBed<'a> {
         }
         let meter = request.is_metered(&self.clock).then(|| Meter::of_machine(self.clock.reader()));
         let origin_ns = clock.now_ns();
-        let actor = self.actor(&system, request)?;
+        let scaler_thread = self.scaler_thread(&system, request)?;
         let outcome = self.run_loadgen(&loadgen, &system, request.watch, meter.as_ref());
-        actor.into_iter().for_each(Actor::stop);
+        scaler_thread.into_iter().for_each(ScalerThread::stop);
         onlookers.stop();
         if let Some(isolated) = &self.plugin.isolated {
             isolated.end_test();

@@ -1,6 +1,5 @@
 //! The part of a result about batch size and instances that a policy turned.
 
-use proctor_scaling::Reason;
 use serde::Serialize;
 
 use crate::{
@@ -10,33 +9,28 @@ use crate::{
 
 /// A policy that turned batch size and instances while a performance test went on.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct ScalingPart {
-    /// Whether the rules allow it, which those of all rounds do: how a system forms batches, and on how many copies of
-    /// the model, is its own affair.
-    pub(crate) within_rules: bool,
-    #[serde(flatten)]
-    course: Course,
-}
+pub(crate) struct ScalingPart(Course);
 
 impl ScalingPart {
     pub(crate) fn new(course: &Course) -> Self {
-        Self { within_rules: true, course: course.clone() }
+        Self(course.clone())
     }
 
     /// A line for people.
     pub(crate) fn text(&self) -> String {
-        let Course { policy, goal, setting, last, decisions, violation_share, events, .. } = &self.course;
+        let Course { policy, goal, setting, last, decisions, violation_share, events, .. } = &self.0;
         let made = counted(decisions.len() as u64, "decision");
         let target = duration(goal.target_ns);
-        let is_infeasible = decisions.last().is_some_and(|last| last.reason == Reason::Infeasible);
         let mut text = match (setting, violation_share) {
             (Some(setting), Some(share)) => format!(
                 "{policy}: settled at {setting} after {made}, {} of the samples since above {target}",
                 percent(*share)
             ),
             (Some(setting), None) => format!("{policy}: settled at {setting} after {made}"),
-            (None, _) if is_infeasible => format!("{policy}: not even {last} is within {target}"),
-            (None, _) => format!("{policy}: had not settled after {made}, and was at {last}"),
+            (None, _) => self
+                .0
+                .infeasible()
+                .unwrap_or_else(|| format!("{policy}: had not settled after {made}, and was at {last}")),
         };
         if !events.is_empty() {
             text.push_str(&format!("; {}", counted(events.len() as u64, "event")));
@@ -46,7 +40,7 @@ impl ScalingPart {
 
     /// Remark for the user.
     pub(crate) fn remark(&self) -> String {
-        let policy = &self.course.policy;
+        let policy = &self.0.policy;
         format!(
             "{policy} turned batch size and instances during the run, which the rules leave to the system"
         )
@@ -55,10 +49,10 @@ impl ScalingPart {
 
 #[cfg(test)]
 mod tests {
-    use proctor_scaling::{Cause, Decision, Goal, Knobs};
+    use proctor_scaling::{Cause, Decision, Goal, Knobs, Reason};
 
     use super::*;
-    use crate::bed::scaling::course::LatencyFrom;
+    use crate::bed::scaling::latency_from::LatencyFrom;
 
     fn part(is_settled: bool, reason: Reason) -> ScalingPart {
         let knobs = Knobs { batch_size: 8, instances: 2 };
@@ -105,7 +99,7 @@ mod tests {
                 Reason::Explores,
                 "joint: had not settled after 1 decision, and was at batch 8 x 2 instances",
             ),
-            (true, Reason::Infeasible, "joint: not even batch 8 x 2 instances is within 5.000 ms"),
+            (true, Reason::Infeasible, "joint: not even batch 8 x 2 instances meets the target"),
         ] {
             assert_eq!(part(is_settled, reason).text(), expected);
         }

@@ -1,11 +1,11 @@
 //! The view of the user of a system that is scaled.
 
 use proctor_loadgen::ArrivalProcess;
-use proctor_scaling::{ControlLoop, Decision, Goal, Reason};
+use proctor_scaling::{ControlLoop, Decision, Goal};
 
 use super::{ScaleInput, ScaleOptions, result::PolicyResult};
 use crate::{
-    bed::scaling::{course::Course, trace::Trace},
+    bed::scaling::{course::Course, timeline::Timeline},
     observer::Observer,
     text::{counted, duration, four_digits, percent, table},
 };
@@ -77,7 +77,7 @@ impl Shown {
     pub(super) fn show(
         &mut self,
         control: &ControlLoop,
-        trace: &Trace,
+        timeline: &Timeline,
         now_ns: u64,
         observer: &dyn Observer,
     ) {
@@ -87,7 +87,7 @@ impl Shown {
         self.decisions = control.decisions().len();
         if now_ns >= self.next_status_ns {
             self.next_status_ns = now_ns + STATUS_NS;
-            if let Some(span) = trace.spans().last() {
+            if let Some(span) = timeline.spans().last() {
                 observer.message(&format!(
                     "{}: {}, tail {} of {}, {}/s",
                     duration(now_ns - self.begun_ns),
@@ -119,7 +119,13 @@ pub(super) fn summary(result: &PolicyResult) -> String {
             four_digits(throughput_qps),
             percent(share)
         ),
-        _ => not_found(course),
+        _ => course.infeasible().unwrap_or_else(|| {
+            format!(
+                "{policy}: has not settled in {}, and was at {}; give it more time with --duration",
+                duration(course.lasted_ns),
+                course.last
+            )
+        }),
     };
     text.push_str(&found);
     text.push('\n');
@@ -140,22 +146,6 @@ pub(super) fn summary(result: &PolicyResult) -> String {
         ));
     }
     text
-}
-
-/// Why there is no setting, and what comes nearest.
-fn not_found(course: &Course) -> String {
-    let Course { policy, last, decisions, .. } = course;
-    let infeasible = decisions.last().filter(|decision| decision.reason == Reason::Infeasible);
-    match infeasible.and_then(|decision| decision.seen) {
-        Some(seen) => format!(
-            "{policy}: not even {last} meets the target: its tail is {}; the nearest target that can be met is above that",
-            duration(seen.tail_ns)
-        ),
-        None => format!(
-            "{policy}: has not settled in {}, and was at {last}; give it more time with --duration",
-            duration(course.lasted_ns)
-        ),
-    }
 }
 
 /// The table of several policies: of each the round with the median throughput, and the median of the ratios to the

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::{
-    bed::scaling::{course::Course, trace::Span},
+    bed::scaling::{course::Course, timeline::Span},
     text::four_digits,
 };
 

@@ -13,7 +13,8 @@ use crate::{
         clock::HostClock,
         fault::{Fault, FirstError},
         scaling::{
-            course::LatencyFrom,
+            latency_from::LatencyFrom,
+            scaler::Scaler,
             system::{ScaledParts, ScaledSystem, wait_until},
         },
         test_bed::TestBed,
@@ -24,8 +25,6 @@ use crate::{
 
 /// Longest wait for the answers that are outstanding at the end, in ns.
 const DRAIN_NS: u64 = 10_000_000_000;
-/// Between two looks at what was done, in ns.
-const LOOK_NS: u64 = 5_000_000;
 /// Longest wait of the issuing thread without a look at whether it is to end, in ns.
 const STEP_NS: u64 = 100_000_000;
 /// Most samples that are outstanding.
@@ -154,10 +153,10 @@ fn serve(bed: &TestBed<'_>, system: &ScaledSystem, traffic: &Arc<Traffic>, optio
         }
         if now_ns >= look_ns {
             system.scaler.act(now_ns);
-            system
-                .scaler
-                .look(|control, trace| shown.show(control, trace, now_ns, interrupt.observer().as_ref()));
-            look_ns = now_ns + LOOK_NS;
+            system.scaler.with_control(|control, timeline| {
+                shown.show(control, timeline, now_ns, interrupt.observer().as_ref())
+            });
+            look_ns = now_ns + Scaler::PAUSE_NS;
         }
         let change_ns = target_changes.peek().map_or(u64::MAX, |change| begun_ns + change.at_ns);
         let until_ns = look_ns.min(end_ns).min(change_ns);
@@ -180,7 +179,7 @@ fn serve(bed: &TestBed<'_>, system: &ScaledSystem, traffic: &Arc<Traffic>, optio
     }
     let drained_ns = now() + DRAIN_NS;
     while traffic.outstanding() > 0 && now() < drained_ns {
-        wait_until(clock, now() + LOOK_NS);
+        wait_until(clock, now() + Scaler::PAUSE_NS);
     }
     lasted_ns
 }

@@ -3,9 +3,13 @@
 use proctor_scaling::{Decision, Goal, Knobs, Reason};
 use serde::Serialize;
 
-use crate::bed::scaling::{
-    event::ScalingEvent,
-    trace::{Settled, Span, Trace},
+use crate::{
+    bed::scaling::{
+        event::ScalingEvent,
+        latency_from::LatencyFrom,
+        timeline::{Settled, Span, Timeline},
+    },
+    text::duration,
 };
 
 /// Course of one policy on one load.
@@ -34,27 +38,6 @@ pub(crate) struct Course {
     pub(crate) events: Vec<ScalingEvent>,
 }
 
-/// Instant from which the latency counts that is held against the target.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum LatencyFrom {
-    /// The start of the batch: it is service time.
-    BatchStart,
-    /// The arrival of the sample. Decisions are about service time, with half of the target.
-    Arrival,
-}
-
-impl LatencyFrom {
-    /// Targets of the latency in one of the service time. Where samples arrive by themselves one of them may find all
-    /// instances at work, and waits for a batch before its own: its latency is that of two.
-    pub(super) fn targets(self) -> u64 {
-        match self {
-            Self::BatchStart => 1,
-            Self::Arrival => 2,
-        }
-    }
-}
-
 impl Course {
     pub(super) fn new(
         policy: &str,
@@ -62,12 +45,12 @@ impl Course {
         latency_from: LatencyFrom,
         (begun_ns, lasted_ns): (u64, u64),
         decisions: Vec<Decision>,
-        trace: &Trace,
+        timeline: &Timeline,
         events: Vec<ScalingEvent>,
     ) -> Self {
-        let settled = trace.settled().copied();
+        let settled = timeline.settled().copied();
         let last = decisions.last();
-        let setting = last.filter(|last| last.is_settled && last.reason != Reason::Infeasible);
+        let setting = last.filter(|last| last.is_settled && !is_infeasible(last));
         Self {
             policy: policy.to_owned(),
             goal,
@@ -79,9 +62,9 @@ impl Course {
             settled,
             throughput_qps: settled.map(|settled| settled.throughput_qps()),
             violation_share: settled.map(|settled| settled.violation_share()),
-            violation_share_of_all: trace.violations as f64 / trace.samples.max(1) as f64,
+            violation_share_of_all: timeline.violations as f64 / timeline.samples.max(1) as f64,
             decisions,
-            spans: trace.spans().to_vec(),
+            spans: timeline.spans().to_vec(),
             events,
         }
     }
@@ -90,4 +73,22 @@ impl Course {
     pub(crate) fn decisions_to_settle(&self) -> Option<usize> {
         self.decisions.iter().position(|decision| decision.is_settled).map(|index| index + 1)
     }
+
+    /// The sentence where nothing meets the target; `None` where something may.
+    pub(crate) fn infeasible(&self) -> Option<String> {
+        let Decision { seen, target_ns, .. } = self.decisions.last().filter(|last| is_infeasible(last))?;
+        let of_target = match self.latency_from {
+            LatencyFrom::BatchStart => "",
+            LatencyFrom::Arrival => ", half of the target",
+        };
+        let why = seen.map_or(String::new(), |seen| {
+            let (tail, above) = (duration(seen.tail_ns), duration(*target_ns));
+            format!(": the tail of its service time is {tail}, above {above}{of_target}")
+        });
+        Some(format!("{}: not even {} meets the target{why}", self.policy, self.last))
+    }
+}
+
+fn is_infeasible(decision: &Decision) -> bool {
+    decision.reason == Reason::Infeasible
 }

@@ -14,8 +14,9 @@ use proctor_scheduler::{BatchDone, BatchObserver, KnobError, KnobHandle};
 use crate::bed::scaling::{
     event::{ScalingEvent, ScalingEventKind},
     inbox::{FailedInstance, Inbox, Unseen},
+    latency_from::LatencyFrom,
     supply::Supply,
-    trace::Trace,
+    timeline::Timeline,
 };
 
 /// Scales a system while it serves.
@@ -41,7 +42,7 @@ pub(crate) struct Scaler {
 struct State {
     control: ControlLoop,
     supply: Supply,
-    trace: Trace,
+    timeline: Timeline,
     /// When the knobs came to stand where the loop wants them, in ns; `None` until they do.
     in_force_ns: Option<u64>,
     /// Notes that are being read, kept for its memory.
@@ -50,17 +51,22 @@ struct State {
 }
 
 impl Scaler {
+    /// Time between two looks at what was done, in ns.
+    pub(crate) const PAUSE_NS: u64 = 5_000_000;
+
     pub(crate) fn new(
         control: ControlLoop,
         supply: Supply,
-        trace: Trace,
+        timeline: Timeline,
         now: Arc<dyn Fn() -> u64 + Send + Sync>,
-        (is_virtual, from_arrival): (bool, bool),
+        latency_from: LatencyFrom,
+        is_virtual: bool,
     ) -> Arc<Self> {
+        let from_arrival = latency_from == LatencyFrom::Arrival;
         // In virtual time nothing is left for later.
         let inbox = || if is_virtual { Inbox::default() } else { Inbox::with_room(from_arrival) };
-        let target_ns = trace.target_ns(&control).into();
-        let state = State { control, supply, trace, in_force_ns: None, read: inbox(), events: Vec::new() };
+        let target_ns = timeline.target_ns(&control).into();
+        let state = State { control, supply, timeline, in_force_ns: None, read: inbox(), events: Vec::new() };
         Arc::new(Self {
             state: Mutex::new(state),
             inbox: Mutex::new(inbox()),
@@ -96,21 +102,21 @@ impl Scaler {
     pub(crate) fn set_target(&self, now_ns: u64, target_ns: u64) {
         let state = &mut *self.state();
         let is_moved = state.control.set_target(now_ns, target_ns).is_some();
-        self.target_ns.store(state.trace.target_ns(&state.control), Relaxed);
+        self.target_ns.store(state.timeline.target_ns(&state.control), Relaxed);
         if is_moved {
             self.turn(state);
         }
     }
 
-    /// Looks at the loop. [not while a batch is taken]
-    pub(crate) fn look<T>(&self, look: impl FnOnce(&ControlLoop, &Trace) -> T) -> T {
+    /// Calls `read` with the loop and the course. [not while a batch is taken]
+    pub(crate) fn with_control<T>(&self, read: impl FnOnce(&ControlLoop, &Timeline) -> T) -> T {
         let state = self.state();
-        look(&state.control, &state.trace)
+        read(&state.control, &state.timeline)
     }
 
     /// Ends the scaling and returns what is left of it. Batches that were not read are in the course, and nothing is
     /// decided by them.
-    pub(crate) fn end(&self) -> (Vec<Decision>, Trace, Vec<ScalingEvent>) {
+    pub(crate) fn end(&self) -> (Vec<Decision>, Timeline, Vec<ScalingEvent>) {
         let now_ns = (self.now)();
         let state = &mut *self.state();
         self.read(state, |state, done, arrived_ns| state.follow(done, arrived_ns));
@@ -120,7 +126,7 @@ impl Scaler {
         }
         self.note_unseen(state, now_ns);
         drop(state.supply.end());
-        (state.control.decisions().to_vec(), mem::take(&mut state.trace), mem::take(&mut state.events))
+        (state.control.decisions().to_vec(), mem::take(&mut state.timeline), mem::take(&mut state.events))
     }
 
     /// Reads the notes of batches. Those of failures stay in `state.read`.
@@ -131,7 +137,7 @@ impl Scaler {
         for done in &read.batches {
             let (own, rest) = arrived_ns.split_at(if self.from_arrival { done.samples } else { 0 });
             arrived_ns = rest;
-            take(state, &seen(done), own);
+            take(state, &as_done(done), own);
         }
         state.read = read;
     }
@@ -185,7 +191,7 @@ impl Scaler {
         let unseen = mem::take(&mut state.read.unseen);
         let Unseen { batches, samples, .. } = unseen;
         if batches > 0 {
-            state.trace.count(&unseen);
+            state.timeline.count(&unseen);
             state.note(now_ns, ScalingEventKind::NotSeen { batches, samples });
         }
     }
@@ -253,7 +259,7 @@ impl Scaler {
 impl State {
     /// Adds a batch to the course.
     fn follow(&mut self, done: &Done, arrived_ns: &[u64]) {
-        self.trace.push(done, arrived_ns, &self.control, self.in_force_ns);
+        self.timeline.push(done, arrived_ns, &self.control, self.in_force_ns);
     }
 
     fn note(&mut self, at_ns: u64, kind: ScalingEventKind) {
@@ -266,7 +272,7 @@ impl BatchObserver for Scaler {
         let arrived_ns = if self.from_arrival { arrived_ns } else { &[] };
         match (done.failed, self.is_virtual) {
             (false, false) => lock(&self.inbox).push(done, arrived_ns, self.target_ns.load(Relaxed)),
-            (false, true) => self.take(&mut self.state(), &seen(done), arrived_ns),
+            (false, true) => self.take(&mut self.state(), &as_done(done), arrived_ns),
             (true, is_virtual) => match self.retire(instance) {
                 Some(failed) if is_virtual => self.lose(&mut self.state(), failed, done.completed_ns),
                 Some(failed) => lock(&self.inbox).failed.push(failed),
@@ -276,7 +282,7 @@ impl BatchObserver for Scaler {
     }
 }
 
-fn seen(done: &BatchDone) -> Done {
+fn as_done(done: &BatchDone) -> Done {
     let BatchDone { started_ns, completed_ns, samples, .. } = *done;
     Done { started_ns, completed_ns, samples: samples as u64 }
 }

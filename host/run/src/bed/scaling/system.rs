@@ -15,11 +15,8 @@ use crate::{
     bed::{
         clock::HostClock,
         scaling::{
-            course::{Course, LatencyFrom},
-            scaler::Scaler,
-            settings::policy,
-            supply::Supply,
-            trace::Trace,
+            course::Course, latency_from::LatencyFrom, scaler::Scaler, settings::policy, supply::Supply,
+            timeline::Timeline,
         },
     },
     error::HostError,
@@ -92,19 +89,17 @@ impl ScaledSystem {
             }),
             queue_capacity: queue_capacity.max(run.batch_size),
         };
-        let targets = latency_from.targets();
-        let from_arrival = latency_from == LatencyFrom::Arrival;
         let rule = WindowRule {
-            is_saturated: !from_arrival,
+            is_saturated: latency_from == LatencyFrom::BatchStart,
             // At least twenty windows.
             duration_max_ns: (duration_ns / 20).min(WindowRule::default().duration_max_ns),
             ..WindowRule::default()
         };
-        let of_service = Goal { target_ns: goal.target_ns / targets, ..goal };
+        let of_service = Goal { target_ns: goal.target_ns / latency_from.batches(), ..goal };
         let control = ControlLoop::new(self::policy(&run, &policy)?, of_service, rule, now_ns);
         let is_virtual = matches!(clock, HostClock::Virtual(_));
-        let trace = Trace::new(span_ns, now_ns, targets);
-        let scaler = Scaler::new(control, supply, trace, now, (is_virtual, from_arrival));
+        let timeline = Timeline::new(span_ns, now_ns, latency_from);
+        let scaler = Scaler::new(control, supply, timeline, now, latency_from, is_virtual);
         let observer = Some(Arc::clone(&scaler) as Arc<dyn BatchObserver>);
         let instances: Vec<Box<dyn Instance>> = vec![first];
         let (scheduler, knobs) = match clock {
@@ -127,7 +122,7 @@ impl ScaledSystem {
 
     /// Has another latency target hold from now on.
     pub(crate) fn set_target(&self, now_ns: u64, target_ns: u64) {
-        self.scaler.set_target(now_ns, target_ns / self.latency_from.targets());
+        self.scaler.set_target(now_ns, target_ns / self.latency_from.batches());
     }
 
     /// The system as the load sees it.
@@ -156,9 +151,9 @@ impl ScaledSystem {
 
     /// The course of a load that has `begun` and `lasted` so, in ns. The scheduler has ended.
     pub(crate) fn course(&self, begun_lasted_ns: (u64, u64)) -> Course {
-        let (decisions, trace, events) = self.scaler.end();
+        let (decisions, timeline, events) = self.scaler.end();
         let Self { policy, goal, latency_from, .. } = self;
-        Course::new(policy, *goal, *latency_from, begun_lasted_ns, decisions, &trace, events)
+        Course::new(policy, *goal, *latency_from, begun_lasted_ns, decisions, &timeline, events)
     }
 
     /// Ends the scheduler, and waits for instances that are still at work, up to `limit`.

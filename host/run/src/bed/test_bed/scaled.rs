@@ -10,9 +10,9 @@ use crate::{
         clock::HostClock,
         fault::FirstError,
         scaling::{
-            actor::Actor,
-            course::LatencyFrom,
+            latency_from::LatencyFrom,
             scaler::Scaler,
+            scaler_thread::ScalerThread,
             settings::{goal, scales},
             system::{ScaledParts, ScaledSystem},
         },
@@ -65,22 +65,22 @@ impl TestBed<'_> {
     ///
     /// # Errors
     /// If the system has no thread for it.
-    pub(super) fn actor(
+    pub(super) fn scaler_thread(
         &self,
         system: &System,
         request: &TestRequest<'_>,
-    ) -> Result<Option<Actor>, HostError> {
+    ) -> Result<Option<ScalerThread>, HostError> {
         let (System::Scaled(scaled), HostClock::Real(_)) = (system, &self.clock) else { return Ok(None) };
         let observer = request.is_shown().then(|| self.interrupt.observer().clone());
         let mut shown = None;
         let show = move |scaler: &Scaler| {
             let Some(observer) = &observer else { return };
-            let now = scaler.look(|control: &ControlLoop, _| (control.knobs(), control.is_settled()));
+            let now = scaler.with_control(|control: &ControlLoop, _| (control.knobs(), control.is_settled()));
             if shown.replace(now) != Some(now) {
                 observer.scaled(&stand(now));
             }
         };
-        let started = Actor::start(scaled.scaler.clone(), self.clock.reader(), show);
+        let started = ScalerThread::start(scaled.scaler.clone(), self.clock.reader(), show);
         let started = started.map_err(|error| {
             HostError::Data(format!("cannot start the thread that turns batch size and instances: {error}"))
         })?;

@@ -1,4 +1,4 @@
-//! The thread of the host that acts for a scaler while a test goes on.
+//! The thread that acts for a scaler while a test goes on.
 
 use std::{
     io,
@@ -14,18 +14,15 @@ use crate::bed::scaling::scaler::Scaler;
 
 /// A thread that acts for a scaler, in real time.
 ///
-/// It runs code of the plugin where that makes or destroys an instance, so it is never joined; the end of its own code
-/// is waited for.
-pub(crate) struct Actor {
+/// It is no [`Ticker`](crate::ticker::Ticker), which is joined: it makes and destroys instances, so at its end
+/// destructors of the plugin run on it, which may never return. Only the end of its own code is waited for.
+pub(crate) struct ScalerThread {
     stop: Sender<()>,
     /// Nothing is ever sent: the thread drops its end.
     ended: Receiver<()>,
 }
 
-impl Actor {
-    /// Between two looks at what was done.
-    pub(crate) const PAUSE: Duration = Duration::from_millis(5);
-
+impl ScalerThread {
     /// Starts the thread. `show` gets each look.
     ///
     /// # Errors
@@ -36,9 +33,10 @@ impl Actor {
         mut show: impl FnMut(&Scaler) + Send + 'static,
     ) -> io::Result<Self> {
         let ((stop, is_stopped), (ends, ended)) = (channel(), channel());
+        let pause = Duration::from_nanos(Scaler::PAUSE_NS);
         let act = move || {
             let _ends: Sender<()> = ends;
-            while is_stopped.recv_timeout(Self::PAUSE) == Err(RecvTimeoutError::Timeout) {
+            while is_stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
                 scaler.act(now());
                 show(&scaler);
             }

@@ -3,7 +3,7 @@
 use proctor_scaling::{ControlLoop, Done, Knobs};
 use serde::Serialize;
 
-use crate::bed::scaling::inbox::Unseen;
+use crate::bed::scaling::{inbox::Unseen, latency_from::LatencyFrom};
 
 /// A span of the course.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -52,11 +52,11 @@ impl Settled {
 
 /// The course, made while it goes on.
 #[derive(Debug, Default)]
-pub(crate) struct Trace {
+pub(crate) struct Timeline {
     /// `None` where no spans are kept.
     span_ns: Option<u64>,
-    /// Targets of a latency in one of the service time.
-    targets: u64,
+    /// Batches whose time a latency may take.
+    batches: u64,
     spans: Vec<Span>,
     open_from_ns: u64,
     /// Latencies of the open span in ns, each with the number of samples that it holds for.
@@ -69,13 +69,12 @@ pub(crate) struct Trace {
     pub(crate) violations: u64,
 }
 
-impl Trace {
-    /// A course in spans of this length, in ns, from `now_ns` on, or without spans. Latency may be `targets` times the
-    /// service time that the policy is given as its target.
-    pub(crate) fn new(span_ns: Option<u64>, now_ns: u64, targets: u64) -> Self {
+impl Timeline {
+    /// A course in spans of this length, in ns, from `now_ns` on, or without spans.
+    pub(crate) fn new(span_ns: Option<u64>, now_ns: u64, latency_from: LatencyFrom) -> Self {
         Self {
             span_ns: span_ns.map(|span_ns| span_ns.max(1)),
-            targets,
+            batches: latency_from.batches(),
             open_from_ns: now_ns,
             ..Self::default()
         }
@@ -83,7 +82,7 @@ impl Trace {
 
     /// Target of the latency, in ns.
     pub(super) fn target_ns(&self, control: &ControlLoop) -> u64 {
-        control.goal().target_ns * self.targets
+        control.goal().target_ns * self.batches
     }
 
     /// Counts batches of which no more is known.
@@ -220,28 +219,28 @@ mod tests {
     fn batches_that_are_served_while_an_instance_of_a_settled_move_starts_do_not_count_as_settled() {
         let goal = Goal::new(100, 0.95, Knobs { batch_size: 1, instances: 2 });
         let mut control = ControlLoop::new(Box::new(AtOnce), goal, WindowRule::default(), 0);
-        let mut trace = Trace::new(Some(1000), 0, 1);
+        let mut timeline = Timeline::new(Some(1000), 0, LatencyFrom::BatchStart);
         let batch = |started_ns, completed_ns| Done { started_ns, completed_ns, samples: 1 };
         assert!(control.is_settled());
-        trace.push(&batch(10, 500), &[], &control, None);
-        assert_eq!(trace.settled(), None);
+        timeline.push(&batch(10, 500), &[], &control, None);
+        assert_eq!(timeline.settled(), None);
         control.in_force(600);
         // One that began before, and one after.
-        trace.push(&batch(590, 700), &[], &control, Some(600));
-        trace.push(&batch(600, 650), &[], &control, Some(600));
+        timeline.push(&batch(590, 700), &[], &control, Some(600));
+        timeline.push(&batch(600, 650), &[], &control, Some(600));
         let settled = Settled { since_ns: 600, until_ns: 650, batches: 1, samples: 1, violations: 0 };
-        assert_eq!(trace.settled(), Some(&settled));
-        assert_eq!((trace.samples, trace.violations), (3, 2));
-        trace.count(&Unseen { batches: 2, samples: 4, violations: 1 });
-        assert_eq!((trace.samples, trace.violations), (7, 3));
+        assert_eq!(timeline.settled(), Some(&settled));
+        assert_eq!((timeline.samples, timeline.violations), (3, 2));
+        timeline.count(&Unseen { batches: 2, samples: 4, violations: 1 });
+        assert_eq!((timeline.samples, timeline.violations), (7, 3));
         // Told to stay: that goes on. Another target begins anew.
         control.limit(700, goal.most);
         control.in_force(700);
-        trace.push(&batch(700, 750), &[], &control, Some(700));
-        assert_eq!(trace.settled().map(|settled| (settled.since_ns, settled.batches)), Some((600, 2)));
+        timeline.push(&batch(700, 750), &[], &control, Some(700));
+        assert_eq!(timeline.settled().map(|settled| (settled.since_ns, settled.batches)), Some((600, 2)));
         control.set_target(800, 90);
         control.in_force(800);
-        trace.push(&batch(800, 850), &[], &control, Some(800));
-        assert_eq!(trace.settled().map(|settled| (settled.since_ns, settled.batches)), Some((800, 1)));
+        timeline.push(&batch(800, 850), &[], &control, Some(800));
+        assert_eq!(timeline.settled().map(|settled| (settled.since_ns, settled.batches)), Some((800, 1)));
     }
 }
