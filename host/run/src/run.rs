@@ -16,6 +16,7 @@ use crate::{
     observer::Observer,
     overhead::floor::Floor,
     result::RunResult,
+    warnings::of_scaled_run,
 };
 
 /// Name of LoadGen's audit file.
@@ -26,7 +27,8 @@ const AUDIT_CONFIG: &str = "audit.config";
 /// # Errors
 /// Every reason why the run has no result. What was recorded until then stays in the run folder.
 pub fn run(mut settings: Settings, interrupt: &Interrupt) -> Result<RunResult, HostError> {
-    check_run(&mut settings)?;
+    check_run(&settings)?;
+    settings.warnings.extend(of_scaled_run(&settings));
     let audit_config = audit_config(&mut settings, interrupt.observer().as_ref())?;
     let frame = Frame::set_up(settings, interrupt, |settings| RunFolder::create(settings, ""))?;
     frame.run("what was recorded is in", audit_config, run_in)

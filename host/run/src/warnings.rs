@@ -2,7 +2,7 @@
 
 use proctor_config::{IssueMode, Settings};
 use proctor_loadgen::{ArrivalKind, EffectiveSettings, TestSettings};
-use proctor_vocabulary::TestMode;
+use proctor_vocabulary::{Scenario, TestMode};
 
 use crate::{
     bed::{
@@ -10,6 +10,7 @@ use crate::{
         scaling::settings::scales,
     },
     error::HostError,
+    text::duration,
 };
 
 /// Adds to the warnings of the files those about settings whose effect in the tests is not what it seems.
@@ -87,6 +88,31 @@ fn of_scaling(settings: &Settings) -> Vec<String> {
     keys.map(|key| format!("{key} has no effect with policy = {policy}")).collect()
 }
 
+/// The warnings of a run in which a policy scales that may not lead where it should. Of a run alone: `host scale` has
+/// neither modes nor the latency bound of Server.
+pub(crate) fn of_scaled_run(settings: &Settings) -> Vec<String> {
+    let run = &settings.run;
+    let policy = &run.policy;
+    if !scales(policy) {
+        return Vec::new();
+    }
+    if run.mode == Some(TestMode::AccuracyOnly) {
+        return vec![format!(
+            "policy {policy} has no effect in mode accuracy: there is no latency target for answers"
+        )];
+    }
+    let bound_ns = settings.test.server_target_latency_ns;
+    let is_above = |slo_ms: &f64| run.scenario == Scenario::Server && slo_ms * 1e6 > bound_ns as f64;
+    let slo_ms = run.slo_ms.filter(is_above);
+    let warning = slo_ms.map(|slo_ms| {
+        format!(
+            "slo_ms = {slo_ms} is above the latency bound of Server, {}: where the policy rests the run may be INVALID",
+            duration(bound_ns)
+        )
+    });
+    warning.into_iter().collect()
+}
+
 #[cfg(test)]
 mod tests {
     use proctor_config::Loader;
@@ -135,6 +161,27 @@ mod tests {
         let mut scaled = settings(&["policy=joint", "slo_ms=5", "batch_timeout_us=7"]);
         check(&mut scaled).unwrap();
         assert_eq!(scaled.warnings, ["batch_timeout_us has no effect with policy = joint"]);
+    }
+
+    #[test]
+    fn a_run_in_which_a_policy_may_not_lead_where_it_should_is_warned_of() {
+        let warnings = |assignments: &[&str]| {
+            of_scaled_run(&settings(&[&["policy=joint", "scenario=Server"], assignments].concat()))
+        };
+        let bound = "server_target_latency_ns=15000000";
+        assert_eq!(warnings(&["slo_ms=15", bound]), [""; 0]);
+        assert_eq!(warnings(&["slo_ms=15.5", bound, "policy=fixed"]), [""; 0]);
+        assert_eq!(warnings(&["slo_ms=15.5", bound, "scenario=Offline"]), [""; 0]);
+        assert_eq!(
+            warnings(&["slo_ms=15.5", bound]),
+            [
+                "slo_ms = 15.5 is above the latency bound of Server, 15.00 ms: where the policy rests the run may be INVALID"
+            ]
+        );
+        assert_eq!(
+            warnings(&["slo_ms=15", "mode=accuracy"]),
+            ["policy joint has no effect in mode accuracy: there is no latency target for answers"]
+        );
     }
 
     #[test]
