@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use proctor_loadgen::{PhaseMode, PhaseProgress, Progress, percentile};
 use proctor_vocabulary::Scenario;
 
-use proctor_run::{Ticker, text};
+use proctor_run::{Knobs, Ticker, text};
 
 use crate::stderr::tell;
 
@@ -24,11 +24,11 @@ const WINDOW: u64 = 4096;
 /// Shows the progress of a test until it is stopped.
 pub(crate) struct ProgressLine {
     ticker: Option<Ticker>,
-    stand: Stand,
+    turned: Turned,
 }
 
-/// Where a policy that scales stands, in a few words; empty if there is none.
-type Stand = Arc<Mutex<String>>;
+/// The knobs as a policy has turned them, and whether it means to stay there; `None` if no policy turns them.
+type Turned = Arc<Mutex<Option<(Knobs, bool)>>>;
 
 impl ProgressLine {
     /// Starts to show it.
@@ -39,13 +39,13 @@ impl ProgressLine {
             let style = ProgressStyle::with_template("{msg}").expect("the template is a constant");
             ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_style(style)
         });
-        let stand = Stand::default();
+        let turned = Turned::default();
         let mut view = View {
             progress,
             unit: unit(scenario),
             before: None,
             latencies_ns: Vec::new(),
-            stand: Arc::clone(&stand),
+            turned: Arc::clone(&turned),
         };
         let look = move |is_last: bool| {
             match (&bar, view.line()) {
@@ -58,12 +58,12 @@ impl ProgressLine {
         };
         let observer = Ticker::start("progress", interval, look);
         let ticker = observer.inspect_err(|error| tracing::warn!(%error, "cannot show the progress")).ok();
-        Self { ticker, stand }
+        Self { ticker, turned }
     }
 
-    /// Shows where a policy that scales stands.
-    pub(crate) fn show_stand(&self, stand: &str) {
-        *lock(&self.stand) = stand.to_owned();
+    /// Shows the knobs from now on, as a policy has turned them.
+    pub(crate) fn show_knobs(&self, knobs: Knobs, is_settled: bool) {
+        *lock(&self.turned) = Some((knobs, is_settled));
     }
 
     /// Shows no more.
@@ -87,11 +87,11 @@ struct View {
     unit: &'static str,
     before: Option<PhaseProgress>,
     latencies_ns: Vec<u64>,
-    stand: Stand,
+    turned: Turned,
 }
 
-fn lock(stand: &Stand) -> MutexGuard<'_, String> {
-    stand.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(turned: &Turned) -> MutexGuard<'_, Option<(Knobs, bool)>> {
+    turned.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl View {
@@ -102,7 +102,7 @@ impl View {
         self.latencies_ns.sort_unstable();
         let p99_ns = (!self.latencies_ns.is_empty()).then(|| percentile(&self.latencies_ns, 0.99));
         let before = self.before.replace(now).filter(|before| before.phase_number == now.phase_number);
-        Some(line(now, before, p99_ns, (self.unit, &lock(&self.stand))))
+        Some(line(now, before, p99_ns, self.unit, *lock(&self.turned)))
     }
 }
 
@@ -111,7 +111,8 @@ fn line(
     now: PhaseProgress,
     before: Option<PhaseProgress>,
     p99_ns: Option<u64>,
-    (unit, stand): (&str, &str),
+    unit: &str,
+    turned: Option<(Knobs, bool)>,
 ) -> String {
     let mode = match now.mode {
         PhaseMode::Accuracy => "accuracy",
@@ -126,10 +127,14 @@ fn line(
     };
     let p99 = p99_ns.map_or("-".to_owned(), text::duration);
     let elapsed_s = now.elapsed_ns as f64 / 1e9;
-    let separator = if stand.is_empty() { "" } else { "  " };
+    let knobs = match turned {
+        None => String::new(),
+        Some((knobs, false)) => format!("  {knobs}"),
+        Some((knobs, true)) => format!("  {knobs}, settled"),
+    };
     let (done, outstanding) = (now.completed_count, now.issued_count - now.completed_count);
     format!(
-        "{mode:<11} {elapsed_s:>7.1} s  {done:>9} {unit}  {outstanding:>6} outstanding  {qps:>9.1} QPS  p99 {p99}{separator}{stand}"
+        "{mode:<11} {elapsed_s:>7.1} s  {done:>9} {unit}  {outstanding:>6} outstanding  {qps:>9.1} QPS  p99 {p99}{knobs}"
     )
 }
 
@@ -152,11 +157,16 @@ mod tests {
         let before = progress(100, 100, 1_000_000_000);
         let now = progress(351, 350, 1_500_000_000);
         assert_eq!(
-            line(now, Some(before), Some(1_234_567), ("queries", "")),
+            line(now, Some(before), Some(1_234_567), "queries", None),
             "performance     1.5 s        350 queries       1 outstanding      500.0 QPS  p99 1.235 ms"
         );
-        assert!(line(progress(1, 0, 0), None, None, ("samples", "")).ends_with("0.0 QPS  p99 -"));
-        let scaled = line(progress(1, 0, 0), None, None, ("samples", "batch 8 x 2 instances"));
-        assert!(scaled.ends_with("p99 -  batch 8 x 2 instances"), "{scaled}");
+        assert!(line(progress(1, 0, 0), None, None, "samples", None).ends_with("0.0 QPS  p99 -"));
+        let knobs = Knobs { batch_size: 8, instances: 2 };
+        for (is_settled, end) in
+            [(false, "p99 -  batch 8 x 2 instances"), (true, "  batch 8 x 2 instances, settled")]
+        {
+            let scaled = line(progress(1, 0, 0), None, None, "samples", Some((knobs, is_settled)));
+            assert!(scaled.ends_with(end), "{scaled}");
+        }
     }
 }

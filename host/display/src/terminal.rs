@@ -8,7 +8,7 @@ use std::{
 
 use proctor_loadgen::Progress;
 use proctor_recipes::Progress as FileProgress;
-use proctor_run::{HostError, Observer};
+use proctor_run::{HostError, Knobs, Observer};
 use proctor_vocabulary::Scenario;
 
 use crate::{
@@ -55,9 +55,9 @@ impl Observer for Terminal {
         *self.test() = Some(ProgressLine::start(progress.clone(), scenario));
     }
 
-    fn scaled(&self, stand: &str) {
+    fn knobs_turned(&self, knobs: Knobs, is_settled: bool) {
         if let Some(line) = &*self.test() {
-            line.show_stand(stand);
+            line.show_knobs(knobs, is_settled);
         }
     }
 

@@ -74,3 +74,4 @@ pub use crate::{
     scale::{ScaleInput, ScaleOptions, TargetChange, scale},
     ticker::Ticker,
 };
+pub use proctor_scaling::Knobs;

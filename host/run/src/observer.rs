@@ -4,6 +4,7 @@ use std::{os::fd::OwnedFd, path::Path};
 
 use proctor_loadgen::Progress;
 use proctor_recipes::Progress as FileProgress;
+use proctor_scaling::Knobs;
 use proctor_vocabulary::Scenario;
 
 use crate::error::HostError;
@@ -24,8 +25,8 @@ pub trait Observer: Send + Sync {
     /// Takes the progress of a test that begins, to look at until [`test_ends`](Self::test_ends).
     fn test_begins(&self, _progress: &Progress, _scenario: Scenario) {}
 
-    /// Hears where a policy has the batch size and the instances of the test stand, in a few words.
-    fn scaled(&self, _stand: &str) {}
+    /// Hears to what a policy has turned the knobs of the test, and whether it means to stay there.
+    fn knobs_turned(&self, _knobs: Knobs, _is_settled: bool) {}
 
     /// Hears that the test is over.
     fn test_ends(&self) {}

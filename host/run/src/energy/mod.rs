@@ -135,9 +135,7 @@ impl Meter {
         let at = |instant_ns| joules_at(&readings.read, instant_ns).ok_or(NoEnergy::Unmeasured);
         Ok(PackageEnergy { joules: at(window_ns.end)? - at(window_ns.start)?, packages: counters.names() })
     }
-}
 
-impl Meter {
     fn stop(&mut self) {
         if let Some(ticker) = self.ticker.take() {
             ticker.stop();

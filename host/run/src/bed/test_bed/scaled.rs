@@ -1,7 +1,6 @@
 //! A test whose knobs are turned while it goes on.
 
 use proctor_loadgen::TestSettings;
-use proctor_scaling::{ControlLoop, Knobs};
 use proctor_vocabulary::{Scenario, TestMode};
 
 use super::SystemParts;
@@ -60,8 +59,7 @@ impl TestBed<'_> {
         Ok(System::Scaled(ScaledSystem::start(&self.clock, parts)?))
     }
 
-    /// The thread that turns the knobs of this system, if it is scaled in real time. It shows the user where they
-    /// stand.
+    /// The thread that turns the knobs of this system, if it is scaled in real time. It tells the user's side.
     ///
     /// # Errors
     /// If the system has no thread for it.
@@ -75,9 +73,10 @@ impl TestBed<'_> {
         let mut shown = None;
         let show = move |scaler: &Scaler| {
             let Some(observer) = &observer else { return };
-            let now = scaler.with_control(|control: &ControlLoop, _| (control.knobs(), control.is_settled()));
+            let now = scaler.with_control(|control, _| (control.knobs(), control.is_settled()));
             if shown.replace(now) != Some(now) {
-                observer.scaled(&stand(now));
+                let (knobs, is_settled) = now;
+                observer.knobs_turned(knobs, is_settled);
             }
         };
         let started = ScalerThread::start(scaled.scaler.clone(), self.clock.reader(), show);
@@ -86,9 +85,4 @@ impl TestBed<'_> {
         })?;
         Ok(Some(started))
     }
-}
-
-/// Where knobs stand, in a few words.
-fn stand((knobs, is_settled): (Knobs, bool)) -> String {
-    if is_settled { format!("{knobs}, settled") } else { knobs.to_string() }
 }
