@@ -24,8 +24,6 @@ pub struct Busy {
 /// The facts about a batch that was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FormedBatch {
-    /// When its oldest sample arrived, in ns.
-    pub oldest_arrived_ns: u64,
     /// Number of busy instances, the one for this batch included.
     pub busy_instances: u32,
 }
@@ -168,7 +166,6 @@ impl Batcher {
     /// `batch` must have room for the largest batch, or it allocates.
     pub fn take_batch(&mut self, now_ns: u64, batch: &mut Batch) -> Option<FormedBatch> {
         let size = self.batch_now(now_ns)?;
-        let oldest_arrived_ns = self.queue.front()?.arrived_ns;
         if let Some(arrived_ns) = &mut batch.arrived_ns {
             arrived_ns.clear();
             arrived_ns.extend(self.queue.range(..size).map(|waiting| waiting.arrived_ns));
@@ -179,7 +176,7 @@ impl Batcher {
         self.batches += 1;
         self.batch_size_histogram[size] += 1;
         let busy_instances = u32::try_from(self.busy).expect("busy <= instances <= INSTANCES_MAX");
-        Some(FormedBatch { oldest_arrived_ns, busy_instances })
+        Some(FormedBatch { busy_instances })
     }
 
     /// The instant, in ns, at which a batch starts if nothing else happens before; `now_ns` if one is to start now.
@@ -214,12 +211,6 @@ impl Batcher {
     #[must_use]
     pub fn instances(&self) -> usize {
         self.instances
-    }
-
-    /// Most samples in one batch that is formed now.
-    #[must_use]
-    pub fn batch_size(&self) -> usize {
-        self.batch_size
     }
 
     /// Room in the queue, in samples.

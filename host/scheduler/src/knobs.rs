@@ -61,14 +61,6 @@ impl KnobHandle {
         Ok(self.scheduler()?.set_batch_size(batch_size))
     }
 
-    /// Most samples in a batch that is formed now.
-    ///
-    /// # Errors
-    /// [`KnobError::Ended`].
-    pub fn batch_size(&self) -> Result<usize, KnobError> {
-        Ok(self.scheduler()?.batch_size())
-    }
-
     /// Adds an instance and returns its number. It takes batches once it has entered its thread.
     ///
     /// # Errors
@@ -116,7 +108,6 @@ impl std::fmt::Debug for KnobHandle {
 /// A scheduler whose knobs are turned.
 pub(crate) trait Turn: Send + Sync {
     fn set_batch_size(self: Arc<Self>, batch_size: usize) -> usize;
-    fn batch_size(&self) -> usize;
     fn add_instance(self: Arc<Self>, instance: Box<dyn Instance>) -> Result<usize, KnobError>;
     /// Retires the instance of this number, or the newest.
     fn retire(self: Arc<Self>, instance: Option<usize>) -> Result<usize, KnobError>;

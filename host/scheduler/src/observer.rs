@@ -22,14 +22,10 @@ pub trait BatchObserver: Send + Sync {
 pub struct BatchDone {
     /// Number of samples of the batch.
     pub samples: usize,
-    /// When the oldest of them arrived, in ns.
-    pub oldest_arrived_ns: u64,
     /// When the instance got the batch, in ns.
     pub started_ns: u64,
     /// When its last sample was completed, in ns.
     pub completed_ns: u64,
-    /// Number of busy instances when the batch started, this one included.
-    pub busy_instances: u32,
     /// Whether the instance failed.
     pub failed: bool,
 }

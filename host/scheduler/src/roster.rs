@@ -43,8 +43,8 @@ impl Roster {
         Ok(number)
     }
 
-    /// The instance has started. Returns false if it was ready from the beginning.
-    pub(crate) fn has_started(&mut self, number: usize) -> bool {
+    /// Counts the instance as started. Returns false if it was ready from the beginning.
+    pub(crate) fn enter(&mut self, number: usize) -> bool {
         match self.lives[number] {
             Life::Ready => false,
             Life::Starting => {
@@ -80,8 +80,8 @@ impl Roster {
         self.lives[number] == Life::Retired
     }
 
-    /// The instance is dropped, or was never there. Its number is free.
-    pub(crate) fn has_left(&mut self, number: usize) {
+    /// Frees the number of an instance that is dropped, or was never there.
+    pub(crate) fn leave(&mut self, number: usize) {
         self.staying.retain(|staying| *staying != number);
         self.lives[number] = Life::Nobody;
     }
@@ -107,7 +107,7 @@ mod tests {
         assert!(matches!(roster.retire(None), Err(KnobError::Last { instance: 0 })));
         assert_eq!(roster.add().unwrap(), 1);
         assert!(matches!(roster.retire(Some(0)), Err(KnobError::Last { instance: 0 })));
-        assert!(roster.has_started(1));
+        assert!(roster.enter(1));
         assert_eq!(roster.retire(Some(0)).unwrap(), 0);
         assert!(matches!(roster.retire(Some(0)), Err(KnobError::Missing { instance: 0 })));
         assert_eq!(roster.staying(), [1]);
@@ -118,17 +118,17 @@ mod tests {
         let mut roster = Roster::new(2, 2);
         assert_eq!(roster.retire(None).unwrap(), 1);
         assert!(matches!(roster.add(), Err(KnobError::Full { instances_max: 2 })));
-        roster.has_left(1);
+        roster.leave(1);
         assert_eq!(roster.add().unwrap(), 1);
         assert_eq!((roster.staying(), roster.given()), (&[0, 1][..], 2));
     }
 
     #[test]
-    fn an_instance_may_be_retired_before_it_has_started() {
+    fn an_instance_may_be_retired_before_it_enter() {
         let mut roster = Roster::new(1, 2);
         assert_eq!(roster.add().unwrap(), 1);
         assert_eq!(roster.retire(None).unwrap(), 1);
-        assert!(roster.has_started(1), "it is counted, and leaves");
+        assert!(roster.enter(1), "it is counted, and leaves");
         assert!(roster.is_retired(1));
     }
 }

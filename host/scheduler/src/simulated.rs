@@ -164,17 +164,11 @@ impl Shared {
             Err(error) => (0, Err(error)),
         };
         let end_ns = now_ns.saturating_add(service_ns);
-        self.schedule(end_ns, move |shared| shared.finish(index, formed, now_ns, result));
+        self.schedule(end_ns, move |shared| shared.finish(index, now_ns, result));
     }
 
-    fn finish(
-        self: &Arc<Self>,
-        index: usize,
-        formed: FormedBatch,
-        started_ns: u64,
-        result: Result<(), BatchError>,
-    ) {
-        self.with_slot(index, |slot| self.complete(index, slot, formed, started_ns, result));
+    fn finish(self: &Arc<Self>, index: usize, started_ns: u64, result: Result<(), BatchError>) {
+        self.with_slot(index, |slot| self.complete(index, slot, started_ns, result));
         let mut state = lock(&self.state);
         state.batcher.instance_free();
         let is_retired = state.roster.is_retired(index);
@@ -187,14 +181,7 @@ impl Shared {
     }
 
     /// Completes the samples of a batch, one way or the other, and tells the observer.
-    fn complete(
-        &self,
-        index: usize,
-        slot: &mut Slot,
-        formed: FormedBatch,
-        started_ns: u64,
-        result: Result<(), BatchError>,
-    ) {
+    fn complete(&self, index: usize, slot: &mut Slot, started_ns: u64, result: Result<(), BatchError>) {
         let Slot { instance, batch } = slot;
         let result = result.and_then(|()| {
             guard(|| {
@@ -214,9 +201,7 @@ impl Shared {
             fail_samples(batch.samples(), &*self.sink);
         }
         if let Some(observer) = &self.observer {
-            let FormedBatch { oldest_arrived_ns, busy_instances } = formed;
-            let done =
-                BatchDone { samples, oldest_arrived_ns, started_ns, completed_ns, busy_instances, failed };
+            let done = BatchDone { samples, started_ns, completed_ns, failed };
             observer::tell(&**observer, index, &done, batch.arrived_ns());
         }
     }
@@ -239,7 +224,7 @@ impl Shared {
         let mut state = lock(&self.state);
         state.idle[index] = false;
         state.batcher.remove_instance();
-        state.roster.has_left(index);
+        state.roster.leave(index);
         drop(state);
         let slot = lock(&self.slots[index]).take();
         let dropped = guard(|| {
@@ -275,14 +260,10 @@ impl Turn for Shared {
         batch_size
     }
 
-    fn batch_size(&self) -> usize {
-        lock(&self.state).batcher.batch_size()
-    }
-
     fn add_instance(self: Arc<Self>, instance: Box<dyn Instance>) -> Result<usize, KnobError> {
         let mut state = lock(&self.state);
         let number = state.roster.add()?;
-        state.roster.has_started(number);
+        state.roster.enter(number);
         let given = state.roster.given();
         state.busy_ns.resize(given, 0);
         drop(state);

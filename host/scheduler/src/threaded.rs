@@ -205,10 +205,6 @@ impl Turn for Shared {
         self.dispatcher.set_batch_size(batch_size)
     }
 
-    fn batch_size(&self) -> usize {
-        self.dispatcher.with_batcher(Batcher::batch_size)
-    }
-
     fn add_instance(self: Arc<Self>, instance: Box<dyn Instance>) -> Result<usize, KnobError> {
         let number = self.dispatcher.add_instance()?;
         self.spawn(number, instance, None).map_err(KnobError::Spawn)?;

@@ -120,7 +120,7 @@ fn a_batch_knows_when_each_of_its_samples_arrived_if_it_is_asked_to() {
     batcher.arrive(5, &samples(1..2), false).unwrap();
     batcher.arrive(7, &samples(2..5), false).unwrap();
     let mut batch = Batch::with_room(3, true);
-    assert_eq!(batcher.take_batch(9, &mut batch).map(|formed| formed.oldest_arrived_ns), Some(5));
+    batcher.take_batch(9, &mut batch).unwrap();
     assert_eq!(batch.arrived_ns(), [5, 7, 7]);
 }
 

@@ -169,7 +169,7 @@ impl<C: Clock> Dispatcher<C> {
     /// An instance has entered its thread, and counts from now on. [instance thread]
     pub(super) fn count_in(&self, instance: usize) {
         let mut state = lock(&self.state);
-        if state.roster.has_started(instance) {
+        if state.roster.enter(instance) {
             state.batcher.add_instance();
         }
     }
@@ -221,7 +221,7 @@ impl<C: Clock> Dispatcher<C> {
     pub(super) fn leave(&self, instance: usize) {
         let mut state = lock(&self.state);
         state.threads -= 1;
-        state.roster.has_left(instance);
+        state.roster.leave(instance);
         self.left.notify_all();
     }
 

@@ -9,7 +9,7 @@ use proctor_vocabulary::{CompletionSink, QuerySample};
 use super::dispatch::Dispatcher;
 use super::singles::Singles;
 use super::slot::Slot;
-use crate::batcher::{Batch, FormedBatch};
+use crate::batcher::Batch;
 use crate::instance::{BatchError, Instance, fail_samples, guard};
 use crate::observer::{self, BatchDone, BatchObserver};
 use crate::statistics::FailureLog;
@@ -59,8 +59,8 @@ pub(super) fn run(
         }
         None => {
             let mut was_busy = false;
-            while let Some(formed) = shared.dispatcher.next_batch(index, was_busy, &mut batch) {
-                shared.run_formed(index, &mut *instance, &batch, formed);
+            while shared.dispatcher.next_batch(index, was_busy, &mut batch).is_some() {
+                shared.run_formed(index, &mut *instance, &batch);
                 was_busy = true;
             }
         }
@@ -98,17 +98,10 @@ struct Ran {
 
 impl Shared {
     /// Runs one batch of the batcher, and tells the observer.
-    fn run_formed(&self, index: usize, instance: &mut dyn Instance, batch: &Batch, formed: FormedBatch) {
+    fn run_formed(&self, index: usize, instance: &mut dyn Instance, batch: &Batch) {
         let Ran { started_ns, completed_ns, failed } = self.run_batch(index, instance, batch.samples());
         if let Some(observer) = &self.observer {
-            let done = BatchDone {
-                samples: batch.samples().len(),
-                oldest_arrived_ns: formed.oldest_arrived_ns,
-                started_ns,
-                completed_ns,
-                busy_instances: formed.busy_instances,
-                failed,
-            };
+            let done = BatchDone { samples: batch.samples().len(), started_ns, completed_ns, failed };
             observer::tell(&**observer, index, &done, batch.arrived_ns());
         }
     }
@@ -190,7 +183,7 @@ mod tests {
 
     impl BatchObserver for Heard {
         fn batch_done(&self, _: usize, done: &BatchDone, arrived_ns: &[u64]) {
-            assert_eq!((done.samples, done.oldest_arrived_ns), (arrived_ns.len(), arrived_ns[0]));
+            assert_eq!(done.samples, arrived_ns.len());
             self.0.fetch_add(arrived_ns.len(), Ordering::Relaxed);
         }
     }
@@ -220,8 +213,8 @@ mod tests {
                 for round in 0..1000 {
                     shared.dispatcher.arrive(&samples, false).unwrap();
                     shared.dispatcher.flush();
-                    let formed = shared.dispatcher.next_batch(0, round > 0, &mut batch).unwrap();
-                    shared.run_formed(0, &mut AtOnce, &batch, formed);
+                    shared.dispatcher.next_batch(0, round > 0, &mut batch).unwrap();
+                    shared.run_formed(0, &mut AtOnce, &batch);
                 }
             });
             assert_eq!(sink.0.load(Ordering::Relaxed), 5000, "{policy}");

@@ -10,7 +10,7 @@ use proctor_vocabulary::{
 };
 
 /// Far longer than any test takes: it turns a hang into a failure, and no result depends on it.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Samples with these ids; the index is the id.
 pub fn samples(ids: std::ops::Range<u64>) -> Vec<QuerySample> {

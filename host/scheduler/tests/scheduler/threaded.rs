@@ -5,12 +5,10 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use crate::support::{Recorder, failure, instance, samples};
+use crate::support::{PATIENCE, Recorder, failure, instance, samples};
 use proctor_loadgen::{RealClock, SystemUnderTest};
 use proctor_scheduler::{BatchError, FailureLog, Instance, SchedulerConfig, ThreadedScheduler};
 use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, SampleStatus};
-
-const LONG: Duration = Duration::from_secs(60);
 
 fn config(policy: &str, batch_size: usize, instances: usize) -> SchedulerConfig {
     SchedulerConfig {
@@ -45,7 +43,7 @@ fn stress(config: &SchedulerConfig) {
     }
     scheduler.flush();
     recorder.wait_for(usize::try_from(next - 1).unwrap());
-    assert!(scheduler.shutdown(LONG).hung.is_empty());
+    assert!(scheduler.shutdown(PATIENCE).hung.is_empty());
     recorder.assert_once_each(1..next);
     assert!(recorder.failed_ids().is_empty());
     if config.instances == 1 {
@@ -87,7 +85,7 @@ fn a_query_of_many_chunks_goes_in_full_batches() {
     scheduler.issue(&samples(1..20_001));
     recorder.wait_for(20_000);
     recorder.assert_once_each(1..20_001);
-    assert!(scheduler.shutdown(LONG).hung.is_empty());
+    assert!(scheduler.shutdown(PATIENCE).hung.is_empty());
     let histogram = scheduler.statistics().batch_size_histogram;
     assert_eq!(histogram[7], 20_000 / 7);
     assert_eq!(histogram[20_000 % 7], 1);
@@ -149,7 +147,7 @@ fn a_flush_sends_what_waits_beside_a_busy_instance() {
     let Holding { started, release, instances } = holding_sample_1(2);
     let (scheduler, recorder) = start(&config("fixed", 4, 2), instances);
     scheduler.issue(&samples(1..2));
-    started.recv_timeout(LONG).unwrap();
+    started.recv_timeout(PATIENCE).unwrap();
     scheduler.issue(&samples(2..4));
     assert_eq!(scheduler.statistics().batches, 1);
     scheduler.flush();
@@ -164,7 +162,7 @@ fn a_hanging_instance_can_be_named_and_is_left_behind() {
     let Holding { started, release, instances } = holding_sample_1(2);
     let (scheduler, recorder) = start(&config("fixed", 1, 2), instances);
     scheduler.issue(&samples(1..2));
-    started.recv_timeout(LONG).unwrap();
+    started.recv_timeout(PATIENCE).unwrap();
     scheduler.issue(&samples(2..10));
     recorder.wait_for(8);
 
@@ -177,7 +175,7 @@ fn a_hanging_instance_can_be_named_and_is_left_behind() {
     // It comes back after all: nothing breaks, and the next shutdown finds none.
     release.send(()).unwrap();
     recorder.wait_for(9);
-    assert!(scheduler.shutdown(LONG).hung.is_empty());
+    assert!(scheduler.shutdown(PATIENCE).hung.is_empty());
     recorder.assert_once_each(1..10);
 }
 
@@ -186,7 +184,7 @@ fn samples_that_were_not_started_fail_at_shutdown() {
     let Holding { started, release, instances } = holding_sample_1(1);
     let (scheduler, recorder) = start(&config("fixed", 1, 1), instances);
     scheduler.issue(&samples(1..4));
-    started.recv_timeout(LONG).unwrap();
+    started.recv_timeout(PATIENCE).unwrap();
     let report = scheduler.shutdown(Duration::ZERO);
     assert_eq!((report.hung.len(), report.samples_unstarted), (1, 2));
     assert_eq!(recorder.failed_ids(), [2, 3]);
@@ -262,7 +260,7 @@ fn a_panic_during_completion_or_close_leaves_no_sample_open() {
     recorder.wait_for(3);
     assert_eq!(recorder.ids(), [1, 1, 2]);
     assert_eq!(recorder.failed_ids(), [1, 2]);
-    assert!(scheduler.shutdown(LONG).hung.is_empty());
+    assert!(scheduler.shutdown(PATIENCE).hung.is_empty());
     assert_eq!(scheduler.statistics().failures.first[0].message, "panicked: half way");
 }
 
@@ -272,7 +270,7 @@ fn a_full_queue_fails_what_does_not_fit() {
     let config = SchedulerConfig { queue_capacity: 3, ..config("fixed", 1, 1) };
     let (scheduler, recorder) = start(&config, instances);
     scheduler.issue(&samples(1..2));
-    started.recv_timeout(LONG).unwrap();
+    started.recv_timeout(PATIENCE).unwrap();
     scheduler.issue(&samples(2..7));
     assert_eq!(recorder.failed_ids(), [5, 6]);
     release.send(()).unwrap();

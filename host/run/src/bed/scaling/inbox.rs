@@ -85,8 +85,7 @@ mod tests {
     use super::*;
 
     fn batch(started_ns: u64, completed_ns: u64) -> BatchDone {
-        let (samples, oldest_arrived_ns, busy_instances) = (2, started_ns, 1);
-        BatchDone { samples, oldest_arrived_ns, started_ns, completed_ns, busy_instances, failed: false }
+        BatchDone { samples: 2, started_ns, completed_ns, failed: false }
     }
 
     #[test]

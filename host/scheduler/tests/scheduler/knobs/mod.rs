@@ -5,7 +5,6 @@ mod threads;
 mod virtual_time;
 
 use std::sync::{Arc, Mutex, OnceLock, Weak, mpsc};
-use std::time::Duration;
 
 use crate::support::{Recorder, instance, samples};
 use proctor_loadgen::{Clock, RealClock, SystemUnderTest, VirtualClock, Wake};
@@ -15,7 +14,6 @@ use proctor_scheduler::{
 };
 use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse};
 
-const LONG: Duration = Duration::from_secs(60);
 const BATCH_SIZE_MAX: usize = 8;
 const INSTANCES_MAX: usize = 4;
 
@@ -51,6 +49,11 @@ struct Observer {
 impl Observer {
     fn new(react: impl Fn(&KnobHandle, usize, &BatchDone) + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self { heard: Mutex::default(), knobs: OnceLock::new(), react: Box::new(react) })
+    }
+
+    /// One that turns nothing.
+    fn idle() -> Arc<Self> {
+        Self::new(|_, _, _| ())
     }
 
     fn heard(&self) -> Vec<Heard> {

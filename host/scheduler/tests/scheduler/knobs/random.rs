@@ -3,8 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use super::{BATCH_SIZE_MAX, INSTANCES_MAX, LONG, Observer, Real, Simulation, config};
-use crate::support::{instance, samples};
+use super::{BATCH_SIZE_MAX, INSTANCES_MAX, Observer, Real, Simulation, config};
+use crate::support::{PATIENCE, instance, samples};
 use proctor_loadgen::SystemUnderTest;
 use proctor_scheduler::{Instance, KnobError, KnobHandle};
 use proctor_vocabulary::QuerySample;
@@ -45,11 +45,12 @@ fn noting(formed: &Formed, service_ns: u64) -> Box<dyn Instance> {
     })
 }
 
-/// Takes a step that turns a knob. The number of instances stays within its bounds.
-fn turn(knobs: &KnobHandle, step: &Step, make: &dyn Fn(u64) -> Box<dyn Instance>) {
+/// Takes a step that turns a knob, with the batch size that holds. The number of instances stays within its bounds.
+fn turn(knobs: &KnobHandle, batch_size: &mut usize, step: &Step, make: &dyn Fn(u64) -> Box<dyn Instance>) {
     match *step {
         Step::BatchSize(size) => {
-            assert_eq!(knobs.set_batch_size(size).unwrap(), size.clamp(1, BATCH_SIZE_MAX));
+            *batch_size = knobs.set_batch_size(size).unwrap();
+            assert_eq!(*batch_size, size.clamp(1, BATCH_SIZE_MAX));
         }
         Step::Add(service_ns) => match knobs.add_instance(make(service_ns)) {
             Ok(_) | Err(KnobError::Full { .. }) => {}
@@ -83,9 +84,10 @@ proptest! {
         let simulation = Simulation::new(
             &config(policy, 2, 1),
             vec![noting(&formed, 13)],
-            Observer::new(|_, _, _| ()),
+            Observer::idle(),
         );
-        let (knobs, mut now_ns, mut next, mut taken) = (simulation.scheduler.knobs(), 0, 1, 1);
+        let (knobs, mut batch_size) = (simulation.scheduler.knobs(), 2);
+        let (mut now_ns, mut next, mut taken) = (0, 1, 1);
         for step in steps.iter().chain([&Step::Flush, &Step::Wait(1_000_000)]) {
             match *step {
                 Step::Issue(count) => {
@@ -97,9 +99,8 @@ proptest! {
                     now_ns += ns;
                     simulation.wait_until(now_ns);
                 }
-                _ => turn(&knobs, step, &|service_ns| noting(&formed, service_ns)),
+                _ => turn(&knobs, &mut batch_size, step, &|service_ns| noting(&formed, service_ns)),
             }
-            let batch_size = knobs.batch_size().unwrap();
             for batch in formed.lock().unwrap().drain(..) {
                 prop_assert!((1..=batch_size).contains(&batch.len()), "{} of {}", batch.len(), batch_size);
                 for id in batch {
@@ -121,9 +122,10 @@ proptest! {
         steps in steps(),
     ) {
         let formed = Formed::default();
-        let observer = Observer::new(|_, _, _| ());
+        let observer = Observer::idle();
         let real = Real::new(&config(policy, 2, 1), vec![noting(&formed, 0)], observer);
-        let (knobs, mut next, mut largest) = (real.scheduler.knobs(), 1, 2);
+        let (knobs, mut batch_size) = (real.scheduler.knobs(), 2);
+        let (mut next, mut largest) = (1, batch_size);
         for step in &steps {
             match *step {
                 Step::Issue(count) => {
@@ -132,13 +134,13 @@ proptest! {
                 }
                 Step::Flush => real.scheduler.flush(),
                 Step::Wait(_) => std::thread::yield_now(),
-                _ => turn(&knobs, step, &|_| noting(&formed, 0)),
+                _ => turn(&knobs, &mut batch_size, step, &|_| noting(&formed, 0)),
             }
-            largest = largest.max(knobs.batch_size().unwrap());
+            largest = largest.max(batch_size);
         }
         real.scheduler.flush();
         real.recorder.wait_for(usize::try_from(next - 1).unwrap());
-        prop_assert!(real.scheduler.shutdown(LONG).hung.is_empty());
+        prop_assert!(real.scheduler.shutdown(PATIENCE).hung.is_empty());
         real.recorder.assert_once_each(1..next);
 
         let batches = formed.lock().unwrap();

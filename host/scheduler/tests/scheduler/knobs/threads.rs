@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 
-use super::{Dropped, LONG, Loop, Observer, Real, config, takes_ns};
-use crate::support::{instance, samples};
+use super::{Dropped, Loop, Observer, Real, config, takes_ns};
+use crate::support::{PATIENCE, instance, samples};
 use proctor_loadgen::SystemUnderTest;
 use proctor_scheduler::{BatchError, Instance, KnobError};
 use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, SampleStatus};
@@ -15,7 +15,7 @@ fn a_completion_may_issue_on_threads() {
     let real = Real::with_sink(
         &config("fixed", 2, 2),
         vec![takes_ns(0), takes_ns(0)],
-        Observer::new(|_, _, _| ()),
+        Observer::idle(),
         Arc::clone(&load) as _,
         Arc::clone(&load.recorder),
     );
@@ -23,7 +23,7 @@ fn a_completion_may_issue_on_threads() {
     load.system.set(system).unwrap();
     real.scheduler.issue(&samples(1..4));
     real.recorder.wait_for(2000);
-    assert!(real.scheduler.shutdown(LONG).hung.is_empty());
+    assert!(real.scheduler.shutdown(PATIENCE).hung.is_empty());
     real.recorder.assert_once_each(1..2001);
 }
 
@@ -37,11 +37,10 @@ fn an_instance_that_is_retired_finishes_its_batch_on_its_thread() {
         held.recv().unwrap();
         Ok(0)
     });
-    let real =
-        Real::new(&config("fixed", 1, 1), vec![Box::new(Dropped(held, tell))], Observer::new(|_, _, _| ()));
+    let real = Real::new(&config("fixed", 1, 1), vec![Box::new(Dropped(held, tell))], Observer::idle());
     let knobs = real.scheduler.knobs();
     real.scheduler.issue(&samples(1..2));
-    started.recv_timeout(LONG).unwrap();
+    started.recv_timeout(PATIENCE).unwrap();
     assert_eq!(knobs.add_instance(takes_ns(0)).unwrap(), 1);
     // The new one takes what comes while the first one is held: it has entered its thread.
     real.scheduler.issue(&samples(2..3));
@@ -53,11 +52,11 @@ fn an_instance_that_is_retired_finishes_its_batch_on_its_thread() {
     assert!(told.try_recv().is_err());
 
     release.send(()).unwrap();
-    told.recv_timeout(LONG).unwrap();
+    told.recv_timeout(PATIENCE).unwrap();
     real.recorder.wait_for(2);
     real.scheduler.issue(&samples(3..10));
     real.recorder.wait_for(9);
-    assert!(real.scheduler.shutdown(LONG).hung.is_empty());
+    assert!(real.scheduler.shutdown(PATIENCE).hung.is_empty());
     real.recorder.assert_once_each(1..10);
     assert_eq!(real.scheduler.statistics().busy_ns.len(), 2);
     assert!(matches!(knobs.add_instance(takes_ns(0)), Err(KnobError::Ended)));
@@ -91,7 +90,7 @@ fn nobody_waits_for_an_instance_that_starts_and_it_takes_no_batch_before() {
             }
         }
     }
-    let real = Real::new(&config("fixed", 1, 1), vec![takes_ns(0)], Observer::new(|_, _, _| ()));
+    let real = Real::new(&config("fixed", 1, 1), vec![takes_ns(0)], Observer::idle());
     let (knobs, entered) = (real.scheduler.knobs(), Arc::new(AtomicUsize::new(0)));
     let (let_enter, enter) = mpsc::channel();
     knobs.add_instance(Box::new(Entering { enter, entered: Arc::clone(&entered) })).unwrap();
@@ -106,6 +105,6 @@ fn nobody_waits_for_an_instance_that_starts_and_it_takes_no_batch_before() {
     }
     real.scheduler.issue(&samples(50..60));
     real.recorder.wait_for(59);
-    assert!(real.scheduler.shutdown(LONG).hung.is_empty());
+    assert!(real.scheduler.shutdown(PATIENCE).hung.is_empty());
     real.recorder.assert_once_each(1..60);
 }

@@ -11,7 +11,7 @@ use proctor_vocabulary::QuerySample;
 #[test]
 fn the_observer_hears_of_each_batch_with_the_arrival_of_each_sample() {
     let script = |batch: &[QuerySample], _| if batch[0].id.0 == 3 { Err(failure("no")) } else { Ok(10) };
-    let observer = Observer::new(|_, _, _| ());
+    let observer = Observer::idle();
     let simulation = Simulation::new(&config("fixed", 2, 1), vec![instance(script)], observer);
     simulation.scheduler.issue(&samples(1..2));
     simulation.wait_until(3);
@@ -62,8 +62,7 @@ fn the_batch_size_changes_from_one_batch_to_the_next_in_virtual_time() {
 
 #[test]
 fn a_smaller_batch_size_starts_what_waits() {
-    let simulation =
-        Simulation::new(&config("size-or-timeout", 8, 1), vec![takes_ns(10)], Observer::new(|_, _, _| ()));
+    let simulation = Simulation::new(&config("size-or-timeout", 8, 1), vec![takes_ns(10)], Observer::idle());
     simulation.scheduler.issue(&samples(1..4));
     simulation.wait_until(5);
     simulation.scheduler.knobs().set_batch_size(3).unwrap();
@@ -73,7 +72,7 @@ fn a_smaller_batch_size_starts_what_waits() {
 
 #[test]
 fn instances_come_and_go_in_virtual_time_and_numbers_are_used_again() {
-    let simulation = Simulation::new(&config("fixed", 1, 1), vec![takes_ns(10)], Observer::new(|_, _, _| ()));
+    let simulation = Simulation::new(&config("fixed", 1, 1), vec![takes_ns(10)], Observer::idle());
     let knobs = simulation.scheduler.knobs();
     simulation.scheduler.issue(&samples(1..5));
     assert_eq!(knobs.add_instance(takes_ns(4)).unwrap(), 1);
@@ -105,7 +104,7 @@ fn a_completion_may_issue_in_virtual_time() {
     let simulation = Simulation::with_sink(
         &config("fixed", 2, 2),
         vec![takes_ns(10), takes_ns(7)],
-        Observer::new(|_, _, _| ()),
+        Observer::idle(),
         Arc::clone(&load) as _,
         Arc::clone(&load.recorder),
     );
@@ -119,10 +118,10 @@ fn a_completion_may_issue_in_virtual_time() {
 #[test]
 fn without_bounds_the_knobs_stay_where_they_are() {
     let config = SchedulerConfig { scaling: None, ..config("fixed", 2, 1) };
-    let simulation = Simulation::new(&config, vec![takes_ns(1)], Observer::new(|_, _, _| ()));
+    let simulation = Simulation::new(&config, vec![takes_ns(1)], Observer::idle());
     let knobs = simulation.scheduler.knobs();
     assert_eq!(knobs.set_batch_size(3).unwrap(), 2);
     assert!(matches!(knobs.add_instance(takes_ns(1)), Err(KnobError::Full { instances_max: 1 })));
     drop(simulation);
-    assert!(matches!(knobs.batch_size(), Err(KnobError::Ended)));
+    assert!(matches!(knobs.set_batch_size(1), Err(KnobError::Ended)));
 }
