@@ -44,8 +44,8 @@ pub struct Mock {
     tokens: u32,
     /// Time that making an instance takes.
     start: Duration,
-    /// Number of the instance that cannot be made, counted from 1; 0 for none.
-    fail_create_at: u32,
+    /// Instances that there is memory for; 0 for any number.
+    instances_max: u32,
     /// Number of the instance that fails batches, counted from 1; 0 for none.
     fail_instance: u32,
     /// Batches that it executes well before.
@@ -100,10 +100,10 @@ impl Plugin for Mock {
                 "Time that making an instance takes, in microseconds.",
             ),
             OptionSpec::integer(
-                "fail_create_at",
+                "instances_max",
                 0,
                 0..=65_536,
-                "Most instances there is memory for is one less; making this one fails. 0 for no bound.",
+                "Instances that there is memory for; 0 for any number.",
             ),
             OptionSpec::integer(
                 "fail_instance",
@@ -146,16 +146,16 @@ impl Plugin for Mock {
         let tokens = u32::try_from(tokens)
             .map_err(|_| PluginError::invalid_argument(format!("tokens is {tokens}")))?;
         let start_us = required("start_us", options.integer("start_us"))?.unsigned_abs();
-        let fail_create_at = required("fail_create_at", options.integer("fail_create_at"))?;
-        let fail_create_at = u32::try_from(fail_create_at)
-            .map_err(|_| PluginError::invalid_argument(format!("fail_create_at is {fail_create_at}")))?;
+        let instances_max = required("instances_max", options.integer("instances_max"))?;
+        let instances_max = u32::try_from(instances_max)
+            .map_err(|_| PluginError::invalid_argument(format!("instances_max is {instances_max}")))?;
         let fail_instance = required("fail_instance", options.integer("fail_instance"))?;
         let fail_instance = u32::try_from(fail_instance)
             .map_err(|_| PluginError::invalid_argument(format!("fail_instance is {fail_instance}")))?;
         let fail_after = required("fail_after", options.integer("fail_after"))?.unsigned_abs();
         Ok(Self {
             start: Duration::from_micros(start_us),
-            fail_create_at,
+            instances_max,
             fail_instance,
             fail_after,
             host,
@@ -202,7 +202,7 @@ impl Plugin for Mock {
         shared.memory = MockMemory::of(&self.memory);
         (shared.in_flight, shared.tokens) = (self.in_flight, self.tokens);
         shared.power_w = self.power_w;
-        (shared.start, shared.fail_create_at) = (self.start, self.fail_create_at);
+        (shared.start, shared.instances_max) = (self.start, self.instances_max);
         (shared.fail_instance, shared.fail_after) = (self.fail_instance, self.fail_after);
         shared.inputs.clone_from(&request.inputs);
         Ok(MockModel::new(shared, self.issue))

@@ -163,7 +163,7 @@ fn tail(path: &Path) -> Result<Table, PluginError> {
     match table.figures().iter().find(|ratio| !is_ratio(ratio)) {
         None => Ok(table),
         Some(ratio) => Err(PluginError::invalid_argument(format!(
-            "{} has {ratio} for the 95th percentile over the mean, which log-normal times have from 1 to {:.2} only: \
+            "{} has {ratio} for the 95th percentile over the mean, which log-normal times have from 1 to {:.3} only: \
              change it, or leave table_tail out",
             path.display(),
             tail_ratio_max()
@@ -323,7 +323,7 @@ mod tests {
         for ratio in ["0.9", "3.9"] {
             let message = with(ratio).unwrap_err();
             assert!(message.contains(&format!("tail.csv has {ratio} for the 95th percentile")), "{message}");
-            assert!(message.contains("from 1 to 3.87 only"), "{message}");
+            assert!(message.contains("from 1 to 3.868 only"), "{message}");
         }
         // The largest that there is.
         assert!(with("3.868").is_ok());

@@ -33,8 +33,8 @@ pub(crate) struct Shared {
     pub(crate) tokens: u32,
     /// Time that making an instance takes.
     pub(crate) start: Duration,
-    /// Number of the instance for which there is no memory, counted from 1; 0 for none.
-    pub(crate) fail_create_at: u32,
+    /// Instances that there is memory for; 0 for any number.
+    pub(crate) instances_max: u32,
     /// Number of the instance that fails batches, counted from 1; 0 for none.
     pub(crate) fail_instance: u32,
     /// Batches that it executes well before.
@@ -68,7 +68,7 @@ impl Shared {
             in_flight: 0,
             tokens: 0,
             start: Duration::ZERO,
-            fail_create_at: 0,
+            instances_max: 0,
             fail_instance: 0,
             fail_after: 0,
             instances: AtomicU32::new(0),
@@ -86,11 +86,11 @@ impl Shared {
     /// If there is no memory for it.
     pub(crate) fn add_instance(&self) -> Result<(), PluginError> {
         let number = self.instances.fetch_add(1, Ordering::Relaxed) + 1;
-        if self.fail_create_at > 0 && number >= self.fail_create_at {
+        if self.instances_max > 0 && number > self.instances_max {
             self.remove_instance();
             return Err(PluginError::out_of_memory(format!(
-                "there is no memory for instance {number}: fail_create_at is {}",
-                self.fail_create_at
+                "there is no memory for instance {number}: instances_max is {}",
+                self.instances_max
             )));
         }
         wait::until(Instant::now(), self.start, &self.host);

@@ -42,7 +42,7 @@ impl Table {
             table.push_row(row).map_err(|why| fail(number, why))?;
         }
         if table.batches.is_empty() {
-            return Err(lines.empty("line with a batch size and its latencies"));
+            return Err(lines.empty("line with a batch size and its figures"));
         }
         Ok(table)
     }
@@ -52,18 +52,18 @@ impl Table {
         push_ascending(&mut self.batches, cells.next().unwrap_or_default(), "batch sizes")?;
         let before = self.figures.len();
         for cell in cells {
-            let latency_us: f64 = parse(cell, "a latency in microseconds")?;
-            if !latency_us.is_finite() || latency_us < 0.0 {
-                return Err(format!("\"{}\" is not a latency in microseconds", cell.trim()));
+            let figure: f64 = parse(cell, "a number of 0 or more")?;
+            if !figure.is_finite() || figure < 0.0 {
+                return Err(format!("\"{}\" is not a number of 0 or more", cell.trim()));
             }
-            self.figures.push(latency_us);
+            self.figures.push(figure);
         }
         let got = self.figures.len() - before;
         let expected = self.instances.len();
         if got == expected {
             return Ok(());
         }
-        Err(format!("expected {expected} latencies, one for each number of instances, got {got}"))
+        Err(format!("expected {expected} figures, one for each number of instances, got {got}"))
     }
 
     /// The figure for a batch and a number of instances, linear between those listed. Beyond them, that of the nearest.
@@ -152,12 +152,12 @@ mod tests {
             ("batch,1\n", "latency.csv holds no line with a batch size"),
             (
                 "batch,1,2\n# note\n4,1\n",
-                "line 3: expected 2 latencies, one for each number of instances, got 1",
+                "line 3: expected 2 figures, one for each number of instances, got 1",
             ),
             ("batch,1\n4,1\n4,1\n", "line 3: batch sizes must ascend"),
-            ("batch,1\n4,fast\n", "line 2: \"fast\" is not a latency"),
-            ("batch,1\n4,-3\n", "line 2: \"-3\" is not a latency"),
-            ("batch,1\n4,inf\n", "line 2: \"inf\" is not a latency"),
+            ("batch,1\n4,fast\n", "line 2: \"fast\" is not a number of 0 or more"),
+            ("batch,1\n4,-3\n", "line 2: \"-3\" is not a number of 0 or more"),
+            ("batch,1\n4,inf\n", "line 2: \"inf\" is not a number of 0 or more"),
         ] {
             let message = table(text).unwrap_err();
             assert!(message.contains(parts), "{message}");

@@ -67,7 +67,7 @@ fn instances_come_and_go_beside_others_that_execute() {
 
 #[test]
 fn an_instance_takes_time_to_make_and_fails_where_memory_ends() {
-    let backend = open("mock", &[("start_us", "20000"), ("fail_create_at", "3")]).unwrap();
+    let backend = open("mock", &[("start_us", "20000"), ("instances_max", "2")]).unwrap();
     let one = demand(Path::new("any.onnx"), &[f32_spec("x", &[2])], &[f32_spec("y", &[3])]);
     let model = backend.load_model(&ModelDemand { instance_count: 3, ..one }).unwrap();
     model.prepare(&[SampleIndex(0)], Arc::new(Samples::of_f32(&[vec![1.0, 2.0]]))).unwrap();

@@ -195,7 +195,7 @@ fn batches_that_take_no_virtual_time_are_refused_and_do_not_go_on_for_ever() {
 #[test]
 fn where_memory_runs_out_the_bound_is_remembered() {
     let bench = Bench::new();
-    let flags = format!("--slo-ms 12 {MOCK} --duration 20 --set mock.fail_create_at=4");
+    let flags = format!("--slo-ms 12 {MOCK} --duration 20 --set mock.instances_max=3");
     let (finished, result) = scale(&bench, "full", &flags);
     assert_eq!(finished.code(), 0, "{finished}");
     let course = &result["courses"][0];
