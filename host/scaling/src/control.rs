@@ -17,7 +17,7 @@ use crate::{
 /// ([`in_force`](Self::in_force)), since an instance takes a while to start.
 ///
 /// A short spike is ignored: where the policy has settled, a window that gives cause to move is followed by another,
-/// and only if that one gives cause, too, the policy is asked.
+/// and the policy is asked only if that one gives cause too.
 pub struct ControlLoop {
     policy: Box<dyn ScalingPolicy>,
     goal: Goal,

@@ -1,4 +1,4 @@
-//! The policies over systems whose service times are known, in simulated time.
+//! The policies over systems whose service times are known, in virtual time.
 
 mod dnnscaler;
 mod joint;

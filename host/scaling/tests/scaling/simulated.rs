@@ -1,4 +1,4 @@
-//! Systems whose service times are stated in a line, in simulated time.
+//! Systems whose service times are stated in a line, in virtual time.
 
 use proctor_scaling::{
     Decision, Event, Goal, Knobs, POLICIES, ScalingPolicy, Simulated, Simulation, Surface, WindowRule,

@@ -68,7 +68,7 @@ impl fmt::Display for ScalingEventKind {
             Self::NotSeen { batches, samples } => {
                 write!(
                     f,
-                    "{batches} batches of {samples} samples were counted alone while an instance started"
+                    "{batches} batches with {samples} samples in all were only counted while an instance started"
                 )
             }
         }
