@@ -12,12 +12,10 @@ mod curves;
 mod goal;
 mod knobs;
 mod normal;
-pub mod paper;
 mod policies;
 mod policy;
 mod reason;
 mod registry;
-pub mod results;
 mod seen;
 mod simulation;
 mod surface;
@@ -27,6 +25,7 @@ pub use control::{Cause, ControlLoop, Decision};
 pub use curves::{CurveLibrary, CurvesError, LineFault};
 pub use goal::{Approach, Goal};
 pub use knobs::{Knobs, NotKnobs};
+pub use normal::normal_quantile;
 pub use policies::{
     clipper::Clipper,
     dnnscaler::{DnnScaler, DnnScalerSettings, Form},

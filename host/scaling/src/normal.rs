@@ -6,9 +6,10 @@ use std::f64::consts::{PI, SQRT_2};
 ///
 /// A rational start, good to 0.0005 (Abramowitz and Stegun 26.2.23), then three steps of Newton on the complementary
 /// error function, each of which doubles the number of right digits.
-pub(crate) fn quantile(fraction: f64) -> f64 {
+#[must_use]
+pub fn normal_quantile(fraction: f64) -> f64 {
     if fraction > 0.5 {
-        return -quantile(1.0 - fraction);
+        return -normal_quantile(1.0 - fraction);
     }
     if fraction <= 0.0 {
         return f64::NEG_INFINITY;
@@ -31,12 +32,12 @@ mod tests {
     #[test]
     fn is_the_inverse_of_the_distribution() {
         for fraction in [1e-12, 1e-6, 0.001, 0.05, 0.3, 0.5, 0.7, 0.95, 0.99, 0.999_999] {
-            let back = libm::erfc(-quantile(fraction) / SQRT_2) / 2.0;
+            let back = libm::erfc(-normal_quantile(fraction) / SQRT_2) / 2.0;
             assert!((back / fraction - 1.0).abs() < 1e-12, "{fraction}: {back}");
         }
         // As in any table.
-        assert!((quantile(0.95) - 1.644_853_626_951_472_7).abs() < 1e-12);
-        assert!((quantile(0.99) - 2.326_347_874_040_841).abs() < 1e-12);
-        assert_eq!((quantile(0.0), quantile(1.0)), (f64::NEG_INFINITY, f64::INFINITY));
+        assert!((normal_quantile(0.95) - 1.644_853_626_951_472_7).abs() < 1e-12);
+        assert!((normal_quantile(0.99) - 2.326_347_874_040_841).abs() < 1e-12);
+        assert_eq!((normal_quantile(0.0), normal_quantile(1.0)), (f64::NEG_INFINITY, f64::INFINITY));
     }
 }

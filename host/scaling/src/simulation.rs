@@ -209,7 +209,7 @@ impl Times<'_> {
         /// Standard normal values at the middles of equal shares.
         static NORMAL: LazyLock<Vec<f64>> = LazyLock::new(|| {
             let count = f64::from(1 << 14);
-            (0..1 << 14).map(|at| normal::quantile((f64::from(at) + 0.5) / count)).collect()
+            (0..1 << 14).map(|at| normal::normal_quantile((f64::from(at) + 0.5) / count)).collect()
         });
         let (_, mean_ns, spread) = match self.at {
             Some(at) if at.0 == knobs => at,

@@ -19,7 +19,7 @@ pub trait Surface {
         if spread == 0.0 {
             return 1.0;
         }
-        (normal::quantile(quantile) * spread - spread * spread / 2.0).exp()
+        (normal::normal_quantile(quantile) * spread - spread * spread / 2.0).exp()
     }
 
     /// Latency of saturated input below which this fraction of the batches stays, in ms.

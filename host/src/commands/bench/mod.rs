@@ -1,10 +1,9 @@
 //! `host bench`: what the harness itself costs, measured with the null plugin on the path of a run.
 //!
-//! [`scaling`] measures how work reaches instances, beside two bare threads.
-//!
 //! [`experiment`] says what is measured and what the targets are, [`isolation`] the same of a plugin in a process of
 //! its own, [`harness`] measures it, [`report`] is the table, [`official_loadgen`] the comparison with the official
-//! LoadGen.
+//! LoadGen. [`scheduler`] measures the way of a sample to an instance, beside two bare threads, and [`scaling`] runs
+//! the policies that scale over known jobs.
 //!
 //! The other benchmarks are comparisons that need a plugin's insides or other systems. They are a program of their own,
 //! `host-bench`, which is not linked into what a submitter trusts; [`sibling`] starts it.
@@ -18,6 +17,7 @@ mod official_loadgen;
 mod quantity;
 mod report;
 mod scaling;
+mod scheduler;
 mod sibling;
 
 use std::ffi::OsString;
@@ -26,7 +26,7 @@ use clap::{Args, Subcommand};
 use proctor_display::print;
 use proctor_run::{Conclusion, HostError};
 
-use self::{flags::HarnessFlags, scaling::ScalingKind};
+use self::{flags::HarnessFlags, scaling::ScalingFlags, scheduler::SchedulerFlags};
 
 /// Flags of `host bench`.
 #[derive(Debug, Args)]
@@ -58,9 +58,10 @@ pub(crate) enum BenchKind {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "FLAGS")]
         flags: Vec<OsString>,
     },
-    /// Handing work to instances, whose number and batches scale under load.
-    #[command(subcommand)]
-    Scaling(ScalingKind),
+    /// The policies of host scale over the 30 jobs of the DNNScaler paper, in virtual time.
+    Scaling(ScalingFlags),
+    /// The scheduler from issue to completion, beside two bare threads over the same queue.
+    Scheduler(SchedulerFlags),
     /// Issues samples, and prints how much memory they took. The parent process reads it.
     #[command(hide = true)]
     MemoryProbe {
@@ -83,7 +84,8 @@ impl BenchFlags {
             Some(BenchKind::Harness(harness)) => harness::bench(harness),
             Some(BenchKind::Rnn { flags }) => sibling::start("rnn", flags),
             Some(BenchKind::Engines { flags }) => sibling::start("engines", flags),
-            Some(BenchKind::Scaling(kind)) => kind.run(),
+            Some(BenchKind::Scaling(flags)) => scaling::bench(flags),
+            Some(BenchKind::Scheduler(flags)) => scheduler::bench(flags),
             Some(BenchKind::MemoryProbe { sample_count, offline }) => {
                 print(memory::probe(*sample_count, *offline)?);
                 Ok(Conclusion::Good)
@@ -101,8 +103,8 @@ Examples:
   host bench --isolate                        the same with the plugin in a process of its own
   host bench --against python --python venv/bin/python
   host bench --markdown > table.md
-  host bench scaling dispatch                 the scheduler beside two bare threads
-  host bench scaling jobs --output results    policies over the jobs of the DNNScaler paper
+  host bench scheduler                        the scheduler beside two bare threads
+  host bench scaling --output results         policies over the jobs of the DNNScaler paper
   host bench rnn --help                       another one: recurrent layers on the CPU
   host bench engines --help                   a third one: whole models, beside ONNX Runtime
 

@@ -47,7 +47,7 @@ pub(crate) fn policy(run: &RunSettings, name: &str) -> Result<Box<dyn ScalingPol
 pub(crate) fn curves(run: &RunSettings) -> Result<CurveLibrary, HostError> {
     match run.curves.as_ref().filter(|path| path.exists()) {
         Some(path) => CurveLibrary::read(path).map_err(|error| HostError::Usage(error.to_string())),
-        None => Ok(CurveLibrary::of_the_paper(None)),
+        None => Ok(CurveLibrary::of_the_paper()),
     }
 }
 

@@ -47,7 +47,7 @@ impl Default for DnnScalerSettings {
             profiled_batch_size: 32,
             profiled_instances: 8,
             form: Form::Text,
-            curves: CurveLibrary::of_the_paper(None),
+            curves: CurveLibrary::of_the_paper(),
         }
     }
 }

@@ -99,7 +99,7 @@ fn is_close(batch: &Seen, instances: &Seen, goal: &Goal) -> bool {
 #[expect(clippy::cast_precision_loss, reason = "below 2^52")]
 fn error(seen: &Seen, goal: &Goal) -> f64 {
     let spread = (seen.tail_ns as f64 / seen.mean_ns.max(1.0)).ln().max(0.0);
-    spread / normal::quantile(goal.tail).max(1.0) / (seen.batches.max(1) as f64).sqrt()
+    spread / normal::normal_quantile(goal.tail).max(1.0) / (seen.batches.max(1) as f64).sqrt()
 }
 
 /// Equations 3 to 5: the greater improvement of throughput over one sample on one instance; of two that are equal, the

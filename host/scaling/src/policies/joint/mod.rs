@@ -308,7 +308,7 @@ impl ScalingPolicy for Joint {
         rest.violations += to_f64(seen.violations);
         let batches = to_f64(seen.batches);
         let spread =
-            (to_f64(seen.tail_ns) / seen.mean_ns).ln().max(0.0) / normal::quantile(goal.tail).max(1.0);
+            (to_f64(seen.tail_ns) / seen.mean_ns).ln().max(0.0) / normal::normal_quantile(goal.tail).max(1.0);
         // Two means differ by chance alone, too.
         let chance = CHANCE * spread * (1.0 / batches + 1.0 / rest.mean_of.max(batches)).sqrt();
         rest.cause = if (seen.mean_ns / rest.mean_ns).ln().abs() > tolerance.max(chance) {

@@ -1,6 +1,6 @@
 //! Tables 4, 5 and 6.
 
-use crate::goal::Approach;
+use proctor_scaling::Approach;
 
 /// Row of Table 5: throughput in items per second, and improvements in percent as printed.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -2,19 +2,14 @@
 
 use std::{sync::LazyLock, thread};
 
-use crate::{
-    curves::CurveLibrary,
-    goal::{Approach, Goal},
-    knobs::Knobs,
-    paper::{
-        jobs::{PaperJob, jobs},
-        surface::JobSurface,
-    },
-    policies::dnnscaler::DnnScalerSettings,
-    policy::ScalingPolicy,
-    registry::POLICIES,
-    simulation::{Simulated, Simulation, Since},
-    surface::Surface,
+use proctor_scaling::{
+    Approach, DnnScalerSettings, Goal, Knobs, POLICIES, ScalingPolicy, Simulated, Simulation, Since, Surface,
+};
+
+use crate::paper::{
+    curves::curves_without,
+    jobs::{PaperJob, jobs},
+    surface::JobSurface,
 };
 
 /// Bounds of the knobs in the paper.
@@ -130,8 +125,7 @@ pub(super) fn ns(ms: f64) -> u64 {
 /// A policy that knows the curves of the paper but for that of the job itself.
 pub(super) fn policy(name: &str, job: &PaperJob) -> Box<dyn ScalingPolicy> {
     let entry = POLICIES.iter().find(|entry| entry.name == name).expect("a policy of this name");
-    let curves = CurveLibrary::of_the_paper(Some(job.number));
-    (entry.make)(DnnScalerSettings { curves, ..DnnScalerSettings::default() })
+    (entry.make)(DnnScalerSettings { curves: curves_without(job.network), ..DnnScalerSettings::default() })
 }
 
 /// How long a policy runs on a job whose target is this, in ns.

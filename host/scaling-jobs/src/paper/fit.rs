@@ -17,11 +17,12 @@
 
 use std::collections::BTreeMap;
 
+use proctor_scaling::{Approach, Knobs, normal_quantile};
+
 use super::{
     surface::{DEVICE_STEP, IDLE_W, JobSurface, Origin, Parameter, SPREAD_ALONE, hypotenuse, leg, sharing},
     tables::{Efficiency, Profile, Row},
 };
-use crate::{goal::Approach, knobs::Knobs, normal};
 
 /// Networks without figures of their own host part, and the job whose network is the nearest in kind and size.
 const RELATIVES: [(&str, u32); 9] = [
@@ -198,7 +199,7 @@ impl Known<'_> {
         if row.network != VIDEO_NETWORK || row.method != Approach::MultiTenancy {
             return 1;
         }
-        let tail = (normal::quantile(0.95) * SPREAD_ALONE - SPREAD_ALONE * SPREAD_ALONE / 2.0).exp();
+        let tail = (normal_quantile(0.95) * SPREAD_ALONE - SPREAD_ALONE * SPREAD_ALONE / 2.0).exp();
         let most = |instances| {
             row.target_ms / (tail * hypotenuse(host_ms.value, sharing(instances) * device_ms.value))
         };
@@ -226,10 +227,9 @@ fn borrowed(from: Vec<u32>, value: f64) -> Parameter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        paper::{IDLE_W, PaperJob, job, jobs},
-        surface::Surface as _,
-    };
+    use proctor_scaling::Surface as _;
+
+    use crate::paper::{IDLE_W, PaperJob, job, jobs};
 
     fn knobs(batch_size: usize, instances: usize) -> Knobs {
         Knobs { batch_size, instances }

@@ -1,7 +1,8 @@
 //! The surface of a job as tables for the plugin `mock`.
 
+use proctor_scaling::{Knobs, Surface};
+
 use super::jobs::PaperJob;
-use crate::{knobs::Knobs, surface::Surface};
 
 /// Batch sizes that are listed. The plugin interpolates between them; around the first step, where the spread begins,
 /// there is nothing to interpolate.

@@ -1,4 +1,4 @@
-//! `host bench scaling dispatch`: the scheduler in pairs with two bare threads over the same queue, its floor.
+//! `host bench scheduler`: the scheduler in pairs with two bare threads over the same queue, its floor.
 //!
 //! Both complete each sample at once, under the same load generator with the same settings. In each pair the two runs
 //! follow each other, in turns which is first, and the difference or the ratio is taken within the pair.
@@ -40,7 +40,7 @@ const SCHEMA_VERSION: u32 = 1;
 const SAMPLE_COUNT: u64 = 1 << 20;
 
 #[derive(Debug, Clone, Args)]
-pub(crate) struct DispatchFlags {
+pub(crate) struct SchedulerFlags {
     /// Queries per second of Server
     #[arg(long, value_name = "QPS", default_value_t = 500_000)]
     rate: u32,
@@ -65,7 +65,7 @@ struct Comparison {
 type Take = fn(&TestOutcome, &TestOutcome) -> f64;
 
 /// Measures and prints the table.
-pub(super) fn bench(flags: &DispatchFlags) -> Result<Conclusion, HostError> {
+pub(super) fn bench(flags: &SchedulerFlags) -> Result<Conclusion, HostError> {
     let origin = Origin::here(SCHEMA_VERSION, "host", flags.quick);
     let mut comparisons = comparisons(flags);
     let pair_count = flags.pairs.unwrap_or(if flags.quick { 1 } else { 61 });
@@ -99,7 +99,7 @@ pub(super) fn bench(flags: &DispatchFlags) -> Result<Conclusion, HostError> {
     Ok(Conclusion::Good)
 }
 
-fn comparisons(flags: &DispatchFlags) -> Vec<Comparison> {
+fn comparisons(flags: &SchedulerFlags) -> Vec<Comparison> {
     let duration_ms = if flags.quick { 20 } else { 100 };
     let samples = if flags.quick { SAMPLE_COUNT / 64 } else { SAMPLE_COUNT };
     let rate = flags.rate;

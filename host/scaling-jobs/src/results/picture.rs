@@ -3,10 +3,7 @@
 use std::fmt::Write;
 
 use super::runs::{JobRuns, P95, goal};
-use crate::{
-    simulation::{Simulated, SimulatedSpan},
-    surface::Surface,
-};
+use proctor_scaling::{Simulated, SimulatedSpan, Surface};
 
 const WIDTH: f64 = 900.0;
 const LEFT: f64 = 70.0;

@@ -4,15 +4,11 @@ use super::{
     picture::Trace,
     runs::{P95, goal, lasts_ns, policy, system},
 };
-use crate::{
-    goal::{Approach, Goal},
-    knobs::Knobs,
-    paper::{
-        jobs::{PaperJob, job},
-        surface::JobSurface,
-    },
-    simulation::{Event, Simulated, Simulation},
-    surface::Surface,
+use proctor_scaling::{Approach, Event, Goal, Knobs, Simulated, Simulation, Surface};
+
+use crate::paper::{
+    jobs::{PaperJob, job},
+    surface::JobSurface,
 };
 
 /// A run in the middle of which something changes.

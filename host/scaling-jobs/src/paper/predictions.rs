@@ -1,7 +1,8 @@
 //! Figures of the paper that nothing was fitted to, as the surfaces have them.
 
+use proctor_scaling::{Approach, Knobs, Surface};
+
 use super::jobs::PaperJob;
-use crate::{goal::Approach, knobs::Knobs, surface::Surface};
 
 /// Batch size and number of instances at which the profiler of the paper compares (section 3.2.1).
 const PROFILED_BATCH: usize = 32;

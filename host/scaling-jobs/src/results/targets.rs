@@ -5,7 +5,9 @@ use super::{
     runs::{JobRuns, P95},
     tables::{Pair, choice, is_near, is_pinned, of_best, over_axis, yes},
 };
-use crate::{goal::Approach, knobs::Knobs, paper::jobs::PaperJob};
+use proctor_scaling::{Approach, Knobs};
+
+use crate::paper::jobs::PaperJob;
 
 /// A target and whether it is met.
 pub(super) struct Target {

@@ -2,12 +2,14 @@
 //!
 //! Each function renders one of them; a test holds the page to all.
 
+use proctor_scaling::{Approach, CurveLibrary, Knobs, Surface};
+
 use super::{
+    curves::curves_without,
     jobs::{PaperJob, jobs},
     surface::{IDLE_W, Origin, Parameter},
     tables::Efficiency,
 };
-use crate::{curves::CurveLibrary, goal::Approach, knobs::Knobs, surface::Surface};
 
 /// Every table of the page, with the name of its section.
 #[must_use]
@@ -260,7 +262,7 @@ fn completion() -> String {
         job.profile?;
         let at = |instances| job.surface.mean_ms(Knobs { instances, ..Knobs::LEAST });
         let known = [(1, at(1)), (8, at(8))];
-        let library = CurveLibrary::of_the_paper(Some(job.number));
+        let library = curves_without(job.network);
         let largest = |estimates: Vec<f64>| {
             let errors =
                 estimates.iter().zip(1..).map(|(estimate, instances)| estimate / at(instances) - 1.0);

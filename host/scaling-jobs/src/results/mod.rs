@@ -1,7 +1,7 @@
 //! The policies over the paper's 30 jobs, in virtual time: the page docs/scaling-results.md with its pictures.
 //!
-//! The systems are [simulated](crate::Simulation) on the surfaces of [`paper`](crate::paper). Nothing depends on the
-//! machine, so a test holds the page to what is made here.
+//! The systems are [simulated](proctor_scaling::Simulation) on the surfaces of [`paper`](crate::paper). Nothing depends
+//! on the machine, so a test holds the page to what is made here.
 
 mod changes;
 mod picture;
@@ -85,7 +85,7 @@ pub fn of_the_mock() -> impl Iterator<Item = (u32, MockTables)> {
 const HEAD: &str = "\
 # The policies on the paper's jobs
 
-`host bench scaling jobs` made this page and its pictures. The policies of `host/scaling` run over the 30 jobs of Nabavinejad,
+`host bench scaling` made this page and its pictures. The policies of `host/scaling` run over the 30 jobs of Nabavinejad,
 Ebrahimi and Reda, \"Throughput Maximization of DNN Inference: Batching or Multi-Tenancy?\", whose service times
 [scaling-jobs.md](scaling-jobs.md) describes, in virtual time. A test holds the page to what the command writes.
 
@@ -148,10 +148,7 @@ mod tests {
         let pictures = results.pictures.iter().map(|(name, svg)| (format!("scaling-results/{name}"), svg));
         for (name, made) in [("scaling-results.md".to_owned(), &results.page)].into_iter().chain(pictures) {
             let kept = std::fs::read_to_string(format!("{docs}{name}")).unwrap_or_default();
-            assert!(
-                kept == *made,
-                "docs/{name} is stale: make it again by host bench scaling jobs --output docs"
-            );
+            assert!(kept == *made, "docs/{name} is stale: make it again by host bench scaling --output docs");
         }
     }
 }

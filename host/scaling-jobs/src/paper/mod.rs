@@ -9,6 +9,7 @@
 //! things: the steady counts of the jobs of Table 6, which say at which count its throughput was measured; the frames
 //! in a request of jobs 29 and 30; and how the tail spreads.
 
+pub(crate) mod curves;
 mod fit;
 pub(crate) mod jobs;
 pub(crate) mod mock_tables;

@@ -1,4 +1,4 @@
-//! `host bench scaling jobs`: the policies that scale over the jobs of the DNNScaler paper, in virtual time.
+//! `host bench scaling`: the policies that scale over the jobs of the DNNScaler paper, in virtual time.
 
 use std::{
     fs,
@@ -9,10 +9,10 @@ use std::{
 use clap::Args;
 use proctor_display::print;
 use proctor_run::{Conclusion, HostError, write_whole};
-use proctor_scaling::results::{Results, of_the_mock, results};
+use proctor_scaling_jobs::results::{Results, of_the_mock, results};
 
 #[derive(Debug, Clone, Args)]
-pub(crate) struct JobsFlags {
+pub(crate) struct ScalingFlags {
     /// Folder for scaling-results.md and its pictures
     #[arg(long, value_name = "FOLDER", default_value = "scaling-jobs")]
     output: PathBuf,
@@ -22,7 +22,7 @@ pub(crate) struct JobsFlags {
 }
 
 /// Runs everything, and writes the page with its pictures.
-pub(super) fn bench(flags: &JobsFlags) -> Result<Conclusion, HostError> {
+pub(super) fn bench(flags: &ScalingFlags) -> Result<Conclusion, HostError> {
     let Results { page, pictures, met: (met, of) } = results();
     let folder = |name: &str| {
         let path = flags.output.join(name);

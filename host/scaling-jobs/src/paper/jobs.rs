@@ -2,12 +2,13 @@
 
 use std::sync::LazyLock;
 
+use proctor_scaling::{Approach, Knobs};
+
 use super::{
     fit,
     surface::JobSurface,
     tables::{self, Efficiency, Profile, Row},
 };
-use crate::{goal::Approach, knobs::Knobs};
 
 /// A job of Table 4, with its rows in the other tables and the surface that is fitted to them.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,12 +4,9 @@ use super::{
     changes::Change,
     runs::{JobRuns, P95, Run, goal},
 };
-use crate::{
-    goal::Approach,
-    knobs::Knobs,
-    paper::{jobs::PaperJob, surface::Origin, tables::Efficiency},
-    surface::Surface,
-};
+use proctor_scaling::{Approach, Knobs, Surface};
+
+use crate::paper::{jobs::PaperJob, surface::Origin, tables::Efficiency};
 
 /// Where the knobs stand, in short.
 fn short(knobs: Knobs) -> String {

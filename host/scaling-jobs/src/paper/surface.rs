@@ -1,6 +1,6 @@
 //! Service times of a job, by batch size and number of instances.
 
-use crate::{knobs::Knobs, surface::Surface};
+use proctor_scaling::{Knobs, Surface};
 
 /// How sharply the slower of host and device decides the time of a batch: 1 would add their times up, infinity take
 /// the longer one.

@@ -1,0 +1,10 @@
+//! The 30 jobs of the DNNScaler paper, and what the policies of `proctor-scaling` make of them.
+//!
+//! [`paper`] has the jobs as service times that are fitted to the paper's tables, [`results`] runs the policies over
+//! them in virtual time. `host bench scaling` writes what comes of that, which docs/scaling-jobs.md and
+//! docs/scaling-results.md hold.
+
+#![forbid(unsafe_code)]
+
+pub mod paper;
+pub mod results;
