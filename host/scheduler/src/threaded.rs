@@ -206,6 +206,10 @@ impl Turn for Shared {
     }
 
     fn add_instance(self: Arc<Self>, instance: Box<dyn Instance>) -> Result<usize, KnobError> {
+        if self.singles.is_some() {
+            // A seat there is given once. Who wants more instances states bounds, and has the batcher then.
+            return Err(KnobError::Full { instances_max: self.slots.len() });
+        }
         let number = self.dispatcher.add_instance()?;
         self.spawn(number, instance, None).map_err(KnobError::Spawn)?;
         Ok(number)

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::support::{PATIENCE, Recorder, failure, instance, samples};
 use proctor_loadgen::{RealClock, SystemUnderTest};
-use proctor_scheduler::{BatchError, FailureLog, Instance, SchedulerConfig, ThreadedScheduler};
+use proctor_scheduler::{BatchError, FailureLog, Instance, KnobError, SchedulerConfig, ThreadedScheduler};
 use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, SampleStatus};
 
 fn config(policy: &str, batch_size: usize, instances: usize) -> SchedulerConfig {
@@ -278,6 +278,19 @@ fn a_full_queue_fails_what_does_not_fit() {
     recorder.assert_once_each(1..7);
     assert_eq!(scheduler.statistics().samples_rejected, 2);
     assert_eq!(scheduler.statistics().queue_depth_max, 3);
+}
+
+#[test]
+fn without_bounds_an_instance_that_was_retired_has_no_successor() {
+    let (scheduler, recorder) = start(&config("fixed", 1, 2), null_instances(2));
+    let knobs = scheduler.knobs();
+    knobs.retire_instance(1).unwrap();
+    assert!(matches!(knobs.add_instance(instance(|_, _| Ok(0))), Err(KnobError::Full { instances_max: 2 })));
+    assert!(matches!(knobs.retire_instance(0), Err(KnobError::Last { instance: 0 })));
+    scheduler.issue(&samples(1..1001));
+    recorder.wait_for(1000);
+    assert!(scheduler.shutdown(PATIENCE).hung.is_empty());
+    recorder.assert_once_each(1..1001);
 }
 
 #[test]
