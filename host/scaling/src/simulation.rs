@@ -164,7 +164,7 @@ impl<'a> Simulation<'a> {
                 now_ns = now_ns.max(ready_ns);
             }
             now_ns = now_ns.max(completed_ns);
-            let done = Done { started_ns, completed_ns, samples: samples as u64 };
+            let done = Done { instance: index, started_ns, completed_ns, samples: samples as u64 };
             let mut turned = course.take(&done, in_force_ns);
             while let Some((_, event)) = events.next_if(|(at_ns, _)| *at_ns <= now_ns) {
                 let changed = match *event {

@@ -39,9 +39,6 @@ impl Default for WindowRule {
 impl WindowRule {
     /// Fewest batches that say anything.
     const BATCHES_MIN: u64 = 8;
-    /// Fewest batches of each instance whose completions say how many there are in a second. In fewer, what instances
-    /// complete that never pause is taken from the time that batches take.
-    const ROUNDS_MIN: u64 = 4;
 
     /// Batches that a window takes.
     #[expect(
@@ -63,6 +60,8 @@ impl WindowRule {
 /// A batch that is done.
 #[derive(Debug, Clone, Copy)]
 pub struct Done {
+    /// Number of the instance.
+    pub instance: usize,
     /// When it began, in ns.
     pub started_ns: u64,
     /// When its samples were completed, in ns of the same clock.
@@ -80,6 +79,8 @@ pub(crate) struct Window {
     /// When the knobs came into force, in ns; `None` until they do.
     in_force_ns: Option<u64>,
     counts: Counts,
+    /// By number of the instance.
+    paces: Vec<Pace>,
     /// Latencies in ns, each with the number of samples that it holds for.
     latencies: Vec<(u64, u64)>,
 }
@@ -90,7 +91,7 @@ struct Counts {
     left_out: u64,
     batches: u64,
     samples: u64,
-    /// Samples that came with the first completion: what is before it is no part of the throughput.
+    /// Samples that came with the first completion: what is before it is no part of what is served.
     samples_of_first: u64,
     /// Batches with a sample above the target.
     bad_batches: u64,
@@ -100,9 +101,31 @@ struct Counts {
     last_completed_ns: u64,
 }
 
+/// Pace of one instance: samples that it has completed since its first completion, and how long that took.
+#[derive(Debug, Clone, Copy, Default)]
+struct Pace {
+    first_completed_ns: Option<u64>,
+    samples: u64,
+    duration_ns: u64,
+}
+
+impl Pace {
+    fn push(&mut self, done: &Done) {
+        match self.first_completed_ns {
+            None => self.first_completed_ns = Some(done.completed_ns),
+            Some(first_ns) => {
+                self.samples += done.samples;
+                self.duration_ns = done.completed_ns.saturating_sub(first_ns);
+            }
+        }
+    }
+}
+
 impl Window {
     /// Room for latencies that is made at once.
     const ROOM: usize = 1 << 14;
+    /// Batches after which a window is over, however short it was: the memory of a longer one has no use.
+    const BATCHES_MAX: usize = 1 << 22;
 
     pub(crate) fn new(rule: WindowRule) -> Self {
         Self {
@@ -111,6 +134,7 @@ impl Window {
             look: Look::Tail,
             in_force_ns: None,
             counts: Counts::default(),
+            paces: Vec::new(),
             latencies: Vec::with_capacity(Self::ROOM),
         }
     }
@@ -134,6 +158,7 @@ impl Window {
 
     fn clear(&mut self, left_out: u64) {
         self.counts = Counts { left_out, ..Counts::default() };
+        self.paces.clear();
         self.latencies.clear();
     }
 
@@ -160,6 +185,10 @@ impl Window {
         counts.bad_batches += u64::from(service_ns > goal.target_ns);
         counts.busy_ns += service_ns;
         self.latencies.push((service_ns, done.samples));
+        if self.paces.len() <= done.instance {
+            self.paces.resize(done.instance + 1, Pace::default());
+        }
+        self.paces[done.instance].push(done);
         let wanted = self.rule.batches(goal, self.look, self.knobs.instances);
         let lasted_ns = counts.last_completed_ns - counts.first_completed_ns;
         let is_long = lasted_ns >= self.rule.duration_max_ns && counts.batches >= WindowRule::BATCHES_MIN;
@@ -167,7 +196,8 @@ impl Window {
         let is_hopeless = self.look == Look::Tail && counts.bad_batches >= 2 * self.rule.tail_batches;
         let is_enough =
             counts.batches >= wanted || is_long || is_hopeless && counts.batches >= WindowRule::BATCHES_MIN;
-        is_enough && lasted_ns >= self.rule.duration_min_ns
+        let is_full = self.latencies.len() >= Self::BATCHES_MAX;
+        is_full || is_enough && lasted_ns >= self.rule.duration_min_ns
     }
 
     /// Figures of the batches so far, of which there is at least one.
@@ -178,14 +208,19 @@ impl Window {
         } = self.counts;
         let duration_ns = last_completed_ns - first_completed_ns;
         let instances = self.knobs.instances as u64;
-        // In fewer rounds of batches the first completions of all instances decide.
-        let is_long = batches >= WindowRule::ROUNDS_MIN * instances;
+        // Instance by instance: where all began together, there is a whole round of batches in the first completions.
+        let paced: u64 = self.paces.iter().map(|pace| pace.samples).sum();
+        let paced_ns: u64 = self.paces.iter().map(|pace| pace.duration_ns).sum();
         let total_ns: f64 =
             self.latencies.iter().map(|(latency_ns, count)| *latency_ns as f64 * *count as f64).sum();
         let above = self.latencies.iter().filter(|(latency_ns, _)| *latency_ns > goal.target_ns);
-        let completed_qps = (samples - samples_of_first) as f64 * 1e9 / duration_ns.max(1) as f64;
+        let (counted, counted_ns) = match self.rule.is_saturated && paced_ns > 0 {
+            true => (paced, paced_ns),
+            false => (samples, busy_ns),
+        };
+        let served_qps = (samples - samples_of_first) as f64 * 1e9 / duration_ns.max(1) as f64;
         Seen {
-            served_qps: (!self.rule.is_saturated).then_some(completed_qps),
+            served_qps: (!self.rule.is_saturated).then_some(served_qps),
             knobs: self.knobs,
             batches,
             samples,
@@ -193,11 +228,7 @@ impl Window {
             duration_ns,
             mean_ns: total_ns / samples.max(1) as f64,
             tail_ns: tail_ns(&mut self.latencies, samples, goal.tail),
-            throughput_qps: if self.rule.is_saturated && is_long {
-                completed_qps
-            } else {
-                (samples * instances) as f64 * 1e9 / busy_ns.max(1) as f64
-            },
+            throughput_qps: (counted * instances) as f64 * 1e9 / counted_ns.max(1) as f64,
         }
     }
 }
@@ -242,7 +273,7 @@ mod tests {
     }
 
     fn batch(started_ns: u64, completed_ns: u64) -> Done {
-        Done { started_ns, completed_ns, samples: 2 }
+        Done { instance: 0, started_ns, completed_ns, samples: 2 }
     }
 
     #[test]
@@ -261,8 +292,8 @@ mod tests {
         let seen = window.seen(&GOAL);
         assert_eq!((seen.knobs, seen.batches, seen.samples, seen.violations), (knobs, 8, 16, 0));
         assert_eq!((seen.mean_ns, seen.tail_ns, seen.duration_ns), (100.0, 100, 700));
-        // 14 samples in 700 ns.
-        assert!((seen.throughput_qps - 2e7).abs() < 1.0);
+        // One of the two has completed 14 samples in 700 ns, and nothing is known of the other.
+        assert!((seen.throughput_qps - 4e7).abs() < 1.0);
     }
 
     #[test]
@@ -316,5 +347,26 @@ mod tests {
         // 14 samples in 70 us after the first completion.
         assert!((seen.served_qps.unwrap() - 2e5).abs() < 1e-6);
         assert!(seen.serves_all(&GOAL));
+    }
+
+    #[test]
+    fn throughput_is_that_of_the_instances_wherever_in_a_round_they_stand() {
+        const INSTANCES: usize = 10;
+        for apart_ns in [0, 1, 40, 100] {
+            let mut window = Window::new(rule());
+            window.wait_for(Knobs { batch_size: 2, instances: INSTANCES }, Look::Tail);
+            window.in_force(0);
+            let batches = (0..9).flat_map(|round| {
+                (0..INSTANCES).map(move |instance| {
+                    let started_ns = round * 1000 + instance as u64 * apart_ns;
+                    Done { instance, ..batch(started_ns, started_ns + 1000) }
+                })
+            });
+            let ends: Vec<bool> = batches.map(|done| window.push(&GOAL, &done)).collect();
+            // The first of each is left out.
+            assert_eq!(ends.iter().position(|over| *over), Some(89));
+            // Two samples in 1000 ns each.
+            assert!((window.seen(&GOAL).throughput_qps - 2e7).abs() < 1.0, "{apart_ns}");
+        }
     }
 }

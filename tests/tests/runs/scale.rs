@@ -193,6 +193,20 @@ fn batches_that_take_no_virtual_time_are_refused_and_do_not_go_on_for_ever() {
 }
 
 #[test]
+fn instances_that_end_their_last_batch_lower_no_bound() {
+    let bench = Bench::new();
+    // Batches take seconds, and the target is very low for a moment: all instances but one are retired in mid-batch.
+    let flags = "--plugin mock --virtual-time --set mock.service=fixed --set mock.service_us=1000 --set \
+                 mock.per_sample_us=80000 --slo-ms 12000 --slo-at 301s=50ms --slo-at 301.3s=12000ms --duration 600 \
+                 --policy joint";
+    let (finished, result) = scale(&bench, "dip", flags);
+    assert_eq!(finished.code(), 0, "{finished}");
+    let course = &result["courses"][0];
+    assert_eq!(course["setting"]["instances"], 10, "{finished}");
+    assert_eq!(course["events"], json!([]));
+}
+
+#[test]
 fn where_memory_runs_out_the_bound_is_remembered() {
     let bench = Bench::new();
     let flags = format!("--slo-ms 12 {MOCK} --duration 20 --set mock.instances_max=3");

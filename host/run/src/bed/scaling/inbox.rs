@@ -1,13 +1,13 @@
 //! Batches that are over and were not read yet.
 
-use proctor_scheduler::BatchDone;
+use proctor_scaling::Done;
 
 /// Notes of batches, from the threads of instances to the one that acts.
 ///
 /// It never grows: batches that come while there is no room are counted, and no more is known of them.
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
-    pub(super) batches: Vec<BatchDone>,
+    pub(super) batches: Vec<Done>,
     /// Arrivals of their samples, one batch behind the other.
     pub(super) arrived_ns: Vec<u64>,
     /// Instances that have failed a batch.
@@ -51,7 +51,7 @@ impl Inbox {
     }
 
     /// Takes a batch. `target_ns` is that of the latency.
-    pub(super) fn push(&mut self, done: &BatchDone, arrived_ns: &[u64], target_ns: u64) {
+    pub(super) fn push(&mut self, done: &Done, arrived_ns: &[u64], target_ns: u64) {
         let has_room = self.batches.len() < Self::BATCHES_MAX
             && self.arrived_ns.len() + arrived_ns.len() <= self.arrived_ns.capacity();
         if has_room {
@@ -61,9 +61,9 @@ impl Inbox {
         }
         let Unseen { batches, samples, violations } = &mut self.unseen;
         *batches += 1;
-        *samples += done.samples as u64;
+        *samples += done.samples;
         *violations += match arrived_ns {
-            [] if done.completed_ns.saturating_sub(done.started_ns) > target_ns => done.samples as u64,
+            [] if done.completed_ns.saturating_sub(done.started_ns) > target_ns => done.samples,
             [] => 0,
             arrived_ns => {
                 let is_above = |at_ns: &&u64| done.completed_ns.saturating_sub(**at_ns) > target_ns;
@@ -84,8 +84,8 @@ impl Inbox {
 mod tests {
     use super::*;
 
-    fn batch(started_ns: u64, completed_ns: u64) -> BatchDone {
-        BatchDone { samples: 2, started_ns, completed_ns, failed: false }
+    fn batch(started_ns: u64, completed_ns: u64) -> Done {
+        Done { instance: 0, started_ns, completed_ns, samples: 2 }
     }
 
     #[test]

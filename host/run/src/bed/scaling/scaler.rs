@@ -96,6 +96,9 @@ impl Scaler {
         self.note_unseen(state, now_ns);
         state.read.clear();
         self.take_back(state);
+        if state.in_force_ns.is_none() {
+            self.turn(state);
+        }
     }
 
     /// Has another target hold from now on.
@@ -135,9 +138,10 @@ impl Scaler {
         mem::swap(&mut *lock(&self.inbox), &mut read);
         let mut arrived_ns = &read.arrived_ns[..];
         for done in &read.batches {
-            let (own, rest) = arrived_ns.split_at(if self.from_arrival { done.samples } else { 0 });
+            let count = if self.from_arrival { usize::try_from(done.samples).unwrap_or(0) } else { 0 };
+            let (own, rest) = arrived_ns.split_at(count);
             arrived_ns = rest;
-            take(state, &as_done(done), own);
+            take(state, done, own);
         }
         state.read = read;
     }
@@ -145,7 +149,7 @@ impl Scaler {
     /// Takes one batch.
     fn take(&self, state: &mut State, done: &Done, arrived_ns: &[u64]) {
         state.follow(done, arrived_ns);
-        if state.control.batch_done(done).is_some() {
+        if state.control.batch_done(done).is_some() || state.in_force_ns.is_none() {
             self.turn(state);
         }
     }
@@ -204,14 +208,21 @@ impl Scaler {
     }
 
     /// Turns the knobs to where the loop wants them. Where there is no further instance, the loop hears of it, and the
-    /// knobs go where it wants them then.
+    /// knobs go where it wants them then. Where one is still at its last batch, they are not in force, and this is to
+    /// be tried again.
     fn turn(&self, state: &mut State) {
         let Some(knobs) = self.knobs.get() else { return };
         state.in_force_ns = None;
         // Each time round the bound is lower than before, so this ends.
-        while let Err(instances) = self.turn_once(state, knobs) {
-            let most = Knobs { instances, ..state.control.goal().most };
-            state.control.limit((self.now)(), most);
+        loop {
+            match self.turn_once(state, knobs) {
+                Turned::InForce => break,
+                Turned::Waits => return,
+                Turned::NoMore { instances } => {
+                    let most = Knobs { instances, ..state.control.goal().most };
+                    state.control.limit((self.now)(), most);
+                }
+            }
         }
         // Only now: instances may have taken long to start.
         let now_ns = (self.now)();
@@ -219,21 +230,20 @@ impl Scaler {
         state.in_force_ns = Some(now_ns);
     }
 
-    /// The number of instances that there are if there are no more of them.
-    fn turn_once(&self, state: &mut State, knobs: &KnobHandle) -> Result<(), usize> {
+    fn turn_once(&self, state: &mut State, knobs: &KnobHandle) -> Turned {
         let wanted = state.control.knobs();
         let ended = |_| 0;
         if knobs.set_batch_size(wanted.batch_size).is_err() {
-            return Ok(());
+            return Turned::InForce;
         }
         loop {
             let count = knobs.instances().map_or_else(ended, |instances| instances.len());
             if count == 0 || count == wanted.instances {
-                return Ok(());
+                return Turned::InForce;
             }
             if count > wanted.instances {
                 if knobs.retire_newest().is_err() {
-                    return Ok(());
+                    return Turned::InForce;
                 }
                 continue;
             }
@@ -243,17 +253,28 @@ impl Scaler {
                     Ok(_) => continue,
                     Err(error) => error.to_string(),
                 },
+                Ok(None) if state.supply.is_owed(count) => return Turned::Waits,
                 Ok(None) => "the plugin was asked for no more".to_owned(),
                 Err(error) => error.to_string(),
             };
             state.note((self.now)(), ScalingEventKind::NoInstance { count: count + 1, why });
-            return Err(count);
+            return Turned::NoMore { instances: count };
         }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
     }
+}
+
+/// Outcome of turning the knobs.
+enum Turned {
+    /// They stand where they are to stand.
+    InForce,
+    /// An instance that was retired has yet to end its batch, and then goes out again.
+    Waits,
+    /// There are no more instances than these.
+    NoMore { instances: usize },
 }
 
 impl State {
@@ -270,21 +291,18 @@ impl State {
 impl BatchObserver for Scaler {
     fn batch_done(&self, instance: usize, done: &BatchDone, arrived_ns: &[u64]) {
         let arrived_ns = if self.from_arrival { arrived_ns } else { &[] };
+        let BatchDone { started_ns, completed_ns, samples, .. } = *done;
+        let batch = Done { instance, started_ns, completed_ns, samples: samples as u64 };
         match (done.failed, self.is_virtual) {
-            (false, false) => lock(&self.inbox).push(done, arrived_ns, self.target_ns.load(Relaxed)),
-            (false, true) => self.take(&mut self.state(), &as_done(done), arrived_ns),
+            (false, false) => lock(&self.inbox).push(&batch, arrived_ns, self.target_ns.load(Relaxed)),
+            (false, true) => self.take(&mut self.state(), &batch, arrived_ns),
             (true, is_virtual) => match self.retire(instance) {
-                Some(failed) if is_virtual => self.lose(&mut self.state(), failed, done.completed_ns),
+                Some(failed) if is_virtual => self.lose(&mut self.state(), failed, completed_ns),
                 Some(failed) => lock(&self.inbox).failed.push(failed),
                 None => {}
             },
         }
     }
-}
-
-fn as_done(done: &BatchDone) -> Done {
-    let BatchDone { started_ns, completed_ns, samples, .. } = *done;
-    Done { started_ns, completed_ns, samples: samples as u64 }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -29,6 +29,8 @@ pub(crate) struct Supply {
     broken: Vec<PluginInstance>,
     /// Numbers of instances that the scheduler has, and of those that have failed.
     taken: BTreeSet<u32>,
+    /// How many of these have failed and are back.
+    failed: usize,
     way_back: (Sender<Returned>, Receiver<Returned>),
 }
 
@@ -47,6 +49,7 @@ impl Supply {
             parked: instances,
             broken: Vec::new(),
             taken: BTreeSet::new(),
+            failed: 0,
             way_back: channel(),
         }
     }
@@ -75,8 +78,9 @@ impl Supply {
     pub(crate) fn take_back(&mut self) -> Vec<PluginHostError> {
         let mut errors = Vec::new();
         for Returned { instance, has_failed } in self.way_back.1.try_iter() {
-            if !has_failed {
-                self.taken.remove(&instance.instance.index());
+            match has_failed {
+                true => self.failed += 1,
+                false => _ = self.taken.remove(&instance.instance.index()),
             }
             match (&self.make, has_failed) {
                 (Some(_), _) => errors.extend(instance.instance.destroy().err()),
@@ -85,6 +89,11 @@ impl Supply {
             }
         }
         errors
+    }
+
+    /// Whether there are instances on their way back from the scheduler, which has this many that were not retired.
+    pub(crate) fn is_owed(&self, staying: usize) -> bool {
+        self.taken.len() - self.failed > staying
     }
 
     /// Ends the supply: no instance is destroyed from now on but by the end of the model.

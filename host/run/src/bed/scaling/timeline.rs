@@ -220,7 +220,7 @@ mod tests {
         let goal = Goal::new(100, 0.95, Knobs { batch_size: 1, instances: 2 });
         let mut control = ControlLoop::new(Box::new(AtOnce), goal, WindowRule::default(), 0);
         let mut timeline = Timeline::new(Some(1000), 0, LatencyFrom::BatchStart);
-        let batch = |started_ns, completed_ns| Done { started_ns, completed_ns, samples: 1 };
+        let batch = |started_ns, completed_ns| Done { instance: 0, started_ns, completed_ns, samples: 1 };
         assert!(control.is_settled());
         timeline.push(&batch(10, 500), &[], &control, None);
         assert_eq!(timeline.settled(), None);
