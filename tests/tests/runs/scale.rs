@@ -159,6 +159,7 @@ fn what_cannot_be_scaled_is_refused() {
         ("scale --slo-ms 0", "slo_ms"),
         ("scale --slo-ms 5 --batch-size 1 --instances 1", "there is nothing to scale"),
         ("scale --slo-ms 5 --policy fixed", "policy fixed does not scale; these do: clipper, dnnscaler"),
+        ("scale --slo-ms 5 --duration 0", "give --duration a time above 0"),
         ("scale --slo-ms 5 --slo-at 30", "give a time and a latency, such as 30s=20ms"),
     ] {
         let finished = bench.host(command);
@@ -190,6 +191,54 @@ fn batches_that_take_no_virtual_time_are_refused_and_do_not_go_on_for_ever() {
     let (finished, result) =
         scale(&bench, "arrivals", "--slo-ms 5 --target-qps 500 --plugin mock --virtual-time --duration 5");
     assert!(result["courses"][0]["counts"]["completed"].as_u64().unwrap() > 2000, "{finished}");
+}
+
+#[test]
+fn batches_of_seconds_end_after_the_time_and_are_no_part_of_it() {
+    let bench = Bench::new();
+    // In real time: an instance is in mid-batch at the end, and thousands of samples wait.
+    let flags = "--slo-ms 5000 --plugin mock --set mock.service=fixed --set mock.service_us=1500000 --policy clipper \
+                 --duration 4";
+    let (finished, result) = scale(&bench, "slow", flags);
+    let course = &result["courses"][0];
+    assert_eq!((&course["hung"], &course["counts"]["failed"]), (&json!(0), &json!(0)), "{finished}");
+    assert_eq!(course["counts"]["unknown"], 0, "{finished}");
+    // In virtual time nothing is decided after the end.
+    let (_, result) = scale(&bench, "short", &format!("--slo-ms 12 {MOCK} --policy clipper --duration 1"));
+    let decisions = result["courses"][0]["decisions"].as_array().unwrap();
+    assert!(decisions.len() > 2);
+    assert!(decisions.iter().all(|decision| decision["at_ns"].as_u64().unwrap() <= 1_000_000_000));
+}
+
+#[test]
+fn a_rate_that_is_not_served_within_the_target_gives_no_setting_to_use() {
+    let bench = Bench::new();
+    // Batches of 80 are within the target of the service time, and ten instances of them serve 66,667 samples a second.
+    let flags = format!("--slo-ms 24 --target-qps 80000 --policy dnnscaler --duration 20 {MOCK}");
+    let (finished, result) = scale(&bench, "overload", &flags);
+    assert_eq!(finished.code(), 1, "{finished}");
+    assert_eq!(result["courses"][0]["within_target"], false, "{finished}");
+    assert!(finished.stdout.contains("rests above the target at "), "{finished}");
+}
+
+#[test]
+fn an_interrupted_comparison_keeps_what_it_has_and_says_so() {
+    let bench = Bench::new();
+    let folder = bench.file("interrupted");
+    let partial = folder.with_added_extension("partial");
+    let mut started = bench.start(&format!(
+        "scale --slo-ms 5 --compare 1x1,2x1,4x1 --plugin mock --set mock.service=fixed --set mock.service_us=1000 \
+         --duration 3 --output {}",
+        folder.display()
+    ));
+    // The first policy is over, and the second one at work.
+    started.wait_until("the first policy has a result", |_| partial.join("scale.json").exists());
+    started.signal("INT");
+    let finished = started.finish();
+    assert_eq!(finished.code(), 1, "{finished}");
+    let result: Value = serde_json::from_slice(&fs::read(folder.join("scale.json")).unwrap()).unwrap();
+    assert_eq!((&result["interrupted"], result["courses"].as_array().unwrap().len()), (&json!(true), 2));
+    assert!(result["courses"][0]["throughput_qps"].as_f64().unwrap() > 100.0, "{finished}");
 }
 
 #[test]

@@ -79,6 +79,7 @@ mod tests {
             settled: None,
             throughput_qps: None,
             violation_share: is_found.then_some(0.0125),
+            within_target: is_found.then_some(true),
             violation_share_of_all: 0.5,
             decisions: vec![decision],
             spans: Vec::new(),

@@ -87,14 +87,18 @@ impl Shown {
         self.decisions = control.decisions().len();
         if now_ns >= self.next_status_ns {
             self.next_status_ns = now_ns + STATUS_NS;
-            if let Some(span) = timeline.spans().last() {
+            let spans = timeline.spans();
+            let since = spans.partition_point(|span| span.from_ns + STATUS_NS < now_ns);
+            let recent = &spans[since.min(spans.len().saturating_sub(1))..];
+            let total_qps: f64 = recent.iter().map(|span| span.throughput_qps).sum();
+            if let Some(span) = spans.iter().rev().find(|span| span.samples > 0) {
                 observer.message(&format!(
                     "{}: {}, tail {} of {}, {}/s",
                     duration(now_ns - self.begun_ns),
                     span.knobs,
                     duration(span.tail_ns),
                     duration(span.target_ns),
-                    four_digits(span.throughput_qps)
+                    four_digits(total_qps / recent.len() as f64)
                 ));
             }
         }
@@ -103,7 +107,7 @@ impl Shown {
 
 /// The end of one policy.
 pub(super) fn summary(result: &PolicyResult) -> String {
-    let PolicyResult { course, counts, first_error, .. } = result;
+    let PolicyResult { course, counts, hung, first_error, .. } = result;
     let Course { policy, events, .. } = course;
     let mut text = String::new();
     for event in events {
@@ -114,11 +118,17 @@ pub(super) fn summary(result: &PolicyResult) -> String {
         ));
     }
     let found = match (course.setting, course.throughput_qps, course.violation_share) {
-        (Some(knobs), Some(throughput_qps), Some(share)) => format!(
-            "{policy}: use {knobs}: {}/s, {} of the samples above the target since it settled",
-            four_digits(throughput_qps),
-            percent(share)
-        ),
+        (Some(knobs), Some(throughput_qps), Some(share)) => {
+            let found = format!(
+                "{knobs}: {}/s, {} of the samples above the target since it settled",
+                four_digits(throughput_qps),
+                percent(share)
+            );
+            match course.within_target {
+                Some(true) => format!("{policy}: use {found}"),
+                _ => format!("{policy}: rests above the target at {found}; do not use it"),
+            }
+        }
         _ => course.infeasible().unwrap_or_else(|| {
             format!(
                 "{policy}: has not settled in {}, and was at {}; give it more time with --duration",
@@ -129,6 +139,10 @@ pub(super) fn summary(result: &PolicyResult) -> String {
     };
     text.push_str(&found);
     text.push('\n');
+    if *hung > 0 {
+        let instances = counted(*hung as u64, "instance");
+        text.push_str(&format!("{instances} did not come back from a batch within watchdog_ms\n"));
+    }
     if counts.failed > 0 {
         let first = first_error.as_deref().unwrap_or("no reason was given");
         text.push_str(&format!("{}: {first}\n", counted(counts.failed, "sample") + " failed"));

@@ -81,6 +81,11 @@ pub fn scale(
     interrupt: &Interrupt,
 ) -> Result<Conclusion, HostError> {
     // What can be refused before the plugin is loaded is.
+    if options.duration_ns == 0 {
+        return Err(HostError::Usage(
+            "nothing can be seen in no time: give --duration a time above 0".to_owned(),
+        ));
+    }
     let goal = goal(&settings.run)?;
     for name in &options.policies {
         policy(&settings.run, name)?;
@@ -102,36 +107,37 @@ fn scale_in(
     if options.input == ScaleInput::Saturated && in_batches > serve::CLIENTS_MAX {
         show(&answer::clipped(serve::CLIENTS_MAX, in_batches));
     }
-    let (mut results, mut faults) = (Vec::new(), Vec::<String>::new());
+    let mut result = ScaleResult::new(settings, options, goal, PluginPart::of(&bed), bed.machine.clone());
+    let host_side = bed.plugin.backend.host_side();
+    let system = format!("{} {} by {}", settings.benchmark.id, bed.model().precision(), result.plugin.name);
+    // What stands there if this process ends too early.
+    result.faults = vec![Fault::NotEnded { plugin: result.plugin.name.clone() }.to_string()];
+    let mut faults = Vec::<String>::new();
     for (round, name) in serve::in_turns(options) {
-        if interrupt.has_come() {
-            break;
-        }
-        let (result, of_plugin) = serve::run_policy(&bed, options, goal, (round, name))?;
+        let (of_policy, of_plugin) = serve::run_policy(&bed, options, goal, (round, name))?;
         faults.extend(of_plugin.iter().map(ToString::to_string));
-        show(&answer::summary(&result));
-        let picture = picture::draw(&result.course);
+        result.interrupted = interrupt.has_come();
+        show(&answer::summary(&of_policy));
+        let picture = picture::draw(&of_policy.course);
         let file = if options.rounds > 1 {
             format!("scale-{name}-{round}.svg")
         } else {
             format!("scale-{name}.svg")
         };
         write_whole(&folder.path(&file), |file| file.write_all(picture.as_bytes()))?;
-        results.push(result);
+        let is_usable = of_policy.hung == 0;
+        result.results.push(of_policy);
+        write_json(&folder.path("scale.json"), &result)?;
+        if result.interrupted || !is_usable {
+            break;
+        }
     }
-    if results.len() > 1 {
-        show(&answer::comparison(&options.policies, &results));
+    if result.results.len() > 1 {
+        show(&answer::comparison(&options.policies, &result.results));
     }
-    let mut result =
-        ScaleResult::new(settings, options, goal, results, PluginPart::of(&bed), bed.machine.clone());
-    let host_side = bed.plugin.backend.host_side();
-    let system = format!("{} {} by {}", settings.benchmark.id, bed.model().precision(), result.plugin.name);
-    let not_ended = Fault::NotEnded { plugin: result.plugin.name.clone() }.to_string();
-    result.faults = faults.iter().cloned().chain([not_ended]).collect();
-    write_json(&folder.path("scale.json"), &result)?;
     drop(ManuallyDrop::into_inner(bed));
     faults.extend(Fault::noticed(host_side).map(|fault| fault.to_string()));
-    result.faults = faults;
+    result.finish(faults);
     let kept = match result.is_good() && options.input == ScaleInput::Saturated {
         true => {
             let decisions = result.results.iter().flat_map(|it| it.course.decisions.clone());

@@ -15,11 +15,13 @@ const GAP: f64 = 40.0;
 /// Draws tail latency with its target, both knobs, and throughput over time, as SVG.
 pub(super) fn draw(course: &Course) -> String {
     let spans = &course.spans;
+    // Without a sample there is no latency.
+    let served: Vec<_> = spans.iter().filter(|span| span.samples > 0).copied().collect();
     let panels: [(&str, Vec<Line>); 4] = [
         (
             "tail latency, ms",
             vec![
-                Line::of(spans, "#1f6fb2", |span| span.tail_ns as f64 / 1e6),
+                Line::of(&served, "#1f6fb2", |span| span.tail_ns as f64 / 1e6),
                 Line::of(spans, "#c0392b", |span| span.target_ns as f64 / 1e6),
             ],
         ),

@@ -27,6 +27,8 @@ pub(crate) struct ScaleResult {
     /// Latency counts from the start of a batch with saturated input, else from the arrival of a sample.
     input: ScaleInput,
     duration_ns: u64,
+    /// Whether the user wanted no more before all policies had their time.
+    pub(super) interrupted: bool,
     target_changes: Vec<TargetChange>,
     #[serde(rename = "courses")]
     pub(super) results: Vec<PolicyResult>,
@@ -50,6 +52,8 @@ pub(crate) struct PolicyResult {
     #[serde(flatten)]
     pub(super) course: Course,
     pub(super) counts: TrafficCounts,
+    /// Instances that did not come back from their last batch.
+    pub(super) hung: usize,
     /// The plugin's first error.
     pub(super) first_error: Option<String>,
 }
@@ -59,7 +63,6 @@ impl ScaleResult {
         settings: &Settings,
         options: &ScaleOptions,
         goal: Goal,
-        results: Vec<PolicyResult>,
         plugin: PluginPart,
         machine: Machine,
     ) -> Self {
@@ -71,12 +74,13 @@ impl ScaleResult {
         Self {
             schema_version: SCALE_SCHEMA_VERSION,
             program: Program::this(),
-            finished_at_utc: (!is_virtual).then(|| Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true)),
+            finished_at_utc: None,
             goal,
             input: options.input,
             duration_ns: options.duration_ns,
+            interrupted: false,
             target_changes: options.target_changes.clone(),
-            results,
+            results: Vec::new(),
             kept_curve: None,
             faults: Vec::new(),
             benchmark: settings.benchmark.id.clone(),
@@ -87,11 +91,28 @@ impl ScaleResult {
         }
     }
 
-    /// Whether every policy has found a setting, and the plugin did what it had to.
+    /// All is over, after these faults.
+    pub(super) fn finish(&mut self, faults: Vec<String>) {
+        self.faults = faults;
+        // In virtual time two runs write the same bytes.
+        self.finished_at_utc =
+            (!self.virtual_time).then(|| Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true));
+    }
+
+    /// Whether every policy had its time and has found a setting that meets the target, and the plugin did what it had
+    /// to.
     pub(super) fn is_good(&self) -> bool {
         let is_good = |policy: &PolicyResult| {
-            policy.course.setting.is_some() && policy.counts.failed == 0 && policy.counts.unknown == 0
+            let PolicyResult { course, counts, hung, .. } = policy;
+            course.setting.is_some()
+                && course.within_target == Some(true)
+                && counts.failed == 0
+                && counts.unknown == 0
+                && *hung == 0
         };
-        !self.results.is_empty() && self.results.iter().all(is_good) && self.faults.is_empty()
+        !self.interrupted
+            && !self.results.is_empty()
+            && self.results.iter().all(is_good)
+            && self.faults.is_empty()
     }
 }

@@ -181,8 +181,12 @@ impl Traffic {
     fn take(&self, response: &QuerySampleResponse<'_>) -> Option<u64> {
         let sequence = response.id.0.checked_sub(1)?;
         self.client(sequence).compare_exchange(response.id.0, 0, Relaxed, Relaxed).ok()?;
-        let count = if response.status.is_ok() { &self.completed } else { &self.failed };
-        count.fetch_add(1, Relaxed);
+        match response.status.is_ok() {
+            true => _ = self.completed.fetch_add(1, Relaxed),
+            // After the end the scheduler fails what it has not started.
+            false if self.is_stopped() => {}
+            false => _ = self.failed.fetch_add(1, Relaxed),
+        }
         Some(sequence)
     }
 }

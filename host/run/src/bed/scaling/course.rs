@@ -30,7 +30,9 @@ pub(crate) struct Course {
     pub(crate) throughput_qps: Option<f64>,
     /// Share of the samples above the target since then.
     pub(crate) violation_share: Option<f64>,
-    /// The same of the whole run.
+    /// Whether that is no more than the tail leaves out, and what chance adds; null if the policy has not settled.
+    pub(crate) within_target: Option<bool>,
+    /// The share of the whole run.
     pub(crate) violation_share_of_all: f64,
     pub(crate) decisions: Vec<Decision>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -62,6 +64,7 @@ impl Course {
             settled,
             throughput_qps: settled.map(|settled| settled.throughput_qps()),
             violation_share: settled.map(|settled| settled.violation_share()),
+            within_target: settled.map(|settled| is_within(&settled, goal.tail)),
             violation_share_of_all: timeline.violations as f64 / timeline.samples.max(1) as f64,
             decisions,
             spans: timeline.spans().to_vec(),
@@ -87,6 +90,14 @@ impl Course {
         });
         Some(format!("{}: not even {} meets the target{why}", self.policy, self.last))
     }
+}
+
+/// Whether no more samples were above the target than the tail leaves out, with two standard deviations of as many
+/// draws as there were batches.
+fn is_within(settled: &Settled, tail: f64) -> bool {
+    let allowed = 1.0 - tail;
+    let chance = 2.0 * (allowed * tail / settled.batches.max(1) as f64).sqrt();
+    settled.violation_share() <= allowed + chance
 }
 
 fn is_infeasible(decision: &Decision) -> bool {

@@ -37,6 +37,8 @@ pub(crate) struct Scaler {
     target_ns: AtomicU64,
     /// Whether the only instance has failed a batch.
     last_has_failed: AtomicBool,
+    /// Whether batches count no more.
+    is_stopped: AtomicBool,
 }
 
 struct State {
@@ -76,6 +78,7 @@ impl Scaler {
             from_arrival,
             target_ns,
             last_has_failed: AtomicBool::new(false),
+            is_stopped: AtomicBool::new(false),
         })
     }
 
@@ -115,6 +118,13 @@ impl Scaler {
     pub(crate) fn with_control<T>(&self, read: impl FnOnce(&ControlLoop, &Timeline) -> T) -> T {
         let state = self.state();
         read(&state.control, &state.timeline)
+    }
+
+    /// Has batches count no more: the load has ended, and what is still served is no part of it.
+    pub(crate) fn stop(&self) {
+        let state = &mut *self.state();
+        self.read(state, |state, done, arrived_ns| state.follow(done, arrived_ns));
+        self.is_stopped.store(true, Relaxed);
     }
 
     /// Ends the scaling and returns what is left of it. Batches that were not read are in the course, and nothing is
@@ -290,6 +300,9 @@ impl State {
 
 impl BatchObserver for Scaler {
     fn batch_done(&self, instance: usize, done: &BatchDone, arrived_ns: &[u64]) {
+        if self.is_stopped.load(Relaxed) {
+            return;
+        }
         let arrived_ns = if self.from_arrival { arrived_ns } else { &[] };
         let BatchDone { started_ns, completed_ns, samples, .. } = *done;
         let batch = Done { instance, started_ns, completed_ns, samples: samples as u64 };

@@ -16,9 +16,9 @@ pub(crate) struct Span {
     pub(crate) target_ns: u64,
     /// Samples that were completed.
     pub(crate) samples: u64,
-    /// Mean latency, in ns.
+    /// Mean latency, in ns; 0 without samples.
     pub(crate) mean_ns: f64,
-    /// Latency of the tail, in ns.
+    /// Latency of the tail, in ns; 0 without samples.
     pub(crate) tail_ns: u64,
     /// Samples completed in a second.
     pub(crate) throughput_qps: f64,
@@ -70,6 +70,9 @@ pub(crate) struct Timeline {
 }
 
 impl Timeline {
+    /// Most latencies of a span that are kept.
+    const OPEN_MAX: usize = 1 << 20;
+
     /// A course in spans of this length, in ns, from `now_ns` on, or without spans.
     pub(crate) fn new(span_ns: Option<u64>, now_ns: u64, latency_from: LatencyFrom) -> Self {
         Self {
@@ -106,6 +109,9 @@ impl Timeline {
                 self.close(span_ns, done.completed_ns, control);
             }
             Some(_) => {}
+        }
+        if self.open.len() >= Self::OPEN_MAX {
+            self.thin();
         }
         let target_ns = self.target_ns(control);
         let before = self.open.len();
@@ -154,25 +160,35 @@ impl Timeline {
         &self.spans
     }
 
+    /// Closes the open span, and those without a batch behind it, up to now.
     fn close(&mut self, span_ns: u64, now_ns: u64, control: &ControlLoop) {
-        self.open.sort_unstable();
-        let samples: u64 = self.open.iter().map(|(_, count)| count).sum();
-        let goal = control.goal();
-        if samples > 0 {
+        let target_ns = self.target_ns(control);
+        while now_ns >= self.open_from_ns.saturating_add(span_ns) {
+            self.open.sort_unstable();
+            let samples: u64 = self.open.iter().map(|(_, count)| count).sum();
             let total_ns: f64 = self.open.iter().map(|(ns, count)| *ns as f64 * *count as f64).sum();
             self.spans.push(Span {
                 from_ns: self.open_from_ns,
                 knobs: control.knobs(),
-                target_ns: self.target_ns(control),
+                target_ns,
                 samples,
-                mean_ns: total_ns / samples as f64,
-                tail_ns: quantile(&self.open, (goal.tail * samples as f64).ceil() as u64),
+                mean_ns: total_ns / samples.max(1) as f64,
+                tail_ns: quantile(&self.open, (control.goal().tail * samples as f64).ceil() as u64),
                 throughput_qps: samples as f64 * 1e9 / span_ns as f64,
             });
+            self.open.clear();
+            self.open_from_ns += span_ns;
         }
-        self.open.clear();
-        let spans = (now_ns - self.open_from_ns) / span_ns;
-        self.open_from_ns += spans * span_ns;
+    }
+
+    /// Halves what is kept of the open span: of two neighbours the larger latency stands for both.
+    fn thin(&mut self) {
+        self.open.sort_unstable();
+        let thinned = self.open.chunks(2).filter_map(|pair| {
+            let (latency_ns, _) = pair.last()?;
+            Some((*latency_ns, pair.iter().map(|(_, count)| count).sum()))
+        });
+        self.open = thinned.collect();
     }
 }
 
@@ -213,6 +229,38 @@ mod tests {
         fn goal_changed(&mut self, goal: &Goal, _: Option<&Seen>) -> Move {
             Move { look: Look::Throughput, ..self.begin(goal) }
         }
+    }
+
+    #[test]
+    fn spans_without_a_batch_are_there_and_one_of_many_batches_keeps_a_part_of_them() {
+        let knobs = Knobs { batch_size: 1, instances: 2 };
+        let goal = Goal::new(100, 0.95, knobs);
+        let control = ControlLoop::new(Box::new(AtOnce), goal, WindowRule::default(), 0);
+        let mut timeline = Timeline::new(Some(100), 0, LatencyFrom::BatchStart);
+        for completed_ns in [10, 350] {
+            timeline.push(
+                &Done { instance: 0, started_ns: 0, completed_ns, samples: 4 },
+                &[],
+                &control,
+                None,
+            );
+        }
+        let samples: Vec<_> = timeline.spans().iter().map(|span| (span.from_ns, span.samples)).collect();
+        assert_eq!(samples, [(0, 4), (100, 0), (200, 0)]);
+        assert_eq!(timeline.spans()[1].throughput_qps, 0.0);
+
+        let mut timeline = Timeline::new(Some(u64::MAX / 2), 0, LatencyFrom::BatchStart);
+        let count = 3 * Timeline::OPEN_MAX as u64;
+        for latency_ns in 1..=count {
+            let done = Done { instance: 0, started_ns: 0, completed_ns: latency_ns, samples: 1 };
+            timeline.push(&done, &[], &control, None);
+            assert!(timeline.open.len() <= Timeline::OPEN_MAX);
+        }
+        timeline.close(u64::MAX / 2, u64::MAX / 2, &control);
+        let span = timeline.spans()[0];
+        assert_eq!(span.samples, count);
+        let error = span.tail_ns as f64 / (0.95 * count as f64) - 1.0;
+        assert!((0.0..0.001).contains(&error), "{error}");
     }
 
     #[test]
