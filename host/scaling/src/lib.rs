@@ -24,7 +24,7 @@ mod window;
 pub use control::{Cause, ControlLoop, Decision};
 pub use curves::{CurveLibrary, CurvesError, LineFault};
 pub use goal::{Approach, Goal};
-pub use knobs::{Knobs, NotKnobs};
+pub use knobs::Knobs;
 pub use normal::normal_quantile;
 pub use policies::{
     clipper::Clipper,

@@ -1,6 +1,6 @@
 //! The trait of all policies, and their moves.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::{goal::Goal, knobs::Knobs, reason::Reason, seen::Seen};
 
@@ -59,7 +59,7 @@ impl Move {
 }
 
 /// Figures that a policy expects of its knobs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Predicted {
     /// Latency of the tail, in ns.
     pub tail_ns: f64,
@@ -68,7 +68,7 @@ pub struct Predicted {
 }
 
 /// Purpose of a window, which says how long it has to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Look {
     /// A profile: some batches are enough.

@@ -35,7 +35,7 @@ pub const POLICIES: &[PolicyEntry] = &[
     },
     PolicyEntry {
         name: "dnnscaler-algorithm",
-        help: "dnnscaler by its Algorithm 1 to the letter, which may go to and fro for ever",
+        help: "dnnscaler by its Algorithm 1, on windows; it may go to and fro for ever",
         make: |settings| Box::new(DnnScaler::new(DnnScalerSettings { form: Form::Algorithm, ..settings })),
     },
     PolicyEntry {

@@ -1,11 +1,11 @@
 //! Figures of a window.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::{goal::Goal, knobs::Knobs};
 
 /// Figures of the batches of one window, all of which began with the same knobs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Seen {
     /// Where the knobs stood.
     pub knobs: Knobs,

@@ -1,6 +1,6 @@
 //! Windows: the batches that a decision is made of.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::{goal::Goal, knobs::Knobs, policy::Look, seen::Seen};
 
@@ -9,7 +9,7 @@ use crate::{goal::Goal, knobs::Knobs, policy::Look, seen::Seen};
 /// A window begins when its knobs are in force, and leaves out the first batch of each instance, which ran beside
 /// batches of other knobs. It ends early as soon as twice as many batches were above the target as a whole one may
 /// have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct WindowRule {
     /// Batches of a window that looks at the throughput alone, for each instance.
     pub profile_batches: u64,

@@ -20,7 +20,7 @@ pub fn scales(policy: &str) -> bool {
 /// # Errors
 /// If there is none, the curves cannot be read, or the setting is beyond the bounds.
 pub(crate) fn policy(run: &RunSettings, name: &str) -> Result<Box<dyn ScalingPolicy>, HostError> {
-    if let Ok(knobs) = name.parse::<Knobs>() {
+    if let Some(knobs) = Knobs::parse(name) {
         let most = Knobs { batch_size: run.batch_size, instances: run.instances };
         return match knobs == knobs.within(most) {
             true => Ok(Box::new(Fixed(knobs))),
