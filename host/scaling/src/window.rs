@@ -8,13 +8,17 @@ use crate::{goal::Goal, knobs::Knobs, policy::Look, seen::Seen};
 ///
 /// A window begins when its knobs are in force, and leaves out the first batch of each instance, which ran beside
 /// batches of other knobs. It ends early as soon as twice as many batches were above the target as a whole one may
-/// have.
+/// have. One that looks at the tail goes on, up to [`tail_reach`](Self::tail_reach) times its batches, for as long as
+/// the tail may lie on either side of the target by chance: what is far from it is known soon, and what is close to it
+/// is told apart where it matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct WindowRule {
     /// Batches of a window that looks at the throughput alone, for each instance.
     pub profile_batches: u64,
     /// Batches above the tail in a window that looks at it, on average: 4 make 80 batches at p95 and 400 at p99.
     pub tail_batches: u64,
+    /// A window that looks at the tail has at most so many times its batches, at least 1.
+    pub tail_reach: u64,
     /// Whether there is always another sample. Where there is not, the throughput that a setting has room for is taken
     /// from the time that its batches took.
     pub is_saturated: bool,
@@ -29,6 +33,7 @@ impl Default for WindowRule {
         Self {
             profile_batches: 10,
             tail_batches: 4,
+            tail_reach: 4,
             is_saturated: true,
             duration_min_ns: 200_000_000,
             duration_max_ns: 30_000_000_000,
@@ -121,6 +126,18 @@ impl Pace {
     }
 }
 
+impl Counts {
+    /// Whether more or fewer batches were above the target than chance allows a tail that is just within it.
+    #[expect(clippy::cast_precision_loss, reason = "counts below 2^52")]
+    fn tell_the_side(&self, goal: &Goal) -> bool {
+        /// Standard deviations, by which a whole window without any batch above the target is clear, and one with
+        /// twice its share.
+        const CHANCE: f64 = 1.9;
+        let allowed = self.batches as f64 * (1.0 - goal.tail);
+        (self.bad_batches as f64 - allowed).abs() >= CHANCE * (allowed * goal.tail).sqrt()
+    }
+}
+
 impl Window {
     /// Room for latencies that is made at once.
     const ROOM: usize = 1 << 14;
@@ -192,10 +209,14 @@ impl Window {
         let wanted = self.rule.batches(goal, self.look, self.knobs.instances);
         let lasted_ns = counts.last_completed_ns - counts.first_completed_ns;
         let is_long = lasted_ns >= self.rule.duration_max_ns && counts.batches >= WindowRule::BATCHES_MIN;
+        let is_tail = self.look == Look::Tail;
         // Twice as many as a whole window may have: nothing that follows would change what is thought of it.
-        let is_hopeless = self.look == Look::Tail && counts.bad_batches >= 2 * self.rule.tail_batches;
-        let is_enough =
-            counts.batches >= wanted || is_long || is_hopeless && counts.batches >= WindowRule::BATCHES_MIN;
+        let is_hopeless =
+            is_tail && counts.batches < wanted && counts.bad_batches >= 2 * self.rule.tail_batches;
+        let is_clear =
+            !is_tail || counts.batches >= wanted * self.rule.tail_reach || counts.tell_the_side(goal);
+        let is_whole = counts.batches >= wanted && is_clear;
+        let is_enough = is_whole || is_long || is_hopeless && counts.batches >= WindowRule::BATCHES_MIN;
         let is_full = self.latencies.len() >= Self::BATCHES_MAX;
         is_full || is_enough && lasted_ns >= self.rule.duration_min_ns
     }
@@ -302,6 +323,25 @@ mod tests {
         assert_eq!(rule.batches(&GOAL, Look::Tail, 1), 80);
         assert_eq!(rule.batches(&Goal { tail: 0.99, ..GOAL }, Look::Tail, 1), 400);
         assert_eq!(rule.batches(&GOAL, Look::Throughput, 3), 30);
+    }
+
+    #[test]
+    fn a_window_goes_on_while_the_tail_may_lie_on_either_side_of_the_target() {
+        // Every so many batches one is above the target; 0 for none.
+        let ends_after = |every: u64| {
+            let mut window = Window::new(rule());
+            window.wait_for(Knobs::LEAST, Look::Tail);
+            window.in_force(0);
+            window.go_on(Look::Tail);
+            let service_ns = |i: u64| if i.checked_rem(every) == Some(0) { 2000 } else { 100 };
+            (1..).find(|i| window.push(&GOAL, &batch(i * 10_000, i * 10_000 + service_ns(*i))))
+        };
+        assert_eq!(ends_after(0), Some(80), "far below");
+        assert_eq!(ends_after(20), Some(320), "at the target");
+        let below = ends_after(50).unwrap();
+        assert!((100..320).contains(&below), "{below}");
+        // Eight of the first forty: as many as a whole window may not have.
+        assert_eq!(ends_after(5), Some(40), "far above");
     }
 
     #[test]

@@ -2,11 +2,13 @@
 //!
 //! 1. One sample on one instance is measured, then a batch and several instances of which even a latency proportional
 //!    to their number would meet the target, then batches on several instances.
-//! 2. A [`Model`] is fitted to all windows. The knobs go where it expects the most throughput with the tail, and a
-//!    margin for what the model does not know, within the target.
-//! 3. That repeats until no place could be better by [`GAIN_MIN`] than the best that was measured, even if it is as
-//!    much better than expected as the model does not know of it, or until the moves are spent. Then the knobs go to
-//!    the best that was measured, and stay.
+//! 2. A [`Model`] is fitted to all windows. Of the best place that was measured its tail, and a margin for what the
+//!    model does not know, has to be within the target. The knobs go where the gain over it, if the place is as much
+//!    better than expected as the model does not know of it, times the chance that it is within the target, is the
+//!    greatest. As long as nothing that was measured is within the target, they go where the model expects the most
+//!    throughput with that margin.
+//! 3. That repeats until no gain is worth a move, or until the moves are spent. Then the knobs go to the best that was
+//!    measured, and stay.
 //!
 //! Where samples arrive at a rate, knobs that serve all of them within the target are enough: it stays at the first
 //! ones that do, for as long as they do.
@@ -92,8 +94,14 @@ const DRIFT_MAX: f64 = 0.4;
 /// Time over which an instance has to pay for its start, in ns: a minute.
 const HORIZON_NS: f64 = 60e9;
 
-/// Standard deviations that an unseen place has to keep from the target.
+/// Standard deviations that a place has to keep from the target to be stayed at.
 const MARGIN: f64 = 0.7;
+
+/// Least chance to be within the target with which an unseen place is tried.
+const CHANCE_MIN: f64 = 0.2;
+
+/// Least logarithm of a gain, times its chance, for which a place is tried.
+const PROMISE_MIN: f64 = 0.003;
 
 /// Standard deviations that an unseen place may turn out better than expected.
 const CURIOSITY: f64 = 1.0;
@@ -121,10 +129,9 @@ impl Joint {
                 return Move::to(knobs, Reason::Explores).predicting(Some(predicted(&model.at(knobs))));
             }
         }
-        let expected = self.expected(goal, &model);
         let Some(best) = best else {
             // Nothing that was seen is within the target. What the model expects to be, is tried; the least at last.
-            return match expected.filter(|_| self.moves < MOVES_MAX) {
+            return match self.expected(goal, &model).filter(|_| self.moves < MOVES_MAX) {
                 Some((knobs, estimate)) => {
                     Move::to(knobs, Reason::Above).predicting(Some(predicted(&estimate)))
                 }
@@ -137,12 +144,12 @@ impl Joint {
         if self.moves >= MOVES_MAX {
             return Move::settled(best.knobs, Reason::MovesSpent);
         }
-        match expected {
-            Some((knobs, estimate)) if estimate.hoped_qps() > self.needed(goal, &best, knobs) => {
+        match self.promising(goal, &model, &best) {
+            Some((knobs, estimate)) => {
                 let gain = estimate.hoped_qps() / best.throughput_qps();
                 Move::to(knobs, Reason::Promising { gain }).predicting(Some(predicted(&estimate)))
             }
-            _ => Move::settled(best.knobs, Reason::NothingBetter)
+            None => Move::settled(best.knobs, Reason::NothingBetter)
                 .predicting(Some(predicted(&model.at(best.knobs)))),
         }
     }
@@ -203,21 +210,50 @@ impl Joint {
 
     /// The most throughput that the model hopes for within the target where nothing was measured yet.
     fn expected(&self, goal: &Goal, model: &Model) -> Option<(Knobs, Estimate)> {
-        let (least, most) = (goal.least(), goal.greatest());
         let target_ns = to_f64(goal.target_ns);
-        let mut best: Option<(Knobs, Estimate)> = None;
+        self.most_of_unseen(goal, model, |_, estimate| {
+            let fits = estimate.tail_ns * (MARGIN * estimate.deviation).exp() <= target_ns;
+            fits.then(|| estimate.hoped_qps())
+        })
+    }
+
+    /// The greatest gain over the best, as a logarithm, times the chance to be within the target, where nothing was
+    /// measured yet; if it is worth a move.
+    fn promising(&self, goal: &Goal, model: &Model, best: &Point) -> Option<(Knobs, Estimate)> {
+        self.most_of_unseen(goal, model, |knobs, estimate| {
+            let gain = (estimate.hoped_qps() - self.needed(goal, best, knobs)) / best.throughput_qps();
+            let chance = estimate.chance_within(to_f64(goal.target_ns));
+            // Of a great gain without much of a chance the logarithm makes less than of a certain one.
+            let promise = gain.max(0.0).ln_1p() * chance;
+            (chance >= CHANCE_MIN && promise >= PROMISE_MIN).then_some(promise)
+        })
+    }
+
+    /// The place with the most of what is asked of its estimate, of those that were not measured and do not lie beyond
+    /// a bad one.
+    fn most_of_unseen(
+        &self,
+        goal: &Goal,
+        model: &Model,
+        value: impl Fn(Knobs, &Estimate) -> Option<f64>,
+    ) -> Option<(Knobs, Estimate)> {
+        let (least, most) = (goal.least(), goal.greatest());
+        let mut best: Option<(f64, Knobs, Estimate)> = None;
         for instances in least.instances..=most.instances {
             for batch_size in least.batch_size..=most.batch_size {
                 let knobs = Knobs { batch_size, instances };
+                if self.point(knobs).is_some() || self.is_beyond_bad(knobs) {
+                    continue;
+                }
                 let estimate = model.at(knobs);
-                let is_better = best.is_none_or(|(_, best)| estimate.hoped_qps() > best.hoped_qps());
-                let fits = estimate.tail_ns * (MARGIN * estimate.deviation).exp() <= target_ns;
-                if is_better && fits && self.point(knobs).is_none() && !self.is_beyond_bad(knobs) {
-                    best = Some((knobs, estimate));
+                if let Some(value) = value(knobs, &estimate)
+                    && best.is_none_or(|(best, ..)| value > best)
+                {
+                    best = Some((value, knobs, estimate));
                 }
             }
         }
-        best
+        best.map(|(_, knobs, estimate)| (knobs, estimate))
     }
 
     /// Whether both knobs are at or above those of a place that was bad: latency grows with both.
@@ -282,7 +318,7 @@ impl ScalingPolicy for Joint {
                     .iter_mut()
                     .filter(|point| point.knobs == seen.knobs)
                     .for_each(|point| point.is_bad = true);
-                self.moves = self.moves.min(MOVES_MAX - 3);
+                self.moves = self.moves.min(MOVES_MAX - 2);
             }
             _ => self.keep(Point::of(goal, seen)),
         }
@@ -340,6 +376,13 @@ impl Estimate {
     /// Throughput if the place is better than expected by as much as the model does not know of it.
     fn hoped_qps(&self) -> f64 {
         self.throughput_qps * (CURIOSITY * self.mean_deviation).exp()
+    }
+
+    /// Chance that the tail is within the target.
+    fn chance_within(&self, target_ns: f64) -> f64 {
+        /// Least deviation that is believed, so that a model which is sure divides by no 0.
+        const DEVIATION_MIN: f64 = 1e-3;
+        normal::share_below((target_ns / self.tail_ns).ln() / self.deviation.max(DEVIATION_MIN))
     }
 }
 

@@ -1,7 +1,9 @@
 //! A model of what was seen, as a function of both knobs.
 
+use std::f64::consts::PI;
+
 use super::gaussian::Gaussian;
-use crate::{goal::Goal, knobs::Knobs, seen::Seen};
+use crate::{goal::Goal, knobs::Knobs, normal::normal_quantile, seen::Seen};
 
 /// One place of the surface that was measured.
 #[derive(Debug, Clone, Copy)]
@@ -52,6 +54,13 @@ impl Point {
     fn place(&self) -> [f64; 2] {
         place(self.knobs)
     }
+
+    /// Standard deviation of the logarithm of log-normal times with this tail over the mean.
+    fn spread(&self, goal: &Goal) -> f64 {
+        // The logarithm of the ratio is z s - s^2 / 2.
+        let z = normal_quantile(goal.tail).max(1.0);
+        (z - (z * z - 2.0 * self.ln_ratio).max(0.0).sqrt()).max(SPREAD_MIN)
+    }
 }
 
 /// Whether this share of violations, of so many batches, is above what the tail leaves out by more than chance.
@@ -65,6 +74,13 @@ const DRIFT_VARIANCE: f64 = 0.05 * 0.05;
 
 /// Standard deviation of the logarithm by which a surface may differ from its law far from every point.
 const SURFACE_DEVIATION: f64 = 0.12;
+
+/// Least standard deviation of the logarithm of a time.
+const SPREAD_MIN: f64 = 0.003;
+
+/// Distance between a single sample and a batch, beside that of their sizes, where the tail over the mean is concerned:
+/// that of one says little of the other.
+const SINGLE: f64 = 4.0 * LENGTH;
 
 /// Distance in the logarithm of a knob over which a difference from the law holds: a factor of 2.
 const LENGTH: f64 = 0.7;
@@ -112,15 +128,17 @@ impl Model {
         let residuals: Vec<_> = points.iter().map(|point| point.ln_mean - law.ln_mean(point.knobs)).collect();
         let total: f64 = points.iter().map(|point| point.batches).sum();
         let ratio = points.iter().map(|point| point.ln_ratio * point.batches).sum::<f64>() / total;
-        // The tail of log-normal times lies z deviations above their median.
-        let spread = (ratio / 2.0).max(0.003);
-        let mean_noise: Vec<_> =
-            points.iter().map(|point| spread * spread / point.batches + 1e-6 + point.stale).collect();
+        let mean_noise: Vec<_> = points
+            .iter()
+            .map(|point| point.spread(goal).powi(2) / point.batches + 1e-6 + point.stale)
+            .collect();
         let tail_noise: Vec<_> = points
             .iter()
-            .map(|point| quantile_variance(goal.tail, point.batches) * spread * spread + 1e-6)
+            .map(|point| quantile_variance(goal.tail, point.batches) * point.spread(goal).powi(2) + 1e-6)
             .collect();
         let ratio_residuals: Vec<_> = points.iter().map(|point| point.ln_ratio - ratio).collect();
+        let ratio_variance =
+            points.iter().map(|point| (point.ln_ratio - ratio).powi(2) * point.batches).sum::<f64>() / total;
         let ln_loss =
             points.iter().map(|point| point.ln_qps - ln_ideal_qps(point.knobs, point.ln_mean)).sum::<f64>()
                 / points.len() as f64;
@@ -129,7 +147,7 @@ impl Model {
             difference_range: range(residuals.iter().copied().chain([0.0])),
             ratio_range: range(points.iter().map(|point| point.ln_ratio)),
             differences: Gaussian::learn(
-                places.clone(),
+                places,
                 &residuals,
                 &mean_noise,
                 SURFACE_DEVIATION * SURFACE_DEVIATION,
@@ -137,10 +155,10 @@ impl Model {
             ),
             ratio,
             ratios: Gaussian::learn(
-                places,
+                points.iter().map(|point| ratio_place(point.knobs)).collect(),
                 &ratio_residuals,
                 &tail_noise,
-                (0.5 * ratio).powi(2).max(1e-4),
+                (0.5 * ratio).powi(2).max(ratio_variance).max(1e-4),
                 2.0 * LENGTH,
             ),
             ln_loss,
@@ -150,7 +168,7 @@ impl Model {
     pub(super) fn at(&self, knobs: Knobs) -> Estimate {
         let place = place(knobs);
         let (difference, mean_deviation) = self.differences.at(&place);
-        let (ratio, ratio_deviation) = self.ratios.at(&place);
+        let (ratio, ratio_deviation) = self.ratios.at(&ratio_place(knobs));
         let [least, greatest] = self.difference_range;
         let ln_mean = self.law.ln_mean(knobs) + difference.clamp(least, greatest);
         let [least, greatest] = self.ratio_range;
@@ -172,10 +190,9 @@ fn range(values: impl Iterator<Item = f64>) -> [f64; 2] {
 
 /// Variance of the estimate of a quantile from so many draws of a standard normal distribution.
 fn quantile_variance(quantile: f64, draws: f64) -> f64 {
-    // Density at the quantile; near the upper tail it is close to (1 - q) times the hazard, sqrt(2 ln(1 / (1 - q))).
-    let rest = 1.0 - quantile;
-    let density = rest * (2.0 * (1.0 / rest).ln()).sqrt().max(0.8);
-    quantile * rest / (draws * density * density)
+    let z = normal_quantile(quantile);
+    let density = (-z * z / 2.0).exp() / (2.0 * PI).sqrt();
+    quantile * (1.0 - quantile) / (draws * density * density)
 }
 
 /// Samples in a second if instances never pause, as a logarithm.
@@ -187,6 +204,12 @@ fn ln_ideal_qps(knobs: Knobs, ln_mean: f64) -> f64 {
 #[expect(clippy::cast_precision_loss, reason = "both knobs are small")]
 fn place(knobs: Knobs) -> [f64; 2] {
     [(knobs.batch_size as f64).ln(), (knobs.instances as f64).ln()]
+}
+
+/// The place where the tail over the mean is concerned.
+fn ratio_place(knobs: Knobs) -> [f64; 2] {
+    let [ln_batch, ln_instances] = place(knobs);
+    [if knobs.batch_size > 1 { ln_batch + SINGLE } else { ln_batch }, ln_instances]
 }
 
 /// The law that a [`Model`] follows.
