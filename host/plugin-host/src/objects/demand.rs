@@ -146,7 +146,7 @@ fn first_row<'a>(
         "a batch size of",
         demand.batch_size_max.to_string(),
         &|row| row.batch_size_max == 0 || row.batch_size_max >= demand.batch_size_max,
-        &|row| vec![format!("at most {}", row.batch_size_max)],
+        &|row| vec![format!("at most {0}: set batch_size to {0} or less", row.batch_size_max)],
     )?;
     Ok(rows.first().expect("the last narrowing left at least one row"))
 }
@@ -326,7 +326,7 @@ mod tests {
         );
         assert_eq!(
             refusal(&ModelDemand { batch_size_max: 5, ..base.clone() }),
-            "plugin p does not declare a batch size of 5; it declares at most 4"
+            "plugin p does not declare a batch size of 5; it declares at most 4: set batch_size to 4 or less"
         );
         let server = ModelDemand { scenario: Scenario::Server, ..demand("x", "safetensors") };
         assert_eq!(refusal(&server), "plugin p does not declare scenario Server; it declares Offline");

@@ -209,7 +209,7 @@ fn a_model_may_follow_another_and_a_refusal_keeps_its_words() {
     let error = backend.load_model(&ModelDemand { batch_size_max: 5, ..demand() }).err().unwrap();
     assert_eq!(
         error.to_string(),
-        "plugin hand-made does not declare a batch size of 5; it declares at most 4"
+        "plugin hand-made does not declare a batch size of 5; it declares at most 4: set batch_size to 4 or less"
     );
     drop(backend.load_model(&demand()).unwrap());
     assert_eq!(backend.load_model(&demand()).unwrap().precision(), "f32");
