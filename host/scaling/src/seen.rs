@@ -32,10 +32,20 @@ impl Seen {
     /// Whether the knobs serve all that arrives: instances have time left, or batches have room, so that what waits is
     /// taken with the next batch, and waiting takes no longer than the target allows a batch.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "counts and times below 2^52")]
     pub fn serves_all(&self, goal: &Goal) -> bool {
-        /// Greatest share of the time, of full batches.
-        const LOAD_MAX: f64 = 0.75;
+        self.serves_at(goal, 0.75, 1.0)
+    }
+
+    /// Whether they still do, where they did before: closer to what they can serve at most, so that a rate at the edge
+    /// turns them once and not in each window.
+    #[must_use]
+    pub fn still_serves_all(&self, goal: &Goal) -> bool {
+        self.serves_at(goal, 0.9, 1.5)
+    }
+
+    /// Whether they serve all with at most this share of the time, of full batches, and waits of so many targets.
+    #[expect(clippy::cast_precision_loss, reason = "counts and times below 2^52")]
+    fn serves_at(&self, goal: &Goal, load_max: f64, targets: f64) -> bool {
         let Some(served_qps) = self.served_qps.filter(|_| !self.misses(goal.target_ns)) else { return false };
         let busy = served_qps / self.throughput_qps.max(f64::MIN_POSITIVE);
         let full = self.samples as f64 / (self.batches.max(1) as f64 * self.knobs.batch_size as f64);
@@ -44,7 +54,7 @@ impl Seen {
         // load / (2 (1 - load)) services.
         let services = (load / (1.0 - goal.tail)).ln().max(0.0) * load / (2.0 * (1.0 - load).max(0.01));
         let wait_ns = self.mean_ns * services / self.knobs.instances as f64;
-        load <= LOAD_MAX && (full < LOAD_MAX || wait_ns <= goal.target_ns as f64)
+        load <= load_max && (full < load_max || wait_ns <= goal.target_ns as f64 * targets)
     }
 
     /// Whether more samples were above the target than the tail leaves out.

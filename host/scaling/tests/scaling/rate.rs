@@ -34,6 +34,9 @@ fn joint_stays_where_the_rate_is_served() {
     let then = joint.decide(&goal(), &window);
     assert_eq!((then.knobs, then.reason, then.is_settled), (Knobs::LEAST, Reason::ServesAll, true));
     assert!(joint.is_content(&goal(), &window));
+    // A little more than where it would have settled gives no cause.
+    let nearer = seen(Knobs::LEAST, 1, 77.0);
+    assert!(!nearer.serves_all(&goal()) && joint.is_content(&goal(), &nearer));
     // The rate rises to what it can just serve: a queue grows.
     let overloaded = seen(Knobs::LEAST, 1, 99.0);
     assert!(!joint.is_content(&goal(), &overloaded));

@@ -328,7 +328,7 @@ impl ScalingPolicy for Joint {
     fn is_content(&mut self, goal: &Goal, seen: &Seen) -> bool {
         if self.serves_all {
             // Batches are as large as the rate makes them, so that another latency means no other system.
-            return seen.serves_all(goal);
+            return seen.still_serves_all(goal);
         }
         let tolerance = self.tolerance;
         let rest = self.rest.get_or_insert(Rest {
