@@ -34,7 +34,7 @@ pub(crate) fn serve_instance(
     let name = format!("instance-{index}");
     let work = move || {
         keep_to(&cpus);
-        serve(mailbox, &reports, |task, part, mailbox| {
+        serve(mailbox, &reports, move |task, part, mailbox| {
             let mut place = lock(&place);
             let instance = place.as_mut().ok_or_else(|| wrong_state("the instance has ended"))?;
             match task {
@@ -58,7 +58,7 @@ pub(crate) fn serve_instance(
 /// If there is no room for another thread.
 pub(crate) fn serve_issuer(issuer: Issuer, mailbox: Mailbox, reports: Reports) -> io::Result<()> {
     let work = move || {
-        serve(mailbox, &reports, |task, part, _| match task {
+        serve(mailbox, &reports, move |task, part, _| match task {
             Task::Issue => issuer.issue(part).map_err(failure_of),
             _ => Err(wrong_state("a thread that issues has no instance")),
         });
@@ -66,7 +66,8 @@ pub(crate) fn serve_issuer(issuer: Issuer, mailbox: Mailbox, reports: Reports) -
     thread::Builder::new().name("issue".to_owned()).spawn(work).map(drop)
 }
 
-/// Makes the calls of a mailbox, until there will be none any more.
+/// Makes the calls of a mailbox, until there will be none any more. `call` owns what it uses: an issuer keeps its model
+/// open.
 fn serve(
     mut mailbox: Mailbox,
     reports: &Reports,
