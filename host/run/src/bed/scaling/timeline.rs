@@ -1,5 +1,7 @@
 //! The course of a system that is scaled: latency and throughput over time, and what holds since it has settled.
 
+use std::mem;
+
 use proctor_scaling::{ControlLoop, Done, Knobs};
 use serde::Serialize;
 
@@ -25,10 +27,11 @@ pub(crate) struct Span {
 }
 
 /// Batches and samples that were completed since the policy has settled at its last knobs and they are in force, but
-/// for batches that began before. Where it was in doubt and stayed, they go on.
+/// for batches that began before. Where it was in doubt and stayed, they go on. Where samples arrive, the queue that
+/// the search has left is served first, and counts only if the target is never met after it.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub(crate) struct Settled {
-    /// When the knobs were in force, in ns of the run's clock.
+    /// When the knobs were in force and the queue of the search was served, in ns of the run's clock.
     pub(crate) since_ns: u64,
     /// When the last batch was completed, in ns.
     pub(crate) until_ns: u64,
@@ -63,6 +66,8 @@ pub(crate) struct Timeline {
     open: Vec<(u64, u64)>,
     decisions: usize,
     settled: Option<Settled>,
+    /// Whether each batch since it settled had a sample above the target, as while a queue is served.
+    is_behind: bool,
     /// Where the knobs stood at the last decision, and the target, in ns.
     decided: Option<(Knobs, u64)>,
     pub(crate) samples: u64,
@@ -139,9 +144,15 @@ impl Timeline {
         if let Some(in_force_ns) = in_force_ns.filter(|_| control.is_settled()) {
             let decided_ns = control.decisions().last().map_or(0, |decision| decision.at_ns);
             let since_ns = in_force_ns.max(decided_ns);
-            let settled =
-                self.settled.get_or_insert(Settled { since_ns, until_ns: since_ns, ..Settled::default() });
+            let since = |since_ns| Settled { since_ns, until_ns: since_ns, ..Settled::default() };
+            if self.settled.is_none() {
+                self.is_behind = !arrived_ns.is_empty();
+            }
+            let settled = self.settled.get_or_insert(since(since_ns));
             if done.started_ns >= settled.since_ns {
+                if violations == 0 && mem::take(&mut self.is_behind) && settled.batches > 0 {
+                    *settled = since(done.started_ns);
+                }
                 settled.until_ns = settled.until_ns.max(done.completed_ns);
                 settled.batches += 1;
                 settled.samples += done.samples;
@@ -261,6 +272,27 @@ mod tests {
         assert_eq!(span.samples, count);
         let error = span.tail_ns as f64 / (0.95 * count as f64) - 1.0;
         assert!((0.0..0.001).contains(&error), "{error}");
+    }
+
+    #[test]
+    fn the_queue_that_a_search_has_left_is_not_counted_unless_it_never_ends() {
+        let knobs = Knobs { batch_size: 1, instances: 2 };
+        let mut control =
+            ControlLoop::new(Box::new(AtOnce), Goal::new(100, 0.95, knobs), WindowRule::default(), 0);
+        control.in_force(0);
+        let mut timeline = Timeline::new(None, 0, LatencyFrom::Arrival);
+        let mut serve = |started_ns: u64, waited_ns: u64| {
+            let done = Done { instance: 0, started_ns, completed_ns: started_ns + 10, samples: 1 };
+            timeline.push(&done, &[started_ns - waited_ns], &control, Some(0));
+            let settled = timeline.settled().unwrap();
+            (settled.since_ns, settled.batches, settled.violations)
+        };
+        assert_eq!(serve(1000, 950), (0, 1, 1));
+        assert_eq!(serve(1010, 500), (0, 2, 2));
+        // The queue is served: what comes now counts, also what is late.
+        assert_eq!(serve(1020, 10), (1020, 1, 0));
+        assert_eq!(serve(1030, 300), (1020, 2, 1));
+        assert_eq!(serve(1040, 10), (1020, 3, 1));
     }
 
     #[test]
