@@ -67,6 +67,12 @@ impl CurveLibrary {
         self
     }
 
+    /// Number of columns: latencies of each network.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
     /// The networks with their latencies in ms, from 1 instance on.
     pub fn curves(&self) -> impl Iterator<Item = (&str, &[f64])> {
         self.curves.iter().map(|(network, latencies)| (network.as_str(), latencies.as_slice()))

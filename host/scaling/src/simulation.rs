@@ -133,20 +133,20 @@ impl<'a> Simulation<'a> {
     #[must_use]
     pub fn run(&self, policy: Box<dyn ScalingPolicy>, goal: Goal) -> Simulated {
         let mut times = Times { surface: self.surface, state: self.seed, at: None };
-        let mut course = Course::new(self, ControlLoop::new(policy, goal, self.rule, 0));
+        let mut timeline = Timeline::new(self, ControlLoop::new(policy, goal, self.rule, 0));
         let (mut now_ns, mut slower, mut events) = (0, 1.0, self.events.iter().peekable());
         // Batches that run: when they end, on which instance, when they began, and how many samples they have.
         let mut running: BinaryHeap<Reverse<(u64, usize, u64, usize)>> = BinaryHeap::new();
         // Instances that serve, and when the one that starts will be ready.
-        let (mut serving, mut wanted, mut ready_ns) = (1, course.control.knobs(), 0);
+        let (mut serving, mut wanted, mut ready_ns) = (1, timeline.control.knobs(), 0);
         let mut in_force_ns = None;
         let mut busy = vec![false];
         let calm_batches = self.calm_batches.unwrap_or(u64::MAX);
-        while now_ns < self.until_ns && (course.settled.batches < calm_batches || events.peek().is_some()) {
+        while now_ns < self.until_ns && (timeline.settled.batches < calm_batches || events.peek().is_some()) {
             if in_force_ns.is_none() && now_ns >= ready_ns {
                 serving = wanted.instances;
                 busy.resize(busy.len().max(serving), false);
-                course.control.in_force(now_ns);
+                timeline.control.in_force(now_ns);
                 in_force_ns = Some(now_ns);
             }
             for (index, is_busy) in busy.iter_mut().enumerate().take(serving) {
@@ -165,11 +165,11 @@ impl<'a> Simulation<'a> {
             }
             now_ns = now_ns.max(completed_ns);
             let done = Done { instance: index, started_ns, completed_ns, samples: samples as u64 };
-            let mut turned = course.take(&done, in_force_ns);
+            let mut turned = timeline.take(&done, in_force_ns);
             while let Some((_, event)) = events.next_if(|(at_ns, _)| *at_ns <= now_ns) {
                 let changed = match *event {
-                    Event::Target(target_ns) => course.control.set_target(now_ns, target_ns),
-                    Event::Most(most) => course.control.limit(now_ns, most),
+                    Event::Target(target_ns) => timeline.control.set_target(now_ns, target_ns),
+                    Event::Most(most) => timeline.control.limit(now_ns, most),
                     Event::Slower(factor) => {
                         slower = factor;
                         None
@@ -177,7 +177,7 @@ impl<'a> Simulation<'a> {
                 };
                 turned = changed.or(turned);
             }
-            course.look_at_decisions();
+            timeline.look_at_decisions();
             if let Some(knobs) = turned {
                 let starts = knobs.instances.saturating_sub(serving) as u64;
                 ready_ns = now_ns + starts * self.instance_start_ns;
@@ -185,7 +185,7 @@ impl<'a> Simulation<'a> {
                 serving = serving.min(knobs.instances);
             }
         }
-        let Course { control, settled, since_first, spans, .. } = course;
+        let Timeline { control, settled, since_first, spans, .. } = timeline;
         Simulated { control, settled, since_first, spans }
     }
 }
@@ -229,7 +229,7 @@ impl Times<'_> {
 }
 
 /// Record of a simulation, made while it goes on.
-struct Course {
+struct Timeline {
     control: ControlLoop,
     decisions: usize,
     settled: Since,
@@ -241,7 +241,7 @@ struct Course {
     open_from_ns: u64,
 }
 
-impl Course {
+impl Timeline {
     fn new(simulation: &Simulation<'_>, control: ControlLoop) -> Self {
         Self {
             control,

@@ -11,9 +11,6 @@ use crate::{bed::scaling::settings::curves, error::HostError, text::counted};
 /// Fewest numbers of instances that make a curve.
 const MEASURED_MIN: usize = 3;
 
-/// Most columns of a new file.
-const COUNT_MAX: usize = 64;
-
 /// A curve that was kept.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct KeptCurve {
@@ -52,8 +49,8 @@ impl KeptCurve {
         let library = curves(&settings.run)?;
         // Its own curve of an earlier time would estimate itself.
         let count = match path.exists() {
-            true => library.curves().next().map_or(0, |(_, latencies)| latencies.len()),
-            false => goal.most.instances.min(COUNT_MAX),
+            true => library.count(),
+            false => goal.most.instances.min(CurveLibrary::COUNT_MAX),
         };
         let known: Vec<_> = measured.iter().map(|(count, ms)| (*count, *ms)).collect();
         let mut latencies_ms = library.without(&network).complete(&known, count);

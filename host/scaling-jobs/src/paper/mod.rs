@@ -14,7 +14,7 @@ mod fit;
 pub(crate) mod jobs;
 pub(crate) mod mock_tables;
 pub mod page;
-mod predictions;
+pub(crate) mod predictions;
 pub(crate) mod surface;
 pub(crate) mod tables;
 

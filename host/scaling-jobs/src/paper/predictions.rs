@@ -9,10 +9,10 @@ const PROFILED_BATCH: usize = 32;
 const PROFILED_INSTANCES: usize = 8;
 
 /// Largest values of the knobs in the paper.
-const MOST: Knobs = Knobs { batch_size: 128, instances: 10 };
+pub(crate) const MOST: Knobs = Knobs { batch_size: 128, instances: 10 };
 
 /// The tail of the paper.
-const TAIL: f64 = 0.95;
+pub(crate) const P95: f64 = 0.95;
 
 /// Share of the target above which the search for a batch size rests (section 3.3.1).
 const ALPHA: f64 = 0.85;
@@ -39,7 +39,7 @@ impl PaperJob {
     /// Tail of the latency by the surface, in ms.
     #[must_use]
     pub fn tail_ms(&self, knobs: Knobs) -> f64 {
-        self.surface.tail_ms(knobs, TAIL)
+        self.surface.tail_ms(knobs, P95)
     }
 
     /// Prediction of the surface for the profiler and for both steady states.

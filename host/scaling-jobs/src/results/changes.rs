@@ -1,13 +1,14 @@
 //! Targets and devices that change during a run.
 
 use super::{
-    picture::Trace,
-    runs::{P95, goal, lasts_ns, policy, system},
+    picture::Course,
+    runs::{goal, lasts_ns, policy, system},
 };
 use proctor_scaling::{Approach, Event, Goal, Knobs, Simulated, Simulation, Surface};
 
 use crate::paper::{
     jobs::{PaperJob, job},
+    predictions::P95,
     surface::JobSurface,
 };
 
@@ -26,7 +27,7 @@ pub(super) struct Change {
     pub(super) over_best: f64,
     /// Share of the samples above the target since it has settled again.
     pub(super) violations: f64,
-    pub(super) trace: Trace,
+    pub(super) course: Course,
 }
 
 /// A surface on a device that is slower by a factor.
@@ -93,7 +94,7 @@ impl Change {
             is_settled: it.control.is_settled(),
             over_best: best.map_or(1.0, |best| surface.throughput_qps(after) / surface.throughput_qps(best)),
             violations: it.settled.violation_share(),
-            trace: Trace::of(policy, it, 2 * half_ns),
+            course: Course::of(policy, it, 2 * half_ns),
         }
     }
 }
@@ -128,14 +129,14 @@ pub(super) fn changes() -> Vec<Change> {
 }
 
 /// The start of `dnnscaler` and `clipper` on a job (Fig. 7).
-pub(super) fn starts(number: u32) -> Vec<Trace> {
+pub(super) fn starts(number: u32) -> Vec<Course> {
     let job = job(number).expect("a job of the paper");
     let goal = Goal { approach: Approach::Batching, ..goal(job, P95) };
     let until_ns = lasts_ns(goal.target_ns);
     ["dnnscaler", "clipper"]
         .map(|name| {
             let simulation = Simulation { spans: 240, ..system(job, &job.surface, until_ns) };
-            Trace::of(name, &simulation.run(policy(name, job), goal), until_ns)
+            Course::of(name, &simulation.run(policy(name, job), goal), until_ns)
         })
         .into()
 }

@@ -58,8 +58,8 @@ pub fn results() -> Results {
         table(&tables::FORMS, tables::forms(all)),
     );
     add("One approach alone: Fig. 11", ALONE, table(&tables::ALONE, all.iter().filter_map(tables::alone)));
-    let trace = |figure: &str| {
-        changes.iter().filter(|it| it.figure.starts_with(figure)).map(|it| &it.trace).collect::<Vec<_>>()
+    let courses = |figure: &str| {
+        changes.iter().filter(|it| it.figure.starts_with(figure)).map(|it| &it.course).collect::<Vec<_>>()
     };
     let starts = changes::starts(3);
     let pictures = vec![
@@ -71,8 +71,8 @@ pub fn results() -> Results {
                 &starts.iter().collect::<Vec<_>>(),
             ),
         ),
-        ("targets-batching.svg", picture::courses("Job 3: a target that changes (Fig. 9)", &trace("9"))),
-        ("targets-instances.svg", picture::courses("Job 1: a target that changes (Fig. 10)", &trace("10"))),
+        ("targets-batching.svg", picture::courses("Job 3: a target that changes (Fig. 9)", &courses("9"))),
+        ("targets-instances.svg", picture::courses("Job 1: a target that changes (Fig. 10)", &courses("10"))),
     ];
     Results { page, pictures, met: (met, targets.len()) }
 }

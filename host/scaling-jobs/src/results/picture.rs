@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::runs::{JobRuns, P95, goal};
+use super::runs::{JobRuns, goal};
+use crate::paper::predictions::P95;
 use proctor_scaling::{Simulated, SimulatedSpan, Surface};
 
 const WIDTH: f64 = 900.0;
@@ -16,13 +17,13 @@ const GREEN: &str = "#27794b";
 const GREY: &str = "#888";
 
 /// The course of a policy.
-pub(super) struct Trace {
+pub(super) struct Course {
     policy: &'static str,
     spans: Vec<SimulatedSpan>,
     lasted_ns: u64,
 }
 
-impl Trace {
+impl Course {
     pub(super) fn of(policy: &'static str, it: &Simulated, lasted_ns: u64) -> Self {
         Self { policy, spans: it.spans.clone(), lasted_ns }
     }
@@ -42,24 +43,24 @@ fn open(svg: &mut String, title: &str, height: f64) {
 }
 
 /// Tail latency with its target, and both knobs, over time: three panels for each course, one below the other.
-pub(super) fn courses(title: &str, traces: &[&Trace]) -> String {
-    let height = GAP + (3 * traces.len()) as f64 * (PANEL + GAP);
+pub(super) fn courses(title: &str, courses: &[&Course]) -> String {
+    let height = GAP + (3 * courses.len()) as f64 * (PANEL + GAP);
     let mut svg = String::new();
     open(&mut svg, title, height);
-    for (number, trace) in traces.iter().enumerate() {
+    for (number, course) in courses.iter().enumerate() {
         let top = |panel: usize| GAP + (3 * number + panel) as f64 * (PANEL + GAP);
         let tail: Value = |span| span.tail_ns as f64 / 1e6;
         let target: Value = |span| span.target_ns as f64 / 1e6;
-        panel(&mut svg, trace, "tail latency, ms", top(0), &[(BLUE, tail), (RED, target)]);
-        panel(&mut svg, trace, "batch size", top(1), &[(GREEN, |span| span.knobs.batch_size as f64)]);
-        panel(&mut svg, trace, "instances", top(2), &[(GREEN, |span| span.knobs.instances as f64)]);
+        panel(&mut svg, course, "tail latency, ms", top(0), &[(BLUE, tail), (RED, target)]);
+        panel(&mut svg, course, "batch size", top(1), &[(GREEN, |span| span.knobs.batch_size as f64)]);
+        panel(&mut svg, course, "instances", top(2), &[(GREEN, |span| span.knobs.instances as f64)]);
     }
     svg + "</svg>\n"
 }
 
 /// Adds a panel below `top`, with its largest value and the ends of its time as labels.
-fn panel(svg: &mut String, trace: &Trace, what: &str, top: f64, lines: &[(&str, Value)]) {
-    let Trace { policy, spans, lasted_ns } = trace;
+fn panel(svg: &mut String, course: &Course, what: &str, top: f64, lines: &[(&str, Value)]) {
+    let Course { policy, spans, lasted_ns } = course;
     let values = lines.iter().flat_map(|(_, value)| spans.iter().map(value));
     let most = values.fold(0.0, f64::max).max(f64::MIN_POSITIVE);
     let (bottom, label) = (top + PANEL, LEFT - 6.0);

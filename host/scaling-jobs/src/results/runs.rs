@@ -9,13 +9,10 @@ use proctor_scaling::{
 use crate::paper::{
     curves::curves_without,
     jobs::{PaperJob, jobs},
+    predictions::{MOST, P95},
     surface::JobSurface,
 };
 
-/// Bounds of the knobs in the paper.
-pub(super) const MOST: Knobs = Knobs { batch_size: 128, instances: 10 };
-/// Tail of the paper.
-pub(super) const P95: f64 = 0.95;
 /// Seed of the service times.
 const SEED: u64 = 3;
 /// Shortest run, in ns: ten minutes.

@@ -2,11 +2,11 @@
 
 use super::{
     changes::Change,
-    runs::{JobRuns, P95, Run, goal},
+    runs::{JobRuns, Run, goal},
 };
 use proctor_scaling::{Approach, Knobs, Surface};
 
-use crate::paper::{jobs::PaperJob, surface::Origin, tables::Efficiency};
+use crate::paper::{jobs::PaperJob, predictions::P95, surface::Origin, tables::Efficiency};
 
 /// Where the knobs stand, in short.
 fn short(knobs: Knobs) -> String {

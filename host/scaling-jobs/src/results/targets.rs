@@ -2,12 +2,12 @@
 
 use super::{
     changes::Change,
-    runs::{JobRuns, P95},
+    runs::JobRuns,
     tables::{Pair, choice, is_near, is_pinned, of_best, over_axis, yes},
 };
 use proctor_scaling::{Approach, Knobs};
 
-use crate::paper::jobs::PaperJob;
+use crate::paper::{jobs::PaperJob, predictions::P95};
 
 /// A target and whether it is met.
 pub(super) struct Target {

@@ -17,9 +17,6 @@ use std::{
 
 use super::CurveLibrary;
 
-/// Most columns: more instances than that share no device.
-const COUNT_MAX: usize = 64;
-
 /// Latencies that can be in a file, in ms: a nanosecond to eleven days.
 const LATENCIES_MS: std::ops::RangeInclusive<f64> = 1e-6..=1e9;
 
@@ -75,7 +72,8 @@ pub enum CurvesError {
 pub enum LineFault {
     /// The first line has other columns.
     #[error(
-        "\"{got}\" stands where number {expected} should; the first line is network,1,2,3 and so on to at most {COUNT_MAX}"
+        "\"{got}\" stands where number {expected} should; the first line is network,1,2,3 and so on to at most {}",
+        CurveLibrary::COUNT_MAX
     )]
     Header {
         /// The number of instances that should be there.
@@ -120,6 +118,9 @@ pub enum LineFault {
 }
 
 impl CurveLibrary {
+    /// Most columns of a file: more instances than that share no device.
+    pub const COUNT_MAX: usize = 64;
+
     /// Reads a file of curves.
     ///
     /// # Errors
@@ -166,7 +167,7 @@ impl CurveLibrary {
         if network.contains([',', '\n', '\r']) || network.trim() != network {
             return Err(unfit(LineFault::Name { got: network.to_owned() }));
         }
-        curve(&row, count.min(COUNT_MAX)).map_err(unfit)?;
+        curve(&row, count.min(Self::COUNT_MAX)).map_err(unfit)?;
         let text = match fs::read_to_string(path) {
             Ok(text) => {
                 let expected = Self::parse(path, &text)?.count;
@@ -203,8 +204,11 @@ fn count(header: &str) -> Result<usize, LineFault> {
     let mut count = 0;
     for cell in header.split(',').skip(1) {
         count += 1;
-        if cell.trim() != count.to_string() || count > COUNT_MAX {
-            return Err(LineFault::Header { expected: count.min(COUNT_MAX), got: cell.trim().to_owned() });
+        if cell.trim() != count.to_string() || count > CurveLibrary::COUNT_MAX {
+            return Err(LineFault::Header {
+                expected: count.min(CurveLibrary::COUNT_MAX),
+                got: cell.trim().to_owned(),
+            });
         }
     }
     if count == 0 { Err(LineFault::Header { expected: 1, got: header.to_owned() }) } else { Ok(count) }
@@ -306,7 +310,7 @@ mod tests {
             let message = parse(text).unwrap_err();
             assert!(message.contains(parts), "{message}");
         }
-        let wide = header(COUNT_MAX + 1) + "\n";
+        let wide = header(CurveLibrary::COUNT_MAX + 1) + "\n";
         assert!(parse(&wide).unwrap_err().contains("to at most 64"));
     }
 

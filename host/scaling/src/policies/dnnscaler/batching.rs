@@ -14,7 +14,7 @@
 
 use super::{
     DnnScalerSettings, Form,
-    rest::{Rest, scaled},
+    rest::{Rest, share_of},
 };
 use crate::{goal::Goal, knobs::Knobs, policy::Move, reason::Reason, seen::Seen};
 
@@ -127,7 +127,7 @@ impl Batching {
     }
 
     fn is_below_band(&self, goal: &Goal, tail_ns: u64) -> bool {
-        tail_ns < scaled(goal.target_ns, self.alpha)
+        tail_ns < share_of(goal.target_ns, self.alpha)
     }
 
     fn knobs(&self) -> Knobs {

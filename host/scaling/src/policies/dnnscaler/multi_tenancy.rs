@@ -8,7 +8,7 @@
 use super::{
     DnnScalerSettings, Form,
     profiler::Profiler,
-    rest::{Rest, scaled},
+    rest::{Rest, share_of},
 };
 use crate::{
     goal::Goal,
@@ -75,7 +75,9 @@ impl MultiTenancy {
         }
         let adds = match self.form {
             Form::Text => self.bad.is_none_or(|bad| bad > self.mtl + 1),
-            Form::Algorithm | Form::AlgorithmSinceStart => seen.tail_ns < scaled(goal.target_ns, self.alpha),
+            Form::Algorithm | Form::AlgorithmSinceStart => {
+                seen.tail_ns < share_of(goal.target_ns, self.alpha)
+            }
         };
         if self.mtl >= goal.most.instances {
             return self.settle(seen, Reason::AtBound);

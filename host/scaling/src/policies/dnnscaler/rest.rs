@@ -18,7 +18,7 @@ impl Rest {
 
     /// Whether the system is another one: tail and mean are below this share of what they were.
     pub(super) fn has_fallen(&self, seen: &Seen, share: f64) -> bool {
-        seen.tail_ns < scaled(self.tail_ns / u64::from(self.windows), share)
+        seen.tail_ns < share_of(self.tail_ns / u64::from(self.windows), share)
             && seen.mean_ns < self.mean_ns / f64::from(self.windows) * share
     }
 
@@ -41,6 +41,6 @@ impl Rest {
     clippy::cast_sign_loss,
     reason = "below 2^52"
 )]
-pub(super) fn scaled(time_ns: u64, share: f64) -> u64 {
+pub(super) fn share_of(time_ns: u64, share: f64) -> u64 {
     (time_ns as f64 * share) as u64
 }

@@ -61,13 +61,12 @@ struct Rest {
     batches: f64,
     samples: f64,
     violations: f64,
-    cause: Cause,
+    doubt: Option<Doubt>,
 }
 
 /// Cause for doubt that the last window of a rest gave.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Cause {
-    Nothing,
+enum Doubt {
     Violations,
     Drift,
 }
@@ -301,8 +300,8 @@ impl ScalingPolicy for Joint {
             // The rate has risen, or the system has become slower.
             self.moves = 0;
         }
-        match rest.map(|rest| (rest.cause, rest.mean_ns)) {
-            Some((Cause::Drift, before_ns)) => {
+        match rest.and_then(|rest| Some((rest.doubt?, rest.mean_ns))) {
+            Some((Doubt::Drift, before_ns)) => {
                 let ln_factor = (seen.mean_ns / before_ns).ln();
                 self.points.iter_mut().for_each(|point| point.slow_down(ln_factor));
                 self.moves = 0;
@@ -313,14 +312,14 @@ impl ScalingPolicy for Joint {
                 }
                 return to;
             }
-            Some((Cause::Violations, _)) => {
+            Some((Doubt::Violations, _)) => {
                 self.points
                     .iter_mut()
                     .filter(|point| point.knobs == seen.knobs)
                     .for_each(|point| point.is_bad = true);
                 self.moves = self.moves.min(MOVES_MAX - 2);
             }
-            _ => self.keep(Point::of(goal, seen)),
+            None => self.keep(Point::of(goal, seen)),
         }
         self.go_on(goal, None)
     }
@@ -337,7 +336,7 @@ impl ScalingPolicy for Joint {
             batches: 0.0,
             samples: 0.0,
             violations: 0.0,
-            cause: Cause::Nothing,
+            doubt: None,
         });
         rest.batches += to_f64(seen.batches);
         rest.samples += to_f64(seen.samples);
@@ -347,19 +346,19 @@ impl ScalingPolicy for Joint {
             (to_f64(seen.tail_ns) / seen.mean_ns).ln().max(0.0) / normal::normal_quantile(goal.tail).max(1.0);
         // Two means differ by chance alone, too.
         let chance = CHANCE * spread * (1.0 / batches + 1.0 / rest.mean_of.max(batches)).sqrt();
-        rest.cause = if (seen.mean_ns / rest.mean_ns).ln().abs() > tolerance.max(chance) {
-            Cause::Drift
+        rest.doubt = if (seen.mean_ns / rest.mean_ns).ln().abs() > tolerance.max(chance) {
+            Some(Doubt::Drift)
         } else if exceeds(goal, rest.batches, rest.violations / rest.samples) {
-            Cause::Violations
+            Some(Doubt::Violations)
         } else {
-            Cause::Nothing
+            None
         };
-        if rest.cause != Cause::Drift {
+        if rest.doubt != Some(Doubt::Drift) {
             rest.mean_ns = (rest.mean_ns * rest.mean_of + seen.mean_ns * batches) / (rest.mean_of + batches);
             rest.mean_of += batches;
         }
         let cannot_go_lower = seen.knobs == goal.least();
-        rest.cause == Cause::Nothing || rest.cause == Cause::Violations && cannot_go_lower
+        rest.doubt.is_none() || rest.doubt == Some(Doubt::Violations) && cannot_go_lower
     }
 
     fn goal_changed(&mut self, goal: &Goal, seen: Option<&Seen>) -> Move {
