@@ -82,6 +82,9 @@ const SPREAD_MIN: f64 = 0.003;
 /// that of one says little of the other.
 const SINGLE: f64 = 4.0 * LENGTH;
 
+/// Mean squared error of the logarithm by which a law may fit worse and still be as likely: 1 %.
+const SAME_FIT: f64 = 1e-4;
+
 /// Distance in the logarithm of a knob over which a difference from the law holds: a factor of 2.
 const LENGTH: f64 = 0.7;
 
@@ -89,8 +92,9 @@ const LENGTH: f64 = 0.7;
 ///
 /// The mean latency follows a law that is linear in each knob: `a + b k + max(0, m - s) (c + d k)` for batches of `k`
 /// samples on `m` instances, of which `s` are served side by side; all coefficients are at least 0, so it grows with
-/// both. What a point differs from it is taken for a Gaussian process in the logarithms of the knobs. The tail over the
-/// mean is such a process around its average.
+/// both. Where the points leave `s` open, an estimate is as uncertain as the laws that fit differ. What a point
+/// differs from the law is taken for a Gaussian process in the logarithms of the knobs. The tail over the mean is such
+/// a process around its average.
 ///
 /// Where another program takes the processor for some milliseconds at times, neighbours differ more than such processes
 /// do, and between and beyond them these would promise what was never seen. So neither is believed beyond the range of
@@ -98,6 +102,8 @@ const LENGTH: f64 = 0.7;
 #[derive(Debug)]
 pub(super) struct Model {
     law: Law,
+    /// Laws with other numbers of instances side by side that say as well what was seen.
+    rivals: Vec<Law>,
     differences: Gaussian,
     /// Least and greatest difference of a point, or 0.
     difference_range: [f64; 2],
@@ -123,7 +129,7 @@ pub(super) struct Estimate {
 impl Model {
     /// Fits a surface to points, of which there is at least one.
     pub(super) fn fit(points: &[Point], goal: &Goal) -> Self {
-        let law = Law::fit(points);
+        let (law, rivals) = Law::fit(points);
         let places: Vec<_> = points.iter().map(Point::place).collect();
         let residuals: Vec<_> = points.iter().map(|point| point.ln_mean - law.ln_mean(point.knobs)).collect();
         let total: f64 = points.iter().map(|point| point.batches).sum();
@@ -144,6 +150,7 @@ impl Model {
                 / points.len() as f64;
         Self {
             law,
+            rivals,
             difference_range: range(residuals.iter().copied().chain([0.0])),
             ratio_range: range(points.iter().map(|point| point.ln_ratio)),
             differences: Gaussian::learn(
@@ -167,10 +174,13 @@ impl Model {
 
     pub(super) fn at(&self, knobs: Knobs) -> Estimate {
         let place = place(knobs);
-        let (difference, mean_deviation) = self.differences.at(&place);
+        let (difference, deviation) = self.differences.at(&place);
+        let law_ln_mean = self.law.ln_mean(knobs);
+        let dispute = |rival: &Law| (rival.ln_mean(knobs) - law_ln_mean).abs();
+        let mean_deviation = deviation.hypot(self.rivals.iter().map(dispute).fold(0.0, f64::max));
         let (ratio, ratio_deviation) = self.ratios.at(&ratio_place(knobs));
         let [least, greatest] = self.difference_range;
-        let ln_mean = self.law.ln_mean(knobs) + difference.clamp(least, greatest);
+        let ln_mean = law_ln_mean + difference.clamp(least, greatest);
         let [least, greatest] = self.ratio_range;
         Estimate {
             tail_ns: (ln_mean + (self.ratio + ratio).clamp(least, greatest)).exp(),
@@ -225,14 +235,18 @@ impl Law {
     const KNEES: [f64; 6] = [1.0, 2.0, 3.0, 4.0, 6.0, 8.0];
 
     /// The law with the least squared relative errors; of several that fit as well, the one with the fewest side by
-    /// side.
-    fn fit(points: &[Point]) -> Self {
-        let laws = Self::KNEES.map(|side_by_side| Self::fit_to(points, side_by_side));
+    /// side. The others come with it.
+    fn fit(points: &[Point]) -> (Self, Vec<Self>) {
         let error = |law: &Self| {
             let errors = points.iter().map(|point| (law.ln_mean(point.knobs) - point.ln_mean).powi(2));
             errors.sum::<f64>() / points.len() as f64 + 1e-5 * law.side_by_side
         };
-        laws.into_iter().min_by(|one, other| error(one).total_cmp(&error(other))).expect("there are several")
+        let mut laws =
+            Self::KNEES.map(|side_by_side| Self::fit_to(points, side_by_side)).map(|law| (error(&law), law));
+        laws.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let [(least, law), rivals @ ..] = laws;
+        let rivals = rivals.into_iter().filter(|(error, _)| *error <= least + SAME_FIT);
+        (law, rivals.map(|(_, law)| law).collect())
     }
 
     /// Coefficients that make the sum of squared relative errors least, none below 0, by coordinate descent.
@@ -293,38 +307,41 @@ impl Law {
 mod tests {
     use super::*;
 
+    fn goal() -> Goal {
+        Goal::new(2_000_000, 0.95, Knobs { batch_size: 128, instances: 4 })
+    }
+
+    /// Batches, instances, mean and p95 in us.
+    fn point((batch_size, instances, mean_us, tail_us): (usize, usize, f64, f64)) -> Point {
+        let seen = Seen {
+            knobs: Knobs { batch_size, instances },
+            batches: 500,
+            samples: 500 * batch_size as u64,
+            violations: 0,
+            duration_ns: 200_000_000,
+            mean_ns: mean_us * 1e3,
+            tail_ns: (tail_us * 1e3) as u64,
+            served_qps: None,
+            throughput_qps: (batch_size * instances) as f64 * 1e6 / mean_us,
+        };
+        Point::of(&goal(), &seen)
+    }
+
     #[test]
     fn time_slices_of_others_do_not_promise_what_was_never_seen() {
-        // Batches, instances, mean and p95 in us, from two busy cores: a mean with slices in it, tails without.
-        let seen =
-            [(57, 2, 381.0, 294.0), (73, 1, 296.0, 356.0), (44, 2, 324.0, 260.0), (128, 4, 2150.0, 13640.0)]
-                .into_iter()
-                .chain([
-                    (56, 3, 624.0, 3265.0),
-                    (56, 2, 444.0, 2826.0),
-                    (1, 1, 8.0, 12.0),
-                    (37, 4, 602.0, 217.0),
-                ]);
-        let goal = Goal::new(2_000_000, 0.95, Knobs { batch_size: 128, instances: 4 });
-        let points: Vec<_> = seen
-            .map(|(batch_size, instances, mean_us, tail_us)| {
-                Point::of(
-                    &goal,
-                    &Seen {
-                        knobs: Knobs { batch_size, instances },
-                        batches: 500,
-                        samples: 500 * batch_size as u64,
-                        violations: 0,
-                        duration_ns: 200_000_000,
-                        mean_ns: mean_us * 1e3,
-                        tail_ns: (tail_us * 1e3) as u64,
-                        served_qps: None,
-                        throughput_qps: (batch_size * instances) as f64 * 1e6 / mean_us,
-                    },
-                )
-            })
-            .collect();
-        let model = Model::fit(&points, &goal);
+        // From two busy cores: a mean with slices in it, tails without.
+        let points = [
+            (57, 2, 381.0, 294.0),
+            (73, 1, 296.0, 356.0),
+            (44, 2, 324.0, 260.0),
+            (128, 4, 2150.0, 13640.0),
+            (56, 3, 624.0, 3265.0),
+            (56, 2, 444.0, 2826.0),
+            (1, 1, 8.0, 12.0),
+            (37, 4, 602.0, 217.0),
+        ]
+        .map(point);
+        let model = Model::fit(&points, &goal());
         let greatest = points.iter().map(Point::throughput_qps).fold(0.0, f64::max);
         for instances in 1..=4 {
             for batch_size in 1..=128 {
@@ -336,5 +353,20 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn how_many_are_served_side_by_side_is_in_doubt_until_it_was_seen() {
+        // Two cores, of which nothing was seen but one instance and four.
+        let mut points =
+            [(1, 1, 9.5, 12.0), (16, 1, 77.0, 80.0), (1, 4, 19.0, 24.0), (128, 4, 1200.0, 1300.0)]
+                .map(point)
+                .to_vec();
+        let on_two = Knobs { batch_size: 96, instances: 2 };
+        let before = Model::fit(&points, &goal()).at(on_two);
+        assert!(before.throughput_qps < 400_000.0 && before.hoped_qps() > 425_000.0, "{before:?}");
+        points.push(point((96, 2, 450.0, 500.0)));
+        let after = Model::fit(&points, &goal()).at(Knobs { batch_size: 80, instances: 2 });
+        assert!(after.hoped_qps() < 1.1 * after.throughput_qps, "{after:?}");
     }
 }
