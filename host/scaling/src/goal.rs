@@ -28,6 +28,15 @@ impl Goal {
         Self { target_ns, tail, most, approach: Approach::Auto, base: Knobs::LEAST, instance_start_ns: 0 }
     }
 
+    /// Whether this share of violations, of so many batches, is above what the tail leaves out by more than chance: two
+    /// standard deviations.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "counts below 2^52")]
+    pub fn is_exceeded(&self, batches: u64, violation_share: f64) -> bool {
+        let allowed = 1.0 - self.tail;
+        violation_share > allowed + 2.0 * (allowed * self.tail / batches.max(1) as f64).sqrt()
+    }
+
     /// The least that may be set: what is not turned stays where it is.
     #[must_use]
     pub fn least(&self) -> Knobs {

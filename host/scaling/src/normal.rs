@@ -7,6 +7,11 @@ pub(crate) fn share_below(z: f64) -> f64 {
     libm::erfc(-z / SQRT_2) / 2.0
 }
 
+/// Density of the standard normal distribution at a value.
+pub(crate) fn density(z: f64) -> f64 {
+    (-z * z / 2.0).exp() / (2.0 * PI).sqrt()
+}
+
 /// Quantile of the standard normal distribution, for a fraction in (0, 1); infinite at its ends.
 ///
 /// A rational start, good to 0.0005 (Abramowitz and Stegun 26.2.23), then three steps of Newton on the complementary
@@ -24,8 +29,7 @@ pub fn normal_quantile(fraction: f64) -> f64 {
     let below = 1.0 + t * (1.432_788 + t * (0.189_269 + t * 0.001_308));
     let mut z = above / below - t;
     for _ in 0..3 {
-        let density = (-z * z / 2.0).exp() / (2.0 * PI).sqrt();
-        z -= (share_below(z) - fraction) / density;
+        z -= (share_below(z) - fraction) / density(z);
     }
     z
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{goal::Goal, knobs::Knobs};
+use crate::{goal::Goal, knobs::Knobs, normal::normal_quantile};
 
 /// Figures of the batches of one window, all of which began with the same knobs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -36,14 +36,15 @@ impl Seen {
         self.serves_at(goal, 0.75, 1.0)
     }
 
-    /// Whether they still do, where they did before: closer to what they can serve at most, so that a rate at the edge
+    /// Whether the knobs still serve all, by a wider limit than [`serves_all`](Self::serves_all): a rate at the edge
     /// turns them once and not in each window.
     #[must_use]
     pub fn still_serves_all(&self, goal: &Goal) -> bool {
         self.serves_at(goal, 0.9, 1.5)
     }
 
-    /// Whether they serve all with at most this share of the time, of full batches, and waits of so many targets.
+    /// Whether they serve all with this load at most, or this share of full batches, and waits of at most this many
+    /// targets.
     #[expect(clippy::cast_precision_loss, reason = "counts and times below 2^52")]
     fn serves_at(&self, goal: &Goal, load_max: f64, targets: f64) -> bool {
         let Some(served_qps) = self.served_qps.filter(|_| !self.misses(goal.target_ns)) else { return false };
@@ -55,6 +56,13 @@ impl Seen {
         let services = (load / (1.0 - goal.tail)).ln().max(0.0) * load / (2.0 * (1.0 - load).max(0.01));
         let wait_ns = self.mean_ns * services / self.knobs.instances as f64;
         load <= load_max && (full < load_max || wait_ns <= goal.target_ns as f64 * targets)
+    }
+
+    /// Standard deviation of the logarithm of the service time, by tail over mean.
+    #[expect(clippy::cast_precision_loss, reason = "below 2^52")]
+    pub(crate) fn spread(&self, tail: f64) -> f64 {
+        let ln_ratio = (self.tail_ns as f64 / self.mean_ns.max(1.0)).ln().max(0.0);
+        ln_ratio / normal_quantile(tail).max(1.0)
     }
 
     /// Whether more samples were above the target than the tail leaves out.

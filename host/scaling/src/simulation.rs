@@ -10,6 +10,7 @@ use crate::{
     knobs::Knobs,
     normal,
     policy::ScalingPolicy,
+    settled::Settled,
     surface::Surface,
     window::{Done, WindowRule},
 };
@@ -31,7 +32,7 @@ pub struct Simulation<'a> {
     pub calm_batches: Option<u64>,
     /// Events, each with its time in ns, in the order of time.
     pub events: &'a [(u64, Event)],
-    /// Number of equal spans of the course that are kept; none if 0.
+    /// Number of equal spans of the timeline that are kept; none if 0.
     pub spans: u64,
 }
 
@@ -46,49 +47,7 @@ pub enum Event {
     Most(Knobs),
 }
 
-/// Batches that began after a policy had settled.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Since {
-    /// When it had settled, in ns.
-    pub from_ns: u64,
-    /// When the last of them was over, in ns.
-    pub until_ns: u64,
-    /// Their number.
-    pub batches: u64,
-    /// Number of their samples.
-    pub samples: u64,
-    /// Samples whose batch took longer than the target.
-    pub violations: u64,
-}
-
-impl Since {
-    fn begin(from_ns: u64) -> Self {
-        Self { from_ns, until_ns: from_ns, ..Self::default() }
-    }
-
-    fn push(&mut self, done: &Done, target_ns: u64) {
-        self.until_ns = done.completed_ns;
-        self.batches += 1;
-        self.samples += done.samples;
-        self.violations += if done.completed_ns - done.started_ns > target_ns { done.samples } else { 0 };
-    }
-
-    /// Share of the samples whose batch took longer than the target.
-    #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "counts below 2^52")]
-    pub fn violation_share(&self) -> f64 {
-        self.violations as f64 / self.samples.max(1) as f64
-    }
-
-    /// Samples completed in a second.
-    #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "counts and times below 2^52")]
-    pub fn throughput_qps(&self) -> f64 {
-        self.samples as f64 * 1e9 / (self.until_ns - self.from_ns).max(1) as f64
-    }
-}
-
-/// A span of the course.
+/// A span of the timeline.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SimulatedSpan {
     /// Where the knobs were to stand at its end.
@@ -106,10 +65,10 @@ pub struct Simulated {
     /// The loop at the end.
     pub control: ControlLoop,
     /// Batches since its last decision, if it has settled by it.
-    pub settled: Since,
+    pub settled: Settled,
     /// All batches since it had settled for the first time; none if it never has.
-    pub since_first: Option<Since>,
-    /// The course.
+    pub since_first: Option<Settled>,
+    /// The spans of the timeline.
     pub spans: Vec<SimulatedSpan>,
 }
 
@@ -232,8 +191,8 @@ impl Times<'_> {
 struct Timeline {
     control: ControlLoop,
     decisions: usize,
-    settled: Since,
-    since_first: Option<Since>,
+    settled: Settled,
+    since_first: Option<Settled>,
     span_ns: u64,
     spans: Vec<SimulatedSpan>,
     /// Latencies of the open span in ns.
@@ -246,7 +205,7 @@ impl Timeline {
         Self {
             control,
             decisions: 0,
-            settled: Since::default(),
+            settled: Settled::default(),
             since_first: None,
             span_ns: simulation.until_ns.checked_div(simulation.spans).unwrap_or(u64::MAX),
             spans: Vec::new(),
@@ -257,12 +216,13 @@ impl Timeline {
 
     /// Takes a batch, and returns new knobs if they are to be turned. `in_force_ns` is since when they stand.
     fn take(&mut self, done: &Done, in_force_ns: Option<u64>) -> Option<Knobs> {
-        let target_ns = self.control.goal().target_ns;
+        let is_above = done.completed_ns - done.started_ns > self.control.goal().target_ns;
+        let violations = if is_above { done.samples } else { 0 };
         if self.control.is_settled() && in_force_ns.is_some_and(|since_ns| done.started_ns > since_ns) {
-            self.settled.push(done, target_ns);
+            self.settled.push(done, violations);
         }
-        if let Some(since) = self.since_first.as_mut().filter(|since| done.started_ns > since.from_ns) {
-            since.push(done, target_ns);
+        if let Some(since) = self.since_first.as_mut().filter(|since| done.started_ns > since.since_ns) {
+            since.push(done, violations);
         }
         if self.span_ns < u64::MAX {
             if done.completed_ns >= self.open_from_ns.saturating_add(self.span_ns) {
@@ -272,7 +232,7 @@ impl Timeline {
         }
         let turned = self.control.batch_done(done);
         if self.control.is_settled() && self.since_first.is_none() {
-            self.since_first = Some(Since::begin(done.completed_ns));
+            self.since_first = Some(Settled::begin(done.completed_ns));
         }
         turned
     }
@@ -301,7 +261,7 @@ impl Timeline {
 
     fn look_at_decisions(&mut self) {
         if let Some(last) = self.control.decisions().get(self.decisions..).and_then(<[_]>::last) {
-            self.settled = Since::begin(last.at_ns);
+            self.settled = Settled::begin(last.at_ns);
             self.decisions = self.control.decisions().len();
         }
     }

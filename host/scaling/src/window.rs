@@ -7,17 +7,16 @@ use crate::{goal::Goal, knobs::Knobs, policy::Look, seen::Seen};
 /// How long windows are.
 ///
 /// A window begins when its knobs are in force, and leaves out the first batch of each instance, which ran beside
-/// batches of other knobs. It ends early as soon as twice as many batches were above the target as a whole one may
-/// have. One that looks at the tail goes on, up to [`tail_reach`](Self::tail_reach) times its batches, for as long as
-/// the tail may lie on either side of the target by chance: what is far from it is known soon, and what is close to it
-/// is told apart where it matters.
+/// batches of other knobs. One that looks at the tail ends early as soon as twice as many batches were above the target
+/// as a whole one may have, and goes on, up to [`tail_reach`](Self::tail_reach) times its batches, for as long as
+/// chance leaves open on which side of the target the tail lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct WindowRule {
     /// Batches of a window that looks at the throughput alone, for each instance.
     pub profile_batches: u64,
     /// Batches above the tail in a window that looks at it, on average: 4 make 80 batches at p95 and 400 at p99.
     pub tail_batches: u64,
-    /// A window that looks at the tail has at most so many times its batches, at least 1.
+    /// Most batches of a window that looks at the tail, as a multiple of its usual number, at least 1.
     pub tail_reach: u64,
     /// Whether there is always another sample. Where there is not, the throughput that a setting has room for is taken
     /// from the time that its batches took.

@@ -21,13 +21,6 @@ pub struct Busy {
     pub rejected: usize,
 }
 
-/// The facts about a batch that was taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FormedBatch {
-    /// Number of busy instances, the one for this batch included.
-    pub busy_instances: u32,
-}
-
 /// The samples of one batch, in order of arrival, and room for them.
 #[derive(Debug, Clone)]
 pub struct Batch {
@@ -162,9 +155,10 @@ impl Batcher {
     }
 
     /// Replaces the contents of `batch` with the next batch, if one is to start now, and counts an instance busy.
+    /// Returns the number of busy instances, this one included; `None` if no batch is due.
     ///
     /// `batch` must have room for the largest batch, or it allocates.
-    pub fn take_batch(&mut self, now_ns: u64, batch: &mut Batch) -> Option<FormedBatch> {
+    pub fn take_batch(&mut self, now_ns: u64, batch: &mut Batch) -> Option<u32> {
         let size = self.batch_now(now_ns)?;
         if let Some(arrived_ns) = &mut batch.arrived_ns {
             arrived_ns.clear();
@@ -175,8 +169,7 @@ impl Batcher {
         self.busy += 1;
         self.batches += 1;
         self.batch_size_histogram[size] += 1;
-        let busy_instances = u32::try_from(self.busy).expect("busy <= instances <= INSTANCES_MAX");
-        Some(FormedBatch { busy_instances })
+        Some(u32::try_from(self.busy).expect("busy <= instances <= INSTANCES_MAX"))
     }
 
     /// The instant, in ns, at which a batch starts if nothing else happens before; `now_ns` if one is to start now.

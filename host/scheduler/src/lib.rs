@@ -117,7 +117,7 @@ mod statistics;
 mod sync;
 mod threaded;
 
-pub use batcher::{Batch, Batcher, Busy, FormedBatch};
+pub use batcher::{Batch, Batcher, Busy};
 pub use config::{ScalingBounds, SchedulerConfig, SchedulerError};
 pub use instance::{BatchError, Instance};
 pub use knobs::{KnobError, KnobHandle};

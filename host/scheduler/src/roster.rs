@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn an_instance_may_be_retired_before_it_enter() {
+    fn an_instance_may_be_retired_before_it_enters() {
         let mut roster = Roster::new(1, 2);
         assert_eq!(roster.add().unwrap(), 1);
         assert_eq!(roster.retire(None).unwrap(), 1);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use proctor_loadgen::{Clock, SystemUnderTest, VirtualClock};
 use proctor_vocabulary::{CompletionSink, QueryPart, QuerySample};
 
-use crate::batcher::{Batch, Batcher, Busy, FormedBatch};
+use crate::batcher::{Batch, Batcher, Busy};
 use crate::config::{SchedulerConfig, SchedulerError};
 use crate::instance::{BatchError, Instance, fail_samples, guard};
 use crate::knobs::{KnobError, KnobHandle, Turn};
@@ -136,8 +136,8 @@ impl Shared {
     /// Starts all batches that are to start now, and has itself called again when the next one may be.
     fn start_batches(self: &Arc<Self>) {
         let now_ns = self.clock.now_ns();
-        while let Some((index, formed)) = self.take_batch(now_ns) {
-            self.start(index, formed, now_ns);
+        while let Some((index, busy_instances)) = self.take_batch(now_ns) {
+            self.start(index, busy_instances, now_ns);
         }
         let mut state = lock(&self.state);
         if let Some(deadline_ns) = state.batcher.next_deadline_ns(now_ns).filter(|&at| at < state.tick_ns) {
@@ -147,17 +147,18 @@ impl Shared {
         }
     }
 
-    fn take_batch(&self, now_ns: u64) -> Option<(usize, FormedBatch)> {
+    fn take_batch(&self, now_ns: u64) -> Option<(usize, u32)> {
         let mut state = lock(&self.state);
         let index = state.idle.iter().position(|&idle| idle)?;
-        let formed = state.batcher.take_batch(now_ns, &mut lock(&self.slots[index]).as_mut()?.batch)?;
+        let busy_instances =
+            state.batcher.take_batch(now_ns, &mut lock(&self.slots[index]).as_mut()?.batch)?;
         state.idle[index] = false;
-        Some((index, formed))
+        Some((index, busy_instances))
     }
 
-    fn start(self: &Arc<Self>, index: usize, formed: FormedBatch, now_ns: u64) {
+    fn start(self: &Arc<Self>, index: usize, busy_instances: u32, now_ns: u64) {
         let result = self.with_slot(index, |Slot { instance, batch }| {
-            guard(|| instance.execute_virtual(batch.samples(), formed.busy_instances))
+            guard(|| instance.execute_virtual(batch.samples(), busy_instances))
         });
         let (service_ns, result) = match result {
             Ok(service_ns) => (service_ns, Ok(())),

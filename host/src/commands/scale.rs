@@ -8,7 +8,7 @@ use proctor_run::{Conclusion, HostError, Interrupt, ScaleInput, ScaleOptions, Ta
 use super::run::RunFlags;
 use crate::values::duration_ns;
 
-/// The flags of scaling. Those of a run say what is scaled; --batch-size and --instances are the most that a policy may
+/// Flags of scaling. Those of a run choose the system; --batch-size and --instances are the most that a policy may
 /// set, and --target-qps has samples arrive at that rate.
 #[derive(Debug, Args)]
 pub(crate) struct ScaleFlags {

@@ -29,9 +29,9 @@ pub(super) fn head(goal: &Goal, options: &ScaleOptions, arrivals: &ArrivalProces
 }
 
 /// Remark about an input that is not saturated at the greatest knobs.
-pub(super) fn clipped(clients: usize, in_batches: usize) -> String {
+pub(super) fn clipped(clients: usize, wanted: usize) -> String {
     format!(
-        "no more than {clients} samples are outstanding, and the greatest knobs want {in_batches}: batches may not be \
+        "no more than {clients} samples are outstanding, and the greatest knobs want {wanted}: batches may not be \
          full there\n"
     )
 }

@@ -80,7 +80,7 @@ pub fn scale(
     options: &ScaleOptions,
     interrupt: &Interrupt,
 ) -> Result<Conclusion, HostError> {
-    // What can be refused before the plugin is loaded is.
+    // Refuse before the plugin is loaded, where possible.
     if options.duration_ns == 0 {
         return Err(HostError::Usage(
             "nothing can be seen in no time: give --duration a time above 0".to_owned(),
@@ -103,14 +103,14 @@ fn scale_in(
     let Frame { settings, folder, interrupt, .. } = frame;
     let show = |text: &str| interrupt.observer().answer(text);
     show(&answer::head(&goal, options, &settings.test.arrivals));
-    let in_batches = serve::in_batches(&settings.run);
-    if options.input == ScaleInput::Saturated && in_batches > serve::CLIENTS_MAX {
-        show(&answer::clipped(serve::CLIENTS_MAX, in_batches));
+    let wanted = serve::saturating_samples(&settings.run);
+    if options.input == ScaleInput::Saturated && wanted > serve::CLIENTS_MAX {
+        show(&answer::clipped(serve::CLIENTS_MAX, wanted));
     }
     let mut result = ScaleResult::new(settings, options, goal, PluginPart::of(&bed), bed.machine.clone());
     let host_side = bed.plugin.backend.host_side();
     let system = format!("{} {} by {}", settings.benchmark.id, bed.model().precision(), result.plugin.name);
-    // What stands there if this process ends too early.
+    // Stays in the file if this process ends too early.
     result.faults = vec![Fault::NotEnded { plugin: result.plugin.name.clone() }.to_string()];
     let mut faults = Vec::<String>::new();
     for (round, name) in serve::in_turns(options) {
@@ -126,21 +126,21 @@ fn scale_in(
         };
         write_whole(&folder.path(&file), |file| file.write_all(picture.as_bytes()))?;
         let is_usable = of_policy.hung == 0;
-        result.results.push(of_policy);
+        result.courses.push(of_policy);
         write_json(&folder.path("scale.json"), &result)?;
         if result.interrupted || !is_usable {
             break;
         }
     }
-    if result.results.len() > 1 {
-        show(&answer::comparison(&options.policies, &result.results));
+    if result.courses.len() > 1 {
+        show(&answer::comparison(&options.policies, &result.courses));
     }
     drop(ManuallyDrop::into_inner(bed));
     faults.extend(Fault::noticed(host_side).map(|fault| fault.to_string()));
     result.finish(faults);
     let kept = match result.is_good() && options.input == ScaleInput::Saturated {
         true => {
-            let decisions = result.results.iter().flat_map(|it| it.course.decisions.clone());
+            let decisions = result.courses.iter().flat_map(|it| it.course.decisions.clone());
             KeptCurve::keep(settings, &system, &goal, &decisions.collect::<Vec<_>>())
         }
         false => Ok(None),

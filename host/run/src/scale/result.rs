@@ -30,8 +30,7 @@ pub(crate) struct ScaleResult {
     /// Whether the user wanted no more before all policies had their time.
     pub(super) interrupted: bool,
     target_changes: Vec<TargetChange>,
-    #[serde(rename = "courses")]
-    pub(super) results: Vec<PolicyResult>,
+    pub(super) courses: Vec<PolicyResult>,
     /// The curve that was kept in the file of the setting `curves`, if one was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) kept_curve: Option<KeptCurve>,
@@ -80,7 +79,7 @@ impl ScaleResult {
             duration_ns: options.duration_ns,
             interrupted: false,
             target_changes: options.target_changes.clone(),
-            results: Vec::new(),
+            courses: Vec::new(),
             kept_curve: None,
             faults: Vec::new(),
             benchmark: settings.benchmark.id.clone(),
@@ -111,8 +110,8 @@ impl ScaleResult {
                 && *hung == 0
         };
         !self.interrupted
-            && !self.results.is_empty()
-            && self.results.iter().all(is_good)
+            && !self.courses.is_empty()
+            && self.courses.iter().all(is_good)
             && self.faults.is_empty()
     }
 }

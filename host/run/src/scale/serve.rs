@@ -40,8 +40,8 @@ pub(super) fn in_turns(options: &ScaleOptions) -> impl Iterator<Item = (u32, &St
     })
 }
 
-/// Samples that are outstanding where each instance has a full batch, and another one waits for it.
-pub(super) fn in_batches(run: &RunSettings) -> usize {
+/// Samples that keep all instances at work: a full batch each, and another one that waits for it.
+pub(super) fn saturating_samples(run: &RunSettings) -> usize {
     2 * run.batch_size * run.instances
 }
 
@@ -58,8 +58,7 @@ pub(super) fn run_policy(
     let first_error = FirstError::default();
     bed.with_supply(&samples, &first_error, |supply| {
         let saturates = options.input == ScaleInput::Saturated;
-        let in_batches = in_batches(run);
-        let clients = if saturates { in_batches.clamp(2, CLIENTS_MAX) } else { CLIENTS_MAX };
+        let clients = if saturates { saturating_samples(run).clamp(2, CLIENTS_MAX) } else { CLIENTS_MAX };
         let virtual_now = run.virtual_time.then(|| bed.clock.reader());
         let traffic = Traffic::new(clients, count, saturates, virtual_now);
         let system = ScaledSystem::start(
@@ -84,7 +83,7 @@ pub(super) fn run_policy(
         let begun_ns = bed.clock.reader()();
         let lasted_ns = serve(bed, &system, &traffic, options);
         drop(sut);
-        // What waits is not started any more; a batch that runs may take as long as one may in a run.
+        // Samples that wait are not started any more; a batch that runs may take as long as one may in a run.
         let hung = system.end(Duration::from_millis(run.watchdog_ms)).hung.len();
         bed.plugin.backend.set_sink(None);
         let course = system.course((begun_ns, lasted_ns));

@@ -14,7 +14,7 @@ use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, Respo
 /// brings it: as long as there are more clients than samples that can be in batches, an instance that becomes free
 /// finds a full batch. With arrivals of their own samples are issued from outside, each by the client whose turn it is.
 ///
-/// The id of a sample is its sequence number and one; its client is the remainder of the sequence number.
+/// The id of a sample is its sequence number plus one; its client is the sequence number modulo the number of clients.
 pub(crate) struct Traffic {
     /// By client: the id of its outstanding sample, or 0.
     clients: Vec<AtomicU64>,
@@ -84,7 +84,7 @@ impl Standstill {
 }
 
 impl Traffic {
-    /// A load of so many clients over the first `sample_count` samples of the library. In virtual time `virtual_now`
+    /// A load of `clients` clients over the first `sample_count` samples of the library. In virtual time `virtual_now`
     /// reads the clock.
     pub(crate) fn new(
         clients: usize,

@@ -3,7 +3,8 @@
 use std::{sync::LazyLock, thread};
 
 use proctor_scaling::{
-    Approach, DnnScalerSettings, Goal, Knobs, POLICIES, ScalingPolicy, Simulated, Simulation, Since, Surface,
+    Approach, DnnScalerSettings, Goal, Knobs, POLICIES, ScalingPolicy, Settled, Simulated, Simulation,
+    Surface,
 };
 
 use crate::paper::{
@@ -30,9 +31,9 @@ pub(super) struct Run {
     /// Decisions in all.
     pub(super) decisions: usize,
     /// Batches since it had settled for the first time.
-    pub(super) since_first: Since,
+    pub(super) since_first: Settled,
     /// The knobs, decision by decision.
-    pub(super) course: Vec<Knobs>,
+    pub(super) path: Vec<Knobs>,
 }
 
 impl Run {
@@ -44,7 +45,7 @@ impl Run {
             to_settle: first.map_or(decisions.len(), |at| at + 1),
             decisions: decisions.len(),
             since_first: it.since_first.unwrap_or_default(),
-            course: decisions.iter().map(|decision| decision.knobs).collect(),
+            path: decisions.iter().map(|decision| decision.knobs).collect(),
         }
     }
 }

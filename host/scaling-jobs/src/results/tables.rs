@@ -40,7 +40,7 @@ pub(super) fn is_pinned(job: &PaperJob) -> bool {
 pub(super) fn choice(it: &JobRuns) -> Approach {
     // The fourth decision, or a fifth where it looked again, is the first of the chosen Scaler: only that of batches
     // leaves a second batch size behind.
-    let later = it.dnnscaler.course.iter().skip(3).filter(|knobs| knobs.batch_size != 32);
+    let later = it.dnnscaler.path.iter().skip(3).filter(|knobs| knobs.batch_size != 32);
     let has_batch = later.clone().any(|knobs| knobs.batch_size > 1);
     if has_batch { Approach::Batching } else { method(it.dnnscaler.knobs) }
 }
@@ -292,9 +292,11 @@ pub(super) const FORMS: [&str; 4] = ["job", "text", "algorithm", "Fig. 8"];
 /// Numbers of instances after the profile, in both forms.
 pub(super) fn forms(all: &[JobRuns]) -> Vec<Vec<String>> {
     let counts = |run: &Run| {
-        let counts: Vec<String> =
-            run.course.iter().skip(3).map(|knobs| knobs.instances.to_string()).collect();
-        counts.join(", ")
+        let counts: Vec<_> = run.path.iter().skip(3).map(|knobs| knobs.instances).collect();
+        if counts.iter().all(|count| *count == 1) {
+            return "chose batching".to_owned();
+        }
+        counts.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
     };
     [(2, "10, then 9"), (14, "10 at once")]
         .into_iter()

@@ -32,7 +32,7 @@ use std::time::Duration;
 use proctor_loadgen::{Clock, RealClock};
 use proctor_vocabulary::QuerySample;
 
-use crate::batcher::{Batch, Batcher, Busy, FormedBatch};
+use crate::batcher::{Batch, Batcher, Busy};
 use crate::knobs::KnobError;
 use crate::roster::Roster;
 use crate::sync::{Apart, AtomicU64, Condvar, Mutex, MutexGuard, lock};
@@ -174,16 +174,11 @@ impl<C: Clock> Dispatcher<C> {
         }
     }
 
-    /// Returns the next batch for an instance; `None` if its thread is to leave. `was_busy` says that it has finished
-    /// one.
+    /// Puts the next batch for an instance into `batch`; false if there is none and its thread is to leave. `was_busy`
+    /// says that it has finished one.
     ///
     /// [instance thread] Waits as long as there is none. Does not allocate.
-    pub(super) fn next_batch(
-        &self,
-        instance: usize,
-        was_busy: bool,
-        batch: &mut Batch,
-    ) -> Option<FormedBatch> {
+    pub(super) fn next_batch(&self, instance: usize, was_busy: bool, batch: &mut Batch) -> bool {
         let mut state = lock(&self.state);
         if was_busy {
             state.batcher.instance_free();
@@ -194,11 +189,11 @@ impl<C: Clock> Dispatcher<C> {
             if state.roster.is_retired(instance) {
                 state.batcher.remove_instance();
                 self.wake_one_if_needed(state, now_ns);
-                return None;
+                return false;
             }
-            if let Some(formed) = state.batcher.take_batch(now_ns, batch) {
+            if state.batcher.take_batch(now_ns, batch).is_some() {
                 self.wake_one_if_needed(state, now_ns);
-                return Some(formed);
+                return true;
             }
             let deadline_ns = state.batcher.next_deadline_ns(now_ns).unwrap_or(u64::MAX);
             let spin_until_ns = now_ns + SPIN_NS;
@@ -209,7 +204,7 @@ impl<C: Clock> Dispatcher<C> {
             };
             fresh = false;
         }
-        None
+        false
     }
 
     /// A thread starts.
@@ -342,9 +337,7 @@ mod loom_tests {
 
     /// Two samples arrive, and two instances take them in the given way, one at a time, and leave when both are taken.
     /// A lost wake-up would be a deadlock, which loom reports.
-    fn two_instances_take_two_samples(
-        next_batch: fn(&Timeless, usize, bool, &mut Batch) -> Option<FormedBatch>,
-    ) {
+    fn two_instances_take_two_samples(next_batch: fn(&Timeless, usize, bool, &mut Batch) -> bool) {
         let config = SchedulerConfig {
             policy: "fixed".to_owned(),
             batch_size: 1,
@@ -358,7 +351,7 @@ mod loom_tests {
         let taken_count: &'static AtomicU64 = Box::leak(Box::new(AtomicU64::new(0)));
         let instance = move |number| {
             let (mut batch, mut was_busy) = (Batch::with_room(1, false), false);
-            while next_batch(dispatcher, number, was_busy, &mut batch).is_some() {
+            while next_batch(dispatcher, number, was_busy, &mut batch) {
                 if taken_count.fetch_add(1, Ordering::Relaxed) == 1 {
                     assert!(dispatcher.stop().is_empty());
                 }
@@ -399,9 +392,9 @@ mod loom_tests {
                     state.batcher.instance_free();
                 }
                 while !state.stopping {
-                    if let Some(formed) = state.batcher.take_batch(0, batch) {
+                    if state.batcher.take_batch(0, batch).is_some() {
                         dispatcher.wake_one_if_needed(state, 0);
-                        return Some(formed);
+                        return true;
                     }
                     if !state.spinning {
                         state = dispatcher.spin(state, SPIN_NS);
@@ -410,21 +403,20 @@ mod loom_tests {
                         state = dispatcher.sleep(state, 0, u64::MAX);
                     }
                 }
-                None
+                false
             });
         });
     }
+
     /// One of two instances is retired just before a sample arrives, and each comes for batches in the given way. One
     /// of them takes it.
-    fn one_is_retired_before_a_sample_arrives(
-        next_batch: fn(&Timeless, usize, bool, &mut Batch) -> Option<FormedBatch>,
-    ) {
+    fn one_is_retired_before_a_sample_arrives(next_batch: fn(&Timeless, usize, bool, &mut Batch) -> bool) {
         let config = SchedulerConfig { instances: 2, queue_capacity: 1, ..SchedulerConfig::default() };
         let dispatcher: &'static Timeless =
             Box::leak(Box::new(Dispatcher::new(Batcher::new(&config).unwrap(), 2, Arc::default())));
         let instance = move |number| {
             let (mut batch, mut was_busy) = (Batch::with_room(1, false), false);
-            while next_batch(dispatcher, number, was_busy, &mut batch).is_some() {
+            while next_batch(dispatcher, number, was_busy, &mut batch) {
                 assert!(dispatcher.stop().is_empty());
                 was_busy = true;
             }
@@ -455,9 +447,9 @@ mod loom_tests {
                     state.batcher.instance_free();
                 }
                 while !state.stopping && !state.roster.is_retired(instance) {
-                    if let Some(formed) = state.batcher.take_batch(0, batch) {
+                    if state.batcher.take_batch(0, batch).is_some() {
                         dispatcher.wake_one_if_needed(state, 0);
-                        return Some(formed);
+                        return true;
                     }
                     state = if state.spinning {
                         dispatcher.sleep(state, 0, u64::MAX)
@@ -465,7 +457,7 @@ mod loom_tests {
                         dispatcher.spin(state, SPIN_NS)
                     };
                 }
-                None
+                false
             });
         });
     }

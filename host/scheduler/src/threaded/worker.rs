@@ -59,7 +59,7 @@ pub(super) fn run(
         }
         None => {
             let mut was_busy = false;
-            while shared.dispatcher.next_batch(index, was_busy, &mut batch).is_some() {
+            while shared.dispatcher.next_batch(index, was_busy, &mut batch) {
                 shared.run_formed(index, &mut *instance, &batch);
                 was_busy = true;
             }
@@ -213,7 +213,7 @@ mod tests {
                 for round in 0..1000 {
                     shared.dispatcher.arrive(&samples, false).unwrap();
                     shared.dispatcher.flush();
-                    shared.dispatcher.next_batch(0, round > 0, &mut batch).unwrap();
+                    assert!(shared.dispatcher.next_batch(0, round > 0, &mut batch));
                     shared.run_formed(0, &mut AtOnce, &batch);
                 }
             });

@@ -1,18 +1,18 @@
-//! The result of one policy.
+//! Outcome of one policy on one load.
 
-use proctor_scaling::{Decision, Goal, Knobs, Reason};
+use proctor_scaling::{Decision, Goal, Knobs, Reason, Settled};
 use serde::Serialize;
 
 use crate::{
     bed::scaling::{
         event::ScalingEvent,
         latency_from::LatencyFrom,
-        timeline::{Settled, Span, Timeline},
+        timeline::{Span, Timeline},
     },
     text::duration,
 };
 
-/// Course of one policy on one load.
+/// Outcome of one policy on one load: what it decided, what was seen, and where it came to rest.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Course {
     pub(crate) policy: String,
@@ -64,7 +64,8 @@ impl Course {
             settled,
             throughput_qps: settled.map(|settled| settled.throughput_qps()),
             violation_share: settled.map(|settled| settled.violation_share()),
-            within_target: settled.map(|settled| is_within(&settled, goal.tail)),
+            within_target: settled
+                .map(|settled| !goal.is_exceeded(settled.batches, settled.violation_share())),
             violation_share_of_all: timeline.violations as f64 / timeline.samples.max(1) as f64,
             decisions,
             spans: timeline.spans().to_vec(),
@@ -90,14 +91,6 @@ impl Course {
         });
         Some(format!("{}: not even {} meets the target{why}", self.policy, self.last))
     }
-}
-
-/// Whether no more samples were above the target than the tail leaves out, with two standard deviations of as many
-/// draws as there were batches.
-fn is_within(settled: &Settled, tail: f64) -> bool {
-    let allowed = 1.0 - tail;
-    let chance = 2.0 * (allowed * tail / settled.batches.max(1) as f64).sqrt();
-    settled.violation_share() <= allowed + chance
 }
 
 fn is_infeasible(decision: &Decision) -> bool {

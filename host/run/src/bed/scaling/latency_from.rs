@@ -13,9 +13,9 @@ pub(crate) enum LatencyFrom {
 }
 
 impl LatencyFrom {
-    /// Batches whose time a latency may take: one from the start of the batch; two from the arrival, as a sample may
+    /// Service times that fit into a latency: one from the start of the batch; two from the arrival, as a sample may
     /// find all instances at work.
-    pub(super) fn batches(self) -> u64 {
+    pub(super) fn service_times(self) -> u64 {
         match self {
             Self::BatchStart => 1,
             Self::Arrival => 2,

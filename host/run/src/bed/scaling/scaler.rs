@@ -114,7 +114,7 @@ impl Scaler {
         }
     }
 
-    /// Calls `read` with the loop and the course. [not while a batch is taken]
+    /// Calls `read` with the loop and the timeline. [not while a batch is taken]
     pub(crate) fn with_control<T>(&self, read: impl FnOnce(&ControlLoop, &Timeline) -> T) -> T {
         let state = self.state();
         read(&state.control, &state.timeline)
@@ -127,7 +127,7 @@ impl Scaler {
         self.is_stopped.store(true, Relaxed);
     }
 
-    /// Ends the scaling and returns what is left of it. Batches that were not read are in the course, and nothing is
+    /// Ends the scaling and returns what is left of it. Batches that were not read are in the timeline, and nothing is
     /// decided by them.
     pub(crate) fn end(&self) -> (Vec<Decision>, Timeline, Vec<ScalingEvent>) {
         let now_ns = (self.now)();
@@ -288,7 +288,7 @@ enum Turned {
 }
 
 impl State {
-    /// Adds a batch to the course.
+    /// Adds a batch to the timeline.
     fn follow(&mut self, done: &Done, arrived_ns: &[u64]) {
         self.timeline.push(done, arrived_ns, &self.control, self.in_force_ns);
     }

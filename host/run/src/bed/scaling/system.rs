@@ -32,7 +32,7 @@ pub(crate) struct ScaledParts {
     pub(crate) goal: Goal,
     /// How long the load lasts, in ns.
     pub(crate) duration_ns: u64,
-    /// Length of a span of the course, in ns; `None` for a course without spans.
+    /// Length of a span of the timeline, in ns; `None` for one without spans.
     pub(crate) span_ns: Option<u64>,
     pub(crate) latency_from: LatencyFrom,
     pub(crate) queue_capacity: usize,
@@ -95,7 +95,7 @@ impl ScaledSystem {
             duration_max_ns: (duration_ns / 20).min(WindowRule::default().duration_max_ns),
             ..WindowRule::default()
         };
-        let of_service = Goal { target_ns: goal.target_ns / latency_from.batches(), ..goal };
+        let of_service = Goal { target_ns: goal.target_ns / latency_from.service_times(), ..goal };
         let control = ControlLoop::new(self::policy(&run, &policy)?, of_service, rule, now_ns);
         let is_virtual = matches!(clock, HostClock::Virtual(_));
         let timeline = Timeline::new(span_ns, now_ns, latency_from);
@@ -122,7 +122,7 @@ impl ScaledSystem {
 
     /// Has another latency target hold from now on.
     pub(crate) fn set_target(&self, now_ns: u64, target_ns: u64) {
-        self.scaler.set_target(now_ns, target_ns / self.latency_from.batches());
+        self.scaler.set_target(now_ns, target_ns / self.latency_from.service_times());
     }
 
     /// The system as the load sees it.

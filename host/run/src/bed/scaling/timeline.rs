@@ -1,13 +1,13 @@
-//! The course of a system that is scaled: latency and throughput over time, and what holds since it has settled.
+//! Timeline of a system that is scaled: latency and throughput over time, and what holds since it has settled.
 
 use std::mem;
 
-use proctor_scaling::{ControlLoop, Done, Knobs};
+use proctor_scaling::{ControlLoop, Done, Knobs, Settled};
 use serde::Serialize;
 
 use crate::bed::scaling::{inbox::Unseen, latency_from::LatencyFrom};
 
-/// A span of the course.
+/// A span of the timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Span {
     /// When it began, in ns of the run's clock.
@@ -26,40 +26,13 @@ pub(crate) struct Span {
     pub(crate) throughput_qps: f64,
 }
 
-/// Batches and samples that were completed since the policy has settled at its last knobs and they are in force, but
-/// for batches that began before. Where it was in doubt and stayed, they go on. Where samples arrive, the queue that
-/// the search has left is served first, and counts only if the target is never met after it.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
-pub(crate) struct Settled {
-    /// When the knobs were in force and the queue of the search was served, in ns of the run's clock.
-    pub(crate) since_ns: u64,
-    /// When the last batch was completed, in ns.
-    pub(crate) until_ns: u64,
-    pub(crate) batches: u64,
-    pub(crate) samples: u64,
-    /// Samples above the target.
-    pub(crate) violations: u64,
-}
-
-impl Settled {
-    /// Samples completed in a second.
-    pub(crate) fn throughput_qps(&self) -> f64 {
-        self.samples as f64 * 1e9 / (self.until_ns - self.since_ns).max(1) as f64
-    }
-
-    /// Share of the samples that were above the target.
-    pub(crate) fn violation_share(&self) -> f64 {
-        self.violations as f64 / self.samples.max(1) as f64
-    }
-}
-
-/// The course, made while it goes on.
+/// Timeline, made while batches are completed.
 #[derive(Debug, Default)]
 pub(crate) struct Timeline {
     /// `None` where no spans are kept.
     span_ns: Option<u64>,
-    /// Batches whose time a latency may take.
-    batches: u64,
+    /// Service times that fit into a latency.
+    service_times: u64,
     spans: Vec<Span>,
     open_from_ns: u64,
     /// Latencies of the open span in ns, each with the number of samples that it holds for.
@@ -78,11 +51,11 @@ impl Timeline {
     /// Most latencies of a span that are kept.
     const OPEN_MAX: usize = 1 << 20;
 
-    /// A course in spans of this length, in ns, from `now_ns` on, or without spans.
+    /// A timeline in spans of this length, in ns, from `now_ns` on, or without spans.
     pub(crate) fn new(span_ns: Option<u64>, now_ns: u64, latency_from: LatencyFrom) -> Self {
         Self {
             span_ns: span_ns.map(|span_ns| span_ns.max(1)),
-            batches: latency_from.batches(),
+            service_times: latency_from.service_times(),
             open_from_ns: now_ns,
             ..Self::default()
         }
@@ -90,7 +63,7 @@ impl Timeline {
 
     /// Target of the latency, in ns.
     pub(super) fn target_ns(&self, control: &ControlLoop) -> u64 {
-        control.goal().target_ns * self.batches
+        control.goal().target_ns * self.service_times
     }
 
     /// Counts batches of which no more is known.
@@ -144,24 +117,22 @@ impl Timeline {
         if let Some(in_force_ns) = in_force_ns.filter(|_| control.is_settled()) {
             let decided_ns = control.decisions().last().map_or(0, |decision| decision.at_ns);
             let since_ns = in_force_ns.max(decided_ns);
-            let since = |since_ns| Settled { since_ns, until_ns: since_ns, ..Settled::default() };
             if self.settled.is_none() {
                 self.is_behind = !arrived_ns.is_empty();
             }
-            let settled = self.settled.get_or_insert(since(since_ns));
+            let settled = self.settled.get_or_insert(Settled::begin(since_ns));
             if done.started_ns >= settled.since_ns {
                 if violations == 0 && mem::take(&mut self.is_behind) && settled.batches > 0 {
-                    *settled = since(done.started_ns);
+                    *settled = Settled::begin(done.started_ns);
                 }
-                settled.until_ns = settled.until_ns.max(done.completed_ns);
-                settled.batches += 1;
-                settled.samples += done.samples;
-                settled.violations += violations;
+                settled.push(done, violations);
             }
         }
     }
 
-    /// Figures since the policy has settled, if it has.
+    /// Counts since the policy has settled and its knobs are in force, if they are, without batches that began before.
+    /// A doubt that ends in staying does not reset them. Where samples arrive, they begin once the queue that the
+    /// search has left is served, if it ever is.
     pub(crate) fn settled(&self) -> Option<&Settled> {
         self.settled.as_ref()
     }

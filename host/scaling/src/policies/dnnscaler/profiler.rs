@@ -7,7 +7,6 @@ use super::DnnScalerSettings;
 use crate::{
     goal::{Approach, Goal},
     knobs::Knobs,
-    normal,
     policy::{Look, Move},
     reason::Reason,
     seen::Seen,
@@ -95,11 +94,10 @@ fn is_close(batch: &Seen, instances: &Seen, goal: &Goal) -> bool {
     gap.abs() < CLOSE * error(batch, goal).hypot(error(instances, goal))
 }
 
-/// Standard error of the logarithm of the throughput, by how far the tail is from the mean.
+/// Standard error of the logarithm of the throughput.
 #[expect(clippy::cast_precision_loss, reason = "below 2^52")]
 fn error(seen: &Seen, goal: &Goal) -> f64 {
-    let spread = (seen.tail_ns as f64 / seen.mean_ns.max(1.0)).ln().max(0.0);
-    spread / normal::normal_quantile(goal.tail).max(1.0) / (seen.batches.max(1) as f64).sqrt()
+    seen.spread(goal.tail) / (seen.batches.max(1) as f64).sqrt()
 }
 
 /// Equations 3 to 5: the greater improvement of throughput over one sample on one instance; of two that are equal, the

@@ -2,21 +2,21 @@
 //!
 //! 1. One sample on one instance is measured, then a batch and several instances of which even a latency proportional
 //!    to their number would meet the target, then batches on several instances.
-//! 2. A [`Model`] is fitted to all windows. Of the best place that was measured its tail, and a margin for what the
-//!    model does not know, has to be within the target. The knobs go where the gain over it, if the place is as much
-//!    better than expected as the model does not know of it, times the chance that it is within the target, is the
-//!    greatest. As long as nothing that was measured is within the target, they go where the model expects the most
-//!    throughput with that margin.
-//! 3. That repeats until no gain is worth a move, or until the moves are spent. Then the knobs go to the best that was
-//!    measured, and stay.
+//! 2. A [`Model`] is fitted to all windows. The best is the measured setting with the most throughput whose tail, plus
+//!    [`MARGIN`] standard deviations, is within the target. The next setting has the greatest gain over the best, as a
+//!    logarithm and with [`CURIOSITY`] standard deviations of hope, times the chance that its tail is within the
+//!    target. While there is no best, it has the most throughput of the settings that the model expects to be within
+//!    the target with that margin.
+//! 3. That repeats until no gain is worth a move, or until the moves are spent. Then the knobs go to the best, and
+//!    stay.
 //!
-//! Where samples arrive at a rate, knobs that serve all of them within the target are enough: it stays at the first
-//! ones that do, for as long as they do.
+//! Where samples arrive at a rate, a setting that serves all of them within the target is enough: it stays at the first
+//! one that does, until it no longer does by a wider limit ([`Seen::still_serves_all`]).
 //!
 //! It stays until the share of violations since then is above what the tail leaves out by more than chance, or the mean
-//! latency is another by more than [`DRIFT`], what has turned out to be usual, and chance. In the first case the place
-//! is remembered as bad; in the second all that was seen is scaled by what this place has become slower or faster. An
-//! instance more has to gain more the longer instances take to start.
+//! latency is another by more than [`DRIFT`], what has turned out to be usual, and chance. In the first case the
+//! setting is remembered as bad; in the second all that was seen is scaled by how much it has become slower or faster.
+//! An instance more has to gain more the longer instances take to start.
 
 mod gaussian;
 mod model;
@@ -30,7 +30,7 @@ use crate::{
     seen::Seen,
 };
 
-use model::{Estimate, Model, Point, exceeds};
+use model::{Estimate, Model, Point};
 
 /// The policy for both knobs.
 #[derive(Debug)]
@@ -55,10 +55,11 @@ impl Default for Joint {
 /// Sums over the windows since the policy has settled.
 #[derive(Debug, Clone, Copy)]
 struct Rest {
-    /// Mean latency by sample, in ns, of the windows without cause for doubt, of which there are so many batches.
+    /// Mean latency by sample, in ns, over the windows without drift.
     mean_ns: f64,
-    mean_of: f64,
-    batches: f64,
+    /// Batches in that mean.
+    mean_batches: f64,
+    batches: u64,
     samples: f64,
     violations: f64,
     doubt: Option<Doubt>,
@@ -71,7 +72,7 @@ enum Doubt {
     Drift,
 }
 
-/// Least factor by which a place has to be expected better to go there.
+/// Least factor by which a setting has to be expected better to go there.
 const GAIN_MIN: f64 = 1.01;
 
 /// Moves in which the axes, and what lies between them, are looked at first.
@@ -93,16 +94,16 @@ const DRIFT_MAX: f64 = 0.4;
 /// Time over which an instance has to pay for its start, in ns: a minute.
 const HORIZON_NS: f64 = 60e9;
 
-/// Standard deviations that a place has to keep from the target to be stayed at.
+/// Standard deviations by which the tail of a setting has to lie below the target to stay there.
 const MARGIN: f64 = 0.7;
 
-/// Least chance to be within the target with which an unseen place is tried.
+/// Least chance to be within the target with which a setting is tried that was not measured.
 const CHANCE_MIN: f64 = 0.2;
 
-/// Least logarithm of a gain, times its chance, for which a place is tried.
+/// Least logarithm of a gain, times its chance, for which a setting is tried.
 const PROMISE_MIN: f64 = 0.003;
 
-/// Standard deviations that an unseen place may turn out better than expected.
+/// Standard deviations by which the throughput of a setting that was not measured is hoped to be above the estimate.
 const CURIOSITY: f64 = 1.0;
 
 impl Joint {
@@ -168,7 +169,7 @@ impl Joint {
         (instances != least && !has(&|knobs| knobs.instances > least.instances)).then_some(instances)
     }
 
-    /// A place with larger batches and more instances, if none was measured: how they get on with each other follows
+    /// A setting with larger batches and more instances, if none was measured: how they get on with each other follows
     /// from nothing that was seen on the axes. They do best where the latency is the greater one of both alone; half
     /// way, by ratio, from there to what the model expects the target has to be met.
     fn unseen_inside(&self, goal: &Goal, model: &Model, best: &Point) -> Option<Knobs> {
@@ -228,8 +229,8 @@ impl Joint {
         })
     }
 
-    /// The place with the most of what is asked of its estimate, of those that were not measured and do not lie beyond
-    /// a bad one.
+    /// The setting with the most of what is asked of its estimate, of those that were not measured and do not lie
+    /// beyond a bad one.
     fn most_of_unseen(
         &self,
         goal: &Goal,
@@ -255,7 +256,7 @@ impl Joint {
         best.map(|(_, knobs, estimate)| (knobs, estimate))
     }
 
-    /// Whether both knobs are at or above those of a place that was bad: latency grows with both.
+    /// Whether both knobs are at or above those of a setting that was bad: latency grows with both.
     fn is_beyond_bad(&self, knobs: Knobs) -> bool {
         let is_beyond =
             |bad: &Point| knobs.batch_size >= bad.knobs.batch_size && knobs.instances >= bad.knobs.instances;
@@ -332,30 +333,30 @@ impl ScalingPolicy for Joint {
         let tolerance = self.tolerance;
         let rest = self.rest.get_or_insert(Rest {
             mean_ns: seen.mean_ns,
-            mean_of: 0.0,
-            batches: 0.0,
+            mean_batches: 0.0,
+            batches: 0,
             samples: 0.0,
             violations: 0.0,
             doubt: None,
         });
-        rest.batches += to_f64(seen.batches);
+        rest.batches += seen.batches;
         rest.samples += to_f64(seen.samples);
         rest.violations += to_f64(seen.violations);
         let batches = to_f64(seen.batches);
-        let spread =
-            (to_f64(seen.tail_ns) / seen.mean_ns).ln().max(0.0) / normal::normal_quantile(goal.tail).max(1.0);
         // Two means differ by chance alone, too.
-        let chance = CHANCE * spread * (1.0 / batches + 1.0 / rest.mean_of.max(batches)).sqrt();
+        let chance =
+            CHANCE * seen.spread(goal.tail) * (1.0 / batches + 1.0 / rest.mean_batches.max(batches)).sqrt();
         rest.doubt = if (seen.mean_ns / rest.mean_ns).ln().abs() > tolerance.max(chance) {
             Some(Doubt::Drift)
-        } else if exceeds(goal, rest.batches, rest.violations / rest.samples) {
+        } else if goal.is_exceeded(rest.batches, rest.violations / rest.samples) {
             Some(Doubt::Violations)
         } else {
             None
         };
         if rest.doubt != Some(Doubt::Drift) {
-            rest.mean_ns = (rest.mean_ns * rest.mean_of + seen.mean_ns * batches) / (rest.mean_of + batches);
-            rest.mean_of += batches;
+            rest.mean_ns =
+                (rest.mean_ns * rest.mean_batches + seen.mean_ns * batches) / (rest.mean_batches + batches);
+            rest.mean_batches += batches;
         }
         let cannot_go_lower = seen.knobs == goal.least();
         rest.doubt.is_none() || rest.doubt == Some(Doubt::Violations) && cannot_go_lower
@@ -372,7 +373,7 @@ impl ScalingPolicy for Joint {
 }
 
 impl Estimate {
-    /// Throughput if the place is better than expected by as much as the model does not know of it.
+    /// Throughput if the setting is better than expected by as much as the model does not know of it.
     fn hoped_qps(&self) -> f64 {
         self.throughput_qps * (CURIOSITY * self.mean_deviation).exp()
     }

@@ -1,11 +1,14 @@
 //! A model of what was seen, as a function of both knobs.
 
-use std::f64::consts::PI;
-
 use super::gaussian::Gaussian;
-use crate::{goal::Goal, knobs::Knobs, normal::normal_quantile, seen::Seen};
+use crate::{
+    goal::Goal,
+    knobs::Knobs,
+    normal::{density, normal_quantile},
+    seen::Seen,
+};
 
-/// One place of the surface that was measured.
+/// Measurement of one setting.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Point {
     pub(super) knobs: Knobs,
@@ -23,7 +26,7 @@ pub(super) struct Point {
 }
 
 impl Point {
-    /// The place of a window. It is bad if more samples were above the target than chance explains.
+    /// The setting of a window. It is bad if more samples were above the target than chance explains.
     #[expect(clippy::cast_precision_loss, reason = "counts and times below 2^52")]
     pub(super) fn of(goal: &Goal, seen: &Seen) -> Self {
         let ln_mean = seen.mean_ns.max(1.0).ln();
@@ -34,7 +37,7 @@ impl Point {
             ln_qps: seen.throughput_qps.max(1e-9).ln(),
             batches: seen.batches as f64,
             stale: 0.0,
-            is_bad: exceeds(goal, seen.batches as f64, seen.violations as f64 / seen.samples.max(1) as f64),
+            is_bad: goal.is_exceeded(seen.batches, seen.violations as f64 / seen.samples.max(1) as f64),
         }
     }
 
@@ -51,8 +54,8 @@ impl Point {
         self.is_bad = false;
     }
 
-    fn place(&self) -> [f64; 2] {
-        place(self.knobs)
+    fn ln_knobs(&self) -> [f64; 2] {
+        ln_knobs(self.knobs)
     }
 
     /// Standard deviation of the logarithm of log-normal times with this tail over the mean.
@@ -61,12 +64,6 @@ impl Point {
         let z = normal_quantile(goal.tail).max(1.0);
         (z - (z * z - 2.0 * self.ln_ratio).max(0.0).sqrt()).max(SPREAD_MIN)
     }
-}
-
-/// Whether this share of violations, of so many batches, is above what the tail leaves out by more than chance.
-pub(super) fn exceeds(goal: &Goal, batches: f64, violations: f64) -> bool {
-    let allowed = 1.0 - goal.tail;
-    violations > allowed + 2.0 * (allowed * goal.tail / batches).sqrt()
 }
 
 /// Variance of the logarithm that a change of the system adds: 5 % either way.
@@ -102,7 +99,7 @@ const LENGTH: f64 = 0.7;
 #[derive(Debug)]
 pub(super) struct Model {
     law: Law,
-    /// Laws with other numbers of instances side by side that say as well what was seen.
+    /// Laws with another number of instances side by side that fit the points about as well.
     rivals: Vec<Law>,
     differences: Gaussian,
     /// Least and greatest difference of a point, or 0.
@@ -115,7 +112,7 @@ pub(super) struct Model {
     ln_loss: f64,
 }
 
-/// Estimate of the model at a place.
+/// Estimate of the model for a setting.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Estimate {
     pub(super) tail_ns: f64,
@@ -130,7 +127,7 @@ impl Model {
     /// Fits a surface to points, of which there is at least one.
     pub(super) fn fit(points: &[Point], goal: &Goal) -> Self {
         let (law, rivals) = Law::fit(points);
-        let places: Vec<_> = points.iter().map(Point::place).collect();
+        let coordinates: Vec<_> = points.iter().map(Point::ln_knobs).collect();
         let residuals: Vec<_> = points.iter().map(|point| point.ln_mean - law.ln_mean(point.knobs)).collect();
         let total: f64 = points.iter().map(|point| point.batches).sum();
         let ratio = points.iter().map(|point| point.ln_ratio * point.batches).sum::<f64>() / total;
@@ -154,7 +151,7 @@ impl Model {
             difference_range: range(residuals.iter().copied().chain([0.0])),
             ratio_range: range(points.iter().map(|point| point.ln_ratio)),
             differences: Gaussian::learn(
-                places,
+                coordinates,
                 &residuals,
                 &mean_noise,
                 SURFACE_DEVIATION * SURFACE_DEVIATION,
@@ -162,7 +159,7 @@ impl Model {
             ),
             ratio,
             ratios: Gaussian::learn(
-                points.iter().map(|point| ratio_place(point.knobs)).collect(),
+                points.iter().map(|point| ratio_coordinates(point.knobs)).collect(),
                 &ratio_residuals,
                 &tail_noise,
                 (0.5 * ratio).powi(2).max(ratio_variance).max(1e-4),
@@ -173,12 +170,12 @@ impl Model {
     }
 
     pub(super) fn at(&self, knobs: Knobs) -> Estimate {
-        let place = place(knobs);
-        let (difference, deviation) = self.differences.at(&place);
+        let coordinates = ln_knobs(knobs);
+        let (difference, deviation) = self.differences.at(&coordinates);
         let law_ln_mean = self.law.ln_mean(knobs);
         let dispute = |rival: &Law| (rival.ln_mean(knobs) - law_ln_mean).abs();
         let mean_deviation = deviation.hypot(self.rivals.iter().map(dispute).fold(0.0, f64::max));
-        let (ratio, ratio_deviation) = self.ratios.at(&ratio_place(knobs));
+        let (ratio, ratio_deviation) = self.ratios.at(&ratio_coordinates(knobs));
         let [least, greatest] = self.difference_range;
         let ln_mean = law_ln_mean + difference.clamp(least, greatest);
         let [least, greatest] = self.ratio_range;
@@ -198,27 +195,25 @@ fn range(values: impl Iterator<Item = f64>) -> [f64; 2] {
     })
 }
 
-/// Variance of the estimate of a quantile from so many draws of a standard normal distribution.
+/// Variance of a quantile that is estimated from a number of draws of a standard normal distribution.
 fn quantile_variance(quantile: f64, draws: f64) -> f64 {
-    let z = normal_quantile(quantile);
-    let density = (-z * z / 2.0).exp() / (2.0 * PI).sqrt();
-    quantile * (1.0 - quantile) / (draws * density * density)
+    quantile * (1.0 - quantile) / (draws * density(normal_quantile(quantile)).powi(2))
 }
 
 /// Samples in a second if instances never pause, as a logarithm.
 fn ln_ideal_qps(knobs: Knobs, ln_mean: f64) -> f64 {
-    let [ln_batch, ln_instances] = place(knobs);
+    let [ln_batch, ln_instances] = ln_knobs(knobs);
     ln_batch + ln_instances - ln_mean + 1e9_f64.ln()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "both knobs are small")]
-fn place(knobs: Knobs) -> [f64; 2] {
+fn ln_knobs(knobs: Knobs) -> [f64; 2] {
     [(knobs.batch_size as f64).ln(), (knobs.instances as f64).ln()]
 }
 
-/// The place where the tail over the mean is concerned.
-fn ratio_place(knobs: Knobs) -> [f64; 2] {
-    let [ln_batch, ln_instances] = place(knobs);
+/// Coordinates for the tail over the mean.
+fn ratio_coordinates(knobs: Knobs) -> [f64; 2] {
+    let [ln_batch, ln_instances] = ln_knobs(knobs);
     [if knobs.batch_size > 1 { ln_batch + SINGLE } else { ln_batch }, ln_instances]
 }
 
@@ -232,7 +227,7 @@ struct Law {
 
 impl Law {
     /// Numbers of instances that are tried as `side_by_side`.
-    const KNEES: [f64; 6] = [1.0, 2.0, 3.0, 4.0, 6.0, 8.0];
+    const SIDE_BY_SIDE: [f64; 6] = [1.0, 2.0, 3.0, 4.0, 6.0, 8.0];
 
     /// The law with the least squared relative errors; of several that fit as well, the one with the fewest side by
     /// side. The others come with it.
@@ -241,8 +236,9 @@ impl Law {
             let errors = points.iter().map(|point| (law.ln_mean(point.knobs) - point.ln_mean).powi(2));
             errors.sum::<f64>() / points.len() as f64 + 1e-5 * law.side_by_side
         };
-        let mut laws =
-            Self::KNEES.map(|side_by_side| Self::fit_to(points, side_by_side)).map(|law| (error(&law), law));
+        let mut laws = Self::SIDE_BY_SIDE
+            .map(|side_by_side| Self::fit_to(points, side_by_side))
+            .map(|law| (error(&law), law));
         laws.sort_by(|one, other| one.0.total_cmp(&other.0));
         let [(least, law), rivals @ ..] = laws;
         let rivals = rivals.into_iter().filter(|(error, _)| *error <= least + SAME_FIT);
