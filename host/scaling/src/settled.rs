@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::window::Done;
+use crate::window::{Done, WindowRule};
 
 /// Batches and samples that were completed since a policy has settled.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
@@ -24,6 +24,12 @@ impl Settled {
     #[must_use]
     pub fn begin(since_ns: u64) -> Self {
         Self { since_ns, until_ns: since_ns, ..Self::default() }
+    }
+
+    /// Whether the batches are enough to judge by: as many as a window has at least.
+    #[must_use]
+    pub fn is_enough(&self) -> bool {
+        self.batches >= WindowRule::BATCHES_MIN
     }
 
     /// Takes a batch, of which so many samples were above the target.

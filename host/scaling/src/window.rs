@@ -1,5 +1,7 @@
 //! Windows: the batches that a decision is made of.
 
+use std::mem;
+
 use serde::Serialize;
 
 use crate::{goal::Goal, knobs::Knobs, policy::Look, seen::Seen};
@@ -7,9 +9,9 @@ use crate::{goal::Goal, knobs::Knobs, policy::Look, seen::Seen};
 /// How long windows are.
 ///
 /// A window begins when its knobs are in force, and leaves out the first batch of each instance, which ran beside
-/// batches of other knobs. One that looks at the tail ends early as soon as twice as many batches were above the target
-/// as a whole one may have, and goes on, up to [`tail_reach`](Self::tail_reach) times its batches, for as long as
-/// chance leaves open on which side of the target the tail lies.
+/// batches of other knobs or found everything cold. One that looks at the tail ends early as soon as twice as many
+/// batches were above the target as a whole one may have, and goes on, up to [`tail_reach`](Self::tail_reach) times its
+/// batches, for as long as chance leaves open on which side of the target the tail lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct WindowRule {
     /// Batches of a window that looks at the throughput alone, for each instance.
@@ -42,7 +44,7 @@ impl Default for WindowRule {
 
 impl WindowRule {
     /// Fewest batches that say anything.
-    const BATCHES_MIN: u64 = 8;
+    pub(crate) const BATCHES_MIN: u64 = 8;
 
     /// Batches that a window takes.
     #[expect(
@@ -83,6 +85,8 @@ pub(crate) struct Window {
     /// When the knobs came into force, in ns; `None` until they do.
     in_force_ns: Option<u64>,
     counts: Counts,
+    /// By number of the instance: whether it has ended a batch of these knobs.
+    has_begun: Vec<bool>,
     /// By number of the instance.
     paces: Vec<Pace>,
     /// Latencies in ns, each with the number of samples that it holds for.
@@ -91,8 +95,6 @@ pub(crate) struct Window {
 
 #[derive(Debug, Default)]
 struct Counts {
-    /// Batches that are yet to be left out.
-    left_out: u64,
     batches: u64,
     samples: u64,
     /// Samples that came with the first completion: what is before it is no part of what is served.
@@ -150,6 +152,7 @@ impl Window {
             look: Look::Tail,
             in_force_ns: None,
             counts: Counts::default(),
+            has_begun: Vec::new(),
             paces: Vec::new(),
             latencies: Vec::with_capacity(Self::ROOM),
         }
@@ -163,17 +166,18 @@ impl Window {
     /// The knobs stand from this instant on.
     pub(crate) fn in_force(&mut self, now_ns: u64) {
         self.in_force_ns = Some(now_ns);
-        self.clear(self.knobs.instances as u64);
+        self.has_begun.clear();
+        self.clear();
     }
 
-    /// Begins again with the same knobs. Nothing is left out.
+    /// Begins again with the same knobs. Of instances that have ended a batch of them nothing is left out.
     pub(crate) fn go_on(&mut self, look: Look) {
         self.look = look;
-        self.clear(0);
+        self.clear();
     }
 
-    fn clear(&mut self, left_out: u64) {
-        self.counts = Counts { left_out, ..Counts::default() };
+    fn clear(&mut self) {
+        self.counts = Counts::default();
         self.paces.clear();
         self.latencies.clear();
     }
@@ -183,11 +187,14 @@ impl Window {
         if self.in_force_ns.is_none_or(|since_ns| done.started_ns < since_ns) {
             return false;
         }
-        let counts = &mut self.counts;
-        if counts.left_out > 0 {
-            counts.left_out -= 1;
+        if self.has_begun.len() <= done.instance {
+            self.has_begun.resize(done.instance + 1, false);
+        }
+        // It ran beside batches of other knobs, or found everything cold.
+        if !mem::replace(&mut self.has_begun[done.instance], true) {
             return false;
         }
+        let counts = &mut self.counts;
         if counts.batches == 0 {
             counts.first_completed_ns = done.completed_ns;
         }
@@ -303,8 +310,9 @@ mod tests {
         window.wait_for(knobs, Look::Throughput);
         assert!(!window.push(&GOAL, &batch(0, 50)));
         window.in_force(100);
-        // One that began before, and the first of each instance.
-        for done in [batch(99, 5000), batch(100, 5000), batch(100, 5000)] {
+        // One that began before, and the first of each instance, however late it comes.
+        let of_second = |started_ns, completed_ns| Done { instance: 1, ..batch(started_ns, completed_ns) };
+        for done in [batch(99, 5000), batch(100, 150), of_second(100, 5000)] {
             assert!(!window.push(&GOAL, &done));
         }
         let ends: Vec<bool> = (1..=8).map(|i| window.push(&GOAL, &batch(i * 100, i * 100 + 100))).collect();
@@ -331,6 +339,7 @@ mod tests {
             let mut window = Window::new(rule());
             window.wait_for(Knobs::LEAST, Look::Tail);
             window.in_force(0);
+            assert!(!window.push(&GOAL, &batch(0, 1)));
             window.go_on(Look::Tail);
             let service_ns = |i: u64| if i.checked_rem(every) == Some(0) { 2000 } else { 100 };
             (1..).find(|i| window.push(&GOAL, &batch(i * 10_000, i * 10_000 + service_ns(*i))))

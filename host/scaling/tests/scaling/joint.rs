@@ -1,6 +1,6 @@
 //! The policy for both knobs: near the best, within the target, and calm.
 
-use proctor_scaling::{Event, Goal, Knobs, Simulated, Surface};
+use proctor_scaling::{Event, Goal, Knobs, Reason, Simulated, Surface};
 
 use crate::simulated::{MS, SECOND, System, policy, run, told};
 
@@ -84,4 +84,21 @@ fn where_instances_take_long_to_start_fewer_are_started() {
     let slow = run(&slow, policy("joint"), goal(40), 900 * SECOND, &[]);
     assert!(slow.control.is_settled() && quick.control.is_settled());
     assert!(starts(&slow) < starts(&quick), "{}{}", told(&slow), told(&quick));
+}
+
+#[test]
+fn a_target_that_the_first_window_misses_by_chance_is_met_after_all() {
+    // One sample on one instance has its tail at 0.95 of the target, and nothing else is within it.
+    let system = |seed| System {
+        seed,
+        ..System::new(|knobs| 10.0 * knobs.batch_size as f64 * knobs.instances as f64, 0.3)
+    };
+    let one = system(0).tail_ms(Knobs::LEAST, 0.95);
+    let goal = Goal::new((one / 0.95 * 1e6) as u64, 0.95, MOST);
+    for seed in 0..100 {
+        let run = run(&system(seed), policy("joint"), goal, 120 * SECOND, &[]);
+        let last = run.control.decisions().last().expect("it decides");
+        assert!(last.is_settled && last.reason != Reason::Infeasible, "seed {seed}: {}", told(&run));
+        assert_eq!(last.knobs, Knobs::LEAST, "seed {seed}: {}", told(&run));
+    }
 }

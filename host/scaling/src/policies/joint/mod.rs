@@ -14,12 +14,15 @@
 //! one that does, until it no longer does by a wider limit ([`Seen::still_serves_all`]).
 //!
 //! It stays until the share of violations since then is above what the tail leaves out by more than chance, or the mean
-//! latency is another by more than [`DRIFT`], what has turned out to be usual, and chance. In the first case the
-//! setting is remembered as bad; in the second all that was seen is scaled by how much it has become slower or faster.
-//! An instance more has to gain more the longer instances take to start.
+//! latency is another by more than [`DRIFT`], what has turned out to be usual, and chance, or until several windows of
+//! what it took for infeasible are within the target. In the first case the setting is remembered as bad; in the second
+//! all that was seen is scaled by how much it has become slower or faster. An instance more has to gain more the longer
+//! instances take to start.
 
 mod gaussian;
 mod model;
+
+use std::iter;
 
 use crate::{
     goal::Goal,
@@ -42,13 +45,23 @@ pub struct Joint {
     rest: Option<Rest>,
     /// It has settled because all that arrives is served.
     serves_all: bool,
+    /// It has settled because nothing is within the target.
+    is_infeasible: bool,
     /// Change of the mean latency that makes another system of it, as a natural logarithm.
     tolerance: f64,
 }
 
 impl Default for Joint {
     fn default() -> Self {
-        Self { points: Vec::new(), moves: 0, now: None, rest: None, serves_all: false, tolerance: DRIFT }
+        Self {
+            points: Vec::new(),
+            moves: 0,
+            now: None,
+            rest: None,
+            serves_all: false,
+            is_infeasible: false,
+            tolerance: DRIFT,
+        }
     }
 }
 
@@ -70,6 +83,8 @@ struct Rest {
 enum Doubt {
     Violations,
     Drift,
+    /// The setting that was found to be above the target is within it.
+    Feasible,
 }
 
 /// Least factor by which a setting has to be expected better to go there.
@@ -110,6 +125,7 @@ impl Joint {
     /// Goes on from all that was seen.
     fn go_on(&mut self, goal: &Goal, reason: Option<Reason>) -> Move {
         let to = self.choose(goal);
+        self.is_infeasible = to.reason == Reason::Infeasible;
         self.moves += 1;
         self.now = Some(to.knobs);
         Move { reason: reason.unwrap_or(to.reason), ..to }
@@ -179,7 +195,7 @@ impl Joint {
         if self.points.iter().any(|point| is_inside(point.knobs)) {
             return None;
         }
-        let inside = (least.batch_size + 1..=most.batch_size).flat_map(|batch_size| {
+        let inside = batch_sizes(least.batch_size + 1, most.batch_size).flat_map(|batch_size| {
             (least.instances + 1..=most.instances).map(move |instances| Knobs { batch_size, instances })
         });
         let hoped = inside.filter_map(|knobs| {
@@ -240,7 +256,7 @@ impl Joint {
         let (least, most) = (goal.least(), goal.greatest());
         let mut best: Option<(f64, Knobs, Estimate)> = None;
         for instances in least.instances..=most.instances {
-            for batch_size in least.batch_size..=most.batch_size {
+            for batch_size in batch_sizes(least.batch_size, most.batch_size) {
                 let knobs = Knobs { batch_size, instances };
                 if self.point(knobs).is_some() || self.is_beyond_bad(knobs) {
                     continue;
@@ -320,6 +336,11 @@ impl ScalingPolicy for Joint {
                     .for_each(|point| point.is_bad = true);
                 self.moves = self.moves.min(MOVES_MAX - 2);
             }
+            Some((Doubt::Feasible, _)) => {
+                self.points.clear();
+                self.moves = 0;
+                self.keep(Point::of(goal, seen));
+            }
             None => self.keep(Point::of(goal, seen)),
         }
         self.go_on(goal, None)
@@ -343,13 +364,17 @@ impl ScalingPolicy for Joint {
         rest.samples += to_f64(seen.samples);
         rest.violations += to_f64(seen.violations);
         let batches = to_f64(seen.batches);
+        let share = rest.violations / rest.samples;
         // Two means differ by chance alone, too.
         let chance =
             CHANCE * seen.spread(goal.tail) * (1.0 / batches + 1.0 / rest.mean_batches.max(batches)).sqrt();
         rest.doubt = if (seen.mean_ns / rest.mean_ns).ln().abs() > tolerance.max(chance) {
             Some(Doubt::Drift)
-        } else if goal.is_exceeded(rest.batches, rest.violations / rest.samples) {
+        } else if goal.is_exceeded(rest.batches, share) {
             Some(Doubt::Violations)
+        } else if self.is_infeasible && rest.batches > seen.batches && share <= 1.0 - goal.tail {
+            // Several windows are within the target: that of the decision was off by chance, or the system was cold.
+            Some(Doubt::Feasible)
         } else {
             None
         };
@@ -384,6 +409,11 @@ impl Estimate {
         const DEVIATION_MIN: f64 = 1e-3;
         normal::share_below((target_ns / self.tail_ns).ln() / self.deviation.max(DEVIATION_MIN))
     }
+}
+
+/// Batch sizes to choose from: all up to 128, and then in steps of less than a hundredth.
+fn batch_sizes(least: usize, most: usize) -> impl Iterator<Item = usize> {
+    iter::successors(Some(least), |size| Some(size + 1 + size / 128)).take_while(move |size| *size <= most)
 }
 
 fn predicted(estimate: &Estimate) -> Predicted {
