@@ -125,6 +125,25 @@ fn a_target_that_cannot_be_met_is_said_with_the_tail_that_comes_nearest() {
     assert_eq!(result["courses"][0]["setting"], Value::Null);
     let expected = "not even batch 1 x 1 instance meets the target: the tail of its service time is 4.100 ms, above 3.000 ms";
     assert!(finished.stdout.contains(expected), "{finished}");
+    // Where the target is lowered, the tail is still that of the least knobs, and not of those that were left.
+    let flags = format!("--slo-ms 12 --slo-at 30s=3ms {MOCK} --duration 60");
+    let (finished, _) = scale(&bench, "lowered", &flags);
+    assert!(finished.stdout.contains(expected), "{finished}");
+}
+
+#[test]
+fn what_has_settled_too_late_is_not_judged() {
+    let bench = Bench::new();
+    let flags = "--slo-ms 3000 --batch-size 8 --instances 4 --plugin mock --virtual-time --set mock.service=fixed \
+                 --set mock.service_us=900000 --set mock.per_sample_us=300000 --duration 50500ms";
+    let (finished, result) = scale(&bench, "late", flags);
+    assert_eq!(finished.code(), 1, "{finished}");
+    let course = &result["courses"][0];
+    assert!(!course["setting"].is_null() && course["within_target"].is_null(), "{finished}");
+    assert!(
+        finished.stdout.contains("too late to judge it; give it more time with --duration"),
+        "{finished}"
+    );
 }
 
 #[test]
@@ -160,6 +179,8 @@ fn what_cannot_be_scaled_is_refused() {
         ("scale --slo-ms 5 --batch-size 1 --instances 1", "there is nothing to scale"),
         ("scale --slo-ms 5 --policy fixed", "policy fixed does not scale; these do: clipper, dnnscaler"),
         ("scale --slo-ms 5 --duration 0", "give --duration a time above 0"),
+        ("scale --slo-ms 5 --duration 20 --slo-at 20s=3ms", "--slo-at changes the target after 20.00 s"),
+        ("scale --slo-ms 5 --compare joint,4x2,joint", "--compare names joint twice"),
         ("scale --slo-ms 5 --slo-at 30", "give a time and a latency, such as 30s=20ms"),
     ] {
         let finished = bench.host(command);

@@ -129,6 +129,9 @@ pub(super) fn summary(result: &PolicyResult) -> String {
                 _ => format!("{policy}: rests above the target at {found}; do not use it"),
             }
         }
+        (Some(knobs), ..) => {
+            format!("{policy}: settled at {knobs} too late to judge it; give it more time with --duration")
+        }
         _ => course.infeasible().unwrap_or_else(|| {
             format!(
                 "{policy}: has not settled in {}, and was at {}; give it more time with --duration",

@@ -14,7 +14,7 @@ mod result;
 mod serve;
 mod traffic;
 
-use std::{io::Write, mem::ManuallyDrop};
+use std::{collections::BTreeSet, io::Write, mem::ManuallyDrop};
 
 use proctor_config::Settings;
 use proctor_scaling::Goal;
@@ -32,6 +32,7 @@ use crate::{
     frame::Frame,
     interrupt::Interrupt,
     result::{Conclusion, PluginPart},
+    text::duration,
 };
 
 /// Options of scaling beside the settings of a run, whose `batch_size` and `instances` are the bounds.
@@ -86,7 +87,20 @@ pub fn scale(
             "nothing can be seen in no time: give --duration a time above 0".to_owned(),
         ));
     }
+    if let Some(change) = options.target_changes.iter().find(|change| change.at_ns >= options.duration_ns) {
+        return Err(HostError::Usage(format!(
+            "--slo-at changes the target after {}, and --duration ends each policy after {}: give it more time",
+            duration(change.at_ns),
+            duration(options.duration_ns)
+        )));
+    }
     let goal = goal(&settings.run)?;
+    let mut seen = BTreeSet::new();
+    if let Some(twice) = options.policies.iter().find(|name| !seen.insert(*name)) {
+        return Err(HostError::Usage(format!(
+            "--compare names {twice} twice: leave one out, and repeat them all with --rounds"
+        )));
+    }
     for name in &options.policies {
         policy(&settings.run, name)?;
     }

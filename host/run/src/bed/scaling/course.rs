@@ -24,7 +24,7 @@ pub(crate) struct Course {
     pub(crate) setting: Option<Knobs>,
     /// Where the knobs stood at the end.
     pub(crate) last: Knobs,
-    /// Samples that were completed since the policy has settled.
+    /// Samples that were completed since the policy has settled; null if it has not, or too late to judge.
     pub(crate) settled: Option<Settled>,
     /// Samples completed in a second since then.
     pub(crate) throughput_qps: Option<f64>,
@@ -50,7 +50,7 @@ impl Course {
         timeline: &Timeline,
         events: Vec<ScalingEvent>,
     ) -> Self {
-        let settled = timeline.settled().copied();
+        let settled = timeline.settled().copied().filter(Settled::is_enough);
         let last = decisions.last();
         let setting = last.filter(|last| last.is_settled && !is_infeasible(last));
         Self {
@@ -80,7 +80,10 @@ impl Course {
 
     /// The sentence where nothing meets the target; `None` where something may.
     pub(crate) fn infeasible(&self) -> Option<String> {
-        let Decision { seen, target_ns, .. } = self.decisions.last().filter(|last| is_infeasible(last))?;
+        let Decision { target_ns, .. } = self.decisions.last().filter(|last| is_infeasible(last))?;
+        // The window before the decision may be one of other knobs.
+        let mut windows = self.decisions.iter().rev().filter_map(|decision| decision.seen);
+        let seen = windows.find(|seen| seen.knobs == self.last);
         let of_target = match self.latency_from {
             LatencyFrom::BatchStart => "",
             LatencyFrom::Arrival => ", half of the target",

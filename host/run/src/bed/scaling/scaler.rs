@@ -123,23 +123,28 @@ impl Scaler {
     /// Has batches count no more: the load has ended, and what is still served is no part of it.
     pub(crate) fn stop(&self) {
         let state = &mut *self.state();
-        self.read(state, |state, done, arrived_ns| state.follow(done, arrived_ns));
+        self.read_undecided(state);
         self.is_stopped.store(true, Relaxed);
     }
 
     /// Ends the scaling and returns what is left of it. Batches that were not read are in the timeline, and nothing is
     /// decided by them.
     pub(crate) fn end(&self) -> (Vec<Decision>, Timeline, Vec<ScalingEvent>) {
-        let now_ns = (self.now)();
         let state = &mut *self.state();
+        self.read_undecided(state);
+        drop(state.supply.end());
+        (state.control.decisions().to_vec(), mem::take(&mut state.timeline), mem::take(&mut state.events))
+    }
+
+    /// Reads all notes, of which nothing is decided any more.
+    fn read_undecided(&self, state: &mut State) {
+        let now_ns = (self.now)();
         self.read(state, |state, done, arrived_ns| state.follow(done, arrived_ns));
-        let failed = mem::take(&mut state.read.failed);
-        for failed in failed {
+        for failed in mem::take(&mut state.read.failed) {
             self.note_failed(state, failed, now_ns);
         }
         self.note_unseen(state, now_ns);
-        drop(state.supply.end());
-        (state.control.decisions().to_vec(), mem::take(&mut state.timeline), mem::take(&mut state.events))
+        state.read.clear();
     }
 
     /// Reads the notes of batches. Those of failures stay in `state.read`.
