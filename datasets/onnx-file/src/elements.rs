@@ -56,7 +56,8 @@ impl fmt::Display for ValueType {
 }
 
 /// The type with this number in ONNX files.
-pub(crate) fn value_type(data_type: i32) -> ValueType {
+#[must_use]
+pub fn value_type(data_type: i32) -> ValueType {
     match TENSORS.iter().find(|(number, _)| *number == data_type) {
         Some((_, element)) => ValueType::Tensor(*element),
         None => ValueType::Other(

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs::File,
+    io::{self, Read, Seek, SeekFrom},
     path::{Component, Path, PathBuf},
 };
 
@@ -24,11 +25,33 @@ pub struct ExternalData {
     pub length_bytes: u64,
 }
 
+impl ExternalData {
+    /// Reads the values.
+    pub(crate) fn bytes(&self) -> io::Result<Vec<u8>> {
+        let mut file = File::open(&self.file)?;
+        let behind = file.metadata()?.len().saturating_sub(self.offset_bytes);
+        // A damaged length must not take memory that no file fills.
+        if behind < self.length_bytes {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let length = usize::try_from(self.length_bytes).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        let mut bytes = vec![0; length];
+        file.seek(SeekFrom::Start(self.offset_bytes))?;
+        file.read_exact(&mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+/// Whether the values of a constant are in another file.
+pub(crate) fn is_external(tensor: &TensorProto) -> bool {
+    tensor.data_location == Some(EXTERNAL)
+}
+
 /// Finds the constants whose values are elsewhere, and checks that the files are there and long enough.
 pub(crate) fn check(path: &Path, tensors: &[TensorProto]) -> Result<Vec<ExternalData>, OnnxFileError> {
     let mut sizes: BTreeMap<PathBuf, u64> = BTreeMap::new();
     let mut found = Vec::new();
-    for tensor in tensors.iter().filter(|tensor| tensor.data_location == Some(EXTERNAL)) {
+    for tensor in tensors.iter().filter(|tensor| is_external(tensor)) {
         let data = read(tensor, path.parent().unwrap_or(Path::new(""))).map_err(|what| {
             let tensor = tensor.name.clone().unwrap_or_default();
             OnnxFileError::ExternalEntry { path: path.to_owned(), tensor, what }
@@ -58,12 +81,16 @@ pub(crate) fn check(path: &Path, tensors: &[TensorProto]) -> Result<Vec<External
 }
 
 /// Opening says more than asking for the size: it fails where reading would.
-fn file_size(path: &Path) -> std::io::Result<u64> {
+fn file_size(path: &Path) -> io::Result<u64> {
     let metadata = File::open(path)?.metadata()?;
-    if metadata.is_dir() { Err(std::io::ErrorKind::IsADirectory.into()) } else { Ok(metadata.len()) }
+    if metadata.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Ok(metadata.len()) }
 }
 
-fn read(tensor: &TensorProto, folder: &Path) -> Result<ExternalData, String> {
+/// Where the values of a constant are that are in another file.
+///
+/// # Errors
+/// The fault of the entry, in words.
+pub(crate) fn read(tensor: &TensorProto, folder: &Path) -> Result<ExternalData, String> {
     let value = |key: &str| {
         let entry = tensor.external_data.iter().find(|entry| entry.key.as_deref() == Some(key));
         entry.and_then(|entry| entry.value.as_deref())

@@ -12,6 +12,7 @@ use crate::{
     elements::{self, ValueType},
     error::OnnxFileError,
     external::{self, ExternalData},
+    node::domain,
     parts,
     proto::{GraphProto, ModelProto, TensorProto},
     signature::{Precision, Signature, ValueSpec},
@@ -61,13 +62,21 @@ impl OnnxFile {
     /// # Errors
     /// An [`OnnxFileError`] that names the file and what of it cannot be used.
     pub fn open(path: &Path) -> Result<Self, OnnxFileError> {
+        Self::open_model(path).map(|(file, _)| file)
+    }
+
+    /// As [`open`](Self::open), with the messages of the file.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_model(path: &Path) -> Result<(Self, ModelProto), OnnxFileError> {
         let read_error = |source| OnnxFileError::Read { path: path.to_owned(), source };
         let size_bytes = fs::metadata(path).map_err(read_error)?.len();
         if size_bytes > FILE_BYTES_MAX {
             let path = path.to_owned();
             return Err(OnnxFileError::FileTooLarge { path, size_bytes, limit_bytes: FILE_BYTES_MAX });
         }
-        Self::from_bytes(path, &fs::read(path).map_err(read_error)?)
+        Self::model_from_bytes(path, &fs::read(path).map_err(read_error)?)
     }
 
     /// As [`open`](Self::open), from the bytes of the file at `path`; external data are looked for beside it.
@@ -75,17 +84,25 @@ impl OnnxFile {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn from_bytes(path: &Path, bytes: &[u8]) -> Result<Self, OnnxFileError> {
+        Self::model_from_bytes(path, bytes).map(|(file, _)| file)
+    }
+
+    /// As [`from_bytes`](Self::from_bytes), with the messages of the file.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn model_from_bytes(path: &Path, bytes: &[u8]) -> Result<(Self, ModelProto), OnnxFileError> {
         parts::check(path, bytes)?;
         let damaged = |source| OnnxFileError::Damaged { path: path.to_owned(), source };
         let model = ModelProto::decode(bytes).map_err(damaged)?;
         let incomplete = |missing| OnnxFileError::Incomplete { path: path.to_owned(), missing };
         let opsets: Vec<Opset> = (model.opset_import.iter())
             .map(|import| Opset {
-                domain: domain(import.domain.as_deref()),
+                domain: domain(import.domain.as_deref()).to_owned(),
                 version: import.version.unwrap_or(0),
             })
             .collect();
-        let graph = model.graph.ok_or_else(|| incomplete("graph"))?;
+        let graph = model.graph.as_ref().ok_or_else(|| incomplete("graph"))?;
         if opsets.is_empty() {
             return Err(incomplete("operator set"));
         }
@@ -94,26 +111,19 @@ impl OnnxFile {
         }
         let op_types: BTreeSet<OpType> = (graph.node.iter())
             .map(|node| OpType {
-                domain: domain(node.domain.as_deref()),
+                domain: domain(node.domain.as_deref()).to_owned(),
                 name: node.op_type.clone().unwrap_or_default(),
             })
             .collect();
-        Ok(Self {
-            signature: signature(&graph),
-            precision: precision(&graph, &op_types),
+        let file = Self {
+            signature: signature(graph),
+            precision: precision(graph, &op_types),
             external_data: external::check(path, &graph.initializer)?,
             path: path.to_owned(),
             op_types,
             opsets,
-        })
-    }
-}
-
-/// ONNX's own domain has two names.
-fn domain(name: Option<&str>) -> String {
-    match name {
-        None | Some("ai.onnx") => String::new(),
-        Some(name) => name.to_owned(),
+        };
+        Ok((file, model))
     }
 }
 

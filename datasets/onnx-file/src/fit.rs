@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proctor_vocabulary::{ElementType, TensorSpec};
 
 use crate::{
-    convert::Conversion,
+    convert::{Conversion, ConvertError},
     elements::ValueType,
     signature::{Dim, Signature, ValueSpec},
 };
@@ -104,6 +104,53 @@ impl Fit {
             Batching::None => None,
         };
         batch.into_iter().chain(port.spec.shape.iter().copied()).collect()
+    }
+
+    /// Batch sizes, descending, for an engine that wants to know shapes beforehand: the powers of two and the largest.
+    /// Any other batch is put together out of them, 7 samples as 4, 2 and 1, for which each is needed once at most.
+    #[must_use]
+    pub fn plan_sizes(&self, batch_size_max: usize) -> Vec<usize> {
+        let largest = match self.batching {
+            Batching::Fixed(fixed) => return vec![fixed],
+            Batching::None => 1,
+            Batching::Free => batch_size_max.max(1),
+        };
+        let powers = (0..usize::BITS).map(|exponent| 1 << exponent).take_while(|power| *power < largest);
+        let mut sizes: Vec<usize> = powers.chain([largest]).collect();
+        sizes.reverse();
+        sizes
+    }
+}
+
+impl Port {
+    /// Whether the bytes of a sample are those of the model as they are.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        // A bool of a model is 0 or 1; a data set may have other bytes for true.
+        self.conversion.is_none() && self.spec.element_type != ElementType::Bool
+    }
+
+    /// Copies one sample's values from the one side to the other, in the type that it has there.
+    ///
+    /// # Errors
+    /// If there are not as many on the other side, or one does not fit.
+    pub fn copy(&self, from: &[u8], to: &mut [u8]) -> Result<(), ConvertError> {
+        match self.conversion {
+            Some(conversion) => conversion.apply(from, to),
+            None if from.len() != to.len() => {
+                let element = self.spec.element_type;
+                let (source_bytes, target_bytes) = (from.len(), to.len());
+                Err(ConvertError::Sizes { from: element, source_bytes, to: element, target_bytes })
+            }
+            None if self.is_plain() => {
+                to.copy_from_slice(from);
+                Ok(())
+            }
+            None => {
+                to.iter_mut().zip(from).for_each(|(to, from)| *to = u8::from(*from != 0));
+                Ok(())
+            }
+        }
     }
 }
 

@@ -99,7 +99,7 @@ pub struct TensorProto {
     pub data_type: Option<i32>,
     #[prost(float, repeated, tag = "4")]
     pub float_data: Vec<f32>,
-    /// Values of type i32 and of all smaller integers.
+    /// Values of type i32 and, in its lower bytes, of all smaller types.
     #[prost(int32, repeated, tag = "5")]
     pub int32_data: Vec<i32>,
     #[prost(int64, repeated, tag = "7")]
@@ -108,6 +108,11 @@ pub struct TensorProto {
     pub name: Option<String>,
     #[prost(bytes = "vec", optional, tag = "9")]
     pub raw_data: Option<Vec<u8>>,
+    #[prost(double, repeated, tag = "10")]
+    pub double_data: Vec<f64>,
+    /// Values of types u32 and u64.
+    #[prost(uint64, repeated, tag = "11")]
+    pub uint64_data: Vec<u64>,
     /// Where the values are, if in another file.
     #[prost(message, repeated, tag = "13")]
     pub external_data: Vec<StringStringEntryProto>,

@@ -180,3 +180,14 @@ fn an_output_without_the_batch_of_the_inputs_is_refused() {
     assert!(fit_output(value("y", F32, "n 10"), spec("y", F32, &[10])).is_ok());
     assert_eq!(dims(BATCH), [Dim::Free(BATCH.to_owned())]);
 }
+
+#[test]
+fn plans_are_for_powers_of_two_and_the_largest_batch() {
+    let sizes = |batching, most| Fit { inputs: Vec::new(), outputs: Vec::new(), batching }.plan_sizes(most);
+    assert_eq!(sizes(Batching::Free, 1), [1]);
+    assert_eq!(sizes(Batching::Free, 2), [2, 1]);
+    assert_eq!(sizes(Batching::Free, 8), [8, 4, 2, 1]);
+    assert_eq!(sizes(Batching::Free, 12), [12, 8, 4, 2, 1]);
+    assert_eq!(sizes(Batching::Fixed(5), 3), [5]);
+    assert_eq!(sizes(Batching::None, 1), [1]);
+}

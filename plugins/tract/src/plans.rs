@@ -58,20 +58,7 @@ pub(crate) fn compile(
         let runnable = guarded(path, "plan", || typed.into_runnable())?;
         Ok(Plan { batch_size, runnable })
     };
-    batch_sizes(fit.batching, batch_size_max).into_iter().map(plan).collect()
-}
-
-/// The sizes that plans are made for, descending.
-fn batch_sizes(batching: Batching, batch_size_max: usize) -> Vec<usize> {
-    let largest = match batching {
-        Batching::Fixed(fixed) => return vec![fixed],
-        Batching::None => 1,
-        Batching::Free => batch_size_max.max(1),
-    };
-    let powers = (0..usize::BITS).map(|exponent| 1 << exponent).take_while(|power| *power < largest);
-    let mut sizes: Vec<usize> = powers.chain([largest]).collect();
-    sizes.reverse();
-    sizes
+    fit.plan_sizes(batch_size_max).into_iter().map(plan).collect()
 }
 
 /// Type of tract for a type of ours.
@@ -211,17 +198,6 @@ fn guarded<T>(path: &Path, what: &'static str, run: impl FnOnce() -> TractResult
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn plans_are_for_powers_of_two_and_the_largest_batch() {
-        let free = |max| batch_sizes(Batching::Free, max);
-        assert_eq!(free(1), [1]);
-        assert_eq!(free(2), [2, 1]);
-        assert_eq!(free(8), [8, 4, 2, 1]);
-        assert_eq!(free(12), [12, 8, 4, 2, 1]);
-        assert_eq!(batch_sizes(Batching::Fixed(5), 3), [5]);
-        assert_eq!(batch_sizes(Batching::None, 1), [1]);
-    }
 
     #[test]
     fn a_panic_of_tract_is_an_error_that_names_the_file() {

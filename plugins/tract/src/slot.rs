@@ -3,7 +3,7 @@
 use std::{ops::Range, sync::Arc};
 
 use proctor_onnx_file::{Fit, Port};
-use proctor_plugin_api::{Batch, PluginError, vocabulary::ElementType};
+use proctor_plugin_api::{Batch, PluginError};
 use tract_onnx::prelude::{DatumType, IntoTValue, TValue, TVec, Tensor, TractResult, TypedSimpleState};
 
 use crate::plans::{Plan, datum_type};
@@ -103,25 +103,6 @@ fn unique(tensor: &mut Arc<Tensor>) -> Result<&mut Tensor, PluginError> {
 
 /// One sample's values from one side to the other.
 fn copy(port: &Port, from: &[u8], to: &mut [u8]) -> Result<(), PluginError> {
-    match port.conversion {
-        Some(conversion) => {
-            let converted = conversion.apply(from, to);
-            converted.map_err(|error| PluginError::failed(format!("\"{}\": {error}", port.spec.name)))
-        }
-        None if from.len() != to.len() => {
-            let (from, to) = (from.len(), to.len());
-            let message =
-                format!("\"{}\" has {from} bytes on one side and {to} on the other", port.spec.name);
-            Err(PluginError::invalid_argument(message))
-        }
-        // A bool of Rust is 0 or 1; a data set may have other bytes for true.
-        None if port.spec.element_type == ElementType::Bool => {
-            to.iter_mut().zip(from).for_each(|(to, from)| *to = u8::from(*from != 0));
-            Ok(())
-        }
-        None => {
-            to.copy_from_slice(from);
-            Ok(())
-        }
-    }
+    port.copy(from, to)
+        .map_err(|error| PluginError::invalid_argument(format!("\"{}\": {error}", port.spec.name)))
 }

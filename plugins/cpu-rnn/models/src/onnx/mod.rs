@@ -3,7 +3,6 @@
 //! Everything that is not supported is refused by name, all of it at once, before anything is computed. Operator sets 7
 //! to 28 of ONNX's own domain are read; tensors hold f32, i32 or i64.
 
-mod attributes;
 pub(crate) mod error;
 pub(crate) mod fit;
 pub(crate) mod model;

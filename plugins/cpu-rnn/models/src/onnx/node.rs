@@ -2,14 +2,11 @@
 
 use proctor_rnn_layer::{Cell, Directions, GruReset, RnnActivation};
 
-use super::{
-    attributes::Attributes,
-    tensor::{element, tensor},
-};
+use super::tensor::{element, tensor};
 use crate::graph::op::{Binary, Gemm, Op, Reduce, ReduceKind, Slice, Softmax, Split, Unary};
 use crate::graph::recurrent::RecurrentSpec;
 use crate::graph::tensor::Tensor;
-use proctor_onnx_file::proto::NodeProto;
+use proctor_onnx_file::{Attributes, domain, proto::NodeProto};
 
 /// Meaning of a node of the file.
 #[derive(Debug, Clone)]
@@ -22,34 +19,14 @@ pub enum Parsed {
     Constant(Tensor),
 }
 
-/// The name of a node and its operator, for messages.
-pub fn label(node: &NodeProto, index: usize) -> String {
-    let operator = node.op_type.as_deref().unwrap_or("");
-    let domain = match domain(node) {
-        "" => String::new(),
-        domain => format!("{domain}."),
-    };
-    match node.name.as_deref().unwrap_or("") {
-        "" => format!("{domain}{operator} (node {index})"),
-        name => format!("{domain}{operator} \"{name}\""),
-    }
-}
-
-/// The domain of a node's operator, empty for ONNX's own.
-pub fn domain(node: &NodeProto) -> &str {
-    match node.domain.as_deref() {
-        None | Some("ai.onnx") => "",
-        Some(domain) => domain,
-    }
-}
-
 /// Reads a node. `opset` is the version of ONNX's operators.
 ///
 /// # Errors
 /// The part of it that is not supported, in words.
 pub fn parse(node: &NodeProto, opset: i64) -> Result<Parsed, String> {
-    if !domain(node).is_empty() {
-        return Err(format!("domain \"{}\" is not supported", domain(node)));
+    let domain = domain(node.domain.as_deref());
+    if !domain.is_empty() {
+        return Err(format!("domain \"{domain}\" is not supported"));
     }
     let operator = node.op_type.as_deref().unwrap_or("");
     let attributes = |known: &[&str]| Attributes::new(node, known);

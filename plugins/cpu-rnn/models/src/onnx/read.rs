@@ -7,7 +7,10 @@ use std::{
     sync::Arc,
 };
 
-use proctor_onnx_file::proto::{GraphProto, ModelProto, NodeProto, ValueInfoProto};
+use proctor_onnx_file::{
+    domain, label,
+    proto::{GraphProto, ModelProto, NodeProto, ValueInfoProto},
+};
 use proctor_rnn_layer::Precision;
 use prost::Message;
 
@@ -16,7 +19,7 @@ use crate::graph::op::Op;
 use crate::graph::recurrent::{Recurrent, RecurrentSpec};
 use crate::graph::tensor::{Element, Tensor};
 use crate::onnx::error::OnnxError;
-use crate::onnx::node::{Parsed, label, parse};
+use crate::onnx::node::{Parsed, parse};
 use crate::onnx::tensor::{element, tensor};
 
 /// A protobuf message cannot be larger.
@@ -58,8 +61,7 @@ pub fn from_bytes(path: &Path, bytes: &[u8], options: &ReadOptions) -> Result<Gr
     let model = decode(path, bytes)?;
     let incomplete = |missing| OnnxError::Incomplete(path.to_owned(), missing);
     let graph = model.graph.ok_or_else(|| incomplete("graph"))?;
-    let own = |domain: &Option<String>| matches!(domain.as_deref(), None | Some("" | "ai.onnx"));
-    let opset = model.opset_import.iter().find(|import| own(&import.domain));
+    let opset = model.opset_import.iter().find(|import| domain(import.domain.as_deref()).is_empty());
     let opset = opset.and_then(|import| import.version).ok_or_else(|| incomplete("operator set"))?;
     if !OPSETS.contains(&opset) {
         return Err(OnnxError::Opset(path.to_owned(), opset, OPSETS));

@@ -1,8 +1,8 @@
 //! The attributes of a node, read by name.
 
-use proctor_onnx_file::proto::{AttributeProto, NodeProto, TensorProto};
+use crate::proto::{AttributeProto, NodeProto, TensorProto};
 
-/// The attributes of one node.
+/// The attributes of one node. Each is read as one type; one that has another is an error, in words.
 #[derive(Debug, Clone, Copy)]
 pub struct Attributes<'a>(&'a [AttributeProto]);
 
@@ -17,6 +17,9 @@ const STRINGS: i32 = 8;
 
 impl<'a> Attributes<'a> {
     /// The attributes of a node, which must all be among `known`: what is not known could change the result.
+    ///
+    /// # Errors
+    /// The first one that is not known, in words.
     pub fn new(node: &'a NodeProto, known: &[&str]) -> Result<Self, String> {
         let name = |attribute: &'a AttributeProto| attribute.name.as_deref().unwrap_or("");
         match node.attribute.iter().map(name).find(|name| !known.contains(name)) {
@@ -36,14 +39,24 @@ impl<'a> Attributes<'a> {
         }
     }
 
+    /// Whether there is an attribute of this name.
+    #[must_use]
     pub fn has(self, name: &str) -> bool {
         self.0.iter().any(|attribute| attribute.name.as_deref() == Some(name))
     }
 
+    /// An integer.
+    ///
+    /// # Errors
+    /// If it has another type.
     pub fn int(self, name: &str, default: i64) -> Result<i64, String> {
         Ok(self.get(name, INT)?.map_or(default, |attribute| attribute.i.unwrap_or(0)))
     }
 
+    /// A truth value.
+    ///
+    /// # Errors
+    /// If it has another type, or is not 0 or 1.
     pub fn flag(self, name: &str, default: bool) -> Result<bool, String> {
         match self.int(name, i64::from(default))? {
             0 => Ok(false),
@@ -52,28 +65,52 @@ impl<'a> Attributes<'a> {
         }
     }
 
+    /// A real number.
+    ///
+    /// # Errors
+    /// If it has another type.
     pub fn float(self, name: &str) -> Result<Option<f32>, String> {
         Ok(self.get(name, FLOAT)?.map(|attribute| attribute.f.unwrap_or(0.0)))
     }
 
+    /// Real numbers.
+    ///
+    /// # Errors
+    /// If it has another type.
     pub fn floats(self, name: &str) -> Result<Option<&'a [f32]>, String> {
         Ok(self.get(name, FLOATS)?.map(|attribute| attribute.floats.as_slice()))
     }
 
+    /// Integers.
+    ///
+    /// # Errors
+    /// If it has another type.
     pub fn ints(self, name: &str) -> Result<Option<&'a [i64]>, String> {
         Ok(self.get(name, INTS)?.map(|attribute| attribute.ints.as_slice()))
     }
 
+    /// A text.
+    ///
+    /// # Errors
+    /// If it has another type.
     pub fn text(self, name: &str) -> Result<Option<String>, String> {
         let text = self.get(name, STRING)?.map(|attribute| attribute.s.as_deref().unwrap_or(b""));
         Ok(text.map(|text| String::from_utf8_lossy(text).into_owned()))
     }
 
+    /// Texts.
+    ///
+    /// # Errors
+    /// If it has another type.
     pub fn texts(self, name: &str) -> Result<Option<Vec<String>>, String> {
         let text = |text: &Vec<u8>| String::from_utf8_lossy(text).into_owned();
         Ok(self.get(name, STRINGS)?.map(|attribute| attribute.strings.iter().map(text).collect()))
     }
 
+    /// A tensor.
+    ///
+    /// # Errors
+    /// If it has another type.
     pub fn tensor(self, name: &str) -> Result<Option<&'a TensorProto>, String> {
         Ok(self.get(name, TENSOR)?.and_then(|attribute| attribute.t.as_ref()))
     }
